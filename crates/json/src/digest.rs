@@ -1,0 +1,166 @@
+//! SHA-256 digests.
+
+use core::fmt;
+
+use sha2::Digest as _;
+use subtle::ConstantTimeEq;
+
+use crate::canonical::Sink;
+
+/// A SHA-256 digest (FIPS 180-4). Shown as 64 lower-case hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// The digest of some bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(sha2::Sha256::digest(bytes).into())
+    }
+
+    /// The digest that these bytes are.
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The 32 bytes.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// Reads 64 lower-case hexadecimal digits, and nothing else: upper case is another text, and texts are compared.
+    pub fn from_hex(text: &str) -> Option<Self> {
+        let digits: &[u8; 64] = text.as_bytes().try_into().ok()?;
+        let mut bytes = [0; 32];
+        for (byte, pair) in bytes.iter_mut().zip(digits.as_chunks::<2>().0) {
+            *byte = nibble(pair[0])? << 4 | nibble(pair[1])?;
+        }
+        Some(Self(bytes))
+    }
+
+    /// The 64 digits.
+    pub fn hex(&self) -> [u8; 64] {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let mut text = [0; 64];
+        for (pair, byte) in text.as_chunks_mut::<2>().0.iter_mut().zip(self.0) {
+            *pair = [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
+        }
+        text
+    }
+
+    /// Whether `text` is this digest's hexadecimal form, in time that does not depend on where they differ
+    /// (RER §11.7). A text of another length is simply not equal.
+    pub fn is_hex(&self, text: &[u8]) -> bool {
+        self.hex().as_slice().ct_eq(text).into()
+    }
+}
+
+fn nibble(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        _ => None,
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for byte in self.0 {
+            write!(f, "{byte:02x}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Digest({self})")
+    }
+}
+
+/// A sink that hashes what is written to it.
+///
+/// Small pieces are gathered first: a hash function called once for each comma spends its time on being called.
+pub struct Hasher {
+    state: sha2::Sha256,
+    gathered: Vec<u8>,
+}
+
+impl Hasher {
+    const GATHER: usize = 8 * 1024;
+
+    /// An empty hash.
+    pub fn new() -> Self {
+        Self { state: sha2::Sha256::new(), gathered: Vec::with_capacity(Self::GATHER) }
+    }
+
+    /// The digest of all that was written since the start or the last call.
+    pub fn finish(&mut self) -> Digest {
+        self.state.update(&self.gathered);
+        self.gathered.clear();
+        Digest(self.state.finalize_reset().into())
+    }
+
+    /// Forgets what was written.
+    pub fn clear(&mut self) {
+        self.gathered.clear();
+        self.state.reset();
+    }
+}
+
+impl Default for Hasher {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Sink for Hasher {
+    fn put(&mut self, bytes: &[u8]) {
+        if self.gathered.len() + bytes.len() > Self::GATHER {
+            self.state.update(&self.gathered);
+            self.gathered.clear();
+            if bytes.len() >= Self::GATHER / 2 {
+                self.state.update(bytes);
+                return;
+            }
+        }
+        self.gathered.extend_from_slice(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_answer() {
+        let hex = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        let digest = Digest::of(b"abc");
+        assert_eq!(digest.to_string(), hex);
+        assert_eq!(digest.hex(), hex.as_bytes());
+        assert_eq!(Digest::from_hex(hex), Some(digest));
+    }
+
+    #[test]
+    fn hex_is_lower_case_and_64_digits() {
+        let hex = Digest::of(b"abc").to_string();
+        assert_eq!(Digest::from_hex(&hex.to_uppercase()), None);
+        assert_eq!(Digest::from_hex(&hex[1..]), None);
+        assert_eq!(Digest::from_hex(&format!("{hex}\n")), None);
+        assert!(!Digest::of(b"abc").is_hex(&hex.as_bytes()[1..]));
+        assert!(!Digest::of(b"abc").is_hex(b""));
+        assert!(Digest::of(b"abc").is_hex(hex.as_bytes()));
+    }
+
+    #[test]
+    fn hasher_gathers_without_losing_a_byte() {
+        let text: Vec<u8> = (0..100_000_u32).map(|n| n.to_le_bytes()[0]).collect();
+        for piece in [1, 7, 4_095, 4_096, 8_191, 8_192, 8_193, 60_000] {
+            let mut hasher = Hasher::new();
+            hasher.put(b"forgotten");
+            hasher.clear();
+            text.chunks(piece).for_each(|chunk| hasher.put(chunk));
+            assert_eq!(hasher.finish(), Digest::of(&text), "pieces of {piece}");
+            assert_eq!(hasher.finish(), Digest::of(b""), "finish starts anew");
+        }
+    }
+}

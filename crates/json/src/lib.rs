@@ -1,0 +1,47 @@
+//! Strict JSON for evidence.
+//!
+//! What was signed is a sequence of bytes, so this crate keeps bytes: one strict [`Scanner`] is the only front door for
+//! untrusted JSON, it yields [`Value`]s that are spans into the input, and nothing ever builds a tree of the document.
+//! Canonical forms are named [`Profile`]s; input that is already canonical is hashed where it lies.
+//!
+//! ```
+//! use reenact_json::{Limits, Profile, Value, canonical};
+//!
+//! let value = Value::parse(br#"{ "b": 1.0, "a": "\u0041" }"#, &Limits::default()).unwrap();
+//! assert_eq!(canonical::to_vec(value, Profile::Jcs).unwrap(), br#"{"a":"A","b":1}"#);
+//! ```
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`scanner`] | the strict pull scanner: every rule of RFC 8259 and I-JSON that evidence needs |
+//! | [`value`] | a validated span, and what it says |
+//! | [`canonical`], [`profile`] | canonical bytes, to a sink, in memory that does not grow with the text |
+//! | [`digest`] | SHA-256 and comparison in constant time |
+//! | [`position`] | line, column and JSON path of an offset, found only when someone asks |
+//! | [`shown`] | untrusted text that is safe to print |
+//! | [`print`] | the JSON that we write ourselves |
+
+pub mod canonical;
+pub mod digest;
+pub mod limits;
+mod number;
+mod order;
+pub mod position;
+pub mod print;
+pub mod profile;
+pub mod scanner;
+pub mod shown;
+mod string;
+pub mod syntax;
+pub mod value;
+
+pub use canonical::CanonicalFault;
+pub use digest::Digest;
+pub use limits::Limits;
+pub use number::NumberFault;
+pub use position::Position;
+pub use profile::Profile;
+pub use scanner::Scanner;
+pub use shown::Shown;
+pub use syntax::{SyntaxError, SyntaxFault};
+pub use value::{Kind, Value};

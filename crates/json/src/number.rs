@@ -1,0 +1,186 @@
+//! JSON numbers: the grammar, and the text that RFC 8785 gives them.
+
+/// Why a number has no canonical form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NumberFault {
+    /// An integer that doubles cannot hold: a reader in another language would see, and hash, another number.
+    #[error("is an integer that IEEE 754 doubles cannot hold exactly")]
+    Inexact,
+    /// Beyond the largest double.
+    #[error("is too large for an IEEE 754 double")]
+    Overflow,
+}
+
+/// The end of the number that begins at `start`, and whether it has a fraction or an exponent.
+pub(crate) struct NumberSpan {
+    pub(crate) end: usize,
+    pub(crate) integer: bool,
+}
+
+/// Reads a number by the grammar of RFC 8259 §6; `None` where the text is none.
+#[inline]
+pub(crate) fn scan(input: &[u8], start: usize) -> Option<NumberSpan> {
+    let digits = |mut at: usize| {
+        let from = at;
+        while input.get(at).is_some_and(u8::is_ascii_digit) {
+            at += 1;
+        }
+        (at > from).then_some(at)
+    };
+    let mut at = start;
+    if input.get(at) == Some(&b'-') {
+        at += 1;
+    }
+    at = if input.get(at) == Some(&b'0') { at + 1 } else { digits(at)? };
+    let mut integer = true;
+    if input.get(at) == Some(&b'.') {
+        integer = false;
+        at = digits(at + 1)?;
+    }
+    if matches!(input.get(at), Some(b'e' | b'E')) {
+        integer = false;
+        at += 1;
+        if matches!(input.get(at), Some(b'+' | b'-')) {
+            at += 1;
+        }
+        at = digits(at)?;
+    }
+    // A digit after a leading zero belongs to no number.
+    (!input.get(at).is_some_and(u8::is_ascii_digit)).then_some(NumberSpan { end: at, integer })
+}
+
+/// Decimals of up to 15 significant digits are told apart by doubles, so none of them has a shorter spelling.
+const SURE_DIGITS: usize = 15;
+
+/// Whether a number that passed [`scan`] is spelled as RFC 8785 spells it.
+#[inline]
+pub(crate) fn is_canonical(literal: &[u8], integer: bool) -> bool {
+    let digits = literal.strip_prefix(b"-").unwrap_or(literal);
+    if integer {
+        if digits == b"0" {
+            return literal.len() == 1;
+        }
+        if digits.len() <= SURE_DIGITS {
+            return true;
+        }
+    } else if is_plain_decimal(digits) {
+        return true;
+    }
+    canonical(literal, &mut ryu_js::Buffer::new()) == Ok(literal)
+}
+
+/// Whether an unsigned decimal is surely canonical: no exponent, no zero at its end, at most [`SURE_DIGITS`] digits,
+/// and not below 10⁻⁶, where ECMAScript turns to exponents. `false` means only that it takes a closer look.
+fn is_plain_decimal(digits: &[u8]) -> bool {
+    let Some(point) = digits.iter().position(|&digit| digit == b'.') else { return false };
+    let (whole, fraction) = (&digits[..point], &digits[point + 1..]);
+    digits.len() <= SURE_DIGITS + 1
+        && fraction.iter().all(u8::is_ascii_digit)
+        && fraction.last().is_some_and(|&last| last != b'0')
+        && (whole != b"0" || fraction.iter().take(6).any(|&digit| digit != b'0'))
+}
+
+/// The text of a number under RFC 8785 §3.2.2.3.
+///
+/// Integers that a double cannot hold are refused, unless ECMAScript happens to print the very same digits: two texts
+/// with different digits must never share one hash.
+pub(crate) fn canonical<'b>(literal: &[u8], buffer: &'b mut ryu_js::Buffer) -> Result<&'b [u8], NumberFault> {
+    let text = core::str::from_utf8(literal).unwrap_or_default();
+    let double: f64 = text.parse().map_err(|_| NumberFault::Overflow)?;
+    if !double.is_finite() {
+        return Err(NumberFault::Overflow);
+    }
+    let printed = buffer.format_finite(double).as_bytes();
+    let integer = !literal.iter().any(|byte| matches!(byte, b'.' | b'e' | b'E'));
+    if integer && printed != literal && literal != b"-0" {
+        return Err(NumberFault::Inexact);
+    }
+    Ok(printed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn text(literal: &str) -> Result<String, NumberFault> {
+        let mut buffer = ryu_js::Buffer::new();
+        canonical(literal.as_bytes(), &mut buffer).map(|text| String::from_utf8_lossy(text).into_owned())
+    }
+
+    #[test]
+    fn grammar() {
+        for good in
+            ["0", "-0", "10", "-1.5", "1e5", "1E+5", "1.0e-05", "0.1", "123456789012345678901234567890"]
+        {
+            let span = scan(good.as_bytes(), 0).unwrap();
+            assert_eq!(span.end, good.len(), "{good}");
+        }
+        for bad in ["", "-", "01", "-01", "1.", ".5", "1e", "1e+", "+1", "1.e5", "00"] {
+            assert!(scan(bad.as_bytes(), 0).is_none(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn ecmascript_text() {
+        for (literal, expected) in [
+            ("-0", "0"),
+            ("-0.0", "0"),
+            ("1.0", "1"),
+            ("1E1", "10"),
+            ("1e21", "1e+21"),
+            ("1e20", "100000000000000000000"),
+            ("100000000000000000000", "100000000000000000000"),
+            ("0.000001", "0.000001"),
+            ("0.0000001", "1e-7"),
+            ("5e-324", "5e-324"),
+            ("1e-400", "0"),
+            ("333333333.33333329", "333333333.3333333"),
+            ("9007199254740991", "9007199254740991"),
+            ("9007199254740992", "9007199254740992"),
+            ("1.7976931348623157e308", "1.7976931348623157e+308"),
+        ] {
+            assert_eq!(text(literal).as_deref(), Ok(expected), "{literal}");
+        }
+    }
+
+    #[test]
+    fn refused() {
+        for literal in
+            ["9007199254740993", "-9007199254740993", "1000000000000000000000", "12345678901234567890"]
+        {
+            assert_eq!(text(literal), Err(NumberFault::Inexact), "{literal}");
+        }
+        for literal in ["1e400", "-1e400", "1.8e308"] {
+            assert_eq!(text(literal), Err(NumberFault::Overflow), "{literal}");
+        }
+    }
+
+    /// The short cut must say what the long way says.
+    fn agree(literal: &str) {
+        let span = scan(literal.as_bytes(), 0).unwrap();
+        assert_eq!(span.end, literal.len());
+        let long_way = text(literal).is_ok_and(|text| text == literal);
+        assert_eq!(is_canonical(literal.as_bytes(), span.integer), long_way, "{literal}");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+        #[test]
+        fn short_cut_agrees(literal in "-?(0|[1-9][0-9]{0,17})(\\.[0-9]{1,17})?([eE][+-]?[0-9]{1,3})?") {
+            agree(&literal);
+        }
+        #[test]
+        fn short_cut_agrees_on_decimals(literal in "-?(0|[1-9][0-9]{0,8})\\.0{0,8}[0-9]{1,9}") {
+            agree(&literal);
+        }
+        #[test]
+        fn printed_doubles_are_canonical(bits in any::<u64>()) {
+            let double = f64::from_bits(bits);
+            if double.is_finite() {
+                agree(ryu_js::Buffer::new().format_finite(double));
+            }
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! JSON strings: strict scan, decoding, canonical text.
+
+use crate::canonical::Sink;
+use crate::syntax::{SyntaxError, SyntaxFault};
+
+/// What the scan of one string found. The string itself lies between the byte after its opening quote and `end`.
+#[derive(Clone, Copy)]
+pub(crate) struct StringSpan {
+    /// The offset of the closing quote.
+    pub(crate) end: usize,
+    /// Whether any escape occurs: if not, the bytes are the text.
+    pub(crate) escaped: bool,
+    /// Whether it is spelled as RFC 8785 §3.2.2.2 spells it.
+    pub(crate) canonical: bool,
+}
+
+const ONES: u64 = u64::MAX / 255;
+const HIGH: u64 = ONES << 7;
+
+/// The offset of the first byte that ends a plain run: a quote, a backslash or a control character. Bytes beyond
+/// ASCII are passed over; `all` gathers every byte seen, so that its high bits tell whether there was one.
+///
+/// Eight bytes at a time. A subtraction can only disturb the bytes above the lowest one that it finds, and the lowest
+/// is all that is asked for.
+#[inline]
+fn run(input: &[u8], mut at: usize, all: &mut u64) -> usize {
+    while let Some(word) = input.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+        let word = u64::from_le_bytes(*word);
+        let quote = word ^ (ONES * b'"' as u64);
+        let slash = word ^ (ONES * b'\\' as u64);
+        let found = (quote.wrapping_sub(ONES) & !quote)
+            | (slash.wrapping_sub(ONES) & !slash)
+            | (word.wrapping_sub(ONES * 0x20) & !word);
+        let found = found & HIGH;
+        if found != 0 {
+            let bytes = found.trailing_zeros() / 8;
+            // The bytes before the find count as seen; what follows it belongs to another run.
+            *all |= word & ((1 << (bytes * 8)) - 1);
+            return at + bytes as usize;
+        }
+        *all |= word;
+        at += 8;
+    }
+    while let Some(&byte) = input.get(at) {
+        if byte == b'"' || byte == b'\\' || byte < 0x20 {
+            break;
+        }
+        *all |= u64::from(byte) * ONES;
+        at += 1;
+    }
+    at
+}
+
+/// Scans a string whose opening quote lies just before `start`.
+#[inline]
+pub(crate) fn scan(input: &[u8], start: usize) -> Result<StringSpan, SyntaxError> {
+    let mut at = start;
+    let mut all = 0;
+    let mut escaped = false;
+    let mut canonical = true;
+    loop {
+        at = run(input, at, &mut all);
+        match input.get(at) {
+            Some(b'"') => break,
+            Some(b'\\') => {
+                escaped = true;
+                at = escape(input, at, &mut canonical)?;
+            }
+            Some(&found) => return Err(fault(at, SyntaxFault::ControlCharacter { found })),
+            None => return Err(fault(at, SyntaxFault::End { wanted: "a closing quote" })),
+        }
+    }
+    if all & HIGH != 0 {
+        let bytes = input.get(start..at).unwrap_or_default();
+        if let Err(error) = core::str::from_utf8(bytes) {
+            return Err(fault(start + error.valid_up_to(), SyntaxFault::NotUtf8));
+        }
+    }
+    Ok(StringSpan { end: at, escaped, canonical })
+}
+
+fn fault(offset: usize, fault: SyntaxFault) -> SyntaxError {
+    SyntaxError { offset, fault }
+}
+
+/// Reads the escape whose backslash lies at `at`; returns the offset after it.
+#[inline]
+fn escape(input: &[u8], at: usize, canonical: &mut bool) -> Result<usize, SyntaxError> {
+    match input.get(at + 1) {
+        Some(b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(at + 2),
+        Some(b'/') => {
+            *canonical = false;
+            Ok(at + 2)
+        }
+        Some(b'u') => unicode_escape(input, at, canonical),
+        Some(_) => Err(fault(at, SyntaxFault::Escape)),
+        None => Err(fault(at + 1, SyntaxFault::End { wanted: "the rest of an escape" })),
+    }
+}
+
+fn unicode_escape(input: &[u8], at: usize, canonical: &mut bool) -> Result<usize, SyntaxError> {
+    let unit = code_unit(input, at)?;
+    match unit {
+        // Only control characters without a short escape are canonical as \u, and only with lower-case digits.
+        0..=0x1F if !matches!(unit, 0x08 | 0x09 | 0x0A | 0x0C | 0x0D) => {
+            *canonical &= !input.get(at + 5).is_some_and(u8::is_ascii_uppercase);
+            Ok(at + 6)
+        }
+        0xD800..=0xDBFF => {
+            *canonical = false;
+            let pair = input.get(at + 6..at + 8) == Some(b"\\u");
+            match pair.then(|| code_unit(input, at + 6)) {
+                Some(Ok(0xDC00..=0xDFFF)) => Ok(at + 12),
+                Some(Err(error)) => Err(error),
+                _ => Err(fault(at, SyntaxFault::LoneSurrogate)),
+            }
+        }
+        0xDC00..=0xDFFF => Err(fault(at, SyntaxFault::LoneSurrogate)),
+        _ => {
+            *canonical = false;
+            Ok(at + 6)
+        }
+    }
+}
+
+/// The code unit that the `\uXXXX` at `at` spells.
+fn code_unit(input: &[u8], at: usize) -> Result<u16, SyntaxError> {
+    let Some(digits) = input.get(at + 2..at + 6) else {
+        return Err(fault(input.len(), SyntaxFault::End { wanted: "the rest of an escape" }));
+    };
+    let mut unit = 0;
+    for &digit in digits {
+        let Some(value) = char::from(digit).to_digit(16) else {
+            return Err(fault(at, SyntaxFault::Escape));
+        };
+        unit = unit << 4 | value;
+    }
+    u16::try_from(unit).map_err(|_| fault(at, SyntaxFault::Escape))
+}
+
+/// The characters that the text between two quotes spells. The text must have passed [`scan`]; of other text, this
+/// gives what it can and stops.
+#[derive(Clone)]
+pub(crate) struct Characters<'a> {
+    rest: core::str::Chars<'a>,
+}
+
+impl<'a> Characters<'a> {
+    pub(crate) fn new(text: &'a [u8]) -> Self {
+        Self { rest: core::str::from_utf8(text).unwrap_or_default().chars() }
+    }
+
+    fn unit(&mut self) -> Option<u16> {
+        let mut unit = 0;
+        for _ in 0..4 {
+            unit = unit << 4 | self.rest.next()?.to_digit(16)?;
+        }
+        u16::try_from(unit).ok()
+    }
+}
+
+impl Iterator for Characters<'_> {
+    type Item = char;
+
+    #[inline]
+    fn next(&mut self) -> Option<char> {
+        let character = self.rest.next()?;
+        if character != '\\' {
+            return Some(character);
+        }
+        Some(match self.rest.next()? {
+            'b' => '\u{8}',
+            'f' => '\u{C}',
+            'n' => '\n',
+            'r' => '\r',
+            't' => '\t',
+            'u' => {
+                let high = self.unit()?;
+                match char::from_u32(u32::from(high)) {
+                    Some(character) => character,
+                    None => {
+                        self.rest.next()?;
+                        self.rest.next()?;
+                        let low = self.unit()?;
+                        char::decode_utf16([high, low]).next()?.ok()?
+                    }
+                }
+            }
+            other => other,
+        })
+    }
+}
+
+/// Writes text as a canonical JSON string, quotes included (RFC 8785 §3.2.2.2).
+pub(crate) fn write_text<S: Sink>(text: &str, out: &mut S) {
+    out.put(b"\"");
+    write_content(text, out);
+    out.put(b"\"");
+}
+
+fn write_content<S: Sink>(text: &str, out: &mut S) {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    loop {
+        let end = run(bytes, at, &mut 0);
+        out.put(bytes.get(at..end).unwrap_or_default());
+        let Some(&byte) = bytes.get(end) else { return };
+        write_escape(byte, out);
+        at = end + 1;
+    }
+}
+
+fn write_escape<S: Sink>(byte: u8, out: &mut S) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    match byte {
+        b'"' => out.put(b"\\\""),
+        b'\\' => out.put(b"\\\\"),
+        0x08 => out.put(b"\\b"),
+        b'\t' => out.put(b"\\t"),
+        b'\n' => out.put(b"\\n"),
+        0x0C => out.put(b"\\f"),
+        b'\r' => out.put(b"\\r"),
+        other => {
+            let digits = [DIGITS[usize::from(other >> 4)], DIGITS[usize::from(other & 15)]];
+            out.put(b"\\u00");
+            out.put(&digits);
+        }
+    }
+}
+
+/// Writes the canonical form of a string that has passed [`scan`], given as the text between its quotes. Runs without
+/// an escape are copied; escapes that are canonical already are copied with them.
+pub(crate) fn write_scanned<S: Sink>(text: &[u8], out: &mut S) {
+    out.put(b"\"");
+    let mut copied = 0;
+    let mut at = 0;
+    while let Some(&byte) = text.get(at) {
+        if byte != b'\\' {
+            at = run(text, at, &mut 0).max(at + 1);
+            continue;
+        }
+        let mut canonical = true;
+        let Ok(next) = escape(text, at, &mut canonical) else { break };
+        if !canonical {
+            out.put(text.get(copied..at).unwrap_or_default());
+            let mut buffer = [0; 4];
+            for character in Characters::new(text.get(at..next).unwrap_or_default()) {
+                write_content(character.encode_utf8(&mut buffer), out);
+            }
+            copied = next;
+        }
+        at = next;
+    }
+    out.put(text.get(copied..).unwrap_or_default());
+    out.put(b"\"");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn scanned(text: &str) -> Result<(bool, bool), SyntaxFault> {
+        let input = format!("{text}\"");
+        let span = scan(input.as_bytes(), 0).map_err(|error| error.fault)?;
+        assert_eq!(span.end, text.len());
+        Ok((span.escaped, span.canonical))
+    }
+
+    fn rewritten(text: &str) -> String {
+        let mut out = Vec::new();
+        write_scanned(text.as_bytes(), &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn canonical_spelling_is_recognised() {
+        for (text, canonical) in [
+            ("plain", true),
+            (r#"\" \\ \b \f \n \r \t"#, true),
+            (r"\u0000 \u001f \u000b", true),
+            (r"\u001F", false),
+            (r"\u000a", false),
+            (r"\/", false),
+            (r"\u0041", false),
+            (r"\ud83d\ude00", false),
+            ("\u{7f}\u{80}\u{2028}\u{1F600}", true),
+        ] {
+            assert_eq!(scanned(text).map(|(_, canonical)| canonical), Ok(canonical), "{text}");
+        }
+    }
+
+    #[test]
+    fn refused() {
+        for (text, expected) in [
+            ("\u{1}", SyntaxFault::ControlCharacter { found: 1 }),
+            (r"\x", SyntaxFault::Escape),
+            (r"\u12g4", SyntaxFault::Escape),
+            (r"\u+123", SyntaxFault::Escape),
+            (r"\ud800", SyntaxFault::LoneSurrogate),
+            (r"\ud800\u0041", SyntaxFault::LoneSurrogate),
+            (r"\ud800A", SyntaxFault::LoneSurrogate),
+            (r"\udc00\ud800", SyntaxFault::LoneSurrogate),
+            (r"\ud83d\u", SyntaxFault::Escape),
+        ] {
+            let result =
+                scan(format!("{text}\" and more").as_bytes(), 0).map(|_| ()).map_err(|error| error.fault);
+            assert_eq!(result, Err(expected), "{text}");
+        }
+        let cut = scan(b"\\u00", 0).map(|_| ()).map_err(|error| error.fault);
+        assert_eq!(cut, Err(SyntaxFault::End { wanted: "the rest of an escape" }));
+    }
+
+    #[test]
+    fn bytes_that_are_not_utf8_are_found_where_they_stand() {
+        let error = scan(b"abcdefgh\xffij\"", 0).map(|_| ()).unwrap_err();
+        assert_eq!(error, SyntaxError { offset: 8, fault: SyntaxFault::NotUtf8 });
+        // An overlong slash and an encoded surrogate are not UTF-8 either.
+        assert_eq!(scan(b"\xc0\xaf\"", 0).map(|_| ()).unwrap_err().fault, SyntaxFault::NotUtf8);
+        assert_eq!(scan(b"\xed\xa0\x80\"", 0).map(|_| ()).unwrap_err().fault, SyntaxFault::NotUtf8);
+    }
+
+    #[test]
+    fn odd_spellings_are_rewritten() {
+        assert_eq!(rewritten(r"a\/b\u0041\n\u001F\ud83d\ude00\u000a"), "\"a/bA\\n\\u001f\u{1F600}\\n\"");
+        assert_eq!(rewritten(r"\u0022\u005c"), r#""\"\\""#);
+    }
+
+    #[test]
+    fn a_special_byte_is_found_at_each_offset() {
+        for length in 0..40 {
+            for special in [b'"', b'\\', 0x1f, 0] {
+                let mut text = vec![b'\x7f'; length];
+                text.push(special);
+                text.extend_from_slice("é\u{20}!#[]\"".as_bytes());
+                let mut all = 0;
+                assert_eq!(run(&text, 0, &mut all), length);
+                assert_eq!(all & HIGH, 0, "what follows the run is not part of it");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn text_survives(text in any::<String>()) {
+            let mut out = Vec::new();
+            write_text(&text, &mut out);
+            let content = &out[1..out.len() - 1];
+            let span = scan(&out, 1).unwrap();
+            prop_assert!(span.canonical);
+            prop_assert_eq!(span.end, out.len() - 1);
+            prop_assert_eq!(Characters::new(content).collect::<String>(), text.clone());
+            prop_assert_eq!(&rewritten(std::str::from_utf8(content).unwrap()), std::str::from_utf8(&out).unwrap());
+            let escaped: String = text.encode_utf16().map(|unit| format!("\\u{unit:04X}")).collect();
+            prop_assert_eq!(&rewritten(&escaped), std::str::from_utf8(&out).unwrap());
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! A JSON value as a span of its text.
+
+use std::borrow::Cow;
+
+use crate::limits::Limits;
+use crate::number;
+use crate::order::RawName;
+use crate::scanner::{OpenArray, OpenObject, Scanner};
+use crate::string::Characters;
+use crate::syntax::SyntaxError;
+
+/// What kind of value a text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `null`
+    Null,
+    /// `true`
+    True,
+    /// `false`
+    False,
+    /// A number.
+    Number,
+    /// A string.
+    String,
+    /// An array.
+    Array,
+    /// An object.
+    Object,
+}
+
+impl Kind {
+    #[inline]
+    pub(crate) fn of_first_byte(byte: u8) -> Option<Self> {
+        Some(match byte {
+            b'"' => Self::String,
+            b'-' | b'0'..=b'9' => Self::Number,
+            b'{' => Self::Object,
+            b'[' => Self::Array,
+            b't' => Self::True,
+            b'f' => Self::False,
+            b'n' => Self::Null,
+            _ => return None,
+        })
+    }
+
+    /// The kind in words, with its article.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::True => "true",
+            Self::False => "false",
+            Self::Number => "a number",
+            Self::String => "a string",
+            Self::Array => "an array",
+            Self::Object => "an object",
+        }
+    }
+}
+
+/// A value that the [`Scanner`] has checked to its last byte: its text, its kind, and whether the text is canonical.
+///
+/// Only a scan makes one, so what a `Value` says of its text needs no second look.
+#[derive(Debug, Clone, Copy)]
+pub struct Value<'a> {
+    text: &'a [u8],
+    kind: Kind,
+    canonical: bool,
+}
+
+impl<'a> Value<'a> {
+    #[inline]
+    pub(crate) fn scanned(text: &'a [u8], kind: Kind, canonical: bool) -> Self {
+        Self { text, kind, canonical }
+    }
+
+    /// Reads a whole document: one value and nothing after it.
+    pub fn parse(input: &'a [u8], limits: &Limits) -> Result<Self, SyntaxError> {
+        let mut scanner = Scanner::new(input, limits)?;
+        let value = scanner.value()?;
+        scanner.finish()?;
+        Ok(value)
+    }
+
+    /// The text as it stands in the document, without the white space around it.
+    pub fn text(&self) -> &'a [u8] {
+        self.text
+    }
+
+    /// What kind of value it is.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Whether the text is its own RFC 8785 form.
+    pub fn is_canonical(&self) -> bool {
+        self.canonical
+    }
+
+    /// Whether it is `null`.
+    pub fn is_null(&self) -> bool {
+        self.kind == Kind::Null
+    }
+
+    /// The text between the quotes of a string, escapes and all.
+    pub(crate) fn quoted(&self) -> Option<&'a [u8]> {
+        (self.kind == Kind::String)
+            .then(|| self.text.get(1..self.text.len().saturating_sub(1)).unwrap_or_default())
+    }
+
+    /// A string as a member name to compare.
+    pub(crate) fn raw_name(&self) -> RawName<'a> {
+        let text = self.quoted().unwrap_or_default();
+        RawName { text, escaped: text.contains(&b'\\') }
+    }
+
+    /// What a string spells; `None` of anything else.
+    pub fn string(&self) -> Option<Cow<'a, str>> {
+        let quoted = self.quoted()?;
+        if quoted.contains(&b'\\') {
+            return Some(Cow::Owned(Characters::new(quoted).collect()));
+        }
+        Some(Cow::Borrowed(core::str::from_utf8(quoted).unwrap_or_default()))
+    }
+
+    /// Whether it is a string that spells `text`, however it is written.
+    pub fn is_string(&self, text: &str) -> bool {
+        match self.quoted() {
+            None => false,
+            Some(quoted) if quoted == text.as_bytes() => !quoted.contains(&b'\\'),
+            Some(quoted) => quoted.contains(&b'\\') && Characters::new(quoted).eq(text.chars()),
+        }
+    }
+
+    /// Which of `true` and `false` it is; `None` of anything else.
+    pub fn boolean(&self) -> Option<bool> {
+        match self.kind {
+            Kind::True => Some(true),
+            Kind::False => Some(false),
+            _ => None,
+        }
+    }
+
+    /// A number as the nearest double; `None` of anything else and of what exceeds the doubles.
+    pub fn double(&self) -> Option<f64> {
+        if self.kind != Kind::Number {
+            return None;
+        }
+        core::str::from_utf8(self.text).ok()?.parse().ok().filter(|number: &f64| number.is_finite())
+    }
+
+    /// A number without a fraction, however it is spelled (`4`, `4.0`, `4e0`), from 0 to 2⁵³−1: what JSON Schema calls an
+    /// integer, within what I-JSON calls exact.
+    pub fn whole(&self) -> Option<u64> {
+        let double = self.double()?;
+        let exact = (0.0..=9_007_199_254_740_991.0).contains(&double) && double.fract() == 0.0;
+        // In that range the double is an integer, and the cast is exact.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        exact.then_some(double as u64)
+    }
+
+    /// A number's canonical text, `None` of anything else and of numbers that have none.
+    pub fn number_text(&self) -> Option<String> {
+        let mut buffer = ryu_js::Buffer::new();
+        let text = (self.kind == Kind::Number).then(|| number::canonical(self.text, &mut buffer).ok())??;
+        Some(String::from_utf8_lossy(text).into_owned())
+    }
+
+    /// The members of an object, in the order of the text; none of anything else.
+    pub fn members(&self) -> Members<'a> {
+        let mut scanner = self.rescan();
+        let object = (self.kind == Kind::Object).then(|| scanner.enter_object().ok()).flatten();
+        Members { scanner, object }
+    }
+
+    /// The member of that name.
+    pub fn member(&self, name: &str) -> Option<Value<'a>> {
+        self.members().find_map(|(found, value)| found.is_string(name).then_some(value))
+    }
+
+    /// The elements of an array, in order; none of anything else.
+    pub fn elements(&self) -> Elements<'a> {
+        let mut scanner = self.rescan();
+        let array = (self.kind == Kind::Array).then(|| scanner.enter_array().ok()).flatten();
+        Elements { scanner, array }
+    }
+
+    /// A scanner over the text again. It was within the limits of the scan that made it, whatever those were.
+    pub(crate) fn rescan(&self) -> Scanner<'a> {
+        Scanner::over(self.text, 0, Limits { depth: Limits::DEEPEST, bytes: Limits::LARGEST })
+    }
+}
+
+/// The members of an object: each name, and its value.
+pub struct Members<'a> {
+    scanner: Scanner<'a>,
+    object: Option<OpenObject>,
+}
+
+impl<'a> Iterator for Members<'a> {
+    type Item = (Value<'a>, Value<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let name = self.scanner.next_name(self.object.as_mut()?).ok().flatten();
+        match name.and_then(|name| Some((name, self.scanner.value().ok()?))) {
+            Some(member) => Some(member),
+            None => {
+                self.object = None;
+                None
+            }
+        }
+    }
+}
+
+/// The elements of an array.
+pub struct Elements<'a> {
+    scanner: Scanner<'a>,
+    array: Option<OpenArray>,
+}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = Value<'a>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let another = self.scanner.next_element(self.array.as_mut()?).unwrap_or(false);
+        match another.then(|| self.scanner.value().ok()).flatten() {
+            Some(element) => Some(element),
+            None => {
+                self.array = None;
+                None
+            }
+        }
+    }
+}
