@@ -1,1 +1,12 @@
+//! The formats in which runs are published: what their bytes say, and how they are hashed, signed and written.
+//!
+//! Nothing here judges. A view ([`rer::ArtifactReader`], [`rer::EventView`]) gives the members of a document as they stand,
+//! right or wrong; hash rules compute what a hash should be; the crate `verify` compares and reports.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`key`] | public keys: every form in which people keep them, key ids, strict Ed25519 |
+//! | [`rer`] | RER artifacts 0.1 and 0.2: views, structure, hashes, seals |
 
+pub mod key;
+pub mod rer;

@@ -98,13 +98,14 @@ pub fn write_object<S: Sink>(members: &[(&str, Part<'_>)], out: &mut S) -> Resul
     Ok(())
 }
 
-/// Writes an object without some of its members under RFC 8785: canonical text as the slices around them.
+/// Writes an object without some of its members under RFC 8785: canonical text as the slices around them. A value that
+/// is no object has no members to leave out and is written whole.
 pub fn write_without<S: Sink>(
     object: Value<'_>,
     omitted: &[&str],
     out: &mut S,
 ) -> Result<(), CanonicalFault> {
-    if !object.is_canonical() {
+    if !object.is_canonical() || object.kind() != Kind::Object {
         return rewrite(object, omitted, out);
     }
     let mut before: &[u8] = b"{";
@@ -127,8 +128,9 @@ pub fn digest(value: Value<'_>, profile: Profile, hasher: &mut Hasher) -> Result
         return Ok(Digest::of(value.text()));
     }
     hasher.clear();
-    write(value, profile, hasher)?;
-    Ok(hasher.finish())
+    let written = write(value, profile, hasher);
+    let digest = hasher.finish();
+    written.map(|()| digest)
 }
 
 /// Writes the values of one scanned text.

@@ -2,7 +2,7 @@
 
 use core::cmp::Ordering;
 
-use crate::string::Characters;
+use crate::string::{self, Characters};
 
 /// A member name as it stands in the text: the bytes between its quotes.
 #[derive(Clone, Copy)]
@@ -17,6 +17,25 @@ pub(crate) fn compare(a: RawName<'_>, b: RawName<'_>) -> Ordering {
         return compare_utf8(a.text, b.text);
     }
     Characters::new(a.text).map(rank).cmp(Characters::new(b.text).map(rank))
+}
+
+/// Compares the names that begin at two offsets of a scanned text. It reads no further than they are alike: sorting
+/// compares one name with many, and a long one must not cost its length each time.
+pub(crate) fn compare_at(input: &[u8], a: usize, b: usize) -> Ordering {
+    const STEP: usize = 64;
+    let (a, b) = (input.get(a..).unwrap_or_default(), input.get(b..).unwrap_or_default());
+    let mut same = 0;
+    while let (Some(x), Some(y)) = (a.get(same..same + STEP), b.get(same..same + STEP))
+        && x == y
+        && string::run(x, 0, &mut 0) == STEP
+    {
+        same += STEP;
+    }
+    // A step may have ended inside a character.
+    while a.get(same).is_some_and(|byte| byte & 0xC0 == 0x80) && same > 0 {
+        same -= 1;
+    }
+    Characters::new(&a[same..]).map(rank).cmp(Characters::new(&b[same..]).map(rank))
 }
 
 /// UTF-8 bytes sort like code points. That is UTF-16 order too, but for one place: characters beyond U+FFFF (lead byte

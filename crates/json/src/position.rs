@@ -2,9 +2,9 @@
 
 use core::fmt;
 
+use crate::limits::Limits;
 use crate::shown::Shown;
 use crate::string;
-use crate::value::Kind;
 
 /// A place in a JSON text: line and column as an editor counts them, and the path of the value it lies in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +49,8 @@ fn path(input: &[u8], offset: usize) -> String {
     let mut steps: Vec<Step> = Vec::new();
     let mut at = 0;
     let mut name_due = false;
-    while at < offset.min(input.len()) {
+    // Text that no scan has bounded (it may be over the limit of bytes) must not bring a step for each bracket.
+    while at < offset.min(input.len()) && steps.len() <= Limits::DEEPEST as usize {
         match input[at] {
             b'{' => {
                 steps.push(Step::Member(None));
@@ -99,11 +100,6 @@ fn path(input: &[u8], offset: usize) -> String {
 /// Whether a name can stand behind a point without quotes.
 fn is_plain(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-}
-
-/// What stands where another kind of value should: "a string, not null".
-pub fn mismatch(wanted: &str, found: Kind) -> String {
-    format!("must be {wanted}, not {}", found.name())
 }
 
 #[cfg(test)]

@@ -119,6 +119,11 @@ impl<'a> Scanner<'a> {
         self.at
     }
 
+    /// Whether all that was read so far, white space included, is canonical.
+    pub fn is_canonical(&self) -> bool {
+        self.canonical
+    }
+
     /// What kind of value comes next, by its first byte.
     pub fn kind(&mut self) -> Result<Kind> {
         self.skip_space();
@@ -349,7 +354,7 @@ impl<'a> Scanner<'a> {
                 *name = *sorted;
             }
         } else {
-            names.sort_by(|&a, &b| order::compare(raw_name(input, a), raw_name(input, b)));
+            names.sort_by(|&a, &b| order::compare_at(input, a as usize, b as usize));
         }
         for pair in names.windows(2) {
             let (first, second) = (raw_name(input, pair[0]), raw_name(input, pair[1]));

@@ -23,7 +23,7 @@ const HIGH: u64 = ONES << 7;
 /// Eight bytes at a time. A subtraction can only disturb the bytes above the lowest one that it finds, and the lowest
 /// is all that is asked for.
 #[inline]
-fn run(input: &[u8], mut at: usize, all: &mut u64) -> usize {
+pub(crate) fn run(input: &[u8], mut at: usize, all: &mut u64) -> usize {
     while let Some(word) = input.get(at..).and_then(<[u8]>::first_chunk::<8>) {
         let word = u64::from_le_bytes(*word);
         let quote = word ^ (ONES * b'"' as u64);
@@ -138,22 +138,41 @@ fn code_unit(input: &[u8], at: usize) -> Result<u16, SyntaxError> {
     u16::try_from(unit).map_err(|_| fault(at, SyntaxFault::Escape))
 }
 
-/// The characters that the text between two quotes spells. The text must have passed [`scan`]; of other text, this
-/// gives what it can and stops.
+/// The characters that the text between two quotes spells, or the text from an opening quote on, up to the closing one.
+/// The text must have passed [`scan`]; of other text, this gives what it can and stops.
+///
+/// Nothing is read ahead: whoever needs three characters of a long name does not pay for its length.
 #[derive(Clone)]
 pub(crate) struct Characters<'a> {
-    rest: core::str::Chars<'a>,
+    rest: &'a [u8],
 }
 
 impl<'a> Characters<'a> {
     pub(crate) fn new(text: &'a [u8]) -> Self {
-        Self { rest: core::str::from_utf8(text).unwrap_or_default().chars() }
+        Self { rest: text }
+    }
+
+    /// The next character as it is written.
+    #[inline]
+    fn written(&mut self) -> Option<char> {
+        let length = match *self.rest.first()? {
+            ascii @ ..0x80 => {
+                self.rest = &self.rest[1..];
+                return Some(char::from(ascii));
+            }
+            ..0xE0 => 2,
+            ..0xF0 => 3,
+            0xF0.. => 4,
+        };
+        let (character, rest) = self.rest.split_at_checked(length)?;
+        self.rest = rest;
+        core::str::from_utf8(character).ok()?.chars().next()
     }
 
     fn unit(&mut self) -> Option<u16> {
         let mut unit = 0;
         for _ in 0..4 {
-            unit = unit << 4 | self.rest.next()?.to_digit(16)?;
+            unit = unit << 4 | self.written()?.to_digit(16)?;
         }
         u16::try_from(unit).ok()
     }
@@ -164,11 +183,11 @@ impl Iterator for Characters<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<char> {
-        let character = self.rest.next()?;
+        let character = self.written()?;
         if character != '\\' {
-            return Some(character);
+            return (character != '"').then_some(character);
         }
-        Some(match self.rest.next()? {
+        Some(match self.written()? {
             'b' => '\u{8}',
             'f' => '\u{C}',
             'n' => '\n',
@@ -179,8 +198,8 @@ impl Iterator for Characters<'_> {
                 match char::from_u32(u32::from(high)) {
                     Some(character) => character,
                     None => {
-                        self.rest.next()?;
-                        self.rest.next()?;
+                        self.written()?;
+                        self.written()?;
                         let low = self.unit()?;
                         char::decode_utf16([high, low]).next()?.ok()?
                     }

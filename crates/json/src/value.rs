@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use crate::limits::Limits;
 use crate::number;
-use crate::order::RawName;
 use crate::scanner::{OpenArray, OpenObject, Scanner};
 use crate::string::Characters;
 use crate::syntax::SyntaxError;
@@ -105,12 +104,6 @@ impl<'a> Value<'a> {
     pub(crate) fn quoted(&self) -> Option<&'a [u8]> {
         (self.kind == Kind::String)
             .then(|| self.text.get(1..self.text.len().saturating_sub(1)).unwrap_or_default())
-    }
-
-    /// A string as a member name to compare.
-    pub(crate) fn raw_name(&self) -> RawName<'a> {
-        let text = self.quoted().unwrap_or_default();
-        RawName { text, escaped: text.contains(&b'\\') }
     }
 
     /// What a string spells; `None` of anything else.

@@ -1,1 +1,63 @@
+//! The judge: is this record of a run what it says it is?
+//!
+//! Every hash is recomputed from bytes, every check runs, none is skipped because another failed, and each one that does
+//! not hold has a reason that a person can read. The library takes bytes and gives verdicts: it knows no file, clock,
+//! thread, network or randomness (the feature `disk` adds paths, for the commands).
+//!
+//! ```
+//! use reenact_verify::{Keys, Options, safe};
+//!
+//! let report = safe(b"{}", &Keys::default(), &Options::default());
+//! assert!(!report.pass());
+//! assert_eq!(report.format, "unknown");
+//! ```
+//!
+//! [`safe`] takes anything and never fails. [`strict`] gives a [`Verified`] value, or the report that says why not: code
+//! that needs a checked artifact asks for a type that only the check can make.
 
+mod capped;
+pub mod detect;
+#[cfg(feature = "disk")]
+pub mod disk;
+pub mod keys;
+pub mod render;
+pub mod report;
+pub mod rer;
+mod verified;
+
+use reenact_json::Limits;
+
+pub use detect::Format;
+pub use keys::{Keys, Trust};
+pub use report::{Outcome, Report, Signer, Unreadable};
+pub use verified::{Artifact, Verified};
+
+/// How to verify.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// Judge by this format's checks whatever the content looks like; `None` lets the content decide.
+    pub format: Option<Format>,
+    /// How much JSON to read.
+    pub limits: Limits,
+}
+
+/// Judges any bytes at all. Never fails and never panics: what cannot be read gets a report that says so.
+pub fn safe(bytes: &[u8], keys: &Keys, options: &Options) -> Report {
+    let format = match options.format {
+        Some(format) => Ok(format),
+        None => detect::detect(bytes, &options.limits),
+    };
+    match format {
+        Ok(Format::Rer) => rer::verify(bytes, keys, options),
+        Err(unrecognised) => unrecognised.report(),
+    }
+}
+
+/// Judges an RER artifact; gives the artifact only if every check holds.
+pub fn strict<'a>(
+    bytes: &'a [u8],
+    keys: &Keys,
+    options: &Options,
+) -> Result<Verified<Artifact<'a>>, Box<Report>> {
+    verified::artifact(bytes, keys, options)
+}

@@ -1,0 +1,76 @@
+//! JSON Web Keys (RFC 7517, RFC 8037), as RER §6.4 uses them.
+
+use base64ct::{Base64UrlUnpadded, Encoding};
+use reenact_json::{Kind, Limits, Value};
+
+use super::{KeyError, KeyFile, PublicKey};
+
+/// What is wrong with a JWK.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum JwkFault {
+    /// `kty`
+    #[error("`kty` must be \"OKP\"")]
+    Type,
+    /// `crv`
+    #[error("`crv` must be \"Ed25519\"")]
+    Curve,
+    /// `x` is absent or no string.
+    #[error("`x`, the public key, is missing")]
+    NoPublicPart,
+    /// `x` has padding, another alphabet, or stray bits.
+    #[error("`x` must be base64url without padding")]
+    Base64,
+    /// `x` is not 32 bytes long.
+    #[error("`x` holds {bytes} bytes, not 32")]
+    Length {
+        /// How many it holds.
+        bytes: usize,
+    },
+    /// `keys` of a JWKS is not an array.
+    #[error("`keys` must be a list")]
+    SetNotAList,
+}
+
+/// Reads a JWK, or a JWKS.
+pub(super) fn read(text: &[u8]) -> Result<KeyFile, KeyError> {
+    let document = Value::parse(text, &Limits::default()).map_err(KeyError::Json)?;
+    match document.member("keys") {
+        None => {
+            let key = public_key(document)?;
+            Ok(KeyFile { keys: vec![key], holds_private: document.member("d").is_some(), skipped: 0 })
+        }
+        Some(keys) if keys.kind() == Kind::Array => read_set(keys),
+        Some(_) => Err(KeyError::Jwk(JwkFault::SetNotAList)),
+    }
+}
+
+fn read_set(set: Value<'_>) -> Result<KeyFile, KeyError> {
+    let mut file = KeyFile { keys: Vec::new(), holds_private: false, skipped: 0 };
+    for jwk in set.elements() {
+        // Directories publish keys of all types; only those that claim to be ours must be right.
+        match public_key(jwk) {
+            Ok(key) => file.keys.push(key),
+            Err(KeyError::Jwk(JwkFault::Type | JwkFault::Curve)) => file.skipped += 1,
+            Err(error) => return Err(error),
+        }
+        file.holds_private |= jwk.member("d").is_some();
+    }
+    if file.keys.is_empty() { Err(KeyError::NoneInSet) } else { Ok(file) }
+}
+
+fn public_key(jwk: Value<'_>) -> Result<PublicKey, KeyError> {
+    let is = |name: &str, text: &str| jwk.member(name).is_some_and(|value| value.is_string(text));
+    if !is("kty", "OKP") {
+        return Err(KeyError::Jwk(JwkFault::Type));
+    }
+    if !is("crv", "Ed25519") {
+        return Err(KeyError::Jwk(JwkFault::Curve));
+    }
+    let x = jwk.member("x").and_then(|x| x.string()).ok_or(KeyError::Jwk(JwkFault::NoPublicPart))?;
+    let raw = Base64UrlUnpadded::decode_vec(&x).map_err(|_| KeyError::Jwk(JwkFault::Base64))?;
+    if raw.len() != 32 {
+        return Err(KeyError::Jwk(JwkFault::Length { bytes: raw.len() }));
+    }
+    PublicKey::from_raw(&raw)
+}

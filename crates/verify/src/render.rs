@@ -1,0 +1,78 @@
+//! A report for people: a table of checks with the reasons under it, the signer, the notes, a last line in words.
+
+use core::fmt::Write;
+
+use reenact_json::Shown;
+
+use crate::report::{Outcome, Report};
+
+/// What a piece of the text means, so that a command can colour it. The text alone says it too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    /// It holds.
+    Good,
+    /// It does not hold.
+    Bad,
+    /// Beside the point.
+    Quiet,
+    /// The target's name.
+    Title,
+}
+
+/// Colours a piece of text, or leaves it alone.
+pub type Paint<'p> = &'p dyn Fn(Tone, &str) -> String;
+
+/// No colour at all.
+pub fn plain(_: Tone, text: &str) -> String {
+    text.to_owned()
+}
+
+/// The text for one target, with its line feeds.
+pub fn outcome(target: &str, outcome: &Outcome, paint: Paint<'_>) -> String {
+    let target = Shown::whole(target).to_string();
+    match outcome {
+        Outcome::Judged(report) => judged(&target, report, paint),
+        Outcome::Unreadable(unreadable) => {
+            let error = paint(Tone::Bad, "ERROR");
+            format!(
+                "{}\n  {error}  {} ({})\n",
+                paint(Tone::Title, &target),
+                unreadable.message,
+                unreadable.code
+            )
+        }
+    }
+}
+
+fn judged(target: &str, report: &Report, paint: Paint<'_>) -> String {
+    let mut text = format!("{}  {}\n", paint(Tone::Title, target), report.format);
+    let width = report.checks.iter().map(|check| check.name.len()).max().unwrap_or(0);
+    for check in &report.checks {
+        let mark = match check.holds {
+            Some(true) => paint(Tone::Good, "ok  "),
+            Some(false) => paint(Tone::Bad, "FAIL"),
+            None => paint(Tone::Quiet, "-   "),
+        };
+        let asks = paint(Tone::Quiet, check.asks);
+        let _ = writeln!(text, "  {mark}  {:width$}  {asks}", check.name);
+        let own = format!("{}: ", check.name);
+        for reason in report.reasons.iter().filter_map(|reason| reason.strip_prefix(&own)) {
+            let _ = writeln!(text, "        {reason}");
+        }
+    }
+    if let Some(signer) = &report.signer {
+        let key = signer.key_id.as_deref().map_or("no key named".into(), |id| Shown::new(id).to_string());
+        let label =
+            signer.label.as_deref().map_or(String::new(), |label| format!(" \"{}\"", Shown::new(label)));
+        let _ = writeln!(text, "  signer  {key}{label}: {}", signer.trust);
+    }
+    for note in &report.notes {
+        let _ = writeln!(text, "  note    {note}");
+    }
+    for (name, digest) in &report.digests {
+        let _ = writeln!(text, "  digest  {name} {digest}");
+    }
+    let mark = if report.pass() { paint(Tone::Good, "PASS") } else { paint(Tone::Bad, "FAIL") };
+    let _ = writeln!(text, "  {mark}  {}", report.verdict);
+    text
+}

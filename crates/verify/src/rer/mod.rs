@@ -1,0 +1,57 @@
+//! RER artifacts: the seven checks (§7).
+//!
+//! A [`Survey`] walks the text once and hands out [`Job`]s, batches of events that can be judged apart from each other
+//! and in any order; [`Survey::conclude`] puts their findings together with the envelope and the signatures. In order on
+//! one thread, that is [`verify`]; a command may run the jobs on all cores. Memory does not grow with the number of
+//! events.
+
+mod job;
+mod judge;
+mod survey;
+
+pub use job::{Finding, Job};
+pub use survey::{Survey, unreadable};
+
+use crate::{Keys, Options, Report};
+
+/// Check 1.
+pub const SCHEMA_VALID: &str = "schema_valid";
+/// Check 2.
+pub const ENVELOPE_HASH: &str = "envelope_hash";
+/// Check 3.
+pub const ENVELOPE_SIGNATURE: &str = "envelope_signature";
+/// Check 4.
+pub const EVENT_CHAIN: &str = "event_chain";
+/// Check 5.
+pub const LOG_HEAD: &str = "log_head";
+/// Check 6.
+pub const RUNTIME_SIGNATURE: &str = "runtime_signature";
+/// Check 7.
+pub const PAYLOAD_HASHES: &str = "payload_hashes";
+
+/// The seven, in the order of the specification, with what each asks.
+pub const CHECKS: [(&str, &str); 7] = [
+    (SCHEMA_VALID, "the document has the published shape"),
+    (ENVELOPE_HASH, "the envelope is the one that was hashed"),
+    (ENVELOPE_SIGNATURE, "the envelope is signed by the runtime's key"),
+    (EVENT_CHAIN, "every event is intact and names the one before it"),
+    (LOG_HEAD, "the log ends with the event that the header names"),
+    (RUNTIME_SIGNATURE, "the header, over recomputed hashes, is signed by the runtime's key"),
+    (PAYLOAD_HASHES, "every payload is the one that was hashed"),
+];
+
+/// Runs the seven checks on bytes that should be an artifact.
+pub fn verify(bytes: &[u8], keys: &Keys, options: &Options) -> Report {
+    let mut survey = match Survey::open(bytes, options) {
+        Ok(survey) => survey,
+        Err(error) => return survey::unreadable(bytes, &error),
+    };
+    let mut findings = Finding::default();
+    loop {
+        match survey.next_job() {
+            Ok(Some(job)) => findings.absorb(job.run()),
+            Ok(None) => return survey.conclude(findings, keys),
+            Err(error) => return survey::unreadable(bytes, &error.into()),
+        }
+    }
+}

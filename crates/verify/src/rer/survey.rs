@@ -1,0 +1,94 @@
+//! One strict walk over an artifact's text, handing out its events in batches.
+
+use reenact_formats::rer::artifact::ReadError;
+use reenact_formats::rer::{ArtifactReader, Head, Item};
+use reenact_json::{Shown, SyntaxError, Value};
+
+use super::job::{Finding, Job};
+use super::{CHECKS, SCHEMA_VALID, judge};
+use crate::{Keys, Options, Report};
+
+/// A batch is worth a thread's attention, and small enough that a few of them need little room.
+const BATCH_BYTES: usize = 256 * 1024;
+const BATCH_EVENTS: usize = 1024;
+
+/// The walk. Call [`Survey::next_job`] until it gives none, then [`Survey::conclude`].
+pub struct Survey<'a> {
+    reader: ArtifactReader<'a>,
+    next: usize,
+    before: Option<Before<'a>>,
+}
+
+/// What the next event must follow.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Before<'a> {
+    pub(super) event_hash: Option<Value<'a>>,
+    pub(super) step_index: Option<Value<'a>>,
+}
+
+impl<'a> Survey<'a> {
+    /// Begins.
+    pub fn open(bytes: &'a [u8], options: &Options) -> Result<Self, ReadError> {
+        let reader = ArtifactReader::open(bytes, &options.limits)?;
+        Ok(Self { reader, next: 0, before: None })
+    }
+
+    /// The next batch of events; `None` when all is read. After an error nothing of the document counts: text that is
+    /// not good JSON to its end has no members.
+    pub fn next_job(&mut self) -> Result<Option<Job<'a>>, SyntaxError> {
+        let mut job = Job { first: self.next, items: Vec::new(), before: self.before };
+        let mut start = None;
+        while let Some(item) = self.reader.next_event()? {
+            self.next += 1;
+            job.items.push(item);
+            self.before = Some(match item {
+                Item::Event(event) => Before { event_hash: event.event_hash, step_index: event.step_index },
+                Item::NotAnObject(_) => Before { event_hash: None, step_index: None },
+            });
+            let start = *start.get_or_insert(self.reader.offset());
+            if self.reader.offset() - start >= BATCH_BYTES || job.items.len() >= BATCH_EVENTS {
+                break;
+            }
+        }
+        Ok((!job.items.is_empty()).then_some(job))
+    }
+
+    /// How far the text has been read, in bytes.
+    pub fn offset(&self) -> usize {
+        self.reader.offset()
+    }
+
+    /// Puts the findings of all jobs, absorbed in their order, together with everything else.
+    pub fn conclude(self, findings: Finding<'a>, keys: &Keys) -> Report {
+        judge::conclude(&self.reader.into_head(), &findings, keys)
+    }
+
+    /// The members of the artifact, when all is read.
+    pub(crate) fn head(&self) -> &Head<'a> {
+        self.reader.head()
+    }
+}
+
+/// The report on a text that cannot be read as an artifact: seven checks, none of which holds.
+pub fn unreadable(bytes: &[u8], error: &ReadError) -> Report {
+    let mut report = Report::new("rer-artifact/?".into(), &CHECKS);
+    let what = match error {
+        ReadError::Syntax(error) => format!("not JSON that can be trusted: {}", error.describe(bytes)),
+        other => other.to_string(),
+    };
+    report.fail(SCHEMA_VALID, &what);
+    for (name, _) in &CHECKS[1..] {
+        report.fail(name, "nothing to check: the document could not be read");
+    }
+    report.verdict = format!("the document could not be read: {what}");
+    report
+}
+
+/// The format of an artifact as its version says it, right or wrong.
+pub(super) fn format(head: &Head<'_>) -> String {
+    let version = head.artifact_version.and_then(|version| version.string());
+    match version.as_deref().and_then(|text| text.strip_prefix("rer-artifact/")) {
+        Some(number) if number.len() <= 20 => format!("rer-artifact/{}", Shown::new(number)),
+        _ => "rer-artifact/?".into(),
+    }
+}
