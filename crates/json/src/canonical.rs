@@ -272,6 +272,7 @@ impl<S: Sink> Writer<'_, S> {
         self.value(colon + 1)
     }
 
+    #[inline]
     fn skip_space(&self, mut at: usize) -> usize {
         while matches!(self.text.get(at), Some(b' ' | b'\n' | b'\t' | b'\r')) {
             at += 1;

@@ -5,12 +5,12 @@
 //! mark, duplicate names (however they are spelled), lone surrogates and what exceeds its [`Limits`], and it tells of
 //! each value whether its text is already canonical (RFC 8785), so that it can be hashed where it lies.
 //!
-//! Memory: four bytes for each member of the objects that are open. Nothing is kept of a value that was read.
+//! Memory: eight bytes for each member of the objects that are open. Nothing is kept of a value that was read.
 
 use crate::limits::Limits;
 use crate::number;
-use crate::order::{self, RawName};
-use crate::string::{self, Characters, StringSpan};
+use crate::order;
+use crate::string::{self, Characters};
 use crate::syntax::{SyntaxError, SyntaxFault};
 use crate::value::{Kind, Value};
 
@@ -20,13 +20,13 @@ pub struct Scanner<'a> {
     at: usize,
     depth: u32,
     limits: Limits,
-    /// Where the names of the open objects begin, innermost object last. Needed only when an object turns out not to
-    /// be in order, but then all of them are needed.
-    names: Vec<u32>,
-    /// Room to sort the names of an object in.
-    sorting: Vec<(u32, RawName<'a>)>,
+    /// Where the names of the open objects begin and end, innermost object last. Needed only when an object turns out
+    /// not to be in order, but then all of them are needed.
+    names: Vec<Place>,
     /// Whether what was read since a mark is canonical.
     canonical: bool,
+    /// Whether the last string had an escape.
+    escaped: bool,
     /// What objects were out of order, for the canonical writer.
     disorder: Option<Disorder>,
 }
@@ -39,7 +39,16 @@ pub struct OpenObject {
     start: usize,
     first: bool,
     sorted: bool,
-    previous: (usize, usize, bool),
+    /// Whether all names so far are ASCII without escapes, so that bytes compare like UTF-16.
+    plain: bool,
+    /// The first eight bytes of the name before, as a number that sorts as they do.
+    key: u64,
+}
+
+impl OpenObject {
+    fn at(start: usize, base: usize) -> Self {
+        Self { base, start, first: true, sorted: true, plain: true, key: 0 }
+    }
 }
 
 /// An array that the caller has entered.
@@ -74,11 +83,16 @@ fn offset(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 
-/// Up to this many names are looked up once before they are sorted. More are looked up at each comparison: the room
-/// that their places take would come to more than their text.
-const FEW: usize = 1024;
+/// Where the text of a name begins and ends.
+type Place = (u32, u32);
+
+/// Objects of up to this many members are sorted on the stack.
+const FEW: usize = 32;
 
 type Result<T> = core::result::Result<T, SyntaxError>;
+
+/// What the inner walk gives; see `From<Box<SyntaxError>>`.
+type Checked<T> = core::result::Result<T, Box<SyntaxError>>;
 
 impl<'a> Scanner<'a> {
     /// Stands before the first byte of a text.
@@ -108,8 +122,8 @@ impl<'a> Scanner<'a> {
             depth: 0,
             limits,
             names: Vec::new(),
-            sorting: Vec::new(),
             canonical: true,
+            escaped: false,
             disorder: None,
         }
     }
@@ -130,8 +144,8 @@ impl<'a> Scanner<'a> {
         let first = self.input.get(self.at);
         match first.and_then(|&byte| Kind::of_first_byte(byte)) {
             Some(kind) => Ok(kind),
-            None if self.at == self.input.len() && self.depth == 0 => Err(self.fault(SyntaxFault::Empty)),
-            None => Err(self.unexpected("a value")),
+            None if self.at == self.input.len() && self.depth == 0 => Err(*self.fault(SyntaxFault::Empty)),
+            None => Err(*self.unexpected("a value")),
         }
     }
 
@@ -140,10 +154,12 @@ impl<'a> Scanner<'a> {
         let kind = self.kind()?;
         let start = self.at;
         let outside = core::mem::replace(&mut self.canonical, true);
-        self.any(kind)?;
+        self.any()?;
         let canonical = self.canonical;
         self.canonical = outside && canonical;
-        Ok(Value::scanned(&self.input[start..self.at], kind, canonical))
+        let text = &self.input[start..self.at];
+        let escaped = kind == Kind::String && self.escaped;
+        Ok(Value::scanned(text, kind, canonical, escaped))
     }
 
     /// Enters the object that comes next.
@@ -152,8 +168,7 @@ impl<'a> Scanner<'a> {
         let start = self.at;
         self.expect(b'{', "an object")?;
         self.descend()?;
-        let base = self.names.len();
-        Ok(OpenObject { base, start, first: true, sorted: true, previous: (0, 0, false) })
+        Ok(OpenObject::at(start, self.names.len()))
     }
 
     /// The name of the next member, whose value comes next; `None` at the end of the object, which is then left.
@@ -169,18 +184,22 @@ impl<'a> Scanner<'a> {
                 self.at += 1;
                 self.skip_space();
             }
-            (_, false) => return Err(self.unexpected("a comma or the end of the object")),
+            (_, false) => return Err(*self.unexpected("a comma or the end of the object")),
             (_, true) => {}
         }
         object.first = false;
         let quote = self.at;
         if self.peek() != Some(b'"') {
-            return Err(self.unexpected("a member name in quotes"));
+            return Err(*self.unexpected("a member name in quotes"));
         }
-        let name = self.name(object)?;
+        let outside = core::mem::replace(&mut self.canonical, true);
+        self.name(object)?;
+        let name = &self.input[quote..self.at];
+        let name = Value::scanned(name, Kind::String, self.canonical, self.escaped);
+        self.canonical &= outside;
         self.skip_space();
         self.expect(b':', "a colon")?;
-        Ok(Some(Value::scanned(&self.input[quote..=name.end], Kind::String, name.canonical)))
+        Ok(Some(name))
     }
 
     /// Enters the array that comes next.
@@ -204,7 +223,7 @@ impl<'a> Scanner<'a> {
                 self.at += 1;
                 Ok(true)
             }
-            (_, false) => Err(self.unexpected("a comma or the end of the array")),
+            (_, false) => Err(*self.unexpected("a comma or the end of the array")),
             (_, true) => {
                 array.first = false;
                 Ok(true)
@@ -215,7 +234,7 @@ impl<'a> Scanner<'a> {
     /// Nothing but white space may follow.
     pub fn finish(&mut self) -> Result<()> {
         self.skip_space();
-        if self.at < self.input.len() { Err(self.fault(SyntaxFault::TrailingData)) } else { Ok(()) }
+        if self.at < self.input.len() { Err(*self.fault(SyntaxFault::TrailingData)) } else { Ok(()) }
     }
 
     /// Checks the value at the current place again and tells which of its objects are out of order.
@@ -228,31 +247,36 @@ impl<'a> Scanner<'a> {
         Ok(disorder)
     }
 
-    fn any(&mut self, kind: Kind) -> Result<()> {
-        match kind {
-            Kind::String => {
-                let span = string::scan(self.input, self.at + 1)?;
-                self.canonical &= span.canonical;
-                self.at = span.end + 1;
-                Ok(())
-            }
-            Kind::Number => self.number(),
-            Kind::Object => self.object(),
-            Kind::Array => self.array(),
-            Kind::True => self.literal(b"true", "`true`"),
-            Kind::False => self.literal(b"false", "`false`"),
-            Kind::Null => self.literal(b"null", "`null`"),
+    /// Checks the value that comes next.
+    fn any(&mut self) -> Checked<()> {
+        match self.next_byte() {
+            Some(b'"') => self.string(),
+            Some(b'{') => self.object(),
+            Some(b'[') => self.array(),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(b't') => self.literal(b"true", "`true`"),
+            Some(b'f') => self.literal(b"false", "`false`"),
+            Some(b'n') => self.literal(b"null", "`null`"),
+            _ => Err(self.unexpected("a value")),
         }
     }
 
-    fn object(&mut self) -> Result<()> {
-        let mut object = OpenObject {
-            base: self.names.len(),
-            start: self.at,
-            first: true,
-            sorted: true,
-            previous: (0, 0, false),
-        };
+    #[inline]
+    fn string(&mut self) -> Checked<()> {
+        if let Some((end, _)) = string::scan_plain(self.input, self.at + 1) {
+            self.escaped = false;
+            self.at = end + 1;
+            return Ok(());
+        }
+        let span = string::scan(self.input, self.at + 1)?;
+        self.canonical &= span.canonical;
+        self.escaped = span.escaped;
+        self.at = span.end + 1;
+        Ok(())
+    }
+
+    fn object(&mut self) -> Checked<()> {
+        let mut object = OpenObject::at(self.at, self.names.len());
         self.at += 1;
         self.descend()?;
         if self.next_byte() == Some(b'}') {
@@ -268,8 +292,7 @@ impl<'a> Scanner<'a> {
                 return Err(self.unexpected("a colon"));
             }
             self.at += 1;
-            let kind = self.kind()?;
-            self.any(kind)?;
+            self.any()?;
             match self.next_byte() {
                 Some(b',') => self.at += 1,
                 Some(b'}') => {
@@ -281,7 +304,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn array(&mut self) -> Result<()> {
+    fn array(&mut self) -> Checked<()> {
         self.at += 1;
         self.descend()?;
         if self.next_byte() == Some(b']') {
@@ -290,8 +313,7 @@ impl<'a> Scanner<'a> {
             return Ok(());
         }
         loop {
-            let kind = self.kind()?;
-            self.any(kind)?;
+            self.any()?;
             match self.next_byte() {
                 Some(b',') => self.at += 1,
                 Some(b']') => {
@@ -304,10 +326,11 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn descend(&mut self) -> Result<()> {
+    #[inline]
+    fn descend(&mut self) -> Checked<()> {
         if self.depth >= self.limits.depth {
             let fault = SyntaxFault::TooDeep { limit: self.limits.depth };
-            return Err(SyntaxError { offset: self.at - 1, fault });
+            return Err(Box::new(SyntaxError { offset: self.at - 1, fault }));
         }
         self.depth += 1;
         Ok(())
@@ -315,23 +338,36 @@ impl<'a> Scanner<'a> {
 
     /// Reads the name whose opening quote comes next and compares it with the one before.
     #[inline]
-    fn name(&mut self, object: &mut OpenObject) -> Result<StringSpan> {
+    fn name(&mut self, object: &mut OpenObject) -> Checked<()> {
         let start = self.at + 1;
-        let span = string::scan(self.input, start)?;
-        self.canonical &= span.canonical;
-        if object.sorted && self.names.len() > object.base {
-            let (from, to, escaped) = object.previous;
-            let before = RawName { text: &self.input[from..to], escaped };
-            let name = RawName { text: &self.input[start..span.end], escaped: span.escaped };
-            object.sorted = order::compare(before, name).is_lt();
+        if let Some((end, key)) = string::scan_plain(self.input, start) {
+            self.escaped = false;
+            // Most neighbours differ in their first eight bytes.
+            let ascends = object.plain && object.key < key;
+            object.key = key;
+            return self.named(object, start, end, ascends);
         }
-        object.previous = (start, span.end, span.escaped);
-        self.names.push(offset(start));
-        self.at = span.end + 1;
-        Ok(span)
+        let span = string::scan(self.input, start)?;
+        self.escaped = span.escaped;
+        self.canonical &= span.canonical;
+        object.plain = false;
+        self.named(object, start, span.end, false)
     }
 
-    fn leave_object(&mut self, object: &mut OpenObject) -> Result<()> {
+    #[inline]
+    fn named(&mut self, object: &mut OpenObject, start: usize, end: usize, ascends: bool) -> Checked<()> {
+        if !ascends && object.sorted && self.names.len() > object.base {
+            let name = &self.input[start..end];
+            let before = self.names.last().map_or(&[][..], |&before| spelled(self.input, before));
+            object.sorted = if object.plain { before < name } else { order::compare(before, name).is_lt() };
+        }
+        self.names.push((offset(start), offset(end)));
+        self.at = end + 1;
+        Ok(())
+    }
+
+    #[inline]
+    fn leave_object(&mut self, object: &mut OpenObject) -> Checked<()> {
         if !object.sorted {
             self.canonical = false;
             self.sort_names(object)?;
@@ -342,37 +378,35 @@ impl<'a> Scanner<'a> {
     }
 
     /// Names that do not ascend may repeat. Sorting brings equal names together, whatever stands between them.
-    fn sort_names(&mut self, object: &OpenObject) -> Result<()> {
+    fn sort_names(&mut self, object: &OpenObject) -> Checked<()> {
         let input = self.input;
+        let compare = |a: &Place, b: &Place| {
+            let (a, b) = (spelled(input, *a), spelled(input, *b));
+            if object.plain { a.cmp(b) } else { order::compare(a, b) }
+        };
         let names = self.names.get_mut(object.base..).unwrap_or_default();
         // Equal names stay in the order of the text, so that the later one is the one reported.
-        if names.len() <= FEW {
-            self.sorting.clear();
-            self.sorting.extend(names.iter().map(|&start| (start, raw_name(input, start))));
-            self.sorting.sort_by(|(_, a), (_, b)| order::compare(*a, *b));
-            for (name, (sorted, _)) in names.iter_mut().zip(&self.sorting) {
-                *name = *sorted;
-            }
+        if object.plain && names.len() <= FEW {
+            sort_few(input, names);
         } else {
-            names.sort_by(|&a, &b| order::compare_at(input, a as usize, b as usize));
+            names.sort_by(compare);
         }
         for pair in names.windows(2) {
-            let (first, second) = (raw_name(input, pair[0]), raw_name(input, pair[1]));
-            if order::compare(first, second).is_eq() {
-                let name = Characters::new(second.text).take(100).collect();
-                let offset = pair[1] as usize - 1;
-                return Err(SyntaxError { offset, fault: SyntaxFault::DuplicateName { name } });
+            if compare(&pair[0], &pair[1]).is_eq() {
+                let name = Characters::new(spelled(input, pair[1])).take(100).collect();
+                let offset = pair[1].0 as usize - 1;
+                return Err(Box::new(SyntaxError { offset, fault: SyntaxFault::DuplicateName { name } }));
             }
         }
         if let Some(disorder) = &mut self.disorder {
             disorder.objects.push((offset(object.start), offset(disorder.members.len())));
             disorder.members.push(offset(names.len()));
-            disorder.members.extend_from_slice(names);
+            disorder.members.extend(names.iter().map(|(start, _)| *start));
         }
         Ok(())
     }
 
-    fn number(&mut self) -> Result<()> {
+    fn number(&mut self) -> Checked<()> {
         let Some(span) = number::scan(self.input, self.at) else {
             return Err(self.fault(SyntaxFault::Number));
         };
@@ -383,7 +417,8 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    fn literal(&mut self, text: &[u8], wanted: &'static str) -> Result<()> {
+    #[inline]
+    fn literal(&mut self, text: &[u8], wanted: &'static str) -> Checked<()> {
         if !self.input[self.at..].starts_with(text) {
             return Err(self.unexpected(wanted));
         }
@@ -406,20 +441,44 @@ impl<'a> Scanner<'a> {
     #[inline]
     fn skip_space(&mut self) {
         if self.peek().is_some_and(|byte| byte <= b' ') {
-            self.skip_run_of_space();
+            // One space, as most writers put behind a colon, needs no loop.
+            if matches!(self.input.get(self.at..self.at + 2), Some([b' ', next]) if *next > b' ') {
+                self.at += 1;
+                self.canonical = false;
+            } else {
+                self.skip_run_of_space();
+            }
         }
     }
 
+    /// Indentation comes in runs of spaces: eight at a time, and one byte of another kind.
     #[inline(never)]
     fn skip_run_of_space(&mut self) {
-        while matches!(self.peek(), Some(b' ' | b'\n' | b'\t' | b'\r')) {
-            self.canonical = false;
-            self.at += 1;
+        const SPACES: u64 = u64::from_le_bytes([b' '; 8]);
+        let mut at = self.at;
+        while let Some(bytes) = self.input.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+            let others = u64::from_le_bytes(*bytes) ^ SPACES;
+            let spaces = others.trailing_zeros() as usize / 8;
+            at += spaces;
+            match bytes.get(spaces) {
+                None => {}
+                Some(b'\n' | b'\t' | b'\r') => at += 1,
+                Some(_) => {
+                    self.canonical &= at == self.at;
+                    self.at = at;
+                    return;
+                }
+            }
         }
+        while matches!(self.input.get(at), Some(b' ' | b'\n' | b'\t' | b'\r')) {
+            at += 1;
+        }
+        self.canonical &= at == self.at;
+        self.at = at;
     }
 
     #[inline]
-    fn expect(&mut self, byte: u8, wanted: &'static str) -> Result<()> {
+    fn expect(&mut self, byte: u8, wanted: &'static str) -> Checked<()> {
         if self.peek() != Some(byte) {
             return Err(self.unexpected(wanted));
         }
@@ -428,12 +487,12 @@ impl<'a> Scanner<'a> {
     }
 
     #[cold]
-    fn fault(&self, fault: SyntaxFault) -> SyntaxError {
-        SyntaxError { offset: self.at, fault }
+    fn fault(&self, fault: SyntaxFault) -> Box<SyntaxError> {
+        Box::new(SyntaxError { offset: self.at, fault })
     }
 
     #[cold]
-    fn unexpected(&self, wanted: &'static str) -> SyntaxError {
+    fn unexpected(&self, wanted: &'static str) -> Box<SyntaxError> {
         let rest = self.input.get(self.at..).unwrap_or_default();
         let not_utf8 = core::str::from_utf8(rest).is_err_and(|error| error.valid_up_to() == 0);
         self.fault(match rest.first() {
@@ -444,11 +503,26 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// The name that begins at `start`, in a text that was scanned.
-pub(crate) fn raw_name(input: &[u8], start: u32) -> RawName<'_> {
-    let start = start as usize;
-    match string::scan(input, start) {
-        Ok(span) => RawName { text: &input[start..span.end], escaped: span.escaped },
-        Err(_) => RawName { text: &[], escaped: false },
+/// Sorts the names of a small object: by their first eight bytes, and by the rest only where these are alike.
+fn sort_few(input: &[u8], names: &mut [Place]) {
+    let mut keyed = [(0_u64, (0, 0)); FEW];
+    let keyed = &mut keyed[..names.len()];
+    for (slot, &name) in keyed.iter_mut().zip(names.iter()) {
+        let text = spelled(input, name);
+        let mut key = [0; 8];
+        let length = text.len().min(8);
+        key[..length].copy_from_slice(&text[..length]);
+        *slot = (u64::from_be_bytes(key), name);
     }
+    let tie = |a: Place, b: Place| spelled(input, a).cmp(spelled(input, b));
+    keyed.sort_by(|(a, x), (b, y)| a.cmp(b).then_with(|| tie(*x, *y)));
+    for (name, (_, sorted)) in names.iter_mut().zip(keyed) {
+        *name = *sorted;
+    }
+}
+
+/// The text of a name by its place.
+#[inline]
+fn spelled(input: &[u8], (start, end): Place) -> &[u8] {
+    input.get(start as usize..end as usize).unwrap_or_default()
 }

@@ -17,49 +17,82 @@ pub(crate) struct StringSpan {
 const ONES: u64 = u64::MAX / 255;
 const HIGH: u64 = ONES << 7;
 
-/// The offset of the first byte that ends a plain run: a quote, a backslash or a control character. Bytes beyond
-/// ASCII are passed over; `all` gathers every byte seen, so that its high bits tell whether there was one.
-///
-/// Eight bytes at a time. A subtraction can only disturb the bytes above the lowest one that it finds, and the lowest
-/// is all that is asked for.
+/// Marks, in its highest bit, each byte that ends a plain run: a quote, a backslash or a control character. Only the
+/// lowest mark is sure: a subtraction can disturb the bytes above the one that it finds.
 #[inline]
-pub(crate) fn run(input: &[u8], mut at: usize, all: &mut u64) -> usize {
-    while let Some(word) = input.get(at..).and_then(<[u8]>::first_chunk::<8>) {
-        let word = u64::from_le_bytes(*word);
-        let quote = word ^ (ONES * b'"' as u64);
-        let slash = word ^ (ONES * b'\\' as u64);
-        let found = (quote.wrapping_sub(ONES) & !quote)
-            | (slash.wrapping_sub(ONES) & !slash)
-            | (word.wrapping_sub(ONES * 0x20) & !word);
-        let found = found & HIGH;
+fn marks(word: u64) -> u64 {
+    let quote = word ^ (ONES * b'"' as u64);
+    let slash = word ^ (ONES * b'\\' as u64);
+    let found = (quote.wrapping_sub(ONES) & !quote)
+        | (slash.wrapping_sub(ONES) & !slash)
+        | (word.wrapping_sub(ONES * 0x20) & !word);
+    found & HIGH
+}
+
+/// The offset of the first byte at or after `at` that ends a plain run, and is neither printable nor part of a character
+/// beyond ASCII. Eight bytes at a time; `seen` gathers them, so that its high bits tell whether any was beyond ASCII (or
+/// stood close behind the run, which costs no more than a closer look).
+#[inline]
+fn run(input: &[u8], mut at: usize, seen: &mut u64) -> usize {
+    while let Some(bytes) = input.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+        let word = u64::from_le_bytes(*bytes);
+        *seen |= word;
+        let found = marks(word);
         if found != 0 {
-            let bytes = found.trailing_zeros() / 8;
-            // The bytes before the find count as seen; what follows it belongs to another run.
-            *all |= word & ((1 << (bytes * 8)) - 1);
-            return at + bytes as usize;
+            return at + found.trailing_zeros() as usize / 8;
         }
-        *all |= word;
         at += 8;
     }
     while let Some(&byte) = input.get(at) {
         if byte == b'"' || byte == b'\\' || byte < 0x20 {
             break;
         }
-        *all |= u64::from(byte) * ONES;
+        *seen |= u64::from(byte);
         at += 1;
     }
     at
 }
 
+/// The end of a string that is ASCII without escapes, and its first eight bytes as a number that sorts as they do.
+/// Most strings are; `None` means only that this one needs [`scan`].
+#[inline(always)]
+pub(crate) fn scan_plain(input: &[u8], start: usize) -> Option<(usize, u64)> {
+    let load = |at: usize| {
+        input.get(at..).and_then(<[u8]>::first_chunk::<8>).map(|bytes| u64::from_le_bytes(*bytes))
+    };
+    let first = load(start)?;
+    let mut word = first;
+    let mut end = start;
+    loop {
+        let found = marks(word);
+        if found != 0 {
+            let lowest = found & found.wrapping_neg();
+            let shift = found.trailing_zeros() & !7;
+            if word & (lowest - 1) & HIGH != 0 || (word >> shift) as u8 != b'"' {
+                return None;
+            }
+            end += shift as usize / 8;
+            break;
+        }
+        if word & HIGH != 0 {
+            return None;
+        }
+        end += 8;
+        word = load(end)?;
+    }
+    let key = if end - start < 8 { first & ((1 << (8 * (end - start))) - 1) } else { first };
+    Some((end, key.swap_bytes()))
+}
+
 /// Scans a string whose opening quote lies just before `start`.
 #[inline]
-pub(crate) fn scan(input: &[u8], start: usize) -> Result<StringSpan, SyntaxError> {
+pub(crate) fn scan(input: &[u8], start: usize) -> Result<StringSpan, Box<SyntaxError>> {
     let mut at = start;
-    let mut all = 0;
+    let mut seen = 0;
     let mut escaped = false;
     let mut canonical = true;
     loop {
-        at = run(input, at, &mut all);
+        at = run(input, at, &mut seen);
         match input.get(at) {
             Some(b'"') => break,
             Some(b'\\') => {
@@ -70,7 +103,7 @@ pub(crate) fn scan(input: &[u8], start: usize) -> Result<StringSpan, SyntaxError
             None => return Err(fault(at, SyntaxFault::End { wanted: "a closing quote" })),
         }
     }
-    if all & HIGH != 0 {
+    if seen & HIGH != 0 {
         let bytes = input.get(start..at).unwrap_or_default();
         if let Err(error) = core::str::from_utf8(bytes) {
             return Err(fault(start + error.valid_up_to(), SyntaxFault::NotUtf8));
@@ -79,13 +112,14 @@ pub(crate) fn scan(input: &[u8], start: usize) -> Result<StringSpan, SyntaxError
     Ok(StringSpan { end: at, escaped, canonical })
 }
 
-fn fault(offset: usize, fault: SyntaxFault) -> SyntaxError {
-    SyntaxError { offset, fault }
+#[cold]
+fn fault(offset: usize, fault: SyntaxFault) -> Box<SyntaxError> {
+    Box::new(SyntaxError { offset, fault })
 }
 
 /// Reads the escape whose backslash lies at `at`; returns the offset after it.
 #[inline]
-fn escape(input: &[u8], at: usize, canonical: &mut bool) -> Result<usize, SyntaxError> {
+fn escape(input: &[u8], at: usize, canonical: &mut bool) -> Result<usize, Box<SyntaxError>> {
     match input.get(at + 1) {
         Some(b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(at + 2),
         Some(b'/') => {
@@ -98,7 +132,7 @@ fn escape(input: &[u8], at: usize, canonical: &mut bool) -> Result<usize, Syntax
     }
 }
 
-fn unicode_escape(input: &[u8], at: usize, canonical: &mut bool) -> Result<usize, SyntaxError> {
+fn unicode_escape(input: &[u8], at: usize, canonical: &mut bool) -> Result<usize, Box<SyntaxError>> {
     let unit = code_unit(input, at)?;
     match unit {
         // Only control characters without a short escape are canonical as \u, and only with lower-case digits.
@@ -124,7 +158,7 @@ fn unicode_escape(input: &[u8], at: usize, canonical: &mut bool) -> Result<usize
 }
 
 /// The code unit that the `\uXXXX` at `at` spells.
-fn code_unit(input: &[u8], at: usize) -> Result<u16, SyntaxError> {
+fn code_unit(input: &[u8], at: usize) -> Result<u16, Box<SyntaxError>> {
     let Some(digits) = input.get(at + 2..at + 6) else {
         return Err(fault(input.len(), SyntaxFault::End { wanted: "the rest of an escape" }));
     };
@@ -138,8 +172,8 @@ fn code_unit(input: &[u8], at: usize) -> Result<u16, SyntaxError> {
     u16::try_from(unit).map_err(|_| fault(at, SyntaxFault::Escape))
 }
 
-/// The characters that the text between two quotes spells, or the text from an opening quote on, up to the closing one.
-/// The text must have passed [`scan`]; of other text, this gives what it can and stops.
+/// The characters that the text between two quotes spells. The text must have passed [`scan`]; of other text, this gives
+/// what it can and stops.
 ///
 /// Nothing is read ahead: whoever needs three characters of a long name does not pay for its length.
 #[derive(Clone)]
@@ -160,8 +194,8 @@ impl<'a> Characters<'a> {
                 self.rest = &self.rest[1..];
                 return Some(char::from(ascii));
             }
-            ..0xE0 => 2,
-            ..0xF0 => 3,
+            0x80..0xE0 => 2,
+            0xE0..0xF0 => 3,
             0xF0.. => 4,
         };
         let (character, rest) = self.rest.split_at_checked(length)?;
@@ -185,7 +219,7 @@ impl Iterator for Characters<'_> {
     fn next(&mut self) -> Option<char> {
         let character = self.written()?;
         if character != '\\' {
-            return (character != '"').then_some(character);
+            return Some(character);
         }
         Some(match self.written()? {
             'b' => '\u{8}',
@@ -333,7 +367,7 @@ mod tests {
     #[test]
     fn bytes_that_are_not_utf8_are_found_where_they_stand() {
         let error = scan(b"abcdefgh\xffij\"", 0).map(|_| ()).unwrap_err();
-        assert_eq!(error, SyntaxError { offset: 8, fault: SyntaxFault::NotUtf8 });
+        assert_eq!(*error, SyntaxError { offset: 8, fault: SyntaxFault::NotUtf8 });
         // An overlong slash and an encoded surrogate are not UTF-8 either.
         assert_eq!(scan(b"\xc0\xaf\"", 0).map(|_| ()).unwrap_err().fault, SyntaxFault::NotUtf8);
         assert_eq!(scan(b"\xed\xa0\x80\"", 0).map(|_| ()).unwrap_err().fault, SyntaxFault::NotUtf8);
@@ -352,14 +386,31 @@ mod tests {
                 let mut text = vec![b'\x7f'; length];
                 text.push(special);
                 text.extend_from_slice("é\u{20}!#[]\"".as_bytes());
-                let mut all = 0;
-                assert_eq!(run(&text, 0, &mut all), length);
-                assert_eq!(all & HIGH, 0, "what follows the run is not part of it");
+                assert_eq!(run(&text, 0, &mut 0), length);
+                let mut seen = 0;
+                text[length] = 0xC3;
+                run(&text, 0, &mut seen);
+                assert_ne!(seen & HIGH, 0, "a byte beyond ASCII is never missed");
             }
         }
     }
 
     proptest! {
+        #[test]
+        fn the_short_cut_agrees(text in "[ -~é\u{1}]{0,20}", tail in "[ -~é]{0,9}") {
+            let input = format!("{text}\"{tail}");
+            if let Some((end, key)) = scan_plain(input.as_bytes(), 0) {
+                let span = scan(input.as_bytes(), 0).unwrap();
+                prop_assert!(!span.escaped && span.canonical);
+                prop_assert!(input.as_bytes()[..end].is_ascii());
+                prop_assert_eq!(end, span.end);
+                let mut bytes = [0; 8];
+                let length = end.min(8);
+                bytes[..length].copy_from_slice(&input.as_bytes()[..length]);
+                prop_assert_eq!(key, u64::from_be_bytes(bytes));
+            }
+        }
+
         #[test]
         fn text_survives(text in any::<String>()) {
             let mut out = Vec::new();

@@ -28,6 +28,13 @@ impl SyntaxError {
     }
 }
 
+/// Inside the scanner errors are boxed: good input, which is nearly all, then pays for a pointer and no more.
+impl From<Box<SyntaxError>> for SyntaxError {
+    fn from(error: Box<SyntaxError>) -> Self {
+        *error
+    }
+}
+
 /// Every way in which the scanner refuses a text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

@@ -1,5 +1,6 @@
 //! Texts that the scanner refuses: each with its exact fault and offset, through both doors (`Value::parse` and a walk
 //! with `enter_object`/`enter_array`), which must refuse alike.
+#![allow(clippy::unwrap_used)]
 
 use reenact_json::scanner::Scanner;
 use reenact_json::{Kind, Limits, Position, SyntaxError, SyntaxFault, Value};
@@ -649,4 +650,13 @@ fn any_offset_has_a_position() {
             assert!(position.path.starts_with('$'));
         }
     }
+}
+
+#[test]
+fn a_text_of_brackets_over_the_limit_of_bytes_has_a_short_path() {
+    let text = "[".repeat(3_000_000);
+    let limits = Limits { bytes: 2_000_000, ..Limits::default() };
+    let error = outcome(text.as_bytes(), &limits).unwrap_err();
+    assert_eq!(error.fault, SyntaxFault::TooLarge { bytes: 3_000_000, limit: 2_000_000 });
+    assert_eq!(error.position(text.as_bytes()).path, format!("${}…", "[0]".repeat(134)));
 }

@@ -61,16 +61,16 @@ impl<'a> Head<'a> {
     }
 
     fn slot(&mut self, name: Value<'_>) -> Option<&mut Option<Value<'a>>> {
-        let name = name.string()?;
+        let name = name.string_bytes()?;
         Some(match name.as_ref() {
-            "artifact_version" => &mut self.artifact_version,
-            "run_id" => &mut self.run_id,
-            "envelope_hash" => &mut self.envelope_hash,
-            "log_head_hash" => &mut self.log_head_hash,
-            "manifest_hash" => &mut self.manifest_hash,
-            "runtime" => &mut self.runtime,
-            "runtime_signature" => &mut self.runtime_signature,
-            "envelope" => &mut self.envelope,
+            b"artifact_version" => &mut self.artifact_version,
+            b"run_id" => &mut self.run_id,
+            b"envelope_hash" => &mut self.envelope_hash,
+            b"log_head_hash" => &mut self.log_head_hash,
+            b"manifest_hash" => &mut self.manifest_hash,
+            b"runtime" => &mut self.runtime,
+            b"runtime_signature" => &mut self.runtime_signature,
+            b"envelope" => &mut self.envelope,
             _ => return None,
         })
     }

@@ -63,17 +63,17 @@ impl<'a> EventView<'a> {
     }
 
     fn slot(&mut self, name: Value<'_>) -> Option<&mut Option<Value<'a>>> {
-        let name = name.string()?;
+        let name = name.string_bytes()?;
         Some(match name.as_ref() {
-            "event_version" => &mut self.event_version,
-            "step_index" => &mut self.step_index,
-            "event_type" => &mut self.event_type,
-            "parent_event_hash" => &mut self.parent_event_hash,
-            "timestamp" => &mut self.timestamp,
-            "payload" => &mut self.payload,
-            "payload_redacted" => &mut self.payload_redacted,
-            "payload_hash" => &mut self.payload_hash,
-            "event_hash" => &mut self.event_hash,
+            b"event_version" => &mut self.event_version,
+            b"step_index" => &mut self.step_index,
+            b"event_type" => &mut self.event_type,
+            b"parent_event_hash" => &mut self.parent_event_hash,
+            b"timestamp" => &mut self.timestamp,
+            b"payload" => &mut self.payload,
+            b"payload_redacted" => &mut self.payload_redacted,
+            b"payload_hash" => &mut self.payload_hash,
+            b"event_hash" => &mut self.event_hash,
             _ => return None,
         })
     }

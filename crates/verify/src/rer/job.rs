@@ -207,12 +207,12 @@ impl<'a> Finding<'a> {
 
 /// Whether a carried value is the hexadecimal form of a digest, in constant time.
 pub(super) fn is_digest(value: Option<Value<'_>>, digest: &Digest) -> bool {
-    value.and_then(|value| value.string()).is_some_and(|text| digest.is_hex(text.as_bytes()))
+    value.and_then(|value| value.string_bytes()).is_some_and(|text| digest.is_hex(&text))
 }
 
 /// Whether two carried values are the same string. Both are public, so time tells nothing here.
 pub(super) fn same_text(a: Option<Value<'_>>, b: Option<Value<'_>>) -> bool {
-    matches!((a.and_then(|a| a.string()), b.and_then(|b| b.string())), (Some(a), Some(b)) if a == b)
+    matches!((a.and_then(|a| a.string_bytes()), b.and_then(|b| b.string_bytes())), (Some(a), Some(b)) if a == b)
 }
 
 /// A carried value for a reason: a string as it reads, anything else by its kind.
