@@ -1,1 +1,87 @@
-fn main() {}
+//! The developer commands: `cargo xtask test`, `fuzz`, `bench`.
+//!
+//! Everything that a contributor or a CI machine does beyond plain cargo is a command here, so that it is written once,
+//! in Rust, and runs the same everywhere.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command of the terminal speaks to the terminal"
+)]
+
+mod bench;
+mod context;
+mod failure;
+mod fuzz;
+mod step;
+mod test;
+
+use std::process::ExitCode;
+
+use context::Context;
+
+const HELP: &str = "\
+Developer commands of reenact.
+
+  cargo xtask test [NAME…]                     format, lint, tests, docs: all that a commit must pass
+  cargo xtask test --list                      the steps of the above, and what each runs
+  cargo xtask fuzz [TARGET] [--seconds N]      fuzz every reader, or one, for N seconds each (60)
+  cargo xtask bench [WORD…]                    time and memory of verification, as ratios; rows that contain the words
+
+Examples:
+  cargo xtask test                             everything, as CI does
+  cargo xtask test lint 'doc tests'            two steps only
+  cargo xtask fuzz scan --seconds 600          ten minutes on one target
+  cargo xtask bench 10MB                       the rows of one size
+";
+
+/// Why a command ends without success.
+enum Ending {
+    /// The arguments make no sense: exit code 2.
+    Usage(String),
+    /// What was asked for failed: exit code 1.
+    Failed(String),
+    /// As `Failed`, and the last line on the terminal says so already.
+    Told,
+}
+
+fn main() -> ExitCode {
+    let args: Vec<String> =
+        std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
+    match dispatch(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Ending::Usage(message)) => {
+            eprintln!("error: {message}\n`cargo xtask --help` shows the commands.");
+            ExitCode::from(2)
+        }
+        Err(Ending::Failed(message)) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+        Err(Ending::Told) => ExitCode::FAILURE,
+    }
+}
+
+fn dispatch(args: &[String]) -> Result<(), Ending> {
+    let Some((command, rest)) = args.split_first() else {
+        print!("{HELP}");
+        return Ok(());
+    };
+    if args.iter().any(|arg| arg == "--help" || arg == "-h") {
+        print!("{HELP}");
+        return Ok(());
+    }
+    match command.as_str() {
+        "help" => {
+            print!("{HELP}");
+            Ok(())
+        }
+        "test" => test::run(&Context::new(), rest),
+        "fuzz" => fuzz::run(&Context::new(), rest),
+        "bench" => bench::run(rest).map_err(Ending::Failed),
+        // Not for people: `bench` starts itself again, optimised, and then once for each peak of memory.
+        "bench-optimised" => bench::optimised(rest).map_err(Ending::Failed),
+        "bench-memory" => bench::memory(rest).map_err(Ending::Failed),
+        other => Err(Ending::Usage(format!("there is no command `{other}`"))),
+    }
+}

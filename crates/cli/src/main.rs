@@ -1,1 +1,28 @@
-fn main() {}
+//! `reenact`: the flight recorder for AI agents.
+//!
+//! The only place that knows arguments, directories, threads and terminals. Each command is a file in `command/`; each
+//! returns an exit code: 0 done and it holds, 1 done and the answer is no, 2 could not be done.
+
+mod command;
+mod output;
+mod parallel;
+mod progress;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use output::Ending;
+
+fn main() -> ExitCode {
+    let arguments = command::Arguments::parse();
+    match command::run(arguments) {
+        Ok(code) => ExitCode::from(code),
+        // Whoever reads us has left: nobody is there to be told, but nothing was delivered either.
+        Err(Ending::ClosedPipe) => ExitCode::from(2),
+        Err(Ending::Failed { code, message }) => {
+            output::complain(&message);
+            ExitCode::from(code)
+        }
+    }
+}

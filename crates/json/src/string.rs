@@ -68,7 +68,7 @@ pub(crate) fn scan_plain(input: &[u8], start: usize) -> Option<(usize, u64)> {
         if found != 0 {
             let lowest = found & found.wrapping_neg();
             let shift = found.trailing_zeros() & !7;
-            if word & (lowest - 1) & HIGH != 0 || (word >> shift) as u8 != b'"' {
+            if word & (lowest - 1) & HIGH != 0 || (word >> shift) & 0xFF != u64::from(b'"') {
                 return None;
             }
             end += shift as usize / 8;

@@ -61,11 +61,15 @@ pub(crate) fn artifact<'a>(
     keys: &Keys,
     options: &Options,
 ) -> Result<Verified<Artifact<'a>>, Box<Report>> {
-    let refused = |error| Box::new(rer::unreadable(bytes, &error));
-    let mut survey = Survey::open(bytes, options).map_err(refused)?;
+    let refused = |head: &Head<'_>, error| Box::new(rer::unreadable(bytes, head, &error));
+    let mut survey = Survey::open(bytes, options).map_err(|error| refused(&Head::default(), error))?;
     let mut findings = Finding::default();
-    while let Some(job) = survey.next_job().map_err(|error| refused(error.into()))? {
-        findings.absorb(job.run());
+    loop {
+        match survey.next_job() {
+            Ok(Some(job)) => findings.absorb(job.run()),
+            Ok(None) => break,
+            Err(error) => return Err(refused(survey.head(), error.into())),
+        }
     }
     let inner = Artifact { bytes, limits: options.limits, head: survey.head().clone() };
     let report = survey.conclude(findings, keys);

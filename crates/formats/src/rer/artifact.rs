@@ -78,6 +78,7 @@ impl<'a> Head<'a> {
 
 /// One element of `events`.
 #[derive(Debug, Clone, Copy)]
+#[allow(clippy::large_enum_variant, reason = "nearly every element is an event")]
 pub enum Item<'a> {
     /// An object, with its members as they stand.
     Event(EventView<'a>),

@@ -182,7 +182,7 @@ impl Chain {
         members.push(("envelope", Part::Value(envelope)));
         members.push(("events", Part::Text("")));
         members.push(("runtime_signature", Part::Text(signature)));
-        members.sort_by(|(a, _), (b, _)| a.cmp(b));
+        members.sort_by_key(|(name, _)| *name);
         let events = members.partition_point(|(name, _)| *name < "events");
         let mut text = Vec::with_capacity(self.text.len() + 4096);
         canonical::write_object(&members[..events], &mut text)?;

@@ -425,7 +425,7 @@ impl<P: Fn(&'static str) -> Place> Check<'_, P> {
 
     fn whole(&mut self, member: &'static str, value: Option<Value<'_>>, wanted: &'static str, least: u64) {
         if self.kind(member, value, wanted, |kind| kind == Kind::Number)
-            && !value.and_then(|value| value.whole()).is_some_and(|number| number >= least)
+            && value.and_then(|value| value.whole()).is_none_or(|number| number < least)
         {
             self.fault(member, Problem::Value { wanted });
         }

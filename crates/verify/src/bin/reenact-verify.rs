@@ -1,1 +1,174 @@
-fn main() {}
+//! `reenact-verify`: the verifier alone, for those who want to read all of what they run.
+//!
+//! It uses the keys that it is given and no others, knows no configuration, writes nothing but its report, and has no
+//! dependency beyond the library. `reenact verify` does the same on all cores, with your own keys at hand.
+
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use reenact_json::{Digest, Shown};
+use reenact_verify::disk::{self, Argument};
+use reenact_verify::{Format, Keys, Options, Outcome, render, safe};
+
+const HELP: &str = "\
+Verifies records of agent runs, offline: every hash recomputed, every check reported.
+
+Usage: reenact-verify [OPTIONS] PATH…
+
+A PATH is a file, a folder (every record in it), or - for standard input.
+
+Options:
+  --key FILE      a public key: 32 raw bytes, JWK, JWKS, or SPKI in DER or PEM; may be given more than once
+  --keys DIR      every key in a folder, or in a JWKS file
+  --format NAME   judge by this format's checks, whatever the content looks like: rer
+  --digest        add the SHA-256 of each file to its report
+  --json          one JSON object a line, one line a target
+  --help, --version
+
+Exit: 0 everything holds, 1 something does not, 2 something could not be read.
+
+Example:
+  reenact-verify --key signer.jwk run.rer.json
+";
+
+#[derive(Default)]
+struct Arguments {
+    paths: Vec<OsString>,
+    keys: Keys,
+    options: Options,
+    digest: bool,
+    json: bool,
+}
+
+fn main() -> ExitCode {
+    let arguments = match parse(std::env::args_os().skip(1)) {
+        Ok(Some(arguments)) => arguments,
+        Ok(None) => return ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("reenact-verify: {message}\nTry: reenact-verify --help");
+            return ExitCode::from(2);
+        }
+    };
+    let mut worst = 0;
+    for path in &arguments.paths {
+        match verify(path, &arguments) {
+            Ok(code) => worst = worst.max(code),
+            // Whoever reads us has left; there is nobody to tell.
+            Err(_) => return ExitCode::from(2),
+        }
+    }
+    ExitCode::from(worst)
+}
+
+fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Option<Arguments>, String> {
+    let mut arguments = Arguments::default();
+    let mut only_paths = false;
+    while let Some(word) = words.next() {
+        let text = word.to_string_lossy().into_owned();
+        if only_paths || !text.starts_with('-') || text == "-" {
+            arguments.paths.push(word);
+            continue;
+        }
+        let (name, attached) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(OsString::from(value))),
+            None => (text.as_str(), None),
+        };
+        let mut value = || attached.clone().or_else(|| words.next()).ok_or(format!("{name} needs a value"));
+        match name {
+            "--" => only_paths = true,
+            "--json" => arguments.json = true,
+            "--digest" => arguments.digest = true,
+            "--key" => {
+                let file = disk::key_file(Path::new(&value()?)).map_err(|error| error.to_string())?;
+                arguments.keys.extend(file.keys);
+            }
+            "--keys" => {
+                let (files, _) = disk::key_folder(Path::new(&value()?)).map_err(|error| error.to_string())?;
+                files.into_iter().for_each(|file| arguments.keys.extend(file.keys));
+            }
+            "--format" => {
+                let name = value()?.to_string_lossy().into_owned();
+                let format =
+                    Format::of_name(&name).ok_or(format!("no such format: {}", Shown::new(&name)))?;
+                arguments.options.format = Some(format);
+            }
+            "--help" | "-h" => {
+                print!("{HELP}");
+                return Ok(None);
+            }
+            "--version" | "-V" => {
+                println!("reenact-verify {}", env!("CARGO_PKG_VERSION"));
+                return Ok(None);
+            }
+            _ => return Err(format!("unknown option {}", Shown::new(&text))),
+        }
+    }
+    if arguments.paths.is_empty() { Err("give a PATH to verify".into()) } else { Ok(Some(arguments)) }
+}
+
+/// Verifies one argument and prints what became of it; returns its exit code.
+fn verify(argument: &OsString, arguments: &Arguments) -> io::Result<u8> {
+    let name = argument.to_string_lossy().into_owned();
+    match disk::look_up(argument) {
+        Argument::StandardInput => {
+            let outcome = match disk::read_standard_input() {
+                Ok(bytes) => judge(&bytes, arguments),
+                Err(error) => Outcome::Unreadable(error),
+            };
+            print(&name, &outcome, arguments)
+        }
+        Argument::File(path) => print(&name, &file(&path, arguments), arguments),
+        Argument::Unreadable(error) => print(&name, &Outcome::Unreadable(error), arguments),
+        Argument::Folder { files, links, .. } => {
+            let (mut worst, mut judged) = (0, 0);
+            for path in &files {
+                let outcome = file(path, arguments);
+                if !matches!(&outcome, Outcome::Judged(report) if disk::is_passed_over(path, report)) {
+                    worst = worst.max(print(&path.to_string_lossy(), &outcome, arguments)?);
+                    judged += 1;
+                }
+            }
+            if judged == 0 {
+                return print(&name, &Outcome::Judged(disk::empty_folder(files.len(), links)), arguments);
+            }
+            if judged < files.len() || links > 0 {
+                let others = files.len() - judged;
+                eprintln!(
+                    "{}: {others} other files passed over, {links} links not followed",
+                    Shown::whole(&name)
+                );
+            }
+            Ok(worst)
+        }
+    }
+}
+
+fn file(path: &Path, arguments: &Arguments) -> Outcome {
+    match disk::read(path) {
+        Ok(bytes) => judge(&bytes, arguments),
+        Err(error) => Outcome::Unreadable(error),
+    }
+}
+
+fn judge(bytes: &[u8], arguments: &Arguments) -> Outcome {
+    let mut report = safe(bytes, &arguments.keys, &arguments.options);
+    if arguments.digest {
+        report.digests.push(("file", format!("sha256:{}", Digest::of(bytes))));
+    }
+    Outcome::Judged(report)
+}
+
+fn print(target: &str, outcome: &Outcome, arguments: &Arguments) -> io::Result<u8> {
+    let text = match arguments.json {
+        true => outcome.to_json(target) + "\n",
+        false => render::outcome(target, outcome, &render::plain),
+    };
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(outcome.exit_code())
+}

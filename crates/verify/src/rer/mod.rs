@@ -12,6 +12,8 @@ mod survey;
 pub use job::{Finding, Job};
 pub use survey::{Survey, unreadable};
 
+use reenact_formats::rer::Head;
+
 use crate::{Keys, Options, Report};
 
 /// Check 1.
@@ -44,14 +46,14 @@ pub const CHECKS: [(&str, &str); 7] = [
 pub fn verify(bytes: &[u8], keys: &Keys, options: &Options) -> Report {
     let mut survey = match Survey::open(bytes, options) {
         Ok(survey) => survey,
-        Err(error) => return survey::unreadable(bytes, &error),
+        Err(error) => return unreadable(bytes, &Head::default(), &error),
     };
     let mut findings = Finding::default();
     loop {
         match survey.next_job() {
             Ok(Some(job)) => findings.absorb(job.run()),
             Ok(None) => return survey.conclude(findings, keys),
-            Err(error) => return survey::unreadable(bytes, &error.into()),
+            Err(error) => return unreadable(bytes, survey.head(), &error.into()),
         }
     }
 }

@@ -6,7 +6,7 @@ use reenact_json::{Shown, SyntaxError, Value};
 
 use super::job::{Finding, Job};
 use super::{CHECKS, SCHEMA_VALID, judge};
-use crate::{Keys, Options, Report};
+use crate::{Keys, Options, Report, Signer, Trust};
 
 /// A batch is worth a thread's attention, and small enough that a few of them need little room.
 const BATCH_BYTES: usize = 256 * 1024;
@@ -63,15 +63,16 @@ impl<'a> Survey<'a> {
         judge::conclude(&self.reader.into_head(), &findings, keys)
     }
 
-    /// The members of the artifact, when all is read.
-    pub(crate) fn head(&self) -> &Head<'a> {
+    /// The members read so far.
+    pub fn head(&self) -> &Head<'a> {
         self.reader.head()
     }
 }
 
-/// The report on a text that cannot be read as an artifact: seven checks, none of which holds.
-pub fn unreadable(bytes: &[u8], error: &ReadError) -> Report {
-    let mut report = Report::new("rer-artifact/?".into(), &CHECKS);
+/// The report on a text that cannot be read as an artifact: seven checks, none of which holds. `head` is what was read
+/// before the fault; it names the format, and nothing of it counts.
+pub fn unreadable(bytes: &[u8], head: &Head<'_>, error: &ReadError) -> Report {
+    let mut report = Report::new(format(head), &CHECKS);
     let what = match error {
         ReadError::Syntax(error) => format!("not JSON that can be trusted: {}", error.describe(bytes)),
         other => other.to_string(),
@@ -80,6 +81,7 @@ pub fn unreadable(bytes: &[u8], error: &ReadError) -> Report {
     for (name, _) in &CHECKS[1..] {
         report.fail(name, "nothing to check: the document could not be read");
     }
+    report.signer = Some(Signer { key_id: None, trust: Trust::Unknown, label: None });
     report.verdict = format!("the document could not be read: {what}");
     report
 }

@@ -1,0 +1,68 @@
+//! `reenact hash`: the hash of a JSON document's canonical form, or of what a format selects of it.
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use reenact_formats::rer::{EventView, envelope};
+use reenact_json::digest::Hasher;
+use reenact_json::{Digest, Kind, Limits, Profile, Value, canonical};
+
+use super::{document, refused};
+use crate::output::{self, Ending};
+
+/// Print the SHA-256 of a JSON document's canonical form, or of the part that a format hashes
+///
+/// Input that is not strict JSON, or that has no canonical form, is refused: nothing is written, the reason goes to
+/// standard error, and the exit code is 1.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  reenact hash --profile jcs payload.json\n  reenact hash --of rer-envelope envelope.json"
+)]
+#[group(id = "what", required = true, multiple = false)]
+pub(super) struct Hash {
+    /// Hash the whole document in this canonical form: jcs (RFC 8785)
+    #[arg(long, value_parser = super::profile, group = "what")]
+    profile: Option<Profile>,
+
+    /// Hash what a format hashes of such a document
+    #[arg(long, value_enum, group = "what")]
+    of: Option<Of>,
+
+    /// A file, or - for standard input
+    #[arg(default_value = "-", value_name = "FILE")]
+    file: PathBuf,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Of {
+    /// An RER envelope without its signature: what `envelope_hash` holds
+    RerEnvelope,
+    /// The six header members of an RER event: what `event_hash` holds
+    RerEvent,
+}
+
+impl Hash {
+    pub(super) fn run(&self) -> Result<u8, Ending> {
+        let bytes = document(&self.file)?;
+        let value = Value::parse(&bytes, &Limits::default())
+            .map_err(|error| refused(&self.file, error.describe(&bytes)))?;
+        let digest = self.digest(value).map_err(|why| refused(&self.file, why))?;
+        output::print(&format!("sha256:{digest}\n"))?;
+        Ok(0)
+    }
+
+    fn digest(&self, value: Value<'_>) -> Result<Digest, String> {
+        let mut hasher = Hasher::new();
+        match self.of {
+            None => {
+                let profile = self.profile.unwrap_or(Profile::Jcs);
+                canonical::digest(value, profile, &mut hasher).map_err(|fault| fault.to_string())
+            }
+            Some(Of::RerEnvelope) => envelope::hash(Some(value)).map_err(|fault| fault.to_string()),
+            Some(Of::RerEvent) if value.kind() != Kind::Object => {
+                Err(format!("an event is an object, this is {}", value.kind().name()))
+            }
+            Some(Of::RerEvent) => EventView::of(value).hash(&mut hasher).map_err(|fault| fault.to_string()),
+        }
+    }
+}

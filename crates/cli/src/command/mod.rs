@@ -1,0 +1,51 @@
+//! The commands, one a file, and the table of their arguments.
+
+mod canon;
+mod hash;
+mod verify;
+
+use clap::{Parser, Subcommand};
+use reenact_json::{Profile, Shown};
+use reenact_verify::disk;
+
+use crate::output::Ending;
+
+/// The flight recorder for AI agents: record a run once, prove what it was, run it back.
+#[derive(Parser)]
+#[command(name = "reenact", version, disable_help_subcommand = true, max_term_width = 110)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Verify(verify::Verify),
+    Canon(canon::Canon),
+    Hash(hash::Hash),
+}
+
+/// Runs a command; returns its exit code.
+pub(crate) fn run(arguments: Arguments) -> Result<u8, Ending> {
+    match arguments.command {
+        Command::Verify(verify) => verify.run(),
+        Command::Canon(canon) => canon.run(),
+        Command::Hash(hash) => hash.run(),
+    }
+}
+
+/// A profile by its name, for clap.
+fn profile(name: &str) -> Result<Profile, String> {
+    name.parse().map_err(|error: reenact_json::profile::UnknownProfile| error.to_string())
+}
+
+/// Reads the one document that a command works on: a file, or standard input.
+fn document(file: &std::path::Path) -> Result<Vec<u8>, Ending> {
+    let read = if file.as_os_str() == "-" { disk::read_standard_input() } else { disk::read(file) };
+    read.map_err(|error| Ending::impossible(format!("{error} ({})", error.code)))
+}
+
+/// The complaint about a document: its name, and what is wrong with it.
+fn refused(file: &std::path::Path, why: impl std::fmt::Display) -> Ending {
+    Ending::refused(format!("{}: {why}", Shown::whole(&file.to_string_lossy())))
+}

@@ -1,0 +1,236 @@
+//! `reenact verify`: is this record of a run what it says it is?
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use reenact_formats::key::KeyFile;
+use reenact_json::{Digest, Shown};
+use reenact_verify::disk::{self, Argument};
+use reenact_verify::{Format, Keys, Options, Outcome, Report, detect, render, safe};
+
+use crate::output::{self, Ending};
+use crate::parallel;
+use crate::progress::Progress;
+
+/// Verify records of runs: every hash recomputed, every check reported, offline
+///
+/// A target is a file, a folder (every record in it), or - for standard input. What it is, its content decides. The exit
+/// code is 0 if everything holds, 1 if something does not, 2 if something could not be read.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  reenact verify --key signer.jwk run.rer.json\n  reenact verify --keys trusted/ runs/\n  reenact verify --json --key signer.pem - < run.rer.json"
+)]
+pub(super) struct Verify {
+    /// Files, folders, or - for standard input
+    #[arg(required = true, value_name = "PATH")]
+    targets: Vec<OsString>,
+
+    /// A public key: 32 raw bytes, JWK, JWKS, or SPKI in DER or PEM; may be given more than once
+    #[arg(long, value_name = "FILE")]
+    key: Vec<PathBuf>,
+
+    /// Every key in a folder, or in a JWKS file
+    #[arg(long, value_name = "DIR")]
+    keys: Option<PathBuf>,
+
+    /// Judge by this format's checks, whatever the content looks like: rer
+    #[arg(long, value_name = "NAME", value_parser = format)]
+    format: Option<Format>,
+
+    /// Add the SHA-256 of each file to its report
+    #[arg(long)]
+    digest: bool,
+
+    /// One JSON object a line, one line a target
+    #[arg(long)]
+    json: bool,
+}
+
+fn format(name: &str) -> Result<Format, String> {
+    Format::of_name(name).ok_or_else(|| {
+        let known: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
+        format!("no such format; there is: {}", known.join(", "))
+    })
+}
+
+/// One thing to read and judge.
+struct Target {
+    /// Which argument it came from.
+    argument: usize,
+    source: Source,
+    /// Its size, if it is known beforehand.
+    bytes: u64,
+}
+
+enum Source {
+    StandardInput,
+    File(PathBuf),
+    /// A file that nobody named: it may be none of our business.
+    InFolder(PathBuf),
+}
+
+/// An artifact of less than this is judged sooner than threads are started.
+const WORTH_THREADS: usize = 1 << 20;
+
+impl Verify {
+    pub(super) fn run(&self) -> Result<u8, Ending> {
+        let keys = self.load_keys()?;
+        let arguments: Vec<Argument> = self.targets.iter().map(|target| disk::look_up(target)).collect();
+        let targets = flatten(&arguments);
+        let progress = Progress::new(targets.iter().map(|target| target.bytes).sum(), false);
+        let threads = parallel::cores();
+        let inner = (threads / targets.len().max(1)).max(1);
+        let mut printer =
+            Printer { command: self, arguments: &arguments, progress: &progress, worst: 0, due: 0, seen: 0 };
+        let result = parallel::in_order(
+            &targets,
+            threads,
+            |target| self.judge(target, &keys, inner, &progress),
+            |at, outcome| printer.take(&targets[at], outcome),
+        );
+        result?;
+        printer.close(arguments.len())?;
+        progress.finish();
+        Ok(printer.worst)
+    }
+
+    fn load_keys(&self) -> Result<Keys, Ending> {
+        let mut keys = Keys::default();
+        let mut add = |file: KeyFile, path: &Path| {
+            if file.holds_private {
+                let path = path.to_string_lossy();
+                output::complain(&format!(
+                    "{}: this file holds a private key; only its public part is used, and it should not lie around",
+                    Shown::whole(&path)
+                ));
+            }
+            keys.extend(file.keys);
+        };
+        for path in &self.key {
+            add(disk::key_file(path).map_err(|error| Ending::impossible(error.to_string()))?, path);
+        }
+        if let Some(path) = &self.keys {
+            let (files, others) =
+                disk::key_folder(path).map_err(|error| Ending::impossible(error.to_string()))?;
+            files.into_iter().for_each(|file| add(file, path));
+            for other in others {
+                let other = other.to_string_lossy();
+                output::complain(&format!("{}: not a key, passed over", Shown::whole(&other)));
+            }
+        }
+        Ok(keys)
+    }
+
+    /// Reads and judges one target; `None` if it is none of our business.
+    fn judge(&self, target: &Target, keys: &Keys, threads: usize, progress: &Progress) -> Option<Outcome> {
+        let read = match &target.source {
+            Source::StandardInput => disk::read_standard_input(),
+            Source::File(path) | Source::InFolder(path) => disk::read(path),
+        };
+        let bytes = match read {
+            Ok(bytes) => bytes,
+            Err(error) => return Some(Outcome::Unreadable(error)),
+        };
+        let mut report = self.report(&bytes, keys, threads, progress);
+        if let Source::InFolder(path) = &target.source
+            && disk::is_passed_over(path, &report)
+        {
+            return None;
+        }
+        if self.digest {
+            report.digests.push(("file", format!("sha256:{}", Digest::of(&bytes))));
+        }
+        Some(Outcome::Judged(report))
+    }
+
+    fn report(&self, bytes: &[u8], keys: &Keys, threads: usize, progress: &Progress) -> Report {
+        let options = Options { format: self.format, ..Options::default() };
+        let format = self.format.or_else(|| detect::detect(bytes, &options.limits).ok());
+        if threads > 1 && bytes.len() >= WORTH_THREADS && format == Some(Format::Rer) {
+            let seen = |more| progress.add(u64::try_from(more).unwrap_or(0));
+            return parallel::artifact(bytes, keys, &options, threads, seen);
+        }
+        let report = safe(bytes, keys, &Options { format, ..options });
+        progress.add(u64::try_from(bytes.len()).unwrap_or(0));
+        report
+    }
+}
+
+/// The things to read, in the order of the arguments and, within a folder, of their names.
+fn flatten(arguments: &[Argument]) -> Vec<Target> {
+    let size = |path: &Path| path.metadata().map_or(0, |found| found.len());
+    let mut targets = Vec::new();
+    for (argument, given) in arguments.iter().enumerate() {
+        match given {
+            Argument::StandardInput => {
+                targets.push(Target { argument, source: Source::StandardInput, bytes: 0 })
+            }
+            Argument::File(path) => {
+                targets.push(Target { argument, source: Source::File(path.clone()), bytes: size(path) });
+            }
+            Argument::Folder { files, .. } => targets.extend(files.iter().map(|path| {
+                let source = Source::InFolder(path.clone());
+                Target { argument, source, bytes: size(path) }
+            })),
+            Argument::Unreadable(_) => {}
+        }
+    }
+    targets
+}
+
+/// Prints outcomes in order, each argument closed before the next one begins.
+struct Printer<'a> {
+    command: &'a Verify,
+    arguments: &'a [Argument],
+    progress: &'a Progress,
+    worst: u8,
+    /// The first argument that is not closed yet.
+    due: usize,
+    /// How many files of it were judged.
+    seen: usize,
+}
+
+impl Printer<'_> {
+    fn take(&mut self, target: &Target, outcome: Option<Outcome>) -> Result<(), Ending> {
+        self.close(target.argument)?;
+        let Some(outcome) = outcome else { return Ok(()) };
+        self.seen += 1;
+        let name = match &target.source {
+            Source::StandardInput => "-".into(),
+            Source::File(path) | Source::InFolder(path) => path.to_string_lossy(),
+        };
+        self.print(&name, &outcome)
+    }
+
+    /// Says what is left to say of the arguments before `next`.
+    fn close(&mut self, next: usize) -> Result<(), Ending> {
+        while self.due < next {
+            let name = self.command.targets[self.due].to_string_lossy();
+            match &self.arguments[self.due] {
+                Argument::Unreadable(error) => self.print(&name, &Outcome::Unreadable(error.clone()))?,
+                Argument::Folder { files, links, .. } if self.seen == 0 => {
+                    self.print(&name, &Outcome::Judged(disk::empty_folder(files.len(), *links)))?;
+                }
+                Argument::Folder { files, links, .. } if self.seen < files.len() || *links > 0 => {
+                    let others = files.len() - self.seen;
+                    let name = Shown::whole(&name);
+                    let message =
+                        format!("{name}: {others} other files passed over, {links} links not followed");
+                    self.progress.suspend(|| output::complain(&message));
+                }
+                _ => {}
+            }
+            self.due += 1;
+            self.seen = 0;
+        }
+        Ok(())
+    }
+
+    fn print(&mut self, name: &str, outcome: &Outcome) -> Result<(), Ending> {
+        self.worst = self.worst.max(outcome.exit_code());
+        self.progress.suspend(|| match self.command.json {
+            true => output::print(&(outcome.to_json(name) + "\n")),
+            false => output::print(&render::outcome(name, outcome, &output::paint)),
+        })
+    }
+}

@@ -1,0 +1,71 @@
+//! What goes to the terminal, and how a command ends.
+
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+use reenact_verify::render::Tone;
+
+/// How a command ends when it does not simply return its exit code.
+#[derive(Debug)]
+pub(crate) enum Ending {
+    /// Standard output was closed by its reader.
+    ClosedPipe,
+    /// Something could not be done, or the answer is no; the message goes to standard error.
+    Failed {
+        /// 1 or 2.
+        code: u8,
+        /// One line or more, safe to print.
+        message: String,
+    },
+}
+
+impl Ending {
+    /// Done, and the answer is no.
+    pub(crate) fn refused(message: impl Into<String>) -> Self {
+        Self::Failed { code: 1, message: message.into() }
+    }
+
+    /// It could not be done.
+    pub(crate) fn impossible(message: impl Into<String>) -> Self {
+        Self::Failed { code: 2, message: message.into() }
+    }
+}
+
+impl From<io::Error> for Ending {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::ClosedPipe,
+            _ => Self::impossible(format!("the output could not be written: {error}")),
+        }
+    }
+}
+
+/// Writes to standard output now, with colour only where a terminal shows it.
+pub(crate) fn print(text: &str) -> Result<(), Ending> {
+    let mut out = anstream::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}
+
+/// Writes bytes to standard output as they are.
+pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Ending> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes)?;
+    Ok(out.flush()?)
+}
+
+/// Says something beside the result. If standard error is closed too, nobody wants to hear it.
+pub(crate) fn complain(message: &str) {
+    let _ = writeln!(anstream::stderr().lock(), "reenact: {message}");
+}
+
+/// The colours of reports. The words say the same without them.
+pub(crate) fn paint(tone: Tone, text: &str) -> String {
+    let style = match tone {
+        Tone::Good => AnsiColor::Green.on_default().bold(),
+        Tone::Bad => AnsiColor::Red.on_default().bold(),
+        Tone::Quiet => Style::new().dimmed(),
+        Tone::Title => Style::new().bold(),
+    };
+    format!("{style}{text}{style:#}")
+}

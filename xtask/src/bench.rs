@@ -1,0 +1,128 @@
+//! `cargo xtask bench`: how long verification takes, as a ratio to hashing the same bytes, in one run on one machine.
+//!
+//! Ratios travel from machine to machine; milliseconds do not. Nothing here passes or fails: a budget is printed beside
+//! each number. Peak memory is that of a child process that reads and verifies one file.
+
+mod corpus;
+
+use std::hint::black_box;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use reenact_json::Digest;
+use reenact_verify::{Keys, Options, safe};
+
+use corpus::{Content, Corpus};
+
+/// Builds this program with optimisations and lets that do the work.
+pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
+    let status = Command::new(env!("CARGO"))
+        .args(["run", "--quiet", "--release", "--package", "xtask", "--", "bench-optimised"])
+        .args(arguments)
+        .status()
+        .map_err(|error| format!("cargo did not start: {error}"))?;
+    if status.success() { Ok(()) } else { Err("the benchmark did not finish".into()) }
+}
+
+/// The benchmark itself. `arguments`: words that the name of a row must contain, such as `10MB` or `cjk`.
+pub(crate) fn optimised(arguments: &[String]) -> Result<(), String> {
+    let folder = folder()?;
+    println!(
+        "{:<22} {:>9} {:>9} {:>9} {:>7} {:>7} {:>8}",
+        "artifact", "size", "sha-256", "verify", "ratio", "budget", "memory"
+    );
+    for (size_name, size) in [("10KB", 10 << 10), ("10MB", 10 << 20), ("200MB", 200 << 20)] {
+        for content in Content::ALL {
+            let name = format!("{size_name} {}", content.name());
+            if arguments.iter().all(|word| name.contains(word.as_str())) {
+                row(&name, &Corpus::artifact(content, size), content, &folder)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn row(name: &str, corpus: &Corpus, content: Content, folder: &Path) -> Result<(), String> {
+    let Corpus { bytes, key } = corpus;
+    let mut keys = Keys::default();
+    keys.supply(*key);
+    let options = Options::default();
+    if !safe(bytes, &keys, &options).pass() {
+        return Err(format!("{name}: the generated artifact does not verify"));
+    }
+    let hash = || {
+        black_box(Digest::of(black_box(bytes)));
+    };
+    let verify = || {
+        black_box(safe(black_box(bytes), &keys, &options));
+    };
+    let (hash, verify) = fastest(hash, verify);
+    let path = folder.join("bench.rer.json");
+    std::fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))?;
+    std::fs::write(folder.join("bench.key"), key.as_bytes()).map_err(|error| error.to_string())?;
+    let peak = peak_memory(&path, &folder.join("bench.key"))?;
+    let ratio = verify.as_secs_f64() / hash.as_secs_f64();
+    let size = bytes.len() as f64 / f64::from(1 << 20);
+    println!(
+        "{name:<22} {size:>6.2} MB {:>6.2} ms {:>6.2} ms {ratio:>7.2} {:>7} {:>8}",
+        hash.as_secs_f64() * 1e3,
+        verify.as_secs_f64() * 1e3,
+        content.budget(),
+        // A small file is dwarfed by the program itself.
+        if size > 1.0 { format!("{:.2} x", peak / size) } else { format!("{peak:.1} MB") },
+    );
+    Ok(())
+}
+
+/// The fastest of many turns, taken alternately so that both meet the same weather.
+fn fastest(mut a: impl FnMut(), mut b: impl FnMut()) -> (Duration, Duration) {
+    let mut best = (Duration::MAX, Duration::MAX);
+    let started = Instant::now();
+    let mut turns = 0;
+    while turns < 5 || (started.elapsed() < Duration::from_millis(1500) && turns < 5_000) {
+        best = (best.0.min(timed(&mut a)), best.1.min(timed(&mut b)));
+        turns += 1;
+    }
+    best
+}
+
+fn timed(work: &mut impl FnMut()) -> Duration {
+    let start = Instant::now();
+    work();
+    start.elapsed()
+}
+
+fn folder() -> Result<PathBuf, String> {
+    let folder = std::env::temp_dir().join("reenact-bench");
+    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    Ok(folder)
+}
+
+/// Peak resident memory, in MB, of this program when it only reads and verifies one file.
+fn peak_memory(artifact: &Path, key: &Path) -> Result<f64, String> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let output = Command::new(program)
+        .arg("bench-memory")
+        .args([artifact, key])
+        .output()
+        .map_err(|error| format!("the memory child did not start: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let kilobytes: f64 = text.trim().parse().map_err(|_| format!("the memory child said: {text}"))?;
+    Ok(kilobytes / 1024.0)
+}
+
+/// The child of [`peak_memory`]: prints its own high-water mark in kilobytes.
+pub(crate) fn memory(arguments: &[String]) -> Result<(), String> {
+    let [artifact, key] = arguments else { return Err("bench-memory ARTIFACT KEY".into()) };
+    let read = |path: &String| std::fs::read(path).map_err(|error| format!("{path}: {error}"));
+    let (artifact, key) = (read(artifact)?, read(key)?);
+    if !safe(&artifact, &Keys::from_raw(&key), &Options::default()).pass() {
+        return Err("does not verify".into());
+    }
+    let status = std::fs::read_to_string("/proc/self/status").map_err(|error| error.to_string())?;
+    let mark =
+        status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM on this system")?;
+    println!("{}", mark.trim().trim_end_matches(" kB"));
+    Ok(())
+}

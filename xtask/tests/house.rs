@@ -1,0 +1,333 @@
+//! The house is as it was drawn: who may use whom, and that each room and each dependency says why it is there.
+//!
+//! The drawing is DESIGN §3; `DRAWN` is that drawing for machines. A new edge is a decision about the design: it is made
+//! there first and written here second.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot read stops")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Each folder of `crates/` and the ones that it may use. `cli` may use all.
+const DRAWN: &[(&str, &[&str])] = &[
+    ("json", &[]),
+    ("pack", &[]),
+    ("secrets", &[]),
+    ("formats", &["json", "pack"]),
+    ("verify", &["json", "pack", "secrets", "formats"]),
+    ("wire", &["json"]),
+    ("run", &["json", "formats", "verify", "wire", "secrets"]),
+    ("record", &["json", "formats", "secrets"]),
+    ("replay", &["json", "run", "wire", "secrets"]),
+    ("sandbox", &[]),
+    ("gateway", &["wire", "record", "replay"]),
+    ("compare", &["json", "run", "wire"]),
+    ("store", &["run", "verify"]),
+    ("web", &["run", "verify", "compare", "store"]),
+    ("testkit", &["wire"]),
+    (
+        "cli",
+        &[
+            "json", "pack", "secrets", "formats", "verify", "wire", "run", "record", "replay", "sandbox",
+            "gateway", "compare", "store", "web", "testkit",
+        ],
+    ),
+];
+
+/// All that the library of `reenact-verify` may bring along, on any platform: whoever trusts the judge trusts this list.
+const JUDGE_BRINGS: &[&str] = &[
+    // Ours.
+    "reenact-formats",
+    "reenact-json",
+    "reenact-verify",
+    // Canonical JSON: numbers as ECMAScript prints them.
+    "ryu-js",
+    // SHA-256, and the digest traits that Ed25519 shares with it.
+    "block-buffer",
+    "crypto-common",
+    "digest",
+    "hybrid-array",
+    "sha2",
+    "typenum",
+    // Which SHA and vector instructions the CPU has; on ARM the answer is the operating system's, by libc.
+    "cfg-if",
+    "cpufeatures",
+    "libc",
+    // Comparison without an early exit.
+    "subtle",
+    // Ed25519. fiat-crypto is its field arithmetic where there is no faster one.
+    "curve25519-dalek",
+    "ed25519",
+    "ed25519-dalek",
+    "fiat-crypto",
+    "signature",
+    // Base64 of keys.
+    "base64ct",
+    // Error enums.
+    "thiserror",
+    // At compile time only: the derive of error enums, and the CPU dispatch of curve25519-dalek.
+    "curve25519-dalek-derive",
+    "proc-macro2",
+    "quote",
+    "syn",
+    "thiserror-impl",
+    "unicode-ident",
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf()
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// What cargo prints. It is the cargo that runs this test.
+fn cargo(args: &[&str]) -> String {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo).args(args).current_dir(root()).output().unwrap();
+    assert!(output.status.success(), "cargo {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// A crate of the workspace, as cargo sees it.
+struct Member {
+    package: String,
+    folder: PathBuf,
+    /// Names of all that it uses outside tests, on any platform, optional ones included.
+    uses: BTreeSet<String>,
+}
+
+impl Member {
+    fn manifest(&self) -> PathBuf {
+        self.folder.join("Cargo.toml")
+    }
+
+    /// The folder as the workspace names it, such as `crates/json`.
+    fn place(&self) -> String {
+        self.folder.strip_prefix(root()).unwrap().to_str().unwrap().replace('\\', "/")
+    }
+}
+
+fn members() -> Vec<Member> {
+    let metadata: Value =
+        serde_json::from_str(&cargo(&["metadata", "--format-version", "1", "--no-deps"])).unwrap();
+    let member = |package: &Value| Member {
+        package: package["name"].as_str().unwrap().to_owned(),
+        folder: Path::new(package["manifest_path"].as_str().unwrap()).parent().unwrap().to_path_buf(),
+        uses: package["dependencies"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|dependency| dependency["kind"] != "dev")
+            .map(|dependency| dependency["name"].as_str().unwrap().to_owned())
+            .collect(),
+    };
+    let members: Vec<Member> = metadata["packages"].as_array().unwrap().iter().map(member).collect();
+    assert!(members.len() > 1, "cargo metadata shows no workspace");
+    members
+}
+
+/// The package that lives in a folder of `crates/`.
+fn package_in(folder: &str) -> String {
+    if folder == "cli" { "reenact".to_owned() } else { format!("reenact-{folder}") }
+}
+
+/// Lines of dependencies that have no comment: none directly above them, and none above the unbroken run of lines that
+/// they belong to. Our own crates need none, the drawing explains them.
+fn unexplained(manifest: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let (mut is_dependency, mut is_explained, mut depth) = (false, false, 0_usize);
+    for line in manifest.lines().map(str::trim) {
+        let is_inside = depth > 0;
+        if line.starts_with('[') && !is_inside {
+            let header = line.trim_matches(['[', ']']);
+            is_dependency = header.ends_with("dependencies");
+            // `[dependencies.name]`: the header is the dependency, and its comment stands above it.
+            if header.rsplit_once('.').is_some_and(|(table, _)| table.ends_with("dependencies"))
+                && !is_explained
+            {
+                found.push(line);
+            }
+            is_explained = false;
+        } else if line.starts_with('#') {
+            is_explained = true;
+        } else if line.is_empty() {
+            is_explained = false;
+        } else if is_dependency && !is_inside && !is_explained && !line.starts_with("reenact-") {
+            found.push(line);
+        }
+        if is_dependency && !line.starts_with(['[', '#']) {
+            depth += line.matches(['[', '{']).count();
+            depth -= line.matches([']', '}']).count().min(depth);
+        }
+    }
+    found
+}
+
+/// The members as the root manifest lists them, each with whether a comment stands directly above it.
+fn listed(manifest: &str) -> BTreeMap<String, bool> {
+    let (_, list) = manifest.split_once("members = [\n").expect("a list of members, one a line");
+    let (list, _) = list.split_once("\n]").expect("the end of the list of members");
+    let mut listed = BTreeMap::new();
+    let mut above = "";
+    for line in list.lines().map(str::trim) {
+        if let Some((member, _)) = line.strip_prefix('"').and_then(|rest| rest.split_once('"')) {
+            listed.insert(member.to_owned(), above.starts_with('#'));
+        }
+        above = line;
+    }
+    listed
+}
+
+#[test]
+fn no_edge_that_is_not_drawn() {
+    let drawn: BTreeMap<String, BTreeSet<String>> = DRAWN
+        .iter()
+        .map(|(folder, uses)| (package_in(folder), uses.iter().map(|used| package_in(used)).collect()))
+        .collect();
+    let members = members();
+    let ours: BTreeSet<&str> = members.iter().map(|member| member.package.as_str()).collect();
+    for Member { package, uses, .. } in members.iter().filter(|member| member.package != "xtask") {
+        let allowed = drawn.get(package).unwrap_or_else(|| {
+            panic!("{package} is not in the drawing of the house (DESIGN §3; DRAWN in xtask/tests/house.rs)")
+        });
+        for used in uses.iter().filter(|used| ours.contains(used.as_str())) {
+            assert!(
+                allowed.contains(used),
+                "the edge {package} → {used} is not in the drawing of the house (DESIGN §3; DRAWN in xtask/tests/house.rs)"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_member_says_what_it_is_for() {
+    let listed = listed(&read(&root().join("Cargo.toml")));
+    for member in members() {
+        let place = member.place();
+        assert_eq!(
+            listed.get(&place),
+            Some(&true),
+            "`{place}` needs a line of its own in the members of Cargo.toml, and a comment directly above it"
+        );
+    }
+}
+
+#[test]
+fn every_dependency_says_why() {
+    for member in members() {
+        let manifest = read(&member.manifest());
+        assert_eq!(
+            unexplained(&manifest),
+            Vec::<&str>::new(),
+            "{}/Cargo.toml: dependencies without a comment above them that says why",
+            member.place()
+        );
+    }
+}
+
+#[test]
+fn a_dependency_without_a_reason_is_found() {
+    let manifest = "\
+[package]
+name = \"x\"
+
+[dependencies]
+reenact-json.workspace = true
+bare = \"1\"
+# Why.
+one = \"1\"
+two = { version = \"1\", features = [
+    \"a\",
+
+    \"b\",
+] }
+
+alone = \"1\"
+
+[target.'cfg(unix)'.dev-dependencies]
+unix = \"1\"
+
+[build-dependencies.table]
+version = \"1\"
+
+# Why.
+[build-dependencies.reason]
+version = \"1\"
+
+[lints]
+workspace = true
+";
+    assert_eq!(
+        unexplained(manifest),
+        ["bare = \"1\"", "alone = \"1\"", "unix = \"1\"", "[build-dependencies.table]"]
+    );
+}
+
+#[test]
+fn the_judge_brings_only_what_is_written() {
+    let tree = cargo(&[
+        "tree",
+        "--package=reenact-verify",
+        "--no-default-features",
+        "--edges=normal",
+        "--prefix=none",
+        "--format={p}",
+        // The list is the same on every machine that runs this test.
+        "--target=all",
+    ]);
+    let brought: BTreeSet<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
+    let written: BTreeSet<&str> = JUDGE_BRINGS.iter().copied().collect();
+    let more: Vec<&&str> = brought.difference(&written).collect();
+    assert!(
+        more.is_empty(),
+        "the library of reenact-verify brings {more:?}, which JUDGE_BRINGS in xtask/tests/house.rs does not name"
+    );
+    let gone: Vec<&&str> = written.difference(&brought).collect();
+    assert!(
+        gone.is_empty(),
+        "JUDGE_BRINGS in xtask/tests/house.rs names {gone:?}, which is gone: strike it out"
+    );
+}
+
+#[test]
+fn every_crate_takes_the_lints_and_unsafe_is_forbidden() {
+    let manifest = read(&root().join("Cargo.toml"));
+    let (_, lints) = manifest.split_once("\n[workspace.lints.rust]\n").expect("lints of the workspace");
+    let rust = lints.split("\n[").next().unwrap();
+    assert!(
+        rust.lines().any(|line| line == "unsafe_code = \"forbid\""),
+        "Cargo.toml must forbid unsafe code"
+    );
+    for member in members() {
+        assert!(
+            read(&member.manifest()).contains("\n[lints]\nworkspace = true"),
+            "{}/Cargo.toml needs `[lints]` with `workspace = true`",
+            member.place()
+        );
+    }
+}
+
+#[test]
+fn every_crate_folder_is_a_member_under_its_own_name() {
+    let members = members();
+    for entry in fs::read_dir(root().join("crates")).unwrap() {
+        let folder = entry.unwrap().path();
+        if !folder.join("Cargo.toml").exists() {
+            continue;
+        }
+        let name = folder.file_name().unwrap().to_str().unwrap();
+        let member = members.iter().find(|member| member.folder == folder);
+        assert_eq!(
+            member.map(|member| member.package.clone()),
+            Some(package_in(name)),
+            "crates/{name} must be a member in Cargo.toml, as the package {}",
+            package_in(name)
+        );
+    }
+}
