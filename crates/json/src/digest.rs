@@ -121,16 +121,26 @@ impl Default for Hasher {
 }
 
 impl Sink for Hasher {
+    #[inline]
     fn put(&mut self, bytes: &[u8]) {
-        if self.gathered.len() + bytes.len() > Self::GATHER {
-            self.state.update(&self.gathered);
-            self.gathered.clear();
-            if bytes.len() >= Self::GATHER / 2 {
-                self.state.update(bytes);
-                return;
-            }
+        if self.gathered.len() + bytes.len() > Self::GATHER && self.pour(bytes) {
+            return;
         }
         self.gathered.extend_from_slice(bytes);
+    }
+}
+
+impl Hasher {
+    /// Hashes what was gathered, and `bytes` too if they are many; says whether they were.
+    #[cold]
+    fn pour(&mut self, bytes: &[u8]) -> bool {
+        self.state.update(&self.gathered);
+        self.gathered.clear();
+        let many = bytes.len() >= Self::GATHER / 2;
+        if many {
+            self.state.update(bytes);
+        }
+        many
     }
 }
 

@@ -38,6 +38,7 @@ pub struct OpenObject {
     base: usize,
     start: usize,
     first: bool,
+    left: bool,
     sorted: bool,
     /// Whether all names so far are ASCII without escapes, so that bytes compare like UTF-16.
     plain: bool,
@@ -47,7 +48,7 @@ pub struct OpenObject {
 
 impl OpenObject {
     fn at(start: usize, base: usize) -> Self {
-        Self { base, start, first: true, sorted: true, plain: true, key: 0 }
+        Self { base, start, first: true, left: false, sorted: true, plain: true, key: 0 }
     }
 }
 
@@ -55,6 +56,7 @@ impl OpenObject {
 #[derive(Debug, Clone, Copy)]
 pub struct OpenArray {
     first: bool,
+    left: bool,
 }
 
 /// The objects whose members do not stand in canonical order, and the order in which they should.
@@ -87,7 +89,7 @@ fn offset(at: usize) -> u32 {
 type Place = (u32, u32);
 
 /// Objects of up to this many members are sorted on the stack.
-const FEW: usize = 32;
+const FEW: usize = 16;
 
 type Result<T> = core::result::Result<T, SyntaxError>;
 
@@ -141,19 +143,26 @@ impl<'a> Scanner<'a> {
     /// What kind of value comes next, by its first byte.
     pub fn kind(&mut self) -> Result<Kind> {
         self.skip_space();
-        let first = self.input.get(self.at);
-        match first.and_then(|&byte| Kind::of_first_byte(byte)) {
-            Some(kind) => Ok(kind),
-            None if self.at == self.input.len() && self.depth == 0 => Err(*self.fault(SyntaxFault::Empty)),
-            None => Err(*self.unexpected("a value")),
+        self.peek().and_then(Kind::of_first_byte).ok_or_else(|| *self.no_value())
+    }
+
+    #[cold]
+    fn no_value(&self) -> Box<SyntaxError> {
+        if self.at == self.input.len() && self.depth == 0 {
+            return self.fault(SyntaxFault::Empty);
         }
+        self.unexpected("a value")
     }
 
     /// Takes the next value whole, checked to its last byte.
     pub fn value(&mut self) -> Result<Value<'a>> {
-        let kind = self.kind()?;
+        self.skip_space();
         let start = self.at;
         let outside = core::mem::replace(&mut self.canonical, true);
+        let Some(kind) = self.peek().and_then(Kind::of_first_byte) else {
+            self.canonical = outside;
+            return Err(*self.no_value());
+        };
         self.any()?;
         let canonical = self.canonical;
         self.canonical = outside && canonical;
@@ -173,10 +182,14 @@ impl<'a> Scanner<'a> {
 
     /// The name of the next member, whose value comes next; `None` at the end of the object, which is then left.
     pub fn next_name(&mut self, object: &mut OpenObject) -> Result<Option<Value<'a>>> {
+        if object.left {
+            return Ok(None);
+        }
         self.skip_space();
         match (self.peek(), object.first) {
             (Some(b'}'), _) => {
                 self.at += 1;
+                object.left = true;
                 self.leave_object(object)?;
                 return Ok(None);
             }
@@ -207,16 +220,20 @@ impl<'a> Scanner<'a> {
         self.skip_space();
         self.expect(b'[', "an array")?;
         self.descend()?;
-        Ok(OpenArray { first: true })
+        Ok(OpenArray { first: true, left: false })
     }
 
     /// Whether another element comes next; if not, the array is left.
     pub fn next_element(&mut self, array: &mut OpenArray) -> Result<bool> {
+        if array.left {
+            return Ok(false);
+        }
         self.skip_space();
         match (self.peek(), array.first) {
             (Some(b']'), _) => {
                 self.at += 1;
                 self.depth -= 1;
+                array.left = true;
                 Ok(false)
             }
             (Some(b','), false) => {
@@ -247,7 +264,9 @@ impl<'a> Scanner<'a> {
         Ok(disorder)
     }
 
-    /// Checks the value that comes next.
+    /// Checks the value that comes next. Inlined into the walks of objects and arrays, so that scalars, which most values
+    /// are, cost no call.
+    #[inline(always)]
     fn any(&mut self) -> Checked<()> {
         match self.next_byte() {
             Some(b'"') => self.string(),
@@ -261,7 +280,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn string(&mut self) -> Checked<()> {
         if let Some((end, _)) = string::scan_plain(self.input, self.at + 1) {
             self.escaped = false;
@@ -275,6 +294,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
+    #[inline(never)]
     fn object(&mut self) -> Checked<()> {
         let mut object = OpenObject::at(self.at, self.names.len());
         self.at += 1;
@@ -304,6 +324,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    #[inline(never)]
     fn array(&mut self) -> Checked<()> {
         self.at += 1;
         self.descend()?;
@@ -337,7 +358,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Reads the name whose opening quote comes next and compares it with the one before.
-    #[inline]
+    #[inline(always)]
     fn name(&mut self, object: &mut OpenObject) -> Checked<()> {
         let start = self.at + 1;
         if let Some((end, key)) = string::scan_plain(self.input, start) {
@@ -354,7 +375,7 @@ impl<'a> Scanner<'a> {
         self.named(object, start, span.end, false)
     }
 
-    #[inline]
+    #[inline(always)]
     fn named(&mut self, object: &mut OpenObject, start: usize, end: usize, ascends: bool) -> Checked<()> {
         if !ascends && object.sorted && self.names.len() > object.base {
             let name = &self.input[start..end];
@@ -380,23 +401,19 @@ impl<'a> Scanner<'a> {
     /// Names that do not ascend may repeat. Sorting brings equal names together, whatever stands between them.
     fn sort_names(&mut self, object: &OpenObject) -> Checked<()> {
         let input = self.input;
-        let compare = |a: &Place, b: &Place| {
-            let (a, b) = (spelled(input, *a), spelled(input, *b));
-            if object.plain { a.cmp(b) } else { order::compare(a, b) }
-        };
         let names = self.names.get_mut(object.base..).unwrap_or_default();
         // Equal names stay in the order of the text, so that the later one is the one reported.
-        if object.plain && names.len() <= FEW {
-            sort_few(input, names);
+        let repeated = if object.plain && names.len() <= FEW {
+            sort_few(input, names)
         } else {
+            let compare = |a: &Place, b: &Place| order::compare(spelled(input, *a), spelled(input, *b));
             names.sort_by(compare);
-        }
-        for pair in names.windows(2) {
-            if compare(&pair[0], &pair[1]).is_eq() {
-                let name = Characters::new(spelled(input, pair[1])).take(100).collect();
-                let offset = pair[1].0 as usize - 1;
-                return Err(Box::new(SyntaxError { offset, fault: SyntaxFault::DuplicateName { name } }));
-            }
+            names.windows(2).position(|pair| compare(&pair[0], &pair[1]).is_eq())
+        };
+        if let Some(&name) = repeated.and_then(|first| names.get(first + 1)) {
+            let offset = name.0 as usize - 1;
+            let name = Characters::new(spelled(input, name)).take(100).collect();
+            return Err(Box::new(SyntaxError { offset, fault: SyntaxFault::DuplicateName { name } }));
         }
         if let Some(disorder) = &mut self.disorder {
             disorder.objects.push((offset(object.start), offset(disorder.members.len())));
@@ -406,6 +423,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
+    #[inline]
     fn number(&mut self) -> Checked<()> {
         let Some(span) = number::scan(self.input, self.at) else {
             return Err(self.fault(SyntaxFault::Number));
@@ -441,13 +459,7 @@ impl<'a> Scanner<'a> {
     #[inline]
     fn skip_space(&mut self) {
         if self.peek().is_some_and(|byte| byte <= b' ') {
-            // One space, as most writers put behind a colon, needs no loop.
-            if matches!(self.input.get(self.at..self.at + 2), Some([b' ', next]) if *next > b' ') {
-                self.at += 1;
-                self.canonical = false;
-            } else {
-                self.skip_run_of_space();
-            }
+            self.skip_run_of_space();
         }
     }
 
@@ -457,17 +469,17 @@ impl<'a> Scanner<'a> {
         const SPACES: u64 = u64::from_le_bytes([b' '; 8]);
         let mut at = self.at;
         while let Some(bytes) = self.input.get(at..).and_then(<[u8]>::first_chunk::<8>) {
-            let others = u64::from_le_bytes(*bytes) ^ SPACES;
-            let spaces = others.trailing_zeros() as usize / 8;
-            at += spaces;
-            match bytes.get(spaces) {
-                None => {}
-                Some(b'\n' | b'\t' | b'\r') => at += 1,
-                Some(_) => {
-                    self.canonical &= at == self.at;
-                    self.at = at;
-                    return;
-                }
+            let word = u64::from_le_bytes(*bytes);
+            let others = word ^ SPACES;
+            if others == 0 {
+                at += 8;
+                continue;
+            }
+            let shift = others.trailing_zeros() & !7;
+            at += shift as usize / 8;
+            match (word >> shift) & 0xFF {
+                0x09 | 0x0A | 0x0D => at += 1,
+                _ => break,
             }
         }
         while matches!(self.input.get(at), Some(b' ' | b'\n' | b'\t' | b'\r')) {
@@ -503,22 +515,20 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// Sorts the names of a small object: by their first eight bytes, and by the rest only where these are alike.
-fn sort_few(input: &[u8], names: &mut [Place]) {
+/// Sorts the plain names of a small object: by their first eight bytes, and by the rest only where these are alike. Tells
+/// the first of two that are the same.
+fn sort_few(input: &[u8], names: &mut [Place]) -> Option<usize> {
     let mut keyed = [(0_u64, (0, 0)); FEW];
     let keyed = &mut keyed[..names.len()];
     for (slot, &name) in keyed.iter_mut().zip(names.iter()) {
-        let text = spelled(input, name);
-        let mut key = [0; 8];
-        let length = text.len().min(8);
-        key[..length].copy_from_slice(&text[..length]);
-        *slot = (u64::from_be_bytes(key), name);
+        *slot = (string::key(input, name.0 as usize, name.1 as usize), name);
     }
     let tie = |a: Place, b: Place| spelled(input, a).cmp(spelled(input, b));
     keyed.sort_by(|(a, x), (b, y)| a.cmp(b).then_with(|| tie(*x, *y)));
-    for (name, (_, sorted)) in names.iter_mut().zip(keyed) {
+    for (name, (_, sorted)) in names.iter_mut().zip(keyed.iter()) {
         *name = *sorted;
     }
+    keyed.windows(2).position(|pair| pair[0].0 == pair[1].0 && tie(pair[0].1, pair[1].1).is_eq())
 }
 
 /// The text of a name by its place.

@@ -33,12 +33,14 @@ impl<'a> Shown<'a> {
 /// Whether a character does something else than show itself: controls, the marks that turn the direction of text, the
 /// invisible, the separators that break lines, the unassigned ends of planes.
 pub fn is_unsafe(character: char) -> bool {
-    matches!(character,
+    let ends_a_plane = u32::from(character) & 0xFFFE == 0xFFFE;
+    ends_a_plane
+        || matches!(character,
         '\0'..='\u{1F}' | '\u{7F}'..='\u{9F}'
         | '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}' | '\u{180B}'..='\u{180F}'
         | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{3164}'
         | '\u{E000}'..='\u{F8FF}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}' | '\u{FFF0}'..='\u{FFFB}'
-        | '\u{FFFE}' | '\u{FFFF}' | '\u{1BCA0}'..='\u{1BCA3}' | '\u{1D173}'..='\u{1D17A}' | '\u{E0000}'..='\u{10FFFF}')
+        | '\u{1BCA0}'..='\u{1BCA3}' | '\u{1D173}'..='\u{1D17A}' | '\u{E0000}'..='\u{10FFFF}')
 }
 
 impl fmt::Display for Shown<'_> {

@@ -80,12 +80,32 @@ pub(crate) fn scan_plain(input: &[u8], start: usize) -> Option<(usize, u64)> {
         end += 8;
         word = load(end)?;
     }
-    let key = if end - start < 8 { first & ((1 << (8 * (end - start))) - 1) } else { first };
-    Some((end, key.swap_bytes()))
+    Some((end, sortable(first, end - start)))
+}
+
+/// The first eight bytes of a text, of which `length` count, as a number that sorts as they do.
+#[inline]
+fn sortable(word: u64, length: usize) -> u64 {
+    let counted = if length < 8 { word & ((1 << (8 * length)) - 1) } else { word };
+    counted.swap_bytes()
+}
+
+/// What [`scan_plain`] gives for a string whose place is known.
+#[inline]
+pub(crate) fn key(input: &[u8], start: usize, end: usize) -> u64 {
+    match input.get(start..).and_then(<[u8]>::first_chunk::<8>) {
+        Some(bytes) => sortable(u64::from_le_bytes(*bytes), end - start),
+        None => {
+            let mut bytes = [0; 8];
+            let text = input.get(start..end).unwrap_or_default();
+            bytes.iter_mut().zip(text).for_each(|(slot, byte)| *slot = *byte);
+            u64::from_be_bytes(bytes)
+        }
+    }
 }
 
 /// Scans a string whose opening quote lies just before `start`.
-#[inline]
+#[inline(never)]
 pub(crate) fn scan(input: &[u8], start: usize) -> Result<StringSpan, Box<SyntaxError>> {
     let mut at = start;
     let mut seen = 0;
@@ -408,6 +428,8 @@ mod tests {
                 let length = end.min(8);
                 bytes[..length].copy_from_slice(&input.as_bytes()[..length]);
                 prop_assert_eq!(key, u64::from_be_bytes(bytes));
+                prop_assert_eq!(super::key(input.as_bytes(), 0, end), key);
+                prop_assert_eq!(super::key(&input.as_bytes()[..end], 0, end), key);
             }
         }
 

@@ -103,6 +103,7 @@ impl<'a> Value<'a> {
     }
 
     /// The text between the quotes of a string, escapes and all.
+    #[inline]
     pub(crate) fn quoted(&self) -> Option<&'a [u8]> {
         (self.kind == Kind::String)
             .then(|| self.text.get(1..self.text.len().saturating_sub(1)).unwrap_or_default())
@@ -115,6 +116,12 @@ impl<'a> Value<'a> {
             return Some(Cow::Owned(Characters::new(quoted).collect()));
         }
         Some(Cow::Borrowed(core::str::from_utf8(quoted).unwrap_or_default()))
+    }
+
+    /// The bytes of a string that is written without escapes, as nearly all are; `None` of any other value.
+    #[inline]
+    pub fn unescaped(&self) -> Option<&'a [u8]> {
+        if self.escaped { None } else { self.quoted() }
     }
 
     /// What a string spells, as UTF-8; `None` of anything else. Cheaper than [`Value::string`] where bytes will do.
@@ -157,6 +164,9 @@ impl<'a> Value<'a> {
     /// A number without a fraction, however it is spelled (`4`, `4.0`, `4e0`), from 0 to 2⁵³−1: what JSON Schema calls an
     /// integer, within what I-JSON calls exact.
     pub fn whole(&self) -> Option<u64> {
+        if self.kind == Kind::Number && self.text.len() <= 15 && self.text.iter().all(u8::is_ascii_digit) {
+            return Some(self.text.iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0')));
+        }
         let double = self.double()?;
         let exact = (0.0..=9_007_199_254_740_991.0).contains(&double) && double.fract() == 0.0;
         // In that range the double is an integer, and the cast is exact.

@@ -99,6 +99,9 @@ fn look(bytes: &[u8], limits: &Limits, seen: &mut Seen) -> Result<Option<Format>
     let mut root = scanner.enter_object()?;
     while let Some(name) = scanner.next_name(&mut root)? {
         seen.rer += usize::from(RER_NAMES.iter().any(|known| name.is_string(known)));
+        if seen.rer >= 2 {
+            return Ok(Some(Format::Rer));
+        }
         if seen.names.len() < 5 {
             seen.names.push(Shown::new(&name.string().unwrap_or_default()).to_string());
         }

@@ -18,14 +18,13 @@ use crate::output::{self, Ending};
 #[command(
     after_help = "Examples:\n  reenact hash --profile jcs payload.json\n  reenact hash --of rer-envelope envelope.json"
 )]
-#[group(id = "what", required = true, multiple = false)]
 pub(super) struct Hash {
     /// Hash the whole document in this canonical form: jcs (RFC 8785)
-    #[arg(long, value_parser = super::profile, group = "what")]
+    #[arg(long, value_parser = super::profile, required_unless_present = "of", conflicts_with = "of")]
     profile: Option<Profile>,
 
     /// Hash what a format hashes of such a document
-    #[arg(long, value_enum, group = "what")]
+    #[arg(long, value_enum)]
     of: Option<Of>,
 
     /// A file, or - for standard input

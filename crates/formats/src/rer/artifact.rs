@@ -61,8 +61,15 @@ impl<'a> Head<'a> {
     }
 
     fn slot(&mut self, name: Value<'_>) -> Option<&mut Option<Value<'a>>> {
-        let name = name.string_bytes()?;
-        Some(match name.as_ref() {
+        match name.unescaped() {
+            Some(name) => self.slot_of(name),
+            None => self.slot_of(&name.string_bytes()?),
+        }
+    }
+
+    #[inline]
+    fn slot_of(&mut self, name: &[u8]) -> Option<&mut Option<Value<'a>>> {
+        Some(match name {
             b"artifact_version" => &mut self.artifact_version,
             b"run_id" => &mut self.run_id,
             b"envelope_hash" => &mut self.envelope_hash,

@@ -63,8 +63,15 @@ impl<'a> EventView<'a> {
     }
 
     fn slot(&mut self, name: Value<'_>) -> Option<&mut Option<Value<'a>>> {
-        let name = name.string_bytes()?;
-        Some(match name.as_ref() {
+        match name.unescaped() {
+            Some(name) => self.slot_of(name),
+            None => self.slot_of(&name.string_bytes()?),
+        }
+    }
+
+    #[inline]
+    fn slot_of(&mut self, name: &[u8]) -> Option<&mut Option<Value<'a>>> {
+        Some(match name {
             b"event_version" => &mut self.event_version,
             b"step_index" => &mut self.step_index,
             b"event_type" => &mut self.event_type,

@@ -192,9 +192,7 @@ impl<'a> Finding<'a> {
             };
             self.chain.push((index, fault));
         }
-        let number = |value: Option<Value<'_>>| value.and_then(|value| value.double());
-        if let (Some(this), Some(last)) = (number(event.step_index), number(before.step_index))
-            && this <= last
+        if event.step_index.is_some_and(|this| before.step_index.is_some_and(|last| is_not_after(this, last)))
         {
             let fault = ChainFault::StepIndex {
                 carried: spelled(event.step_index),
@@ -205,9 +203,20 @@ impl<'a> Finding<'a> {
     }
 }
 
+/// Whether one step index does not come after another. What is no number is not compared: the structure says so.
+fn is_not_after(this: Value<'_>, last: Value<'_>) -> bool {
+    match (this.whole(), last.whole()) {
+        (Some(this), Some(last)) => this <= last,
+        _ => matches!((this.double(), last.double()), (Some(this), Some(last)) if this <= last),
+    }
+}
+
 /// Whether a carried value is the hexadecimal form of a digest, in constant time.
 pub(super) fn is_digest(value: Option<Value<'_>>, digest: &Digest) -> bool {
-    value.and_then(|value| value.string_bytes()).is_some_and(|text| digest.is_hex(&text))
+    value.is_some_and(|value| match value.unescaped() {
+        Some(text) => digest.is_hex(text),
+        None => value.string_bytes().is_some_and(|text| digest.is_hex(&text)),
+    })
 }
 
 /// Whether two carried values are the same string. Both are public, so time tells nothing here.

@@ -1,0 +1,80 @@
+//! The pieces that both writers share. Every text here was scanned, so that what cannot be there is passed over.
+
+use super::{CanonicalFault, Sink};
+use crate::limits::Limits;
+use crate::number;
+use crate::scanner::Scanner;
+use crate::string;
+use crate::value::Value;
+
+/// Writes the string whose opening quote lies at `at`; returns where it ends.
+#[inline]
+pub(super) fn string<S: Sink>(text: &[u8], at: usize, out: &mut S) -> usize {
+    if let Some((end, _)) = string::scan_plain(text, at + 1) {
+        out.put(&text[at..=end]);
+        return end + 1;
+    }
+    let Ok(span) = string::scan(text, at + 1) else { return text.len() };
+    if span.canonical {
+        out.put(&text[at..=span.end]);
+    } else {
+        string::write_scanned(&text[at + 1..span.end], out);
+    }
+    span.end + 1
+}
+
+/// Writes the number at `at`; returns where it ends.
+pub(super) fn number<S: Sink>(text: &[u8], at: usize, out: &mut S) -> Result<usize, CanonicalFault> {
+    let Some(span) = number::scan(text, at) else { return Ok(text.len()) };
+    let literal = &text[at..span.end];
+    if number::is_canonical(literal, span.integer) {
+        out.put(literal);
+        return Ok(span.end);
+    }
+    let mut buffer = ryu_js::Buffer::new();
+    match number::canonical(literal, &mut buffer) {
+        Ok(printed) => out.put(printed),
+        Err(fault) => {
+            let literal = literal.iter().take(60).map(|&byte| char::from(byte)).collect();
+            return Err(CanonicalFault::Number { literal, fault });
+        }
+    }
+    Ok(span.end)
+}
+
+/// The offset of the next byte that is not white space.
+#[inline]
+pub(super) fn skip_space(text: &[u8], mut at: usize) -> usize {
+    const SPACES: u64 = u64::from_le_bytes([b' '; 8]);
+    while let Some(byte) = text.get(at)
+        && *byte <= b' '
+    {
+        at += 1;
+        while let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+            let spaces = (u64::from_le_bytes(*bytes) ^ SPACES).trailing_zeros() as usize / 8;
+            at += spaces;
+            if spaces < 8 {
+                break;
+            }
+        }
+    }
+    at
+}
+
+/// Whether the member whose name's opening quote lies at `at` bears one of these names.
+pub(super) fn is_named(text: &[u8], at: usize, names: &[&str]) -> bool {
+    let name = scanned(text, at);
+    names.iter().any(|known| name.is_some_and(|name| name.is_string(known)))
+}
+
+/// Where the value of the member at `at` ends.
+pub(super) fn end_of_member(text: &[u8], at: usize) -> usize {
+    let colon = scanned(text, at).map_or(text.len(), |name| skip_space(text, at + name.text().len()));
+    let value = skip_space(text, colon + 1);
+    scanned(text, value).map_or(text.len(), |found| value + found.text().len())
+}
+
+fn scanned(text: &[u8], at: usize) -> Option<Value<'_>> {
+    let limits = Limits { depth: Limits::DEEPEST, bytes: Limits::LARGEST };
+    Scanner::over(text, at, limits).value().ok()
+}
