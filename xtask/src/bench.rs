@@ -36,7 +36,7 @@ pub(crate) fn optimised(arguments: &[String]) -> Result<(), String> {
         for content in Content::ALL {
             let name = format!("{size_name} {}", content.name());
             if arguments.iter().all(|word| name.contains(word.as_str())) {
-                row(&name, &Corpus::artifact(content, size), content, &folder)?;
+                row(&name, &Corpus::artifact(content, size)?, content, &folder)?;
             }
         }
     }

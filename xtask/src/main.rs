@@ -1,4 +1,4 @@
-//! The developer commands: `cargo xtask test`, `fuzz`, `bench`.
+//! The developer commands: `cargo xtask test`, `fuzz`, `example`, `bench`.
 //!
 //! Everything that a contributor or a CI machine does beyond plain cargo is a command here, so that it is written once,
 //! in Rust, and runs the same everywhere.
@@ -11,8 +11,10 @@
 
 mod bench;
 mod context;
+mod example;
 mod failure;
 mod fuzz;
+mod signer;
 mod step;
 mod test;
 
@@ -26,6 +28,7 @@ Developer commands of reenact.
   cargo xtask test [NAME…]                     format, lint, tests, docs: all that a commit must pass
   cargo xtask test --list                      the steps of the above, and what each runs
   cargo xtask fuzz [TARGET] [--seconds N]      fuzz every reader, or one, for N seconds each (60)
+  cargo xtask example                          writes examples/runs anew, the same bytes each time
   cargo xtask bench [WORD…]                    time and memory of verification, as ratios; rows that contain the words
 
 Examples:
@@ -78,6 +81,7 @@ fn dispatch(args: &[String]) -> Result<(), Ending> {
         }
         "test" => test::run(&Context::new(), rest),
         "fuzz" => fuzz::run(&Context::new(), rest),
+        "example" => example::run(Context::new().root()).map_err(Ending::Failed),
         "bench" => bench::run(rest).map_err(Ending::Failed),
         // Not for people: `bench` starts itself again, optimised, and then once for each peak of memory.
         "bench-optimised" => bench::optimised(rest).map_err(Ending::Failed),

@@ -182,6 +182,19 @@ pub fn key_folder(path: &Path) -> Result<(Vec<KeyFile>, Vec<PathBuf>), KeyFileEr
     Ok((found, others))
 }
 
+/// What was in a folder beside the records that were judged; `None` if there was nothing else.
+pub fn passed_over(others: usize, links: usize) -> Option<String> {
+    let count = |number: usize, one: &str, many: &str| match number {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        _ => Some(format!("{number} {many}")),
+    };
+    let others = count(others, "other file passed over", "other files passed over");
+    let links = count(links, "link not followed", "links not followed");
+    let parts: Vec<String> = [others, links].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
 /// The report on a folder in which nothing was found to judge.
 pub fn empty_folder(files: usize, links: usize) -> Report {
     let looked = match files {
@@ -189,7 +202,7 @@ pub fn empty_folder(files: usize, links: usize) -> Report {
         1 => "the one file in it is not a record of a run".to_owned(),
         count => format!("none of the {count} files in it is a record of a run"),
     };
-    let links = if links == 0 { String::new() } else { format!(" ({links} links were not followed)") };
+    let links = passed_over(0, links).map_or(String::new(), |links| format!(" ({links})"));
     let mut report = Report::new("unknown".into(), &[("recognised", "the folder holds a record of a run")]);
     report.fail("recognised", format!("{looked}{links}"));
     report.verdict = "there is nothing here to verify".into();

@@ -1,10 +1,11 @@
 //! Artifacts to measure, of every content that agents produce.
 
-use ed25519_dalek::{Signer as _, SigningKey};
 use reenact_formats::key::PublicKey;
 use reenact_formats::rer::Version;
 use reenact_formats::rer::seal::{Chain, NewEvent, RunHeader, Signer};
 use reenact_json::{Kind, Limits, Value};
+
+use crate::signer::OpenSigner;
 
 /// What the payloads hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,23 +135,10 @@ pub(super) struct Corpus {
     pub(super) key: PublicKey,
 }
 
-struct BenchSigner(SigningKey, PublicKey);
-
-impl Signer for BenchSigner {
-    fn public_key(&self) -> PublicKey {
-        self.1
-    }
-
-    fn sign(&self, message: &[u8]) -> [u8; 64] {
-        self.0.sign(message).to_bytes()
-    }
-}
-
 impl Corpus {
     /// An artifact of about `size` bytes.
-    pub(super) fn artifact(content: Content, size: usize) -> Self {
-        let secret = SigningKey::from_bytes(&[7; 32]);
-        let key = PublicKey::from_raw(secret.verifying_key().as_bytes()).unwrap_or_else(|_| unreachable!());
+    pub(super) fn artifact(content: Content, size: usize) -> Result<Self, String> {
+        let signer = OpenSigner::new(7)?;
         let mut chain = Chain::new(Version::V02);
         let mut written = 0;
         let mut step_index = 0;
@@ -164,7 +152,7 @@ impl Corpus {
                 payload: Some(payload.as_bytes()),
                 redacted: false,
             };
-            chain.append(&event).unwrap_or_else(|error| unreachable!("{error}"));
+            chain.append(&event).map_err(|error| error.to_string())?;
             step_index += 1;
         }
         let run = RunHeader {
@@ -174,10 +162,9 @@ impl Corpus {
             envelope: br#"{"envelope_version":"rer-envelope/0.2","limits":{},"permissions":{"allowed_models":["*"],"allowed_tools":["*"]}}"#,
             manifest_hash: None,
         };
-        let bytes =
-            chain.seal(&run, &BenchSigner(secret, key)).unwrap_or_else(|error| unreachable!("{error}"));
+        let bytes = chain.seal(&run, &signer).map_err(|error| error.to_string())?;
         let bytes = if content == Content::NotCanonical { respelled(&bytes) } else { bytes };
-        Self { bytes, key }
+        Ok(Self { bytes, key: signer.public_key() })
     }
 }
 

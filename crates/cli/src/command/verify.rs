@@ -80,8 +80,15 @@ impl Verify {
         let progress = Progress::new(targets.iter().map(|target| target.bytes).sum(), false);
         let threads = parallel::cores();
         let inner = (threads / targets.len().max(1)).max(1);
-        let mut printer =
-            Printer { command: self, arguments: &arguments, progress: &progress, worst: 0, due: 0, seen: 0 };
+        let mut printer = Printer {
+            command: self,
+            arguments: &arguments,
+            progress: &progress,
+            worst: 0,
+            counts: [0; 3],
+            due: 0,
+            seen: 0,
+        };
         let result = parallel::in_order(
             &targets,
             threads,
@@ -91,6 +98,7 @@ impl Verify {
         result?;
         printer.close(arguments.len())?;
         progress.finish();
+        printer.summary()?;
         Ok(printer.worst)
     }
 
@@ -184,6 +192,8 @@ struct Printer<'a> {
     arguments: &'a [Argument],
     progress: &'a Progress,
     worst: u8,
+    /// How many targets ended with each exit code.
+    counts: [usize; 3],
     /// The first argument that is not closed yet.
     due: usize,
     /// How many files of it were judged.
@@ -211,12 +221,11 @@ impl Printer<'_> {
                 Argument::Folder { files, links, .. } if self.seen == 0 => {
                     self.print(&name, &Outcome::Judged(disk::empty_folder(files.len(), *links)))?;
                 }
-                Argument::Folder { files, links, .. } if self.seen < files.len() || *links > 0 => {
-                    let others = files.len() - self.seen;
-                    let name = Shown::whole(&name);
-                    let message =
-                        format!("{name}: {others} other files passed over, {links} links not followed");
-                    self.progress.suspend(|| output::complain(&message));
+                Argument::Folder { files, links, .. } => {
+                    if let Some(others) = disk::passed_over(files.len() - self.seen, *links) {
+                        let message = format!("{}: {others}", Shown::whole(&name));
+                        self.progress.suspend(|| output::complain(&message));
+                    }
                 }
                 _ => {}
             }
@@ -227,10 +236,26 @@ impl Printer<'_> {
     }
 
     fn print(&mut self, name: &str, outcome: &Outcome) -> Result<(), Ending> {
-        self.worst = self.worst.max(outcome.exit_code());
-        self.progress.suspend(|| match self.command.json {
-            true => output::print(&(outcome.to_json(name) + "\n")),
-            false => output::print(&render::outcome(name, outcome, &output::paint)),
-        })
+        let code = outcome.exit_code();
+        self.worst = self.worst.max(code);
+        let text = match (self.command.json, self.counts.iter().sum::<usize>()) {
+            (true, _) => outcome.to_json(name) + "\n",
+            (false, 0) => render::outcome(name, outcome, &output::paint),
+            (false, _) => format!("\n{}", render::outcome(name, outcome, &output::paint)),
+        };
+        self.counts[usize::from(code)] += 1;
+        self.progress.suspend(|| output::print(&text))
+    }
+
+    /// A last line over all targets, for people.
+    fn summary(&self) -> Result<(), Ending> {
+        let [good, bad, unreadable] = self.counts;
+        let total = good + bad + unreadable;
+        if self.command.json || total < 2 {
+            return Ok(());
+        }
+        let unreadable =
+            if unreadable == 0 { String::new() } else { format!(", {unreadable} could not be read") };
+        output::print(&format!("\n{total} targets: {good} pass, {bad} fail{unreadable}\n"))
     }
 }

@@ -31,6 +31,11 @@ impl PublicKey {
         self.0.as_bytes()
     }
 
+    /// The raw bytes as a JWK carries them (RER §6.4).
+    pub fn to_base64url(&self) -> String {
+        Base64UrlUnpadded::encode_string(self.as_bytes())
+    }
+
     /// The SHA-256 of the raw bytes: what a bundle's manifest carries in hexadecimal and a `key_id` in base64url.
     pub fn digest(&self) -> Digest {
         Digest::of(self.as_bytes())

@@ -135,12 +135,8 @@ fn verify(argument: &OsString, arguments: &Arguments) -> io::Result<u8> {
             if judged == 0 {
                 return print(&name, &Outcome::Judged(disk::empty_folder(files.len(), links)), arguments);
             }
-            if judged < files.len() || links > 0 {
-                let others = files.len() - judged;
-                eprintln!(
-                    "{}: {others} other files passed over, {links} links not followed",
-                    Shown::whole(&name)
-                );
+            if let Some(others) = disk::passed_over(files.len() - judged, links) {
+                eprintln!("reenact-verify: {}: {others}", Shown::whole(&name));
             }
             Ok(worst)
         }

@@ -1,0 +1,158 @@
+//! `cargo xtask example`: writes the example run of `examples/runs`, the same bytes each time.
+//!
+//! The run is a small agent that looks up an invoice with a tool and pays nothing. Its key is a constant of this
+//! program: the example shows what verification looks like, it proves nothing.
+
+use std::fs;
+use std::path::Path;
+
+use reenact_formats::rer::Version;
+use reenact_formats::rer::seal::{Chain, NewEvent, RunHeader, Signer};
+
+use crate::signer::OpenSigner;
+
+const ENVELOPE: &str = r#"{
+    "envelope_version": "rer-envelope/0.2",
+    "permissions": {"allowed_models": ["claude-sonnet-4-5"], "allowed_tools": ["lookup_invoice"]},
+    "limits": {"max_steps": 6, "max_spend_usd": 0.05},
+    "expiry": "2026-12-31T00:00:00Z",
+    "metadata": {"purpose": "example"}
+}"#;
+
+/// Type, milliseconds since the start, payload.
+const EVENTS: [(&str, u32, &str); 9] = [
+    (
+        "rer.run.started",
+        0,
+        r#"{"runtime_version": "0.1.0", "environment": {"os": "linux", "arch": "x86_64"}, "enforcement": "observe"}"#,
+    ),
+    (
+        "rer.model.called",
+        12,
+        r#"{"step_id": "s1", "provider": "anthropic", "model": "claude-sonnet-4-5", "endpoint": "messages",
+            "http": {"method": "POST", "path": "/v1/messages", "headers": [["content-type", "application/json"]],
+            "body": {"text": "{\"model\":\"claude-sonnet-4-5\",\"max_tokens\":256,\"messages\":[{\"role\":\"user\",\"content\":\"Is invoice 2041 paid?\"}]}"}},
+            "source": "observed"}"#,
+    ),
+    (
+        "rer.model.returned",
+        841,
+        r#"{"step_id": "s1", "status": 200, "complete": true, "ended_by": "eof", "latency_ms": 829,
+            "http": {"version": "1.1", "headers": [["content-type", "application/json"]],
+            "body": {"text": "{\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":\"toolu_01\",\"name\":\"lookup_invoice\",\"input\":{\"number\":2041}}],\"usage\":{\"input_tokens\":41,\"output_tokens\":23}}"}},
+            "source": "observed"}"#,
+    ),
+    (
+        "rer.tool.called",
+        843,
+        r#"{"step_id": "s2", "tool_call_id": "toolu_01", "tool": "lookup_invoice", "input": {"number": 2041}, "via": "conversation", "source": "inferred"}"#,
+    ),
+    (
+        "rer.tool.returned",
+        851,
+        r#"{"step_id": "s2", "tool_call_id": "toolu_01", "tool": "lookup_invoice", "output": {"number": 2041, "due": "2026-11-30", "amount": "1,240.00 EUR", "paid": false}, "is_error": false, "source": "inferred"}"#,
+    ),
+    (
+        "rer.model.called",
+        853,
+        r#"{"step_id": "s3", "provider": "anthropic", "model": "claude-sonnet-4-5", "endpoint": "messages",
+            "http": {"method": "POST", "path": "/v1/messages", "headers": [["content-type", "application/json"]],
+            "body": {"text": "{\"model\":\"claude-sonnet-4-5\",\"max_tokens\":256,\"messages\":[{\"role\":\"user\",\"content\":\"Is invoice 2041 paid?\"},{\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":\"toolu_01\",\"name\":\"lookup_invoice\",\"input\":{\"number\":2041}}]},{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"toolu_01\",\"content\":\"paid: false\"}]}]}"}},
+            "source": "observed"}"#,
+    ),
+    (
+        "rer.model.returned",
+        1502,
+        r#"{"step_id": "s3", "status": 200, "complete": true, "ended_by": "eof", "latency_ms": 649,
+            "http": {"version": "1.1", "headers": [["content-type", "application/json"]],
+            "body": {"text": "{\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"No. Invoice 2041 (1,240.00 EUR) is unpaid and due on 2026-11-30.\"}],\"usage\":{\"input_tokens\":97,\"output_tokens\":31}}"}},
+            "source": "observed"}"#,
+    ),
+    (
+        "rer.output.final",
+        1504,
+        r#"{"output": "No. Invoice 2041 (1,240.00 EUR) is unpaid and due on 2026-11-30."}"#,
+    ),
+    (
+        "rer.run.ended",
+        1505,
+        r#"{"status": "completed", "reason": "exit", "exit_code": 0, "total_model_calls": 2, "total_tool_calls": 1, "total_spend_usd": 0.001224}"#,
+    ),
+];
+
+/// Writes the run, the same run with one byte forged, and the public key.
+pub(crate) fn run(root: &Path) -> Result<(), String> {
+    let folder = root.join("examples/runs");
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let signer = OpenSigner::new(0x2A)?;
+    let run = artifact(&signer)?;
+    let forged = forged(&run)?;
+    for (name, bytes) in
+        [("invoice.rer.json", &run), ("forged.rer.json", &forged), ("signer.jwk", &jwk(&signer).into_bytes())]
+    {
+        let path = folder.join(name);
+        fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))?;
+        println!("{} ({} bytes)", path.display(), bytes.len());
+    }
+    Ok(())
+}
+
+fn artifact(signer: &OpenSigner) -> Result<Vec<u8>, String> {
+    let mut chain = Chain::new(Version::V02);
+    for (step_index, (event_type, milliseconds, payload)) in (0..).zip(EVENTS) {
+        let timestamp = format!("2026-11-14T09:30:{:02}.{:03}Z", milliseconds / 1000, milliseconds % 1000);
+        let event = NewEvent {
+            step_index,
+            event_type,
+            timestamp: &timestamp,
+            payload: Some(payload.as_bytes()),
+            redacted: false,
+        };
+        chain.append(&event).map_err(|error| format!("{event_type}: {error}"))?;
+    }
+    let run = RunHeader {
+        run_id: "019a8172-3a80-7d21-9f3e-2b6c5d4e3f2a",
+        implementation: "reenact",
+        version: "0.1.0",
+        envelope: ENVELOPE.as_bytes(),
+        manifest_hash: None,
+    };
+    chain.seal(&run, signer).map_err(|error| error.to_string())
+}
+
+/// One byte of the tool's answer changed: the invoice is now over 9,240.00 EUR.
+fn forged(run: &[u8]) -> Result<Vec<u8>, String> {
+    let amount = b"1,240.00 EUR\",\"due\"";
+    let at = run
+        .windows(amount.len())
+        .position(|window| window == amount)
+        .ok_or("the tool's answer is not there")?;
+    let mut forged = run.to_vec();
+    forged[at] = b'9';
+    Ok(forged)
+}
+
+fn jwk(signer: &OpenSigner) -> String {
+    let key = signer.public_key();
+    format!(
+        "{{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"x\":\"{}\",\"kid\":\"{}\"}}\n",
+        key.to_base64url(),
+        key.id()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example in the repository is what this program writes.
+    #[test]
+    fn committed_example_is_current() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/runs");
+        let signer = OpenSigner::new(0x2A).unwrap();
+        let run = artifact(&signer).unwrap();
+        assert!(run == fs::read(folder.join("invoice.rer.json")).unwrap(), "run `cargo xtask example`");
+        assert!(forged(&run).unwrap() == fs::read(folder.join("forged.rer.json")).unwrap());
+        assert_eq!(jwk(&signer), fs::read_to_string(folder.join("signer.jwk")).unwrap());
+    }
+}
