@@ -6,9 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-use reenact_formats::rer::Head;
-use reenact_verify::rer::{Finding, Job, Survey, unreadable};
-use reenact_verify::{Keys, Options, Report};
+use reenact_json::SyntaxError;
+use reenact_verify::rer::{Finding, Job, Survey};
 
 /// How many threads this machine runs at once.
 pub(crate) fn cores() -> usize {
@@ -53,22 +52,17 @@ pub(crate) fn in_order<I: Sync, T: Send, E>(
     })
 }
 
-/// Judges one artifact with its events spread over threads. `seen` is told how many more bytes were read.
-pub(crate) fn artifact(
-    bytes: &[u8],
-    keys: &Keys,
-    options: &Options,
+/// Runs the jobs of a survey on several threads; gives their findings in order. `seen` is told how many more bytes were
+/// read.
+pub(crate) fn jobs<'a>(
+    survey: &mut Survey<'a>,
     threads: usize,
     seen: impl Fn(usize) + Sync,
-) -> Report {
-    let mut survey = match Survey::open(bytes, options) {
-        Ok(survey) => survey,
-        Err(error) => return unreadable(bytes, &Head::default(), &error),
-    };
+) -> Result<Finding<'a>, SyntaxError> {
     let (work, jobs) = mpsc::sync_channel::<(usize, Job<'_>)>(threads * 2);
     let jobs = Mutex::new(jobs);
     let findings = Mutex::new(BTreeMap::new());
-    let read = thread::scope(|scope| {
+    thread::scope(|scope| {
         for _ in 0..threads.max(1) {
             scope.spawn(|| {
                 loop {
@@ -99,13 +93,10 @@ pub(crate) fn artifact(
         };
         drop(work);
         result
-    });
-    if let Err(error) = read {
-        return unreadable(bytes, survey.head(), &error.into());
-    }
+    })?;
     let mut all = Finding::default();
     for (_, finding) in findings.into_inner().unwrap_or_default() {
         all.absorb(finding);
     }
-    survey.conclude(all, keys)
+    Ok(all)
 }

@@ -37,6 +37,8 @@ pub struct OpenObject {
     /// Where this object's names begin in [`Scanner::names`].
     base: usize,
     start: usize,
+    /// Where it ends, once it is left.
+    end: usize,
     first: bool,
     left: bool,
     sorted: bool,
@@ -48,7 +50,7 @@ pub struct OpenObject {
 
 impl OpenObject {
     fn at(start: usize, base: usize) -> Self {
-        Self { base, start, first: true, left: false, sorted: true, plain: true, key: 0 }
+        Self { base, start, end: start, first: true, left: false, sorted: true, plain: true, key: 0 }
     }
 }
 
@@ -190,6 +192,7 @@ impl<'a> Scanner<'a> {
             (Some(b'}'), _) => {
                 self.at += 1;
                 object.left = true;
+                object.end = self.at;
                 self.leave_object(object)?;
                 return Ok(None);
             }
@@ -213,6 +216,13 @@ impl<'a> Scanner<'a> {
         self.skip_space();
         self.expect(b':', "a colon")?;
         Ok(Some(name))
+    }
+
+    /// The whole of an object that was entered and has been left. It counts as canonical only if all that was read
+    /// since the start of the text is.
+    pub fn left(&self, object: &OpenObject) -> Option<Value<'a>> {
+        let text = self.input.get(object.start..object.end).filter(|_| object.left)?;
+        Some(Value::scanned(text, Kind::Object, self.canonical, false))
     }
 
     /// Enters the array that comes next.

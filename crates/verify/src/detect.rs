@@ -10,16 +10,19 @@ use crate::report::Report;
 pub enum Format {
     /// An RER artifact.
     Rer,
+    /// An RER bundle: a folder or an archive.
+    RerBundle,
 }
 
 impl Format {
     /// Every format, in the order in which help lists them.
-    pub const ALL: &[Format] = &[Format::Rer];
+    pub const ALL: &[Format] = &[Format::Rer, Format::RerBundle];
 
     /// The name that commands take.
     pub fn name(self) -> &'static str {
         match self {
             Self::Rer => "rer",
+            Self::RerBundle => "rer-bundle",
         }
     }
 
@@ -42,6 +45,12 @@ pub enum Unrecognised {
     /// JSON of another kind than any format begins with.
     #[error("it is JSON, but {0} is no record of a run")]
     OtherKind(&'static str),
+    /// An archive that cannot be read, and showed nothing of what it holds. Holds the fault.
+    #[error("it is an archive that cannot be read: {0}")]
+    Archive(String),
+    /// An archive or a folder of something else.
+    #[error("it holds no record of a run: a bundle has artifact.json and manifest.json")]
+    OtherMembers,
     /// An object whose members say nothing that we know. Holds its first names.
     #[error("it is a JSON object, but not of a known format{0}")]
     OtherObject(String),

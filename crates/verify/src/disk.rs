@@ -1,33 +1,61 @@
 //! Paths to bytes, for commands. The only module here that touches a file system; libraries leave it out.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 
 use reenact_formats::key::{self, KeyError, KeyFile};
-use reenact_json::{Limits, Shown};
+use reenact_json::canonical::Sink;
+use reenact_json::digest::Hasher;
+use reenact_json::{Digest, Limits, Shown};
+use reenact_pack::{Container, PackError};
 
 use crate::report::{Report, Unreadable};
+use crate::{Keys, Members, Options, broken_archive, rer, safe, safe_members};
 
 /// What one argument of a command stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Argument {
     /// `-`
     StandardInput,
-    /// A file, or something else that can be read like one.
-    File(PathBuf),
-    /// A folder: its files in the order of their names, and how many links in it were not followed.
+    /// A file, something else that can be read like one, or a folder that is one bundle.
+    Place(Place),
+    /// Any other folder: what is in it in the order of names, and how many links were not followed.
     Folder {
-        /// The folder.
-        path: PathBuf,
-        /// Every file below it.
-        files: Vec<PathBuf>,
+        /// The files and bundles below it.
+        places: Vec<Place>,
         /// Links, which could lead anywhere.
         links: usize,
     },
     /// Nothing that can be read.
     Unreadable(Unreadable),
+}
+
+/// Something to judge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// A file.
+    File(PathBuf),
+    /// A folder that is a bundle.
+    Bundle(PathBuf),
+}
+
+impl Place {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::File(path) | Self::Bundle(path) => path,
+        }
+    }
+
+    /// Its size, if it is a file.
+    pub fn size(&self) -> u64 {
+        match self {
+            Self::File(path) => path.metadata().map_or(0, |found| found.len()),
+            Self::Bundle(_) => 0,
+        }
+    }
 }
 
 /// Looks at an argument. Folders are walked; what cannot be entered makes the whole folder unreadable, since a verdict
@@ -38,43 +66,53 @@ pub fn look_up(argument: &OsStr) -> Argument {
     }
     let path = PathBuf::from(argument);
     match fs::metadata(&path) {
+        Ok(found) if found.is_dir() && is_bundle(&path) => Argument::Place(Place::Bundle(path)),
         Ok(found) if found.is_dir() => {
-            let (mut files, mut links) = (Vec::new(), 0);
-            match walk(&path, 0, &mut files, &mut links) {
-                Ok(()) => Argument::Folder { path, files, links },
+            let (mut places, mut links) = (Vec::new(), 0);
+            match walk(&path, 0, &mut places, &mut links) {
+                Ok(()) => Argument::Folder { places, links },
                 Err((below, error)) => Argument::Unreadable(unreadable(&below, &error)),
             }
         }
-        Ok(_) => Argument::File(path),
+        Ok(_) => Argument::Place(Place::File(path)),
         Err(error) => Argument::Unreadable(unreadable(&path, &error)),
     }
+}
+
+fn is_bundle(folder: &Path) -> bool {
+    ["artifact.json", "manifest.json"].iter().all(|name| folder.join(name).is_file())
 }
 
 /// A folder inside itself cannot be, since links are not followed; a mount might be.
 const DEEPEST_FOLDER: usize = 64;
 
+/// The entries of a folder by name.
+fn entries(folder: &Path, depth: usize) -> io::Result<Vec<(PathBuf, fs::FileType)>> {
+    if depth > DEEPEST_FOLDER {
+        return Err(io::Error::other("folders are nested too deep"));
+    }
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        entries.push((entry.path(), entry.file_type()?));
+    }
+    entries.sort_by(|(a, _), (b, _)| a.cmp(b));
+    Ok(entries)
+}
+
 fn walk(
     folder: &Path,
     depth: usize,
-    files: &mut Vec<PathBuf>,
+    places: &mut Vec<Place>,
     links: &mut usize,
 ) -> Result<(), (PathBuf, io::Error)> {
-    let failed = |error| (folder.to_owned(), error);
-    if depth > DEEPEST_FOLDER {
-        return Err(failed(io::Error::other("folders are nested too deep")));
-    }
-    let mut entries: Vec<(OsString, fs::FileType)> = Vec::new();
-    for entry in fs::read_dir(folder).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        entries.push((entry.file_name(), entry.file_type().map_err(failed)?));
-    }
-    entries.sort_by(|(a, _), (b, _)| a.cmp(b));
-    for (name, kind) in entries {
-        let path = folder.join(name);
-        if kind.is_dir() {
-            walk(&path, depth + 1, files, links)?;
+    for (path, kind) in entries(folder, depth).map_err(|error| (folder.to_owned(), error))? {
+        if kind.is_dir() && is_bundle(&path) {
+            places.push(Place::Bundle(path));
+        } else if kind.is_dir() {
+            walk(&path, depth + 1, places, links)?;
         } else if kind.is_file() {
-            files.push(path);
+            places.push(Place::File(path));
         } else if kind.is_symlink() {
             *links += 1;
         }
@@ -82,10 +120,130 @@ fn walk(
     Ok(())
 }
 
+/// What was read from a place.
+#[derive(Debug)]
+pub enum Content {
+    /// A file that is no archive.
+    Bytes(Vec<u8>),
+    /// What an archive or a bundle's folder holds.
+    Members(Members),
+    /// An archive that could not be read to its end, and what was seen of it.
+    Broken(Members, PackError),
+    /// A bundle's folder with something in it that does not belong there. Holds what.
+    BrokenFolder(String),
+}
+
+impl Content {
+    /// Judges it, on one thread.
+    pub fn judge(&self, keys: &Keys, options: &Options) -> Report {
+        match self {
+            Self::Bytes(bytes) => safe(bytes, keys, options),
+            Self::Members(members) => safe_members(members, keys, options),
+            Self::Broken(seen, error) => broken_archive(seen, error, options),
+            Self::BrokenFolder(fault) => rer::bundle::unreadable_archive(fault),
+        }
+    }
+}
+
+/// Reads a place: an archive member by member, so that its blobs need no memory, anything else whole.
+pub fn open(place: &Place) -> Result<Content, Unreadable> {
+    match place {
+        Place::Bundle(path) => bundle_folder(path),
+        Place::File(path) => {
+            let failed = |error| unreadable(path, &error);
+            let mut file = File::open(path).map_err(failed)?;
+            let found = file.metadata().map_err(failed)?;
+            if !found.is_file() {
+                // A pipe can be read only once and only forwards.
+                return read_bounded(file, 0).map(content).map_err(failed);
+            }
+            let mut first = Vec::with_capacity(512);
+            (&mut file).take(512).read_to_end(&mut first).map_err(failed)?;
+            file.rewind().map_err(failed)?;
+            let Some(container) = Container::detect(&first) else {
+                return read_bounded(file, found.len()).map(Content::Bytes).map_err(failed);
+            };
+            match Members::unpack(container, BufReader::new(file)) {
+                Err((_, PackError::Io { kind, text })) => Err(failed(io::Error::new(kind, text))),
+                Ok(members) => Ok(Content::Members(members)),
+                Err((seen, error)) => Ok(Content::Broken(seen, error)),
+            }
+        }
+    }
+}
+
+/// Reads standard input to its end.
+pub fn open_standard_input() -> Result<Content, Unreadable> {
+    read_standard_input().map(content)
+}
+
+fn content(bytes: Vec<u8>) -> Content {
+    match Container::detect(&bytes) {
+        None => Content::Bytes(bytes),
+        Some(container) => match Members::unpack(container, io::Cursor::new(bytes)) {
+            Ok(members) => Content::Members(members),
+            Err((seen, error)) => Content::Broken(seen, error),
+        },
+    }
+}
+
+fn bundle_folder(path: &Path) -> Result<Content, Unreadable> {
+    let mut members = Members::default();
+    let mut pending = vec![(path.to_owned(), String::new(), 0)];
+    while let Some((folder, prefix, depth)) = pending.pop() {
+        for (path, kind) in entries(&folder, depth).map_err(|error| unreadable(&folder, &error))? {
+            let own = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let name = format!("{prefix}{own}");
+            if kind.is_dir() {
+                pending.push((path, format!("{name}/"), depth + 1));
+            } else if kind.is_file() {
+                let failed = |error| unreadable(&path, &error);
+                let mut file = File::open(&path).map_err(failed)?;
+                members.take(&name, &mut file).map_err(failed)?;
+            } else {
+                return Ok(Content::BrokenFolder(format!(
+                    "{} is neither a file nor a folder",
+                    Shown::new(&name)
+                )));
+            }
+        }
+    }
+    Ok(Content::Members(members))
+}
+
+/// `digests.file` of a report, for content that is a file.
+pub fn digest_of(
+    content: &Content,
+    place: Option<&Place>,
+) -> Result<Option<(&'static str, String)>, Unreadable> {
+    let digest = match (content, place) {
+        (Content::Bytes(bytes), _) => Digest::of(bytes),
+        (_, Some(Place::File(path))) => file_digest(path)?,
+        _ => return Ok(None),
+    };
+    Ok(Some(("file", format!("sha256:{digest}"))))
+}
+
+/// The SHA-256 of a file, read from its start to its end.
+fn file_digest(path: &Path) -> Result<Digest, Unreadable> {
+    let failed = |error| unreadable(path, &error);
+    let mut file = File::open(path).map_err(failed)?;
+    let mut hasher = Hasher::new();
+    let mut buffer = vec![0; 256 * 1024];
+    loop {
+        match file.read(&mut buffer).map_err(failed)? {
+            0 => return Ok(hasher.finish()),
+            count => hasher.put(&buffer[..count]),
+        }
+    }
+}
+
 /// Whether a file met in a folder is none of our business: its content is of no known format, and its name does not
 /// claim that it is. A file that was asked for by name is never passed over.
 pub fn is_passed_over(path: &Path, report: &Report) -> bool {
-    let claims = path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(".rer.json"));
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let claims =
+        [".rer.json", ".rer.tar.gz", ".rer.tar", ".rer.zip"].iter().any(|ending| name.ends_with(ending));
     report.format == "unknown" && !claims
 }
 
@@ -165,11 +323,11 @@ pub fn key_file(path: &Path) -> Result<KeyFile, KeyFileError> {
 /// Reads every key of a folder, or of a JWKS file. Files of a folder that hold no key are passed over; their names are
 /// returned.
 pub fn key_folder(path: &Path) -> Result<(Vec<KeyFile>, Vec<PathBuf>), KeyFileError> {
-    let Argument::Folder { files, .. } = look_up(path.as_os_str()) else {
+    let Argument::Folder { places, .. } = look_up(path.as_os_str()) else {
         return key_file(path).map(|file| (vec![file], Vec::new()));
     };
     let (mut found, mut others) = (Vec::new(), Vec::new());
-    for file in files {
+    for file in places.into_iter().map(|place| place.path().to_owned()) {
         match key_file(&file) {
             Ok(keys) => found.push(keys),
             Err(KeyFileError::NoKey { .. }) => others.push(file),

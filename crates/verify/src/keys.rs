@@ -10,6 +10,8 @@ use reenact_formats::key::{KeyError, KeyId, PublicKey};
 pub enum Trust {
     /// Handed to this verification by whoever asked for it.
     Supplied,
+    /// Brought by the record itself: the record is intact, but anyone could have made it.
+    SelfAsserted,
     /// Named by the record, but held by nobody here.
     Unknown,
 }
@@ -19,6 +21,7 @@ impl Trust {
     pub fn name(self) -> &'static str {
         match self {
             Self::Supplied => "supplied",
+            Self::SelfAsserted => "self-asserted",
             Self::Unknown => "unknown",
         }
     }
@@ -52,6 +55,13 @@ impl Keys {
     /// Adds a key that the caller supplies.
     pub fn supply(&mut self, key: PublicKey) {
         self.known.push((key.id(), KnownKey { key, trust: Trust::Supplied, label: None }));
+    }
+
+    /// Adds a key that the record itself brings, unless it is known already.
+    pub(crate) fn assert(&mut self, key: PublicKey) {
+        if self.find(&key.id()).is_none() {
+            self.known.push((key.id(), KnownKey { key, trust: Trust::SelfAsserted, label: None }));
+        }
     }
 
     /// The raw-key interface of RER §1.1: exactly 32 bytes. Others are refused, and the report says why.

@@ -20,15 +20,20 @@ pub mod detect;
 #[cfg(feature = "disk")]
 pub mod disk;
 pub mod keys;
+pub mod members;
 pub mod render;
 pub mod report;
 pub mod rer;
 mod verified;
 
-use reenact_json::Limits;
+use std::io::Cursor;
 
-pub use detect::Format;
+use reenact_json::Limits;
+use reenact_pack::{Container, PackError};
+
+pub use detect::{Format, Unrecognised};
 pub use keys::{Keys, Trust};
+pub use members::Members;
 pub use report::{Outcome, Report, Signer, Unreadable};
 pub use verified::{Artifact, Verified};
 
@@ -43,14 +48,42 @@ pub struct Options {
 
 /// Judges any bytes at all. Never fails and never panics: what cannot be read gets a report that says so.
 pub fn safe(bytes: &[u8], keys: &Keys, options: &Options) -> Report {
+    if options.format != Some(Format::Rer)
+        && let Some(container) = Container::detect(bytes)
+    {
+        return match Members::unpack(container, Cursor::new(bytes)) {
+            Ok(members) => safe_members(&members, keys, options),
+            Err((seen, error)) => broken_archive(&seen, &error, options),
+        };
+    }
     let format = match options.format {
         Some(format) => Ok(format),
         None => detect::detect(bytes, &options.limits),
     };
     match format {
         Ok(Format::Rer) => rer::verify(bytes, keys, options),
+        Ok(Format::RerBundle) => {
+            rer::bundle::unreadable_archive(&"it is neither a tar, nor a tar.gz, nor a zip")
+        }
         Err(unrecognised) => unrecognised.report(),
     }
+}
+
+/// Judges what a folder or an archive holds.
+pub fn safe_members(members: &Members, keys: &Keys, options: &Options) -> Report {
+    match options.format {
+        None if !members.is_rer_bundle() => Unrecognised::OtherMembers.report(),
+        _ => rer::bundle::verify(members, keys, options),
+    }
+}
+
+/// The report on an archive that cannot be read to its end: by what it showed before, if it showed enough.
+pub fn broken_archive(seen: &Members, error: &PackError, options: &Options) -> Report {
+    let meant = seen.document("artifact.json").is_some() || seen.document("manifest.json").is_some();
+    if meant || options.format == Some(Format::RerBundle) {
+        return rer::bundle::unreadable_archive(error);
+    }
+    Unrecognised::Archive(error.to_string()).report()
 }
 
 /// Judges an RER artifact; gives the artifact only if every check holds.

@@ -4,7 +4,7 @@ use core::fmt::Write;
 
 use reenact_json::Shown;
 
-use crate::report::{Outcome, Report};
+use crate::report::{Check, Outcome, Report};
 
 /// What a piece of the text means, so that a command can colour it. The text alone says it too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,18 +46,14 @@ pub fn outcome(target: &str, outcome: &Outcome, paint: Paint<'_>) -> String {
 
 fn judged(target: &str, report: &Report, paint: Paint<'_>) -> String {
     let mut text = format!("{}  {}\n", paint(Tone::Title, target), report.format);
-    let width = report.checks.iter().map(|check| check.name.len()).max().unwrap_or(0);
+    let both = || report.checks.iter().chain(&report.artifact_checks);
+    let width = both().map(|check| check.name.len()).max().unwrap_or(0);
     for check in &report.checks {
-        let mark = match check.holds {
-            Some(true) => paint(Tone::Good, "ok  "),
-            Some(false) => paint(Tone::Bad, "FAIL"),
-            None => paint(Tone::Quiet, "-   "),
-        };
-        let asks = paint(Tone::Quiet, check.asks);
-        let _ = writeln!(text, "  {mark}  {:width$}  {asks}", check.name);
-        let own = format!("{}: ", check.name);
-        for reason in report.reasons.iter().filter_map(|reason| reason.strip_prefix(&own)) {
-            let _ = writeln!(text, "        {reason}");
+        check_line(check, "", width, report, paint, &mut text);
+        if check.name == "artifact" {
+            report.artifact_checks.iter().for_each(|inner| {
+                check_line(inner, "artifact: ", width, report, paint, &mut text);
+            });
         }
     }
     if let Some(signer) = &report.signer {
@@ -75,4 +71,42 @@ fn judged(target: &str, report: &Report, paint: Paint<'_>) -> String {
     let mark = if report.pass() { paint(Tone::Good, "PASS") } else { paint(Tone::Bad, "FAIL") };
     let _ = writeln!(text, "  {mark}  {}", report.verdict);
     text
+}
+
+/// A check, and under it the reasons why it does not hold. The checks of a bundle's artifact are set in.
+fn check_line(
+    check: &Check,
+    outer: &str,
+    width: usize,
+    report: &Report,
+    paint: Paint<'_>,
+    text: &mut String,
+) {
+    let mark = match check.holds {
+        Some(true) => paint(Tone::Good, "ok  "),
+        Some(false) => paint(Tone::Bad, "FAIL"),
+        None => paint(Tone::Quiet, "-   "),
+    };
+    let indent = if outer.is_empty() { "  " } else { "      " };
+    let asks = paint(Tone::Quiet, check.asks);
+    let _ = writeln!(text, "{indent}{mark}  {:width$}  {asks}", check.name);
+    if !report.artifact_checks.is_empty() && check.name == "artifact" && outer.is_empty() {
+        // Its reasons stand under the inner checks; only those that name none belong here.
+        let named = |reason: &str| {
+            report
+                .artifact_checks
+                .iter()
+                .any(|inner| reason.starts_with(&format!("artifact: {}: ", inner.name)))
+        };
+        for reason in
+            report.reasons.iter().filter(|reason| reason.starts_with("artifact: ") && !named(reason))
+        {
+            let _ = writeln!(text, "{indent}      {}", &reason["artifact: ".len()..]);
+        }
+        return;
+    }
+    let own = format!("{outer}{}: ", check.name);
+    for reason in report.reasons.iter().filter_map(|reason| reason.strip_prefix(&own)) {
+        let _ = writeln!(text, "{indent}      {reason}");
+    }
 }

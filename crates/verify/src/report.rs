@@ -23,6 +23,8 @@ pub struct Report {
     pub format: String,
     /// The matrix, in the format's own order.
     pub checks: Vec<Check>,
+    /// Of a bundle: the matrix of its artifact.
+    pub artifact_checks: Vec<Check>,
     /// Why checks do not hold. Each begins with the name of its check.
     pub reasons: Vec<String>,
     /// What a reader should know beside the checks.
@@ -66,6 +68,7 @@ impl Report {
         Self {
             format,
             checks,
+            artifact_checks: Vec::new(),
             reasons: Vec::new(),
             notes: Vec::new(),
             signer: None,
@@ -109,11 +112,17 @@ impl Report {
     fn write_json(&self, object: &mut Object<'_>) {
         object.string("format", self.format.as_str());
         object.boolean("pass", self.pass());
-        let mut checks = Object::open(object.name("checks"));
-        for check in &self.checks {
-            checks.boolean(check.name, check.holds);
+        let mut matrix = |name: &str, checks: &[Check]| {
+            let mut matrix = Object::open(object.name(name));
+            for check in checks {
+                matrix.boolean(check.name, check.holds);
+            }
+            matrix.close();
+        };
+        matrix("checks", &self.checks);
+        if !self.artifact_checks.is_empty() {
+            matrix("artifact_checks", &self.artifact_checks);
         }
-        checks.close();
         object.strings("reasons", &self.reasons);
         object.strings("notes", &self.notes);
         match &self.signer {

@@ -5,7 +5,7 @@ use core::ops::Deref;
 use reenact_formats::rer::{ArtifactReader, Head, Item};
 use reenact_json::Limits;
 
-use crate::rer::{self, Finding, Survey};
+use crate::rer::{self, Survey};
 use crate::{Keys, Options, Report};
 
 /// Proof that a check ran and held. There is no other way to make one.
@@ -63,14 +63,10 @@ pub(crate) fn artifact<'a>(
 ) -> Result<Verified<Artifact<'a>>, Box<Report>> {
     let refused = |head: &Head<'_>, error| Box::new(rer::unreadable(bytes, head, &error));
     let mut survey = Survey::open(bytes, options).map_err(|error| refused(&Head::default(), error))?;
-    let mut findings = Finding::default();
-    loop {
-        match survey.next_job() {
-            Ok(Some(job)) => findings.absorb(job.run()),
-            Ok(None) => break,
-            Err(error) => return Err(refused(survey.head(), error.into())),
-        }
-    }
+    let findings = match rer::in_order(&mut survey) {
+        Ok(findings) => findings,
+        Err(error) => return Err(refused(survey.head(), error.into())),
+    };
     let inner = Artifact { bytes, limits: options.limits, head: survey.head().clone() };
     let report = survey.conclude(findings, keys);
     if report.pass() { Ok(Verified { inner, report }) } else { Err(Box::new(report)) }

@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use reenact_formats::key::KeyFile;
-use reenact_json::{Digest, Shown};
-use reenact_verify::disk::{self, Argument};
-use reenact_verify::{Format, Keys, Options, Outcome, Report, detect, render, safe};
+use reenact_json::Shown;
+use reenact_verify::disk::{self, Argument, Content, Place};
+use reenact_verify::{Format, Keys, Options, Outcome, Report, detect, render, rer};
 
 use crate::output::{self, Ending};
 use crate::parallel;
@@ -14,7 +14,7 @@ use crate::progress::Progress;
 
 /// Verify records of runs: every hash recomputed, every check reported, offline
 ///
-/// A target is a file, a folder (every record in it), or - for standard input. What it is, its content decides. The exit
+/// A target is a file, a bundle, a folder (every record in it), or - for standard input. What it is, its content decides. The exit
 /// code is 0 if everything holds, 1 if something does not, 2 if something could not be read.
 #[derive(clap::Args)]
 #[command(
@@ -33,7 +33,7 @@ pub(super) struct Verify {
     #[arg(long, value_name = "DIR")]
     keys: Option<PathBuf>,
 
-    /// Judge by this format's checks, whatever the content looks like: rer
+    /// Judge by this format's checks, whatever the content looks like: rer, rer-bundle
     #[arg(long, value_name = "NAME", value_parser = format)]
     format: Option<Format>,
 
@@ -64,9 +64,9 @@ struct Target {
 
 enum Source {
     StandardInput,
-    File(PathBuf),
-    /// A file that nobody named: it may be none of our business.
-    InFolder(PathBuf),
+    Named(Place),
+    /// Something that nobody named: it may be none of our business.
+    InFolder(Place),
 }
 
 /// An artifact of less than this is judged sooner than threads are started.
@@ -131,54 +131,68 @@ impl Verify {
 
     /// Reads and judges one target; `None` if it is none of our business.
     fn judge(&self, target: &Target, keys: &Keys, threads: usize, progress: &Progress) -> Option<Outcome> {
-        let read = match &target.source {
-            Source::StandardInput => disk::read_standard_input(),
-            Source::File(path) | Source::InFolder(path) => disk::read(path),
+        let (read, place) = match &target.source {
+            Source::StandardInput => (disk::open_standard_input(), None),
+            Source::Named(place) | Source::InFolder(place) => (disk::open(place), Some(place)),
         };
-        let bytes = match read {
-            Ok(bytes) => bytes,
+        let content = match read {
+            Ok(content) => content,
             Err(error) => return Some(Outcome::Unreadable(error)),
         };
-        let mut report = self.report(&bytes, keys, threads, progress);
-        if let Source::InFolder(path) = &target.source
-            && disk::is_passed_over(path, &report)
+        let mut report = self.report(&content, keys, threads, progress);
+        if let Source::InFolder(place) = &target.source
+            && disk::is_passed_over(place.path(), &report)
         {
             return None;
         }
         if self.digest {
-            report.digests.push(("file", format!("sha256:{}", Digest::of(&bytes))));
+            match disk::digest_of(&content, place) {
+                Ok(digest) => report.digests.extend(digest),
+                Err(error) => return Some(Outcome::Unreadable(error)),
+            }
         }
         Some(Outcome::Judged(report))
     }
 
-    fn report(&self, bytes: &[u8], keys: &Keys, threads: usize, progress: &Progress) -> Report {
+    fn report(&self, content: &Content, keys: &Keys, threads: usize, progress: &Progress) -> Report {
         let options = Options { format: self.format, ..Options::default() };
-        let format = self.format.or_else(|| detect::detect(bytes, &options.limits).ok());
-        if threads > 1 && bytes.len() >= WORTH_THREADS && format == Some(Format::Rer) {
-            let seen = |more| progress.add(u64::try_from(more).unwrap_or(0));
-            return parallel::artifact(bytes, keys, &options, threads, seen);
+        let seen = |more| progress.add(u64::try_from(more).unwrap_or(0));
+        match content {
+            Content::Bytes(bytes) if threads > 1 && bytes.len() >= WORTH_THREADS => {
+                match self.format.map_or_else(|| detect::detect(bytes, &options.limits), Ok) {
+                    Ok(Format::Rer) => {
+                        let run = |survey: &mut _| parallel::jobs(survey, threads, seen);
+                        rer::verify_with(bytes, keys, &options, run)
+                    }
+                    _ => content.judge(keys, &options),
+                }
+            }
+            Content::Members(members)
+                if threads > 1 && (members.is_rer_bundle() || self.format.is_some()) =>
+            {
+                rer::bundle::verify_with(members, keys, &options, |survey| {
+                    parallel::jobs(survey, threads, seen)
+                })
+            }
+            _ => content.judge(keys, &options),
         }
-        let report = safe(bytes, keys, &Options { format, ..options });
-        progress.add(u64::try_from(bytes.len()).unwrap_or(0));
-        report
     }
 }
 
 /// The things to read, in the order of the arguments and, within a folder, of their names.
 fn flatten(arguments: &[Argument]) -> Vec<Target> {
-    let size = |path: &Path| path.metadata().map_or(0, |found| found.len());
     let mut targets = Vec::new();
     for (argument, given) in arguments.iter().enumerate() {
         match given {
             Argument::StandardInput => {
                 targets.push(Target { argument, source: Source::StandardInput, bytes: 0 })
             }
-            Argument::File(path) => {
-                targets.push(Target { argument, source: Source::File(path.clone()), bytes: size(path) });
+            Argument::Place(place) => {
+                targets.push(Target { argument, source: Source::Named(place.clone()), bytes: place.size() });
             }
-            Argument::Folder { files, .. } => targets.extend(files.iter().map(|path| {
-                let source = Source::InFolder(path.clone());
-                Target { argument, source, bytes: size(path) }
+            Argument::Folder { places, .. } => targets.extend(places.iter().map(|place| {
+                let source = Source::InFolder(place.clone());
+                Target { argument, source, bytes: place.size() }
             })),
             Argument::Unreadable(_) => {}
         }
@@ -207,7 +221,7 @@ impl Printer<'_> {
         self.seen += 1;
         let name = match &target.source {
             Source::StandardInput => "-".into(),
-            Source::File(path) | Source::InFolder(path) => path.to_string_lossy(),
+            Source::Named(place) | Source::InFolder(place) => place.path().to_string_lossy(),
         };
         self.print(&name, &outcome)
     }
@@ -218,11 +232,11 @@ impl Printer<'_> {
             let name = self.command.targets[self.due].to_string_lossy();
             match &self.arguments[self.due] {
                 Argument::Unreadable(error) => self.print(&name, &Outcome::Unreadable(error.clone()))?,
-                Argument::Folder { files, links, .. } if self.seen == 0 => {
-                    self.print(&name, &Outcome::Judged(disk::empty_folder(files.len(), *links)))?;
+                Argument::Folder { places, links } if self.seen == 0 => {
+                    self.print(&name, &Outcome::Judged(disk::empty_folder(places.len(), *links)))?;
                 }
-                Argument::Folder { files, links, .. } => {
-                    if let Some(others) = disk::passed_over(files.len() - self.seen, *links) {
+                Argument::Folder { places, links } => {
+                    if let Some(others) = disk::passed_over(places.len() - self.seen, *links) {
                         let message = format!("{}: {others}", Shown::whole(&name));
                         self.progress.suspend(|| output::complain(&message));
                     }

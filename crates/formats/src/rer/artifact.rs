@@ -41,6 +41,8 @@ pub struct Head<'a> {
     pub runtime_signature: Option<Value<'a>>,
     /// `envelope`
     pub envelope: Option<Value<'a>>,
+    /// The artifact as a whole, once all of it is read.
+    pub document: Option<Value<'a>>,
     /// What `events` is; `None` if there is no such member.
     pub events: Option<Kind>,
     /// The first member name that the format does not know. Such members are covered by no hash.
@@ -165,6 +167,7 @@ impl<'a> ArtifactReader<'a> {
     fn end(&mut self) -> Result<(), SyntaxError> {
         self.at_end = true;
         let rest = self.input.get(self.scanner.offset()..).unwrap_or_default();
+        self.head.document = self.scanner.left(&self.root);
         self.head.is_canonical = self.scanner.is_canonical() && matches!(rest, b"" | b"\n");
         self.scanner.finish()
     }

@@ -6,6 +6,7 @@
 //! | [`event`] | §4 | the members of one event, and its hash |
 //! | [`envelope`] | §5 | the bytes that are signed, and their hash |
 //! | [`header`] | §6.6 | the bytes that the runtime signs |
+//! | [`manifest`] | §9.1 | the manifest of a bundle, and the hashes that bind it |
 //! | [`structure`] | §7.1, check 1 | every way in which a document is not of the published shape |
 //! | [`time`] | §4.1, §5.1.1 | the syntax of timestamps |
 //! | [`seal`] | §4 to §6 | writing an artifact, in canonical form, with a [`seal::Signer`] |
@@ -14,6 +15,7 @@ pub mod artifact;
 pub mod envelope;
 pub mod event;
 pub mod header;
+pub mod manifest;
 pub mod seal;
 pub mod structure;
 pub mod time;

@@ -10,21 +10,21 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use reenact_json::{Digest, Shown};
-use reenact_verify::disk::{self, Argument};
-use reenact_verify::{Format, Keys, Options, Outcome, render, safe};
+use reenact_json::Shown;
+use reenact_verify::disk::{self, Argument, Content, Place};
+use reenact_verify::{Format, Keys, Options, Outcome, Unreadable, render};
 
 const HELP: &str = "\
 Verifies records of agent runs, offline: every hash recomputed, every check reported.
 
 Usage: reenact-verify [OPTIONS] PATH…
 
-A PATH is a file, a folder (every record in it), or - for standard input.
+A PATH is a file, a bundle, a folder (every record in it), or - for standard input.
 
 Options:
   --key FILE      a public key: 32 raw bytes, JWK, JWKS, or SPKI in DER or PEM; may be given more than once
   --keys DIR      every key in a folder, or in a JWKS file
-  --format NAME   judge by this format's checks, whatever the content looks like: rer
+  --format NAME   judge by this format's checks, whatever the content looks like: rer, rer-bundle
   --digest        add the SHA-256 of each file to its report
   --json          one JSON object a line, one line a target
   --help, --version
@@ -115,27 +115,26 @@ fn verify(argument: &OsString, arguments: &Arguments) -> io::Result<u8> {
     let name = argument.to_string_lossy().into_owned();
     match disk::look_up(argument) {
         Argument::StandardInput => {
-            let outcome = match disk::read_standard_input() {
-                Ok(bytes) => judge(&bytes, arguments),
-                Err(error) => Outcome::Unreadable(error),
-            };
-            print(&name, &outcome, arguments)
+            print(&name, &judge(disk::open_standard_input(), None, arguments), arguments)
         }
-        Argument::File(path) => print(&name, &file(&path, arguments), arguments),
+        Argument::Place(place) => {
+            print(&name, &judge(disk::open(&place), Some(&place), arguments), arguments)
+        }
         Argument::Unreadable(error) => print(&name, &Outcome::Unreadable(error), arguments),
-        Argument::Folder { files, links, .. } => {
+        Argument::Folder { places, links } => {
             let (mut worst, mut judged) = (0, 0);
-            for path in &files {
-                let outcome = file(path, arguments);
-                if !matches!(&outcome, Outcome::Judged(report) if disk::is_passed_over(path, report)) {
-                    worst = worst.max(print(&path.to_string_lossy(), &outcome, arguments)?);
+            for place in &places {
+                let outcome = judge(disk::open(place), Some(place), arguments);
+                if !matches!(&outcome, Outcome::Judged(report) if disk::is_passed_over(place.path(), report))
+                {
+                    worst = worst.max(print(&place.path().to_string_lossy(), &outcome, arguments)?);
                     judged += 1;
                 }
             }
             if judged == 0 {
-                return print(&name, &Outcome::Judged(disk::empty_folder(files.len(), links)), arguments);
+                return print(&name, &Outcome::Judged(disk::empty_folder(places.len(), links)), arguments);
             }
-            if let Some(others) = disk::passed_over(files.len() - judged, links) {
+            if let Some(others) = disk::passed_over(places.len() - judged, links) {
                 eprintln!("reenact-verify: {}: {others}", Shown::whole(&name));
             }
             Ok(worst)
@@ -143,17 +142,17 @@ fn verify(argument: &OsString, arguments: &Arguments) -> io::Result<u8> {
     }
 }
 
-fn file(path: &Path, arguments: &Arguments) -> Outcome {
-    match disk::read(path) {
-        Ok(bytes) => judge(&bytes, arguments),
-        Err(error) => Outcome::Unreadable(error),
-    }
-}
-
-fn judge(bytes: &[u8], arguments: &Arguments) -> Outcome {
-    let mut report = safe(bytes, &arguments.keys, &arguments.options);
+fn judge(content: Result<Content, Unreadable>, place: Option<&Place>, arguments: &Arguments) -> Outcome {
+    let content = match content {
+        Ok(content) => content,
+        Err(error) => return Outcome::Unreadable(error),
+    };
+    let mut report = content.judge(&arguments.keys, &arguments.options);
     if arguments.digest {
-        report.digests.push(("file", format!("sha256:{}", Digest::of(bytes))));
+        match disk::digest_of(&content, place) {
+            Ok(digest) => report.digests.extend(digest),
+            Err(error) => return Outcome::Unreadable(error),
+        }
     }
     Outcome::Judged(report)
 }

@@ -21,6 +21,8 @@ pub struct Job<'a> {
 /// What was found in events `0..events`, or in a batch of them.
 #[derive(Debug, Default)]
 pub struct Finding<'a> {
+    /// The index of the first event.
+    pub(super) start: usize,
     pub(super) events: usize,
     pub(super) structure: Capped<StructureFault>,
     pub(super) chain: Capped<(usize, ChainFault)>,
@@ -28,6 +30,8 @@ pub struct Finding<'a> {
     pub(super) redacted: Capped<usize>,
     /// The first event of version 0.1, and of 0.2.
     pub(super) versions: [Option<usize>; 2],
+    /// What `rer.artifact.written` events name, or why they name nothing.
+    pub(super) written: Vec<(usize, Result<Digest, &'static str>)>,
     pub(super) first: Option<Item<'a>>,
     pub(super) last: Option<Last<'a>>,
 }
@@ -42,6 +46,7 @@ pub(super) struct Last<'a> {
 /// Why a link of the chain does not hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ChainFault {
+    NotJudged,
     NotAnEvent,
     Uncomputable(HashFault),
     Hash { carried: String, computed: Digest },
@@ -53,6 +58,7 @@ pub(super) enum ChainFault {
 impl fmt::Display for ChainFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::NotJudged => write!(f, "was not judged: its batch is missing or out of order"),
             Self::NotAnEvent => write!(f, "is not an object, so it cannot be a link of the chain"),
             Self::Uncomputable(fault) => write!(f, "event_hash cannot be recomputed: {fault}"),
             Self::Hash { carried, computed } => write!(f, "event_hash is {carried}, recomputed {computed}"),
@@ -90,6 +96,11 @@ impl fmt::Display for PayloadFault {
 impl<'a> Finding<'a> {
     /// Appends what was found in the events that follow.
     pub fn absorb(&mut self, later: Finding<'a>) {
+        let due = self.start + self.events;
+        if later.start != due {
+            // Whoever ran the jobs lost one: its events were not judged, and must not look as if they were.
+            self.chain.push((due, ChainFault::NotJudged));
+        }
         self.events += later.events;
         self.structure.absorb(later.structure);
         self.chain.absorb(later.chain);
@@ -98,6 +109,7 @@ impl<'a> Finding<'a> {
         for (first, found) in self.versions.iter_mut().zip(later.versions) {
             *first = first.or(found);
         }
+        self.written.extend(later.written);
         self.first = self.first.or(later.first);
         self.last = later.last.or(self.last.take());
     }
@@ -111,8 +123,12 @@ impl<'a> Job<'a> {
 
     /// Judges every event of the batch.
     pub fn run(&self) -> Finding<'a> {
-        let mut finding =
-            Finding { events: self.items.len(), first: self.items.first().copied(), ..Finding::default() };
+        let mut finding = Finding {
+            start: self.first,
+            events: self.items.len(),
+            first: self.items.first().copied(),
+            ..Finding::default()
+        };
         let mut hasher = Hasher::new();
         let mut before = self.before;
         for (index, item) in (self.first..).zip(&self.items) {
@@ -120,6 +136,7 @@ impl<'a> Job<'a> {
             let computed = match item {
                 Item::Event(event) => {
                     finding.payload(index, event, &mut hasher);
+                    finding.blob(index, event);
                     let computed = event.hash(&mut hasher);
                     finding.link(index, event, before, &computed);
                     before = Some(Before { event_hash: event.event_hash, step_index: event.step_index });
@@ -160,6 +177,22 @@ impl<'a> Finding<'a> {
             }
             Err(fault) => self.payloads.push((index, PayloadFault::Uncomputable(fault))),
         }
+    }
+
+    /// What a bundle must list: the blob that an event says it wrote. A withheld payload names none.
+    fn blob(&mut self, index: usize, event: &EventView<'a>) {
+        if event.is_redacted()
+            || !event.event_type.is_some_and(|found| found.is_string("rer.artifact.written"))
+        {
+            return;
+        }
+        let hash =
+            event.payload.and_then(|payload| payload.member("artifact_hash")).and_then(|hash| hash.string());
+        let hash = hash.ok_or("the payload names no artifact_hash");
+        let hash = hash.and_then(|hash| {
+            Digest::from_hex(&hash).ok_or("artifact_hash is not 64 lower-case hexadecimal digits")
+        });
+        self.written.push((index, hash));
     }
 
     /// Check 4: the event's own hash, the link to the event before, the order of steps.

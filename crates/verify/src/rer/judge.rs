@@ -13,7 +13,7 @@ use super::{
     SCHEMA_VALID,
 };
 use crate::report::{Signer, carried};
-use crate::{Keys, Report};
+use crate::{Keys, Report, Trust};
 
 /// Runs what is left of the seven checks and writes the report.
 pub(super) fn conclude(head: &Head<'_>, findings: &Finding<'_>, keys: &Keys) -> Report {
@@ -215,14 +215,29 @@ fn verdict(report: &Report, findings: &Finding<'_>, no_key: bool) -> String {
         let (count, verb) = (failed.len(), if failed.len() == 1 { "does" } else { "do" });
         return format!("{count} of {} checks {verb} not hold: {}", CHECKS.len(), failed.join(", "));
     }
-    let events = match findings.events {
+    let trust = report.signer.as_ref().map_or(Trust::Unknown, |signer| signer.trust);
+    format!("{} ({})", intact(trust), extent(findings.events, findings.redacted.count()))
+}
+
+/// What a pass says of the signer. A record that brings its own key says nothing about who made it.
+pub(super) fn intact(trust: Trust) -> &'static str {
+    match trust {
+        Trust::Supplied => "intact, and signed by the key that you supplied",
+        Trust::SelfAsserted | Trust::Unknown => {
+            "intact, signer unknown: the key comes with the record; give the signer's with --key"
+        }
+    }
+}
+
+/// How much there is, and how much of it is withheld.
+pub(super) fn extent(events: usize, redacted: usize) -> String {
+    let events = match events {
         1 => "1 event".to_owned(),
         count => format!("{count} events"),
     };
-    let withheld = match findings.redacted.count() {
-        0 => String::new(),
-        1 => ", 1 payload withheld".into(),
-        count => format!(", {count} payloads withheld"),
-    };
-    format!("intact, and signed by the key that you supplied ({events}{withheld})")
+    match redacted {
+        0 => events,
+        1 => format!("{events}, 1 payload withheld"),
+        count => format!("{events}, {count} payloads withheld"),
+    }
 }

@@ -5,6 +5,7 @@
 //! one thread, that is [`verify`]; a command may run the jobs on all cores. Memory does not grow with the number of
 //! events.
 
+pub mod bundle;
 mod job;
 mod judge;
 mod survey;
@@ -13,6 +14,7 @@ pub use job::{Finding, Job};
 pub use survey::{Survey, unreadable};
 
 use reenact_formats::rer::Head;
+use reenact_json::SyntaxError;
 
 use crate::{Keys, Options, Report};
 
@@ -42,18 +44,33 @@ pub const CHECKS: [(&str, &str); 7] = [
     (PAYLOAD_HASHES, "every payload is the one that was hashed"),
 ];
 
-/// Runs the seven checks on bytes that should be an artifact.
+/// Runs the seven checks on bytes that should be an artifact, the events in order.
 pub fn verify(bytes: &[u8], keys: &Keys, options: &Options) -> Report {
+    verify_with(bytes, keys, options, in_order)
+}
+
+/// Runs the seven checks; `run` runs the jobs of the survey, in any way that gives their findings in order.
+pub fn verify_with<'a>(
+    bytes: &'a [u8],
+    keys: &Keys,
+    options: &Options,
+    run: impl FnOnce(&mut Survey<'a>) -> Result<Finding<'a>, SyntaxError>,
+) -> Report {
     let mut survey = match Survey::open(bytes, options) {
         Ok(survey) => survey,
         Err(error) => return unreadable(bytes, &Head::default(), &error),
     };
-    let mut findings = Finding::default();
-    loop {
-        match survey.next_job() {
-            Ok(Some(job)) => findings.absorb(job.run()),
-            Ok(None) => return survey.conclude(findings, keys),
-            Err(error) => return unreadable(bytes, survey.head(), &error.into()),
-        }
+    match run(&mut survey) {
+        Ok(findings) => survey.conclude(findings, keys),
+        Err(error) => unreadable(bytes, survey.head(), &error.into()),
     }
+}
+
+/// Runs the jobs of a survey one after the other.
+pub fn in_order<'a>(survey: &mut Survey<'a>) -> Result<Finding<'a>, SyntaxError> {
+    let mut findings = Finding::default();
+    while let Some(job) = survey.next_job()? {
+        findings.absorb(job.run());
+    }
+    Ok(findings)
 }

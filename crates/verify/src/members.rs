@@ -1,0 +1,137 @@
+//! One immutable snapshot of what a bundle holds.
+//!
+//! The few documents that a verifier must read are kept whole; of everything else only the digest and the size are, which
+//! is all that is ever asked of it. So a bundle of any size is judged in little memory, and nothing is read twice.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Seek};
+
+use reenact_json::Digest;
+use reenact_json::canonical::Sink;
+use reenact_json::digest::Hasher;
+use reenact_pack::{Container, Limits, Member, PackError, Rules, read_tar, read_tar_gz, read_zip};
+
+/// The documents of a bundle that are kept whole, and the largest of each that is worth reading.
+const DOCUMENTS: [(&str, u64); 4] =
+    [("artifact.json", 1 << 30), ("manifest.json", 256 << 20), ("key.bin", 1 << 10), ("key.jwk", 1 << 20)];
+
+/// What a bundle holds, by name.
+#[derive(Debug, Clone, Default)]
+pub struct Members {
+    documents: BTreeMap<String, Vec<u8>>,
+    files: BTreeMap<String, FileFacts>,
+}
+
+/// What is known of a member that was not kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileFacts {
+    /// The SHA-256 of its bytes.
+    pub digest: Digest,
+    /// How many there are.
+    pub size: u64,
+}
+
+impl Members {
+    /// Takes a member from a reader.
+    pub fn take(&mut self, name: &str, content: &mut impl Read) -> std::io::Result<()> {
+        if let Some((_, limit)) = document(name) {
+            let mut bytes = Vec::new();
+            content.take(limit + 1).read_to_end(&mut bytes)?;
+            if bytes.len() as u64 > limit {
+                return Err(std::io::Error::other(format!("{name} is larger than {limit} bytes")));
+            }
+            self.documents.insert(name.to_owned(), bytes);
+            return Ok(());
+        }
+        let mut hasher = Hasher::new();
+        let mut buffer = vec![0; 64 * 1024];
+        let mut size = 0;
+        loop {
+            let count = content.read(&mut buffer)?;
+            if count == 0 {
+                break;
+            }
+            hasher.put(&buffer[..count]);
+            size += count as u64;
+        }
+        self.files.insert(name.to_owned(), FileFacts { digest: hasher.finish(), size });
+        Ok(())
+    }
+
+    fn take_packed(&mut self, member: &mut Member<'_>) -> Result<(), PackError> {
+        let name = member.name().to_owned();
+        if let Some((_, limit)) = document(&name) {
+            self.documents.insert(name, member.read_whole(limit)?);
+            return Ok(());
+        }
+        let size = member.size();
+        let mut hasher = Hasher::new();
+        member.read_chunks(|chunk| hasher.put(chunk))?;
+        self.files.insert(name, FileFacts { digest: hasher.finish(), size });
+        Ok(())
+    }
+
+    /// Reads an archive. With the error comes what was seen before it, which tells only what the archive meant to be.
+    pub fn unpack<R: Read + Seek>(container: Container, archive: R) -> Result<Self, (Self, PackError)> {
+        let mut members = Self::default();
+        let rules = rules();
+        let visit = |member: &mut Member<'_>| members.take_packed(member);
+        let read = match container {
+            Container::Tar => read_tar(archive, &rules, visit),
+            Container::TarGz => read_tar_gz(archive, &rules, visit),
+            Container::Zip => read_zip(archive, &rules, visit),
+        };
+        match read {
+            Ok(_) => Ok(members.out_of_folder()),
+            Err(error) => Err((members.out_of_folder(), error)),
+        }
+    }
+
+    /// People pack a folder as often as what is in it: a folder around everything is no part of the names.
+    fn out_of_folder(self) -> Self {
+        let names = || self.documents.keys().chain(self.files.keys());
+        let Some((folder, _)) = names().next().and_then(|name| name.split_once('/')) else { return self };
+        let prefix = format!("{folder}/");
+        let has_artifact = self.documents.contains_key(&format!("{prefix}artifact.json"));
+        if !has_artifact || !names().all(|name| name.starts_with(&prefix)) {
+            return self;
+        }
+        let inner = |name: String| name.strip_prefix(&prefix).map_or(name.clone(), str::to_owned);
+        Self {
+            documents: self.documents.into_iter().map(|(name, bytes)| (inner(name), bytes)).collect(),
+            files: self.files.into_iter().map(|(name, facts)| (inner(name), facts)).collect(),
+        }
+    }
+
+    /// A document that was kept whole.
+    pub fn document(&self, name: &str) -> Option<&[u8]> {
+        self.documents.get(name).map(Vec::as_slice)
+    }
+
+    /// Everything else, by name.
+    pub fn files(&self) -> impl Iterator<Item = (&str, FileFacts)> {
+        self.files.iter().map(|(name, facts)| (name.as_str(), *facts))
+    }
+
+    /// How many members there are.
+    pub fn count(&self) -> usize {
+        self.documents.len() + self.files.len()
+    }
+
+    /// Whether this looks like an RER bundle: content decides, and these two are its content.
+    pub fn is_rer_bundle(&self) -> bool {
+        self.document("artifact.json").is_some() && self.document("manifest.json").is_some()
+    }
+}
+
+/// A document is kept at the top, and one folder down in case all is in one folder.
+fn document(name: &str) -> Option<(&'static str, u64)> {
+    let name = name.split_once('/').map_or(name, |(_, inner)| inner);
+    DOCUMENTS.into_iter().find(|(known, _)| *known == name)
+}
+
+/// What ordinary tools write, with room for large blobs: memory does not grow with them.
+fn rules() -> Rules {
+    let limits = Limits { member_bytes: 16 << 30, ..Limits::default() };
+    Rules { limits, ..Rules::portable() }
+}
