@@ -46,7 +46,7 @@ fn judge(bytes: &[u8]) {
 
     let detected = safe(bytes, &keys, &Options::default());
     well_formed(&detected);
-    if detected.format != "unknown" {
+    if detected.format.starts_with("rer-artifact/") {
         assert_eq!(detected, report, "the same bytes, told apart by content");
     }
     match strict(bytes, &keys, &options) {
@@ -117,9 +117,11 @@ fn well_formed(report: &Report) {
     let outcome = Outcome::Judged(report.clone());
     let line = outcome.to_json("x");
     let read = Value::parse(line.as_bytes(), &Limits::default()).expect("a report is JSON");
-    assert!(read.members().map(|(name, _)| name.string().unwrap_or_default()).eq(MEMBERS));
+    let names = read.members().map(|(name, _)| name.string().unwrap_or_default());
+    // An archive may come out of the fuzzer too, and a bundle has one matrix more; some formats have an audit.
+    assert!(names.filter(|name| !["artifact_checks", "audit"].contains(&name.as_ref())).eq(MEMBERS));
     let text = render::outcome("x", &outcome, &render::plain);
-    assert!(line.len() + text.len() < 128 * 1024, "a report of {} bytes", line.len() + text.len());
+    assert!(line.len().max(text.len()) < 64 * 1024, "a report of {} and {} bytes", line.len(), text.len());
     let printed = line.chars().chain(text.lines().flat_map(str::chars));
     assert!(!printed.into_iter().any(is_unsafe));
     for name in report.failed() {

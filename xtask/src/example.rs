@@ -1,13 +1,16 @@
 //! `cargo xtask example`: writes the example run of `examples/runs`, the same bytes each time.
 //!
-//! The run is a small agent that looks up an invoice with a tool and pays nothing. Its key is a constant of this
-//! program: the example shows what verification looks like, it proves nothing.
+//! The run is a small agent that looks up an invoice with a tool and pays nothing. A platform authorised its envelope, a
+//! runtime enforced and signed it. Both keys are constants of this program: the example shows what verification looks
+//! like, it proves nothing.
 
 use std::fs;
 use std::path::Path;
 
 use reenact_formats::rer::Version;
+use reenact_formats::rer::envelope::authorisable;
 use reenact_formats::rer::seal::{Chain, NewEvent, RunHeader, Signer};
+use reenact_json::{Limits, Value};
 
 use crate::signer::OpenSigner;
 
@@ -16,15 +19,20 @@ const ENVELOPE: &str = r#"{
     "permissions": {"allowed_models": ["claude-sonnet-4-5"], "allowed_tools": ["lookup_invoice"]},
     "limits": {"max_steps": 6, "max_spend_usd": 0.05},
     "expiry": "2026-12-31T00:00:00Z",
-    "metadata": {"purpose": "example"}
+    "metadata": {AUTHORIZATION"purpose": "example"}
 }"#;
 
 /// Type, milliseconds since the start, payload.
-const EVENTS: [(&str, u32, &str); 9] = [
+const EVENTS: [(&str, u32, &str); 12] = [
     (
         "rer.run.started",
         0,
-        r#"{"runtime_version": "0.1.0", "environment": {"os": "linux", "arch": "x86_64"}, "enforcement": "observe"}"#,
+        r#"{"runtime_version": "0.1.0", "environment": {"os": "linux", "arch": "x86_64"}, "enforcement": "enforce"}"#,
+    ),
+    (
+        "rer.policy.evaluated",
+        11,
+        r#"{"action": "model.call", "model": "claude-sonnet-4-5", "decision": "allow", "rule": "allowed_models", "step_id": "s1"}"#,
     ),
     (
         "rer.model.called",
@@ -43,6 +51,11 @@ const EVENTS: [(&str, u32, &str); 9] = [
             "source": "observed"}"#,
     ),
     (
+        "rer.policy.evaluated",
+        842,
+        r#"{"action": "tool.call", "tool": "lookup_invoice", "decision": "allow", "rule": "allowed_tools", "step_id": "s2"}"#,
+    ),
+    (
         "rer.tool.called",
         843,
         r#"{"step_id": "s2", "tool_call_id": "toolu_01", "tool": "lookup_invoice", "input": {"number": 2041}, "via": "conversation", "source": "inferred"}"#,
@@ -51,6 +64,11 @@ const EVENTS: [(&str, u32, &str); 9] = [
         "rer.tool.returned",
         851,
         r#"{"step_id": "s2", "tool_call_id": "toolu_01", "tool": "lookup_invoice", "output": {"number": 2041, "due": "2026-11-30", "amount": "1,240.00 EUR", "paid": false}, "is_error": false, "source": "inferred"}"#,
+    ),
+    (
+        "rer.policy.evaluated",
+        852,
+        r#"{"action": "model.call", "model": "claude-sonnet-4-5", "decision": "allow", "rule": "allowed_models", "step_id": "s3"}"#,
     ),
     (
         "rer.model.called",
@@ -80,16 +98,11 @@ const EVENTS: [(&str, u32, &str); 9] = [
     ),
 ];
 
-/// Writes the run, the same run with one byte forged, and the public key.
+/// Writes the run, the same run with one byte forged, and the public keys.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     let folder = root.join("examples/runs");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let signer = OpenSigner::new(0x2A)?;
-    let run = artifact(&signer)?;
-    let forged = forged(&run)?;
-    for (name, bytes) in
-        [("invoice.rer.json", &run), ("forged.rer.json", &forged), ("signer.jwk", &jwk(&signer).into_bytes())]
-    {
+    for (name, bytes) in files()? {
         let path = folder.join(name);
         fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))?;
         println!("{} ({} bytes)", path.display(), bytes.len());
@@ -97,7 +110,32 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn artifact(signer: &OpenSigner) -> Result<Vec<u8>, String> {
+/// Every file of the example, by name.
+fn files() -> Result<Vec<(&'static str, Vec<u8>)>, String> {
+    let (signer, platform) = (OpenSigner::new(0x2A)?, OpenSigner::new(0x2B)?);
+    let run = artifact(&signer, &platform)?;
+    let forged = forged(&run)?;
+    Ok(vec![
+        ("forged.rer.json", forged),
+        ("invoice.rer.json", run),
+        ("platform.jwk", jwk(&platform).into_bytes()),
+        ("signer.jwk", jwk(&signer).into_bytes()),
+    ])
+}
+
+/// The envelope with the platform's signature over all the rest of it.
+fn envelope(platform: &OpenSigner) -> Result<String, String> {
+    let plain = ENVELOPE.replace("AUTHORIZATION", "");
+    let document = Value::parse(plain.as_bytes(), &Limits::default()).map_err(|error| error.to_string())?;
+    let signable = authorisable(document).map_err(|fault| fault.to_string())?;
+    let signature: String = platform.sign(&signable).iter().map(|byte| format!("{byte:02x}")).collect();
+    let key_id = platform.public_key().id();
+    let authorization = format!(r#""authorization": {{"key_id": "{key_id}", "signature": "{signature}"}}, "#);
+    Ok(ENVELOPE.replace("AUTHORIZATION", &authorization))
+}
+
+fn artifact(signer: &OpenSigner, platform: &OpenSigner) -> Result<Vec<u8>, String> {
+    let envelope = envelope(platform)?;
     let mut chain = Chain::new(Version::V02);
     for (step_index, (event_type, milliseconds, payload)) in (0..).zip(EVENTS) {
         let timestamp = format!("2026-11-14T09:30:{:02}.{:03}Z", milliseconds / 1000, milliseconds % 1000);
@@ -114,7 +152,7 @@ fn artifact(signer: &OpenSigner) -> Result<Vec<u8>, String> {
         run_id: "019a8172-3a80-7d21-9f3e-2b6c5d4e3f2a",
         implementation: "reenact",
         version: "0.1.0",
-        envelope: ENVELOPE.as_bytes(),
+        envelope: envelope.as_bytes(),
         manifest_hash: None,
     };
     chain.seal(&run, signer).map_err(|error| error.to_string())
@@ -149,10 +187,8 @@ mod tests {
     #[test]
     fn committed_example_is_current() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/runs");
-        let signer = OpenSigner::new(0x2A).unwrap();
-        let run = artifact(&signer).unwrap();
-        assert!(run == fs::read(folder.join("invoice.rer.json")).unwrap(), "run `cargo xtask example`");
-        assert!(forged(&run).unwrap() == fs::read(folder.join("forged.rer.json")).unwrap());
-        assert_eq!(jwk(&signer), fs::read_to_string(folder.join("signer.jwk")).unwrap());
+        for (name, bytes) in files().unwrap() {
+            assert!(bytes == fs::read(folder.join(name)).unwrap(), "{name}: run `cargo xtask example`");
+        }
     }
 }

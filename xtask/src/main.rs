@@ -17,6 +17,7 @@ mod fuzz;
 mod signer;
 mod step;
 mod test;
+mod wasm;
 
 use std::process::ExitCode;
 

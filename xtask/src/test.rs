@@ -21,6 +21,12 @@ const STEPS: &[Step] = &[
         about: "the judge builds with no file system",
         run: library_alone,
     },
+    Step {
+        name: "wasm",
+        budget: 120,
+        about: "the judge in WebAssembly gives the same reports",
+        run: crate::wasm::run,
+    },
     Step { name: "docs", budget: 60, about: "the documentation, with warnings as errors", run: docs },
 ];
 

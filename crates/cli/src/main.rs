@@ -4,6 +4,7 @@
 //! returns an exit code: 0 done and it holds, 1 done and the answer is no, 2 could not be done.
 
 mod command;
+mod config;
 mod output;
 mod parallel;
 mod progress;
@@ -15,7 +16,10 @@ use clap::Parser;
 use output::Ending;
 
 fn main() -> ExitCode {
-    let arguments = command::Arguments::parse();
+    let arguments = match command::Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return output::usage(&error),
+    };
     match command::run(arguments) {
         Ok(code) => ExitCode::from(code),
         // Whoever reads us has left: nobody is there to be told, but nothing was delivered either.

@@ -1,8 +1,11 @@
 //! What goes to the terminal, and how a command ends.
 
 use std::io::{self, Write};
+use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
+use reenact_json::Shown;
+use reenact_json::shown::is_unsafe;
 use reenact_verify::render::Tone;
 
 /// How a command ends when it does not simply return its exit code.
@@ -57,6 +60,21 @@ pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Ending> {
 /// Says something beside the result. If standard error is closed too, nobody wants to hear it.
 pub(crate) fn complain(message: &str) {
     let _ = writeln!(anstream::stderr().lock(), "reenact: {message}");
+}
+
+/// Help, or a complaint about arguments. These quote what was typed, which may hold anything.
+pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+    let code = ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+    let typed = std::env::args_os().any(|word| word.to_string_lossy().chars().any(is_unsafe));
+    if !typed {
+        // If nobody is there to read it, nobody misses it.
+        let _ = error.print();
+        return code;
+    }
+    let lines: Vec<String> =
+        error.to_string().lines().map(|line| Shown::whole(line).to_string().replace("\\\\", "\\")).collect();
+    let _ = writeln!(io::stderr().lock(), "{}", lines.join("\n"));
+    code
 }
 
 /// The colours of reports. The words say the same without them.

@@ -19,9 +19,9 @@ impl Progress {
     /// Below this nobody wants to see a bar.
     const PATIENCE: Duration = Duration::from_millis(400);
 
-    /// A bar over `total` bytes, drawn only if both streams go to a person and results are not drawn over it.
-    pub(crate) fn new(total: u64, quiet: bool) -> Self {
-        let wanted = !quiet && std::io::stderr().is_terminal();
+    /// A bar over `total` bytes.
+    pub(crate) fn new(total: u64) -> Self {
+        let wanted = std::io::stderr().is_terminal();
         let bar = ProgressBar::hidden();
         bar.set_length(total);
         Self { total, done: AtomicU64::new(0), bar, started: Instant::now(), wanted }
@@ -41,11 +41,6 @@ impl Progress {
             self.bar.set_draw_target(indicatif::ProgressDrawTarget::stderr());
         }
         self.bar.set_position(done.min(self.total));
-    }
-
-    /// Runs `print` with the bar out of the way.
-    pub(crate) fn suspend<T>(&self, print: impl FnOnce() -> T) -> T {
-        if self.bar.is_hidden() { print() } else { self.bar.suspend(print) }
     }
 
     /// Takes the bar away.

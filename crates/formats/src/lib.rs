@@ -6,7 +6,9 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`key`] | public keys: every form in which people keep them, key ids, strict Ed25519 |
+//! | [`trust`] | which keys are whose, as data: trusted, superseded, compromised |
 //! | [`rer`] | RER artifacts 0.1 and 0.2: views, structure, hashes, seals |
 
 pub mod key;
 pub mod rer;
+pub mod trust;

@@ -43,7 +43,7 @@ enum Step {
 }
 
 /// Longer paths say little more, and a hostile text may nest names of any length.
-const LONGEST_PATH: usize = 400;
+const LONGEST_PATH: usize = 120;
 
 fn path(input: &[u8], offset: usize) -> String {
     let mut steps: Vec<Step> = Vec::new();
@@ -66,7 +66,10 @@ fn path(input: &[u8], offset: usize) -> String {
             }
             b',' => match steps.last_mut() {
                 Some(Step::Element(index)) => *index += 1,
-                Some(Step::Member(_)) => name_due = true,
+                Some(Step::Member(name)) => {
+                    name_due = true;
+                    *name = None;
+                }
                 None => {}
             },
             b'"' => {

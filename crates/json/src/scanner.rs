@@ -173,6 +173,21 @@ impl<'a> Scanner<'a> {
         Ok(Value::scanned(text, kind, canonical, escaped))
     }
 
+    /// As [`Scanner::value`]; of an object, tells `note` each member's name as it stands between its quotes, whether it
+    /// has escapes, and where its value begins, counted from the start of the object. One walk then does for two.
+    pub fn value_noting(&mut self, note: &mut impl FnMut(&'a [u8], bool, usize)) -> Result<Value<'a>> {
+        self.skip_space();
+        if self.peek() != Some(b'{') {
+            return self.value();
+        }
+        let start = self.at;
+        let outside = core::mem::replace(&mut self.canonical, true);
+        self.object_noting(note)?;
+        let canonical = self.canonical;
+        self.canonical = outside && canonical;
+        Ok(Value::scanned(&self.input[start..self.at], Kind::Object, canonical, false))
+    }
+
     /// Enters the object that comes next.
     pub fn enter_object(&mut self) -> Result<OpenObject> {
         self.skip_space();
@@ -306,6 +321,11 @@ impl<'a> Scanner<'a> {
 
     #[inline(never)]
     fn object(&mut self) -> Checked<()> {
+        self.object_noting(&mut |_, _, _| {})
+    }
+
+    #[inline(always)]
+    fn object_noting(&mut self, note: &mut impl FnMut(&'a [u8], bool, usize)) -> Checked<()> {
         let mut object = OpenObject::at(self.at, self.names.len());
         self.at += 1;
         self.descend()?;
@@ -318,10 +338,12 @@ impl<'a> Scanner<'a> {
                 return Err(self.unexpected("a member name in quotes"));
             }
             self.name(&mut object)?;
+            let name = self.names.last().map_or(&[][..], |&name| spelled(self.input, name));
             if self.next_byte() != Some(b':') {
                 return Err(self.unexpected("a colon"));
             }
             self.at += 1;
+            note(name, self.escaped, self.at - object.start);
             self.any()?;
             match self.next_byte() {
                 Some(b',') => self.at += 1,

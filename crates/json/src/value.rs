@@ -188,6 +188,12 @@ impl<'a> Value<'a> {
         Members { scanner, object }
     }
 
+    /// The value that begins at an offset into this one's text, where [`Scanner::value_noting`] found it.
+    pub fn at(&self, offset: usize) -> Option<Value<'a>> {
+        let limits = Limits { depth: Limits::DEEPEST, bytes: Limits::LARGEST };
+        Scanner::over(self.text, offset, limits).value().ok()
+    }
+
     /// The member of that name.
     pub fn member(&self, name: &str) -> Option<Value<'a>> {
         self.members().find_map(|(found, value)| found.is_string(name).then_some(value))

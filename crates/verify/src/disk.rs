@@ -275,7 +275,7 @@ fn read_bounded(reader: impl Read, expected: u64) -> io::Result<Vec<u8>> {
 /// What an operating system's refusal means, with a code that programs may branch on.
 fn unreadable(path: &Path, error: &io::Error) -> Unreadable {
     let name = path.to_string_lossy();
-    let name = Shown::whole(&name);
+    let name = if name.is_empty() { "\"\"".into() } else { Shown::whole(&name).to_string() };
     let (code, message) = match error.kind() {
         io::ErrorKind::NotFound => ("E_NOT_FOUND", format!("{name}: there is no such file or folder")),
         io::ErrorKind::PermissionDenied => ("E_NOT_READABLE", format!("{name}: you may not read this")),
@@ -283,6 +283,15 @@ fn unreadable(path: &Path, error: &io::Error) -> Unreadable {
         _ => ("E_NOT_READABLE", format!("{name}: {error}")),
     };
     Unreadable { code, message }
+}
+
+/// What the owner of a key file with a private part in it should hear.
+pub fn private_key_warning(path: &Path) -> String {
+    let path = path.to_string_lossy();
+    format!(
+        "{}: this file holds a private key; only its public part is used, and it should not lie around",
+        Shown::whole(&path)
+    )
 }
 
 /// Why a key file cannot be used.
@@ -299,6 +308,12 @@ pub enum KeyFileError {
         /// What is wrong with it.
         error: KeyError,
     },
+    /// A folder, where a file was asked for.
+    #[error("{}: this is a folder; give a folder of keys with --keys", Shown::whole(.path))]
+    Folder {
+        /// The folder.
+        path: String,
+    },
     /// A folder without any key.
     #[error("{}: there is no key in this folder", Shown::whole(.path))]
     EmptyFolder {
@@ -311,6 +326,9 @@ pub enum KeyFileError {
 pub fn key_file(path: &Path) -> Result<KeyFile, KeyFileError> {
     let no_key = |error| KeyFileError::NoKey { path: path.to_string_lossy().into_owned(), error };
     let file = File::open(path).map_err(|error| unreadable(path, &error))?;
+    if file.metadata().is_ok_and(|found| found.is_dir()) {
+        return Err(KeyFileError::Folder { path: path.to_string_lossy().into_owned() });
+    }
     let mut bytes = Vec::new();
     let limit = key::LARGEST_FILE as u64;
     file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
@@ -322,14 +340,14 @@ pub fn key_file(path: &Path) -> Result<KeyFile, KeyFileError> {
 
 /// Reads every key of a folder, or of a JWKS file. Files of a folder that hold no key are passed over; their names are
 /// returned.
-pub fn key_folder(path: &Path) -> Result<(Vec<KeyFile>, Vec<PathBuf>), KeyFileError> {
+pub fn key_folder(path: &Path) -> Result<(Vec<(PathBuf, KeyFile)>, Vec<PathBuf>), KeyFileError> {
     let Argument::Folder { places, .. } = look_up(path.as_os_str()) else {
-        return key_file(path).map(|file| (vec![file], Vec::new()));
+        return key_file(path).map(|file| (vec![(path.to_owned(), file)], Vec::new()));
     };
     let (mut found, mut others) = (Vec::new(), Vec::new());
     for file in places.into_iter().map(|place| place.path().to_owned()) {
         match key_file(&file) {
-            Ok(keys) => found.push(keys),
+            Ok(keys) => found.push((file, keys)),
             Err(KeyFileError::NoKey { .. }) => others.push(file),
             Err(error) => return Err(error),
         }

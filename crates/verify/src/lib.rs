@@ -15,7 +15,9 @@
 //! [`safe`] takes anything and never fails. [`strict`] gives a [`Verified`] value, or the report that says why not: code
 //! that needs a checked artifact asks for a type that only the check can make.
 
+pub mod audit;
 mod capped;
+pub mod demand;
 pub mod detect;
 #[cfg(feature = "disk")]
 pub mod disk;
@@ -31,10 +33,12 @@ use std::io::Cursor;
 use reenact_json::Limits;
 use reenact_pack::{Container, PackError};
 
+pub use audit::Audit;
+pub use demand::Demands;
 pub use detect::{Format, Unrecognised};
 pub use keys::{Keys, Trust};
 pub use members::Members;
-pub use report::{Outcome, Report, Signer, Unreadable};
+pub use report::{Outcome, Report, RunIdentity, Signer, Unreadable};
 pub use verified::{Artifact, Verified};
 
 /// How to verify.
@@ -44,6 +48,9 @@ pub struct Options {
     pub format: Option<Format>,
     /// How much JSON to read.
     pub limits: Limits,
+    /// What time it is, in nanoseconds since 1970, for the note on expired envelopes; `None` leaves it out. A verifier has
+    /// no clock of its own.
+    pub at: Option<i128>,
 }
 
 /// Judges any bytes at all. Never fails and never panics: what cannot be read gets a report that says so.

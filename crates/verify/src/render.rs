@@ -4,7 +4,8 @@ use core::fmt::Write;
 
 use reenact_json::Shown;
 
-use crate::report::{Check, Outcome, Report};
+use crate::audit::{Audit, RuleVerdict, Verdict};
+use crate::report::{Check, NOTHING_TO_CHECK, Outcome, Report};
 
 /// What a piece of the text means, so that a command can colour it. The text alone says it too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +30,7 @@ pub fn plain(_: Tone, text: &str) -> String {
 
 /// The text for one target, with its line feeds.
 pub fn outcome(target: &str, outcome: &Outcome, paint: Paint<'_>) -> String {
-    let target = Shown::whole(target).to_string();
+    let target = if target.is_empty() { "\"\"".into() } else { Shown::whole(target).to_string() };
     match outcome {
         Outcome::Judged(report) => judged(&target, report, paint),
         Outcome::Unreadable(unreadable) => {
@@ -56,8 +57,10 @@ fn judged(target: &str, report: &Report, paint: Paint<'_>) -> String {
             });
         }
     }
-    if let Some(signer) = &report.signer {
-        let key = signer.key_id.as_deref().map_or("no key named".into(), |id| Shown::new(id).to_string());
+    if let Some(signer) = &report.signer
+        && let Some(key_id) = &signer.key_id
+    {
+        let key = Shown::new(key_id);
         let label =
             signer.label.as_deref().map_or(String::new(), |label| format!(" \"{}\"", Shown::new(label)));
         let _ = writeln!(text, "  signer  {key}{label}: {}", signer.trust);
@@ -65,11 +68,47 @@ fn judged(target: &str, report: &Report, paint: Paint<'_>) -> String {
     for note in &report.notes {
         let _ = writeln!(text, "  note    {note}");
     }
+    if let Some(audit) = &report.audit {
+        text.push_str(&audit_lines(audit, paint));
+    }
     for (name, digest) in &report.digests {
         let _ = writeln!(text, "  digest  {name} {digest}");
     }
     let mark = if report.pass() { paint(Tone::Good, "PASS") } else { paint(Tone::Bad, "FAIL") };
     let _ = writeln!(text, "  {mark}  {}", report.verdict);
+    text
+}
+
+/// The audit in one line, and a line for each rule that was broken or cannot be told.
+fn audit_lines(audit: &Audit, paint: Paint<'_>) -> String {
+    let counts =
+        [(Verdict::Pass, "kept"), (Verdict::Fail, "broken"), (Verdict::Inconclusive, "inconclusive")];
+    let counts: Vec<String> = counts
+        .into_iter()
+        .map(|(verdict, word)| (audit.count(verdict), word))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+    let mut text = format!("  audit   rules of the envelope: {}\n", counts.join(", "));
+    // One reason for many rules is said once.
+    let mut told: Vec<(&RuleVerdict, Vec<&str>)> = Vec::new();
+    for rule in audit.rules.iter().filter(|rule| rule.verdict != Verdict::Pass) {
+        let same = |(first, _): &&mut (&RuleVerdict, Vec<&str>)| {
+            (first.verdict, first.event, &first.reason) == (rule.verdict, rule.event, &rule.reason)
+        };
+        match told.iter_mut().find(same) {
+            Some((_, names)) => names.push(rule.rule),
+            None => told.push((rule, vec![rule.rule])),
+        }
+    }
+    for (rule, names) in told {
+        let mark = match rule.verdict {
+            Verdict::Fail => paint(Tone::Bad, "broken "),
+            _ => paint(Tone::Quiet, "unclear"),
+        };
+        let event = rule.event.map_or(String::new(), |event| format!("event {event}: "));
+        let _ = writeln!(text, "            {mark}  {}: {event}{}", names.join(", "), rule.reason);
+    }
     text
 }
 
@@ -106,7 +145,9 @@ fn check_line(
         return;
     }
     let own = format!("{outer}{}: ", check.name);
-    for reason in report.reasons.iter().filter_map(|reason| reason.strip_prefix(&own)) {
+    // That there was nothing to check, the check above says already.
+    let own_reasons = report.reasons.iter().filter_map(|reason| reason.strip_prefix(&own));
+    for reason in own_reasons.filter(|reason| *reason != NOTHING_TO_CHECK) {
         let _ = writeln!(text, "{indent}      {reason}");
     }
 }

@@ -1,8 +1,10 @@
 //! What a verification found.
 
-use reenact_json::Shown;
-use reenact_json::print::Object;
+use reenact_json::print::{self, Object};
+use reenact_json::shown::is_unsafe;
+use reenact_json::{Digest, Shown};
 
+use crate::audit::Audit;
 use crate::keys::{Keys, Trust};
 
 /// One check of a format's matrix.
@@ -31,10 +33,29 @@ pub struct Report {
     pub notes: Vec<String>,
     /// Who signed, where the format has signatures.
     pub signer: Option<Signer>,
+    /// Whether the run obeyed its envelope, where the format has one.
+    pub audit: Option<Audit>,
     /// Digests worth keeping, by name.
     pub digests: Vec<(&'static str, String)>,
     /// The verdict in words, for people.
     pub verdict: String,
+    /// How many payloads are withheld.
+    pub withheld: usize,
+    /// Which run this is a record of, where the record says so.
+    pub run: Option<RunIdentity>,
+    /// Another target is another record of the same run.
+    pub has_twin: bool,
+}
+
+/// Which run a record claims to be of, and which record of it this is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunIdentity {
+    /// The key that the record names.
+    pub key_id: String,
+    /// The run's own id.
+    pub run_id: String,
+    /// The digest of what was signed: it is the same for every copy, however it is spelled and whatever is withheld.
+    pub digest: Digest,
 }
 
 /// Who signed, as far as that is known.
@@ -54,7 +75,8 @@ impl Signer {
         let known =
             key_id.and_then(reenact_formats::key::KeyId::parse).and_then(|id| keys.find(&id).cloned());
         Self {
-            key_id: key_id.map(str::to_owned),
+            // Exact, so that a program can look it up; but no key has an id as long as that.
+            key_id: key_id.map(|id| if id.len() <= LONGEST_HEX { id.to_owned() } else { carried(id) }),
             trust: known.as_ref().map_or(Trust::Unknown, |known| known.trust),
             label: known.and_then(|known| known.label),
         }
@@ -72,8 +94,12 @@ impl Report {
             reasons: Vec::new(),
             notes: Vec::new(),
             signer: None,
+            audit: None,
             digests: Vec::new(),
             verdict: String::new(),
+            withheld: 0,
+            run: None,
+            has_twin: false,
         }
     }
 
@@ -135,12 +161,30 @@ impl Report {
                 member.close();
             }
         }
+        if let Some(audit) = &self.audit {
+            write_audit(audit, object);
+        }
         let mut digests = Object::open(object.name("digests"));
         for (name, digest) in &self.digests {
             digests.string(name, digest.as_str());
         }
         digests.close();
     }
+}
+
+fn write_audit(audit: &Audit, object: &mut Object<'_>) {
+    let mut member = Object::open(object.name("audit"));
+    member.boolean("ok", audit.ok());
+    print::list(&audit.rules, member.name("rules"), |rule, out| {
+        let mut object = Object::open(out);
+        object.string("rule", rule.rule);
+        object.string("verdict", rule.verdict.name());
+        let event = rule.event.map_or("null".to_owned(), |event| event.to_string());
+        object.name("event").push_str(&event);
+        object.string("reason", rule.reason.as_str());
+        object.close();
+    });
+    member.close();
 }
 
 /// Why a target could not be read at all.
@@ -163,10 +207,14 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// 0 it holds, 1 it does not, 2 it could not be read.
+    /// 0 it holds, 1 it does not, 2 it could not be read. A record under a compromised key may be intact, and still
+    /// nobody can say whose it is: 1.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Judged(report) => u8::from(!report.pass()),
+            Self::Judged(report) => {
+                let trust = report.signer.as_ref().map(|signer| signer.trust);
+                u8::from(!report.pass() || trust == Some(Trust::Compromised))
+            }
             Self::Unreadable(_) => 2,
         }
     }
@@ -198,7 +246,20 @@ impl Outcome {
     }
 }
 
-/// A hash or an id from outside, whole but safe to print. Hashes are never cut; a text that is no hash may be.
+/// The reason of checks that could not run because nothing could be read.
+pub(crate) const NOTHING_TO_CHECK: &str = "nothing to check: it could not be read";
+
+/// The longest thing in hexadecimal that a record carries: a signature.
+const LONGEST_HEX: usize = 128;
+
+/// How many characters of other texts are shown. Reports hold dozens of them and must stay small.
+const LONGEST_OTHER: usize = 40;
+
+/// A hash or an id from outside, safe to print. Hashes are never cut; a text that cannot be one is.
 pub(crate) fn carried(text: &str) -> String {
-    if text.len() <= 128 { Shown::whole(text).to_string() } else { Shown::new(text).to_string() }
+    let could_be_hex = text.len() <= LONGEST_HEX && !text.contains(is_unsafe);
+    match text.char_indices().nth(LONGEST_OTHER) {
+        Some((cut, _)) if !could_be_hex => format!("{}… ({} bytes)", Shown::whole(&text[..cut]), text.len()),
+        _ => Shown::whole(text).to_string(),
+    }
 }

@@ -21,7 +21,7 @@ pub(super) struct Canon {
     profile: Profile,
 
     /// A file, or - for standard input
-    #[arg(default_value = "-", value_name = "FILE")]
+    #[arg(default_value = "-", hide_default_value = true, value_name = "FILE")]
     file: PathBuf,
 }
 

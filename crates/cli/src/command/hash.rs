@@ -18,6 +18,7 @@ use crate::output::{self, Ending};
 #[command(
     after_help = "Examples:\n  reenact hash --profile jcs payload.json\n  reenact hash --of rer-envelope envelope.json"
 )]
+#[command(override_usage = "reenact hash --profile <PROFILE> [FILE]\n       reenact hash --of <OF> [FILE]")]
 pub(super) struct Hash {
     /// Hash the whole document in this canonical form: jcs (RFC 8785)
     #[arg(long, value_parser = super::profile, required_unless_present = "of", conflicts_with = "of")]
@@ -28,7 +29,7 @@ pub(super) struct Hash {
     of: Option<Of>,
 
     /// A file, or - for standard input
-    #[arg(default_value = "-", value_name = "FILE")]
+    #[arg(default_value = "-", hide_default_value = true, value_name = "FILE")]
     file: PathBuf,
 }
 
@@ -56,6 +57,9 @@ impl Hash {
             None => {
                 let profile = self.profile.unwrap_or(Profile::Jcs);
                 canonical::digest(value, profile, &mut hasher).map_err(|fault| fault.to_string())
+            }
+            Some(Of::RerEnvelope) if value.member("envelope_version").is_none() => {
+                Err("this is no envelope: it has no envelope_version".into())
             }
             Some(Of::RerEnvelope) => envelope::hash(Some(value)).map_err(|fault| fault.to_string()),
             Some(Of::RerEvent) if value.kind() != Kind::Object => {

@@ -2,6 +2,7 @@
 
 mod canon;
 mod hash;
+mod keys;
 mod verify;
 
 use clap::{Parser, Subcommand};
@@ -23,6 +24,7 @@ enum Command {
     Verify(verify::Verify),
     Canon(canon::Canon),
     Hash(hash::Hash),
+    Keys(keys::Keys),
 }
 
 /// Runs a command; returns its exit code.
@@ -31,6 +33,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<u8, Ending> {
         Command::Verify(verify) => verify.run(),
         Command::Canon(canon) => canon.run(),
         Command::Hash(hash) => hash.run(),
+        Command::Keys(keys) => keys.run(),
     }
 }
 
@@ -47,5 +50,6 @@ fn document(file: &std::path::Path) -> Result<Vec<u8>, Ending> {
 
 /// The complaint about a document: its name, and what is wrong with it.
 fn refused(file: &std::path::Path, why: impl std::fmt::Display) -> Ending {
-    Ending::refused(format!("{}: {why}", Shown::whole(&file.to_string_lossy())))
+    let name = if file.as_os_str() == "-" { "standard input".into() } else { file.to_string_lossy() };
+    Ending::refused(format!("{}: {why}", Shown::whole(&name)))
 }

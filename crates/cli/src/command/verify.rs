@@ -2,12 +2,16 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use reenact_formats::key::KeyFile;
+use reenact_formats::rer::time;
 use reenact_json::Shown;
+use reenact_verify::demand::{Demands, note_twins};
 use reenact_verify::disk::{self, Argument, Content, Place};
 use reenact_verify::{Format, Keys, Options, Outcome, Report, detect, render, rer};
 
+use crate::config::Config;
 use crate::output::{self, Ending};
 use crate::parallel;
 use crate::progress::Progress;
@@ -41,9 +45,38 @@ pub(super) struct Verify {
     #[arg(long)]
     digest: bool,
 
+    /// Answer no unless the signer is supplied or trusted
+    #[arg(long)]
+    require_trusted: bool,
+
+    /// Answer no unless every rule of the envelope is known to be kept
+    #[arg(long)]
+    require_audit: bool,
+
+    /// Answer no if any payload is withheld
+    #[arg(long)]
+    deny_redacted: bool,
+
+    /// Answer no if one run comes in two versions among the targets
+    #[arg(long)]
+    deny_duplicates: bool,
+
+    /// Say what time it is (RFC 3339, or `now`), for the note on expired envelopes
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    at: Option<i128>,
+
     /// One JSON object a line, one line a target
     #[arg(long)]
     json: bool,
+}
+
+fn moment(text: &str) -> Result<i128, String> {
+    if text == "now" {
+        let since =
+            SystemTime::now().duration_since(UNIX_EPOCH).map_err(|_| "the clock of this machine is wrong")?;
+        return i128::try_from(since.as_nanos()).map_err(|error| error.to_string());
+    }
+    time::instant(text).ok_or_else(|| "not an RFC 3339 time, such as 2026-12-31T00:00:00Z".into())
 }
 
 fn format(name: &str) -> Result<Format, String> {
@@ -74,43 +107,73 @@ const WORTH_THREADS: usize = 1 << 20;
 
 impl Verify {
     pub(super) fn run(&self) -> Result<u8, Ending> {
+        if self.targets.iter().filter(|target| *target == "-").count() > 1 {
+            return Err(Ending::impossible("standard input (-) can be read only once"));
+        }
         let keys = self.load_keys()?;
         let arguments: Vec<Argument> = self.targets.iter().map(|target| disk::look_up(target)).collect();
         let targets = flatten(&arguments);
-        let progress = Progress::new(targets.iter().map(|target| target.bytes).sum(), false);
+        let progress = Progress::new(targets.iter().map(|target| target.bytes).sum());
         let threads = parallel::cores();
         let inner = (threads / targets.len().max(1)).max(1);
-        let mut printer = Printer {
-            command: self,
-            arguments: &arguments,
-            progress: &progress,
-            worst: 0,
-            counts: [0; 3],
-            due: 0,
-            seen: 0,
-        };
-        let result = parallel::in_order(
+        let mut collected =
+            Collected { command: self, arguments: &arguments, outcomes: Vec::new(), due: 0, seen: 0 };
+        parallel::in_order(
             &targets,
             threads,
             |target| self.judge(target, &keys, inner, &progress),
-            |at, outcome| printer.take(&targets[at], outcome),
-        );
-        result?;
-        printer.close(arguments.len())?;
+            |at, outcome| {
+                collected.take(&targets[at], outcome);
+                Ok::<(), Ending>(())
+            },
+        )?;
+        collected.close(arguments.len());
         progress.finish();
-        printer.summary()?;
-        Ok(printer.worst)
+        let mut outcomes = collected.outcomes;
+        note_twins(&mut outcomes);
+        self.print(&outcomes)
+    }
+
+    fn demands(&self) -> Demands {
+        Demands {
+            trusted: self.require_trusted,
+            audit: self.require_audit,
+            unredacted: self.deny_redacted,
+            unique: self.deny_duplicates,
+        }
+    }
+
+    /// Prints every outcome, in order; returns the exit code.
+    fn print(&self, outcomes: &[(String, Outcome)]) -> Result<u8, Ending> {
+        let demands = self.demands();
+        let mut counts = [0; 3];
+        for (at, (target, outcome)) in outcomes.iter().enumerate() {
+            output::print(&match self.json {
+                true => outcome.to_json(target) + "\n",
+                false if at == 0 => render::outcome(target, outcome, &output::paint),
+                false => format!("\n{}", render::outcome(target, outcome, &output::paint)),
+            })?;
+            if let Outcome::Judged(report) = outcome {
+                for unmet in demands.unmet(report) {
+                    output::complain(&format!("{}: {unmet}", Shown::whole(target)));
+                }
+            }
+            counts[usize::from(demands.exit_code(outcome))] += 1;
+        }
+        let [good, bad, unreadable] = counts;
+        if !self.json && outcomes.len() > 1 {
+            let unreadable =
+                if unreadable == 0 { String::new() } else { format!(", {unreadable} could not be read") };
+            output::print(&format!("\n{} targets: {good} pass, {bad} fail{unreadable}\n", outcomes.len()))?;
+        }
+        Ok(if unreadable > 0 { 2 } else { u8::from(bad > 0) })
     }
 
     fn load_keys(&self) -> Result<Keys, Ending> {
         let mut keys = Keys::default();
         let mut add = |file: KeyFile, path: &Path| {
             if file.holds_private {
-                let path = path.to_string_lossy();
-                output::complain(&format!(
-                    "{}: this file holds a private key; only its public part is used, and it should not lie around",
-                    Shown::whole(&path)
-                ));
+                output::complain(&disk::private_key_warning(path));
             }
             keys.extend(file.keys);
         };
@@ -120,11 +183,14 @@ impl Verify {
         if let Some(path) = &self.keys {
             let (files, others) =
                 disk::key_folder(path).map_err(|error| Ending::impossible(error.to_string()))?;
-            files.into_iter().for_each(|file| add(file, path));
+            files.into_iter().for_each(|(path, file)| add(file, &path));
             for other in others {
                 let other = other.to_string_lossy();
                 output::complain(&format!("{}: not a key, passed over", Shown::whole(&other)));
             }
+        }
+        if let Some(config) = Config::find() {
+            config.add_to(&mut keys)?;
         }
         Ok(keys)
     }
@@ -155,7 +221,7 @@ impl Verify {
     }
 
     fn report(&self, content: &Content, keys: &Keys, threads: usize, progress: &Progress) -> Report {
-        let options = Options { format: self.format, ..Options::default() };
+        let options = Options { format: self.format, at: self.at, ..Options::default() };
         let seen = |more| progress.add(u64::try_from(more).unwrap_or(0));
         match content {
             Content::Bytes(bytes) if threads > 1 && bytes.len() >= WORTH_THREADS => {
@@ -200,45 +266,42 @@ fn flatten(arguments: &[Argument]) -> Vec<Target> {
     targets
 }
 
-/// Prints outcomes in order, each argument closed before the next one begins.
-struct Printer<'a> {
+/// Outcomes in the order of the arguments, each argument closed before the next one begins.
+struct Collected<'a> {
     command: &'a Verify,
     arguments: &'a [Argument],
-    progress: &'a Progress,
-    worst: u8,
-    /// How many targets ended with each exit code.
-    counts: [usize; 3],
+    outcomes: Vec<(String, Outcome)>,
     /// The first argument that is not closed yet.
     due: usize,
-    /// How many files of it were judged.
+    /// How much of it was judged.
     seen: usize,
 }
 
-impl Printer<'_> {
-    fn take(&mut self, target: &Target, outcome: Option<Outcome>) -> Result<(), Ending> {
-        self.close(target.argument)?;
-        let Some(outcome) = outcome else { return Ok(()) };
+impl Collected<'_> {
+    fn take(&mut self, target: &Target, outcome: Option<Outcome>) {
+        self.close(target.argument);
+        let Some(outcome) = outcome else { return };
         self.seen += 1;
         let name = match &target.source {
             Source::StandardInput => "-".into(),
             Source::Named(place) | Source::InFolder(place) => place.path().to_string_lossy(),
         };
-        self.print(&name, &outcome)
+        self.outcomes.push((name.into_owned(), outcome));
     }
 
     /// Says what is left to say of the arguments before `next`.
-    fn close(&mut self, next: usize) -> Result<(), Ending> {
+    fn close(&mut self, next: usize) {
         while self.due < next {
-            let name = self.command.targets[self.due].to_string_lossy();
+            let name = self.command.targets[self.due].to_string_lossy().into_owned();
             match &self.arguments[self.due] {
-                Argument::Unreadable(error) => self.print(&name, &Outcome::Unreadable(error.clone()))?,
+                Argument::Unreadable(error) => self.outcomes.push((name, Outcome::Unreadable(error.clone()))),
                 Argument::Folder { places, links } if self.seen == 0 => {
-                    self.print(&name, &Outcome::Judged(disk::empty_folder(places.len(), *links)))?;
+                    let report = disk::empty_folder(places.len(), *links);
+                    self.outcomes.push((name, Outcome::Judged(report)));
                 }
                 Argument::Folder { places, links } => {
                     if let Some(others) = disk::passed_over(places.len() - self.seen, *links) {
-                        let message = format!("{}: {others}", Shown::whole(&name));
-                        self.progress.suspend(|| output::complain(&message));
+                        output::complain(&format!("{}: {others}", Shown::whole(&name)));
                     }
                 }
                 _ => {}
@@ -246,30 +309,5 @@ impl Printer<'_> {
             self.due += 1;
             self.seen = 0;
         }
-        Ok(())
-    }
-
-    fn print(&mut self, name: &str, outcome: &Outcome) -> Result<(), Ending> {
-        let code = outcome.exit_code();
-        self.worst = self.worst.max(code);
-        let text = match (self.command.json, self.counts.iter().sum::<usize>()) {
-            (true, _) => outcome.to_json(name) + "\n",
-            (false, 0) => render::outcome(name, outcome, &output::paint),
-            (false, _) => format!("\n{}", render::outcome(name, outcome, &output::paint)),
-        };
-        self.counts[usize::from(code)] += 1;
-        self.progress.suspend(|| output::print(&text))
-    }
-
-    /// A last line over all targets, for people.
-    fn summary(&self) -> Result<(), Ending> {
-        let [good, bad, unreadable] = self.counts;
-        let total = good + bad + unreadable;
-        if self.command.json || total < 2 {
-            return Ok(());
-        }
-        let unreadable =
-            if unreadable == 0 { String::new() } else { format!(", {unreadable} could not be read") };
-        output::print(&format!("\n{total} targets: {good} pass, {bad} fail{unreadable}\n"))
     }
 }

@@ -34,7 +34,8 @@ pub enum JwkFault {
 
 /// Reads a JWK, or a JWKS.
 pub(super) fn read(text: &[u8]) -> Result<KeyFile, KeyError> {
-    let document = Value::parse(text, &Limits::default()).map_err(KeyError::Json)?;
+    let document =
+        Value::parse(text, &Limits::default()).map_err(|error| KeyError::Json(error.describe(text)))?;
     match document.member("keys") {
         None => {
             let key = public_key(document)?;

@@ -11,7 +11,7 @@ use core::fmt;
 
 use base64ct::{Base64UrlUnpadded, Encoding};
 use ed25519_dalek::{Signature, VerifyingKey};
-use reenact_json::{Digest, SyntaxError};
+use reenact_json::Digest;
 
 pub use jwk::JwkFault;
 
@@ -107,11 +107,11 @@ pub enum KeyError {
     #[error("these 32 bytes are not a point on the curve, so they are nobody's key")]
     NotAPoint,
     /// None of the forms in which keys are kept.
-    #[error("is not a key: give 32 raw bytes, a JWK, a JWKS, or a public key in DER or PEM")]
+    #[error("is not a key: give 32 raw bytes, a JWK, a JWKS, or a public key in DER or PEM (SPKI)")]
     Unrecognised,
-    /// JSON that does not parse.
+    /// JSON that does not parse. Holds the place and the fault.
     #[error("is not JSON: {0}")]
-    Json(SyntaxError),
+    Json(String),
     /// A JWK, alone or in a set, that is not an Ed25519 public key.
     #[error("is not an Ed25519 JWK: {0}")]
     Jwk(JwkFault),
@@ -119,7 +119,7 @@ pub enum KeyError {
     #[error("holds no Ed25519 key")]
     NoneInSet,
     /// PEM of something else.
-    #[error("holds \"{label}\", not a public key")]
+    #[error("holds \"{label}\", not a public key; give the public half")]
     PemLabel {
         /// What the PEM says it is; of our own choosing, never the file's text.
         label: &'static str,

@@ -29,6 +29,84 @@ pub struct EventView<'a> {
     pub event_hash: Option<Value<'a>>,
     /// The first member name that the format does not know. Such members are covered by no hash.
     pub unknown: Option<Value<'a>>,
+    /// Where the payload holds what a verifier asks for.
+    notes: Notes,
+}
+
+/// The members of payloads that have a meaning for verification (§4.1, §8.4; the rest is opaque).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Noted {
+    /// `model`
+    Model,
+    /// `tool`
+    Tool,
+    /// `step_id`
+    StepId,
+    /// `decision`
+    Decision,
+    /// `approval_id`
+    ApprovalId,
+    /// `token`
+    Token,
+    /// `spend_usd`
+    SpendUsd,
+    /// `total_spend_usd`
+    TotalSpendUsd,
+    /// `artifact_hash`
+    ArtifactHash,
+}
+
+impl Noted {
+    const COUNT: usize = 9;
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Tool => "tool",
+            Self::StepId => "step_id",
+            Self::Decision => "decision",
+            Self::ApprovalId => "approval_id",
+            Self::Token => "token",
+            Self::SpendUsd => "spend_usd",
+            Self::TotalSpendUsd => "total_spend_usd",
+            Self::ArtifactHash => "artifact_hash",
+        }
+    }
+
+    #[inline]
+    fn of_name(name: &[u8]) -> Option<Self> {
+        Some(match name {
+            b"model" => Self::Model,
+            b"tool" => Self::Tool,
+            b"step_id" => Self::StepId,
+            b"decision" => Self::Decision,
+            b"approval_id" => Self::ApprovalId,
+            b"token" => Self::Token,
+            b"spend_usd" => Self::SpendUsd,
+            b"total_spend_usd" => Self::TotalSpendUsd,
+            b"artifact_hash" => Self::ArtifactHash,
+            _ => return None,
+        })
+    }
+}
+
+/// Offsets into a payload, taken while it was scanned: looking for them again would mean another scan.
+#[derive(Debug, Clone, Copy, Default)]
+struct Notes {
+    /// Zero: not there.
+    at: [u32; Noted::COUNT],
+    /// A name is spelled with escapes, so that only a full look can tell.
+    odd: bool,
+}
+
+impl Notes {
+    #[inline]
+    fn note(&mut self, name: &[u8], escaped: bool, offset: usize) {
+        self.odd |= escaped;
+        if let Some(noted) = Noted::of_name(name) {
+            self.at[noted as usize] = u32::try_from(offset).unwrap_or_default();
+        }
+    }
 }
 
 impl<'a> EventView<'a> {
@@ -37,6 +115,12 @@ impl<'a> EventView<'a> {
         let mut view = Self::default();
         let mut object = scanner.enter_object()?;
         while let Some(name) = scanner.next_name(&mut object)? {
+            if name.is_string("payload") {
+                let notes = &mut view.notes;
+                let note = &mut |name: &[u8], escaped, offset| notes.note(name, escaped, offset);
+                view.payload = Some(scanner.value_noting(note)?);
+                continue;
+            }
             let value = scanner.value()?;
             match view.slot(name) {
                 Some(slot) => *slot = Some(value),
@@ -59,7 +143,20 @@ impl<'a> EventView<'a> {
                 }
             }
         }
+        view.notes.odd = true;
         view
+    }
+
+    /// What the payload says under a name, unless it is withheld.
+    pub fn noted(&self, noted: Noted) -> Option<Value<'a>> {
+        let payload = self.payload.filter(|_| !self.is_redacted())?;
+        if self.notes.odd {
+            return payload.member(noted.name());
+        }
+        match self.notes.at[noted as usize] {
+            0 => None,
+            offset => payload.at(offset as usize),
+        }
     }
 
     fn slot(&mut self, name: Value<'_>) -> Option<&mut Option<Value<'a>>> {

@@ -23,7 +23,7 @@ pub mod time;
 use reenact_json::{CanonicalFault, Value};
 
 pub use artifact::{ArtifactReader, Head, Item};
-pub use event::EventView;
+pub use event::{EventView, Noted};
 pub use structure::{Problem, StructureFault};
 
 /// The two published versions (§3.1).

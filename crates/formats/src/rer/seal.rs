@@ -38,6 +38,12 @@ pub enum SealError {
         /// The one given.
         given: u64,
     },
+    /// A step index that doubles cannot hold exactly, so that check 1 refuses it.
+    #[error("step_index {given} is beyond 2^53-1")]
+    StepIndexTooLarge {
+        /// The one given.
+        given: u64,
+    },
     /// No event at all: such an artifact verifies nowhere (§10.1).
     #[error("an artifact needs at least one event")]
     NoEvents,
@@ -79,10 +85,11 @@ impl Chain {
         {
             return Err(SealError::StepIndex { last, given: event.step_index });
         }
+        if event.step_index >= 1 << 53 {
+            return Err(SealError::StepIndexTooLarge { given: event.step_index });
+        }
         let payload = match event.payload {
-            Some(payload) => {
-                Some(canonical::to_vec(Value::parse(payload, &Limits::default())?, Profile::Jcs)?)
-            }
+            Some(payload) => Some(canonical::to_vec(Value::parse(payload, &inside(3))?, Profile::Jcs)?),
             None => None,
         };
         let payload_hash = Digest::of(payload.as_deref().unwrap_or(b"null")).to_string();
@@ -228,7 +235,7 @@ pub struct RunHeader<'a> {
 
 /// Signs an envelope; returns its canonical text with the signature, and its hash.
 pub fn sign_envelope(envelope: &[u8], signer: &dyn Signer) -> Result<(Vec<u8>, Digest), SealError> {
-    let envelope = Value::parse(envelope, &Limits::default())?;
+    let envelope = Value::parse(envelope, &inside(1))?;
     if envelope.kind() != reenact_json::Kind::Object || envelope.member("signature").is_some() {
         return Err(SealError::Envelope);
     }
@@ -243,6 +250,12 @@ pub fn sign_envelope(envelope: &[u8], signer: &dyn Signer) -> Result<(Vec<u8>, D
     signed.extend_from_slice(&signable[1..]);
     let hash = Digest::of(&signable);
     Ok((canonical::to_vec(Value::parse(&signed, &Limits::default())?, Profile::Jcs)?, hash))
+}
+
+/// Limits for what will lie that many levels deep in an artifact, which must itself be within the limits to be read.
+fn inside(levels: u32) -> Limits {
+    let limits = Limits::default();
+    Limits { depth: limits.depth - levels, ..limits }
 }
 
 /// Lower-case hexadecimal.

@@ -212,7 +212,8 @@ fn runtime(runtime: Option<Value<'_>>, report: Report<'_>) {
     check.stranger("runtime", stranger);
 }
 
-fn envelope(envelope: Option<Value<'_>>, artifact: Option<Version>, report: Report<'_>) {
+/// The faults of an envelope, which should be of the version `artifact`.
+pub fn envelope(envelope: Option<Value<'_>>, artifact: Option<Version>, report: Report<'_>) {
     let names = [
         "envelope_version",
         "permissions",
@@ -364,7 +365,7 @@ fn members<'a, const N: usize>(
 }
 
 fn unknown(name: Value<'_>) -> Problem {
-    Problem::Unknown { name: name.string().unwrap_or_default().chars().take(200).collect() }
+    Problem::Unknown { name: name.string().unwrap_or_default().chars().take(60).collect() }
 }
 
 /// The rules that several members share.

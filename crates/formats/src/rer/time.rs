@@ -35,6 +35,51 @@ pub fn is_rfc3339(text: &[u8]) -> bool {
         && two(seconds, 17) <= 60
 }
 
+/// The moment that an RFC 3339 text names, in nanoseconds since 1970; `None` if it names none. A leap second is the
+/// second after it, fractions finer than a nanosecond are cut.
+pub fn instant(text: &str) -> Option<i128> {
+    if !is_rfc3339(text.as_bytes()) {
+        return None;
+    }
+    let bytes = text.as_bytes();
+    let year = text.get(..4)?.parse::<i128>().ok()?;
+    let (month, day) = (i128::from(two(bytes, 5)), i128::from(two(bytes, 8)));
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let length = match month {
+        2 => 28 + i128::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    };
+    if day > length {
+        return None;
+    }
+    // Days before a year and a month, with the year beginning in March so that the leap day comes last.
+    let shifted = if month > 2 { year } else { year - 1 };
+    let days = 365 * shifted + shifted.div_euclid(4) - shifted.div_euclid(100)
+        + shifted.div_euclid(400)
+        + (153 * ((month + 9) % 12) + 2) / 5
+        + day
+        - 719_469;
+    let seconds =
+        3600 * i128::from(two(bytes, 11)) + 60 * i128::from(two(bytes, 14)) + i128::from(two(bytes, 17));
+    let rest = bytes.get(19..)?;
+    let fraction: Vec<u8> = rest.iter().skip(1).take_while(|byte| byte.is_ascii_digit()).copied().collect();
+    let fraction = if rest.first() == Some(&b'.') { fraction } else { Vec::new() };
+    let nanoseconds = fraction
+        .iter()
+        .chain([b'0'; 9].iter())
+        .take(9)
+        .fold(0, |sum, digit| sum * 10 + i128::from(digit - b'0'));
+    let offset = match rest.get(if fraction.is_empty() { 0 } else { fraction.len() + 1 }..)? {
+        [sign @ (b'+' | b'-'), offset @ ..] => {
+            let minutes = 60 * i128::from(two(offset, 0)) + i128::from(two(offset, 3));
+            if *sign == b'+' { minutes } else { -minutes }
+        }
+        _ => 0,
+    };
+    Some((days * 86_400 + seconds - offset * 60) * 1_000_000_000 + nanoseconds)
+}
+
 /// Whether the text has the pattern's length, a digit for each `d`, and the same byte elsewhere.
 fn fits(text: &[u8], pattern: &[u8]) -> bool {
     text.len() == pattern.len()
@@ -72,6 +117,27 @@ mod tests {
             "２026-05-13T12:34:56.7Z",
         ] {
             assert!(!is_event_timestamp(bad.as_bytes()), "{bad}");
+        }
+    }
+
+    #[test]
+    fn instants() {
+        const SECOND: i128 = 1_000_000_000;
+        for (text, expected) in [
+            ("1970-01-01T00:00:00Z", 0),
+            ("1970-01-01T00:00:00.000000001Z", 1),
+            ("1969-12-31T23:59:59.5Z", -SECOND / 2),
+            ("2000-02-29T00:00:00Z", 951_782_400 * SECOND),
+            ("2026-11-15T20:02:26Z", 1_794_772_946 * SECOND),
+            ("2026-11-15T22:02:26.25+02:00", 1_794_772_946 * SECOND + SECOND / 4),
+            ("2026-11-15T14:32:26-05:30", 1_794_772_946 * SECOND),
+            ("2016-12-31T23:59:60Z", 1_483_228_800 * SECOND),
+            ("0001-01-01T00:00:00Z", -62_135_596_800 * SECOND),
+        ] {
+            assert_eq!(instant(text), Some(expected), "{text}");
+        }
+        for none in ["2026-02-29T00:00:00Z", "2026-04-31T00:00:00Z", "1900-02-29T00:00:00Z", "now", ""] {
+            assert_eq!(instant(none), None, "{none}");
         }
     }
 

@@ -33,8 +33,10 @@ impl Sink for Vec<u8> {
 #[non_exhaustive]
 pub enum CanonicalFault {
     /// A number without canonical text. `literal` is cut when it is long.
-    #[error("the number {literal} {fault}")]
+    #[error("the number {literal} at {path} {fault}")]
     Number {
+        /// Where it stands, as a JSON path from the value that was to be written.
+        path: String,
         /// The number as it stands in the text.
         literal: String,
         /// What is wrong with it.

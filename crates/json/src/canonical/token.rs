@@ -3,6 +3,7 @@
 use super::{CanonicalFault, Sink};
 use crate::limits::Limits;
 use crate::number;
+use crate::position::Position;
 use crate::scanner::Scanner;
 use crate::string;
 use crate::value::Value;
@@ -36,7 +37,8 @@ pub(super) fn number<S: Sink>(text: &[u8], at: usize, out: &mut S) -> Result<usi
         Ok(printed) => out.put(printed),
         Err(fault) => {
             let literal = literal.iter().take(60).map(|&byte| char::from(byte)).collect();
-            return Err(CanonicalFault::Number { literal, fault });
+            let path = Position::of(text, at).path;
+            return Err(CanonicalFault::Number { path, literal, fault });
         }
     }
     Ok(span.end)

@@ -3,14 +3,15 @@
 //! It uses the keys that it is given and no others, knows no configuration, writes nothing but its report, and has no
 //! dependency beyond the library. `reenact verify` does the same on all cores, with your own keys at hand.
 
-#![allow(clippy::print_stdout, clippy::print_stderr)]
-
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use reenact_formats::key::KeyFile;
+use reenact_formats::rer::time;
 use reenact_json::Shown;
+use reenact_verify::demand::{Demands, note_twins};
 use reenact_verify::disk::{self, Argument, Content, Place};
 use reenact_verify::{Format, Keys, Options, Outcome, Unreadable, render};
 
@@ -26,6 +27,11 @@ Options:
   --keys DIR      every key in a folder, or in a JWKS file
   --format NAME   judge by this format's checks, whatever the content looks like: rer, rer-bundle
   --digest        add the SHA-256 of each file to its report
+  --require-trusted   answer no unless the signer is one of the keys given
+  --require-audit     answer no unless every rule of the envelope is known to be kept
+  --deny-redacted     answer no if any payload is withheld
+  --deny-duplicates   answer no if one run comes in two versions
+  --at TIME           say what time it is (RFC 3339), for the note on expired envelopes
   --json          one JSON object a line, one line a target
   --help, --version
 
@@ -40,6 +46,7 @@ struct Arguments {
     paths: Vec<OsString>,
     keys: Keys,
     options: Options,
+    demands: Demands,
     digest: bool,
     json: bool,
 }
@@ -49,19 +56,44 @@ fn main() -> ExitCode {
         Ok(Some(arguments)) => arguments,
         Ok(None) => return ExitCode::SUCCESS,
         Err(message) => {
-            eprintln!("reenact-verify: {message}\nTry: reenact-verify --help");
+            complain(&format!("{message}\nTry: reenact-verify --help"));
             return ExitCode::from(2);
         }
     };
+    let mut outcomes: Vec<(String, Outcome)> =
+        arguments.paths.iter().flat_map(|path| verify(path, &arguments)).collect();
+    note_twins(&mut outcomes);
     let mut worst = 0;
-    for path in &arguments.paths {
-        match verify(path, &arguments) {
-            Ok(code) => worst = worst.max(code),
-            // Whoever reads us has left; there is nobody to tell.
-            Err(_) => return ExitCode::from(2),
+    for (target, outcome) in &outcomes {
+        // If whoever reads us has left, there is nobody to tell.
+        if print(target, outcome, &arguments).is_err() {
+            return ExitCode::from(2);
         }
+        if let Outcome::Judged(report) = outcome {
+            for unmet in arguments.demands.unmet(report) {
+                complain(&format!("{}: {unmet}", Shown::whole(target)));
+            }
+        }
+        worst = worst.max(arguments.demands.exit_code(outcome));
     }
     ExitCode::from(worst)
+}
+
+/// Says something to whoever asked for it, if they are still there.
+fn say(text: &str) {
+    let _ = io::stdout().lock().write_all(text.as_bytes());
+}
+
+/// Says something beside the result, if anybody listens.
+fn complain(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "reenact-verify: {text}");
+}
+
+fn add(keys: &mut Keys, file: KeyFile, path: &Path) {
+    if file.holds_private {
+        complain(&disk::private_key_warning(path));
+    }
+    keys.extend(file.keys);
 }
 
 fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Option<Arguments>, String> {
@@ -80,15 +112,36 @@ fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Option<Arguments>,
         let mut value = || attached.clone().or_else(|| words.next()).ok_or(format!("{name} needs a value"));
         match name {
             "--" => only_paths = true,
+            "--json" | "--digest" | "--help" | "--version" | "--require-trusted" | "--require-audit"
+            | "--deny-redacted" | "--deny-duplicates"
+                if attached.is_some() =>
+            {
+                return Err(format!("{name} takes no value"));
+            }
             "--json" => arguments.json = true,
             "--digest" => arguments.digest = true,
+            "--require-trusted" => arguments.demands.trusted = true,
+            "--require-audit" => arguments.demands.audit = true,
+            "--deny-redacted" => arguments.demands.unredacted = true,
+            "--deny-duplicates" => arguments.demands.unique = true,
+            "--at" => {
+                let time = value()?.to_string_lossy().into_owned();
+                let at = time::instant(&time);
+                arguments.options.at =
+                    Some(at.ok_or(format!("not an RFC 3339 time: {}", Shown::new(&time)))?);
+            }
             "--key" => {
-                let file = disk::key_file(Path::new(&value()?)).map_err(|error| error.to_string())?;
-                arguments.keys.extend(file.keys);
+                let path = PathBuf::from(value()?);
+                let file = disk::key_file(&path).map_err(|error| error.to_string())?;
+                add(&mut arguments.keys, file, &path);
             }
             "--keys" => {
-                let (files, _) = disk::key_folder(Path::new(&value()?)).map_err(|error| error.to_string())?;
-                files.into_iter().for_each(|file| arguments.keys.extend(file.keys));
+                let path = PathBuf::from(value()?);
+                let (files, others) = disk::key_folder(&path).map_err(|error| error.to_string())?;
+                files.into_iter().for_each(|(path, file)| add(&mut arguments.keys, file, &path));
+                for other in others {
+                    complain(&format!("{}: not a key, passed over", Shown::whole(&other.to_string_lossy())));
+                }
             }
             "--format" => {
                 let name = value()?.to_string_lossy().into_owned();
@@ -97,49 +150,49 @@ fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Option<Arguments>,
                 arguments.options.format = Some(format);
             }
             "--help" | "-h" => {
-                print!("{HELP}");
+                say(HELP);
                 return Ok(None);
             }
             "--version" | "-V" => {
-                println!("reenact-verify {}", env!("CARGO_PKG_VERSION"));
+                say(concat!("reenact-verify ", env!("CARGO_PKG_VERSION"), "\n"));
                 return Ok(None);
             }
             _ => return Err(format!("unknown option {}", Shown::new(&text))),
         }
     }
-    if arguments.paths.is_empty() { Err("give a PATH to verify".into()) } else { Ok(Some(arguments)) }
+    match arguments.paths.iter().filter(|path| *path == "-").count() {
+        _ if arguments.paths.is_empty() => Err("give a PATH to verify".into()),
+        0 | 1 => Ok(Some(arguments)),
+        _ => Err("standard input (-) can be read only once".into()),
+    }
 }
 
-/// Verifies one argument and prints what became of it; returns its exit code.
-fn verify(argument: &OsString, arguments: &Arguments) -> io::Result<u8> {
+/// Verifies what one argument stands for.
+fn verify(argument: &OsString, arguments: &Arguments) -> Vec<(String, Outcome)> {
     let name = argument.to_string_lossy().into_owned();
-    match disk::look_up(argument) {
-        Argument::StandardInput => {
-            print(&name, &judge(disk::open_standard_input(), None, arguments), arguments)
-        }
-        Argument::Place(place) => {
-            print(&name, &judge(disk::open(&place), Some(&place), arguments), arguments)
-        }
-        Argument::Unreadable(error) => print(&name, &Outcome::Unreadable(error), arguments),
+    let outcome = match disk::look_up(argument) {
+        Argument::StandardInput => judge(disk::open_standard_input(), None, arguments),
+        Argument::Place(place) => judge(disk::open(&place), Some(&place), arguments),
+        Argument::Unreadable(error) => Outcome::Unreadable(error),
         Argument::Folder { places, links } => {
-            let (mut worst, mut judged) = (0, 0);
+            let mut outcomes = Vec::new();
             for place in &places {
                 let outcome = judge(disk::open(place), Some(place), arguments);
                 if !matches!(&outcome, Outcome::Judged(report) if disk::is_passed_over(place.path(), report))
                 {
-                    worst = worst.max(print(&place.path().to_string_lossy(), &outcome, arguments)?);
-                    judged += 1;
+                    outcomes.push((place.path().to_string_lossy().into_owned(), outcome));
                 }
             }
-            if judged == 0 {
-                return print(&name, &Outcome::Judged(disk::empty_folder(places.len(), links)), arguments);
+            if !outcomes.is_empty() {
+                if let Some(others) = disk::passed_over(places.len() - outcomes.len(), links) {
+                    complain(&format!("{}: {others}", Shown::whole(&name)));
+                }
+                return outcomes;
             }
-            if let Some(others) = disk::passed_over(places.len() - judged, links) {
-                eprintln!("reenact-verify: {}: {others}", Shown::whole(&name));
-            }
-            Ok(worst)
+            Outcome::Judged(disk::empty_folder(places.len(), links))
         }
-    }
+    };
+    vec![(name, outcome)]
 }
 
 fn judge(content: Result<Content, Unreadable>, place: Option<&Place>, arguments: &Arguments) -> Outcome {
@@ -157,13 +210,12 @@ fn judge(content: Result<Content, Unreadable>, place: Option<&Place>, arguments:
     Outcome::Judged(report)
 }
 
-fn print(target: &str, outcome: &Outcome, arguments: &Arguments) -> io::Result<u8> {
+fn print(target: &str, outcome: &Outcome, arguments: &Arguments) -> io::Result<()> {
     let text = match arguments.json {
         true => outcome.to_json(target) + "\n",
         false => render::outcome(target, outcome, &render::plain),
     };
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
-    out.flush()?;
-    Ok(outcome.exit_code())
+    out.flush()
 }

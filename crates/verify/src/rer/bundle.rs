@@ -12,7 +12,7 @@ use super::job::{Finding, is_digest, spelled};
 use super::{Survey, unreadable};
 use crate::capped::Capped;
 use crate::members::{FileFacts, Members};
-use crate::report::carried;
+use crate::report::{NOTHING_TO_CHECK, carried};
 use crate::{Keys, Options, Report, Signer, Trust};
 
 /// Bundle check 1.
@@ -77,6 +77,9 @@ pub fn verify_with<'a>(
         artifact.report.notes.iter().filter(|note| !note.starts_with("manifest_hash is set")).cloned(),
     );
     report.artifact_checks = artifact.report.checks.clone();
+    report.audit = artifact.report.audit.clone();
+    report.withheld = artifact.redacted;
+    report.run = artifact.report.run.clone();
 
     match manifest(members, options) {
         Ok(document) => judge(document, &artifact, &own_key, members, &mut report),
@@ -357,13 +360,14 @@ pub fn unreadable_archive(error: &dyn fmt::Display) -> Report {
     let mut report = Report::new("rer-bundle".into(), &CHECKS);
     report.fail(ARTIFACT, format!("the archive cannot be read: {error}"));
     for (name, _) in &CHECKS[1..] {
-        report.fail(name, "nothing to check: the archive could not be read");
+        report.fail(name, NOTHING_TO_CHECK);
     }
     report.artifact_checks = super::CHECKS
         .iter()
         .map(|&(name, asks)| crate::report::Check { name, asks, holds: Some(false) })
         .collect();
     report.signer = Some(Signer { key_id: None, trust: Trust::Unknown, label: None });
-    report.verdict = format!("the archive cannot be read: {error}");
+    report.audit = Some(super::audit::unreadable());
+    report.verdict = "the archive could not be read".into();
     report
 }

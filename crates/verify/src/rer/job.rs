@@ -3,10 +3,11 @@
 use core::fmt;
 
 use reenact_formats::rer::structure::{self, StructureFault};
-use reenact_formats::rer::{EventView, HashFault, Item, Version};
+use reenact_formats::rer::{EventView, HashFault, Item, Noted, Version};
 use reenact_json::digest::Hasher;
 use reenact_json::{CanonicalFault, Digest, Value};
 
+use super::audit::Step;
 use super::survey::Before;
 use crate::capped::Capped;
 use crate::report::carried;
@@ -32,6 +33,8 @@ pub struct Finding<'a> {
     pub(super) versions: [Option<usize>; 2],
     /// What `rer.artifact.written` events name, or why they name nothing.
     pub(super) written: Vec<(usize, Result<Digest, &'static str>)>,
+    /// What the audit needs of the events.
+    pub(super) steps: Vec<Step<'a>>,
     pub(super) first: Option<Item<'a>>,
     pub(super) last: Option<Last<'a>>,
 }
@@ -66,7 +69,7 @@ impl fmt::Display for ChainFault {
                 write!(f, "parent_event_hash is {carried}; the first event must have null")
             }
             Self::Parent { carried, before } => {
-                write!(f, "parent_event_hash is {carried}, the event before has event_hash {before}")
+                write!(f, "parent_event_hash is {carried}, but event_hash of the event before is {before}")
             }
             Self::StepIndex { carried, before } => {
                 write!(f, "step_index is {carried}, which does not come after {before}")
@@ -110,6 +113,7 @@ impl<'a> Finding<'a> {
             *first = first.or(found);
         }
         self.written.extend(later.written);
+        self.steps.extend(later.steps);
         self.first = self.first.or(later.first);
         self.last = later.last.or(self.last.take());
     }
@@ -137,6 +141,7 @@ impl<'a> Job<'a> {
                 Item::Event(event) => {
                     finding.payload(index, event, &mut hasher);
                     finding.blob(index, event);
+                    finding.steps.extend(Step::of(index, event));
                     let computed = event.hash(&mut hasher);
                     finding.link(index, event, before, &computed);
                     before = Some(Before { event_hash: event.event_hash, step_index: event.step_index });
@@ -186,8 +191,7 @@ impl<'a> Finding<'a> {
         {
             return;
         }
-        let hash =
-            event.payload.and_then(|payload| payload.member("artifact_hash")).and_then(|hash| hash.string());
+        let hash = event.noted(Noted::ArtifactHash).and_then(|hash| hash.string());
         let hash = hash.ok_or("the payload names no artifact_hash");
         let hash = hash.and_then(|hash| {
             Digest::from_hex(&hash).ok_or("artifact_hash is not 64 lower-case hexadecimal digits")

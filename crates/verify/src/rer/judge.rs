@@ -3,20 +3,22 @@
 use reenact_formats::key::{KeyId, PublicKey};
 use reenact_formats::rer::header::{self, Coverage};
 use reenact_formats::rer::structure::{self, Place};
-use reenact_formats::rer::{HashFault, Head, Item, Version, envelope};
-use reenact_json::{Digest, Kind, Value};
+use reenact_formats::rer::{HashFault, Head, Item, Version, envelope, time};
+use reenact_json::{Digest, Kind, Shown, Value};
 
+use super::audit;
 use super::job::{Finding, is_digest, same_text, spelled};
 use super::survey::format;
 use super::{
     CHECKS, ENVELOPE_HASH, ENVELOPE_SIGNATURE, EVENT_CHAIN, LOG_HEAD, PAYLOAD_HASHES, RUNTIME_SIGNATURE,
     SCHEMA_VALID,
 };
-use crate::report::{Signer, carried};
+use crate::capped::Capped;
+use crate::report::{RunIdentity, Signer, carried};
 use crate::{Keys, Report, Trust};
 
 /// Runs what is left of the seven checks and writes the report.
-pub(super) fn conclude(head: &Head<'_>, findings: &Finding<'_>, keys: &Keys) -> Report {
+pub(super) fn conclude(head: &Head<'_>, findings: &Finding<'_>, keys: &Keys, now: Option<i128>) -> Report {
     let mut report = Report::new(format(head), &CHECKS);
     let signable = envelope::signable(head.envelope);
     let envelope_hash = signable.as_ref().map(|bytes| Digest::of(bytes)).map_err(Clone::clone);
@@ -38,18 +40,27 @@ pub(super) fn conclude(head: &Head<'_>, findings: &Finding<'_>, keys: &Keys) -> 
         report.fail(ENVELOPE_SIGNATURE, reason);
     }
     events(head, findings, &mut report);
-    if let Err(reason) = runtime_signature(head, findings, envelope_hash, &key) {
+    let header = recomputed_header(head, findings, envelope_hash);
+    if let Err(reason) = runtime_signature(head, &header, &key) {
         report.fail(RUNTIME_SIGNATURE, reason);
     }
+    report.withheld = findings.redacted.count();
+    report.run = identity(head, &header);
     notes(head, findings, &mut report);
+    expiry_note(head, now, &mut report);
+    report.audit = Some(audit::audit(head, &findings.steps, findings.events, keys));
     report.sort_reasons();
-    report.verdict = verdict(&report, findings, key.is_err());
+    report.verdict = verdict(&report, findings, key.is_err().then_some(!keys.is_empty()));
     report
 }
 
 /// Check 1.
 fn structure_faults(head: &Head<'_>, findings: &Finding<'_>, report: &mut Report) {
-    structure::head(head, &mut |fault| report.fail(SCHEMA_VALID, fault));
+    let mut faults = Capped::default();
+    structure::head(head, &mut |fault| faults.push(fault));
+    for line in faults.lines(ToString::to_string) {
+        report.fail(SCHEMA_VALID, line);
+    }
     if let Some(version) = head.version() {
         for (found, first) in Version::ALL.into_iter().zip(findings.versions) {
             let fault = first
@@ -91,17 +102,21 @@ fn events(head: &Head<'_>, findings: &Finding<'_>, report: &mut Report) {
     };
     if !same_text(head.log_head_hash, last) {
         let (head, last) = (spelled(head.log_head_hash), spelled(last));
-        report.fail(LOG_HEAD, format!("log_head_hash is {head}, the last event has event_hash {last}"));
+        report.fail(LOG_HEAD, format!("log_head_hash is {head}, but event_hash of the last event is {last}"));
     }
 }
 
-/// Check 6, over freshly computed hashes.
-fn runtime_signature(
+/// The signed header under both readings of the draft, over freshly computed hashes; or why there is none.
+struct Header {
+    signable: Result<Vec<u8>, HashFault>,
+    without_manifest: Result<Vec<u8>, HashFault>,
+}
+
+fn recomputed_header(
     head: &Head<'_>,
     findings: &Finding<'_>,
     envelope_hash: Result<Digest, HashFault>,
-    key: &Result<PublicKey, String>,
-) -> Result<(), String> {
+) -> Result<Header, String> {
     let envelope_hash =
         envelope_hash.map_err(|fault| format!("envelope_hash cannot be recomputed: {fault}"))?;
     let log_head = match &findings.last {
@@ -111,18 +126,54 @@ fn runtime_signature(
         None => return Err("there is no event to recompute log_head_hash from".into()),
     };
     let header = |coverage| header::signable(head, envelope_hash, log_head, coverage);
-    let signable = header(Coverage::WithManifestHash);
-    let verdict = signed(&signable, head.runtime_signature, key);
+    Ok(Header {
+        signable: header(Coverage::WithManifestHash),
+        without_manifest: header(Coverage::WithoutManifestHash),
+    })
+}
+
+/// Check 6.
+fn runtime_signature(
+    head: &Head<'_>,
+    header: &Result<Header, String>,
+    key: &Result<PublicKey, String>,
+) -> Result<(), String> {
+    let header = header.as_ref().map_err(Clone::clone)?;
+    let verdict = signed(&header.signable, head.runtime_signature, key);
     // A producer that followed §8.1 deserves to be told so; its signature still leaves the manifest open to anyone.
     if verdict.is_err()
         && head.version() == Some(Version::V02)
-        && signed(&header(Coverage::WithoutManifestHash), head.runtime_signature, key).is_ok()
+        && signed(&header.without_manifest, head.runtime_signature, key).is_ok()
     {
         return Err(
             "the signature leaves out manifest_hash (as §8.1 of the draft has it); §6.6 requires it".into()
         );
     }
     verdict
+}
+
+/// Which run this is a record of, and which record of it.
+fn identity(head: &Head<'_>, header: &Result<Header, String>) -> Option<RunIdentity> {
+    let signable = header.as_ref().ok()?.signable.as_ref().ok()?;
+    Some(RunIdentity {
+        key_id: head.key_id()?.into_owned(),
+        run_id: head.run_id?.string()?.into_owned(),
+        digest: Digest::of(signable),
+    })
+}
+
+/// Expiry never fails a check (§5.1.1); whoever knows the time may be told.
+fn expiry_note(head: &Head<'_>, now: Option<i128>, report: &mut Report) {
+    let expiry =
+        head.envelope.and_then(|envelope| envelope.member("expiry")).and_then(|expiry| expiry.string());
+    if let (Some(now), Some(expiry)) = (now, expiry)
+        && time::instant(&expiry).is_some_and(|expiry| now >= expiry)
+    {
+        report.notes.push(format!(
+            "the envelope has expired ({}); that says nothing about the record",
+            Shown::new(&expiry)
+        ));
+    }
 }
 
 /// Whether a carried signature is the key's signature over the bytes.
@@ -134,6 +185,9 @@ fn signed(
     let key = key.as_ref().map_err(Clone::clone)?;
     let signable =
         signable.as_ref().map_err(|fault| format!("the signed bytes cannot be recomputed: {fault}"))?;
+    if signature.is_none() {
+        return Err("the signature is missing".into());
+    }
     let text = signature.and_then(|signature| signature.string());
     let Some(signature) = text.as_deref().and_then(signature_bytes) else {
         return Err("the signature is not 128 lower-case hexadecimal digits".into());
@@ -148,7 +202,7 @@ fn signed(
     }
 }
 
-fn signature_bytes(text: &str) -> Option<[u8; 64]> {
+pub(super) fn signature_bytes(text: &str) -> Option<[u8; 64]> {
     let (r, s) = text.split_at_checked(64)?;
     let mut bytes = [0; 64];
     bytes[..32].copy_from_slice(Digest::from_hex(r)?.as_bytes());
@@ -204,12 +258,20 @@ fn notes(head: &Head<'_>, findings: &Finding<'_>, report: &mut Report) {
     }
 }
 
-/// The last line, for people.
-fn verdict(report: &Report, findings: &Finding<'_>, no_key: bool) -> String {
+/// The last line, for people. `no_key`: the key is not at hand; whether any other is.
+fn verdict(report: &Report, findings: &Finding<'_>, no_key: Option<bool>) -> String {
     let failed: Vec<&str> = report.failed().collect();
-    if no_key && failed == [ENVELOPE_SIGNATURE, RUNTIME_SIGNATURE] {
-        return "the hashes hold, but no signature was checked: give the signer's public key with --key"
-            .into();
+    if let Some(any_key) = no_key
+        && failed == [ENVELOPE_SIGNATURE, RUNTIME_SIGNATURE]
+    {
+        let why = if any_key {
+            "none of the keys at hand is the one that the record names"
+        } else {
+            "no key was given"
+        };
+        return format!(
+            "the hashes hold, but no signature was checked, because {why}: give the signer's with --key"
+        );
     }
     if !failed.is_empty() {
         let (count, verb) = (failed.len(), if failed.len() == 1 { "does" } else { "do" });
@@ -223,6 +285,9 @@ fn verdict(report: &Report, findings: &Finding<'_>, no_key: bool) -> String {
 pub(super) fn intact(trust: Trust) -> &'static str {
     match trust {
         Trust::Supplied => "intact, and signed by the key that you supplied",
+        Trust::Trusted => "intact, and signed by a key that you trust",
+        Trust::Superseded => "intact, and signed by a key that has been superseded",
+        Trust::Compromised => "intact, but signed by a key that is marked as compromised",
         Trust::SelfAsserted | Trust::Unknown => {
             "intact, signer unknown: the key comes with the record; give the signer's with --key"
         }

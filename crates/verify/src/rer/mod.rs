@@ -5,6 +5,7 @@
 //! one thread, that is [`verify`]; a command may run the jobs on all cores. Memory does not grow with the number of
 //! events.
 
+mod audit;
 pub mod bundle;
 mod job;
 mod judge;

@@ -5,7 +5,8 @@ use reenact_formats::rer::{ArtifactReader, Head, Item};
 use reenact_json::{Shown, SyntaxError, Value};
 
 use super::job::{Finding, Job};
-use super::{CHECKS, SCHEMA_VALID, judge};
+use super::{CHECKS, SCHEMA_VALID, audit, judge};
+use crate::report::NOTHING_TO_CHECK;
 use crate::{Keys, Options, Report, Signer, Trust};
 
 /// A batch is worth a thread's attention, and small enough that a few of them need little room.
@@ -17,6 +18,8 @@ pub struct Survey<'a> {
     reader: ArtifactReader<'a>,
     next: usize,
     before: Option<Before<'a>>,
+    /// What time it is, if the caller said so.
+    at: Option<i128>,
 }
 
 /// What the next event must follow.
@@ -30,7 +33,7 @@ impl<'a> Survey<'a> {
     /// Begins.
     pub fn open(bytes: &'a [u8], options: &Options) -> Result<Self, ReadError> {
         let reader = ArtifactReader::open(bytes, &options.limits)?;
-        Ok(Self { reader, next: 0, before: None })
+        Ok(Self { reader, next: 0, before: None, at: options.at })
     }
 
     /// The next batch of events; `None` when all is read. After an error nothing of the document counts: text that is
@@ -60,7 +63,7 @@ impl<'a> Survey<'a> {
 
     /// Puts the findings of all jobs, absorbed in their order, together with everything else.
     pub fn conclude(self, findings: Finding<'a>, keys: &Keys) -> Report {
-        judge::conclude(&self.reader.into_head(), &findings, keys)
+        judge::conclude(&self.reader.into_head(), &findings, keys, self.at)
     }
 
     /// The members read so far.
@@ -79,10 +82,11 @@ pub fn unreadable(bytes: &[u8], head: &Head<'_>, error: &ReadError) -> Report {
     };
     report.fail(SCHEMA_VALID, &what);
     for (name, _) in &CHECKS[1..] {
-        report.fail(name, "nothing to check: the document could not be read");
+        report.fail(name, NOTHING_TO_CHECK);
     }
     report.signer = Some(Signer { key_id: None, trust: Trust::Unknown, label: None });
-    report.verdict = format!("the document could not be read: {what}");
+    report.audit = Some(audit::unreadable());
+    report.verdict = "the document could not be read".into();
     report
 }
 

@@ -1,0 +1,201 @@
+//! The user's own folder: private keys in `keys/`, and in `trust.json` whom the user believes.
+//!
+//! It is `$XDG_CONFIG_HOME/reenact`, else `$HOME/.config/reenact`. What is missing is empty; what is broken is an error:
+//! a trust store that cannot be read may hold a warning.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::path::PathBuf;
+
+use reenact_formats::key::PublicKey;
+use reenact_formats::rer::seal::Signer;
+use reenact_formats::trust::{Standing, TrustStore};
+use reenact_json::Shown;
+use reenact_record::durable::{self, Readers};
+use reenact_record::{KeyName, KeyStore, KeyStoreError};
+use reenact_verify::{Keys, Trust};
+
+use crate::output::{self, Ending};
+
+/// The user's folder. It need not exist.
+pub(crate) struct Config {
+    folder: PathBuf,
+}
+
+/// The public half of one of the user's own keys.
+pub(crate) struct OwnKey {
+    pub(crate) name: KeyName,
+    pub(crate) key: PublicKey,
+}
+
+/// A file of the user's own keys that cannot be used.
+pub(crate) struct BrokenKey {
+    pub(crate) name: KeyName,
+    pub(crate) error: KeyStoreError,
+}
+
+/// Nobody trusts more keys than fit in here.
+const LARGEST_TRUST_STORE: u64 = 16 << 20;
+
+impl Config {
+    /// The folder that the environment names; `None` if it names none.
+    pub(crate) fn find() -> Option<Self> {
+        Self::of(std::env::var_os("XDG_CONFIG_HOME"), std::env::var_os("HOME"))
+    }
+
+    /// The XDG base directory specification has paths that are not absolute ignored.
+    fn of(config_home: Option<OsString>, home: Option<OsString>) -> Option<Self> {
+        let absolute = |path: Option<OsString>| path.map(PathBuf::from).filter(|path| path.is_absolute());
+        let parent = absolute(config_home).or_else(|| absolute(home).map(|home| home.join(".config")))?;
+        Some(Self { folder: parent.join("reenact") })
+    }
+
+    /// The folder, for a command that needs it.
+    pub(crate) fn require() -> Result<Self, Ending> {
+        Self::find().ok_or_else(|| {
+            Ending::impossible(
+                "there is no place for keys: set HOME or XDG_CONFIG_HOME to a folder, by its whole path",
+            )
+        })
+    }
+
+    /// The user's private keys.
+    pub(crate) fn key_store(&self) -> KeyStore {
+        KeyStore::new(self.folder.join("keys"))
+    }
+
+    /// The public halves of the user's own keys, by name, and the files that cannot be used.
+    pub(crate) fn own_keys(&self) -> Result<(Vec<OwnKey>, Vec<BrokenKey>), Ending> {
+        let store = self.key_store();
+        let (mut own, mut broken) = (Vec::new(), Vec::new());
+        for name in store.list().map_err(|error| Ending::impossible(error.to_string()))? {
+            match store.load(&name) {
+                Ok(secret) => own.push(OwnKey { name, key: secret.public_key() }),
+                Err(error) => broken.push(BrokenKey { name, error }),
+            }
+        }
+        Ok((own, broken))
+    }
+
+    /// What the user knows of keys; empty if there is no such file yet.
+    pub(crate) fn trust_store(&self) -> Result<TrustStore, Ending> {
+        let path = self.trust_file();
+        let shown = || Shown::whole(&path.to_string_lossy()).to_string();
+        let failed = |why: String| Ending::impossible(format!("{}: {why}", shown()));
+        let file = match File::open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(TrustStore::default()),
+            file => file.map_err(|error| failed(error.to_string()))?,
+        };
+        if is_written_by_others(&file).map_err(|error| failed(error.to_string()))? {
+            return Err(failed(format!(
+                "others can write to this file, so they decide whom you trust; look through it, then: chmod 644 {}",
+                shown()
+            )));
+        }
+        let mut text = Vec::new();
+        file.take(LARGEST_TRUST_STORE + 1)
+            .read_to_end(&mut text)
+            .map_err(|error| failed(error.to_string()))?;
+        if text.len() as u64 > LARGEST_TRUST_STORE {
+            return Err(failed("is too large for a trust store".into()));
+        }
+        TrustStore::parse(&text)
+            .map_err(|error| failed(format!("{error} (correct it, or move it away to begin anew)")))
+    }
+
+    /// Changes what the user knows of keys: `edit` works on the store as it is now, and what it leaves is written if it
+    /// succeeds. Another reenact that wants the same waits.
+    pub(crate) fn edit_trust<T>(
+        &self,
+        edit: impl FnOnce(&mut TrustStore) -> Result<T, Ending>,
+    ) -> Result<T, Ending> {
+        let failed = |error: io::Error| {
+            let folder = self.folder.to_string_lossy();
+            Ending::impossible(format!("{}: {error}", Shown::whole(&folder)))
+        };
+        durable::create_private_folder(&self.folder).map_err(failed)?;
+        let lock = OpenOptions::new().append(true).create(true).open(self.folder.join(".lock"));
+        let lock = lock.map_err(failed)?;
+        match lock.lock() {
+            // A file system without locks is one user's own.
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
+            locked => locked.map_err(failed)?,
+        }
+        let before = self.trust_store()?;
+        let mut store = before.clone();
+        let result = edit(&mut store)?;
+        if store != before {
+            // Where a link leads, the file lies that people edit.
+            let path = fs::canonicalize(self.trust_file()).unwrap_or_else(|_| self.trust_file());
+            durable::replace(&path, store.to_json().as_bytes(), Readers::Everyone).map_err(|error| {
+                let path = path.to_string_lossy();
+                Ending::impossible(format!("{}: could not be written: {error}", Shown::whole(&path)))
+            })?;
+        }
+        Ok(result)
+    }
+
+    /// Adds what the user knows of keys to those of a verification.
+    pub(crate) fn add_to(&self, keys: &mut Keys) -> Result<(), Ending> {
+        let store = self.trust_store()?;
+        let (own, broken) = self.own_keys()?;
+        for OwnKey { name, key } in own {
+            // A mark on a key of one's own is the only word on it: else it would always be trusted.
+            let trust = store.find(&key.id()).map_or(Trust::Trusted, |entry| trust_of(&entry.standing));
+            keys.know(key, trust, Some(name.to_string()));
+        }
+        for entry in store.entries() {
+            let label = entry.label.as_ref().map(|label| label.as_str().to_owned());
+            keys.know(entry.key, trust_of(&entry.standing), label);
+        }
+        for BrokenKey { error, .. } in broken {
+            output::complain(&format!("{error}; until then this key is not used"));
+        }
+        Ok(())
+    }
+
+    fn trust_file(&self) -> PathBuf {
+        self.folder.join("trust.json")
+    }
+}
+
+fn trust_of(standing: &Standing) -> Trust {
+    match standing {
+        Standing::Trusted => Trust::Trusted,
+        Standing::Superseded { .. } => Trust::Superseded,
+        Standing::Compromised { .. } => Trust::Compromised,
+    }
+}
+
+#[cfg(unix)]
+fn is_written_by_others(file: &File) -> io::Result<bool> {
+    use std::os::unix::fs::PermissionsExt;
+    Ok(file.metadata()?.permissions().mode() & 0o022 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_written_by_others(_: &File) -> io::Result<bool> {
+    Ok(false)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    fn folder(config_home: Option<&str>, home: Option<&str>) -> Option<PathBuf> {
+        Config::of(config_home.map(Into::into), home.map(Into::into)).map(|config| config.folder)
+    }
+
+    #[test]
+    fn where_it_is() {
+        let at = |path: &str| Some(PathBuf::from(path));
+        assert_eq!(folder(Some("/c"), Some("/h")), at("/c/reenact"));
+        assert_eq!(folder(Some("/c"), None), at("/c/reenact"));
+        for ignored in [None, Some(""), Some("c"), Some("./c")] {
+            assert_eq!(folder(ignored, Some("/h")), at("/h/.config/reenact"));
+            assert_eq!(folder(ignored, None), None);
+            assert_eq!(folder(ignored, Some("h")), None);
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! The cases of `reenact`: what is said, where, and how it ends. How a case is written: `support/case.rs`.
+
+mod support;
+
+use std::path::Path;
+
+use support::case::{Ending, run_all};
+
+fn run(ending: Ending) {
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+    run_all(&cases, ending, &[("reenact", Path::new(env!("CARGO_BIN_EXE_reenact")))]);
+}
+
+#[test]
+fn what_holds() {
+    run(Ending::Holds);
+}
+
+#[test]
+fn what_is_refused() {
+    run(Ending::Refused);
+}
+
+#[test]
+fn what_cannot_be_done() {
+    run(Ending::Impossible);
+}

@@ -1,0 +1,88 @@
+//! A fresh folder to run commands in, gone when it is dropped.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Holds `work`, in which commands run, and `home`, in which they find no configuration.
+pub(crate) struct Folder {
+    root: PathBuf,
+}
+
+impl Folder {
+    /// An empty folder.
+    pub(crate) fn empty() -> Self {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("reenact-{}-{}-{count}", env!("CARGO_CRATE_NAME"), std::process::id());
+        let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        // An earlier process of the same id may have been killed before it could clean up.
+        let _ = fs::remove_dir_all(&root);
+        let folder = Self { root };
+        fs::create_dir_all(folder.path()).unwrap();
+        fs::create_dir_all(folder.home()).unwrap();
+        folder
+    }
+
+    /// A folder in which `vectors` and `examples` of the repository lie, as they do for a reader of the README.
+    pub(crate) fn with_repository() -> Self {
+        let folder = Self::empty();
+        for name in ["vectors", "examples"] {
+            let original = super::root().join(name);
+            if original.exists() {
+                link(&original, &folder.path().join(name));
+            }
+        }
+        folder
+    }
+
+    /// Where commands run.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.root.join("work")
+    }
+
+    /// A home without any configuration.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.root.join("home")
+    }
+
+    /// Puts a file there, with the folders that it needs.
+    pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        let path = self.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What is left over lies in the target folder and harms nobody.
+        let _ = fs::remove_dir_all(&self.root);
+    }
+}
+
+#[cfg(unix)]
+fn link(original: &Path, link: &Path) {
+    std::os::unix::fs::symlink(original, link).unwrap();
+}
+
+#[cfg(not(unix))]
+fn link(original: &Path, link: &Path) {
+    copy(original, link);
+}
+
+/// Copies a folder with all that is in it. Links are copied as links.
+pub(crate) fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let (kind, target) = (entry.file_type().unwrap(), to.join(entry.file_name()));
+        if kind.is_dir() {
+            copy(&entry.path(), &target);
+        } else if kind.is_symlink() {
+            link(&fs::read_link(entry.path()).unwrap(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! What the tests of commands share: folders to run in, commands split into words, outputs compared line by line.
+//!
+//! `crates/verify/tests/cli.rs` takes it in by path, so that both commands are held to the same cases.
+
+#![allow(dead_code, reason = "each test takes the part that it needs")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on stops")]
+
+pub(crate) mod case;
+pub(crate) mod folder;
+pub(crate) mod text;
+pub(crate) mod words;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The root of the repository.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().parent().unwrap().to_path_buf()
+}
+
+/// A command in a folder, with an environment that is the same everywhere: no colour asked for or refused, no width, no
+/// configuration of whoever runs the tests.
+pub(crate) fn command(program: &Path, folder: &folder::Folder) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(folder.path()).env_clear().env("TERM", "dumb");
+    command.env("HOME", folder.home()).env("XDG_CONFIG_HOME", folder.home());
+    // Windows programs do not start without it.
+    if let Some(system) = std::env::var_os("SystemRoot") {
+        command.env("SystemRoot", system);
+    }
+    command
+}

@@ -1,0 +1,74 @@
+//! Patterns of approval rules: `*` for any run of characters, `?` for one, everything else for itself.
+
+/// Whether a pattern covers a whole name. Linear in the name for each star, never worse: patterns come from outside.
+pub fn covers(pattern: &str, name: &str) -> bool {
+    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+    let (mut at, mut in_name) = (0, 0);
+    // Where to go back to: behind the last star, with one more character taken by it.
+    let mut retry: Option<(usize, usize)> = None;
+    while in_name < name.len() {
+        match pattern.get(at) {
+            Some('*') => {
+                at += 1;
+                retry = Some((at, in_name));
+            }
+            Some(&mark) if mark == '?' || mark == name[in_name] => {
+                at += 1;
+                in_name += 1;
+            }
+            _ => {
+                let Some((behind_star, from)) = retry else { return false };
+                at = behind_star;
+                in_name = from + 1;
+                retry = Some((behind_star, in_name));
+            }
+        }
+    }
+    pattern[at..].iter().all(|mark| *mark == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The definition, read aloud.
+    fn naive(pattern: &[char], name: &[char]) -> bool {
+        match pattern.split_first() {
+            None => name.is_empty(),
+            Some(('*', rest)) => (0..=name.len()).any(|taken| naive(rest, &name[taken..])),
+            Some((mark, rest)) => match name.split_first() {
+                Some((first, others)) => (*mark == '?' || mark == first) && naive(rest, others),
+                None => false,
+            },
+        }
+    }
+
+    #[test]
+    fn whole_names_only() {
+        assert!(covers("pay_*", "pay_invoice"));
+        assert!(!covers("pay_*", "repay_invoice"));
+        assert!(!covers("pay", "pay_invoice"));
+        assert!(covers("*", ""));
+        assert!(covers("", ""));
+        assert!(!covers("?", ""));
+        assert!(covers("a.b", "a.b"));
+        assert!(!covers("a.b", "axb"));
+        assert!(!covers("Pay_*", "pay_x"));
+        assert!(covers("?", "é"));
+    }
+
+    #[test]
+    fn a_hostile_pattern_ends() {
+        assert!(!covers(&"*a".repeat(500), &"a".repeat(400)));
+        assert!(covers(&"*".repeat(10_000), &"a".repeat(10_000)));
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_the_definition(pattern in "[ab*?]{0,8}", name in "[ab]{0,8}") {
+            let chars = |text: &str| text.chars().collect::<Vec<_>>();
+            prop_assert_eq!(covers(&pattern, &name), naive(&chars(&pattern), &chars(&name)));
+        }
+    }
+}

@@ -1,0 +1,585 @@
+//! The trust store: which public keys are whose, and which are no longer to be believed.
+//!
+//! ```json
+//! {
+//!   "version": 1,
+//!   "keys": [
+//!     {"key_id": "…", "x": "…", "label": "ci", "standing": "trusted"},
+//!     {"key_id": "…", "x": "…", "standing": "superseded", "by": "…"},
+//!     {"key_id": "…", "x": "…", "standing": "compromised", "since": "2026-05-01T00:00:00Z"}
+//!   ]
+//! }
+//! ```
+//!
+//! | member | rule |
+//! |---|---|
+//! | `key_id` | the SHA-256 of the key in base64url (RER §6.5); must be that of `x`; each key once |
+//! | `x` | the 32 bytes of the public key in base64url, as in a JWK |
+//! | `label` | optional: what you call its owner; 1 to 100 characters, all visible |
+//! | `standing` | `trusted`, `superseded`, `compromised` |
+//! | `by` | with `superseded` only: the id of the key that took its place |
+//! | `since` | with `compromised` only, optional: when, in RFC 3339 |
+//!
+//! Anything else is refused rather than guessed at: a misspelt member would be trust that nobody meant. `since` is for
+//! people. It decides nothing, since whoever has a stolen key can write any date.
+
+use std::collections::BTreeMap;
+
+use base64ct::{Base64UrlUnpadded, Encoding};
+use reenact_json::print::{self, Object};
+use reenact_json::{Kind, Limits, SyntaxError, Value, shown};
+
+use crate::key::{KeyId, PublicKey};
+use crate::rer::time;
+
+/// What is known of a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// Its owner is known and believed.
+    Trusted,
+    /// Its owner signs with another one now. What it signed still stands.
+    Superseded {
+        /// The one that took its place.
+        by: KeyId,
+    },
+    /// Someone else may have it: nothing that it signed can be believed.
+    Compromised {
+        /// Since when, as far as anyone knows.
+        since: Option<String>,
+    },
+}
+
+impl Standing {
+    /// The word for it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Trusted => "trusted",
+            Self::Superseded { .. } => "superseded",
+            Self::Compromised { .. } => "compromised",
+        }
+    }
+}
+
+/// A key of the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The key.
+    pub key: PublicKey,
+    /// What its owner is called here.
+    pub label: Option<Label>,
+    /// What is known of it.
+    pub standing: Standing,
+}
+
+/// What someone calls the owner of a key: 1 to 100 characters that show themselves.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Label(String);
+
+impl Label {
+    /// Takes a text that can be printed anywhere.
+    pub fn new(text: &str) -> Option<Self> {
+        let fits = (1..=100).contains(&text.chars().count());
+        let is_plain = !text.chars().any(shown::is_unsafe) && text.trim() == text;
+        (fits && is_plain).then(|| Self(text.to_owned()))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Why a text is not a trust store.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TrustError {
+    /// Not JSON.
+    #[error("is not JSON: {0}")]
+    Json(#[from] SyntaxError),
+    /// JSON, but no object.
+    #[error("is not a trust store: it must be an object with `version` and `keys`")]
+    NotAnObject,
+    /// `version` is not 1: another reenact wrote it, and what it means is unknown here.
+    #[error("`version` must be 1: a newer reenact may have written this")]
+    Version,
+    /// `keys` is absent or no array.
+    #[error("`keys` must be a list")]
+    Keys,
+    /// A member beside the two.
+    #[error("has a member that does not belong there, beside `version` and `keys`")]
+    UnknownMember,
+    /// Something is wrong with a key.
+    #[error("keys[{at}]: {fault}")]
+    Entry {
+        /// Which, from 0.
+        at: usize,
+        /// What.
+        fault: EntryFault,
+    },
+}
+
+/// What is wrong with a key of the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EntryFault {
+    /// No object.
+    #[error("must be an object")]
+    NotAnObject,
+    /// A member that does not belong there.
+    #[error("has a member that does not belong there")]
+    UnknownMember,
+    /// `x` is no key.
+    #[error("`x` must be an Ed25519 public key in base64url without padding")]
+    PublicPart,
+    /// `key_id` is that of another key.
+    #[error("`key_id` must be the id of the key in `x`")]
+    KeyId,
+    /// A key of small order.
+    #[error("the key is of small order: a signature under it proves nothing")]
+    Weak,
+    /// `label`
+    #[error("`label` must have 1 to 100 visible characters")]
+    Label,
+    /// `standing`
+    #[error("`standing` must be trusted, superseded or compromised")]
+    Standing,
+    /// `by`
+    #[error("`by` must be the id of another key, and stand with `superseded` only")]
+    By,
+    /// `since`
+    #[error("`since` must be a time like 2026-05-01T00:00:00Z, and stand with `compromised` only")]
+    Since,
+    /// The same key a second time.
+    #[error("the same key stands twice")]
+    Twice,
+}
+
+/// Why the store was not changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// A key of small order.
+    #[error("the key is of small order: a signature under it proves nothing")]
+    Weak,
+    /// Compromised it stays: only forgetting it ends that.
+    #[error("the key is marked as compromised")]
+    Compromised,
+    /// A key cannot take its own place.
+    #[error("a key cannot supersede itself")]
+    Itself,
+    /// No time of RFC 3339.
+    #[error("is not a time like 2026-05-01T00:00:00Z")]
+    Time,
+}
+
+/// What became of a key that was to be trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// It is new.
+    Added,
+    /// It has another label now.
+    Relabelled,
+    /// It was there, trusted or superseded; nothing changed.
+    Unchanged,
+}
+
+/// The store, as data: where it is kept is no business of this crate.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TrustStore {
+    entries: BTreeMap<KeyId, Entry>,
+}
+
+impl TrustStore {
+    /// Reads the text of a store.
+    pub fn parse(text: &[u8]) -> Result<Self, TrustError> {
+        let document = Value::parse(text, &Limits::default())?;
+        if document.kind() != Kind::Object {
+            return Err(TrustError::NotAnObject);
+        }
+        // The version first: what another one may hold is not ours to judge.
+        if document.member("version").and_then(|version| version.whole()) != Some(1) {
+            return Err(TrustError::Version);
+        }
+        if has_others(document, &["version", "keys"]) {
+            return Err(TrustError::UnknownMember);
+        }
+        let keys =
+            document.member("keys").filter(|keys| keys.kind() == Kind::Array).ok_or(TrustError::Keys)?;
+        let mut store = Self::default();
+        for (at, element) in keys.elements().enumerate() {
+            let failed = |fault| TrustError::Entry { at, fault };
+            let entry = read_entry(element).map_err(failed)?;
+            if store.entries.insert(entry.key.id(), entry).is_some() {
+                return Err(failed(EntryFault::Twice));
+            }
+        }
+        Ok(store)
+    }
+
+    /// The text of the store, one key a line, by key id.
+    pub fn to_json(&self) -> String {
+        let mut lines: Vec<(String, String)> = self
+            .entries
+            .iter()
+            .map(|(id, entry)| {
+                let id = id.to_string();
+                let line = write_entry(&id, entry);
+                (id, line)
+            })
+            .collect();
+        lines.sort();
+        let lines: Vec<String> = lines.into_iter().map(|(_, line)| format!("\n    {line}")).collect();
+        let end = if lines.is_empty() { "" } else { "\n  " };
+        format!("{{\n  \"version\": 1,\n  \"keys\": [{}{end}]\n}}\n", lines.join(","))
+    }
+
+    /// All keys.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.values()
+    }
+
+    /// The key of that id.
+    pub fn find(&self, id: &KeyId) -> Option<&Entry> {
+        self.entries.get(id)
+    }
+
+    /// Trusts a key from now on. One that is superseded stays so: its owner may publish old keys beside new ones.
+    pub fn trust(&mut self, key: PublicKey, label: Option<Label>) -> Result<Change, Refusal> {
+        if key.is_weak() {
+            return Err(Refusal::Weak);
+        }
+        let Some(entry) = self.entries.get_mut(&key.id()) else {
+            self.entries.insert(key.id(), Entry { key, label, standing: Standing::Trusted });
+            return Ok(Change::Added);
+        };
+        if matches!(entry.standing, Standing::Compromised { .. }) {
+            return Err(Refusal::Compromised);
+        }
+        if label.is_none() || label == entry.label {
+            return Ok(Change::Unchanged);
+        }
+        entry.label = label;
+        Ok(Change::Relabelled)
+    }
+
+    /// Marks a key as superseded by another. It need not be in the store before.
+    pub fn supersede(&mut self, key: PublicKey, by: KeyId) -> Result<(), Refusal> {
+        if key.id() == by {
+            return Err(Refusal::Itself);
+        }
+        let entry = self.entry(key)?;
+        if matches!(entry.standing, Standing::Compromised { .. }) {
+            return Err(Refusal::Compromised);
+        }
+        entry.standing = Standing::Superseded { by };
+        Ok(())
+    }
+
+    /// Marks a key as compromised, whatever it was. It need not be in the store before.
+    pub fn compromise(&mut self, key: PublicKey, since: Option<&str>) -> Result<(), Refusal> {
+        if since.is_some_and(|since| !time::is_rfc3339(since.as_bytes())) {
+            return Err(Refusal::Time);
+        }
+        let entry = self.entry(key)?;
+        let known = match &entry.standing {
+            Standing::Compromised { since } => since.clone(),
+            _ => None,
+        };
+        entry.standing = Standing::Compromised { since: since.map(str::to_owned).or(known) };
+        Ok(())
+    }
+
+    /// Takes a key out, whatever is known of it; gives back what was.
+    pub fn forget(&mut self, id: &KeyId) -> Option<Entry> {
+        self.entries.remove(id)
+    }
+
+    fn entry(&mut self, key: PublicKey) -> Result<&mut Entry, Refusal> {
+        if key.is_weak() {
+            return Err(Refusal::Weak);
+        }
+        let unmarked = Entry { key, label: None, standing: Standing::Trusted };
+        Ok(self.entries.entry(key.id()).or_insert(unmarked))
+    }
+}
+
+/// Whether an object has members beside these.
+fn has_others(object: Value<'_>, names: &[&str]) -> bool {
+    object.members().any(|(name, _)| !names.iter().any(|known| name.is_string(known)))
+}
+
+fn read_entry(entry: Value<'_>) -> Result<Entry, EntryFault> {
+    if entry.kind() != Kind::Object {
+        return Err(EntryFault::NotAnObject);
+    }
+    if has_others(entry, &["key_id", "x", "label", "standing", "by", "since"]) {
+        return Err(EntryFault::UnknownMember);
+    }
+    // A member that is no string is as wrong as one that spells nonsense.
+    let text = |name: &str| entry.member(name).map(|value| value.string().unwrap_or_default());
+    let mut raw = [0; 32];
+    let decoded =
+        text("x").and_then(|x| Base64UrlUnpadded::decode(x.as_bytes(), &mut raw).ok().map(<[u8]>::len));
+    let key = decoded.filter(|length| *length == 32).and_then(|_| PublicKey::from_raw(&raw).ok());
+    let key = key.ok_or(EntryFault::PublicPart)?;
+    if text("key_id").and_then(|id| KeyId::parse(&id)) != Some(key.id()) {
+        return Err(EntryFault::KeyId);
+    }
+    if key.is_weak() {
+        return Err(EntryFault::Weak);
+    }
+    let label = match text("label") {
+        None => None,
+        Some(label) => Some(Label::new(&label).ok_or(EntryFault::Label)?),
+    };
+    let (by, since) = (text("by"), text("since"));
+    let standing = text("standing").unwrap_or_default();
+    if by.is_some() && standing != "superseded" {
+        return Err(EntryFault::By);
+    }
+    if since.is_some() && standing != "compromised" {
+        return Err(EntryFault::Since);
+    }
+    let standing = match &*standing {
+        "trusted" => Standing::Trusted,
+        "superseded" => {
+            let by = by.and_then(|by| KeyId::parse(&by)).filter(|by| *by != key.id());
+            Standing::Superseded { by: by.ok_or(EntryFault::By)? }
+        }
+        "compromised" => {
+            if since.as_ref().is_some_and(|since| !time::is_rfc3339(since.as_bytes())) {
+                return Err(EntryFault::Since);
+            }
+            Standing::Compromised { since: since.map(Into::into) }
+        }
+        _ => return Err(EntryFault::Standing),
+    };
+    Ok(Entry { key, label, standing })
+}
+
+fn write_entry(id: &str, entry: &Entry) -> String {
+    let mut line = String::new();
+    let mut object = Object::open(&mut line);
+    object.string("key_id", id);
+    object.string("x", entry.key.to_base64url().as_str());
+    if let Some(label) = &entry.label {
+        print::string(label.as_str(), object.name("label"));
+    }
+    object.string("standing", entry.standing.name());
+    match &entry.standing {
+        Standing::Superseded { by } => object.string("by", by.to_string().as_str()),
+        Standing::Compromised { since: Some(since) } => object.string("since", since.as_str()),
+        _ => {}
+    }
+    object.close();
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::option;
+    use proptest::prelude::*;
+
+    /// Public keys of the vectors.
+    const ALPHA: &str = "ISsSXTbI1o8oK6RYDfRaioVrJGS76mk_9QO9lW6nQHI";
+    /// RFC 8037 appendix A.1.
+    const OTHER: &str = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
+
+    fn key(x: &str) -> PublicKey {
+        PublicKey::from_raw(&Base64UrlUnpadded::decode_vec(x).unwrap()).unwrap()
+    }
+
+    fn label(text: &str) -> Option<Label> {
+        Some(Label::new(text).unwrap())
+    }
+
+    fn standing(store: &TrustStore, key: PublicKey) -> Standing {
+        store.find(&key.id()).unwrap().standing.clone()
+    }
+
+    fn parse(text: &str) -> Result<TrustStore, TrustError> {
+        TrustStore::parse(text.as_bytes())
+    }
+
+    #[test]
+    fn the_text_of_a_store() {
+        let (alpha, other) = (key(ALPHA), key(OTHER));
+        let mut store = TrustStore::default();
+        assert_eq!(store.to_json(), "{\n  \"version\": 1,\n  \"keys\": []\n}\n");
+        store.trust(alpha, label("ci \"x\"")).unwrap();
+        store.supersede(other, alpha.id()).unwrap();
+        let lines = [
+            format!(r#"{{"key_id":"{}","x":"{ALPHA}","label":"ci \"x\"","standing":"trusted"}}"#, alpha.id()),
+            format!(
+                r#"{{"key_id":"{}","x":"{OTHER}","standing":"superseded","by":"{}"}}"#,
+                other.id(),
+                alpha.id()
+            ),
+        ];
+        assert_eq!(
+            store.to_json(),
+            format!("{{\n  \"version\": 1,\n  \"keys\": [\n    {},\n    {}\n  ]\n}}\n", lines[0], lines[1])
+        );
+        assert_eq!(parse(&store.to_json()), Ok(store));
+    }
+
+    #[test]
+    fn trusting() {
+        let alpha = key(ALPHA);
+        let mut store = TrustStore::default();
+        assert_eq!(store.trust(alpha, None), Ok(Change::Added));
+        assert_eq!(store.trust(alpha, None), Ok(Change::Unchanged));
+        assert_eq!(store.trust(alpha, label("a")), Ok(Change::Relabelled));
+        assert_eq!(store.trust(alpha, None), Ok(Change::Unchanged));
+        assert_eq!(store.find(&alpha.id()).unwrap().label, label("a"));
+        let mut identity = [0; 32];
+        identity[0] = 1;
+        let weak = PublicKey::from_raw(&identity).unwrap();
+        assert_eq!(store.trust(weak, None), Err(Refusal::Weak));
+        assert_eq!(store.compromise(weak, None), Err(Refusal::Weak));
+        assert_eq!(store.entries().count(), 1);
+    }
+
+    #[test]
+    fn a_superseded_key_is_not_trusted_again_by_accident() {
+        let (alpha, other) = (key(ALPHA), key(OTHER));
+        let mut store = TrustStore::default();
+        assert_eq!(store.supersede(alpha, alpha.id()), Err(Refusal::Itself));
+        store.supersede(alpha, other.id()).unwrap();
+        assert_eq!(store.trust(alpha, None), Ok(Change::Unchanged));
+        assert_eq!(standing(&store, alpha), Standing::Superseded { by: other.id() });
+    }
+
+    #[test]
+    fn compromised_it_stays() {
+        let (alpha, other) = (key(ALPHA), key(OTHER));
+        let mut store = TrustStore::default();
+        store.trust(alpha, label("a")).unwrap();
+        assert_eq!(store.compromise(alpha, Some("yesterday")), Err(Refusal::Time));
+        let since = Some("2026-05-01T00:00:00Z".to_owned());
+        store.compromise(alpha, since.as_deref()).unwrap();
+        store.compromise(alpha, None).unwrap();
+        assert_eq!(standing(&store, alpha), Standing::Compromised { since });
+        assert_eq!(store.trust(alpha, None), Err(Refusal::Compromised));
+        assert_eq!(store.supersede(alpha, other.id()), Err(Refusal::Compromised));
+        assert_eq!(store.forget(&alpha.id()).unwrap().label, label("a"));
+        assert_eq!(store.forget(&alpha.id()), None);
+        assert_eq!(store, TrustStore::default());
+    }
+
+    #[test]
+    fn labels() {
+        for good in ["a", "ci @ example.org", "日本", &"x".repeat(100)] {
+            assert_eq!(Label::new(good).unwrap().as_str(), good);
+        }
+        for bad in ["", " a", "a ", "a\nb", "\u{1b}[2J", "\u{202e}gpj", &"x".repeat(101)] {
+            assert_eq!(Label::new(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn refused_texts() {
+        assert!(matches!(parse(""), Err(TrustError::Json(_))));
+        assert!(matches!(parse(r#"{"version":1,"version":1,"keys":[]}"#), Err(TrustError::Json(_))));
+        assert_eq!(parse("[]"), Err(TrustError::NotAnObject));
+        for version in ["{}", r#"{"version":2,"keys":[]}"#, r#"{"version":"1","keys":[]}"#] {
+            assert_eq!(parse(version), Err(TrustError::Version), "{version}");
+        }
+        assert_eq!(parse(r#"{"version":1}"#), Err(TrustError::Keys));
+        assert_eq!(parse(r#"{"version":1,"keys":{}}"#), Err(TrustError::Keys));
+        assert_eq!(parse(r#"{"version":1,"keys":[],"more":1}"#), Err(TrustError::UnknownMember));
+    }
+
+    #[test]
+    fn refused_keys() {
+        let (alpha, other) = (key(ALPHA).id(), key(OTHER).id());
+        let fault = |keys: &str| match parse(&format!(r#"{{"version":1,"keys":[{keys}]}}"#)) {
+            Err(TrustError::Entry { at, fault }) => Some((at, fault)),
+            Err(error) => panic!("{keys}: {error}"),
+            Ok(_) => None,
+        };
+        let with = |rest: &str| fault(&format!(r#"{{"key_id":"{alpha}","x":"{ALPHA}",{rest}}}"#));
+        assert_eq!(with(r#""standing":"trusted""#), None);
+        assert_eq!(with(&format!(r#""standing":"superseded","by":"{other}""#)), None);
+        assert_eq!(with(r#""standing":"compromised""#), None);
+        assert_eq!(fault("7"), Some((0, EntryFault::NotAnObject)));
+        assert_eq!(fault(r#"{"standing":"trusted"}"#), Some((0, EntryFault::PublicPart)));
+        assert_eq!(fault(r#"{"x":"AA"}"#), Some((0, EntryFault::PublicPart)));
+        assert_eq!(fault(&format!(r#"{{"x":"{ALPHA}="}}"#)), Some((0, EntryFault::PublicPart)));
+        assert_eq!(fault(&format!(r#"{{"x":"{ALPHA}"}}"#)), Some((0, EntryFault::KeyId)));
+        assert_eq!(
+            fault(&format!(r#"{{"x":"{ALPHA}","key_id":"{other}","standing":"trusted"}}"#)),
+            Some((0, EntryFault::KeyId))
+        );
+        for (rest, expected) in [
+            (r#""standing":"trusted","labl":"a""#.to_owned(), EntryFault::UnknownMember),
+            (r#""standing":"trusted","label":"""#.to_owned(), EntryFault::Label),
+            (r#""standing":"trusted","label":null"#.to_owned(), EntryFault::Label),
+            (r#""label":"a""#.to_owned(), EntryFault::Standing),
+            (r#""standing":"Trusted""#.to_owned(), EntryFault::Standing),
+            (r#""standing":true"#.to_owned(), EntryFault::Standing),
+            (r#""standing":"superseded""#.to_owned(), EntryFault::By),
+            (r#""standing":"superseded","by":"me""#.to_owned(), EntryFault::By),
+            (format!(r#""standing":"superseded","by":"{alpha}""#), EntryFault::By),
+            (format!(r#""standing":"trusted","by":"{other}""#), EntryFault::By),
+            (r#""standing":"compromised","since":"today""#.to_owned(), EntryFault::Since),
+            (r#""standing":"trusted","since":"2026-05-01T00:00:00Z""#.to_owned(), EntryFault::Since),
+        ] {
+            assert_eq!(with(&rest), Some((0, expected)), "{rest}");
+        }
+        let good = format!(r#"{{"key_id":"{alpha}","x":"{ALPHA}","standing":"trusted"}}"#);
+        assert_eq!(fault(&format!("{good},{good}")), Some((1, EntryFault::Twice)));
+        let identity = "AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+        let id = key(identity).id();
+        assert_eq!(
+            fault(&format!(r#"{{"key_id":"{id}","x":"{identity}","standing":"trusted"}}"#)),
+            Some((0, EntryFault::Weak))
+        );
+    }
+
+    /// About half of all 32 bytes are points; hardly any is weak.
+    fn keys() -> impl Strategy<Value = PublicKey> {
+        any::<[u8; 32]>()
+            .prop_filter_map("a key", |raw| PublicKey::from_raw(&raw).ok().filter(|key| !key.is_weak()))
+    }
+
+    fn stores() -> impl Strategy<Value = TrustStore> {
+        let step = (keys(), keys(), 0..3, option::of("\\PC{1,20}"), any::<bool>());
+        vec(step, 0..12).prop_map(|steps| {
+            let mut store = TrustStore::default();
+            for (key, by, what, label, dated) in steps {
+                let label = label.and_then(|label| Label::new(&label));
+                let since = dated.then_some("2026-05-01T00:00:00.5+02:00");
+                let _ = store.trust(key, label);
+                let _ = match what {
+                    0 => Ok(()),
+                    1 => store.supersede(key, by.id()),
+                    _ => store.compromise(key, since),
+                };
+            }
+            store
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_store_comes_back(store in stores()) {
+            let text = store.to_json();
+            prop_assert_eq!(parse(&text), Ok(store.clone()));
+            prop_assert_eq!(parse(&text).unwrap().to_json(), text);
+        }
+
+        #[test]
+        fn a_changed_byte_is_refused_or_seen(store in stores(), at in any::<usize>(), byte in any::<u8>()) {
+            let mut text = store.to_json().into_bytes();
+            let at = at % text.len();
+            text[at] = byte;
+            // Never a panic; and no key under an id that is not its own.
+            if let Ok(read) = TrustStore::parse(&text) {
+                prop_assert!(read.entries.iter().all(|(id, entry)| entry.key.id() == *id));
+            }
+        }
+    }
+}

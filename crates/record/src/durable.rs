@@ -1,0 +1,120 @@
+//! Files that are there whole or not at all: written under a temporary name beside the real one, flushed to the disk, and
+//! only then given their name.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Who may read a file. The process's own mask may narrow it further.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Readers {
+    /// Its owner (0600).
+    Owner,
+    /// Everyone (0644).
+    Everyone,
+}
+
+/// Writes a new file. If there is one of that name already it is left alone, and the error is
+/// [`io::ErrorKind::AlreadyExists`].
+pub fn create(path: &Path, bytes: &[u8], readers: Readers) -> io::Result<()> {
+    // Not needed for safety, since linking never overwrites; it saves writing a secret for nothing.
+    if path.symlink_metadata().is_ok() {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    let temporary = Temporary::write(path, bytes, readers)?;
+    match fs::hard_link(&temporary.path, path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error),
+        // A file system without links. A crash may leave half a file, but never over another one.
+        Err(_) => write_to(open_new(path, readers)?, bytes)?,
+    }
+    drop(temporary);
+    sync_folder(path)
+}
+
+/// Writes a file in the place of whatever has that name.
+pub fn replace(path: &Path, bytes: &[u8], readers: Readers) -> io::Result<()> {
+    let temporary = Temporary::write(path, bytes, readers)?;
+    fs::rename(&temporary.path, path)?;
+    sync_folder(path)
+}
+
+/// Makes a folder, and those above it, that only its owner can enter.
+pub fn create_private_folder(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// A file that is gone when it is dropped, unless it was renamed.
+struct Temporary {
+    path: PathBuf,
+}
+
+impl Temporary {
+    fn write(path: &Path, bytes: &[u8], readers: Readers) -> io::Result<Self> {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
+        loop {
+            let count = COUNT.fetch_add(1, Ordering::Relaxed);
+            let path = path.with_file_name(format!(".{name}.{}-{count}.tmp", std::process::id()));
+            match open_new(&path, readers) {
+                // Left by a process of the same id that was killed.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+                Ok(file) => {
+                    let temporary = Self { path };
+                    write_to(file, bytes)?;
+                    return Ok(temporary);
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // Nothing is there any more after a rename; and nothing can be done if it stays.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Opens a file that was not there. Links are not followed.
+fn open_new(path: &Path, readers: Readers) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    {
+        let mode = match readers {
+            Readers::Owner => 0o600,
+            Readers::Everyone => 0o644,
+        };
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
+    }
+    #[cfg(not(unix))]
+    let _ = readers;
+    options.open(path)
+}
+
+fn write_to(mut file: File, bytes: &[u8]) -> io::Result<()> {
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// A new name is on the disk when its folder is.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        let folder = match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        File::open(folder)?.sync_all()?;
+    }
+    #[cfg(not(unix))]
+    let _ = path;
+    Ok(())
+}

@@ -1,0 +1,314 @@
+//! The folder in which private keys are kept: one private JWK a file, `<name>.jwk`, closed to everyone but its owner.
+
+use core::fmt;
+use core::str::FromStr;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use reenact_formats::rer::seal::Signer;
+use reenact_json::Shown;
+use zeroize::Zeroizing;
+
+use crate::durable::{self, Readers};
+use crate::secret::{SecretKey, SecretKeyError};
+
+/// What a private key is called: a letter or digit, then up to 63 letters, digits, dots, underscores and hyphens. No such
+/// name leads out of a folder.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KeyName(String);
+
+/// The longest name.
+const LONGEST_NAME: usize = 64;
+
+/// A text that is no name for a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a key's name has 1 to 64 letters, digits, `.`, `_` and `-`, and begins with a letter or digit")]
+pub struct NotAName;
+
+impl KeyName {
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The name under which a key is kept when another takes its place: `<name>-<first 8 of its id>`.
+    fn of_old(&self, key: &SecretKey) -> Self {
+        let id = key.public_key().id().to_string();
+        let longest = LONGEST_NAME - 9;
+        Self(format!("{:.longest$}-{id:.8}", self.0))
+    }
+}
+
+impl FromStr for KeyName {
+    type Err = NotAName;
+
+    fn from_str(text: &str) -> Result<Self, NotAName> {
+        let is_inner = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
+        let begins_well = text.as_bytes().first().is_some_and(u8::is_ascii_alphanumeric);
+        if begins_well && text.len() <= LONGEST_NAME && text.as_bytes().iter().all(is_inner) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(NotAName)
+        }
+    }
+}
+
+impl fmt::Display for KeyName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Why a private key cannot be read or kept. Each text says what to do, where something can be done.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyStoreError {
+    /// No key of that name.
+    #[error("{}: there is no such key", Shown::whole(.path))]
+    NotFound {
+        /// Where it would be.
+        path: String,
+    },
+    /// A key of that name is there already; it was left alone.
+    #[error("{}: there is a key of that name already; give another name", Shown::whole(.path))]
+    Exists {
+        /// Where it is.
+        path: String,
+    },
+    /// Others can read the file, so they may have the key.
+    #[error(
+        "{path}: others can read this private key (mode {mode:04o}); if nobody has it, close it with: chmod 600 {path}",
+        path = Shown::whole(.path)
+    )]
+    OpenToOthers {
+        /// The file.
+        path: String,
+        /// Its permissions.
+        mode: u32,
+    },
+    /// Others can put their own keys in the place of ours.
+    #[error(
+        "{path}: others can write to this folder of private keys (mode {mode:04o}); close it with: chmod 700 {path}",
+        path = Shown::whole(.path)
+    )]
+    FolderOpenToOthers {
+        /// The folder.
+        path: String,
+        /// Its permissions.
+        mode: u32,
+    },
+    /// A link could lead to a key that others write.
+    #[error("{}: is a link; put the private key itself there", Shown::whole(.path))]
+    Link {
+        /// The link.
+        path: String,
+    },
+    /// A folder, a pipe, a device.
+    #[error("{}: is not a file", Shown::whole(.path))]
+    NotAFile {
+        /// What is there.
+        path: String,
+    },
+    /// A file that holds no private key.
+    #[error("{}: {error}", Shown::whole(.path))]
+    Key {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        error: SecretKeyError,
+    },
+    /// The operating system refused.
+    #[error("{}: {text}", Shown::whole(.path))]
+    Io {
+        /// What it was about.
+        path: String,
+        /// The kind of refusal.
+        kind: io::ErrorKind,
+        /// The system's own words.
+        text: String,
+    },
+}
+
+impl KeyStoreError {
+    fn io(path: &Path, error: &io::Error) -> Self {
+        let path = path.to_string_lossy().into_owned();
+        match error.kind() {
+            io::ErrorKind::NotFound => Self::NotFound { path },
+            io::ErrorKind::AlreadyExists => Self::Exists { path },
+            kind => Self::Io { path, kind, text: error.to_string() },
+        }
+    }
+}
+
+/// A folder of private keys. It need not exist until a key is put there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyStore {
+    folder: PathBuf,
+}
+
+/// No JWK of one key is larger; a file that is may be anything.
+const LARGEST_FILE: usize = 16 * 1024;
+
+impl KeyStore {
+    /// The keys in that folder.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into() }
+    }
+
+    /// Where the key of that name is, or would be.
+    pub fn path(&self, name: &KeyName) -> PathBuf {
+        self.folder.join(format!("{name}.jwk"))
+    }
+
+    /// The names of all keys, in order. Files that are not named like keys are passed over.
+    pub fn list(&self) -> Result<Vec<KeyName>, KeyStoreError> {
+        let failed = |error| KeyStoreError::io(&self.folder, &error);
+        let entries = match fs::read_dir(&self.folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(failed)?,
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            let file = entry.map_err(failed)?.file_name();
+            let name = file.to_str().and_then(|file| file.strip_suffix(".jwk"));
+            names.extend(name.and_then(|name| name.parse().ok()));
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// The key of that name. Refused if others could have read it, or could have put it there.
+    pub fn load(&self, name: &KeyName) -> Result<SecretKey, KeyStoreError> {
+        let path = self.path(name);
+        self.check_folder()?;
+        let failed = |error| KeyStoreError::io(&path, &error);
+        let shown = || path.to_string_lossy().into_owned();
+        let named = path.symlink_metadata().map_err(failed)?;
+        if named.is_symlink() {
+            return Err(KeyStoreError::Link { path: shown() });
+        }
+        if !named.is_file() {
+            return Err(KeyStoreError::NotAFile { path: shown() });
+        }
+        let file = File::open(&path).map_err(failed)?;
+        // What was opened is what is judged: the name may have been given to another file meanwhile.
+        let opened = file.metadata().map_err(failed)?;
+        if !is_same(&named, &opened) {
+            return Err(KeyStoreError::Link { path: shown() });
+        }
+        if let Some(mode) = permissions(&opened).filter(|mode| mode & 0o077 != 0) {
+            return Err(KeyStoreError::OpenToOthers { path: shown(), mode });
+        }
+        let bytes = read_wiped(file).map_err(failed)?;
+        SecretKey::from_jwk(&bytes).map_err(|error| KeyStoreError::Key { path: shown(), error })
+    }
+
+    /// Keeps a key under a new name. A key that has the name already is left alone.
+    pub fn create(&self, name: &KeyName, key: &SecretKey) -> Result<(), KeyStoreError> {
+        self.make_folder()?;
+        let path = self.path(name);
+        durable::create(&path, text(key).as_bytes(), Readers::Owner)
+            .map_err(|error| KeyStoreError::io(&path, &error))
+    }
+
+    /// Puts `new` in the place of the key of that name, which is kept as `<name>-<first 8 of its id>`; returns that name
+    /// and the old key. At no moment is a key not there, and what was interrupted can be done again.
+    pub fn rotate(&self, name: &KeyName, new: &SecretKey) -> Result<(KeyName, SecretKey), KeyStoreError> {
+        let old = self.load(name)?;
+        let kept = name.of_old(&old);
+        match self.create(&kept, &old) {
+            // Left by a rotation that was interrupted here.
+            Err(KeyStoreError::Exists { .. })
+                if self.load(&kept).is_ok_and(|key| key.public_key() == old.public_key()) => {}
+            result => result?,
+        }
+        let path = self.path(name);
+        durable::replace(&path, text(new).as_bytes(), Readers::Owner)
+            .map_err(|error| KeyStoreError::io(&path, &error))?;
+        Ok((kept, old))
+    }
+
+    fn make_folder(&self) -> Result<(), KeyStoreError> {
+        durable::create_private_folder(&self.folder)
+            .map_err(|error| KeyStoreError::io(&self.folder, &error))?;
+        self.check_folder()
+    }
+
+    fn check_folder(&self) -> Result<(), KeyStoreError> {
+        let Ok(found) = self.folder.metadata() else { return Ok(()) };
+        match permissions(&found).filter(|mode| mode & 0o022 != 0) {
+            None => Ok(()),
+            Some(mode) => Err(KeyStoreError::FolderOpenToOthers {
+                path: self.folder.to_string_lossy().into_owned(),
+                mode,
+            }),
+        }
+    }
+}
+
+/// Reads a private JWK from elsewhere, to be kept; also says whether others can read it there.
+pub fn read_foreign(file: File) -> Result<(SecretKey, bool), ForeignKeyError> {
+    let failed = |error: io::Error| ForeignKeyError::Io { kind: error.kind(), text: error.to_string() };
+    let found = file.metadata().map_err(failed)?;
+    let is_open = found.is_file() && permissions(&found).is_some_and(|mode| mode & 0o077 != 0);
+    let bytes = read_wiped(file).map_err(failed)?;
+    Ok((SecretKey::from_jwk(&bytes)?, is_open))
+}
+
+/// Why a key from elsewhere cannot be kept.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ForeignKeyError {
+    /// It is no private key.
+    #[error(transparent)]
+    Key(#[from] SecretKeyError),
+    /// The operating system refused.
+    #[error("{text}")]
+    Io {
+        /// The kind of refusal.
+        kind: io::ErrorKind,
+        /// The system's own words.
+        text: String,
+    },
+}
+
+/// The file's text: the JWK and a line feed.
+fn text(key: &SecretKey) -> Zeroizing<String> {
+    let mut jwk = key.to_jwk();
+    jwk.push('\n');
+    jwk
+}
+
+/// Reads a file into memory that is wiped after use.
+fn read_wiped(file: File) -> io::Result<Zeroizing<Vec<u8>>> {
+    // Room for all of it, and for the question whether there is more: a buffer that grows leaves a copy behind.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(LARGEST_FILE + 64));
+    file.take(LARGEST_FILE as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > LARGEST_FILE {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "is too large for a key"));
+    }
+    Ok(bytes)
+}
+
+/// The permission bits, where there are any.
+#[cfg(unix)]
+fn permissions(found: &Metadata) -> Option<u32> {
+    Some(std::os::unix::fs::PermissionsExt::mode(&found.permissions()) & 0o7777)
+}
+
+#[cfg(not(unix))]
+fn permissions(_: &Metadata) -> Option<u32> {
+    None
+}
+
+#[cfg(unix)]
+fn is_same(one: &Metadata, two: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    (one.dev(), one.ino()) == (two.dev(), two.ino())
+}
+
+#[cfg(not(unix))]
+fn is_same(one: &Metadata, two: &Metadata) -> bool {
+    one.file_type() == two.file_type()
+}

@@ -1,0 +1,242 @@
+//! The audit of an RER artifact: its events, held against its envelope, one rule after the other.
+
+mod approvals;
+mod authorization;
+mod order;
+mod step;
+mod tracker;
+
+use reenact_formats::rer::Head;
+use reenact_formats::rer::envelope::decide::{Action, Cost, History, Request, Rule, decide};
+use reenact_formats::rer::envelope::money::Money;
+use reenact_formats::rer::envelope::permission::{Enforcement, Envelope};
+use reenact_formats::rer::time;
+use reenact_json::Shown;
+
+use crate::Keys;
+use crate::audit::Audit;
+use approvals::Approvals;
+use order::Order;
+pub(super) use step::{Step, What};
+use tracker::Tracker;
+
+/// The rules, in the order of the contract.
+const RULES: [&str; 10] = [
+    "allowed_models",
+    "allowed_tools",
+    "max_steps",
+    "max_spend_usd",
+    "rate_limit_rpm",
+    "expiry",
+    "required_approvals",
+    "required_signer_types",
+    "event_order",
+    "authorization",
+];
+
+/// The audit of a document that could not be read.
+pub(super) fn unreadable() -> Audit {
+    let rules = RULES.map(|rule| {
+        let mut tracker = Tracker::new(rule);
+        tracker.doubt(None, "the document could not be read");
+        tracker.conclude("")
+    });
+    Audit { rules: rules.into() }
+}
+
+/// Holds the steps of a run against its envelope.
+pub(super) fn audit(head: &Head<'_>, steps: &[Step<'_>], events: usize, keys: &Keys) -> Audit {
+    let envelope = match head.envelope.map(Envelope::read) {
+        Some(Ok(envelope)) => Ok(envelope),
+        Some(Err(fault)) => Err(format!("the envelope cannot be read: {fault}")),
+        None => Err("there is no envelope".into()),
+    };
+    let restricted = match &envelope {
+        Err(reason) => Err(reason.clone()),
+        Ok(envelope) => match envelope.enforcement {
+            Enforcement::Enforced => Ok(envelope),
+            Enforcement::Observed => Err("nothing was restricted (observe-only)".into()),
+            Enforcement::Imported => Err("nothing was restricted (imported from another format)".into()),
+        },
+    };
+    let mut rules = match restricted {
+        Ok(envelope) => Restrictions::new(envelope).walk(steps),
+        Err(reason) => RULES[..8]
+            .iter()
+            .map(|rule| {
+                let mut tracker = Tracker::new(rule);
+                tracker.doubt(None, &reason);
+                tracker.conclude("")
+            })
+            .collect(),
+    };
+    let policed = envelope.as_ref().is_ok_and(|envelope| envelope.enforcement == Enforcement::Enforced);
+    rules.push(Order::new(policed).walk(steps, events));
+    rules.push(authorization::judge(head, keys));
+    Audit { rules }
+}
+
+/// The eight rules that restrict what may happen.
+struct Restrictions<'e> {
+    envelope: &'e Envelope,
+    history: History,
+    models: Tracker,
+    tools: Tracker,
+    steps: Tracker,
+    spend: Tracker,
+    rate: Tracker,
+    expiry: Tracker,
+    approvals: Approvals<'e>,
+    /// The cost that the end of the run tells.
+    total: Option<Money>,
+    /// Calls of models whose cost nothing tells.
+    uncounted: Option<usize>,
+    latest: Option<i128>,
+}
+
+impl<'e> Restrictions<'e> {
+    fn new(envelope: &'e Envelope) -> Self {
+        Self {
+            envelope,
+            history: History::default(),
+            models: Tracker::new("allowed_models"),
+            tools: Tracker::new("allowed_tools"),
+            steps: Tracker::new("max_steps"),
+            spend: Tracker::new("max_spend_usd"),
+            rate: Tracker::new("rate_limit_rpm"),
+            expiry: Tracker::new("expiry"),
+            approvals: Approvals::new(envelope),
+            total: None,
+            uncounted: None,
+            latest: None,
+        }
+    }
+
+    fn walk(mut self, steps: &[Step<'_>]) -> Vec<crate::audit::RuleVerdict> {
+        for step in steps {
+            match step.what {
+                What::RunStarted => self.started(step),
+                What::Called(action) => self.called(step, action),
+                What::Returned(_) => self.returned(step),
+                What::RunEnded => self.total = step.total_spend(),
+                _ => {}
+            }
+            self.approvals.see(step);
+        }
+        self.spending(steps);
+        let none = |set: bool, kept: &'static str, absent: &'static str| if set { kept } else { absent };
+        let limits = self.envelope;
+        let (approvals, signers) = self.approvals.conclude();
+        vec![
+            self.models.conclude("every model that was called is on the list"),
+            self.tools.conclude("every tool that was called is on the list"),
+            self.steps.conclude(none(limits.max_steps.is_some(), "the limit was kept", "there is no limit")),
+            self.spend.conclude(none(limits.max_spend.is_some(), "the limit was kept", "there is no limit")),
+            self.rate.conclude(none(
+                limits.rate_limit_rpm.is_some(),
+                "the limit was kept",
+                "there is no limit",
+            )),
+            self.expiry.conclude(none(
+                limits.expiry.is_some(),
+                "everything began before it",
+                "there is none",
+            )),
+            approvals,
+            signers,
+        ]
+    }
+
+    fn started(&mut self, step: &Step<'_>) {
+        if let (Some(expiry), Some(at)) = (self.envelope.expiry, self.moment(step))
+            && at >= expiry
+        {
+            self.expiry.fail(step.index, "the run began after the envelope had expired");
+        }
+    }
+
+    /// When a step happened, where that matters. Timestamps are the recorder's word, and may run backwards.
+    fn moment(&mut self, step: &Step<'_>) -> Option<i128> {
+        if self.envelope.expiry.is_none() && self.envelope.rate_limit_rpm.is_none() {
+            return Some(0);
+        }
+        let at = step.timestamp.and_then(|timestamp| time::instant(&timestamp.string()?));
+        match at {
+            None => {
+                self.rate.doubt(Some(step.index), "the timestamp names no moment");
+                self.expiry.doubt(Some(step.index), "the timestamp names no moment");
+            }
+            Some(at) if self.latest.is_some_and(|latest| at < latest) => {
+                self.rate.doubt(Some(step.index), "time runs backwards here, so no rate can be told");
+            }
+            Some(at) => self.latest = Some(at),
+        }
+        at
+    }
+
+    fn called(&mut self, step: &Step<'_>, action: Action) {
+        let at = self.moment(step).or(self.latest).unwrap_or_default();
+        let name = step.name.and_then(|name| name.string());
+        let request = Request { action, name: name.as_deref().unwrap_or_default(), at, cost: Cost::Counted };
+        let decision = decide(self.envelope, &self.history, &request);
+        if name.is_none() {
+            let list = if action == Action::Model { &mut self.models } else { &mut self.tools };
+            list.doubt(Some(step.index), step.why_unnamed());
+        }
+        for rule in decision.broken {
+            let what = Shown::new(request.name);
+            match rule {
+                Rule::AllowedModels if name.is_some() => {
+                    self.models.fail(step.index, &format!("the model \"{what}\" is not on the list"));
+                }
+                Rule::AllowedTools if name.is_some() => {
+                    self.tools.fail(step.index, &format!("the tool \"{what}\" is not on the list"));
+                }
+                Rule::AllowedModels | Rule::AllowedTools => {}
+                Rule::MaxSteps => {
+                    let limit = self.envelope.max_steps.unwrap_or_default();
+                    let reason =
+                        format!("this is action {}, allowed are {limit}", self.history.actions() + 1);
+                    self.steps.fail(step.index, &reason);
+                }
+                Rule::MaxSpend => {
+                    let reason = format!("{} were spent already", self.history.spent());
+                    self.spend.fail(step.index, &reason);
+                }
+                Rule::RateLimit => {
+                    let limit = self.envelope.rate_limit_rpm.unwrap_or_default();
+                    let reason = format!("{limit} actions had begun in the 60 seconds before");
+                    self.rate.fail(step.index, &reason);
+                }
+                Rule::Expiry => self.expiry.fail(step.index, "it began after the envelope had expired"),
+            }
+        }
+        self.approvals.called(step, action, &decision.approvals, name.as_deref());
+        self.history.began(at);
+    }
+
+    fn returned(&mut self, step: &Step<'_>) {
+        match step.spend() {
+            Some(amount) => self.history.cost(amount),
+            None if step.what == What::Returned(Action::Model) => {
+                self.uncounted.get_or_insert(step.index);
+            }
+            None => {}
+        }
+    }
+
+    /// What was spent is told by each return, by the end of the run, or by both; the larger counts.
+    fn spending(&mut self, steps: &[Step<'_>]) {
+        let Some(limit) = self.envelope.max_spend else { return };
+        let ended = steps.iter().rev().find(|step| step.what == What::RunEnded).map(|step| step.index);
+        let spent = self.history.spent().max(self.total.unwrap_or_default());
+        if spent > limit {
+            let event = ended.or(steps.last().map(|step| step.index)).unwrap_or_default();
+            self.spend.fail(event, &format!("{spent} were spent, allowed were {limit}"));
+        } else if self.total.is_none()
+            && let Some(event) = self.uncounted
+        {
+            self.spend.doubt(Some(event), "nothing tells what this call cost, nor what the run did");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! `reenact-verify` alone, and that it says on standard output to the byte what `reenact verify` says.
+//!
+//! Its own cases lie beside this file. Those of `reenact verify` are run too, with the other command in its place: what
+//! both print is the same expected file. How the text on several targets is laid out is each command's own business.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on stops")]
+
+#[path = "../../cli/tests/support/mod.rs"]
+mod support;
+
+use std::path::{Path, PathBuf};
+
+use support::case::{self, Case, Ending, run_all};
+use support::folder::Folder;
+use support::text;
+
+fn program() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_reenact-verify"))
+}
+
+fn run(ending: Ending) {
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+    run_all(&cases, ending, &[("reenact-verify", program())]);
+}
+
+#[test]
+fn what_holds() {
+    run(Ending::Holds);
+}
+
+#[test]
+fn what_is_refused() {
+    run(Ending::Refused);
+}
+
+#[test]
+fn what_cannot_be_done() {
+    run(Ending::Impossible);
+}
+
+fn asks_for(case: &Case, option: &str) -> bool {
+    case.line.words.iter().any(|word| word == option)
+}
+
+/// The cases of `reenact verify` that ask for a verdict, and not for help.
+fn shared_cases() -> Vec<Case> {
+    let cases: PathBuf = support::root().join("crates/cli/tests/cases");
+    let asks_for_help = |case: &Case| asks_for(case, "--help") || asks_for(case, "-h");
+    let is_one_text = |case: &Case| !case.stdout.contains("\n\n");
+    Ending::ALL
+        .into_iter()
+        .flat_map(|ending| Case::all(&cases, ending))
+        .filter(|case| case.line.words.starts_with(&["reenact".into(), "verify".into()]))
+        .filter(|case| !asks_for_help(case))
+        .filter(|case| asks_for(case, "--json") || is_one_text(case))
+        .collect()
+}
+
+#[test]
+fn it_says_what_reenact_verify_says() {
+    let cases = shared_cases();
+    let json = cases.iter().filter(|case| asks_for(case, "--json")).count();
+    assert!(json >= 15, "only {json} cases ask for JSON");
+    let failures = case::in_parallel(&cases, |case| {
+        let came = case.run(program(), &case.line.words[2..]);
+        let mut faults = case.faults(&came);
+        if !text::matches(&case.stdout, &came.stdout) {
+            let difference = text::difference(&case.stdout, &came.stdout);
+            faults.push(format!("stdout is not that of `reenact verify`:\n{difference}"));
+        }
+        faults
+    });
+    case::report(failures);
+}
+
+/// A pipe whose reader has gone.
+fn closed_pipe() -> std::io::PipeWriter {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    writer
+}
+
+#[test]
+fn a_reader_that_left_is_no_crash() {
+    let folder = Folder::with_repository();
+    // A verdict that nobody got is none; of help that nobody read nothing depends.
+    for (arguments, code) in
+        [(&["--json", "vectors"][..], 2), (&["vectors"], 2), (&["--help"], 0), (&["-V"], 0)]
+    {
+        let output =
+            support::command(program(), &folder).args(arguments).stdout(closed_pipe()).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), said.as_str()), (Some(code), ""), "{arguments:?}");
+    }
+}
+
+#[test]
+fn nobody_who_hears_complaints_is_no_crash() {
+    let folder = Folder::with_repository();
+    for (arguments, code) in [(&["--nonsense"][..], 2), (&[], 2), (&["vectors/rer"], 1)] {
+        let output =
+            support::command(program(), &folder).args(arguments).stderr(closed_pipe()).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}");
+    }
+}

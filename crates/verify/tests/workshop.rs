@@ -1,0 +1,108 @@
+//! What the tests beside this file build with: a signer, a small artifact full of trouble, the vectors.
+#![allow(clippy::unwrap_used, dead_code, reason = "each test file uses a part of this one")]
+
+use std::path::Path;
+
+use ed25519_dalek::{Signer as _, SigningKey};
+use reenact_formats::key::PublicKey;
+use reenact_formats::rer::Version;
+use reenact_formats::rer::seal::{Chain, NewEvent, RunHeader, Signer};
+use reenact_json::{Limits, Profile, Value, canonical};
+use reenact_verify::{Format, Keys, Options, Report, safe};
+
+/// A private key, for tests only.
+pub(crate) struct Key(pub(crate) SigningKey);
+
+impl Key {
+    pub(crate) fn of(seed: u8) -> Self {
+        Self(SigningKey::from_bytes(&[seed; 32]))
+    }
+
+    pub(crate) fn keys(&self) -> Keys {
+        Keys::from_raw(self.public_key().as_bytes())
+    }
+}
+
+impl Signer for Key {
+    fn public_key(&self) -> PublicKey {
+        PublicKey::from_raw(self.0.verifying_key().as_bytes()).unwrap()
+    }
+
+    fn sign(&self, message: &[u8]) -> [u8; 64] {
+        self.0.sign(message).to_bytes()
+    }
+}
+
+/// Judges bytes as an RER artifact, whatever they look like.
+pub(crate) fn judge(bytes: &[u8], keys: &Keys) -> Report {
+    safe(bytes, keys, &Options { format: Some(Format::Rer), ..Options::default() })
+}
+
+/// The names of the checks that do not hold.
+pub(crate) fn failed(report: &Report) -> Vec<&'static str> {
+    report.failed().collect()
+}
+
+/// The canonical form of a text, if it has one.
+pub(crate) fn canonical(text: &[u8]) -> Option<Vec<u8>> {
+    canonical::to_vec(Value::parse(text, &Limits::default()).ok()?, Profile::Jcs).ok()
+}
+
+/// A published vector, and its key.
+pub(crate) fn vector(file: &str) -> Vec<u8> {
+    std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/rer").join(file)).unwrap()
+}
+
+pub(crate) const ENVELOPE: &str = r#"{"envelope_version":"rer-envelope/0.2","permissions":{"allowed_models":["m"],
+    "allowed_tools":[]},"limits":{"max_spend_usd":1e-7},"metadata":{"Ω":"\u2028"}}"#;
+
+/// Payloads that are easy to get wrong: each text and whether it is withheld.
+pub(crate) const PAYLOADS: [(Option<&str>, bool); 4] = [
+    (
+        Some(
+            r#"{"é\n\u0001":"\"\\/\u20ac😀","e":[1e+21,-1.5E-9,5e-324,9007199254740991],
+            "":{"a":[[],{}],"\ud83d\ude00":null,"\uffee":[true,false]}}"#,
+        ),
+        false,
+    ),
+    (Some(r#""secret""#), true),
+    (Some("{}"), false),
+    (None, false),
+];
+
+/// A sealed artifact of 0.2, in canonical form, with those payloads.
+pub(crate) fn troubled(key: &Key) -> Vec<u8> {
+    let mut chain = Chain::new(Version::V02);
+    for (step_index, (payload, redacted)) in (7..).step_by(3).zip(PAYLOADS) {
+        let event = NewEvent {
+            step_index,
+            event_type: "a.b",
+            timestamp: "2026-05-13T12:34:56.7Z",
+            payload: payload.map(str::as_bytes),
+            redacted,
+        };
+        chain.append(&event).unwrap();
+    }
+    let run = RunHeader {
+        run_id: "e\u{301}",
+        implementation: "",
+        version: "\t",
+        envelope: ENVELOPE.as_bytes(),
+        manifest_hash: None,
+    };
+    chain.seal(&run, key).unwrap()
+}
+
+/// The same values over many lines.
+pub(crate) fn spread(text: &[u8]) -> Vec<u8> {
+    serde_json::to_vec_pretty(&serde_json::from_slice::<serde_json::Value>(text).unwrap()).unwrap()
+}
+
+#[test]
+fn the_troubled_artifact_is_sound() {
+    let key = Key::of(1);
+    let artifact = troubled(&key);
+    let report = judge(&artifact, &key.keys());
+    assert_eq!(failed(&report), [""; 0], "{:?}", report.reasons);
+    assert_eq!(canonical(&artifact), Some(artifact));
+}
