@@ -104,7 +104,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     for (name, bytes) in files()? {
         let path = folder.join(name);
-        fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))?;
+        fs::write(&path, &bytes).map_err(|error| format!("{}: {error}", path.display()))?;
         println!("{} ({} bytes)", path.display(), bytes.len());
     }
     Ok(())
