@@ -5,8 +5,9 @@
 //
 // `cargo xtask test wasm` writes NATIVE with the library itself (xtask/src/wasm/native.rs).
 
-import { readFileSync } from 'node:fs';
+import { readFileSync, readdirSync } from 'node:fs';
 
+import { tar } from './tar.mjs';
 import { Verifier } from './verify.mjs';
 
 const VECTORS = new URL('../vectors/rer/', import.meta.url);
@@ -15,9 +16,19 @@ const LINE_FEED = 0x0a;
 // How a row is judged: its kind decides. The same table for the native reports is in xtask/src/wasm/native.rs.
 const KINDS = {
   artifact: (row) => ({ bytes: read(row.file), options: { format: 'rer', rawKey: read(row.key), target: row.file } }),
+  // The module gets as an archive what is judged natively as a folder: the report must not tell one from the other.
+  bundle: (row) => ({ bytes: tar(files(row.file)), options: { format: 'rer-bundle', target: row.file } }),
 };
 
 const read = (name) => new Uint8Array(readFileSync(new URL(name, VECTORS)));
+
+// All files under a folder, as pairs of a name and its content.
+function files(folder, prefix = '') {
+  return readdirSync(new URL(`${folder}/`, VECTORS), { withFileTypes: true }).flatMap((entry) => {
+    const [path, name] = [`${folder}/${entry.name}`, `${prefix}${entry.name}`];
+    return entry.isDirectory() ? files(path, `${name}/`) : [[name, read(path)]];
+  });
+}
 
 const [modulePath, nativePath] = process.argv.slice(2);
 if (modulePath === undefined) {

@@ -43,7 +43,14 @@ const JUDGE_BRINGS: &[&str] = &[
     // Ours.
     "reenact-formats",
     "reenact-json",
+    "reenact-pack",
     "reenact-verify",
+    // Inflate, and its checksums.
+    "adler2",
+    "crc32fast",
+    "flate2",
+    "miniz_oxide",
+    "simd-adler32",
     // Canonical JSON: numbers as ECMAScript prints them.
     "ryu-js",
     // SHA-256, and the digest traits that Ed25519 shares with it.

@@ -38,7 +38,7 @@ pub enum PackError {
         member: Option<String>,
     },
     /// A name that could reach outside a folder or mislead a reader.
-    #[error("unsafe member name {name:?}: {fault}")]
+    #[error("unsafe member name {}: {fault}", shown(name))]
     UnsafeName {
         /// The name; bytes that are not UTF-8 are replaced.
         name: String,
@@ -46,7 +46,7 @@ pub enum PackError {
         fault: NameFault,
     },
     /// A member that is not a plain file, or a header form that the rules refuse.
-    #[error("member {member:?} is {entry}, which is not accepted")]
+    #[error("member {} is {entry}, which is not accepted", shown(member))]
     Forbidden {
         /// The member's name as far as it is known.
         member: String,
@@ -54,13 +54,13 @@ pub enum PackError {
         entry: Entry,
     },
     /// The same name twice.
-    #[error("two members are named {name:?}")]
+    #[error("two members are named {}", shown(name))]
     Duplicate {
         /// The name.
         name: String,
     },
     /// Two names that one file on a disk without case would answer to.
-    #[error("the names {name:?} and {other:?} differ only by case")]
+    #[error("the names {} and {} differ only by case", shown(name), shown(other))]
     CaseCollision {
         /// The later name.
         name: String,
@@ -68,7 +68,7 @@ pub enum PackError {
         other: String,
     },
     /// A name that is a file and is also the folder of another.
-    #[error("{file:?} is a file, so {inside:?} cannot be inside it")]
+    #[error("{} is a file, so {} cannot be inside it", shown(file), shown(inside))]
     FileAndFolder {
         /// The file.
         file: String,
@@ -76,7 +76,7 @@ pub enum PackError {
         inside: String,
     },
     /// Two places of the archive state different values for one thing.
-    #[error("the archive disagrees with itself about {field} of member {member:?}")]
+    #[error("the archive disagrees with itself about {field} of member {}", shown(member))]
     Disagreement {
         /// The member.
         member: String,
@@ -324,7 +324,28 @@ pub enum Checked {
 }
 
 fn of(member: &Option<String>) -> String {
-    member.as_ref().map_or_else(String::new, |name| format!(" (member {name:?})"))
+    member.as_ref().map_or_else(String::new, |name| format!(" (member {})", shown(name)))
+}
+
+/// A name in quotes, with every character that could act on a terminal or deceive a reader escaped. `Debug` lets through
+/// letters that nobody sees and marks that change the look of the one before them.
+fn shown(name: &str) -> String {
+    let mut out = String::new();
+    for c in format!("{name:?}").chars() {
+        if is_unseen(c) {
+            out.extend(c.escape_unicode());
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// Fillers, joiners and variation selectors that `Debug` takes for printable.
+fn is_unseen(c: char) -> bool {
+    matches!(c,
+        '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{3164}'
+        | '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// A name from an archive as an error carries it: at most 200 characters, with bytes that are not UTF-8 replaced.

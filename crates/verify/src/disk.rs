@@ -140,7 +140,7 @@ impl Content {
             Self::Bytes(bytes) => safe(bytes, keys, options),
             Self::Members(members) => safe_members(members, keys, options),
             Self::Broken(seen, error) => broken_archive(seen, error, options),
-            Self::BrokenFolder(fault) => rer::bundle::unreadable_archive(fault),
+            Self::BrokenFolder(fault) => rer::bundle::unreadable_folder(fault),
         }
     }
 }
@@ -192,14 +192,24 @@ fn bundle_folder(path: &Path) -> Result<Content, Unreadable> {
     let mut pending = vec![(path.to_owned(), String::new(), 0)];
     while let Some((folder, prefix, depth)) = pending.pop() {
         for (path, kind) in entries(&folder, depth).map_err(|error| unreadable(&folder, &error))? {
-            let own = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let name = format!("{prefix}{own}");
+            let own = path.file_name().unwrap_or_default();
+            let name = format!("{prefix}{}", own.to_string_lossy());
+            if own.to_str().is_none() {
+                // Two such names could look the same, and one file would hide the other.
+                let fault = format!("the name {} is not UTF-8", Shown::new(&name));
+                return Ok(Content::BrokenFolder(fault));
+            }
             if kind.is_dir() {
                 pending.push((path, format!("{name}/"), depth + 1));
             } else if kind.is_file() {
                 let failed = |error| unreadable(&path, &error);
                 let mut file = File::open(&path).map_err(failed)?;
-                members.take(&name, &mut file).map_err(failed)?;
+                match members.take(&name, &mut file) {
+                    Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+                        return Ok(Content::BrokenFolder(error.to_string()));
+                    }
+                    taken => taken.map_err(failed)?,
+                }
             } else {
                 return Ok(Content::BrokenFolder(format!(
                     "{} is neither a file nor a folder",

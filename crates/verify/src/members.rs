@@ -2,9 +2,12 @@
 //!
 //! The few documents that a verifier must read are kept whole; of everything else only the digest and the size are, which
 //! is all that is ever asked of it. So a bundle of any size is judged in little memory, and nothing is read twice.
+//!
+//! A document counts in one place only, so that an archive full of folders cannot fill the memory with them. A file of
+//! the same name elsewhere is a file like any other.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Seek};
+use std::io::{ErrorKind, Read, Seek};
 
 use reenact_json::Digest;
 use reenact_json::canonical::Sink;
@@ -20,6 +23,19 @@ const DOCUMENTS: [(&str, u64); 4] =
 pub struct Members {
     documents: BTreeMap<String, Vec<u8>>,
     files: BTreeMap<String, FileFacts>,
+    around: Around,
+}
+
+/// People pack a folder as often as what is in it: a folder around everything is no part of the names.
+#[derive(Debug, Clone, Default)]
+enum Around {
+    /// No member was seen yet.
+    #[default]
+    Unknown,
+    /// All members so far are in this folder, which has its slash.
+    Folder(String),
+    /// There is a member in no folder or in another.
+    Nothing,
 }
 
 /// What is known of a member that was not kept.
@@ -32,13 +48,14 @@ pub struct FileFacts {
 }
 
 impl Members {
-    /// Takes a member from a reader.
+    /// Takes a member from a reader. A document that is too large is [`ErrorKind::FileTooLarge`].
     pub fn take(&mut self, name: &str, content: &mut impl Read) -> std::io::Result<()> {
-        if let Some((_, limit)) = document(name) {
+        if let Some(limit) = document(name) {
             let mut bytes = Vec::new();
             content.take(limit + 1).read_to_end(&mut bytes)?;
             if bytes.len() as u64 > limit {
-                return Err(std::io::Error::other(format!("{name} is larger than {limit} bytes")));
+                let text = format!("{name} is larger than {limit} bytes");
+                return Err(std::io::Error::new(ErrorKind::FileTooLarge, text));
             }
             self.documents.insert(name.to_owned(), bytes);
             return Ok(());
@@ -60,8 +77,15 @@ impl Members {
 
     fn take_packed(&mut self, member: &mut Member<'_>) -> Result<(), PackError> {
         let name = member.name().to_owned();
-        if let Some((_, limit)) = document(&name) {
-            self.documents.insert(name, member.read_whole(limit)?);
+        self.look_around(&name);
+        let inner = match &self.around {
+            Around::Folder(folder) => name.strip_prefix(folder.as_str()),
+            _ => Some(name.as_str()),
+        };
+        if let Some(limit) = inner.and_then(document) {
+            // A document that cannot be read tells what the archive meant to be all the same.
+            let bytes = self.documents.entry(name).or_default();
+            *bytes = member.read_whole(limit)?;
             return Ok(());
         }
         let size = member.size();
@@ -87,19 +111,33 @@ impl Members {
         }
     }
 
-    /// People pack a folder as often as what is in it: a folder around everything is no part of the names.
-    fn out_of_folder(self) -> Self {
-        let names = || self.documents.keys().chain(self.files.keys());
-        let Some((folder, _)) = names().next().and_then(|name| name.split_once('/')) else { return self };
-        let prefix = format!("{folder}/");
-        let has_artifact = self.documents.contains_key(&format!("{prefix}artifact.json"));
-        if !has_artifact || !names().all(|name| name.starts_with(&prefix)) {
-            return self;
+    /// Sees whether one folder is still around everything. Once it is not, what was kept from it are files like others.
+    fn look_around(&mut self, name: &str) {
+        match &self.around {
+            Around::Nothing => {}
+            Around::Folder(folder) if name.starts_with(folder.as_str()) => {}
+            Around::Unknown => {
+                let folder = name.split_once('/').map(|(folder, _)| format!("{folder}/"));
+                self.around = folder.map_or(Around::Nothing, Around::Folder);
+            }
+            Around::Folder(_) => {
+                self.around = Around::Nothing;
+                for (name, bytes) in core::mem::take(&mut self.documents) {
+                    let facts = FileFacts { digest: Digest::of(&bytes), size: bytes.len() as u64 };
+                    self.files.insert(name, facts);
+                }
+            }
         }
-        let inner = |name: String| name.strip_prefix(&prefix).map_or(name.clone(), str::to_owned);
+    }
+
+    /// Takes the folder around everything off the names.
+    fn out_of_folder(mut self) -> Self {
+        let Around::Folder(folder) = core::mem::take(&mut self.around) else { return self };
+        let inner = |name: String| name.strip_prefix(&folder).map_or(name.clone(), str::to_owned);
         Self {
             documents: self.documents.into_iter().map(|(name, bytes)| (inner(name), bytes)).collect(),
             files: self.files.into_iter().map(|(name, facts)| (inner(name), facts)).collect(),
+            around: Around::Nothing,
         }
     }
 
@@ -124,10 +162,9 @@ impl Members {
     }
 }
 
-/// A document is kept at the top, and one folder down in case all is in one folder.
-fn document(name: &str) -> Option<(&'static str, u64)> {
-    let name = name.split_once('/').map_or(name, |(_, inner)| inner);
-    DOCUMENTS.into_iter().find(|(known, _)| *known == name)
+/// The most bytes of a document of that name; `None` if it is no document.
+fn document(name: &str) -> Option<u64> {
+    DOCUMENTS.into_iter().find(|(known, _)| *known == name).map(|(_, limit)| limit)
 }
 
 /// What ordinary tools write, with room for large blobs: memory does not grow with them.

@@ -123,9 +123,10 @@ fn every_bit_of_a_canonical_artifact() {
 }
 
 #[test]
-fn every_bit_of_the_smallest_vector() {
+fn half_of_the_bits_of_the_smallest_vector() {
     let sealed = Sealed::vector("valid/v02_minimal_v01.json");
-    assert_eq!(sealed.every_bit(), Tally { refused: 8 * sealed.text.len(), same: 0 });
+    let tally = sealed.flip(|at| if at % 2 == 0 { 0..4 } else { 4..8 });
+    assert_eq!(tally, Tally { refused: 4 * sealed.text.len(), same: 0 });
 }
 
 #[test]
@@ -142,6 +143,7 @@ fn more_artifacts() {
     let same = |sealed: &Sealed| sealed.every_bit().same;
     assert_eq!(same(&Sealed::troubled().spread()), 6);
     for (file, expected) in [
+        ("v02_minimal_v01.json", 0),
         ("v11_number_spelling.json", 2),
         ("v24_payload_scalars_arrays.json", 0),
         ("v27_envelope_everything.json", 0),

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use reenact_json::{Limits, Value};
-use reenact_verify::{Format, Keys, Options, Outcome, safe};
+use reenact_verify::{Format, Keys, Members, Options, Outcome, safe, safe_members};
 
 use crate::failure::Failure;
 
@@ -47,9 +47,29 @@ fn report(vectors: &Path, row: Value<'_>) -> io::Result<Option<String>> {
             let options = Options { format: Some(Format::Rer), ..Options::default() };
             Outcome::Judged(safe(&read(&text("file")?)?, &keys, &options))
         }
+        "bundle" => {
+            let mut members = Members::default();
+            take_folder(&mut members, &vectors.join(&*text("file")?), "")?;
+            let options = Options { format: Some(Format::RerBundle), ..Options::default() };
+            Outcome::Judged(safe_members(&members, &Keys::default(), &options))
+        }
         _ => return Ok(None),
     };
     Ok(Some(outcome.to_json(&text("file")?)))
+}
+
+/// Takes all files under a folder, by their names within it.
+fn take_folder(members: &mut Members, folder: &Path, prefix: &str) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = format!("{prefix}{}", path.file_name().unwrap_or_default().display());
+        if path.is_dir() {
+            take_folder(members, &path, &format!("{name}/"))?;
+        } else {
+            members.take(&name, &mut fs::File::open(&path)?)?;
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -57,9 +77,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_for_each_artifact() {
+    fn a_line_for_each_vector() {
         let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../vectors/rer");
         let lines = lines(&vectors).unwrap();
-        assert_eq!(lines.lines().filter(|line| line.contains(r#""format":"rer-artifact/"#)).count(), 119);
+        let of = |kind: &str| lines.lines().filter(|line| line.contains(kind)).count();
+        assert_eq!(of(r#""target":"valid/"#) + of(r#""target":"invalid/"#), 119);
+        assert_eq!(of(r#""target":"bundles_"#), 31);
     }
 }

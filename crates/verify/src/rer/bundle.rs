@@ -73,9 +73,10 @@ pub fn verify_with<'a>(
     for reason in &artifact.report.reasons {
         report.fail(ARTIFACT, reason);
     }
-    report.notes.extend(
-        artifact.report.notes.iter().filter(|note| !note.starts_with("manifest_hash is set")).cloned(),
-    );
+    // Two notes of an artifact that stands alone: here the manifest tells both.
+    let of_one_alone = ["manifest_hash is set", "whether the producer or someone else withheld it"];
+    let is_here = |note: &&String| !of_one_alone.iter().any(|begin| note.starts_with(begin));
+    report.notes.extend(artifact.report.notes.iter().filter(is_here).cloned());
     report.artifact_checks = artifact.report.checks.clone();
     report.audit = artifact.report.audit.clone();
     report.withheld = artifact.redacted;
@@ -209,6 +210,9 @@ fn judge(
     binding(&view, artifact, report);
     match (own_key, artifact.key) {
         (Err(reason), _) => report.fail(KEY_INTEGRITY, reason),
+        (Ok(Some(own)), Some(signer)) if *own != signer => {
+            report.fail(KEY_INTEGRITY, "the bundle's key is not the one that the artifact names");
+        }
         (Ok(own), given) if own.or(given).is_some() => {
             let digest = own.or(given).map_or(Digest::of(b""), |key| key.digest());
             same_digest(report, KEY_INTEGRITY, "runtime_key_hash", view.runtime_key_hash, &digest);
@@ -226,14 +230,17 @@ fn judge(
         "withheld payloads",
     );
     let listed = blobs(&view, members, report);
+    let mut unlisted = Capped::default();
     for (index, written) in &artifact.written {
         match written {
             Ok(hash) if listed.contains(hash) => {}
-            Ok(hash) => report
-                .fail(BLOB_COMPLETENESS, format!("event {index}: blob {hash} is not listed in the manifest")),
-            Err(reason) => report.fail(BLOB_COMPLETENESS, format!("event {index}: {reason}")),
+            Ok(hash) => {
+                unlisted.push(format!("event {index}: blob {hash} is not listed in the manifest"));
+            }
+            Err(reason) => unlisted.push(format!("event {index}: {reason}")),
         }
     }
+    unlisted.lines(Clone::clone).into_iter().for_each(|line| report.fail(BLOB_COMPLETENESS, line));
     if let Some(name) = view.unknown {
         let name = name.string().unwrap_or_default();
         report.notes.push(format!("the manifest has a member of its own, \"{}\"", Shown::new(&name)));
@@ -298,6 +305,7 @@ fn blobs(view: &ManifestView<'_>, members: &Members, report: &mut Report) -> BTr
         members.files().map(|(_, facts)| (facts.digest, facts)).collect();
     let by_name: BTreeMap<&str, FileFacts> = members.files().collect();
     let (mut wrong, mut sizes) = (Capped::default(), Capped::default());
+    let mut changed_blobs = BTreeSet::new();
     for (index, entry) in list.elements().enumerate() {
         let blob = BlobView::of(entry);
         let hash = blob.hash.and_then(|hash| hash.string()).and_then(|hash| Digest::from_hex(&hash));
@@ -318,6 +326,7 @@ fn blobs(view: &ManifestView<'_>, members: &Members, report: &mut Report) -> BTr
         match (by_digest.get(&hash), named) {
             (Some(_), _) => {}
             (None, Some(changed)) => {
+                changed_blobs.insert(hash);
                 wrong.push(format!("blobs[{index}]: blobs/{hash}.bin has the hash {}", changed.digest));
             }
             (None, None) => wrong.push(format!("blobs[{index}]: no file with the hash {hash}")),
@@ -337,8 +346,18 @@ fn blobs(view: &ManifestView<'_>, members: &Members, report: &mut Report) -> BTr
     wrong.lines(Clone::clone).into_iter().for_each(|line| report.fail(BLOB_INTEGRITY, line));
     sizes.lines(Clone::clone).into_iter().for_each(|line| report.fail(BLOB_METADATA, line));
     let mut strangers = Capped::default();
-    for (name, _) in members.files().filter(|(_, facts)| !listed.contains(&facts.digest)) {
-        strangers.push(format!("{} is not listed in the manifest: nothing vouches for it", Shown::new(name)));
+    for (name, facts) in members.files() {
+        let claimed = name.strip_prefix("blobs/").and_then(|name| name.strip_suffix(".bin"));
+        let claimed = claimed.and_then(Digest::from_hex).filter(|hash| listed.contains(hash));
+        match claimed {
+            Some(hash) if hash == facts.digest || changed_blobs.contains(&hash) => {}
+            // The blob itself is there under another name; whoever goes by names gets this one.
+            Some(_) => strangers
+                .push(format!("{name} is not the blob that its name says: it has the hash {}", facts.digest)),
+            None if listed.contains(&facts.digest) => {}
+            None => strangers
+                .push(format!("{} is not listed in the manifest: nothing vouches for it", Shown::new(name))),
+        }
     }
     report.notes.extend(strangers.lines(Clone::clone));
     listed
@@ -357,8 +376,17 @@ fn verdict(report: &Report, events: usize, redacted: usize) -> String {
 
 /// The report on an archive that meant to be a bundle and could not be read to its end.
 pub fn unreadable_archive(error: &dyn fmt::Display) -> Report {
+    unreadable_whole("archive", error)
+}
+
+/// The report on a bundle's folder with something in it that does not belong there.
+pub fn unreadable_folder(fault: &dyn fmt::Display) -> Report {
+    unreadable_whole("folder", fault)
+}
+
+fn unreadable_whole(what: &str, error: &dyn fmt::Display) -> Report {
     let mut report = Report::new("rer-bundle".into(), &CHECKS);
-    report.fail(ARTIFACT, format!("the archive cannot be read: {error}"));
+    report.fail(ARTIFACT, format!("the {what} cannot be read: {error}"));
     for (name, _) in &CHECKS[1..] {
         report.fail(name, NOTHING_TO_CHECK);
     }
@@ -368,6 +396,6 @@ pub fn unreadable_archive(error: &dyn fmt::Display) -> Report {
         .collect();
     report.signer = Some(Signer { key_id: None, trust: Trust::Unknown, label: None });
     report.audit = Some(super::audit::unreadable());
-    report.verdict = "the archive could not be read".into();
+    report.verdict = format!("the {what} could not be read");
     report
 }

@@ -43,12 +43,17 @@ impl Rotate {
             Ok(())
         });
         let Some((kept, old_id, word)) = done else { return marked.map(|()| 0) };
+        let next = match word {
+            "superseded" => {
+                "What the old key signed still verifies. Publish both, so that it does for others too:"
+            }
+            _ => "Nothing that the old key signed can be believed. Publish the new one:",
+        };
         output::print(&format!(
             "new  {name}  {new_id}\n\
              old  {kept}  {old_id}  {word}\n\
              \n\
-             What the old key signed still verifies. Publish both, so that it does for others too:\n  \
-             reenact keys jwks\n"
+             {next}\n  reenact keys jwks\n"
         ))?;
         if let Err(Ending::Failed { message, .. }) = marked {
             return Err(Ending::impossible(format!(

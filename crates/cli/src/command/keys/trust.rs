@@ -86,7 +86,7 @@ impl Trust {
         for (key, refusal) in &refused {
             output::complain(&match refusal {
                 Refusal::Compromised => format!(
-                    "{key} is marked as compromised and not trusted; if that is wrong: reenact keys forget"
+                    "{key} is marked as compromised and not trusted; if that is wrong, let it be forgotten first: reenact keys forget"
                 ),
                 refusal => format!("{key}: {refusal}"),
             });
