@@ -40,7 +40,9 @@ pub(crate) fn run(context: &Context) -> Result<(), Failure> {
 /// On the machine's own platform: clippy would need the standard library of the other in a form that not every route has.
 fn lint(root: &Path, target: &Path) -> Result<(), Failure> {
     let mut clippy = cargo();
-    clippy.args(["clippy", "--quiet", "--manifest-path", "wasm/Cargo.toml", "--target-dir"]).arg(target);
+    clippy
+        .args(["clippy", "--quiet", "--no-deps", "--manifest-path", "wasm/Cargo.toml", "--target-dir"])
+        .arg(target);
     command::run(clippy.args(["--", "-D", "warnings"]), root)
 }
 

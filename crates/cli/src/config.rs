@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use reenact_formats::key::PublicKey;
 use reenact_formats::rer::seal::Signer;
-use reenact_formats::trust::{Standing, TrustStore};
+use reenact_formats::trust::{Standing, TrustError, TrustStore};
 use reenact_json::Shown;
 use reenact_record::durable::{self, Readers};
 use reenact_record::{KeyName, KeyStore, KeyStoreError};
@@ -100,8 +100,13 @@ impl Config {
         if text.len() as u64 > LARGEST_TRUST_STORE {
             return Err(failed("is too large for a trust store".into()));
         }
-        TrustStore::parse(&text)
-            .map_err(|error| failed(format!("{error} (correct it, or move it away to begin anew)")))
+        TrustStore::parse(&text).map_err(|error| {
+            let error = match error {
+                TrustError::Json(error) => format!("is not JSON: {}", error.describe(&text)),
+                error => error.to_string(),
+            };
+            failed(format!("{error} (correct it, or move it away to begin anew)"))
+        })
     }
 
     /// Changes what the user knows of keys: `edit` works on the store as it is now, and what it leaves is written if it

@@ -329,12 +329,12 @@ fn a_key_must_be_named_without_doubt() {
     user.run("keys compromise a").refused(
         2,
         &format!(
-            "a may be any of these keys; give more of its key id:\n  a ({id})\n  a (C7uY[..])\n  a (NkmB[..])"
+            "\"a\" may be any of these keys; give more of its key id:\n  a ({id})\n  a (C7uY[..])\n  a (NkmB[..])"
         ),
     );
     user.run("keys compromise C7uY").done();
     assert!(user.trust_file().contains(r#""label":"a","standing":"compromised"}"#));
-    user.run("keys show nobody").refused(2, "no key is called nobody; see: reenact keys list");
+    user.run("keys show nobody").refused(2, "no key is called \"nobody\"; see: reenact keys list");
 }
 
 #[test]
@@ -437,7 +437,7 @@ fn what_is_known_is_told_once() {
     user.run("keys compromise a --since 2026-05-01")
         .refused(2, "--since 2026-05-01: is not a time like 2026-05-01T00:00:00Z");
     assert_eq!(user.run("keys forget a").done(), format!("a ({alpha}) is forgotten; it was trusted\n"));
-    user.run("keys forget a").refused(2, "no key is called a; see: reenact keys list");
+    user.run("keys forget a").refused(2, "no key is called \"a\"; see: reenact keys list");
     user.run("keys forget default").refused(
         2,
         &format!("default ({id}) is a key of your own without any mark; its private key is [..]default.jwk"),
@@ -462,7 +462,7 @@ fn a_broken_trust_store_is_never_passed_over() {
     let path = user.config().join("trust.json");
     let before = fs::read(user.store().path(&"default".parse().unwrap())).unwrap();
     for (text, why) in [
-        ("", "is not JSON: byte 0: the text is empty"),
+        ("", "is not JSON: line 1, column 1 ($): the text is empty"),
         (r#"{"version":2,"keys":[]}"#, "`version` must be 1: a newer reenact may have written this"),
         (
             r#"{"version":1,"keys":[{}]}"#,

@@ -35,6 +35,9 @@ pub enum SecretKeyError {
     /// Not a key, or not an Ed25519 one.
     #[error("{0}")]
     NotAKey(KeyError),
+    /// None of the forms in which keys are kept.
+    #[error("is not a key; a private key is kept as a JWK")]
+    Unrecognised,
     /// A private key in a form that we do not take.
     #[error("holds \"{label}\"; give the private key as a JWK")]
     OtherForm {
@@ -81,6 +84,7 @@ impl SecretKey {
             KeyError::PemLabel { label } if label.ends_with("PRIVATE KEY") => {
                 SecretKeyError::OtherForm { label }
             }
+            KeyError::Unrecognised => SecretKeyError::Unrecognised,
             error => SecretKeyError::NotAKey(error),
         })?;
         // Raw, DER and PEM hold public keys only.
@@ -188,7 +192,7 @@ mod tests {
         );
         assert_eq!(read(&format!(r#"{{"keys":[{}]}}"#, jwk(X, &d))), Err(SecretKeyError::Set));
         assert_eq!(SecretKey::from_jwk(&[9; 32]).err(), Some(SecretKeyError::PublicOnly));
-        assert_eq!(read("ssh-ed25519 AAAA"), Err(SecretKeyError::NotAKey(KeyError::Unrecognised)));
+        assert_eq!(read("ssh-ed25519 AAAA"), Err(SecretKeyError::Unrecognised));
         assert_eq!(
             read("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----"),
             Err(SecretKeyError::OtherForm { label: "PRIVATE KEY" })

@@ -252,7 +252,7 @@ fn nesting_without_end() {
     // As deep as any caller may ask for, and deeper than that.
     for limit in [Limits::DEEPEST, u32::MAX] {
         let limits = Limits { depth: limit, ..Limits::default() };
-        let options = Options { format: Some(Format::Rer), limits };
+        let options = Options { format: Some(Format::Rer), limits, ..Options::default() };
         for depth in [900, 990, 997, 998, 1_000, 5_000] {
             let payload = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
             let text = with_events(&format!("[{{\"payload\":{payload}}}]"));

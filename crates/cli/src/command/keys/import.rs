@@ -1,6 +1,7 @@
 //! `reenact keys import`: a private key from elsewhere.
 
 use std::fs::File;
+use std::io;
 use std::path::PathBuf;
 
 use reenact_formats::rer::seal::Signer;
@@ -31,7 +32,10 @@ impl Import {
     pub(super) fn run(&self) -> Result<u8, Ending> {
         let Self { file, name } = self;
         let failed = |why: &str| Ending::impossible(format!("{}: {why}", shown(file)));
-        let opened = File::open(file).map_err(|error| failed(&error.to_string()))?;
+        let opened = File::open(file).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => failed("there is no such file"),
+            _ => failed(&error.to_string()),
+        })?;
         let (key, is_open) = read_foreign(opened).map_err(|error| match error {
             ForeignKeyError::Key(error @ SecretKeyError::PublicOnly) => {
                 let file = shown(file);

@@ -93,13 +93,13 @@ impl Ring {
         }
         let called = Shown::new(called);
         let Some(first) = found.first() else {
-            return Err(Ending::impossible(format!("no key is called {called}; see: reenact keys list")));
+            return Err(Ending::impossible(format!("no key is called \"{called}\"; see: reenact keys list")));
         };
         if found.iter().any(|row| row.key != first.key) {
             let lines: String =
                 found.iter().map(|row| format!("\n  {}", named(row.called(), &row.key))).collect();
             return Err(Ending::impossible(format!(
-                "{called} may be any of these keys; give more of its key id:{lines}"
+                "\"{called}\" may be any of these keys; give more of its key id:{lines}"
             )));
         }
         Ok(found.swap_remove(0))

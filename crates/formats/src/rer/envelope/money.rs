@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use reenact_json::{Kind, Value};
+
 /// An amount in picodollars (10⁻¹² USD), which hold every price per token exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Money(u128);
@@ -33,6 +35,14 @@ impl Money {
         Self(self.0.saturating_add(other.0))
     }
 
+    /// Reads a JSON number as dollars. `None` if it is none, or negative. What counts is its canonical text: whoever spells
+    /// a sealed number in another way must not get another amount.
+    pub fn of(number: Value<'_>, rounding: Rounding) -> Option<Self> {
+        let literal = number.number_text();
+        let literal = literal.as_deref().map_or(number.text(), str::as_bytes);
+        Self::from_dollars(literal, rounding).filter(|_| number.kind() == Kind::Number)
+    }
+
     /// Reads the text of a JSON number as dollars, digit by digit: a double would be another number. `None` if it is
     /// negative. What is too large to count is the largest amount.
     pub fn from_dollars(literal: &[u8], rounding: Rounding) -> Option<Self> {
@@ -50,18 +60,20 @@ impl Money {
         };
         let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
         // The number is the digits without the point, times ten to the power of what is left.
-        let mut power = exponent - i64::try_from(fraction.len()).ok()? + Self::DECIMALS;
+        let mut power =
+            exponent.saturating_sub(i64::try_from(fraction.len()).ok()?).saturating_add(Self::DECIMALS);
         let mut value: u128 = 0;
-        let mut lost = false;
+        let (mut full, mut lost) = (false, false);
         let significant = whole.bytes().chain(fraction.bytes());
         for digit in significant {
             let digit = u128::from(digit.checked_sub(b'0').filter(|digit| *digit < 10)?);
             match value.checked_mul(10).and_then(|value| value.checked_add(digit)) {
-                Some(larger) => value = larger,
+                Some(larger) if !full => value = larger,
                 // Digits beyond the 38th do not fit; they count only for rounding.
-                None => {
+                _ => {
+                    full = true;
                     lost |= digit != 0;
-                    power += 1;
+                    power = power.saturating_add(1);
                 }
             }
         }
@@ -134,6 +146,8 @@ mod tests {
         assert_eq!(pico("1e99999999999999999999", Rounding::Down), Some(u128::MAX));
         assert_eq!(pico("-0.01", Rounding::Down), None);
         assert_eq!(pico("0e300", Rounding::Down), Some(0));
+        assert_eq!(pico("1e9223372036854775807", Rounding::Down), Some(u128::MAX));
+        assert_eq!(pico("0.5e-9223372036854775808", Rounding::Up), Some(1));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use reenact_json::{Kind, Value};
 
 use super::money::{Money, Rounding};
-use crate::rer::structure::{self, StructureFault};
+use crate::rer::structure::{self, Place, Problem, StructureFault};
 use crate::rer::{Version, time};
 
 /// The permissions and limits of a run (§5.1).
@@ -98,15 +98,23 @@ impl Envelope {
             allowed_models: strings(permissions.and_then(|lists| lists.member("allowed_models"))),
             allowed_tools: strings(permissions.and_then(|lists| lists.member("allowed_tools"))),
             max_steps: limit("max_steps").and_then(|limit| limit.whole()),
-            max_spend: limit("max_spend_usd")
-                .and_then(|limit| Money::from_dollars(limit.text(), Rounding::Down)),
+            max_spend: limit("max_spend_usd").and_then(|limit| Money::of(limit, Rounding::Down)),
             rate_limit_rpm: limit("rate_limit_rpm").and_then(|limit| limit.whole()),
-            expiry: envelope.member("expiry").and_then(|expiry| time::instant(&expiry.string()?)),
+            expiry: envelope.member("expiry").map(expiry).transpose()?,
             required_approvals: approval_rules(envelope.member("required_approvals")),
             required_signer_types: signer_types(envelope.member("required_signer_types")).unwrap_or_default(),
             enforcement: enforcement(envelope),
         })
     }
+}
+
+/// The syntax allows the 30th of February; an expiry on that day must not read as none.
+fn expiry(expiry: Value<'_>) -> Result<i128, StructureFault> {
+    let fault = || StructureFault {
+        place: Place::Member("envelope.expiry"),
+        problem: Problem::Value { wanted: "a day that the calendar has" },
+    };
+    expiry.string().and_then(|text| time::instant(&text)).ok_or_else(fault)
 }
 
 fn strings(list: Option<Value<'_>>) -> Vec<String> {
