@@ -136,7 +136,11 @@ fn doubles_are_printed_as_node_prints_them() {
     for (text, expected) in decimals.iter().zip(of_decimals) {
         let integer = !text.contains(['.', 'e']);
         let expected = if integer && expected != text {
-            Err(CanonicalFault::Number { literal: text.clone(), fault: NumberFault::Inexact })
+            Err(CanonicalFault::Number {
+                path: "$".into(),
+                literal: text.clone(),
+                fault: NumberFault::Inexact,
+            })
         } else {
             Ok(expected.clone())
         };

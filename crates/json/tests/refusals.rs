@@ -567,7 +567,8 @@ fn long_numbers_are_read_and_have_no_canonical_form() {
     let tiny = format!("-1e-{}", "9".repeat(1_000_000));
     let zero = format!("0.{}e{}", "0".repeat(500_000), "9".repeat(500_000));
     let cut = |literal: &str| literal.chars().take(60).collect::<String>();
-    let fault = |literal: &str, fault| Err(CanonicalFault::Number { literal: cut(literal), fault });
+    let fault =
+        |literal: &str, fault| Err(CanonicalFault::Number { path: "$".into(), literal: cut(literal), fault });
     for (text, expected) in [
         (&integer, fault(&integer, NumberFault::Overflow)),
         (&huge, fault(&huge, NumberFault::Overflow)),

@@ -328,24 +328,16 @@ fn of(member: &Option<String>) -> String {
 }
 
 /// A name in quotes, with every character that could act on a terminal or deceive a reader escaped. `Debug` lets through
-/// letters that nobody sees and marks that change the look of the one before them.
+/// four letters that nobody sees: the Hangul fillers.
 fn shown(name: &str) -> String {
     let mut out = String::new();
     for c in format!("{name:?}").chars() {
-        if is_unseen(c) {
-            out.extend(c.escape_unicode());
-        } else {
-            out.push(c);
+        match c {
+            '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' => out.extend(c.escape_unicode()),
+            c => out.push(c),
         }
     }
     out
-}
-
-/// Fillers, joiners and variation selectors that `Debug` takes for printable.
-fn is_unseen(c: char) -> bool {
-    matches!(c,
-        '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{3164}'
-        | '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// A name from an archive as an error carries it: at most 200 characters, with bytes that are not UTF-8 replaced.

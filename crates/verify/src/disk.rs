@@ -11,6 +11,7 @@ use reenact_json::digest::Hasher;
 use reenact_json::{Digest, Limits, Shown};
 use reenact_pack::{Container, PackError};
 
+use crate::members::BrokenArchive;
 use crate::report::{Report, Unreadable};
 use crate::{Keys, Members, Options, broken_archive, rer, safe, safe_members};
 
@@ -128,7 +129,7 @@ pub enum Content {
     /// What an archive or a bundle's folder holds.
     Members(Members),
     /// An archive that could not be read to its end, and what was seen of it.
-    Broken(Members, PackError),
+    Broken(Box<BrokenArchive>),
     /// A bundle's folder with something in it that does not belong there. Holds what.
     BrokenFolder(String),
 }
@@ -139,7 +140,7 @@ impl Content {
         match self {
             Self::Bytes(bytes) => safe(bytes, keys, options),
             Self::Members(members) => safe_members(members, keys, options),
-            Self::Broken(seen, error) => broken_archive(seen, error, options),
+            Self::Broken(broken) => broken_archive(broken, options),
             Self::BrokenFolder(fault) => rer::bundle::unreadable_folder(fault),
         }
     }
@@ -164,9 +165,11 @@ pub fn open(place: &Place) -> Result<Content, Unreadable> {
                 return read_bounded(file, found.len()).map(Content::Bytes).map_err(failed);
             };
             match Members::unpack(container, BufReader::new(file)) {
-                Err((_, PackError::Io { kind, text })) => Err(failed(io::Error::new(kind, text))),
                 Ok(members) => Ok(Content::Members(members)),
-                Err((seen, error)) => Ok(Content::Broken(seen, error)),
+                Err(broken) => match broken.error {
+                    PackError::Io { kind, text } => Err(failed(io::Error::new(kind, text))),
+                    _ => Ok(Content::Broken(broken)),
+                },
             }
         }
     }
@@ -182,7 +185,7 @@ fn content(bytes: Vec<u8>) -> Content {
         None => Content::Bytes(bytes),
         Some(container) => match Members::unpack(container, io::Cursor::new(bytes)) {
             Ok(members) => Content::Members(members),
-            Err((seen, error)) => Content::Broken(seen, error),
+            Err(broken) => Content::Broken(broken),
         },
     }
 }
@@ -348,11 +351,21 @@ pub fn key_file(path: &Path) -> Result<KeyFile, KeyFileError> {
     key::read(&bytes).map_err(no_key)
 }
 
+/// The key files of a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyFolder {
+    /// Each with its path; at least one.
+    pub files: Vec<(PathBuf, KeyFile)>,
+    /// Files that hold no key.
+    pub others: Vec<PathBuf>,
+}
+
 /// Reads every key of a folder, or of a JWKS file. Files of a folder that hold no key are passed over; their names are
 /// returned.
-pub fn key_folder(path: &Path) -> Result<(Vec<(PathBuf, KeyFile)>, Vec<PathBuf>), KeyFileError> {
+pub fn key_folder(path: &Path) -> Result<KeyFolder, KeyFileError> {
     let Argument::Folder { places, .. } = look_up(path.as_os_str()) else {
-        return key_file(path).map(|file| (vec![(path.to_owned(), file)], Vec::new()));
+        let files = vec![(path.to_owned(), key_file(path)?)];
+        return Ok(KeyFolder { files, others: Vec::new() });
     };
     let (mut found, mut others) = (Vec::new(), Vec::new());
     for file in places.into_iter().map(|place| place.path().to_owned()) {
@@ -365,7 +378,7 @@ pub fn key_folder(path: &Path) -> Result<(Vec<(PathBuf, KeyFile)>, Vec<PathBuf>)
     if found.is_empty() {
         return Err(KeyFileError::EmptyFolder { path: path.to_string_lossy().into_owned() });
     }
-    Ok((found, others))
+    Ok(KeyFolder { files: found, others })
 }
 
 /// What was in a folder beside the records that were judged; `None` if there was nothing else.

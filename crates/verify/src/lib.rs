@@ -31,13 +31,13 @@ mod verified;
 use std::io::Cursor;
 
 use reenact_json::Limits;
-use reenact_pack::{Container, PackError};
+use reenact_pack::Container;
 
 pub use audit::Audit;
 pub use demand::Demands;
 pub use detect::{Format, Unrecognised};
 pub use keys::{Keys, Trust};
-pub use members::Members;
+pub use members::{BrokenArchive, Members};
 pub use report::{Outcome, Report, RunIdentity, Signer, Unreadable};
 pub use verified::{Artifact, Verified};
 
@@ -60,7 +60,7 @@ pub fn safe(bytes: &[u8], keys: &Keys, options: &Options) -> Report {
     {
         return match Members::unpack(container, Cursor::new(bytes)) {
             Ok(members) => safe_members(&members, keys, options),
-            Err((seen, error)) => broken_archive(&seen, &error, options),
+            Err(broken) => broken_archive(&broken, options),
         };
     }
     let format = match options.format {
@@ -85,7 +85,8 @@ pub fn safe_members(members: &Members, keys: &Keys, options: &Options) -> Report
 }
 
 /// The report on an archive that cannot be read to its end: by what it showed before, if it showed enough.
-pub fn broken_archive(seen: &Members, error: &PackError, options: &Options) -> Report {
+pub fn broken_archive(broken: &BrokenArchive, options: &Options) -> Report {
+    let BrokenArchive { seen, error } = broken;
     let meant = seen.document("artifact.json").is_some() || seen.document("manifest.json").is_some();
     if meant || options.format == Some(Format::RerBundle) {
         return rer::bundle::unreadable_archive(error);

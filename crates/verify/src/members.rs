@@ -38,6 +38,15 @@ enum Around {
     Nothing,
 }
 
+/// An archive that could not be read to its end.
+#[derive(Debug, Clone)]
+pub struct BrokenArchive {
+    /// What was seen before: it tells only what the archive meant to be.
+    pub seen: Members,
+    /// What is wrong with it.
+    pub error: PackError,
+}
+
 /// What is known of a member that was not kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileFacts {
@@ -95,8 +104,8 @@ impl Members {
         Ok(())
     }
 
-    /// Reads an archive. With the error comes what was seen before it, which tells only what the archive meant to be.
-    pub fn unpack<R: Read + Seek>(container: Container, archive: R) -> Result<Self, (Self, PackError)> {
+    /// Reads an archive.
+    pub fn unpack<R: Read + Seek>(container: Container, archive: R) -> Result<Self, Box<BrokenArchive>> {
         let mut members = Self::default();
         let rules = rules();
         let visit = |member: &mut Member<'_>| members.take_packed(member);
@@ -107,7 +116,7 @@ impl Members {
         };
         match read {
             Ok(_) => Ok(members.out_of_folder()),
-            Err(error) => Err((members.out_of_folder(), error)),
+            Err(error) => Err(Box::new(BrokenArchive { seen: members.out_of_folder(), error })),
         }
     }
 

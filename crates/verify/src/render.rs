@@ -68,7 +68,12 @@ fn judged(target: &str, report: &Report, paint: Paint<'_>) -> String {
     for note in &report.notes {
         let _ = writeln!(text, "  note    {note}");
     }
-    if let Some(audit) = &report.audit {
+    // Of what could not be read there is nothing more to say.
+    if let Some(audit) = report
+        .audit
+        .as_ref()
+        .filter(|_| report.reasons.iter().all(|reason| !reason.ends_with(NOTHING_TO_CHECK)))
+    {
         text.push_str(&audit_lines(audit, paint));
     }
     for (name, digest) in &report.digests {

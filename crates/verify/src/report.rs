@@ -199,6 +199,7 @@ pub struct Unreadable {
 
 /// What became of one target.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant, reason = "nearly every target is judged")]
 pub enum Outcome {
     /// It was read and judged.
     Judged(Report),

@@ -90,7 +90,9 @@ fn a_reader_that_left_is_no_crash() {
         let output =
             support::command(program(), &folder).args(arguments).stdout(closed_pipe()).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!((output.status.code(), said.as_str()), (Some(code), ""), "{arguments:?}");
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}");
+        let passed_over = "reenact-verify: vectors: 19 other files passed over\n";
+        assert!(said.is_empty() || said == passed_over, "{said}");
     }
 }
 

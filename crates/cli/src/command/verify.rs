@@ -181,7 +181,7 @@ impl Verify {
             add(disk::key_file(path).map_err(|error| Ending::impossible(error.to_string()))?, path);
         }
         if let Some(path) = &self.keys {
-            let (files, others) =
+            let disk::KeyFolder { files, others } =
                 disk::key_folder(path).map_err(|error| Ending::impossible(error.to_string()))?;
             files.into_iter().for_each(|(path, file)| add(file, &path));
             for other in others {

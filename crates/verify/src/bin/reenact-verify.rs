@@ -12,7 +12,7 @@ use reenact_formats::key::KeyFile;
 use reenact_formats::rer::time;
 use reenact_json::Shown;
 use reenact_verify::demand::{Demands, note_twins};
-use reenact_verify::disk::{self, Argument, Content, Place};
+use reenact_verify::disk::{self, Argument, Content, KeyFolder, Place};
 use reenact_verify::{Format, Keys, Options, Outcome, Unreadable, render};
 
 const HELP: &str = "\
@@ -137,7 +137,8 @@ fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Option<Arguments>,
             }
             "--keys" => {
                 let path = PathBuf::from(value()?);
-                let (files, others) = disk::key_folder(&path).map_err(|error| error.to_string())?;
+                let KeyFolder { files, others } =
+                    disk::key_folder(&path).map_err(|error| error.to_string())?;
                 files.into_iter().for_each(|(path, file)| add(&mut arguments.keys, file, &path));
                 for other in others {
                     complain(&format!("{}: not a key, passed over", Shown::whole(&other.to_string_lossy())));

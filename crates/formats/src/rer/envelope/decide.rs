@@ -10,7 +10,7 @@ use super::money::Money;
 use super::permission::{ApprovalRule, Envelope};
 
 /// What an agent wants to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Action {
     /// `model.call`
     Model,

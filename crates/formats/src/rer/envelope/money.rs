@@ -88,7 +88,7 @@ impl Money {
             power -= 1;
         }
         while power < 0 && value != 0 {
-            lost |= value % 10 != 0;
+            lost |= !value.is_multiple_of(10);
             value /= 10;
             power += 1;
         }

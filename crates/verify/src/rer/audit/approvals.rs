@@ -17,14 +17,33 @@ pub(super) struct Approvals<'e> {
     envelope: &'e Envelope,
     required: Tracker,
     signers: Tracker,
+    /// The models and tools for which approvals were requested.
+    requested: BTreeMap<Vec<u8>, Vec<u8>>,
     /// Approvals that were granted: who signed, if that is told.
     granted: BTreeMap<Vec<u8>, Option<SignerType>>,
+    denied: BTreeSet<Vec<u8>>,
     used: BTreeSet<Vec<u8>>,
-    /// The approval that the policy named when it allowed a step.
-    named: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// What the policy named when it allowed a step.
+    named: BTreeMap<Vec<u8>, Option<Named>>,
+    hidden: Hidden,
     seen_types: BTreeSet<SignerType>,
     /// A grant that does not tell who signed it.
     untold: Option<usize>,
+}
+
+/// The approval that a policy named.
+struct Named {
+    id: Vec<u8>,
+    /// Whether it had been granted by then, as §8.2 asks.
+    in_time: bool,
+}
+
+/// Kinds of events that were seen without what they say: any of them may be the one that matters.
+#[derive(Default)]
+struct Hidden {
+    decision: bool,
+    grant: bool,
+    denial: bool,
 }
 
 impl<'e> Approvals<'e> {
@@ -33,9 +52,12 @@ impl<'e> Approvals<'e> {
             envelope,
             required: Tracker::new("required_approvals"),
             signers: Tracker::new("required_signer_types"),
+            requested: BTreeMap::new(),
             granted: BTreeMap::new(),
+            denied: BTreeSet::new(),
             used: BTreeSet::new(),
             named: BTreeMap::new(),
+            hidden: Hidden::default(),
             seen_types: BTreeSet::new(),
             untold: None,
         }
@@ -52,7 +74,14 @@ impl<'e> Approvals<'e> {
         }
         let approval = step.approval_id.and_then(|id| id.string_bytes()).map(|id| id.into_owned());
         match step.what {
+            What::ApprovalRequested => {
+                let name = step.name.and_then(|name| name.string_bytes()).map(|name| name.into_owned());
+                if let (Some(id), Some(name)) = (approval, name) {
+                    self.requested.insert(id, name);
+                }
+            }
             What::ApprovalGranted => {
+                self.hidden.grant |= step.withheld;
                 let signer = step.signer_type().and_then(SignerType::of);
                 match signer {
                     Some(signer) => {
@@ -67,11 +96,17 @@ impl<'e> Approvals<'e> {
                 }
             }
             What::ApprovalDenied => {
-                approval.map(|id| self.granted.remove(&id));
+                self.hidden.denial |= step.withheld;
+                if let Some(id) = approval {
+                    self.granted.remove(&id);
+                    self.denied.insert(id);
+                }
             }
-            What::Evaluated if step.allows() == Some(true) => {
-                if let (Some(step_id), Some(id)) = (step.step_key(), approval) {
-                    self.named.insert(step_id, id);
+            What::Evaluated => {
+                self.hidden.decision |= step.withheld;
+                if let Some(step_id) = step.step_key().filter(|_| step.allows() == Some(true)) {
+                    let named = approval.map(|id| Named { in_time: self.granted.contains_key(&id), id });
+                    self.named.insert(step_id, named);
                 }
             }
             _ => {}
@@ -88,17 +123,44 @@ impl<'e> Approvals<'e> {
             return;
         }
         let what = Shown::new(name.unwrap_or_default()).to_string();
-        let approval = step.step_key().and_then(|step_id| self.named.remove(&step_id));
-        let Some(approval) = approval else {
-            return self.required.fail(step.index, &format!("\"{what}\" was called without an approval"));
+        let decision = step.step_key().and_then(|step_id| self.named.remove(&step_id));
+        let approval = match decision {
+            Some(Some(approval)) => approval,
+            None if self.hidden.decision => {
+                let reason = "a decision is withheld, so it cannot be told whether this was approved";
+                return self.required.doubt(Some(step.index), reason);
+            }
+            _ => {
+                return self.required.fail(step.index, &format!("\"{what}\" was called without an approval"));
+            }
         };
-        let Some(signer) = self.granted.get(&approval).copied() else {
+        let Some(signer) = self.granted.get(&approval.id).copied() else {
+            if self.denied.contains(&approval.id) {
+                return self.required.fail(step.index, &format!("the approval for \"{what}\" was denied"));
+            }
+            if self.hidden.grant {
+                let reason = "a grant is withheld, so it cannot be told whether this was approved";
+                return self.required.doubt(Some(step.index), reason);
+            }
             return self.required.fail(step.index, &format!("the approval for \"{what}\" was never granted"));
         };
-        if !self.used.insert(approval) {
+        if !approval.in_time {
+            let reason = format!("the approval for \"{what}\" was granted after the policy had allowed it");
+            return self.required.fail(step.index, &reason);
+        }
+        let asked_for = self.requested.get(&approval.id);
+        if asked_for.is_some_and(|asked_for| Some(&**asked_for) != name.map(str::as_bytes)) {
+            let reason = format!("the approval for \"{what}\" had been asked for something else");
+            return self.required.fail(step.index, &reason);
+        }
+        if !self.used.insert(approval.id) {
             return self
                 .required
                 .fail(step.index, &format!("the approval for \"{what}\" had been used before"));
+        }
+        if self.hidden.denial {
+            let reason = "a denial is withheld, so it cannot be told whether this stayed approved";
+            self.required.doubt(Some(step.index), reason);
         }
         for rule in rules.iter().filter_map(|at| self.envelope.required_approvals.get(*at)) {
             match (&rule.signer_types, signer) {
@@ -131,6 +193,13 @@ impl<'e> Approvals<'e> {
                     self.signers.fail_at_end(&format!("nobody of type {} approved anything", signer.name()))
                 }
             }
+        }
+        let known = [Action::Model.name(), Action::Tool.name()];
+        if let Some(rule) =
+            self.envelope.required_approvals.iter().find(|rule| !known.contains(&rule.action.as_str()))
+        {
+            let action = Shown::new(&rule.action);
+            self.required.doubt(None, &format!("no event tells whether the action \"{action}\" happened"));
         }
         let required = if self.envelope.required_approvals.is_empty() {
             "none is required"

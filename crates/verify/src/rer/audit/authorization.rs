@@ -56,6 +56,9 @@ fn authorised(head: &Head<'_>, keys: &Keys) -> Result<String, Problem> {
         Trust::SelfAsserted | Trust::Unknown => {
             Err(Problem::Doubt(format!("authorised by {shown}, which nobody vouches for")))
         }
+        Trust::Compromised => {
+            Err(Problem::Doubt(format!("authorised by {shown}, which is marked as compromised")))
+        }
         trust => Ok(format!("authorised by {shown} ({trust})")),
     }
 }

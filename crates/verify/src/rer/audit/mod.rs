@@ -17,6 +17,7 @@ use crate::Keys;
 use crate::audit::Audit;
 use approvals::Approvals;
 use order::Order;
+use step::Told;
 pub(super) use step::{Step, What};
 use tracker::Tracker;
 
@@ -117,9 +118,10 @@ impl<'e> Restrictions<'e> {
             match step.what {
                 What::RunStarted => self.started(step),
                 What::Called(action) => self.called(step, action),
-                What::Returned(_) => self.returned(step),
-                What::RunEnded => self.total = step.total_spend(),
-                _ => {}
+                What::Returned(_) | What::RunEnded => self.spent(step),
+                _ => {
+                    self.moment(step);
+                }
             }
             self.approvals.see(step);
         }
@@ -155,21 +157,37 @@ impl<'e> Restrictions<'e> {
         }
     }
 
-    /// When a step happened, where that matters. Timestamps are the recorder's word, and may run backwards.
+    /// When a step happened, where that matters. Timestamps are the recorder's word, and may run backwards: then there is
+    /// no telling how much time passed.
     fn moment(&mut self, step: &Step<'_>) -> Option<i128> {
-        if self.envelope.expiry.is_none() && self.envelope.rate_limit_rpm.is_none() {
+        let (expiry, rated) = (self.envelope.expiry, self.envelope.rate_limit_rpm.is_some());
+        if expiry.is_none() && !rated {
             return Some(0);
         }
         let at = step.timestamp.and_then(|timestamp| time::instant(&timestamp.string()?));
-        match at {
-            None => {
-                self.rate.doubt(Some(step.index), "the timestamp names no moment");
-                self.expiry.doubt(Some(step.index), "the timestamp names no moment");
+        let matters = matches!(step.what, What::RunStarted | What::Called(_));
+        match (at, self.latest) {
+            (None, _) if matters => {
+                if rated {
+                    self.rate.doubt(Some(step.index), "the timestamp names no moment");
+                }
+                if expiry.is_some() {
+                    self.expiry.doubt(Some(step.index), "the timestamp names no moment");
+                }
             }
-            Some(at) if self.latest.is_some_and(|latest| at < latest) => {
-                self.rate.doubt(Some(step.index), "time runs backwards here, so no rate can be told");
+            (Some(at), Some(latest)) if at < latest => {
+                if rated {
+                    self.rate.doubt(Some(step.index), "time runs backwards here, so no rate can be told");
+                }
+                if matters && expiry.is_some_and(|expiry| at < expiry && expiry <= latest) {
+                    self.expiry.doubt(
+                        Some(step.index),
+                        "time runs backwards here, from after the envelope had expired",
+                    );
+                }
             }
-            Some(at) => self.latest = Some(at),
+            (Some(at), _) => self.latest = Some(at),
+            (None, _) => {}
         }
         at
     }
@@ -182,6 +200,10 @@ impl<'e> Restrictions<'e> {
         if name.is_none() {
             let list = if action == Action::Model { &mut self.models } else { &mut self.tools };
             list.doubt(Some(step.index), step.why_unnamed());
+        }
+        if step.names_both {
+            let other = if action == Action::Model { &mut self.tools } else { &mut self.models };
+            other.doubt(Some(step.index), "it names both a model and a tool");
         }
         for rule in decision.broken {
             let what = Shown::new(request.name);
@@ -215,13 +237,19 @@ impl<'e> Restrictions<'e> {
         self.history.began(at);
     }
 
-    fn returned(&mut self, step: &Step<'_>) {
-        match step.spend() {
-            Some(amount) => self.history.cost(amount),
-            None if step.what == What::Returned(Action::Model) => {
+    fn spent(&mut self, step: &Step<'_>) {
+        self.moment(step);
+        match (step.what, step.spend()) {
+            (_, Told::Nonsense) if self.envelope.max_spend.is_some() => {
+                self.spend.doubt(Some(step.index), "what it says of the cost is no amount of money");
+            }
+            (What::RunEnded, Told::Amount(total)) => self.total = Some(total),
+            (_, Told::Amount(amount)) => self.history.cost(amount),
+            // A tool costs nothing unless something says so; a withheld payload may have.
+            (What::Returned(action), Told::Nothing) if action == Action::Model || step.withheld => {
                 self.uncounted.get_or_insert(step.index);
             }
-            None => {}
+            _ => {}
         }
     }
 

@@ -1,6 +1,6 @@
 //! The order of events: a run begins and ends, a policy decides before an action, each call returns once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use reenact_formats::rer::envelope::decide::Action;
 
@@ -13,12 +13,25 @@ pub(super) struct Order {
     /// Whether a policy had to decide on each action.
     policed: bool,
     /// Decisions that no action has followed yet, by step.
-    decided: BTreeMap<Vec<u8>, bool>,
-    /// Calls that have not returned, by step, with the event that began them.
-    open: BTreeMap<Vec<u8>, usize>,
+    decided: BTreeMap<Vec<u8>, Decided>,
+    /// Decisions that may have allowed some step, without telling which.
+    untold: usize,
+    /// Calls that have not returned, by kind and step, with the event that began them.
+    open: BTreeMap<(Action, Vec<u8>), usize>,
     /// The same for calls that name no step: they return in the order in which they began.
-    unnamed: [Vec<usize>; 2],
+    unnamed: [VecDeque<usize>; 2],
+    /// The first call of each kind whose payload is withheld: it may be what any later return answers.
+    withheld: [Option<usize>; 2],
+    /// Calls that have not returned, of each kind, whichever they are.
+    running: [usize; 2],
     gap: bool,
+}
+
+/// What a policy decided on a step.
+struct Decided {
+    allows: bool,
+    /// On which model or tool, if it says so.
+    name: Option<Vec<u8>>,
 }
 
 impl Order {
@@ -27,8 +40,11 @@ impl Order {
             tracker: Tracker::new("event_order"),
             policed,
             decided: BTreeMap::new(),
+            untold: 0,
             open: BTreeMap::new(),
-            unnamed: [Vec::new(), Vec::new()],
+            unnamed: [VecDeque::new(), VecDeque::new()],
+            withheld: [None, None],
+            running: [0, 0],
             gap: false,
         }
     }
@@ -43,13 +59,20 @@ impl Order {
         for step in steps {
             self.see(step, events);
         }
-        let unreturned = self.open.values().chain(self.unnamed.iter().flatten()).min().copied();
-        match unreturned {
-            Some(event) if self.gap => {
-                self.tracker.doubt(Some(event), "this call never returned, but something was not captured")
+        // Where payloads are withheld, calls and returns cannot all be paired; their numbers must fit all the same.
+        if self.running != [0, 0] {
+            let of_kind = |kind: Action| self.running[kind as usize] > 0;
+            let open = self.open.iter().filter(|((kind, _), _)| of_kind(*kind)).map(|(_, event)| event);
+            let others = [Action::Model, Action::Tool].into_iter().filter(|kind| of_kind(*kind));
+            let others = others.flat_map(|kind| {
+                self.unnamed[kind as usize].front().into_iter().chain(&self.withheld[kind as usize])
+            });
+            let event = open.chain(others).min().copied().unwrap_or_default();
+            if self.gap {
+                self.tracker.doubt(Some(event), "this call never returned, but something was not captured");
+            } else {
+                self.tracker.fail(event, "this call never returned");
             }
-            Some(event) => self.tracker.fail(event, "this call never returned"),
-            None => {}
         }
         self.tracker.conclude("every action was decided, began and returned in order")
     }
@@ -63,6 +86,10 @@ impl Order {
                 self.tracker.fail(step.index, "the run goes on after its end")
             }
             What::Gap => self.gap = true,
+            What::Strange => {
+                let reason = format!("it is of {}, and may be an action", step.strange_type());
+                self.tracker.doubt(Some(step.index), &reason);
+            }
             What::Evaluated => self.evaluated(step),
             What::Called(action) => self.called(step, action),
             What::Returned(action) => self.returned(step, action),
@@ -75,15 +102,20 @@ impl Order {
     }
 
     fn evaluated(&mut self, step: &Step<'_>) {
-        match (step.step_key(), step.allows()) {
+        let key = step.step_key();
+        // What may have allowed a step that it does not tell must not make that step look undecided.
+        self.untold += usize::from(key.is_none() && (step.withheld || step.allows() == Some(true)));
+        match (key, step.allows()) {
             (Some(key), Some(allows)) => {
-                self.decided.insert(key, allows);
+                let name = step.name.and_then(|name| name.string_bytes()).map(|name| name.into_owned());
+                self.decided.insert(key, Decided { allows, name });
             }
             _ => self.tracker.doubt(Some(step.index), "the decision does not tell its step, or what it was"),
         }
     }
 
     fn called(&mut self, step: &Step<'_>, action: Action) {
+        self.running[action as usize] += 1;
         let Some(key) = step.step_key() else {
             if self.policed || step.withheld {
                 self.tracker.doubt(
@@ -91,41 +123,57 @@ impl Order {
                     "the call does not tell its step, so no decision can be matched with it",
                 );
             }
-            self.unnamed[action as usize].push(step.index);
+            if step.withheld {
+                self.withheld[action as usize].get_or_insert(step.index);
+            } else {
+                self.unnamed[action as usize].push_back(step.index);
+            }
             return;
         };
-        match self.decided.remove(&key) {
-            Some(true) => {}
-            Some(false) => self.tracker.fail(step.index, "the policy had denied this action"),
-            None if self.policed => {
-                self.tracker.fail(step.index, "no policy decision came before this action")
-            }
-            None => {}
-        }
-        if self.open.insert(key, step.index).is_some() {
+        self.decision(step, &key);
+        if self.open.insert((action, key), step.index).is_some() {
             self.tracker.fail(step.index, "the same step begins again before it has returned");
         }
     }
 
-    fn returned(&mut self, step: &Step<'_>, action: Action) {
-        let known = match step.step_key() {
-            Some(key) => self.open.remove(&key).is_some(),
-            None => {
-                let calls = &mut self.unnamed[action as usize];
-                let any = !calls.is_empty();
-                if any {
-                    calls.remove(0);
-                } else if step.withheld && !self.open.is_empty() {
-                    self.tracker.doubt(
-                        Some(step.index),
-                        "the payload is withheld, so it does not tell which call returned",
-                    );
-                    return;
-                }
-                any
+    fn decision(&mut self, step: &Step<'_>, key: &[u8]) {
+        match self.decided.remove(key) {
+            Some(Decided { allows: false, .. }) => {
+                self.tracker.fail(step.index, "the policy had denied this action");
             }
+            Some(Decided { name: Some(name), .. })
+                if step.name.and_then(|own| own.string_bytes()).is_some_and(|own| *own != name) =>
+            {
+                self.tracker.fail(step.index, "the policy had decided on another model or tool");
+            }
+            Some(_) => {}
+            None if !self.policed => {}
+            None if self.untold > 0 => {
+                self.untold -= 1;
+                self.tracker
+                    .doubt(Some(step.index), "no decision on this action can be told from the record");
+            }
+            None => self.tracker.fail(step.index, "no policy decision came before this action"),
+        }
+    }
+
+    fn returned(&mut self, step: &Step<'_>, action: Action) {
+        let kind = action as usize;
+        let key = step.step_key();
+        let known = match key {
+            Some(key) => self.open.remove(&(action, key)).is_some(),
+            None if step.withheld => false,
+            None => self.unnamed[kind].pop_front().is_some(),
         };
-        if !known {
+        // It may answer a call whose payload is withheld; or its own is, and it may answer any.
+        let may_be_known = self.running[kind] > 0 && (step.withheld || self.withheld[kind].is_some());
+        if known || may_be_known {
+            self.running[kind] = self.running[kind].saturating_sub(1);
+        }
+        if !known && may_be_known {
+            self.tracker
+                .doubt(Some(step.index), "a payload is withheld, so it cannot be told which call returned");
+        } else if !known {
             self.tracker.fail(step.index, "something returned that was not called");
         }
     }

@@ -3,7 +3,7 @@
 use reenact_formats::rer::envelope::decide::Action;
 use reenact_formats::rer::envelope::money::{Money, Rounding};
 use reenact_formats::rer::{EventView, Noted};
-use reenact_json::{Kind, Value};
+use reenact_json::{Kind, Shown, Value};
 
 /// An event that an audit looks at.
 #[derive(Debug, Clone, Copy)]
@@ -15,9 +15,11 @@ pub(in crate::rer) struct Step<'a> {
     pub(super) timestamp: Option<Value<'a>>,
     /// The model or tool.
     pub(super) name: Option<Value<'a>>,
+    /// Of a call: it names a tool beside its model, or a model beside its tool.
+    pub(super) names_both: bool,
     pub(super) step_id: Option<Value<'a>>,
     pub(super) approval_id: Option<Value<'a>>,
-    /// What else this kind of event tells: a decision, a token, an amount.
+    /// What else this kind of event tells: a decision, a token, an amount, a type that is not known here.
     detail: Option<Value<'a>>,
 }
 
@@ -30,9 +32,12 @@ pub(in crate::rer) enum What {
     Blocked,
     Called(Action),
     Returned(Action),
+    ApprovalRequested,
     ApprovalGranted,
     ApprovalDenied,
     Gap,
+    /// Of a type that is not known here, but that may be an action.
+    Strange,
 }
 
 impl What {
@@ -46,27 +51,57 @@ impl What {
             b"rer.model.returned" => Self::Returned(Action::Model),
             b"rer.tool.called" => Self::Called(Action::Tool),
             b"rer.tool.returned" => Self::Returned(Action::Tool),
+            b"rer.approval.requested" => Self::ApprovalRequested,
             b"rer.approval.granted" => Self::ApprovalGranted,
             b"rer.approval.denied" => Self::ApprovalDenied,
             b"rer.capture.gap" => Self::Gap,
+            strange if is_strange(strange) => Self::Strange,
             _ => return None,
         })
     }
 }
 
+/// Whether a type that is not known here may be an action all the same: `ToolCalled`, `acme.tool.called`, and whatever
+/// is not spelled as types are. Others are extensions, which the draft invites (§4.1).
+fn is_strange(event_type: &[u8]) -> bool {
+    let is_plain = |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'.');
+    let mentions = |word: &[u8]| event_type.windows(word.len()).any(|part| part == word);
+    !event_type.iter().all(is_plain) || mentions(b"model") || mentions(b"tool")
+}
+
+/// What an event tells of an amount of money.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Told {
+    Amount(Money),
+    Nothing,
+    /// Something, but no amount: a text, less than nothing.
+    Nonsense,
+}
+
 impl<'a> Step<'a> {
     /// What an audit needs of an event; `None` if it needs nothing.
     pub(in crate::rer) fn of(index: usize, event: &EventView<'a>) -> Option<Self> {
-        let what = What::of(&event.event_type?.string_bytes()?)?;
+        let what = match event.event_type.and_then(|event_type| event_type.string_bytes()) {
+            Some(event_type) => What::of(&event_type)?,
+            None => What::Strange,
+        };
         let noted = |name| event.noted(name);
+        let either = || noted(Noted::Model).or_else(|| noted(Noted::Tool));
         let (name, detail) = match what {
             What::Called(Action::Model) => (noted(Noted::Model), None),
             What::Called(Action::Tool) => (noted(Noted::Tool), None),
             What::Returned(_) => (None, noted(Noted::SpendUsd)),
             What::RunEnded => (None, noted(Noted::TotalSpendUsd)),
-            What::Evaluated => (None, noted(Noted::Decision)),
+            What::Evaluated => (either(), noted(Noted::Decision)),
+            What::ApprovalRequested => (either(), None),
             What::ApprovalGranted => (None, noted(Noted::Token)),
+            What::Strange => (None, event.event_type),
             _ => (None, None),
+        };
+        let other = match what {
+            What::Called(Action::Model) => noted(Noted::Tool),
+            What::Called(Action::Tool) => noted(Noted::Model),
+            _ => None,
         };
         let text = |value: Option<Value<'a>>| value.filter(|value| value.kind() == Kind::String);
         Some(Self {
@@ -75,6 +110,7 @@ impl<'a> Step<'a> {
             withheld: event.is_redacted(),
             timestamp: event.timestamp,
             name: text(name),
+            names_both: other.is_some_and(|other| !other.is_null()),
             step_id: text(noted(Noted::StepId)),
             approval_id: text(noted(Noted::ApprovalId)),
             detail,
@@ -90,19 +126,13 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// What a returned call did cost.
-    pub(super) fn spend(&self) -> Option<Money> {
-        self.amount(matches!(self.what, What::Returned(_)))
-    }
-
-    /// What the whole run did cost.
-    pub(super) fn total_spend(&self) -> Option<Money> {
-        self.amount(self.what == What::RunEnded)
-    }
-
-    fn amount(&self, is_told: bool) -> Option<Money> {
-        let amount = self.detail.filter(|detail| is_told && detail.kind() == Kind::Number)?;
-        Money::from_dollars(amount.text(), Rounding::Up)
+    /// What a returned call did cost, or the whole run that ends.
+    pub(super) fn spend(&self) -> Told {
+        let is_told = matches!(self.what, What::Returned(_) | What::RunEnded);
+        match self.detail.filter(|detail| is_told && !detail.is_null()) {
+            Some(amount) => Money::of(amount, Rounding::Up).map_or(Told::Nonsense, Told::Amount),
+            None => Told::Nothing,
+        }
     }
 
     /// Whether an evaluation allowed the action; `None` if it does not tell.
@@ -113,6 +143,12 @@ impl<'a> Step<'a> {
             (_, true) => Some(false),
             _ => None,
         }
+    }
+
+    /// A type that is not known here.
+    pub(super) fn strange_type(&self) -> String {
+        let event_type = self.detail.and_then(|event_type| event_type.string());
+        event_type.map_or("no type".into(), |name| format!("the unknown type \"{}\"", Shown::new(&name)))
     }
 
     /// Who signed an approval, if its token tells.
