@@ -120,9 +120,10 @@ fn each_character_below_u_0080_has_one_spelling() {
 
 #[test]
 fn integers_that_doubles_cannot_hold_are_refused() {
-    let refused = |literal: &str, fault| {
-        Err(CanonicalFault::Number { literal: literal.chars().take(60).collect(), fault })
+    let refused_at = |path: &str, literal: &str, fault| {
+        Err(CanonicalFault::Number { path: path.into(), literal: literal.chars().take(60).collect(), fault })
     };
+    let refused = |literal: &str, fault| refused_at("$", literal, fault);
     for literal in [
         "9007199254740993",
         "-9007199254740993",
@@ -135,7 +136,7 @@ fn integers_that_doubles_cannot_hold_are_refused() {
     ] {
         assert_eq!(canonical_of(literal), refused(literal, NumberFault::Inexact), "{literal}");
         let within = format!(r#"{{"b":[{literal}],"a":1}}"#);
-        assert_eq!(canonical_of(&within), refused(literal, NumberFault::Inexact));
+        assert_eq!(canonical_of(&within), refused_at("$.b[0]", literal, NumberFault::Inexact));
         assert!(!parse(literal).is_canonical());
         assert_eq!(parse(literal).number_text(), None);
     }
@@ -554,7 +555,7 @@ proptest! {
     fn integers_keep_their_digits_or_are_refused(literal in "-?[1-9][0-9]{14,24}") {
         let double: f64 = literal.parse().unwrap();
         let printed = serde_json_canonicalizer::to_string(&double).unwrap();
-        let fault = CanonicalFault::Number { literal: literal.clone(), fault: NumberFault::Inexact };
+        let fault = CanonicalFault::Number { path: "$".into(), literal: literal.clone(), fault: NumberFault::Inexact };
         let expected = if printed == literal { Ok(printed) } else { Err(fault) };
         prop_assert_eq!(canonical_of(&literal), expected);
     }
@@ -563,7 +564,7 @@ proptest! {
     fn sixty_four_bit_integers_keep_their_digits_or_are_refused(integer in any::<i64>(), shift in 0..64_u32) {
         let literal = (integer >> shift).to_string();
         let printed = serde_json_canonicalizer::to_string(&literal.parse::<f64>().unwrap()).unwrap();
-        let fault = CanonicalFault::Number { literal: literal.clone(), fault: NumberFault::Inexact };
+        let fault = CanonicalFault::Number { path: "$".into(), literal: literal.clone(), fault: NumberFault::Inexact };
         let expected = if printed == literal { Ok(printed) } else { Err(fault) };
         prop_assert_eq!(canonical_of(&literal), expected);
     }
