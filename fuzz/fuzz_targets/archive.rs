@@ -58,7 +58,7 @@ fn read(container: Container, bytes: &[u8], rules: &Rules) -> Result<Members, Pa
         let content = member.read_whole(u64::MAX)?;
         assert_eq!(content.len() as u64, size, "{name:?}");
         members.push((name, content));
-        Ok(())
+        Ok::<(), PackError>(())
     };
     let read = match container {
         Container::Tar => read_tar(bytes, rules, visit),
@@ -92,7 +92,7 @@ fn read(container: Container, bytes: &[u8], rules: &Rules) -> Result<Members, Pa
 
 /// Our writers write what our readers read, and the same bytes each time.
 fn written(members: &Members) {
-    let everyday = Rules::plain();
+    let everyday = Rules::portable();
     for style in [TarStyle::Gnu, TarStyle::Ustar] {
         // Not every name fits a header.
         let Ok(archive) = tar(members, style) else { continue };

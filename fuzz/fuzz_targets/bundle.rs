@@ -68,18 +68,27 @@ fuzz_target!(|input: &[u8]| {
     if wrap % 8 == 1 {
         files.iter_mut().for_each(|(name, _)| *name = format!("around/{name}"));
     }
+    // A tar of nothing is zeros, which nobody takes for an archive.
+    if files.is_empty() {
+        return;
+    }
     let Ok(mut archive) = packed(&files, container % 4) else { return };
     let sound = judge(&archive);
-    // The same members from elsewhere, the same words.
-    if let Ok(other) = packed(&files, (container + 1) % 4) {
+    // The same members from elsewhere, the same words. Signatures take their time, so not each time.
+    if wrap / 8 % 8 == 0
+        && let Ok(other) = packed(&files, container.wrapping_add(1) % 4)
+    {
         assert_eq!(judge(&other), sound, "another container, another report");
     }
     // Damage to the container itself.
-    for edit in edits.chunks_exact(5).skip(8).take(4) {
-        let at = usize::from(u16::from_le_bytes([edit[1], edit[2]])) % archive.len();
-        archive[at] ^= edit[3];
+    let mut damage = edits.chunks_exact(5).skip(8).take(4).peekable();
+    if damage.peek().is_some() {
+        for edit in damage {
+            let at = usize::from(u16::from_le_bytes([edit[1], edit[2]])) % archive.len();
+            archive[at] ^= edit[3];
+        }
+        judge(&archive);
     }
-    judge(&archive);
 });
 
 fn judge(archive: &[u8]) -> Report {

@@ -3,6 +3,7 @@
 //! Ratios travel from machine to machine; milliseconds do not. Nothing here passes or fails: a budget is printed beside
 //! each number. Peak memory is that of a child process that reads and verifies one file.
 
+mod bundle;
 mod corpus;
 
 use std::hint::black_box;
@@ -11,6 +12,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use reenact_json::Digest;
+use reenact_verify::disk::{self, Place};
 use reenact_verify::{Keys, Options, safe};
 
 use corpus::{Content, Corpus};
@@ -25,9 +27,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     if status.success() { Ok(()) } else { Err("the benchmark did not finish".into()) }
 }
 
-/// The benchmark itself. `arguments`: words that the name of a row must contain, such as `10MB` or `cjk`.
+/// The benchmark itself. `arguments`: words that the name of a row must contain, such as `10MB`, `cjk` or `bundle`.
 pub(crate) fn optimised(arguments: &[String]) -> Result<(), String> {
     let folder = folder()?;
+    let is_asked_for = |name: &str| arguments.iter().all(|word| name.contains(word.as_str()));
     println!(
         "{:<22} {:>9} {:>9} {:>9} {:>7} {:>7} {:>8}",
         "artifact", "size", "sha-256", "verify", "ratio", "budget", "memory"
@@ -35,12 +38,12 @@ pub(crate) fn optimised(arguments: &[String]) -> Result<(), String> {
     for (size_name, size) in [("10KB", 10 << 10), ("10MB", 10 << 20), ("200MB", 200 << 20)] {
         for content in Content::ALL {
             let name = format!("{size_name} {}", content.name());
-            if arguments.iter().all(|word| name.contains(word.as_str())) {
+            if is_asked_for(&name) {
                 row(&name, &Corpus::artifact(content, size)?, content, &folder)?;
             }
         }
     }
-    Ok(())
+    bundle::rows(&folder, is_asked_for)
 }
 
 fn row(name: &str, corpus: &Corpus, content: Content, folder: &Path) -> Result<(), String> {
@@ -115,9 +118,9 @@ fn peak_memory(artifact: &Path, key: &Path) -> Result<f64, String> {
 /// The child of [`peak_memory`]: prints its own high-water mark in kilobytes.
 pub(crate) fn memory(arguments: &[String]) -> Result<(), String> {
     let [artifact, key] = arguments else { return Err("bench-memory ARTIFACT KEY".into()) };
-    let read = |path: &String| std::fs::read(path).map_err(|error| format!("{path}: {error}"));
-    let (artifact, key) = (read(artifact)?, read(key)?);
-    if !safe(&artifact, &Keys::from_raw(&key), &Options::default()).pass() {
+    let key = std::fs::read(key).map_err(|error| format!("{key}: {error}"))?;
+    let content = disk::open(&Place::File(artifact.into())).map_err(|error| error.to_string())?;
+    if !content.judge(&Keys::from_raw(&key), &Options::default()).pass() {
         return Err("does not verify".into());
     }
     let status = std::fs::read_to_string("/proc/self/status").map_err(|error| error.to_string())?;

@@ -3,7 +3,7 @@
 use reenact_formats::key::PublicKey;
 use reenact_formats::rer::Version;
 use reenact_formats::rer::seal::{Chain, NewEvent, RunHeader, Signer};
-use reenact_json::{Kind, Limits, Value};
+use reenact_json::{Digest, Kind, Limits, Value};
 
 use crate::signer::OpenSigner;
 
@@ -138,7 +138,14 @@ pub(super) struct Corpus {
 impl Corpus {
     /// An artifact of about `size` bytes.
     pub(super) fn artifact(content: Content, size: usize) -> Result<Self, String> {
-        let signer = OpenSigner::new(7)?;
+        let artifact = Self::sealed(&Self::chain(content, size)?, None)?;
+        let bytes =
+            if content == Content::NotCanonical { respelled(&artifact.bytes) } else { artifact.bytes };
+        Ok(Self { bytes, ..artifact })
+    }
+
+    /// Events of about `size` bytes.
+    pub(super) fn chain(content: Content, size: usize) -> Result<Chain, String> {
         let mut chain = Chain::new(Version::V02);
         let mut written = 0;
         let mut step_index = 0;
@@ -155,15 +162,20 @@ impl Corpus {
             chain.append(&event).map_err(|error| error.to_string())?;
             step_index += 1;
         }
+        Ok(chain)
+    }
+
+    /// Those events, sealed, as part of a bundle or alone.
+    pub(super) fn sealed(chain: &Chain, manifest_hash: Option<Digest>) -> Result<Self, String> {
+        let signer = OpenSigner::new(7)?;
         let run = RunHeader {
             run_id: "bench",
             implementation: "reenact",
             version: "0",
             envelope: br#"{"envelope_version":"rer-envelope/0.2","limits":{},"permissions":{"allowed_models":["*"],"allowed_tools":["*"]}}"#,
-            manifest_hash: None,
+            manifest_hash,
         };
-        let bytes = chain.seal(&run, &signer).map_err(|error| error.to_string())?;
-        let bytes = if content == Content::NotCanonical { respelled(&bytes) } else { bytes };
+        let bytes = chain.clone().seal(&run, &signer).map_err(|error| error.to_string())?;
         Ok(Self { bytes, key: signer.public_key() })
     }
 }

@@ -66,7 +66,7 @@ impl What {
 fn is_strange(event_type: &[u8]) -> bool {
     let is_plain = |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'.');
     let mentions = |word: &[u8]| event_type.windows(word.len()).any(|part| part == word);
-    !event_type.iter().all(is_plain) || mentions(b"model") || mentions(b"tool")
+    event_type.is_empty() || !event_type.iter().all(is_plain) || mentions(b"model") || mentions(b"tool")
 }
 
 /// What an event tells of an amount of money.

@@ -1,0 +1,72 @@
+//! A request and its answer, read by the rules of their endpoint.
+
+use reenact_json::{Limits, Value};
+
+use crate::endpoint::Endpoint;
+use crate::message::{Answer, ToolCall, ToolResult};
+use crate::sse::SseReader;
+use crate::vendor::{Reassembly, chat, messages, responses};
+
+/// What a request asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Request {
+    /// The model.
+    pub model: Option<String>,
+    /// Whether the answer is to come as a stream.
+    pub stream: bool,
+    /// The tool calls that earlier answers in it contain.
+    pub earlier_calls: Vec<ToolCall>,
+    /// The results of tools that it hands over.
+    pub tool_results: Vec<ToolResult>,
+}
+
+/// Reads the body of a request; `None` if it is not JSON that we read.
+pub fn request(endpoint: Endpoint, body: &[u8]) -> Option<Request> {
+    let document = Value::parse(body, &Limits::default()).ok()?;
+    let mut request = Request {
+        model: text(document.member("model")),
+        stream: document.member("stream").and_then(|stream| stream.boolean()) == Some(true),
+        ..Request::default()
+    };
+    match endpoint {
+        Endpoint::ChatCompletions => chat::conversation(document, &mut request),
+        Endpoint::Responses => responses::conversation(document, &mut request),
+        Endpoint::Messages => messages::conversation(document, &mut request),
+        Endpoint::Models => {}
+    }
+    Some(request)
+}
+
+/// Reads the body of an answer, decoded: a document, or a stream of events.
+pub fn answer(endpoint: Endpoint, is_stream: bool, body: &[u8]) -> Option<Answer> {
+    if !is_stream {
+        let document = Value::parse(body, &Limits::default()).ok()?;
+        return match endpoint {
+            Endpoint::ChatCompletions => Some(chat::answer(document)),
+            Endpoint::Responses => Some(responses::answer(document)),
+            Endpoint::Messages => Some(messages::answer(document)),
+            Endpoint::Models => None,
+        };
+    }
+    let mut reassembly = Reassembly::of(endpoint)?;
+    let mut reader = SseReader::new();
+    let mut events = reader.push(body);
+    events.extend(reader.finish());
+    // No client acts on an event whose end never came.
+    for event in events.iter().filter(|event| event.complete) {
+        if let Some(data) = &event.data {
+            reassembly.take(data);
+        }
+    }
+    Some(reassembly.finish())
+}
+
+/// Whether a `content-type` announces a stream of events.
+pub fn is_stream(content_type: &str) -> bool {
+    content_type.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("text/event-stream")
+}
+
+/// A string member's text.
+pub(crate) fn text(value: Option<Value<'_>>) -> Option<String> {
+    Some(value?.string()?.into_owned())
+}

@@ -1,0 +1,134 @@
+//! Anthropic messages.
+
+use reenact_json::{Kind, Value};
+
+use super::{Growing, at, count, error};
+use crate::exchange::{Request, text};
+use crate::message::{Answer, ToolCall, ToolResult, Usage};
+
+/// What the messages of a request tell: earlier calls, and their results.
+pub(crate) fn conversation(document: Value<'_>, request: &mut Request) {
+    let messages = document.member("messages").into_iter().flat_map(|messages| messages.elements());
+    for block in
+        messages.filter_map(|message| message.member("content")).flat_map(|content| content.elements())
+    {
+        request.earlier_calls.extend(tool_use(block));
+        if is(block, "tool_result")
+            && let Some(id) = text(block.member("tool_use_id"))
+        {
+            let output = block.member("content").map_or(String::new(), result_text);
+            let is_error = block.member("is_error").and_then(|flag| flag.boolean()) == Some(true);
+            request.tool_results.push(ToolResult { id, output, is_error });
+        }
+    }
+}
+
+fn is(block: Value<'_>, kind: &str) -> bool {
+    block.member("type").is_some_and(|found| found.is_string(kind))
+}
+
+/// A result is a string, or blocks of which the text counts.
+fn result_text(content: Value<'_>) -> String {
+    match content.kind() {
+        Kind::Array => content.elements().filter_map(|block| text(block.member("text"))).collect(),
+        _ => text(Some(content)).unwrap_or_default(),
+    }
+}
+
+fn tool_use(block: Value<'_>) -> Option<ToolCall> {
+    if !is(block, "tool_use") {
+        return None;
+    }
+    let input = block.member("input").map_or(Vec::new(), |input| input.text().to_vec());
+    Some(ToolCall {
+        id: text(block.member("id"))?,
+        name: text(block.member("name"))?,
+        input: String::from_utf8(input).unwrap_or_default(),
+    })
+}
+
+fn usage(usage: Option<Value<'_>>) -> Option<Usage> {
+    let usage = usage.filter(|usage| usage.kind() == Kind::Object)?;
+    Some(Usage {
+        input_tokens: count(usage, &["input_tokens"]),
+        output_tokens: count(usage, &["output_tokens"]),
+        cached_input_tokens: count(usage, &["cache_read_input_tokens"]),
+        cache_write_tokens: count(usage, &["cache_creation_input_tokens"]),
+    })
+}
+
+/// The answer in a document.
+pub(crate) fn answer(document: Value<'_>) -> Answer {
+    let blocks = || document.member("content").into_iter().flat_map(|content| content.elements());
+    Answer {
+        model: text(document.member("model")),
+        text: blocks()
+            .filter(|block| is(*block, "text"))
+            .filter_map(|block| text(block.member("text")))
+            .collect(),
+        tool_calls: blocks().filter_map(tool_use).collect(),
+        usage: usage(document.member("usage")),
+        stop_reason: text(document.member("stop_reason")),
+        error: error(document),
+        complete: true,
+    }
+}
+
+/// A stream of events.
+#[derive(Default)]
+pub(crate) struct Stream {
+    answer: Answer,
+    calls: Growing,
+}
+
+impl Stream {
+    pub(super) fn take(&mut self, event: Value<'_>) {
+        let kind = text(event.member("type")).unwrap_or_default();
+        let index = event.member("index").and_then(|index| index.whole()).unwrap_or_default().to_string();
+        match kind.as_str() {
+            "message_start" => {
+                self.answer.model = text(at(event, &["message", "model"]));
+                self.answer.usage = usage(at(event, &["message", "usage"]));
+            }
+            "content_block_start" => {
+                let Some(block) = event.member("content_block") else { return };
+                if is(block, "tool_use")
+                    && let Some(call) = self.calls.get(&index)
+                {
+                    call.id = text(block.member("id")).unwrap_or_default();
+                    call.name = text(block.member("name")).unwrap_or_default();
+                }
+                self.answer.text += &text(block.member("text")).unwrap_or_default();
+            }
+            "content_block_delta" => {
+                self.answer.text += &text(at(event, &["delta", "text"])).unwrap_or_default();
+                if let Some(piece) = text(at(event, &["delta", "partial_json"]))
+                    && let Some(call) = self.calls.get(&index)
+                {
+                    call.input += &piece;
+                }
+            }
+            "message_delta" => {
+                self.answer.stop_reason =
+                    text(at(event, &["delta", "stop_reason"])).or(self.answer.stop_reason.take());
+                // The last count is the whole count.
+                if let (Some(last), Some(sum)) = (usage(event.member("usage")), &mut self.answer.usage) {
+                    sum.output_tokens = last.output_tokens;
+                    sum.input_tokens = sum.input_tokens.max(last.input_tokens);
+                }
+            }
+            "message_stop" => self.answer.complete = true,
+            "error" => self.answer.error = error(event),
+            _ => {}
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Answer {
+        self.answer.tool_calls = self.calls.finish();
+        // A tool without parameters streams no input at all; it means an empty object.
+        for call in self.answer.tool_calls.iter_mut().filter(|call| call.input.is_empty()) {
+            call.input.push_str("{}");
+        }
+        self.answer
+    }
+}

@@ -1,0 +1,113 @@
+//! OpenAI responses.
+
+use reenact_json::{Kind, Value};
+
+use super::{Growing, at, error, openai_usage};
+use crate::exchange::{Request, text};
+use crate::message::{Answer, ToolCall, ToolResult};
+
+/// What the input of a request tells: earlier calls, and their results.
+pub(crate) fn conversation(document: Value<'_>, request: &mut Request) {
+    for item in document.member("input").into_iter().flat_map(|input| input.elements()) {
+        request.earlier_calls.extend(function_call(item));
+        if is(item, "function_call_output")
+            && let Some(id) = text(item.member("call_id"))
+        {
+            let output = item.member("output").map_or(String::new(), output_text);
+            request.tool_results.push(ToolResult { id, output, is_error: false });
+        }
+    }
+}
+
+fn is(item: Value<'_>, kind: &str) -> bool {
+    item.member("type").is_some_and(|found| found.is_string(kind))
+}
+
+fn output_text(output: Value<'_>) -> String {
+    match output.kind() {
+        Kind::Array => output.elements().filter_map(|part| text(part.member("text"))).collect(),
+        _ => text(Some(output)).unwrap_or_default(),
+    }
+}
+
+fn function_call(item: Value<'_>) -> Option<ToolCall> {
+    if !is(item, "function_call") {
+        return None;
+    }
+    Some(ToolCall {
+        id: text(item.member("call_id"))?,
+        name: text(item.member("name"))?,
+        input: text(item.member("arguments")).unwrap_or_default(),
+    })
+}
+
+/// The answer in a document, or in the event that ends a stream.
+pub(crate) fn answer(document: Value<'_>) -> Answer {
+    let items = || document.member("output").into_iter().flat_map(|output| output.elements());
+    let parts = items().filter(|item| is(*item, "message")).filter_map(|item| item.member("content"));
+    let texts = parts.flat_map(|content| content.elements()).filter(|part| is(*part, "output_text"));
+    Answer {
+        model: text(document.member("model")),
+        text: texts.filter_map(|part| text(part.member("text"))).collect(),
+        tool_calls: items().filter_map(function_call).collect(),
+        usage: openai_usage(document.member("usage")),
+        stop_reason: text(at(document, &["incomplete_details", "reason"]))
+            .or_else(|| text(document.member("status"))),
+        error: error(document),
+        complete: true,
+    }
+}
+
+/// A stream of events. The last one repeats the whole answer; what came before counts only if the stream was cut.
+#[derive(Default)]
+pub(crate) struct Stream {
+    partial: Answer,
+    calls: Growing,
+    whole: Option<Answer>,
+}
+
+impl Stream {
+    pub(super) fn take(&mut self, event: Value<'_>) {
+        let kind = text(event.member("type")).unwrap_or_default();
+        match kind.as_str() {
+            "response.created" | "response.in_progress" => {
+                self.partial.model = text(at(event, &["response", "model"])).or(self.partial.model.take());
+            }
+            "response.output_text.delta" => {
+                self.partial.text += &text(event.member("delta")).unwrap_or_default()
+            }
+            "response.output_item.added" => {
+                let Some(item) = event.member("item").filter(|item| is(*item, "function_call")) else {
+                    return;
+                };
+                let key = text(item.member("id")).unwrap_or_default();
+                if let (Some(call), Some(slot)) = (function_call(item), self.calls.get(&key)) {
+                    *slot = call;
+                }
+            }
+            "response.function_call_arguments.delta" => {
+                let key = text(event.member("item_id")).unwrap_or_default();
+                if let Some(call) = self.calls.get(&key) {
+                    call.input += &text(event.member("delta")).unwrap_or_default();
+                }
+            }
+            "response.completed" | "response.failed" | "response.incomplete" => {
+                self.whole = event.member("response").map(answer);
+            }
+            "error" => {
+                let word = |name: &str| text(event.member(name)).unwrap_or_default();
+                let flat = crate::message::VendorError { kind: word("code"), message: word("message") };
+                self.partial.error = Some(error(event).unwrap_or(flat));
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Answer {
+        if let Some(whole) = self.whole {
+            return whole;
+        }
+        self.partial.tool_calls = self.calls.finish();
+        self.partial
+    }
+}

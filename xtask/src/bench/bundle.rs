@@ -1,0 +1,253 @@
+//! Bundles to measure: a small artifact and blobs of noise. Time is that of reading and hashing each byte once; memory
+//! does not grow with the blobs.
+
+use std::fs::{self, File};
+use std::hint::black_box;
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use reenact_formats::rer::manifest;
+use reenact_json::canonical::Sink;
+use reenact_json::digest::Hasher;
+use reenact_json::{Digest, Limits, Value};
+use reenact_pack::{Limits as PackLimits, Member, PackError, Rules, TarGzWriter, TarStyle, TarWriter};
+use reenact_pack::{read_tar, read_tar_gz};
+use reenact_verify::disk::{self, Place};
+use reenact_verify::{Keys, Options};
+
+use super::corpus::{Content, Corpus};
+use super::peak_memory;
+
+/// How a bundle is packed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Tar,
+    TarGz,
+}
+
+/// The bytes of an artifact in a bundle: little beside its blobs.
+const ARTIFACT: usize = 1 << 20;
+const BLOBS: u64 = 16;
+
+/// Every row that is asked for, under a head of their own.
+pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result<(), String> {
+    let all = [("1GB bundle.tar", Form::Tar, 1 << 30), ("200MB bundle.tar.gz", Form::TarGz, 200 << 20)];
+    let asked: Vec<_> = all.into_iter().filter(|(name, ..)| is_asked_for(name)).collect();
+    if asked.is_empty() {
+        return Ok(());
+    }
+    println!(
+        "{:<22} {:>9} {:>9} {:>9} {:>9} {:>7} {:>8}",
+        "bundle", "size", "read", "sha-256", "verify", "ratio", "memory"
+    );
+    for (name, form, size) in asked {
+        row(name, &Packed::write(form, size, folder)?, folder)?;
+    }
+    Ok(())
+}
+
+fn row(name: &str, packed: &Packed, folder: &Path) -> Result<(), String> {
+    let key_file = folder.join("bench.key");
+    fs::write(&key_file, packed.key).map_err(|error| error.to_string())?;
+    let keys = Keys::from_raw(&packed.key);
+    let verify = || {
+        let content = disk::open(&packed.place).map_err(|error| error.to_string())?;
+        let report = content.judge(&keys, &Options::default());
+        if report.pass() { Ok(()) } else { Err(format!("{name} does not verify: {:?}", report.reasons)) }
+    };
+    let read = || packed.read().map_err(|error| error.to_string());
+    let hash = || packed.hash().map_err(|error| error.to_string());
+    // In turns, so that all three meet the same weather.
+    let mut best = [Duration::MAX; 3];
+    for _ in 0..3 {
+        best[0] = best[0].min(timed(read)?);
+        best[1] = best[1].min(timed(hash)?);
+        best[2] = best[2].min(timed(verify)?);
+    }
+    let [read, hash, verify] = best.map(|time| time.as_secs_f64() * 1e3);
+    let peak = peak_memory(packed.place.path(), &key_file)?;
+    let size = packed.place.size() as f64 / f64::from(1 << 20);
+    println!(
+        "{name:<22} {size:>6.0} MB {read:>6.0} ms {hash:>6.0} ms {verify:>6.0} ms {:>7.2} {peak:>5.1} MB",
+        verify / (read + hash),
+    );
+    Ok(())
+}
+
+fn timed(work: impl Fn() -> Result<(), String>) -> Result<Duration, String> {
+    let start = Instant::now();
+    work()?;
+    Ok(start.elapsed())
+}
+
+/// A bundle on disk, gone when this is.
+struct Packed {
+    form: Form,
+    place: Place,
+    key: [u8; 32],
+    content_bytes: u64,
+}
+
+impl Drop for Packed {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(self.place.path());
+    }
+}
+
+impl Packed {
+    /// Writes a bundle with `size` bytes of blobs, none of which is ever in memory.
+    fn write(form: Form, size: u64, folder: &Path) -> Result<Self, String> {
+        let text = |error: &dyn ToString| error.to_string();
+        let blobs = (1..=BLOBS).map(|seed| Blob::new(seed, size / BLOBS)).collect::<io::Result<Vec<_>>>();
+        let blobs = blobs.map_err(|error| text(&error))?;
+        let chain = Corpus::chain(Content::Native, ARTIFACT)?;
+        let unbound = Corpus::sealed(&chain, None)?;
+        let (manifest, bundle_hash) = manifest_of(&unbound, &blobs)?;
+        let artifact = Corpus::sealed(&chain, Some(bundle_hash))?;
+        let key = *artifact.key.as_bytes();
+
+        let path = folder.join(if form == Form::Tar { "bench.rer.tar" } else { "bench.rer.tar.gz" });
+        let packed = Self {
+            form,
+            place: Place::File(path.clone()),
+            key,
+            content_bytes: size + (artifact.bytes.len() + manifest.len() + key.len()) as u64,
+        };
+        let documents: [(&str, &[u8]); 3] =
+            [("artifact.json", &artifact.bytes), ("manifest.json", manifest.as_bytes()), ("key.bin", &key)];
+        pack(form, &path, &documents, &blobs).map_err(|error| text(&error))?;
+        Ok(packed)
+    }
+
+    /// Reads every member to its end, and does nothing with it.
+    fn read(&self) -> Result<(), PackError> {
+        let visit = |member: &mut Member<'_>| member.read_chunks(|chunk| drop(black_box(chunk)));
+        let file = BufReader::new(File::open(self.place.path())?);
+        match self.form {
+            Form::Tar => read_tar(file, &Rules::portable(), visit)?,
+            Form::TarGz => read_tar_gz(file, &Rules::portable(), visit)?,
+        };
+        Ok(())
+    }
+
+    /// Hashes as many bytes, all in memory.
+    fn hash(&self) -> io::Result<()> {
+        let mut chunk = vec![0; 64 << 10];
+        Noise::new(1, chunk.len() as u64).read_exact(&mut chunk)?;
+        let mut hasher = Hasher::new();
+        let mut left = self.content_bytes;
+        while left > 0 {
+            let step = usize::try_from(left).map_or(chunk.len(), |left| left.min(chunk.len()));
+            hasher.put(black_box(&chunk[..step]));
+            left -= step as u64;
+        }
+        black_box(hasher.finish());
+        Ok(())
+    }
+}
+
+fn pack(form: Form, path: &PathBuf, documents: &[(&str, &[u8])], blobs: &[Blob]) -> Result<(), PackError> {
+    let file = BufWriter::new(File::create(path)?);
+    let each = |add: &mut dyn FnMut(&str, u64, &mut dyn Read) -> Result<(), PackError>| {
+        for (name, bytes) in documents {
+            add(name, bytes.len() as u64, &mut &**bytes)?;
+        }
+        for blob in blobs {
+            add(&format!("blobs/{}.bin", blob.digest), blob.size, &mut blob.content())?;
+        }
+        Ok::<(), PackError>(())
+    };
+    let mut file = match form {
+        Form::Tar => {
+            let mut writer = TarWriter::new(file, TarStyle::Ustar, PackLimits::default());
+            each(&mut |name, size, content| writer.add(name, size, content))?;
+            writer.finish()?
+        }
+        Form::TarGz => {
+            let mut writer = TarGzWriter::new(file, TarStyle::Ustar, PackLimits::default())?;
+            each(&mut |name, size, content| writer.add(name, size, content))?;
+            writer.finish()?
+        }
+    };
+    Ok(file.flush()?)
+}
+
+/// The manifest's text, and its hash.
+fn manifest_of(artifact: &Corpus, blobs: &[Blob]) -> Result<(String, Digest), String> {
+    let parsed = Value::parse(&artifact.bytes, &Limits::default()).map_err(|error| error.to_string())?;
+    let artifact_hash = manifest::artifact_hash(parsed).map_err(|error| error.to_string())?;
+    let events = parsed.member("events").map_or(0, |events| events.elements().count());
+    let blobs: Vec<String> = blobs
+        .iter()
+        .map(|blob| {
+            format!("{{\"hash\":\"{0}\",\"name\":\"{0}\",\"size_bytes\":{1}}}", blob.digest, blob.size)
+        })
+        .collect();
+    let members = format!(
+        "\"artifact_hash\":\"{artifact_hash}\",\"blobs\":[{}],\"redacted_event_count\":0,\"runtime_key_hash\":\"{}\",\"total_event_count\":{events}}}",
+        blobs.join(","),
+        artifact.key.digest(),
+    );
+    let unbound = format!("{{{members}");
+    let parsed = Value::parse(unbound.as_bytes(), &Limits::default()).map_err(|error| error.to_string())?;
+    let hash = manifest::bundle_hash(parsed).map_err(|error| error.to_string())?;
+    Ok((format!("{{\"bundle_hash\":\"{hash}\",{members}"), hash))
+}
+
+/// A blob that is made anew each time it is read.
+struct Blob {
+    seed: u64,
+    size: u64,
+    digest: Digest,
+}
+
+impl Blob {
+    fn new(seed: u64, size: u64) -> io::Result<Self> {
+        let (mut noise, mut chunk) = (Noise::new(seed, size), vec![0; 64 << 10]);
+        let mut hasher = Hasher::new();
+        loop {
+            match noise.read(&mut chunk)? {
+                0 => return Ok(Self { seed, size, digest: hasher.finish() }),
+                count => hasher.put(&chunk[..count]),
+            }
+        }
+    }
+
+    fn content(&self) -> Noise {
+        Noise::new(self.seed, self.size)
+    }
+}
+
+/// Bytes that do not compress, the same for the same seed however they are read.
+struct Noise {
+    state: u64,
+    left: u64,
+    /// What is left of the last eight.
+    word: [u8; 8],
+    used: usize,
+}
+
+impl Noise {
+    fn new(seed: u64, left: u64) -> Self {
+        Self { state: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1, left, word: [0; 8], used: 8 }
+    }
+}
+
+impl Read for Noise {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let count = usize::try_from(self.left).map_or(out.len(), |left| left.min(out.len()));
+        for byte in &mut out[..count] {
+            if self.used == 8 {
+                self.state ^= self.state << 13;
+                self.state ^= self.state >> 7;
+                self.state ^= self.state << 17;
+                (self.word, self.used) = (self.state.to_le_bytes(), 0);
+            }
+            *byte = self.word[self.used];
+            self.used += 1;
+        }
+        self.left -= count as u64;
+        Ok(count)
+    }
+}
