@@ -31,17 +31,19 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
 pub(crate) fn optimised(arguments: &[String]) -> Result<(), String> {
     let folder = folder()?;
     let is_asked_for = |name: &str| arguments.iter().all(|word| name.contains(word.as_str()));
-    println!(
-        "{:<22} {:>9} {:>9} {:>9} {:>7} {:>7} {:>8}",
-        "artifact", "size", "sha-256", "verify", "ratio", "budget", "memory"
-    );
+    let mut asked = Vec::new();
     for (size_name, size) in [("10KB", 10 << 10), ("10MB", 10 << 20), ("200MB", 200 << 20)] {
-        for content in Content::ALL {
-            let name = format!("{size_name} {}", content.name());
-            if is_asked_for(&name) {
-                row(&name, &Corpus::artifact(content, size)?, content, &folder)?;
-            }
-        }
+        let rows = Content::ALL.map(|content| (format!("{size_name} {}", content.name()), content, size));
+        asked.extend(rows.into_iter().filter(|(name, ..)| is_asked_for(name)));
+    }
+    if !asked.is_empty() {
+        println!(
+            "{:<22} {:>9} {:>9} {:>9} {:>7} {:>7} {:>8}",
+            "artifact", "size", "sha-256", "verify", "ratio", "budget", "memory"
+        );
+    }
+    for (name, content, size) in asked {
+        row(&name, &Corpus::artifact(content, size)?, content, &folder)?;
     }
     bundle::rows(&folder, is_asked_for)
 }

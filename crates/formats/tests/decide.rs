@@ -1,5 +1,8 @@
 //! The policy function against a second evaluator that keeps everything and computes it anew each time; its edges, one by
 //! one; what an envelope reads as; what a platform signs.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -334,7 +337,7 @@ fn asked(envelope: &Envelope, history: &History, attempt: &Attempt) -> (Vec<&'st
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2500))]
+    #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
     fn agrees_with_the_second_evaluator(terms in terms(), attempts in attempts()) {
@@ -355,6 +358,9 @@ proptest! {
         prop_assert_eq!(history.actions(), begun as u64);
     }
 
+}
+
+proptest! {
     /// Amounts finer than a picodollar are rounded, but never so that a limit is passed.
     #[test]
     fn fine_amounts_never_pass_a_limit(
@@ -422,8 +428,8 @@ fn plain(amount: Money) -> String {
 // ---------------------------------------------------------------------------------------------------------------------
 
 const OPEN: Envelope = Envelope {
-    allowed_models: Vec::new(),
-    allowed_tools: Vec::new(),
+    allowed_models: BTreeSet::new(),
+    allowed_tools: BTreeSet::new(),
     max_steps: None,
     max_spend: None,
     rate_limit_rpm: None,
@@ -435,7 +441,7 @@ const OPEN: Envelope = Envelope {
 
 /// An envelope that allows the tool `t` and the model `m`.
 fn open() -> Envelope {
-    Envelope { allowed_models: vec!["m".into()], allowed_tools: vec!["t".into()], ..OPEN }
+    Envelope { allowed_models: ["m".into()].into(), allowed_tools: ["t".into()].into(), ..OPEN }
 }
 
 fn tool(name: &str, at: i128, cost: Cost) -> Request<'_> {
@@ -545,7 +551,7 @@ fn sums_do_not_wrap() {
 
 #[test]
 fn lists_hold_names_not_patterns() {
-    let starred = Envelope { allowed_tools: vec!["*".into(), "p?".into()], ..OPEN };
+    let starred = Envelope { allowed_tools: ["*".into(), "p?".into()].into(), ..OPEN };
     let ask = |name| broken(&starred, &History::default(), &tool(name, 0, Cost::Counted));
     assert_eq!(ask("*"), []);
     assert_eq!(ask("p?"), []);
@@ -632,10 +638,11 @@ fn broken_rules_come_in_one_order() {
     assert_eq!(Rule::AllowedModels.name(), "allowed_models");
 }
 
-/// A hundred thousand names, and the last of them asked for.
+/// A hundred thousand names, asked for a hundred thousand times.
 #[test]
 fn long_lists_and_histories_are_no_burden() {
-    let envelope = Envelope { rate_limit_rpm: Some(1_000_000), ..open() };
+    let names = (0..100_000).map(|at| format!("a{at:06}")).chain(["t".into()]);
+    let envelope = Envelope { allowed_tools: names.collect(), rate_limit_rpm: Some(1_000_000), ..open() };
     let mut history = History::default();
     for _ in 0..100_000 {
         assert_eq!(broken(&envelope, &history, &tool("t", NOON, Cost::Counted)), []);
@@ -670,8 +677,8 @@ fn read(text: &str) -> Result<Envelope, StructureFault> {
 #[test]
 fn every_field_is_read() {
     let expected = Envelope {
-        allowed_models: vec!["m".into(), "m".into()],
-        allowed_tools: vec!["t".into(), "t\"".into()],
+        allowed_models: ["m".into()].into(),
+        allowed_tools: ["t".into(), "t\"".into()].into(),
         max_steps: Some(4),
         max_spend: Some(Money::from_picodollars(500_000_000_000)),
         rate_limit_rpm: Some(60),

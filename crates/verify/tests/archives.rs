@@ -322,7 +322,7 @@ fn tar_gz_of_zeros(sizes: &[(&str, u64)]) -> Vec<u8> {
 
 #[test]
 fn bombs_are_refused() {
-    let zeros = tar_gz_of_zeros(&[("blobs/zeros", 100 << 20)]);
+    let zeros = tar_gz_of_zeros(&[("blobs/zeros", 32 << 20)]);
     assert!(zeros.len() < 200_000);
     refused("tar.gz", &zeros, true, "the expansion ratio is over the limit of 200 (member \"blobs/zeros\")");
 
@@ -371,7 +371,10 @@ fn members_beyond_a_hundred_thousand_are_refused() {
     assert!(judge(&full).pass());
     drop(full);
     archive.extend_from_slice(&header(b'0', b"one more", 0));
-    refused("100,001", &archive, true, "the number of members is over the limit of 100000");
+    let report = judge(&archive);
+    assert_eq!(failed(&report), CHECKS.map(|(name, _)| name));
+    let reason = "artifact: the archive cannot be read: the number of members is over the limit of 100000";
+    assert_eq!(report.reasons[0], reason);
 }
 
 #[test]
@@ -514,7 +517,7 @@ fn what_may_not_be_read_is_told() {
     let at = folder.lay_out("b", &bundle());
     let closed = at.join("closed");
     fs::write(&closed, b"x").unwrap();
-    fs::set_permissions(&closed, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o0)).unwrap();
     if fs::read(&closed).is_ok() {
         eprintln!("skipped: whoever runs this test may read everything");
         return;
@@ -608,7 +611,7 @@ fn three_hundred_megabytes_need_no_memory() {
     let mut writer = TarGzWriter::new(Vec::new(), TarStyle::Gnu, Limits::default()).unwrap();
     (0..6).for_each(|number| dense(&mut writer, &format!("{number}/artifact.json"), 16 << 20));
     let folders = folder.write("folders.tar.gz", &writer.finish().unwrap());
-    let zeros = folder.write("zeros.tar.gz", &tar_gz_of_zeros(&[("blobs/zeros", SIZE)]));
+    let zeros = folder.write("zeros.tar.gz", &tar_gz_of_zeros(&[("blobs/zeros", 64 << 20)]));
 
     if cfg!(not(target_os = "linux")) {
         in_memory(KILOBYTES, &zeros);

@@ -139,7 +139,14 @@ pub struct Decision {
 /// May this action happen now? An observed or imported envelope is judged like any other: whoever does not want that
 /// does not ask.
 pub fn decide(envelope: &Envelope, history: &History, request: &Request<'_>) -> Decision {
-    let allowed = |list: &[String]| list.iter().any(|name| name == request.name);
+    Decision {
+        broken: broken(envelope, history, request),
+        approvals: approvals(envelope, request.action, request.name),
+    }
+}
+
+/// Every rule that an action would break now, in the order in which a refusal names them.
+pub fn broken(envelope: &Envelope, history: &History, request: &Request<'_>) -> Vec<Rule> {
     let mut broken = Vec::new();
     let mut rule = |breaks: bool, rule: Rule| {
         if breaks {
@@ -147,15 +154,22 @@ pub fn decide(envelope: &Envelope, history: &History, request: &Request<'_>) -> 
         }
     };
     rule(envelope.expiry.is_some_and(|expiry| request.at >= expiry), Rule::Expiry);
-    rule(request.action == Action::Model && !allowed(&envelope.allowed_models), Rule::AllowedModels);
-    rule(request.action == Action::Tool && !allowed(&envelope.allowed_tools), Rule::AllowedTools);
+    let (list, missing) = match request.action {
+        Action::Model => (&envelope.allowed_models, Rule::AllowedModels),
+        Action::Tool => (&envelope.allowed_tools, Rule::AllowedTools),
+    };
+    rule(!list.contains(request.name), missing);
     rule(envelope.max_steps.is_some_and(|limit| history.actions >= limit), Rule::MaxSteps);
     rule(envelope.max_spend.is_some_and(|limit| over(limit, history.spent, request.cost)), Rule::MaxSpend);
     let crowded = |limit| history.in_last_minute(request.at) >= limit;
     rule(envelope.rate_limit_rpm.is_some_and(crowded), Rule::RateLimit);
-    let covers = |approval: &ApprovalRule| covers(approval, request.action, request.name);
-    let approvals = (0..).zip(&envelope.required_approvals).filter(|(_, approval)| covers(approval));
-    Decision { broken, approvals: approvals.map(|(at, _)| at).collect() }
+    broken
+}
+
+/// The approval rules that cover an action, by their place in the envelope.
+pub fn approvals(envelope: &Envelope, action: Action, name: &str) -> Vec<usize> {
+    let rules = (0..).zip(&envelope.required_approvals);
+    rules.filter(|(_, rule)| covers(rule, action, name)).map(|(at, _)| at).collect()
 }
 
 /// Whether a cost would lead beyond a limit. A limit that is reached exactly is kept; one that is passed already stays

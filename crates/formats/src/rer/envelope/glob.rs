@@ -1,6 +1,7 @@
 //! Patterns of approval rules: `*` for any run of characters, `?` for one, everything else for itself.
 
-/// Whether a pattern covers a whole name. Linear in the name for each star, never worse: patterns come from outside.
+/// Whether a pattern covers a whole name, in at most as many steps as the product of their lengths: whoever takes both
+/// from outside bounds that.
 pub fn covers(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
     let (mut at, mut in_name) = (0, 0);

@@ -1,5 +1,7 @@
 //! What an envelope permits, read from a document of the published shape.
 
+use std::collections::BTreeSet;
+
 use reenact_json::{Kind, Value};
 
 use super::money::{Money, Rounding};
@@ -10,9 +12,9 @@ use crate::rer::{Version, time};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Envelope {
     /// Models that may be called, by their exact names. Empty: none.
-    pub allowed_models: Vec<String>,
+    pub allowed_models: BTreeSet<String>,
     /// Tools that may be called, by their exact names. Empty: none.
-    pub allowed_tools: Vec<String>,
+    pub allowed_tools: BTreeSet<String>,
     /// How many actions (calls of models and tools) there may be.
     pub max_steps: Option<u64>,
     /// What the run may cost. Zero: nothing.
@@ -117,7 +119,7 @@ fn expiry(expiry: Value<'_>) -> Result<i128, StructureFault> {
     expiry.string().and_then(|text| time::instant(&text)).ok_or_else(fault)
 }
 
-fn strings(list: Option<Value<'_>>) -> Vec<String> {
+fn strings(list: Option<Value<'_>>) -> BTreeSet<String> {
     list.into_iter()
         .flat_map(|list| list.elements())
         .filter_map(|item| Some(item.string()?.into_owned()))

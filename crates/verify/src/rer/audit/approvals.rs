@@ -9,6 +9,7 @@ use reenact_formats::rer::envelope::decide::Action;
 use reenact_formats::rer::envelope::permission::{Envelope, SignerType};
 use reenact_json::Shown;
 
+use super::covering::Covering;
 use super::step::{Step, What};
 use super::tracker::Tracker;
 use crate::audit::RuleVerdict;
@@ -26,6 +27,7 @@ pub(super) struct Approvals<'e> {
     /// What the policy named when it allowed a step.
     named: BTreeMap<Vec<u8>, Option<Named>>,
     hidden: Hidden,
+    covering: Covering,
     seen_types: BTreeSet<SignerType>,
     /// A grant that does not tell who signed it.
     untold: Option<usize>,
@@ -58,6 +60,7 @@ impl<'e> Approvals<'e> {
             used: BTreeSet::new(),
             named: BTreeMap::new(),
             hidden: Hidden::default(),
+            covering: Covering::new(envelope),
             seen_types: BTreeSet::new(),
             untold: None,
         }
@@ -113,16 +116,22 @@ impl<'e> Approvals<'e> {
         }
     }
 
-    /// An action begins; `rules` are the approval rules that cover it.
-    pub(super) fn called(&mut self, step: &Step<'_>, action: Action, rules: &[usize], name: Option<&str>) {
-        let asked = self.envelope.required_approvals.iter().any(|rule| rule.action == action.name());
-        if name.is_none() && asked {
-            return self.required.doubt(Some(step.index), step.why_unnamed());
+    /// An action begins.
+    pub(super) fn called(&mut self, step: &Step<'_>, action: Action, name: Option<&str>) {
+        if !self.covering.asks[action as usize] {
+            return;
         }
+        let Some(name) = name else {
+            return self.required.doubt(Some(step.index), step.why_unnamed());
+        };
+        let Some(rules) = self.covering.rules(self.envelope, action, name) else {
+            let reason = "there are too many approval rules and names to compare all of them";
+            return self.required.doubt(Some(step.index), reason);
+        };
         if rules.is_empty() {
             return;
         }
-        let what = Shown::new(name.unwrap_or_default()).to_string();
+        let what = Shown::new(name).to_string();
         let decision = step.step_key().and_then(|step_id| self.named.remove(&step_id));
         let approval = match decision {
             Some(Some(approval)) => approval,
@@ -149,7 +158,7 @@ impl<'e> Approvals<'e> {
             return self.required.fail(step.index, &reason);
         }
         let asked_for = self.requested.get(&approval.id);
-        if asked_for.is_some_and(|asked_for| Some(&**asked_for) != name.map(str::as_bytes)) {
+        if asked_for.is_some_and(|asked_for| **asked_for != *name.as_bytes()) {
             let reason = format!("the approval for \"{what}\" had been asked for something else");
             return self.required.fail(step.index, &reason);
         }

@@ -2,12 +2,13 @@
 
 mod approvals;
 mod authorization;
+mod covering;
 mod order;
 mod step;
 mod tracker;
 
 use reenact_formats::rer::Head;
-use reenact_formats::rer::envelope::decide::{Action, Cost, History, Request, Rule, decide};
+use reenact_formats::rer::envelope::decide::{Action, Cost, History, Request, Rule, broken};
 use reenact_formats::rer::envelope::money::Money;
 use reenact_formats::rer::envelope::permission::{Enforcement, Envelope};
 use reenact_formats::rer::time;
@@ -196,7 +197,6 @@ impl<'e> Restrictions<'e> {
         let at = self.moment(step).or(self.latest).unwrap_or_default();
         let name = step.name.and_then(|name| name.string());
         let request = Request { action, name: name.as_deref().unwrap_or_default(), at, cost: Cost::Counted };
-        let decision = decide(self.envelope, &self.history, &request);
         if name.is_none() {
             let list = if action == Action::Model { &mut self.models } else { &mut self.tools };
             list.doubt(Some(step.index), step.why_unnamed());
@@ -205,7 +205,7 @@ impl<'e> Restrictions<'e> {
             let other = if action == Action::Model { &mut self.tools } else { &mut self.models };
             other.doubt(Some(step.index), "it names both a model and a tool");
         }
-        for rule in decision.broken {
+        for rule in broken(self.envelope, &self.history, &request) {
             let what = Shown::new(request.name);
             match rule {
                 Rule::AllowedModels if name.is_some() => {
@@ -233,7 +233,7 @@ impl<'e> Restrictions<'e> {
                 Rule::Expiry => self.expiry.fail(step.index, "it began after the envelope had expired"),
             }
         }
-        self.approvals.called(step, action, &decision.approvals, name.as_deref());
+        self.approvals.called(step, action, name.as_deref());
         self.history.began(at);
     }
 

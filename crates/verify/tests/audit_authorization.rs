@@ -1,0 +1,134 @@
+//! The audit of who allowed the run.
+#![allow(clippy::unwrap_used)]
+
+mod audit_run;
+mod workshop;
+
+use audit_run::{PLATFORM, RUNTIME, Run, authorised, both_keys, envelope, hex, kept, platform_signature};
+use reenact_formats::key::PublicKey;
+use reenact_formats::rer::seal::Signer;
+use reenact_verify::audit::RuleVerdict;
+use reenact_verify::audit::Verdict::{self, Fail, Inconclusive, Pass};
+use reenact_verify::{Keys, Trust};
+use serde_json::{Value as Json, json};
+use workshop::{Key, judge};
+
+/// The verdict on `authorization` of a run with this in its metadata.
+#[track_caller]
+fn assert_authorization(envelope: Json, keys: &Keys, verdict: Verdict, reason: &str) {
+    let run = Run { envelope, ..Run::new(json!({})) }.unauthorised();
+    let report = judge(&run.seal(), keys);
+    assert!(report.pass(), "{:?}", report.reasons);
+    let mut expected = kept(&run.envelope);
+    *expected.last_mut().unwrap() =
+        RuleVerdict { rule: "authorization", verdict, event: None, reason: reason.into() };
+    assert_eq!(report.audit.unwrap().rules, expected);
+}
+
+#[test]
+fn who_authorised() {
+    let (platform, runtime) = (Key::of(PLATFORM), Key::of(RUNTIME));
+    let id = platform.public_key().id();
+    let signed = authorised(&envelope(json!({})), &platform);
+    let knowing = |trust| {
+        let mut keys = runtime.keys();
+        keys.know(platform.public_key(), trust, None);
+        keys
+    };
+    for (trust, verdict, reason) in [
+        (Trust::Supplied, Pass, format!("authorised by {id} (supplied)")),
+        (Trust::Trusted, Pass, format!("authorised by {id} (trusted)")),
+        (Trust::Superseded, Pass, format!("authorised by {id} (superseded)")),
+        (Trust::Compromised, Inconclusive, format!("authorised by {id}, which is marked as compromised")),
+        (Trust::SelfAsserted, Inconclusive, format!("authorised by {id}, which nobody vouches for")),
+        (Trust::Unknown, Inconclusive, format!("authorised by {id}, which nobody vouches for")),
+    ] {
+        assert_authorization(signed.clone(), &knowing(trust), verdict, &reason);
+    }
+    let reason = format!("authorised by {id}, but that key is not at hand");
+    assert_authorization(signed, &runtime.keys(), Inconclusive, &reason);
+    let own = authorised(&envelope(json!({})), &runtime);
+    assert_authorization(
+        own,
+        &both_keys(),
+        Inconclusive,
+        "self-authorised: the authorization is by the runtime's own key",
+    );
+    let alone = "self-authorised: only the runtime's own key signed the envelope";
+    for metadata in [json!({}), json!({"metadata": {}}), json!({"metadata": {"Authorization": {}}})] {
+        assert_authorization(envelope(metadata), &both_keys(), Inconclusive, alone);
+    }
+    // Beside other metadata.
+    let signed = authorised(&envelope(json!({"metadata": {"a": 1, "reenact": {"z": "é"}}})), &platform);
+    assert_authorization(signed, &both_keys(), Pass, &format!("authorised by {id} (trusted)"));
+}
+
+#[test]
+fn forged_authorizations() {
+    let platform = Key::of(PLATFORM);
+    let id = platform.public_key().id().to_string();
+    let forged = format!("the authorization is not signed by {id}");
+    let with = |authorization: Json| envelope(json!({"metadata": {"authorization": authorization}}));
+    let by = |signature: &str| with(json!({"key_id": id, "signature": signature}));
+    let good = authorised(&envelope(json!({})), &platform);
+    let signature = good["metadata"]["authorization"]["signature"].as_str().unwrap();
+    // Over another envelope.
+    for other in [
+        envelope(json!({"limits": {"max_steps": 1}})),
+        envelope(json!({"metadata": {"a": 1}})),
+        envelope(json!({"required_signer_types": []})),
+    ] {
+        let signature = platform_signature(&other, &platform);
+        assert_authorization(by(&signature), &both_keys(), Fail, &forged);
+    }
+    // Under another key's name, or spelled as signatures are not.
+    let mallory = authorised(&envelope(json!({})), &Key::of(3));
+    let of_mallory = mallory["metadata"]["authorization"]["signature"].as_str().unwrap();
+    for bad in [
+        of_mallory,
+        "",
+        "00",
+        &"0".repeat(128),
+        &signature.to_uppercase(),
+        &signature[..127],
+        &format!("{signature}0"),
+        &format!(" {}", &signature[1..]),
+    ] {
+        assert_authorization(by(bad), &both_keys(), Fail, &forged);
+    }
+    let incomplete = "metadata.authorization needs a key_id and a signature";
+    for bad in [
+        json!({}),
+        json!(null),
+        json!("x"),
+        json!([]),
+        json!({"key_id": id}),
+        json!({"signature": signature}),
+        json!({"key_id": 7, "signature": signature}),
+        json!({"key_id": id, "signature": null}),
+    ] {
+        assert_authorization(with(bad), &both_keys(), Fail, incomplete);
+    }
+    // A name that is no key id: nobody's key. The runtime's own, with a character more, is not another key.
+    let own = Key::of(RUNTIME).public_key().id().to_string();
+    for name in ["", "platform", &format!("{id}="), &format!("{id} "), &format!("{own}=")] {
+        let reason = format!("authorised by {name}, but that key is not at hand");
+        let envelope = with(json!({"key_id": name, "signature": signature}));
+        assert_authorization(envelope, &both_keys(), Inconclusive, &reason);
+    }
+}
+
+/// Under a key of small order, one signature fits every message.
+#[test]
+fn a_weak_key_authorises_nothing() {
+    let mut identity = [0; 32];
+    identity[0] = 1;
+    let weak = PublicKey::from_raw(&identity).unwrap();
+    let signature = format!("{}{}", hex(&identity), "0".repeat(64));
+    let mut keys = both_keys();
+    keys.supply(weak);
+    let envelope = envelope(
+        json!({"metadata": {"authorization": {"key_id": weak.id().to_string(), "signature": signature}}}),
+    );
+    assert_authorization(envelope, &keys, Fail, &format!("the authorization is not signed by {}", weak.id()));
+}

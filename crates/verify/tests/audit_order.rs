@@ -1,0 +1,200 @@
+//! The audit of the order of events: decided, called, returned, once each.
+#![allow(clippy::unwrap_used)]
+
+mod audit_run;
+mod workshop;
+
+use audit_run::{Event, Run, assert_kept, assert_only};
+use reenact_verify::audit::Verdict::{Fail, Inconclusive, Pass};
+use serde_json::json;
+
+#[test]
+fn decisions_come_before_actions() {
+    let order = |event: usize, reason| [("event_order", Fail, Some(event), reason)];
+    let run = || Run::new(json!({}));
+    let undecided = "no policy decision came before this action";
+    assert_only(&run().tool_called("1", "t").tool_returned("1"), &order(1, undecided));
+    // For another step; after the call; once for two calls; taken back by a block.
+    assert_only(&run().allow("2", json!({})).tool_called("1", "t").tool_returned("1"), &order(2, undecided));
+    assert_only(&run().tool_called("1", "t").allow("1", json!({})).tool_returned("1"), &order(1, undecided));
+    assert_only(&run().tool("1", "t").tool_called("1", "t").tool_returned("1"), &order(4, undecided));
+    let blocked = run().allow("1", json!({})).event("rer.policy.step_blocked", json!({"step_id": "1"}));
+    assert_only(&blocked.tool_called("1", "t").tool_returned("1"), &order(3, undecided));
+    let denied = run().event("rer.policy.evaluated", json!({"step_id": "1", "decision": "deny"}));
+    assert_only(
+        &denied.clone().tool_called("1", "t").tool_returned("1"),
+        &order(2, "the policy had denied this action"),
+    );
+    assert_kept(&denied.clone());
+    // A block without a decision is odd, and harmless.
+    assert_kept(&run().event("rer.policy.step_blocked", json!({"step_id": "1"})));
+    // Allowed, then denied.
+    let changed = run()
+        .allow("1", json!({}))
+        .event("rer.policy.evaluated", json!({"step_id": "1", "decision": "deny"}));
+    assert_only(
+        &changed.tool_called("1", "t").tool_returned("1"),
+        &order(3, "the policy had denied this action"),
+    );
+    // On something else.
+    let other = "the policy had decided on another model or tool";
+    let bait = run().allow("1", json!({"tool": "t"})).tool_called("1", "pay").tool_returned("1");
+    assert_only(&bait, &order(2, other));
+    let bait = run().allow("1", json!({"model": "m"})).tool_called("1", "pay").tool_returned("1");
+    assert_only(&bait, &order(2, other));
+    // One step id for a step after the other is allowed.
+    assert_kept(&run().tool("1", "t").tool("1", "t"));
+}
+
+#[test]
+fn decisions_that_tell_too_little() {
+    let undecided = "the decision does not tell its step, or what it was";
+    let run = || Run::new(json!({}));
+    for decision in [json!("ALLOW"), json!("allow "), json!(true), json!(null), json!(["allow"])] {
+        let odd = run().event("rer.policy.evaluated", json!({"step_id": "1", "decision": decision}));
+        assert_only(&odd.clone(), &[("event_order", Inconclusive, Some(1), undecided)]);
+        let called = odd.tool_called("1", "t").tool_returned("1");
+        assert_only(&called, &[("event_order", Fail, Some(2), "no policy decision came before this action")]);
+    }
+    // It may have been about this call, or not; one of them excuses one call.
+    let withheld = run().allow("1", json!({})).withheld().tool_called("1", "t").tool_returned("1");
+    assert_only(&withheld, &[("event_order", Inconclusive, Some(1), undecided)]);
+    let stepless = run().event("rer.policy.evaluated", json!({"decision": "allow"}));
+    let stepless = stepless.tool_called("1", "t").tool_returned("1");
+    assert_only(&stepless, &[("event_order", Inconclusive, Some(1), undecided)]);
+    assert_only(
+        &withheld.tool_called("2", "t").tool_returned("2"),
+        &[("event_order", Fail, Some(4), "no policy decision came before this action")],
+    );
+    let denied = run().event("rer.policy.evaluated", json!({"decision": "deny"}));
+    assert_only(
+        &denied.tool_called("1", "t").tool_returned("1"),
+        &[("event_order", Fail, Some(2), "no policy decision came before this action")],
+    );
+    // A step id that is no text is none.
+    let odd = run().event("rer.policy.evaluated", json!({"step_id": 1, "decision": "allow"}));
+    let odd = odd.event("rer.tool.called", json!({"step_id": 1, "tool": "t"}));
+    let odd = odd.event("rer.tool.returned", json!({"step_id": 1}));
+    assert_only(&odd, &[("event_order", Inconclusive, Some(1), undecided)]);
+}
+
+#[test]
+fn calls_return_once() {
+    let order = |event: usize, reason| [("event_order", Fail, Some(event), reason)];
+    let run = || Run::new(json!({}));
+    let stray = "something returned that was not called";
+    assert_only(&run().tool("1", "t").tool_returned("1"), &order(4, stray));
+    assert_only(&run().tool_returned("1"), &order(1, stray));
+    assert_only(&run().event("rer.model.returned", json!({})), &order(1, stray));
+    // As another kind of thing.
+    let disguised =
+        run().allow("1", json!({})).event("rer.model.called", json!({"step_id": "1", "model": "m"}));
+    assert_only(&disguised.tool_returned("1"), &order(3, stray));
+    let again = run().allow("1", json!({})).tool_called("1", "t").allow("1", json!({})).tool_called("1", "t");
+    assert_only(
+        &again.tool_returned("1").tool_returned("1"),
+        &order(4, "the same step begins again before it has returned"),
+    );
+    // Never, with and without a reason for it.
+    let lost = run().allow("1", json!({})).tool_called("1", "t").tool("2", "t");
+    assert_only(&lost, &order(2, "this call never returned"));
+    let gap = lost.event("rer.capture.gap", json!({"what": "stream", "why": "crash"}));
+    let reason = "this call never returned, but something was not captured";
+    assert_only(&gap, &[("event_order", Inconclusive, Some(2), reason)]);
+    // Interleaved is fine.
+    let two = run().allow("1", json!({})).allow("2", json!({})).tool_called("1", "t").tool_called("2", "t");
+    assert_kept(&two.tool_returned("2").tool_returned("1"));
+    // The first that is lost is named.
+    let two = run().tool("1", "t").allow("b", json!({})).allow("a", json!({}));
+    let two = two.tool_called("b", "t").tool_called("a", "t");
+    assert_only(&two, &order(6, "this call never returned"));
+}
+
+#[test]
+fn withheld_payloads_break_no_order() {
+    let run = || Run::new(json!({}));
+    let order = |event, reason| ("event_order", Inconclusive, Some(event), reason);
+    let unmatched = "the call does not tell its step, so no decision can be matched with it";
+    let which = "a payload is withheld, so it cannot be told which call returned";
+    let name = "the payload is withheld, so it does not tell what was called";
+    let unnamed = |event| ("allowed_tools", Inconclusive, Some(event), name);
+    // The return; the call; both; each of another step.
+    let returned = run().tool("1", "t").withheld();
+    assert_only(&returned, &[order(3, which)]);
+    let called = run().allow("1", json!({})).tool_called("1", "t").withheld().tool_returned("1");
+    assert_only(&called, &[unnamed(2), order(2, unmatched)]);
+    let both = run().allow("1", json!({})).tool_called("1", "t").withheld().tool_returned("1").withheld();
+    assert_only(&both, &[unnamed(2), order(2, unmatched)]);
+    let crossed = run()
+        .allow("1", json!({}))
+        .tool_called("1", "t")
+        .withheld()
+        .allow("2", json!({}))
+        .tool_called("2", "t")
+        .tool_returned("2")
+        .withheld()
+        .tool_returned("1");
+    assert_only(&crossed, &[unnamed(2), order(2, unmatched)]);
+    // The numbers must fit all the same: two returns of one call, none of another kind, and none at all.
+    let stray = |event| ("event_order", Fail, Some(event), "something returned that was not called");
+    assert_only(&run().tool("1", "t").tool_returned("1").withheld(), &[stray(4)]);
+    assert_only(&called.clone().tool_returned("1"), &[unnamed(2), stray(4)]);
+    assert_only(&run().tool_returned("1").withheld(), &[stray(1)]);
+    let lost = |event| ("event_order", Fail, Some(event), "this call never returned");
+    let one = run().allow("1", json!({})).tool_called("1", "t").withheld();
+    assert_only(&one, &[unnamed(2), lost(2)]);
+    let other = one.event("rer.model.returned", json!({"step_id": "1"})).withheld();
+    assert_eq!((other.rules()[8].verdict, other.rules()[8].event), (Fail, Some(3)));
+}
+
+#[test]
+fn calls_without_steps_pair_in_order() {
+    // Nobody policed this run, so that its calls need no decisions; nothing restricted it either.
+    let observed = json!({"metadata": {"reenact": {"enforcement": "observe"}}});
+    let run = || Run::new(observed.clone());
+    let tool = |run: Run| run.event("rer.tool.called", json!({"tool": "t"}));
+    let back = |run: Run| run.event("rer.tool.returned", json!({"tool": "t"}));
+    let order = |run: &Run| {
+        let rule = run.rules().swap_remove(8);
+        (rule.verdict, rule.event, rule.reason)
+    };
+    let kept = (Pass, None, "every action was decided, began and returned in order".to_owned());
+    assert_eq!(order(&back(tool(run()))), kept);
+    assert_eq!(order(&back(back(tool(tool(run()))))), kept);
+    assert_eq!(order(&tool(back(tool(tool(run()))))), (Fail, Some(2), "this call never returned".into()));
+    assert_eq!(
+        order(&back(back(tool(run())))),
+        (Fail, Some(3), "something returned that was not called".into())
+    );
+    let model = tool(run()).event("rer.model.returned", json!({}));
+    assert_eq!(order(&model), (Fail, Some(2), "something returned that was not called".into()));
+    // Where a policy had to decide, such calls cannot be matched with its decisions.
+    let policed = back(tool(Run::new(json!({}))));
+    assert_eq!(
+        order(&policed),
+        (
+            Inconclusive,
+            Some(1),
+            "the call does not tell its step, so no decision can be matched with it".into()
+        )
+    );
+}
+
+#[test]
+fn a_run_begins_and_ends_once() {
+    let order = |event: usize, reason| [("event_order", Fail, Some(event), reason)];
+    let run = || Run::new(json!({})).tool("1", "t");
+    assert_only(&run().event("rer.run.started", json!({})), &order(4, "the run begins a second time"));
+    let early = run().event("rer.run.ended", json!({})).tool("2", "t");
+    assert_only(&early, &order(4, "the run goes on after its end"));
+    assert_only(&run().unended(), &order(3, "the last event is not rer.run.ended"));
+    assert_only(
+        &run().event("rer.run.ended", json!({})).event("acme.late", json!({})).unended(),
+        &order(5, "the last event is not rer.run.ended"),
+    );
+    let mut headless = run();
+    headless.events.remove(0);
+    assert_only(&headless, &order(0, "the first event is not rer.run.started"));
+    headless.events.insert(0, Event { event_type: "acme.early".into(), ..headless.events[0].clone() });
+    assert_only(&headless, &order(0, "the first event is not rer.run.started"));
+}
