@@ -52,6 +52,8 @@ impl Audit {
         match (any(Verdict::Fail), any(Verdict::Inconclusive)) {
             (true, _) => Some(false),
             (false, true) => None,
+            // No rule at all says nothing at all.
+            (false, false) if self.rules.is_empty() => None,
             (false, false) => Some(true),
         }
     }

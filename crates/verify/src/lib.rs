@@ -55,9 +55,7 @@ pub struct Options {
 
 /// Judges any bytes at all. Never fails and never panics: what cannot be read gets a report that says so.
 pub fn safe(bytes: &[u8], keys: &Keys, options: &Options) -> Report {
-    if options.format != Some(Format::Rer)
-        && let Some(container) = Container::detect(bytes)
-    {
+    if let Some(container) = Container::detect(bytes) {
         return match Members::unpack(container, Cursor::new(bytes)) {
             Ok(members) => safe_members(&members, keys, options),
             Err(broken) => broken_archive(&broken, options),
@@ -80,6 +78,10 @@ pub fn safe(bytes: &[u8], keys: &Keys, options: &Options) -> Report {
 pub fn safe_members(members: &Members, keys: &Keys, options: &Options) -> Report {
     match options.format {
         None if !members.is_rer_bundle() => Unrecognised::OtherMembers.report(),
+        // Whoever asks for the checks of an artifact gets those of the one inside.
+        Some(Format::Rer) => {
+            rer::verify(members.document("artifact.json").unwrap_or_default(), keys, options)
+        }
         _ => rer::bundle::verify(members, keys, options),
     }
 }

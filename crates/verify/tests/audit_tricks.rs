@@ -245,7 +245,6 @@ fn events_of_types_that_are_not_known() {
         "rer.error.raised",
         "rer.output.final",
         "rer.artifact.written",
-        "rer.capture.gap",
         "acme.heartbeat",
         "rer.memory.read",
     ] {

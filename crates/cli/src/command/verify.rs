@@ -234,7 +234,7 @@ impl Verify {
                 }
             }
             Content::Members(members)
-                if threads > 1 && (members.is_rer_bundle() || self.format.is_some()) =>
+                if threads > 1 && members.is_rer_bundle() && self.format != Some(Format::Rer) =>
             {
                 rer::bundle::verify_with(members, keys, &options, |survey| {
                     parallel::jobs(survey, threads, seen)

@@ -2,8 +2,8 @@
 //!
 //! A [`Survey`] walks the text once and hands out [`Job`]s, batches of events that can be judged apart from each other
 //! and in any order; [`Survey::conclude`] puts their findings together with the envelope and the signatures. In order on
-//! one thread, that is [`verify`]; a command may run the jobs on all cores. Memory does not grow with the number of
-//! events.
+//! one thread, that is [`verify`]; a command may run the jobs on all cores. Of each event only what the audit
+//! needs is kept, a small part of its text.
 
 mod audit;
 pub mod bundle;

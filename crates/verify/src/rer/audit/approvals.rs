@@ -71,6 +71,14 @@ impl<'e> Approvals<'e> {
         !self.envelope.required_approvals.is_empty() || !self.envelope.required_signer_types.is_empty()
     }
 
+    /// Something was not captured: an action without approval may be among it.
+    pub(super) fn gap(&mut self, step: &Step<'_>) {
+        // Who approved can only be more than is seen here; what needed it may be more, too.
+        if !self.envelope.required_approvals.is_empty() {
+            self.required.doubt(Some(step.index), super::UNCAPTURED);
+        }
+    }
+
     pub(super) fn see(&mut self, step: &Step<'_>) {
         if !self.matters() {
             return;

@@ -36,6 +36,9 @@ const RULES: [&str; 10] = [
     "authorization",
 ];
 
+/// Why a gap in capture leaves every restriction in doubt.
+const UNCAPTURED: &str = "something was not captured here, and may have broken any rule";
+
 /// The audit of a document that could not be read.
 pub(super) fn unreadable() -> Audit {
     let rules = RULES.map(|rule| {
@@ -120,6 +123,7 @@ impl<'e> Restrictions<'e> {
                 What::RunStarted => self.started(step),
                 What::Called(action) => self.called(step, action),
                 What::Returned(_) | What::RunEnded => self.spent(step),
+                What::Gap => self.gap(step),
                 _ => {
                     self.moment(step);
                 }
@@ -148,6 +152,23 @@ impl<'e> Restrictions<'e> {
             approvals,
             signers,
         ]
+    }
+
+    /// Something happened that was not captured: it may have been anything.
+    fn gap(&mut self, step: &Step<'_>) {
+        let limits = self.envelope;
+        let restricting = [
+            (&mut self.models, true),
+            (&mut self.tools, true),
+            (&mut self.steps, limits.max_steps.is_some()),
+            (&mut self.spend, limits.max_spend.is_some()),
+            (&mut self.rate, limits.rate_limit_rpm.is_some()),
+            (&mut self.expiry, limits.expiry.is_some()),
+        ];
+        for (rule, _) in restricting.into_iter().filter(|(_, restricts)| *restricts) {
+            rule.doubt(Some(step.index), UNCAPTURED);
+        }
+        self.approvals.gap(step);
     }
 
     fn started(&mut self, step: &Step<'_>) {
