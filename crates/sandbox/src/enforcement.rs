@@ -1,0 +1,230 @@
+//! What was closed and what stayed open, as data that can be printed and recorded.
+//!
+//! Every entry is a fact that the trampoline established, never a hope: an entry of `closed` is written after the call
+//! that closed it came back without an error.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::PathBuf;
+
+/// How the child is kept in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Rung {
+    /// User, network and mount namespaces of its own, and a seccomp filter.
+    Netns,
+    /// Nothing is enforced.
+    None,
+}
+
+impl Rung {
+    /// The name in records and on the command line.
+    #[must_use]
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Netns => "netns",
+            Self::None => "none",
+        }
+    }
+}
+
+impl fmt::Display for Rung {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.code())
+    }
+}
+
+/// The two lists have the same shape: a stable code for records, an optional name, and a sentence.
+macro_rules! facts {
+    ($(#[$doc:meta])* $name:ident { $($(#[$bare_doc:meta])* $bare:ident = $bare_code:literal : $bare_text:literal,)* ;
+      $($(#[$named_doc:meta])* $named:ident = $named_code:literal : $named_text:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum $name {
+            $($(#[$bare_doc])* $bare,)*
+            $($(#[$named_doc])* $named(OsString),)*
+        }
+
+        impl $name {
+            /// The stable name for records.
+            #[must_use]
+            pub fn code(&self) -> &'static str {
+                match self {
+                    $(Self::$bare => $bare_code,)*
+                    $(Self::$named(_) => $named_code,)*
+                }
+            }
+
+            /// What the fact is about, where it is about one thing: a path or the name of a variable.
+            #[must_use]
+            pub fn name(&self) -> Option<&OsString> {
+                match self {
+                    $(Self::$bare => None,)*
+                    $(Self::$named(name) => Some(name),)*
+                }
+            }
+
+            #[cfg(target_os = "linux")]
+            pub(crate) fn from_code(code: &[u8], name: OsString) -> Option<Self> {
+                $(if code == $bare_code.as_bytes() { return Some(Self::$bare); })*
+                $(if code == $named_code.as_bytes() { return Some(Self::$named(name)); })*
+                None
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self {
+                    $(Self::$bare => f.write_str($bare_text),)*
+                    // Debug escapes control characters: a path of another user's must not reach a terminal raw.
+                    $(Self::$named(name) => write!(f, concat!($named_text, " {:?}"), name),)*
+                }
+            }
+        }
+    };
+}
+
+facts! {
+    /// One way out that the kernel now refuses.
+    Closed {
+        /// A network namespace with nothing but its own loopback.
+        Network = "network": "network: no interface but a loopback of its own",
+        /// Abstract Unix sockets belong to a network namespace.
+        AbstractSockets = "abstract_sockets": "abstract Unix sockets of the host",
+        /// System V shared memory, semaphores and queues.
+        Ipc = "sysv_ipc": "System V IPC of the host",
+        /// Other socket families: vsock, packet, bluetooth, alg, …
+        SocketFamilies = "socket_families": "socket families other than unix, inet, inet6, netlink",
+        /// `io_uring`, which would reach sockets around the filter.
+        IoUring = "io_uring": "io_uring",
+        /// `request_key` makes the kernel run a program outside, which can ask a name server.
+        Keyrings = "keyrings": "kernel keyrings and their upcalls",
+        /// `bpf`, `userfaultfd`, `setns`, `pidfd_getfd`; a 32-bit call on a 64-bit machine ends the process (SIGSYS).
+        Calls = "calls": "bpf, userfaultfd, setns, pidfd_getfd, calls of a foreign architecture",
+        /// `TIOCSTI` and `TIOCLINUX`: typing into the terminal that the caller's shell reads.
+        TerminalInput = "terminal_input": "typing into the caller's terminal",
+        /// No capabilities, and none through set-user-ID programs.
+        Privileges = "privileges": "privileges: none held, none to be gained",
+        /// A process of another user namespace cannot be traced, read, or entered through `/proc`.
+        Processes = "processes": "memory, descriptors and namespaces of processes outside",
+        /// Every descriptor but the three standard ones.
+        Descriptors = "descriptors": "inherited descriptors other than 0, 1, 2",
+        /// For root only: `/proc/sys` and `/sys` are read-only.
+        KernelControls = "kernel_controls": "kernel controls under /proc/sys and /sys (read-only)",
+        ;
+        /// A directory or device under which nothing of the host is seen.
+        Masked = "masked": "masked",
+        /// One listening Unix socket, covered.
+        Socket = "socket": "Unix socket",
+        /// A variable that names a way out, dropped.
+        Variable = "variable": "variable",
+    }
+}
+
+facts! {
+    /// One way that stayed open.
+    Open {
+        /// Nothing is enforced.
+        Everything = "everything": "everything: nothing is enforced",
+        /// Files are shared; a program outside that acts on files acts on these too.
+        Files = "files": "files: read and written as the user may",
+        /// Signals go by user, and there is no process namespace.
+        Signals = "signals": "signals to processes of the same user",
+        /// Only sockets that were listening at the start, under a name that this namespace lists, are covered.
+        LaterSockets = "later_sockets": "Unix sockets outside /run bound after the start, by another container, or under a second name",
+        /// The kernel's tables could not be read, so no socket outside the masked directories was covered.
+        UnlistedSockets = "unlisted_sockets": "Unix sockets outside /run: the kernel's list could not be read",
+        /// Kernel without System V IPC namespaces.
+        Ipc = "sysv_ipc": "System V IPC of the host",
+        /// Run as root: files and devices that belong to root, such as cron tables and disks.
+        Root = "root": "run as root: root's files and devices (cron, disks) can be written; use another user",
+        /// Run as root, and the kernel's own controls could not be made read-only.
+        KernelControls = "kernel_controls": "kernel controls under /proc/sys and /sys",
+        ;
+        /// A socket that could not be covered, or that was bound under a relative name.
+        Socket = "socket": "Unix socket",
+        /// The kernel fetches these files over the host's network.
+        NetworkFiles = "network_files": "network file system",
+        /// A standard stream that is a network socket.
+        Stream = "stream": "standard stream that is a network socket:",
+    }
+}
+
+/// What holds for one child: how it was kept in, what that closed, what it left open, and why it is not more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Enforcement {
+    /// How the child is kept in.
+    pub rung: Rung,
+    /// What the kernel now refuses.
+    pub closed: Vec<Closed>,
+    /// What it does not.
+    pub open: Vec<Open>,
+    /// Why the rung is not a higher one; nothing when it is the highest.
+    pub why: Option<String>,
+}
+
+impl Enforcement {
+    /// Nothing is enforced, for this reason.
+    #[must_use]
+    pub fn none(why: impl Into<String>) -> Self {
+        Self { rung: Rung::None, closed: Vec::new(), open: vec![Open::Everything], why: Some(why.into()) }
+    }
+
+    /// The paths that were masked or covered.
+    pub fn masked(&self) -> impl Iterator<Item = PathBuf> + '_ {
+        self.closed.iter().filter_map(|fact| match fact {
+            Closed::Masked(path) | Closed::Socket(path) => Some(PathBuf::from(path)),
+            _ => None,
+        })
+    }
+}
+
+impl fmt::Display for Enforcement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.rung {
+            Rung::None => write!(f, "hermetic: not enforced")?,
+            rung => write!(f, "hermetic: enforced by the kernel ({rung})")?,
+        }
+        if let Some(why) = &self.why {
+            write!(f, "\n  why     {why}")?;
+        }
+        for fact in &self.closed {
+            write!(f, "\n  closed  {fact}")?;
+        }
+        for fact in &self.open {
+            write!(f, "\n  open    {fact}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_enforced_says_so_and_why() {
+        let told = Enforcement::none("this is not Linux").to_string();
+        assert_eq!(
+            told,
+            "hermetic: not enforced\n  why     this is not Linux\n  open    everything: nothing is enforced"
+        );
+    }
+
+    #[test]
+    fn a_path_is_never_printed_raw() {
+        let told = Closed::Socket("/tmp/\u{1b}[2J".into()).to_string();
+        assert_eq!(told, "Unix socket \"/tmp/\\u{1b}[2J\"");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_code_names_its_fact() {
+        for fact in [Closed::Network, Closed::Variable("DISPLAY".into())] {
+            let name = fact.name().cloned().unwrap_or_default();
+            assert_eq!(Closed::from_code(fact.code().as_bytes(), name), Some(fact));
+        }
+        assert_eq!(Open::from_code(b"no such thing", OsString::new()), None);
+    }
+}

@@ -1,0 +1,393 @@
+//! What must work inside: the gateway's port, the standard streams, exit codes, signals, the environment.
+
+use reenact_sandbox::{Closed, Inside, Open, Plan, Rung, SandboxError, Step};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Instant;
+
+const TESTS: &[(&str, fn())] = &[
+    ("the gateway's port is served from outside, many connections", gateway),
+    ("a chosen port is free inside though taken outside", chosen_port),
+    ("standard streams pass through", streams),
+    ("exit codes as they are", exit_codes),
+    ("a missing command is 127, one that is not executable 126", not_executed),
+    ("signals reach the command itself", signals),
+    ("no signal is blocked or ignored", signal_state),
+    ("the environment has no ways out", environment),
+    ("user, group and directory are kept", identity),
+    ("the runtime directory is there and empty", runtime_directory),
+    ("a directory under a mask is refused", masked_directory),
+    ("works among many threads, many at once", threads),
+    ("without the word to start, nothing runs", never_started),
+    ("the inner command cannot be called by hand", by_hand),
+    ("the report says what was closed and what stayed open", report),
+    ("a refusal says why and what to do", refusal),
+    ("a sandbox inside a sandbox", nested),
+    ("a network socket as standard input is named", network_stream),
+    ("ptrace of an own child still works", own_child),
+    ("start-up time", start_up),
+];
+
+pub(crate) fn run_all() -> usize {
+    let run = |(name, test): &(&str, fn())| {
+        let failed = std::panic::catch_unwind(test).is_err();
+        println!("  {name:65} {}", if failed { "FAILED" } else { "ok" });
+        failed
+    };
+    TESTS.iter().filter(|test| run(test)).count()
+}
+
+/// What the command does, inside.
+pub(crate) fn act(name: &str, rest: &[&str]) -> i32 {
+    match name {
+        "echo" => {
+            let said = std::io::read_to_string(std::io::stdin()).unwrap();
+            print!("out {said}");
+            eprint!("err {said}");
+            0
+        }
+        "exit" => rest[0].parse().unwrap(),
+        "env" => {
+            std::env::vars().for_each(|(name, value)| println!("{name}={value}"));
+            0
+        }
+        "where" => {
+            let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+            println!("{uid} {gid} {} {}", std::process::id(), std::env::current_dir().unwrap().display());
+            0
+        }
+        "status" => {
+            print!("{}", std::fs::read_to_string("/proc/self/status").unwrap());
+            0
+        }
+        "runtime" => {
+            let folder = std::env::var("XDG_RUNTIME_DIR").unwrap();
+            print!("{}", std::fs::read_dir(&folder).unwrap().count());
+            std::fs::write(format!("{folder}/mine"), "").unwrap();
+            0
+        }
+        "call" => {
+            let port: u16 = rest[0].parse().unwrap();
+            std::thread::scope(|scope| {
+                for caller in 0..16 {
+                    scope.spawn(move || {
+                        for call in 0..25 {
+                            let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+                            let sent = format!("{caller}/{call}\n");
+                            stream.write_all(sent.as_bytes()).unwrap();
+                            let mut got = String::new();
+                            BufReader::new(stream).read_line(&mut got).unwrap();
+                            assert_eq!(got, sent);
+                        }
+                    });
+                }
+            });
+            0
+        }
+        "probe" => {
+            let probe = reenact_sandbox::probe();
+            print!("{}\n{}", probe.enforcement, probe.advice.join("\n"));
+            0
+        }
+        "mount-proc" => {
+            let flags = rustix::mount::MountFlags::empty();
+            let mounted = rustix::mount::mount("proc", "/mnt", "proc", flags, None::<&std::ffi::CStr>);
+            mounted.inspect_err(|error| eprint!("mount: {error}")).is_err().into()
+        }
+        "trace" => {
+            let mut child = Command::new("sleep").arg("30").spawn().unwrap();
+            let pid = nix::unistd::Pid::from_raw(child.id().cast_signed());
+            nix::sys::ptrace::seize(pid, nix::sys::ptrace::Options::empty()).unwrap();
+            child.kill().unwrap();
+            child.wait().unwrap();
+            0
+        }
+        _ => 99,
+    }
+}
+
+fn plan(args: &[&str]) -> Plan {
+    Plan::new(std::env::current_exe().unwrap()).arg("act").args(args)
+}
+
+/// Exit code, standard output, standard error.
+fn run(plan: Plan) -> (Option<i32>, String, String) {
+    let (mut command, handshake) = plan.prepare().unwrap();
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(command);
+    let _running = handshake.wait().unwrap().start().unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+fn serve(listener: TcpListener) -> std::sync::Arc<AtomicUsize> {
+    let served = std::sync::Arc::new(AtomicUsize::new(0));
+    let count = std::sync::Arc::clone(&served);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { break };
+            count.fetch_add(1, Ordering::SeqCst);
+            std::thread::spawn(move || {
+                let mut line = String::new();
+                BufReader::new(stream.try_clone().unwrap()).read_line(&mut line).unwrap();
+                stream.write_all(line.as_bytes()).unwrap();
+            });
+        }
+    });
+    served
+}
+
+/// The port must be known to the command before it starts, as it is to an agent: through its arguments.
+fn call_on(port: u16) -> (Option<i32>, usize, u16) {
+    let Inside { mut child, listener, .. } =
+        plan(&["call", &port.to_string()]).listen_port(port).spawn().unwrap();
+    let bound = listener.local_addr().unwrap().port();
+    let served = serve(listener);
+    let code = child.wait().unwrap().code();
+    (code, served.load(Ordering::SeqCst), bound)
+}
+
+fn gateway() {
+    assert_eq!(call_on(48_999), (Some(0), 400, 48_999));
+    let Inside { mut child, listener, .. } = plan(&["exit", "0"]).spawn().unwrap();
+    assert_ne!(listener.local_addr().unwrap().port(), 0);
+    assert!(child.wait().unwrap().success());
+}
+
+fn chosen_port() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    assert_eq!(call_on(port), (Some(0), 400, port));
+}
+
+fn streams() {
+    let (read, mut write) = std::io::pipe().unwrap();
+    let mut plan = plan(&["echo"]);
+    plan.stdin = Some(read.into());
+    write.write_all("grüße\n".as_bytes()).unwrap();
+    drop(write);
+    assert_eq!(run(plan), (Some(0), "out grüße\n".into(), "err grüße\n".into()));
+}
+
+fn exit_codes() {
+    for code in [0, 1, 2, 77, 125, 255] {
+        assert_eq!(run(plan(&["exit", &code.to_string()])).0, Some(code));
+    }
+}
+
+fn not_executed() {
+    let error = |program: &str| match Plan::new(program).spawn() {
+        Err(SandboxError::Exec { exit_code, program, .. }) => (exit_code, program),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(error("no-such-program"), (127, "no-such-program".into()));
+    assert_eq!(error("/etc/passwd"), (126, "/etc/passwd".into()));
+}
+
+fn signals() {
+    for signal in [rustix::process::Signal::INT, rustix::process::Signal::TERM] {
+        let Inside { mut child, .. } = Plan::new("sleep").arg("60").spawn().unwrap();
+        rustix::process::kill_process(rustix::process::Pid::from_child(&child), signal).unwrap();
+        assert_eq!(child.wait().unwrap().signal(), Some(signal.as_raw()));
+    }
+}
+
+fn signal_state() {
+    let (_, inside, _) = run(Plan::new("cat").arg("/proc/self/status"));
+    let outside = Command::new("cat").arg("/proc/self/status").output().unwrap();
+    let outside = String::from_utf8(outside.stdout).unwrap();
+    let lines = |text: &str| -> Vec<String> {
+        text.lines()
+            .filter(|it| it.starts_with("SigBlk") || it.starts_with("SigIgn"))
+            .map(String::from)
+            .collect()
+    };
+    assert_eq!(lines(&inside), lines(&outside));
+    assert_eq!(lines(&inside).len(), 2);
+}
+
+fn environment() {
+    let mut plan = plan(&["env"]);
+    let set = [
+        ("SSH_AUTH_SOCK", "/tmp/x"),
+        ("DOCKER_HOST", "unix:///x"),
+        ("DISPLAY", ":0"),
+        ("TMUX", "1"),
+        ("KEPT", "ä=b"),
+    ];
+    plan.env = Some(set.map(|(name, value)| (name.into(), value.into())).to_vec());
+    assert_eq!(run(plan).1, "KEPT=ä=b\n");
+}
+
+fn identity() {
+    let mut plan = plan(&["where"]);
+    plan.directory = Some("/usr".into());
+    let (mut command, handshake) = plan.prepare().unwrap();
+    let child = command.stdout(Stdio::piped()).spawn().unwrap();
+    drop(command);
+    let _running = handshake.wait().unwrap().start().unwrap();
+    let pid = child.id();
+    let said = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
+    let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+    assert_eq!(said, format!("{uid} {gid} {pid} /usr\n"));
+}
+
+fn runtime_directory() {
+    let folder = std::env::temp_dir().join(format!("reenact-runtime-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("secret"), "").unwrap();
+    let mut plan = plan(&["runtime"]);
+    plan.env = Some(vec![("XDG_RUNTIME_DIR".into(), folder.clone().into())]);
+    assert_eq!(run(plan), (Some(0), "0".into(), String::new()));
+    assert!(!folder.join("mine").exists());
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+fn masked_directory() {
+    let mut plan = plan(&["exit", "0"]);
+    plan.directory = Some("/run/lock".into());
+    if std::fs::metadata("/run/lock").is_err() {
+        return;
+    }
+    match plan.spawn() {
+        Err(error @ SandboxError::Refused { step: Step::Directory, .. }) => {
+            assert_eq!(reenact_sandbox::Probe::from_error(&error).advice.len(), 1);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn threads() {
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..16 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    drop(std::hint::black_box(vec![0_u8; 4096]));
+                    std::thread::yield_now();
+                }
+            });
+        }
+        let spawners: Vec<_> = (0..8)
+            .map(|code: i32| {
+                scope.spawn(move || {
+                    for _ in 0..3 {
+                        assert_eq!(run(plan(&["exit", &code.to_string()])).0, Some(code));
+                    }
+                })
+            })
+            .collect();
+        let failed = spawners.into_iter().filter_map(|it| it.join().err()).count();
+        stop.store(true, Ordering::Relaxed);
+        assert_eq!(failed, 0);
+    });
+}
+
+fn never_started() {
+    let mark = std::env::temp_dir().join(format!("reenact-never-{}", std::process::id()));
+    let (mut command, handshake) = Plan::new("touch").arg(&mark).prepare().unwrap();
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    drop(handshake.wait().unwrap());
+    assert_eq!(child.wait().unwrap().code(), Some(125));
+    assert!(!mark.exists());
+}
+
+fn by_hand() {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    let output =
+        command.args([reenact_sandbox::trampoline::MARK, "true"]).stdin(Stdio::null()).output().unwrap();
+    assert_eq!(output.status.code(), Some(125));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("cannot be called by hand"));
+}
+
+fn report() {
+    let enforcement = reenact_sandbox::probe().enforcement;
+    println!("{enforcement}");
+    assert_eq!((enforcement.rung, &enforcement.why), (Rung::Netns, &None));
+    for fact in [
+        Closed::Network,
+        Closed::AbstractSockets,
+        Closed::SocketFamilies,
+        Closed::IoUring,
+        Closed::Privileges,
+    ] {
+        assert!(enforcement.closed.contains(&fact), "{fact:?}");
+    }
+    for fact in [Open::Files, Open::Signals, Open::LaterSockets] {
+        assert!(enforcement.open.contains(&fact), "{fact:?}");
+    }
+    assert!(enforcement.masked().any(|path| path == std::path::Path::new("/run")));
+    assert_eq!(enforcement.open.contains(&Open::Root), rustix::process::getuid().is_root());
+}
+
+/// `user.max_user_namespaces` belongs to a user namespace, so it can be set to 0 in one without harm to the machine.
+fn refusal() {
+    let script = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" act probe";
+    let exe = std::env::current_exe().unwrap();
+    let mut command = Command::new("unshare");
+    let Ok(output) = command.args(["--user", "--map-root-user", "sh", "-c", script]).arg(exe).output() else {
+        return;
+    };
+    assert_eq!(
+        String::from_utf8(output.stdout).unwrap(),
+        "hermetic: not enforced\n  why     the sandbox was refused at step namespaces: unshare user, network and mount \
+         namespaces: No space left on device (os error 28)\n  open    everything: nothing is enforced\n\
+         the number of user namespaces is limited to 0: sudo sysctl -w user.max_user_namespaces=15000"
+    );
+}
+
+/// The agent may be one that replays. Root cannot: it would need CAP_SETFCAP to map itself again.
+fn nested() {
+    let (code, said, _) = run(plan(&["probe"]));
+    assert_eq!(code, Some(0));
+    if rustix::process::getuid().is_root() {
+        assert!(said.contains("refused at step maps"), "{said}");
+    } else {
+        assert!(said.starts_with("hermetic: enforced by the kernel (netns)"), "{said}");
+    }
+}
+
+fn network_stream() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let mut plan = plan(&["exit", "0"]);
+    plan.stdin = Some(stream.into());
+    let mut inside = plan.spawn().unwrap();
+    assert!(inside.enforcement.open.contains(&Open::Stream("stdin".into())));
+    assert!(inside.child.wait().unwrap().success());
+}
+
+fn own_child() {
+    assert_eq!(run(plan(&["trace"])).0, Some(0));
+}
+
+/// Printed, never judged: a clock does not fail a test.
+fn start_up() {
+    let median = |mut times: Vec<f64>| {
+        times.sort_by(f64::total_cmp);
+        times[times.len() / 2]
+    };
+    let time = |run: &dyn Fn()| {
+        let start = Instant::now();
+        run();
+        start.elapsed().as_secs_f64() * 1e3
+    };
+    let direct = || assert!(Command::new("/bin/true").stdin(Stdio::null()).status().unwrap().success());
+    let inside = || {
+        let mut inside = Plan::new("/bin/true").spawn().unwrap();
+        let mut byte = [0];
+        assert!(inside.child.wait().unwrap().success());
+        let _ = inside.child.stdout.take().map(|mut it| it.read(&mut byte));
+    };
+    let (direct, inside): (Vec<_>, Vec<_>) = (0..50).map(|_| (time(&direct), time(&inside))).unzip();
+    println!(
+        "    /bin/true: direct {:.2} ms, inside {:.2} ms (medians of 50)",
+        median(direct),
+        median(inside)
+    );
+}
