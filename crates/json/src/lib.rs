@@ -19,7 +19,7 @@
 //! | [`digest`] | SHA-256 and comparison in constant time |
 //! | [`position`] | line, column and JSON path of an offset, found only when someone asks |
 //! | [`shown`] | untrusted text that is safe to print |
-//! | [`print`] | the JSON that we write ourselves |
+//! | [`mod@print`] | the JSON that we write ourselves |
 
 pub mod canonical;
 pub mod digest;

@@ -2,8 +2,8 @@
 //!
 //! Text that is already canonical goes through as it lies. Other text is written anew, in one of two ways:
 //!
-//! - [`small`]: in one walk, each object as it stands, its members then moved into order. Needs room for the whole result.
-//! - [`large`]: one more scan tells which objects are out of order, then a walk writes each member in its turn. Needs four
+//! - `small`: in one walk, each object as it stands, its members then moved into order. Needs room for the whole result.
+//! - `large`: one more scan tells which objects are out of order, then a walk writes each member in its turn. Needs four
 //!   bytes for each member of an object in disorder, whatever the size of the text.
 
 mod large;
