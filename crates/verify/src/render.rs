@@ -5,6 +5,7 @@ use core::fmt::Write;
 use reenact_json::Shown;
 
 use crate::audit::{Audit, RuleVerdict, Verdict};
+use crate::keys::Trust;
 use crate::report::{Check, NOTHING_TO_CHECK, Outcome, Report};
 
 /// What a piece of the text means, so that a command can colour it. The text alone says it too.
@@ -79,7 +80,10 @@ fn judged(target: &str, report: &Report, paint: Paint<'_>) -> String {
     for (name, digest) in &report.digests {
         let _ = writeln!(text, "  digest  {name} {digest}");
     }
-    let mark = if report.pass() { paint(Tone::Good, "PASS") } else { paint(Tone::Bad, "FAIL") };
+    // A thief's record is as intact as any: the answer is still no.
+    let is_stolen = report.signer.as_ref().is_some_and(|signer| signer.trust == Trust::Compromised);
+    let holds = report.pass() && !is_stolen;
+    let mark = if holds { paint(Tone::Good, "PASS") } else { paint(Tone::Bad, "FAIL") };
     let _ = writeln!(text, "  {mark}  {}", report.verdict);
     text
 }
