@@ -9,9 +9,9 @@ use super::{CHECKS, SCHEMA_VALID, audit, judge};
 use crate::report::NOTHING_TO_CHECK;
 use crate::{Keys, Options, Report, Signer, Trust};
 
-/// A batch is worth a thread's attention, and small enough that a few of them need little room.
-const BATCH_BYTES: usize = 256 * 1024;
-const BATCH_EVENTS: usize = 1024;
+/// A batch is worth a thread's attention, and small enough to stay in a core's cache until it is judged.
+const BATCH_BYTES: usize = 64 * 1024;
+const BATCH_EVENTS: usize = 128;
 
 /// The walk. Call [`Survey::next_job`] until it gives none, then [`Survey::conclude`].
 pub struct Survey<'a> {
@@ -39,7 +39,7 @@ impl<'a> Survey<'a> {
     /// The next batch of events; `None` when all is read. After an error nothing of the document counts: text that is
     /// not good JSON to its end has no members.
     pub fn next_job(&mut self) -> Result<Option<Job<'a>>, SyntaxError> {
-        let mut job = Job { first: self.next, items: Vec::new(), before: self.before };
+        let mut job = Job { first: self.next, items: Vec::with_capacity(BATCH_EVENTS), before: self.before };
         let mut start = None;
         while let Some(item) = self.reader.next_event()? {
             self.next += 1;
