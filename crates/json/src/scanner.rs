@@ -192,7 +192,7 @@ impl<'a> Scanner<'a> {
     pub fn enter_object(&mut self) -> Result<OpenObject> {
         self.skip_space();
         let start = self.at;
-        self.expect(b'{', "an object")?;
+        self.consume(b'{', "an object")?;
         self.descend()?;
         Ok(OpenObject::at(start, self.names.len()))
     }
@@ -229,7 +229,7 @@ impl<'a> Scanner<'a> {
         let name = Value::scanned(name, Kind::String, self.canonical, self.escaped);
         self.canonical &= outside;
         self.skip_space();
-        self.expect(b':', "a colon")?;
+        self.consume(b':', "a colon")?;
         Ok(Some(name))
     }
 
@@ -243,7 +243,7 @@ impl<'a> Scanner<'a> {
     /// Enters the array that comes next.
     pub fn enter_array(&mut self) -> Result<OpenArray> {
         self.skip_space();
-        self.expect(b'[', "an array")?;
+        self.consume(b'[', "an array")?;
         self.descend()?;
         Ok(OpenArray { first: true, left: false })
     }
@@ -522,7 +522,7 @@ impl<'a> Scanner<'a> {
     }
 
     #[inline]
-    fn expect(&mut self, byte: u8, wanted: &'static str) -> Checked<()> {
+    fn consume(&mut self, byte: u8, wanted: &'static str) -> Checked<()> {
         if self.peek() != Some(byte) {
             return Err(self.unexpected(wanted));
         }
