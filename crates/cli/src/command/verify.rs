@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use reenact_formats::key::KeyFile;
@@ -205,7 +206,15 @@ impl Verify {
             Ok(content) => content,
             Err(error) => return Some(Outcome::Unreadable(error)),
         };
-        let mut report = self.report(&content, keys, threads, progress);
+        let counted = AtomicU64::new(0);
+        let seen = |more: usize| {
+            let more = u64::try_from(more).unwrap_or(0);
+            counted.fetch_add(more, Ordering::Relaxed);
+            progress.add(more);
+        };
+        let mut report = self.report(&content, keys, threads, seen);
+        // What was not counted on the way is done now.
+        progress.add(target.bytes.saturating_sub(counted.load(Ordering::Relaxed)));
         if let Source::InFolder(place) = &target.source
             && disk::is_passed_over(place.path(), &report)
         {
@@ -220,9 +229,8 @@ impl Verify {
         Some(Outcome::Judged(report))
     }
 
-    fn report(&self, content: &Content, keys: &Keys, threads: usize, progress: &Progress) -> Report {
+    fn report(&self, content: &Content, keys: &Keys, threads: usize, seen: impl Fn(usize) + Sync) -> Report {
         let options = Options { format: self.format, at: self.at, ..Options::default() };
-        let seen = |more| progress.add(u64::try_from(more).unwrap_or(0));
         match content {
             Content::Bytes(bytes) if threads > 1 && bytes.len() >= WORTH_THREADS => {
                 match self.format.map_or_else(|| detect::detect(bytes, &options.limits), Ok) {
