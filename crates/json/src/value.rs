@@ -118,10 +118,22 @@ impl<'a> Value<'a> {
         Some(Cow::Borrowed(core::str::from_utf8(quoted).unwrap_or_default()))
     }
 
-    /// The bytes of a string that is written without escapes, as nearly all are; `None` of any other value.
+    /// The bytes of a string that is written without escapes, where they lie; `None` of any other value. For secrets, of which
+    /// no copy may be made.
     #[inline]
     pub fn unescaped(&self) -> Option<&'a [u8]> {
         if self.escaped { None } else { self.quoted() }
+    }
+
+    /// What `read` makes of the UTF-8 that a string spells; `None` of anything else. Nearly all strings are written without
+    /// escapes: those are read where they lie.
+    #[inline]
+    pub fn read_string<T>(&self, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        let quoted = self.quoted()?;
+        if self.escaped {
+            return Some(read(Characters::new(quoted).collect::<String>().as_bytes()));
+        }
+        Some(read(quoted))
     }
 
     /// What a string spells, as UTF-8; `None` of anything else. Cheaper than [`Value::string`] where bytes will do.

@@ -63,25 +63,17 @@ impl<'a> Head<'a> {
     }
 
     fn slot(&mut self, name: Value<'_>) -> Option<&mut Option<Value<'a>>> {
-        match name.unescaped() {
-            Some(name) => self.slot_of(name),
-            None => self.slot_of(&name.string_bytes()?),
-        }
-    }
-
-    #[inline]
-    fn slot_of(&mut self, name: &[u8]) -> Option<&mut Option<Value<'a>>> {
-        Some(match name {
-            b"artifact_version" => &mut self.artifact_version,
-            b"run_id" => &mut self.run_id,
-            b"envelope_hash" => &mut self.envelope_hash,
-            b"log_head_hash" => &mut self.log_head_hash,
-            b"manifest_hash" => &mut self.manifest_hash,
-            b"runtime" => &mut self.runtime,
-            b"runtime_signature" => &mut self.runtime_signature,
-            b"envelope" => &mut self.envelope,
-            _ => return None,
-        })
+        name.read_string(|name| match name {
+            b"artifact_version" => Some(&mut self.artifact_version),
+            b"run_id" => Some(&mut self.run_id),
+            b"envelope_hash" => Some(&mut self.envelope_hash),
+            b"log_head_hash" => Some(&mut self.log_head_hash),
+            b"manifest_hash" => Some(&mut self.manifest_hash),
+            b"runtime" => Some(&mut self.runtime),
+            b"runtime_signature" => Some(&mut self.runtime_signature),
+            b"envelope" => Some(&mut self.envelope),
+            _ => None,
+        })?
     }
 }
 

@@ -160,26 +160,18 @@ impl<'a> EventView<'a> {
     }
 
     fn slot(&mut self, name: Value<'_>) -> Option<&mut Option<Value<'a>>> {
-        match name.unescaped() {
-            Some(name) => self.slot_of(name),
-            None => self.slot_of(&name.string_bytes()?),
-        }
-    }
-
-    #[inline]
-    fn slot_of(&mut self, name: &[u8]) -> Option<&mut Option<Value<'a>>> {
-        Some(match name {
-            b"event_version" => &mut self.event_version,
-            b"step_index" => &mut self.step_index,
-            b"event_type" => &mut self.event_type,
-            b"parent_event_hash" => &mut self.parent_event_hash,
-            b"timestamp" => &mut self.timestamp,
-            b"payload" => &mut self.payload,
-            b"payload_redacted" => &mut self.payload_redacted,
-            b"payload_hash" => &mut self.payload_hash,
-            b"event_hash" => &mut self.event_hash,
-            _ => return None,
-        })
+        name.read_string(|name| match name {
+            b"event_version" => Some(&mut self.event_version),
+            b"step_index" => Some(&mut self.step_index),
+            b"event_type" => Some(&mut self.event_type),
+            b"parent_event_hash" => Some(&mut self.parent_event_hash),
+            b"timestamp" => Some(&mut self.timestamp),
+            b"payload" => Some(&mut self.payload),
+            b"payload_redacted" => Some(&mut self.payload_redacted),
+            b"payload_hash" => Some(&mut self.payload_hash),
+            b"event_hash" => Some(&mut self.event_hash),
+            _ => None,
+        })?
     }
 
     /// Whether the payload is withheld. Only the literal `true` says so; anything else must show its payload.

@@ -410,10 +410,7 @@ impl<P: Fn(&'static str) -> Place> Check<'_, P> {
         is_wanted: impl Fn(&[u8]) -> bool,
     ) {
         if self.kind(member, value, wanted, |kind| kind == Kind::String)
-            && !value.is_some_and(|value| match value.unescaped() {
-                Some(text) => is_wanted(text),
-                None => value.string_bytes().is_some_and(|text| is_wanted(&text)),
-            })
+            && value.and_then(|value| value.read_string(is_wanted)) != Some(true)
         {
             self.fault(member, Problem::Value { wanted });
         }

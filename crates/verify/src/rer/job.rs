@@ -250,10 +250,7 @@ fn is_not_after(this: Value<'_>, last: Value<'_>) -> bool {
 
 /// Whether a carried value is the hexadecimal form of a digest, in constant time.
 pub(super) fn is_digest(value: Option<Value<'_>>, digest: &Digest) -> bool {
-    value.is_some_and(|value| match value.unescaped() {
-        Some(text) => digest.is_hex(text),
-        None => value.string_bytes().is_some_and(|text| digest.is_hex(&text)),
-    })
+    value.and_then(|value| value.read_string(|text| digest.is_hex(text))) == Some(true)
 }
 
 /// Whether two carried values are the same string. Both are public, so time tells nothing here.
