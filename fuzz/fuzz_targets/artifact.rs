@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 use libfuzzer_sys::fuzz_target;
 use reenact_json::shown::is_unsafe;
 use reenact_json::{Limits, Profile, Value, canonical};
-use reenact_verify::rer::{self, Finding, Survey};
+use reenact_verify::rer::{self, Finding, Findings, Survey};
 use reenact_verify::{Format, Keys, Options, Outcome, Report, render, safe, strict};
 use serde_json::{Value as Json, json};
 
@@ -74,7 +74,7 @@ fn by_jobs(bytes: &[u8], keys: &Keys, options: &Options) -> Report {
         }
     }
     let mut found: Vec<Finding<'_>> = jobs.iter().rev().map(rer::Job::run).collect();
-    let mut findings = Finding::default();
+    let mut findings = Findings::default();
     while let Some(next) = found.pop() {
         findings.absorb(next);
     }

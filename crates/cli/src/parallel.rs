@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use reenact_json::SyntaxError;
-use reenact_verify::rer::{Finding, Job, Survey};
+use reenact_verify::rer::{Findings, Job, Survey};
 
 /// How many threads this machine runs at once.
 pub(crate) fn cores() -> usize {
@@ -58,7 +58,7 @@ pub(crate) fn jobs<'a>(
     survey: &mut Survey<'a>,
     threads: usize,
     seen: impl Fn(usize) + Sync,
-) -> Result<Finding<'a>, SyntaxError> {
+) -> Result<Findings<'a>, SyntaxError> {
     let (work, jobs) = mpsc::sync_channel::<(usize, Job<'_>)>(threads * 2);
     let jobs = Mutex::new(jobs);
     let findings = Mutex::new(BTreeMap::new());
@@ -94,7 +94,7 @@ pub(crate) fn jobs<'a>(
         drop(work);
         result
     })?;
-    let mut all = Finding::default();
+    let mut all = Findings::default();
     for (_, finding) in findings.into_inner().unwrap_or_default() {
         all.absorb(finding);
     }

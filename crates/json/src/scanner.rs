@@ -157,7 +157,21 @@ impl<'a> Scanner<'a> {
     }
 
     /// Takes the next value whole, checked to its last byte.
+    #[inline]
     pub fn value(&mut self) -> Result<Value<'a>> {
+        // Plain strings, which most values of a format's own members are, need none of the care below.
+        if self.peek() == Some(b'"')
+            && let Some((end, _)) = string::scan_plain(self.input, self.at + 1)
+        {
+            let text = &self.input[self.at..=end];
+            self.at = end + 1;
+            return Ok(Value::scanned(text, Kind::String, true, false));
+        }
+        self.other_value()
+    }
+
+    #[inline(never)]
+    fn other_value(&mut self) -> Result<Value<'a>> {
         self.skip_space();
         let start = self.at;
         let outside = core::mem::replace(&mut self.canonical, true);
@@ -231,6 +245,27 @@ impl<'a> Scanner<'a> {
         self.skip_space();
         self.consume(b':', "a colon")?;
         Ok(Some(name))
+    }
+
+    /// Enters the next member if it is the one that a reader expects, given as `"name":`, and nothing stands between. A
+    /// format's own members mostly come in their canonical order: whoever asks for them in that order is spared reading
+    /// each name to find out which it is. If not, nothing happened, and [`Scanner::next_name`] tells what is there.
+    #[inline(always)]
+    pub fn takes<const N: usize>(&mut self, object: &mut OpenObject, member: &[u8; N]) -> bool {
+        let quote = if object.first { self.at } else { self.at + 1 };
+        let separated = object.first || self.peek() == Some(b',');
+        let is_next = self.input.get(quote..).and_then(<[u8]>::first_chunk::<N>) == Some(member);
+        if object.left || !separated || !is_next {
+            return false;
+        }
+        object.first = false;
+        let (start, end) = (quote + 1, quote + N - 2);
+        let key = string::key(self.input, start, end);
+        let ascends = object.plain && object.key < key;
+        object.key = key;
+        self.named(object, start, end, ascends);
+        self.at = quote + N;
+        true
     }
 
     /// The whole of an object that was entered and has been left. It counts as canonical only if all that was read
@@ -398,17 +433,19 @@ impl<'a> Scanner<'a> {
             // Most neighbours differ in their first eight bytes.
             let ascends = object.plain && object.key < key;
             object.key = key;
-            return self.named(object, start, end, ascends);
+            self.named(object, start, end, ascends);
+            return Ok(());
         }
         let span = string::scan(self.input, start)?;
         self.escaped = span.escaped;
         self.canonical &= span.canonical;
         object.plain = false;
-        self.named(object, start, span.end, false)
+        self.named(object, start, span.end, false);
+        Ok(())
     }
 
     #[inline(always)]
-    fn named(&mut self, object: &mut OpenObject, start: usize, end: usize, ascends: bool) -> Checked<()> {
+    fn named(&mut self, object: &mut OpenObject, start: usize, end: usize, ascends: bool) {
         if !ascends && object.sorted && self.names.len() > object.base {
             let name = &self.input[start..end];
             let before = self.names.last().map_or(&[][..], |&before| spelled(self.input, before));
@@ -416,7 +453,6 @@ impl<'a> Scanner<'a> {
         }
         self.names.push((offset(start), offset(end)));
         self.at = end + 1;
-        Ok(())
     }
 
     #[inline]

@@ -2,6 +2,7 @@
 
 use reenact_json::canonical::{self, Part};
 use reenact_json::digest::Hasher;
+use reenact_json::scanner::OpenObject;
 use reenact_json::{CanonicalFault, Digest, Profile, Scanner, SyntaxError, Value};
 
 use super::HashFault;
@@ -109,16 +110,47 @@ impl Notes {
     }
 }
 
+/// The members of an event as canonical text has them, one after the other. One that is not there is passed over.
+struct Expected<'s, 'a> {
+    scanner: &'s mut Scanner<'a>,
+    object: &'s mut OpenObject,
+}
+
+impl<'a> Expected<'_, 'a> {
+    #[inline(always)]
+    fn take<const N: usize>(
+        &mut self,
+        member: &[u8; N],
+        slot: &mut Option<Value<'a>>,
+    ) -> Result<(), SyntaxError> {
+        if self.scanner.takes(self.object, member) {
+            *slot = Some(self.scanner.value()?);
+        }
+        Ok(())
+    }
+}
+
 impl<'a> EventView<'a> {
     /// Reads the event object that comes next.
     pub(super) fn read(scanner: &mut Scanner<'a>) -> Result<Self, SyntaxError> {
         let mut view = Self::default();
         let mut object = scanner.enter_object()?;
+        let mut members = Expected { scanner, object: &mut object };
+        members.take(b"\"event_hash\":", &mut view.event_hash)?;
+        members.take(b"\"event_type\":", &mut view.event_type)?;
+        members.take(b"\"event_version\":", &mut view.event_version)?;
+        members.take(b"\"parent_event_hash\":", &mut view.parent_event_hash)?;
+        if scanner.takes(&mut object, b"\"payload\":") {
+            view.read_payload(scanner)?;
+        }
+        let mut members = Expected { scanner, object: &mut object };
+        members.take(b"\"payload_hash\":", &mut view.payload_hash)?;
+        members.take(b"\"payload_redacted\":", &mut view.payload_redacted)?;
+        members.take(b"\"step_index\":", &mut view.step_index)?;
+        members.take(b"\"timestamp\":", &mut view.timestamp)?;
         while let Some(name) = scanner.next_name(&mut object)? {
             if name.is_string("payload") {
-                let notes = &mut view.notes;
-                let note = &mut |name: &[u8], escaped, offset| notes.note(name, escaped, offset);
-                view.payload = Some(scanner.value_noting(note)?);
+                view.read_payload(scanner)?;
                 continue;
             }
             let value = scanner.value()?;
@@ -130,6 +162,14 @@ impl<'a> EventView<'a> {
             }
         }
         Ok(view)
+    }
+
+    #[inline]
+    fn read_payload(&mut self, scanner: &mut Scanner<'a>) -> Result<(), SyntaxError> {
+        let notes = &mut self.notes;
+        let note = &mut |name: &[u8], escaped, offset| notes.note(name, escaped, offset);
+        self.payload = Some(scanner.value_noting(note)?);
+        Ok(())
     }
 
     /// The view of an event that was read on its own.

@@ -8,7 +8,7 @@ use reenact_formats::rer::Head;
 use reenact_formats::rer::manifest::{self, BlobView, ManifestView};
 use reenact_json::{Digest, Kind, Limits, Shown, SyntaxError, Value};
 
-use super::job::{Finding, is_digest, spelled};
+use super::job::{Findings, is_digest, spelled};
 use super::{Survey, unreadable};
 use crate::capped::Capped;
 use crate::members::{FileFacts, Members};
@@ -60,7 +60,7 @@ pub fn verify_with<'a>(
     members: &'a Members,
     keys: &Keys,
     options: &Options,
-    run: impl FnOnce(&mut Survey<'a>) -> Result<Finding<'a>, SyntaxError>,
+    run: impl FnOnce(&mut Survey<'a>) -> Result<Findings<'a>, SyntaxError>,
 ) -> Report {
     let mut report = Report::new("rer-bundle".into(), &CHECKS);
     let own_key = bundle_key(members, &mut report);
@@ -114,7 +114,7 @@ impl Artifact {
         bytes: Option<&'a [u8]>,
         keys: &Keys,
         options: &Options,
-        run: impl FnOnce(&mut Survey<'a>) -> Result<Finding<'a>, SyntaxError>,
+        run: impl FnOnce(&mut Survey<'a>) -> Result<Findings<'a>, SyntaxError>,
     ) -> Self {
         let bytes = bytes.unwrap_or_default();
         let mut survey = match Survey::open(bytes, options) {
@@ -134,9 +134,9 @@ impl Artifact {
         Self {
             hash,
             manifest_hash: head.manifest_hash.and_then(|hash| hash.string()).map(|hash| hash.into_owned()),
-            events: findings.events,
-            redacted: findings.redacted.count(),
-            written: core::mem::take(&mut findings.written),
+            events: findings.all.events,
+            redacted: findings.all.redacted.count(),
+            written: core::mem::take(&mut findings.all.written),
             key: key_id.and_then(|id| keys.find(&id)).map(|known| known.key),
             report: survey.conclude(findings, keys),
         }

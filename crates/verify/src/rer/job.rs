@@ -7,7 +7,7 @@ use reenact_formats::rer::{EventView, HashFault, Item, Noted, Version};
 use reenact_json::digest::Hasher;
 use reenact_json::{CanonicalFault, Digest, Value};
 
-use super::audit::Step;
+use super::audit::{Auditor, Step};
 use super::survey::Before;
 use crate::capped::Capped;
 use crate::report::carried;
@@ -17,9 +17,11 @@ pub struct Job<'a> {
     pub(super) first: usize,
     pub(super) items: Vec<Item<'a>>,
     pub(super) before: Option<Before<'a>>,
+    /// The envelope, if the text has shown it before the events.
+    pub(super) envelope: Option<Value<'a>>,
 }
 
-/// What was found in events `0..events`, or in a batch of them.
+/// What was found in a batch of events.
 #[derive(Debug, Default)]
 pub struct Finding<'a> {
     /// The index of the first event.
@@ -34,7 +36,8 @@ pub struct Finding<'a> {
     /// What `rer.artifact.written` events name, or why they name nothing.
     pub(super) written: Vec<(usize, Result<Digest, &'static str>)>,
     /// What the audit needs of the events.
-    pub(super) steps: Vec<Step<'a>>,
+    steps: Vec<Step<'a>>,
+    envelope: Option<Value<'a>>,
     pub(super) first: Option<Item<'a>>,
     pub(super) last: Option<Last<'a>>,
 }
@@ -96,26 +99,34 @@ impl fmt::Display for PayloadFault {
     }
 }
 
-impl<'a> Finding<'a> {
+/// What was found in all events so far.
+#[derive(Default)]
+pub struct Findings<'a> {
+    pub(super) all: Finding<'a>,
+    pub(super) auditor: Auditor<'a>,
+}
+
+impl<'a> Findings<'a> {
     /// Appends what was found in the events that follow.
     pub fn absorb(&mut self, later: Finding<'a>) {
-        let due = self.start + self.events;
+        let all = &mut self.all;
+        let due = all.start + all.events;
         if later.start != due {
             // Whoever ran the jobs lost one: its events were not judged, and must not look as if they were.
-            self.chain.push((due, ChainFault::NotJudged));
+            all.chain.push((due, ChainFault::NotJudged));
         }
-        self.events += later.events;
-        self.structure.absorb(later.structure);
-        self.chain.absorb(later.chain);
-        self.payloads.absorb(later.payloads);
-        self.redacted.absorb(later.redacted);
-        for (first, found) in self.versions.iter_mut().zip(later.versions) {
+        all.events += later.events;
+        all.structure.absorb(later.structure);
+        all.chain.absorb(later.chain);
+        all.payloads.absorb(later.payloads);
+        all.redacted.absorb(later.redacted);
+        for (first, found) in all.versions.iter_mut().zip(later.versions) {
             *first = first.or(found);
         }
-        self.written.extend(later.written);
-        self.steps.extend(later.steps);
-        self.first = self.first.or(later.first);
-        self.last = later.last.or(self.last.take());
+        all.written.extend(later.written);
+        self.auditor.take(later.steps, later.envelope);
+        all.first = all.first.or(later.first);
+        all.last = later.last.or(all.last.take());
     }
 }
 
@@ -131,6 +142,8 @@ impl<'a> Job<'a> {
             start: self.first,
             events: self.items.len(),
             first: self.items.first().copied(),
+            steps: Vec::with_capacity(self.items.len()),
+            envelope: self.envelope,
             ..Finding::default()
         };
         let mut hasher = Hasher::new();

@@ -6,19 +6,25 @@ use reenact_formats::rer::structure::{self, Place};
 use reenact_formats::rer::{HashFault, Head, Item, Version, envelope, time};
 use reenact_json::{Digest, Kind, Shown, Value};
 
-use super::audit;
 use super::job::{Finding, is_digest, same_text, spelled};
 use super::survey::format;
 use super::{
     CHECKS, ENVELOPE_HASH, ENVELOPE_SIGNATURE, EVENT_CHAIN, LOG_HEAD, PAYLOAD_HASHES, RUNTIME_SIGNATURE,
     SCHEMA_VALID,
 };
+use crate::audit::Audit;
 use crate::capped::Capped;
 use crate::report::{RunIdentity, Signer, carried};
 use crate::{Keys, Report, Trust};
 
 /// Runs what is left of the seven checks and writes the report.
-pub(super) fn conclude(head: &Head<'_>, findings: &Finding<'_>, keys: &Keys, now: Option<i128>) -> Report {
+pub(super) fn conclude(
+    head: &Head<'_>,
+    findings: &Finding<'_>,
+    audit: Audit,
+    keys: &Keys,
+    now: Option<i128>,
+) -> Report {
     let mut report = Report::new(format(head), &CHECKS);
     let signable = envelope::signable(head.envelope);
     let envelope_hash = signable.as_ref().map(|bytes| Digest::of(bytes)).map_err(Clone::clone);
@@ -48,7 +54,7 @@ pub(super) fn conclude(head: &Head<'_>, findings: &Finding<'_>, keys: &Keys, now
     report.run = identity(head, &header);
     notes(head, findings, &mut report);
     expiry_note(head, now, &mut report);
-    report.audit = Some(audit::audit(head, &findings.steps, findings.events, keys));
+    report.audit = Some(audit);
     report.sort_reasons();
     report.verdict = verdict(&report, findings, key.is_err().then_some(!keys.is_empty()));
     report

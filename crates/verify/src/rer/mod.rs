@@ -2,8 +2,8 @@
 //!
 //! A [`Survey`] walks the text once and hands out [`Job`]s, batches of events that can be judged apart from each other
 //! and in any order; [`Survey::conclude`] puts their findings together with the envelope and the signatures. In order on
-//! one thread, that is [`verify`]; a command may run the jobs on all cores. Of each event only what the audit
-//! needs is kept, a small part of its text.
+//! one thread, that is [`verify`]; a command may run the jobs on all cores. Nothing is kept of an event once
+//! it is judged.
 
 mod audit;
 pub mod bundle;
@@ -11,7 +11,7 @@ mod job;
 mod judge;
 mod survey;
 
-pub use job::{Finding, Job};
+pub use job::{Finding, Findings, Job};
 pub use survey::{Survey, unreadable};
 
 use reenact_formats::rer::Head;
@@ -55,7 +55,7 @@ pub fn verify_with<'a>(
     bytes: &'a [u8],
     keys: &Keys,
     options: &Options,
-    run: impl FnOnce(&mut Survey<'a>) -> Result<Finding<'a>, SyntaxError>,
+    run: impl FnOnce(&mut Survey<'a>) -> Result<Findings<'a>, SyntaxError>,
 ) -> Report {
     let mut survey = match Survey::open(bytes, options) {
         Ok(survey) => survey,
@@ -68,8 +68,8 @@ pub fn verify_with<'a>(
 }
 
 /// Runs the jobs of a survey one after the other.
-pub fn in_order<'a>(survey: &mut Survey<'a>) -> Result<Finding<'a>, SyntaxError> {
-    let mut findings = Finding::default();
+pub fn in_order<'a>(survey: &mut Survey<'a>) -> Result<Findings<'a>, SyntaxError> {
+    let mut findings = Findings::default();
     while let Some(job) = survey.next_job()? {
         findings.absorb(job.run());
     }

@@ -4,7 +4,7 @@ use reenact_formats::rer::artifact::ReadError;
 use reenact_formats::rer::{ArtifactReader, Head, Item};
 use reenact_json::{Shown, SyntaxError, Value};
 
-use super::job::{Finding, Job};
+use super::job::{Findings, Job};
 use super::{CHECKS, SCHEMA_VALID, audit, judge};
 use crate::report::NOTHING_TO_CHECK;
 use crate::{Keys, Options, Report, Signer, Trust};
@@ -39,7 +39,8 @@ impl<'a> Survey<'a> {
     /// The next batch of events; `None` when all is read. After an error nothing of the document counts: text that is
     /// not good JSON to its end has no members.
     pub fn next_job(&mut self) -> Result<Option<Job<'a>>, SyntaxError> {
-        let mut job = Job { first: self.next, items: Vec::with_capacity(BATCH_EVENTS), before: self.before };
+        let items = Vec::with_capacity(BATCH_EVENTS);
+        let mut job = Job { first: self.next, items, before: self.before, envelope: None };
         let mut start = None;
         while let Some(item) = self.reader.next_event()? {
             self.next += 1;
@@ -53,6 +54,7 @@ impl<'a> Survey<'a> {
                 break;
             }
         }
+        job.envelope = self.reader.head().envelope;
         Ok((!job.items.is_empty()).then_some(job))
     }
 
@@ -62,8 +64,11 @@ impl<'a> Survey<'a> {
     }
 
     /// Puts the findings of all jobs, absorbed in their order, together with everything else.
-    pub fn conclude(self, findings: Finding<'a>, keys: &Keys) -> Report {
-        judge::conclude(&self.reader.into_head(), &findings, keys, self.at)
+    pub fn conclude(self, findings: Findings<'a>, keys: &Keys) -> Report {
+        let Findings { all, auditor } = findings;
+        let head = self.reader.into_head();
+        let audit = auditor.conclude(&head, all.events, keys);
+        judge::conclude(&head, &all, audit, keys, self.at)
     }
 
     /// The members read so far.

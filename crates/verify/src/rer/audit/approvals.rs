@@ -4,6 +4,7 @@
 //! allowed type. The draft leaves the tokens themselves to a later version.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use reenact_formats::rer::envelope::decide::Action;
 use reenact_formats::rer::envelope::permission::{Envelope, SignerType};
@@ -14,8 +15,8 @@ use super::step::{Step, What};
 use super::tracker::Tracker;
 use crate::audit::RuleVerdict;
 
-pub(super) struct Approvals<'e> {
-    envelope: &'e Envelope,
+pub(super) struct Approvals {
+    envelope: Arc<Envelope>,
     required: Tracker,
     signers: Tracker,
     /// The models and tools for which approvals were requested.
@@ -48,10 +49,10 @@ struct Hidden {
     denial: bool,
 }
 
-impl<'e> Approvals<'e> {
-    pub(super) fn new(envelope: &'e Envelope) -> Self {
+impl Approvals {
+    pub(super) fn new(envelope: &Arc<Envelope>) -> Self {
         Self {
-            envelope,
+            envelope: Arc::clone(envelope),
             required: Tracker::new("required_approvals"),
             signers: Tracker::new("required_signer_types"),
             requested: BTreeMap::new(),
@@ -117,7 +118,7 @@ impl<'e> Approvals<'e> {
                 self.hidden.decision |= step.withheld;
                 if let Some(step_id) = step.step_key().filter(|_| step.allows() == Some(true)) {
                     let named = approval.map(|id| Named { in_time: self.granted.contains_key(&id), id });
-                    self.named.insert(step_id, named);
+                    self.named.insert(step_id.into_owned(), named);
                 }
             }
             _ => {}
@@ -132,7 +133,7 @@ impl<'e> Approvals<'e> {
         let Some(name) = name else {
             return self.required.doubt(Some(step.index), step.why_unnamed());
         };
-        let Some(rules) = self.covering.rules(self.envelope, action, name) else {
+        let Some(rules) = self.covering.rules(&self.envelope, action, name) else {
             let reason = "there are too many approval rules and names to compare all of them";
             return self.required.doubt(Some(step.index), reason);
         };
@@ -140,7 +141,7 @@ impl<'e> Approvals<'e> {
             return;
         }
         let what = Shown::new(name).to_string();
-        let decision = step.step_key().and_then(|step_id| self.named.remove(&step_id));
+        let decision = step.step_key().and_then(|step_id| self.named.remove(&*step_id));
         let approval = match decision {
             Some(Some(approval)) => approval,
             None if self.hidden.decision => {

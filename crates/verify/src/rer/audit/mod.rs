@@ -7,15 +7,17 @@ mod order;
 mod step;
 mod tracker;
 
+use std::sync::Arc;
+
 use reenact_formats::rer::Head;
 use reenact_formats::rer::envelope::decide::{Action, Cost, History, Request, Rule, broken};
 use reenact_formats::rer::envelope::money::Money;
 use reenact_formats::rer::envelope::permission::{Enforcement, Envelope};
 use reenact_formats::rer::time;
-use reenact_json::Shown;
+use reenact_json::{Shown, Value};
 
 use crate::Keys;
-use crate::audit::Audit;
+use crate::audit::{Audit, RuleVerdict};
 use approvals::Approvals;
 use order::Order;
 use step::Told;
@@ -49,41 +51,94 @@ pub(super) fn unreadable() -> Audit {
     Audit { rules: rules.into() }
 }
 
-/// Holds the steps of a run against its envelope.
-pub(super) fn audit(head: &Head<'_>, steps: &[Step<'_>], events: usize, keys: &Keys) -> Audit {
-    let envelope = match head.envelope.map(Envelope::read) {
-        Some(Ok(envelope)) => Ok(envelope),
-        Some(Err(fault)) => Err(format!("the envelope cannot be read: {fault}")),
-        None => Err("there is no envelope".into()),
-    };
-    let restricted = match &envelope {
-        Err(reason) => Err(reason.clone()),
-        Ok(envelope) => match envelope.enforcement {
-            Enforcement::Enforced => Ok(envelope),
+/// The audit of one run, while its events go by.
+///
+/// It needs the envelope, which stands before the events in canonical order. Then steps are looked at as they come and
+/// forgotten; only where the envelope comes late do they wait for it.
+#[derive(Default)]
+pub(super) struct Auditor<'a> {
+    waiting: Vec<Vec<Step<'a>>>,
+    rules: Option<Rules<'a>>,
+}
+
+impl<'a> Auditor<'a> {
+    /// Takes the steps that follow; `envelope` is there if the text had shown it by then.
+    pub(super) fn take(&mut self, steps: Vec<Step<'a>>, envelope: Option<Value<'a>>) {
+        if self.rules.is_none() && envelope.is_some() {
+            self.begin(envelope);
+        }
+        match &mut self.rules {
+            Some(rules) => steps.iter().for_each(|step| rules.see(step)),
+            None => self.waiting.push(steps),
+        }
+    }
+
+    fn begin(&mut self, envelope: Option<Value<'a>>) -> &mut Rules<'a> {
+        let mut rules = Rules::of(envelope);
+        core::mem::take(&mut self.waiting).iter().flatten().for_each(|step| rules.see(step));
+        self.rules.insert(rules)
+    }
+
+    /// The audit of a log of that many events.
+    pub(super) fn conclude(mut self, head: &Head<'a>, events: usize, keys: &Keys) -> Audit {
+        if self.rules.is_none() {
+            self.begin(head.envelope);
+        }
+        let mut rules = self.rules.map_or_else(Vec::new, |rules| rules.conclude(events));
+        rules.push(authorization::judge(head, keys));
+        Audit { rules }
+    }
+}
+
+/// What a run is held against.
+struct Rules<'a> {
+    /// The eight that restrict what may happen; or why there are none.
+    restrictions: Result<Restrictions, String>,
+    order: Order<'a>,
+}
+
+impl<'a> Rules<'a> {
+    fn of(envelope: Option<Value<'a>>) -> Self {
+        let envelope = match envelope.map(Envelope::read) {
+            Some(Ok(envelope)) => Ok(envelope),
+            Some(Err(fault)) => Err(format!("the envelope cannot be read: {fault}")),
+            None => Err("there is no envelope".into()),
+        };
+        let restrictions = envelope.and_then(|envelope| match envelope.enforcement {
+            Enforcement::Enforced => Ok(Restrictions::new(Arc::new(envelope))),
             Enforcement::Observed => Err("nothing was restricted (observe-only)".into()),
             Enforcement::Imported => Err("nothing was restricted (imported from another format)".into()),
-        },
-    };
-    let mut rules = match restricted {
-        Ok(envelope) => Restrictions::new(envelope).walk(steps),
-        Err(reason) => RULES[..8]
-            .iter()
-            .map(|rule| {
-                let mut tracker = Tracker::new(rule);
-                tracker.doubt(None, &reason);
-                tracker.conclude("")
-            })
-            .collect(),
-    };
-    let policed = envelope.as_ref().is_ok_and(|envelope| envelope.enforcement == Enforcement::Enforced);
-    rules.push(Order::new(policed).walk(steps, events));
-    rules.push(authorization::judge(head, keys));
-    Audit { rules }
+        });
+        Self { order: Order::new(restrictions.is_ok()), restrictions }
+    }
+
+    fn see(&mut self, step: &Step<'a>) {
+        if let Ok(restrictions) = &mut self.restrictions {
+            restrictions.see(step);
+        }
+        self.order.see(step);
+    }
+
+    fn conclude(self, events: usize) -> Vec<RuleVerdict> {
+        let mut rules = match self.restrictions {
+            Ok(restrictions) => restrictions.conclude(),
+            Err(reason) => RULES[..8]
+                .iter()
+                .map(|rule| {
+                    let mut tracker = Tracker::new(rule);
+                    tracker.doubt(None, &reason);
+                    tracker.conclude("")
+                })
+                .collect(),
+        };
+        rules.push(self.order.conclude(events));
+        rules
+    }
 }
 
 /// The eight rules that restrict what may happen.
-struct Restrictions<'e> {
-    envelope: &'e Envelope,
+struct Restrictions {
+    envelope: Arc<Envelope>,
     history: History,
     models: Tracker,
     tools: Tracker,
@@ -91,18 +146,20 @@ struct Restrictions<'e> {
     spend: Tracker,
     rate: Tracker,
     expiry: Tracker,
-    approvals: Approvals<'e>,
+    approvals: Approvals,
     /// The cost that the end of the run tells.
     total: Option<Money>,
     /// Calls of models whose cost nothing tells.
     uncounted: Option<usize>,
     latest: Option<i128>,
+    /// The last step, and the last that ends the run.
+    last: Option<usize>,
+    ended: Option<usize>,
 }
 
-impl<'e> Restrictions<'e> {
-    fn new(envelope: &'e Envelope) -> Self {
+impl Restrictions {
+    fn new(envelope: Arc<Envelope>) -> Self {
         Self {
-            envelope,
             history: History::default(),
             models: Tracker::new("allowed_models"),
             tools: Tracker::new("allowed_tools"),
@@ -110,29 +167,35 @@ impl<'e> Restrictions<'e> {
             spend: Tracker::new("max_spend_usd"),
             rate: Tracker::new("rate_limit_rpm"),
             expiry: Tracker::new("expiry"),
-            approvals: Approvals::new(envelope),
+            approvals: Approvals::new(&envelope),
+            envelope,
             total: None,
             uncounted: None,
             latest: None,
+            last: None,
+            ended: None,
         }
     }
 
-    fn walk(mut self, steps: &[Step<'_>]) -> Vec<crate::audit::RuleVerdict> {
-        for step in steps {
-            match step.what {
-                What::RunStarted => self.started(step),
-                What::Called(action) => self.called(step, action),
-                What::Returned(_) | What::RunEnded => self.spent(step),
-                What::Gap => self.gap(step),
-                _ => {
-                    self.moment(step);
-                }
+    /// The next step.
+    fn see(&mut self, step: &Step<'_>) {
+        self.last = Some(step.index);
+        match step.what {
+            What::RunStarted => self.started(step),
+            What::Called(action) => self.called(step, action),
+            What::Returned(_) | What::RunEnded => self.spent(step),
+            What::Gap => self.gap(step),
+            _ => {
+                self.moment(step);
             }
-            self.approvals.see(step);
         }
-        self.spending(steps);
+        self.approvals.see(step);
+    }
+
+    fn conclude(mut self) -> Vec<RuleVerdict> {
+        self.spending();
         let none = |set: bool, kept: &'static str, absent: &'static str| if set { kept } else { absent };
-        let limits = self.envelope;
+        let limits = Arc::clone(&self.envelope);
         let (approvals, signers) = self.approvals.conclude();
         vec![
             self.models.conclude("every model that was called is on the list"),
@@ -156,7 +219,7 @@ impl<'e> Restrictions<'e> {
 
     /// Something happened that was not captured: it may have been anything.
     fn gap(&mut self, step: &Step<'_>) {
-        let limits = self.envelope;
+        let limits = Arc::clone(&self.envelope);
         let restricting = [
             (&mut self.models, true),
             (&mut self.tools, true),
@@ -226,7 +289,7 @@ impl<'e> Restrictions<'e> {
             let other = if action == Action::Model { &mut self.tools } else { &mut self.models };
             other.doubt(Some(step.index), "it names both a model and a tool");
         }
-        for rule in broken(self.envelope, &self.history, &request) {
+        for rule in broken(&self.envelope, &self.history, &request) {
             let what = Shown::new(request.name);
             match rule {
                 Rule::AllowedModels if name.is_some() => {
@@ -260,6 +323,9 @@ impl<'e> Restrictions<'e> {
 
     fn spent(&mut self, step: &Step<'_>) {
         self.moment(step);
+        if step.what == What::RunEnded {
+            self.ended = Some(step.index);
+        }
         match (step.what, step.spend()) {
             (_, Told::Nonsense) if self.envelope.max_spend.is_some() => {
                 self.spend.doubt(Some(step.index), "what it says of the cost is no amount of money");
@@ -275,12 +341,11 @@ impl<'e> Restrictions<'e> {
     }
 
     /// What was spent is told by each return, by the end of the run, or by both; the larger counts.
-    fn spending(&mut self, steps: &[Step<'_>]) {
+    fn spending(&mut self) {
         let Some(limit) = self.envelope.max_spend else { return };
-        let ended = steps.iter().rev().find(|step| step.what == What::RunEnded).map(|step| step.index);
         let spent = self.history.spent().max(self.total.unwrap_or_default());
         if spent > limit {
-            let event = ended.or(steps.last().map(|step| step.index)).unwrap_or_default();
+            let event = self.ended.or(self.last).unwrap_or_default();
             self.spend.fail(event, &format!("{spent} were spent, allowed were {limit}"));
         } else if self.total.is_none()
             && let Some(event) = self.uncounted

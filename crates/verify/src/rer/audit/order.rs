@@ -1,5 +1,6 @@
 //! The order of events: a run begins and ends, a policy decides before an action, each call returns once.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 
 use reenact_formats::rer::envelope::decide::Action;
@@ -8,16 +9,16 @@ use super::step::{Step, What};
 use super::tracker::Tracker;
 use crate::audit::RuleVerdict;
 
-pub(super) struct Order {
+pub(super) struct Order<'a> {
     tracker: Tracker,
     /// Whether a policy had to decide on each action.
     policed: bool,
     /// Decisions that no action has followed yet, by step.
-    decided: BTreeMap<Vec<u8>, Decided>,
+    decided: BTreeMap<Cow<'a, [u8]>, Decided<'a>>,
     /// Decisions that may have allowed some step, without telling which.
     untold: usize,
     /// Calls that have not returned, by kind and step, with the event that began them.
-    open: BTreeMap<(Action, Vec<u8>), usize>,
+    open: BTreeMap<(Action, Cow<'a, [u8]>), usize>,
     /// The same for calls that name no step: they return in the order in which they began.
     unnamed: [VecDeque<usize>; 2],
     /// The first call of each kind whose payload is withheld: it may be what any later return answers.
@@ -25,16 +26,21 @@ pub(super) struct Order {
     /// Calls that have not returned, of each kind, whichever they are.
     running: [usize; 2],
     gap: bool,
+    /// The last step so far, and whether it ends the run.
+    last: Option<(usize, bool)>,
 }
+
+const NO_START: &str = "the first event is not rer.run.started";
+const GOES_ON: &str = "the run goes on after its end";
 
 /// What a policy decided on a step.
-struct Decided {
+struct Decided<'a> {
     allows: bool,
     /// On which model or tool, if it says so.
-    name: Option<Vec<u8>>,
+    name: Option<Cow<'a, [u8]>>,
 }
 
-impl Order {
+impl<'a> Order<'a> {
     pub(super) fn new(policed: bool) -> Self {
         Self {
             tracker: Tracker::new("event_order"),
@@ -46,18 +52,19 @@ impl Order {
             withheld: [None, None],
             running: [0, 0],
             gap: false,
+            last: None,
         }
     }
 
-    pub(super) fn walk(mut self, steps: &[Step<'_>], events: usize) -> RuleVerdict {
-        if !steps.first().is_some_and(|first| first.index == 0 && first.what == What::RunStarted) {
-            self.tracker.fail(0, "the first event is not rer.run.started");
+    /// The verdict on a log of that many events.
+    pub(super) fn conclude(mut self, events: usize) -> RuleVerdict {
+        if self.last.is_none() {
+            self.tracker.fail(0, NO_START);
         }
-        if !steps.last().is_some_and(|last| last.index + 1 == events && last.what == What::RunEnded) {
-            self.tracker.fail(events.saturating_sub(1), "the last event is not rer.run.ended");
-        }
-        for step in steps {
-            self.see(step, events);
+        match self.last {
+            Some((index, true)) if index + 1 == events => {}
+            Some((index, true)) => self.tracker.fail(index, GOES_ON),
+            _ => self.tracker.fail(events.saturating_sub(1), "the last event is not rer.run.ended"),
         }
         // Where payloads are withheld, calls and returns cannot all be paired; their numbers must fit all the same.
         if self.running != [0, 0] {
@@ -77,13 +84,17 @@ impl Order {
         self.tracker.conclude("every action was decided, began and returned in order")
     }
 
-    fn see(&mut self, step: &Step<'_>, events: usize) {
+    /// The next step.
+    pub(super) fn see(&mut self, step: &Step<'a>) {
+        match self.last {
+            None if step.index != 0 || step.what != What::RunStarted => self.tracker.fail(0, NO_START),
+            Some((ended, true)) => self.tracker.fail(ended, GOES_ON),
+            _ => {}
+        }
+        self.last = Some((step.index, step.what == What::RunEnded));
         match step.what {
             What::RunStarted if step.index > 0 => {
                 self.tracker.fail(step.index, "the run begins a second time")
-            }
-            What::RunEnded if step.index + 1 < events => {
-                self.tracker.fail(step.index, "the run goes on after its end")
             }
             What::Gap => self.gap = true,
             What::Strange => {
@@ -101,20 +112,20 @@ impl Order {
         }
     }
 
-    fn evaluated(&mut self, step: &Step<'_>) {
+    fn evaluated(&mut self, step: &Step<'a>) {
         let key = step.step_key();
         // What may have allowed a step that it does not tell must not make that step look undecided.
         self.untold += usize::from(key.is_none() && (step.withheld || step.allows() == Some(true)));
         match (key, step.allows()) {
             (Some(key), Some(allows)) => {
-                let name = step.name.and_then(|name| name.string_bytes()).map(|name| name.into_owned());
+                let name = step.name.and_then(|name| name.string_bytes());
                 self.decided.insert(key, Decided { allows, name });
             }
             _ => self.tracker.doubt(Some(step.index), "the decision does not tell its step, or what it was"),
         }
     }
 
-    fn called(&mut self, step: &Step<'_>, action: Action) {
+    fn called(&mut self, step: &Step<'a>, action: Action) {
         self.running[action as usize] += 1;
         let Some(key) = step.step_key() else {
             if self.policed || step.withheld {
@@ -136,13 +147,13 @@ impl Order {
         }
     }
 
-    fn decision(&mut self, step: &Step<'_>, key: &[u8]) {
+    fn decision(&mut self, step: &Step<'a>, key: &Cow<'a, [u8]>) {
         match self.decided.remove(key) {
             Some(Decided { allows: false, .. }) => {
                 self.tracker.fail(step.index, "the policy had denied this action");
             }
             Some(Decided { name: Some(name), .. })
-                if step.name.and_then(|own| own.string_bytes()).is_some_and(|own| *own != name) =>
+                if step.name.and_then(|own| own.string_bytes()).is_some_and(|own| *own != *name) =>
             {
                 self.tracker.fail(step.index, "the policy had decided on another model or tool");
             }
@@ -157,7 +168,7 @@ impl Order {
         }
     }
 
-    fn returned(&mut self, step: &Step<'_>, action: Action) {
+    fn returned(&mut self, step: &Step<'a>, action: Action) {
         let kind = action as usize;
         let key = step.step_key();
         let known = match key {

@@ -1,5 +1,7 @@
 //! What an audit needs of an event, taken while its batch is judged.
 
+use std::borrow::Cow;
+
 use reenact_formats::rer::envelope::decide::Action;
 use reenact_formats::rer::envelope::money::{Money, Rounding};
 use reenact_formats::rer::{EventView, Noted};
@@ -157,7 +159,7 @@ impl<'a> Step<'a> {
     }
 
     /// What ties the events of one action together.
-    pub(super) fn step_key(&self) -> Option<Vec<u8>> {
-        self.step_id?.string_bytes().map(|id| id.into_owned())
+    pub(super) fn step_key(&self) -> Option<Cow<'a, [u8]>> {
+        self.step_id?.string_bytes()
     }
 }
