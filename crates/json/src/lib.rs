@@ -16,6 +16,7 @@
 //! | [`scanner`] | the strict pull scanner: every rule of RFC 8259 and I-JSON that evidence needs |
 //! | [`value`] | a validated span, and what it says |
 //! | [`canonical`], [`profile`] | canonical bytes, to a sink, in memory that does not grow with the text |
+//! | [`leaves`] | where two values differ, leaf by leaf |
 //! | [`digest`] | SHA-256 and comparison in constant time |
 //! | [`position`] | line, column and JSON path of an offset, found only when someone asks |
 //! | [`shown`] | untrusted text that is safe to print |
@@ -23,6 +24,7 @@
 
 pub mod canonical;
 pub mod digest;
+pub mod leaves;
 pub mod limits;
 mod number;
 mod order;
