@@ -20,6 +20,11 @@ impl Vendor {
             Self::Anthropic => "anthropic",
         }
     }
+
+    /// The vendor of that name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|vendor| vendor.name() == name)
+    }
 }
 
 /// An interface that we understand. Others pass through and are kept as they are.
@@ -36,6 +41,14 @@ pub enum Endpoint {
 }
 
 impl Endpoint {
+    /// All of them.
+    pub const ALL: [Endpoint; 4] = [Self::ChatCompletions, Self::Responses, Self::Messages, Self::Models];
+
+    /// The endpoint of that name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|endpoint| endpoint.name() == name)
+    }
+
     /// The name that payloads carry.
     pub fn name(self) -> &'static str {
         match self {
@@ -69,6 +82,17 @@ impl Endpoint {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_name_is_found_again() {
+        for vendor in Vendor::ALL {
+            assert_eq!(Vendor::of_name(vendor.name()), Some(vendor));
+        }
+        for endpoint in Endpoint::ALL {
+            assert_eq!(Endpoint::of_name(endpoint.name()), Some(endpoint));
+        }
+        assert_eq!((Vendor::of_name("OpenAI"), Endpoint::of_name("")), (None, None));
+    }
 
     #[test]
     fn by_method_and_the_end_of_the_path() {

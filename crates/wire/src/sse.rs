@@ -35,34 +35,33 @@ impl SseReader {
     /// Takes the next piece; gives the events that it completes.
     pub fn push(&mut self, piece: &[u8]) -> Vec<SseEvent> {
         self.pending.extend_from_slice(piece);
-        let mut events = Vec::new();
-        while let Some(end) = self.end_of_event(false) {
-            events.push(self.cut(end, true));
-        }
-        events
+        self.complete_events(false)
     }
 
     /// Ends the stream; gives what is left of it, if anything is.
     pub fn finish(mut self) -> Vec<SseEvent> {
-        let mut events = Vec::new();
-        while let Some(end) = self.end_of_event(true) {
-            events.push(self.cut(end, true));
-        }
+        let mut events = self.complete_events(true);
         if !self.pending.is_empty() {
-            let end = self.pending.len();
-            events.push(self.cut(end, false));
+            events.push(event(self.pending, false));
         }
         events
     }
 
-    fn cut(&mut self, end: usize, complete: bool) -> SseEvent {
-        let rest = self.pending.split_off(end);
-        let raw = core::mem::replace(&mut self.pending, rest);
-        self.looked = 0;
-        event(raw, complete)
+    /// Cuts off the events that are complete. What is left moves to the front once, however many they are.
+    fn complete_events(&mut self, at_end: bool) -> Vec<SseEvent> {
+        let mut events = Vec::new();
+        let mut start = 0;
+        while let Some(end) = self.end_of_event(at_end) {
+            events.push(event(self.pending[start..end].to_vec(), true));
+            start = end;
+            self.looked = end;
+        }
+        self.pending.drain(..start);
+        self.looked -= start;
+        events
     }
 
-    /// Where the first event ends: behind the blank line. A CR at the very end may be half of a CRLF, so that it takes
+    /// Where the event ends that was looked at last: behind the blank line. A CR at the very end may be half of a CRLF, so that it takes
     /// another byte, or the end of the stream, to tell.
     fn end_of_event(&mut self, at_end: bool) -> Option<usize> {
         let bytes = &self.pending;
@@ -185,6 +184,15 @@ mod tests {
     #[test]
     fn a_mark_at_the_start_is_no_part_of_the_field() {
         assert_eq!(seen("\u{FEFF}data: x\n\n"), [(String::new(), Some("x".into()), true)]);
+    }
+
+    /// A reader that moves the rest of the stream for each event would not come back.
+    #[test]
+    fn a_long_stream_in_one_piece() {
+        let stream = "data: {\"delta\":\"some words of an answer\"}\n\n".repeat(200_000);
+        let events = read(stream.as_bytes(), &[]);
+        assert_eq!(events.len(), 200_000);
+        assert!(events.iter().all(|event| event.complete && event.raw.len() == 43));
     }
 
     proptest! {

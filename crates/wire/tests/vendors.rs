@@ -154,6 +154,16 @@ fn errors_in_documents_and_streams() {
 }
 
 #[test]
+fn the_last_count_counts_even_if_it_is_the_only_one() {
+    let stream = concat!(
+        "data: {\"type\":\"message_start\",\"message\":{\"model\":\"m\"}}\n\n",
+        "data: {\"type\":\"message_delta\",\"usage\":{\"input_tokens\":4,\"output_tokens\":9}}\n\n",
+    );
+    let usage = answer(Endpoint::Messages, true, stream.as_bytes()).unwrap().usage;
+    assert_eq!(usage, Some(Usage { input_tokens: 4, output_tokens: 9, ..Usage::default() }));
+}
+
+#[test]
 fn what_is_no_json_is_no_answer() {
     for endpoint in [Endpoint::ChatCompletions, Endpoint::Responses, Endpoint::Messages] {
         for body in ["", "<html>502</html>", "[", "{\"a\":1,\"a\":2}"] {

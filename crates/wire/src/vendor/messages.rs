@@ -112,7 +112,8 @@ impl Stream {
                 self.answer.stop_reason =
                     text(at(event, &["delta", "stop_reason"])).or(self.answer.stop_reason.take());
                 // The last count is the whole count.
-                if let (Some(last), Some(sum)) = (usage(event.member("usage")), &mut self.answer.usage) {
+                if let Some(last) = usage(event.member("usage")) {
+                    let sum = self.answer.usage.get_or_insert_default();
                     sum.output_tokens = last.output_tokens;
                     sum.input_tokens = sum.input_tokens.max(last.input_tokens);
                 }
