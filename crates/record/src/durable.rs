@@ -22,22 +22,66 @@ pub fn create(path: &Path, bytes: &[u8], readers: Readers) -> io::Result<()> {
     if path.symlink_metadata().is_ok() {
         return Err(io::ErrorKind::AlreadyExists.into());
     }
-    let temporary = Temporary::write(path, bytes, readers)?;
-    match fs::hard_link(&temporary.path, path) {
-        Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error),
-        // A file system without links. A crash may leave half a file, but never over another one.
-        Err(_) => write_to(open_new(path, readers)?, bytes)?,
-    }
-    drop(temporary);
-    sync_folder(path)
+    let mut pending = Pending::new(path, readers)?;
+    pending.write_all(bytes)?;
+    pending.create()
 }
 
 /// Writes a file in the place of whatever has that name.
 pub fn replace(path: &Path, bytes: &[u8], readers: Readers) -> io::Result<()> {
-    let temporary = Temporary::write(path, bytes, readers)?;
-    fs::rename(&temporary.path, path)?;
-    sync_folder(path)
+    let mut pending = Pending::new(path, readers)?;
+    pending.write_all(bytes)?;
+    pending.replace()
+}
+
+/// A file that is being written and has no name yet. Dropped, it is gone.
+pub struct Pending {
+    temporary: Temporary,
+    file: File,
+    path: PathBuf,
+    readers: Readers,
+}
+
+impl Pending {
+    /// Begins a file that is to have that name.
+    pub fn new(path: &Path, readers: Readers) -> io::Result<Self> {
+        let (temporary, file) = Temporary::open(path, readers)?;
+        Ok(Self { temporary, file, path: path.to_owned(), readers })
+    }
+
+    /// Flushes the file to the disk and gives it its name, if nothing has it.
+    pub fn create(self) -> io::Result<()> {
+        self.file.sync_all()?;
+        match fs::hard_link(&self.temporary.path, &self.path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error),
+            // A file system without links. A crash may leave half a file, but never over another one.
+            Err(_) => {
+                let mut file = open_new(&self.path, self.readers)?;
+                io::copy(&mut File::open(&self.temporary.path)?, &mut file)?;
+                file.sync_all()?;
+            }
+        }
+        drop(self.temporary);
+        sync_folder(&self.path)
+    }
+
+    /// Flushes the file to the disk and gives it its name, in the place of whatever has it.
+    pub fn replace(self) -> io::Result<()> {
+        self.file.sync_all()?;
+        fs::rename(&self.temporary.path, &self.path)?;
+        sync_folder(&self.path)
+    }
+}
+
+impl Write for Pending {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }
 
 /// Makes a folder, and those above it, that only its owner can enter.
@@ -55,7 +99,7 @@ struct Temporary {
 }
 
 impl Temporary {
-    fn write(path: &Path, bytes: &[u8], readers: Readers) -> io::Result<Self> {
+    fn open(path: &Path, readers: Readers) -> io::Result<(Self, File)> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
         loop {
@@ -65,11 +109,7 @@ impl Temporary {
                 // Left by a process of the same id that was killed.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
-                Ok(file) => {
-                    let temporary = Self { path };
-                    write_to(file, bytes)?;
-                    return Ok(temporary);
-                }
+                Ok(file) => return Ok((Self { path }, file)),
             }
         }
     }
@@ -97,11 +137,6 @@ fn open_new(path: &Path, readers: Readers) -> io::Result<File> {
     #[cfg(not(unix))]
     let _ = readers;
     options.open(path)
-}
-
-fn write_to(mut file: File, bytes: &[u8]) -> io::Result<()> {
-    file.write_all(bytes)?;
-    file.sync_all()
 }
 
 /// A new name is on the disk when its folder is.

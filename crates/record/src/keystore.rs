@@ -40,6 +40,13 @@ impl KeyName {
     }
 }
 
+impl Default for KeyName {
+    /// `default`: the key that is used when none is named.
+    fn default() -> Self {
+        Self("default".to_owned())
+    }
+}
+
 impl FromStr for KeyName {
     type Err = NotAName;
 
@@ -147,6 +154,15 @@ pub struct KeyStore {
     folder: PathBuf,
 }
 
+/// The key that is used when none is named.
+#[derive(Debug)]
+pub struct DefaultKey {
+    /// The key.
+    pub key: SecretKey,
+    /// Whether it was made just now: then nobody trusts it yet.
+    pub is_new: bool,
+}
+
 /// No JWK of one key is larger; a file that is may be anything.
 const LARGEST_FILE: usize = 16 * 1024;
 
@@ -227,6 +243,24 @@ impl KeyStore {
         durable::replace(&path, text(new).as_bytes(), Readers::Owner)
             .map_err(|error| KeyStoreError::io(&path, &error))?;
         Ok((kept, old))
+    }
+
+    /// The key `default`, which is made when it is first asked for. Of two who ask at the same time, both get the same.
+    pub fn default_key(&self) -> Result<DefaultKey, KeyStoreError> {
+        let name = KeyName::default();
+        match self.load(&name) {
+            Err(KeyStoreError::NotFound { .. }) => {}
+            loaded => return loaded.map(|key| DefaultKey { key, is_new: false }),
+        }
+        let path = || self.path(&name).to_string_lossy().into_owned();
+        let key = SecretKey::generate().map_err(|error| KeyStoreError::Key { path: path(), error })?;
+        match self.create(&name, &key) {
+            // Someone else was faster.
+            Err(KeyStoreError::Exists { .. }) => {
+                self.load(&name).map(|key| DefaultKey { key, is_new: false })
+            }
+            created => created.map(|()| DefaultKey { key, is_new: true }),
+        }
     }
 
     fn make_folder(&self) -> Result<(), KeyStoreError> {

@@ -1,14 +1,56 @@
-//! What recording needs and verifying must never have: secrets, and files that survive a crash.
+//! Recording: what happens in a run, masked, chained, written down and sealed; and the private keys that seal it.
+//!
+//! A [`Recorder`] writes the journal of one run, through any number of [`Pen`]s. Each event is bound to the one before by its
+//! hash, and is with the operating system when the call that recorded it returns. Nothing that came from outside is written
+//! before it was masked: only what the masks made can reach the journal. At the end the journal is read back, compared with a
+//! running hash that only the recorder has, and sealed into an artifact that anyone can verify.
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`recorder`] | one run, from its first event to its seal |
+//! | [`pen`] | what writes into it |
+//! | [`exchange`], [`tool`], [`reported`] | what is written |
+//! | [`start`] | how a run begins |
+//! | [`folder`], [`run_id`] | where runs are kept, and how they are named |
+//! | [`clock`], [`randomness`], [`surroundings`] | time and chance, as values |
 //! | [`secret`] | private keys: made, read, written, wiped |
 //! | [`keystore`] | the folder in which they are kept, closed to others |
 //! | [`durable`] | files that are there whole or not at all |
 
+pub mod artifact;
+pub mod clock;
 pub mod durable;
+pub mod error;
+mod event;
+pub mod exchange;
+pub mod folder;
+mod journal;
 pub mod keystore;
+pub mod ledger;
+mod mask;
+mod payload;
+pub mod pen;
+pub mod randomness;
+pub mod recorder;
+pub mod reported;
+pub mod run_id;
 pub mod secret;
+pub mod start;
+pub mod surroundings;
+pub mod tool;
 
-pub use keystore::{KeyName, KeyStore, KeyStoreError};
+pub use artifact::Sealed;
+pub use error::RecordError;
+pub use exchange::{Chunk, EndedBy, Exchange, Headers, MaskedRequest, RawAnswer, RawRequest, StepId};
+pub use folder::{Folder, FolderError};
+pub use keystore::{DefaultKey, KeyName, KeyStore, KeyStoreError};
+pub use ledger::Counts;
+pub use pen::Pen;
+pub use randomness::NoRandomness;
+pub use recorder::{End, Ended, Recorder, Recording, Status};
+pub use reported::Report;
+pub use run_id::RunId;
 pub use secret::{SecretKey, SecretKeyError};
+pub use start::{Out, RunStart};
+pub use surroundings::Surroundings;
+pub use tool::{RawToolCall, RawToolResult, Source, Via};

@@ -272,3 +272,46 @@ mod permissions {
         assert!(!folder.0.join("elsewhere.jwk").exists());
     }
 }
+
+#[test]
+fn the_default_key_is_made_once() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let first = store.default_key().unwrap();
+    assert!(first.is_new);
+    let second = store.default_key().unwrap();
+    assert!(!second.is_new);
+    assert_eq!(first.key.public_key(), second.key.public_key());
+    assert_eq!(store.list().unwrap(), [KeyName::default()]);
+    assert_eq!(KeyName::default(), name("default"));
+}
+
+#[test]
+fn all_who_ask_first_get_the_same_default_key() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let line = std::sync::Barrier::new(8);
+    let keys: Vec<_> = std::thread::scope(|scope| {
+        let ask = || {
+            line.wait();
+            store.default_key().unwrap()
+        };
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(ask)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(keys.iter().filter(|key| key.is_new).count(), 1);
+    assert!(keys.iter().all(|key| key.key.public_key() == keys[0].key.public_key()));
+    assert_eq!(folder.files(), ["default.jwk"]);
+}
+
+#[test]
+fn a_default_key_that_cannot_be_read_is_not_replaced() {
+    let folder = Folder::new();
+    let store = folder.store();
+    store.default_key().unwrap();
+    let path = store.path(&KeyName::default());
+    durable::replace(&path, b"{}", Readers::Owner).unwrap();
+    let refused = store.default_key().unwrap_err();
+    assert!(matches!(refused, KeyStoreError::Key { .. }), "{refused}");
+    assert_eq!(fs::read(path).unwrap(), b"{}");
+}

@@ -64,23 +64,29 @@ pub struct NewEvent<'a> {
     pub redacted: bool,
 }
 
-/// The events of one run, each bound to the one before.
+/// The end of a log, to which the next event is bound. The events themselves are the caller's to keep: a log may be longer
+/// than memory.
 #[derive(Debug, Clone)]
-pub struct Chain {
+pub struct Links {
     version: Version,
-    text: Vec<u8>,
-    head: Option<(Digest, u64)>,
+    last: Option<(Digest, u64)>,
 }
 
-impl Chain {
-    /// An empty log.
+impl Links {
+    /// The end of an empty log.
     pub fn new(version: Version) -> Self {
-        Self { version, text: Vec::new(), head: None }
+        Self { version, last: None }
     }
 
-    /// Appends an event; returns its hash.
-    pub fn append(&mut self, event: &NewEvent<'_>) -> Result<Digest, SealError> {
-        if let Some((_, last)) = self.head
+    /// The hash of the last event; `None` while there is none.
+    pub fn head(&self) -> Option<Digest> {
+        self.last.map(|(hash, _)| hash)
+    }
+
+    /// Binds an event to the one before and appends its canonical text to `out`; returns its hash. After an error, nothing
+    /// was bound and nothing appended.
+    pub fn append(&mut self, event: &NewEvent<'_>, out: &mut Vec<u8>) -> Result<Digest, SealError> {
+        if let Some((_, last)) = self.last
             && event.step_index <= last
         {
             return Err(SealError::StepIndex { last, given: event.step_index });
@@ -88,72 +94,58 @@ impl Chain {
         if event.step_index >= 1 << 53 {
             return Err(SealError::StepIndexTooLarge { given: event.step_index });
         }
+        let rewritten;
         let payload = match event.payload {
-            Some(payload) => Some(canonical::to_vec(Value::parse(payload, &inside(3))?, Profile::Jcs)?),
+            Some(payload) => {
+                let payload = Value::parse(payload, &inside(3))?;
+                if payload.is_canonical() {
+                    Some(payload)
+                } else {
+                    rewritten = canonical::to_vec(payload, Profile::Jcs)?;
+                    Some(Value::parse(&rewritten, &inside(3))?)
+                }
+            }
             None => None,
         };
-        let payload_hash = Digest::of(payload.as_deref().unwrap_or(b"null")).to_string();
+        let payload_hash = Digest::of(payload.map_or(b"null", |payload| payload.text())).hex();
         let step_index = event.step_index.to_string();
         let step_index = Value::parse(step_index.as_bytes(), &Limits::default())?;
-        let parent = match self.head {
-            Some((head, _)) => format!("\"{head}\""),
-            None => "null".into(),
+        let parent = self.last.map(|(head, _)| head.hex());
+        let parent = match &parent {
+            Some(head) => Part::Text(text(head)),
+            None => Part::Value(Value::parse(b"null", &Limits::default())?),
         };
-        let parent = Value::parse(parent.as_bytes(), &Limits::default())?;
-        let mut header = Vec::new();
-        let members = [
+        let header = [
             ("event_type", Part::Text(event.event_type)),
             ("event_version", Part::Text(self.version.event())),
-            ("parent_event_hash", Part::Value(parent)),
-            ("payload_hash", Part::Text(&payload_hash)),
+            ("parent_event_hash", parent),
+            ("payload_hash", Part::Text(text(&payload_hash))),
             ("step_index", Part::Value(step_index)),
             ("timestamp", Part::Text(event.timestamp)),
         ];
-        canonical::write_object(&members, &mut header)?;
-        let hash = Digest::of(&header);
-        self.write(event, &payload_hash, parent, payload.as_deref(), hash, step_index)?;
-        self.head = Some((hash, event.step_index));
+        let mut hashed = Vec::with_capacity(512);
+        canonical::write_object(&header, &mut hashed)?;
+        let hash = Digest::of(&hashed);
+
+        let event_hash = hash.hex();
+        let redacted: &[u8] = if event.redacted { b"true" } else { b"false" };
+        let redacted = Value::parse(redacted, &Limits::default())?;
+        let [event_type, event_version, parent, payload_hash, step_index, timestamp] = header;
+        let event_hash = ("event_hash", Part::Text(text(&event_hash)));
+        let mut members = vec![event_hash, event_type, event_version, parent];
+        members.extend(payload.filter(|_| !event.redacted).map(|payload| ("payload", Part::Value(payload))));
+        members.extend([payload_hash, ("payload_redacted", Part::Value(redacted)), step_index, timestamp]);
+        canonical::write_object(&members, out)?;
+        self.last = Some((hash, event.step_index));
         Ok(hash)
     }
 
-    fn write(
-        &mut self,
-        event: &NewEvent<'_>,
-        payload_hash: &str,
-        parent: Value<'_>,
-        payload: Option<&[u8]>,
-        hash: Digest,
-        step_index: Value<'_>,
-    ) -> Result<(), SealError> {
-        let hash = hash.to_string();
-        let redacted: &[u8] = if event.redacted { b"true" } else { b"false" };
-        let redacted = Value::parse(redacted, &Limits::default())?;
-        let mut members = vec![
-            ("event_hash", Part::Text(&hash)),
-            ("event_type", Part::Text(event.event_type)),
-            ("event_version", Part::Text(self.version.event())),
-            ("parent_event_hash", Part::Value(parent)),
-        ];
-        if let Some(payload) = payload.filter(|_| !event.redacted) {
-            members.push(("payload", Part::Value(Value::parse(payload, &Limits::default())?)));
-        }
-        members.push(("payload_hash", Part::Text(payload_hash)));
-        members.push(("payload_redacted", Part::Value(redacted)));
-        members.push(("step_index", Part::Value(step_index)));
-        members.push(("timestamp", Part::Text(event.timestamp)));
-        if self.head.is_some() {
-            self.text.push(b',');
-        }
-        canonical::write_object(&members, &mut self.text)?;
-        Ok(())
-    }
-
-    /// Signs the log together with its envelope; returns the artifact, in canonical form.
-    pub fn seal(self, run: &RunHeader<'_>, signer: &dyn Signer) -> Result<Vec<u8>, SealError> {
-        let Some((log_head, _)) = self.head else { return Err(SealError::NoEvents) };
+    /// Signs the log together with its envelope; returns what stands around the events in the artifact.
+    pub fn seal(&self, run: &RunHeader<'_>, signer: &dyn Signer) -> Result<Frame, SealError> {
+        let Some((log_head, _)) = self.last else { return Err(SealError::NoEvents) };
         let (envelope, envelope_hash) = sign_envelope(run.envelope, signer)?;
         let (envelope_hash, log_head) = (envelope_hash.to_string(), log_head.to_string());
-        let runtime = self.runtime(run, signer)?;
+        let runtime = runtime(run, signer)?;
         let runtime = Value::parse(&runtime, &Limits::default())?;
         let manifest_hash = match run.manifest_hash {
             Some(hash) => format!("\"{hash}\""),
@@ -173,48 +165,85 @@ impl Chain {
         let mut header = Vec::new();
         canonical::write_object(&members, &mut header)?;
         let signature = hex(&signer.sign(&header));
-        self.assemble(&members, &envelope, &signature)
+        Frame::around(&members, &envelope, &signature)
     }
+}
 
-    /// `{…header…, envelope, events, runtime_signature}` in canonical order. The events are spliced in: they are
-    /// canonical already, and there may be many.
-    fn assemble(
-        &self,
-        header: &[(&str, Part<'_>)],
-        envelope: &[u8],
-        signature: &str,
-    ) -> Result<Vec<u8>, SealError> {
+/// What stands around the events of an artifact. Between the two come the events, in canonical form, with commas between
+/// them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    /// From the first byte to the bracket that opens the events.
+    pub before: Vec<u8>,
+    /// From the bracket that closes them to the last byte.
+    pub after: Vec<u8>,
+}
+
+impl Frame {
+    /// `{…header…, envelope, events, runtime_signature}` in canonical order, parted where the events will stand.
+    fn around(header: &[(&str, Part<'_>)], envelope: &[u8], signature: &str) -> Result<Self, SealError> {
         let envelope = Value::parse(envelope, &Limits::default())?;
         let mut members = header.to_vec();
         members.push(("envelope", Part::Value(envelope)));
-        members.push(("events", Part::Text("")));
         members.push(("runtime_signature", Part::Text(signature)));
         members.sort_by_key(|(name, _)| *name);
-        let events = members.partition_point(|(name, _)| *name < "events");
-        let mut text = Vec::with_capacity(self.text.len() + 4096);
-        canonical::write_object(&members[..events], &mut text)?;
-        text.pop();
-        text.extend_from_slice(b",\"events\":[");
-        text.extend_from_slice(&self.text);
-        text.push(b']');
-        let mut rest = Vec::new();
-        canonical::write_object(&members[events + 1..], &mut rest)?;
-        rest[0] = b',';
-        text.extend_from_slice(&rest);
-        Ok(text)
+        let (first, second) = members.split_at(members.partition_point(|(name, _)| *name < "events"));
+        let (mut before, mut after) = (Vec::new(), vec![b']']);
+        canonical::write_object(first, &mut before)?;
+        before.pop();
+        before.extend_from_slice(b",\"events\":[");
+        canonical::write_object(second, &mut after)?;
+        if let Some(brace) = after.get_mut(1) {
+            *brace = b',';
+        }
+        Ok(Self { before, after })
+    }
+}
+
+fn runtime(run: &RunHeader<'_>, signer: &dyn Signer) -> Result<Vec<u8>, SealError> {
+    let key_id = signer.public_key().id().to_string();
+    let members = [
+        ("algorithm", Part::Text("Ed25519")),
+        ("implementation", Part::Text(run.implementation)),
+        ("key_id", Part::Text(&key_id)),
+        ("version", Part::Text(run.version)),
+    ];
+    let mut runtime = Vec::new();
+    canonical::write_object(&members, &mut runtime)?;
+    Ok(runtime)
+}
+
+/// A whole log in memory: events, each bound to the one before, until they are sealed.
+#[derive(Debug, Clone)]
+pub struct Chain {
+    links: Links,
+    /// The events, with commas between them.
+    text: Vec<u8>,
+}
+
+impl Chain {
+    /// An empty log.
+    pub fn new(version: Version) -> Self {
+        Self { links: Links::new(version), text: Vec::new() }
     }
 
-    fn runtime(&self, run: &RunHeader<'_>, signer: &dyn Signer) -> Result<Vec<u8>, SealError> {
-        let key_id = signer.public_key().id().to_string();
-        let members = [
-            ("algorithm", Part::Text("Ed25519")),
-            ("implementation", Part::Text(run.implementation)),
-            ("key_id", Part::Text(&key_id)),
-            ("version", Part::Text(run.version)),
-        ];
-        let mut runtime = Vec::new();
-        canonical::write_object(&members, &mut runtime)?;
-        Ok(runtime)
+    /// Appends an event; returns its hash.
+    pub fn append(&mut self, event: &NewEvent<'_>) -> Result<Digest, SealError> {
+        let end = self.text.len();
+        if end > 0 {
+            self.text.push(b',');
+        }
+        let appended = self.links.append(event, &mut self.text);
+        if appended.is_err() {
+            self.text.truncate(end);
+        }
+        appended
+    }
+
+    /// Signs the log together with its envelope; returns the artifact, in canonical form.
+    pub fn seal(self, run: &RunHeader<'_>, signer: &dyn Signer) -> Result<Vec<u8>, SealError> {
+        let Frame { before, after } = self.links.seal(run, signer)?;
+        Ok([before, self.text, after].concat())
     }
 }
 
@@ -256,6 +285,11 @@ pub fn sign_envelope(envelope: &[u8], signer: &dyn Signer) -> Result<(Vec<u8>, D
 fn inside(levels: u32) -> Limits {
     let limits = Limits::default();
     Limits { depth: limits.depth - levels, ..limits }
+}
+
+/// Hexadecimal digits as text.
+fn text(hex: &[u8; 64]) -> &str {
+    core::str::from_utf8(hex).unwrap_or_default()
 }
 
 /// Lower-case hexadecimal.

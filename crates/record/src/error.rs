@@ -1,0 +1,110 @@
+//! Why something was not recorded.
+
+use std::io;
+use std::path::Path;
+
+use reenact_formats::rer::StructureFault;
+use reenact_formats::rer::seal::SealError;
+use reenact_json::Shown;
+
+use crate::exchange::StepId;
+use crate::folder::FolderError;
+use crate::randomness::NoRandomness;
+
+/// Why something was not recorded. Each text says what to do, where something can be done.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordError {
+    /// The folder of runs.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// The run has ended: nothing can be added to it.
+    #[error("the run has ended")]
+    Ended,
+    /// A return without a call, a second return of the same call, or one of another kind.
+    #[error("step {step} is not waiting for this answer")]
+    NotOpen {
+        /// The step.
+        step: StepId,
+    },
+    /// The journal could not be written. It stays closed: what would follow could not be told from what was lost.
+    #[error("{}: the journal cannot be written: {text}", Shown::whole(.path))]
+    Journal {
+        /// The journal.
+        path: String,
+        /// The kind of refusal.
+        kind: io::ErrorKind,
+        /// The system's own words.
+        text: String,
+    },
+    /// The journal is as long as an artifact can be.
+    #[error("the run is too long for one artifact: its journal has {bytes} bytes")]
+    Full {
+        /// How long it is.
+        bytes: u64,
+    },
+    /// What is on the disk is not what was written there.
+    #[error("{}: someone changed the journal; the run cannot be sealed", Shown::whole(.path))]
+    JournalChanged {
+        /// The journal.
+        path: String,
+    },
+    /// An event or an envelope that cannot be sealed.
+    #[error(transparent)]
+    Seal(#[from] SealError),
+    /// An envelope that is not of the published shape.
+    #[error("the envelope: {0}")]
+    Envelope(StructureFault),
+    /// Whoever reads the artifact would read the secret.
+    #[error("the envelope holds a secret (rule {rule}); take it out")]
+    SecretInEnvelope {
+        /// What found it.
+        rule: &'static str,
+    },
+    /// It would be written down.
+    #[error("the upstream of `{}` must be an http or https URL without user, password, query or fragment", Shown::new(.name))]
+    Upstream {
+        /// The route.
+        name: String,
+    },
+    /// A match key that is no SHA-256.
+    #[error("a match key has 64 lower-case hexadecimal digits")]
+    MatchKey,
+    /// The envelope was signed with another key when the run began.
+    #[error("the run began under another key; seal it with that one")]
+    OtherSigner,
+    /// No salt, no event.
+    #[error(transparent)]
+    Randomness(#[from] NoRandomness),
+    /// A file of that name is there already; it was left alone.
+    #[error("{}: is there already; give another name", Shown::whole(.path))]
+    Exists {
+        /// The file.
+        path: String,
+    },
+    /// The operating system refused.
+    #[error("{}: {text}", Shown::whole(.path))]
+    Io {
+        /// What it was about.
+        path: String,
+        /// The kind of refusal.
+        kind: io::ErrorKind,
+        /// The system's own words.
+        text: String,
+    },
+}
+
+impl RecordError {
+    pub(crate) fn io(path: &Path, error: &io::Error) -> Self {
+        let path = path.to_string_lossy().into_owned();
+        match error.kind() {
+            io::ErrorKind::AlreadyExists => Self::Exists { path },
+            kind => Self::Io { path, kind, text: error.to_string() },
+        }
+    }
+
+    pub(crate) fn journal(path: &Path, error: &io::Error) -> Self {
+        let path = path.to_string_lossy().into_owned();
+        Self::Journal { path, kind: error.kind(), text: error.to_string() }
+    }
+}

@@ -1,0 +1,45 @@
+//! The types of event that a recorder writes.
+
+/// An event's type. It is one of these, so it is never misspelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EventType {
+    RunStarted,
+    RunEnded,
+    ModelCalled,
+    ModelReturned,
+    HttpCalled,
+    HttpReturned,
+    ToolCalled,
+    ToolReturned,
+    ArtifactWritten,
+    PromptRendered,
+    PlanStarted,
+    StepCompleted,
+    VerificationRan,
+    OutputFinal,
+    ErrorRaised,
+    CaptureGap,
+}
+
+impl EventType {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::RunStarted => "rer.run.started",
+            Self::RunEnded => "rer.run.ended",
+            Self::ModelCalled => "rer.model.called",
+            Self::ModelReturned => "rer.model.returned",
+            Self::HttpCalled => "rer.http.called",
+            Self::HttpReturned => "rer.http.returned",
+            Self::ToolCalled => "rer.tool.called",
+            Self::ToolReturned => "rer.tool.returned",
+            Self::ArtifactWritten => "rer.artifact.written",
+            Self::PromptRendered => "rer.prompt.rendered",
+            Self::PlanStarted => "rer.plan.started",
+            Self::StepCompleted => "rer.step.completed",
+            Self::VerificationRan => "rer.verification.ran",
+            Self::OutputFinal => "rer.output.final",
+            Self::ErrorRaised => "rer.error.raised",
+            Self::CaptureGap => "rer.capture.gap",
+        }
+    }
+}

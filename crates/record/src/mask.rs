@@ -1,0 +1,231 @@
+//! The only way from what came from outside to what is written: through the masks.
+//!
+//! [`Masked`], [`MaskedBody`], [`MaskedHeaders`] and [`MaskedJson`] are made here and nowhere else, and a payload takes no other
+//! text that is not a constant of this program.
+
+use core::time::Duration;
+use std::ffi::OsString;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use reenact_json::{Kind, Limits, Profile, Value, canonical};
+use reenact_secrets::{Pack, Redacted, Redactor, Side, http};
+
+use crate::exchange::{Chunk, Headers};
+
+/// Text without secrets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Masked(String);
+
+impl Masked {
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Bytes without secrets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MaskedBody(Vec<u8>);
+
+impl MaskedBody {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Headers that may be kept, without secrets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MaskedHeaders(Vec<(String, String)>);
+
+impl MaskedHeaders {
+    pub(crate) fn as_slice(&self) -> &[(String, String)] {
+        &self.0
+    }
+}
+
+/// A JSON value without secrets, in canonical form; or text, where there was no value to be had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum MaskedJson {
+    Value(Vec<u8>),
+    Text(Masked),
+}
+
+/// How deep a value may be that goes into a payload: an artifact must be within the limits of whoever reads it, with room for
+/// what lies around the value.
+const DEEPEST: u32 = 480;
+
+/// The masks of one run. The same secret gets the same mark wherever it appears.
+pub(crate) struct Masks {
+    pack: &'static Pack,
+    redactor: Mutex<Redactor>,
+}
+
+impl Masks {
+    pub(crate) fn new(pack: &'static Pack) -> Self {
+        Self { pack, redactor: Mutex::new(Redactor::new(pack)) }
+    }
+
+    pub(crate) fn pack(&self) -> &'static Pack {
+        self.pack
+    }
+
+    fn redactor(&self) -> MutexGuard<'_, Redactor> {
+        // What a redactor knows is never half-written: after a panic elsewhere it still masks.
+        self.redactor.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A value that is masked from now on.
+    pub(crate) fn know(&self, rule: &'static str, value: &[u8]) {
+        self.redactor().know(rule, value);
+    }
+
+    /// The values of variables that are named like credentials.
+    pub(crate) fn know_environment(&self, environment: &[(OsString, OsString)]) {
+        for (name, value) in environment {
+            if is_secret_name(&name.to_string_lossy()) {
+                self.know("environment", value.as_encoded_bytes());
+            }
+        }
+    }
+
+    /// A command and its arguments. What follows `--…-key`, or stands in `--…-key=`, is a secret whatever it looks like.
+    pub(crate) fn command(&self, command: &[OsString]) -> Vec<Masked> {
+        let arguments: Vec<(&[u8], &[u8])> = secret_arguments(command);
+        // All of them are known before any of the others is written.
+        for (_, secret) in &arguments {
+            self.know("argument", secret);
+        }
+        let mask = |(plain, secret): (&[u8], &[u8])| {
+            let Masked(mut text) = self.bytes_as_text(plain);
+            match secret.len() {
+                0 => {}
+                // Too short to be known: elsewhere it would be found in words.
+                1..8 => text.push_str("[masked:argument]"),
+                _ => text.push_str(self.bytes_as_text(secret).as_str()),
+            }
+            Masked(text)
+        };
+        arguments.into_iter().map(mask).collect()
+    }
+
+    pub(crate) fn text(&self, text: &str) -> Masked {
+        self.bytes_as_text(text.as_bytes())
+    }
+
+    fn bytes_as_text(&self, bytes: &[u8]) -> Masked {
+        let redacted = self.redactor().redact(bytes).bytes.into_owned();
+        Masked(lossy(redacted))
+    }
+
+    pub(crate) fn path(&self, path: &str) -> Masked {
+        Masked(self.redactor().path(path))
+    }
+
+    /// The headers of a request. The credentials in them are known from then on.
+    pub(crate) fn request_headers(&self, headers: Headers<'_>) -> MaskedHeaders {
+        let mut redactor = self.redactor();
+        for credential in http::credentials(headers.iter().copied()) {
+            redactor.know("credential", &credential);
+        }
+        MaskedHeaders(redactor.headers(Side::Request, headers.iter().copied()))
+    }
+
+    pub(crate) fn answer_headers(&self, headers: Headers<'_>) -> MaskedHeaders {
+        MaskedHeaders(self.redactor().headers(Side::Answer, headers.iter().copied()))
+    }
+
+    pub(crate) fn body(&self, body: &[u8]) -> MaskedBody {
+        MaskedBody(self.redactor().redact(body).bytes.into_owned())
+    }
+
+    /// The body of an answer, where its chunks end now, and what was delivered of it.
+    pub(crate) fn answer(
+        &self,
+        body: &[u8],
+        chunks: &[Chunk],
+        delivered: Option<&[u8]>,
+    ) -> (MaskedBody, Vec<Chunk>, Option<MaskedBody>) {
+        let mut redactor = self.redactor();
+        let redacted = redactor.redact(body);
+        let chunks = moved(chunks, body.len(), &redacted);
+        let delivered = delivered.map(|delivered| {
+            // A secret that was delivered in part must not show that part: what was delivered is cut out of the masked whole.
+            if body.starts_with(delivered) {
+                let end = redacted.position(delivered.len());
+                MaskedBody(redacted.bytes.get(..end).unwrap_or_default().to_vec())
+            } else {
+                MaskedBody(redactor.redact(delivered).bytes.into_owned())
+            }
+        });
+        (MaskedBody(redacted.bytes.into_owned()), chunks, delivered)
+    }
+
+    /// The JSON that a text is, if it is an object or an array, or, where `any` is set, any value; else the text.
+    pub(crate) fn json(&self, text: &str, any: bool) -> MaskedJson {
+        self.value(text, any).map_or_else(|| MaskedJson::Text(self.text(text)), MaskedJson::Value)
+    }
+
+    fn value(&self, text: &str, any: bool) -> Option<Vec<u8>> {
+        let limits = Limits { depth: DEEPEST, ..Limits::default() };
+        let value = Value::parse(text.as_bytes(), &limits).ok()?;
+        if !any && !matches!(value.kind(), Kind::Object | Kind::Array) {
+            return None;
+        }
+        // First into canonical form, then under the masks: a secret that is spelled with escapes would come out in clear.
+        let plain = canonical::to_vec(value, Profile::Jcs).ok()?;
+        let masked = self.redactor().redact(&plain).bytes.into_owned();
+        // A mark in the place of a number leaves no JSON; a mark in a name may leave two names alike.
+        let value = Value::parse(&masked, &limits).ok()?;
+        canonical::to_vec(value, Profile::Jcs).ok()
+    }
+}
+
+/// Each argument, parted into what may be shown and the secret that follows it; one of the two may be empty.
+fn secret_arguments(command: &[OsString]) -> Vec<(&[u8], &[u8])> {
+    let mut is_value = false;
+    let mut parted = Vec::with_capacity(command.len());
+    for argument in command.iter().map(|argument| argument.as_encoded_bytes()) {
+        let is_option = argument.starts_with(b"-");
+        let name = argument.split(|byte| *byte == b'=').next().unwrap_or_default();
+        let names_secret = is_option && is_secret_name(&String::from_utf8_lossy(name));
+        let shown = match argument.len() {
+            _ if is_value && !is_option => 0,
+            length if names_secret => length.min(name.len() + 1),
+            length => length,
+        };
+        parted.push(argument.split_at(shown));
+        is_value = names_secret && name.len() == argument.len();
+    }
+    parted
+}
+
+/// Where chunks end when the body is masked. Those of which nothing is left are left out; whatever the caller counted, the
+/// lengths sum to the body's.
+fn moved(chunks: &[Chunk], length: usize, redacted: &Redacted<'_>) -> Vec<Chunk> {
+    let (mut end, mut from) = (0_usize, 0);
+    let mut moved = Vec::with_capacity(chunks.len());
+    for (at, chunk) in chunks.iter().enumerate() {
+        let is_last = at + 1 == chunks.len();
+        end = if is_last { length } else { end.saturating_add(chunk.length).min(length) };
+        let to = redacted.position(end).min(redacted.bytes.len());
+        if to > from {
+            moved.push(Chunk { at: chunk.at, length: to - from });
+            from = to;
+        }
+    }
+    moved
+}
+
+/// Whether a variable or an option is named like a credential.
+fn is_secret_name(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    ["KEY", "TOKEN", "SECRET", "PASSWORD"].iter().any(|word| name.ends_with(word))
+}
+
+fn lossy(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
+/// Whole milliseconds.
+pub(crate) fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX).min((1 << 53) - 1)
+}

@@ -1,0 +1,201 @@
+//! Payloads, written in canonical form as they are made.
+//!
+//! Every text in a payload is a constant of this program or has been masked: there is no method that takes another.
+
+use base64ct::{Base64, Encoding};
+use reenact_json::Digest;
+
+use crate::exchange::StepId;
+use crate::mask::{Masked, MaskedBody, MaskedHeaders, MaskedJson};
+use crate::randomness::Salt;
+
+/// An object that is being written. Members must come in the order of their names.
+pub(crate) struct Payload<'o> {
+    out: &'o mut Vec<u8>,
+    salt: &'o Salt,
+    last: &'static str,
+}
+
+/// Appends an object with the members that `members` writes.
+pub(crate) fn write(out: &mut Vec<u8>, salt: &Salt, members: impl FnOnce(&mut Payload<'_>)) {
+    out.push(b'{');
+    members(&mut Payload { out, salt, last: "" });
+    out.push(b'}');
+}
+
+impl Payload<'_> {
+    fn name(&mut self, name: &'static str) -> &mut Vec<u8> {
+        debug_assert!(self.last < name, "{name} must come before {}", self.last);
+        if !self.last.is_empty() {
+            self.out.push(b',');
+        }
+        self.last = name;
+        // Our own names need no escapes.
+        self.out.push(b'"');
+        self.out.extend_from_slice(name.as_bytes());
+        self.out.extend_from_slice(b"\":");
+        self.out
+    }
+
+    pub(crate) fn constant(&mut self, name: &'static str, text: &'static str) {
+        quote(text, self.name(name));
+    }
+
+    pub(crate) fn text(&mut self, name: &'static str, text: &Masked) {
+        quote(text.as_str(), self.name(name));
+    }
+
+    pub(crate) fn optional_text(&mut self, name: &'static str, text: Option<&Masked>) {
+        match text {
+            Some(text) => self.text(name, text),
+            None => self.null(name),
+        }
+    }
+
+    pub(crate) fn texts<'t>(&mut self, name: &'static str, texts: impl IntoIterator<Item = &'t Masked>) {
+        list(self.name(name), texts, |text, out| quote(text.as_str(), out));
+    }
+
+    pub(crate) fn json(&mut self, name: &'static str, value: &MaskedJson) {
+        match value {
+            MaskedJson::Value(text) => self.name(name).extend_from_slice(text),
+            MaskedJson::Text(text) => self.text(name, text),
+        }
+    }
+
+    /// `{"text": …}` if it is UTF-8, else `{"base64": …}`.
+    pub(crate) fn body(&mut self, name: &'static str, body: &MaskedBody) {
+        let out = self.name(name);
+        match core::str::from_utf8(body.as_bytes()) {
+            Ok(text) => {
+                out.extend_from_slice(b"{\"text\":");
+                quote(text, out);
+            }
+            Err(_) => {
+                out.extend_from_slice(b"{\"base64\":\"");
+                out.extend_from_slice(Base64::encode_string(body.as_bytes()).as_bytes());
+                out.push(b'"');
+            }
+        }
+        out.push(b'}');
+    }
+
+    pub(crate) fn headers(&mut self, name: &'static str, headers: &MaskedHeaders) {
+        list(self.name(name), headers.as_slice(), |(name, value), out| {
+            list(out, [name, value], |text, out| quote(text, out));
+        });
+    }
+
+    pub(crate) fn number(&mut self, name: &'static str, number: u64) {
+        self.name(name).extend_from_slice(number.to_string().as_bytes());
+    }
+
+    pub(crate) fn optional_number(&mut self, name: &'static str, number: Option<u64>) {
+        match number {
+            Some(number) => self.number(name, number),
+            None => self.null(name),
+        }
+    }
+
+    /// A number that may be below zero.
+    pub(crate) fn signed(&mut self, name: &'static str, number: i64) {
+        self.name(name).extend_from_slice(number.to_string().as_bytes());
+    }
+
+    pub(crate) fn signed_numbers(&mut self, name: &'static str, numbers: &[i32]) {
+        list(self.name(name), numbers, |number, out| out.extend_from_slice(number.to_string().as_bytes()));
+    }
+
+    /// A finite number. Its text is perhaps not the canonical one, which whoever binds the event sees to.
+    pub(crate) fn double(&mut self, name: &'static str, number: f64) {
+        self.name(name).extend_from_slice(number.to_string().as_bytes());
+    }
+
+    pub(crate) fn pairs(&mut self, name: &'static str, pairs: impl IntoIterator<Item = [u64; 2]>) {
+        list(self.name(name), pairs, |pair, out| {
+            list(out, pair, |number, out| out.extend_from_slice(number.to_string().as_bytes()));
+        });
+    }
+
+    pub(crate) fn flag(&mut self, name: &'static str, flag: bool) {
+        self.name(name).extend_from_slice(if flag { b"true" } else { b"false" });
+    }
+
+    pub(crate) fn null(&mut self, name: &'static str) {
+        self.name(name).extend_from_slice(b"null");
+    }
+
+    pub(crate) fn digest(&mut self, name: &'static str, digest: &Digest) {
+        let out = self.name(name);
+        out.push(b'"');
+        out.extend_from_slice(&digest.hex());
+        out.push(b'"');
+    }
+
+    pub(crate) fn step(&mut self, step: StepId) {
+        quote(&step.to_string(), self.name("step_id"));
+    }
+
+    pub(crate) fn salt(&mut self) {
+        let salt = self.salt;
+        quote(salt.as_str(), self.name("salt"));
+    }
+
+    pub(crate) fn object(&mut self, name: &'static str, members: impl FnOnce(&mut Payload<'_>)) {
+        let salt = self.salt;
+        write(self.name(name), salt, members);
+    }
+}
+
+fn list<T>(out: &mut Vec<u8>, items: impl IntoIterator<Item = T>, mut item: impl FnMut(T, &mut Vec<u8>)) {
+    out.push(b'[');
+    for (at, next) in items.into_iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        item(next, out);
+    }
+    out.push(b']');
+}
+
+/// Appends a canonical JSON string (RFC 8785 §3.2.2.2).
+pub(crate) fn quote(text: &str, out: &mut Vec<u8>) {
+    out.push(b'"');
+    let mut rest = text.as_bytes();
+    while let Some(plain) = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)) {
+        let (before, from) = rest.split_at(plain);
+        out.extend_from_slice(before);
+        let Some((byte, behind)) = from.split_first() else { break };
+        match byte {
+            b'"' => out.extend_from_slice(b"\\\""),
+            b'\\' => out.extend_from_slice(b"\\\\"),
+            0x08 => out.extend_from_slice(b"\\b"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            0x0C => out.extend_from_slice(b"\\f"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            other => out.extend_from_slice(format!("\\u{other:04x}").as_bytes()),
+        }
+        rest = behind;
+    }
+    out.extend_from_slice(rest);
+    out.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use reenact_json::{Limits, Value};
+
+    proptest! {
+        #[test]
+        fn any_text_is_quoted_in_canonical_form(text in any::<String>()) {
+            let mut out = Vec::new();
+            quote(&text, &mut out);
+            let value = Value::parse(&out, &Limits::default()).unwrap();
+            prop_assert!(value.is_canonical());
+            prop_assert_eq!(value.string().unwrap(), text);
+        }
+    }
+}

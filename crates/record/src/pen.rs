@@ -1,0 +1,168 @@
+//! What writes into a run while it goes on: any number of pens, on any number of threads.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use reenact_json::Digest;
+
+use crate::error::RecordError;
+use crate::event::EventType;
+use crate::exchange::{Called, Exchange, MaskedRequest, RawAnswer, RawRequest, Returned, StepId};
+use crate::ledger::{Counts, Ledger, Open};
+use crate::mask::Masks;
+use crate::payload::Payload;
+use crate::tool::{self, RawToolCall, RawToolResult};
+
+/// Writes events into the run that it comes from. Cheap to copy; a pen that outlives its run gets [`RecordError::Ended`].
+#[derive(Clone)]
+pub struct Pen {
+    shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    pub(crate) masks: Masks,
+    pub(crate) ledger: Mutex<Ledger>,
+}
+
+impl Shared {
+    pub(crate) fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        // A journal refuses by itself what would follow half a line.
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Pen {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+
+    /// Takes the secrets out of a request. The credentials in its headers are masked from then on, wherever they appear.
+    pub fn mask_request(&self, request: &RawRequest<'_>) -> MaskedRequest {
+        let masks = &self.shared.masks;
+        // The headers come first: they tell which values are secret in the rest.
+        let headers = masks.request_headers(request.headers);
+        MaskedRequest {
+            provider: masks.text(request.provider),
+            method: masks.text(request.method),
+            path: masks.path(request.path),
+            headers,
+            body: masks.body(request.body),
+        }
+    }
+
+    /// Makes a value known as a secret: from now on it is masked wherever it appears. Values under 8 bytes are too short for
+    /// that, and stay.
+    pub fn know(&self, secret: &[u8]) {
+        self.shared.masks.know("known", secret);
+    }
+
+    /// Records a request that is about to go out. `match_key` is the SHA-256, in hexadecimal, by which a replay will find it.
+    pub fn called(
+        &self,
+        kind: Exchange,
+        request: &MaskedRequest,
+        model: Option<&str>,
+        endpoint: Option<&str>,
+        match_key: &str,
+    ) -> Result<StepId, RecordError> {
+        let masks = &self.shared.masks;
+        let called = Called {
+            request,
+            model: model.map(|model| masks.text(model)),
+            endpoint: endpoint.map(|endpoint| masks.text(endpoint)),
+            match_key: Digest::from_hex(match_key).ok_or(RecordError::MatchKey)?,
+        };
+        let open = Open::Exchange(kind);
+        self.shared.ledger().begin(kind.called(), open, |step, _, payload| called.write(step, payload))
+    }
+
+    /// Records what came of a request, whatever it was. Once for each.
+    pub fn returned(&self, step: &StepId, answer: RawAnswer<'_>) -> Result<(), RecordError> {
+        let masks = &self.shared.masks;
+        let (body, chunks, delivered) = masks.answer(answer.body, answer.chunks, answer.delivered);
+        let returned = Returned {
+            status: answer.status,
+            version: answer.version.map(|version| masks.text(version)),
+            headers: masks.answer_headers(answer.headers),
+            trailers: masks.answer_headers(answer.trailers),
+            body,
+            content_encoding: answer.content_encoding.map(|encoding| masks.text(encoding)),
+            wire_sha256: Digest::from_bytes(answer.wire_sha256),
+            chunks,
+            complete: answer.complete,
+            ended_by: answer.ended_by,
+            ttft: answer.ttft,
+            latency: answer.latency,
+            delivered,
+        };
+        let event_type = |open: &Open| match open {
+            Open::Exchange(kind) => Some(kind.returned()),
+            Open::Tool { .. } => None,
+        };
+        self.shared.ledger().conclude(*step, event_type, |_, payload| returned.write(*step, payload))
+    }
+
+    /// Records that a tool is called, or was.
+    pub fn tool_called(&self, call: &RawToolCall<'_>) -> Result<StepId, RecordError> {
+        let called = tool::Called::new(call, &self.shared.masks);
+        let open = called.open();
+        self.shared
+            .ledger()
+            .begin(EventType::ToolCalled, open, |step, _, payload| called.write(step, payload))
+    }
+
+    /// Records what came of a tool's call. Once for each.
+    pub fn tool_returned(&self, step: &StepId, result: &RawToolResult<'_>) -> Result<(), RecordError> {
+        let returned = tool::Returned::new(result, &self.shared.masks);
+        let event_type = |open: &Open| match open {
+            Open::Tool { .. } => Some(EventType::ToolReturned),
+            Open::Exchange(_) => None,
+        };
+        self.shared.ledger().conclude(*step, event_type, |open, payload| {
+            if let Open::Tool { tool_call_id, tool, source } = open {
+                returned.write(*step, tool_call_id, tool, source, payload);
+            }
+        })
+    }
+
+    /// Records that something was not seen: what, and why.
+    pub fn gap(&self, what: &str, why: &str) -> Result<(), RecordError> {
+        let (what, why) = (self.shared.masks.text(what), self.shared.masks.text(why));
+        self.append(EventType::CaptureGap, |payload| {
+            payload.salt();
+            payload.constant("source", "observed");
+            payload.text("what", &what);
+            payload.text("why", &why);
+        })
+    }
+
+    /// Records that something went wrong: where, of which type, and what was said.
+    pub fn error(&self, boundary: &str, error_type: &str, message: &str) -> Result<(), RecordError> {
+        let masks = &self.shared.masks;
+        let (boundary, error_type) = (masks.text(boundary), masks.text(error_type));
+        let message = masks.text(message);
+        self.append(EventType::ErrorRaised, |payload| {
+            payload.text("boundary", &boundary);
+            payload.text("error_type", &error_type);
+            payload.text("message", &message);
+            payload.salt();
+            payload.constant("source", "observed");
+        })
+    }
+
+    /// What the run consists of so far.
+    pub fn counts(&self) -> Counts {
+        self.shared.ledger().counts()
+    }
+
+    pub(crate) fn masks(&self) -> &Masks {
+        &self.shared.masks
+    }
+
+    pub(crate) fn append(
+        &self,
+        event_type: EventType,
+        members: impl FnOnce(&mut Payload<'_>),
+    ) -> Result<(), RecordError> {
+        self.shared.ledger().append(event_type, members)
+    }
+}

@@ -1,0 +1,111 @@
+//! Randomness as a value: the operating system's when recording, known bytes in a test.
+
+use std::sync::Arc;
+
+use base64ct::{Base64UrlUnpadded, Encoding};
+
+/// Where random bytes come from.
+pub trait Randomness: Send + Sync {
+    /// Fills all of `bytes`.
+    fn fill(&self, bytes: &mut [u8]) -> Result<(), NoRandomness>;
+}
+
+/// There is no randomness to be had.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the operating system gave no randomness: {0}")]
+pub struct NoRandomness(pub String);
+
+/// The operating system's randomness.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemRandomness;
+
+impl Randomness for SystemRandomness {
+    fn fill(&self, bytes: &mut [u8]) -> Result<(), NoRandomness> {
+        getrandom::fill(bytes).map_err(|error| NoRandomness(error.to_string()))
+    }
+}
+
+/// 128 random bits that go into a payload, so that a withheld one cannot be guessed from its hash.
+pub(crate) struct Salt([u8; 22]);
+
+impl Salt {
+    /// The bits in base64url.
+    pub(crate) fn as_str(&self) -> &str {
+        core::str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+/// Salts, drawn from their source many at a time.
+pub(crate) struct Salts {
+    source: Arc<dyn Randomness>,
+    pool: [u8; Self::POOL],
+    /// How many bytes of the pool are used up.
+    used: usize,
+}
+
+impl Salts {
+    const POOL: usize = 1024;
+
+    pub(crate) fn new(source: Arc<dyn Randomness>) -> Self {
+        Self { source, pool: [0; Self::POOL], used: Self::POOL }
+    }
+
+    /// The next one. No bit is given out twice.
+    pub(crate) fn next(&mut self) -> Result<Salt, NoRandomness> {
+        if self.used + 16 > Self::POOL {
+            self.source.fill(&mut self.pool)?;
+            self.used = 0;
+        }
+        let bits = self.pool.get(self.used..self.used + 16).unwrap_or_default();
+        let mut salt = Salt([0; 22]);
+        // 16 bytes are 22 letters.
+        let _ = Base64UrlUnpadded::encode(bits, &mut salt.0);
+        self.used += 16;
+        Ok(salt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::sync::Mutex;
+
+    #[test]
+    fn no_two_salts_are_alike() {
+        let mut salts = Salts::new(Arc::new(SystemRandomness));
+        let drawn: BTreeSet<String> = (0..1000).map(|_| salts.next().unwrap().as_str().to_owned()).collect();
+        assert_eq!(drawn.len(), 1000);
+        assert!(drawn.iter().all(|salt| salt.len() == 22));
+    }
+
+    /// Gives the numbers from 0 on, and counts how often it was asked.
+    #[derive(Default)]
+    struct Counting(Mutex<(u8, usize)>);
+
+    impl Randomness for Counting {
+        fn fill(&self, bytes: &mut [u8]) -> Result<(), NoRandomness> {
+            let mut state = self.0.lock().unwrap();
+            if state.1 == 2 {
+                return Err(NoRandomness("dry".into()));
+            }
+            state.1 += 1;
+            for byte in bytes {
+                *byte = state.0;
+                state.0 = state.0.wrapping_add(1);
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn each_is_the_next_sixteen_bytes() {
+        let mut salts = Salts::new(Arc::new(Counting::default()));
+        assert_eq!(salts.next().unwrap().as_str(), "AAECAwQFBgcICQoLDA0ODw");
+        assert_eq!(salts.next().unwrap().as_str(), "EBESExQVFhcYGRobHB0eHw");
+        for _ in 2..128 {
+            salts.next().unwrap();
+        }
+        assert_eq!(salts.next().err(), Some(NoRandomness("dry".into())), "a dry source is not papered over");
+    }
+}

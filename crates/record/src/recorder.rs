@@ -1,0 +1,247 @@
+//! The recorder of one run, from its first event to its seal.
+
+use std::marker::PhantomData;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use reenact_formats::key::PublicKey;
+use reenact_formats::rer::seal::Signer;
+use reenact_json::Digest;
+use reenact_secrets::Pack;
+
+use crate::artifact::{self, Sealed};
+use crate::error::RecordError;
+use crate::event::EventType;
+use crate::folder::Folder;
+use crate::journal::{Journal, Written};
+use crate::ledger::{Counts, Ledger};
+use crate::mask::Masks;
+use crate::pen::{Pen, Shared};
+use crate::run_id::RunId;
+use crate::start::{self, Out, RunStart, Started};
+use crate::surroundings::Surroundings;
+
+/// The run goes on.
+#[derive(Debug)]
+pub struct Recording(());
+
+/// The run is over; what is left is to seal it.
+#[derive(Debug)]
+pub struct Ended(());
+
+/// Records one run. What can be done with it is told by its state: events only while [`Recording`], the seal only when
+/// [`Ended`].
+///
+/// ```
+/// use reenact_record::{End, Exchange, Folder, RawAnswer, RawRequest, Recorder, RunId, RunStart, SecretKey, Status};
+///
+/// # let place = std::env::temp_dir().join(format!("reenact-doc-{}", std::process::id()));
+/// # let folder = Folder::new(place.join(".reenact"));
+/// let key = SecretKey::generate()?;
+/// let recorder = Recorder::begin(&folder, &RunStart::new(RunId::generate()?), &key)?;
+///
+/// let pen = recorder.pen();
+/// let request = pen.mask_request(&RawRequest {
+///     provider: "openai",
+///     method: "POST",
+///     path: "/v1/chat/completions",
+///     headers: &[("authorization", b"Bearer correct-horse-battery")],
+///     body: br#"{"model":"gpt-5","messages":[]}"#,
+/// });
+/// let step = pen.called(Exchange::Model, &request, Some("gpt-5"), None, &"0".repeat(64))?;
+/// // … the request goes out, the answer comes back …
+/// pen.returned(&step, RawAnswer { status: Some(200), body: b"{}", complete: true, ..RawAnswer::default() })?;
+///
+/// let ended = recorder.end(&End { status: Status::Completed, reason: "exit", exit_code: Some(0) })?;
+/// let sealed = ended.seal(&key)?;
+/// assert_eq!(sealed.counts.model_calls, 1);
+/// assert!(sealed.path.is_file());
+/// # std::fs::remove_dir_all(place)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// An event after the end does not compile:
+///
+/// ```compile_fail,E0599
+/// # use reenact_record::{End, Folder, Recorder, RunId, RunStart, SecretKey, Status};
+/// # let key = SecretKey::generate()?;
+/// let recorder = Recorder::begin(&Folder::new(".reenact"), &RunStart::new(RunId::generate()?), &key)?;
+/// let ended = recorder.end(&End { status: Status::Completed, reason: "exit", exit_code: Some(0) })?;
+/// ended.pen().gap("too", "late")?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Nor does a seal before it:
+///
+/// ```compile_fail,E0599
+/// # use reenact_record::{Folder, Recorder, RunId, RunStart, SecretKey};
+/// # let key = SecretKey::generate()?;
+/// let recorder = Recorder::begin(&Folder::new(".reenact"), &RunStart::new(RunId::generate()?), &key)?;
+/// recorder.seal(&key)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Recorder<State> {
+    run: Run,
+    state: PhantomData<State>,
+}
+
+/// What a recorder keeps from one state to the next.
+struct Run {
+    shared: Arc<Shared>,
+    run_id: RunId,
+    folder: PathBuf,
+    envelope: Vec<u8>,
+    signer: PublicKey,
+    out: Out,
+    /// Of the whole journal, once the run has ended.
+    written: Option<Written>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// It came to its end.
+    Completed,
+    /// It came to its end and says that it failed.
+    Failed,
+    /// Someone stopped it.
+    Aborted,
+    /// It broke off.
+    Crashed,
+}
+
+impl Status {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Aborted => "aborted",
+            Self::Crashed => "crashed",
+        }
+    }
+}
+
+/// What there is to say at the end of a run. The totals are counted by the recorder.
+#[derive(Debug, Clone, Copy)]
+pub struct End<'a> {
+    /// How it ended.
+    pub status: Status,
+    /// Why, such as `exit` or `signal 9`.
+    pub reason: &'a str,
+    /// The command's exit code, if it had one.
+    pub exit_code: Option<i32>,
+}
+
+impl Recorder<Recording> {
+    /// Begins a run: makes its folder, signs its envelope, writes its first event.
+    pub fn begin(folder: &Folder, start: &RunStart<'_>, signer: &dyn Signer) -> Result<Self, RecordError> {
+        Self::begin_in(folder, start, signer, &Surroundings::default())
+    }
+
+    /// The same with another clock and other randomness.
+    pub fn begin_in(
+        folder: &Folder,
+        start: &RunStart<'_>,
+        signer: &dyn Signer,
+        surroundings: &Surroundings,
+    ) -> Result<Self, RecordError> {
+        let pack = Pack::standard();
+        let masks = Masks::new(pack);
+        masks.know_environment(start.environment);
+        let envelope = start::envelope(start, &masks, signer)?;
+        if let Some(out) = &start.out {
+            // Nobody wants to hear of it only when the run is over.
+            artifact::check(out)?;
+        }
+        let started = Started {
+            command: masks.command(start.command),
+            enforcement: envelope.enforcement,
+            envelope_hash: envelope.hash,
+            pack: masks.text(pack.name()),
+            pack_digest: Digest::of(pack.text().as_bytes()),
+        };
+        let run_folder = folder.create_run(start.run_id)?;
+        let journal = Journal::create(&folder.journal(start.run_id), surroundings)?;
+        let mut ledger = Ledger::new(journal);
+        ledger.append(EventType::RunStarted, |payload| started.write(payload))?;
+        let out =
+            start.out.clone().unwrap_or_else(|| Out { path: folder.artifact(start.run_id), replace: false });
+        let run = Run {
+            shared: Arc::new(Shared { masks, ledger: Mutex::new(ledger) }),
+            run_id: start.run_id,
+            folder: run_folder,
+            envelope: envelope.text,
+            signer: signer.public_key(),
+            out,
+            written: None,
+        };
+        Ok(Self { run, state: PhantomData })
+    }
+
+    /// Something to write with.
+    pub fn pen(&self) -> Pen {
+        Pen::new(Arc::clone(&self.run.shared))
+    }
+
+    /// Ends the run: no event comes after this one. Steps that are still under way are noted as gaps.
+    pub fn end(self, end: &End<'_>) -> Result<Recorder<Ended>, RecordError> {
+        let mut run = self.run;
+        let reason = run.shared.masks.text(end.reason);
+        {
+            let mut ledger = run.shared.ledger();
+            ledger.end(|counts, payload| {
+                if let Some(code) = end.exit_code {
+                    payload.signed("exit_code", code.into());
+                }
+                payload.text("reason", &reason);
+                payload.salt();
+                payload.constant("source", "observed");
+                payload.constant("status", end.status.name());
+                payload.number("total_model_calls", counts.model_calls);
+                // Nobody has counted it: that is not the same as nothing.
+                payload.null("total_spend_usd");
+                payload.number("total_tool_calls", counts.tool_calls);
+            })?;
+            run.written = Some(ledger.journal.finish()?);
+        }
+        Ok(Recorder { run, state: PhantomData })
+    }
+}
+
+impl Recorder<Ended> {
+    /// Seals the run where [`RunStart::out`] said, and leaves its journal where it is. The signer is the one that it began
+    /// under.
+    pub fn seal(&self, signer: &dyn Signer) -> Result<Sealed, RecordError> {
+        self.seal_to(signer, &self.run.out)
+    }
+
+    /// Seals the run elsewhere, such as where there is more room.
+    pub fn seal_to(&self, signer: &dyn Signer, out: &Out) -> Result<Sealed, RecordError> {
+        if signer.public_key() != self.run.signer {
+            return Err(RecordError::OtherSigner);
+        }
+        let mut ledger = self.run.shared.ledger();
+        let counts = ledger.counts();
+        let written = self.run.written.ok_or(RecordError::Ended)?;
+        let draft =
+            artifact::Draft { run_id: self.run.run_id, envelope: &self.run.envelope, written, counts };
+        artifact::seal(&mut ledger.journal, &draft, signer, out)
+    }
+}
+
+impl<State> Recorder<State> {
+    /// The run's id.
+    pub fn run_id(&self) -> RunId {
+        self.run.run_id
+    }
+
+    /// The run's folder.
+    pub fn folder(&self) -> &std::path::Path {
+        &self.run.folder
+    }
+
+    /// What the run consists of so far.
+    pub fn counts(&self) -> Counts {
+        self.run.shared.ledger().counts()
+    }
+}

@@ -1,0 +1,265 @@
+//! Secrets planted wherever something comes in: none is ever in a file, during the run and after.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops")]
+
+mod support;
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use reenact_json::{Limits, Value};
+use reenact_record::{
+    Chunk, End, EndedBy, Exchange, Pen, RawAnswer, RawRequest, RawToolCall, RawToolResult, Recorder, Report,
+    RunStart, Source, Status, Via,
+};
+use support::{DONE, Place, answer, events, judged, key, run_id};
+
+const KEY: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// Each looks like nothing that a rule knows, and comes in by one way only, unless it is said otherwise.
+const BEARER: &str = "planted-bearer-qpwoeiruty";
+const HEADER_KEY: &str = "planted-header-alskdjfhg";
+const QUERY: &str = "planted-query-zmxncbvalskd";
+const ENVIRONMENT: &str = "planted-environment-1029384756";
+const OPTION: &str = "planted-option-mznxbcvlaksjd";
+const SHORT: &str = "p1ant3d";
+/// A rule of the pack knows this one.
+const KNOWN_SHAPE: &str = "sk-proj-PlantedZm9vYmFyYmF6cXV4MDEyMzQ1Njc4OTAx";
+/// JSON must spell it with escapes.
+const ODD: &str = "planted\"odd\\secret\tvalue";
+
+const ALL: [&str; 8] = [BEARER, HEADER_KEY, QUERY, ENVIRONMENT, OPTION, SHORT, KNOWN_SHAPE, ODD];
+
+/// No file below holds any of them, nor how JSON spells it.
+fn assert_clean(place: &Place) {
+    let odd = ODD.replace('\\', "\\\\").replace('"', "\\\"").replace('\t', "\\t");
+    for (path, bytes) in place.files() {
+        for secret in ALL.iter().copied().chain([odd.as_str()]) {
+            let found = bytes.windows(secret.len()).any(|window| window == secret.as_bytes());
+            assert!(!found, "{secret} in {}:\n{}", path.display(), String::from_utf8_lossy(&bytes));
+        }
+    }
+}
+
+fn begin(place: &Place) -> Recorder<reenact_record::Recording> {
+    let command: Vec<OsString> = [
+        "agent",
+        "--api-key",
+        OPTION,
+        &format!("--token={SHORT}"),
+        "--password",
+        SHORT,
+        &format!("say {ENVIRONMENT} and {KNOWN_SHAPE} and {OPTION}"),
+        "--verbose",
+    ]
+    .iter()
+    .map(OsString::from)
+    .collect();
+    let environment = [
+        ("SERVICE_TOKEN".into(), ENVIRONMENT.into()),
+        ("odd_secret".into(), ODD.into()),
+        ("HOME".into(), "/home/someone".into()),
+    ];
+    let start = RunStart { command: &command, environment: &environment, ..RunStart::new(run_id()) };
+    Recorder::begin(&place.folder(), &start, &key()).unwrap()
+}
+
+/// A text with every secret in it.
+fn everything() -> String {
+    ALL.iter().filter(|secret| **secret != SHORT).copied().collect::<Vec<_>>().join(" and ")
+}
+
+/// The same as a JSON string.
+fn everything_quoted() -> String {
+    let quoted = everything().replace('\\', "\\\\").replace('"', "\\\"").replace('\t', "\\t");
+    format!("\"{quoted}\"")
+}
+
+fn plant(place: &Place, pen: &Pen) {
+    let bearer = format!("Bearer {BEARER}");
+    let headers: [(&str, &[u8]); 4] = [
+        ("Authorization", bearer.as_bytes()),
+        ("X-Api-Key", HEADER_KEY.as_bytes()),
+        ("user-agent", BEARER.as_bytes()),
+        ("content-type", b"application/json"),
+    ];
+    // The query's secret is known from here on, like the credentials.
+    pen.know(QUERY.as_bytes());
+    let body = format!("{{\"model\":{},\"n\":1}}", everything_quoted());
+    let path = format!("/v1/x?a=b&api_key={QUERY}");
+    let raw = RawRequest {
+        provider: "openai",
+        method: "POST",
+        path: &path,
+        headers: &headers,
+        body: body.as_bytes(),
+    };
+    let masked = pen.mask_request(&raw);
+    for secret in ALL {
+        let seen =
+            format!("{:?}{}{:?}", masked.headers(), masked.path(), String::from_utf8_lossy(masked.body()));
+        assert!(!seen.contains(secret), "{seen}");
+    }
+    let all = everything();
+    let step = pen.called(Exchange::Model, &masked, Some(&all), Some(&all), KEY).unwrap();
+    assert_clean(place);
+
+    let split = all.find(KNOWN_SHAPE).unwrap() + 5;
+    let chunks = [
+        Chunk { at: Duration::ZERO, length: split },
+        Chunk { at: Duration::ZERO, length: 7 },
+        Chunk { at: Duration::ZERO, length: all.len() - split - 7 },
+    ];
+    let answered = RawAnswer {
+        headers: &[
+            ("set-cookie", all.as_bytes()),
+            ("x-request-id", all.as_bytes()),
+            ("content-type", all.as_bytes()),
+        ],
+        trailers: &[("x-trailer", all.as_bytes())],
+        version: Some(&all),
+        content_encoding: Some(&all),
+        chunks: &chunks,
+        ended_by: EndedBy::Client,
+        delivered: Some(&all.as_bytes()[..split]),
+        ..answer(all.as_bytes())
+    };
+    pen.returned(&step, answered).unwrap();
+    assert_clean(place);
+
+    // As JSON, as JSON with odd spelling, in a name, in a number's place, as text.
+    let escaped: String = KNOWN_SHAPE.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
+    for input in [
+        everything_quoted(),
+        format!("{{\"a\":[\"{escaped}\"]}}"),
+        format!("{{\"{escaped}\":1,{}:2}}", everything_quoted()),
+        all.clone(),
+    ] {
+        let call = RawToolCall {
+            tool_call_id: &all,
+            tool: &all,
+            input: &input,
+            via: Via::Mcp(&all),
+            source: Source::Inferred,
+        };
+        let step = pen.tool_called(&call).unwrap();
+        let output = format!("[{input}]");
+        pen.tool_returned(&step, &RawToolResult { output: &output, is_error: false, latency: None }).unwrap();
+        pen.tool_called(&RawToolCall { input: &output, ..call }).unwrap();
+        assert_clean(place);
+    }
+    pen.error(&all, &all, &all).unwrap();
+    pen.gap(&all, &all).unwrap();
+    let quoted = everything_quoted();
+    for report in [
+        Report::PromptRendered { template: Some(&all), variables: Some(&quoted), prompt: &all },
+        Report::PlanStarted { plan_hash: None, steps: &quoted },
+        Report::StepCompleted { step_id: &all, status: &all, iterations: None, utility: None },
+        Report::VerificationRan { commands: &[&all], exit_codes: &[0], delta: &all },
+        Report::ArtifactWritten { artifact_hash: [0; 32], name: &all, size_bytes: 0, media_type: Some(&all) },
+        Report::OutputFinal { output: &all },
+    ] {
+        pen.report(&report).unwrap();
+        assert_clean(place);
+    }
+}
+
+#[test]
+fn no_secret_reaches_the_disk() {
+    let place = Place::new();
+    let recorder = begin(&place);
+    assert_clean(&place);
+    plant(&place, &recorder.pen());
+    let end = End { status: Status::Failed, reason: &everything(), exit_code: None };
+    let ended = recorder.end(&end).unwrap();
+    assert_clean(&place);
+    let sealed = ended.seal(&key()).unwrap();
+    assert_clean(&place);
+    assert_eq!(judged(&sealed.path, &key()).reasons, [""; 0]);
+    assert!(!sealed.path.to_str().unwrap().contains("planted"));
+}
+
+fn payload(text: &str) -> Value<'_> {
+    Value::parse(text.as_bytes(), &Limits::default()).unwrap()
+}
+
+#[test]
+fn the_same_secret_has_the_same_mark_everywhere() {
+    let place = Place::new();
+    let recorder = begin(&place);
+    let (pen, id) = (recorder.pen(), recorder.run_id());
+    let bearer = format!("Bearer {BEARER}");
+    let headers: [(&str, &[u8]); 1] = [("authorization", bearer.as_bytes())];
+    let body = format!("{BEARER} {ENVIRONMENT}");
+    let raw =
+        RawRequest { provider: "p", method: "POST", path: "/", headers: &headers, body: body.as_bytes() };
+    let masked = pen.mask_request(&raw);
+    assert_eq!(masked.body(), b"[masked:credential:1] [masked:environment:1]");
+    assert_eq!(pen.mask_request(&raw), masked);
+    pen.error("a", BEARER, &format!("{ENVIRONMENT}{BEARER}")).unwrap();
+    recorder.end(&DONE).unwrap();
+    let events = events(&place.folder().journal(id));
+    let error = payload(&events[1].1);
+    assert!(error.member("error_type").unwrap().is_string("[masked:credential:1]"));
+    assert!(error.member("message").unwrap().is_string("[masked:environment:1][masked:credential:1]"));
+    let command: Vec<String> = payload(&events[0].1)
+        .member("command")
+        .unwrap()
+        .elements()
+        .map(|argument| argument.string().unwrap().into_owned())
+        .collect();
+    assert_eq!(
+        command[..6],
+        [
+            "agent",
+            "--api-key",
+            "[masked:argument:1]",
+            "--token=[masked:argument]",
+            "--password",
+            "[masked:argument]"
+        ]
+    );
+    assert!(command[6].starts_with("say [masked:environment:1] and [masked:"), "{}", command[6]);
+    assert!(command[6].ends_with("] and [masked:argument:1]"), "{}", command[6]);
+    assert_eq!(command[7], "--verbose");
+}
+
+#[test]
+fn chunks_end_where_they_did_and_sum_to_the_body() {
+    let place = Place::new();
+    let recorder = begin(&place);
+    let (pen, id) = (recorder.pen(), recorder.run_id());
+    let raw = RawRequest { provider: "p", method: "POST", path: "/", headers: &[], body: b"" };
+    let masked = pen.mask_request(&raw);
+    let body = format!("before {ENVIRONMENT} after");
+    let chunk = |at, length| Chunk { at: Duration::from_millis(at), length };
+    let cases: [(&[Chunk], &str, Option<&str>); 5] = [
+        // A chunk that ends within the secret ends behind its mark; one that lies within it is gone.
+        (
+            &[chunk(1, 7 + 4), chunk(2, 5), chunk(3, body.len() - 16)],
+            "[[1,29],[3,6]]",
+            Some("before [masked:environment:1]"),
+        ),
+        (&[chunk(1, 3), chunk(2, body.len() - 3)], "[[1,3],[2,32]]", Some("bef")),
+        // Whatever was counted, all of the body is there.
+        (&[chunk(1, 3), chunk(2, 1)], "[[1,3],[2,32]]", None),
+        (&[chunk(1, usize::MAX), chunk(2, usize::MAX)], "[[1,35]]", None),
+        (&[chunk(5, 0)], "[[5,35]]", None),
+    ];
+    for (chunks, _, delivered) in cases {
+        let step = pen.called(Exchange::Model, &masked, None, None, KEY).unwrap();
+        let delivered = delivered.map(|_| &body.as_bytes()[..chunks[0].length]);
+        pen.returned(&step, RawAnswer { chunks, delivered, ..answer(body.as_bytes()) }).unwrap();
+    }
+    recorder.end(&DONE).unwrap();
+    let events = events(&place.folder().journal(id));
+    let returned = events.iter().filter(|(event_type, _)| event_type == "rer.model.returned");
+    for ((_, text), (_, chunks, delivered)) in returned.zip(cases) {
+        let returned = payload(text);
+        let http = returned.member("http").unwrap();
+        let body = http.member("body").unwrap().member("text").unwrap();
+        assert!(body.is_string("before [masked:environment:1] after"));
+        assert_eq!(http.member("chunks").unwrap().text(), chunks.as_bytes());
+        let found = returned.member("delivered").map(|body| body.member("text").unwrap().string().unwrap());
+        assert_eq!(found.as_deref(), delivered);
+    }
+}
