@@ -1,0 +1,50 @@
+//! Bodies and headers as payloads keep them.
+
+use std::borrow::Cow;
+
+use base64ct::{Base64, Encoding};
+use reenact_json::{Digest, Kind, Value};
+
+use crate::unreadable::{Unreadable, mistyped, needed, pick};
+
+/// Headers in their order: names and values, as recorded.
+pub type Headers = Vec<(String, String)>;
+
+/// The bytes of a body: `{"text"}` or `{"base64"}`.
+pub(crate) fn bytes<'r>(member: &'static str, body: Value<'r>) -> Result<Cow<'r, [u8]>, Unreadable> {
+    if body.kind() != Kind::Object {
+        return Err(mistyped(member, body, "an object"));
+    }
+    let [text, base64, blob] = pick(body, ["text", "base64", "blob"]);
+    if let Some(text) = text {
+        return text.string_bytes().ok_or_else(|| mistyped(member, text, "a text"));
+    }
+    if let Some(base64) = base64 {
+        let decoded = base64.read_string(|text| Base64::decode_vec(core::str::from_utf8(text).ok()?).ok());
+        return Ok(Cow::Owned(decoded.flatten().ok_or(Unreadable::Base64 { member })?));
+    }
+    let digest = blob.and_then(|blob| Digest::from_hex(&blob.string()?));
+    Err(digest.map_or(Unreadable::NoBody { member }, |digest| Unreadable::Blob { member, digest }))
+}
+
+/// A list of pairs of strings.
+pub(crate) fn headers(member: &'static str, headers: Option<Value<'_>>) -> Result<Headers, Unreadable> {
+    let headers = needed(member, headers)?;
+    if headers.kind() != Kind::Array {
+        return Err(mistyped(member, headers, "an array"));
+    }
+    let pair = |pair: Value<'_>| {
+        let mut words = pair.elements();
+        let read = (words.next()?.string()?.into_owned(), words.next()?.string()?.into_owned());
+        words.next().is_none().then_some(read)
+    };
+    headers
+        .elements()
+        .map(|header| pair(header).ok_or_else(|| mistyped(member, header, "a name and a value")))
+        .collect()
+}
+
+/// The value of a header, by its name in lower case.
+pub fn header<'h>(headers: &'h Headers, name: &str) -> Option<&'h str> {
+    headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+}

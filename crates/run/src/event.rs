@@ -1,0 +1,120 @@
+//! One event: when, what, who says so, and what it carries.
+
+use std::borrow::Cow;
+
+use reenact_json::Value;
+
+use crate::index::Entry;
+use crate::kind::Kind;
+
+/// An event of a run. A handle: what it says is read where it lies, when it is asked.
+#[derive(Debug, Clone, Copy)]
+pub struct Event<'r> {
+    bytes: &'r [u8],
+    index: usize,
+    entry: &'r Entry,
+}
+
+/// What an event carries.
+#[derive(Debug, Clone, Copy)]
+pub enum Payload<'r> {
+    /// This.
+    Present(Value<'r>),
+    /// Something that was taken out after it was recorded; its digest is still in the record.
+    Withheld,
+    /// Nothing.
+    None,
+}
+
+impl<'r> Payload<'r> {
+    /// The value, if there is one.
+    pub fn value(self) -> Option<Value<'r>> {
+        match self {
+            Self::Present(value) => Some(value),
+            Self::Withheld | Self::None => None,
+        }
+    }
+}
+
+/// How the record came to know of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// It passed through the recorder.
+    Observed,
+    /// The agent told.
+    Reported,
+    /// It was derived from what passed through.
+    Inferred,
+    /// It came from another file.
+    Imported,
+    /// The event does not say, or says something else.
+    Unsaid,
+}
+
+impl Source {
+    /// The word that payloads use; empty where they use none.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Observed => "observed",
+            Self::Reported => "reported",
+            Self::Inferred => "inferred",
+            Self::Imported => "imported",
+            Self::Unsaid => "",
+        }
+    }
+
+    pub(crate) fn of(value: Option<Value<'_>>) -> Self {
+        let known = [Self::Observed, Self::Reported, Self::Inferred, Self::Imported];
+        let named = value.and_then(|value| known.into_iter().find(|source| value.is_string(source.name())));
+        named.unwrap_or(Self::Unsaid)
+    }
+}
+
+impl<'r> Event<'r> {
+    pub(crate) fn new(bytes: &'r [u8], index: usize, entry: &'r Entry) -> Self {
+        Self { bytes, index, entry }
+    }
+
+    /// Its place among the events, from 0.
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// What happened.
+    pub fn kind(&self) -> Kind {
+        self.entry.kind
+    }
+
+    /// What the format that it was read from calls it. Untrusted text.
+    pub fn name(&self) -> Cow<'r, str> {
+        self.entry.name.value(self.bytes).and_then(|name| name.string()).unwrap_or_default()
+    }
+
+    /// When, as the record says it. Untrusted text.
+    pub fn time(&self) -> Option<Cow<'r, str>> {
+        self.entry.time.value(self.bytes)?.string()
+    }
+
+    /// What it carries.
+    pub fn payload(&self) -> Payload<'r> {
+        if self.entry.withheld {
+            return Payload::Withheld;
+        }
+        self.entry.payload.value(self.bytes).map_or(Payload::None, Payload::Present)
+    }
+
+    /// Whether what it carried was taken out.
+    pub fn is_withheld(&self) -> bool {
+        self.entry.withheld
+    }
+
+    /// How the record came to know of it.
+    pub fn source(&self) -> Source {
+        Source::of(self.payload().value().and_then(|payload| payload.member("source")))
+    }
+
+    /// The event that ends what this one begins, or begins what it ends.
+    pub fn partner(&self) -> Option<usize> {
+        self.entry.partner()
+    }
+}

@@ -1,0 +1,162 @@
+//! A run in a few numbers.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use reenact_formats::rer::time::instant;
+use reenact_json::Value;
+
+use crate::exchange::Asked;
+use crate::kind::Kind;
+use crate::run::Run;
+use crate::unreadable::pick;
+
+/// What a run came to. Everything is counted from its events; what the run says of itself is named so.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Summary {
+    /// How many events there are.
+    pub events: usize,
+    /// How many of each kind.
+    pub kinds: BTreeMap<Kind, usize>,
+    /// Calls of models.
+    pub model_calls: usize,
+    /// Other requests over HTTP.
+    pub http_calls: usize,
+    /// Calls of tools.
+    pub tool_calls: usize,
+    /// What each model did, by the name that was asked for. A call that names none is counted under the empty name.
+    pub models: BTreeMap<String, ModelUse>,
+    /// Requests whose answer did not come to its end, or never came.
+    pub incomplete: usize,
+    /// Requests or answers that do not say what they should, or are withheld.
+    pub unreadable: usize,
+    /// Payloads that are withheld.
+    pub withheld: usize,
+    /// Events that say that something was not captured.
+    pub gaps: usize,
+    /// Events that say that something went wrong.
+    pub errors: usize,
+    /// From the first event to the last; `None` if their times are none, or run backwards.
+    pub duration: Option<Duration>,
+    /// How the run says it ended.
+    pub status: Option<String>,
+    /// Why, by its own word.
+    pub reason: Option<String>,
+    /// The exit code of the command, by the run's own word.
+    pub exit_code: Option<i32>,
+    /// The command that it was, by its own word. To be shown, never to be run.
+    pub command: Vec<String>,
+}
+
+/// What one model did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ModelUse {
+    /// How often it was asked.
+    pub calls: usize,
+    /// How many of those answers tell what they took.
+    pub counted: usize,
+    /// How many answers were errors.
+    pub errors: usize,
+    /// Tokens read.
+    pub input_tokens: u64,
+    /// Tokens written.
+    pub output_tokens: u64,
+    /// Tokens read from a cache.
+    pub cached_input_tokens: u64,
+    /// Tokens written to a cache.
+    pub cache_write_tokens: u64,
+}
+
+impl Summary {
+    /// Tokens read by all models.
+    pub fn input_tokens(&self) -> u64 {
+        self.models.values().fold(0, |sum, model| sum.saturating_add(model.input_tokens))
+    }
+
+    /// Tokens written by all models.
+    pub fn output_tokens(&self) -> u64 {
+        self.models.values().fold(0, |sum, model| sum.saturating_add(model.output_tokens))
+    }
+
+    pub(crate) fn of(run: &Run) -> Self {
+        let mut summary = Self { events: run.len(), ..Self::default() };
+        for event in run.events() {
+            *summary.kinds.entry(event.kind()).or_default() += 1;
+            summary.withheld += usize::from(event.is_withheld());
+        }
+        let count = |kind| summary.kinds.get(&kind).copied().unwrap_or_default();
+        (summary.model_calls, summary.http_calls) = (count(Kind::ModelCalled), count(Kind::HttpCalled));
+        (summary.tool_calls, summary.gaps) = (count(Kind::ToolCalled), count(Kind::CaptureGap));
+        summary.errors = count(Kind::ErrorRaised);
+        summary.duration = duration(run);
+        summary.read_exchanges(run);
+        summary.read_own_words(run);
+        summary
+    }
+
+    fn read_exchanges(&mut self, run: &Run) {
+        for exchange in run.exchanges() {
+            let (request, answer) = (exchange.request(), exchange.answer());
+            self.unreadable += usize::from(request.is_err());
+            self.unreadable += usize::from(exchange.returned.is_some() && answer.is_err());
+            self.incomplete += usize::from(match &answer {
+                Ok(answer) => !answer.complete,
+                Err(_) => exchange.returned.is_none(),
+            });
+            if exchange.asked == Asked::Model {
+                let name = request.as_ref().ok().and_then(|request| request.model.clone());
+                let model = self.models.entry(name.unwrap_or_default().into_owned()).or_default();
+                model.calls += 1;
+                if let (Ok(request), Ok(answer)) = (request, answer) {
+                    let message = request.endpoint.and_then(|endpoint| answer.message(endpoint));
+                    let is_error = answer.status.is_some_and(|status| status >= 400);
+                    model.take(message.as_ref(), is_error);
+                }
+            }
+        }
+    }
+
+    fn read_own_words(&mut self, run: &Run) {
+        let word = |value: Option<Value<'_>>| value?.string().map(|text| text.into_owned());
+        if let Some(ended) = run.ended() {
+            let [status, reason, exit_code] = pick(ended, ["status", "reason", "exit_code"]);
+            self.status = word(status);
+            self.reason = word(reason);
+            self.exit_code = exit_code.and_then(read_exit_code);
+        }
+        let command = run.started().and_then(|started| started.member("command"));
+        self.command = command
+            .into_iter()
+            .flat_map(|command| command.elements())
+            .filter_map(|argument| word(Some(argument)))
+            .collect();
+    }
+}
+
+impl ModelUse {
+    fn take(&mut self, message: Option<&reenact_wire::Answer>, is_error: bool) {
+        self.errors += usize::from(is_error || message.is_some_and(|message| message.error.is_some()));
+        let Some(usage) = message.and_then(|message| message.usage) else { return };
+        self.counted += 1;
+        let add = |sum: &mut u64, count: u64| *sum = sum.saturating_add(count);
+        add(&mut self.input_tokens, usage.input_tokens);
+        add(&mut self.output_tokens, usage.output_tokens);
+        add(&mut self.cached_input_tokens, usage.cached_input_tokens);
+        add(&mut self.cache_write_tokens, usage.cache_write_tokens);
+    }
+}
+
+/// Exit codes may be negative on some systems.
+fn read_exit_code(value: Value<'_>) -> Option<i32> {
+    let double = value.double().filter(|code| code.fract() == 0.0)?;
+    let in_range = (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&double);
+    // In that range the double is an integer, and the cast is exact.
+    #[allow(clippy::cast_possible_truncation)]
+    in_range.then_some(double as i32)
+}
+
+fn duration(run: &Run) -> Option<Duration> {
+    let at = |index: usize| instant(&run.event(index)?.time()?);
+    let nanoseconds = at(run.len().checked_sub(1)?)? - at(0)?;
+    u64::try_from(nanoseconds).ok().map(Duration::from_nanos)
+}

@@ -1,0 +1,130 @@
+//! Why a payload does not say what its event promises; and reading payloads member by member.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use reenact_json::{Digest, Kind, Value};
+
+use crate::event::{Event, Payload};
+
+/// Why something cannot be read from a payload.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unreadable {
+    /// It was taken out of the record.
+    #[error("the payload is withheld")]
+    Withheld,
+    /// The event carries nothing.
+    #[error("there is no payload")]
+    NoPayload,
+    /// The record ends before the answer.
+    #[error("no answer is recorded")]
+    NoAnswer,
+    /// A member that must be there is not.
+    #[error("{member} is missing")]
+    Missing {
+        /// Its name.
+        member: &'static str,
+    },
+    /// A member is of another type or range.
+    #[error("{member} is {found}, not {wanted}")]
+    Mistyped {
+        /// Its name.
+        member: &'static str,
+        /// What stands there.
+        found: &'static str,
+        /// What should.
+        wanted: &'static str,
+    },
+    /// A body that is neither text nor base64 nor a blob.
+    #[error("{member} is none of text, base64 and blob")]
+    NoBody {
+        /// Which body.
+        member: &'static str,
+    },
+    /// A body whose base64 is none.
+    #[error("{member} is not base64")]
+    Base64 {
+        /// Which body.
+        member: &'static str,
+    },
+    /// A body that lies in a file beside the record.
+    #[error("{member} lies in the blob {digest}, which is not part of this file")]
+    Blob {
+        /// Which body.
+        member: &'static str,
+        /// The SHA-256 of the blob.
+        digest: Digest,
+    },
+    /// Chunks that are not the body's.
+    #[error("the chunks are {chunks} bytes together, the body is {body}")]
+    Chunks {
+        /// The sum of the chunks.
+        chunks: u64,
+        /// The length of the body.
+        body: u64,
+    },
+}
+
+type Read<T> = Result<T, Unreadable>;
+
+/// The payload of an event, which must be an object.
+pub(crate) fn object<'r>(event: &Event<'r>) -> Read<Value<'r>> {
+    match event.payload() {
+        Payload::Withheld => Err(Unreadable::Withheld),
+        Payload::None => Err(Unreadable::NoPayload),
+        Payload::Present(value) if value.kind() == Kind::Object => Ok(value),
+        Payload::Present(value) => Err(mistyped("the payload", value, "an object")),
+    }
+}
+
+pub(crate) fn mistyped(member: &'static str, value: Value<'_>, wanted: &'static str) -> Unreadable {
+    Unreadable::Mistyped { member, found: value.kind().name(), wanted }
+}
+
+/// The members of these names, found in one walk. `null` counts as absent: nothing that we read tells them apart.
+pub(crate) fn pick<'r, const N: usize>(object: Value<'r>, names: [&str; N]) -> [Option<Value<'r>>; N] {
+    let mut found = [None; N];
+    for (name, value) in object.members() {
+        if let Some(at) = names.iter().position(|wanted| name.is_string(wanted)) {
+            found[at] = Some(value).filter(|value| !value.is_null());
+        }
+    }
+    found
+}
+
+/// A member that must be there.
+pub(crate) fn needed<'r>(member: &'static str, value: Option<Value<'r>>) -> Read<Value<'r>> {
+    value.ok_or(Unreadable::Missing { member })
+}
+
+/// A string, if something is there.
+pub(crate) fn text<'r>(member: &'static str, value: Option<Value<'r>>) -> Read<Option<Cow<'r, str>>> {
+    let Some(value) = value else { return Ok(None) };
+    value.string().map(Some).ok_or_else(|| mistyped(member, value, "a string"))
+}
+
+/// A string that must be there.
+pub(crate) fn needed_text<'r>(member: &'static str, value: Option<Value<'r>>) -> Read<Cow<'r, str>> {
+    text(member, value)?.ok_or(Unreadable::Missing { member })
+}
+
+/// `true` or `false`, if something is there.
+pub(crate) fn flag(member: &'static str, value: Option<Value<'_>>) -> Read<Option<bool>> {
+    let Some(value) = value else { return Ok(None) };
+    value.boolean().map(Some).ok_or_else(|| mistyped(member, value, "true or false"))
+}
+
+/// A number of milliseconds, if something is there. A year is more than any exchange takes; what is longer is no time at all.
+pub(crate) fn milliseconds(member: &'static str, value: Option<Value<'_>>) -> Read<Option<Duration>> {
+    const LONGEST: f64 = 366.0 * 86_400_000.0;
+    let Some(value) = value else { return Ok(None) };
+    if let Some(whole) = value.whole().filter(|whole| *whole <= 366 * 86_400_000) {
+        return Ok(Some(Duration::from_millis(whole)));
+    }
+    let read = value.double().filter(|milliseconds| (0.0..=LONGEST).contains(milliseconds));
+    match read.and_then(|milliseconds| Duration::try_from_secs_f64(milliseconds / 1000.0).ok()) {
+        Some(duration) => Ok(Some(duration)),
+        None => Err(mistyped(member, value, "a number of milliseconds")),
+    }
+}

@@ -1,0 +1,41 @@
+//! A run of many events opens in little memory. Alone in its program: what another test needs would be counted too.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used)]
+
+mod workshop;
+
+use reenact_run::{Opened, open};
+use reenact_verify::Options;
+use workshop::{Asked, CHAT, Key, Tape};
+
+/// A line of this process's status, in bytes.
+fn status(name: &str) -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    line.trim_start_matches(':').trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024
+}
+
+#[test]
+fn a_hundred_thousand_events() {
+    let key = Key::of(1);
+    let body = "x".repeat(200);
+    let mut tape = Tape::started();
+    for step in 0..50_000 {
+        let step = format!("s{step}");
+        tape = tape.called(&step, &Asked { body: &body, ..CHAT }).returned(&step, "{}");
+    }
+    let bytes = tape.ended(0).seal(&key);
+    let size = bytes.len();
+    // Forgets how much was ever in use; what is in use now stays.
+    std::fs::write("/proc/self/clear_refs", "5").unwrap();
+    let before = status("VmRSS");
+    let Opened { run, report } = open(bytes, &key.keys(), &Options::default());
+    let more = status("VmHWM").saturating_sub(before);
+    assert!(report.pass(), "{:?}", report.reasons);
+    let run = run.unwrap();
+    assert_eq!(run.len(), 100_002);
+    assert!(size > 70_000_000, "{size}");
+    assert!(more < size / 4, "{more} bytes more for a record of {size}");
+    assert_eq!(run.exchanges().filter(|exchange| exchange.returned.is_some()).count(), 50_000);
+    assert_eq!(run.exchanges().nth(49_999).unwrap().step_id(), "s49999");
+}
