@@ -1,0 +1,264 @@
+//! Where a request parts from a recorded one, in words that are short and safe to print.
+//!
+//! Distance is counted in leaves of JSON: one changed date in a conversation of megabytes is a distance of one.
+
+use std::borrow::Cow;
+
+use reenact_json::leaves::{self, Bounds};
+use reenact_json::{Kind, Limits, Shown, Value};
+use reenact_secrets::renumbered;
+
+use crate::key::{KeyParts, counted};
+
+/// One difference. All texts are safe to print.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// Where: `provider`, `method`, `path`, `header anthropic-version`, `body`, or a JSON path such as
+    /// `$.messages[3].content`.
+    pub at: String,
+    /// What was recorded; `None` if nothing was there.
+    pub recorded: Option<String>,
+    /// What was asked; `None` if nothing is there.
+    pub asked: Option<String>,
+}
+
+/// What two requests differ in.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Differences {
+    /// The first ones.
+    pub(crate) listed: Vec<Difference>,
+    /// How many there are, up to where counting stopped.
+    pub(crate) distance: usize,
+}
+
+/// How many differences are worth showing.
+const MOST: usize = 20;
+
+/// Larger bodies are compared as bytes.
+const LARGEST_JSON: usize = 32 << 20;
+
+/// How many characters of a value are shown.
+const LONGEST: usize = 60;
+
+/// How many of them lie before the place where two long texts part.
+const BEFORE: usize = 16;
+
+impl Differences {
+    /// Compares two masked requests; stops when `enough` differences are counted.
+    pub(crate) fn between(recorded: &KeyParts<'_>, asked: &KeyParts<'_>, enough: usize) -> Self {
+        let mut found = Self::default();
+        found.words("provider", Some(recorded.provider), Some(asked.provider));
+        found.words("method", Some(recorded.method), Some(asked.method));
+        let path =
+            |parts: &KeyParts<'_>| String::from_utf8_lossy(&renumbered(parts.path.as_bytes())).into_owned();
+        found.words("path", Some(&path(recorded)), Some(&path(asked)));
+        found.headers(&counted(recorded.headers), &counted(asked.headers));
+        found.bodies(&renumbered(recorded.body), &renumbered(asked.body), enough);
+        found
+    }
+
+    fn add(&mut self, at: String, recorded: Option<String>, asked: Option<String>) {
+        if self.listed.len() < MOST {
+            self.listed.push(Difference { at, recorded, asked });
+        }
+    }
+
+    fn words(&mut self, at: &str, recorded: Option<&str>, asked: Option<&str>) {
+        if recorded != asked {
+            self.distance += 1;
+            let (recorded, asked) = both(recorded, asked);
+            self.add(Shown::new(at).to_string(), recorded, asked);
+        }
+    }
+
+    /// Headers are sorted; those of one name are compared in their order.
+    fn headers(&mut self, recorded: &[(String, String)], asked: &[(String, String)]) {
+        for name in crate::key::HEADERS {
+            let values = |headers: &[(String, String)]| {
+                let values = headers.iter().filter(|(known, _)| known == name);
+                let values: Vec<&str> = values.map(|(_, value)| value.as_str()).collect();
+                (!values.is_empty()).then(|| values.join(", "))
+            };
+            self.words(&format!("header {name}"), values(recorded).as_deref(), values(asked).as_deref());
+        }
+    }
+
+    fn bodies(&mut self, recorded: &[u8], asked: &[u8], enough: usize) {
+        if recorded == asked {
+            return;
+        }
+        let (Some(left), Some(right)) = (document(recorded), document(asked)) else {
+            self.distance += 1;
+            let place = recorded.iter().zip(asked).take_while(|(a, b)| a == b).count();
+            let (recorded, asked) = (String::from_utf8_lossy(recorded), String::from_utf8_lossy(asked));
+            let (recorded, asked) = both(Some(&recorded), Some(&asked));
+            return self.add(format!("body, from byte {place}"), recorded, asked);
+        };
+        let bounds = Bounds { listed: MOST, counted: enough.saturating_sub(self.distance) };
+        let found = leaves::differences(left, right, bounds);
+        self.distance += found.count;
+        for difference in found.listed {
+            let (recorded, asked) = values(difference.left, difference.right);
+            self.add(difference.path, recorded, asked);
+        }
+        if found.count == 0 && bounds.counted > 0 {
+            self.distance += 1;
+            let (recorded, asked) = (String::from_utf8_lossy(recorded), String::from_utf8_lossy(asked));
+            let (recorded, asked) = both(Some(&recorded), Some(&asked));
+            self.add("body, the same values in another spelling".into(), recorded, asked);
+        }
+    }
+}
+
+fn document(body: &[u8]) -> Option<Value<'_>> {
+    Value::parse(body, &Limits { bytes: LARGEST_JSON, ..Limits::default() }).ok()
+}
+
+/// Two values in words. Of two strings the place where they part is shown.
+fn values(recorded: Option<Value<'_>>, asked: Option<Value<'_>>) -> (Option<String>, Option<String>) {
+    let text = |value: Value<'_>| String::from_utf8_lossy(value.text()).into_owned();
+    let is_string = |value: Option<Value<'_>>| value.is_none_or(|value| value.kind() == Kind::String);
+    if is_string(recorded) && is_string(asked) {
+        let string = |value: Option<Value<'_>>| value.and_then(|value| value.string().map(Cow::into_owned));
+        return both(string(recorded).as_deref(), string(asked).as_deref());
+    }
+    let shown = |value: Value<'_>| short(&text(value));
+    (recorded.map(shown), asked.map(shown))
+}
+
+/// Two texts in quotes, each cut to where they part.
+fn both(recorded: Option<&str>, asked: Option<&str>) -> (Option<String>, Option<String>) {
+    let (a, b) = (recorded.unwrap_or_default(), asked.unwrap_or_default());
+    let is_long = |text: &str| text.chars().nth(LONGEST).is_some();
+    if !is_long(a) && !is_long(b) {
+        let quoted = |text: &str| format!("\"{}\"", Shown::whole(text));
+        return (recorded.map(quoted), asked.map(quoted));
+    }
+    let parting = a.char_indices().zip(b.chars()).find(|((_, a), b)| a != b);
+    let parting = parting.map_or(a.len().min(b.len()), |((at, _), _)| at);
+    let cut = |text: &str| {
+        let from = text[..parting].char_indices().rev().nth(BEFORE - 1).map_or(0, |(at, _)| at);
+        let to = text[from..].char_indices().nth(LONGEST).map_or(text.len(), |(at, _)| from + at);
+        let (before, behind) = (if from > 0 { "…" } else { "" }, if to < text.len() { "…" } else { "" });
+        format!("\"{before}{}{behind}\"", Shown::whole(&text[from..to]))
+    };
+    (recorded.map(cut), asked.map(cut))
+}
+
+/// A value in short.
+fn short(text: &str) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((cut, _)) => format!("{}… ({} bytes)", Shown::whole(&text[..cut]), text.len()),
+        None => Shown::whole(text).to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts<'a>(path: &'a str, headers: &'a [(String, String)], body: &'a str) -> KeyParts<'a> {
+        KeyParts { provider: "openai", method: "POST", path, headers, body: body.as_bytes() }
+    }
+
+    /// `at: recorded → asked` of the differences between two bodies, and the distance.
+    fn bodies(recorded: &str, asked: &str) -> (Vec<String>, usize) {
+        let found = Differences::between(&parts("/", &[], recorded), &parts("/", &[], asked), usize::MAX);
+        let side = |side: &Option<String>| side.clone().unwrap_or("-".into());
+        let line =
+            |found: &Difference| format!("{}: {} → {}", found.at, side(&found.recorded), side(&found.asked));
+        (found.listed.iter().map(line).collect(), found.distance)
+    }
+
+    fn one(recorded: &str, asked: &str) -> String {
+        let (lines, distance) = bodies(recorded, asked);
+        assert_eq!((lines.len(), distance), (1, 1), "{lines:?}");
+        lines.concat()
+    }
+
+    #[test]
+    fn short_values_are_shown_whole() {
+        assert_eq!(one(r#"{"a":"x"}"#, r#"{"a":"y"}"#), r#"$.a: "x" → "y""#);
+        assert_eq!(one(r#"{"a":1}"#, r#"{"a":true}"#), "$.a: 1 → true");
+        assert_eq!(one(r#"{"a":1}"#, r#"{"a":"1"}"#), r#"$.a: 1 → "1""#);
+        assert_eq!(one("{}", r#"{"a":"\u001b[2J"}"#), r#"$.a: - → "\u{1b}[2J""#);
+        assert_eq!(one(r#"{"a":[]}"#, "{}"), "$.a: [] → -");
+    }
+
+    #[test]
+    fn long_texts_show_where_they_part() {
+        let long = |middle: &str| format!(r#"{{"a":"{}{middle}{}"}}"#, "é".repeat(100), "z".repeat(100));
+        assert_eq!(
+            one(&long("10:31"), &long("10:32")),
+            format!("$.a: \"…{0}10:31{1}…\" → \"…{0}10:32{1}…\"", "é".repeat(12), "z".repeat(43))
+        );
+        // One that goes on where the other ends.
+        let (short, longer) = (format!(r#""{}""#, "a".repeat(70)), format!(r#""{}b""#, "a".repeat(70)));
+        assert_eq!(one(&short, &longer), format!("$: \"…{0}\" → \"…{0}b\"", "a".repeat(16)));
+        let list = format!("[[{}]]", "1,".repeat(50) + "1");
+        let (lines, distance) = bodies("[]", &list);
+        assert_eq!((lines.concat(), distance), (format!("$[0]: - → [{}1… (103 bytes)", "1,".repeat(29)), 51));
+    }
+
+    #[test]
+    fn spelling_and_bytes() {
+        assert_eq!(
+            one(r#"{"a":1,"b":2}"#, r#"{"b":2,"a":1}"#),
+            r#"body, the same values in another spelling: "{"a":1,"b":2}" → "{"b":2,"a":1}""#
+        );
+        assert_eq!(one("--b1\nx", "--b2\nx"), r#"body, from byte 3: "--b1\u{a}x" → "--b2\u{a}x""#);
+        assert_eq!(one("", "{}"), r#"body, from byte 0: "" → "{}""#);
+    }
+
+    #[test]
+    fn everything_else_that_makes_a_key() {
+        let beta = [("openai-beta".to_owned(), "x".to_owned()), ("other".to_owned(), "1".to_owned())];
+        let asked = KeyParts { provider: "anthropic", method: "GET", ..parts("/b?k=[masked:q:9]", &[], "") };
+        let found = Differences::between(&parts("/a?k=[masked:q:4]", &beta, ""), &asked, usize::MAX);
+        let difference = |at: &str, recorded: &str, asked: Option<&str>| Difference {
+            at: at.into(),
+            recorded: Some(format!("\"{recorded}\"")),
+            asked: asked.map(|asked| format!("\"{asked}\"")),
+        };
+        let expected = [
+            difference("provider", "openai", Some("anthropic")),
+            difference("method", "POST", Some("GET")),
+            difference("path", "/a?k=[masked:q:1]", Some("/b?k=[masked:q:1]")),
+            difference("header openai-beta", "x", None),
+        ];
+        assert_eq!((found.listed.as_slice(), found.distance), (expected.as_slice(), 4));
+    }
+
+    #[test]
+    fn marks_are_compared_by_what_they_stand_for() {
+        assert_eq!(bodies("\"[masked:k:4]\"", "\"[masked:k:1]\"").1, 0);
+        assert_eq!(bodies("[\"[masked:k:4]\",\"[masked:k:4]\"]", "[\"[masked:k:1]\",\"[masked:k:2]\"]").1, 1);
+    }
+
+    #[test]
+    fn at_most_twenty_are_listed() {
+        let list = |from: u32| {
+            format!("[{}]", (from..from + 500).map(|n| n.to_string()).collect::<Vec<_>>().join(","))
+        };
+        let (lines, distance) = bodies(&list(0), &list(1000));
+        assert_eq!((lines.len(), distance, lines[19].as_str()), (20, 500, "$[19]: 19 → 1019"));
+        let found = Differences::between(&parts("/", &[], &list(0)), &parts("/", &[], &list(1000)), 7);
+        assert_eq!(found.distance, 7);
+    }
+
+    /// A body of megabytes in which one word is another: the distance is one, whatever lies around it.
+    #[test]
+    fn one_change_in_five_megabytes() {
+        let message =
+            r#"{"role":"user","content":[{"type":"text","text":"some \"words\" of a long conversation"}]}"#;
+        let history = vec![message; 60_000].join(",");
+        let body = |word: &str| {
+            format!(r#"{{"model":"m","messages":[{history},{{"content":"{word}"}},{history}]}}"#)
+        };
+        assert!(history.len() > 5_000_000);
+        assert_eq!(
+            one(&body("Monday"), &body("Friday")),
+            r#"$.messages[60000].content: "Monday" → "Friday""#
+        );
+    }
+}

@@ -1,0 +1,231 @@
+//! The recorded exchanges, by their keys.
+
+use std::collections::HashMap;
+
+use reenact_json::{Digest, Shown};
+use reenact_run::{Exchange, Request, Run, Unreadable};
+use reenact_secrets::Pack;
+
+use crate::key::{self, KeyParts};
+
+/// Why a run cannot be played.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// There are exchanges, but none whose request can be read.
+    #[error("none of the {exchanges} recorded requests can be read; of the first one, {first}")]
+    NothingToServe {
+        /// How many there are.
+        exchanges: usize,
+        /// What is wrong with the first.
+        first: Unreadable,
+    },
+}
+
+/// Something about a run that whoever plays it should know. Step ids are safe to print.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Note {
+    /// The recorder's key is not the one that its request has; ours is used.
+    #[error("step {step_id}: the recorded match_key is not that of the recorded request, and is not used")]
+    MatchKey {
+        /// Which step.
+        step_id: String,
+    },
+    /// A request that cannot be matched.
+    #[error("step {step_id}: the request cannot be read ({why}), so nothing will match it")]
+    Request {
+        /// Which step.
+        step_id: String,
+        /// What is wrong with it.
+        why: Unreadable,
+    },
+    /// Masked by other rules than ours.
+    #[error(
+        "the run was masked with the rules {recorded}, here are {ours}: requests that contain secrets may not match"
+    )]
+    Pack {
+        /// The name of the rules that the record names.
+        recorded: String,
+        /// The name of ours.
+        ours: String,
+    },
+    /// There are more notes than are kept.
+    #[error("{more} more notes of this kind")]
+    More {
+        /// How many.
+        more: usize,
+    },
+}
+
+/// How many notes are worth keeping.
+const MOST_NOTES: usize = 50;
+
+/// One recorded exchange.
+#[derive(Debug)]
+pub(crate) struct Recorded {
+    /// The place of the event with the request.
+    pub(crate) event: usize,
+    /// Which group it belongs to, and its place there; `None` if its request cannot be read.
+    pub(crate) group: Option<(usize, usize)>,
+    /// A digest of what it is a request to: whom, how, where without the query.
+    pub(crate) place: u64,
+}
+
+/// Exchanges with the same key, in recorded order.
+#[derive(Debug, Default)]
+pub(crate) struct Group {
+    /// Places in [`Library::recorded`].
+    members: Vec<usize>,
+    /// Whether their answers differ.
+    differ: bool,
+}
+
+/// All exchanges of a run.
+#[derive(Debug)]
+pub(crate) struct Library {
+    pub(crate) run: Run,
+    pub(crate) recorded: Vec<Recorded>,
+    pub(crate) groups: Vec<Group>,
+    by_key: HashMap<Digest, usize>,
+    pub(crate) notes: Vec<Note>,
+}
+
+impl Library {
+    pub(crate) fn load(run: &Run) -> Result<Self, LoadError> {
+        let mut library = Self {
+            run: run.clone(),
+            recorded: Vec::new(),
+            groups: Vec::new(),
+            by_key: HashMap::new(),
+            notes: Vec::new(),
+        };
+        let mut first = None;
+        let mut notes = 0;
+        for exchange in run.exchanges() {
+            if let Some(note) = library.take(&exchange) {
+                if let Note::Request { why, .. } = &note {
+                    first.get_or_insert_with(|| why.clone());
+                }
+                notes += 1;
+                if library.notes.len() < MOST_NOTES {
+                    library.notes.push(note);
+                }
+            }
+        }
+        if let (Some(first), true) = (first, library.groups.is_empty()) {
+            return Err(LoadError::NothingToServe { exchanges: library.recorded.len(), first });
+        }
+        if notes > library.notes.len() {
+            library.notes.push(Note::More { more: notes - library.notes.len() });
+        }
+        library.notes.extend(pack_note(run));
+        library.compare_answers();
+        Ok(library)
+    }
+
+    fn take(&mut self, exchange: &Exchange<'_>) -> Option<Note> {
+        let event = exchange.called.index();
+        let step_id = || Shown::new(&exchange.step_id()).to_string();
+        let request = match exchange.request() {
+            Ok(request) => request,
+            Err(why) => {
+                self.recorded.push(Recorded { event, group: None, place: 0 });
+                return Some(Note::Request { step_id: step_id(), why });
+            }
+        };
+        let key = key::digest(&parts(&request));
+        let group = *self.by_key.entry(key).or_insert_with(|| {
+            self.groups.push(Group::default());
+            self.groups.len() - 1
+        });
+        let members = &mut self.groups[group].members;
+        members.push(self.recorded.len());
+        let group = Some((group, members.len() - 1));
+        let place = place(&request.provider, &request.method, &request.path);
+        self.recorded.push(Recorded { event, group, place });
+        let differs = request.match_key.is_some_and(|recorded| !key.is_hex(recorded.as_bytes()));
+        differs.then(|| Note::MatchKey { step_id: step_id() })
+    }
+
+    /// Finds the groups whose answers are not all the same. Headers do not count: ids and dates always differ.
+    fn compare_answers(&mut self) {
+        let says = |at: &usize| {
+            let exchange = self.run.exchange(self.recorded.get(*at)?.event)?;
+            let answer = exchange.answer().ok()?;
+            Some((answer.status, answer.complete, Digest::of(&answer.body)))
+        };
+        let differ: Vec<bool> = self
+            .groups
+            .iter()
+            .map(|group| {
+                group.members.len() > 1 && {
+                    let mut answers = group.members.iter().map(says);
+                    let first = answers.next();
+                    answers.any(|answer| Some(answer) != first)
+                }
+            })
+            .collect();
+        for (group, differ) in self.groups.iter_mut().zip(differ) {
+            group.differ = differ;
+        }
+    }
+
+    /// The group of requests with this key.
+    pub(crate) fn group(&self, key: &Digest) -> Option<usize> {
+        self.by_key.get(key).copied()
+    }
+
+    /// The exchanges of a group, in recorded order: places in [`Library::recorded`].
+    pub(crate) fn members(&self, group: usize) -> &[usize] {
+        self.groups.get(group).map_or(&[], |group| &group.members)
+    }
+
+    /// Whether the answers of a group differ.
+    pub(crate) fn is_ambiguous(&self, group: usize) -> bool {
+        self.groups.get(group).is_some_and(|group| group.differ)
+    }
+
+    /// Whether the exchange at a place is among those given out, so many of each group.
+    pub(crate) fn is_given(&self, at: usize, given: &[usize]) -> bool {
+        let group = self.recorded.get(at).and_then(|recorded| recorded.group);
+        group.is_some_and(|(group, place)| given.get(group).is_some_and(|given| place < *given))
+    }
+
+    /// The exchange at a place in [`Library::recorded`].
+    pub(crate) fn exchange(&self, at: usize) -> Option<Exchange<'_>> {
+        self.run.exchange(self.recorded.get(at)?.event)
+    }
+}
+
+/// The parts of a recorded request that make its key.
+pub(crate) fn parts<'a>(request: &'a Request<'_>) -> KeyParts<'a> {
+    KeyParts {
+        provider: &request.provider,
+        method: &request.method,
+        path: &request.path,
+        headers: &request.headers,
+        body: &request.body,
+    }
+}
+
+/// A number for whom, how and where, the query left out: requests to the same place are the closest to each other.
+pub(crate) fn place(provider: &str, method: &str, path: &str) -> u64 {
+    let path = path.split('?').next().unwrap_or(path);
+    let digest = Digest::of(format!("{provider}\0{method}\0{path}").as_bytes());
+    digest.as_bytes().first_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+fn pack_note(run: &Run) -> Option<Note> {
+    let redaction = run.started()?.member("redaction")?;
+    let word = |name: &str| redaction.member(name).and_then(|word| word.string());
+    let ours = Pack::standard();
+    let digest = Digest::of(ours.text().as_bytes());
+    let same = word("pack").is_some_and(|pack| pack == ours.name())
+        && word("digest").is_none_or(|found| digest.is_hex(found.as_bytes()));
+    let name = |pack: &str, digest: &str| format!("{} ({})", Shown::new(pack), Shown::new(digest));
+    (!same).then(|| Note::Pack {
+        recorded: name(&word("pack").unwrap_or_default(), &word("digest").unwrap_or_default()),
+        ours: name(ours.name(), &digest.to_string()),
+    })
+}

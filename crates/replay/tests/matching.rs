@@ -1,0 +1,218 @@
+//! The right answer to each request.
+#![allow(clippy::unwrap_used)]
+
+mod stage;
+#[path = "../../run/tests/workshop/mod.rs"]
+mod workshop;
+
+use std::time::Duration;
+
+use reenact_json::Digest;
+use reenact_replay::player::rule;
+use reenact_replay::{Chunk, End, Incoming, KeyParts, LoadError, Note, Outcome, Player, match_key};
+use reenact_run::Unreadable;
+use reenact_secrets::Pack;
+use stage::{chat, hit, said};
+use workshop::{Asked, CHAT, Tape, answer, text};
+
+fn asked(body: &str) -> Asked<'_> {
+    Asked { body, ..CHAT }
+}
+
+#[test]
+fn each_request_gets_its_own_in_any_order() {
+    let run = Tape::started()
+        .called("s1", &asked("one"))
+        .called("s2", &asked("two"))
+        .returned("s2", "II")
+        .returned("s1", "I")
+        .run();
+    let player = Player::load(&run).unwrap();
+    assert_eq!(player.notes(), []);
+    assert_eq!(said(&hit(&player, &chat("two"))), "II");
+    let answer = hit(&player, &chat("one"));
+    assert_eq!((answer.step_id.as_str(), answer.status, answer.end), ("s1", Some(200), End::Complete));
+    assert_eq!(answer.headers, [("content-type".to_owned(), "application/json".to_owned())]);
+    assert_eq!(player.conclude(), Outcome { hits: 2, ..Outcome::default() });
+}
+
+#[test]
+fn identical_requests_are_answered_in_recorded_order() {
+    let tape = |third: &str| {
+        Tape::started()
+            .called("s1", &asked("same"))
+            .called("s2", &asked("same"))
+            .returned("s2", third)
+            .returned("s1", "a")
+            .called("s3", &asked("same"))
+            .returned("s3", "a")
+    };
+    let player = Player::load(&tape("b").run()).unwrap();
+    let said: Vec<String> = (0..3).map(|_| said(&hit(&player, &chat("same")))).collect();
+    assert_eq!(said, ["a", "b", "a"]);
+    assert_eq!(player.conclude(), Outcome { hits: 3, ambiguous: 3, ..Outcome::default() });
+    // The same answers each time leave no doubt which one was meant.
+    let player = Player::load(&tape("a").run()).unwrap();
+    hit(&player, &chat("same"));
+    assert_eq!(player.conclude().ambiguous, 0);
+}
+
+#[test]
+fn headers_of_codings_and_connections_are_gone() {
+    let http = format!(
+        r#"{{"version":"1.1","headers":[["Content-Encoding","gzip"],["content-length","5"],["transfer-encoding","chunked"],["Connection","keep-alive"],["keep-alive","x"],["x-request-id","r"],["content-type","text/event-stream"]],"trailers":[["x-sum","1"],["trailer","x"]],"body":{},"chunks":[[4,2],[250,3]],"content_encoding":"gzip"}}"#,
+        text("ab\n\nc")
+    );
+    let run = Tape::started()
+        .called("s1", &asked("x"))
+        .event("rer.model.returned", &answer("s1", &http, r#""status":200,"complete":true,"ended_by":"eof""#))
+        .run();
+    let answer = hit(&Player::load(&run).unwrap(), &chat("x"));
+    assert_eq!(answer.version.as_deref(), Some("1.1"));
+    let names: Vec<&str> = answer.headers.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["x-request-id", "content-type"]);
+    assert_eq!(answer.trailers, [("x-sum".to_owned(), "1".to_owned())]);
+    let chunk = |at, length| Chunk { at: Duration::from_millis(at), length };
+    assert_eq!(answer.chunks, [chunk(4, 2), chunk(250, 3)]);
+}
+
+#[test]
+fn a_body_that_was_not_decoded_keeps_its_coding() {
+    let http = r#"{"headers":[["content-encoding","gzip"]],"body":{"base64":"H4sI"}}"#;
+    let run = Tape::started()
+        .called("s1", &asked("x"))
+        .event("rer.model.returned", &answer("s1", http, r#""status":200,"complete":true,"ended_by":"eof""#))
+        .run();
+    let answer = hit(&Player::load(&run).unwrap(), &chat("x"));
+    assert_eq!(answer.headers, [("content-encoding".to_owned(), "gzip".to_owned())]);
+    assert_eq!(answer.body, [0x1F, 0x8B, 0x08]);
+}
+
+#[test]
+fn every_end_is_told() {
+    let ends = [
+        (r#""status":200,"complete":true,"ended_by":"client""#, End::Complete),
+        (r#""status":200,"complete":false,"ended_by":"client""#, End::ClientLeft),
+        (r#""status":200,"complete":false,"ended_by":"upstream""#, End::CutByUpstream),
+        (r#""status":200,"complete":false,"ended_by":"timeout""#, End::CutByUpstream),
+        (r#""status":null,"complete":false,"ended_by":"upstream""#, End::NoAnswer),
+    ];
+    for (members, end) in ends {
+        let http = r#"{"headers":[],"body":{"text":"part"}}"#;
+        let tape = Tape::started().called("s1", &asked("x"));
+        let run = tape.event("rer.model.returned", &answer("s1", http, members)).run();
+        let answer = hit(&Player::load(&run).unwrap(), &chat("x"));
+        assert_eq!((answer.end, answer.status.is_none()), (end, end == End::NoAnswer), "{members}");
+    }
+}
+
+#[test]
+fn an_agent_that_left_early_is_served_all_and_one_that_got_something_else_gets_that() {
+    for (delivered, served) in [("par", "part"), ("other", "other")] {
+        let http = r#"{"headers":[],"body":{"text":"part"},"chunks":[[1,4]]}"#;
+        let members =
+            format!(r#""status":200,"complete":false,"ended_by":"client","delivered":{}"#, text(delivered));
+        let tape = Tape::started().called("s1", &asked("x"));
+        let run = tape.event("rer.model.returned", &answer("s1", http, &members)).run();
+        let answer = hit(&Player::load(&run).unwrap(), &chat("x"));
+        assert_eq!((said(&answer).as_str(), answer.chunks.len()), (served, usize::from(served == "part")));
+    }
+}
+
+#[test]
+fn keys_are_computed_anew() {
+    let right = match_key(&KeyParts {
+        provider: "openai",
+        method: "POST",
+        path: CHAT.path,
+        headers: &[],
+        body: b"two",
+    });
+    let run = Tape::started()
+        .called("s1", &Asked { body: "one", match_key: &right, ..CHAT })
+        .returned("s1", "I")
+        .called("s2", &Asked { body: "two", match_key: &right, ..CHAT })
+        .returned("s2", "II")
+        .run();
+    let player = Player::load(&run).unwrap();
+    assert_eq!(player.notes(), [Note::MatchKey { step_id: "s1".into() }]);
+    assert_eq!(said(&hit(&player, &chat("two"))), "II");
+    assert_eq!(said(&hit(&player, &chat("one"))), "I");
+}
+
+#[test]
+fn gets_are_served_too_and_headers_that_count_must_be_the_same() {
+    let list = CHAT.payload("s1").replace("POST", "GET").replace("chat/completions", "models");
+    let headers = r#"[["openai-beta","assistants=v2"],["user-agent","recorded"]]"#;
+    let run = Tape::started()
+        .event("rer.http.called", &list)
+        .event(
+            "rer.http.returned",
+            &answer(
+                "s1",
+                r#"{"headers":[],"body":{"text":"list"}}"#,
+                r#""status":200,"complete":true,"ended_by":"eof""#,
+            ),
+        )
+        .called("s2", &Asked { headers, ..asked("x") })
+        .returned("s2", "beta")
+        .run();
+    let player = Player::load(&run).unwrap();
+    let get = Incoming { method: "GET", path: "/v1/models", headers: &[], ..chat("") };
+    assert_eq!(said(&hit(&player, &get)), "list");
+    stage::miss(&player, &chat("x"));
+    let beta =
+        Incoming { headers: &[("OpenAI-Beta", b"assistants=v2"), ("user-agent", b"another")], ..chat("x") };
+    assert_eq!(said(&hit(&player, &beta)), "beta");
+}
+
+#[test]
+fn another_secret_in_the_same_place_is_the_same_request() {
+    let body = r#"{"a":"[masked:environment:7]","b":"[masked:credential:4]","c":"[masked:environment:7]"}"#;
+    let run = Tape::started().called("s1", &asked(body)).returned("s1", "I").run();
+    let player = Player::load(&run).unwrap();
+    player.know(rule::ENVIRONMENT, b"stand-in \"one\"");
+    let body = r#"{"a":"stand-in \"one\"","b":"dummy-dummy-dummy","c":"stand-in \"one\""}"#;
+    assert_eq!(said(&hit(&player, &chat(body))), "I");
+    assert!(!format!("{player:?}").contains("stand-in"));
+}
+
+#[test]
+fn rules_of_another_pack_are_told() {
+    let pack = Pack::standard();
+    let digest = Digest::of(pack.text().as_bytes());
+    let load = |name: &str, digest: &str| {
+        let started = format!(r#"{{"redaction":{{"pack":"{name}","digest":"{digest}"}}}}"#);
+        let run =
+            Tape::empty().event("rer.run.started", &started).called("s1", &CHAT).returned("s1", "I").run();
+        Player::load(&run).unwrap().notes().to_vec()
+    };
+    assert_eq!(load(pack.name(), &digest.to_string()), []);
+    let ours = format!("{} ({digest})", pack.name());
+    assert_eq!(load("reenact-0", "x"), [Note::Pack { recorded: "reenact-0 (x)".into(), ours: ours.clone() }]);
+    assert_eq!(load(pack.name(), "x"), [Note::Pack { recorded: format!("{} (x)", pack.name()), ours }]);
+}
+
+#[test]
+fn requests_that_cannot_be_read_are_told_and_alone_are_an_error() {
+    let tape = || {
+        Tape::started()
+            .withheld("rer.model.called", "{}")
+            .event("rer.model.called", "{\"step_id\":\"s\\u001b\"}")
+    };
+    let error = Player::load(&tape().run()).unwrap_err();
+    assert_eq!(error, LoadError::NothingToServe { exchanges: 2, first: Unreadable::Withheld });
+    let player = Player::load(&tape().called("s3", &CHAT).returned("s3", "I").run()).unwrap();
+    let note = |step_id: &str, why| Note::Request { step_id: step_id.into(), why };
+    assert_eq!(
+        player.notes(),
+        [note("", Unreadable::Withheld), note("s\\u{1b}", Unreadable::Missing { member: "http" })]
+    );
+    // A run that asked for nothing can be played: nothing is what it gets.
+    assert_eq!(Player::load(&Tape::started().run()).unwrap().conclude(), Outcome::default());
+    // Notes do not grow with the run.
+    let many =
+        (0..80).fold(Tape::started().called("s0", &CHAT), |tape, _| tape.bare("rer.model.called")).run();
+    let player = Player::load(&many).unwrap();
+    assert_eq!((player.notes().len(), player.notes().last()), (51, Some(&Note::More { more: 30 })));
+}

@@ -1,0 +1,227 @@
+//! What is not recorded, and what is said about it: exact texts.
+#![allow(clippy::unwrap_used)]
+
+mod stage;
+#[path = "../../run/tests/workshop/mod.rs"]
+mod workshop;
+
+use std::sync::Arc;
+
+use reenact_json::{Limits, Value};
+use reenact_replay::record::Sandbox;
+use reenact_replay::{Cause, Incoming, Player, ReplayRecord, Verdict};
+use reenact_run::Unreadable;
+use stage::{chat, hit, miss};
+use workshop::{Asked, CHAT, Tape, text};
+
+fn asked(body: &str) -> Asked<'_> {
+    Asked { body, ..CHAT }
+}
+
+const ONE: &str = r#"{"model":"gpt-5","messages":[{"role":"user","content":"hello"}]}"#;
+const TWO: &str = r#"{"model":"gpt-5","messages":[{"role":"user","content":"hello"},{"role":"assistant","content":"hi"},{"role":"user","content":"what day is 2026-01-05?"}]}"#;
+
+fn player() -> Player {
+    let run = Tape::started()
+        .called("s1", &asked(ONE))
+        .returned("s1", "I")
+        .called("s2", &asked(TWO))
+        .returned("s2", "II")
+        .called("s3", &Asked { path: "/v1/embeddings", endpoint: None, ..asked(ONE) })
+        .returned("s3", "III")
+        .ended(0)
+        .run();
+    Player::load(&run).unwrap()
+}
+
+#[test]
+fn the_closest_is_shown_with_what_differs() {
+    let player = player();
+    let drifted = TWO.replace("2026-01-05", "2026-01-06");
+    let miss = miss(&player, &chat(&drifted));
+    assert_eq!(
+        miss.to_string(),
+        "E_REPLAY_MISSING_DEPENDENCY: no recorded answer for POST /v1/chat/completions (openai, gpt-5): the closest is \
+         step s2, it differs in 1 value; first at $.messages[2].content: recorded \"what day is 2026-01-05?\", asked \
+         \"what day is 2026-01-06?\""
+    );
+    assert_eq!(
+        format!("{miss:#}"),
+        "E_REPLAY_MISSING_DEPENDENCY: no recorded answer for POST /v1/chat/completions (openai, gpt-5): the closest is \
+         step s2, it differs in 1 value\n  $.messages[2].content\n    recorded \"what day is 2026-01-05?\"\n    asked    \
+         \"what day is 2026-01-06?\""
+    );
+}
+
+#[test]
+fn of_two_as_close_the_one_not_asked_for_yet() {
+    let run = Tape::started()
+        .called("s1", &asked(r#"{"n":1}"#))
+        .returned("s1", "I")
+        .called("s2", &asked(r#"{"n":2}"#))
+        .returned("s2", "II")
+        .run();
+    let player = Player::load(&run).unwrap();
+    let closest = |body: &str| match &miss(&player, &chat(body)).cause {
+        Cause::Unknown(closest) => (closest.step_id.clone(), closest.served, closest.distance),
+        other => unreachable!("{other:?}"),
+    };
+    assert_eq!(closest(r#"{"n":3}"#), ("s1".into(), false, 1));
+    hit(&player, &chat(r#"{"n":1}"#));
+    assert_eq!(closest(r#"{"n":4}"#), ("s2".into(), false, 1));
+    hit(&player, &chat(r#"{"n":2}"#));
+    assert_eq!(closest(r#"{"n":5}"#), ("s1".into(), true, 1));
+    let served = miss(&player, &chat(r#"{"n":5}"#)).to_string();
+    assert!(
+        served.contains("the closest is step s1 (which was asked for already), it differs in 1 value;"),
+        "{served}"
+    );
+}
+
+#[test]
+fn the_same_place_comes_first_and_any_place_second() {
+    let player = player();
+    // Word for word the request of s3, but to the place of s1 and s2; s1 is the same there.
+    hit(&player, &chat(ONE));
+    let elsewhere = Incoming { path: "/v1/embeddings?x=1", ..chat(TWO) };
+    let found = miss(&player, &elsewhere);
+    let Cause::Unknown(closest) = &found.cause else { unreachable!() };
+    assert_eq!((closest.step_id.as_str(), closest.distance), ("s3", 5));
+    assert_eq!(closest.differences[0].at, "path");
+    let nowhere = Incoming { provider: "anthropic", path: "/v1/messages", ..chat(TWO) };
+    let found = miss(&player, &nowhere);
+    let Cause::Unknown(closest) = &found.cause else { unreachable!() };
+    assert_eq!((closest.step_id.as_str(), closest.distance), ("s2", 2));
+}
+
+#[test]
+fn more_often_than_recorded() {
+    let player = player();
+    hit(&player, &chat(ONE));
+    let first = miss(&player, &chat(ONE));
+    assert_eq!(first.cause, Cause::AskedMoreOften { recorded: 1 });
+    assert!(
+        first.to_string().ends_with("(openai, gpt-5): it was recorded once, and is asked once more"),
+        "{first}"
+    );
+    // Said once, counted twice.
+    assert!(Arc::ptr_eq(&first, &miss(&player, &chat(ONE))));
+    let outcome = player.conclude();
+    assert_eq!((outcome.misses.len(), outcome.missed), (1, 2));
+}
+
+#[test]
+fn answers_that_cannot_be_served() {
+    let blob = "ab".repeat(32);
+    let http = format!(r#"{{"headers":[],"body":{{"blob":"{blob}","size":9}}}}"#);
+    let members = r#""status":200,"complete":true,"ended_by":"eof""#;
+    let run = Tape::started()
+        .called("s1", &asked("x"))
+        .event("rer.model.returned", &workshop::answer("s1", &http, members))
+        .called("s2", &asked("x"))
+        .called("s3", &asked("x"))
+        .returned("s3", "III")
+        .run();
+    let player = Player::load(&run).unwrap();
+    let text = miss(&player, &chat("x")).to_string();
+    let expected = format!(
+        "it was recorded as step s1, but http.body lies in the blob {blob}, which is not part of this file"
+    );
+    assert!(text.ends_with(&expected), "{text}");
+    assert_eq!(
+        miss(&player, &chat("x")).cause,
+        Cause::NoAnswer { step_id: "s2".into(), why: Unreadable::NoAnswer }
+    );
+    assert_eq!(hit(&player, &chat("x")).step_id, "s3");
+    assert_eq!(miss(&player, &chat("x")).cause, Cause::AskedMoreOften { recorded: 3 });
+    assert_eq!((player.conclude().misses.len(), player.conclude().unused.len()), (3, 0));
+}
+
+#[test]
+fn nothing_secret_and_nothing_that_acts_is_shown() {
+    let player = player();
+    let incoming = Incoming {
+        provider: "openai\x1b",
+        method: "P\nOST",
+        path: "/v1/chat/completions?\u{202e}",
+        headers: &[("authorization", b"Bearer very-secret-value")],
+        ..chat(r#"{"model":"\u001b[2J","key":"very-secret-value"}"#)
+    };
+    let miss = miss(&player, &incoming);
+    let text = format!("{miss} {miss:#} {miss:?}");
+    assert!(!text.contains("very-secret") && text.contains("[masked:credential:1]"), "{text}");
+    assert!(!miss.to_string().contains(reenact_json::shown::is_unsafe), "{miss}");
+}
+
+#[test]
+fn an_agent_that_asks_for_ever_is_counted_and_not_kept() {
+    let player = player();
+    for n in 0..1_010 {
+        miss(&player, &chat(&format!("{{\"n\":{n}}}")));
+    }
+    assert_eq!(miss(&player, &chat("{\"n\":-1}")).cause, Cause::NotCompared);
+    let outcome = player.conclude();
+    assert_eq!((outcome.missed, outcome.misses.len()), (1_011, 1_000));
+    let nothing = Player::load(&Tape::started().run()).unwrap();
+    assert_eq!(miss(&nothing, &chat("x")).cause, Cause::NothingRecorded);
+}
+
+fn record(player: &Player, child_exit: Option<i32>) -> ReplayRecord {
+    ReplayRecord {
+        run_id: player.run().id().to_owned(),
+        digest: player.run().digest().map(|digest| digest.to_string()),
+        child_exit,
+        recorded_exit: player.run().summary().exit_code,
+        outcome: player.conclude(),
+        sandbox: Sandbox { rung: "netns".into(), closed: vec!["network".into()], open: vec![], why: None },
+        started_at: "2026-05-13T12:00:00Z".into(),
+        ended_at: "2026-05-13T12:00:01Z".into(),
+    }
+}
+
+#[test]
+fn the_verdict() {
+    let player = player();
+    let verdict = |exit| record(&player, exit).verdict();
+    assert_eq!(verdict(Some(0)), Verdict::Differed, "nothing was asked for");
+    hit(&player, &chat(ONE));
+    hit(&player, &chat(TWO));
+    hit(&player, &Incoming { path: "/v1/embeddings", ..chat(ONE) });
+    assert_eq!(
+        (verdict(Some(0)), verdict(Some(1)), verdict(None)),
+        (Verdict::Reproduced, Verdict::Differed, Verdict::Differed)
+    );
+    assert_eq!(player.conclude().verdict(Some(3), None), Verdict::Reproduced, "the record does not say");
+    miss(&player, &chat(ONE));
+    assert_eq!(verdict(Some(0)), Verdict::MissingDependency);
+    let words = [Verdict::Reproduced, Verdict::Differed, Verdict::MissingDependency];
+    assert_eq!(
+        words.map(|verdict| (verdict.name(), verdict.exit_code())),
+        [("reproduced", 0), ("differed", 1), ("missing-dependency", 2)]
+    );
+}
+
+#[test]
+fn the_record_of_a_replay() {
+    let player = player();
+    hit(&player, &chat(TWO));
+    let key = miss(&player, &chat(&ONE.replace("hello", "hullo"))).key.clone();
+    let digest = player.run().digest().unwrap();
+    let json = record(&player, Some(7)).to_json();
+    let expected = format!(
+        r#"{{"replay_of":{{"run_id":"0196c9a2-0000-7000-8000-000000000001","digest":"{digest}"}},"verdict":"missing-dependency","child_exit":7,"recorded_exit":0,"rung":"exact","hits":1,"missed":1,"misses":[{{"code":"E_REPLAY_MISSING_DEPENDENCY","provider":"openai","method":"POST","path":"/v1/chat/completions","model":"gpt-5","match_key":"{key}","cause":"unknown","closest":{{"step_id":"s1","served":false,"distance":1,"differences":[{{"at":"$.messages[0].content","recorded":"\"hello\"","asked":"\"hullo\""}}]}}}}],"unused":[{{"step_id":"s1","model":"gpt-5","label":"POST /v1/chat/completions"}},{{"step_id":"s3","model":"gpt-5","label":"POST /v1/embeddings"}}],"ambiguous":0,"sandbox":{{"rung":"netns","closed":["network"],"open":[],"why":null}},"started_at":"2026-05-13T12:00:00Z","ended_at":"2026-05-13T12:00:01Z"}}"#
+    );
+    assert_eq!(json, expected);
+    assert!(Value::parse(json.as_bytes(), &Limits::default()).is_ok());
+}
+
+#[test]
+fn what_was_withheld_is_never_used() {
+    let run =
+        Tape::started().withheld("rer.model.called", &text("x")).called("s2", &CHAT).returned("s2", "").run();
+    let player = Player::load(&run).unwrap();
+    hit(&player, &chat(""));
+    let unused = player.conclude().unused;
+    assert_eq!(unused.len(), 1);
+    assert_eq!(unused[0].label, "a request that cannot be read: the payload is withheld");
+}

@@ -1,0 +1,172 @@
+//! What the recorder writes is what the player finds: runs from the real recorder, played with other secrets.
+#![allow(clippy::unwrap_used)]
+
+mod stage;
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use proptest::prelude::*;
+use reenact_formats::rer::seal::Signer;
+use reenact_record::{
+    End, Exchange, Folder, RawAnswer, RawRequest, Recorder, RunId, RunStart, SecretKey, Status,
+};
+use reenact_replay::player::rule;
+use reenact_replay::{Incoming, KeyParts, Outcome, Player, match_key};
+use reenact_run::{Run, open};
+use reenact_verify::{Keys, Options};
+use stage::{hit, said};
+
+/// What an agent knows: the value of a variable, the key that it sends, and a token that no one told us of.
+struct Secrets {
+    variable: &'static str,
+    key: &'static str,
+    token: &'static str,
+}
+
+const THEN: Secrets = Secrets {
+    variable: "correct \"horse\" battery",
+    key: "the-real-key-of-the-vendor",
+    token: "ghp_0123456789abcdefghijABCDEFGHIJ012345",
+};
+const NOW: Secrets = Secrets {
+    variable: "a stand-in, with \\ and \"",
+    key: "no-key-at-all",
+    token: "ghp_zyxwvutsrqponmlkjihgfedcba9876543210",
+};
+
+/// A piece of a body: words, or one of the secrets.
+#[derive(Debug, Clone)]
+enum Piece {
+    Words(String),
+    Variable,
+    Key,
+    Token,
+}
+
+/// A JSON body with these pieces in it, one string for each.
+fn body(pieces: &[Piece], secrets: &Secrets) -> String {
+    let mut text = String::from("{\"model\":\"gpt-5\",\"pieces\":[");
+    for (at, piece) in pieces.iter().enumerate() {
+        text.push_str(if at > 0 { "," } else { "" });
+        let piece = match piece {
+            Piece::Words(words) => words,
+            Piece::Variable => secrets.variable,
+            Piece::Key => secrets.key,
+            Piece::Token => secrets.token,
+        };
+        reenact_json::print::string(piece, &mut text);
+    }
+    text + "]}"
+}
+
+fn headers(authorization: &str) -> Vec<(&str, &[u8])> {
+    vec![
+        ("authorization", authorization.as_bytes()),
+        ("content-type", b"application/json"),
+        ("user-agent", b"x"),
+    ]
+}
+
+/// A folder of its own, gone at the end.
+struct Place(PathBuf);
+
+impl Place {
+    fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self(Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("replay-{}-{number}", std::process::id())))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Records requests with these bodies; the answer to each is its number.
+fn recorded(requests: &[Vec<Piece>]) -> Run {
+    let place = Place::new();
+    let key = SecretKey::generate().unwrap();
+    let environment = [(OsString::from("DATABASE_PASSWORD"), OsString::from(THEN.variable))];
+    let start = RunStart { environment: &environment, ..RunStart::new(RunId::generate().unwrap()) };
+    let recorder = Recorder::begin(&Folder::new(place.0.join(".reenact")), &start, &key).unwrap();
+    let pen = recorder.pen();
+    let authorization = format!("Bearer {}", THEN.key);
+    for (number, pieces) in requests.iter().enumerate() {
+        let masked = pen.mask_request(&RawRequest {
+            provider: "openai",
+            method: "POST",
+            path: &format!("/v1/responses?key={}", THEN.key),
+            headers: &headers(&authorization),
+            body: body(pieces, &THEN).as_bytes(),
+        });
+        let match_key = match_key(&KeyParts {
+            provider: masked.provider(),
+            method: masked.method(),
+            path: masked.path(),
+            headers: masked.headers(),
+            body: masked.body(),
+        });
+        let step =
+            pen.called(Exchange::Model, &masked, Some("gpt-5"), Some("responses"), &match_key).unwrap();
+        let answer = number.to_string();
+        let answer =
+            RawAnswer { status: Some(200), body: answer.as_bytes(), complete: true, ..RawAnswer::default() };
+        pen.returned(&step, answer).unwrap();
+    }
+    let ended = recorder.end(&End { status: Status::Completed, reason: "exit", exit_code: Some(0) }).unwrap();
+    let bytes = fs::read(ended.seal(&key).unwrap().path).unwrap();
+    let clear = [THEN.variable, THEN.key, THEN.token];
+    let text = String::from_utf8(bytes.clone()).unwrap();
+    assert!(!clear.iter().any(|secret| text.contains(secret)));
+    let mut keys = Keys::default();
+    keys.supply(key.public_key());
+    let opened = open(bytes, &keys, &Options::default());
+    assert!(opened.report.pass(), "{:?}", opened.report.reasons);
+    opened.run.unwrap()
+}
+
+fn piece() -> impl Strategy<Value = Piece> {
+    prop_oneof![
+        3 => "[a-zA-Z \"\\\\\n\u{1b}é😀]{0,12}".prop_map(Piece::Words),
+        1 => Just(Piece::Words("[masked:key:7] [masked:key:7]".into())),
+        1 => Just(Piece::Variable),
+        1 => Just(Piece::Key),
+        1 => Just(Piece::Token),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    #[test]
+    fn every_recorded_request_is_found_again(
+        requests in prop::collection::vec(prop::collection::vec(piece(), 0..5), 1..8)
+    ) {
+        // Each is another request; what is asked twice is told apart by order alone, which other tests look at.
+        let requests: Vec<Vec<Piece>> = requests.into_iter().enumerate().map(|(number, mut pieces)| {
+            pieces.push(Piece::Words(format!("request {number}")));
+            pieces
+        }).collect();
+        let run = recorded(&requests);
+        let player = Player::load(&run).unwrap();
+        prop_assert_eq!(player.notes(), []);
+        player.know(rule::ENVIRONMENT, NOW.variable.as_bytes());
+        let authorization = format!("Bearer {}", NOW.key);
+        for (number, pieces) in requests.iter().enumerate().rev() {
+            let answer = hit(&player, &Incoming {
+                provider: "openai",
+                method: "POST",
+                path: &format!("/v1/responses?key={}", NOW.key),
+                headers: &headers(&authorization),
+                body: body(pieces, &NOW).as_bytes(),
+            });
+            prop_assert_eq!(said(&answer), number.to_string());
+            prop_assert_eq!(&answer.step_id, &format!("s{}", number + 1));
+        }
+        prop_assert_eq!(player.conclude(), Outcome { hits: requests.len(), ..Outcome::default() });
+    }
+}
