@@ -1,0 +1,149 @@
+//! A scripted vendor as a program, for tests of the vendors' own clients in other languages.
+//!
+//! The first line on standard output is its URL without a path (clients of OpenAI add `/v1`); it serves until standard input
+//! closes.
+
+use std::fs;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use reenact_testkit::server::SentEnd;
+use reenact_testkit::{Encoding, Request, Script, Sent, Vendor};
+
+const USAGE: &str = "\
+usage: reenact-testkit-vendor SCRIPT [--encoding NAME]... [--tls CA_FILE] [--requests FILE]
+
+SCRIPT      echo, thinking, tool-loop, parallel-tools, travel, empty,
+            failing:STATUS, cut-after:EVENTS, failing-after:EVENTS, big:BYTES
+--encoding  gzip, deflate, br or zstd for every answer; several are applied in order
+--tls       speak TLS, and write the certificate to trust to this file
+--requests  when standard input closes, write what came and went to this file, a JSON object a line:
+            {method, path, version, headers: [[name, value], ...], body, sent, end}, where body and sent are
+            {\"text\": ...} or {\"hex\": ...}, and end is whole, cut, left or null
+";
+
+struct Options {
+    script: Script,
+    tls: Option<String>,
+    requests: Option<String>,
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let Some(options) = options(&arguments) else {
+        let _ = io::stderr().write_all(USAGE.as_bytes());
+        return ExitCode::from(2);
+    };
+    match serve(options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "reenact-testkit-vendor: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn options(arguments: &[String]) -> Option<Options> {
+    let (script, rest) = arguments.split_first()?;
+    let mut options = Options { script: script_named(script)?, tls: None, requests: None };
+    for pair in rest.chunks(2) {
+        let [name, value] = pair else { return None };
+        match name.as_str() {
+            "--encoding" => {
+                let encoding = Encoding::ALL.into_iter().find(|encoding| encoding.name() == value)?;
+                options.script = options.script.encoded(encoding);
+            }
+            "--tls" => options.tls = Some(value.clone()),
+            "--requests" => options.requests = Some(value.clone()),
+            _ => return None,
+        }
+    }
+    Some(options)
+}
+
+fn script_named(text: &str) -> Option<Script> {
+    if let Some((name, number)) = text.split_once(':') {
+        return match name {
+            "failing" => {
+                number.parse().ok().filter(|status| (400..600).contains(status)).map(Script::failing)
+            }
+            "cut-after" => number.parse().ok().map(Script::cut_after),
+            "failing-after" => number.parse().ok().map(Script::failing_after),
+            "big" => number.parse().ok().map(Script::big),
+            _ => None,
+        };
+    }
+    Some(match text {
+        "echo" => Script::echo(),
+        "thinking" => Script::thinking(),
+        "tool-loop" => Script::tool_loop(),
+        "parallel-tools" => Script::parallel_tools(),
+        "travel" => Script::travel(),
+        "empty" => Script::empty(),
+        _ => return None,
+    })
+}
+
+fn serve(options: Options) -> io::Result<()> {
+    let mut vendor = match &options.tls {
+        None => Vendor::start(options.script)?,
+        Some(file) => {
+            let vendor = start_tls(options.script)?;
+            fs::write(file, vendor.authority_pem().unwrap_or_default())?;
+            vendor
+        }
+    };
+    let mut output = io::stdout();
+    writeln!(output, "{}", vendor.root_url())?;
+    output.flush()?;
+    // Whatever comes is not for us: only the end counts.
+    io::copy(&mut io::stdin(), &mut io::sink())?;
+    vendor.stop();
+    if let Some(file) = options.requests {
+        let lines =
+            vendor.requests().into_iter().zip(vendor.sent()).map(|(request, sent)| line(&request, &sent));
+        fs::write(file, lines.collect::<String>())?;
+    }
+    Ok(())
+}
+
+#[cfg(feature = "tls")]
+fn start_tls(script: Script) -> io::Result<Vendor> {
+    Vendor::start_tls(script)
+}
+
+#[cfg(not(feature = "tls"))]
+fn start_tls(_: Script) -> io::Result<Vendor> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "built without the feature `tls`"))
+}
+
+fn line(request: &Request, sent: &Sent) -> String {
+    let headers = request
+        .headers
+        .iter()
+        .map(|(name, value)| [name.clone(), String::from_utf8_lossy(value).into_owned()]);
+    let line = serde_json::json!({
+        "method": request.method,
+        "path": request.path,
+        "version": request.version,
+        "headers": headers.collect::<Vec<_>>(),
+        "body": bytes(&request.body),
+        "sent": bytes(&sent.body),
+        "end": sent.end.map(|end| match end {
+            SentEnd::Whole => "whole",
+            SentEnd::Cut => "cut",
+            SentEnd::Left => "left",
+        }),
+    });
+    format!("{line}\n")
+}
+
+fn bytes(bytes: &[u8]) -> serde_json::Value {
+    match str::from_utf8(bytes) {
+        Ok(text) => serde_json::json!({ "text": text }),
+        Err(_) => {
+            let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            serde_json::json!({ "hex": hex })
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Content encodings, applied to the pieces of a body.
+//!
+//! A stream's encoder is flushed after each piece, so that a client can read an event when it comes and not only when the
+//! stream is over.
+
+use std::io;
+
+use crate::answer::{Encoding, Step};
+
+/// The steps with their bytes encoded. Where the answer is cut, so is the encoding: it gets no end.
+#[cfg(not(feature = "encodings"))]
+pub(crate) fn encode(_: Vec<Step>, encoding: Encoding, _: bool) -> io::Result<Vec<Step>> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, format!("{}: built without encodings", encoding.name())))
+}
+
+/// The steps with their bytes encoded. Where the answer is cut, so is the encoding: it gets no end.
+#[cfg(feature = "encodings")]
+pub(crate) fn encode(steps: Vec<Step>, encoding: Encoding, is_whole: bool) -> io::Result<Vec<Step>> {
+    let is_document = is_whole && matches!(steps.as_slice(), [Step::Send(_)]);
+    let mut encoder = Encoder::new(encoding)?;
+    let mut encoded = Vec::new();
+    for step in steps {
+        match step {
+            Step::Send(bytes) if is_document => encoder.write(&bytes)?,
+            Step::Send(bytes) => {
+                encoder.write(&bytes)?;
+                encoded.push(Step::send(encoder.flushed()?));
+            }
+            Step::Wait(_) => encoded.push(step),
+        }
+    }
+    if is_whole {
+        encoded.push(Step::send(encoder.finish()?));
+    }
+    encoded.retain(|step| !matches!(step, Step::Send(bytes) if bytes.is_empty()));
+    Ok(encoded)
+}
+
+#[cfg(feature = "encodings")]
+enum Encoder {
+    Gzip(flate2::write::GzEncoder<Vec<u8>>),
+    Deflate(flate2::write::ZlibEncoder<Vec<u8>>),
+    // Far larger than the others.
+    Brotli(Box<brotli::CompressorWriter<Vec<u8>>>),
+    Zstd(zstd::stream::write::Encoder<'static, Vec<u8>>),
+}
+
+#[cfg(feature = "encodings")]
+impl Encoder {
+    fn new(encoding: Encoding) -> io::Result<Self> {
+        Ok(match encoding {
+            Encoding::Gzip => {
+                Self::Gzip(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast()))
+            }
+            Encoding::Deflate => {
+                Self::Deflate(flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast()))
+            }
+            // Quality 4 and a window of 2^18: what front ends use for what is made while it is sent.
+            Encoding::Brotli => {
+                Self::Brotli(Box::new(brotli::CompressorWriter::new(Vec::new(), 4096, 4, 18)))
+            }
+            Encoding::Zstd => Self::Zstd(zstd::stream::write::Encoder::new(Vec::new(), 3)?),
+        })
+    }
+
+    fn writer(&mut self) -> &mut dyn io::Write {
+        match self {
+            Self::Gzip(encoder) => encoder,
+            Self::Deflate(encoder) => encoder,
+            Self::Brotli(encoder) => encoder,
+            Self::Zstd(encoder) => encoder,
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.writer().write_all(bytes)
+    }
+
+    /// All that is needed to decode what was written so far, since the last time.
+    fn flushed(&mut self) -> io::Result<Vec<u8>> {
+        self.writer().flush()?;
+        Ok(std::mem::take(match self {
+            Self::Gzip(encoder) => encoder.get_mut(),
+            Self::Deflate(encoder) => encoder.get_mut(),
+            Self::Brotli(encoder) => encoder.get_mut(),
+            Self::Zstd(encoder) => encoder.get_mut(),
+        }))
+    }
+
+    fn finish(self) -> io::Result<Vec<u8>> {
+        match self {
+            Self::Gzip(encoder) => encoder.finish(),
+            Self::Deflate(encoder) => encoder.finish(),
+            Self::Brotli(encoder) => Ok(encoder.into_inner()),
+            Self::Zstd(encoder) => encoder.finish(),
+        }
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "encodings")]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+
+    /// As much as can be decoded.
+    fn decoded(encoding: Encoding, bytes: &[u8]) -> Vec<u8> {
+        let mut reader: Box<dyn Read + '_> = match encoding {
+            Encoding::Gzip => Box::new(flate2::read::GzDecoder::new(bytes)),
+            Encoding::Deflate => Box::new(flate2::read::ZlibDecoder::new(bytes)),
+            Encoding::Brotli => Box::new(brotli::Decompressor::new(bytes, 4096)),
+            Encoding::Zstd => Box::new(zstd::stream::read::Decoder::new(bytes).unwrap()),
+        };
+        let (mut text, mut buffer) = (Vec::new(), [0; 64]);
+        while let Ok(1..) = reader.read(&mut buffer).inspect(|n| text.extend_from_slice(&buffer[..*n])) {}
+        text
+    }
+
+    fn bytes(step: &Step) -> &[u8] {
+        match step {
+            Step::Send(bytes) => bytes,
+            Step::Wait(gate) => panic!("waits at {gate}"),
+        }
+    }
+
+    #[test]
+    fn each_piece_of_a_stream_can_be_read_when_it_comes() {
+        for encoding in Encoding::ALL {
+            let pieces = ["data: one\n\n", "data: two\n\n", "data: drei 🦀\n\n"];
+            let encoded = encode(pieces.map(Step::send).to_vec(), encoding, true).unwrap();
+            let (mut wire, mut expected) = (Vec::new(), String::new());
+            for (step, piece) in encoded.iter().zip(pieces) {
+                wire.extend_from_slice(bytes(step));
+                expected += piece;
+                assert_eq!(decoded(encoding, &wire), expected.as_bytes(), "{encoding:?}");
+            }
+            // A last one ends the encoding.
+            assert_eq!(encoded.len(), 4, "{encoding:?}");
+            wire.extend_from_slice(bytes(&encoded[3]));
+            assert_eq!(decoded(encoding, &wire), expected.as_bytes(), "{encoding:?}");
+        }
+    }
+
+    #[test]
+    fn a_document_is_one_piece_and_a_cut_one_has_no_end() {
+        for encoding in Encoding::ALL {
+            let text = "words and more words ".repeat(1000);
+            let whole = encode(vec![Step::send(text.clone())], encoding, true).unwrap();
+            assert_eq!(whole.len(), 1, "{encoding:?}");
+            assert!(bytes(&whole[0]).len() < text.len() / 10, "{encoding:?}");
+            assert_eq!(decoded(encoding, bytes(&whole[0])), text.as_bytes(), "{encoding:?}");
+            let cut =
+                encode(vec![Step::send("a"), Step::wait("g"), Step::send("b")], encoding, false).unwrap();
+            assert_eq!((cut.len(), &cut[1]), (3, &Step::wait("g")), "{encoding:?}");
+        }
+    }
+}

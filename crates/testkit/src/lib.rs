@@ -1,0 +1,56 @@
+//! Scripted model vendors on loopback sockets, scripted tools, and a small agent.
+//!
+//! A [`Vendor`] is a real server with a made-up mind: it speaks the wire formats of OpenAI and Anthropic, says what its
+//! [`Script`] tells it to, and remembers every byte that it got and gave. The same script and the same requests give the
+//! same bytes: no clock, no randomness.
+//!
+//! ```
+//! use std::io::{Read, Write};
+//! use reenact_testkit::{Script, Vendor};
+//!
+//! let vendor = Vendor::start(Script::echo())?;
+//! let body = r#"{"model":"gpt-5","messages":[{"role":"user","content":"hi"}]}"#;
+//! let mut client = std::net::TcpStream::connect(vendor.address())?;
+//! write!(
+//!     client,
+//!     "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+//!     body.len()
+//! )?;
+//! let mut answer = String::new();
+//! client.read_to_string(&mut answer)?;
+//! assert!(answer.contains("You said: hi"));
+//! assert_eq!(vendor.requests()[0].body, body);
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`server`] | the vendor: sockets, what came and went, gates to wait at |
+//! | [`script`] | who decides what is answered: by order, by a function, or ready-made |
+//! | [`request`] | a request as it came, and what it asks for |
+//! | [`reply`] | what the model says, in whichever vendor's format the request wants |
+//! | [`failure`] | what goes wrong, in each vendor's own shape |
+//! | [`answer`] | an answer as bytes: pieces, gates, encodings, how it ends; and answers below HTTP |
+//! | [`travel`] | the model and the tools of the story that the demo tells |
+//! | [`agent`] | a small agent that books a flight under a budget |
+
+pub mod agent;
+pub mod answer;
+mod encoding;
+pub mod failure;
+mod http1;
+mod json;
+pub mod reply;
+pub mod request;
+pub mod script;
+pub mod server;
+mod shape;
+pub mod travel;
+
+pub use answer::{Answer, Encoding, Ending, Raw, Step};
+pub use failure::Failure;
+pub use reenact_wire::Vendor as Kind;
+pub use reply::Reply;
+pub use request::Request;
+pub use script::{Script, Turn};
+pub use server::{Moment, Sent, SentEnd, Vendor, WaitError};

@@ -1,0 +1,151 @@
+//! A request as it came, and what it asks for.
+
+use bytes::Bytes;
+use reenact_wire::{Endpoint, exchange};
+use serde_json::Value;
+
+use crate::Kind;
+
+/// A request that a vendor received.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// Its place among all that the vendor received, from 0.
+    pub index: usize,
+    /// Such as `POST`.
+    pub method: String,
+    /// With the query.
+    pub path: String,
+    /// Such as `HTTP/1.1` or `HTTP/2.0`.
+    pub version: String,
+    /// In the order in which they came. Names are lower case, except where the vendor reads below HTTP.
+    pub headers: Vec<(String, Vec<u8>)>,
+    /// As it came: a chunked one is put together, an encoded one is left as it is.
+    pub body: Bytes,
+}
+
+impl Request {
+    /// A header's value, if it is text; the first of several.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let (_, value) = self.headers.iter().find(|(found, _)| found.eq_ignore_ascii_case(name))?;
+        str::from_utf8(value).ok()
+    }
+
+    /// Whose interface it speaks. What only one vendor has tells them apart; what both have is OpenAI's unless the header
+    /// that Anthropic demands is there.
+    pub fn kind(&self) -> Kind {
+        let path = self.route();
+        let is_anthropic = self.header("anthropic-version").is_some()
+            || path.ends_with("/messages")
+            || path.ends_with("/messages/count_tokens");
+        if is_anthropic { Kind::Anthropic } else { Kind::OpenAi }
+    }
+
+    /// What it is for, where `wire` knows it.
+    pub fn endpoint(&self) -> Option<Endpoint> {
+        Endpoint::of(self.kind(), &self.method, &self.path)
+    }
+
+    /// The path without its query.
+    pub fn route(&self) -> &str {
+        self.path.split('?').next().unwrap_or_default().trim_end_matches('/')
+    }
+
+    /// The body as JSON; null if it is none.
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+
+    /// The model, whether a stream is wanted, earlier tool calls and their results, as `wire` reads them.
+    pub fn reading(&self) -> exchange::Request {
+        self.endpoint().and_then(|endpoint| exchange::request(endpoint, &self.body)).unwrap_or_default()
+    }
+
+    /// The text of the last message that a user wrote; empty if there is none.
+    pub fn last_user_text(&self) -> String {
+        let body = self.json();
+        if let Some(text) = body["input"].as_str() {
+            return text.to_owned();
+        }
+        let messages = body["messages"].as_array().or_else(|| body["input"].as_array());
+        let from_user = messages.into_iter().flatten().filter(|message| message["role"] == "user");
+        // A message that only hands over tool results is the agent's, not the user's.
+        from_user
+            .rev()
+            .map(|message| text_of(&message["content"]))
+            .find(|text| !text.is_empty())
+            .unwrap_or_default()
+    }
+
+    /// A number that stays the same for the same method, path and body, whatever came before; ids are made of it.
+    pub fn fingerprint(&self) -> u64 {
+        // FNV-1a, 64 bits.
+        let parts = [self.method.as_bytes(), b" ", self.path.as_bytes(), b" ", &self.body];
+        parts.iter().copied().flatten().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        })
+    }
+}
+
+/// A content is a string, or parts of which the text counts.
+fn text_of(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A request out of thin air.
+    pub(crate) fn request(method: &str, path: &str, body: &str) -> Request {
+        Request {
+            index: 0,
+            method: method.into(),
+            path: path.into(),
+            version: "HTTP/1.1".into(),
+            headers: Vec::new(),
+            body: Bytes::copy_from_slice(body.as_bytes()),
+        }
+    }
+
+    #[test]
+    fn the_last_word_of_the_user_in_every_format() {
+        let text = |path, body| request("POST", path, body).last_user_text();
+        assert_eq!(
+            text(
+                "/v1/chat/completions",
+                r#"{"messages":[{"role":"user","content":"a"},{"role":"user","content":[{"type":"text","text":"b"},{"type":"text","text":"c"}]},{"role":"tool","content":"t"}]}"#
+            ),
+            "bc"
+        );
+        assert_eq!(text("/v1/responses", r#"{"input":"hello"}"#), "hello");
+        assert_eq!(
+            text(
+                "/v1/responses",
+                r#"{"input":[{"role":"user","content":[{"type":"input_text","text":"x"}]},{"type":"function_call_output","output":"o"}]}"#
+            ),
+            "x"
+        );
+        assert_eq!(
+            text(
+                "/v1/messages",
+                r#"{"messages":[{"role":"user","content":"q"},{"role":"assistant","content":[]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"r"}]}]}"#
+            ),
+            "q"
+        );
+        assert_eq!(text("/v1/messages", "not json"), "");
+    }
+
+    #[test]
+    fn paths_and_headers_tell_the_vendors_apart() {
+        assert_eq!(request("POST", "/v1/messages?beta=true", "").endpoint(), Some(Endpoint::Messages));
+        assert_eq!(request("POST", "/v1/messages/count_tokens", "").kind(), Kind::Anthropic);
+        let mut models = request("GET", "/v1/models", "");
+        assert_eq!(models.kind(), Kind::OpenAi);
+        models.headers.push(("Anthropic-Version".into(), b"2023-06-01".to_vec()));
+        assert_eq!((models.kind(), models.endpoint()), (Kind::Anthropic, Some(Endpoint::Models)));
+    }
+}

@@ -1,0 +1,122 @@
+//! One connection, HTTP/1.1 or HTTP/2 as the client begins.
+
+use std::io;
+use std::sync::Arc;
+
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, HeaderName, HeaderValue, TRAILER};
+use hyper::service::service_fn;
+use hyper::{HeaderMap, Response, Version};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::body::{Length, Scripted};
+use super::ledger::{Ledger, Page, SentEnd};
+use super::line::Line;
+use crate::answer::{Answer, Ending};
+use crate::encoding;
+use crate::http1::MOST_BODY;
+use crate::request::Request;
+
+/// Why a connection ends without an answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NoAnswer {
+    #[error("the request broke off or is too large")]
+    Request,
+    #[error("the script hangs up")]
+    HangUp,
+    #[error("the script's answer cannot be sent: {0}")]
+    Answer(#[from] hyper::http::Error),
+    #[error("the script's answer cannot be encoded: {0}")]
+    Encoding(#[from] io::Error),
+}
+
+/// Serves a connection until its client leaves.
+pub(crate) async fn serve<S>(
+    socket: S,
+    line: Arc<Line>,
+    ledger: Arc<Ledger>,
+    decide: Arc<dyn Fn(&Request) -> Answer + Send + Sync>,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let service = service_fn(move |incoming| {
+        let (line, ledger, decide) = (Arc::clone(&line), Arc::clone(&ledger), Arc::clone(&decide));
+        async move {
+            let incoming: hyper::Request<Incoming> = incoming;
+            let is_http2 = incoming.version() == Version::HTTP_2;
+            let (request, page) = ledger.receive(received(incoming).await?);
+            response(decide(&request), page, line, is_http2)
+        }
+    });
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    // A script has no clock.
+    builder.http1().auto_date_header(false);
+    builder.http2().auto_date_header(false);
+    // How a connection ended is the script's or the client's affair.
+    let _ = builder.serve_connection(TokioIo::new(socket), service).await;
+}
+
+async fn received(incoming: hyper::Request<Incoming>) -> Result<Request, NoAnswer> {
+    let (head, body) = incoming.into_parts();
+    let body = Limited::new(body, MOST_BODY).collect().await.map_err(|_| NoAnswer::Request)?;
+    let headers = head.headers.iter().map(|(name, value)| (name.to_string(), value.as_bytes().to_vec()));
+    Ok(Request {
+        index: 0,
+        method: head.method.to_string(),
+        path: head.uri.path_and_query().map_or_else(String::new, ToString::to_string),
+        version: format!("{:?}", head.version),
+        headers: headers.collect(),
+        body: body.to_bytes(),
+    })
+}
+
+fn response(
+    answer: Answer,
+    mut page: Page,
+    line: Arc<Line>,
+    is_http2: bool,
+) -> Result<Response<Scripted>, NoAnswer> {
+    let Some(status) = answer.status else {
+        page.ending(SentEnd::Cut);
+        if answer.ending == Ending::Reset {
+            line.reset();
+        }
+        return Err(NoAnswer::HangUp);
+    };
+    let mut response = Response::builder().status(status);
+    for (name, value) in &answer.headers {
+        response = response.header(name, value);
+    }
+    if !answer.encodings.is_empty() {
+        let names: Vec<&str> = answer.encodings.iter().map(|encoding| encoding.name()).collect();
+        response = response.header(CONTENT_ENCODING, names.join(", "));
+    }
+    if !answer.trailers.is_empty() {
+        let names: Vec<&str> = answer.trailers.iter().map(|(name, _)| name.as_str()).collect();
+        response = response.header(TRAILER, names.join(", "));
+    }
+    let has_length = response.headers_ref().is_some_and(|headers| headers.contains_key(CONTENT_LENGTH));
+    let is_open = answer.is_stream() || !answer.trailers.is_empty() || answer.ending != Ending::Whole;
+    let length = match (has_length, is_open) {
+        (true, _) => Length::Claimed,
+        (false, true) => Length::Open,
+        (false, false) => Length::Known,
+    };
+    let mut steps = answer.steps;
+    for encoding in answer.encodings {
+        steps = encoding::encode(steps, encoding, answer.ending == Ending::Whole)?;
+    }
+    let trailers = trailers(&answer.trailers)?;
+    Ok(response.body(Scripted::new(steps, trailers, answer.ending, page, line, length, is_http2))?)
+}
+
+fn trailers(trailers: &[(String, String)]) -> Result<Option<HeaderMap>, hyper::http::Error> {
+    let mut map = HeaderMap::new();
+    for (name, value) in trailers {
+        map.append(HeaderName::try_from(name)?, HeaderValue::try_from(value)?);
+    }
+    Ok(Some(map).filter(|map| !map.is_empty()))
+}
