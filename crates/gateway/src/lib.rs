@@ -1,0 +1,39 @@
+//! Sockets: what an agent says to its model passes through here, is recorded, and is served back.
+//!
+//! A [`Gateway`] listens on loopback under an address with a secret in it. When it records, each request is written down and
+//! goes to its vendor, and the answer comes back as it comes: byte for byte, piece for piece, with a copy kept. When it
+//! replays, recorded answers come back in the same way, and nothing goes out: there is not even a client that could.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `gateway` | the listener and its connections |
+//! | `arrival`, `refusal` | who is let in, and what the others are told |
+//! | `line`, `peer` | a client's socket: what has left, who has gone |
+//! | `recording` | an exchange on its way, and its copy on its way into the record |
+//! | `replaying` | recorded answers, piece for piece |
+//! | `upstream` | the way to vendors: proxies, certificates, connections |
+//! | `decode`, `headers` | what a record needs without its codings; what ends with a connection |
+//! | `route`, `token`, `work`, `error` | what a gateway is told |
+
+mod arrival;
+mod decode;
+mod error;
+mod gateway;
+mod headers;
+mod line;
+mod outgoing;
+mod peer;
+mod recording;
+mod refusal;
+mod replaying;
+mod route;
+mod token;
+mod upstream;
+mod work;
+
+pub use error::{StartError, Unrecorded};
+pub use gateway::Gateway;
+pub use route::{Route, UpstreamUrl, UpstreamUrlError};
+pub use token::{Token, TokenError};
+pub use upstream::{Environment, Note};
+pub use work::{Limits, Pace, Recording, Replaying, Work};

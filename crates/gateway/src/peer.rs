@@ -1,0 +1,67 @@
+//! Whether someone who stopped sending still listens.
+//!
+//! A client that closes its connection and one that only closes its sending half look the same on the socket: the end of
+//! its bytes. The first has hung up, which must be noticed even while the vendor is silent; the second waits for its
+//! answer. Linux tells them apart in its table of sockets: nobody holds the socket of a client that has gone.
+
+use std::net::SocketAddr;
+
+/// Whether the client at `peer`, whose bytes to `local` have ended, is gone. Where the machine does not tell, it is: that
+/// is how vendors' own servers take it.
+pub(crate) fn has_gone(peer: SocketAddr, local: SocketAddr) -> bool {
+    let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
+    !tables.iter().any(|table| {
+        std::fs::read_to_string(table).is_ok_and(|text| is_held(&text, peer.port(), local.port()))
+    })
+}
+
+/// Whether a process holds the socket from one port to another. Both ends are on this machine, where the pair of ports
+/// says enough.
+fn is_held(table: &str, from: u16, to: u16) -> bool {
+    let (from, to) = (format!(":{from:04X}"), format!(":{to:04X}"));
+    table.lines().skip(1).any(|line| {
+        let mut columns = line.split_ascii_whitespace();
+        // number, local address, remote address, …, inode: 0 when no process has the socket any more
+        let (_, local, remote) = (columns.next(), columns.next(), columns.next());
+        let matches = |address: Option<&str>, port: &str| address.is_some_and(|text| text.ends_with(port));
+        matches(local, &from) && matches(remote, &to) && columns.nth(6).is_some_and(|inode| inode != "0")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &str = "\
+  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 100 1 0 100 0 0 10 0
+   1: 0100007F:C350 0100007F:1F90 05 00000000:00000000 00:00000000 00000000     0        0 200 1 0 20 4 0 10 -1
+   2: 0100007F:C351 0100007F:1F90 06 00000000:00000000 03:00000100 00000000     0        0 0 3 0
+";
+
+    #[test]
+    fn read_from_the_table() {
+        assert!(is_held(TABLE, 50000, 8080));
+        assert!(!is_held(TABLE, 50001, 8080));
+        assert!(!is_held(TABLE, 50002, 8080));
+        assert!(!is_held(TABLE, 8080, 50000));
+        assert!(!is_held("", 50000, 8080));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn half_closed_and_closed() {
+        use std::io::Read;
+        use std::net::{Shutdown, TcpListener, TcpStream};
+
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut server, peer) = listener.accept().unwrap();
+        let local = server.local_addr().unwrap();
+        client.shutdown(Shutdown::Write).unwrap();
+        assert_eq!(server.read(&mut [0; 1]).unwrap(), 0);
+        assert!(!has_gone(peer, local));
+        drop(client);
+        assert!(has_gone(peer, local));
+    }
+}

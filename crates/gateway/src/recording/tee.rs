@@ -1,0 +1,207 @@
+//! A vendor's answer on its way to the client, and a copy of it on its way into the record.
+//!
+//! Pieces are handed on as they come. Only the last one waits: until the answer is in the journal, the client must not know
+//! that it is over.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, Sleep};
+
+use super::exchange::{Ended, Handle};
+use super::notebook::{Notebook, lock};
+use crate::line::{Busy, LineState};
+use crate::outgoing::Cut;
+use crate::upstream::Failure;
+use crate::work::SMALL;
+
+/// A vendor's answer that is recorded while it passes.
+pub(crate) struct Tee {
+    upstream: Incoming,
+    exchange: Handle,
+    notebook: Arc<Notebook>,
+    line: Arc<LineState>,
+    /// Everything up to here has been handed out.
+    mark: u64,
+    silence: Silence,
+    state: State,
+    _busy: Busy,
+}
+
+enum State {
+    Flowing,
+    /// The answer is over and is being written down.
+    Closing {
+        writing: Option<JoinHandle<()>>,
+        last: Option<Frame<Bytes>>,
+    },
+    /// The answer broke off: what came must leave, then the connection breaks off too.
+    Cutting {
+        writing: Option<JoinHandle<()>>,
+    },
+    Over,
+}
+
+impl Tee {
+    pub(super) fn new(
+        upstream: Incoming,
+        exchange: Handle,
+        notebook: Arc<Notebook>,
+        line: Arc<LineState>,
+        busy: Busy,
+        idle: Duration,
+    ) -> Self {
+        let mark = line.mark();
+        let state = State::Flowing;
+        Self { upstream, exchange, notebook, line, mark, silence: Silence::new(idle), state, _busy: busy }
+    }
+
+    /// The answer has no body: it is over before it is handed on.
+    pub(super) async fn without_body(mut self) -> Self {
+        if let Some(writing) = self.write(Ended::Eof) {
+            // The task only ends early with the whole process.
+            let _ = writing.await;
+        }
+        self.state = State::Over;
+        self
+    }
+
+    /// Writes the exchange down: here if it is small, elsewhere if it is not.
+    fn write(&self, ended: Ended) -> Option<JoinHandle<()>> {
+        if self.exchange.with(|exchange| exchange.size()) <= SMALL {
+            self.exchange.with(|exchange| exchange.finish(&ended));
+            return None;
+        }
+        let exchange = self.exchange.share();
+        Some(tokio::task::spawn_blocking(move || lock(&exchange).finish(&ended)))
+    }
+
+    fn piece(&self, piece: &[u8]) {
+        if self.exchange.with(|exchange| exchange.piece(piece)) {
+            self.notebook.settle(Arc::downgrade(&self.exchange.share()));
+        }
+    }
+
+    fn close(&mut self, last: Option<Frame<Bytes>>) {
+        self.state = State::Closing { writing: self.write(Ended::Eof), last };
+    }
+
+    fn cut(&mut self, failure: Failure) {
+        self.state = State::Cutting { writing: self.write(Ended::Upstream(failure)) };
+    }
+
+    /// The next frame while the answer flows; `None` when the state has changed.
+    fn poll_flowing(&mut self, cx: &mut Context<'_>) -> Poll<Option<Frame<Bytes>>> {
+        let Poll::Ready(next) = Pin::new(&mut self.upstream).poll_frame(cx) else {
+            ready!(self.silence.poll_too_long(cx));
+            self.cut(Failure::IdleTimeout);
+            return Poll::Ready(None);
+        };
+        self.silence.end();
+        match next {
+            None => self.close(None),
+            Some(Err(_)) => self.cut(Failure::Closed),
+            Some(Ok(frame)) => {
+                if let Some(piece) = frame.data_ref() {
+                    self.piece(piece);
+                    if !self.upstream.is_end_stream() {
+                        self.mark = self.line.mark();
+                        return Poll::Ready(Some(frame));
+                    }
+                } else if let Some(trailers) = frame.trailers_ref() {
+                    self.exchange.with(|exchange| exchange.trailers(trailers.clone()));
+                }
+                self.close(Some(frame));
+            }
+        }
+        Poll::Ready(None)
+    }
+}
+
+impl Body for Tee {
+    type Data = Bytes;
+    type Error = Cut;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        let this = self.get_mut();
+        loop {
+            match &mut this.state {
+                State::Flowing => {
+                    if let Some(frame) = ready!(this.poll_flowing(cx)) {
+                        return Poll::Ready(Some(Ok(frame)));
+                    }
+                }
+                State::Closing { writing, last } => {
+                    ready!(poll_written(writing, cx));
+                    let last = last.take();
+                    this.state = State::Over;
+                    return Poll::Ready(last.map(Ok));
+                }
+                State::Cutting { writing } => {
+                    ready!(poll_written(writing, cx));
+                    ready!(this.line.poll_left(this.mark, cx));
+                    this.state = State::Over;
+                    return Poll::Ready(Some(Err(Cut)));
+                }
+                State::Over => return Poll::Ready(None),
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self.state, State::Over)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.upstream.size_hint()
+    }
+}
+
+fn poll_written(writing: &mut Option<JoinHandle<()>>, cx: &mut Context<'_>) -> Poll<()> {
+    if let Some(task) = writing {
+        // The task only ends early with the whole process.
+        let _ = ready!(Pin::new(task).poll(cx));
+        *writing = None;
+    }
+    Poll::Ready(())
+}
+
+/// How long a vendor has said nothing while someone waited. The timer is not touched by each piece: it is looked at when it
+/// rings.
+struct Silence {
+    idle: Duration,
+    since: Option<Instant>,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl Silence {
+    fn new(idle: Duration) -> Self {
+        Self { idle, since: None, timer: None }
+    }
+
+    fn end(&mut self) {
+        self.since = None;
+    }
+
+    /// Ready when it has lasted too long.
+    fn poll_too_long(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let since = *self.since.get_or_insert_with(Instant::now);
+        // Who waits for centuries waits for ever.
+        let Some(end) = since.checked_add(self.idle) else { return Poll::Pending };
+        let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(end)));
+        loop {
+            ready!(timer.as_mut().poll(cx));
+            if Instant::now() >= end {
+                return Poll::Ready(());
+            }
+            timer.as_mut().reset(end);
+        }
+    }
+}

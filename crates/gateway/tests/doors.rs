@@ -1,0 +1,135 @@
+//! Who is let in, and what the others are told. Nothing of them is recorded.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops")]
+
+mod support;
+
+use reenact_gateway::{Environment, Limits};
+use reenact_testkit::{Script, Vendor};
+use support::{Flight, routes};
+
+async fn ask(flight: &Flight, request: String) -> (u16, String) {
+    let mut connection = flight.openai().connect().await;
+    connection.write(request.as_bytes()).await;
+    let got = connection.answer("GET").await.unwrap();
+    (got.status(), got.text().trim_end().to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_ours_come_in() {
+    let vendor = Vendor::start(Script::echo()).unwrap();
+    let flight = Flight::to(&vendor);
+    let client = flight.openai();
+    let (port, base) = (client.address.port(), client.base.clone());
+    let get = |path: &str, host: &str| format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+    let ours = format!("localhost:{port}");
+
+    let misdirected = (421, "reenact: this address serves 127.0.0.1 and localhost only".to_owned());
+    for host in
+        ["api.openai.com", "127.0.0.1", "localhost", "evil.example:80", "127.0.0.1:1", "0.0.0.0:80", ""]
+    {
+        assert_eq!(ask(&flight, get(&format!("{base}/models"), host)).await, misdirected, "{host}");
+    }
+    let absolute = format!("GET http://api.openai.com{base}/models HTTP/1.1\r\nHost: {ours}\r\n\r\n");
+    assert_eq!(ask(&flight, absolute).await, misdirected);
+    let twice = format!("GET {base}/models HTTP/1.1\r\nHost: {ours}\r\nHost: evil.example\r\n\r\n");
+    assert_eq!(ask(&flight, twice).await, misdirected);
+
+    let nothing = (404, "reenact: nothing is served at this address".to_owned());
+    let wrong = format!("/{}/openai/v1/models", "0".repeat(32));
+    for path in ["/", "/models", "/v1/models", "/openai/v1/models", "//openai/v1/models", wrong.as_str()] {
+        assert_eq!(ask(&flight, get(path, &ours)).await, nothing, "{path}");
+    }
+    let token = base.split('/').nth(1).unwrap();
+    let (status, words) = ask(&flight, get(&format!("/{token}/gemini/v1/models"), &ours)).await;
+    assert_eq!(
+        (status, words.as_str()),
+        (404, "reenact: no route of that name; there is: openai, anthropic")
+    );
+
+    for host in [format!("127.0.0.1:{port}"), ours, format!("[::1]:{port}")] {
+        assert_eq!(ask(&flight, get(&format!("{base}/models"), &host)).await.0, 200, "{host}");
+    }
+    assert_eq!(vendor.requests().len(), 3);
+    let landed = flight.land().await;
+    assert_eq!(landed.all("rer.http.called").len(), 3);
+    assert_eq!(landed.events.len(), 8);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn paths_are_the_vendors() {
+    let vendor = Vendor::start(Script::echo()).unwrap();
+    let flight = Flight::to(&vendor);
+    let client = flight.openai();
+    let (port, token) = (client.address.port(), client.base.split('/').nth(1).unwrap().to_owned());
+    for path in ["", "?a=1", "/", "/other/%2e%2e/x?y=%20", "/v1//models"] {
+        let get = format!("GET /{token}/openai{path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n");
+        ask(&flight, get).await;
+    }
+    let asked: Vec<String> = vendor.requests().into_iter().map(|request| request.path).collect();
+    assert_eq!(asked, ["/", "/?a=1", "/", "/other/%2e%2e/x?y=%20", "/v1//models"]);
+    flight.land().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_is_too_long() {
+    let vendor = Vendor::start(Script::echo()).unwrap();
+    let limits = Limits { request_bytes: 10, ..Limits::default() };
+    let flight = Flight::with(routes(&vendor.root_url()), Environment::default(), limits);
+    let client = flight.openai();
+    let got = client.send("POST", "/responses", &[], b"0123456789a").await.unwrap();
+    let shape = r#"{"error":{"message":"reenact: the request is longer than 10 bytes","type":"request_too_large","param":null,"code":"reenact_request_too_large"}}"#;
+    assert_eq!((got.status(), got.text()), (413, shape));
+    let mut connection = client.connect().await;
+    let head = client.request("POST", "/responses", &[("Transfer-Encoding", "chunked")], b"");
+    connection.write(&[&head[..], b"6\r\n012345\r\n6\r\n012345\r\n0\r\n\r\n"].concat()).await;
+    assert_eq!(connection.answer("POST").await.unwrap().status(), 413);
+    assert_eq!(vendor.requests().len(), 0);
+    let landed = flight.land().await;
+    assert_eq!(landed.all("rer.capture.gap").len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chunked_request_is_passed_on_whole() {
+    let vendor = Vendor::start(Script::echo()).unwrap();
+    let flight = Flight::to(&vendor);
+    let client = flight.openai();
+    let mut connection = client.connect().await;
+    let head = client.request("POST", "/responses", &[("Transfer-Encoding", "chunked")], b"");
+    connection.write(&[&head[..], b"6\r\n{\"a\":1\r\n1\r\n}\r\n0\r\n\r\n"].concat()).await;
+    assert!(connection.answer("POST").await.is_some());
+    assert_eq!(vendor.requests()[0].body, "{\"a\":1}");
+    assert_eq!(vendor.requests()[0].header("content-length"), Some("7"));
+    flight.land().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn websockets_are_refused_and_noted() {
+    let vendor = Vendor::start(Script::echo()).unwrap();
+    let flight = Flight::to(&vendor);
+    let headers = [("Connection", "Upgrade"), ("Upgrade", "websocket")];
+    let got = flight.openai().send("GET", "/realtime", &headers, b"").await.unwrap();
+    assert_eq!(got.status(), 501);
+    assert!(got.text().contains("WebSockets cannot be recorded yet"), "{}", got.text());
+    // An offer of HTTP/2 need not be taken.
+    let offer = [("Connection", "Upgrade, HTTP2-Settings"), ("Upgrade", "h2c"), ("HTTP2-Settings", "")];
+    assert_eq!(flight.openai().send("GET", "/models", &offer, b"").await.unwrap().status(), 200);
+    assert_eq!(vendor.requests().len(), 1);
+    assert_eq!(vendor.requests()[0].header("upgrade"), None);
+    let landed = flight.land().await;
+    assert_eq!(landed.the("rer.capture.gap")["what"], "WebSocket to openai");
+}
+
+/// A request whose body never comes to its end is no request.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_breaks_off() {
+    let vendor = Vendor::start(Script::echo()).unwrap();
+    let flight = Flight::to(&vendor);
+    let client = flight.openai();
+    let mut connection = client.connect().await;
+    connection.write(&client.request("POST", "/responses", &[("Content-Length", "100")], b"")).await;
+    connection.write(b"half").await;
+    tokio::io::AsyncWriteExt::shutdown(&mut connection.socket).await.unwrap();
+    assert!(connection.is_closed().await);
+    assert_eq!(flight.land().await.types(), ["rer.run.started", "rer.run.ended"]);
+    assert_eq!(vendor.requests().len(), 0);
+}

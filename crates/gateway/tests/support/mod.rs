@@ -1,0 +1,213 @@
+//! What the gateway's tests share: a run that is recorded, sealed, judged and played; and a client that hides nothing.
+#![allow(clippy::unwrap_used, clippy::panic, dead_code, reason = "each test file uses a part of this one")]
+
+pub(crate) mod client;
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use reenact_formats::rer::seal::Signer;
+use reenact_gateway::{
+    Environment, Gateway, Limits, Pace, Recording, Replaying, Route, Token, Unrecorded, UpstreamUrl, Work,
+};
+use reenact_record::{End, Folder, Recorder, Recording as Recordable, RunId, RunStart, SecretKey, Status};
+use reenact_replay::Player;
+use reenact_run::{Run, open};
+use reenact_testkit::{Kind, Vendor};
+use reenact_verify::{Keys, Options};
+use serde_json::Value;
+
+/// A fresh place on the disk, gone when it is dropped.
+pub(crate) struct Place(pub(crate) PathBuf);
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let name = format!("gateway-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.join(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// Everything that lies here, one file after the other.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let (mut bytes, mut folders) = (Vec::new(), vec![self.0.clone()]);
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    bytes.extend_from_slice(path.as_os_str().as_encoded_bytes());
+                    bytes.extend(fs::read(path).unwrap());
+                }
+            }
+        }
+        bytes
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+pub(crate) fn listener() -> TcpListener {
+    TcpListener::bind("127.0.0.1:0").unwrap()
+}
+
+pub(crate) fn url(text: &str) -> UpstreamUrl {
+    text.parse().unwrap()
+}
+
+/// Both routes to one vendor.
+pub(crate) fn routes(root: &str) -> Vec<Route> {
+    vec![Route::to(Kind::OpenAi, url(&format!("{root}/v1"))), Route::to(Kind::Anthropic, url(root))]
+}
+
+/// A run that is being recorded.
+pub(crate) struct Flight {
+    pub(crate) place: Place,
+    pub(crate) gateway: Gateway,
+    key: SecretKey,
+    recorder: Recorder<Recordable>,
+    run_id: RunId,
+}
+
+impl Flight {
+    /// To a vendor, with nothing in the environment.
+    pub(crate) fn to(vendor: &Vendor) -> Self {
+        Self::with(routes(&vendor.root_url()), Environment::default(), Limits::default())
+    }
+
+    pub(crate) fn with(routes: Vec<Route>, environment: Environment, limits: Limits) -> Self {
+        let (place, key, run_id) = (Place::new(), SecretKey::generate().unwrap(), RunId::generate().unwrap());
+        let folder = Folder::new(place.0.join(Folder::NAME));
+        let recorder = Recorder::begin(&folder, &RunStart::new(run_id), &key).unwrap();
+        let work = Work::Record(Recording { pen: recorder.pen(), routes, environment, limits });
+        let gateway = Gateway::start(listener(), Token::generate().unwrap(), work).unwrap();
+        Self { place, gateway, key, recorder, run_id }
+    }
+
+    pub(crate) fn openai(&self) -> client::Client {
+        client::Client::of(&self.gateway.base_url("openai").unwrap())
+    }
+
+    pub(crate) fn anthropic(&self) -> client::Client {
+        client::Client::of(&self.gateway.base_url("anthropic").unwrap())
+    }
+
+    pub(crate) fn pen(&self) -> reenact_record::Pen {
+        self.recorder.pen()
+    }
+
+    /// The journal as it is now: each event's type and payload.
+    pub(crate) fn journal(&self) -> Vec<(String, Value)> {
+        let folder = Folder::new(self.place.0.join(Folder::NAME));
+        let text = fs::read_to_string(folder.journal(self.run_id)).unwrap();
+        text.lines()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .filter_map(|line| event(&line))
+            .collect()
+    }
+
+    /// The types of the events so far.
+    pub(crate) fn types(&self) -> Vec<String> {
+        self.journal().into_iter().map(|(name, _)| name).collect()
+    }
+
+    /// Ends the run while its gateway goes on.
+    pub(crate) fn end_recorder(self) -> Gateway {
+        let end = End { status: Status::Crashed, reason: "gone", exit_code: None };
+        self.recorder.end(&end).unwrap();
+        self.gateway
+    }
+
+    /// Ends, seals, judges and opens the run.
+    pub(crate) async fn land(self) -> Landed {
+        let stopped = self.gateway.stop().await;
+        let ended = self.recorder.end(&End { status: Status::Completed, reason: "exit", exit_code: Some(0) });
+        let sealed = ended.unwrap().seal(&self.key).unwrap();
+        let bytes = fs::read(&sealed.path).unwrap();
+        let document: Value = serde_json::from_slice(&bytes).unwrap();
+        let mut keys = Keys::default();
+        keys.supply(self.key.public_key());
+        let opened = open(bytes, &keys, &Options::default());
+        assert!(opened.report.pass(), "{:?}", opened.report);
+        let events = document["events"].as_array().unwrap().iter().filter_map(event).collect();
+        Landed { place: self.place, run: opened.run.unwrap(), events, stopped }
+    }
+}
+
+fn event(line: &Value) -> Option<(String, Value)> {
+    Some((line["event_type"].as_str()?.to_owned(), line["payload"].clone()))
+}
+
+/// A run that was recorded and sealed, and holds.
+pub(crate) struct Landed {
+    pub(crate) place: Place,
+    pub(crate) run: Run,
+    pub(crate) events: Vec<(String, Value)>,
+    pub(crate) stopped: Result<(), Unrecorded>,
+}
+
+impl Landed {
+    pub(crate) fn types(&self) -> Vec<&str> {
+        self.events.iter().map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// The payloads of one type, in order.
+    pub(crate) fn all(&self, event_type: &str) -> Vec<&Value> {
+        self.events.iter().filter(|(name, _)| name == event_type).map(|(_, payload)| payload).collect()
+    }
+
+    /// The only one of its type.
+    pub(crate) fn the(&self, event_type: &str) -> &Value {
+        match self.all(event_type)[..] {
+            [payload] => payload,
+            ref several => panic!("{} of {event_type} in {:?}", several.len(), self.types()),
+        }
+    }
+
+    /// A gateway that plays it, without any vendor.
+    pub(crate) fn replay(&self, pace: Pace) -> Replay {
+        let player = Arc::new(Player::load(&self.run).unwrap());
+        let routes = routes("http://vendor.invalid");
+        let work =
+            Work::Replay(Replaying { player: Arc::clone(&player), pace, routes, limits: Limits::default() });
+        let gateway = Gateway::start(listener(), Token::generate().unwrap(), work).unwrap();
+        Replay { gateway, player }
+    }
+}
+
+/// A run that is being played.
+pub(crate) struct Replay {
+    pub(crate) gateway: Gateway,
+    pub(crate) player: Arc<Player>,
+}
+
+impl Replay {
+    pub(crate) fn openai(&self) -> client::Client {
+        client::Client::of(&self.gateway.base_url("openai").unwrap())
+    }
+
+    pub(crate) fn anthropic(&self) -> client::Client {
+        client::Client::of(&self.gateway.base_url("anthropic").unwrap())
+    }
+}
+
+/// A request for an answer of a model.
+pub(crate) fn chat(text: &str, is_stream: bool) -> String {
+    format!(r#"{{"model":"gpt-5","stream":{is_stream},"messages":[{{"role":"user","content":"{text}"}}]}}"#)
+}
