@@ -3,11 +3,16 @@
 //! The only place that knows arguments, directories, threads and terminals. Each command is a file in `command/`; each
 //! returns an exit code: 0 done and it holds, 1 done and the answer is no, 2 could not be done.
 
+mod child;
 mod command;
 mod config;
 mod output;
 mod parallel;
 mod progress;
+mod quantity;
+mod runs;
+mod runtime;
+mod vendors;
 
 use std::process::ExitCode;
 
@@ -16,6 +21,8 @@ use clap::Parser;
 use output::Ending;
 
 fn main() -> ExitCode {
+    // A replay's sandbox is this program again, before it has become anything else.
+    reenact_sandbox::trampoline::main_if_asked();
     let arguments = match command::Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return output::usage(&error),

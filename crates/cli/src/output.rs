@@ -62,9 +62,25 @@ pub(crate) fn complain(message: &str) {
     let _ = writeln!(anstream::stderr().lock(), "reenact: {message}");
 }
 
+/// Another handle to standard error, for a child's output.
+pub(crate) fn standard_error() -> io::Result<std::fs::File> {
+    #[cfg(unix)]
+    return std::os::fd::AsFd::as_fd(&io::stderr()).try_clone_to_owned().map(std::fs::File::from);
+    #[cfg(windows)]
+    return std::os::windows::io::AsHandle::as_handle(&io::stderr())
+        .try_clone_to_owned()
+        .map(std::fs::File::from);
+}
+
 /// Help, or a complaint about arguments. These quote what was typed, which may hold anything.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
-    let code = ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+    // `record` has the exit codes of the command that it runs, so a mistake of its own needs one that says whose it is.
+    let is_recording = std::env::args_os().nth(1).is_some_and(|word| word == "record");
+    let code = match u8::try_from(error.exit_code()) {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(_) if is_recording => ExitCode::from(crate::command::RECORDING_FAILED),
+        code => ExitCode::from(code.unwrap_or(2)),
+    };
     let typed = std::env::args_os().any(|word| word.to_string_lossy().chars().any(is_unsafe));
     if !typed {
         // If nobody is there to read it, nobody misses it.

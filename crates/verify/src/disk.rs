@@ -59,6 +59,9 @@ impl Place {
     }
 }
 
+/// The code of what is not there.
+pub const NOT_FOUND: &str = "E_NOT_FOUND";
+
 /// Looks at an argument. Folders are walked; what cannot be entered makes the whole folder unreadable, since a verdict
 /// on a part of it would look like one on all of it.
 pub fn look_up(argument: &OsStr) -> Argument {
@@ -290,7 +293,7 @@ fn unreadable(path: &Path, error: &io::Error) -> Unreadable {
     let name = path.to_string_lossy();
     let name = if name.is_empty() { "\"\"".into() } else { Shown::whole(&name).to_string() };
     let (code, message) = match error.kind() {
-        io::ErrorKind::NotFound => ("E_NOT_FOUND", format!("{name}: there is no such file or folder")),
+        io::ErrorKind::NotFound => (NOT_FOUND, format!("{name}: there is no such file or folder")),
         io::ErrorKind::PermissionDenied => ("E_NOT_READABLE", format!("{name}: you may not read this")),
         io::ErrorKind::FileTooLarge => ("E_TOO_LARGE", format!("{name}: {error}")),
         _ => ("E_NOT_READABLE", format!("{name}: {error}")),

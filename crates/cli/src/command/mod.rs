@@ -1,8 +1,13 @@
 //! The commands, one a file, and the table of their arguments.
 
 mod canon;
+mod demo;
+mod doctor;
 mod hash;
 mod keys;
+mod record;
+mod replay;
+mod show;
 mod verify;
 
 use clap::{Parser, Subcommand};
@@ -10,6 +15,8 @@ use reenact_json::{Profile, Shown};
 use reenact_verify::disk;
 
 use crate::output::Ending;
+
+pub(crate) use record::FAILED as RECORDING_FAILED;
 
 /// The flight recorder for AI agents: record a run once, prove what it was, run it back.
 #[derive(Parser)]
@@ -21,15 +28,28 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    Demo(demo::Demo),
+    #[command(hide = true)]
+    DemoAgent(demo::DemoAgent),
+    Record(record::Record),
+    Show(show::Show),
+    Replay(replay::Replay),
     Verify(verify::Verify),
     Canon(canon::Canon),
     Hash(hash::Hash),
     Keys(keys::Keys),
+    Doctor(doctor::Doctor),
 }
 
 /// Runs a command; returns its exit code.
 pub(crate) fn run(arguments: Arguments) -> Result<u8, Ending> {
     match arguments.command {
+        Command::Demo(demo) => demo.run(),
+        Command::DemoAgent(agent) => agent.run(),
+        Command::Record(record) => record.run(),
+        Command::Show(show) => show.run(),
+        Command::Replay(replay) => replay.run(),
+        Command::Doctor(doctor) => doctor.run(),
         Command::Verify(verify) => verify.run(),
         Command::Canon(canon) => canon.run(),
         Command::Hash(hash) => hash.run(),

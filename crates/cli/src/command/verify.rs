@@ -1,33 +1,33 @@
 //! `reenact verify`: is this record of a run what it says it is?
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use reenact_formats::key::KeyFile;
 use reenact_formats::rer::time;
 use reenact_json::Shown;
 use reenact_verify::demand::{Demands, note_twins};
 use reenact_verify::disk::{self, Argument, Content, Place};
-use reenact_verify::{Format, Keys, Options, Outcome, Report, detect, render, rer};
+use reenact_verify::{Format, Keys, Options, Outcome, Report, Unreadable, detect, render, rer};
 
-use crate::config::Config;
 use crate::output::{self, Ending};
 use crate::parallel;
 use crate::progress::Progress;
+use crate::runs;
 
 /// Verify records of runs: every hash recomputed, every check reported, offline
 ///
-/// A target is a file, a bundle, a folder (every record in it), or - for standard input. What it is, its content decides. The exit
+/// A target is a file, a bundle, a folder (every record in it), a run recorded here (`last`, its id or the beginning of it), or - for
+/// standard input. What it is, its content decides. The exit
 /// code is 0 if everything holds, 1 if something does not, 2 if something could not be read.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  reenact verify --key signer.jwk run.rer.json\n  reenact verify --keys trusted/ runs/\n  reenact verify --json --key signer.pem - < run.rer.json"
+    after_help = "Examples:\n  reenact verify last\n  reenact verify --key signer.jwk run.rer.json\n  reenact verify --keys trusted/ runs/\n  reenact verify --json --key signer.pem - < run.rer.json"
 )]
 pub(super) struct Verify {
-    /// Files, folders, or - for standard input
-    #[arg(required = true, value_name = "PATH")]
+    /// Files, folders, runs recorded here, or - for standard input
+    #[arg(required = true, value_name = "PATH|RUN")]
     targets: Vec<OsString>,
 
     /// A public key: 32 raw bytes, JWK, JWKS, or SPKI in DER or PEM; may be given more than once
@@ -112,7 +112,7 @@ impl Verify {
             return Err(Ending::impossible("standard input (-) can be read only once"));
         }
         let keys = self.load_keys()?;
-        let arguments: Vec<Argument> = self.targets.iter().map(|target| disk::look_up(target)).collect();
+        let arguments: Vec<Argument> = self.targets.iter().map(|target| look_up(target)).collect();
         let targets = flatten(&arguments);
         let progress = Progress::new(targets.iter().map(|target| target.bytes).sum());
         let threads = parallel::cores();
@@ -171,27 +171,15 @@ impl Verify {
     }
 
     fn load_keys(&self) -> Result<Keys, Ending> {
-        let mut keys = Keys::default();
-        let mut add = |file: KeyFile, path: &Path| {
-            if file.holds_private {
-                output::complain(&disk::private_key_warning(path));
-            }
-            keys.extend(file.keys);
-        };
-        for path in &self.key {
-            add(disk::key_file(path).map_err(|error| Ending::impossible(error.to_string()))?, path);
-        }
+        let mut keys = runs::keys(&self.key)?;
         if let Some(path) = &self.keys {
             let disk::KeyFolder { files, others } =
                 disk::key_folder(path).map_err(|error| Ending::impossible(error.to_string()))?;
-            files.into_iter().for_each(|(path, file)| add(file, &path));
+            files.into_iter().for_each(|(path, file)| runs::add(&mut keys, file, &path));
             for other in others {
                 let other = other.to_string_lossy();
                 output::complain(&format!("{}: not a key, passed over", Shown::whole(&other)));
             }
-        }
-        if let Some(config) = Config::find() {
-            config.add_to(&mut keys)?;
         }
         Ok(keys)
     }
@@ -250,6 +238,19 @@ impl Verify {
             }
             _ => content.judge(keys, &options),
         }
+    }
+}
+
+/// What an argument means: what lies at that path, or else a run that was recorded here.
+fn look_up(target: &OsStr) -> Argument {
+    let there = disk::look_up(target);
+    if !matches!(&there, Argument::Unreadable(error) if error.code == disk::NOT_FOUND) {
+        return there;
+    }
+    match runs::recorded(target) {
+        None => there,
+        Some(Ok(path)) => disk::look_up(path.as_os_str()),
+        Some(Err(message)) => Argument::Unreadable(Unreadable { code: disk::NOT_FOUND, message }),
     }
 }
 

@@ -24,6 +24,11 @@ pub(crate) fn command(program: &Path, folder: &folder::Folder) -> Command {
     let mut command = Command::new(program);
     command.current_dir(folder.path()).env_clear().env("TERM", "dumb");
     command.env("HOME", folder.home()).env("XDG_CONFIG_HOME", folder.home());
+    // Documents show `reenact` as a command of its own, also where another command runs it.
+    let beside = program.parent().map(Path::to_owned);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = beside.into_iter().chain(std::env::split_paths(&path));
+    command.env("PATH", std::env::join_paths(path.collect::<Vec<_>>()).unwrap());
     // Windows programs do not start without it.
     if let Some(system) = std::env::var_os("SystemRoot") {
         command.env("SystemRoot", system);

@@ -66,7 +66,7 @@ impl Keys {
 }
 
 /// The name of a key, for clap.
-fn key_name(text: &str) -> Result<KeyName, String> {
+pub(super) fn key_name(text: &str) -> Result<KeyName, String> {
     text.parse().map_err(|error: reenact_record::keystore::NotAName| error.to_string())
 }
 

@@ -147,7 +147,7 @@ impl<'a> Order<'a> {
         }
     }
 
-    fn decision(&mut self, step: &Step<'a>, key: &Cow<'a, [u8]>) {
+    fn decision(&mut self, step: &Step<'a>, key: &[u8]) {
         match self.decided.remove(key) {
             Some(Decided { allows: false, .. }) => {
                 self.tracker.fail(step.index, "the policy had denied this action");

@@ -1,0 +1,282 @@
+//! `reenact record -- CMD`: watches an agent, and seals what it saw.
+
+use std::ffi::OsString;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use reenact_gateway::{Environment, Gateway, Limits, Recording, Token, Work};
+use reenact_json::Shown;
+use reenact_record::{Counts, End, KeyName, Out, Recorder, RunId, RunStart, Sealed, SecretKey, Status};
+use reenact_run::Opened;
+use reenact_verify::{Keys, Options};
+
+use crate::child::{self, Exit, Signals};
+use crate::config::Config;
+use crate::output::{self, Ending};
+use crate::{quantity, runs, runtime, vendors};
+
+/// Record a run: watch an agent's calls to its models, and seal them into a file that anyone can verify and replay
+///
+/// The command runs as it would without us: it has the terminal, its signals and its exit code. Its clients are sent through a
+/// gateway on this machine by the variables that they read anyway (OPENAI_BASE_URL, ANTHROPIC_BASE_URL); no code changes. Credentials
+/// are masked before anything is written. The exit code is the command's own; 125 if recording failed, 126 or 127 if the command
+/// could not be started.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  reenact record -- python agent.py\n  reenact record --out run.rer.json -- node agent.js --fast\n  reenact record --upstream openai=http://localhost:8080/v1 -- ./agent"
+)]
+pub(crate) struct Record {
+    /// Put the artifact here, instead of into .reenact/runs/
+    #[arg(long, value_name = "FILE", value_parser = out_file)]
+    out: Option<PathBuf>,
+
+    /// Overwrite the file that --out names
+    #[arg(long, requires = "out")]
+    force: bool,
+
+    /// Where a vendor's requests go: openai=URL or anthropic=URL; may be given more than once
+    #[arg(long, value_name = "NAME=URL", value_parser = vendors::upstream)]
+    upstream: Vec<vendors::Upstream>,
+
+    /// Sign with this key of yours
+    #[arg(long, value_name = "NAME", value_parser = super::keys::key_name)]
+    key: Option<KeyName>,
+
+    /// Say nothing at the end, unless something went wrong
+    #[arg(long, short)]
+    quiet: bool,
+
+    /// The agent, and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+/// What recording ends with when it fails: no exit code of an agent's own means the same.
+pub(crate) const FAILED: u8 = 125;
+
+fn out_file(text: &str) -> Result<PathBuf, String> {
+    if text.ends_with(".rer.tar.gz") {
+        return Err("bundles are not written yet: give a name that ends in .rer.json".into());
+    }
+    Ok(PathBuf::from(text))
+}
+
+/// A key, and whether it was just made.
+struct Signing {
+    name: KeyName,
+    key: SecretKey,
+    made_at: Option<PathBuf>,
+}
+
+/// A command that ran, and what there is to seal.
+struct Flown {
+    exit: Exit,
+    took: Duration,
+    /// What could not be recorded.
+    unrecorded: Option<String>,
+    notes: Vec<String>,
+}
+
+impl Record {
+    pub(crate) fn run(&self) -> Result<u8, Ending> {
+        self.fly().map_err(|ending| match ending {
+            Ending::Failed { code: 2, message } => Ending::Failed { code: FAILED, message },
+            other => other,
+        })
+    }
+
+    fn fly(&self) -> Result<u8, Ending> {
+        let routes = vendors::routes(&self.upstream, |name| std::env::var_os(name))?;
+        let signing = self.signing()?;
+        let before: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+        let upstreams: Vec<(String, String)> =
+            routes.iter().map(|route| (route.name.clone(), route.upstream.to_string())).collect();
+        let upstreams: Vec<(&str, &str)> =
+            upstreams.iter().map(|(name, url)| (name.as_str(), url.as_str())).collect();
+        let start = RunStart {
+            command: &self.command,
+            environment: &before,
+            upstreams: &upstreams,
+            out: self.out.clone().map(|path| Out { path, replace: self.force }),
+            ..RunStart::new(RunId::generate().map_err(impossible)?)
+        };
+        let recorder = Recorder::begin(&runs::folder(), &start, &signing.key).map_err(impossible)?;
+        let recording = Recording {
+            pen: recorder.pen(),
+            routes,
+            environment: Environment::from_process(),
+            limits: Limits::default(),
+        };
+        let flown = runtime::new()?.block_on(self.watch(recording, before));
+        let flown = match flown {
+            Ok(flown) => flown,
+            Err(ending) => {
+                // Nothing ran, so there is nothing to keep.
+                let folder = recorder.folder().to_owned();
+                drop(recorder);
+                let _ = std::fs::remove_dir_all(folder);
+                return Err(ending);
+            }
+        };
+        let (status, reason) = told(flown.exit);
+        let counts = recorder.counts();
+        let journal = recorder.folder().to_owned();
+        let sealed = recorder
+            .end(&End { status, reason: &reason, exit_code: flown.exit.code() })
+            .and_then(|ended| ended.seal(&signing.key))
+            .map_err(|error| {
+                let journal = journal.to_string_lossy();
+                Ending::impossible(format!(
+                    "the run is over, but could not be sealed: {error}; its journal is in {}",
+                    Shown::whole(&journal)
+                ))
+            })?;
+        self.tell(&signing, &flown, counts, &sealed)
+    }
+
+    /// Runs the command behind a gateway, to its end.
+    async fn watch(&self, recording: Recording, before: Vec<(OsString, OsString)>) -> Result<Flown, Ending> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+            .map_err(|error| Ending::impossible(format!("no port on 127.0.0.1 to listen on: {error}")))?;
+        let token = Token::generate().map_err(impossible)?;
+        let gateway = Gateway::start(listener, token, Work::Record(recording)).map_err(impossible)?;
+        let signals = Signals::listen().map_err(impossible)?;
+        let [program, arguments @ ..] = self.command.as_slice() else {
+            return Err(Ending::impossible("there is no command to run"));
+        };
+        let started = Instant::now();
+        let child = Command::new(program)
+            .args(arguments)
+            .env_clear()
+            .envs(vendors::environment(before, vendors::base_of(&gateway)))
+            .spawn()
+            .map_err(|error| {
+                let name = program.to_string_lossy();
+                let message = format!("{}: cannot be started: {error}", Shown::whole(&name));
+                Ending::Failed { code: child::not_started(&error), message }
+            })?;
+        let exit = signals.wait(child).await.map_err(impossible)?;
+        let took = started.elapsed();
+        let notes = gateway.notes().iter().map(ToString::to_string).collect();
+        let unrecorded = gateway.stop().await.err().map(|unrecorded| unrecorded.to_string());
+        Ok(Flown { exit, took, unrecorded, notes })
+    }
+
+    fn signing(&self) -> Result<Signing, Ending> {
+        let store = Config::require()?.key_store();
+        if let Some(name) = &self.key {
+            let key = store.load(name).map_err(impossible)?;
+            return Ok(Signing { name: name.clone(), key, made_at: None });
+        }
+        let name = KeyName::default();
+        let default = store.default_key().map_err(impossible)?;
+        let made_at = default.is_new.then(|| store.path(&name));
+        Ok(Signing { name, key: default.key, made_at })
+    }
+
+    /// The end of it: verifies what was written, and says so.
+    fn tell(&self, signing: &Signing, flown: &Flown, counts: Counts, sealed: &Sealed) -> Result<u8, Ending> {
+        let path = sealed.path.to_string_lossy();
+        let path = Shown::whole(&path);
+        let bytes = reenact_verify::disk::read(&sealed.path).map_err(impossible)?;
+        let mut keys = Keys::default();
+        keys.supply(reenact_formats::rer::seal::Signer::public_key(&signing.key));
+        let Opened { run, report } = reenact_run::open(bytes, &keys, &Options::default());
+        if !report.pass() {
+            return Err(Ending::impossible(format!(
+                "{path}: what was written does not verify: {}",
+                report.reasons.join("; ")
+            )));
+        }
+        for note in &flown.notes {
+            output::complain(note);
+        }
+        if let Some(unrecorded) = &flown.unrecorded {
+            output::complain(&format!("{unrecorded}; the record in {path} says so"));
+        }
+        if !self.quiet {
+            let summary = run.as_ref().map(reenact_run::Run::summary).unwrap_or_default();
+            let calls = format!(
+                "{} and {}",
+                quantity::count(counts.model_calls, "model call"),
+                quantity::count(counts.tool_calls, "tool call")
+            );
+            let tokens = match (summary.input_tokens(), summary.output_tokens()) {
+                (0, 0) => String::new(),
+                (input, output) => {
+                    format!(", {} tokens in, {} out", quantity::grouped(input), quantity::grouped(output))
+                }
+            };
+            output::complain(&format!(
+                "recorded {calls}{tokens}, {} ({})",
+                quantity::duration(flown.took),
+                flown.exit
+            ));
+            let size = quantity::size(sealed.size);
+            output::complain(&format!("sealed and verified: {path} ({size}, key \"{}\")", signing.name));
+            if let Some(made_at) = &signing.made_at {
+                let made_at = made_at.to_string_lossy();
+                output::complain(&format!("this key was made for you just now: {}", Shown::whole(&made_at)));
+                output::complain(&format!(
+                    "whoever checks your runs needs its public half: reenact keys export {}",
+                    signing.name
+                ));
+            }
+            if counts.model_calls + counts.http_calls == 0 {
+                output::complain(
+                    "no request came through: does the agent read OPENAI_BASE_URL or ANTHROPIC_BASE_URL?",
+                );
+            } else {
+                output::complain("nothing was restricted: the run was only observed");
+            }
+            output::complain(&format!(
+                "next: reenact show {0}, reenact replay {0} -- {1}",
+                self.run_name(),
+                typed(&summary.command)
+            ));
+        }
+        Ok(if flown.unrecorded.is_some() { FAILED } else { flown.exit.shell_code() })
+    }
+
+    /// What to call this run in the next command.
+    fn run_name(&self) -> String {
+        match &self.out {
+            Some(path) => word(&path.to_string_lossy()),
+            None => "last".into(),
+        }
+    }
+}
+
+/// How a run ended, and why.
+fn told(exit: Exit) -> (Status, String) {
+    // Someone who sends these wants it to stop; other signals come from faults.
+    const ASKED_TO_STOP: [i32; 4] = [1, 2, 3, 15];
+    let status = match exit {
+        Exit::Code(0) => Status::Completed,
+        Exit::Code(_) => Status::Failed,
+        Exit::Signal(signal) if ASKED_TO_STOP.contains(&signal) => Status::Aborted,
+        Exit::Signal(_) => Status::Crashed,
+    };
+    (status, exit.to_string())
+}
+
+/// A command as one would type it, if it is short.
+pub(super) fn typed(command: &[String]) -> String {
+    let line = command.iter().map(|argument| word(argument)).collect::<Vec<_>>().join(" ");
+    if command.is_empty() || line.chars().count() > 60 { "CMD".into() } else { line }
+}
+
+/// A word of a shell's line.
+fn word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", Shown::whole(text).to_string().replace('\'', "'\\''"))
+}
+
+fn impossible(error: impl std::fmt::Display) -> Ending {
+    Ending::impossible(error.to_string())
+}

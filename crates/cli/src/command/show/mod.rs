@@ -1,0 +1,70 @@
+//! `reenact show RUN`: what happened, step by step, with the verdict on top.
+
+mod json;
+mod page;
+mod step;
+mod timeline;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use reenact_json::Shown;
+
+use crate::output::{self, Ending};
+use crate::runs;
+
+/// Show a run: its steps, models, tools, tokens and times, under the verdict on its record
+///
+/// RUN is a file, a run id, the beginning of one, or `last`. What is shown is what the record says; whether it can be believed, the
+/// first line says. The exit code is 0 if the record verifies, 1 if it does not, 2 if it could not be read.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  reenact show last\n  reenact show last --step 2\n  reenact show run.rer.json --key signer.jwk --json"
+)]
+pub(crate) struct Show {
+    /// A file, a run id, the beginning of one, or `last`
+    #[arg(value_name = "RUN")]
+    run: OsString,
+
+    /// Only this step, with all that was asked and answered
+    #[arg(long, value_name = "N")]
+    step: Option<String>,
+
+    /// A public key for the record: 32 raw bytes, JWK, JWKS, or SPKI in DER or PEM; may be given more than once
+    #[arg(long, value_name = "FILE")]
+    key: Vec<PathBuf>,
+
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Show {
+    pub(crate) fn run(&self) -> Result<u8, Ending> {
+        let found = runs::open(&self.run, &self.key)?;
+        let steps = step::of(&found.run);
+        let chosen = self.step.as_ref().map(|name| choose(&steps, name)).transpose()?;
+        let text = match (self.json, chosen) {
+            (true, None) => json::run(&found, &steps) + "\n",
+            (true, Some(step)) => json::step(step, json::Bodies::Whole) + "\n",
+            (false, None) => timeline::page(&found, &steps),
+            (false, Some(step)) => page::step(step),
+        };
+        output::print(&text)?;
+        Ok(u8::from(!found.report.pass()))
+    }
+}
+
+/// The step that a person means: `s2`, or `2`.
+fn choose<'s, 'r>(steps: &'s [step::Step<'r>], name: &str) -> Result<&'s step::Step<'r>, Ending> {
+    let is_meant = |step: &&step::Step<'_>| step.id == name || step.id.strip_prefix('s') == Some(name);
+    steps.iter().find(is_meant).ok_or_else(|| {
+        let range = match (steps.first(), steps.last()) {
+            (Some(first), Some(last)) => {
+                format!("; it has {} to {}", Shown::new(&first.id), Shown::new(&last.id))
+            }
+            _ => "; it has none".into(),
+        };
+        Ending::impossible(format!("the run has no step {}{range}", Shown::new(name)))
+    })
+}

@@ -1,0 +1,276 @@
+//! The timeline for a terminal: the verdict, the run in a few lines, then a line or three for each step.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use reenact_json::{Shown, Value};
+use reenact_run::{EndedBy, Event, Exchange, Payload, Summary, ToolUse};
+use reenact_verify::Trust;
+use reenact_verify::render::Tone;
+
+use super::step::{Step, What};
+use crate::output::paint;
+use crate::quantity;
+use crate::runs::Found;
+
+/// How many characters of a text a line shows.
+const LINE: usize = 100;
+
+pub(super) fn page(found: &Found, steps: &[Step<'_>]) -> String {
+    let summary = found.run.summary();
+    let mut text = verdict(found);
+    heading(found, &summary, &mut text);
+    let wide = steps.iter().map(|step| step.id.chars().count()).max().unwrap_or(0).clamp(2, 12);
+    for step in steps {
+        text.push('\n');
+        let mut lines = lines(step).into_iter();
+        let id = format!("{:wide$}", Shown::new(&step.id).to_string());
+        let at = step.at.map_or(String::new(), offset);
+        let first = lines.next().unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "  {}  {}  {first}",
+            paint(Tone::Title, &id),
+            paint(Tone::Quiet, &format!("{at:>9}"))
+        );
+        for line in lines {
+            let _ = writeln!(text, "  {:wide$}  {:9}  {line}", "", "");
+        }
+    }
+    text
+}
+
+/// The first lines: can this be believed?
+fn verdict(found: &Found) -> String {
+    let report = &found.report;
+    let trust = report.signer.as_ref().map(|signer| signer.trust);
+    let holds = report.pass() && trust != Some(Trust::Compromised);
+    let mark = if holds { paint(Tone::Good, "PASS") } else { paint(Tone::Bad, "FAIL") };
+    let mut text = format!("{mark}  {}\n", report.verdict);
+    for reason in report.reasons.iter().take(5) {
+        let _ = writeln!(text, "      {reason}");
+    }
+    if report.reasons.len() > 5 {
+        let _ = writeln!(text, "      and {} more: reenact verify tells all", report.reasons.len() - 5);
+    }
+    text
+}
+
+fn heading(found: &Found, summary: &Summary, text: &mut String) {
+    let _ = writeln!(text, "\nrun     {}", Shown::new(found.run.id()));
+    if !summary.command.is_empty() {
+        let command: Vec<String> = summary.command.iter().map(|word| Shown::new(word).to_string()).collect();
+        let _ = writeln!(text, "command {}", command.join(" "));
+    }
+    let mut when = Vec::new();
+    when.extend(found.run.started_at().map(|at| format!("began {}", Shown::new(&at))));
+    when.extend(summary.duration.map(|took| format!("took {}", quantity::duration(took))));
+    when.extend(summary.status.as_ref().map(|status| match &summary.reason {
+        Some(reason) => format!("{} ({})", Shown::new(status), Shown::new(reason)),
+        None => Shown::new(status).to_string(),
+    }));
+    if !when.is_empty() {
+        let _ = writeln!(text, "time    {}", when.join(", "));
+    }
+    let mut calls = vec![
+        quantity::count(summary.model_calls as u64, "model call"),
+        quantity::count(summary.tool_calls as u64, "tool call"),
+    ];
+    if summary.http_calls > 0 {
+        calls.push(quantity::count(summary.http_calls as u64, "other request"));
+    }
+    if summary.incomplete > 0 {
+        calls.push(format!("{} without a whole answer", summary.incomplete));
+    }
+    if summary.gaps > 0 {
+        calls.push(quantity::count(summary.gaps as u64, "gap"));
+    }
+    if summary.withheld > 0 {
+        calls.push(
+            quantity::count(summary.withheld as u64, "payload withheld")
+                .replace("payload withhelds", "payloads withheld"),
+        );
+    }
+    let _ = writeln!(text, "calls   {}", calls.join(", "));
+    for (name, used) in &summary.models {
+        let name = if name.is_empty() { "no model named".into() } else { Shown::new(name).to_string() };
+        let calls = quantity::count(used.calls as u64, "call");
+        let tokens = if used.counted == 0 {
+            String::new()
+        } else {
+            let (input, output) =
+                (quantity::grouped(used.input_tokens), quantity::grouped(used.output_tokens));
+            format!(", {input} tokens in, {output} out")
+        };
+        let errors = if used.errors == 0 {
+            String::new()
+        } else {
+            format!(", {}", quantity::count(used.errors as u64, "error"))
+        };
+        let _ = writeln!(text, "model   {name}: {calls}{tokens}{errors}");
+    }
+}
+
+/// `+820 ms`.
+fn offset(at: Duration) -> String {
+    format!("+{}", quantity::duration(at))
+}
+
+fn lines(step: &Step<'_>) -> Vec<String> {
+    match &step.what {
+        What::Model(exchange) => model(exchange),
+        What::Http(exchange) => http(exchange),
+        What::Tool(tool) => tool_use(tool),
+        What::Other(event) => other(event),
+    }
+}
+
+fn model(exchange: &Exchange<'_>) -> Vec<String> {
+    let request = match exchange.request() {
+        Ok(request) => request,
+        Err(why) => return vec![format!("a model, {}", paint(Tone::Bad, &why.to_string()))],
+    };
+    let name = request.model.as_ref().map_or("no model named".into(), |model| Shown::new(model).to_string());
+    let how = match request.endpoint {
+        Some(endpoint) => endpoint.name().to_owned(),
+        None => format!("{} {}", Shown::new(&request.method), Shown::new(&request.path)),
+    };
+    let mut lines = vec![format!("{}  {}", paint(Tone::Title, &name), answered(exchange, &how))];
+    let Some(message) = exchange.message() else { return lines };
+    if let Some(error) = &message.error {
+        lines.push(paint(Tone::Bad, &format!("{}: {}", Shown::new(&error.kind), one_line(&error.message))));
+    }
+    if !message.text.trim().is_empty() {
+        lines.push(one_line(&message.text));
+    }
+    for call in &message.tool_calls {
+        lines.push(format!("asks for {} {}", Shown::new(&call.name), one_line(&call.input)));
+    }
+    lines
+}
+
+fn http(exchange: &Exchange<'_>) -> Vec<String> {
+    match exchange.request() {
+        Ok(request) => {
+            let what = format!("{} {}", Shown::new(&request.method), Shown::new(&request.path));
+            vec![format!("{what}  {}", answered(exchange, &Shown::new(&request.provider).to_string()))]
+        }
+        Err(why) => vec![format!("a request, {}", paint(Tone::Bad, &why.to_string()))],
+    }
+}
+
+/// How it was asked and what came back, in one line.
+fn answered(exchange: &Exchange<'_>, how: &str) -> String {
+    let mut parts = vec![how.to_owned()];
+    let answer = match exchange.answer() {
+        Ok(answer) => answer,
+        Err(why) => return format!("{how}, {}", paint(Tone::Bad, &why.to_string())),
+    };
+    if answer.is_stream() {
+        parts.push("stream".into());
+    }
+    match answer.status {
+        Some(200) => {}
+        Some(status) => parts.push(paint(Tone::Bad, &format!("status {status}"))),
+        None => parts.push(paint(Tone::Bad, "no answer")),
+    }
+    if let Some(usage) = exchange.message().and_then(|message| message.usage) {
+        let (input, output) = (quantity::grouped(usage.input_tokens), quantity::grouped(usage.output_tokens));
+        parts.push(format!("{input} tokens in, {output} out"));
+    }
+    parts.extend(answer.latency.map(quantity::duration));
+    if !answer.complete {
+        let by = match answer.ended_by {
+            EndedBy::Eof => "it was cut short",
+            EndedBy::Client => "the agent left before its end",
+            EndedBy::Upstream => "the vendor's side broke it off",
+            EndedBy::Timeout => "it took too long",
+        };
+        parts.push(paint(Tone::Bad, by));
+    }
+    parts.join(", ")
+}
+
+fn tool_use(tool: &ToolUse<'_>) -> Vec<String> {
+    let call = match tool.call() {
+        Ok(call) => call,
+        Err(why) => return vec![format!("a tool, {}", paint(Tone::Bad, &why.to_string()))],
+    };
+    let source = match call.source.name() {
+        "" => String::new(),
+        source => format!(" ({source})"),
+    };
+    let mut lines =
+        vec![format!("{}  tool{source}", paint(Tone::Title, &Shown::new(&call.tool).to_string()))];
+    lines.extend(call.input.map(|input| value(input)));
+    match tool.result() {
+        Ok(result) => {
+            let output = result.output.map_or("nothing".into(), value);
+            let mark = if result.is_error { paint(Tone::Bad, "failed:") } else { "gave".into() };
+            lines.push(format!("{mark} {output}"));
+        }
+        Err(why) => lines.push(paint(Tone::Bad, &why.to_string())),
+    }
+    lines
+}
+
+fn other(event: &Event<'_>) -> Vec<String> {
+    let name = Shown::new(&event.name()).to_string();
+    let said = match event.payload() {
+        Payload::Present(payload) => {
+            let members = payload.members().filter_map(|(name, value)| {
+                let name = name.string()?;
+                let is_ours = matches!(&*name, "salt" | "source");
+                (!is_ours).then(|| format!("{}: {}", Shown::new(&name), self::value(value)))
+            });
+            members.take(4).collect::<Vec<_>>().join(", ")
+        }
+        Payload::Withheld => "withheld".into(),
+        Payload::None => String::new(),
+    };
+    let mut lines = vec![name];
+    if !said.is_empty() {
+        lines.push(said);
+    }
+    lines
+}
+
+/// A value of a payload in one line: a string as it reads, anything else as its text.
+fn value(value: Value<'_>) -> String {
+    match value.string() {
+        Some(text) => one_line(&text),
+        None => one_line(&String::from_utf8_lossy(value.text())),
+    }
+}
+
+/// The beginning of a text, on one line.
+fn one_line(text: &str) -> String {
+    let mut line = String::new();
+    let mut characters = text.trim().chars();
+    let mut in_space = false;
+    for character in characters.by_ref().take(LINE) {
+        if character.is_whitespace() {
+            in_space = true;
+            continue;
+        }
+        if core::mem::take(&mut in_space) {
+            line.push(' ');
+        }
+        line.push(character);
+    }
+    let more = if characters.next().is_some() { "…" } else { "" };
+    format!("{}{more}", Shown::whole(&line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_line_of_anything() {
+        assert_eq!(one_line("  a\n\n b\tc  "), "a b c");
+        assert_eq!(one_line("\u{1b}[2J"), "\\u{1b}[2J");
+        assert_eq!(one_line(&"x".repeat(LINE)), "x".repeat(LINE));
+        assert_eq!(one_line(&"x".repeat(LINE + 1)), "x".repeat(LINE) + "…");
+    }
+}

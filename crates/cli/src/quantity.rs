@@ -1,0 +1,79 @@
+//! Numbers as people read them.
+
+use std::time::Duration;
+
+/// `1 model call`, `2 model calls`.
+pub(crate) fn count(number: u64, what: &str) -> String {
+    format!("{} {what}{}", grouped(number), if number == 1 { "" } else { "s" })
+}
+
+/// `12,345`.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `820 ms`, `3.2 s`, `2 min 5 s`, `1 h 3 min`.
+pub(crate) fn duration(duration: Duration) -> String {
+    let milliseconds = duration.as_millis();
+    let seconds = duration.as_secs();
+    match milliseconds {
+        0..1_000 => format!("{milliseconds} ms"),
+        // Tenths, cut and not rounded: 59.99 s is not 60.0 s.
+        1_000..60_000 => format!("{seconds}.{} s", duration.subsec_millis() / 100),
+        60_000..3_600_000 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+/// `900 bytes`, `12.3 KB`, `4.5 MB`, in powers of 1,000.
+pub(crate) fn size(bytes: u64) -> String {
+    let tenths = |unit: u64| format!("{}.{}", bytes / unit, bytes % unit * 10 / unit);
+    match bytes {
+        0..1_000 => count(bytes, "byte"),
+        1_000..1_000_000 => format!("{} KB", tenths(1_000)),
+        1_000_000..1_000_000_000 => format!("{} MB", tenths(1_000_000)),
+        _ => format!("{} GB", tenths(1_000_000_000)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts() {
+        assert_eq!(count(0, "call"), "0 calls");
+        assert_eq!(count(1, "call"), "1 call");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1_000), "1,000");
+        assert_eq!(grouped(1_234_567), "1,234,567");
+    }
+
+    #[test]
+    fn durations() {
+        let of = |ms| duration(Duration::from_millis(ms));
+        assert_eq!(of(0), "0 ms");
+        assert_eq!(of(999), "999 ms");
+        assert_eq!(of(1_000), "1.0 s");
+        assert_eq!(of(59_999), "59.9 s");
+        assert_eq!(of(125_000), "2 min 5 s");
+        assert_eq!(of(3_780_000), "1 h 3 min");
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!(size(999), "999 bytes");
+        assert_eq!(size(12_345), "12.3 KB");
+        assert_eq!(size(999_999), "999.9 KB");
+        assert_eq!(size(4_500_000), "4.5 MB");
+        assert_eq!(size(2_000_000_000), "2.0 GB");
+    }
+}

@@ -1,0 +1,66 @@
+//! The vendors' own clients: through us they see what they see without us, and see it again when nobody is there any more.
+//!
+//! They are installed by `cargo xtask test clients`, which then runs this. Each scenario is a function of a script in
+//! `clients/`, and goes four ways: straight to a vendor, recorded, replayed, and replayed with another prompt.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on stops")]
+
+#[path = "clients/compare.rs"]
+mod compare;
+#[path = "clients/flight.rs"]
+mod flight;
+#[path = "clients/installed.rs"]
+mod installed;
+#[path = "clients/mind.rs"]
+mod mind;
+#[path = "clients/secret.rs"]
+mod secret;
+mod support;
+
+use installed::Client;
+
+/// The scenarios of a client, each of them a test.
+macro_rules! scenarios {
+    ($client:ident, $value:expr, [$($scenario:ident),*]) => {
+        mod $client {
+            const CLIENT: super::Client = $value;
+
+            $(
+                #[test]
+                #[ignore = "needs the vendors' clients: cargo xtask test clients"]
+                fn $scenario() {
+                    let name = concat!(stringify!($client), "::", stringify!($scenario));
+                    super::flight::check(&CLIENT, stringify!($scenario), name);
+                }
+            )*
+
+            #[test]
+            #[ignore = "needs the vendors' clients: cargo xtask test clients"]
+            fn every_function_of_the_script_is_a_test() {
+                let name = concat!(stringify!($client), "::every_function_of_the_script_is_a_test");
+                super::flight::check_list(&CLIENT, &[$(stringify!($scenario)),*], name);
+            }
+        }
+    };
+}
+
+scenarios!(
+    python_openai,
+    super::Client { program: "python", script: "openai_client.py" },
+    [plain, stream, parallel, tools, errors, cut, big, unicode, encodings, secrets, asynchronous]
+);
+scenarios!(
+    python_anthropic,
+    super::Client { program: "python", script: "anthropic_client.py" },
+    [plain, stream, parallel, tools, errors, cut, big, unicode, encodings, secrets, asynchronous]
+);
+scenarios!(
+    node_openai,
+    super::Client { program: "node", script: "openai_client.mjs" },
+    [plain, stream, parallel, tools, errors, cut, big, unicode, encodings, secrets]
+);
+scenarios!(
+    node_anthropic,
+    super::Client { program: "node", script: "anthropic_client.mjs" },
+    [plain, stream, parallel, tools, errors, cut, big, unicode, encodings, secrets]
+);

@@ -1,0 +1,70 @@
+//! What came to a vendor, as it must be with and without us; and what a client says that it saw.
+
+use reenact_testkit::Request;
+
+/// What we may not change: all but the order of parallel requests, and what belongs to one connection.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Came {
+    line: String,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+}
+
+/// The requests, sorted.
+pub(crate) fn came(requests: &[Request]) -> Vec<Came> {
+    let mut came: Vec<Came> = requests.iter().map(one).collect();
+    came.sort();
+    came
+}
+
+fn one(request: &Request) -> Came {
+    let passing = |name: &str| matches!(name, "host" | "connection");
+    let headers = request.headers.iter().filter(|(name, _)| !passing(name));
+    let mut headers: Vec<(String, String)> =
+        headers.map(|(name, value)| (name.clone(), String::from_utf8(value.clone()).unwrap())).collect();
+    headers.sort();
+    let line = format!("{} {} {}", request.method, request.path, request.version);
+    Came { line, headers, body: request.body.to_vec() }
+}
+
+/// Fails at the first line that differs.
+pub(crate) fn same_text(what: &str, expected: &str, came: &str) {
+    let mut lines = expected.lines().zip(came.lines()).enumerate();
+    if let Some((at, (expected, came))) = lines.find(|(_, (expected, came))| expected != came) {
+        panic!("{what}, line {}:\n- {}\n+ {}", at + 1, short(expected), short(came));
+    }
+    let (expected, came) = (expected.lines().count(), came.lines().count());
+    assert_eq!(came, expected, "{what}: so many lines");
+}
+
+/// Fails at the first request that differs.
+pub(crate) fn same_requests(what: &str, expected: &[Came], came: &[Came]) {
+    for (expected, came) in expected.iter().zip(came) {
+        assert_eq!(came.line, expected.line, "{what}");
+        assert_eq!(came.headers, expected.headers, "{what}: {}", came.line);
+        assert!(came.body == expected.body, "{what}: {}: the bodies differ", came.line);
+    }
+    assert_eq!(came.len(), expected.len(), "{what}: so many requests");
+}
+
+/// A line as a replay gives it: what names an account is masked in the record, and a body comes without its encoding.
+pub(crate) fn as_replayed(stdout: &str) -> String {
+    let is_about_the_encoding =
+        |line: &str| line.contains(" header content-encoding ") || line.contains(" header content-length ");
+    let mut result = String::new();
+    for line in stdout.lines().filter(|line| !is_about_the_encoding(line)) {
+        match line.split_once("-organization ").or_else(|| line.split_once("-organization-id ")) {
+            Some((before, _)) if line.contains(" header ") => {
+                let name =
+                    if line.contains("-organization-id ") { "organization-id" } else { "organization" };
+                result.push_str(&format!("{before}-{name} \"[masked:account:1]\"\n"));
+            }
+            _ => result.push_str(&format!("{line}\n")),
+        }
+    }
+    result
+}
+
+fn short(line: &str) -> String {
+    line.chars().take(2000).collect()
+}

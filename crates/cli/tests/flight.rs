@@ -1,0 +1,17 @@
+//! Whole flights: an agent is recorded, its record verified and shown, and the run replayed with its model gone.
+//!
+//! The agent is the demo's, which is this program again, and `sh` where only a process is needed.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on stops")]
+
+mod flight {
+    pub(crate) mod airport;
+    mod exits;
+    mod records;
+    mod replays;
+    mod secrets;
+    mod shows;
+    mod terminal;
+}
+mod support;

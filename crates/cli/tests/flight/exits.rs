@@ -1,0 +1,77 @@
+//! Exit codes: the command's own, and those that say whose fault it is.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use reenact_testkit::Script;
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::airport::Airport;
+
+fn code(airport: &Airport, arguments: &[&str]) -> Option<i32> {
+    airport.fly(arguments).code
+}
+
+#[test]
+fn the_commands_own_code_is_passed_on() {
+    let airport = Airport::new(Script::travel());
+    assert_eq!(code(&airport, &["record", "-q", "--", "sh", "-c", "exit 7"]), Some(7));
+    assert_eq!(code(&airport, &["record", "-q", "--", "sh", "-c", "kill -9 $$"]), Some(137));
+    airport.fly(&["show", "last"]).expect(0, "...\ntime    [..], crashed (signal 9)\n...\n", "");
+}
+
+#[test]
+fn a_command_that_cannot_be_started_leaves_nothing() {
+    let airport = Airport::new(Script::travel());
+    airport.fly(&["record", "--", "no-such-command"]).expect(
+        127,
+        "",
+        "reenact: no-such-command: cannot be started: [..]\n",
+    );
+    airport.fly(&["record", "--", "/etc/passwd"]).expect(
+        126,
+        "",
+        "reenact: /etc/passwd: cannot be started: [..]\n",
+    );
+    airport.fly(&["show", "last"]).expect(2, "", "reenact: [..]\n");
+}
+
+#[test]
+fn a_failure_of_our_own_is_125() {
+    let airport = Airport::new(Script::travel());
+    airport.fly(&["record"]).expect(
+        125,
+        "",
+        "error: the following required arguments were not provided:\n...\n",
+    );
+    let output = airport
+        .command(&["record", "--", "true"])
+        .env("OPENAI_BASE_URL", "https://user:password@example.org/v1")
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(125), "{stderr}");
+    assert!(stderr.contains("OPENAI_BASE_URL"), "{stderr}");
+    assert!(!stderr.contains("password@"), "{stderr}");
+    // A link could lead anywhere.
+    std::os::unix::fs::symlink("/tmp", airport.folder.path().join(".reenact")).unwrap();
+    airport.fly(&["record", "--", "true"]).expect(125, "", "reenact: .reenact[..]\n");
+}
+
+#[test]
+fn a_signal_is_passed_on_to_the_agent() {
+    let airport = Airport::new(Script::travel());
+    let agent = "trap 'echo told; exit 9' TERM; echo ready; while :; do sleep 0.05; done";
+    let mut child = airport
+        .command(&["record", "--", "sh", "-c", agent])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "ready");
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!(lines.next().unwrap().unwrap(), "told");
+    assert_eq!(child.wait().unwrap().code(), Some(9));
+    airport.fly(&["verify", "last"]).expect(0, "...\n", "");
+}

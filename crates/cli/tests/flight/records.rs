@@ -1,0 +1,112 @@
+//! Recording: the agent notices nothing, and the record verifies.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use reenact_testkit::Script;
+
+use super::airport::{Airport, REENACT};
+
+#[test]
+fn an_agent_is_recorded_and_notices_nothing() {
+    let airport = Airport::new(Script::travel());
+    let agent = [REENACT, "demo-agent"];
+    let direct = airport.unwatched(&agent);
+    direct.expect(0, "task: [..]\n...\nmodel: Booked: [..]\n", "");
+    let recorded = airport.fly(&[&["record", "--"], &agent[..]].concat());
+    recorded.expect(
+        0,
+        &direct.stdout,
+        "reenact: recorded 4 model calls and 3 tool calls, 1,795 tokens in, 120 out, [..] (exit 0)\n\
+             reenact: sealed and verified: .reenact/runs/[..]/artifact.rer.json ([..] KB, key \"default\")\n\
+             reenact: this key was made for you just now: [..]/reenact/keys/default.jwk\n\
+             reenact: whoever checks your runs needs its public half: reenact keys export default\n\
+             reenact: nothing was restricted: the run was only observed\n\
+             reenact: next: reenact show last, reenact replay last -- [..]\n",
+    );
+    airport.fly(&["verify", "last"]).expect(
+        0,
+        ".reenact/runs/[..]/artifact.rer.json  rer-artifact/0.2\n...\n  PASS  intact, and signed by a key that you trust (16 events)\n",
+        "",
+    );
+}
+
+#[test]
+fn what_the_model_got_is_what_it_would_have_got() {
+    let airport = Airport::new(Script::travel());
+    let agent = [REENACT, "demo-agent", "--anthropic"];
+    airport.unwatched(&agent).expect(0, "...\n", "");
+    let direct = airport.vendor.requests();
+    airport.fly(&[&["record", "--"], &agent[..]].concat()).expect(0, "...\n", "...\n");
+    let both = airport.vendor.requests();
+    let watched = &both[direct.len()..];
+    assert_eq!(watched.len(), direct.len());
+    for (watched, direct) in watched.iter().zip(&direct) {
+        assert_eq!(
+            (&watched.method, &watched.path, &watched.body),
+            (&direct.method, &direct.path, &direct.body)
+        );
+        // What concerns only the connection is the gateway's own.
+        let end_to_end = |headers: &[(String, Vec<u8>)]| {
+            headers.iter().filter(|(name, _)| name != "connection").cloned().collect::<Vec<_>>()
+        };
+        assert_eq!(end_to_end(&watched.headers), end_to_end(&direct.headers));
+    }
+}
+
+#[test]
+fn runs_are_kept_from_others() {
+    let airport = Airport::new(Script::travel());
+    airport.fly(&["record", "-q", "--", REENACT, "demo-agent"]).expect(0, "...\n", "");
+    let folder = airport.folder.path().join(".reenact");
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&folder), 0o700);
+    assert_eq!(fs::read_to_string(folder.join(".gitignore")).unwrap(), "*\n");
+    for file in airport.kept() {
+        assert_eq!(mode(&file), 0o600, "{}", file.display());
+    }
+}
+
+#[test]
+fn the_artifact_goes_where_it_is_told() {
+    let airport = Airport::new(Script::travel());
+    let record = ["record", "-q", "--out", "run.rer.json", "--", REENACT, "demo-agent"];
+    airport.fly(&record).expect(0, "...\n", "");
+    airport.fly(&["verify", "run.rer.json"]).expect(0, "...\n", "");
+    // A file that is there is not lost, and nothing runs for nothing.
+    airport.fly(&record).expect(125, "", "reenact: run.rer.json: [..]\n");
+    airport.fly(&[&["record", "--force"], &record[1..]].concat()).expect(0, "...\n", "");
+    let bundle = ["record", "--out", "run.rer.tar.gz", "--", "true"];
+    airport.fly(&bundle).expect(
+        125,
+        "",
+        "error: [..]bundles are not written yet: give a name that ends in .rer.json\n...\n",
+    );
+}
+
+#[test]
+fn another_upstream_and_another_key() {
+    let airport = Airport::new(Script::travel());
+    airport.fly(&["keys", "generate", "work"]).expect(0, "...\n", "...\n");
+    let upstream = format!("openai={}", airport.vendor.base_url(reenact_testkit::Kind::OpenAi));
+    let arguments = ["record", "--key", "work", "--upstream", &upstream, "--", REENACT, "demo-agent"];
+    let output =
+        airport.command(&arguments).env("OPENAI_BASE_URL", "http://127.0.0.1:9/v1").output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert!(stderr.contains("key \"work\""), "{stderr}");
+    let artifact = fs::read_to_string(airport.artifact()).unwrap();
+    assert!(artifact.contains(&airport.vendor.base_url(reenact_testkit::Kind::OpenAi)));
+}
+
+#[test]
+fn an_agent_that_asks_nobody_is_told_apart() {
+    let airport = Airport::new(Script::travel());
+    airport.fly(&["record", "--", "true"]).expect(
+        0,
+        "",
+        "reenact: recorded 0 model calls and 0 tool calls, [..] (exit 0)\n...\n\
+         reenact: no request came through: does the agent read OPENAI_BASE_URL or ANTHROPIC_BASE_URL?\n\
+         reenact: next: reenact show last, reenact replay last -- true\n",
+    );
+}

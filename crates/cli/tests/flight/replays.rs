@@ -1,0 +1,150 @@
+//! Replaying: the same words with the model gone, and what is said when the agent asks for something else.
+
+use std::fs;
+
+use reenact_testkit::Script;
+
+use super::airport::{Airport, Landed, REENACT};
+
+/// A recorded flight whose model is gone.
+fn recorded() -> (Airport, Landed) {
+    let mut airport = Airport::new(Script::travel());
+    let recorded = airport.fly(&["record", "-q", "--", REENACT, "demo-agent"]);
+    assert_eq!(recorded.code, Some(0), "{}", recorded.stderr);
+    airport.vendor.stop();
+    (airport, recorded)
+}
+
+/// The last word on the sandbox: where the kernel gives none, the replay says so and goes on.
+const HERMETIC: &str =
+    "reenact: hermetic: [..]\nreenact: how it went is kept in .reenact/replays/[..].json\n";
+
+#[test]
+fn the_same_words_with_the_model_gone() {
+    let (airport, recorded) = recorded();
+    airport.fly(&["replay", "last", "--", REENACT, "demo-agent"]).expect(
+        0,
+        &recorded.stdout,
+        &format!("...\nreenact: reproduced: 4 recorded answers, exit 0, as recorded\n{HERMETIC}"),
+    );
+    let paced = airport.fly(&["replay", "last", "--pace", "recorded", "--", REENACT, "demo-agent"]);
+    paced.expect(0, &recorded.stdout, "...\n");
+}
+
+#[test]
+fn another_question_is_shown_beside_the_recorded_one() {
+    let (airport, _) = recorded();
+    let task = "Book me a flight from Vienna to Porto on 2026-05-12, for at most 200 euros.";
+    airport.fly(&["replay", "last", "--", REENACT, "demo-agent", task]).expect(
+        2,
+        "task: [..]Porto[..]\n",
+        &format!(
+            "...\nagent: the vendor says: E_REPLAY_MISSING_DEPENDENCY: [..]\n\
+             reenact: E_REPLAY_MISSING_DEPENDENCY: no recorded answer for POST /v1/chat/completions (openai, gpt-5): the closest is step s1, it differs in 1 value\n  \
+             $.messages[1].content\n    \
+             recorded [..]Lisbon[..]\n    \
+             asked    [..]Porto[..]\n\
+             reenact: never asked for: step s1 (POST /v1/chat/completions, gpt-5)\n...\n\
+             reenact: could not be reproduced: 1 request with no recorded answer (E_REPLAY_MISSING_DEPENDENCY), 0 recorded answers given\n{HERMETIC}"
+        ),
+    );
+}
+
+#[test]
+fn an_agent_that_does_less_or_ends_otherwise_differs() {
+    let (airport, _) = recorded();
+    airport.fly(&["replay", "last", "--", "true"]).expect(
+        1,
+        "",
+        &format!("...\nreenact: differed: 4 recorded answers not asked for\n{HERMETIC}"),
+    );
+    let agent = format!("{REENACT} demo-agent >&2; exit 5");
+    airport.fly(&["replay", "last", "--", "sh", "-c", &agent]).expect(
+        1,
+        "",
+        &format!("...\nreenact: differed: exit 5, recorded was exit 0\n{HERMETIC}"),
+    );
+    assert_eq!(airport.fly(&["replay", "last", "--pass-exit", "--", "sh", "-c", &agent]).code, Some(5));
+}
+
+#[test]
+fn the_result_as_json_and_on_disk() {
+    let (airport, recorded) = recorded();
+    let replayed = airport.fly(&["replay", "last", "--json", "--", REENACT, "demo-agent"]);
+    replayed.expect(
+        0,
+        "{\"replay_of\":{\"run_id\":\"[..]\",\"digest\":\"[..]\"},\"verdict\":\"reproduced\",\"child_exit\":0,\"recorded_exit\":0,\"rung\":\"exact\",\"hits\":4,\"missed\":0,\"misses\":[],\"unused\":[],\"ambiguous\":0,\"sandbox\":{[..]},[..]}\n",
+        &format!("...\n{}", recorded.stdout),
+    );
+    let kept = airport.kept();
+    let kept = kept.iter().find(|path| path.parent().unwrap().ends_with("replays")).unwrap();
+    assert_eq!(fs::read_to_string(kept).unwrap(), replayed.stdout);
+}
+
+#[test]
+fn without_a_sandbox_it_says_so() {
+    let (airport, recorded) = recorded();
+    let replayed = airport.fly(&["replay", "last", "--sandbox", "off", "--", REENACT, "demo-agent"]);
+    replayed.expect(0, &recorded.stdout, "...\nreenact: hermetic: not enforced\nreenact: how [..]\n");
+}
+
+#[test]
+fn a_required_sandbox_is_there_or_nothing_runs() {
+    let (airport, _) = recorded();
+    let replayed = airport.fly(&["replay", "last", "--sandbox", "require", "--", REENACT, "demo-agent"]);
+    if reenact_sandbox_is_there(&airport) {
+        assert_eq!(replayed.code, Some(0), "{}", replayed.stderr);
+    } else {
+        replayed.expect(2, "", "reenact: [..](E_SANDBOX_REFUSED)\n...\n");
+    }
+}
+
+fn reenact_sandbox_is_there(airport: &Airport) -> bool {
+    airport.fly(&["doctor"]).stdout.contains("the kernel cuts replays off from the network (netns)")
+}
+
+#[test]
+fn a_record_that_does_not_verify_is_not_replayed() {
+    let (airport, _) = recorded();
+    let forged = airport.folder.path().join("forged.rer.json");
+    let text = fs::read_to_string(airport.artifact()).unwrap();
+    fs::write(&forged, text.replacen("\"price_eur\":189", "\"price_eur\":139", 1)).unwrap();
+    let replay = |more: &[&str]| {
+        airport.fly(&[&["replay", "forged.rer.json"], more, &["--", REENACT, "demo-agent"]].concat())
+    };
+    replay(&[]).expect(
+        2,
+        "",
+        "reenact: forged.rer.json: this record does not verify, so what it holds may not be what was recorded (E_NOT_VERIFIED)\n  \
+         payload_hashes: event [..]\n\
+         replay it all the same with --force\n",
+    );
+    replay(&["--force"]).expect(
+        0,
+        "...\n",
+        "reenact: forged.rer.json: this record does not verify; it is replayed because of --force\n...\n",
+    );
+}
+
+#[test]
+fn no_command_from_a_record_is_run() {
+    let (airport, _) = recorded();
+    airport.fly(&["replay", "last"]).expect(
+        2,
+        "",
+        "reenact: no command from a record is ever run; give it yourself: reenact replay last -- [..]\n",
+    );
+    airport.fly(&["replay", "last", "--", "no-such-command"]).expect(
+        2,
+        "",
+        "...\nreenact: no-such-command: cannot be started: [..]\n",
+    );
+}
+
+#[test]
+fn the_agent_gets_no_real_credential() {
+    let (airport, _) = recorded();
+    let replayed =
+        airport.fly(&["replay", "last", "--", "sh", "-c", "echo $OPENAI_API_KEY $ANTHROPIC_API_KEY"]);
+    assert_eq!(replayed.stdout, "reenact-dummy-OPENAI_API_KEY reenact-dummy-ANTHROPIC_API_KEY\n");
+}
