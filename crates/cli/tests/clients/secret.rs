@@ -27,8 +27,10 @@ pub(crate) fn leaks(folder: &Path) -> Vec<String> {
     let secrets: Vec<(&str, String)> = [credentials(), planted()].concat();
     let mut found = Vec::new();
     visit(folder, &mut |path, bytes| {
+        // What is no UTF-8 cannot hide what is.
+        let text = String::from_utf8_lossy(bytes);
         for (name, secret) in &secrets {
-            if bytes.windows(secret.len()).any(|window| window == secret.as_bytes()) {
+            if text.contains(secret) {
                 found.push(format!("{name} in {}", path.display()));
             }
         }

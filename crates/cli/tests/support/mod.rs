@@ -23,7 +23,7 @@ pub(crate) fn root() -> PathBuf {
 pub(crate) fn command(program: &Path, folder: &folder::Folder) -> Command {
     let mut command = Command::new(program);
     command.current_dir(folder.path()).env_clear().env("TERM", "dumb");
-    command.env("HOME", folder.home()).env("XDG_CONFIG_HOME", folder.home());
+    command.env("HOME", folder.home()).env("XDG_CONFIG_HOME", folder.home()).env("TMPDIR", folder.home());
     // Documents show `reenact` as a command of its own, also where another command runs it.
     let beside = program.parent().map(Path::to_owned);
     let path = std::env::var_os("PATH").unwrap_or_default();
