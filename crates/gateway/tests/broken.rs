@@ -92,7 +92,7 @@ async fn the_vendor_does_not_speak_http() {
 }
 
 fn impatient() -> Limits {
-    Limits { idle: Duration::from_millis(50), connect: Duration::from_millis(50), ..Limits::default() }
+    Limits { idle: Duration::from_millis(50), ..Limits::default() }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -121,7 +121,8 @@ async fn no_connection_in_time() {
     let full = socket.listen(0).unwrap();
     let address = full.local_addr().unwrap();
     let _first = tokio::net::TcpStream::connect(address).await.unwrap();
-    let flight = Flight::with(routes(&format!("http://{address}")), Environment::default(), impatient());
+    let limits = Limits { connect: Duration::from_millis(50), ..Limits::default() };
+    let flight = Flight::with(routes(&format!("http://{address}")), Environment::default(), limits);
     let (error, returned) = unanswered(flight).await;
     assert_eq!((&error["error_type"], &returned["ended_by"]), (&"connect_timeout".into(), &"timeout".into()));
 }
