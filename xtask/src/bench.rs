@@ -1,11 +1,15 @@
-//! `cargo xtask bench`: how long verification takes, as a ratio to hashing the same bytes, in one run on one machine.
+//! `cargo xtask bench`: how long verification takes, as a ratio to hashing the same bytes, in one run on one machine; and
+//! what recording and replaying take.
 //!
 //! Ratios travel from machine to machine; milliseconds do not. Nothing here passes or fails: a budget is printed beside
-//! each number. Peak memory is that of a child process that reads and verifies one file.
+//! each number. Peak memory is that of a child process that does one thing: it verifies a file, or records a run.
 
 mod bundle;
 mod corpus;
+#[cfg(feature = "flight")]
+mod flight;
 
+use std::ffi::OsStr;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,14 +24,25 @@ use corpus::{Content, Corpus};
 /// Builds this program with optimisations and lets that do the work.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let status = Command::new(env!("CARGO"))
-        .args(["run", "--quiet", "--release", "--package", "xtask", "--", "bench-optimised"])
+        .args([
+            "run",
+            "--quiet",
+            "--release",
+            "--package",
+            "xtask",
+            "--features",
+            "flight",
+            "--",
+            "bench-optimised",
+        ])
         .args(arguments)
         .status()
         .map_err(|error| format!("cargo did not start: {error}"))?;
     if status.success() { Ok(()) } else { Err("the benchmark did not finish".into()) }
 }
 
-/// The benchmark itself. `arguments`: words that the name of a row must contain, such as `10MB`, `cjk` or `bundle`.
+/// The benchmark itself. `arguments`: words that the name of a row must contain, such as `10MB`, `cjk`, `bundle`,
+/// `gateway`, `replay` or `record`.
 pub(crate) fn optimised(arguments: &[String]) -> Result<(), String> {
     let folder = folder()?;
     let is_asked_for = |name: &str| arguments.iter().all(|word| name.contains(word.as_str()));
@@ -45,7 +60,10 @@ pub(crate) fn optimised(arguments: &[String]) -> Result<(), String> {
     for (name, content, size) in asked {
         row(&name, &Corpus::artifact(content, size)?, content, &folder)?;
     }
-    bundle::rows(&folder, is_asked_for)
+    bundle::rows(&folder, is_asked_for)?;
+    #[cfg(feature = "flight")]
+    flight::rows(&folder, is_asked_for)?;
+    Ok(())
 }
 
 fn row(name: &str, corpus: &Corpus, content: Content, folder: &Path) -> Result<(), String> {
@@ -106,10 +124,15 @@ fn folder() -> Result<PathBuf, String> {
 
 /// Peak resident memory, in MB, of this program when it only reads and verifies one file.
 fn peak_memory(artifact: &Path, key: &Path) -> Result<f64, String> {
+    peak_memory_of(&[artifact.as_os_str(), key.as_os_str()])
+}
+
+/// Peak resident memory, in MB, of this program when it only does what [`memory`] does with these arguments.
+fn peak_memory_of(arguments: &[&OsStr]) -> Result<f64, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let output = Command::new(program)
         .arg("bench-memory")
-        .args([artifact, key])
+        .args(arguments)
         .output()
         .map_err(|error| format!("the memory child did not start: {error}"))?;
     let text = String::from_utf8_lossy(&output.stdout);
@@ -117,13 +140,19 @@ fn peak_memory(artifact: &Path, key: &Path) -> Result<f64, String> {
     Ok(kilobytes / 1024.0)
 }
 
-/// The child of [`peak_memory`]: prints its own high-water mark in kilobytes.
+/// The child of [`peak_memory_of`]: prints its own high-water mark in kilobytes.
 pub(crate) fn memory(arguments: &[String]) -> Result<(), String> {
-    let [artifact, key] = arguments else { return Err("bench-memory ARTIFACT KEY".into()) };
-    let key = std::fs::read(key).map_err(|error| format!("{key}: {error}"))?;
-    let content = disk::open(&Place::File(artifact.into())).map_err(|error| error.to_string())?;
-    if !content.judge(&Keys::from_raw(&key), &Options::default()).pass() {
-        return Err("does not verify".into());
+    match arguments {
+        #[cfg(feature = "flight")]
+        [word, folder] if word == "record" => flight::write_run(Path::new(folder))?,
+        [artifact, key] => {
+            let key = std::fs::read(key).map_err(|error| format!("{key}: {error}"))?;
+            let content = disk::open(&Place::File(artifact.into())).map_err(|error| error.to_string())?;
+            if !content.judge(&Keys::from_raw(&key), &Options::default()).pass() {
+                return Err("does not verify".into());
+            }
+        }
+        _ => return Err("bench-memory ARTIFACT KEY | bench-memory record FOLDER".into()),
     }
     let status = std::fs::read_to_string("/proc/self/status").map_err(|error| error.to_string())?;
     let mark =

@@ -49,6 +49,22 @@ impl Context {
         }
     }
 
+    /// Where the workspace builds.
+    pub(crate) fn target(&self) -> PathBuf {
+        self.target.clone().unwrap_or_else(|| self.root.join("target"))
+    }
+
+    /// What cargo prints, without a word about it.
+    pub(crate) fn cargo_says(&self, words: &str) -> Result<String, Failure> {
+        let line = format!("cargo {words}");
+        let output = self.command(words).stderr(Stdio::inherit()).output();
+        match output {
+            Ok(output) if output.status.success() => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+            Ok(output) => Err(Failure::Ended { line, status: output.status }),
+            Err(error) => Err(Failure::NotStarted { line, error }),
+        }
+    }
+
     /// Whether `cargo <tool> --version` works, that is, whether the tool is installed.
     pub(crate) fn has(&self, tool: &str) -> bool {
         let quiet = self.command(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();

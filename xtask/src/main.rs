@@ -10,6 +10,8 @@
 )]
 
 mod bench;
+mod clients;
+mod command;
 mod context;
 mod example;
 mod failure;

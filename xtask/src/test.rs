@@ -14,6 +14,12 @@ const STEPS: &[Step] = &[
     Step { name: "build", budget: 300, about: "everything compiles; if not, the run stops", run: build },
     Step { name: "lint", budget: 90, about: "clippy, with warnings as errors", run: lint },
     Step { name: "tests", budget: 120, about: "unit and behaviour tests, and the house", run: tests },
+    Step {
+        name: "clients",
+        budget: 240,
+        about: "the vendors' own clients, recorded and replayed",
+        run: crate::clients::run,
+    },
     Step { name: "doc tests", budget: 60, about: "the examples in the documentation", run: doc_tests },
     Step {
         name: "library alone",

@@ -4,7 +4,6 @@
 //! shown by running the published vectors through the module in Node. `wasm/` is a workspace of its own, so its format
 //! and lints are checked here too.
 
-mod command;
 mod debian;
 mod native;
 mod node;
@@ -14,6 +13,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::command;
 use crate::context::Context;
 use crate::failure::Failure;
 

@@ -38,23 +38,23 @@ const LAST_SECOND: u64 = 253_402_300_799;
 pub fn timestamp(moment: Duration) -> String {
     let seconds = moment.as_secs().min(LAST_SECOND);
     let (year, month, day) = date(seconds / 86_400);
-    let mut text = String::with_capacity(27);
-    for (number, width, mark) in [
-        (year, 4, '-'),
-        (month, 2, '-'),
-        (day, 2, 'T'),
-        (seconds / 3600 % 24, 2, ':'),
-        (seconds / 60 % 60, 2, ':'),
-        (seconds % 60, 2, '.'),
-        (moment.subsec_micros().into(), 6, 'Z'),
+    let mut text = *b"0000-00-00T00:00:00.000000Z";
+    for (number, place) in [
+        (year, 0..4),
+        (month, 5..7),
+        (day, 8..10),
+        (seconds / 3600 % 24, 11..13),
+        (seconds / 60 % 60, 14..16),
+        (seconds % 60, 17..19),
+        (moment.subsec_micros().into(), 20..26),
     ] {
-        for place in (0..width).rev() {
-            let digit = u32::try_from(number / 10_u64.pow(place) % 10).unwrap_or_default();
-            text.push(char::from_digit(digit, 10).unwrap_or('0'));
+        let mut left = number;
+        for digit in text.get_mut(place).unwrap_or_default().iter_mut().rev() {
+            *digit = b'0' + (left % 10) as u8;
+            left /= 10;
         }
-        text.push(mark);
     }
-    text
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// The date that many days after 1970-01-01, in the Gregorian calendar.

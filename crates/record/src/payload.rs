@@ -162,8 +162,8 @@ fn list<T>(out: &mut Vec<u8>, items: impl IntoIterator<Item = T>, mut item: impl
 pub(crate) fn quote(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     let mut rest = text.as_bytes();
-    while let Some(plain) = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)) {
-        let (before, from) = rest.split_at(plain);
+    loop {
+        let (before, from) = rest.split_at(plain(rest));
         out.extend_from_slice(before);
         let Some((byte, behind)) = from.split_first() else { break };
         match byte {
@@ -178,8 +178,22 @@ pub(crate) fn quote(text: &str, out: &mut Vec<u8>) {
         }
         rest = behind;
     }
-    out.extend_from_slice(rest);
     out.push(b'"');
+}
+
+/// How many bytes come before the first that needs an escape. Eight are looked at at a time: bodies are long.
+fn plain(text: &[u8]) -> usize {
+    const ONES: u64 = u64::MAX / 255;
+    // In each byte's highest bit: whether it is below `least`. A wrong one stands only above a right one.
+    let below = |word: u64, least: u64| word.wrapping_sub(ONES * least) & !word & (ONES << 7);
+    let is_plain = |bytes: &&[u8; 8]| {
+        let word = u64::from_le_bytes(**bytes);
+        let (quote, slash) = (word ^ (ONES * u64::from(b'"')), word ^ (ONES * u64::from(b'\\')));
+        below(word, 0x20) | below(quote, 1) | below(slash, 1) == 0
+    };
+    let whole = 8 * text.as_chunks().0.iter().take_while(is_plain).count();
+    let rest = text.get(whole..).unwrap_or_default();
+    whole + rest.iter().take_while(|byte| !matches!(byte, b'"' | b'\\' | 0..0x20)).count()
 }
 
 #[cfg(test)]
@@ -189,6 +203,22 @@ mod tests {
     use reenact_json::{Limits, Value};
 
     proptest! {
+        #[test]
+        fn plain_bytes_end_before_the_first_that_needs_an_escape(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
+            let first = bytes.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20));
+            prop_assert_eq!(plain(&bytes), first.unwrap_or(bytes.len()));
+        }
+
+        #[test]
+        fn plain_text_of_any_length_is_plain_up_to_the_escape(
+            before in "[ -!#-\\[\\]-~é中\u{7f}]{0,40}",
+            escape in "[\"\\\\\u{0}-\u{1f}]",
+            behind in any::<String>(),
+        ) {
+            prop_assert_eq!(plain(format!("{before}{escape}{behind}").as_bytes()), before.len());
+            prop_assert_eq!(plain(before.as_bytes()), before.len());
+        }
+
         #[test]
         fn any_text_is_quoted_in_canonical_form(text in any::<String>()) {
             let mut out = Vec::new();

@@ -21,8 +21,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::command;
 use super::toolchain::Toolchain;
+use crate::command;
 use crate::failure::Failure;
 
 /// Whether this is a system of Debian's kind.

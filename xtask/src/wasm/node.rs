@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::command;
+use crate::command;
 use crate::failure::Failure;
 
 /// The oldest Node that is known to run our scripts: that of Debian 12.

@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use super::{TARGET, cargo, command, debian};
+use super::{TARGET, cargo, debian};
+use crate::command;
 use crate::failure::Failure;
 
 /// Forces a route.

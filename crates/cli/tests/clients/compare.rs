@@ -2,6 +2,8 @@
 
 use reenact_testkit::Request;
 
+use crate::secret;
+
 /// What we may not change: all but the order of parallel requests, and what belongs to one connection.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Came {
@@ -47,8 +49,9 @@ pub(crate) fn same_requests(what: &str, expected: &[Came], came: &[Came]) {
     assert_eq!(came.len(), expected.len(), "{what}: so many requests");
 }
 
-/// What a client must see when it is replayed: an account's name is masked in the record.
+/// What a client must see when it is replayed: what an answer says of secrets and of accounts is masked in the record.
 pub(crate) fn as_replayed(stdout: &str) -> String {
+    let stdout = secret::as_recorded(stdout);
     let masked = |line: &str| match line.split_once("-organization") {
         Some((before, _)) if line.contains(" header openai-") => {
             format!("{before}-organization \"[masked:account:1]\"\n")

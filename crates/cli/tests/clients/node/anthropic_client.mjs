@@ -108,9 +108,11 @@ async function encodings(prompt) {
 
 async function secrets(prompt) {
   const { PLANTED_IN_BODY: body, PLANTED_IN_QUERY: query, DATABASE_PASSWORD: password } = process.env;
-  const messages = user(`tell nobody: ${prompt} It is ${body} and ${password}`);
+  const said = `${prompt} ${body} and ${password}`;
+  const messages = user(`tell nobody: ${said}`);
   seen.say("message", await client.messages.create({ messages, ...ASK }, { query: { api_key: query } }));
   seen.say("message", await client.messages.create({ messages, ...ASK }, { query: { sig: query } }));
+  for await (const event of await ask(said, { stream: true })) seen.say("event", event);
 }
 
 await seen.run([plain, stream, parallel, tools, errors, cut, big, unicode, encodings, secrets]);

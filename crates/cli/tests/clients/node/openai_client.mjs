@@ -124,9 +124,11 @@ async function encodings(prompt) {
 
 async function secrets(prompt) {
   const { PLANTED_IN_BODY: body, PLANTED_IN_QUERY: query, DATABASE_PASSWORD: password } = process.env;
-  const said = `tell nobody: ${prompt} It is ${body} and ${password}`;
-  seen.say("chat", await client.chat.completions.create({ model, messages: user(said) }, { query: { api_key: query } }));
-  seen.say("response", await client.responses.create({ model, input: said }, { query: { sig: query } }));
+  const said = `${prompt} ${body} and ${password}`;
+  const secret = `tell nobody: ${said}`;
+  seen.say("chat", await client.chat.completions.create({ model, messages: user(secret) }, { query: { api_key: query } }));
+  seen.say("response", await client.responses.create({ model, input: secret }, { query: { sig: query } }));
+  for await (const chunk of await chat(said, { stream: true })) seen.say("chat chunk", chunk);
 }
 
 await seen.run([plain, stream, parallel, tools, errors, cut, big, unicode, encodings, secrets]);

@@ -144,11 +144,13 @@ def encodings(prompt):
 
 
 def secrets(prompt):
-    body, query = os.environ["PLANTED_IN_BODY"], os.environ["PLANTED_IN_QUERY"]
+    query = os.environ["PLANTED_IN_QUERY"]
+    said = f"{prompt} {os.environ['PLANTED_IN_BODY']} and {os.environ['DATABASE_PASSWORD']}"
     with anthropic.Anthropic() as client:
-        said = f"tell nobody: {prompt} It is {body} and {os.environ['DATABASE_PASSWORD']}"
-        seen.whole("message", ask(client, said, extra_query={"api_key": query}))
-        seen.whole("message", ask(client, said, extra_query={"sig": query}))
+        seen.whole("message", ask(client, f"tell nobody: {said}", extra_query={"api_key": query}))
+        seen.whole("message", ask(client, f"tell nobody: {said}", extra_query={"sig": query}))
+        for event in ask(client, said, stream=True):
+            seen.whole("event", event)
 
 
 def asynchronous(prompt):

@@ -168,12 +168,14 @@ def encodings(prompt):
 
 
 def secrets(prompt):
-    body, query = os.environ["PLANTED_IN_BODY"], os.environ["PLANTED_IN_QUERY"]
+    query = os.environ["PLANTED_IN_QUERY"]
+    said = f"{prompt} {os.environ['PLANTED_IN_BODY']} and {os.environ['DATABASE_PASSWORD']}"
     with openai.OpenAI() as client:
-        said = f"tell nobody: {prompt} It is {body} and {os.environ['DATABASE_PASSWORD']}"
-        seen.whole("chat", chat(client, said, extra_query={"api_key": query}))
-        response = client.responses.create(model=MODEL, input=said, extra_query={"sig": query})
-        seen.whole("response", response)
+        seen.whole("chat", chat(client, f"tell nobody: {said}", extra_query={"api_key": query}))
+        told = client.responses.create(model=MODEL, input=f"tell nobody: {said}", extra_query={"sig": query})
+        seen.whole("response", told)
+        for chunk in chat(client, said, stream=True):
+            seen.whole("chat chunk", chunk)
 
 
 def asynchronous(prompt):

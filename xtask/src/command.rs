@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 use crate::failure::Failure;
 
 /// Runs a command in `folder`, after printing its line.
-pub(super) fn run(command: &mut Command, folder: &Path) -> Result<(), Failure> {
+pub(crate) fn run(command: &mut Command, folder: &Path) -> Result<(), Failure> {
     let line = line(command);
     println!("$ {line}");
     judged(line, command.current_dir(folder).status())
 }
 
 /// As `run`, but ends the command after `limit`; that it was ended shows in its status.
-pub(super) fn run_within(limit: Duration, command: &mut Command, folder: &Path) -> Result<(), Failure> {
+pub(crate) fn run_within(limit: Duration, command: &mut Command, folder: &Path) -> Result<(), Failure> {
     let line = line(command);
     println!("$ {line}");
     judged(line, status_within(limit, command.current_dir(folder)))
@@ -39,19 +39,19 @@ fn status_within(limit: Duration, command: &mut Command) -> io::Result<ExitStatu
 }
 
 /// What a command prints, if it succeeds.
-pub(super) fn answer(command: &mut Command, folder: &Path) -> Option<String> {
+pub(crate) fn answer(command: &mut Command, folder: &Path) -> Option<String> {
     let output = command.current_dir(folder).stderr(Stdio::null()).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 /// Whether there is a program of that name.
-pub(super) fn is_there(program: &str) -> bool {
+pub(crate) fn is_there(program: &str) -> bool {
     let quiet = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     quiet.is_ok_and(|status| status.success())
 }
 
 /// Whether we may change the system.
-pub(super) fn is_root(folder: &Path) -> bool {
+pub(crate) fn is_root(folder: &Path) -> bool {
     answer(Command::new("id").arg("-u"), folder).as_deref() == Some("0")
 }
 

@@ -1,0 +1,164 @@
+//! The recorder alone: events a second, the time of a seal, the memory of a long run.
+//!
+//! An event counts when the call that records it has returned: then the operating system has it. The end of a run, which
+//! waits for the disk, is no part of it. A seal does wait for the disk.
+
+use std::fs;
+use std::hint::black_box;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use reenact_json::Digest;
+use reenact_record::{Chunk, EndedBy, Exchange, Pen, RawAnswer, RawRequest};
+use reenact_replay::{KeyParts, match_key};
+use reenact_testkit::{Answer, Step};
+
+use super::said;
+use super::scene::{Book, CREDENTIAL, Kind, PATH};
+use crate::bench::peak_memory_of;
+
+/// How long each turn is, and how many there are; the fastest counts.
+const TURN: Duration = Duration::from_secs(1);
+const TURNS: usize = 3;
+
+/// Every row that is asked for, each in words of its own.
+pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result<(), String> {
+    let row = |name: &str, row: fn(&Path) -> Result<String, String>| {
+        if is_asked_for(name) {
+            println!("{name:<28} {}", row(folder)?);
+        }
+        Ok::<_, String>(())
+    };
+    row("record small events", small_events)?;
+    row("record exchanges", exchanges)?;
+    row("record seal 64MB", seal)?;
+    row("record 200MB memory", memory)
+}
+
+/// Events of hardly more than their own frame.
+fn small_events(folder: &Path) -> Result<String, String> {
+    let (rate, bytes) =
+        fastest(folder, |pen, _| pen.gap("request trailers", "they are not recorded").map_err(said))?;
+    Ok(format!("{rate:>9.0} events/s of {bytes:.0} bytes, budget 200000"))
+}
+
+/// Requests and answers of 4 KB, with a credential to find in each.
+fn exchanges(folder: &Path) -> Result<String, String> {
+    let answer = Answer::json(200, Kind::Answer.prompt(0));
+    let (rate, bytes) = fastest(folder, |pen, turn| exchange(pen, &Kind::Answer.prompt(turn), &answer))?;
+    Ok(format!("{rate:>9.0} events/s of {bytes:.0} bytes, masked, with match keys"))
+}
+
+/// Does something again and again in runs of their own; gives events per second, and the bytes of each.
+fn fastest(folder: &Path, act: impl Fn(&Pen, u64) -> Result<(), String>) -> Result<(f64, f64), String> {
+    let mut best = (0.0, 0.0);
+    for _ in 0..TURNS {
+        let book = Book::open(folder)?;
+        let pen = book.pen();
+        let before = pen.counts();
+        let begun = Instant::now();
+        let mut turn = 0;
+        let mut elapsed = Duration::ZERO;
+        while elapsed < TURN {
+            // The clock is looked at now and then only.
+            for _ in 0..64 {
+                act(&pen, turn)?;
+                turn += 1;
+            }
+            elapsed = begun.elapsed();
+        }
+        let after = pen.counts();
+        let events = (after.events - before.events) as f64;
+        let rate = events / elapsed.as_secs_f64();
+        if rate > best.0 {
+            best = (rate, (after.bytes - before.bytes) as f64 / events);
+        }
+    }
+    Ok(best)
+}
+
+/// A run of exchanges, until its journal has that many bytes.
+fn long_run(folder: &Path, bytes: u64) -> Result<Book, String> {
+    let book = Book::open(folder)?;
+    let (pen, answers) = (book.pen(), Kind::ALL.map(Kind::answer));
+    let mut turn = 0;
+    while pen.counts().bytes < bytes {
+        for (kind, answer) in Kind::ALL.iter().zip(&answers) {
+            exchange(&pen, &kind.prompt(turn), answer)?;
+        }
+        turn += 1;
+    }
+    Ok(book)
+}
+
+fn seal(folder: &Path) -> Result<String, String> {
+    let (mut sealed, mut hash) = (Duration::MAX, Duration::MAX);
+    long_run(folder, 64 << 20)?.seal(TURNS, |artifact, took| {
+        sealed = sealed.min(took);
+        let bytes = fs::read(&artifact.path).map_err(said)?;
+        let begun = Instant::now();
+        let digest = black_box(Digest::of(black_box(&bytes)));
+        hash = hash.min(begun.elapsed());
+        if digest == artifact.digest { Ok(()) } else { Err("the seal names another digest".into()) }
+    })?;
+    let [sealed, hash] = [sealed, hash].map(|time| time.as_secs_f64() * 1e3);
+    Ok(format!("{sealed:>6.0} ms, sha-256 {hash:.0} ms, ratio {:.2}, budget 6", sealed / hash))
+}
+
+fn memory(folder: &Path) -> Result<String, String> {
+    let peak = peak_memory_of(&["record".as_ref(), folder.as_os_str()])?;
+    Ok(format!("{peak:>6.1} MB at most while it is recorded and sealed"))
+}
+
+/// A run of 200 MB from its first event to its seal, for the child process whose memory is measured.
+pub(in crate::bench) fn write_run(folder: &Path) -> Result<(), String> {
+    long_run(folder, 200 << 20)?.seal(1, |_, _| Ok(()))
+}
+
+/// Records a request and its answer as a gateway does.
+pub(super) fn exchange(pen: &Pen, prompt: &[u8], answer: &Answer) -> Result<(), String> {
+    let masked = pen.mask_request(&RawRequest {
+        provider: "openai",
+        method: "POST",
+        path: PATH,
+        headers: &[
+            ("host", b"127.0.0.1"),
+            ("authorization", CREDENTIAL.as_bytes()),
+            ("content-type", b"application/json"),
+            ("accept", b"application/json"),
+            ("user-agent", b"OpenAI/Python 2.8.0"),
+        ],
+        body: prompt,
+    });
+    let key = match_key(&KeyParts {
+        provider: masked.provider(),
+        method: masked.method(),
+        path: masked.path(),
+        headers: masked.headers(),
+        body: masked.body(),
+    });
+    let endpoint = Some("chat.completions");
+    let step = pen.called(Exchange::Model, &masked, Some("gpt-5"), endpoint, &key).map_err(said)?;
+    let body = answer.body();
+    let headers: Vec<(&str, &[u8])> =
+        answer.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
+    let lengths = answer.steps.iter().filter_map(|step| match step {
+        Step::Send(bytes) => Some(bytes.len()),
+        Step::Wait(_) => None,
+    });
+    let chunks: Vec<Chunk> = lengths.map(|length| Chunk { at: Duration::from_millis(300), length }).collect();
+    let answer = RawAnswer {
+        status: answer.status,
+        version: Some("1.1"),
+        headers: &headers,
+        body: &body,
+        wire_sha256: *Digest::of(&body).as_bytes(),
+        chunks: if answer.is_stream() { &chunks } else { &[] },
+        complete: true,
+        ended_by: EndedBy::Eof,
+        ttft: Some(Duration::from_millis(300)),
+        latency: Duration::from_millis(900),
+        ..RawAnswer::default()
+    };
+    pen.returned(&step, answer).map_err(said)
+}
