@@ -298,11 +298,7 @@ pub(super) fn start(runtime: &Runtime, work: Work) -> Result<Gateway, String> {
 
 /// As the commands have it that start a gateway.
 pub(super) fn gateway_runtime() -> Result<Runtime, String> {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(std::env::var("W").map_or(2, |w| w.parse().unwrap_or(2)))
-        .enable_all()
-        .build()
-        .map_err(said)
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(said)
 }
 
 /// One thread for all clients.
