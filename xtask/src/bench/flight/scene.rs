@@ -50,7 +50,7 @@ impl Kind {
         let file = "fn total(items: &[Item]) -> u64 {\\n    items.iter().map(|item| item.price).sum()\\n}\\n";
         let said = [
             ("system", format!("You are a careful engineer.\\n\\n{}", long_text(900))),
-            ("user", format!("Turn {turn}: what does \\\"total\\\" do?\\n```rust\\n{}```", file.repeat(6))),
+            ("user", format!("Turn {turn}: what does \\\"total\\\" do?\\n```rust\\n{}```", file.repeat(9))),
             ("assistant", long_text(1100)),
             ("user", format!("And then? {}", long_text(1000))),
         ];
