@@ -5,6 +5,9 @@
 
 mod bundle;
 mod corpus;
+mod replay;
+mod rpk;
+mod session;
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -45,7 +48,10 @@ pub(crate) fn optimised(arguments: &[String]) -> Result<(), String> {
     for (name, content, size) in asked {
         row(&name, &Corpus::artifact(content, size)?, content, &folder)?;
     }
-    bundle::rows(&folder, is_asked_for)
+    bundle::rows(&folder, is_asked_for)?;
+    rpk::rows(&folder, is_asked_for)?;
+    session::rows(&folder, is_asked_for)?;
+    replay::rows(&folder, is_asked_for)
 }
 
 fn row(name: &str, corpus: &Corpus, content: Content, folder: &Path) -> Result<(), String> {

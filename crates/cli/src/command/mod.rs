@@ -3,6 +3,7 @@
 mod canon;
 mod hash;
 mod keys;
+mod migrate;
 mod verify;
 
 use clap::{Parser, Subcommand};
@@ -25,6 +26,7 @@ enum Command {
     Canon(canon::Canon),
     Hash(hash::Hash),
     Keys(keys::Keys),
+    Migrate(migrate::Migrate),
 }
 
 /// Runs a command; returns its exit code.
@@ -34,6 +36,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<u8, Ending> {
         Command::Canon(canon) => canon.run(),
         Command::Hash(hash) => hash.run(),
         Command::Keys(keys) => keys.run(),
+        Command::Migrate(migrate) => migrate.run(),
     }
 }
 

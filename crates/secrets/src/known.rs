@@ -1,0 +1,218 @@
+//! Values that are known to be secret, found in every form in which they may be written.
+
+use crate::Finding;
+use crate::base64;
+use crate::sieve::{Literal, Sieve};
+use core::fmt::Write;
+
+/// Values under this length would be found inside words.
+pub(crate) const SHORTEST: usize = 8;
+/// Below this length the letters that a value leaves in base64 are too few to be told from others.
+const SHORTEST_IN_BASE64: usize = 12;
+
+/// Known values, and where to look for them.
+#[derive(Default)]
+pub(crate) struct Known {
+    rules: Vec<&'static str>,
+    values: Vec<(&'static str, Vec<u8>)>,
+    /// The forms of all values, and of which value each is.
+    forms: Vec<(usize, Vec<u8>)>,
+    sieve: Option<Sieve>,
+}
+
+impl Known {
+    /// Adds a value, unless it is too short or known already.
+    pub(crate) fn add(&mut self, rule: &'static str, value: &[u8]) {
+        if value.len() < SHORTEST || self.values.iter().any(|(_, known)| known == value) {
+            return;
+        }
+        if !self.rules.contains(&rule) {
+            self.rules.push(rule);
+        }
+        let id = self.values.len();
+        self.values.push((rule, value.to_vec()));
+        for form in forms(value) {
+            if !self.forms.iter().any(|(_, known)| *known == form) {
+                self.forms.push((id, form));
+            }
+        }
+        self.sieve = None;
+    }
+
+    /// The rules under which values are known.
+    pub(crate) fn rules(&self) -> &[&'static str] {
+        &self.rules
+    }
+
+    /// The value of this id.
+    pub(crate) fn value(&self, id: usize) -> Option<&(&'static str, Vec<u8>)> {
+        self.values.get(id)
+    }
+
+    /// Where known values lie, with their ids; overlapping ones included, in no order.
+    pub(crate) fn find(&mut self, text: &[u8]) -> Vec<(usize, Finding)> {
+        let mut found = Vec::new();
+        if self.values.is_empty() {
+            return found;
+        }
+        let forms = &self.forms;
+        let sieve = self.sieve.get_or_insert_with(|| {
+            Sieve::new(forms.iter().map(|(_, form)| Literal { bytes: form, any_case: false }))
+        });
+        sieve.search(text, |form, start| {
+            if let Some((id, form)) = forms.get(form)
+                && let Some((rule, _)) = self.values.get(*id)
+            {
+                found.push((*id, Finding { rule, span: start..start + form.len() }));
+            }
+        });
+        found
+    }
+}
+
+/// A value as it is, in JSON, in JSON inside JSON, in URLs and forms, and in base64; each form once.
+fn forms(value: &[u8]) -> Vec<Vec<u8>> {
+    let mut forms = vec![value.to_vec()];
+    let mut add = |form: Vec<u8>| {
+        if form.len() >= SHORTEST && !forms.contains(&form) {
+            forms.push(form);
+        }
+    };
+    for escape in [Escape::Needed, Escape::Slashes, Escape::Html, Escape::Ascii, Escape::AsciiCapitals] {
+        let once = in_json(value, escape);
+        add(in_json(&once, Escape::Needed));
+        add(once);
+    }
+    for capitals in [true, false] {
+        for plus in [true, false] {
+            add(in_url(value, capitals, plus));
+        }
+    }
+    if value.len() >= SHORTEST_IN_BASE64 {
+        for shift in 0..3 {
+            add(base64::inner_letters(value, shift, base64::STANDARD));
+            add(base64::inner_letters(value, shift, base64::URL));
+        }
+    }
+    forms
+}
+
+/// What a writer of JSON escapes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Escape {
+    /// What must be.
+    Needed,
+    /// Slashes, too.
+    Slashes,
+    /// What HTML would act on, too.
+    Html,
+    /// All that is not ASCII.
+    Ascii,
+    /// The same with capital digits.
+    AsciiCapitals,
+}
+
+/// A value as it stands in a JSON string; bytes that are not UTF-8 stay.
+fn in_json(value: &[u8], escape: Escape) -> Vec<u8> {
+    let mut text = Vec::with_capacity(value.len());
+    for chunk in value.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            json_character(&mut text, character, escape);
+        }
+        text.extend_from_slice(chunk.invalid());
+    }
+    text
+}
+
+fn json_character(text: &mut Vec<u8>, character: char, escape: Escape) {
+    let is_ascii_only = matches!(escape, Escape::Ascii | Escape::AsciiCapitals);
+    match character {
+        '"' | '\\' => text.extend([b'\\', character as u8]),
+        '/' if escape == Escape::Slashes => text.extend(b"\\/"),
+        '\n' => text.extend(b"\\n"),
+        '\r' => text.extend(b"\\r"),
+        '\t' => text.extend(b"\\t"),
+        '\u{8}' => text.extend(b"\\b"),
+        '\u{c}' => text.extend(b"\\f"),
+        _ if character < ' '
+            || (escape == Escape::Html && matches!(character, '<' | '>' | '&' | '\u{2028}' | '\u{2029}'))
+            || (is_ascii_only && (!character.is_ascii() || character == '\u{7f}')) =>
+        {
+            let mut escaped = String::new();
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                // Writing to a string does not fail.
+                let _ = match escape {
+                    Escape::AsciiCapitals => write!(escaped, "\\u{unit:04X}"),
+                    _ => write!(escaped, "\\u{unit:04x}"),
+                };
+            }
+            text.extend(escaped.into_bytes());
+        }
+        _ => text.extend(character.encode_utf8(&mut [0; 4]).bytes()),
+    }
+}
+
+/// A value as it stands in a URL; in a form a blank may be a plus.
+fn in_url(value: &[u8], capitals: bool, plus: bool) -> Vec<u8> {
+    let digits: &[u8; 16] = if capitals { b"0123456789ABCDEF" } else { b"0123456789abcdef" };
+    let mut text = Vec::with_capacity(value.len());
+    for byte in value {
+        match byte {
+            b'-' | b'.' | b'_' | b'~' => text.push(*byte),
+            b' ' if plus => text.push(b'+'),
+            _ if byte.is_ascii_alphanumeric() => text.push(*byte),
+            _ => text.extend([b'%', digits[usize::from(byte >> 4)], digits[usize::from(byte & 15)]]),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(value: &str) -> Vec<String> {
+        forms(value.as_bytes()).into_iter().map(|form| String::from_utf8(form).unwrap()).collect()
+    }
+
+    #[test]
+    fn each_form_once() {
+        assert_eq!(texts("plain-key"), ["plain-key"]);
+        assert_eq!(
+            texts("a/\"é &"),
+            [
+                "a/\"é &",
+                "a/\\\\\\\"é &",
+                "a/\\\"é &",
+                "a\\\\/\\\\\\\"é &",
+                "a\\/\\\"é &",
+                "a/\\\\\\\"é \\\\u0026",
+                "a/\\\"é \\u0026",
+                "a/\\\\\\\"\\\\u00e9 &",
+                "a/\\\"\\u00e9 &",
+                "a/\\\\\\\"\\\\u00E9 &",
+                "a/\\\"\\u00E9 &",
+                "a%2F%22%C3%A9+%26",
+                "a%2F%22%C3%A9%20%26",
+                "a%2f%22%c3%a9+%26",
+                "a%2f%22%c3%a9%20%26",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_longer_value_is_known_in_base64() {
+        let forms = texts("user-and-password");
+        assert_eq!(forms.len(), 4);
+        assert!("eDp1c2VyLWFuZC1wYXNzd29yZA==".contains(&forms[3]), "{forms:?}");
+    }
+
+    #[test]
+    fn short_values_are_not_known() {
+        let mut known = Known::default();
+        known.add("x", b"1234567");
+        assert_eq!(known.find(b"1234567"), []);
+        known.add("x", b"12345678");
+        assert_eq!(known.find(b"a12345678"), [(0, Finding { rule: "x", span: 1..9 })]);
+    }
+}

@@ -1,0 +1,175 @@
+//! The pack: all rules, and the one pass that finds what they name.
+
+use crate::rule::Shape;
+use crate::sieve::{Literal, Sieve};
+use crate::{assignment, header, name, pem, placeholder, rules, text, url};
+use core::fmt;
+use core::ops::Range;
+use std::sync::LazyLock;
+
+/// A versioned set of named rules.
+pub struct Pack {
+    /// The names that marks of this pack may have.
+    names: Vec<&'static str>,
+    targets: Vec<Target>,
+    sieve: Sieve,
+}
+
+/// Something that a rule found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The rule's name.
+    pub rule: &'static str,
+    /// Where the secret itself lies, without the words around it.
+    pub span: Range<usize>,
+}
+
+/// What to do where a literal is found.
+enum Target {
+    Shape(&'static str, &'static Shape),
+    Word(usize),
+    Url(usize),
+    Pem,
+    Mark,
+}
+
+/// What one pass over a text found.
+pub(crate) struct Pass {
+    /// In order, not overlapping, clear of the marks.
+    pub(crate) findings: Vec<Finding>,
+    /// Marks that were there already, in order.
+    pub(crate) marks: Vec<Range<usize>>,
+}
+
+static STANDARD: LazyLock<Pack> = LazyLock::new(Pack::build);
+
+impl Pack {
+    /// The rules that we ship.
+    pub fn standard() -> &'static Pack {
+        &STANDARD
+    }
+
+    /// The pack of this name, as a record gives it.
+    pub fn named(name: &str) -> Option<&'static Pack> {
+        Some(Self::standard()).filter(|pack| pack.name() == name)
+    }
+
+    /// The pack's name, with its version.
+    pub fn name(&self) -> &str {
+        "reenact-1"
+    }
+
+    /// All rules as text. It changes when a rule does: callers record its digest.
+    pub fn text(&self) -> String {
+        text::of(self)
+    }
+
+    /// Everything that the rules find: in order, not overlapping.
+    pub fn scan(&self, text: &[u8]) -> Vec<Finding> {
+        self.pass(text, &[]).findings
+    }
+
+    fn build() -> Self {
+        let mut targets = Vec::new();
+        let mut literals: Vec<Literal<'static>> = Vec::new();
+        let mut add = |target, text: &'static str, any_case| {
+            targets.push(target);
+            literals.push(Literal { bytes: text.as_bytes(), any_case });
+        };
+        for rule in rules::all() {
+            for shape in rule.shapes {
+                add(Target::Shape(rule.name, shape), shape.literal, false);
+            }
+        }
+        for start in url::STARTS {
+            add(Target::Url(start.len()), start, false);
+        }
+        for word in name::WORDS {
+            add(Target::Word(word.len()), word, true);
+        }
+        add(Target::Pem, pem::START, false);
+        add(Target::Mark, placeholder::OPEN, false);
+        let mut names: Vec<&'static str> = rules::all().map(|rule| rule.name).collect();
+        names.extend(assignment::RULES.iter().chain(&header::RULES).chain([&url::RULE, &pem::RULE]));
+        Self { names, targets, sieve: Sieve::new(literals) }
+    }
+
+    /// Looks through a text once. Marks are those of this pack's rules and of the others given: a secret between
+    /// brackets is not made a mark by that.
+    pub(crate) fn pass(&self, text: &[u8], others: &[&str]) -> Pass {
+        let is_rule = |name: &[u8]| self.names.iter().chain(others).any(|rule| rule.as_bytes() == name);
+        let mut found: Vec<(usize, Finding)> = Vec::new();
+        let mut marks: Vec<Range<usize>> = Vec::new();
+        self.sieve.search(text, |id, start| {
+            let finding = match self.targets.get(id) {
+                Some(Target::Shape(rule, shape)) => shape.find(text, start).map(|span| (*rule, span)),
+                Some(Target::Word(length)) => assignment::find(text, start..start + length),
+                Some(Target::Url(length)) => url::find(text, start + length).map(|span| (url::RULE, span)),
+                Some(Target::Pem) => pem::find(text, start).map(|span| (pem::RULE, span)),
+                Some(Target::Mark) => {
+                    let mark = placeholder::read(text, start).filter(|mark| is_rule(mark.rule));
+                    marks.extend(mark.map(|mark| mark.span));
+                    None
+                }
+                None => None,
+            };
+            if let Some((rule, span)) = finding {
+                found.push((id, Finding { rule, span }));
+            }
+        });
+        marks.sort_unstable_by_key(|mark| mark.start);
+        // The first of those that begin at the same place is the longest, or the one whose rule stands first.
+        found.sort_by_key(|(id, finding)| (finding.span.start, usize::MAX - finding.span.end, *id));
+        let findings = without(&marks, joined(found.into_iter().map(|(_, finding)| finding)));
+        Pass { findings, marks }
+    }
+}
+
+/// Of findings in order those that overlap none before them. Where one runs on beyond the one before, that
+/// one grows: of two secrets that share bytes no part is left.
+pub(crate) fn joined(findings: impl IntoIterator<Item = Finding>) -> Vec<Finding> {
+    let mut joined: Vec<Finding> = Vec::new();
+    for finding in findings {
+        match joined.last_mut() {
+            Some(last) if finding.span.start < last.span.end => {
+                last.span.end = last.span.end.max(finding.span.end);
+            }
+            _ => joined.push(finding),
+        }
+    }
+    joined
+}
+
+/// The findings without the bytes that the holes cover; both in order and not overlapping.
+pub(crate) fn without(holes: &[Range<usize>], findings: Vec<Finding>) -> Vec<Finding> {
+    if holes.is_empty() {
+        return findings;
+    }
+    let mut left = Vec::with_capacity(findings.len());
+    let mut hole = 0;
+    for Finding { rule, span } in findings {
+        let mut from = span.start;
+        while holes.get(hole).is_some_and(|hole| hole.end <= from) {
+            hole += 1;
+        }
+        // A hole may reach into the next finding too: `hole` stays on the last one that was met.
+        let mut at = hole;
+        while let Some(hole) = holes.get(at).filter(|hole| hole.start < span.end) {
+            if from < hole.start {
+                left.push(Finding { rule, span: from..hole.start });
+            }
+            from = from.max(hole.end);
+            at += 1;
+        }
+        if from < span.end {
+            left.push(Finding { rule, span: from..span.end });
+        }
+    }
+    left
+}
+
+impl fmt::Debug for Pack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pack").field("name", &self.name()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,57 @@
+//! Paths with queries: a parameter's name may say that its value is secret.
+
+use crate::name::is_secret_parameter;
+use crate::{Finding, Redactor};
+
+/// The rule.
+pub(crate) const RULE: &str = "parameter";
+
+impl Redactor {
+    /// A path with its query, masked by rule and by the parameters' names; all else stays byte for byte.
+    pub fn path(&mut self, path_and_query: &str) -> String {
+        let forced = secret_parameters(path_and_query.as_bytes());
+        let masked = self.masked(path_and_query.as_bytes(), forced);
+        String::from_utf8_lossy(&masked.bytes).into_owned()
+    }
+}
+
+/// The values of the parameters that are secret by name.
+pub(crate) fn secret_parameters(url: &[u8]) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let Some(question) = url.iter().position(|byte| *byte == b'?') else { return found };
+    let mut from = question + 1;
+    let query = url.get(from..).unwrap_or_default();
+    let query = query.split(|byte| *byte == b'#').next().unwrap_or_default();
+    for pair in query.split(|byte| matches!(byte, b'&' | b';')) {
+        if let Some(equals) = pair.iter().position(|byte| *byte == b'=')
+            && equals + 1 < pair.len()
+            && is_secret_parameter(&percent_decoded(&pair[..equals]))
+        {
+            found.push(Finding { rule: RULE, span: from + equals + 1..from + pair.len() });
+        }
+        from += pair.len() + 1;
+    }
+    found
+}
+
+/// A name without its percent signs.
+fn percent_decoded(name: &[u8]) -> Vec<u8> {
+    let digit = |byte: Option<&u8>| {
+        byte.and_then(|byte| char::from(*byte).to_digit(16)).and_then(|digit| u8::try_from(digit).ok())
+    };
+    let mut decoded = Vec::with_capacity(name.len());
+    let mut at = 0;
+    while let Some(byte) = name.get(at) {
+        match (byte, digit(name.get(at + 1)), digit(name.get(at + 2))) {
+            (b'%', Some(high), Some(low)) => {
+                decoded.push(high * 16 + low);
+                at += 3;
+            }
+            _ => {
+                decoded.push(*byte);
+                at += 1;
+            }
+        }
+    }
+    decoded
+}

@@ -1,0 +1,183 @@
+//! Keys of the services that agents work with: clouds, code, chat, mail, money.
+
+use crate::class::{ALNUM, BASE32, BASE64, DIGIT, HEX, PADDED, SLASHED, SNAKE, TILDE, UPPER, WORD};
+use crate::rule::{Check, Piece, Rule, Shape, after, exactly, rule, run, shape, text};
+
+pub(super) static RULES: &[Rule] = &[
+    rule(
+        "aws-key-id",
+        &[
+            shape("AKIA", &[exactly(&BASE32, 16)]),
+            shape("ASIA", &[exactly(&BASE32, 16)]),
+            shape("ABIA", &[exactly(&BASE32, 16)]),
+            shape("ACCA", &[exactly(&BASE32, 16)]),
+        ],
+    ),
+    rule(
+        "aws-session-token",
+        &[
+            shape("FwoGZXIvYXdz", &[run(&BASE64, 80, 4096), Piece::Padding]),
+            shape("FQoGZXIvYXdz", &[run(&BASE64, 80, 4096), Piece::Padding]),
+            shape("IQoJb3JpZ2luX2Vj", &[run(&BASE64, 80, 4096), Piece::Padding]),
+        ],
+    ),
+    rule(
+        "azure-shared-key",
+        &[
+            after("AccountKey=", &[run(&PADDED, 80, 96)]),
+            after("SharedAccessKey=", &[run(&PADDED, 40, 64)]),
+            after("SharedAccessSignature=", &[run(&TILDE, 40, 512)]),
+        ],
+    ),
+    rule("azure-client-secret", &[shape("Q~", &[run(&TILDE, 31, 34)]).behind(&TILDE, 4, 4)]),
+    rule("azure-devops-token", &[shape("AZDO", &[exactly(&ALNUM, 4)]).behind(&ALNUM, 76, 76)]),
+    rule(
+        "github-token",
+        &[
+            shape("ghp_", &[run(&ALNUM, 36, 255)]),
+            shape("gho_", &[run(&ALNUM, 36, 255)]),
+            shape("ghu_", &[run(&ALNUM, 36, 255)]),
+            shape("ghs_", &[run(&ALNUM, 36, 255)]),
+            shape("ghr_", &[run(&ALNUM, 36, 255)]),
+            shape("github_pat_", &[run(&SNAKE, 60, 255)]).check(Check::Mixed),
+        ],
+    ),
+    rule("gitlab-token", &GITLAB),
+    rule("slack-token", &SLACK),
+    rule(
+        "slack-webhook",
+        &[after("hooks.slack.com/services/", &[run(&SLASHED, 30, 96)]).check(Check::Mixed)],
+    ),
+    rule(
+        "stripe-key",
+        &[
+            shape("sk_live_", &[run(&ALNUM, 16, 255)]),
+            shape("rk_live_", &[run(&ALNUM, 16, 255)]),
+            shape("sk_test_", &[run(&ALNUM, 16, 255)]),
+            shape("rk_test_", &[run(&ALNUM, 16, 255)]),
+            shape("whsec_", &[run(&PADDED, 24, 96)]).check(Check::Mixed),
+        ],
+    ),
+    rule("npm-token", &[shape("npm_", &[exactly(&ALNUM, 36)])]),
+    rule("pypi-token", &[shape("pypi-", &[run(&WORD, 50, 512)]).check(Check::Solid)]),
+    rule("rubygems-token", &[shape("rubygems_", &[exactly(&HEX, 48)])]),
+    rule(
+        "docker-token",
+        &[shape("dckr_pat_", &[run(&WORD, 24, 48)]), shape("dckr_oat_", &[run(&WORD, 24, 48)])],
+    ),
+    rule("sendgrid-key", &[shape("SG.", &[exactly(&WORD, 22), text("."), exactly(&WORD, 43)])]),
+    rule("twilio-key", &[shape("SK", &[exactly(&HEX, 32)])]),
+    rule("mailgun-key", &[shape("key-", &[exactly(&HEX, 32)])]),
+    rule("mailchimp-key", &[shape("-us", &[run(&DIGIT, 1, 2)]).behind(&HEX, 32, 32)]),
+    rule("resend-key", &[shape("re_", &[exactly(&ALNUM, 8), text("_"), exactly(&ALNUM, 24)])]),
+    rule("telegram-token", &[shape(":AA", &[exactly(&WORD, 33)]).behind(&DIGIT, 8, 10)]),
+    rule(
+        "discord-token",
+        &[
+            after("discord.com/api/webhooks/", &[run(&DIGIT, 17, 20), text("/"), run(&WORD, 60, 80)]),
+            after("discordapp.com/api/webhooks/", &[run(&DIGIT, 17, 20), text("/"), run(&WORD, 60, 80)]),
+            after("Bot ", &[run(&WORD, 24, 28), text("."), exactly(&WORD, 6), text("."), run(&WORD, 27, 38)]),
+        ],
+    ),
+    rule(
+        "digitalocean-token",
+        &[
+            shape("dop_v1_", &[exactly(&HEX, 64)]),
+            shape("doo_v1_", &[exactly(&HEX, 64)]),
+            shape("dor_v1_", &[exactly(&HEX, 64)]),
+        ],
+    ),
+    rule(
+        "databricks-token",
+        &[
+            shape("dapi", &[exactly(&HEX, 32)]),
+            shape("dapi", &[exactly(&HEX, 32), text("-"), exactly(&DIGIT, 1)]),
+        ],
+    ),
+    rule(
+        "linear-key",
+        &[shape("lin_api_", &[run(&ALNUM, 32, 48)]), shape("lin_oauth_", &[run(&ALNUM, 32, 80)])],
+    ),
+    rule("notion-token", &[shape("ntn_", &[run(&ALNUM, 40, 50)]), shape("secret_", &[exactly(&ALNUM, 43)])]),
+    rule("airtable-token", &[shape("pat", &[exactly(&ALNUM, 14), text("."), exactly(&HEX, 64)])]),
+    rule("figma-token", &[shape("figd_", &[run(&WORD, 36, 64)]).check(Check::Mixed)]),
+    rule(
+        "atlassian-token",
+        &[
+            shape("ATATT3", &[run(&WORD, 150, 255)]),
+            shape("ATATT3", &[run(&WORD, 150, 255), text("="), exactly(&UPPER, 8)]),
+            shape("ATBB", &[exactly(&ALNUM, 32)]),
+        ],
+    ),
+    rule(
+        "sentry-token",
+        &[
+            shape("sntryu_", &[exactly(&HEX, 64)]),
+            shape("sntrys_", &[run(&PADDED, 60, 512)]).check(Check::Mixed),
+        ],
+    ),
+    rule("grafana-token", &[shape("glsa_", &[exactly(&ALNUM, 32), text("_"), exactly(&HEX, 8)])]),
+    rule("newrelic-key", &[shape("NRAK-", &[exactly(&UPPER, 27)])]),
+    rule("heroku-key", &[shape("HRKU-AA", &[exactly(&WORD, 58)])]),
+    rule("doppler-token", &[shape("dp.pt.", &[run(&ALNUM, 40, 48)])]),
+    rule(
+        "vault-token",
+        &[shape("hvs.", &[run(&WORD, 24, 255)]).check(Check::Mixed), shape("hvb.", &[run(&WORD, 90, 512)])],
+    ),
+    rule("terraform-token", &[shape(".atlasv1.", &[run(&WORD, 60, 80)]).behind(&ALNUM, 14, 14)]),
+    rule(
+        "shopify-token",
+        &[
+            shape("shpat_", &[exactly(&HEX, 32)]),
+            shape("shpca_", &[exactly(&HEX, 32)]),
+            shape("shppa_", &[exactly(&HEX, 32)]),
+            shape("shpss_", &[exactly(&HEX, 32)]),
+        ],
+    ),
+    rule("square-token", &[shape("sq0atp-", &[exactly(&WORD, 22)]), shape("sq0csp-", &[exactly(&WORD, 43)])]),
+    rule(
+        "planetscale-token",
+        &[shape("pscale_tkn_", &[run(&WORD, 32, 64)]), shape("pscale_pw_", &[run(&WORD, 32, 64)])],
+    ),
+    rule(
+        "supabase-key",
+        &[
+            shape("sbp_", &[exactly(&HEX, 40)]),
+            shape("sb_secret_", &[run(&WORD, 24, 64)]).check(Check::Mixed),
+        ],
+    ),
+    rule("postman-key", &[shape("PMAK-", &[exactly(&HEX, 24), text("-"), exactly(&HEX, 34)])]),
+    rule("pulumi-token", &[shape("pul-", &[exactly(&HEX, 40)])]),
+    rule("tailscale-key", &[shape("tskey-", &[run(&WORD, 20, 80)]).check(Check::Mixed)]),
+    rule("dynatrace-token", &[shape("dt0c01.", &[exactly(&UPPER, 24), text("."), exactly(&UPPER, 64)])]),
+    rule("age-key", &[shape("AGE-SECRET-KEY-1", &[exactly(&UPPER, 58)])]),
+];
+
+/// Personal, deploy, runner, build, trigger, feed, mail, agent and application tokens; some of newer ones
+/// have three parts.
+static GITLAB: [Shape; 12] = [
+    shape("glpat-", &[run(&WORD, 20, 300)]).check(Check::Mixed),
+    shape("gldt-", &[run(&WORD, 20, 300)]).check(Check::Mixed),
+    shape("glrt-", &[run(&WORD, 20, 300)]).check(Check::Mixed),
+    shape("glcbt-", &[run(&WORD, 20, 300)]).check(Check::Mixed),
+    shape("glptt-", &[run(&WORD, 20, 300)]).check(Check::Mixed),
+    shape("glft-", &[run(&WORD, 20, 300)]).check(Check::Mixed),
+    shape("glimt-", &[run(&WORD, 20, 300)]).check(Check::Mixed),
+    shape("glagent-", &[run(&WORD, 20, 300)]).check(Check::Mixed),
+    shape("gloas-", &[run(&WORD, 20, 300)]).check(Check::Mixed),
+    shape("glsoat-", &[run(&WORD, 20, 300)]).check(Check::Mixed),
+    shape("glpat-", &[run(&WORD, 20, 300), text("."), run(&WORD, 2, 2), text("."), run(&WORD, 7, 9)]),
+    shape("glrt-", &[run(&WORD, 20, 300), text("."), run(&WORD, 2, 2), text("."), run(&WORD, 7, 9)]),
+];
+
+/// Bots, users, workspaces, refresh and configuration tokens; apps.
+static SLACK: [Shape; 8] = [
+    shape("xoxb-", &[run(&WORD, 20, 255)]).check(Check::Mixed),
+    shape("xoxp-", &[run(&WORD, 20, 255)]).check(Check::Mixed),
+    shape("xoxa-", &[run(&WORD, 20, 255)]).check(Check::Mixed),
+    shape("xoxr-", &[run(&WORD, 20, 255)]).check(Check::Mixed),
+    shape("xoxs-", &[run(&WORD, 20, 255)]).check(Check::Mixed),
+    shape("xoxe-", &[run(&WORD, 20, 255)]).check(Check::Mixed),
+    shape("xoxe.xoxp-", &[run(&WORD, 20, 255)]).check(Check::Mixed),
+    shape("xapp-", &[run(&WORD, 20, 255)]).check(Check::Mixed),
+];

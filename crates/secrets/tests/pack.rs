@@ -1,0 +1,92 @@
+//! The pack itself: its text is what records name by digest, and no text makes it slow.
+
+use reenact_secrets::{Pack, Redactor};
+
+/// A change here is a change of every digest: it belongs into a pack with a new name once one was released.
+#[test]
+fn the_text_is_pinned() {
+    assert_eq!(Pack::standard().name(), "reenact-1");
+    assert_eq!(Pack::standard().text(), include_str!("reenact-1.txt"));
+}
+
+/// The quoted literals of the pack's text: what the scanner stops at.
+fn literals() -> Vec<String> {
+    let text = Pack::standard().text();
+    let mut literals: Vec<String> = text
+        .lines()
+        .take_while(|line| !line.starts_with("names:"))
+        .flat_map(|line| line.split('"').skip(1).step_by(2))
+        .map(|literal| literal.replace("\\\\", "\\"))
+        .chain(
+            ["password", "passphrase", "pwd", "secret", "token", "api_key", "authorization"]
+                .map(String::from),
+        )
+        .collect();
+    literals.sort();
+    literals.dedup();
+    literals
+}
+
+/// Nothing here looks at a clock: a search that goes back over what it saw would not come back.
+#[test]
+fn repeated_beginnings_take_linear_time() {
+    for literal in literals() {
+        for between in ["", "a", "/", ".", "=", "=\"", ": '", "aaaaaaaaaaaaaaaa.", "A1b2C3d4E5f6G7h8 "] {
+            let unit = format!("{literal}{between}");
+            let text = unit.repeat(100_000 / unit.len());
+            Pack::standard().scan(text.as_bytes());
+        }
+    }
+}
+
+#[test]
+fn long_runs_take_linear_time() {
+    for unit in [
+        "a",
+        "A1",
+        " ",
+        "\\",
+        "\"",
+        "\\\"",
+        ":",
+        "=",
+        "-",
+        "://a:",
+        "@",
+        "[",
+        "[masked:",
+        "\n",
+        "eyJhbGciOiJub25lIn0.",
+        "%22",
+        "\\u0022",
+    ] {
+        let long = unit.repeat(300_000 / unit.len());
+        for before in [
+            "",
+            "sk-",
+            "eyJ",
+            "password=\"",
+            "token: ",
+            "https://",
+            "-----BEGIN PRIVATE KEY-----",
+            "Authorization: Bearer ",
+        ] {
+            Pack::standard().scan(format!("{before}{long}").as_bytes());
+        }
+    }
+}
+
+#[test]
+fn many_secrets_take_linear_time() {
+    let mut redactor = Redactor::new(Pack::standard());
+    redactor.know("environment", b"abababab");
+    let text = "ab".repeat(500_000);
+    let redacted = redactor.redact(text.as_bytes());
+    assert_eq!(&redacted.bytes[..], b"[masked:environment:1]");
+    assert_eq!(redacted.position(999_999), 22);
+
+    let text = "abababab ".repeat(100_000);
+    let redacted = redactor.redact(text.as_bytes());
+    assert_eq!(redacted.cuts.len(), 100_000);
+    assert_eq!(redacted.bytes.len(), 100_000 * 23);
+}

@@ -1,0 +1,183 @@
+//! Marks in the place of secrets: which, where, and with which number.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use reenact_secrets::{Cut, Pack, Redactor, renumbered};
+use std::borrow::Cow;
+use support::Dice;
+
+fn redactor() -> Redactor {
+    Redactor::new(Pack::standard())
+}
+
+fn masked(redactor: &mut Redactor, text: &str) -> String {
+    String::from_utf8(redactor.redact(text.as_bytes()).bytes.into_owned()).unwrap()
+}
+
+fn key(seed: u64) -> String {
+    format!("ghp_{}", Dice::new(seed).letters("alnum", 36))
+}
+
+#[test]
+fn a_value_keeps_its_number() {
+    let mut redactor = redactor();
+    let (one, two) = (key(1), key(2));
+    assert_eq!(
+        masked(&mut redactor, &format!("{one} {two} {one}")),
+        "[masked:github-token:1] [masked:github-token:2] [masked:github-token:1]"
+    );
+    assert_eq!(masked(&mut redactor, &two), "[masked:github-token:2]");
+    assert_eq!(masked(&mut redactor, &key(3)), "[masked:github-token:3]");
+}
+
+#[test]
+fn numbers_are_per_rule() {
+    let mut redactor = redactor();
+    redactor.know("environment", b"made-up value");
+    assert_eq!(
+        masked(&mut redactor, &format!("{} made-up value", key(1))),
+        "[masked:github-token:1] [masked:environment:1]"
+    );
+}
+
+#[test]
+fn cuts_say_what_moved_where() {
+    let key = key(1);
+    let text = format!("ab {key} cd");
+    let redacted = redactor().redact(text.as_bytes());
+    assert_eq!(redacted.cuts, [Cut { rule: "github-token", source: 3..43, result: 3..26 }]);
+    let positions: Vec<usize> = [0, 3, 4, 42, 43, 44, 46].map(|at| redacted.position(at)).into();
+    assert_eq!(positions, [0, 3, 26, 26, 26, 27, 29]);
+}
+
+#[test]
+fn nothing_found_is_nothing_copied() {
+    let mut redactor = redactor();
+    redactor.know("environment", b"made-up value");
+    let redacted = redactor.redact(b"no secret here");
+    assert!(matches!(redacted.bytes, Cow::Borrowed(b"no secret here")));
+    assert_eq!(redacted.cuts, []);
+}
+
+#[test]
+fn known_values_are_found_in_every_form() {
+    let mut redactor = redactor();
+    redactor.know("environment", "pä \"ss\"/w<d>\n&+".as_bytes());
+    for text in [
+        "pä \"ss\"/w<d>\n&+",
+        r#"{"x":"pä \"ss\"/w<d>\n&+"}"#,
+        r#"{"x":"pä \"ss\"\/w<d>\n&+"}"#,
+        r#"{"x":"p\u00e4 \"ss\"/w<d>\n&+"}"#,
+        r#"{"x":"p\u00E4 \"ss\"/w<d>\n&+"}"#,
+        r#"{"x":"pä \"ss\"/w\u003cd\u003e\n\u0026+"}"#,
+        r#"{"x":"{\"y\":\"pä \\\"ss\\\"/w<d>\\n&+\"}"}"#,
+        "a=p%C3%A4%20%22ss%22%2Fw%3Cd%3E%0A%26%2B",
+        "a=p%c3%a4+%22ss%22%2fw%3cd%3e%0a%26%2b",
+    ] {
+        let masked = masked(&mut redactor, text);
+        assert!(masked.contains("[masked:environment:1]") && !masked.contains("ss"), "{text} {masked}");
+    }
+}
+
+#[test]
+fn known_values_are_found_in_base64() {
+    let mut redactor = redactor();
+    redactor.know("environment", b"made-up-password");
+    // user:made-up-password
+    assert_eq!(
+        masked(&mut redactor, "x dXNlcjptYWRlLXVwLXBhc3N3b3Jk y"),
+        "x dXNlcjp[masked:environment:1] y"
+    );
+}
+
+#[test]
+fn of_two_known_values_the_longer_one_is_meant() {
+    let mut redactor = redactor();
+    redactor.know("a", b"12345678");
+    redactor.know("b", b"123456789012");
+    assert_eq!(masked(&mut redactor, "x1234567890123 123456780"), "x[masked:b:1]3 [masked:a:1]0");
+}
+
+#[test]
+fn where_two_secrets_overlap_no_part_is_left() {
+    let mut redactor = redactor();
+    redactor.know("a", b"abcdefgh");
+    redactor.know("b", b"efghijkl");
+    assert_eq!(masked(&mut redactor, "abcdefghijkl"), "[masked:a:1]");
+    assert_eq!(masked(&mut redactor, "abcdefgh efghijkl"), "[masked:a:2] [masked:b:1]");
+}
+
+#[test]
+fn what_is_known_names_what_a_rule_would_find_too() {
+    let mut redactor = redactor();
+    redactor.know("environment", key(1).as_bytes());
+    assert_eq!(masked(&mut redactor, &format!("token={}", key(1))), "token=[masked:environment:1]");
+}
+
+#[test]
+fn what_stands_next_to_a_mark_is_found() {
+    let mut redactor = redactor();
+    redactor.know("environment", b"made-up-value");
+    let text = format!("made-up-value{}made-up-value", key(1));
+    let once = masked(&mut redactor, &text);
+    assert_eq!(once, "[masked:environment:1][masked:github-token:1][masked:environment:1]");
+    assert_eq!(masked(&mut redactor, &once), once);
+}
+
+#[test]
+fn a_value_that_begins_inside_an_escape_takes_the_backslash() {
+    let mut redactor = redactor();
+    redactor.know("environment", b"nothing-else");
+    assert_eq!(masked(&mut redactor, r#""a\nothing-else""#), r#""a[masked:environment:1]""#);
+    assert_eq!(masked(&mut redactor, r#""a\\nothing-else""#), r#""a\\[masked:environment:1]""#);
+}
+
+#[test]
+fn marks_that_are_there_stay() {
+    let mut redactor = redactor();
+    redactor.know("environment", b"password");
+    redactor.know("environment", b"environment");
+    let text = "[masked:environment:7] password=[masked:password:12] [masked:jwt:1]";
+    assert_eq!(masked(&mut redactor, text), text.replace(" password=", " [masked:environment:1]="));
+}
+
+#[test]
+fn brackets_hide_nothing() {
+    let mut redactor = redactor();
+    redactor.know("environment", b"made-up-value");
+    redactor.know("environment", b"12345678");
+    assert_eq!(masked(&mut redactor, "[masked:made-up-value:1]"), "[masked:[masked:environment:1]:1]");
+    assert_eq!(masked(&mut redactor, "[masked:jwt:12345678]"), "[masked:jwt:[masked:environment:2]]");
+    let key = format!("sk-{}", Dice::new(1).letters("hex", 32));
+    assert_eq!(masked(&mut redactor, &format!("[masked:{key}:1]")), "[masked:[masked:openai-key:1]:1]");
+}
+
+#[test]
+fn marks_are_renumbered_by_first_appearance() {
+    let renumber = |text: &str| String::from_utf8(renumbered(text.as_bytes()).into_owned()).unwrap();
+    assert_eq!(
+        renumber("[masked:a:7] [masked:b:3] [masked:a:12] [masked:a:7] [masked:b:1]"),
+        "[masked:a:1] [masked:b:1] [masked:a:2] [masked:a:1] [masked:b:2]"
+    );
+    for text in [
+        "",
+        "[masked:a:1]",
+        "[masked:a:]",
+        "[masked::2]",
+        "[masked:a:2",
+        "[masked:A:2]",
+        "[masked:a:02]",
+        "[masked:a:1234567890]",
+    ] {
+        assert_eq!(renumber(text), text);
+        assert!(matches!(renumbered(text.as_bytes()), Cow::Borrowed(_)));
+    }
+}
+
+#[test]
+fn nothing_shows_the_values() {
+    let mut redactor = redactor();
+    redactor.know("environment", b"made-up-value");
+    assert_eq!(format!("{redactor:?}"), "Redactor { pack: Pack { name: \"reenact-1\", .. }, .. }");
+}
