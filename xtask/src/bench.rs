@@ -6,6 +6,7 @@
 mod bundle;
 mod corpus;
 mod replay;
+mod replay_bundle;
 mod rpk;
 mod session;
 
@@ -51,7 +52,8 @@ pub(crate) fn optimised(arguments: &[String]) -> Result<(), String> {
     bundle::rows(&folder, is_asked_for)?;
     rpk::rows(&folder, is_asked_for)?;
     session::rows(&folder, is_asked_for)?;
-    replay::rows(&folder, is_asked_for)
+    replay::rows(&folder, is_asked_for)?;
+    replay_bundle::rows(&folder, is_asked_for)
 }
 
 fn row(name: &str, corpus: &Corpus, content: Content, folder: &Path) -> Result<(), String> {

@@ -4,6 +4,7 @@
 //! runtime enforced and signed it. Both keys are constants of this program: the example shows what verification looks
 //! like, it proves nothing.
 
+mod bundle;
 mod replay;
 mod rpk;
 mod session;
@@ -126,6 +127,7 @@ fn files() -> Result<Vec<(&'static str, Vec<u8>)>, String> {
         ("platform.jwk", jwk(&platform).into_bytes()),
         ("signer.jwk", jwk(&signer).into_bytes()),
     ];
+    files.extend(bundle::files()?);
     files.extend(session::files()?);
     files.extend(replay::files()?);
     files.extend(rpk::files()?);

@@ -29,7 +29,7 @@ pub(crate) fn open<R: Read + Seek>(
     options: &Options,
 ) -> Result<Opened, PackError> {
     match options.format {
-        Some(Format::ReplayBundle) => return Ok(judged(&forced(container, archive)?)),
+        Some(Format::ReplayBundle) => return Ok(judged(&Snapshot::read(archive)?)),
         None => {}
         Some(_) => return Ok(unpacked(Members::unpack(container, archive))),
     }
@@ -49,9 +49,9 @@ pub(crate) fn open<R: Read + Seek>(
     }
     let members = match Members::unpack(container, &mut archive) {
         Ok(members) if members.is_replay_bundle() => members,
-        Err(broken) if broken.seen.is_replay_bundle() => {
+        Err(broken) if broken.seen.is_replay_bundle() && has_manifest(attempt.as_ref()) => {
             let manifest = broken.seen.document(MANIFEST).unwrap_or_default();
-            if manifest_of(manifest) != Some(Format::ReplayBundle) {
+            if manifest_of(manifest) == Some(Format::RerBundle) {
                 return Ok(Opened::Broken(broken));
             }
             broken.seen
@@ -66,13 +66,21 @@ pub(crate) fn open<R: Read + Seek>(
         }
         Some((snapshot, true)) if snapshot.fault().is_some() => snapshot,
         Some((_, true)) => Snapshot::broken(Fault::Folder),
-        None => Snapshot::broken(Fault::Container(name(container))),
+        None => {
+            archive.rewind()?;
+            Snapshot::read(archive)?
+        }
     };
     let mut report = replay_bundle::verify(&snapshot);
-    if manifest_of(members.document(MANIFEST).unwrap_or_default()) == Some(Format::RerBundle) {
-        report.notes.push("the manifest is that of an RER bundle, whose artifact.json is missing".into());
+    if snapshot.manifest().is_none() {
+        report.notes.extend(note_on(members.document(MANIFEST).unwrap_or_default()));
     }
     Ok(Opened::ReplayBundle(Box::new(report)))
+}
+
+/// Whether a manifest was seen where that of a Replay Bundle is.
+fn has_manifest(attempt: Option<&(Snapshot, bool)>) -> bool {
+    attempt.is_some_and(|(snapshot, _)| snapshot.manifest().is_some())
 }
 
 const MANIFEST: &str = "manifest.json";
@@ -83,22 +91,6 @@ fn judged(snapshot: &Snapshot) -> Opened {
 
 fn unpacked(read: Result<Members, Box<BrokenArchive>>) -> Opened {
     read.map_or_else(Opened::Broken, Opened::Members)
-}
-
-fn name(container: Container) -> &'static str {
-    match container {
-        Container::Tar => "a tar",
-        Container::TarGz => "a tar inside gzip",
-        Container::Zip => "a zip",
-    }
-}
-
-/// Reads an archive as a Replay Bundle, whatever it looks like.
-fn forced(container: Container, archive: impl Read) -> Result<Snapshot, PackError> {
-    match container {
-        Container::TarGz => Snapshot::read(archive),
-        other => Ok(Snapshot::broken(Fault::Container(name(other)))),
-    }
 }
 
 /// Whether a name belongs to no other record: these are the documents by which the others are known, at the root or in
@@ -112,8 +104,14 @@ fn is_of_no_other(name: &str) -> bool {
     !matches!(inner, "artifact.json" | "model_io.json")
 }
 
+/// What the owner of a bundle that lost its artifact should hear.
+pub(crate) fn note_on(manifest: &[u8]) -> Option<String> {
+    let is_other = manifest_of(manifest) == Some(Format::RerBundle);
+    is_other.then(|| "the manifest is that of an RER bundle, whose artifact.json is missing".into())
+}
+
 /// Which bundle a manifest is of, by its first member that tells; it may be torn.
-pub(crate) fn manifest_of(manifest: &[u8]) -> Option<Format> {
+fn manifest_of(manifest: &[u8]) -> Option<Format> {
     fn look(manifest: &[u8]) -> Result<Option<Format>, SyntaxError> {
         let mut scanner = Scanner::new(manifest, &Limits::default())?;
         if scanner.kind()? != Kind::Object {

@@ -70,9 +70,7 @@ pub enum Unrecognised {
     #[error("it is an archive that cannot be read: {0}")]
     Archive(String),
     /// An archive or a folder of something else.
-    #[error(
-        "it holds no record of a run: a bundle has artifact.json and manifest.json, a pack run.json and model_io.json"
-    )]
+    #[error("it holds no record of a run: a bundle has a manifest.json, a pack run.json and model_io.json")]
     OtherMembers,
     /// An object whose members say nothing that we know. Holds its first names.
     #[error("it is a JSON object, but not of a known format{0}")]

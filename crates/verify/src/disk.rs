@@ -326,7 +326,7 @@ pub fn digest_of(
 }
 
 /// The SHA-256 of a file, read from its start to its end.
-fn file_digest(path: &Path) -> Result<Digest, Unreadable> {
+pub fn file_digest(path: &Path) -> Result<Digest, Unreadable> {
     let failed = |error| unreadable(path, &error);
     let mut file = File::open(path).map_err(failed)?;
     let mut hasher = Hasher::new();

@@ -21,6 +21,12 @@ pub fn snapshot(path: &Path, copies: Copies<'_>) -> Result<Snapshot, Unreadable>
     Snapshot::read_copying(BufReader::new(file), copies).map_err(|error| failed(error.into()))
 }
 
+/// Takes a snapshot of the Replay Bundle that comes through standard input.
+pub fn standard_input(copies: Copies<'_>) -> Result<Snapshot, Unreadable> {
+    let failed = |error: PackError| unreadable(Path::new("-"), &error.into());
+    Snapshot::read_copying(io::stdin().lock(), copies).map_err(failed)
+}
+
 /// Takes a snapshot of a folder. Links and other things that are no files make it a broken one.
 pub(crate) fn folder(path: &Path) -> Result<Snapshot, Unreadable> {
     let mut snapshot = Snapshot::default();

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use reenact_verify::{Keys, Options, Report, safe};
+use reenact_verify::{Format, Keys, Options, Report, safe};
 use serde_json::Value;
 
 /// `REENACT_PEERS`, or the folder beside the project.
@@ -31,22 +31,43 @@ fn expected(id: &str) -> Option<&'static [&'static str]> {
     const ALL: &[&str] = &["archive", "manifest", "paths", "files", "digests", "contents", "secrets"];
     const MANIFEST: &[&str] = &["manifest", "paths", "files", "digests", "contents"];
     Some(match id.split('_').next().unwrap() {
-        "t00" | "t09" | "t34" | "t35" | "t36" | "t37" | "t38" | "t56" | "t65" | "t78" => &[],
+        "t00" | "t09" | "t34" | "t35" | "t36" | "t37" | "t38" | "t56" | "t65" | "t79" | "t83" => &[],
         "t01" | "t02" => &["files", "digests"],
         "t03" => &["paths", "files", "digests"],
         "t04" | "t42" | "t46" | "t74" => &["files"],
         "t05" => &["files", "secrets"],
         "t07" | "t08" => &["secrets"],
-        "t17" | "t62" | "t66" | "t68" => MANIFEST,
+        "t62" | "t66" | "t68" => MANIFEST,
         "t18" | "t21" | "t22" | "t23" => &["manifest"],
         "t25" | "t28" => &["files"],
         "t30" => &["digests"],
-        // Nothing tells that this empty file was to be a bundle.
-        "t61" => &["recognised"],
-        "t16" | "t33" | "t39" | "t40" | "t41" | "t43" | "t45" | "t48" | "t50" | "t51" | "t52" | "t54"
-        | "t55" | "t58" | "t59" | "t69" | "t70" | "t71" => ALL,
+        "t76" | "t77" => &["paths", "digests"],
+        "t80" | "t81" => &["contents"],
+        "t82" => &["paths", "files"],
+        // Nothing is seen of these by which they would be known as bundles.
+        "t17" | "t54" | "t58" | "t59" | "t61" => &["recognised"],
+        "t16" | "t33" | "t39" | "t40" | "t41" | "t43" | "t45" | "t48" | "t50" | "t51" | "t52" | "t55"
+        | "t69" | "t70" | "t71" => ALL,
         _ => return None,
     })
+}
+
+/// Whoever says what a file is meant to be hears what is wrong with it.
+#[test]
+fn asked_for_by_name() {
+    let Some(folder) = folder() else { return };
+    let options = Options { format: Some(Format::ReplayBundle), ..Options::default() };
+    for (name, reason) in [
+        ("t54_second_gzip_member", "archive: there is data after a gzip stream"),
+        ("t58_truncated_gzip", "archive: the archive ends inside a gzip stream"),
+        ("t59_bad_crc", "archive: the checksum of a gzip stream does not match"),
+        ("t61_empty_file", "archive: it is no archive; a Replay Bundle is a tar inside gzip"),
+        ("t17_missing_manifest", "manifest: manifest.json is missing"),
+    ] {
+        let bytes = fs::read(folder.join("tampered").join(format!("{name}.tar.gz"))).unwrap();
+        let report = safe(&bytes, &Keys::default(), &options);
+        assert_eq!(report.reasons.first().map(String::as_str), Some(reason), "{name}");
+    }
 }
 
 #[test]

@@ -381,6 +381,25 @@ fn many_faults_make_a_short_report() {
     assert!(report.reasons.len() < 60, "{}", report.reasons.len());
 }
 
+/// To say where a fault stands takes a look at all before it. Were that done for each of these, this test would not end.
+#[test]
+fn faults_without_number_cost_no_more_than_others() {
+    let many = |element: &str, count: usize| vec![element; count].join(",");
+    let good = String::from_utf8(example("minimal.rpk")).unwrap();
+    let steps =
+        many(r#"{"id":"s","input":1e999,"output":0,"metadata":{},"type":"output.final","hash":""}"#, 100_000);
+    let text = good.replacen("\"steps\": [", &format!("\"steps\": [{steps},1e999,"), 1);
+    let report = judge(text.as_bytes(), &shared());
+    assert_eq!(failed(&report), [rpk::SCHEMA_VALID, rpk::CHECKSUM, rpk::STEP_HASHES]);
+    assert_eq!(
+        report.reasons.iter().find(|reason| reason.starts_with("checksum: ")).unwrap(),
+        "checksum: it cannot be recomputed: the number 1e999 at $.payload.run.steps[0].input is too large for an IEEE 754 double"
+    );
+    let names: Vec<String> = (0..100_000).map(|name| format!("\"{name}\":1e999")).collect();
+    let text = good.replacen("\"run\": {", &format!("{},\"run\": {{", names.join(",")), 1);
+    assert_eq!(failed(&judge(text.as_bytes(), &shared())), [rpk::CHECKSUM]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
     #[test]

@@ -1,5 +1,6 @@
 //! The commands, one a file, and the table of their arguments.
 
+mod bundle;
 mod canon;
 mod hash;
 mod keys;
@@ -26,6 +27,7 @@ enum Command {
     Canon(canon::Canon),
     Hash(hash::Hash),
     Keys(keys::Keys),
+    Bundle(bundle::Bundle),
     Migrate(migrate::Migrate),
 }
 
@@ -36,6 +38,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<u8, Ending> {
         Command::Canon(canon) => canon.run(),
         Command::Hash(hash) => hash.run(),
         Command::Keys(keys) => keys.run(),
+        Command::Bundle(bundle) => bundle.run(),
         Command::Migrate(migrate) => migrate.run(),
     }
 }

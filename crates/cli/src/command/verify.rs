@@ -43,7 +43,8 @@ pub(super) struct Verify {
     #[arg(long, value_name = "FILE")]
     hmac_key_file: Option<PathBuf>,
 
-    /// Judge by this format's checks, whatever the content looks like: rer, rer-bundle, rpk, model-io, replay-jsonl
+    /// Judge by this format's checks, whatever the content looks like: rer, rer-bundle, rpk, model-io, replay-jsonl,
+    /// replay-bundle
     #[arg(long, value_name = "NAME", value_parser = format)]
     format: Option<Format>,
 

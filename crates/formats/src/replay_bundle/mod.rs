@@ -4,11 +4,14 @@
 //! byte; §n in comments is the published text.
 
 pub mod cassette;
+pub mod draft;
 pub mod manifest;
+mod text;
 pub mod writer;
 
+pub use draft::{Held, NewManifest};
 pub use manifest::{CoverageView, FileView, ManifestView};
-pub use writer::{Coverage, Held, NewFile, NewManifest, Outputs, Source, WriteError, write};
+pub use writer::{NewFile, Source, WriteError, write};
 
 use reenact_json::{Digest, Limits as JsonLimits};
 use reenact_pack::{Limits, Rules};

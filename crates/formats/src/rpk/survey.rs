@@ -58,7 +58,8 @@ impl Sink for Whole {
 /// The one who walks. The whole form gets everything that the checksum covers, the stripped form one step after the other.
 struct Surveyor<'a, 's, F> {
     walk: Walk<'a, 's, Whole, Hasher>,
-    /// The first value without a canonical form: from there on, the whole form is void.
+    /// The first value without a canonical form: from there on, the whole form is void, and is not written any more. To say where
+    /// a fault stands takes a look at all before it, which must not be done for each of many.
     fault: Option<CanonicalFault>,
     each: F,
 }
@@ -98,6 +99,9 @@ impl<'a, F: FnMut(usize, Item<'a>, Result<Digest, CanonicalFault>)> Surveyor<'a,
 
     /// Writes a member as it comes; returns where it ends.
     fn member(&mut self, member: &Found<'a>) -> usize {
+        if self.fault.is_some() {
+            return self.walk.end_of(member.at);
+        }
         match self.walk.member(member) {
             Ok(end) => end,
             Err(fault) => self.void(fault, member.at),
@@ -140,8 +144,7 @@ impl<'a, F: FnMut(usize, Item<'a>, Result<Digest, CanonicalFault>)> Surveyor<'a,
             let (end, item, digest) = if kind == Kind::Object {
                 self.step(at)
             } else {
-                let end = self.walk.value(at).unwrap_or_else(|fault| self.void(fault, at));
-                (end, Item::NotAnObject(kind), Ok(Digest::of(b"")))
+                (self.element(at), Item::NotAnObject(kind), Ok(Digest::of(b"")))
             };
             self.walk.turn(true, false);
             (self.each)(index, item, digest);
@@ -151,16 +154,28 @@ impl<'a, F: FnMut(usize, Item<'a>, Result<Digest, CanonicalFault>)> Surveyor<'a,
         self.walk.close_list(steps)
     }
 
+    /// Writes an element that is no step.
+    fn element(&mut self, at: usize) -> usize {
+        if self.fault.is_some() {
+            return self.walk.end_of(at);
+        }
+        self.walk.value(at).unwrap_or_else(|fault| self.void(fault, at))
+    }
+
     fn step(&mut self, at: usize) -> (usize, Item<'a>, Result<Digest, CanonicalFault>) {
         let mut view = StepView::default();
         self.walk.stripped().clear();
-        let end = match self.write_step(at, &mut view) {
-            Ok(end) if view.is_complete() => {
-                let digest = self.walk.stripped().finish();
-                return (end, Item::Step(view), Ok(digest));
+        let end = if self.fault.is_some() {
+            self.walk.end_of(at)
+        } else {
+            match self.write_step(at, &mut view) {
+                Ok(end) if view.is_complete() => {
+                    let digest = self.walk.stripped().finish();
+                    return (end, Item::Step(view), Ok(digest));
+                }
+                Ok(end) => end,
+                Err(fault) => self.void(fault, at),
             }
-            Ok(end) => end,
-            Err(fault) => self.void(fault, at),
         };
         // Something is missing, or has no form: the hash may still stand, if it does not cover that.
         let view = self.walk.span(at, end).map(StepView::of).unwrap_or_default();

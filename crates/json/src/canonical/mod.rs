@@ -54,6 +54,12 @@ pub enum CanonicalFault {
         /// The time as it is written.
         text: String,
     },
+    /// A list that the form sorts, of which the text is longer than any that can be read.
+    #[error("the list up to {path} is too large to be sorted")]
+    TooLarge {
+        /// The element that is too much.
+        path: String,
+    },
 }
 
 /// Writes the canonical form of a value. After an error, what was written is to be thrown away.

@@ -28,7 +28,7 @@ Options:
   --keys DIR      every key in a folder, or in a JWKS file
   --hmac-key-file FILE   the shared key of an .rpk signature, as text in a file
   --format NAME   judge by this format's checks, whatever the content looks like: rer, rer-bundle, rpk, model-io,
-                  replay-jsonl
+                  replay-jsonl, replay-bundle
   --receipt FILE  the RECEIPT.json to hold a REPLAY.jsonl against; in a folder the one beside it is used
   --digest        add the SHA-256 of each file to its report
   --require-trusted   answer no unless the signer is one of the keys given

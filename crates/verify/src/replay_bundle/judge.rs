@@ -14,6 +14,7 @@ use reenact_pack::{PackError, name_fault};
 use super::shape::{self, spelled, whole};
 use super::snapshot::{Fault, Snapshot};
 use super::{ARCHIVE, CHECKS, CONTENTS, FILES, MANIFEST, PATHS, SECRETS, digests, leak};
+use crate::archive;
 use crate::capped::Capped;
 use crate::report::{NOTHING_TO_CHECK, Report};
 
@@ -33,6 +34,7 @@ pub fn verify(snapshot: &Snapshot) -> Report {
         }
     }
     secrets(snapshot, &mut report);
+    report.notes.extend(archive::note_on(snapshot.manifest().unwrap_or_default()));
     report.sort_reasons();
     report.verdict = verdict(&report, snapshot);
     report

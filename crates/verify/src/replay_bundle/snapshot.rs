@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use reenact_formats::replay_bundle::cassette::CassetteView;
 use reenact_formats::replay_bundle::{CASSETTES, LARGEST_MANIFEST, MANIFEST, limits, rules};
 use reenact_json::{Digest, Limits as JsonLimits};
-use reenact_pack::{Limit, Member, NameFault, Names, PackError, name_fault, read_tar_gz};
+use reenact_pack::{Container, Limit, Member, NameFault, Names, PackError, name_fault, read_tar_gz};
 
 use super::leak::Leak;
 use super::window::Window;
@@ -62,7 +62,7 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// Reads an archive to its end, or to the first thing that cannot be. A failure of the reader itself is an error; what
-    /// is wrong with the archive is a [`Fault`] of the snapshot.
+    /// is wrong with the archive, or that it is none, is a [`Fault`] of the snapshot.
     pub fn read(archive: impl Read) -> Result<Self, PackError> {
         Self::read_while(archive, |_| true, &mut |_| Ok(None)).map(|(snapshot, _)| snapshot)
     }
@@ -74,10 +74,18 @@ impl Snapshot {
 
     /// Reads as long as `go_on` likes the names; says whether it did to the end.
     pub(crate) fn read_while(
-        archive: impl Read,
+        mut archive: impl Read,
         go_on: impl Fn(&str) -> bool,
         copies: Copies<'_>,
     ) -> Result<(Self, bool), PackError> {
+        let mut first = Vec::new();
+        archive.by_ref().take(FIRST).read_to_end(&mut first)?;
+        match Container::detect(&first) {
+            Some(Container::TarGz) => {}
+            Some(other) => return Ok((Self::broken(Fault::Container(container_name(other))), true)),
+            None => return Ok((Self::broken(Fault::NoArchive), true)),
+        }
+        let archive = io::Cursor::new(first).chain(archive);
         let mut snapshot = Self::default();
         let mut is_liked = true;
         let read = read_tar_gz(archive, &rules(), |member| {
@@ -215,6 +223,17 @@ impl Snapshot {
     /// Why it was not read to its end, if it was not.
     pub fn fault(&self) -> Option<&Fault> {
         self.fault.as_ref()
+    }
+}
+
+/// How many bytes tell which container it is.
+const FIRST: u64 = 512;
+
+fn container_name(container: Container) -> &'static str {
+    match container {
+        Container::Tar => "a tar",
+        Container::TarGz => "a tar inside gzip",
+        Container::Zip => "a zip",
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) struct Passed<'w> {
     pub(super) digest: Digest,
     pub(super) size: u64,
     pub(super) leak: Option<Leak>,
-    /// All of it, if it fitted into the window.
+    /// All of it, if it is smaller than the window.
     pub(super) whole: Option<&'w [u8]>,
 }
 
@@ -124,7 +124,7 @@ mod tests {
     fn what_fits_is_given_whole() {
         let mut window = Window::of(400, 100);
         for (length, is_whole) in
-            [(0, true), (1, true), (399, true), (400, true), (401, false), (5_000, false)]
+            [(0, true), (1, true), (399, true), (400, false), (401, false), (5_000, false)]
         {
             let text = vec![b'a'; length];
             let passed = window.pass(&mut text.as_slice()).unwrap();
