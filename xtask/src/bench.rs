@@ -8,6 +8,10 @@ mod bundle;
 mod corpus;
 #[cfg(feature = "flight")]
 mod flight;
+mod replay;
+mod replay_bundle;
+mod rpk;
+mod session;
 
 use std::ffi::OsStr;
 use std::hint::black_box;
@@ -61,6 +65,10 @@ pub(crate) fn optimised(arguments: &[String]) -> Result<(), String> {
         row(&name, &Corpus::artifact(content, size)?, content, &folder)?;
     }
     bundle::rows(&folder, is_asked_for)?;
+    rpk::rows(&folder, is_asked_for)?;
+    session::rows(&folder, is_asked_for)?;
+    replay::rows(&folder, is_asked_for)?;
+    replay_bundle::rows(&folder, is_asked_for)?;
     #[cfg(feature = "flight")]
     flight::rows(&folder, is_asked_for)?;
     Ok(())

@@ -4,6 +4,11 @@
 //! runtime enforced and signed it. Both keys are constants of this program: the example shows what verification looks
 //! like, it proves nothing.
 
+mod bundle;
+mod replay;
+mod rpk;
+mod session;
+
 use std::fs;
 use std::path::Path;
 
@@ -101,9 +106,10 @@ const EVENTS: [(&str, u32, &str); 12] = [
 /// Writes the run, the same run with one byte forged, and the public keys.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     let folder = root.join("examples/runs");
-    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     for (name, bytes) in files()? {
         let path = folder.join(name);
+        let parent = path.parent().unwrap_or(&folder);
+        fs::create_dir_all(parent).map_err(|error| format!("{}: {error}", parent.display()))?;
         fs::write(&path, &bytes).map_err(|error| format!("{}: {error}", path.display()))?;
         println!("{} ({} bytes)", path.display(), bytes.len());
     }
@@ -115,12 +121,17 @@ fn files() -> Result<Vec<(&'static str, Vec<u8>)>, String> {
     let (signer, platform) = (OpenSigner::new(0x2A)?, OpenSigner::new(0x2B)?);
     let run = artifact(&signer, &platform)?;
     let forged = forged(&run)?;
-    Ok(vec![
+    let mut files = vec![
         ("forged.rer.json", forged),
         ("invoice.rer.json", run),
         ("platform.jwk", jwk(&platform).into_bytes()),
         ("signer.jwk", jwk(&signer).into_bytes()),
-    ])
+    ];
+    files.extend(bundle::files()?);
+    files.extend(session::files()?);
+    files.extend(replay::files()?);
+    files.extend(rpk::files()?);
+    Ok(files)
 }
 
 /// The envelope with the platform's signature over all the rest of it.

@@ -18,7 +18,13 @@ use crate::failure::Failure;
 const SECONDS: u32 = 60;
 
 /// What starts a corpus, under `vectors/`.
-const SEEDS: &[&str] = &["rer/valid", "rer/invalid"];
+const SEEDS: &[&str] = &[
+    "rer/valid",
+    "rer/invalid",
+    "model_io/files",
+    "replay_jsonl/valid/r02_document_example_shape",
+    "replay_jsonl/valid/r17_runtime_dialect_receipt_v1",
+];
 
 /// The flags of a stable compiler are those of a nightly one.
 const BOOTSTRAP: (&str, &str) = ("RUSTC_BOOTSTRAP", "1");

@@ -44,6 +44,7 @@ const JUDGE_BRINGS: &[&str] = &[
     "reenact-formats",
     "reenact-json",
     "reenact-pack",
+    "reenact-secrets",
     "reenact-verify",
     // Inflate, and its checksums.
     "adler2",

@@ -7,6 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use reenact_json::SyntaxError;
+use reenact_verify::model_io;
 use reenact_verify::rer::{Findings, Job, Survey};
 
 /// How many threads this machine runs at once.
@@ -50,6 +51,19 @@ pub(crate) fn in_order<I: Sync, T: Send, E>(
         }
         Ok(())
     })
+}
+
+/// Runs the jobs of a Model IO session on several threads; gives their findings in order.
+pub(crate) fn all(jobs: &[model_io::Job<'_, '_>], threads: usize) -> Vec<model_io::Finding> {
+    let mut findings = Vec::with_capacity(jobs.len());
+    let taken: Result<(), core::convert::Infallible> =
+        in_order(jobs, threads, model_io::Job::run, |_, finding| {
+            findings.push(finding);
+            Ok(())
+        });
+    match taken {
+        Ok(()) => findings,
+    }
 }
 
 /// Runs the jobs of a survey on several threads; gives their findings in order. `seen` is told how many more bytes were

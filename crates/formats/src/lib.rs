@@ -7,8 +7,16 @@
 //! |---|---|
 //! | [`key`] | public keys: every form in which people keep them, key ids, strict Ed25519 |
 //! | [`trust`] | which keys are whose, as data: trusted, superseded, compromised |
+//! | [`model_io`] | Model IO sessions 1.0.0: views, the core and its hash, the writer |
+//! | [`replay_jsonl`] | REPLAY.jsonl v1 and both generations of RECEIPT.json: lines, events, hashes, the writer |
+//! | [`replay_bundle`] | Replay Bundles 1: the manifest, limits, cassettes, the writer |
+//! | [`rpk`] | `.rpk` artifacts 1.x: views, structure, hashes, codes, writers |
 //! | [`rer`] | RER artifacts 0.1 and 0.2: views, structure, hashes, seals |
 
 pub mod key;
+pub mod model_io;
+pub mod replay_bundle;
+pub mod replay_jsonl;
 pub mod rer;
+pub mod rpk;
 pub mod trust;

@@ -1,4 +1,4 @@
-//! SHA-256 digests.
+//! SHA-256 digests, and codes that are made of them.
 
 use core::fmt;
 
@@ -144,9 +144,88 @@ impl Hasher {
     }
 }
 
+/// HMAC-SHA256 (RFC 2104) of what is written to it: a proof for those who hold the same key.
+pub struct Hmac {
+    inner: Hasher,
+    /// The key's block for the outer hash.
+    outer: [u8; Self::BLOCK],
+}
+
+impl Hmac {
+    /// The block of SHA-256.
+    const BLOCK: usize = 64;
+
+    /// Begins a message under a key of any length.
+    pub fn new(key: &[u8]) -> Self {
+        let mut block = [0; Self::BLOCK];
+        let digest;
+        let key = if key.len() > Self::BLOCK {
+            digest = Digest::of(key);
+            digest.as_bytes().as_slice()
+        } else {
+            key
+        };
+        block.iter_mut().zip(key).for_each(|(slot, byte)| *slot = *byte);
+        let mut inner = Hasher::new();
+        inner.put(&block.map(|byte| byte ^ 0x36));
+        Self { inner, outer: block.map(|byte| byte ^ 0x5C) }
+    }
+
+    /// The code of the whole message. It is compared by [`Digest::is_hex`], which takes the same time for all.
+    pub fn finish(mut self) -> Digest {
+        let inner = self.inner.finish();
+        self.inner.put(&self.outer);
+        self.inner.put(inner.as_bytes());
+        self.inner.finish()
+    }
+}
+
+impl Sink for Hmac {
+    #[inline]
+    fn put(&mut self, bytes: &[u8]) {
+        self.inner.put(bytes);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// RFC 4231: test cases 1, 2, 3, 6 and 7.
+    #[test]
+    fn hmac_known_answers() {
+        let cases: [(&[u8], &[u8], &str); 5] = [
+            (&[0x0B; 20], b"Hi There", "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"),
+            (
+                b"Jefe",
+                b"what do ya want for nothing?",
+                "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
+            ),
+            (
+                &[0xAA; 20],
+                &[0xDD; 50],
+                "773ea91e36800e46854db8ebd09181a72959098b3ef8c122d9635514ced565fe",
+            ),
+            (
+                &[0xAA; 131],
+                b"Test Using Larger Than Block-Size Key - Hash Key First",
+                "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54",
+            ),
+            (
+                &[0xAA; 131],
+                b"This is a test using a larger than block-size key and a larger than block-size data. The key needs to \
+                  be hashed before being used by the HMAC algorithm.",
+                "9b09ffa71b942fcb27635fbcd5b0e944bfdc63644f0713938a7f51535c3a35e2",
+            ),
+        ];
+        for (key, message, expected) in cases {
+            for piece in [1, 7, message.len()] {
+                let mut hmac = Hmac::new(key);
+                message.chunks(piece).for_each(|chunk| hmac.put(chunk));
+                assert_eq!(hmac.finish().to_string(), expected);
+            }
+        }
+    }
 
     #[test]
     fn known_answer() {

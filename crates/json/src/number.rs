@@ -10,6 +10,22 @@ pub enum NumberFault {
     /// Beyond the largest double.
     #[error("is too large for an IEEE 754 double")]
     Overflow,
+    /// An integer of more digits than the programs of its format read.
+    #[error("is an integer of {digits} digits, more than any program of this format reads")]
+    TooLong {
+        /// How many.
+        digits: usize,
+    },
+}
+
+/// What becomes of an integer that doubles cannot hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Integers {
+    /// It is refused, unless ECMAScript happens to print the very same digits: two texts with different digits must never
+    /// share one hash.
+    Exact,
+    /// It becomes the nearest double, as it does for a producer whose only numbers are doubles.
+    Nearest,
 }
 
 /// The end of the number that begins at `start`, and whether it has a fraction or an exponent.
@@ -67,7 +83,7 @@ pub(crate) fn is_canonical(literal: &[u8], integer: bool) -> bool {
     } else if is_plain_decimal(digits) {
         return true;
     }
-    canonical(literal, &mut ryu_js::Buffer::new()) == Ok(literal)
+    canonical(literal, Integers::Exact, &mut ryu_js::Buffer::new()) == Ok(literal)
 }
 
 /// Whether an unsigned decimal is surely canonical: no exponent, no zero at its end, at most [`SURE_DIGITS`] digits,
@@ -82,10 +98,11 @@ fn is_plain_decimal(digits: &[u8]) -> bool {
 }
 
 /// The text of a number under RFC 8785 §3.2.2.3.
-///
-/// Integers that a double cannot hold are refused, unless ECMAScript happens to print the very same digits: two texts
-/// with different digits must never share one hash.
-pub(crate) fn canonical<'b>(literal: &[u8], buffer: &'b mut ryu_js::Buffer) -> Result<&'b [u8], NumberFault> {
+pub(crate) fn canonical<'b>(
+    literal: &[u8],
+    integers: Integers,
+    buffer: &'b mut ryu_js::Buffer,
+) -> Result<&'b [u8], NumberFault> {
     let text = core::str::from_utf8(literal).unwrap_or_default();
     let double: f64 = text.parse().map_err(|_| NumberFault::Overflow)?;
     if !double.is_finite() {
@@ -93,7 +110,7 @@ pub(crate) fn canonical<'b>(literal: &[u8], buffer: &'b mut ryu_js::Buffer) -> R
     }
     let printed = buffer.format_finite(double).as_bytes();
     let integer = !literal.iter().any(|byte| matches!(byte, b'.' | b'e' | b'E'));
-    if integer && printed != literal && literal != b"-0" {
+    if integers == Integers::Exact && integer && printed != literal && literal != b"-0" {
         return Err(NumberFault::Inexact);
     }
     Ok(printed)
@@ -106,7 +123,8 @@ mod tests {
 
     fn text(literal: &str) -> Result<String, NumberFault> {
         let mut buffer = ryu_js::Buffer::new();
-        canonical(literal.as_bytes(), &mut buffer).map(|text| String::from_utf8_lossy(text).into_owned())
+        canonical(literal.as_bytes(), Integers::Exact, &mut buffer)
+            .map(|text| String::from_utf8_lossy(text).into_owned())
     }
 
     #[test]
@@ -155,6 +173,28 @@ mod tests {
         for literal in ["1e400", "-1e400", "1.8e308"] {
             assert_eq!(text(literal), Err(NumberFault::Overflow), "{literal}");
         }
+    }
+
+    #[test]
+    fn nearest() {
+        let mut buffer = ryu_js::Buffer::new();
+        for (literal, expected) in [
+            ("9007199254740993", Ok("9007199254740992")),
+            ("-9007199254740993", Ok("-9007199254740992")),
+            ("18446744073709551615", Ok("18446744073709552000")),
+            ("999999999999999999999", Ok("1e+21")),
+            ("-0", Ok("0")),
+            ("1e400", Err(NumberFault::Overflow)),
+        ] {
+            let text = canonical(literal.as_bytes(), Integers::Nearest, &mut buffer);
+            assert_eq!(text, expected.map(str::as_bytes), "{literal}");
+        }
+        let digits = "9".repeat(5_000);
+        assert_eq!(
+            canonical(digits.as_bytes(), Integers::Nearest, &mut buffer),
+            Err(NumberFault::Overflow),
+            "5000 digits"
+        );
     }
 
     /// The short cut must say what the long way says.

@@ -14,16 +14,36 @@ pub enum Profile {
     /// RFC 8785, the JSON Canonicalization Scheme: names by UTF-16 code units, numbers as ECMAScript prints them,
     /// minimal escapes. Used by RER, and by all that we write ourselves. Integers that doubles cannot hold are refused.
     Jcs,
+    /// The form of `.rpk` checksums: names by code points, ASCII text, floats of 12 digits as Python prints them, and paths,
+    /// timestamps, line ends and unordered lists in one spelling.
+    Rpk,
+    /// [`Profile::Rpk`] without volatile members, at any depth: the form of `.rpk` step hashes.
+    RpkStep,
+    /// The text of RFC 8785 as a JavaScript producer writes it: integers that doubles cannot hold become the nearest
+    /// double. Used by Model IO.
+    ModelIo,
+    /// The form of REPLAY.jsonl: names by code points, escapes as RFC 8785, numbers as serde_json 1.0.140 prints them.
+    ReplayJsonl,
 }
 
 impl Profile {
     /// Every profile, in the order in which help lists them.
-    pub const ALL: &[Profile] = &[Profile::Jcs];
+    pub const ALL: &[Profile] =
+        &[Profile::Jcs, Profile::Rpk, Profile::RpkStep, Profile::ModelIo, Profile::ReplayJsonl];
+
+    /// Whether text that is canonical under RFC 8785 is canonical here too, and no other text is.
+    pub(crate) fn is_of_rfc8785_text(self) -> bool {
+        matches!(self, Self::Jcs | Self::ModelIo)
+    }
 
     /// The name that commands take.
     pub fn name(self) -> &'static str {
         match self {
             Self::Jcs => "jcs",
+            Self::Rpk => "rpk",
+            Self::RpkStep => "rpk-step",
+            Self::ModelIo => "model-io",
+            Self::ReplayJsonl => "replay-jsonl",
         }
     }
 }
@@ -36,7 +56,7 @@ impl fmt::Display for Profile {
 
 /// No profile has that name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no such profile; there is: jcs")]
+#[error("no such profile; there is: jcs, rpk, rpk-step, model-io, replay-jsonl")]
 pub struct UnknownProfile;
 
 impl FromStr for Profile {

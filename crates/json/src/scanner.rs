@@ -9,7 +9,7 @@
 
 use crate::limits::Limits;
 use crate::number;
-use crate::order;
+use crate::order::Order;
 use crate::string::{self, Characters};
 use crate::syntax::{SyntaxError, SyntaxFault};
 use crate::value::{Kind, Value};
@@ -29,6 +29,8 @@ pub struct Scanner<'a> {
     escaped: bool,
     /// What objects were out of order, for the canonical writer.
     disorder: Option<Disorder>,
+    /// What names are held to.
+    order: Order,
 }
 
 /// An object that the caller has entered.
@@ -63,7 +65,7 @@ pub struct OpenArray {
 
 /// The objects whose members do not stand in canonical order, and the order in which they should.
 #[derive(Debug, Default)]
-pub(crate) struct Disorder {
+pub struct Disorder {
     /// For each such object: where it begins, and where its list begins in `members`.
     objects: Vec<(u32, u32)>,
     /// The offsets of names, object after object, each in canonical order.
@@ -129,7 +131,24 @@ impl<'a> Scanner<'a> {
             canonical: true,
             escaped: false,
             disorder: None,
+            order: Order::Utf16,
         }
+    }
+
+    /// From here on, holds names to the order of code points, and notes which objects stand in another: the canonical
+    /// writers of profiles that sort so need it. No value is then called canonical whose names are not all plain ASCII.
+    pub fn noting_disorder(mut self) -> Self {
+        self.order = Order::CodePoints;
+        self.disorder = Some(Disorder::default());
+        self
+    }
+
+    /// The objects that were out of order. Only a scanner that is [`Scanner::noting_disorder`] knows any.
+    pub fn into_disorder(self) -> Disorder {
+        let mut disorder = self.disorder.unwrap_or_default();
+        // Inner objects end first; look-ups go by where they begin.
+        disorder.objects.sort_unstable();
+        disorder
     }
 
     /// The offset of the next byte to read.
@@ -318,10 +337,7 @@ impl<'a> Scanner<'a> {
     pub(crate) fn disorder(mut self) -> Result<Disorder> {
         self.disorder = Some(Disorder::default());
         self.value()?;
-        let mut disorder = self.disorder.unwrap_or_default();
-        // Inner objects end first; look-ups go by where they begin.
-        disorder.objects.sort_unstable();
-        Ok(disorder)
+        Ok(self.into_disorder())
     }
 
     /// Checks the value that comes next. Inlined into the walks of objects and arrays, so that scalars, which most values
@@ -449,7 +465,8 @@ impl<'a> Scanner<'a> {
         if !ascends && object.sorted && self.names.len() > object.base {
             let name = &self.input[start..end];
             let before = self.names.last().map_or(&[][..], |&before| spelled(self.input, before));
-            object.sorted = if object.plain { before < name } else { order::compare(before, name).is_lt() };
+            object.sorted =
+                if object.plain { before < name } else { self.order.compare(before, name).is_lt() };
         }
         self.names.push((offset(start), offset(end)));
         self.at = end + 1;
@@ -460,6 +477,8 @@ impl<'a> Scanner<'a> {
         if !object.sorted {
             self.canonical = false;
             self.sort_names(object)?;
+        } else if !object.plain && self.order != Order::Utf16 {
+            self.canonical = false;
         }
         self.names.truncate(object.base);
         self.depth -= 1;
@@ -468,13 +487,13 @@ impl<'a> Scanner<'a> {
 
     /// Names that do not ascend may repeat. Sorting brings equal names together, whatever stands between them.
     fn sort_names(&mut self, object: &OpenObject) -> Checked<()> {
-        let input = self.input;
+        let (input, order) = (self.input, self.order);
         let names = self.names.get_mut(object.base..).unwrap_or_default();
         // Equal names stay in the order of the text, so that the later one is the one reported.
         let repeated = if object.plain && names.len() <= FEW {
             sort_few(input, names)
         } else {
-            let compare = |a: &Place, b: &Place| order::compare(spelled(input, *a), spelled(input, *b));
+            let compare = |a: &Place, b: &Place| order.compare(spelled(input, *a), spelled(input, *b));
             names.sort_by(compare);
             names.windows(2).position(|pair| compare(&pair[0], &pair[1]).is_eq())
         };

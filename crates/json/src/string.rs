@@ -183,19 +183,32 @@ fn unicode_escape(input: &[u8], at: usize, canonical: &mut bool) -> Result<usize
     }
 }
 
+/// What each byte counts as a hexadecimal digit; 255 where it is none.
+const HEX: [u8; 256] = {
+    let mut table = [255; 256];
+    let mut value: u8 = 0;
+    while value < 16 {
+        table[b"0123456789abcdef"[value as usize] as usize] = value;
+        table[b"0123456789ABCDEF"[value as usize] as usize] = value;
+        value += 1;
+    }
+    table
+};
+
 /// The code unit that the `\uXXXX` at `at` spells.
+#[inline]
 fn code_unit(input: &[u8], at: usize) -> Result<u16, Box<SyntaxError>> {
     let Some(digits) = input.get(at + 2..at + 6) else {
         return Err(fault(input.len(), SyntaxFault::End { wanted: "the rest of an escape" }));
     };
     let mut unit = 0;
+    let mut wrong = 0;
     for &digit in digits {
-        let Some(value) = char::from(digit).to_digit(16) else {
-            return Err(fault(at, SyntaxFault::Escape));
-        };
-        unit = unit << 4 | value;
+        let value = HEX[usize::from(digit)];
+        wrong |= value;
+        unit = unit << 4 | u16::from(value & 15);
     }
-    u16::try_from(unit).map_err(|_| fault(at, SyntaxFault::Escape))
+    if wrong > 15 { Err(fault(at, SyntaxFault::Escape)) } else { Ok(unit) }
 }
 
 /// The characters that the text between two quotes spells. The text must have passed [`scan`]; of other text, this gives
@@ -267,6 +280,105 @@ impl Iterator for Characters<'_> {
             }
             other => other,
         })
+    }
+}
+
+/// Writes what a string spells that has passed [`scan`], given as the text between its quotes. It goes through a small
+/// buffer, so that no copy of a long string is made, and a sink is not called for each escape.
+pub(crate) fn write_spelled<S: Sink>(text: &[u8], out: &mut S) {
+    /// A hash takes pieces of this size as they lie.
+    const PIECE: usize = 4096;
+    // A piece is full before a short run and a character are added.
+    let mut gathered = [0; PIECE + 32];
+    let (mut at, mut filled) = (0, 0);
+    loop {
+        let end = next_backslash(text, at);
+        let length = end - at;
+        if filled >= PIECE || length > 16 {
+            out.put(&gathered[..filled]);
+            filled = 0;
+        }
+        let run = text.get(at..).and_then(<[u8]>::first_chunk::<16>);
+        match (run, gathered.get_mut(filled..).and_then(<[u8]>::first_chunk_mut::<16>)) {
+            // Sixteen bytes are copied, however many of them count: that takes no call.
+            (Some(run), Some(slot)) if length <= 16 => {
+                *slot = *run;
+                filled += length;
+            }
+            _ => out_of_turn(text.get(at..end).unwrap_or_default(), &gathered, &mut filled, out),
+        }
+        let Some(&kind) = text.get(end + 1) else { break };
+        let short = SHORT[usize::from(kind)];
+        if short != 0 {
+            gathered[filled] = short;
+            filled += 1;
+            at = end + 2;
+        } else {
+            let (character, next) = unicode(text, end);
+            let length = character.len_utf8();
+            if let Some(slot) = gathered.get_mut(filled..filled + length) {
+                character.encode_utf8(slot);
+            }
+            filled += length;
+            at = next;
+        }
+    }
+    out.put(&gathered[..filled]);
+}
+
+/// Writes a run that does not go through the buffer, after what is in the buffer.
+fn out_of_turn<S: Sink>(run: &[u8], gathered: &[u8], filled: &mut usize, out: &mut S) {
+    out.put(gathered.get(..*filled).unwrap_or_default());
+    *filled = 0;
+    out.put(run);
+}
+
+/// What each short escape spells; zero where there is none.
+const SHORT: [u8; 256] = {
+    let mut table = [0; 256];
+    table[b'n' as usize] = b'\n';
+    table[b't' as usize] = b'\t';
+    table[b'r' as usize] = b'\r';
+    table[b'b' as usize] = 0x08;
+    table[b'f' as usize] = 0x0C;
+    table[b'"' as usize] = b'"';
+    table[b'\\' as usize] = b'\\';
+    table[b'/' as usize] = b'/';
+    table
+};
+
+/// The offset of the next backslash, or the end. Escapes stand close together or far apart: a word, then blocks.
+#[inline(always)]
+fn next_backslash(text: &[u8], mut at: usize) -> usize {
+    for _ in 0..2 {
+        let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk::<8>) else { break };
+        let slash = u64::from_le_bytes(*bytes) ^ (ONES * b'\\' as u64);
+        let found = slash.wrapping_sub(ONES) & !slash & HIGH;
+        if found != 0 {
+            return at + found.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    while let Some(block) = text.get(at..).and_then(<[u8]>::first_chunk::<32>) {
+        if block.iter().fold(false, |found, &byte| found | (byte == b'\\')) {
+            break;
+        }
+        at += 32;
+    }
+    let rest = text.get(at..).unwrap_or_default();
+    at + rest.iter().position(|&byte| byte == b'\\').unwrap_or(rest.len())
+}
+
+/// The character that the `\uXXXX` at `at` spells, or that one and the next, and where the text goes on.
+fn unicode(text: &[u8], at: usize) -> (char, usize) {
+    let unit = |at: usize| code_unit(text, at).unwrap_or_default();
+    let first = unit(at);
+    match char::from_u32(u32::from(first)) {
+        Some(character) => (character, at + 6),
+        None => {
+            let pair = char::decode_utf16([first, unit(at + 6)]).next();
+            (pair.and_then(Result::ok).unwrap_or_default(), at + 12)
+        }
     }
 }
 
@@ -406,6 +518,19 @@ mod tests {
     }
 
     #[test]
+    fn long_strings_are_spelled_whole_at_each_offset() {
+        for (written, spelled) in [("\\n", "\n"), ("1234567\\u20ac", "1234567€"), ("\\ud83d\\ude00é", "😀é")]
+        {
+            for offset in 0..20 {
+                let mut out = Vec::new();
+                let begin = "x".repeat(offset);
+                write_spelled(format!("{begin}{}", written.repeat(5_000)).as_bytes(), &mut out);
+                assert!(out == format!("{begin}{}", spelled.repeat(5_000)).as_bytes(), "{written} {offset}");
+            }
+        }
+    }
+
+    #[test]
     fn a_special_byte_is_found_at_each_offset() {
         for length in 0..40 {
             for special in [b'"', b'\\', 0x1f, 0] {
@@ -449,8 +574,15 @@ mod tests {
             prop_assert_eq!(span.end, out.len() - 1);
             prop_assert_eq!(Characters::new(content).collect::<String>(), text.clone());
             prop_assert_eq!(&rewritten(std::str::from_utf8(content).unwrap()), std::str::from_utf8(&out).unwrap());
+            let spelled = |quoted: &[u8]| {
+                let mut out = Vec::new();
+                write_spelled(quoted, &mut out);
+                String::from_utf8(out)
+            };
+            prop_assert_eq!(spelled(content), Ok(text.clone()));
             let escaped: String = text.encode_utf16().map(|unit| format!("\\u{unit:04X}")).collect();
             prop_assert_eq!(&rewritten(&escaped), std::str::from_utf8(&out).unwrap());
+            prop_assert_eq!(spelled(escaped.as_bytes()), Ok(text));
         }
     }
 }

@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
+use crate::canonical::Sink;
 use crate::limits::Limits;
-use crate::number;
+use crate::number::{self, Integers};
 use crate::scanner::{OpenArray, OpenObject, Scanner};
-use crate::string::Characters;
+use crate::string::{self, Characters};
 use crate::syntax::SyntaxError;
 
 /// What kind of value a text is.
@@ -146,6 +147,15 @@ impl<'a> Value<'a> {
         Some(Cow::Borrowed(quoted))
     }
 
+    /// Writes the UTF-8 that a string spells, piece by piece: of a long one, no copy is made. Nothing of anything else.
+    pub fn write_string<S: Sink>(&self, out: &mut S) {
+        match self.quoted() {
+            Some(quoted) if self.escaped => string::write_spelled(quoted, out),
+            Some(quoted) => out.put(quoted),
+            None => {}
+        }
+    }
+
     /// Whether it is a string that spells `text`, however it is written.
     #[inline]
     pub fn is_string(&self, text: &str) -> bool {
@@ -189,7 +199,8 @@ impl<'a> Value<'a> {
     /// A number's canonical text, `None` of anything else and of numbers that have none.
     pub fn number_text(&self) -> Option<String> {
         let mut buffer = ryu_js::Buffer::new();
-        let text = (self.kind == Kind::Number).then(|| number::canonical(self.text, &mut buffer).ok())??;
+        let text = (self.kind == Kind::Number)
+            .then(|| number::canonical(self.text, Integers::Exact, &mut buffer).ok())??;
         Some(String::from_utf8_lossy(text).into_owned())
     }
 

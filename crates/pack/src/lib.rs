@@ -45,6 +45,7 @@ pub use error::{Checked, Entry, Field, Malformation, PackError, PaxFault, Stage}
 pub use limits::{Limit, Limits, Ratio};
 pub use member::{Member, Tally};
 pub use name::{NameFault, name_fault};
+pub use names::Names;
 pub use rules::{Rules, TarRules};
 pub use tar::{TarGzWriter, TarStyle, TarWriter, read_tar, read_tar_gz};
 pub use zip::{ZipMethod, ZipWriter, read_zip};

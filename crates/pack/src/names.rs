@@ -9,9 +9,9 @@ use crate::limits::{Limit, Limits};
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
 
-/// The names of one archive.
+/// The names of one archive. The readers and writers all use this; so can a reader of a folder.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
+pub struct Names {
     seen: BTreeMap<String, Seen>,
     bytes: u64,
 }
@@ -30,7 +30,10 @@ impl Names {
     }
 
     /// Takes a name in, or says what it collides with.
-    pub(crate) fn admit(&mut self, name: &str, folder: bool, limits: &Limits) -> Result<(), PackError> {
+    ///
+    /// # Errors
+    /// The collision, or the limit that one more name is over.
+    pub fn admit(&mut self, name: &str, folder: bool, limits: &Limits) -> Result<(), PackError> {
         Limit::Members.hold(self.count().saturating_add(1), limits.members)?;
         let key = folded(name);
         let spelled = (key != name.replace('/', "\0")).then(|| Box::<str>::from(name));

@@ -6,14 +6,20 @@ use std::io::{self, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 
 use reenact_formats::key::{self, KeyError, KeyFile};
+use reenact_formats::rpk::hmac::{self, HmacKey, HmacKeyError};
 use reenact_json::canonical::Sink;
 use reenact_json::digest::Hasher;
 use reenact_json::{Digest, Limits, Shown};
 use reenact_pack::{Container, PackError};
 
+use crate::archive::{self, Opened};
 use crate::members::BrokenArchive;
-use crate::report::{Report, Unreadable};
-use crate::{Keys, Members, Options, broken_archive, rer, safe, safe_members};
+use crate::replay_jsonl::Beside;
+use crate::report::{Outcome, Report, Unreadable};
+use crate::{
+    Format, Keys, Members, Options, broken_archive, folder, model_io, replay_bundle, rer, safe, safe_members,
+    stream,
+};
 
 /// What one argument of a command stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,20 +46,22 @@ pub enum Place {
     File(PathBuf),
     /// A folder that is a bundle.
     Bundle(PathBuf),
+    /// A REPLAY.jsonl in a folder, and the RECEIPT.json beside it.
+    Replay(PathBuf, PathBuf),
 }
 
 impl Place {
     /// Where it is.
     pub fn path(&self) -> &Path {
         match self {
-            Self::File(path) | Self::Bundle(path) => path,
+            Self::File(path) | Self::Bundle(path) | Self::Replay(path, _) => path,
         }
     }
 
     /// Its size, if it is a file.
     pub fn size(&self) -> u64 {
         match self {
-            Self::File(path) => path.metadata().map_or(0, |found| found.len()),
+            Self::File(path) | Self::Replay(path, _) => path.metadata().map_or(0, |found| found.len()),
             Self::Bundle(_) => 0,
         }
     }
@@ -84,14 +92,26 @@ pub fn look_up(argument: &OsStr) -> Argument {
 }
 
 fn is_bundle(folder: &Path) -> bool {
-    ["artifact.json", "manifest.json"].iter().all(|name| folder.join(name).is_file())
+    bundle_format(folder).is_some()
+}
+
+/// What a folder is, if it is one record as a whole.
+fn bundle_format(folder: &Path) -> Option<Format> {
+    let holds = |names: &[&str]| names.iter().all(|name| folder.join(name).is_file());
+    if holds(&["artifact.json", "manifest.json"]) {
+        return Some(Format::RerBundle);
+    }
+    if holds(&["manifest.json"]) {
+        return Some(Format::ReplayBundle);
+    }
+    holds(&["run.json", "model_io.json"]).then_some(Format::ModelIo)
 }
 
 /// A folder inside itself cannot be, since links are not followed; a mount might be.
 const DEEPEST_FOLDER: usize = 64;
 
 /// The entries of a folder by name.
-fn entries(folder: &Path, depth: usize) -> io::Result<Vec<(PathBuf, fs::FileType)>> {
+pub(crate) fn entries(folder: &Path, depth: usize) -> io::Result<Vec<(PathBuf, fs::FileType)>> {
     if depth > DEEPEST_FOLDER {
         return Err(io::Error::other("folders are nested too deep"));
     }
@@ -110,8 +130,21 @@ fn walk(
     places: &mut Vec<Place>,
     links: &mut usize,
 ) -> Result<(), (PathBuf, io::Error)> {
-    for (path, kind) in entries(folder, depth).map_err(|error| (folder.to_owned(), error))? {
-        if kind.is_dir() && is_bundle(&path) {
+    let entries = entries(folder, depth).map_err(|error| (folder.to_owned(), error))?;
+    let file = |name: &str| {
+        let path = folder.join(name);
+        entries.iter().any(|(found, kind)| kind.is_file() && *found == path).then_some(path)
+    };
+    let pair = file(stream::REPLAY).zip(file(stream::RECEIPT));
+    for (path, kind) in entries {
+        if let Some((replay, receipt)) = &pair
+            && (path == *replay || path == *receipt)
+        {
+            // The receipt is judged with its replay, not by itself.
+            if path == *replay {
+                places.push(Place::Replay(path, receipt.clone()));
+            }
+        } else if kind.is_dir() && is_bundle(&path) {
             places.push(Place::Bundle(path));
         } else if kind.is_dir() {
             walk(&path, depth + 1, places, links)?;
@@ -131,10 +164,14 @@ pub enum Content {
     Bytes(Vec<u8>),
     /// What an archive or a bundle's folder holds.
     Members(Members),
+    /// A replay, judged while it was read: it may be larger than the memory.
+    Replay(Box<Report>),
+    /// A Replay Bundle, judged while it was read.
+    ReplayBundle(Box<Report>),
     /// An archive that could not be read to its end, and what was seen of it.
     Broken(Box<BrokenArchive>),
-    /// A bundle's folder with something in it that does not belong there. Holds what.
-    BrokenFolder(String),
+    /// A folder that is one record, with something in it that does not belong there. Holds what it is, and what that is.
+    BrokenFolder(Option<Format>, String),
 }
 
 impl Content {
@@ -143,57 +180,108 @@ impl Content {
         match self {
             Self::Bytes(bytes) => safe(bytes, keys, options),
             Self::Members(members) => safe_members(members, keys, options),
+            Self::Replay(report) | Self::ReplayBundle(report) => report.as_ref().clone(),
             Self::Broken(broken) => broken_archive(broken, options),
-            Self::BrokenFolder(fault) => rer::bundle::unreadable_folder(fault),
+            Self::BrokenFolder(Some(Format::ModelIo), fault) => model_io::unreadable_pack(fault),
+            Self::BrokenFolder(_, fault) => rer::bundle::unreadable_folder(fault),
         }
     }
 }
 
-/// Reads a place: an archive member by member, so that its blobs need no memory, anything else whole.
+/// Reads a place: an archive member by member, so that its blobs need no memory, a replay line by line, anything else
+/// whole.
 pub fn open(place: &Place) -> Result<Content, Unreadable> {
+    open_with(place, &Options::default(), &Beside::default())
+}
+
+/// As [`open`]. Replays are judged while they are read, so that all that bears on it must be known here.
+pub fn open_with(place: &Place, options: &Options, beside: &Beside<'_>) -> Result<Content, Unreadable> {
     match place {
-        Place::Bundle(path) => bundle_folder(path),
-        Place::File(path) => {
+        Place::Replay(replay, receipt) if beside.receipt.is_none() => {
+            let bytes = stream::receipt(receipt).map_err(|error| unreadable(receipt, &error))?;
+            let beside = Beside { receipt: Some(&bytes), ..*beside };
+            open_with(&Place::File(replay.clone()), options, &beside)
+        }
+        Place::Bundle(path) => bundle_folder(path, options),
+        Place::File(path) | Place::Replay(path, _) => {
             let failed = |error| unreadable(path, &error);
             let mut file = File::open(path).map_err(failed)?;
             let found = file.metadata().map_err(failed)?;
             if !found.is_file() {
                 // A pipe can be read only once and only forwards.
-                return read_bounded(file, 0).map(content).map_err(failed);
+                return from_pipe(file, options, beside).map_err(failed);
             }
-            let mut first = Vec::with_capacity(512);
-            (&mut file).take(512).read_to_end(&mut first).map_err(failed)?;
+            let first = stream::beginning(&mut file).map_err(failed)?;
+            if stream::is_replay(&first, options) {
+                let mut report = stream::judge(first, file, beside, options).map_err(failed)?;
+                if beside.receipt.is_none() {
+                    stream::note_receipt(path, &mut report);
+                }
+                return Ok(Content::Replay(Box::new(report)));
+            }
             file.rewind().map_err(failed)?;
             let Some(container) = Container::detect(&first) else {
                 return read_bounded(file, found.len()).map(Content::Bytes).map_err(failed);
             };
-            match Members::unpack(container, BufReader::new(file)) {
-                Ok(members) => Ok(Content::Members(members)),
-                Err(broken) => match broken.error {
+            match unpacked(container, BufReader::new(file), options).map_err(failed)? {
+                Content::Broken(broken) => match broken.error {
                     PackError::Io { kind, text } => Err(failed(io::Error::new(kind, text))),
                     _ => Ok(Content::Broken(broken)),
                 },
+                content => Ok(content),
             }
         }
     }
 }
 
 /// Reads standard input to its end.
-pub fn open_standard_input() -> Result<Content, Unreadable> {
-    read_standard_input().map(content)
+pub fn open_standard_input(options: &Options, beside: &Beside<'_>) -> Result<Content, Unreadable> {
+    from_pipe(io::stdin().lock(), options, beside).map_err(|error| unreadable(Path::new("-"), &error))
 }
 
-fn content(bytes: Vec<u8>) -> Content {
+/// Reads what can be read only once and only forwards.
+fn from_pipe(mut reader: impl Read, options: &Options, beside: &Beside<'_>) -> io::Result<Content> {
+    let first = stream::beginning(&mut reader)?;
+    if stream::is_replay(&first, options) {
+        return Ok(Content::Replay(Box::new(stream::judge(first, reader, beside, options)?)));
+    }
+    content(read_bounded(io::Cursor::new(first).chain(reader), 0)?, options)
+}
+
+/// Whether an outcome is that of a replay, to which a receipt belongs.
+pub fn is_of_replay(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Judged(report) if report.format.starts_with("replay-jsonl/"))
+}
+
+/// What whoever gave a receipt for nothing should hear.
+pub const RECEIPT_NOT_USED: &str = "--receipt was not used: no target is a REPLAY.jsonl";
+
+/// Reads a receipt.
+pub fn receipt(path: &Path) -> Result<Vec<u8>, Unreadable> {
+    stream::receipt(path).map_err(|error| unreadable(path, &error))
+}
+
+fn content(bytes: Vec<u8>, options: &Options) -> io::Result<Content> {
     match Container::detect(&bytes) {
-        None => Content::Bytes(bytes),
-        Some(container) => match Members::unpack(container, io::Cursor::new(bytes)) {
-            Ok(members) => Content::Members(members),
-            Err(broken) => Content::Broken(broken),
-        },
+        None => Ok(Content::Bytes(bytes)),
+        Some(container) => unpacked(container, io::Cursor::new(bytes), options),
     }
 }
 
-fn bundle_folder(path: &Path) -> Result<Content, Unreadable> {
+fn unpacked(container: Container, archive: impl Read + Seek, options: &Options) -> io::Result<Content> {
+    Ok(match archive::open(container, archive, options)? {
+        Opened::ReplayBundle(report) => Content::ReplayBundle(report),
+        Opened::Members(members) => Content::Members(members),
+        Opened::Broken(broken) => Content::Broken(broken),
+    })
+}
+
+fn bundle_folder(path: &Path, options: &Options) -> Result<Content, Unreadable> {
+    let format = bundle_format(path);
+    if options.format.or(format) == Some(Format::ReplayBundle) {
+        let report = replay_bundle::verify(&folder::folder(path)?);
+        return Ok(Content::ReplayBundle(Box::new(report)));
+    }
     let mut members = Members::default();
     let mut pending = vec![(path.to_owned(), String::new(), 0)];
     while let Some((folder, prefix, depth)) = pending.pop() {
@@ -203,7 +291,7 @@ fn bundle_folder(path: &Path) -> Result<Content, Unreadable> {
             if own.to_str().is_none() {
                 // Two such names could look the same, and one file would hide the other.
                 let fault = format!("the name {} is not UTF-8", Shown::new(&name));
-                return Ok(Content::BrokenFolder(fault));
+                return Ok(Content::BrokenFolder(format, fault));
             }
             if kind.is_dir() {
                 pending.push((path, format!("{name}/"), depth + 1));
@@ -212,15 +300,13 @@ fn bundle_folder(path: &Path) -> Result<Content, Unreadable> {
                 let mut file = File::open(&path).map_err(failed)?;
                 match members.take(&name, &mut file) {
                     Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
-                        return Ok(Content::BrokenFolder(error.to_string()));
+                        return Ok(Content::BrokenFolder(format, error.to_string()));
                     }
                     taken => taken.map_err(failed)?,
                 }
             } else {
-                return Ok(Content::BrokenFolder(format!(
-                    "{} is neither a file nor a folder",
-                    Shown::new(&name)
-                )));
+                let fault = format!("{} is neither a file nor a folder", Shown::new(&name));
+                return Ok(Content::BrokenFolder(format, fault));
             }
         }
     }
@@ -233,6 +319,8 @@ pub fn digest_of(
     place: Option<&Place>,
 ) -> Result<Option<(&'static str, String)>, Unreadable> {
     let digest = match (content, place) {
+        // Whoever wanted it said so when it was read.
+        (Content::Replay(_), _) => return Ok(None),
         (Content::Bytes(bytes), _) => Digest::of(bytes),
         (_, Some(Place::File(path))) => file_digest(path)?,
         _ => return Ok(None),
@@ -241,7 +329,7 @@ pub fn digest_of(
 }
 
 /// The SHA-256 of a file, read from its start to its end.
-fn file_digest(path: &Path) -> Result<Digest, Unreadable> {
+pub fn file_digest(path: &Path) -> Result<Digest, Unreadable> {
     let failed = |error| unreadable(path, &error);
     let mut file = File::open(path).map_err(failed)?;
     let mut hasher = Hasher::new();
@@ -258,9 +346,10 @@ fn file_digest(path: &Path) -> Result<Digest, Unreadable> {
 /// claim that it is. A file that was asked for by name is never passed over.
 pub fn is_passed_over(path: &Path, report: &Report) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let claims =
-        [".rer.json", ".rer.tar.gz", ".rer.tar", ".rer.zip"].iter().any(|ending| name.ends_with(ending));
-    report.format == "unknown" && !claims
+    let claims = [".rer.json", ".rer.tar.gz", ".rer.tar", ".rer.zip", ".rpk"]
+        .iter()
+        .any(|ending| name.ends_with(ending));
+    report.format == "unknown" && !claims && name != stream::REPLAY
 }
 
 /// Reads a file whole, as long as it is not larger than any document may be.
@@ -289,7 +378,7 @@ fn read_bounded(reader: impl Read, expected: u64) -> io::Result<Vec<u8>> {
 }
 
 /// What an operating system's refusal means, with a code that programs may branch on.
-fn unreadable(path: &Path, error: &io::Error) -> Unreadable {
+pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Unreadable {
     let name = path.to_string_lossy();
     let name = if name.is_empty() { "\"\"".into() } else { Shown::whole(&name).to_string() };
     let (code, message) = match error.kind() {
@@ -324,6 +413,14 @@ pub enum KeyFileError {
         /// What is wrong with it.
         error: KeyError,
     },
+    /// It holds no shared key.
+    #[error("{}: {error}", Shown::whole(.path))]
+    NoSharedKey {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        error: HmacKeyError,
+    },
     /// A folder, where a file was asked for.
     #[error("{}: this is a folder; give a folder of keys with --keys", Shown::whole(.path))]
     Folder {
@@ -352,6 +449,16 @@ pub fn key_file(path: &Path) -> Result<KeyFile, KeyFileError> {
         return Err(no_key(KeyError::Unrecognised));
     }
     key::read(&bytes).map_err(no_key)
+}
+
+/// Reads the shared key of signatures by HMAC: text, white space around it left out.
+pub fn hmac_key_file(path: &Path) -> Result<HmacKey, KeyFileError> {
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(|error| unreadable(path, &error))?;
+    let limit = hmac::LARGEST_KEY as u64;
+    file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
+    let path = || path.to_string_lossy().into_owned();
+    HmacKey::from_text(&bytes).map_err(|error| KeyFileError::NoSharedKey { path: path(), error })
 }
 
 /// The key files of a folder.

@@ -4,6 +4,7 @@ use core::fmt;
 use std::collections::BTreeMap;
 
 use reenact_formats::key::{KeyError, KeyId, PublicKey};
+use reenact_formats::rpk::HmacKey;
 
 /// What is known of a key. It never changes whether a record is intact; it says who vouches for the signer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +73,7 @@ pub struct KnownKey {
 pub struct Keys {
     known: BTreeMap<KeyId, KnownKey>,
     refused: Vec<KeyError>,
+    hmac: Option<HmacKey>,
 }
 
 impl Keys {
@@ -88,6 +90,17 @@ impl Keys {
     /// Adds a key that the caller supplies.
     pub fn supply(&mut self, key: PublicKey) {
         self.know(key, Trust::Supplied, None);
+    }
+
+    /// Sets the shared key of signatures by HMAC. A record names such keys by labels that anyone could change, so there is
+    /// one, and no look-up.
+    pub fn share(&mut self, key: HmacKey) {
+        self.hmac = Some(key);
+    }
+
+    /// The shared key, if one was given.
+    pub fn hmac(&self) -> Option<&HmacKey> {
+        self.hmac.as_ref()
     }
 
     /// Adds a key that the record itself brings.

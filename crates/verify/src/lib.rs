@@ -15,23 +15,35 @@
 //! [`safe`] takes anything and never fails. [`strict`] gives a [`Verified`] value, or the report that says why not: code
 //! that needs a checked artifact asks for a type that only the check can make.
 
+mod archive;
 pub mod audit;
 mod capped;
 pub mod demand;
 pub mod detect;
 #[cfg(feature = "disk")]
 pub mod disk;
+#[cfg(feature = "disk")]
+pub mod folder;
 pub mod keys;
 pub mod members;
+pub mod model_io;
 pub mod render;
+pub mod replay_bundle;
+pub mod replay_jsonl;
 pub mod report;
 pub mod rer;
+pub mod rpk;
+#[cfg(feature = "disk")]
+mod stream;
 mod verified;
 
 use std::io::Cursor;
 
 use reenact_json::Limits;
 use reenact_pack::Container;
+
+use archive::Opened;
+use replay_bundle::{Fault, Snapshot};
 
 pub use audit::Audit;
 pub use demand::Demands;
@@ -55,10 +67,14 @@ pub struct Options {
 
 /// Judges any bytes at all. Never fails and never panics: what cannot be read gets a report that says so.
 pub fn safe(bytes: &[u8], keys: &Keys, options: &Options) -> Report {
-    if let Some(container) = Container::detect(bytes) {
-        return match Members::unpack(container, Cursor::new(bytes)) {
-            Ok(members) => safe_members(&members, keys, options),
-            Err(broken) => broken_archive(&broken, options),
+    let container = Container::detect(bytes).filter(|_| options.format != Some(Format::ReplayJsonl));
+    if let Some(container) = container {
+        return match archive::open(container, Cursor::new(bytes), options) {
+            Ok(Opened::ReplayBundle(report)) => *report,
+            Ok(Opened::Members(members)) => safe_members(&members, keys, options),
+            Ok(Opened::Broken(broken)) => broken_archive(&broken, options),
+            // Reading from memory does not fail.
+            Err(error) => Unrecognised::Archive(error.to_string()).report(),
         };
     }
     let format = match options.format {
@@ -67,9 +83,15 @@ pub fn safe(bytes: &[u8], keys: &Keys, options: &Options) -> Report {
     };
     match format {
         Ok(Format::Rer) => rer::verify(bytes, keys, options),
+        Ok(Format::Rpk) => rpk::verify(bytes, keys, options),
+        Ok(Format::ModelIo) => model_io::verify(bytes, options),
+        Ok(Format::ReplayJsonl) => {
+            replay_jsonl::verify_bytes(bytes, &replay_jsonl::Beside::default(), options)
+        }
         Ok(Format::RerBundle) => {
             rer::bundle::unreadable_archive(&"it is neither a tar, nor a tar.gz, nor a zip")
         }
+        Ok(Format::ReplayBundle) => replay_bundle::verify(&Snapshot::broken(Fault::NoArchive)),
         Err(unrecognised) => unrecognised.report(),
     }
 }
@@ -77,7 +99,19 @@ pub fn safe(bytes: &[u8], keys: &Keys, options: &Options) -> Report {
 /// Judges what a folder or an archive holds.
 pub fn safe_members(members: &Members, keys: &Keys, options: &Options) -> Report {
     match options.format {
-        None if !members.is_rer_bundle() => Unrecognised::OtherMembers.report(),
+        None if members.is_rer_bundle() => rer::bundle::verify(members, keys, options),
+        None | Some(Format::ReplayBundle)
+            if members.is_replay_bundle() || options.format == Some(Format::ReplayBundle) =>
+        {
+            replay_bundle::verify(&Snapshot::broken(Fault::NotLookedThrough))
+        }
+        None | Some(Format::ModelIo) if members.is_model_io_pack() => {
+            model_io::pack::verify(members, options)
+        }
+        None | Some(Format::Rpk | Format::ReplayJsonl) => Unrecognised::OtherMembers.report(),
+        Some(Format::ModelIo) => {
+            model_io::verify(members.document("model_io.json").unwrap_or_default(), options)
+        }
         // Whoever asks for the checks of an artifact gets those of the one inside.
         Some(Format::Rer) => {
             rer::verify(members.document("artifact.json").unwrap_or_default(), keys, options)
@@ -90,6 +124,11 @@ pub fn safe_members(members: &Members, keys: &Keys, options: &Options) -> Report
 pub fn broken_archive(broken: &BrokenArchive, options: &Options) -> Report {
     let BrokenArchive { seen, error } = broken;
     let meant = seen.document("artifact.json").is_some() || seen.document("manifest.json").is_some();
+    if options.format == Some(Format::ModelIo)
+        || (options.format.is_none() && !meant && seen.document("model_io.json").is_some())
+    {
+        return model_io::unreadable_pack(error);
+    }
     if meant || options.format == Some(Format::RerBundle) {
         return rer::bundle::unreadable_archive(error);
     }

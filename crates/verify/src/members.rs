@@ -9,14 +9,24 @@
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Seek};
 
+use reenact_formats::model_io::pack;
 use reenact_json::Digest;
 use reenact_json::canonical::Sink;
 use reenact_json::digest::Hasher;
 use reenact_pack::{Container, Limits, Member, PackError, Rules, read_tar, read_tar_gz, read_zip};
 
 /// The documents of a bundle that are kept whole, and the largest of each that is worth reading.
-const DOCUMENTS: [(&str, u64); 4] =
-    [("artifact.json", 1 << 30), ("manifest.json", 256 << 20), ("key.bin", 1 << 10), ("key.jwk", 1 << 20)];
+const DOCUMENTS: [(&str, u64); 6] = [
+    ("artifact.json", 1 << 30),
+    ("manifest.json", 256 << 20),
+    ("key.bin", 1 << 10),
+    ("key.jwk", 1 << 20),
+    (pack::RUN, 256 << 20),
+    (pack::SESSION, 1 << 30),
+];
+
+/// The documents that mean something in a Model IO pack only. Anywhere else they are files like others.
+const OF_PACKS: [&str; 2] = [pack::RUN, pack::SESSION];
 
 /// What a bundle holds, by name.
 #[derive(Debug, Clone, Default)]
@@ -157,7 +167,12 @@ impl Members {
 
     /// Everything else, by name.
     pub fn files(&self) -> impl Iterator<Item = (&str, FileFacts)> {
-        self.files.iter().map(|(name, facts)| (name.as_str(), *facts))
+        let others = self.documents.iter().filter(|(name, _)| OF_PACKS.contains(&name.as_str()));
+        let others = others.map(|(name, bytes)| {
+            let facts = FileFacts { digest: Digest::of(bytes), size: bytes.len() as u64 };
+            (name.as_str(), facts)
+        });
+        self.files.iter().map(|(name, facts)| (name.as_str(), *facts)).chain(others)
     }
 
     /// How many members there are.
@@ -168,6 +183,16 @@ impl Members {
     /// Whether this looks like an RER bundle: content decides, and these two are its content.
     pub fn is_rer_bundle(&self) -> bool {
         self.document("artifact.json").is_some() && self.document("manifest.json").is_some()
+    }
+
+    /// Whether this looks like a Replay Bundle: it has a manifest, and nothing of what an RER bundle needs beside it.
+    pub fn is_replay_bundle(&self) -> bool {
+        self.document("manifest.json").is_some() && self.document("artifact.json").is_none()
+    }
+
+    /// Whether this looks like a Model IO pack. With a manifest it is a bundle, whatever else it holds.
+    pub fn is_model_io_pack(&self) -> bool {
+        OF_PACKS.iter().all(|name| self.document(name).is_some()) && self.document("manifest.json").is_none()
     }
 }
 

@@ -6,6 +6,7 @@ use reenact_json::{Digest, Shown};
 
 use crate::audit::Audit;
 use crate::keys::{Keys, Trust};
+use crate::model_io::Violation;
 
 /// One check of a format's matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +28,12 @@ pub struct Report {
     pub checks: Vec<Check>,
     /// Of a bundle: the matrix of its artifact.
     pub artifact_checks: Vec<Check>,
+    /// Of a Model IO session: what breaks its rules, in the order that MI10 asks for.
+    pub violations: Option<Vec<Violation>>,
+    /// Of a REPLAY.jsonl: the codes of all that does not hold, sorted.
+    pub codes: Option<Vec<&'static str>>,
+    /// Of a REPLAY.jsonl: the codes of what is worth knowing and fails nothing, sorted.
+    pub warnings: Option<Vec<&'static str>>,
     /// Why checks do not hold. Each begins with the name of its check.
     pub reasons: Vec<String>,
     /// What a reader should know beside the checks.
@@ -91,6 +98,9 @@ impl Report {
             format,
             checks,
             artifact_checks: Vec::new(),
+            codes: None,
+            warnings: None,
+            violations: None,
             reasons: Vec::new(),
             notes: Vec::new(),
             signer: None,
@@ -126,6 +136,13 @@ impl Report {
         self.reasons.push(format!("{name}: {reason}"));
     }
 
+    /// Marks a check that had nothing to check.
+    pub(crate) fn void(&mut self, name: &str) {
+        for check in self.checks.iter_mut().filter(|check| check.name == name && check.holds == Some(true)) {
+            check.holds = None;
+        }
+    }
+
     /// Puts the reasons in the order of the checks; those of one check stay in the order in which they were found.
     pub(crate) fn sort_reasons(&mut self) {
         let place = |reason: &String| {
@@ -149,6 +166,14 @@ impl Report {
         if !self.artifact_checks.is_empty() {
             matrix("artifact_checks", &self.artifact_checks);
         }
+        if let Some(violations) = &self.violations {
+            write_violations(violations, object);
+        }
+        for (name, codes) in [("codes", &self.codes), ("warnings", &self.warnings)] {
+            if let Some(codes) = codes {
+                object.strings(name, codes);
+            }
+        }
         object.strings("reasons", &self.reasons);
         object.strings("notes", &self.notes);
         match &self.signer {
@@ -170,6 +195,16 @@ impl Report {
         }
         digests.close();
     }
+}
+
+fn write_violations(violations: &[Violation], object: &mut Object<'_>) {
+    print::list(violations, object.name("violations"), |violation, out| {
+        let mut object = Object::open(out);
+        object.string("rule_id", violation.rule_id);
+        object.string("path", violation.path.as_str());
+        object.string("message", violation.message.as_str());
+        object.close();
+    });
 }
 
 fn write_audit(audit: &Audit, object: &mut Object<'_>) {

@@ -766,12 +766,15 @@ fn documents_that_are_too_large_are_refused_in_every_form() {
 
 #[test]
 fn what_is_no_bundle_is_unknown_unless_it_is_asked_for() {
-    for missing in ["artifact.json", "manifest.json"] {
+    // A manifest alone is what Replay Bundles have; that this one is of another kind is said.
+    for (missing, format) in [("artifact.json", "replay-bundle/?"), ("manifest.json", "unknown")] {
         let mut files = bundle();
         files.remove(missing);
         for (form, archive) in archives(&files) {
             let report = judge(&archive, &Keys::default());
-            assert_eq!((report.format.as_str(), report.pass()), ("unknown", false), "{missing}: {form}");
+            assert_eq!((report.format.as_str(), report.pass()), (format, false), "{missing}: {form}");
+            let is_told = report.notes.iter().any(|note| note.contains("whose artifact.json is missing"));
+            assert_eq!(is_told, missing == "artifact.json", "{form}");
             let options = Options { format: Some(Format::RerBundle), ..Options::default() };
             let report = safe(&archive, &Keys::default(), &options);
             assert_eq!((report.format.as_str(), report.pass()), ("rer-bundle", false), "{missing}: {form}");

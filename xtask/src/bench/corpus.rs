@@ -51,7 +51,7 @@ impl Content {
     }
 
     /// A payload; `seed` makes it differ from others.
-    fn payload(self, seed: u64) -> String {
+    pub(super) fn payload(self, seed: u64) -> String {
         let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
         match self {
             Self::Native | Self::NotCanonical => native(&mut random),
@@ -181,7 +181,7 @@ impl Corpus {
 }
 
 /// The same document as other programs write it: indented, members in another order.
-fn respelled(bytes: &[u8]) -> Vec<u8> {
+pub(super) fn respelled(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len() * 3 / 2);
     if let Ok(document) = Value::parse(bytes, &Limits::default()) {
         respell(document, 0, &mut out);

@@ -16,7 +16,7 @@ use crate::output::{self, Ending};
     after_help = "Examples:\n  reenact canon --profile jcs run.rer.json > canonical.json\n  curl … | reenact canon --profile jcs"
 )]
 pub(super) struct Canon {
-    /// The canonical form: jcs (RFC 8785)
+    /// The canonical form: jcs (RFC 8785), rpk, rpk-step, model-io, replay-jsonl
     #[arg(long, value_parser = super::profile)]
     profile: Profile,
 

@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use reenact_formats::model_io::core;
 use reenact_formats::rer::{EventView, envelope};
+use reenact_formats::rpk::survey::survey;
+use reenact_formats::rpk::{Head, StepView};
 use reenact_json::digest::Hasher;
 use reenact_json::{Digest, Kind, Limits, Profile, Value, canonical};
 
@@ -20,7 +23,7 @@ use crate::output::{self, Ending};
 )]
 #[command(override_usage = "reenact hash --profile <PROFILE> [FILE]\n       reenact hash --of <OF> [FILE]")]
 pub(super) struct Hash {
-    /// Hash the whole document in this canonical form: jcs (RFC 8785)
+    /// Hash the whole document in this canonical form: jcs (RFC 8785), rpk, rpk-step, model-io, replay-jsonl
     #[arg(long, value_parser = super::profile, required_unless_present = "of", conflicts_with = "of")]
     profile: Option<Profile>,
 
@@ -35,6 +38,12 @@ pub(super) struct Hash {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Of {
+    /// Version, metadata and payload of an .rpk artifact: what `checksum` holds
+    RpkArtifact,
+    /// Type, input, output and metadata of an .rpk step: what its `hash` holds
+    RpkStep,
+    /// A Model IO session without times and metrics: its `model_io_hash`
+    ModelIoCore,
     /// An RER envelope without its signature: what `envelope_hash` holds
     RerEnvelope,
     /// The six header members of an RER event: what `event_hash` holds
@@ -57,6 +66,21 @@ impl Hash {
             None => {
                 let profile = self.profile.unwrap_or(Profile::Jcs);
                 canonical::digest(value, profile, &mut hasher).map_err(|fault| fault.to_string())
+            }
+            Some(of @ (Of::RpkArtifact | Of::RpkStep)) if value.kind() != Kind::Object => {
+                let what = if matches!(of, Of::RpkStep) { "a step" } else { "an artifact" };
+                Err(format!("{what} is an object, this is {}", value.kind().name()))
+            }
+            Some(Of::RpkArtifact) => {
+                let head = Head::read(value.text(), &Limits::default()).map_err(|error| error.to_string())?;
+                survey(&head, None, |_, _, _| {}).checksum.map_err(|fault| fault.to_string())
+            }
+            Some(Of::RpkStep) if value.member("type").is_none() => {
+                Err("this is no step: it has no type".into())
+            }
+            Some(Of::RpkStep) => StepView::of(value).digest(&mut hasher).map_err(|fault| fault.to_string()),
+            Some(Of::ModelIoCore) => {
+                core::hash(value.text(), &Limits::default()).map_err(|fault| fault.to_string())
             }
             Some(Of::RerEnvelope) if value.member("envelope_version").is_none() => {
                 Err("this is no envelope: it has no envelope_version".into())

@@ -1,10 +1,12 @@
 //! The commands, one a file, and the table of their arguments.
 
+mod bundle;
 mod canon;
 mod demo;
 mod doctor;
 mod hash;
 mod keys;
+mod migrate;
 mod record;
 mod replay;
 mod show;
@@ -39,6 +41,8 @@ enum Command {
     Hash(hash::Hash),
     Keys(keys::Keys),
     Doctor(doctor::Doctor),
+    Bundle(bundle::Bundle),
+    Migrate(migrate::Migrate),
 }
 
 /// Runs a command; returns its exit code.
@@ -54,6 +58,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<u8, Ending> {
         Command::Canon(canon) => canon.run(),
         Command::Hash(hash) => hash.run(),
         Command::Keys(keys) => keys.run(),
+        Command::Bundle(bundle) => bundle.run(),
+        Command::Migrate(migrate) => migrate.run(),
     }
 }
 

@@ -9,7 +9,8 @@ use reenact_formats::rer::time;
 use reenact_json::Shown;
 use reenact_verify::demand::{Demands, note_twins};
 use reenact_verify::disk::{self, Argument, Content, Place};
-use reenact_verify::{Format, Keys, Options, Outcome, Report, Unreadable, detect, render, rer};
+use reenact_verify::replay_jsonl::Beside;
+use reenact_verify::{Format, Keys, Options, Outcome, Report, Unreadable, detect, model_io, render, rer};
 
 use crate::output::{self, Ending};
 use crate::parallel;
@@ -38,9 +39,18 @@ pub(super) struct Verify {
     #[arg(long, value_name = "DIR")]
     keys: Option<PathBuf>,
 
-    /// Judge by this format's checks, whatever the content looks like: rer, rer-bundle
+    /// The shared key of an .rpk signature, as text in a file
+    #[arg(long, value_name = "FILE")]
+    hmac_key_file: Option<PathBuf>,
+
+    /// Judge by this format's checks, whatever the content looks like: rer, rer-bundle, rpk, model-io, replay-jsonl,
+    /// replay-bundle
     #[arg(long, value_name = "NAME", value_parser = format)]
     format: Option<Format>,
+
+    /// The RECEIPT.json to hold a REPLAY.jsonl against; in a folder the one beside it is used
+    #[arg(long, value_name = "FILE")]
+    receipt: Option<PathBuf>,
 
     /// Add the SHA-256 of each file to its report
     #[arg(long)]
@@ -112,6 +122,9 @@ impl Verify {
             return Err(Ending::impossible("standard input (-) can be read only once"));
         }
         let keys = self.load_keys()?;
+        let receipt = self.receipt.as_deref().map(disk::receipt).transpose();
+        let receipt = receipt.map_err(|error| Ending::impossible(format!("{error} ({})", error.code)))?;
+        let beside = Beside { receipt: receipt.as_deref(), digest: self.digest };
         let arguments: Vec<Argument> = self.targets.iter().map(|target| look_up(target)).collect();
         let targets = flatten(&arguments);
         let progress = Progress::new(targets.iter().map(|target| target.bytes).sum());
@@ -122,7 +135,7 @@ impl Verify {
         parallel::in_order(
             &targets,
             threads,
-            |target| self.judge(target, &keys, inner, &progress),
+            |target| self.judge(target, &keys, &beside, inner, &progress),
             |at, outcome| {
                 collected.take(&targets[at], outcome);
                 Ok::<(), Ending>(())
@@ -132,7 +145,14 @@ impl Verify {
         progress.finish();
         let mut outcomes = collected.outcomes;
         note_twins(&mut outcomes);
+        if self.receipt.is_some() && !outcomes.iter().any(|(_, outcome)| disk::is_of_replay(outcome)) {
+            output::complain(disk::RECEIPT_NOT_USED);
+        }
         self.print(&outcomes)
+    }
+
+    fn options(&self) -> Options {
+        Options { format: self.format, at: self.at, ..Options::default() }
     }
 
     fn demands(&self) -> Demands {
@@ -181,14 +201,27 @@ impl Verify {
                 output::complain(&format!("{}: not a key, passed over", Shown::whole(&other)));
             }
         }
+        if let Some(path) = &self.hmac_key_file {
+            keys.share(disk::hmac_key_file(path).map_err(|error| Ending::impossible(error.to_string()))?);
+        }
         Ok(keys)
     }
 
     /// Reads and judges one target; `None` if it is none of our business.
-    fn judge(&self, target: &Target, keys: &Keys, threads: usize, progress: &Progress) -> Option<Outcome> {
+    fn judge(
+        &self,
+        target: &Target,
+        keys: &Keys,
+        beside: &Beside<'_>,
+        threads: usize,
+        progress: &Progress,
+    ) -> Option<Outcome> {
+        let options = self.options();
         let (read, place) = match &target.source {
-            Source::StandardInput => (disk::open_standard_input(), None),
-            Source::Named(place) | Source::InFolder(place) => (disk::open(place), Some(place)),
+            Source::StandardInput => (disk::open_standard_input(&options, beside), None),
+            Source::Named(place) | Source::InFolder(place) => {
+                (disk::open_with(place, &options, beside), Some(place))
+            }
         };
         let content = match read {
             Ok(content) => content,
@@ -218,13 +251,16 @@ impl Verify {
     }
 
     fn report(&self, content: &Content, keys: &Keys, threads: usize, seen: impl Fn(usize) + Sync) -> Report {
-        let options = Options { format: self.format, at: self.at, ..Options::default() };
+        let options = self.options();
         match content {
             Content::Bytes(bytes) if threads > 1 && bytes.len() >= WORTH_THREADS => {
                 match self.format.map_or_else(|| detect::detect(bytes, &options.limits), Ok) {
                     Ok(Format::Rer) => {
                         let run = |survey: &mut _| parallel::jobs(survey, threads, seen);
                         rer::verify_with(bytes, keys, &options, run)
+                    }
+                    Ok(Format::ModelIo) => {
+                        model_io::verify_with(bytes, &options, |jobs| parallel::all(jobs, threads))
                     }
                     _ => content.judge(keys, &options),
                 }
@@ -235,6 +271,13 @@ impl Verify {
                 rer::bundle::verify_with(members, keys, &options, |survey| {
                     parallel::jobs(survey, threads, seen)
                 })
+            }
+            Content::Members(members)
+                if threads > 1
+                    && members.is_model_io_pack()
+                    && matches!(self.format, None | Some(Format::ModelIo)) =>
+            {
+                model_io::pack::verify_with(members, &options, |jobs| parallel::all(jobs, threads))
             }
             _ => content.judge(keys, &options),
         }

@@ -1,18 +1,25 @@
 //! The canonical form of a large text, straight to its sink.
 
 use super::{CanonicalFault, Sink, token};
+use crate::number::Integers;
 use crate::scanner::Disorder;
 use crate::value::{Kind, Value};
 
-pub(super) fn write<S: Sink>(value: Value<'_>, omitted: &[&str], out: &mut S) -> Result<(), CanonicalFault> {
+pub(super) fn write<S: Sink>(
+    value: Value<'_>,
+    integers: Integers,
+    omitted: &[&str],
+    out: &mut S,
+) -> Result<(), CanonicalFault> {
     // The text was scanned before and cannot fail now.
     let disorder = value.rescan().disorder().unwrap_or_default();
-    Writer { text: value.text(), disorder: &disorder, omitted, out }.value(0).map(|_| ())
+    Writer { text: value.text(), integers, disorder: &disorder, omitted, out }.value(0).map(|_| ())
 }
 
 /// Writes the values of one scanned text.
 struct Writer<'a, S> {
     text: &'a [u8],
+    integers: Integers,
     disorder: &'a Disorder,
     /// Names to leave out of the outermost object.
     omitted: &'a [&'a str],
@@ -29,7 +36,7 @@ impl<S: Sink> Writer<'_, S> {
         };
         match kind {
             Kind::String => Ok(self.string(at)),
-            Kind::Number => token::number(self.text, at, self.out),
+            Kind::Number => token::number(self.text, at, self.integers, self.out),
             Kind::Object => self.object(at),
             Kind::Array => self.array(at),
             Kind::True | Kind::Null => Ok(self.literal(at, 4)),

@@ -7,12 +7,16 @@
 //!   bytes for each member of an object in disorder, whatever the size of the text.
 
 mod large;
+pub mod model_io;
+pub mod replay_jsonl;
+pub mod rpk;
 mod small;
 mod token;
 
 use crate::digest::{Digest, Hasher};
-use crate::number::NumberFault;
+use crate::number::{Integers, NumberFault};
 use crate::profile::Profile;
+use crate::shown::Shown;
 use crate::string;
 use crate::value::{Kind, Value};
 
@@ -42,12 +46,30 @@ pub enum CanonicalFault {
         /// What is wrong with it.
         fault: NumberFault,
     },
+    /// A time that the form writes in UTC, and that UTC cannot express. `text` is cut when it is long.
+    #[error("the time \"{}\" at {path} lies outside the years 1 to 9999 in UTC", Shown::new(.text))]
+    Time {
+        /// Where it stands, as a JSON path from the value that was to be written.
+        path: String,
+        /// The time as it is written.
+        text: String,
+    },
+    /// A list that the form sorts, of which the text is longer than any that can be read.
+    #[error("the list up to {path} is too large to be sorted")]
+    TooLarge {
+        /// The element that is too much.
+        path: String,
+    },
 }
 
 /// Writes the canonical form of a value. After an error, what was written is to be thrown away.
 pub fn write<S: Sink>(value: Value<'_>, profile: Profile, out: &mut S) -> Result<(), CanonicalFault> {
     match profile {
         Profile::Jcs => write_jcs(value, out),
+        Profile::Rpk => rpk::write(value, rpk::Form::Whole, out),
+        Profile::RpkStep => rpk::write(value, rpk::Form::Stripped, out),
+        Profile::ModelIo => model_io::write(value, out),
+        Profile::ReplayJsonl => replay_jsonl::write(value, out),
     }
 }
 
@@ -56,17 +78,22 @@ fn write_jcs<S: Sink>(value: Value<'_>, out: &mut S) -> Result<(), CanonicalFaul
         out.put(value.text());
         return Ok(());
     }
-    rewrite(value, &[], out)
+    rewrite(value, Integers::Exact, &[], out)
 }
 
 /// Up to this size the result is put together in memory.
 const SMALL: usize = 1 << 20;
 
-fn rewrite<S: Sink>(value: Value<'_>, omitted: &[&str], out: &mut S) -> Result<(), CanonicalFault> {
+fn rewrite<S: Sink>(
+    value: Value<'_>,
+    integers: Integers,
+    omitted: &[&str],
+    out: &mut S,
+) -> Result<(), CanonicalFault> {
     if value.text().len() <= SMALL {
-        small::write(value, omitted, out)
+        small::write(value, integers, omitted, out)
     } else {
-        large::write(value, omitted, out)
+        large::write(value, integers, omitted, out)
     }
 }
 
@@ -84,6 +111,11 @@ pub enum Part<'a> {
     Value(Value<'a>),
     /// Text of our own.
     Text(&'a str),
+}
+
+/// Writes a text of our own as a canonical JSON string, quotes included.
+pub fn write_string<S: Sink>(text: &str, out: &mut S) {
+    string::write_text(text, out);
 }
 
 /// Writes an object of chosen members under RFC 8785. The names must be given in canonical order, each once, and need
@@ -113,7 +145,7 @@ pub fn write_without<S: Sink>(
     out: &mut S,
 ) -> Result<(), CanonicalFault> {
     if !object.is_canonical() || object.kind() != Kind::Object {
-        return rewrite(object, omitted, out);
+        return rewrite(object, Integers::Exact, omitted, out);
     }
     let mut before: &[u8] = b"{";
     for (name, value) in object.members() {
@@ -131,7 +163,7 @@ pub fn write_without<S: Sink>(
 
 /// The digest of a value's canonical form. `hasher` lends its room and is left empty.
 pub fn digest(value: Value<'_>, profile: Profile, hasher: &mut Hasher) -> Result<Digest, CanonicalFault> {
-    if profile == Profile::Jcs && value.is_canonical() {
+    if profile.is_of_rfc8785_text() && value.is_canonical() {
         return Ok(Digest::of(value.text()));
     }
     hasher.clear();
@@ -194,8 +226,8 @@ mod tests {
             let value = Value::parse(text.as_bytes(), &Limits::default()).unwrap();
             for omitted in [&[][..], &["signature", "b"][..]] {
                 let (mut a, mut b) = (Vec::new(), Vec::new());
-                small::write(value, omitted, &mut a).unwrap();
-                large::write(value, omitted, &mut b).unwrap();
+                small::write(value, Integers::Exact, omitted, &mut a).unwrap();
+                large::write(value, Integers::Exact, omitted, &mut b).unwrap();
                 prop_assert_eq!(std::str::from_utf8(&a), std::str::from_utf8(&b));
                 prop_assert!(Value::parse(&a, &Limits::default()).unwrap().is_canonical());
             }

@@ -3,14 +3,20 @@
 use core::ops::Range;
 
 use super::{CanonicalFault, Sink, token};
+use crate::number::Integers;
 use crate::order;
 use crate::string;
 use crate::value::{Kind, Value};
 
-pub(super) fn write<S: Sink>(value: Value<'_>, omitted: &[&str], out: &mut S) -> Result<(), CanonicalFault> {
+pub(super) fn write<S: Sink>(
+    value: Value<'_>,
+    integers: Integers,
+    omitted: &[&str],
+    out: &mut S,
+) -> Result<(), CanonicalFault> {
     let text = value.text();
     let written = Vec::with_capacity(text.len());
-    let mut writer = Writer { text, omitted, out: written, members: Vec::new(), spare: Vec::new() };
+    let mut writer = Writer { text, integers, omitted, out: written, members: Vec::new(), spare: Vec::new() };
     writer.value(0)?;
     out.put(&writer.out);
     Ok(())
@@ -18,6 +24,7 @@ pub(super) fn write<S: Sink>(value: Value<'_>, omitted: &[&str], out: &mut S) ->
 
 struct Writer<'a> {
     text: &'a [u8],
+    integers: Integers,
     /// Names to leave out of the outermost object.
     omitted: &'a [&'a str],
     out: Vec<u8>,
@@ -47,7 +54,7 @@ impl Writer<'_> {
         };
         match kind {
             Kind::String => Ok(token::string(self.text, at, &mut self.out)),
-            Kind::Number => token::number(self.text, at, &mut self.out),
+            Kind::Number => token::number(self.text, at, self.integers, &mut self.out),
             Kind::Object => self.object(at),
             Kind::Array => self.array(at),
             Kind::True | Kind::Null => Ok(self.literal(at, 4)),

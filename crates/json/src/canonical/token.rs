@@ -2,7 +2,7 @@
 
 use super::{CanonicalFault, Sink};
 use crate::limits::Limits;
-use crate::number;
+use crate::number::{self, Integers};
 use crate::position::Position;
 use crate::scanner::Scanner;
 use crate::string;
@@ -25,7 +25,12 @@ pub(super) fn string<S: Sink>(text: &[u8], at: usize, out: &mut S) -> usize {
 }
 
 /// Writes the number at `at`; returns where it ends.
-pub(super) fn number<S: Sink>(text: &[u8], at: usize, out: &mut S) -> Result<usize, CanonicalFault> {
+pub(super) fn number<S: Sink>(
+    text: &[u8],
+    at: usize,
+    integers: Integers,
+    out: &mut S,
+) -> Result<usize, CanonicalFault> {
     let Some(span) = number::scan(text, at) else { return Ok(text.len()) };
     let literal = &text[at..span.end];
     if number::is_canonical(literal, span.integer) {
@@ -33,7 +38,7 @@ pub(super) fn number<S: Sink>(text: &[u8], at: usize, out: &mut S) -> Result<usi
         return Ok(span.end);
     }
     let mut buffer = ryu_js::Buffer::new();
-    match number::canonical(literal, &mut buffer) {
+    match number::canonical(literal, integers, &mut buffer) {
         Ok(printed) => out.put(printed),
         Err(fault) => {
             let literal = literal.iter().take(60).map(|&byte| char::from(byte)).collect();
@@ -72,7 +77,12 @@ pub(super) fn is_named(text: &[u8], at: usize, names: &[&str]) -> bool {
 /// Where the value of the member at `at` ends.
 pub(super) fn end_of_member(text: &[u8], at: usize) -> usize {
     let colon = scanned(text, at).map_or(text.len(), |name| skip_space(text, at + name.text().len()));
-    let value = skip_space(text, colon + 1);
+    end_of_value(text, colon + 1)
+}
+
+/// Where the value at `at` ends; white space may come first.
+pub(super) fn end_of_value(text: &[u8], at: usize) -> usize {
+    let value = skip_space(text, at);
     scanned(text, value).map_or(text.len(), |found| value + found.text().len())
 }
 

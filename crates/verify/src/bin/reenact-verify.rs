@@ -13,6 +13,7 @@ use reenact_formats::rer::time;
 use reenact_json::Shown;
 use reenact_verify::demand::{Demands, note_twins};
 use reenact_verify::disk::{self, Argument, Content, KeyFolder, Place};
+use reenact_verify::replay_jsonl::Beside;
 use reenact_verify::{Format, Keys, Options, Outcome, Unreadable, render};
 
 const HELP: &str = "\
@@ -25,7 +26,10 @@ A PATH is a file, a bundle, a folder (every record in it), or - for standard inp
 Options:
   --key FILE      a public key: 32 raw bytes, JWK, JWKS, or SPKI in DER or PEM; may be given more than once
   --keys DIR      every key in a folder, or in a JWKS file
-  --format NAME   judge by this format's checks, whatever the content looks like: rer, rer-bundle
+  --hmac-key-file FILE   the shared key of an .rpk signature, as text in a file
+  --format NAME   judge by this format's checks, whatever the content looks like: rer, rer-bundle, rpk, model-io,
+                  replay-jsonl, replay-bundle
+  --receipt FILE  the RECEIPT.json to hold a REPLAY.jsonl against; in a folder the one beside it is used
   --digest        add the SHA-256 of each file to its report
   --require-trusted   answer no unless the signer is one of the keys given
   --require-audit     answer no unless every rule of the envelope is known to be kept
@@ -47,8 +51,15 @@ struct Arguments {
     keys: Keys,
     options: Options,
     demands: Demands,
+    receipt: Option<Vec<u8>>,
     digest: bool,
     json: bool,
+}
+
+impl Arguments {
+    fn beside(&self) -> Beside<'_> {
+        Beside { receipt: self.receipt.as_deref(), digest: self.digest }
+    }
 }
 
 fn main() -> ExitCode {
@@ -63,6 +74,9 @@ fn main() -> ExitCode {
     let mut outcomes: Vec<(String, Outcome)> =
         arguments.paths.iter().flat_map(|path| verify(path, &arguments)).collect();
     note_twins(&mut outcomes);
+    if arguments.receipt.is_some() && !outcomes.iter().any(|(_, outcome)| disk::is_of_replay(outcome)) {
+        complain(disk::RECEIPT_NOT_USED);
+    }
     let mut worst = 0;
     for (target, outcome) in &outcomes {
         // If whoever reads us has left, there is nobody to tell.
@@ -144,6 +158,14 @@ fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Option<Arguments>,
                     complain(&format!("{}: not a key, passed over", Shown::whole(&other.to_string_lossy())));
                 }
             }
+            "--hmac-key-file" => {
+                let path = PathBuf::from(value()?);
+                arguments.keys.share(disk::hmac_key_file(&path).map_err(|error| error.to_string())?);
+            }
+            "--receipt" => {
+                let path = PathBuf::from(value()?);
+                arguments.receipt = Some(disk::receipt(&path).map_err(|error| error.to_string())?);
+            }
             "--format" => {
                 let name = value()?.to_string_lossy().into_owned();
                 let format =
@@ -172,13 +194,15 @@ fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Option<Arguments>,
 fn verify(argument: &OsString, arguments: &Arguments) -> Vec<(String, Outcome)> {
     let name = argument.to_string_lossy().into_owned();
     let outcome = match disk::look_up(argument) {
-        Argument::StandardInput => judge(disk::open_standard_input(), None, arguments),
-        Argument::Place(place) => judge(disk::open(&place), Some(&place), arguments),
+        Argument::StandardInput => {
+            judge(disk::open_standard_input(&arguments.options, &arguments.beside()), None, arguments)
+        }
+        Argument::Place(place) => judge(open(&place, arguments), Some(&place), arguments),
         Argument::Unreadable(error) => Outcome::Unreadable(error),
         Argument::Folder { places, links } => {
             let mut outcomes = Vec::new();
             for place in &places {
-                let outcome = judge(disk::open(place), Some(place), arguments);
+                let outcome = judge(open(place, arguments), Some(place), arguments);
                 if !matches!(&outcome, Outcome::Judged(report) if disk::is_passed_over(place.path(), report))
                 {
                     outcomes.push((place.path().to_string_lossy().into_owned(), outcome));
@@ -194,6 +218,10 @@ fn verify(argument: &OsString, arguments: &Arguments) -> Vec<(String, Outcome)> 
         }
     };
     vec![(name, outcome)]
+}
+
+fn open(place: &Place, arguments: &Arguments) -> Result<Content, Unreadable> {
+    disk::open_with(place, &arguments.options, &arguments.beside())
 }
 
 fn judge(content: Result<Content, Unreadable>, place: Option<&Place>, arguments: &Arguments) -> Outcome {

@@ -1,0 +1,65 @@
+//! `reenact bundle`: Replay Bundles, one file that reproduces a run.
+
+mod extract;
+mod inspect;
+mod verify;
+
+use std::path::Path;
+
+use reenact_formats::replay_bundle::LIMIT_CODE;
+use reenact_json::Shown;
+use reenact_verify::replay_bundle::{self, Copies, Snapshot};
+use reenact_verify::{Report, Unreadable, folder};
+
+use crate::output::Ending;
+
+/// Look into Replay Bundles, check them, and unpack them
+#[derive(clap::Args)]
+#[command(disable_help_subcommand = true)]
+pub(super) struct Bundle {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    Verify(verify::Verify),
+    Inspect(inspect::Inspect),
+    Extract(extract::Extract),
+}
+
+impl Bundle {
+    pub(super) fn run(&self) -> Result<u8, Ending> {
+        match &self.command {
+            Command::Verify(verify) => verify.run(),
+            Command::Inspect(inspect) => inspect.run(),
+            Command::Extract(extract) => extract.run(),
+        }
+    }
+}
+
+/// Reads what should be a bundle: a file, a folder laid out like one, or standard input.
+fn snapshot(path: &Path, copies: Copies<'_>) -> Result<Snapshot, Unreadable> {
+    if path.as_os_str() == "-" { folder::standard_input(copies) } else { folder::snapshot(path, copies) }
+}
+
+/// As [`snapshot`], for commands that need one: what could not be read to its end is refused.
+fn whole_snapshot(path: &Path, copies: Copies<'_>) -> Result<(Snapshot, Report), Ending> {
+    let snapshot =
+        snapshot(path, copies).map_err(|error| Ending::impossible(format!("{error} ({})", error.code)))?;
+    let report = replay_bundle::verify(&snapshot);
+    if snapshot.fault().is_none() {
+        return Ok((snapshot, report));
+    }
+    let name = path.to_string_lossy();
+    let told = told(&report);
+    let message = format!("{}: {told}", Shown::whole(&name));
+    // Over a limit there is no answer: nobody read it.
+    Err(if told.contains(LIMIT_CODE) { Ending::impossible(message) } else { Ending::refused(message) })
+}
+
+/// The reasons of a report that say something.
+fn told(report: &Report) -> String {
+    let reasons = report.reasons.iter().filter(|reason| !reason.contains(": nothing to check"));
+    reasons.map(String::as_str).collect::<Vec<_>>().join("; ")
+}

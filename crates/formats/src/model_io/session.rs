@@ -1,0 +1,162 @@
+//! A streaming view of a session (§3): its interactions one at a time, its other members when all is read.
+//!
+//! A file may hold any number of interactions, whatever the format allows. The reader walks the text once and keeps none.
+
+use reenact_json::scanner::{OpenArray, OpenObject};
+use reenact_json::{Kind, Limits, Scanner, SyntaxError, Value};
+
+use super::InteractionView;
+
+/// Why a text cannot be read as a session at all.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// It is not JSON that we read.
+    #[error(transparent)]
+    Syntax(#[from] SyntaxError),
+    /// It is JSON, but not an object.
+    #[error("a session is an object, this is {}", .found.name())]
+    NotAnObject {
+        /// What it is.
+        found: Kind,
+    },
+}
+
+/// The members of a session beside its interactions, as they stand, right or wrong. Members that the format does not know
+/// are passed over (§6.2).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Head<'a> {
+    /// `model_io_schema_version`
+    pub model_io_schema_version: Option<Value<'a>>,
+    /// `adapter_id`
+    pub adapter_id: Option<Value<'a>>,
+    /// `model_id`
+    pub model_id: Option<Value<'a>>,
+    /// `mode`
+    pub mode: Option<Value<'a>>,
+    /// What `interactions` is; `None` if there is no such member.
+    pub interactions: Option<Kind>,
+    /// `created_at_utc`, which no hash covers.
+    pub created_at_utc: Option<Value<'a>>,
+    /// `ended_at_utc`, which no hash covers.
+    pub ended_at_utc: Option<Value<'a>>,
+    /// `stats`, which no hash covers.
+    pub stats: Option<Value<'a>>,
+}
+
+impl<'a> Head<'a> {
+    fn slot(&mut self, name: Value<'_>) -> Option<&mut Option<Value<'a>>> {
+        name.read_string(|name| match name {
+            b"model_io_schema_version" => Some(&mut self.model_io_schema_version),
+            b"adapter_id" => Some(&mut self.adapter_id),
+            b"model_id" => Some(&mut self.model_id),
+            b"mode" => Some(&mut self.mode),
+            b"created_at_utc" => Some(&mut self.created_at_utc),
+            b"ended_at_utc" => Some(&mut self.ended_at_utc),
+            b"stats" => Some(&mut self.stats),
+            _ => None,
+        })?
+    }
+}
+
+/// Reads a session from its text.
+pub struct SessionReader<'a> {
+    scanner: Scanner<'a>,
+    root: OpenObject,
+    interactions: Option<OpenArray>,
+    at_end: bool,
+    head: Head<'a>,
+}
+
+impl<'a> SessionReader<'a> {
+    /// Opens a text that should be a session.
+    pub fn open(input: &'a [u8], limits: &Limits) -> Result<Self, ReadError> {
+        let mut scanner = Scanner::new(input, limits)?;
+        let found = scanner.kind()?;
+        if found != Kind::Object {
+            // Bad JSON is bad JSON first, whatever it would have been.
+            scanner.value()?;
+            scanner.finish()?;
+            return Err(ReadError::NotAnObject { found });
+        }
+        let root = scanner.enter_object()?;
+        Ok(Self { scanner, root, interactions: None, at_end: false, head: Head::default() })
+    }
+
+    /// The next element of `interactions`. `None` when the whole text has been read and found to be good JSON; only then
+    /// does [`SessionReader::head`] hold all members, since they may stand in any order.
+    pub fn next_interaction(&mut self) -> Result<Option<InteractionView<'a>>, SyntaxError> {
+        while !self.at_end {
+            if let Some(array) = &mut self.interactions {
+                if self.scanner.next_element(array)? {
+                    return InteractionView::read(&mut self.scanner).map(Some);
+                }
+                self.interactions = None;
+            }
+            let Some(name) = self.scanner.next_name(&mut self.root)? else {
+                self.at_end = true;
+                self.scanner.finish()?;
+                break;
+            };
+            if name.is_string("interactions") {
+                let kind = self.scanner.kind()?;
+                self.head.interactions = Some(kind);
+                if kind == Kind::Array {
+                    self.interactions = Some(self.scanner.enter_array()?);
+                    continue;
+                }
+            }
+            let value = self.scanner.value()?;
+            if let Some(slot) = self.head.slot(name) {
+                *slot = Some(value);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The members read so far.
+    pub fn head(&self) -> &Head<'a> {
+        &self.head
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reenact_json::SyntaxFault;
+
+    fn read(text: &str) -> Result<(usize, Option<Kind>), ReadError> {
+        let mut reader = SessionReader::open(text.as_bytes(), &Limits::default())?;
+        let mut count = 0;
+        while reader.next_interaction()?.is_some() {
+            count += 1;
+        }
+        Ok((count, reader.head().interactions))
+    }
+
+    #[test]
+    fn members_stand_in_any_order() {
+        let text = r#"{"interactions":[{"i":0},null,7,"x",[],{}],"unknown":[1],"mode":"record"}"#;
+        assert_eq!(read(text), Ok((6, Some(Kind::Array))));
+        let mut reader = SessionReader::open(text.as_bytes(), &Limits::default()).unwrap();
+        assert!(reader.head().mode.is_none());
+        while reader.next_interaction().unwrap().is_some() {}
+        assert!(reader.head().mode.is_some_and(|mode| mode.is_string("record")));
+        assert!(reader.next_interaction().unwrap().is_none(), "the end stays the end");
+    }
+
+    #[test]
+    fn what_is_no_session() {
+        assert_eq!(read(r#"{"interactions":{}}"#), Ok((0, Some(Kind::Object))));
+        assert_eq!(read("{}"), Ok((0, None)));
+        assert_eq!(read("[]"), Err(ReadError::NotAnObject { found: Kind::Array }));
+        let fault = |text: &str| match read(text) {
+            Err(ReadError::Syntax(error)) => Some((error.offset, error.fault)),
+            _ => None,
+        };
+        assert_eq!(fault("[] x"), Some((3, SyntaxFault::TrailingData)));
+        assert_eq!(fault("{} x"), Some((3, SyntaxFault::TrailingData)));
+        let twice = r#"{"interactions":[],"interactions":[{}]}"#;
+        assert_eq!(fault(twice), Some((19, SyntaxFault::DuplicateName { name: "interactions".into() })));
+    }
+}

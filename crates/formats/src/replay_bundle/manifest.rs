@@ -1,0 +1,147 @@
+//! The members of a manifest as they stand, right or wrong (§3.1). Unknown members are ignored at every depth (§6).
+
+use reenact_json::Value;
+
+macro_rules! view {
+    ($(#[$about:meta])* $view:ident { $($name:ident,)* }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, Default)]
+        pub struct $view<'a> {
+            $(
+                #[doc = concat!("`", stringify!($name), "`")]
+                pub $name: Option<Value<'a>>,
+            )*
+        }
+
+        impl<'a> $view<'a> {
+            /// The view of an object. A member that is null is as good as absent: the real tool reads it so.
+            pub fn of(object: Value<'a>) -> Self {
+                let mut view = Self::default();
+                for (name, value) in object.members() {
+                    let slot = match name.string().as_deref() {
+                        $(Some(stringify!($name)) => &mut view.$name,)*
+                        _ => continue,
+                    };
+                    *slot = Some(value).filter(|value| !value.is_null());
+                }
+                view
+            }
+        }
+    };
+}
+
+view! {
+    /// A manifest.
+    ManifestView {
+        schema_version,
+        assay_version,
+        created_at,
+        source_run_path,
+        selection_method,
+        git_sha,
+        git_dirty,
+        workflow_run_id,
+        config_digest,
+        policy_digest,
+        baseline_digest,
+        trace_digest,
+        trace_path,
+        outputs,
+        toolchain,
+        seeds,
+        replay_coverage,
+        scrub_policy,
+        files,
+        env,
+    }
+}
+
+view! {
+    /// `outputs` (§3.2): names inside the bundle. The text does not know `run`; the real tool writes it.
+    OutputsView { run, summary, junit, sarif, }
+}
+
+view! {
+    /// One entry of `files`, by its name inside the bundle.
+    FileView { sha256, size, mode, content_type, }
+}
+
+view! {
+    /// `replay_coverage`: which tests the bundle holds enough for.
+    CoverageView { complete_tests, incomplete_tests, reason, }
+}
+
+view! {
+    /// `toolchain`
+    ToolchainView { rustc, cargo, cargo_lock_hash, runner, }
+}
+
+view! {
+    /// `toolchain.runner`
+    RunnerView { os, arch, container_image_digest, ci, }
+}
+
+view! {
+    /// `seeds`
+    SeedsView { seed_version, order_seed, judge_seed, }
+}
+
+view! {
+    /// `scrub_policy`: what the producer says that it took out. It is a claim.
+    ScrubView { include_prompts, scrub_cassettes, name, }
+}
+
+impl<'a> OutputsView<'a> {
+    /// Each that is there, with its name.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, Value<'a>)> {
+        [("run", self.run), ("summary", self.summary), ("junit", self.junit), ("sarif", self.sarif)]
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?)))
+    }
+}
+
+impl<'a> CoverageView<'a> {
+    /// The tests that cannot be replayed, each with the reason that the producer gives.
+    pub fn incomplete(&self) -> impl Iterator<Item = (Value<'a>, Option<Value<'a>>)> {
+        let reason = self.reason;
+        self.incomplete_tests.into_iter().flat_map(|list| list.elements()).map(move |test| {
+            let why = test.string().and_then(|test| reason?.member(&test));
+            (test, why)
+        })
+    }
+
+    /// How many tests can be replayed, and how many cannot.
+    pub fn counts(&self) -> (usize, usize) {
+        let count = |list: Option<Value<'a>>| list.map_or(0, |list| list.elements().count());
+        (count(self.complete_tests), count(self.incomplete_tests))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reenact_json::Limits;
+
+    #[test]
+    fn null_is_absent_and_unknown_is_ignored() {
+        let text = br#"{"schema_version":1,"trace_path":null,"x":{"files":2},"outputs":{"junit":"outputs/j","y":0}}"#;
+        let view = ManifestView::of(Value::parse(text, &Limits::default()).unwrap());
+        assert_eq!(view.schema_version.unwrap().text(), b"1");
+        assert!(view.trace_path.is_none() && view.files.is_none());
+        let outputs = OutputsView::of(view.outputs.unwrap());
+        let named: Vec<_> = outputs.named().map(|(name, value)| (name, value.string().unwrap())).collect();
+        assert_eq!(named, [("junit", "outputs/j".into())]);
+    }
+
+    #[test]
+    fn coverage_with_reasons() {
+        let text = br#"{"complete_tests":["a"],"incomplete_tests":["b","c"],"reason":{"c":"no trace"}}"#;
+        let view = CoverageView::of(Value::parse(text, &Limits::default()).unwrap());
+        assert_eq!(view.counts(), (1, 2));
+        let told: Vec<_> = view
+            .incomplete()
+            .map(|(test, why)| (test.string().unwrap(), why.and_then(|why| why.string())))
+            .collect();
+        assert_eq!(told, [("b".into(), None), ("c".into(), Some("no trace".into()))]);
+    }
+}

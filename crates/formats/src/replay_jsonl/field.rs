@@ -1,0 +1,274 @@
+//! What each member of each event must be. Widths of integers are those of the reference's own types, and part of the
+//! contract: what does not fit there makes its reader drop the line.
+
+use reenact_json::{Digest, Kind, Value};
+
+use super::clock::instant;
+use super::event::{EventKind, EventView, Field};
+use crate::rer::Problem;
+
+/// A member that is not as it should be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{} {problem}", .field.name())]
+pub struct FieldFault {
+    /// Which.
+    pub field: Field,
+    /// What is wrong with it.
+    pub problem: Problem,
+}
+
+/// What a member must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rule {
+    Any,
+    Object,
+    Text,
+    TextOrNull,
+    /// A text that could be the name of a folder: the reference makes it one.
+    FolderName,
+    Time,
+    Hash,
+    Unsigned8,
+    Unsigned64,
+    Signed32,
+    Signed32OrNull,
+    Signed64OrNull,
+    Single,
+    Utility,
+    StepStatus,
+    SessionStatus,
+    Texts,
+    Signed32s,
+}
+
+/// A member of an event: which, what it must be, whether it must be there.
+type Member = (Field, Rule, bool);
+
+/// The members of each event. `policy_version` and `policy_bundle_id` are one member under two names.
+fn members(kind: EventKind) -> &'static [Member] {
+    use Field as F;
+    use Rule as R;
+    match kind {
+        EventKind::ReplayHeader => &[
+            (F::ReplayVersion, R::Unsigned8, true),
+            (F::Producer, R::Text, true),
+            (F::CreatedAt, R::Time, true),
+        ],
+        EventKind::SessionStart => &[
+            (F::T, R::Time, true),
+            (F::SessionId, R::FolderName, true),
+            (F::IssueNumber, R::Signed64OrNull, false),
+            (F::PolicyBundleId, R::Text, false),
+            (F::PolicyVersion, R::Text, false),
+        ],
+        EventKind::PlanStart => {
+            &[(F::T, R::Time, true), (F::PlanHash, R::Hash, true), (F::StepCount, R::Unsigned64, true)]
+        }
+        EventKind::ToolCall => &[
+            (F::T, R::Time, true),
+            (F::Id, R::Text, true),
+            (F::Tool, R::Text, true),
+            // Published logs leave params out and keep their hash.
+            (F::Params, R::Any, false),
+            (F::ParamsHash, R::Hash, true),
+            (F::StepId, R::Text, true),
+        ],
+        EventKind::ToolResult => &[
+            (F::T, R::Time, true),
+            (F::Id, R::Text, true),
+            (F::OutputHash, R::Hash, true),
+            (F::ExitCode, R::Signed32OrNull, false),
+            (F::StepUtility, R::Utility, true),
+            (F::LatencyMs, R::Unsigned64, true),
+        ],
+        EventKind::StepComplete => &[
+            (F::T, R::Time, true),
+            (F::StepId, R::Text, true),
+            (F::Status, R::StepStatus, true),
+            (F::Iterations, R::Unsigned8, true),
+        ],
+        EventKind::Verification => &[
+            (F::T, R::Time, true),
+            (F::Commands, R::Texts, true),
+            (F::ExitCodes, R::Signed32s, true),
+            (F::VerificationDelta, R::Signed32, true),
+        ],
+        EventKind::SessionEnd => &[
+            (F::T, R::Time, true),
+            (F::Status, R::SessionStatus, true),
+            (F::Confidence, R::Single, true),
+            (F::TotalToolCalls, R::Unsigned64, true),
+            (F::TotalLatencyMs, R::Unsigned64, true),
+        ],
+        EventKind::Payment => &[
+            (F::T, R::Time, true),
+            (F::Rail, R::Text, true),
+            (F::AssetId, R::Text, true),
+            (F::AmountMsats, R::Unsigned64, true),
+            (F::PaymentProof, R::Object, true),
+            (F::JobHash, R::TextOrNull, false),
+            (F::Status, R::Text, true),
+        ],
+        EventKind::RuntimeEvent => &[
+            (F::T, R::Time, true),
+            (F::SessionId, R::Text, true),
+            (F::Seq, R::Unsigned64, true),
+            (F::RuntimeEventType, R::Text, true),
+            (F::PayloadHash, R::Hash, true),
+            (F::Payload, R::Any, false),
+            (F::IdempotencyKey, R::TextOrNull, false),
+        ],
+    }
+}
+
+/// Tells every fault of an event of that kind.
+pub fn faults(kind: EventKind, event: &EventView<'_>, mut tell: impl FnMut(FieldFault)) {
+    for &(field, rule, is_required) in members(kind) {
+        match event.get(field) {
+            Some(value) => {
+                if let Err(problem) = rule.check(value) {
+                    tell(FieldFault { field, problem });
+                }
+            }
+            None if is_required => tell(FieldFault { field, problem: Problem::Missing }),
+            None => {}
+        }
+    }
+    if kind == EventKind::SessionStart && policy(event).is_none() {
+        tell(FieldFault { field: Field::PolicyVersion, problem: Problem::Missing });
+    }
+}
+
+/// How many members an event has that its kind does not know.
+pub fn unknown(kind: EventKind, event: &EventView<'_>) -> u64 {
+    let known = members(kind).iter().filter(|(field, ..)| event.get(*field).is_some()).count();
+    event.count().saturating_sub(known as u64)
+}
+
+/// The policy of a session: `policy_bundle_id`, or `policy_version` as it was called first.
+pub fn policy<'a>(event: &EventView<'a>) -> Option<Value<'a>> {
+    event.get(Field::PolicyBundleId).or_else(|| event.get(Field::PolicyVersion))
+}
+
+impl Rule {
+    fn check(self, value: Value<'_>) -> Result<(), Problem> {
+        let kind = |wanted| Problem::Kind { wanted, found: value.kind().name() };
+        let is = |holds: bool, wanted| if holds { Ok(()) } else { Err(Problem::Value { wanted }) };
+        match self {
+            Self::Any => Ok(()),
+            Self::Object if value.kind() == Kind::Object => Ok(()),
+            Self::Object => Err(kind("an object")),
+            Self::TextOrNull | Self::Signed32OrNull | Self::Signed64OrNull if value.is_null() => Ok(()),
+            Self::Text | Self::TextOrNull if value.kind() == Kind::String => Ok(()),
+            Self::Text
+            | Self::TextOrNull
+            | Self::FolderName
+            | Self::Time
+            | Self::Hash
+            | Self::StepStatus
+            | Self::SessionStatus
+                if value.kind() != Kind::String =>
+            {
+                Err(kind("a string"))
+            }
+            Self::Text | Self::TextOrNull => Ok(()),
+            Self::FolderName => {
+                is(value.string().is_some_and(|name| is_folder_name(&name)), "a name that a folder can have")
+            }
+            Self::Time => is(instant(value).is_some(), "an RFC 3339 time"),
+            Self::Hash => is(is_hash(value), "sha256: and 64 lower-case hexadecimal digits"),
+            Self::StepStatus => is(
+                ["Success", "Failed", "Skipped", "MaxIterationsReached"].iter().any(|s| value.is_string(s)),
+                "Success, Failed, Skipped or MaxIterationsReached",
+            ),
+            Self::SessionStatus => is(
+                ["Success", "Failed", "Cancelled", "Timeout", "success", "failure", "cancelled"]
+                    .iter()
+                    .any(|status| value.is_string(status)),
+                "Success, Failed, Cancelled or Timeout",
+            ),
+            Self::Texts => list(value, "a list of strings", |item| item.kind() == Kind::String),
+            Self::Signed32s => list(value, "a list of integers of 32 bits", |item| signed32(item).is_some()),
+            _ if value.kind() != Kind::Number => Err(kind("a number")),
+            Self::Unsigned8 => {
+                is(unsigned(value).is_some_and(|n| n <= u64::from(u8::MAX)), "an integer from 0 to 255")
+            }
+            Self::Unsigned64 => is(unsigned(value).is_some(), "an integer of 64 bits, not negative"),
+            Self::Signed32 | Self::Signed32OrNull => is(signed32(value).is_some(), "an integer of 32 bits"),
+            Self::Signed64OrNull => is(signed(value).is_some(), "an integer of 64 bits"),
+            Self::Single => is(single(value).is_some(), "a number of single precision"),
+            Self::Utility => is(utility(value).is_some(), "a number from -1 to 1"),
+        }
+    }
+}
+
+fn list(value: Value<'_>, wanted: &'static str, is_good: impl Fn(Value<'_>) -> bool) -> Result<(), Problem> {
+    if value.kind() != Kind::Array {
+        return Err(Problem::Kind { wanted: "an array", found: value.kind().name() });
+    }
+    if value.elements().all(is_good) { Ok(()) } else { Err(Problem::Value { wanted }) }
+}
+
+/// Whether a text can be the name of a folder and nothing else.
+pub(super) fn is_folder_name(name: &str) -> bool {
+    !matches!(name, "" | "." | "..") && !name.contains(['/', '\\']) && !name.contains(char::is_control)
+}
+
+/// An integer as the reference reads it: digits only, of 64 bits.
+pub fn unsigned(value: Value<'_>) -> Option<u64> {
+    integer(value)?.parse().ok()
+}
+
+/// An integer of 64 bits with a sign.
+pub fn signed(value: Value<'_>) -> Option<i64> {
+    integer(value)?.parse().ok()
+}
+
+/// An integer of 32 bits with a sign.
+pub fn signed32(value: Value<'_>) -> Option<i32> {
+    integer(value)?.parse().ok()
+}
+
+fn integer<'a>(value: Value<'a>) -> Option<&'a str> {
+    // `-0` is a double to the reference.
+    let text = core::str::from_utf8(value.text()).ok()?;
+    (value.kind() == Kind::Number && text != "-0").then_some(text)
+}
+
+/// A number as single precision, in which all of them are compared: one file prints 0.8, the other 0.800000011920929.
+pub fn single(value: Value<'_>) -> Option<f32> {
+    // Through the double, as the reference reads it.
+    #[allow(clippy::cast_possible_truncation, reason = "rounding to single precision is the rule")]
+    let single = value.double()? as f32;
+    single.is_finite().then_some(single)
+}
+
+/// A step's utility, the label that is learned from.
+pub fn utility(value: Value<'_>) -> Option<f32> {
+    single(value).filter(|utility| (-1.0..=1.0).contains(utility))
+}
+
+/// Whether a text has the form of a hash.
+pub fn is_hash(value: Value<'_>) -> bool {
+    value.read_string(|text| {
+        let is_hex = |hex: &[u8]| {
+            // No early exit: all digits at once.
+            hex.iter().fold(true, |good, digit| good & matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
+        };
+        text.len() == 71 && text.strip_prefix(b"sha256:").is_some_and(is_hex)
+    }) == Some(true)
+}
+
+/// Whether a text is `sha256:` and the digits of this digest.
+pub fn is_hash_of(value: Value<'_>, digest: &Digest) -> bool {
+    value.read_string(|text| text.strip_prefix(b"sha256:").is_some_and(|hex| digest.is_hex(hex)))
+        == Some(true)
+}
+
+/// The digest of a text `sha256:<64 lower-case hexadecimal digits>`.
+pub fn digest(value: Value<'_>) -> Option<Digest> {
+    value.read_string(|text| {
+        let hex = core::str::from_utf8(text.strip_prefix(b"sha256:")?).ok()?;
+        Digest::from_hex(hex)
+    })?
+}

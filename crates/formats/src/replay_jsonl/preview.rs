@@ -1,0 +1,43 @@
+//! How long output is shortened for display. Hashes are always of the whole.
+
+use std::borrow::Cow;
+
+/// An output for display: up to 2000 characters as they are, of more the first and the last 1000.
+pub fn output(text: &str) -> Cow<'_, str> {
+    shortened(text, 1_000)
+}
+
+/// A standard stream for display: up to 10000 characters as they are, of more the first and the last 5000.
+pub fn stream(text: &str) -> Cow<'_, str> {
+    shortened(text, 5_000)
+}
+
+/// Counts Unicode scalars: a cut between bytes would break a character.
+fn shortened(text: &str, kept: usize) -> Cow<'_, str> {
+    if text.len() <= 2 * kept || text.chars().nth(2 * kept).is_none() {
+        return Cow::Borrowed(text);
+    }
+    let offset = |found: Option<(usize, char)>| found.map_or(0, |(at, _)| at);
+    let head = offset(text.char_indices().nth(kept));
+    let tail = offset(text.char_indices().nth_back(kept - 1));
+    Cow::Owned(format!("{}...{}", &text[..head], &text[tail..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cut_between_characters() {
+        for character in ["a", "é", "😀"] {
+            let fits = character.repeat(2_000);
+            assert_eq!(output(&fits), fits);
+            let long = format!("{}x{}", character.repeat(1_000), character.repeat(1_000));
+            let half = character.repeat(1_000);
+            assert_eq!(output(&long), format!("{half}...{half}"));
+        }
+        let long = format!("{}{}", "a".repeat(5_001), "z".repeat(5_000));
+        assert_eq!(stream(&long), format!("{}...{}", "a".repeat(5_000), "z".repeat(5_000)));
+        assert_eq!(stream(&long[1..]), &long[1..]);
+    }
+}

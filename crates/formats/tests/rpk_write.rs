@@ -1,0 +1,358 @@
+//! What is written as `.rpk` is what the format's own programs would write, and verifies; the rest is refused.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test that cannot go on stops, and says what it skips"
+)]
+
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use reenact_formats::rpk::bundle::{BundleError, Mask, Policy, bundle};
+use reenact_formats::rpk::migrate::{MigrateError, migrate};
+use reenact_formats::rpk::structure::{Place, Problem, prefixed};
+use reenact_formats::rpk::survey::survey;
+use reenact_formats::rpk::write::{Draft, NewStep, RunHeader, Signing, WriteError};
+use reenact_formats::rpk::{Head, HmacKey, Item, StepView, StructureFault};
+use reenact_json::{Limits, NumberFault, Value};
+use serde_json::{Value as Json, json};
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
+}
+
+/// Other people's files, where they are: `../shared/peers`, or what `REENACT_PEERS` names.
+fn peer(name: &str) -> Option<Vec<u8>> {
+    let peers = std::env::var_os("REENACT_PEERS").map_or(folder("../shared/peers"), PathBuf::from);
+    let file = std::fs::read(peers.join("rpk_artifacts").join(name)).ok();
+    if file.is_none() {
+        println!("skipped: there is no ../shared/peers/rpk_artifacts/{name}");
+    }
+    file
+}
+
+const RUN: RunHeader<'_> = RunHeader {
+    version: "1.0",
+    id: "run-1",
+    timestamp: "2026-02-21T14:00:00+05:30",
+    environment_fingerprint: br#"{"os": "linux", "Home ": "/root", "HOSTNAME": "h"}"#,
+    runtime_versions: b"{}",
+    more: &[],
+    metadata: &[],
+    created_at: "2026-02-21T14:00:00Z",
+};
+
+fn step<'a>(input: &'a [u8], metadata: &'a [u8]) -> NewStep<'a> {
+    NewStep { id: "s1", step_type: "tool.request", input, output: b"null", metadata, timestamp: None }
+}
+
+fn written(input: &str, run: &RunHeader<'_>) -> Result<String, WriteError> {
+    let mut draft = Draft::new();
+    draft.append(&step(input.as_bytes(), b"{}"))?;
+    draft.finish(run, None).map(|bytes| String::from_utf8(bytes).unwrap())
+}
+
+/// Reads a document and holds every hash against what it carries.
+fn holds(bytes: &[u8]) -> bool {
+    let head = Head::read(bytes, &Limits::default()).unwrap();
+    let mut steps = true;
+    let sums = survey(&head, None, |_, item, digest| {
+        let Item::Step(step) = item else { return steps = false };
+        steps &= step.hash.and_then(|hash| prefixed(&hash.string()?, "sha256:")) == digest.ok();
+    });
+    steps && head.checksum.and_then(|sum| prefixed(&sum.string()?, "sha256:")) == sums.checksum.ok()
+}
+
+#[test]
+fn a_document_to_the_byte() {
+    let text = written(r#"{"path": "C:\\a\\..\\b", "n": 0.30000000000000004, "t": "é\r\n"}"#, &RUN).unwrap();
+    assert!(holds(text.as_bytes()));
+    let expected = r#"{
+  "checksum": "CHECKSUM",
+  "metadata": {
+    "created_at": "2026-02-21T14:00:00.000000Z",
+    "run_id": "run-1"
+  },
+  "payload": {
+    "run": {
+      "environment_fingerprint": {
+        "os": "linux"
+      },
+      "id": "run-1",
+      "runtime_versions": {},
+      "steps": [
+        {
+          "hash": "HASH",
+          "id": "s1",
+          "input": {
+            "n": 0.3,
+            "path": "/c/b",
+            "t": "\u00e9\n"
+          },
+          "metadata": {},
+          "output": null,
+          "timestamp": null,
+          "type": "tool.request"
+        }
+      ],
+      "timestamp": "2026-02-21T08:30:00.000000Z"
+    }
+  },
+  "version": "1.0"
+}
+"#;
+    let document: Json = serde_json::from_str(&text).unwrap();
+    let expected = expected
+        .replace("CHECKSUM", document["checksum"].as_str().unwrap())
+        .replace("HASH", document["payload"]["run"]["steps"][0]["hash"].as_str().unwrap());
+    assert_eq!(text, expected);
+}
+
+/// The reference writes such a file and then refuses it.
+#[test]
+fn a_path_without_a_stable_spelling_is_refused() {
+    let unstable = |what: &str| Err(WriteError::Unstable { what: what.into() });
+    assert_eq!(written(r#"{"path": "./C:/x"}"#, &RUN), unstable("step 0"));
+    // Volatile members are no part of a step's hash, but of the checksum.
+    let run = RunHeader { runtime_versions: br#"{"dir": "./C:/x"}"#, ..RUN };
+    assert_eq!(written("1", &run), unstable("the document"));
+}
+
+#[test]
+fn what_cannot_be_written() {
+    let fault = |place, problem| Err(WriteError::Structure(StructureFault { place, problem }));
+    assert!(matches!(written("{", &RUN), Err(WriteError::Syntax { what: "input", .. })));
+    let overflow = written("[1e400]", &RUN).unwrap_err().to_string();
+    assert_eq!(overflow, format!("the number 1e400 at $[0] {}", NumberFault::Overflow));
+    let mut draft = Draft::new();
+    assert_eq!(draft.append(&step(b"1", b"[]")), Err(WriteError::NotAnObject { what: "metadata" }));
+    draft.append(&NewStep { step_type: "tool.call", ..step(b"1", b"{}") }).unwrap();
+    let place = Place::StepMember(0, "type");
+    let found = draft.finish(&RUN, None);
+    assert!(matches!(&found, Err(WriteError::Structure(fault)) if fault.place == place), "{found:?}");
+    let more: &[(&str, &[u8])] = &[("provider", b"null")];
+    let wrong = Problem::Kind { wanted: "a string", found: "null" };
+    assert_eq!(written("1", &RunHeader { more, ..RUN }), fault(Place::Member("payload.run.provider"), wrong));
+    let version = written("1", &RunHeader { version: "2.0", ..RUN }).unwrap_err();
+    assert_eq!(version.to_string(), "version 2.0 cannot be read here: only 1.x can");
+    let more: &[(&str, &[u8])] = &[("id", b"1")];
+    let twice = written("1", &RunHeader { more, ..RUN }).unwrap_err().to_string();
+    assert!(twice.ends_with("the member name \"id\" stands twice in one object"), "{twice}");
+    let deep = format!("{}{}", "[".repeat(509), "]".repeat(509));
+    assert!(matches!(written(&deep, &RUN), Err(WriteError::Unreadable(_))));
+}
+
+#[test]
+fn members_beyond_the_known_and_minors_are_kept() {
+    let more: &[(&str, &[u8])] = &[("future", br#"{"z":1,"a":[2]}"#)];
+    let run = RunHeader { version: "1.4", more, metadata: &[("owner", b"\"t\"")], ..RUN };
+    let document: Json = serde_json::from_str(&written("1", &run).unwrap()).unwrap();
+    assert_eq!(document["version"], "1.4");
+    assert_eq!(document["payload"]["run"]["future"], json!({"a": [2], "z": 1}));
+    assert_eq!(document["metadata"]["owner"], "t");
+}
+
+#[test]
+fn migration_keeps_what_it_does_not_know() {
+    let legacy = std::fs::read(folder("examples/runs/legacy-0.9.rpk")).unwrap();
+    let migrated = migrate(&legacy, "1.3").unwrap();
+    assert!(holds(&migrated.bytes));
+    let document: Json = serde_json::from_slice(&migrated.bytes).unwrap();
+    let expected = json!({
+        "created_at": "2026-02-22T19:00:00.000000Z", "owner": "billing", "run_id": "run-invoice-0.9",
+        "migration_source_version": "0.9", "migration_target_version": "1.3", "migration_status": "migrated",
+        "migration_preserved_step_hashes": 0, "migration_recomputed_step_hashes": 1,
+    });
+    assert_eq!((&document["version"], &document["metadata"]), (&json!("1.3"), &expected));
+    let run = &document["payload"]["run"];
+    assert_eq!(run["environment_fingerprint"], json!({"os": "linux"}));
+    assert_eq!(run["runtime_versions"], json!({"python": "3.11.9"}));
+    let step = &run["steps"][0];
+    assert_eq!((&step["note"], &step["timestamp"]), (&json!("kept"), &Json::Null));
+    assert_eq!(
+        (&step["input"], &step["output"]),
+        (&json!({"id": "INV-1042"}), &json!({"total": "1,240.00 EUR"}))
+    );
+    for old in ["request", "response", "step_hash"] {
+        assert_eq!(step.get(old), None, "{old}");
+    }
+    let removed: Vec<_> = migrated.removed.iter().map(|gone| gone.path.as_str()).collect();
+    assert_eq!(removed, ["$.payload.run.env_fingerprint.hostname"]);
+
+    // Again: nothing but the notes of the migration changes.
+    let again = migrate(&migrated.bytes, "1.3").unwrap();
+    assert_eq!((again.preserved, again.recomputed, again.removed.len()), (1, 0, 0));
+    let document: Json = serde_json::from_slice(&again.bytes).unwrap();
+    assert_eq!(document["metadata"]["migration_status"], "already_current");
+    assert_eq!(migrate(&again.bytes, "1.3").unwrap().bytes, again.bytes);
+
+    let signed = std::fs::read(folder("examples/runs/invoice.bundle")).unwrap();
+    let migrated = migrate(&signed, "1.0").unwrap();
+    let removed: Vec<_> = migrated.removed.iter().map(|gone| gone.path.as_str()).collect();
+    assert_eq!((removed, migrated.preserved), (vec!["$.signature"], 7));
+}
+
+#[test]
+fn what_cannot_be_migrated() {
+    let legacy = String::from_utf8(std::fs::read(folder("examples/runs/legacy-0.9.rpk")).unwrap()).unwrap();
+    let why = |text: &str, target: &str| migrate(text.as_bytes(), target).unwrap_err();
+    assert_eq!(why(&legacy, "2.0"), MigrateError::Target { asked: "2.0".into() });
+    assert_eq!(
+        why(&legacy.replace("\"0.9\"", "\"0.8\""), "1.0"),
+        MigrateError::Source { found: "0.8".into() }
+    );
+    assert_eq!(why("{}", "1.0"), MigrateError::Source { found: "(none)".into() });
+    assert!(matches!(why(&legacy.replace("INV-1042", "INV-1043"), "1.0"), MigrateError::Checksum { .. }));
+    assert!(matches!(why("[", "1.0"), MigrateError::Unreadable(_)));
+}
+
+/// Masks what its test says.
+struct Words<'a> {
+    names: &'a [&'a str],
+    texts: &'a [&'a str],
+}
+
+impl Mask for Words<'_> {
+    fn is_secret(&self, name: &str) -> bool {
+        self.names.contains(&name.to_lowercase().as_str())
+    }
+
+    fn masked(&self, _: Option<&str>, text: &str) -> Option<String> {
+        let masked =
+            self.texts.iter().fold(text.to_owned(), |text, secret| text.replace(secret, "[REDACTED]"));
+        (masked != text).then_some(masked)
+    }
+}
+
+#[test]
+fn a_bundle_masks_everything_and_says_what_it_left_out() {
+    let mut draft = Draft::new();
+    draft.append(&step(br#"{"a": ["k-1", {"token": {"x": 1}}]}"#, br#"{"pid": "k-1"}"#)).unwrap();
+    let more: &[(&str, &[u8])] = &[("provider", b"\"p\""), ("future", b"\"k-1\""), ("token", b"null")];
+    let source = draft.finish(&RunHeader { more, metadata: &[("owner", b"1")], ..RUN }, None).unwrap();
+    let key = HmacKey::from_text(b"k").unwrap();
+    let signing = Signing { key: &key, key_id: "default" };
+    let mask = Words { names: &["token"], texts: &["k-1"] };
+    let policy = Policy { profile: "p", version: "v" };
+    let made = bundle(&source, &mask, &policy, Some(signing)).unwrap();
+    assert!(holds(&made.bytes));
+    assert_eq!(made.masked, 5);
+    let removed: Vec<_> = made.removed.iter().map(|gone| gone.path.as_str()).collect();
+    assert_eq!(removed, ["$.payload.run.provider", "$.metadata.owner"]);
+    let document: Json = serde_json::from_slice(&made.bytes).unwrap();
+    let run = &document["payload"]["run"];
+    assert_eq!((&run["future"], &run["token"]), (&json!("[REDACTED]"), &json!("[REDACTED]")));
+    let step = &run["steps"][0];
+    assert_eq!(step["input"], json!({"a": ["[REDACTED]", {"token": "[REDACTED]"}]}));
+    assert!(!String::from_utf8(made.bytes).unwrap().contains("k-1"));
+    assert_eq!(bundle(b"{}", &mask, &policy, None), Err(BundleError::NoRun));
+}
+
+#[test]
+fn a_bundle_of_the_reference_to_the_byte() {
+    let (Some(source), Some(expected)) =
+        (peer("m5_source_unredacted.rpk"), peer("ref_bundle_default.bundle"))
+    else {
+        return;
+    };
+    // What the reference's patterns find in this file.
+    let document = String::from_utf8(source.clone()).unwrap();
+    let masked = String::from_utf8(expected.clone()).unwrap();
+    let texts: Vec<&str> = document
+        .split('"')
+        .filter(|text| (text.contains('@') || text.contains("4111")) && !masked.contains(text))
+        .collect();
+    let names = ["authorization", "x-api-key", "token", "secret", "password", "set-cookie", "api_key"];
+    let made = bundle(
+        &source,
+        &Words { names: &names, texts: &texts },
+        &Policy { profile: "default", version: "1.0" },
+        None,
+    );
+    assert_eq!(String::from_utf8(made.unwrap().bytes).unwrap(), masked);
+}
+
+/// Every file that the reference wrote comes out the same when its values go through our writer.
+#[test]
+fn files_of_the_reference_to_the_byte() {
+    let names = [
+        "ref_bundle_custom.bundle",
+        "ref_bundle_default.bundle",
+        "ref_bundle_signed.bundle",
+        "ref_empty_run.rpk",
+        "ref_exotic_all_types.rpk",
+        "ref_live_demo_stream.rpk",
+        "ref_llm_fake_stream.rpk",
+        "ref_migrated_0.9_to_1.0.rpk",
+        "ref_record_demo.rpk",
+        "ref_record_target.rpk",
+        "ref_replay_hybrid.rpk",
+        "ref_replay_passive.rpk",
+        "ref_replay_stub.rpk",
+        "ref_replay_stub_offset_clock.rpk",
+    ];
+    let key = HmacKey::from_text(b"dev-signing-key").unwrap();
+    for name in names {
+        let Some(bytes) = peer(name) else { return };
+        let head = Head::read(&bytes, &Limits::default()).unwrap();
+        let text = |value: Option<Value<'_>>| value.and_then(|value| value.string()).unwrap().into_owned();
+        let raw = |value: Option<Value<'_>>| value.unwrap().text().to_vec();
+        let mut draft = Draft::new();
+        for step in head.of_run.steps.unwrap().elements().map(StepView::of) {
+            let (id, step_type) = (text(step.id), text(step.step_type));
+            let (input, output, metadata) = (raw(step.input), raw(step.output), raw(step.metadata));
+            let timestamp = step.timestamp.and_then(|time| time.string());
+            draft
+                .append(&NewStep {
+                    id: &id,
+                    step_type: &step_type,
+                    input: &input,
+                    output: &output,
+                    metadata: &metadata,
+                    timestamp: timestamp.as_deref(),
+                })
+                .unwrap();
+        }
+        let others = |value: Value<'_>, known: &[&str]| -> Vec<(String, Vec<u8>)> {
+            let named = value
+                .members()
+                .map(|(name, value)| (name.string().unwrap().into_owned(), value.text().to_vec()));
+            named.filter(|(name, _)| !known.contains(&name.as_str())).collect()
+        };
+        let of_run = ["id", "timestamp", "environment_fingerprint", "runtime_versions", "steps"];
+        let more = others(head.run.unwrap(), &of_run);
+        let metadata = others(head.metadata.unwrap(), &["run_id", "created_at"]);
+        let more: Vec<(&str, &[u8])> =
+            more.iter().map(|(name, value)| (name.as_str(), value.as_slice())).collect();
+        let metadata: Vec<(&str, &[u8])> =
+            metadata.iter().map(|(name, value)| (name.as_str(), value.as_slice())).collect();
+        let run = RunHeader {
+            version: &text(head.version),
+            id: &text(head.of_run.id),
+            timestamp: &text(head.of_run.timestamp),
+            environment_fingerprint: &raw(head.of_run.environment_fingerprint),
+            runtime_versions: &raw(head.of_run.runtime_versions),
+            more: &more,
+            metadata: &metadata,
+            created_at: &text(head.metadata.unwrap().member("created_at")),
+        };
+        let key_id = head.signature.map(|signature| text(signature.member("key_id")));
+        let signing = key_id.as_deref().map(|key_id| Signing { key: &key, key_id });
+        let written = draft.finish(&run, signing).unwrap();
+        assert_eq!(String::from_utf8(written), String::from_utf8(bytes.clone()), "{name}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_holds(path in "[./\\\\:a-cC ]{0,12}", number in any::<f64>(), text in any::<String>(), time in "[0-9TZ:.+-]{0,28}") {
+        let input = json!({"file_path": path, "n": number, "tags": [text, "b", "a"], "timestamp": time, "request_id": 7});
+        match written(&input.to_string(), &RUN) {
+            Ok(document) => prop_assert!(holds(document.as_bytes())),
+            // A path that only becomes one with a drive when it is spelled anew; a year beyond 9999.
+            Err(error) => prop_assert!(
+                matches!(error, WriteError::Unstable { .. } | WriteError::Canonical(_)), "{:?}", error
+            ),
+        }
+    }
+}

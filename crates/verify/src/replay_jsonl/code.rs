@@ -1,0 +1,116 @@
+//! The codes by which a program tells one fault from another, and the check that each belongs to.
+
+use super::{HASHES, HEADER, LIFECYCLE, LINES, PAIRING, RECEIPT, TOTALS};
+
+macro_rules! codes {
+    ($($name:ident $text:literal $check:ident,)*) => {
+        /// One kind of fault.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub(super) enum Code {
+            $($name,)*
+        }
+
+        impl Code {
+            /// As reports spell it.
+            pub(super) fn name(self) -> &'static str {
+                match self {
+                    $(Self::$name => $text,)*
+                }
+            }
+
+            /// The check that it fails.
+            pub(super) fn check(self) -> &'static str {
+                match self {
+                    $(Self::$name => $check,)*
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    Bom "E_BOM" LINES,
+    NotUtf8 "E_NOT_UTF8" LINES,
+    BadJson "E_BAD_JSON" LINES,
+    DuplicateName "E_DUPLICATE_NAME" LINES,
+    TornTail "E_TORN_TAIL" LINES,
+    LineTooLong "E_LINE_TOO_LONG" LINES,
+    NotObject "E_NOT_OBJECT" LINES,
+    NoEventTag "E_NO_EVENT_TAG" LINES,
+    Field "E_FIELD" LINES,
+    VerificationLengths "E_VERIFICATION_LENGTHS" LINES,
+    // The same code as `Field`: a header with a bad member is no header.
+    HeaderField "E_FIELD" HEADER,
+    HeaderNotFirst "E_HEADER_NOT_FIRST" HEADER,
+    HeaderRepeated "E_HEADER_REPEATED" HEADER,
+    Version "E_VERSION" HEADER,
+    NoSessionStart "E_NO_SESSION_START" LIFECYCLE,
+    SessionStartNotFirst "E_SESSION_START_NOT_FIRST" LIFECYCLE,
+    SessionStartRepeated "E_SESSION_START_REPEATED" LIFECYCLE,
+    OtherSession "E_OTHER_SESSION" LIFECYCLE,
+    NoSessionEnd "E_NO_SESSION_END" LIFECYCLE,
+    SessionEndRepeated "E_SESSION_END_REPEATED" LIFECYCLE,
+    EventAfterEnd "E_EVENT_AFTER_END" LIFECYCLE,
+    CallIdRepeated "E_CALL_ID_REPEATED" PAIRING,
+    CallWithoutResult "E_CALL_WITHOUT_RESULT" PAIRING,
+    ResultWithoutCall "E_RESULT_WITHOUT_CALL" PAIRING,
+    ResultRepeated "E_RESULT_REPEATED" PAIRING,
+    TooManyCalls "E_TOO_MANY_CALLS" PAIRING,
+    ParamsHash "E_PARAMS_HASH" HASHES,
+    PayloadHash "E_PAYLOAD_HASH" HASHES,
+    TotalToolCalls "E_TOTAL_TOOL_CALLS" TOTALS,
+    TotalLatency "E_TOTAL_LATENCY" TOTALS,
+    BadReceipt "R_BAD_RECEIPT" RECEIPT,
+    ReceiptDigest "R_DIGEST" RECEIPT,
+    ReplayHash "R_REPLAY_HASH" RECEIPT,
+    SessionId "R_SESSION_ID" RECEIPT,
+    Issue "R_ISSUE" RECEIPT,
+    Policy "R_POLICY" RECEIPT,
+    PlanHash "R_PLAN_HASH" RECEIPT,
+    CallRepeated "R_CALL_ID_REPEATED" RECEIPT,
+    CallNotInReplay "R_CALL_NOT_IN_REPLAY" RECEIPT,
+    CallNotInReceipt "R_CALL_NOT_IN_RECEIPT" RECEIPT,
+    Tool "R_TOOL" RECEIPT,
+    CallParamsHash "R_PARAMS_HASH" RECEIPT,
+    OutputHash "R_OUTPUT_HASH" RECEIPT,
+    Utility "R_UTILITY" RECEIPT,
+    Latency "R_LATENCY" RECEIPT,
+    Verification "R_VERIFICATION" RECEIPT,
+    Confidence "R_CONFIDENCE" RECEIPT,
+    Metrics "R_METRICS" RECEIPT,
+}
+
+/// What is worth saying and fails nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Warning {
+    BlankLine,
+    Crlf,
+    NoFinalNewline,
+    NotCanonical,
+    TimeBackwards,
+}
+
+impl Warning {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::BlankLine => "W_BLANK_LINE",
+            Self::Crlf => "W_CRLF",
+            Self::NoFinalNewline => "W_NO_FINAL_NEWLINE",
+            Self::NotCanonical => "W_NOT_CANONICAL",
+            Self::TimeBackwards => "W_TIME_BACKWARDS",
+        }
+    }
+
+    /// In words, for the first line that it was met on.
+    pub(super) fn text(self) -> &'static str {
+        match self {
+            Self::BlankLine => "is blank",
+            Self::Crlf => "ends with CR LF, not LF",
+            Self::NoFinalNewline => "is the last and has no line feed: the writer may have stopped inside it",
+            Self::NotCanonical => {
+                "is not spelled in canonical form; its values were checked, not its spelling"
+            }
+            Self::TimeBackwards => "is of an earlier time than the one before it",
+        }
+    }
+}

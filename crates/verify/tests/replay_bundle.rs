@@ -1,0 +1,355 @@
+//! Replay Bundles: what is said of them, as archive and as folder, and what hostile ones get.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot read stops")]
+
+mod replay_bundle_maker;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use proptest::prelude::*;
+use reenact_json::Digest;
+use reenact_json::shown::is_unsafe;
+use reenact_pack::{Limits, TarGzWriter, TarStyle};
+use reenact_verify::disk::{self, Argument};
+use reenact_verify::replay_bundle::Snapshot;
+use reenact_verify::{Format, Keys, Options, Outcome, Report, folder, render, safe};
+use replay_bundle_maker::archives_forge::{END, gzip, header};
+use replay_bundle_maker::{Draft, SECRET, sha256};
+use serde_json::json;
+
+fn judge(archive: &[u8]) -> Report {
+    let report = safe(archive, &Keys::default(), &Options::default());
+    assert_bounded(&report);
+    report
+}
+
+fn assert_bounded(report: &Report) {
+    let outcome = Outcome::Judged(report.clone());
+    let text = outcome.to_json("x") + &render::outcome("x", &outcome, &render::plain);
+    assert!(text.len() < 64 * 1024, "{} bytes", text.len());
+    assert!(!text.lines().flat_map(str::chars).any(is_unsafe), "{text}");
+}
+
+/// A folder that is gone when this is.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("reenact-rb-{}-{count}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn lay_out(draft: &Draft) -> Self {
+        let folder = Self::new();
+        for (name, content) in draft.members() {
+            let path = folder.0.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+        folder
+    }
+
+    fn judge(&self) -> Report {
+        judge_path(&self.0)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn judge_path(path: &Path) -> Report {
+    let Argument::Place(place) = disk::look_up(path.as_os_str()) else { unreachable!("one record") };
+    disk::open(&place).unwrap().judge(&Keys::default(), &Options::default())
+}
+
+fn reasons(report: &Report) -> Vec<&str> {
+    let told =
+        report.reasons.iter().filter(|reason| !reason.ends_with("nothing to check: it could not be read"));
+    told.map(String::as_str).collect()
+}
+
+#[test]
+fn a_sound_bundle() {
+    let draft = Draft::sound();
+    let report = judge(&draft.pack());
+    assert!(report.pass());
+    assert_eq!(
+        (report.format.as_str(), report.verdict.as_str()),
+        ("replay-bundle/1", "intact: 3 files as listed")
+    );
+    assert_eq!(report.reasons, Vec::<String>::new());
+    assert_eq!(report.notes, Vec::<String>::new());
+    assert_eq!(report.signer, None);
+    let folder = Folder::lay_out(&draft);
+    assert_eq!(folder.judge(), report, "the same as a folder");
+    let file = folder.0.join("packed");
+    fs::write(&file, draft.pack()).unwrap();
+    assert_eq!(judge_path(&file), report, "the same as a file");
+}
+
+#[test]
+fn every_reason_names_its_file_and_both_values() {
+    let mut draft = Draft::sound();
+    draft.files[0].1 = b"suite: other\n".to_vec();
+    let (was, is) = (Digest::of(b"suite: invoices\n"), Digest::of(b"suite: other\n"));
+    let report = judge(&draft.pack());
+    let expected = [
+        format!("files: files/eval.yaml: sha256 is {was}, recomputed {is}"),
+        "files: files/eval.yaml: size is 16, there are 13 bytes".into(),
+        format!("digests: config_digest is {was}, no file in files/ has it; files/eval.yaml has {is}"),
+    ];
+    assert_eq!(report.reasons, expected);
+    assert_eq!(report.verdict, "2 of 7 checks do not hold: files, digests");
+    let expected = ["files: files/more.txt is in the bundle and not listed: nothing vouches for it"];
+    assert_eq!(judge(&Draft::smuggling("files/more.txt", b"x").pack()).reasons, expected);
+}
+
+#[test]
+fn secrets_fail_in_files_and_cassettes_and_are_noted_in_outputs() {
+    let told = |name: &str| format!("{name} seems to hold a secret at byte 5 (rule openai-key)");
+    for name in ["files/notes.txt", "cassettes/a/b.txt", "traces/x"] {
+        let report = judge(&Draft::adding(name, SECRET.as_bytes()).pack());
+        assert_eq!(report.reasons, [format!("secrets: {}", told(name))]);
+        assert_eq!(report.verdict, "intact, but it seems to hold a secret: do not share it");
+    }
+    let report = judge(&Draft::adding("outputs/log.txt", SECRET.as_bytes()).pack());
+    assert!(report.pass());
+    assert_eq!(report.notes, [format!("before you share it: {}", told("outputs/log.txt"))]);
+    let report = judge(&Draft::with(|manifest| manifest["env"] = json!({"KEY": SECRET.trim()})).pack());
+    assert!(report.pass());
+    assert!(
+        report.notes[0].starts_with("before you share it: manifest.json seems to hold a secret at byte ")
+    );
+    // Never the secret itself.
+    let text = Outcome::Judged(report).to_json("x");
+    assert!(!text.contains("4fGhT7yUq2WzX8cVbN3mKj6L"));
+}
+
+#[test]
+fn a_secret_behind_a_megabyte_is_found() {
+    let filler = "an ordinary line of an ordinary log\n";
+    for lines in [29_126, 29_127, 60_000] {
+        let text = format!("{}{SECRET}{}", filler.repeat(lines), filler.repeat(5_000));
+        let report = judge(&Draft::adding("files/log.txt", text.as_bytes()).pack());
+        let at = filler.len() * lines + 5;
+        let expected =
+            format!("secrets: files/log.txt seems to hold a secret at byte {at} (rule openai-key)");
+        assert_eq!(report.reasons, [expected]);
+    }
+}
+
+#[test]
+fn what_is_worth_knowing_is_noted() {
+    let absent = |draft: &mut Draft, name: &str| drop(draft.manifest.as_object_mut().unwrap().remove(name));
+    let mut draft = Draft::sound();
+    absent(&mut draft, "files");
+    absent(&mut draft, "outputs");
+    draft.manifest["baseline_digest"] = json!(sha256(b"baseline"));
+    draft.manifest["policy_digest"] = draft.manifest["config_digest"].clone();
+    draft.manifest["replay_coverage"] = json!({
+        "complete_tests": ["a"], "incomplete_tests": ["b\u{1b}", "c"], "reason": {"b\u{1b}": "no trace"}
+    });
+    let report = judge(&draft.pack());
+    assert!(report.pass());
+    let expected = [
+        "the manifest lists no files: nothing shows that they are the ones that were packed".into(),
+        format!(
+            "the baseline is held by its digest only, {}: it is not here to be checked",
+            Digest::of(b"baseline")
+        ),
+        "the manifest names no summary: how the run ended cannot be shown".into(),
+        "2 of 3 tests cannot be replayed from it: b\\u{1b} (no trace), and 1 more".into(),
+    ];
+    assert_eq!(report.notes, expected);
+    assert_eq!(report.verdict, "nothing is wrong with it, but its files are not vouched for");
+    assert_eq!(report.check("files"), None);
+}
+
+#[test]
+fn cassettes_of_the_real_tool_are_held_against_their_fingerprints() {
+    let fingerprint = Digest::of(br#"POST|https://api.example.test/v1|{"m":"x"}"#);
+    let cassette = |model: &str| {
+        let body = json!({"m": model});
+        json!({"schema_version": 2, "fingerprint": fingerprint.to_string(), "method": "POST",
+            "url": "https://api.example.test/v1", "request_body": body, "status": 200, "response_body": {}})
+        .to_string()
+    };
+    assert_eq!(
+        judge(&Draft::adding("cassettes/a.json", cassette("x").as_bytes()).pack()).notes,
+        Vec::<String>::new()
+    );
+    let report = judge(&Draft::adding("cassettes/a.json", cassette("y").as_bytes()).pack());
+    assert!(report.pass());
+    let expected =
+        ["cassettes/a.json: its fingerprint is not that of its request; it may have been masked since"];
+    assert_eq!(report.notes, expected);
+}
+
+#[test]
+fn limits_have_a_code() {
+    let over = |more: &[u8]| judge(&Draft::sound().pack_with(more));
+    let report = over(&header(b'0', b"files/big", (500 << 20) + 1));
+    assert_eq!(
+        reasons(&report),
+        [
+            "archive: E_REPLAY_LIMIT_EXCEEDED: the size of a member in bytes is over the limit of 524288000 (member \"files/big\")"
+        ]
+    );
+    assert_eq!(report.failed().count(), 7);
+    let archive = gzip(&[&header(b'0', b"manifest.json", (10 << 20) + 1)[..], &END].concat());
+    assert_eq!(
+        reasons(&judge(&archive)),
+        [
+            "archive: E_REPLAY_LIMIT_EXCEEDED: the size of a member in bytes is over the limit of 10485760 (member \"manifest.json\")"
+        ]
+    );
+    let deep = |depth: usize| {
+        let nested = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        let text = format!(
+            "{{\"schema_version\":1,\"assay_version\":\"x\",\"trace_digest\":\"{}\",\"x\":{nested}}}",
+            sha256(b"")
+        );
+        let entry = replay_bundle_maker::archives_forge::entry(b'0', b"manifest.json", text.as_bytes());
+        judge(&gzip(&[&entry[..], &END].concat()))
+    };
+    assert!(deep(63).pass());
+    for depth in [64, 100_000] {
+        assert_eq!(
+            reasons(&deep(depth)),
+            ["manifest: E_REPLAY_LIMIT_EXCEEDED: manifest.json: nested deeper than the limit of 64 levels"]
+        );
+    }
+}
+
+#[test]
+fn a_hundred_thousand_members_and_not_one_more() {
+    let archive = |count: usize| {
+        let limits = Limits { members: 200_000, ..Limits::default() };
+        let mut writer = TarGzWriter::new(Vec::new(), TarStyle::Gnu, limits).unwrap();
+        let text =
+            json!({"schema_version": 1, "assay_version": "x", "trace_digest": sha256(b"")}).to_string();
+        writer.add("manifest.json", text.len() as u64, text.as_bytes()).unwrap();
+        (1..count).for_each(|at| writer.add(&format!("files/{at}"), 0, &b""[..]).unwrap());
+        writer.finish().unwrap()
+    };
+    assert!(judge(&archive(100_000)).pass());
+    let report = judge(&archive(100_001));
+    let expected = ["archive: E_REPLAY_LIMIT_EXCEEDED: the number of members is over the limit of 100000"];
+    assert_eq!(reasons(&report), expected);
+}
+
+#[test]
+fn a_report_stays_small_whatever_is_wrong() {
+    let mut draft = Draft::sound();
+    for at in 0..5_000 {
+        draft.files.push((format!("x{at}/{}", "\u{202e}".repeat(30)), SECRET.as_bytes().to_vec()));
+        draft.manifest["files"][format!("../{at}\u{1b}{}", "y".repeat(300))] = json!(at);
+    }
+    // Right-to-left marks are no control characters: they are read, and shown escaped.
+    let report = judge(&draft.pack());
+    assert_eq!(report.failed().collect::<Vec<_>>(), ["paths", "files", "secrets"]);
+    assert!(report.reasons.len() < 70 && report.notes.len() < 30);
+}
+
+#[cfg(unix)]
+#[test]
+fn links_in_a_folder_are_not_followed() {
+    let folder = Folder::lay_out(&Draft::sound());
+    std::os::unix::fs::symlink("/etc/hostname", folder.0.join("files/link")).unwrap();
+    assert_eq!(
+        reasons(&folder.judge()),
+        ["archive: member \"files/link\" is a symbolic link, which is not accepted"]
+    );
+    let folder = Folder::lay_out(&Draft::sound());
+    fs::write(folder.0.join("files/EVAL.yaml"), b"").unwrap();
+    if fs::read_dir(folder.0.join("files")).unwrap().count() == 3 {
+        let expected = ["paths: the names \"files/eval.yaml\" and \"files/EVAL.yaml\" differ only by case"];
+        assert_eq!(reasons(&folder.judge()), expected);
+    }
+    let folder = Folder::lay_out(&Draft::sound());
+    fs::write(folder.0.join("files/a\nb"), b"").unwrap();
+    assert_eq!(
+        reasons(&folder.judge()),
+        ["paths: unsafe member name \"files/a\\nb\": it contains a control character"]
+    );
+}
+
+#[test]
+fn a_folder_with_other_records_is_not_one() {
+    let folder = Folder::lay_out(&Draft::sound());
+    fs::write(folder.0.join("artifact.json"), b"{}").unwrap();
+    assert_eq!(folder.judge().format, "rer-bundle");
+    let options = Options { format: Some(Format::ReplayBundle), ..Options::default() };
+    let Argument::Place(place) = disk::look_up(folder.0.as_os_str()) else { unreachable!("one record") };
+    let content = disk::open_with(&place, &options, &Default::default()).unwrap();
+    let report = content.judge(&Keys::default(), &options);
+    assert_eq!(
+        report.reasons,
+        ["files: artifact.json is in the bundle and not listed: nothing vouches for it"]
+    );
+}
+
+#[test]
+fn copies_are_what_was_judged() {
+    let draft = Draft::sound();
+    let folder = Folder::new();
+    let path = folder.0.join("bundle");
+    fs::write(&path, draft.pack()).unwrap();
+    let out = folder.0.join("out");
+    fs::create_dir(&out).unwrap();
+    let mut names = Vec::new();
+    let snapshot = folder::snapshot(&path, &mut |name| {
+        names.push(name.to_owned());
+        Ok(Some(Box::new(fs::File::create(out.join((names.len() - 1).to_string()))?)))
+    })
+    .unwrap();
+    assert!(snapshot.fault().is_none());
+    for (at, (name, content)) in draft.members().into_iter().enumerate() {
+        assert_eq!(names[at], name);
+        assert!(fs::read(out.join(at.to_string())).unwrap() == content);
+    }
+}
+
+/// A bundle of few bytes, so that every one of them can be tried.
+#[test]
+fn whatever_bit_flips_the_members_are_the_same_or_it_does_not_pass() {
+    let archive = Draft::sound().pack();
+    let original = Snapshot::read(&archive[..]).unwrap();
+    let all = |snapshot: &Snapshot| -> Vec<(String, Digest)> {
+        let members = snapshot.members().map(|(name, facts)| (name.to_owned(), facts.digest));
+        members.chain([("".into(), Digest::of(snapshot.manifest().unwrap_or_default()))]).collect()
+    };
+    for at in 0..archive.len() {
+        let mut flipped = archive.clone();
+        flipped[at] ^= 1 << (at % 8);
+        if judge(&flipped).pass() {
+            assert_eq!(all(&Snapshot::read(&flipped[..]).unwrap()), all(&original), "byte {at}");
+        }
+    }
+    for end in 0..archive.len() {
+        assert!(!judge(&archive[..end]).pass(), "cut at {end}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Anything at all where a manifest should be.
+    #[test]
+    fn any_manifest(bytes in prop_oneof![
+        proptest::collection::vec(any::<u8>(), 0..200),
+        "[\\[\\]{}:,\"a-z0-9_ ]{0,200}".prop_map(String::into_bytes),
+    ]) {
+        let entry = replay_bundle_maker::archives_forge::entry(b'0', b"manifest.json", &bytes);
+        let report = judge(&gzip(&[&entry[..], &END].concat()));
+        prop_assert!(!report.pass());
+    }
+}

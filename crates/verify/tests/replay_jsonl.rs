@@ -1,0 +1,375 @@
+//! REPLAY.jsonl: the document's own example, every code beyond the vectors, and input that is made to hurt.
+#![allow(clippy::unwrap_used)]
+
+use std::io::{self, BufReader, Read};
+
+use reenact_formats::replay_jsonl::writer::{Event, ReplayWriter, Session, SessionStatus};
+use reenact_json::Digest;
+use reenact_verify::replay_jsonl::{Beside, verify, verify_bytes};
+use reenact_verify::{Format, Keys, Options, Report, safe};
+
+/// The example of the document, to the byte: elided hashes, `event` first, totals of another session.
+const EXAMPLE: &str = r#"{"event":"ReplayHeader","created_at":"2026-01-13T10:00:00Z","producer":"adjutant@1.2.3","replay_version":1}
+{"event":"SessionStart","issue_number":42,"policy_version":"v1.2.3","session_id":"sess_abc123","t":"2026-01-13T10:00:00Z"}
+{"event":"PlanStart","plan_hash":"sha256:abc123...","step_count":3,"t":"2026-01-13T10:00:01Z"}
+{"event":"ToolCall","id":"tc_001","params":{"path":"src/auth.rs"},"params_hash":"sha256:def456...","step_id":"step-1","t":"2026-01-13T10:00:02Z","tool":"file_read"}
+{"event":"ToolResult","exit_code":null,"id":"tc_001","latency_ms":45,"output_hash":"sha256:ghi789...","step_utility":0.8,"t":"2026-01-13T10:00:02Z"}
+{"event":"StepComplete","iterations":1,"status":"Success","step_id":"step-1","t":"2026-01-13T10:00:03Z"}
+{"event":"Verification","commands":["cargo check","cargo test"],"exit_codes":[0,0],"t":"2026-01-13T10:05:30Z","verification_delta":3}
+{"event":"SessionEnd","confidence":0.92,"status":"Success","t":"2026-01-13T10:05:32Z","total_latency_ms":5320,"total_tool_calls":5}
+"#;
+
+fn judge(text: impl AsRef<[u8]>) -> Report {
+    verify_bytes(text.as_ref(), &Beside::default(), &Options::default())
+}
+
+fn codes(report: &Report) -> Vec<&'static str> {
+    report.codes.clone().unwrap()
+}
+
+/// A session of one call, with its receipt.
+fn session() -> (String, String) {
+    let session = Session {
+        producer: "test@1",
+        session_id: "s1",
+        issue_number: Some(7),
+        policy: "p1",
+        started_at: "2026-01-13T10:00:00Z",
+    };
+    let t = session.started_at;
+    let mut writer = ReplayWriter::start(Vec::new(), &session).unwrap();
+    let call = Event::ToolCall { id: "a", tool: "read", params: br#"{"n":[1.0,1e16]}"#, step_id: "s" };
+    writer.emit(t, &call).unwrap();
+    let output_hash = Digest::of(b"null");
+    let result =
+        Event::ToolResult { id: "a", output_hash, exit_code: None, step_utility: 0.8, latency_ms: 45 };
+    writer.emit(t, &result).unwrap();
+    let ran = Event::Verification { commands: &["test"], exit_codes: &[0], verification_delta: 1 };
+    writer.emit(t, &ran).unwrap();
+    let (replay, receipt) = writer.end(t, SessionStatus::Success, 0.9).unwrap();
+    (String::from_utf8(replay).unwrap(), String::from_utf8(receipt).unwrap())
+}
+
+fn against(replay: &str, receipt: &str) -> Report {
+    let beside = Beside { receipt: Some(receipt.as_bytes()), digest: false };
+    verify_bytes(replay.as_bytes(), &beside, &Options::default())
+}
+
+#[test]
+fn the_example_of_the_document() {
+    let report = judge(EXAMPLE);
+    assert_eq!(codes(&report), ["E_FIELD", "E_PARAMS_HASH", "E_TOTAL_LATENCY", "E_TOTAL_TOOL_CALLS"]);
+    assert_eq!(report.warnings, Some(vec!["W_NOT_CANONICAL"]));
+    assert_eq!(report.failed().collect::<Vec<_>>(), ["lines", "hashes", "totals"]);
+    assert_eq!(
+        report.reasons,
+        [
+            "lines: E_FIELD: line 3: PlanStart: plan_hash must be sha256: and 64 lower-case hexadecimal digits",
+            "lines: E_FIELD: line 4: ToolCall: params_hash must be sha256: and 64 lower-case hexadecimal digits",
+            "lines: E_FIELD: line 5: ToolResult: output_hash must be sha256: and 64 lower-case hexadecimal digits",
+            "hashes: E_PARAMS_HASH: line 4: params_hash is sha256:def456..., recomputed sha256:2432e75fcdc5b53e0c60fc6d1514682a9eb0c5b5fd4faefba9f8d6fcfef7d5fd",
+            "totals: E_TOTAL_TOOL_CALLS: total_tool_calls is 5, counted 1",
+            "totals: E_TOTAL_LATENCY: total_latency_ms is 5320, the sum is 45",
+        ]
+    );
+}
+
+#[test]
+fn what_we_write_holds() {
+    let (replay, receipt) = session();
+    let report = against(&replay, &receipt);
+    assert!(report.pass(), "{:#?}", report.reasons);
+    assert_eq!((codes(&report), report.warnings), (vec![], Some(vec![])));
+    assert_eq!(report.notes, Vec::<String>::new());
+    assert_eq!(
+        report.verdict,
+        "the replay and its receipt agree; nothing here is signed (1 tool call, 45 ms, average utility 0.800)"
+    );
+}
+
+/// One change of the file each, and all that comes of it.
+#[test]
+fn one_change_of_the_replay() {
+    let (replay, _) = session();
+    let lines: Vec<&str> = replay.lines().collect();
+    for (from, to, expected) in [
+        (r#""replay_version":1"#, r#""replay_version":2"#, &["E_VERSION"][..]),
+        (r#""replay_version":1"#, r#""replay_version":256"#, &["E_FIELD", "E_VERSION"]),
+        (r#""replay_version":1"#, r#""replay_version":1.0"#, &["E_FIELD"]),
+        (r#""policy_version":"p1","#, "", &["E_FIELD"]),
+        (r#""session_id":"s1""#, r#""session_id":"../s1""#, &["E_FIELD"]),
+        (r#""step_utility":0.8"#, r#""step_utility":1.5"#, &["E_FIELD"]),
+        (r#""step_utility":0.8"#, r#""step_utility":1e400"#, &["E_FIELD"]),
+        (r#""exit_code":null"#, r#""exit_code":2147483648"#, &["E_FIELD"]),
+        (r#""latency_ms":45"#, r#""latency_ms":-45"#, &["E_FIELD", "E_TOTAL_LATENCY"]),
+        (r#""latency_ms":45"#, r#""latency_ms":18446744073709551616"#, &["E_FIELD", "E_TOTAL_LATENCY"]),
+        (r#""status":"Success""#, r#""status":"Fine""#, &["E_FIELD"]),
+        (r#""event":"Verification""#, r#""event":"Novelty""#, &[]),
+        (r#""n":[1.0,1e16]"#, r#""n":[1.0,1e999]"#, &["E_PARAMS_HASH"]),
+        (r#""n":[1.0,1e16]"#, r#""n":[1,10000000000000000]"#, &["E_PARAMS_HASH"]),
+        (
+            r#""n":[1.0,1e16]"#,
+            r#""n":[1.0,NaN]"#,
+            &["E_BAD_JSON", "E_RESULT_WITHOUT_CALL", "E_TOTAL_TOOL_CALLS"],
+        ),
+        (
+            r#""n":[1.0,1e16]"#,
+            r#""n":"\ud800""#,
+            &["E_BAD_JSON", "E_RESULT_WITHOUT_CALL", "E_TOTAL_TOOL_CALLS"],
+        ),
+        (r#""total_tool_calls":1"#, r#""total_tool_calls":0"#, &["E_TOTAL_TOOL_CALLS"]),
+    ] {
+        assert!(replay.contains(from), "{from}");
+        let report = judge(replay.replacen(from, to, 1));
+        assert_eq!(codes(&report), expected, "{to}: {:#?}", report.reasons);
+        assert_eq!(report.pass(), expected.is_empty());
+    }
+    for (order, expected) in [
+        (&[1, 0, 2, 3, 4, 5][..], &["E_HEADER_NOT_FIRST"][..]),
+        (&[0, 2, 1, 3, 4, 5], &["E_SESSION_START_NOT_FIRST"]),
+        (&[0, 2, 3, 4, 5], &["E_NO_SESSION_START", "E_SESSION_START_NOT_FIRST"]),
+        (&[0, 1, 1, 2, 3, 4, 5], &["E_SESSION_START_REPEATED"]),
+        (&[0, 1, 2, 3, 5, 4], &["E_EVENT_AFTER_END"]),
+        (&[0, 1, 2, 3, 4, 5, 5], &["E_SESSION_END_REPEATED"]),
+        (&[0, 1, 2, 3, 4], &["E_NO_SESSION_END"]),
+        (&[0, 1, 2, 3, 3, 4, 5], &["E_RESULT_REPEATED", "E_TOTAL_LATENCY"]),
+    ] {
+        let text: String = order.iter().flat_map(|&at| [lines[at], "\n"]).collect();
+        assert_eq!(codes(&judge(text)), expected, "{order:?}");
+    }
+}
+
+#[test]
+fn one_change_of_the_receipt() {
+    let (replay, receipt) = session();
+    for (from, to, expected) in [
+        (r#""issue_number": 7"#, r#""issue_number": 8"#, &["R_ISSUE"][..]),
+        (r#""issue_number": 7"#, r#""issue_number": null"#, &["R_ISSUE"]),
+        (r#""policy_version": "p1""#, r#""policy_bundle_id": "p1""#, &[]),
+        (r#""plan_hash": null"#, r#""plan_hash": "sha256:00""#, &["R_PLAN_HASH"]),
+        (r#""latency_ms": 45"#, r#""latency_ms": 46"#, &["R_LATENCY"]),
+        (r#""step_utility": 0.8"#, r#""step_utility": 0.800000011920929"#, &[]),
+        (r#""step_utility": 0.8"#, r#""step_utility": 0.8001"#, &["R_UTILITY"]),
+        (r#""verification_delta": 1"#, r#""verification_delta": 2"#, &["R_VERIFICATION"]),
+        (r#""commands_run": ["test"]"#, r#""commands_run": ["true"]"#, &["R_VERIFICATION"]),
+        (r#""replay_hash": "sha256:"#, r#""replay_hash": "sha256:0"#, &["R_REPLAY_HASH"]),
+        (r#""id": "a""#, r#""id": "b""#, &["R_CALL_NOT_IN_RECEIPT", "R_CALL_NOT_IN_REPLAY"]),
+        (r#""id": "a","#, "", &["R_BAD_RECEIPT"]),
+        (r#""started_at": "2026-01-13T10:00:00Z""#, r#""started_at": "2026-01-13 12:00:00+02:00""#, &[]),
+    ] {
+        assert!(receipt.contains(from), "{from}");
+        let report = against(&replay, &receipt.replacen(from, to, 1));
+        assert_eq!(codes(&report), expected, "{to}: {:#?}", report.reasons);
+    }
+    let late = receipt.replacen("10:00:00Z", "10:00:01Z", 1);
+    let report = against(&replay, &late);
+    assert_eq!(report.notes, ["started_at of the receipt is not the time of the SessionStart"]);
+    assert!(report.pass());
+    let call_end = receipt.find("\n  ],").unwrap();
+    let call_start = receipt.find("    {\n      \"id\"").unwrap();
+    let twice = format!("{},\n{}", &receipt[..call_end], &receipt[call_start..]);
+    assert_eq!(codes(&against(&replay, &twice)), ["R_CALL_ID_REPEATED", "R_CALL_NOT_IN_REPLAY"]);
+}
+
+#[test]
+fn the_second_generation_pairs_in_order_among_equal_calls() {
+    let (replay, _) = session();
+    let lines: Vec<&str> = replay.lines().collect();
+    let (call, result) = (lines[2], lines[3]);
+    let params_hash = &call[call.find("sha256:").unwrap()..][..71];
+    let hash = |text: &str| format!("sha256:{}", Digest::of(text.as_bytes()));
+    let b_call = call.replace(r#""id":"a""#, r#""id":"b""#);
+    let b_result = result.replace(r#""id":"a""#, r#""id":"b""#).replace(&hash("null"), &hash("other"));
+    // The results come in the other order; the receipt tells of calls, not of results.
+    let end = lines[5].replace(r#"ms":45"#, r#"ms":90"#).replace(r#"calls":1"#, r#"calls":2"#);
+    let replay = [lines[0], lines[1], call, &b_call, &b_result, result, lines[4], &end].join("\n") + "\n";
+    let receipt = |outputs: [&str; 2], calls: u32| {
+        let call = |output: &str| {
+            format!(
+                r#"{{"latency_ms":45,"output_hash":"{}","params_hash":"{params_hash}","side_effects":[],"tool":"read"}}"#,
+                hash(output)
+            )
+        };
+        let rest = format!(
+            r#""metrics":{{"tool_calls":{calls},"tool_latency_ms_total":90,"verification_passed":true}},"policy_bundle_id":"p1","schema":"openagents.receipt.v1","session_id":"s1","tool_calls":[{},{}],"verification":[{{"command":"test","exit_code":0}}]}}"#,
+            call(outputs[0]),
+            call(outputs[1])
+        );
+        let digest = Digest::of(format!("{{{rest}").as_bytes());
+        format!(r#"{{"canonical_json_sha256":"{digest}",{rest}"#)
+    };
+    let report = against(&replay, &receipt(["null", "other"], 2));
+    assert!(report.pass(), "{:#?}", report.reasons);
+    assert_eq!(codes(&against(&replay, &receipt(["other", "null"], 2))), ["R_OUTPUT_HASH"]);
+    assert_eq!(codes(&against(&replay, &receipt(["null", "other"], 3))), ["R_METRICS"]);
+    let forged = receipt(["null", "other"], 2).replace("\"s1\"", "\"s2\"");
+    assert_eq!(codes(&against(&replay, &forged)), ["R_DIGEST", "R_SESSION_ID"]);
+    let shorter = replay.replace(&format!("{b_call}\n{b_result}\n"), "");
+    let codes = codes(&against(&shorter, &receipt(["null", "other"], 2)));
+    assert_eq!(codes, ["E_TOTAL_LATENCY", "E_TOTAL_TOOL_CALLS", "R_CALL_NOT_IN_REPLAY", "R_METRICS"]);
+}
+
+#[test]
+fn logs_published_without_params() {
+    let (replay, receipt) = session();
+    let report = against(&replay.replacen(r#""params":{"n":[1.0,1e16]},"#, "", 1), &receipt);
+    assert_eq!(codes(&report), ["R_REPLAY_HASH"]);
+    assert_eq!(report.check("hashes"), None);
+    assert_eq!(report.withheld, 1);
+    assert!(report.notes[0].starts_with("1 call carries no params"), "{:?}", report.notes);
+}
+
+#[test]
+fn what_is_not_known_is_counted() {
+    let (replay, _) = session();
+    let replay =
+        replay.replacen(r#""exit_code":null,"#, r#""exit_code":null,"output_preview":"x","tool":"read","#, 1);
+    let replay = replay.replacen(r#""event":"Verification""#, r#""event":"No\u001bvelty""#, 1);
+    let report = judge(replay);
+    assert!(report.pass());
+    assert!(
+        report
+            .notes
+            .contains(&r"1 event of a kind that is not known here (first: line 5: No\u{1b}velty)".into())
+    );
+    assert!(report.notes.contains(&"2 members of known events that the format does not define".into()));
+}
+
+#[test]
+fn nothing_and_next_to_nothing() {
+    for text in ["", "\n \t\n"] {
+        let report = judge(text);
+        assert_eq!(
+            codes(&report),
+            ["E_HEADER_NOT_FIRST", "E_NO_SESSION_END", "E_NO_SESSION_START"],
+            "{text:?}"
+        );
+        assert_eq!(report.format, "replay-jsonl/?");
+    }
+    let options = Options { format: Some(Format::ReplayJsonl), ..Options::default() };
+    for (bytes, expected) in [
+        (&b"\xff\xfe{\x00"[..], &["E_NOT_UTF8"][..]),
+        (b"{\"event\":\"\xff\"}\n", &["E_NOT_UTF8"]),
+        (b"PK\x03\x04", &["E_BAD_JSON"]),
+        (b"{\"event\":\"Repl", &["E_TORN_TAIL"]),
+        (b"{\"event\":\"Repl\n", &["E_BAD_JSON"]),
+        (b"{\"event\":-", &["E_TORN_TAIL"]),
+        (b"{\"event\":tru", &["E_TORN_TAIL"]),
+        (b"{\"event\":\"\\ud83d\\", &["E_TORN_TAIL"]),
+        (b"{\"event\":trx", &["E_BAD_JSON"]),
+        (b"{\"type\":\"ReplayHeader\"}\n", &["E_NO_EVENT_TAG"]),
+        (b"{\"event\":7}\n", &["E_NO_EVENT_TAG"]),
+    ] {
+        let report = safe(bytes, &Keys::default(), &options);
+        assert_eq!(codes(&report), expected, "{bytes:?}");
+        let failed: Vec<&str> = report.failed().collect();
+        assert_eq!(failed, ["lines", "header", "lifecycle", "pairing", "hashes", "totals"]);
+    }
+}
+
+#[test]
+fn nesting_digits_and_names_without_end() {
+    let (replay, _) = session();
+    let with = |params: &str| judge(replay.replacen(r#"{"n":[1.0,1e16]}"#, params, 1));
+    let lost = ["E_BAD_JSON", "E_RESULT_WITHOUT_CALL", "E_TOTAL_TOOL_CALLS"];
+    assert_eq!(codes(&with(&"[".repeat(100_000))), lost);
+    assert_eq!(codes(&with(&format!("{}{}", "[".repeat(100_000), "]".repeat(100_000)))), lost);
+    assert_eq!(codes(&with(&"9".repeat(5_000))), ["E_PARAMS_HASH"]);
+    let report = with(r#"{"a":1,"\u0061":2}"#);
+    assert_eq!(codes(&report), ["E_DUPLICATE_NAME", "E_RESULT_WITHOUT_CALL", "E_TOTAL_TOOL_CALLS"]);
+}
+
+#[test]
+fn every_prefix_is_judged() {
+    let (replay, receipt) = session();
+    for length in 0..replay.len() {
+        let report = against(&replay[..length], &receipt);
+        // Without its last line feed the session is whole, but it is not the file that was hashed.
+        let whole = length == replay.len() - 1;
+        assert_eq!(codes(&report) == ["R_REPLAY_HASH"], whole, "{length}: {:?}", report.codes);
+        assert!(!report.pass());
+        let is_torn = length > 0 && !whole && !replay[..length].ends_with(['\n', '}']);
+        assert_eq!(
+            codes(&report).contains(&"E_TORN_TAIL"),
+            is_torn || {
+                // A line may end with the brace of an inner object.
+                length > 0 && replay[..length].ends_with('}') && !replay[length..].starts_with('\n')
+            },
+            "{length}"
+        );
+    }
+}
+
+/// A text that is repeated without ever being in memory.
+struct Repeated<'a> {
+    parts: Vec<(&'a [u8], usize)>,
+    at: usize,
+}
+
+impl Read for Repeated<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        while let Some((text, times)) = self.parts.first_mut() {
+            if *times == 0 {
+                self.parts.remove(0);
+                continue;
+            }
+            let rest = &text[self.at..];
+            let count = rest.len().min(out.len());
+            out[..count].copy_from_slice(&rest[..count]);
+            self.at += count;
+            if self.at == text.len() {
+                (self.at, *times) = (0, *times - 1);
+            }
+            return Ok(count);
+        }
+        Ok(0)
+    }
+}
+
+#[test]
+fn a_line_of_two_gigabytes_is_told_and_passed_over() {
+    let (replay, _) = session();
+    let (head, tail) = replay.split_at(replay.find("{\"commands\"").unwrap());
+    let block = vec![b'x'; 1 << 20];
+    let parts = vec![
+        (head.as_bytes(), 1),
+        (&b"{\"event\":\""[..], 1),
+        (&block, 2048),
+        (&b"\"}\n"[..], 1),
+        (tail.as_bytes(), 1),
+    ];
+    let reader = BufReader::with_capacity(1 << 20, Repeated { parts, at: 0 });
+    let report = verify(reader, &Beside::default(), &Options::default()).unwrap();
+    assert_eq!(codes(&report), ["E_LINE_TOO_LONG"]);
+    assert_eq!(
+        report.reasons,
+        ["lines: E_LINE_TOO_LONG: line 5: it has 2147483660 bytes, more than 67108864, and was not read"]
+    );
+}
+
+#[test]
+fn a_hostile_file_gives_a_small_report() {
+    let (replay, _) = session();
+    let lines: Vec<&str> = replay.lines().collect();
+    let result = format!("{}\n", lines[3]);
+    let bad = b"{\x1b\n".as_slice();
+    let parts = vec![(result.as_bytes(), 100_000), (bad, 100_000)];
+    let reader = BufReader::new(Repeated { parts, at: 0 });
+    let report = verify(reader, &Beside::default(), &Options::default()).unwrap();
+    let size: usize = report.reasons.iter().map(String::len).sum();
+    assert!(size < 20_000, "{size}");
+    assert!(report.reasons.iter().any(|reason| reason == "lines: E_BAD_JSON: and 99980 more of this kind"));
+    assert!(!report.reasons.iter().any(|reason| reason.contains('\x1b')));
+}
+
+#[test]
+fn reading_that_fails_is_no_verdict() {
+    struct Failing;
+    impl Read for Failing {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::ConnectionReset.into())
+        }
+    }
+    let error = verify(BufReader::new(Failing), &Beside::default(), &Options::default()).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+}

@@ -1,0 +1,54 @@
+//! Any bytes as a Model IO session, judged a second time by a plain table of the rules over serde_json's tree.
+//!
+//! Both are asked only where both read: serde_json refuses numbers beyond the doubles, we refuse duplicate names.
+#![no_main]
+
+#[path = "../../crates/verify/tests/model_io_naive/mod.rs"]
+mod naive;
+
+use libfuzzer_sys::fuzz_target;
+use reenact_json::shown::is_unsafe;
+use reenact_json::{Limits, Profile, Value, canonical};
+use reenact_verify::{Format, Keys, Options, Outcome, Report, model_io, render, safe};
+
+fuzz_target!(|input: &[u8]| {
+    let options = Options { format: Some(Format::ModelIo), ..Options::default() };
+    let report = safe(input, &Keys::default(), &options);
+    well_formed(&report);
+    let backwards = model_io::verify_with(input, &options, |jobs| {
+        let mut findings: Vec<_> = jobs.iter().rev().map(model_io::Job::run).collect();
+        findings.reverse();
+        findings
+    });
+    assert_eq!(backwards, report, "jobs that ran in another order");
+
+    let violations = report.violations.as_deref().expect("a session has a list of violations");
+    if violations.iter().any(|violation| violation.rule_id == "PARSE") {
+        return;
+    }
+    let value = Value::parse(input, &Limits::default()).expect("it was read");
+    if let Ok(canonical) = canonical::to_vec(value, Profile::ModelIo) {
+        let again = safe(&canonical, &Keys::default(), &options);
+        assert_eq!(again, report, "the spelling of a session changes nothing");
+    }
+    let Ok(tree) = serde_json::from_slice::<serde_json::Value>(input) else { return };
+    let (expected, hash) = naive::judge(&tree);
+    let found: Vec<_> = violations
+        .iter()
+        .map(|one| (one.rule_id.to_owned(), one.path.clone(), one.message.clone()))
+        .collect();
+    assert_eq!(found, expected);
+    assert_eq!(report.digests.first().map(|(_, hash)| hash.clone()), hash);
+});
+
+fn well_formed(report: &Report) {
+    let outcome = Outcome::Judged(report.clone());
+    let text = outcome.to_json("x") + &render::outcome("x", &outcome, &render::plain);
+    assert!(!text.lines().flat_map(str::chars).any(is_unsafe), "{text}");
+    assert!(report.reasons.len() <= 300 && report.notes.len() <= 6);
+    assert_eq!(report.pass(), report.reasons.is_empty());
+    assert_eq!(report.pass(), report.violations.as_ref().is_some_and(Vec::is_empty));
+    for name in report.failed() {
+        assert!(report.reasons.iter().any(|reason| reason.starts_with(&format!("{name}: "))), "{name}");
+    }
+}

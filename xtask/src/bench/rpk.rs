@@ -1,0 +1,104 @@
+//! `.rpk` artifacts to measure. Two hashes are mandatory here, the checksum and those of the steps: together they cover the file
+//! twice. The format's own program reads 15 to 17 MB a second.
+
+use std::hint::black_box;
+use std::path::Path;
+
+use reenact_formats::rpk::write::{Draft, NewStep, RunHeader};
+use reenact_json::Digest;
+use reenact_verify::{Keys, Options, safe};
+
+use super::corpus::{self, Content};
+use super::{fastest, peak_memory};
+
+/// The rows: a name, what the steps hold, whether the file is as programs write it, and the budget.
+const ROWS: [(&str, Content, bool, &str); 5] = [
+    ("50MB rpk native", Content::Native, true, "4"),
+    ("50MB rpk escaped", Content::Escaped, true, "4"),
+    ("50MB rpk cjk", Content::Cjk, true, "4"),
+    ("50MB rpk not-canonical", Content::Native, false, "7"),
+    ("50MB rpk floats", Content::Floats, true, "-"),
+];
+
+const SIZE: usize = 50 << 20;
+
+/// Every row that is asked for, under a head of their own.
+pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result<(), String> {
+    let asked: Vec<_> = ROWS.into_iter().filter(|(name, ..)| is_asked_for(name)).collect();
+    if !asked.is_empty() {
+        println!(
+            "{:<22} {:>9} {:>9} {:>9} {:>7} {:>7} {:>8} {:>9}",
+            "rpk", "size", "sha-256", "verify", "ratio", "budget", "memory", "rate"
+        );
+    }
+    for (name, content, is_canonical, budget) in asked {
+        let written = artifact(content)?;
+        let bytes = if is_canonical { written } else { corpus::respelled(&written) };
+        row(name, &bytes, budget, folder)?;
+    }
+    Ok(())
+}
+
+fn row(name: &str, bytes: &[u8], budget: &str, folder: &Path) -> Result<(), String> {
+    let (keys, options) = (Keys::default(), Options::default());
+    let report = safe(bytes, &keys, &options);
+    if !report.pass() || report.format != "rpk/1.0" {
+        return Err(format!("{name}: the generated artifact does not verify: {:?}", report.reasons));
+    }
+    let hash = || {
+        black_box(Digest::of(black_box(bytes)));
+    };
+    let verify = || {
+        black_box(safe(black_box(bytes), &keys, &options));
+    };
+    let (hash, verify) = fastest(hash, verify);
+    let (path, key) = (folder.join("bench.rpk"), folder.join("bench.key"));
+    std::fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))?;
+    std::fs::write(&key, b"").map_err(|error| error.to_string())?;
+    let peak = peak_memory(&path, &key)?;
+    let size = bytes.len() as f64 / f64::from(1 << 20);
+    println!(
+        "{name:<22} {size:>6.2} MB {:>6.2} ms {:>6.2} ms {:>7.2} {budget:>7} {:>6.2} x {:>4.0} MB/s",
+        hash.as_secs_f64() * 1e3,
+        verify.as_secs_f64() * 1e3,
+        verify.as_secs_f64() / hash.as_secs_f64(),
+        peak / size,
+        bytes.len() as f64 / 1e6 / verify.as_secs_f64(),
+    );
+    Ok(())
+}
+
+/// An artifact of about [`SIZE`] bytes.
+fn artifact(content: Content) -> Result<Vec<u8>, String> {
+    let mut draft = Draft::new();
+    let (mut written, mut index) = (0, 0_u64);
+    while written < SIZE {
+        let payload = content.payload(index);
+        // Indentation and escapes make it longer.
+        written += payload.len() * 2 + 500;
+        let id = format!("step-{index:06}");
+        let metadata =
+            format!(r#"{{"duration_ms":{},"provider":"example","request_id":"{index:x}"}}"#, index % 900);
+        let step = NewStep {
+            id: &id,
+            step_type: "model.response",
+            input: br#"{"request_url":"https://api.example.com/v1/messages"}"#,
+            output: payload.as_bytes(),
+            metadata: metadata.as_bytes(),
+            timestamp: Some("2026-02-21T14:00:00.000000Z"),
+        };
+        draft.append(&step).map_err(|error| error.to_string())?;
+        index += 1;
+    }
+    let run = RunHeader {
+        version: "1.0",
+        id: "run-bench",
+        timestamp: "2026-02-21T14:00:00Z",
+        environment_fingerprint: br#"{"os":"linux"}"#,
+        runtime_versions: br#"{"reenact":"0"}"#,
+        more: &[],
+        metadata: &[],
+        created_at: "2026-02-21T14:00:00Z",
+    };
+    draft.finish(&run, None).map_err(|error| error.to_string())
+}
