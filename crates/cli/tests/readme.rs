@@ -139,14 +139,15 @@ fn run(program: &Path, line: &Line, folder: &Folder) -> (i32, String) {
     command.args(&line.words).stderr(screen.try_clone().unwrap());
     match &line.output {
         Some(file) => command.stdout(fs::File::create(folder.path().join(file)).unwrap()),
-        None => command.stdout(screen),
+        None => command.stdout(screen.try_clone().unwrap()),
     };
+    drop(screen);
     match &line.input {
         Some(file) => command.stdin(fs::File::open(folder.path().join(file)).unwrap()),
         None => command.stdin(Stdio::null()),
     };
     let mut child = command.spawn().unwrap();
-    // The command holds our end of the pipe too; the text ends when the last end is gone.
+    // The command holds ends of the pipe too; the text ends when the last end is gone.
     drop(command);
     let mut text = String::new();
     shown.read_to_string(&mut text).unwrap();
