@@ -10,23 +10,49 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { tar } from './tar.mjs';
 import { Verifier } from './verify.mjs';
 
-const VECTORS = new URL('../vectors/rer/', import.meta.url);
+const ROOT = new URL('../', import.meta.url);
 const LINE_FEED = 0x0a;
 
-// How a row is judged: its kind decides. The same table for the native reports is in xtask/src/wasm/native.rs.
+// What is judged, and in which order. The same for the native reports is in xtask/src/wasm/native.rs.
+
+// How a row of RER is judged: its kind decides.
 const KINDS = {
-  artifact: (row) => ({ bytes: read(row.file), options: { format: 'rer', rawKey: read(row.key), target: row.file } }),
+  artifact: ({ file, key }) => job(`vectors/rer/${file}`, { format: 'rer', rawKey: read(`vectors/rer/${key}`) }),
   // The module gets as an archive what is judged natively as a folder: the report must not tell one from the other.
-  bundle: (row) => ({ bytes: tar(files(row.file)), options: { format: 'rer-bundle', target: row.file } }),
+  bundle: ({ file }) => job(`vectors/rer/${file}`, { format: 'rer-bundle' }, tar(files(`vectors/rer/${file}`))),
 };
 
-const read = (name) => new Uint8Array(readFileSync(new URL(name, VECTORS)));
+// The indexes of vectors that are files: the folder, the member of the index that lists them, a row's file, the format.
+const FILES = [
+  ['vectors/model_io', 'files', ({ file }) => `files/${file}`, 'model-io'],
+  ['vectors/replay_jsonl', 'vectors', ({ dir, replay }) => `${dir}/${replay}`, 'replay-jsonl'],
+  ['vectors/replay_bundle', 'bundles', ({ file }) => file, 'replay-bundle'],
+];
+
+// Whole .rpk documents.
+const RPK_EXAMPLES = ['invoice.bundle', 'invoice.rpk', 'legacy-0.9.rpk', 'minimal.rpk'];
+
+// Texts with the canonical form that .rpk gives them. Each becomes the payload of a document without a checksum: the
+// report says which one it should have.
+const RPK_TEXTS = ['canonical', 'canonical_floats', 'canonical_fuzz', 'canonical_paths', 'canonical_timestamps'];
+
+const read = (name) => new Uint8Array(readFileSync(new URL(name, ROOT)));
+const readText = (name) => readFileSync(new URL(name, ROOT), 'utf8');
+const job = (target, options, bytes = read(target)) => ({ bytes, options: { ...options, target } });
 
 // All files under a folder, as pairs of a name and its content.
 function files(folder, prefix = '') {
-  return readdirSync(new URL(`${folder}/`, VECTORS), { withFileTypes: true }).flatMap((entry) => {
+  return readdirSync(new URL(`${folder}/`, ROOT), { withFileTypes: true }).flatMap((entry) => {
     const [path, name] = [`${folder}/${entry.name}`, `${prefix}${entry.name}`];
     return entry.isDirectory() ? files(path, `${name}/`) : [[name, read(path)]];
+  });
+}
+
+function rpkTexts(name) {
+  const lines = readText(name).split('\n').filter((line) => line !== '');
+  return lines.map((line, index) => {
+    const document = `{"version":"1.0","metadata":{},"payload":${JSON.parse(line).input_text}}`;
+    return job(`${name}:${index + 1}`, { format: 'rpk' }, new TextEncoder().encode(document));
   });
 }
 
@@ -37,8 +63,15 @@ if (modulePath === undefined) {
 }
 const module = readFileSync(modulePath);
 const verifier = await Verifier.from(module);
-const { vectors: rows } = JSON.parse(readFileSync(new URL('index.json', VECTORS), 'utf8'));
-const jobs = rows.filter(({ kind }) => kind in KINDS).map((row) => ({ id: row.id, ...KINDS[row.kind](row) }));
+const { vectors: rows } = JSON.parse(readText('vectors/rer/index.json'));
+const jobs = [
+  ...rows.filter(({ kind }) => kind in KINDS).map((row) => KINDS[row.kind](row)),
+  ...FILES.flatMap(([folder, list, file, format]) =>
+    JSON.parse(readText(`${folder}/index.json`))[list].map((row) => job(`${folder}/${file(row)}`, { format })),
+  ),
+  ...RPK_EXAMPLES.map((name) => job(`examples/runs/${name}`, { format: 'rpk' })),
+  ...RPK_TEXTS.flatMap((name) => rpkTexts(`vectors/rpk/${name}.jsonl`)),
+];
 const report = ({ bytes, options }) => verifier.verifyText(bytes, options);
 
 if (nativePath === undefined) {
@@ -60,7 +93,7 @@ function compare(native) {
     const found = Buffer.from(report(job));
     if (!found.equals(expected)) {
       different += 1;
-      console.log(`${job.id}: the reports differ\n  native ${expected}\n  wasm   ${found}`);
+      console.log(`${job.options.target}: the reports differ\n  native ${expected}\n  wasm   ${found}`);
     }
   }
   if (rest.length > 0) {
@@ -86,5 +119,5 @@ function tellSpeed() {
   for (let turn = 0; turn < turns; turn += 1) report(largest);
   const seconds = (performance.now() - start) / 1000;
   const speed = (turns * largest.bytes.length) / 1e6 / seconds;
-  console.log(`the module has ${module.length} bytes and verifies ${speed.toFixed(0)} MB/s (${largest.id})`);
+  console.log(`the module has ${module.length} bytes and verifies ${speed.toFixed(0)} MB/s (${largest.options.target})`);
 }

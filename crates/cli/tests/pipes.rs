@@ -68,8 +68,10 @@ fn a_reader_that_left_before_is_no_crash() {
         let output = reenact(&folder, arguments).stdout(closed_pipe()).output().unwrap();
         let (code, text, said) = came(output);
         assert_eq!((code, text.as_str()), (Some(2), ""), "{arguments:?}");
-        let passed_over = "reenact: vectors: 19 other files passed over\n";
-        assert!(said.is_empty() || said == passed_over, "{said}");
+        // How many there are changes with the vectors.
+        let passed_over = said.strip_prefix("reenact: vectors: ");
+        let passed_over = passed_over.and_then(|rest| rest.strip_suffix(" other files passed over\n"));
+        assert!(said.is_empty() || passed_over.is_some_and(|n| n.parse::<u32>().is_ok()), "{said}");
     }
     // Of help that nobody read nothing depends.
     for arguments in [["--help"], ["--version"]] {

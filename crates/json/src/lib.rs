@@ -31,6 +31,7 @@ mod order;
 pub mod position;
 pub mod print;
 pub mod profile;
+mod run;
 pub mod scanner;
 pub mod shown;
 mod string;

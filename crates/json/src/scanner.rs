@@ -92,6 +92,10 @@ fn offset(at: usize) -> u32 {
 /// Where the text of a name begins and ends.
 type Place = (u32, u32);
 
+/// Room that one scanner leaves to the next: whoever reads many short texts asks for it once.
+#[derive(Debug, Default)]
+pub struct Room(Vec<Place>);
+
 /// Objects of up to this many members are sorted on the stack.
 const FEW: usize = 16;
 
@@ -133,6 +137,18 @@ impl<'a> Scanner<'a> {
             disorder: None,
             order: Order::Utf16,
         }
+    }
+
+    /// Takes over the room that another scanner has left.
+    pub fn within(mut self, room: Room) -> Self {
+        self.names = room.0;
+        self.names.clear();
+        self
+    }
+
+    /// Leaves its room to the next.
+    pub fn into_room(self) -> Room {
+        Room(self.names)
     }
 
     /// From here on, holds names to the order of code points, and notes which objects stand in another: the canonical

@@ -1,6 +1,7 @@
 //! JSON strings: strict scan, decoding, canonical text.
 
 use crate::canonical::Sink;
+use crate::run::{HIGH, LONG, next_backslash, run, skip_plain, stops};
 use crate::syntax::{SyntaxError, SyntaxFault};
 
 /// What the scan of one string found. The string itself lies between the byte after its opening quote and `end`.
@@ -14,55 +15,6 @@ pub(crate) struct StringSpan {
     pub(crate) canonical: bool,
 }
 
-const ONES: u64 = u64::MAX / 255;
-const HIGH: u64 = ONES << 7;
-
-/// Marks, in its highest bit, each byte that ends a plain run: a quote, a backslash or a control character. Only the
-/// lowest mark is sure: a subtraction can disturb the bytes above the one that it finds.
-#[inline]
-fn marks(word: u64) -> u64 {
-    let quote = word ^ (ONES * b'"' as u64);
-    let slash = word ^ (ONES * b'\\' as u64);
-    let found = (quote.wrapping_sub(ONES) & !quote)
-        | (slash.wrapping_sub(ONES) & !slash)
-        | (word.wrapping_sub(ONES * 0x20) & !word);
-    found & HIGH
-}
-
-/// As [`marks`], and marks each byte beyond ASCII too. Below 0x80, adding carries nothing into the next byte, so that three
-/// additions tell what is neither a quote, nor a backslash, nor a control character.
-#[inline]
-fn stops(word: u64) -> u64 {
-    let quote = (word ^ (ONES * b'"' as u64)).wrapping_add(!HIGH);
-    let slash = (word ^ (ONES * b'\\' as u64)).wrapping_add(!HIGH);
-    let control = word.wrapping_add(ONES * (0x80 - 0x20));
-    (!(quote & slash & control) | word) & HIGH
-}
-
-/// The offset of the first byte at or after `at` that ends a plain run, and is neither printable nor part of a character
-/// beyond ASCII. Eight bytes at a time; `seen` gathers them, so that its high bits tell whether any was beyond ASCII (or
-/// stood close behind the run, which costs no more than a closer look).
-#[inline]
-fn run(input: &[u8], mut at: usize, seen: &mut u64) -> usize {
-    while let Some(bytes) = input.get(at..).and_then(<[u8]>::first_chunk::<8>) {
-        let word = u64::from_le_bytes(*bytes);
-        *seen |= word;
-        let found = marks(word);
-        if found != 0 {
-            return at + found.trailing_zeros() as usize / 8;
-        }
-        at += 8;
-    }
-    while let Some(&byte) = input.get(at) {
-        if byte == b'"' || byte == b'\\' || byte < 0x20 {
-            break;
-        }
-        *seen |= u64::from(byte);
-        at += 1;
-    }
-    at
-}
-
 /// The end of a string that is ASCII without escapes, and its first eight bytes as a number that sorts as they do.
 /// Most strings are; `None` means only that this one needs [`scan`].
 #[inline(always)]
@@ -73,6 +25,7 @@ pub(crate) fn scan_plain(input: &[u8], start: usize) -> Option<(usize, u64)> {
     let first = load(start)?;
     let mut word = first;
     let mut end = start;
+    let mut words = 0;
     loop {
         let found = stops(word);
         if found != 0 {
@@ -84,6 +37,10 @@ pub(crate) fn scan_plain(input: &[u8], start: usize) -> Option<(usize, u64)> {
             break;
         }
         end += 8;
+        words += 1;
+        if words == LONG {
+            end = skip_plain(input, end);
+        }
         word = load(end)?;
     }
     Some((end, sortable(first, end - start)))
@@ -123,7 +80,11 @@ pub(crate) fn scan(input: &[u8], start: usize) -> Result<StringSpan, Box<SyntaxE
             Some(b'"') => break,
             Some(b'\\') => {
                 escaped = true;
-                at = escape(input, at, &mut canonical)?;
+                // Short escapes, which most are, take no call.
+                at = match input.get(at + 1) {
+                    Some(&kind) if SHORT[usize::from(kind)] != 0 && kind != b'/' => at + 2,
+                    _ => escape(input, at, &mut canonical)?,
+                };
             }
             Some(&found) => return Err(fault(at, SyntaxFault::ControlCharacter { found })),
             None => return Err(fault(at, SyntaxFault::End { wanted: "a closing quote" })),
@@ -144,7 +105,6 @@ fn fault(offset: usize, fault: SyntaxFault) -> Box<SyntaxError> {
 }
 
 /// Reads the escape whose backslash lies at `at`; returns the offset after it.
-#[inline]
 fn escape(input: &[u8], at: usize, canonical: &mut bool) -> Result<usize, Box<SyntaxError>> {
     match input.get(at + 1) {
         Some(b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(at + 2),
@@ -346,28 +306,6 @@ const SHORT: [u8; 256] = {
     table[b'/' as usize] = b'/';
     table
 };
-
-/// The offset of the next backslash, or the end. Escapes stand close together or far apart: a word, then blocks.
-#[inline(always)]
-fn next_backslash(text: &[u8], mut at: usize) -> usize {
-    for _ in 0..2 {
-        let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk::<8>) else { break };
-        let slash = u64::from_le_bytes(*bytes) ^ (ONES * b'\\' as u64);
-        let found = slash.wrapping_sub(ONES) & !slash & HIGH;
-        if found != 0 {
-            return at + found.trailing_zeros() as usize / 8;
-        }
-        at += 8;
-    }
-    while let Some(block) = text.get(at..).and_then(<[u8]>::first_chunk::<32>) {
-        if block.iter().fold(false, |found, &byte| found | (byte == b'\\')) {
-            break;
-        }
-        at += 32;
-    }
-    let rest = text.get(at..).unwrap_or_default();
-    at + rest.iter().position(|&byte| byte == b'\\').unwrap_or(rest.len())
-}
 
 /// The character that the `\uXXXX` at `at` spells, or that one and the next, and where the text goes on.
 fn unicode(text: &[u8], at: usize) -> (char, usize) {

@@ -32,6 +32,21 @@ struct Entry {
     any_case: bool,
     /// Where the three bytes lie in the literal.
     offset: usize,
+    triple: Triple,
+}
+
+/// The three bytes of a literal in one number, so that most of what a bin lets through costs one comparison.
+#[derive(Clone, Copy)]
+struct Triple {
+    bytes: u32,
+    /// The bits that are not looked at: the case of letters, and the whole byte that a literal of two does not have.
+    blind: u32,
+}
+
+impl Triple {
+    fn is(self, there: u32) -> bool {
+        there | self.blind == self.bytes
+    }
 }
 
 const BINS: usize = 64;
@@ -64,7 +79,11 @@ impl Sieve {
             Some(three) => spellings(three).into_iter().for_each(|byte| self.table[byte].third |= bit),
             None => self.table.iter_mut().for_each(|row| row.third |= bit),
         }
-        let entry = Entry { id, bytes: literal.bytes.into(), any_case: literal.any_case, offset };
+        let case = |byte: u8| if literal.any_case && byte.is_ascii_alphabetic() { 0x20 } else { 0 };
+        let blind = u32::from_le_bytes([case(one), case(two), three.map_or(0xff, case), 0]);
+        let bytes = u32::from_le_bytes([one, two, three.unwrap_or(0), 0]) | blind;
+        let triple = Triple { bytes, blind };
+        let entry = Entry { id, bytes: literal.bytes.into(), any_case: literal.any_case, offset, triple };
         self.bins[bin].push(entry);
     }
 
@@ -88,8 +107,11 @@ impl Sieve {
 
     #[inline(never)]
     fn compare(&self, text: &[u8], from: usize, mut hit: u64, found: &mut impl FnMut(usize, usize)) {
+        let byte = |at: usize| text.get(from + at).copied().unwrap_or(0);
+        let there = u32::from_le_bytes([byte(0), byte(1), byte(2), 0]);
         while hit != 0 {
-            for entry in &self.bins[hit.trailing_zeros() as usize] {
+            let bin = &self.bins[hit.trailing_zeros() as usize];
+            for entry in bin.iter().filter(|entry| entry.triple.is(there)) {
                 let Some(start) = from.checked_sub(entry.offset) else { continue };
                 let Some(there) = text.get(start..start + entry.bytes.len()) else { continue };
                 let same = if entry.any_case {

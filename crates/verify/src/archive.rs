@@ -3,6 +3,10 @@
 //! A Replay Bundle is read by stricter rules than the others, and judged while it is read. So an archive is taken for one until
 //! a name shows that it is another record; only then is it read from its beginning by the rules of all others.
 
+#[cfg(feature = "disk")]
+use std::cell::Cell;
+#[cfg(feature = "disk")]
+use std::io::{self, SeekFrom};
 use std::io::{Read, Seek};
 
 use reenact_json::{Kind, Limits, Scanner, SyntaxError};
@@ -25,8 +29,33 @@ pub(crate) enum Opened {
 /// Reads an archive. The error is a failure of the reader itself.
 pub(crate) fn open<R: Read + Seek>(
     container: Container,
+    archive: R,
+    options: &Options,
+) -> Result<Opened, PackError> {
+    open_while(container, archive, options, |_| false)
+}
+
+/// Reads a tar inside gzip that comes through a pipe. What went by is kept, for it may have to be read again: until the
+/// manifest says that it is a Replay Bundle. All that are written say so in their first member, and need no memory.
+#[cfg(feature = "disk")]
+pub(crate) fn open_pipe(archive: impl Read, options: &Options) -> Result<Opened, PackError> {
+    // Whoever says what it is needs to read it only once.
+    let keeps = Cell::new(options.format.is_none());
+    let archive = Kept { reader: archive, keeps: &keeps, kept: Vec::new(), at: 0 };
+    open_while(Container::TarGz, archive, options, |snapshot| {
+        if keeps.get() && snapshot.manifest().and_then(manifest_of) == Some(Format::ReplayBundle) {
+            keeps.set(false);
+        }
+        !keeps.get()
+    })
+}
+
+/// As [`open`]. There is no way back to the archive's beginning once `is_decided` has said so.
+fn open_while<R: Read + Seek>(
+    container: Container,
     mut archive: R,
     options: &Options,
+    is_decided: impl Fn(&Snapshot) -> bool,
 ) -> Result<Opened, PackError> {
     match options.format {
         Some(Format::ReplayBundle) => return Ok(judged(&Snapshot::read(archive)?)),
@@ -35,7 +64,8 @@ pub(crate) fn open<R: Read + Seek>(
     }
     let mut attempt = None;
     if container == Container::TarGz {
-        let (snapshot, is_one) = Snapshot::read_while(&mut archive, is_of_no_other, &mut |_| Ok(None))?;
+        let go_on = |snapshot: &Snapshot, name: &str| is_decided(snapshot) || is_of_no_other(name);
+        let (snapshot, is_one) = Snapshot::read_while(&mut archive, go_on, &mut |_| Ok(None))?;
         let is_sure = match (snapshot.manifest(), snapshot.fault()) {
             (Some(_), None) => is_one,
             (Some(manifest), Some(_)) => manifest_of(manifest) == Some(Format::ReplayBundle),
@@ -97,7 +127,7 @@ fn unpacked(read: Result<Members, Box<BrokenArchive>>) -> Opened {
 /// one folder around everything.
 fn is_of_no_other(name: &str) -> bool {
     let inner = match name.split_once('/') {
-        Some((folder, _)) if matches!(folder, "files" | "outputs" | "cassettes") => return true,
+        Some(("files" | "outputs" | "cassettes", _)) => return true,
         Some((_, inner)) => inner,
         None => name,
     };
@@ -134,6 +164,50 @@ fn manifest_of(manifest: &[u8]) -> Option<Format> {
     look(manifest).ok().flatten()
 }
 
+/// A reader that can go back to its beginning as long as it keeps what it gave.
+#[cfg(feature = "disk")]
+struct Kept<'k, R> {
+    reader: R,
+    keeps: &'k Cell<bool>,
+    kept: Vec<u8>,
+    at: usize,
+}
+
+#[cfg(feature = "disk")]
+impl<R: Read> Read for Kept<'_, R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let mut again = self.kept.get(self.at..).unwrap_or_default();
+        if !again.is_empty() {
+            let count = again.read(out)?;
+            self.at += count;
+            return Ok(count);
+        }
+        let count = self.reader.read(out)?;
+        if self.keeps.get() {
+            self.kept.extend_from_slice(out.get(..count).unwrap_or_default());
+            self.at = self.kept.len();
+            if self.at > Limits::LARGEST {
+                let text = format!("it is larger than {} bytes", Limits::LARGEST);
+                return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
+            }
+        } else if self.at > 0 {
+            (self.kept, self.at) = (Vec::new(), 0);
+        }
+        Ok(count)
+    }
+}
+
+#[cfg(feature = "disk")]
+impl<R> Seek for Kept<'_, R> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        if to != SeekFrom::Start(0) || !self.keeps.get() {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        self.at = 0;
+        Ok(0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -151,6 +225,51 @@ mod tests {
         ] {
             assert_eq!(manifest_of(text.as_bytes()), format, "{text}");
         }
+    }
+
+    /// Whatever comes through a pipe is judged as it is from a file.
+    #[cfg(feature = "disk")]
+    #[test]
+    fn pipes_and_files_agree() {
+        let told = |opened: Opened| match opened {
+            Opened::ReplayBundle(report) => report.reasons,
+            Opened::Members(members) => vec![members.count().to_string()],
+            Opened::Broken(broken) => vec![broken.error.to_string()],
+        };
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/replay_bundle");
+        let mut count = 0;
+        for name in ["valid", "invalid"] {
+            for entry in std::fs::read_dir(format!("{folder}/{name}")).unwrap() {
+                let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+                for format in [None, Some(Format::ReplayBundle), Some(Format::RerBundle)] {
+                    let options = Options { format, ..Options::default() };
+                    if Container::detect(&bytes) != Some(Container::TarGz) {
+                        continue;
+                    }
+                    let file = open(Container::TarGz, io::Cursor::new(&bytes), &options).unwrap();
+                    let pipe = open_pipe(&bytes[..], &options).unwrap();
+                    assert_eq!(told(pipe), told(file));
+                    count += 1;
+                }
+            }
+        }
+        assert!(count > 150, "{count}");
+    }
+
+    /// A bundle that says what it is in its first member is not kept, however long it is.
+    #[cfg(feature = "disk")]
+    #[test]
+    fn a_reader_lets_go() {
+        let keeps = Cell::new(true);
+        let mut kept = Kept { reader: io::repeat(7).take(300), keeps: &keeps, kept: Vec::new(), at: 0 };
+        let mut out = [0; 100];
+        assert_eq!(kept.read(&mut out).unwrap(), 100);
+        kept.rewind().unwrap();
+        assert_eq!((kept.read(&mut out[..60]).unwrap(), kept.read(&mut out).unwrap()), (60, 40));
+        keeps.set(false);
+        assert_eq!((kept.read(&mut out).unwrap(), kept.kept.len()), (100, 0));
+        assert_eq!(kept.rewind().map_err(|error| error.kind()), Err(io::ErrorKind::Unsupported));
+        assert_eq!((kept.read(&mut out).unwrap(), kept.read(&mut out).unwrap()), (100, 0));
     }
 
     #[test]

@@ -223,13 +223,7 @@ pub fn open_with(place: &Place, options: &Options, beside: &Beside<'_>) -> Resul
             let Some(container) = Container::detect(&first) else {
                 return read_bounded(file, found.len()).map(Content::Bytes).map_err(failed);
             };
-            match unpacked(container, BufReader::new(file), options).map_err(failed)? {
-                Content::Broken(broken) => match broken.error {
-                    PackError::Io { kind, text } => Err(failed(io::Error::new(kind, text))),
-                    _ => Ok(Content::Broken(broken)),
-                },
-                content => Ok(content),
-            }
+            unpacked(archive::open(container, BufReader::new(file), options)).map_err(failed)
         }
     }
 }
@@ -245,7 +239,15 @@ fn from_pipe(mut reader: impl Read, options: &Options, beside: &Beside<'_>) -> i
     if stream::is_replay(&first, options) {
         return Ok(Content::Replay(Box::new(stream::judge(first, reader, beside, options)?)));
     }
-    content(read_bounded(io::Cursor::new(first).chain(reader), 0)?, options)
+    let container = Container::detect(&first);
+    let reader = io::Cursor::new(first).chain(reader);
+    match container {
+        Some(Container::TarGz) => unpacked(archive::open_pipe(reader, options)),
+        None => read_bounded(reader, 0).map(Content::Bytes),
+        Some(container) => {
+            unpacked(archive::open(container, io::Cursor::new(read_bounded(reader, 0)?), options))
+        }
+    }
 }
 
 /// Whether an outcome is that of a replay, to which a receipt belongs.
@@ -261,18 +263,14 @@ pub fn receipt(path: &Path) -> Result<Vec<u8>, Unreadable> {
     stream::receipt(path).map_err(|error| unreadable(path, &error))
 }
 
-fn content(bytes: Vec<u8>, options: &Options) -> io::Result<Content> {
-    match Container::detect(&bytes) {
-        None => Ok(Content::Bytes(bytes)),
-        Some(container) => unpacked(container, io::Cursor::new(bytes), options),
-    }
-}
-
-fn unpacked(container: Container, archive: impl Read + Seek, options: &Options) -> io::Result<Content> {
-    Ok(match archive::open(container, archive, options)? {
+fn unpacked(opened: Result<Opened, PackError>) -> io::Result<Content> {
+    Ok(match opened? {
         Opened::ReplayBundle(report) => Content::ReplayBundle(report),
         Opened::Members(members) => Content::Members(members),
-        Opened::Broken(broken) => Content::Broken(broken),
+        Opened::Broken(broken) => match broken.error {
+            PackError::Io { kind, text } => return Err(io::Error::new(kind, text)),
+            _ => Content::Broken(broken),
+        },
     })
 }
 

@@ -103,7 +103,9 @@ pub fn safe_members(members: &Members, keys: &Keys, options: &Options) -> Report
         None | Some(Format::ReplayBundle)
             if members.is_replay_bundle() || options.format == Some(Format::ReplayBundle) =>
         {
-            replay_bundle::verify(&Snapshot::broken(Fault::NotLookedThrough))
+            let is_one = members.document("manifest.json").is_some();
+            let fault = if is_one { Fault::NotLookedThrough } else { Fault::NoManifest };
+            replay_bundle::verify(&Snapshot::broken(fault))
         }
         None | Some(Format::ModelIo) if members.is_model_io_pack() => {
             model_io::pack::verify(members, options)
@@ -128,6 +130,9 @@ pub fn broken_archive(broken: &BrokenArchive, options: &Options) -> Report {
         || (options.format.is_none() && !meant && seen.document("model_io.json").is_some())
     {
         return model_io::unreadable_pack(error);
+    }
+    if options.format == Some(Format::ReplayBundle) {
+        return replay_bundle::verify(&Snapshot::broken(Fault::Pack(error.clone())));
     }
     if meant || options.format == Some(Format::RerBundle) {
         return rer::bundle::unreadable_archive(error);

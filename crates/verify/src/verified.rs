@@ -16,6 +16,11 @@ pub struct Verified<T> {
 }
 
 impl<T> Verified<T> {
+    /// The value, if its report says that every check holds.
+    pub(crate) fn if_passed(inner: T, report: Report) -> Result<Self, Box<Report>> {
+        if report.pass() { Ok(Self { inner, report }) } else { Err(Box::new(report)) }
+    }
+
     /// The report that says so.
     pub fn report(&self) -> &Report {
         &self.report
@@ -69,5 +74,5 @@ pub(crate) fn artifact<'a>(
     };
     let inner = Artifact { bytes, limits: options.limits, head: survey.head().clone() };
     let report = survey.conclude(findings, keys);
-    if report.pass() { Ok(Verified { inner, report }) } else { Err(Box::new(report)) }
+    Verified::if_passed(inner, report)
 }

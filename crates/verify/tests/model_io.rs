@@ -205,6 +205,25 @@ fn notes() {
     assert_eq!(judge(text.replace("1.0.0", "01.7.0")).notes, [""; 0]);
 }
 
+#[test]
+fn only_what_holds_becomes_a_verified_session() {
+    let all = [interaction(0, "x\\n", "x\n"), interaction(1, "y", "y")].join(",");
+    let text = session(&all);
+    let verified = model_io::strict(text.as_bytes(), &options()).unwrap();
+    assert_eq!(verified.report(), &judge(&text));
+    let responses: Vec<_> =
+        verified.interactions().iter().map(|one| one.response().unwrap().string().unwrap()).collect();
+    assert_eq!(responses, ["x\n", "y"]);
+    assert!(verified.head().mode.unwrap().is_string("record"));
+    let named = content_hash(verified.model_io_hash());
+    assert_eq!(verified.report().digests, [("model_io_hash", named)]);
+    for other in [text.replace("\"y\"", "\"z\""), text.replace("model_id", "model"), "[]".into(), "{".into()]
+    {
+        let report = model_io::strict(other.as_bytes(), &options()).unwrap_err();
+        assert_eq!(*report, judge(&other));
+    }
+}
+
 fn members(run: &str, session: &str) -> Members {
     let mut members = Members::default();
     members.take("run.json", &mut run.as_bytes()).unwrap();

@@ -128,9 +128,18 @@ fn secrets_fail_in_files_and_cassettes_and_are_noted_in_outputs() {
     assert!(
         report.notes[0].starts_with("before you share it: manifest.json seems to hold a secret at byte ")
     );
-    // Never the secret itself.
-    let text = Outcome::Judged(report).to_json("x");
-    assert!(!text.contains("4fGhT7yUq2WzX8cVbN3mKj6L"));
+    // Never the secret itself, also not where a message quotes it.
+    assert!(!Outcome::Judged(report).to_json("x").contains("4fGhT7yUq2WzX8cVbN3mKj6L"));
+    let why = format!("401: no such key: {}", SECRET.trim());
+    let report = judge(
+        &Draft::with(|manifest| {
+            manifest["replay_coverage"] =
+                json!({"complete_tests": [], "incomplete_tests": ["a"], "reason": {"a": why}});
+        })
+        .pack(),
+    );
+    assert!(!Outcome::Judged(report.clone()).to_json("x").contains("4fGhT7yUq2WzX8cVbN3mKj6L"));
+    assert!(report.notes[0].ends_with("[masked:openai-key:1])"), "{:?}", report.notes);
 }
 
 #[test]

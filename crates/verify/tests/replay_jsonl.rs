@@ -3,9 +3,10 @@
 
 use std::io::{self, BufReader, Read};
 
+use reenact_formats::replay_jsonl::EventKind;
 use reenact_formats::replay_jsonl::writer::{Event, ReplayWriter, Session, SessionStatus};
 use reenact_json::Digest;
-use reenact_verify::replay_jsonl::{Beside, verify, verify_bytes};
+use reenact_verify::replay_jsonl::{Beside, strict, verify, verify_bytes};
 use reenact_verify::{Format, Keys, Options, Report, safe};
 
 /// The example of the document, to the byte: elided hashes, `event` first, totals of another session.
@@ -85,6 +86,35 @@ fn what_we_write_holds() {
         report.verdict,
         "the replay and its receipt agree; nothing here is signed (1 tool call, 45 ms, average utility 0.800)"
     );
+}
+
+#[test]
+fn only_what_holds_becomes_a_verified_replay() {
+    let (replay, receipt) = session();
+    let beside = Beside { receipt: Some(receipt.as_bytes()), digest: false };
+    let verified = strict(replay.as_bytes(), &beside, &Options::default()).unwrap();
+    assert_eq!(verified.report(), &against(&replay, &receipt));
+    let kinds: Vec<EventKind> = verified.events().filter_map(|event| event.kind).collect();
+    assert_eq!(
+        kinds,
+        [
+            EventKind::ReplayHeader,
+            EventKind::SessionStart,
+            EventKind::ToolCall,
+            EventKind::ToolResult,
+            EventKind::Verification,
+            EventKind::SessionEnd,
+        ]
+    );
+    let figures = *verified.figures();
+    assert_eq!((figures.tool_calls, figures.total_latency_ms()), (1, Some(45)));
+    // Blank lines and other endings are warnings, not events.
+    let spaced = replay.replace('\n', "\r\n \n");
+    let alone = strict(spaced.as_bytes(), &Beside::default(), &Options::default()).unwrap();
+    assert_eq!((alone.events().count(), *alone.figures()), (6, figures));
+    let changed = replay.replace(r#""latency_ms":45"#, r#""latency_ms":46"#);
+    let report = strict(changed.as_bytes(), &beside, &Options::default()).unwrap_err();
+    assert_eq!(codes(&report), ["E_TOTAL_LATENCY", "R_LATENCY", "R_REPLAY_HASH"]);
 }
 
 /// One change of the file each, and all that comes of it.

@@ -400,6 +400,46 @@ fn faults_without_number_cost_no_more_than_others() {
     assert_eq!(failed(&judge(text.as_bytes(), &shared())), [rpk::CHECKSUM]);
 }
 
+#[test]
+fn an_object_of_100_001_members() {
+    let good = String::from_utf8(example("minimal.rpk")).unwrap();
+    let with = |names: &str| {
+        let text = good.replacen("\"arch\": ", &format!("{names}\"arch\": "), 1);
+        let document: Json = serde_json::from_str(&text).unwrap();
+        text.replacen(
+            document["checksum"].as_str().unwrap(),
+            serde_json::from_slice::<Json>(&summed(document.clone())).unwrap()["checksum"].as_str().unwrap(),
+            1,
+        )
+    };
+    let names: String = (0..100_001).rev().map(|name| format!("\"name-{name}\": {name}, ")).collect();
+    let report = judge(with(&names).as_bytes(), &Keys::default());
+    assert_eq!(report.reasons, Vec::<String>::new());
+    let report = judge(with(&format!("\"name-\\u0037\": 0, {names}")).as_bytes(), &Keys::default());
+    assert_eq!(failed(&report), ALL);
+    assert!(
+        report.reasons[0].contains("the member name \"name-7\" stands twice in one object"),
+        "{:?}",
+        report.reasons
+    );
+}
+
+#[test]
+fn more_than_the_limit() {
+    let good = example("minimal.rpk");
+    let limits = Limits { bytes: good.len() - 1, ..Limits::default() };
+    let report =
+        safe(&good, &Keys::default(), &Options { format: Some(Format::Rpk), limits, ..Options::default() });
+    assert_eq!(failed(&report), ALL);
+    let size = good.len();
+    assert!(
+        report.reasons[0]
+            .contains(&format!("the text has {size} bytes, more than the limit of {}", size - 1)),
+        "{:?}",
+        report.reasons
+    );
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
     #[test]

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::PathBuf;
 
-use reenact_formats::rpk::migrate::{Migrated, migrate};
+use reenact_formats::rpk::ReadError;
+use reenact_formats::rpk::migrate::{MigrateError, Migrated, migrate};
 use reenact_json::Shown;
 use reenact_json::print::{self, Object};
 use reenact_record::durable::{self, Readers};
@@ -40,7 +41,10 @@ pub(super) struct Migrate {
 impl Migrate {
     pub(super) fn run(&self) -> Result<u8, Ending> {
         let bytes = document(&self.file)?;
-        let migrated = migrate(&bytes, &self.target_version).map_err(|error| refused(&self.file, error))?;
+        let migrated = migrate(&bytes, &self.target_version).map_err(|error| match error {
+            MigrateError::Unreadable(ReadError::Syntax(error)) => refused(&self.file, error.describe(&bytes)),
+            other => refused(&self.file, other),
+        })?;
         let Some(out) = &self.out else {
             output::print_bytes(&migrated.bytes)?;
             report(&migrated).lines().for_each(output::complain);
@@ -50,6 +54,7 @@ impl Migrate {
             let name = out.to_string_lossy();
             let why = match error.kind() {
                 io::ErrorKind::AlreadyExists => "there is such a file already; give another name".into(),
+                io::ErrorKind::NotFound => "there is no such folder; make it first".into(),
                 _ => error.to_string(),
             };
             Ending::impossible(format!("{}: {why}", Shown::whole(&name)))
@@ -80,7 +85,7 @@ impl Migrate {
 fn report(migrated: &Migrated) -> String {
     let Migrated { source_version, target_version, preserved, recomputed, removed, .. } = migrated;
     let mut text = format!(
-        "migrated from {} to {target_version}: {preserved} step hashes held, {recomputed} computed anew\n",
+        "migrated from {} to {target_version}; step hashes: {preserved} held, {recomputed} computed anew\n",
         Shown::new(source_version)
     );
     for gone in removed {

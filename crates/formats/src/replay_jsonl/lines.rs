@@ -1,7 +1,7 @@
 //! The lines of a file, one at a time.
 //!
 //! A replay may be larger than the memory, and so may one of its lines: the room for a line is bounded, and of a longer one
-//! only its length is told.
+//! only its length is told. A line that lies whole in the reader's own room is read there.
 
 use std::io::{self, BufRead, Read};
 
@@ -38,7 +38,10 @@ pub struct Line<'a> {
 pub struct Lines<R> {
     reader: R,
     longest: usize,
+    /// A line that came in pieces.
     line: Vec<u8>,
+    /// How much of the reader's room the line before took.
+    taken: usize,
     number: u64,
     hasher: Option<Hasher>,
 }
@@ -51,7 +54,7 @@ impl<R: BufRead> Lines<R> {
 
     /// As [`Lines::new`], with another limit.
     pub fn bounded(reader: R, longest: usize) -> Self {
-        Self { reader, longest, line: Vec::new(), number: 0, hasher: None }
+        Self { reader, longest, line: Vec::new(), taken: 0, number: 0, hasher: None }
     }
 
     /// Hashes every byte on the way; see [`Lines::digest`].
@@ -67,6 +70,41 @@ impl<R: BufRead> Lines<R> {
 
     /// The next line; `None` at the end. A file that ends with a line feed has no empty line after it.
     pub fn next_line(&mut self) -> io::Result<Option<Line<'_>>> {
+        self.reader.consume(core::mem::take(&mut self.taken));
+        let Some(length) = self.next_line_feed()?.filter(|length| *length <= self.longest) else {
+            return self.gathered_line();
+        };
+        self.number += 1;
+        self.taken = length + 1;
+        // What is there is there: nothing is read here.
+        let line = self.reader.fill_buf()?.get(..=length).unwrap_or_default();
+        if let Some(hasher) = &mut self.hasher {
+            hasher.put(line);
+        }
+        Ok(Some(match line {
+            [text @ .., b'\r', b'\n'] => {
+                Line { number: self.number, text: Ok(text), ending: Ending::CarriageReturn }
+            }
+            _ => {
+                let text = line.get(..length).unwrap_or_default();
+                Line { number: self.number, text: Ok(text), ending: Ending::LineFeed }
+            }
+        }))
+    }
+
+    /// Where the next line feed stands in what the reader has, or reads if it has nothing.
+    fn next_line_feed(&mut self) -> io::Result<Option<usize>> {
+        loop {
+            match self.reader.fill_buf() {
+                Ok(bytes) => return Ok(line_feed(bytes)),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The next line, if there is one, where it does not lie in the reader's room as a whole.
+    fn gathered_line(&mut self) -> io::Result<Option<Line<'_>>> {
         // Room for the line and its ending, and no more.
         let most = self.longest as u64 + 2;
         let mut length = self.piece(most)?;
@@ -109,13 +147,32 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
+/// Where the first line feed stands. Lines are long: a block at a time.
+fn line_feed(bytes: &[u8]) -> Option<usize> {
+    let (blocks, rest) = bytes.as_chunks::<64>();
+    let has_one = |block: &[u8; 64]| block.iter().fold(false, |found, &byte| found | (byte == b'\n'));
+    let (before, block) = match blocks.iter().position(has_one) {
+        Some(at) => (at * 64, blocks.get(at).map(<[u8; 64]>::as_slice)?),
+        None => (bytes.len() - rest.len(), rest),
+    };
+    block.iter().position(|&byte| byte == b'\n').map(|at| before + at)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn all(text: &str, longest: usize) -> Vec<(u64, Result<String, u64>, Ending)> {
-        // A reader that gives little at a time meets every seam.
-        let reader = io::BufReader::with_capacity(3, text.as_bytes());
+        // A reader that gives little at a time meets every seam; one that gives all is read where it lies.
+        let at_once = read(text, longest, 8192);
+        for room in [1, 2, 3, 7] {
+            assert_eq!(read(text, longest, room), at_once, "{room}");
+        }
+        at_once
+    }
+
+    fn read(text: &str, longest: usize, room: usize) -> Vec<(u64, Result<String, u64>, Ending)> {
+        let reader = io::BufReader::with_capacity(room, text.as_bytes());
         let mut lines = Lines::bounded(reader, longest).hashing();
         let mut found = Vec::new();
         while let Some(line) = lines.next_line().unwrap() {
@@ -153,5 +210,34 @@ mod tests {
                 assert_eq!(all(&format!("{text}\ny"), 8).last().unwrap().1, ok("y"));
             }
         }
+    }
+    #[test]
+    fn long_lines_and_short_ones() {
+        for length in [0, 1, 62, 63, 64, 65, 127, 128, 1000] {
+            let line = "x".repeat(length);
+            let text = format!("{line}\n{line}\r\n{line}");
+            let expected = [Ending::LineFeed, Ending::CarriageReturn, Ending::EndOfFile]
+                .into_iter()
+                .zip(1..)
+                .map(|(ending, number)| (number, Ok(line.clone()), ending))
+                // There is no empty line after the last line feed.
+                .take(if length == 0 { 2 } else { 3 });
+            assert_eq!(all(&text, 1000), expected.collect::<Vec<_>>(), "{length}");
+        }
+    }
+
+    #[test]
+    fn a_reader_that_was_interrupted_goes_on() {
+        struct Interrupted<'a>(&'a [u8], bool);
+        impl Read for Interrupted<'_> {
+            fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+                self.1 = !self.1;
+                if self.1 { Err(io::ErrorKind::Interrupted.into()) } else { self.0.read(out) }
+            }
+        }
+        let mut lines = Lines::new(io::BufReader::with_capacity(2, Interrupted(b"a\nbcd\n", false)));
+        assert_eq!(lines.next_line().unwrap().unwrap().text, Ok(&b"a"[..]));
+        assert_eq!(lines.next_line().unwrap().unwrap().text, Ok(&b"bcd"[..]));
+        assert_eq!(lines.next_line().unwrap(), None);
     }
 }

@@ -103,8 +103,13 @@ pub fn bundle(
     let version = text(head.version).unwrap_or_else(|| "1.0".into());
     let mut root = Composed::new();
     root.raw("metadata", &metadata.close()).raw("payload", &payload.close()).text("version", &version);
-    if head.signature.is_some() {
-        masker.remove("$.signature", "it signs the old document");
+    let document = Value::parse(source, &Limits::default()).map_err(ReadError::from)?;
+    for (name, value) in document.members() {
+        match name.string().as_deref() {
+            Some("metadata" | "payload" | "version" | "checksum") => {}
+            Some("signature") => masker.remove("$.signature", "it signs the old document"),
+            _ => masker.member(name, value, &mut root),
+        }
     }
     let bytes = seal(root, signing)?;
     Ok(Bundle { bytes, masked: masker.masked, removed: masker.removed })

@@ -11,11 +11,13 @@
 //! | [`write`](mod@write) | writing a document as the format's own programs do, to the byte |
 //! | [`migrate`](mod@migrate) | a document of version 0.9 or 1.x as one of version 1.x |
 //! | [`bundle`](mod@bundle) | a document with its secrets masked, to hand on |
+//! | [`mask`] | what the format's own programs take for a secret |
 
 pub mod artifact;
 pub mod bundle;
 mod compose;
 pub mod hmac;
+pub mod mask;
 pub mod migrate;
 pub mod step;
 pub mod structure;

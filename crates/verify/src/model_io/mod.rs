@@ -9,6 +9,7 @@
 mod job;
 mod judge;
 pub mod pack;
+mod session;
 mod spelling;
 mod stats;
 mod survey;
@@ -16,6 +17,7 @@ mod violation;
 
 pub use job::{Finding, Job};
 pub use judge::unreadable_pack;
+pub use session::{Session, strict};
 pub use survey::Survey;
 pub use violation::Violation;
 

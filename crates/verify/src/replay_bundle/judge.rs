@@ -80,6 +80,7 @@ fn unreadable(snapshot: &Snapshot, fault: &Fault) -> Report {
             | PackError::FileAndFolder { .. },
         ) => (PATHS, fault.to_string()),
         Fault::Folder => (PATHS, fault.to_string()),
+        Fault::NoManifest => (MANIFEST, fault.to_string()),
         _ => (ARCHIVE, fault.to_string()),
     };
     report.fail(check, reason);
@@ -225,6 +226,8 @@ fn coverage(manifest: &ManifestView<'_>, report: &mut Report) {
     let Some((first, why)) = tests.next() else { return };
     let first = first.string().unwrap_or_default();
     let why = why.and_then(|why| why.string());
+    // Messages of failed calls quote what was sent.
+    let why = why.map(|why| String::from_utf8_lossy(&leak::masked(why.as_bytes())).into_owned());
     let why = why.map_or(String::new(), |why| format!(" ({})", Shown::new(&why)));
     let all = complete + incomplete;
     let more = match incomplete - 1 {

@@ -1,6 +1,8 @@
 //! What looks like a secret in the members of a bundle: where, never what.
 
-use reenact_secrets::Pack;
+use std::borrow::Cow;
+
+use reenact_secrets::{Pack, Redactor};
 
 /// The rule of a header line that the standard pack lets pass, because its value is short. Whoever puts a whole header into
 /// a bundle put its credential there too: the real tool refuses it, whatever it looks like.
@@ -47,6 +49,11 @@ pub(super) fn look(text: &[u8], from: usize, to: usize, base: u64, leak: &mut Op
             Leak::add(leak, AUTHORIZATION_LINE, place(span.start));
         }
     });
+}
+
+/// A text that may be printed: whatever looks like a secret in it is masked.
+pub fn masked(text: &[u8]) -> Cow<'_, [u8]> {
+    Redactor::new(Pack::standard()).redact(text).bytes
 }
 
 const NAME: &[u8] = b"authorization";

@@ -12,7 +12,7 @@ mod snapshot;
 mod window;
 
 pub use judge::verify;
-pub use leak::Leak;
+pub use leak::{Leak, masked};
 pub use snapshot::{Copies, Fault, MemberFacts, Snapshot};
 
 /// Check 1.

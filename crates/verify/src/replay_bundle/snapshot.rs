@@ -40,6 +40,9 @@ pub enum Fault {
     /// Its members were taken as those of another record, which are not looked through for secrets.
     #[error("its files were not looked through; take it as a `replay_bundle::Snapshot`")]
     NotLookedThrough,
+    /// It holds other things.
+    #[error("manifest.json is missing")]
+    NoManifest,
     /// All of it lies in a folder of its own, so that nothing is where it should be.
     #[error("everything in it is inside one folder; pack what is in the folder, not the folder")]
     Folder,
@@ -64,18 +67,18 @@ impl Snapshot {
     /// Reads an archive to its end, or to the first thing that cannot be. A failure of the reader itself is an error; what
     /// is wrong with the archive, or that it is none, is a [`Fault`] of the snapshot.
     pub fn read(archive: impl Read) -> Result<Self, PackError> {
-        Self::read_while(archive, |_| true, &mut |_| Ok(None)).map(|(snapshot, _)| snapshot)
+        Self::read_while(archive, |_, _| true, &mut |_| Ok(None)).map(|(snapshot, _)| snapshot)
     }
 
     /// As [`Snapshot::read`], and gives a copy of each member to a writer. What they got counts only if there is no fault.
     pub fn read_copying(archive: impl Read, copies: Copies<'_>) -> Result<Self, PackError> {
-        Self::read_while(archive, |_| true, copies).map(|(snapshot, _)| snapshot)
+        Self::read_while(archive, |_, _| true, copies).map(|(snapshot, _)| snapshot)
     }
 
-    /// Reads as long as `go_on` likes the names; says whether it did to the end.
+    /// Reads as long as `go_on`, which knows what was read so far, likes the names; says whether it did to the end.
     pub(crate) fn read_while(
         mut archive: impl Read,
-        go_on: impl Fn(&str) -> bool,
+        go_on: impl Fn(&Self, &str) -> bool,
         copies: Copies<'_>,
     ) -> Result<(Self, bool), PackError> {
         let mut first = Vec::new();
@@ -89,7 +92,7 @@ impl Snapshot {
         let mut snapshot = Self::default();
         let mut is_liked = true;
         let read = read_tar_gz(archive, &rules(), |member| {
-            if !go_on(member.name()) {
+            if !go_on(&snapshot, member.name()) {
                 is_liked = false;
                 // Any error ends the reading.
                 return Err(PackError::Duplicate { name: String::new() });

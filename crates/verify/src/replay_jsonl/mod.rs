@@ -10,10 +10,12 @@ mod detect;
 mod finding;
 mod judge;
 mod pair;
+mod replay;
 
 use std::io::{self, BufRead};
 
 pub use detect::{LOOKED_AT, is_replay};
+pub use replay::{Replay, strict};
 
 use crate::{Options, Report};
 use judge::Judge;
@@ -55,15 +57,17 @@ pub struct Beside<'a> {
 
 /// Judges what `reader` gives, to its end. Fails only where reading does.
 pub fn verify(reader: impl BufRead, beside: &Beside<'_>, options: &Options) -> io::Result<Report> {
-    Judge::new(beside, options).run(reader)
+    Judge::new(beside, options).run(reader).map(|(report, _)| report)
 }
 
 /// Judges bytes.
 pub fn verify_bytes(bytes: &[u8], beside: &Beside<'_>, options: &Options) -> Report {
-    // Reading from memory does not fail.
-    verify(bytes, beside, options).unwrap_or_else(|error| {
-        let mut report = Report::new("replay-jsonl/?".into(), &CHECKS);
-        CHECKS.iter().for_each(|(check, _)| report.fail(check, &error));
-        report
-    })
+    verify(bytes, beside, options).unwrap_or_else(|error| unread(&error))
+}
+
+/// The report on bytes in memory that could not be read, which does not happen.
+fn unread(error: &io::Error) -> Report {
+    let mut report = Report::new("replay-jsonl/?".into(), &CHECKS);
+    CHECKS.iter().for_each(|(check, _)| report.fail(check, error));
+    report
 }

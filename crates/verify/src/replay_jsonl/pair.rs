@@ -1,7 +1,6 @@
 //! Which call each result belongs to, in a few bytes for each call.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use reenact_json::Digest;
@@ -42,12 +41,11 @@ impl Hasher for Taken {
 /// A table by fingerprint.
 pub(super) type ByFingerprint<T> = HashMap<Fingerprint, T, BuildHasherDefault<Taken>>;
 
-/// What is known of an id.
+/// A call that has no result yet.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pair {
-    /// The line of its call, cut to 32 bits; 0: there was none yet.
-    call: u32,
-    is_answered: bool,
+struct Open {
+    /// Its line, cut to 32 bits.
+    line: u32,
     /// Its entry in the receipt, counted from 1; 0: none.
     receipt: u32,
 }
@@ -65,56 +63,57 @@ pub(super) enum Paired {
     Full,
 }
 
-/// Every id of a session.
+/// Every id of a session. Results mostly come soon after their calls: what is open stays small and near.
 #[derive(Default)]
 pub(super) struct Pairs {
-    ids: ByFingerprint<Pair>,
+    /// The ids of all calls.
+    calls: HashSet<Fingerprint, BuildHasherDefault<Taken>>,
+    open: ByFingerprint<Open>,
+    /// The ids of results that no call came before.
+    early: HashSet<Fingerprint, BuildHasherDefault<Taken>>,
 }
 
 impl Pairs {
     /// Takes a call. `receipt` is its entry there, counted from 1.
     pub(super) fn call(&mut self, id: Fingerprint, line: u64, receipt: u32) -> Paired {
-        let line = u32::try_from(line).unwrap_or(u32::MAX);
-        let is_full = self.ids.len() >= MOST_CALLS;
-        match self.ids.entry(id) {
-            Entry::Occupied(found) if found.get().call > 0 => return Paired::Repeated,
-            Entry::Occupied(mut found) => {
-                let pair = found.get_mut();
-                (pair.call, pair.receipt) = (line, receipt);
-            }
-            Entry::Vacant(_) if is_full => return Paired::Full,
-            Entry::Vacant(free) => {
-                free.insert(Pair { call: line, is_answered: false, receipt });
-            }
+        if self.is_full() && !self.calls.contains(&id) {
+            return Paired::Full;
+        }
+        if !self.calls.insert(id) {
+            return Paired::Repeated;
+        }
+        if self.early.is_empty() || !self.early.contains(&id) {
+            self.open.insert(id, Open { line: u32::try_from(line).unwrap_or(u32::MAX), receipt });
         }
         Paired::First
     }
 
     /// Takes a result; tells also which entry of the receipt its call is.
     pub(super) fn result(&mut self, id: Fingerprint) -> (Paired, u32) {
-        let is_full = self.ids.len() >= MOST_CALLS;
-        match self.ids.get_mut(&id) {
-            Some(pair) if pair.is_answered => (Paired::Repeated, pair.receipt),
-            Some(pair) => {
-                pair.is_answered = true;
-                (Paired::First, pair.receipt)
-            }
-            None if is_full => (Paired::Full, 0),
-            None => {
-                self.ids.insert(id, Pair { call: 0, is_answered: true, receipt: 0 });
-                (Paired::WithoutCall, 0)
-            }
+        if let Some(call) = self.open.remove(&id) {
+            return (Paired::First, call.receipt);
         }
+        if self.calls.contains(&id) || self.early.contains(&id) {
+            return (Paired::Repeated, 0);
+        }
+        if self.is_full() {
+            return (Paired::Full, 0);
+        }
+        self.early.insert(id);
+        (Paired::WithoutCall, 0)
+    }
+
+    fn is_full(&self) -> bool {
+        self.calls.len() + self.early.len() >= MOST_CALLS
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.ids.is_empty()
+        self.calls.is_empty() && self.early.is_empty()
     }
 
     /// The lines of calls that have no result, in order.
     pub(super) fn unanswered(&self) -> Vec<u32> {
-        let open = self.ids.values().filter(|pair| !pair.is_answered);
-        let mut lines: Vec<u32> = open.map(|pair| pair.call).collect();
+        let mut lines: Vec<u32> = self.open.values().map(|call| call.line).collect();
         lines.sort_unstable();
         lines
     }
@@ -133,10 +132,13 @@ mod tests {
         assert_eq!(pairs.call(id("b"), 6, 0), Paired::First);
         assert_eq!(pairs.unanswered(), [4, 6]);
         assert_eq!(pairs.result(id("a")), (Paired::First, 2));
-        assert_eq!(pairs.result(id("a")), (Paired::Repeated, 2));
+        assert_eq!(pairs.result(id("a")), (Paired::Repeated, 0));
         // A result that comes too early still is the call's result.
         assert_eq!(pairs.result(id("c")), (Paired::WithoutCall, 0));
+        assert_eq!(pairs.result(id("c")), (Paired::Repeated, 0));
         assert_eq!(pairs.call(id("c"), 7, 0), Paired::First);
+        assert_eq!(pairs.call(id("c"), 8, 0), Paired::Repeated);
+        assert_eq!(pairs.result(id("c")), (Paired::Repeated, 0));
         assert_eq!(pairs.unanswered(), [6]);
     }
 }

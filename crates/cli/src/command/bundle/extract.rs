@@ -15,7 +15,9 @@ use crate::output::{self, Ending};
 /// Nothing is written outside the folder, no link is followed or made, and the folder is there only when everything is in it.
 /// A bundle that does not verify is not unpacked.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  reenact bundle extract run.tar.gz --out run")]
+#[command(
+    after_help = "Examples:\n  reenact bundle extract run.tar.gz --out run\n  reenact bundle extract --json --out run - < run.tar.gz"
+)]
 pub(super) struct Extract {
     /// An archive, or - for standard input
     #[arg(value_name = "FILE")]

@@ -9,16 +9,19 @@ use reenact_json::print::{self, Object};
 use reenact_json::{Kind, Shown, Value};
 use reenact_verify::Report;
 use reenact_verify::render::Tone;
-use reenact_verify::replay_bundle::{MemberFacts, Snapshot};
+use reenact_verify::replay_bundle::{MemberFacts, Snapshot, masked};
 
 use super::whole_snapshot;
 use crate::output::{self, Ending};
 
 /// Show what a Replay Bundle says and holds: manifest, files with their digests, coverage
 ///
-/// Digests and sizes are computed from the files, not taken from the manifest. The exit code is 1 if a check does not hold.
+/// Digests and sizes are computed from the files, not taken from the manifest. What looks like a secret in the manifest is masked.
+/// The exit code is 0 if every check holds, 1 if one does not, 2 if it could not be read.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  reenact bundle inspect run.tar.gz")]
+#[command(
+    after_help = "Examples:\n  reenact bundle inspect run.tar.gz\n  reenact bundle inspect --json - < run.tar.gz"
+)]
 pub(super) struct Inspect {
     /// An archive, a folder laid out like one, or - for standard input
     #[arg(value_name = "PATH")]
@@ -32,9 +35,9 @@ pub(super) struct Inspect {
 impl Inspect {
     pub(super) fn run(&self) -> Result<u8, Ending> {
         let (snapshot, report) = whole_snapshot(&self.target, &mut |_| Ok(None))?;
-        let bytes = snapshot.manifest().unwrap_or_default();
+        let manifest = masked(snapshot.manifest().unwrap_or_default());
         // What cannot be read has no members, and the report says why.
-        let document = Value::parse(bytes, &manifest_limits()).ok();
+        let document = Value::parse(&manifest, &manifest_limits()).ok();
         let target = self.target.to_string_lossy();
         output::print(&match self.json {
             true => as_json(&target, document, &snapshot, &report),
@@ -62,7 +65,9 @@ fn as_text(target: &str, document: Option<Value<'_>>, snapshot: &Snapshot, repor
     line("written by", string(manifest.assay_version));
     line("created at", string(manifest.created_at));
     line("source", string(manifest.source_run_path));
+    line("selected by", string(manifest.selection_method));
     line("commit", string(manifest.git_sha));
+    line("workflow run", string(manifest.workflow_run_id));
     for (name, value) in [
         ("config", manifest.config_digest),
         ("policy", manifest.policy_digest),
@@ -84,6 +89,9 @@ fn as_text(target: &str, document: Option<Value<'_>>, snapshot: &Snapshot, repor
     let mark =
         if report.pass() { output::paint(Tone::Good, "PASS") } else { output::paint(Tone::Bad, "FAIL") };
     let _ = writeln!(text, "  {mark}  {}", report.verdict);
+    for reason in &report.reasons {
+        let _ = writeln!(text, "        {reason}");
+    }
     text
 }
 

@@ -8,12 +8,13 @@ use std::path::Path;
 
 use reenact_formats::replay_bundle::LIMIT_CODE;
 use reenact_json::Shown;
+use reenact_verify::disk::{self, Place};
 use reenact_verify::replay_bundle::{self, Copies, Snapshot};
-use reenact_verify::{Report, Unreadable, folder};
+use reenact_verify::{Keys, Options, Report, Unreadable, folder};
 
 use crate::output::Ending;
 
-/// Look into Replay Bundles, check them, and unpack them
+/// Check Replay Bundles, look into them, and unpack them
 #[derive(clap::Args)]
 #[command(disable_help_subcommand = true)]
 pub(super) struct Bundle {
@@ -48,14 +49,40 @@ fn whole_snapshot(path: &Path, copies: Copies<'_>) -> Result<(Snapshot, Report),
     let snapshot =
         snapshot(path, copies).map_err(|error| Ending::impossible(format!("{error} ({})", error.code)))?;
     let report = replay_bundle::verify(&snapshot);
+    let name = path.to_string_lossy();
+    if !report.pass()
+        && let Some(format) = other_format(path)
+    {
+        let message = format!("{}: this is {format}, not a Replay Bundle", Shown::whole(&name));
+        return Err(Ending::refused(message + "; try `reenact verify`"));
+    }
     if snapshot.fault().is_none() {
         return Ok((snapshot, report));
     }
-    let name = path.to_string_lossy();
     let told = told(&report);
     let message = format!("{}: {told}", Shown::whole(&name));
     // Over a limit there is no answer: nobody read it.
     Err(if told.contains(LIMIT_CODE) { Ending::impossible(message) } else { Ending::refused(message) })
+}
+
+/// A path that is one record, whatever lies there.
+fn place(path: &Path) -> Place {
+    if path.is_dir() { Place::Bundle(path.into()) } else { Place::File(path.into()) }
+}
+
+/// Whether what lies there may be another record, and can be read once more to see. Of a folder the names tell.
+fn may_be_other(path: &Path) -> bool {
+    if path.is_dir() { path.join("artifact.json").is_file() } else { path.is_file() }
+}
+
+/// The format of what was taken for a Replay Bundle and is another record.
+fn other_format(path: &Path) -> Option<String> {
+    if path.as_os_str() == "-" || !may_be_other(path) {
+        return None;
+    }
+    let report = disk::open(&place(path)).ok()?.judge(&Keys::default(), &Options::default());
+    let is_other = report.format != "unknown" && !report.format.starts_with("replay-bundle/");
+    is_other.then_some(report.format)
 }
 
 /// The reasons of a report that say something.

@@ -1,22 +1,31 @@
-//! `reenact bundle verify`: the seven checks of a Replay Bundle.
+//! `reenact bundle verify`: the checks of a bundle, whichever of the two kinds it is.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use reenact_json::Shown;
-use reenact_verify::{Outcome, disk, render, replay_bundle};
+use reenact_verify::disk::{self, Content};
+use reenact_verify::replay_jsonl::Beside;
+use reenact_verify::{Format, Keys, Options, Outcome, Report, Unreadable, render, safe};
 
 use crate::output::{self, Ending};
+use crate::runs;
 
-/// Verify Replay Bundles: every hash recomputed, every file looked through for secrets
+/// Verify bundles: every hash recomputed, every file looked through for secrets
 ///
-/// The same as `reenact verify --format replay-bundle`. The exit code is 0 if everything holds, 1 if something does not, 2 if
-/// something could not be read.
+/// A bundle is a Replay Bundle unless its content says that it is an RER bundle; that one is judged by its own checks. The exit code is
+/// 0 if everything holds, 1 if something does not, 2 if something could not be read.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  reenact bundle verify .reenact/bundles/run.tar.gz")]
+#[command(
+    after_help = "Examples:\n  reenact bundle verify run.tar.gz\n  reenact bundle verify --json .reenact/bundles/*.tar.gz\n  reenact bundle verify --key signer.jwk run.rer.tar.gz"
+)]
 pub(super) struct Verify {
     /// Archives, folders laid out like one, or - for standard input
     #[arg(required = true, value_name = "PATH")]
     targets: Vec<PathBuf>,
+
+    /// A public key for RER bundles, which are signed; may be given more than once
+    #[arg(long, value_name = "FILE")]
+    key: Vec<PathBuf>,
 
     /// Add the SHA-256 of each archive to its report
     #[arg(long)]
@@ -32,9 +41,10 @@ impl Verify {
         if self.targets.iter().filter(|target| target.as_os_str() == "-").count() > 1 {
             return Err(Ending::impossible("standard input (-) can be read only once"));
         }
+        let keys = runs::keys(&self.key)?;
         let mut code = 0;
         for (at, target) in self.targets.iter().enumerate() {
-            let outcome = self.judge(target);
+            let outcome = self.judge(target, &keys).map_or_else(Outcome::Unreadable, Outcome::Judged);
             let name = target.to_string_lossy();
             output::print(&match self.json {
                 true => outcome.to_json(&name) + "\n",
@@ -46,20 +56,55 @@ impl Verify {
         Ok(code)
     }
 
-    fn judge(&self, target: &PathBuf) -> Outcome {
-        let snapshot = match super::snapshot(target, &mut |_| Ok(None)) {
-            Ok(snapshot) => snapshot,
-            Err(error) => return Outcome::Unreadable(error),
+    fn judge(&self, target: &Path, keys: &Keys) -> Result<Report, Unreadable> {
+        let is_pipe = target.as_os_str() == "-";
+        let mut report = if is_pipe {
+            let content = disk::open_standard_input(&Options::default(), &Beside::default())?;
+            read_once(&content, keys)
+        } else {
+            named(target, keys)?
         };
-        let mut report = replay_bundle::verify(&snapshot);
-        if self.digest && target.as_os_str() == "-" {
+        if self.digest && is_pipe {
             output::complain(&format!("{}: a digest is given of files only", Shown::new("-")));
         } else if self.digest && target.is_file() {
-            match disk::file_digest(target) {
-                Ok(digest) => report.digests.push(("file", format!("sha256:{digest}"))),
-                Err(error) => return Outcome::Unreadable(error),
-            }
+            report.digests.push(("file", format!("sha256:{}", disk::file_digest(target)?)));
         }
-        Outcome::Judged(report)
+        Ok(report)
     }
+}
+
+fn as_replay_bundle() -> Options {
+    Options { format: Some(Format::ReplayBundle), ..Options::default() }
+}
+
+/// What the content says that it is, if that is a bundle. Whatever else it is, a Replay Bundle was meant.
+fn named(path: &Path, keys: &Keys) -> Result<Report, Unreadable> {
+    let (place, options) = (super::place(path), as_replay_bundle());
+    if !path.is_file() && !path.is_dir() {
+        return Ok(read_once(&disk::open(&place)?, keys));
+    }
+    if super::may_be_other(path)
+        && let Some(report) = of_bundle(&disk::open(&place)?, keys)
+    {
+        return Ok(report);
+    }
+    Ok(disk::open_with(&place, &options, &Beside::default())?.judge(keys, &options))
+}
+
+/// The same for what came through a pipe.
+fn read_once(content: &Content, keys: &Keys) -> Report {
+    let options = as_replay_bundle();
+    match content {
+        // It was judged already, as what it is; as a bundle it is as good as nothing.
+        Content::Replay(_) => safe(&[], keys, &options),
+        _ => of_bundle(content, keys).unwrap_or_else(|| content.judge(keys, &options)),
+    }
+}
+
+fn of_bundle(content: &Content, keys: &Keys) -> Option<Report> {
+    if matches!(content, Content::Bytes(_) | Content::Replay(_)) {
+        return None;
+    }
+    let report = content.judge(keys, &Options::default());
+    (report.format == "rer-bundle" || report.format.starts_with("replay-bundle/")).then_some(report)
 }

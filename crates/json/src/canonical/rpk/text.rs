@@ -80,7 +80,7 @@ pub(super) fn write<S: Sink>(text: &[u8], at: usize, ends: LineEnds, out: &mut S
                     continue;
                 }
                 Some(b'u') if let Some(next) = canonical_unicode(text, at) => {
-                    at = next;
+                    at = run_of_unicode(text, next);
                     after_return = false;
                     continue;
                 }
@@ -129,7 +129,22 @@ fn canonical_unicode(text: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// What lower-case hexadecimal digits stand for; 16 and more for every other byte.
+/// Where a run of `\u` escapes from `at` on ends, as far as they need only one look: in lower case, of one unit, beyond
+/// U+0FFF. Text of other scripts comes in long runs of these.
+#[inline]
+fn run_of_unicode(text: &[u8], mut at: usize) -> usize {
+    while let Some([b'\\', b'u', lead, a, b, c]) = text.get(at..).and_then(<[u8]>::first_chunk::<6>) {
+        let [lead, a, b, c] = [lead, a, b, c].map(|digit| VALUES[usize::from(*digit)]);
+        // 0 leads what has a shorter spelling, D what may be half a character.
+        if !matches!(lead, 1..=12 | 14 | 15) || (a | b | c) >= 16 {
+            break;
+        }
+        at += 6;
+    }
+    at
+}
+
+/// What lower-case hexadecimal digits stand for; 16 for every other byte.
 const VALUES: [u8; 256] = {
     let mut values = [16; 256];
     let mut value = 0;
@@ -293,6 +308,11 @@ mod tests {
             (r#""\/\u0041\u00E9\u00e9\ud83d\uDE00""#, r#""/A\u00e9\u00e9\ud83d\ude00""#),
             ("\"é世😀\u{7f}x\"", r#""\u00e9\u4e16\ud83d\ude00\u007fx""#),
             (r#""\u007f\u001F\u0022\u005c""#, r#""\u007f\u001f\"\\""#),
+            (
+                r#""\r\u4e16\uac00\n\u4e16\ue000\uD7FF\ufffd\u0fff""#,
+                r#""\n\u4e16\uac00\n\u4e16\ue000\ud7ff\ufffd\u0fff""#,
+            ),
+            (r#""\u4e16\ud83d\ude00\u4e16\u0041""#, r#""\u4e16\ud83d\ude00\u4e16A""#),
         ] {
             assert_eq!(written(text, LineEnds::Unified), (expected.into(), text != expected), "{text}");
         }
@@ -307,8 +327,10 @@ mod tests {
             for (at, character) in text.chars().enumerate() {
                 let must = matches!(character, '\0'..='\u{1F}' | '"' | '\\');
                 if must || seed >> (at % 64) & 1 == 1 {
+                    let is_lower = seed >> ((at + 31) % 64) & 1 == 1;
                     for unit in character.encode_utf16(&mut [0; 2]) {
-                        quoted.push_str(&format!("\\u{unit:04X}"));
+                        let digits = if is_lower { format!("{unit:04x}") } else { format!("{unit:04X}") };
+                        quoted.extend(["\\u", &digits]);
                     }
                 } else {
                     quoted.push(character);

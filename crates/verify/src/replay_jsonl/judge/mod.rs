@@ -10,6 +10,7 @@ use reenact_formats::replay_jsonl::{
 };
 use reenact_json::canonical::replay_jsonl::is_canonical;
 use reenact_json::digest::Hasher;
+use reenact_json::scanner::Room;
 use reenact_json::{Digest, Limits, Shown, SyntaxError, SyntaxFault, Value};
 
 use super::Beside;
@@ -45,6 +46,7 @@ pub(super) struct Judge<'a> {
     limits: Limits,
     beside: Beside<'a>,
     hasher: Hasher,
+    room: Room,
     findings: Findings,
     figures: Figures,
     pairs: Pairs,
@@ -76,6 +78,7 @@ impl<'a> Judge<'a> {
             limits: options.limits,
             beside: *beside,
             hasher: Hasher::new(),
+            room: Room::default(),
             findings,
             figures: Figures::default(),
             pairs: Pairs::default(),
@@ -96,7 +99,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    pub(super) fn run(mut self, reader: impl BufRead) -> io::Result<Report> {
+    /// Reads to the end; gives the verdict and what the session amounts to.
+    pub(super) fn run(mut self, reader: impl BufRead) -> io::Result<(Report, Figures)> {
         let mut lines = Lines::new(reader);
         if self.beside.digest || self.against.as_ref().is_some_and(Against::needs_file) {
             lines = lines.hashing();
@@ -105,7 +109,8 @@ impl<'a> Judge<'a> {
             self.line(line);
         }
         let digest = lines.digest();
-        Ok(self.conclude(digest))
+        let figures = self.figures;
+        Ok((self.conclude(digest), figures))
     }
 
     fn line(&mut self, line: Line<'_>) {
@@ -137,7 +142,7 @@ impl<'a> Judge<'a> {
             return self.findings.warn(number, Warning::BlankLine);
         }
         self.written += 1;
-        match EventView::read(text, &self.limits) {
+        match EventView::read_within(text, &self.limits, &mut self.room) {
             Ok(event) => self.event(number, text, &event),
             Err(fault) => self.unreadable(number, text, line.ending, &fault),
         }
@@ -249,7 +254,10 @@ impl<'a> Judge<'a> {
         if self.time.as_ref().is_some_and(|(_, before)| now < *before) {
             self.findings.warn(number, Warning::TimeBackwards);
         }
-        self.time = Some((t.text().to_vec(), now));
+        let (text, moment) = self.time.get_or_insert_default();
+        text.clear();
+        text.extend_from_slice(t.text());
+        *moment = now;
     }
 
     fn header(&mut self, number: u64, event: &EventView<'_>) {

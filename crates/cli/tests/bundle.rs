@@ -1,0 +1,204 @@
+//! What `reenact bundle` leaves on the disk: everything or nothing, and nothing outside the folder that was named.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on stops")]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::Stdio;
+use std::thread;
+
+use reenact_pack::{Limits, PackError, TarGzWriter, TarStyle, read_tar_gz};
+use support::folder::Folder;
+use support::root;
+
+const BUNDLE: &str = "examples/runs/invoice.tar.gz";
+
+/// Exit code, standard output, standard error.
+fn run(folder: &Folder, arguments: &[&str], input: Option<Vec<u8>>) -> (Option<i32>, String, String) {
+    let mut command = support::command(Path::new(env!("CARGO_BIN_EXE_reenact")), folder);
+    command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    // Whoever has read enough may leave.
+    let writer = thread::spawn(move || drop(stdin.write_all(&input.unwrap_or_default())));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    let utf8 = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code(), utf8(output.stdout), utf8(output.stderr))
+}
+
+/// Every file below a folder, by its name there; a folder with nothing in it has a slash.
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut pending = vec![(folder.to_owned(), String::new())];
+    while let Some((folder, prefix)) = pending.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let entry = entry.unwrap();
+            let name = format!("{prefix}{}", entry.file_name().to_str().unwrap());
+            let kind = entry.file_type().unwrap();
+            assert!(!kind.is_symlink(), "{name}");
+            if kind.is_dir() {
+                pending.push((entry.path(), format!("{name}/")));
+            } else {
+                found.insert(name, fs::read(entry.path()).unwrap());
+            }
+        }
+    }
+    found
+}
+
+/// What an archive holds, by name.
+fn members(archive: &[u8]) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    read_tar_gz(archive, &reenact_formats::replay_bundle::rules(), |member| {
+        let name = member.name().to_owned();
+        found.insert(name, member.read_whole(1 << 20)?);
+        Ok::<_, PackError>(())
+    })
+    .unwrap();
+    found
+}
+
+/// A folder with nothing but the archives of `vectors/replay_bundle` in it.
+fn with_vectors() -> Folder {
+    let folder = Folder::empty();
+    for kind in ["valid", "invalid"] {
+        for entry in fs::read_dir(root().join("vectors/replay_bundle").join(kind)).unwrap() {
+            let entry = entry.unwrap();
+            folder.write(
+                &format!("{kind}/{}", entry.file_name().to_str().unwrap()),
+                fs::read(entry.path()).unwrap(),
+            );
+        }
+    }
+    folder
+}
+
+#[test]
+fn what_is_unpacked_is_what_was_packed() {
+    let folder = Folder::empty();
+    let archive = fs::read(root().join(BUNDLE)).unwrap();
+    folder.write("run.tar.gz", &archive);
+    let expected = members(&archive);
+    let (code, said, complaints) = run(&folder, &["bundle", "extract", "run.tar.gz", "--out", "a"], None);
+    assert_eq!((code, complaints.as_str()), (Some(0), ""));
+    let bytes: usize = expected.values().map(Vec::len).sum();
+    assert_eq!(said, format!("6 files, {bytes} bytes, in a\n"));
+    assert_eq!(files(&folder.path().join("a")), expected);
+    // The same through a pipe, and the folder is a bundle again.
+    let (code, ..) = run(&folder, &["bundle", "extract", "-", "--out", "b/"], Some(archive));
+    assert_eq!(code, Some(0));
+    assert_eq!(files(&folder.path().join("b")), expected);
+    assert_eq!(run(&folder, &["bundle", "verify", "b"], None).0, Some(0));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+}
+
+/// Every vector, with and without force: the folder is there with all that the archive holds, or nothing new is.
+#[test]
+fn everything_or_nothing() {
+    let folder = with_vectors();
+    let before = files(&folder.path());
+    for (name, archive) in &before {
+        for force in [false, true] {
+            let mut arguments = vec!["bundle", "extract", name, "--out", "new"];
+            arguments.extend(force.then_some("--force"));
+            let (code, said, complaints) = run(&folder, &arguments, None);
+            let out = folder.path().join("new");
+            if out.exists() {
+                assert_eq!(code, Some(0), "{name}");
+                assert!(force || name.starts_with("valid/"), "{name}");
+                assert_eq!(files(&out), members(archive), "{name}");
+                fs::remove_dir_all(&out).unwrap();
+            } else {
+                assert!(name.starts_with("invalid/"), "{name}: {complaints}");
+                assert!(matches!(code, Some(1 | 2)) && said.is_empty() && !complaints.is_empty(), "{name}");
+            }
+            assert!(files(&folder.path()) == before, "{name}: something was left");
+        }
+    }
+}
+
+#[test]
+fn what_is_there_stays() {
+    let folder = Folder::empty();
+    folder.write("run.tar.gz", fs::read(root().join(BUNDLE)).unwrap());
+    folder.write("file", "mine");
+    folder.write("full/file", "mine");
+    fs::create_dir(folder.path().join("empty")).unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("nowhere", folder.path().join("link")).unwrap();
+    let names: &[&str] = if cfg!(unix) { &["file", "full", "empty", "link", "."] } else { &["file", "full"] };
+    for name in names {
+        let (code, said, complaint) =
+            run(&folder, &["bundle", "extract", "run.tar.gz", "--out", name, "--force"], None);
+        assert_eq!((code, said.as_str()), (Some(2), ""));
+        assert_eq!(complaint, format!("reenact: {name}: it is there already; name a folder that is not\n"));
+    }
+    assert_eq!(fs::read(folder.path().join("file")).unwrap(), b"mine");
+    assert_eq!(fs::read_dir(folder.path().join("empty")).unwrap().count(), 0);
+    let (code, _, complaint) =
+        run(&folder, &["bundle", "extract", "run.tar.gz", "--out", "no/such/place"], None);
+    assert_eq!(code, Some(2));
+    assert!(complaint.starts_with("reenact: no/such/place: "), "{complaint}");
+}
+
+/// A bundle of the other kind is judged as what it is, and not taken for a broken one of this.
+#[test]
+fn the_other_kind_of_bundle() {
+    let folder = Folder::with_repository();
+    let original = root().join("vectors/rer/bundles_valid/b02_two_blobs");
+    let mut writer = TarGzWriter::new(Vec::new(), TarStyle::Gnu, Limits::default()).unwrap();
+    for (name, bytes) in files(&original) {
+        writer.add(&name, bytes.len() as u64, bytes.as_slice()).unwrap();
+    }
+    let archive = writer.finish().unwrap();
+    folder.write("run.rer.tar.gz", &archive);
+    let key = "vectors/rer/bundles_valid/b02_two_blobs/key.bin";
+    for (target, input) in
+        [("run.rer.tar.gz", None), ("vectors/rer/bundles_valid/b02_two_blobs", None), ("-", Some(archive))]
+    {
+        let came = run(&folder, &["bundle", "verify", "--key", key, target], input.clone());
+        assert_eq!(came, run(&folder, &["verify", "--key", key, target], input));
+        assert_eq!(came.0, Some(0));
+        assert!(came.1.contains("  rer-bundle\n"), "{}", came.1);
+    }
+    for (target, format) in [
+        ("run.rer.tar.gz", "rer-bundle"),
+        ("vectors/rer/bundles_valid/b02_two_blobs", "rer-bundle"),
+        ("examples/runs/invoice.rer.json", "rer-artifact/0.2"),
+    ] {
+        let expected =
+            format!("reenact: {target}: this is {format}, not a Replay Bundle; try `reenact verify`\n");
+        let came = run(&folder, &["bundle", "inspect", target], None);
+        assert_eq!(came, (Some(1), String::new(), expected));
+    }
+    let (code, _, complaint) = run(&folder, &["bundle", "extract", "run.rer.tar.gz", "--out", "new"], None);
+    assert_eq!(code, Some(1));
+    assert!(complaint.contains("this is rer-bundle"), "{complaint}");
+    assert!(!folder.path().join("new").exists());
+}
+
+/// What was written before the limit was met is gone.
+#[test]
+fn over_a_limit_there_is_no_answer_and_no_file() {
+    let folder = Folder::empty();
+    let limits = Limits { member_bytes: 1 << 30, ..Limits::default() };
+    let mut writer = TarGzWriter::new(Vec::new(), TarStyle::Gnu, limits).unwrap();
+    writer.add("files/trace.jsonl", 3, &b"{}\n"[..]).unwrap();
+    let size = (10 << 20) + 1;
+    writer.add("manifest.json", size, std::io::Read::take(std::io::repeat(b' '), size)).unwrap();
+    folder.write("large.tar.gz", writer.finish().unwrap());
+    let reason = "archive: E_REPLAY_LIMIT_EXCEEDED: the size of a member in bytes is over the limit of 10485760 (member \"manifest.json\")";
+    let expected = (Some(2), String::new(), format!("reenact: large.tar.gz: {reason}\n"));
+    for arguments in [
+        &["bundle", "extract", "large.tar.gz", "--out", "new", "--force"][..],
+        &["bundle", "inspect", "large.tar.gz"],
+    ] {
+        assert_eq!(run(&folder, arguments, None), expected);
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}

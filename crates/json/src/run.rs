@@ -1,0 +1,102 @@
+//! Runs of bytes that need no closer look: where the next quote, backslash or control character stands.
+//!
+//! Words of eight bytes for what is short, which most strings are; blocks for what is long.
+
+const ONES: u64 = u64::MAX / 255;
+pub(crate) const HIGH: u64 = ONES << 7;
+
+/// Marks, in its highest bit, each byte that ends a plain run: a quote, a backslash or a control character. Only the
+/// lowest mark is sure: a subtraction can disturb the bytes above the one that it finds.
+#[inline]
+fn marks(word: u64) -> u64 {
+    let quote = word ^ (ONES * b'"' as u64);
+    let slash = word ^ (ONES * b'\\' as u64);
+    let found = (quote.wrapping_sub(ONES) & !quote)
+        | (slash.wrapping_sub(ONES) & !slash)
+        | (word.wrapping_sub(ONES * 0x20) & !word);
+    found & HIGH
+}
+
+/// As [`marks`], and marks each byte beyond ASCII too. Below 0x80, adding carries nothing into the next byte, so that three
+/// additions tell what is neither a quote, nor a backslash, nor a control character.
+#[inline]
+pub(crate) fn stops(word: u64) -> u64 {
+    let quote = (word ^ (ONES * b'"' as u64)).wrapping_add(!HIGH);
+    let slash = (word ^ (ONES * b'\\' as u64)).wrapping_add(!HIGH);
+    let control = word.wrapping_add(ONES * (0x80 - 0x20));
+    (!(quote & slash & control) | word) & HIGH
+}
+
+/// What a long run is walked over with: as many bytes at once as the compiler makes of a block.
+const BLOCK: usize = 32;
+
+/// How many words a run has before it counts as long.
+pub(crate) const LONG: usize = 4;
+
+/// The offset after the blocks from `at` on that are printable ASCII and need no escape. Out of the way of short strings.
+#[inline(never)]
+pub(crate) fn skip_plain(input: &[u8], at: usize) -> usize {
+    // Each asked of all bytes, and apart from the others: that becomes a few instructions.
+    let is_plain = |block: &[u8; BLOCK]| {
+        let (mut quote, mut slash, mut other) = (false, false, false);
+        for &byte in block {
+            quote |= byte == b'"';
+            slash |= byte == b'\\';
+            other |= byte.cast_signed() < 0x20;
+        }
+        !(quote | slash | other)
+    };
+    let rest = input.get(at..).unwrap_or_default();
+    at + BLOCK * rest.as_chunks::<BLOCK>().0.iter().take_while(|block| is_plain(block)).count()
+}
+
+/// The offset of the first byte at or after `at` that ends a plain run, and is neither printable nor part of a character
+/// beyond ASCII. Eight bytes at a time, in a long run of ASCII more; `seen` gathers them, so that its high bits tell whether
+/// any was beyond ASCII (or stood close behind the run, which costs no more than a closer look).
+#[inline]
+pub(crate) fn run(input: &[u8], mut at: usize, seen: &mut u64) -> usize {
+    let mut words = 0;
+    while let Some(bytes) = input.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+        let word = u64::from_le_bytes(*bytes);
+        *seen |= word;
+        let found = marks(word);
+        if found != 0 {
+            return at + found.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+        words += 1;
+        if words == LONG {
+            at = skip_plain(input, at);
+        }
+    }
+    while let Some(&byte) = input.get(at) {
+        if byte == b'"' || byte == b'\\' || byte < 0x20 {
+            break;
+        }
+        *seen |= u64::from(byte);
+        at += 1;
+    }
+    at
+}
+
+/// The offset of the next backslash, or the end. Escapes stand close together or far apart: a word, then blocks.
+#[inline(always)]
+pub(crate) fn next_backslash(text: &[u8], mut at: usize) -> usize {
+    for _ in 0..2 {
+        let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk::<8>) else { break };
+        let slash = u64::from_le_bytes(*bytes) ^ (ONES * b'\\' as u64);
+        let found = slash.wrapping_sub(ONES) & !slash & HIGH;
+        if found != 0 {
+            return at + found.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    while let Some(block) = text.get(at..).and_then(<[u8]>::first_chunk::<32>) {
+        if block.iter().fold(false, |found, &byte| found | (byte == b'\\')) {
+            break;
+        }
+        at += 32;
+    }
+    let rest = text.get(at..).unwrap_or_default();
+    at + rest.iter().position(|&byte| byte == b'\\').unwrap_or(rest.len())
+}
