@@ -2,10 +2,10 @@
 
 use crate::output::Ending;
 
-/// A runtime for a gateway. Two threads: one connection that is being recorded does not hold up the others.
+/// A runtime for a gateway. One thread: what it does is short, and whoever wakes another thread waits for it.
 pub(crate) fn new() -> Result<tokio::runtime::Runtime, Ending> {
     tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+        .worker_threads(1)
         .enable_all()
         .build()
         .map_err(|error| Ending::impossible(format!("no threads to work with: {error}")))

@@ -8,6 +8,7 @@
 mod flight {
     pub(crate) mod airport;
     mod exits;
+    mod killed;
     mod records;
     mod replays;
     mod secrets;

@@ -24,6 +24,9 @@ pub enum StartError {
         /// What the variable names.
         path: PathBuf,
     },
+    /// No thread to write with.
+    #[error("no thread could be started: {0}")]
+    Thread(io::ErrorKind),
     /// The cryptography does not offer what TLS needs.
     #[error("TLS cannot be set up")]
     Tls,

@@ -18,7 +18,7 @@ use crate::arrival::Door;
 use crate::error::{StartError, Unrecorded};
 use crate::line::{HangUp, Line, LineState};
 use crate::outgoing::{Cut, Outgoing};
-use crate::recording::{Notebook, Recorder, Running};
+use crate::recording::{Recorder, Running, Scribe};
 use crate::replaying::Replayer;
 use crate::route::Route;
 use crate::token::Token;
@@ -26,7 +26,6 @@ use crate::upstream::Note;
 use crate::work::Work;
 
 /// A gateway that runs.
-#[derive(Debug)]
 pub struct Gateway {
     address: SocketAddr,
     token: Token,
@@ -36,15 +35,12 @@ pub struct Gateway {
     accepting: JoinHandle<()>,
     /// Gives nothing; ends when nobody can record anything any more.
     running: mpsc::Receiver<Infallible>,
-    notebook: Option<NotebookHandle>,
+    scribe: Option<Arc<Scribe>>,
 }
 
-/// The notebook, which has nothing to show.
-struct NotebookHandle(Arc<Notebook>);
-
-impl std::fmt::Debug for NotebookHandle {
+impl std::fmt::Debug for Gateway {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Notebook")
+        f.debug_struct("Gateway").field("address", &self.address).finish_non_exhaustive()
     }
 }
 
@@ -66,15 +62,15 @@ impl Gateway {
                 (replaying.limits.request_bytes, Job::Replay(Replayer::new(replaying)))
             }
         };
-        let notebook = match &job {
-            Job::Record(recorder) => Some(NotebookHandle(recorder.notebook())),
+        let scribe = match &job {
+            Job::Record(recorder) => Some(recorder.scribe()),
             Job::Replay(_) => None,
         };
         let server = Arc::new(Server { door, limit, job });
         let (stop, stopping) = oneshot::channel();
         let (running, ended) = mpsc::channel(1);
         let accepting = tokio::spawn(accept(listener, server, stopping, running));
-        Ok(Self { address, token, routes, notes, stop, accepting, running: ended, notebook })
+        Ok(Self { address, token, routes, notes, stop, accepting, running: ended, scribe })
     }
 
     /// Where it listens.
@@ -95,7 +91,7 @@ impl Gateway {
 
     /// What could not be recorded so far.
     pub fn unrecorded(&self) -> Option<Unrecorded> {
-        self.notebook.as_ref()?.0.unrecorded()
+        self.scribe.as_ref()?.unrecorded()
     }
 
     /// Ends it: no new connections; exchanges that run are broken off and recorded as far as they came. When this returns,
@@ -105,10 +101,11 @@ impl Gateway {
         let _ = self.stop.send(());
         let _ = self.accepting.await;
         while self.running.recv().await.is_some() {}
-        match self.notebook.and_then(|notebook| notebook.0.unrecorded()) {
-            Some(unrecorded) => Err(unrecorded),
-            None => Ok(()),
-        }
+        let Some(scribe) = self.scribe else { return Ok(()) };
+        let finished = Arc::clone(&scribe);
+        // It waits for a thread. The task only ends early with the whole process.
+        let _ = tokio::task::spawn_blocking(move || finished.finish()).await;
+        scribe.unrecorded().map_or(Ok(()), Err)
     }
 }
 

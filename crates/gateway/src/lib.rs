@@ -33,6 +33,7 @@ mod work;
 
 pub use error::{StartError, Unrecorded};
 pub use gateway::Gateway;
+pub use recording::{Recovered, Remains};
 pub use route::{Route, UpstreamUrl, UpstreamUrlError};
 pub use token::{Token, TokenError};
 pub use upstream::{Environment, Note};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reenact_record::Pen;
+use reenact_record::wal::Wal;
 use reenact_replay::Player;
 
 use crate::route::Route;
@@ -32,6 +33,9 @@ impl Work {
 pub struct Recording {
     /// What writes into the run.
     pub pen: Pen,
+    /// What passes is written here before it passes on; `None` where there is no place for it: then everything waits until it
+    /// is in the journal.
+    pub log: Option<Wal>,
     /// Where requests go.
     pub routes: Vec<Route>,
     /// How to get there.
@@ -97,5 +101,5 @@ impl Default for Limits {
     }
 }
 
-/// Up to this many bytes are read, masked and written down where they arrive; more, where nobody waits for the processor.
+/// Up to this many bytes are read and compared where they arrive; more, where nobody waits for the processor.
 pub(crate) const SMALL: usize = 64 << 10;

@@ -111,7 +111,7 @@ async fn the_next_request_comes_after_the_answer_it_acts_on() {
         _ => Answer::json(200, "{}"),
     });
     let vendor = Vendor::start(script).unwrap();
-    let flight = Flight::to(&vendor);
+    let flight = Flight::waiting(&vendor);
     let client = flight.openai();
     let mut connection = client.connect().await;
     let request = client.request("POST", "/chat/completions", &[], chat("hi", true).as_bytes());
@@ -144,7 +144,7 @@ async fn called_before_the_first_byte_and_returned_before_the_last() {
             .header("content-length", "2")
     });
     let vendor = Vendor::start(script).unwrap();
-    let flight = Flight::to(&vendor);
+    let flight = Flight::waiting(&vendor);
     let client = flight.openai();
     let mut connection = client.connect().await;
     connection.write(&client.request("POST", "/responses", &[], b"{}")).await;
@@ -285,7 +285,7 @@ async fn answers_without_a_body() {
         _ => Answer::empty(204),
     });
     let vendor = Vendor::start(script).unwrap();
-    let flight = Flight::to(&vendor);
+    let flight = Flight::waiting(&vendor);
     let head = flight.openai().send("HEAD", "/models", &[], b"").await.unwrap();
     assert_eq!((head.status(), head.header("content-length")), (200, Some("1234")));
     let deleted = flight.openai().send("DELETE", "/files/1", &[], b"").await.unwrap();

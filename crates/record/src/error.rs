@@ -10,6 +10,7 @@ use reenact_json::Shown;
 use crate::exchange::StepId;
 use crate::folder::FolderError;
 use crate::randomness::NoRandomness;
+use crate::run_id::RunId;
 
 /// Why something was not recorded. Each text says what to do, where something can be done.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -61,6 +62,12 @@ pub enum RecordError {
         /// What found it.
         rule: &'static str,
     },
+    /// There would be no room for events.
+    #[error("the envelope has {bytes} bytes: that is too long")]
+    EnvelopeTooLong {
+        /// How long it is.
+        bytes: usize,
+    },
     /// It would be written down.
     #[error("the upstream of `{}` must be an http or https URL without user, password, query or fragment", Shown::new(.name))]
     Upstream {
@@ -106,5 +113,72 @@ impl RecordError {
     pub(crate) fn journal(path: &Path, error: &io::Error) -> Self {
         let path = path.to_string_lossy().into_owned();
         Self::Journal { path, kind: error.kind(), text: error.to_string() }
+    }
+}
+
+/// Why a run cannot be taken up again. Its journal is as it was then, unless the operating system refused midway.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ResumeError {
+    /// There is no such journal.
+    #[error("{}: there is no journal", Shown::whole(.path))]
+    NoJournal {
+        /// Where it would be.
+        path: String,
+    },
+    /// A folder, a pipe, a device.
+    #[error("{}: is not a file; move it away", Shown::whole(.path))]
+    NotAFile {
+        /// What is there.
+        path: String,
+    },
+    /// Two writers would make one journal of two runs.
+    #[error("another reenact is recording this run ({run_id})")]
+    Busy {
+        /// The run.
+        run_id: RunId,
+    },
+    /// The recorder was killed before it had written the first line.
+    #[error("{}: the journal breaks off in its first line: nothing was recorded", Shown::whole(.path))]
+    TornHead {
+        /// The journal.
+        path: String,
+    },
+    /// The first line is not one that we write, or is that of another run.
+    #[error("{}: the first line does not name this run; it cannot be sealed", Shown::whole(.path))]
+    Head {
+        /// The journal.
+        path: String,
+    },
+    /// A line that we did not write so, and others behind it.
+    #[error("{}: someone changed the journal, at line {line}; the run cannot be sealed", Shown::whole(.path))]
+    Changed {
+        /// The journal.
+        path: String,
+        /// The first line that is wrong, from 1; the head is the first.
+        line: u64,
+    },
+    /// No line that is whole and right ends there.
+    #[error("{}: no event ends after {keep} bytes of events", Shown::whole(.path))]
+    Keep {
+        /// The journal.
+        path: String,
+        /// How many bytes were to be kept.
+        keep: u64,
+    },
+    /// It can be sealed as it is: [`crate::Recorder::resume_ended`].
+    #[error("the run has ended; what is left is to seal it")]
+    Ended,
+    /// It can be gone on with, and ended: [`crate::Recorder::resume`].
+    #[error("the run has not ended; end it first")]
+    NotEnded,
+    /// What can also go wrong elsewhere.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+}
+
+impl From<FolderError> for ResumeError {
+    fn from(error: FolderError) -> Self {
+        Self::Record(error.into())
     }
 }

@@ -1,12 +1,13 @@
 //! Where runs are kept: `.reenact/runs/<run_id>/`, closed to others and to version control.
 
-use std::fs::{self, DirBuilder, Metadata};
+use std::fs::{self, DirBuilder, File, Metadata, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use reenact_json::Shown;
 
 use crate::durable::{self, Readers};
+use crate::resume;
 use crate::run_id::RunId;
 
 /// Why runs cannot be kept or found. Each text says what to do, where something can be done.
@@ -72,7 +73,9 @@ pub enum FolderError {
         found: Vec<RunId>,
     },
     /// The run is there, its artifact is not.
-    #[error("run {run_id} has no artifact here: it was not sealed, or its artifact was written elsewhere")]
+    #[error(
+        "run {run_id} has no artifact here: it was not sealed (seal it with: reenact recover), or its artifact was written elsewhere"
+    )]
     NotSealed {
         /// The run.
         run_id: RunId,
@@ -171,6 +174,51 @@ impl Folder {
         }
         ids.sort();
         Ok(ids)
+    }
+
+    /// The runs that were not sealed and that nobody is recording, oldest first: their recorders were killed, or could not
+    /// write the artifact. Those that were sealed elsewhere are not among them, as long as that artifact is there.
+    pub fn unsealed(&self) -> Result<Vec<RunId>, FolderError> {
+        let mut ids = self.runs()?;
+        ids.retain(|id| self.is_unsealed(*id));
+        Ok(ids)
+    }
+
+    fn is_unsealed(&self, id: RunId) -> bool {
+        let journal = self.journal(id);
+        let has_journal = journal.symlink_metadata().is_ok_and(|found| found.is_file());
+        if !has_journal || self.artifact(id).symlink_metadata().is_ok() {
+            return false;
+        }
+        // What cannot be read was not sealed, as far as anyone can tell. Whoever takes it up will hear why.
+        let Ok(mut file) = File::open(journal) else { return true };
+        if matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
+            return false;
+        }
+        let out = resume::head(&mut file).ok().flatten().and_then(|head| head.out);
+        let is_there = out.is_some_and(|out| out.path.symlink_metadata().is_ok());
+        !(is_there && resume::ends(&mut file).unwrap_or(false))
+    }
+
+    /// Judges the folders that a run lies in.
+    pub(crate) fn check_run(&self, id: RunId) -> Result<(), FolderError> {
+        for folder in [&self.path, &self.runs_path(), &self.run(id)] {
+            if !check(folder)? {
+                return Err(FolderError::NotFound { given: id.to_string() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Judges whose file a journal is.
+    pub(crate) fn check_journal(path: &Path, found: &Metadata) -> Result<(), FolderError> {
+        if found.is_symlink() {
+            return Err(FolderError::Link { path: shown(path) });
+        }
+        if !is_ours(found) {
+            return Err(FolderError::Foreign { path: shown(path) });
+        }
+        Ok(())
     }
 
     /// The run that a person means: `last`, an id, or the beginning of one id only.

@@ -1,16 +1,17 @@
 //! The journal: chained events, one a line, each on its way to the disk before anyone is told that it was recorded.
 
 use core::time::Duration;
+use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use reenact_formats::rer::Version;
 use reenact_formats::rer::seal::{Links, NewEvent};
+use reenact_formats::rer::{EventView, Version, time};
 use reenact_json::canonical::Sink;
 use reenact_json::digest::Hasher;
-use reenact_json::{Digest, Limits};
+use reenact_json::{Digest, Limits, Value};
 
 use crate::clock::{self, Clock};
 use crate::error::RecordError;
@@ -23,22 +24,24 @@ use crate::surroundings::Surroundings;
 pub(crate) const VERSION: Version = Version::V02;
 
 /// No journal is longer: with its frame it must still be a document that can be read.
-const LONGEST: u64 = (Limits::LARGEST - (16 << 20)) as u64;
+pub(crate) const LONGEST: u64 = (Limits::LARGEST - (16 << 20)) as u64;
 
 /// What the end of a run may take beyond that.
-const RESERVE: u64 = 1 << 20;
+pub(crate) const RESERVE: u64 = 1 << 20;
 
 /// Room for one event that is kept from event to event.
-const SCRATCH: usize = 1 << 20;
+pub(crate) const SCRATCH: usize = 1 << 20;
 
 pub(crate) struct Journal {
     file: File,
     path: PathBuf,
     links: Links,
     next_index: u64,
-    /// Of everything that was written. Whoever changes the file does not change this.
+    /// Of all events that were written. Whoever changes the file does not change this.
     hash: Hasher,
     bytes: u64,
+    /// Where the events begin, behind the head. All counting and hashing begins there too.
+    start: u64,
     clock: Arc<dyn Clock>,
     latest: Duration,
     salts: Salts,
@@ -58,17 +61,22 @@ pub(crate) enum Room {
 }
 
 impl Journal {
-    /// Begins a journal in a file that is not there yet.
-    pub(crate) fn create(path: &Path, surroundings: &Surroundings) -> Result<Self, RecordError> {
+    /// Begins a journal in a file that is not there yet, with a line that names its run.
+    pub(crate) fn create(path: &Path, head: &[u8], surroundings: &Surroundings) -> Result<Self, RecordError> {
         let mut options = OpenOptions::new();
         options.read(true).append(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(path).map_err(|error| RecordError::io(path, &error))?;
-        Ok(Self::over(file, path, surroundings))
+        let mut file = options.open(path).map_err(|error| RecordError::io(path, &error))?;
+        // Whoever looks whether the run is under way holds the lock for a moment, and finds nothing yet to go on with. Where
+        // files cannot be locked, runs are recorded all the same.
+        while file.lock().is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {}
+        file.write_all(head).map_err(|error| RecordError::journal(path, &error))?;
+        Ok(Self::over(file, path, head.len() as u64, surroundings))
     }
 
-    pub(crate) fn over(file: File, path: &Path, surroundings: &Surroundings) -> Self {
+    /// A journal without events in a file that is open, of which the first bytes are not ours to read.
+    pub(crate) fn over(file: File, path: &Path, start: u64, surroundings: &Surroundings) -> Self {
         Self {
             file,
             path: path.to_owned(),
@@ -76,6 +84,7 @@ impl Journal {
             next_index: 0,
             hash: Hasher::new(),
             bytes: 0,
+            start,
             clock: Arc::clone(&surroundings.clock),
             latest: Duration::ZERO,
             salts: Salts::new(Arc::clone(&surroundings.randomness)),
@@ -84,6 +93,24 @@ impl Journal {
             longest: LONGEST,
             failed: None,
         }
+    }
+
+    /// Takes up an event that is in the file already, as if it were written now. `end` is the chain with it.
+    pub(crate) fn take_up(&mut self, line: &[u8], end: &ChainEnd) {
+        self.links = end.links.clone();
+        self.next_index = end.next_index;
+        self.latest = end.latest;
+        self.hash.put(line);
+        self.bytes += line.len() as u64;
+    }
+
+    /// Cuts off what stands behind the events, for good.
+    pub(crate) fn cut(&mut self) -> Result<(), RecordError> {
+        let end = self.start + self.bytes;
+        self.file
+            .set_len(end)
+            .and_then(|()| self.file.sync_all())
+            .map_err(|error| RecordError::journal(&self.path, &error))
     }
 
     pub(crate) fn bytes(&self) -> u64 {
@@ -171,7 +198,7 @@ impl Journal {
             return Err(changed());
         }
         let mut file = &self.file;
-        file.seek(SeekFrom::Start(0)).map_err(failed)?;
+        file.seek(SeekFrom::Start(self.start)).map_err(failed)?;
         let mut hasher = Hasher::new();
         let mut left = written.bytes;
         let mut buffer = vec![0; 256 << 10];
@@ -199,16 +226,73 @@ impl Journal {
 
     /// Whether the journal's name still leads to the file that we wrote.
     fn has_its_name(&self) -> bool {
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::MetadataExt;
-            let identity = |found: std::fs::Metadata| (found.dev(), found.ino());
-            let named = self.path.symlink_metadata().map(identity).ok();
-            named.is_some() && named == self.file.metadata().map(identity).ok()
-        }
-        #[cfg(not(unix))]
-        self.path.is_file()
+        leads_to(&self.path, &self.file)
     }
+}
+
+/// Whether a name leads to this very file, and not by way of a link.
+pub(crate) fn leads_to(path: &Path, file: &File) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let identity = |found: std::fs::Metadata| (found.dev(), found.ino());
+        let named = path.symlink_metadata().map(identity).ok();
+        named.is_some() && named == file.metadata().map(identity).ok()
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = file;
+        path.is_file()
+    }
+}
+
+/// Where a chain of events ends that is in a file: what the next one must be bound to.
+#[derive(Clone)]
+pub(crate) struct ChainEnd {
+    links: Links,
+    next_index: u64,
+    latest: Duration,
+    /// An event as it would be written. What lies in the file must be the same.
+    again: Vec<u8>,
+}
+
+impl ChainEnd {
+    pub(crate) fn new() -> Self {
+        Self { links: Links::new(VERSION), next_index: 0, latest: Duration::ZERO, again: Vec::new() }
+    }
+
+    /// Moves on by a line, without its line feed; gives the event's type and payload. `None`, and nothing has moved, if the
+    /// line is not what we would write for that event in this place: hashes, canonical form, order and time included.
+    pub(crate) fn advance<'l>(&mut self, line: &'l [u8]) -> Option<(Cow<'l, str>, Value<'l>)> {
+        let event = EventView::of(Value::parse(line, &Limits::default()).ok()?);
+        let (event_type, payload) = (event.event_type?.string()?, event.payload?);
+        let timestamp = event.timestamp?.string()?;
+        let moment = moment(&timestamp).filter(|moment| *moment >= self.latest)?;
+        let same = NewEvent {
+            step_index: self.next_index,
+            event_type: &event_type,
+            timestamp: &timestamp,
+            payload: Some(payload.text()),
+            redacted: false,
+        };
+        let mut links = self.links.clone();
+        self.again.clear();
+        links.append(&same, &mut self.again).ok()?;
+        if self.again != line {
+            return None;
+        }
+        self.again.shrink_to(SCRATCH);
+        self.links = links;
+        self.next_index += 1;
+        self.latest = moment;
+        Some((event_type, payload))
+    }
+}
+
+/// The moment that a timestamp of ours names.
+fn moment(timestamp: &str) -> Option<Duration> {
+    let nanoseconds = u128::try_from(time::instant(timestamp)?).ok()?;
+    Some(Duration::from_nanos_u128(nanoseconds)).filter(|moment| clock::timestamp(*moment) == timestamp)
 }
 
 /// What was written in all.
@@ -222,7 +306,6 @@ pub(crate) struct Written {
 mod tests {
     use super::*;
     use crate::ledger::Ledger;
-    use reenact_formats::rer::time;
 
     /// A journal in a file of its own, gone when it is dropped.
     struct Fresh(PathBuf);
@@ -259,7 +342,7 @@ mod tests {
         let fresh = Fresh::new("clock");
         let clock = Arc::new(Erratic(std::sync::Mutex::new(vec![4, 2, 3])));
         let surroundings = Surroundings { clock, ..Surroundings::default() };
-        let mut journal = Journal::create(&fresh.0, &surroundings).unwrap();
+        let mut journal = Journal::create(&fresh.0, b"", &surroundings).unwrap();
         for _ in 0..3 {
             journal.append(EventType::CaptureGap, Room::Common, gap).unwrap();
         }
@@ -281,7 +364,7 @@ mod tests {
     fn a_write_that_fails_closes_the_journal() {
         let path = Path::new("/dev/full");
         let file = OpenOptions::new().read(true).append(true).open(path).unwrap();
-        let mut journal = Journal::over(file, path, &Surroundings::default());
+        let mut journal = Journal::over(file, path, 0, &Surroundings::default());
         let first = journal.append(EventType::CaptureGap, Room::Common, gap).unwrap_err();
         assert!(
             matches!(&first, RecordError::Journal { kind: io::ErrorKind::StorageFull, path, .. } if path == "/dev/full"),
@@ -300,7 +383,7 @@ mod tests {
     #[test]
     fn a_journal_that_is_full_says_so_once_and_can_end() {
         let fresh = Fresh::new("full");
-        let mut journal = Journal::create(&fresh.0, &Surroundings::default()).unwrap();
+        let mut journal = Journal::create(&fresh.0, b"", &Surroundings::default()).unwrap();
         journal.append(EventType::RunStarted, Room::Common, gap).unwrap();
         let bytes = journal.bytes();
         journal.longest = bytes;
@@ -315,10 +398,55 @@ mod tests {
         assert_eq!(ledger.counts().events, 3);
     }
 
+    /// Whoever takes up a journal that is full does not say so a second time.
+    #[test]
+    fn a_full_journal_stays_full() {
+        let fresh = Fresh::new("full-again");
+        let mut journal = Journal::create(&fresh.0, b"", &Surroundings::default()).unwrap();
+        journal.append(EventType::RunStarted, Room::Common, gap).unwrap();
+        journal.longest = journal.bytes();
+        let mut ledger = Ledger::new(journal);
+        ledger.append(EventType::ErrorRaised, gap).unwrap_err();
+        let counts = ledger.counts();
+        drop(ledger);
+
+        let file = OpenOptions::new().read(true).append(true).open(&fresh.0).unwrap();
+        let mut again = Ledger::new(Journal::over(file, &fresh.0, 0, &Surroundings::default()));
+        let mut end = ChainEnd::new();
+        for line in std::fs::read(&fresh.0).unwrap().split_inclusive(|byte| *byte == b'\n') {
+            let (event_type, payload) = end.advance(line.trim_ascii_end()).unwrap();
+            again.take_up(&event_type, payload).unwrap();
+            again.journal.take_up(line, &end);
+        }
+        assert_eq!(again.counts(), counts);
+        again.journal.longest = counts.bytes;
+        let full = RecordError::Full { bytes: counts.bytes };
+        assert_eq!(again.append(EventType::ErrorRaised, gap), Err(full));
+        assert_eq!(again.counts(), counts);
+    }
+
+    #[test]
+    fn only_timestamps_of_ours_name_a_moment() {
+        let moment_of = |text| moment(text).map(|moment| moment.as_micros());
+        assert_eq!(moment_of("1970-01-01T00:00:01.000002Z"), Some(1_000_002));
+        assert_eq!(moment_of("9999-12-31T23:59:59.999999Z"), Some(253_402_300_799_999_999));
+        for other in [
+            "1970-01-01T00:00:01.0000020Z",
+            "1970-01-01T00:00:01.00000Z",
+            "1970-01-01T00:00:01.000002z",
+            "1969-12-31T23:59:59.000000Z",
+            "1970-01-01T00:00:60.000000Z",
+            "1970-01-01T01:00:01.000002+01:00",
+            "",
+        ] {
+            assert_eq!(moment_of(other), None, "{other}");
+        }
+    }
+
     #[test]
     fn what_is_read_back_is_what_was_written() {
         let fresh = Fresh::new("back");
-        let mut journal = Journal::create(&fresh.0, &Surroundings::default()).unwrap();
+        let mut journal = Journal::create(&fresh.0, b"", &Surroundings::default()).unwrap();
         for _ in 0..2_000 {
             journal.append(EventType::CaptureGap, Room::Common, gap).unwrap();
         }

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use reenact_json::Value;
+
 use crate::error::RecordError;
 use crate::event::EventType;
 use crate::exchange::{Exchange, StepId};
 use crate::journal::{Journal, Room};
 use crate::mask::Masked;
 use crate::payload::Payload;
+use crate::tool::Source;
 
 /// What a run consists of, in numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -24,14 +27,57 @@ pub struct Counts {
     pub gaps: u64,
     /// Events of all types.
     pub events: u64,
-    /// Bytes in the journal.
+    /// Bytes of events in the journal.
     pub bytes: u64,
 }
+
+/// What is said, once, where the journal is full.
+const TOO_LONG: &str = "the run is too long for one artifact";
 
 /// A step that has not returned.
 pub(crate) enum Open {
     Exchange(Exchange),
     Tool { tool_call_id: Masked, tool: Masked, source: &'static str },
+}
+
+impl Open {
+    /// The call of a tool that was written down.
+    fn tool(payload: Value<'_>) -> Option<Self> {
+        let text = |name| Some(Masked::recorded(payload.member(name)?.string()?.into_owned()));
+        let said = payload.member("source")?;
+        let sources = [Source::Observed, Source::Reported, Source::Inferred, Source::Imported];
+        let source = sources.into_iter().map(Source::name).find(|source| said.is_string(source))?;
+        Some(Self::Tool { tool_call_id: text("tool_call_id")?, tool: text("tool")?, source })
+    }
+
+    /// The event with which it returns.
+    fn returns(&self) -> EventType {
+        match self {
+            Self::Exchange(kind) => kind.returned(),
+            Self::Tool { .. } => EventType::ToolReturned,
+        }
+    }
+}
+
+/// The events that mean something for what is to be kept of a run.
+const MEANT: [EventType; 9] = [
+    EventType::ModelCalled,
+    EventType::ModelReturned,
+    EventType::HttpCalled,
+    EventType::HttpReturned,
+    EventType::ToolCalled,
+    EventType::ToolReturned,
+    EventType::ErrorRaised,
+    EventType::CaptureGap,
+    EventType::RunEnded,
+];
+
+/// The step that a payload names.
+fn step(payload: Value<'_>) -> Option<StepId> {
+    let text = payload.member("step_id")?.string()?;
+    let step = StepId(text.strip_prefix('s')?.parse().ok()?);
+    // One spelling only.
+    Some(step).filter(|step| *step.to_string() == text)
 }
 
 pub(crate) struct Ledger {
@@ -76,10 +122,15 @@ impl Ledger {
                 gap.salt();
                 gap.constant("source", "observed");
                 gap.constant("what", "events");
-                gap.constant("why", "the run is too long for one artifact");
+                gap.constant("why", TOO_LONG);
             })?;
         }
         written?;
+        self.count(event_type);
+        Ok(())
+    }
+
+    fn count(&mut self, event_type: EventType) {
         let counts = &mut self.counts;
         match event_type {
             EventType::ModelCalled => counts.model_calls += 1,
@@ -89,13 +140,68 @@ impl Ledger {
             EventType::CaptureGap => counts.gaps += 1,
             _ => {}
         }
-        Ok(())
     }
 
     fn gap(&mut self, room: Room, members: impl FnOnce(&mut Payload<'_>)) -> Result<(), RecordError> {
         self.journal.append(EventType::CaptureGap, room, members)?;
-        self.counts.gaps += 1;
+        self.count(EventType::CaptureGap);
         Ok(())
+    }
+
+    /// Takes up what an event says that is in the journal already. `None`, and nothing has changed, if it cannot stand there:
+    /// a step out of its turn, a return of what was not called, anything after the end.
+    pub(crate) fn take_up(&mut self, event_type: &str, payload: Value<'_>) -> Option<()> {
+        let is_first = self.journal.events() == 0;
+        if self.ended || is_first != (event_type == EventType::RunStarted.name()) {
+            return None;
+        }
+        // The others change nothing here.
+        let known = MEANT.into_iter().find(|known| known.name() == event_type);
+        match known {
+            Some(EventType::ModelCalled) => self.take_up_call(payload, Open::Exchange(Exchange::Model))?,
+            Some(EventType::HttpCalled) => self.take_up_call(payload, Open::Exchange(Exchange::Http))?,
+            Some(EventType::ToolCalled) => self.take_up_call(payload, Open::tool(payload)?)?,
+            Some(
+                returned @ (EventType::ModelReturned | EventType::HttpReturned | EventType::ToolReturned),
+            ) => {
+                let step = step(payload)?;
+                self.open.get(&step).filter(|open| open.returns() == returned)?;
+                self.open.remove(&step);
+            }
+            Some(EventType::CaptureGap) => {
+                // Written at the end of a run for each step that is open, and not to be written twice.
+                let is_of_return = payload.member("what").is_some_and(|what| what.is_string("return"));
+                if let Some(step) = step(payload).filter(|_| is_of_return) {
+                    self.open.remove(&step);
+                }
+                self.overflowed |= payload.member("why").is_some_and(|why| why.is_string(TOO_LONG));
+            }
+            Some(EventType::RunEnded) => {
+                if !self.open.is_empty() {
+                    return None;
+                }
+                self.ended = true;
+            }
+            _ => {}
+        }
+        known.into_iter().for_each(|known| self.count(known));
+        Some(())
+    }
+
+    fn take_up_call(&mut self, payload: Value<'_>, open: Open) -> Option<()> {
+        let step = step(payload).filter(|step| step.0 == self.last_step + 1)?;
+        self.last_step = step.0;
+        self.open.insert(step, open);
+        Some(())
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// The steps that have not returned, in the order in which they began.
+    pub(crate) fn open_steps(&self) -> impl Iterator<Item = StepId> {
+        self.open.keys().copied()
     }
 
     /// Writes the event with which a step begins. The number is used up only if that succeeds.

@@ -3,7 +3,8 @@
 //! A [`Recorder`] writes the journal of one run, through any number of [`Pen`]s. Each event is bound to the one before by its
 //! hash, and is with the operating system when the call that recorded it returns. Nothing that came from outside is written
 //! before it was masked: only what the masks made can reach the journal. At the end the journal is read back, compared with a
-//! running hash that only the recorder has, and sealed into an artifact that anyone can verify.
+//! running hash that only the recorder has, and sealed into an artifact that anyone can verify. A journal whose recorder was
+//! killed can be taken up again: it names its run, and only one recorder at a time has it.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -15,6 +16,7 @@
 //! | [`clock`], [`randomness`], [`surroundings`] | time and chance, as values |
 //! | [`secret`] | private keys: made, read, written, wiped |
 //! | [`keystore`] | the folder in which they are kept, closed to others |
+//! | [`wal`] | what passes, before it passes on |
 //! | [`durable`] | files that are there whole or not at all |
 
 pub mod artifact;
@@ -33,14 +35,16 @@ pub mod pen;
 pub mod randomness;
 pub mod recorder;
 pub mod reported;
+mod resume;
 pub mod run_id;
 pub mod secret;
 pub mod start;
 pub mod surroundings;
 pub mod tool;
+pub mod wal;
 
 pub use artifact::Sealed;
-pub use error::RecordError;
+pub use error::{RecordError, ResumeError};
 pub use exchange::{Chunk, EndedBy, Exchange, Headers, MaskedRequest, RawAnswer, RawRequest, StepId};
 pub use folder::{Folder, FolderError};
 pub use keystore::{DefaultKey, KeyName, KeyStore, KeyStoreError};

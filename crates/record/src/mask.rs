@@ -17,6 +17,11 @@ use crate::exchange::{Chunk, Headers};
 pub(crate) struct Masked(String);
 
 impl Masked {
+    /// Text that stands in a journal: it was masked before it was written there.
+    pub(crate) fn recorded(text: String) -> Self {
+        Self(text)
+    }
+
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
@@ -53,6 +58,9 @@ pub(crate) enum MaskedJson {
 /// what lies around the value.
 const DEEPEST: u32 = 480;
 
+/// The rules under which values are made known, beside those of the pack.
+const OTHER_RULES: [&str; 4] = ["argument", "credential", "environment", "known"];
+
 /// The masks of one run. The same secret gets the same mark wherever it appears.
 pub(crate) struct Masks {
     pack: &'static Pack,
@@ -73,9 +81,23 @@ impl Masks {
         self.redactor.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Goes on behind the numbers of the marks in a text that was masked before.
+    pub(crate) fn reserve(&self, masked: &[u8]) {
+        self.redactor().reserve(masked, &OTHER_RULES);
+    }
+
     /// A value that is masked from now on.
     pub(crate) fn know(&self, rule: &'static str, value: &[u8]) {
         self.redactor().know(rule, value);
+    }
+
+    /// Every value that is known, under its name.
+    pub(crate) fn each_known<E>(
+        &self,
+        take: impl FnMut(&'static str, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut take = take;
+        self.redactor().known().try_for_each(|(rule, value)| take(rule, value))
     }
 
     /// The values of variables that are named like credentials.

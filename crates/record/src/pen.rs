@@ -1,5 +1,6 @@
 //! What writes into a run while it goes on: any number of pens, on any number of threads.
 
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use reenact_json::Digest;
@@ -10,7 +11,9 @@ use crate::exchange::{Called, Exchange, MaskedRequest, RawAnswer, RawRequest, Re
 use crate::ledger::{Counts, Ledger, Open};
 use crate::mask::Masks;
 use crate::payload::Payload;
+use crate::run_id::RunId;
 use crate::tool::{self, RawToolCall, RawToolResult};
+use crate::wal::{Place, Wal};
 
 /// Writes events into the run that it comes from. Cheap to copy; a pen that outlives its run gets [`RecordError::Ended`].
 #[derive(Clone)]
@@ -53,6 +56,20 @@ impl Pen {
     /// that, and stay.
     pub fn know(&self, secret: &[u8]) {
         self.shared.masks.know("known", secret);
+    }
+
+    /// Makes a value known that was known to a recorder before this one, under the name that it had there.
+    pub fn know_again(&self, rule: &str, secret: &[u8]) {
+        let names = ["environment", "argument", "credential", "known"];
+        let rule = names.into_iter().find(|name| *name == rule).unwrap_or("known");
+        self.shared.masks.know(rule, secret);
+    }
+
+    /// Begins the write-ahead log of this run, with the values that are known to be secret so far.
+    pub fn log(&self, place: &Place, run_id: RunId) -> io::Result<Wal> {
+        let log = Wal::create(place, run_id, self.counts().bytes)?;
+        self.shared.masks.each_known(|rule, value| log.know(rule, value))?;
+        Ok(log)
     }
 
     /// Records a request that is about to go out. `match_key` is the SHA-256, in hexadecimal, by which a replay will find it.
@@ -152,6 +169,12 @@ impl Pen {
     /// What the run consists of so far.
     pub fn counts(&self) -> Counts {
         self.shared.ledger().counts()
+    }
+
+    /// The steps that have not returned, in the order in which they began: what a run that was taken up again may still have
+    /// to hear of.
+    pub fn open_steps(&self) -> Vec<StepId> {
+        self.shared.ledger().open_steps().collect()
     }
 
     pub(crate) fn masks(&self) -> &Masks {

@@ -6,19 +6,19 @@ use std::sync::{Arc, Mutex};
 
 use reenact_formats::key::PublicKey;
 use reenact_formats::rer::seal::Signer;
-use reenact_json::Digest;
 use reenact_secrets::Pack;
 
 use crate::artifact::{self, Sealed};
-use crate::error::RecordError;
+use crate::error::{RecordError, ResumeError};
 use crate::event::EventType;
 use crate::folder::Folder;
 use crate::journal::{Journal, Written};
 use crate::ledger::{Counts, Ledger};
 use crate::mask::Masks;
 use crate::pen::{Pen, Shared};
+use crate::resume::{self, Resumed};
 use crate::run_id::RunId;
-use crate::start::{self, Out, RunStart, Started};
+use crate::start::{self, Head, Out, RunStart, Started};
 use crate::surroundings::Surroundings;
 
 /// The run goes on.
@@ -93,8 +93,27 @@ struct Run {
     envelope: Vec<u8>,
     signer: PublicKey,
     out: Out,
+    /// How many bytes were cut off when the run was taken up again.
+    cut: u64,
     /// Of the whole journal, once the run has ended.
     written: Option<Written>,
+}
+
+impl Run {
+    fn resumed(folder: &Folder, resumed: Resumed, masks: Masks, signer: &dyn Signer) -> Self {
+        let Resumed { head, ledger, surplus } = resumed;
+        let place = Out { path: folder.artifact(head.run_id), replace: false };
+        Self {
+            shared: Arc::new(Shared { masks, ledger: Mutex::new(ledger) }),
+            run_id: head.run_id,
+            folder: folder.run(head.run_id),
+            envelope: head.envelope,
+            signer: signer.public_key(),
+            out: head.out.unwrap_or(place),
+            cut: surplus,
+            written: None,
+        }
+    }
 }
 
 /// How a run ended.
@@ -145,23 +164,17 @@ impl Recorder<Recording> {
         signer: &dyn Signer,
         surroundings: &Surroundings,
     ) -> Result<Self, RecordError> {
-        let pack = Pack::standard();
-        let masks = Masks::new(pack);
+        let masks = Masks::new(Pack::standard());
         masks.know_environment(start.environment);
         let envelope = start::envelope(start, &masks, signer)?;
         if let Some(out) = &start.out {
             // Nobody wants to hear of it only when the run is over.
             artifact::check(out)?;
         }
-        let started = Started {
-            command: masks.command(start.command),
-            enforcement: envelope.enforcement,
-            envelope_hash: envelope.hash,
-            pack: masks.text(pack.name()),
-            pack_digest: Digest::of(pack.text().as_bytes()),
-        };
+        let started = Started::new(start.command, &envelope, &masks);
+        let head = Head::new(start, &envelope, &masks, signer)?.line()?;
         let run_folder = folder.create_run(start.run_id)?;
-        let journal = Journal::create(&folder.journal(start.run_id), surroundings)?;
+        let journal = Journal::create(&folder.journal(start.run_id), &head, surroundings)?;
         let mut ledger = Ledger::new(journal);
         ledger.append(EventType::RunStarted, |payload| started.write(payload))?;
         let out =
@@ -173,9 +186,58 @@ impl Recorder<Recording> {
             envelope: envelope.text,
             signer: signer.public_key(),
             out,
+            cut: 0,
             written: None,
         };
         Ok(Self { run, state: PhantomData })
+    }
+
+    /// Takes up a run again whose recorder was killed: reads and judges its journal, cuts off a last line that is torn or wrong,
+    /// and goes on behind it. `keep` says how many bytes of events are to be kept of those that are there, where a
+    /// write-ahead log knows it better.
+    ///
+    /// What is known to be secret is not in the journal: whoever goes on with what came before the kill makes it known
+    /// first, by [`Pen::know_again`].
+    ///
+    /// A run of which there is no event yet gets its first one now; with which command it was begun nobody knows.
+    pub fn resume(
+        folder: &Folder,
+        run_id: RunId,
+        signer: &dyn Signer,
+        keep: Option<u64>,
+    ) -> Result<Self, ResumeError> {
+        Self::resume_in(folder, run_id, signer, keep, &Surroundings::default())
+    }
+
+    /// The same with another clock and other randomness.
+    pub fn resume_in(
+        folder: &Folder,
+        run_id: RunId,
+        signer: &dyn Signer,
+        keep: Option<u64>,
+        surroundings: &Surroundings,
+    ) -> Result<Self, ResumeError> {
+        let masks = Masks::new(Pack::standard());
+        let mut resumed = resume::read(folder, run_id, signer, keep, &masks, surroundings)?;
+        if resumed.ledger.has_ended() {
+            return Err(ResumeError::Ended);
+        }
+        let envelope = start::sealable(resumed.head.envelope.clone(), signer)?;
+        let ledger = &mut resumed.ledger;
+        if resumed.surplus > 0 {
+            ledger.journal.cut()?;
+        }
+        if ledger.journal.events() == 0 {
+            let started = Started::new(&[], &envelope, &masks);
+            ledger.append(EventType::RunStarted, |payload| started.write(payload))?;
+        }
+        Ok(Self { run: Run::resumed(folder, resumed, masks, signer), state: PhantomData })
+    }
+
+    /// How many bytes were cut off the journal when the run was taken up again: a line that was torn or wrong, and what lay
+    /// behind what was to be kept.
+    pub fn cut(&self) -> u64 {
+        self.run.cut
     }
 
     /// Something to write with.
@@ -209,6 +271,28 @@ impl Recorder<Recording> {
 }
 
 impl Recorder<Ended> {
+    /// Takes up a run again that has ended, and whose recorder was killed before it was sealed.
+    pub fn resume_ended(folder: &Folder, run_id: RunId, signer: &dyn Signer) -> Result<Self, ResumeError> {
+        let masks = Masks::new(Pack::standard());
+        let surroundings = Surroundings::default();
+        let mut resumed = resume::read(folder, run_id, signer, None, &masks, &surroundings)?;
+        if !resumed.ledger.has_ended() {
+            return Err(ResumeError::NotEnded);
+        }
+        let journal = &mut resumed.ledger.journal;
+        if resumed.surplus > 0 {
+            journal.cut()?;
+        }
+        let written = Some(journal.finish()?);
+        let run = Run { written, ..Run::resumed(folder, resumed, masks, signer) };
+        Ok(Self { run, state: PhantomData })
+    }
+
+    /// Where [`Recorder::seal`] puts the artifact.
+    pub fn out(&self) -> &Out {
+        &self.run.out
+    }
+
     /// Seals the run where [`RunStart::out`] said, and leaves its journal where it is. The signer is the one that it began
     /// under.
     pub fn seal(&self, signer: &dyn Signer) -> Result<Sealed, RecordError> {

@@ -1,11 +1,13 @@
-//! How a run begins: under which envelope, with which command, in which surroundings.
+//! How a run begins: under which envelope, with which command, in which surroundings; and what the first line of its journal
+//! says, so that the file alone is enough to seal the run.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use reenact_formats::rer::envelope::permission::{Enforcement, Envelope};
 use reenact_formats::rer::seal::{Signer, sign_envelope};
-use reenact_json::{Digest, Limits, Value};
+use reenact_json::canonical::{self, Part};
+use reenact_json::{Digest, Limits, Profile, Value};
 
 use crate::error::RecordError;
 use crate::journal::VERSION;
@@ -70,6 +72,11 @@ pub(crate) fn envelope(
         }
         None => observed(start.upstreams, masks)?,
     };
+    sealable(text, signer)
+}
+
+/// An envelope without a signature, judged by whether it can be sealed.
+pub(crate) fn sealable(text: Vec<u8>, signer: &dyn Signer) -> Result<Sealable, RecordError> {
     let (signed, hash) = sign_envelope(&text, signer)?;
     let document =
         Value::parse(&signed, &Limits::default()).map_err(|error| RecordError::Seal(error.into()))?;
@@ -108,6 +115,103 @@ fn is_plain_url(url: &str) -> bool {
     rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(['@', '?', '#', '\\']))
 }
 
+/// How the first line of a journal names its form.
+const JOURNAL: &str = "reenact-journal/1";
+
+/// What the first line of a journal says: all that the seal needs beside the events.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) run_id: RunId,
+    /// Of the key that the run began under.
+    pub(crate) key_id: String,
+    /// Without its signature, in canonical form.
+    pub(crate) envelope: Vec<u8>,
+    /// `None` for the artifact's place in the folder of runs, and for one that cannot be written down.
+    pub(crate) out: Option<Out>,
+}
+
+impl Head {
+    /// No head is longer. An envelope of that size would leave no room for events.
+    pub(crate) const LONGEST: u64 = 8 << 20;
+
+    pub(crate) fn new(
+        start: &RunStart<'_>,
+        envelope: &Sealable,
+        masks: &Masks,
+        signer: &dyn Signer,
+    ) -> Result<Self, RecordError> {
+        let sealed = |error: reenact_json::SyntaxError| RecordError::Seal(error.into());
+        let value = Value::parse(&envelope.text, &Limits::default()).map_err(sealed)?;
+        let envelope =
+            canonical::to_vec(value, Profile::Jcs).map_err(|error| RecordError::Seal(error.into()))?;
+        let key_id = signer.public_key().id().to_string();
+        let out = start.out.as_ref().and_then(|out| named(out, masks));
+        Ok(Self { run_id: start.run_id, key_id, envelope, out })
+    }
+
+    /// The line, with its line feed.
+    pub(crate) fn line(&self) -> Result<Vec<u8>, RecordError> {
+        let mut out = Vec::new();
+        match self.out.as_ref().and_then(|out| Some((out.path.to_str()?, out.replace))) {
+            Some((path, replace)) => {
+                out.extend_from_slice(b"{\"path\":");
+                quote(path, &mut out);
+                out.extend_from_slice(if replace { b",\"replace\":true}" } else { b",\"replace\":false}" });
+            }
+            None => out.extend_from_slice(b"null"),
+        }
+        let run_id = self.run_id.to_string();
+        let sealed = |error: reenact_json::SyntaxError| RecordError::Seal(error.into());
+        let members = [
+            ("envelope", Part::Value(Value::parse(&self.envelope, &Limits::default()).map_err(sealed)?)),
+            ("journal", Part::Text(JOURNAL)),
+            ("key_id", Part::Text(&self.key_id)),
+            ("out", Part::Value(Value::parse(&out, &Limits::default()).map_err(sealed)?)),
+            ("run_id", Part::Text(&run_id)),
+            ("runtime_version", Part::Text(env!("CARGO_PKG_VERSION"))),
+        ];
+        let mut line = Vec::new();
+        canonical::write_object(&members, &mut line).map_err(|error| RecordError::Seal(error.into()))?;
+        line.push(b'\n');
+        match line.len() as u64 {
+            ..=Self::LONGEST => Ok(line),
+            _ => Err(RecordError::EnvelopeTooLong { bytes: self.envelope.len() }),
+        }
+    }
+
+    /// Reads the line, without its line feed; `None` if it is not one that we write.
+    pub(crate) fn read(line: &[u8]) -> Option<Self> {
+        let head = Value::parse(line, &Limits::default()).ok()?;
+        let text = |name| head.member(name)?.string();
+        let is_ours = head.is_canonical()
+            && head.text().len() == line.len()
+            && head.members().count() == 6
+            && text("journal")? == JOURNAL
+            && text("runtime_version").is_some();
+        let out = match head.member("out")? {
+            out if out.is_null() => None,
+            out => {
+                let path = PathBuf::from(out.member("path")?.string()?.as_ref());
+                // Relative to what, nobody knows any more.
+                Some(Out { path, replace: out.member("replace")?.boolean()? })
+                    .filter(|out| out.path.is_absolute())
+            }
+        };
+        let run_id = text("run_id")?.parse().ok()?;
+        let envelope = head.member("envelope")?.text().to_vec();
+        is_ours.then_some(Self { run_id, key_id: text("key_id")?.into_owned(), envelope, out })
+    }
+}
+
+/// An artifact's place such that it can be found again from any folder; `None` if it cannot be spelled, or not without what
+/// must be masked.
+fn named(out: &Out, masks: &Masks) -> Option<Out> {
+    let path = std::path::absolute(&out.path).ok()?;
+    let text = path.to_str()?;
+    let is_plain = masks.text(text).as_str() == text;
+    is_plain.then_some(Out { path, replace: out.replace })
+}
+
 /// What the first event says.
 pub(crate) struct Started {
     pub(crate) command: Vec<Masked>,
@@ -118,6 +222,16 @@ pub(crate) struct Started {
 }
 
 impl Started {
+    pub(crate) fn new(command: &[OsString], envelope: &Sealable, masks: &Masks) -> Self {
+        Self {
+            command: masks.command(command),
+            enforcement: envelope.enforcement,
+            envelope_hash: envelope.hash,
+            pack: masks.text(masks.pack().name()),
+            pack_digest: Digest::of(masks.pack().text().as_bytes()),
+        }
+    }
+
     pub(crate) fn write(&self, payload: &mut Payload<'_>) {
         if !self.command.is_empty() {
             payload.texts("command", &self.command);
@@ -137,5 +251,73 @@ impl Started {
         payload.constant("runtime_version", env!("CARGO_PKG_VERSION"));
         payload.salt();
         payload.constant("source", "observed");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reenact_secrets::Pack;
+    use std::path::Path;
+
+    fn head(out: Option<Out>) -> Head {
+        let run_id = "017f22e2-79b0-7cc3-98c4-dc0c0c07398f".parse().unwrap();
+        Head { run_id, key_id: "k".into(), envelope: b"{\"a\":[1]}".to_vec(), out }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let path = std::env::temp_dir().join("a \"b\"\n中.rer.json");
+        for out in [None, Some(Out { path: path.clone(), replace: true }), Some(Out { path, replace: false })]
+        {
+            let line = head(out.clone()).line().unwrap();
+            let (feed, line) = line.split_last().unwrap();
+            assert_eq!((*feed, line.contains(feed)), (b'\n', false));
+            assert_eq!(Head::read(line), Some(head(out)));
+        }
+    }
+
+    #[test]
+    fn other_lines_are_no_heads() {
+        let good = r#"{"envelope":{},"journal":"reenact-journal/1","key_id":"k","out":null,"run_id":"017f22e2-79b0-7cc3-98c4-dc0c0c07398f","runtime_version":"0"}"#;
+        assert!(Head::read(good.as_bytes()).is_some());
+        for (part, other) in [
+            ("{}", "{ }"),
+            ("journal/1", "journal/2"),
+            ("\"0\"", "0"),
+            ("\"0\"", "\"0\",\"z\":1"),
+            ("\"k\"", "null"),
+            ("017f", "../f"),
+            ("null", "{}"),
+            ("null", r#"{"path":"/a","replace":0}"#),
+            ("{\"env", " {\"env"),
+            ("\"0\"}", "\"0\"} "),
+            (good, ""),
+        ] {
+            assert_eq!(Head::read(good.replacen(part, other, 1).as_bytes()), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_head_has_an_end() {
+        let envelope = format!("{{\"a\":\"{}\"}}", "x".repeat(8 << 20)).into_bytes();
+        let bytes = envelope.len();
+        assert_eq!(Head { envelope, ..head(None) }.line(), Err(RecordError::EnvelopeTooLong { bytes }));
+    }
+
+    #[test]
+    fn only_a_path_that_can_be_spelled_without_masks_is_named() {
+        let masks = Masks::new(Pack::standard());
+        masks.know("environment", b"planted-secret");
+        let named = |path: &Path| named(&Out { path: path.to_owned(), replace: true }, &masks);
+        let here = std::env::current_dir().unwrap().join("run.rer.json");
+        assert_eq!(named(Path::new("run.rer.json")), Some(Out { path: here.clone(), replace: true }));
+        assert_eq!(named(&here), Some(Out { path: here.clone(), replace: true }));
+        assert_eq!(named(Path::new("planted-secret/run.rer.json")), None);
+        #[cfg(unix)]
+        {
+            let odd: &std::ffi::OsStr = std::os::unix::ffi::OsStrExt::from_bytes(b"/\xff");
+            assert_eq!(named(Path::new(odd)), None);
+        }
     }
 }

@@ -9,8 +9,8 @@ use std::time::Duration;
 use reenact_formats::rer::seal::Signer;
 use reenact_json::{Digest, Limits, Value};
 use reenact_record::{
-    Chunk, Counts, EndedBy, Exchange, Pen, RawAnswer, RawRequest, RawToolCall, RawToolResult, RecordError,
-    Recorder, Report, RunStart, Source, Via,
+    Chunk, Counts, EndedBy, Exchange, Out, Pen, RawAnswer, RawRequest, RawToolCall, RawToolResult,
+    RecordError, Recorder, Report, RunStart, Source, Via,
 };
 use reenact_secrets::Pack;
 use reenact_verify::audit::Verdict;
@@ -231,6 +231,27 @@ fn every_payload_is_as_agreed() {
     assert_eq!(found.len(), expected.len());
 }
 
+/// The file alone is enough to seal the run.
+#[test]
+fn the_first_line_of_the_journal_names_the_run() {
+    let place = Place::new();
+    let (folder, id) = (place.folder(), run_id());
+    let out = Out { path: place.0.join("run.rer.json"), replace: true };
+    let envelope = br#"{"permissions":{"allowed_tools":[], "allowed_models":["gpt-5"]},
+        "limits":{"max_steps":3.0}, "envelope_version":"rer-envelope/0.2"}"#;
+    let start = RunStart { envelope: Some(envelope), out: Some(out), ..RunStart::new(id) };
+    let _recorder = Recorder::begin(&folder, &start, &key()).unwrap();
+    let journal = fs::read_to_string(folder.journal(id)).unwrap();
+    let (key_id, version) = (key().public_key().id(), env!("CARGO_PKG_VERSION"));
+    let path = place.0.join("run.rer.json").to_str().unwrap().to_owned();
+    assert_eq!(
+        journal.lines().next().unwrap(),
+        format!(
+            r#"{{"envelope":{{"envelope_version":"rer-envelope/0.2","limits":{{"max_steps":3}},"permissions":{{"allowed_models":["gpt-5"],"allowed_tools":[]}}}},"journal":"reenact-journal/1","key_id":"{key_id}","out":{{"path":"{path}","replace":true}},"run_id":"{id}","runtime_version":"{version}"}}"#
+        )
+    );
+}
+
 #[test]
 fn a_sealed_run_passes_all_seven_checks() {
     let place = Place::new();
@@ -248,7 +269,8 @@ fn a_sealed_run_passes_all_seven_checks() {
     assert_eq!(folder.sealed(id), Ok(sealed.path.clone()));
     let bytes = fs::read(&sealed.path).unwrap();
     assert_eq!((sealed.digest, sealed.size), (Digest::of(&bytes), bytes.len() as u64));
-    let journal = fs::read(folder.journal(id)).unwrap().len() as u64;
+    let journal = fs::read_to_string(folder.journal(id)).unwrap();
+    let head = journal.lines().next().unwrap().len() + 1;
     let counts = Counts {
         model_calls: 1,
         http_calls: 1,
@@ -256,7 +278,7 @@ fn a_sealed_run_passes_all_seven_checks() {
         errors: 1,
         gaps: 1,
         events: 18,
-        bytes: journal,
+        bytes: (journal.len() - head) as u64,
     };
     assert_eq!((sealed.run_id, sealed.counts), (id, counts));
 

@@ -44,6 +44,11 @@ impl Known {
         &self.rules
     }
 
+    /// All of them.
+    pub(crate) fn values(&self) -> impl Iterator<Item = (&'static str, &[u8])> {
+        self.values.iter().map(|(rule, value)| (*rule, value.as_slice()))
+    }
+
     /// The value of this id.
     pub(crate) fn value(&self, id: usize) -> Option<&(&'static str, Vec<u8>)> {
         self.values.get(id)

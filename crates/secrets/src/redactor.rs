@@ -22,8 +22,20 @@ use std::collections::HashMap;
 pub struct Redactor {
     pack: &'static Pack,
     known: Known,
-    numbers: HashMap<&'static str, HashMap<Vec<u8>, usize>>,
+    numbers: HashMap<Cow<'static, str>, Numbers>,
 }
+
+/// The numbers of one rule.
+#[derive(Default)]
+struct Numbers {
+    given: HashMap<Vec<u8>, usize>,
+    /// The highest that is taken, by a value or by a mark whose value nobody knows any more.
+    last: usize,
+}
+
+/// No larger number is reserved. Nobody has a million secrets of one kind, but anybody can write a mark that says so: the
+/// numbers behind it must still be numbers of marks.
+const LARGEST_RESERVED: usize = 999_999;
 
 /// A text without its secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,6 +83,44 @@ impl Redactor {
     /// given is its rule.
     pub fn know(&mut self, rule: &'static str, value: &[u8]) {
         self.known.add(rule, value);
+    }
+
+    /// Takes the numbers of all marks in a text: none of them is given to a value from now on. For whoever goes on with
+    /// what another redactor masked. Marks are those of the pack's rules and of `others`.
+    ///
+    /// ```
+    /// use reenact_secrets::{Pack, Redactor};
+    ///
+    /// let mut redactor = Redactor::new(Pack::standard());
+    /// redactor.reserve(b"app:[masked:url-password:3]@db, [masked:environment:1]", &["environment"]);
+    /// redactor.know("environment", b"correct horse");
+    /// let redacted = redactor.redact(b"postgres://app:hunter2@db/ correct horse");
+    /// assert_eq!(&redacted.bytes[..], b"postgres://app:[masked:url-password:4]@db/ [masked:environment:2]");
+    /// ```
+    pub fn reserve(&mut self, text: &[u8], others: &[&str]) {
+        for mark in placeholder::marks(text) {
+            let (Ok(rule), Ok(number)) = (str::from_utf8(mark.rule), str::from_utf8(mark.number)) else {
+                continue;
+            };
+            let Some(number) = number.parse::<usize>().ok().filter(|number| *number <= LARGEST_RESERVED)
+            else {
+                continue;
+            };
+            match self.numbers.get_mut(rule) {
+                Some(numbers) => numbers.last = numbers.last.max(number),
+                // Only names that are ours are kept: of others there is no end.
+                None if !self.pack.pass(&text[mark.span.clone()], others).marks.is_empty() => {
+                    let numbers = Numbers { last: number, ..Numbers::default() };
+                    self.numbers.insert(Cow::Owned(rule.to_owned()), numbers);
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// The values that are known, each under its rule.
+    pub fn known(&self) -> impl Iterator<Item = (&'static str, &[u8])> {
+        self.known.values()
     }
 
     /// Masks everything that is known or that a rule finds. Marks that are there already stay as they are.
@@ -170,23 +220,47 @@ fn extend_over_escapes(text: &[u8], secrets: &mut [Finding]) {
     }
 }
 
-fn number(
-    numbers: &mut HashMap<&'static str, HashMap<Vec<u8>, usize>>,
-    rule: &'static str,
-    value: &[u8],
-) -> usize {
-    let values = numbers.entry(rule).or_default();
-    if let Some(number) = values.get(value) {
+fn number(numbers: &mut HashMap<Cow<'static, str>, Numbers>, rule: &'static str, value: &[u8]) -> usize {
+    let numbers = numbers.entry(Cow::Borrowed(rule)).or_default();
+    if let Some(number) = numbers.given.get(value) {
         return *number;
     }
-    let number = values.len() + 1;
-    values.insert(value.to_vec(), number);
-    number
+    numbers.last += 1;
+    numbers.given.insert(value.to_vec(), numbers.last);
+    numbers.last
 }
 
 impl fmt::Debug for Redactor {
     /// Says nothing of the values.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Redactor").field("pack", &self.pack).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_go_on_behind_those_that_are_taken() {
+        let mut redactor = Redactor::new(Pack::standard());
+        redactor.know("known", b"correct horse");
+        assert_eq!(&redactor.redact(b"correct horse").bytes[..], b"[masked:known:1]");
+        redactor.reserve(b"[masked:known:7][masked:known:3] [masked:credential:2", &["known", "credential"]);
+        redactor.know("known", b"battery staple");
+        redactor.know("credential", b"made-up credential");
+        let redacted = redactor.redact(b"correct horse, battery staple, made-up credential");
+        assert_eq!(&redacted.bytes[..], b"[masked:known:1], [masked:known:8], [masked:credential:1]");
+    }
+
+    /// What is masked may hold marks that someone made up.
+    #[test]
+    fn made_up_marks_take_neither_memory_nor_numbers_out_of_reach() {
+        let mut redactor = Redactor::new(Pack::standard());
+        redactor.reserve(b"[masked:of-nobody:1] [masked:known:9999999] [masked:known:1000000]", &["known"]);
+        assert!(redactor.numbers.is_empty());
+        redactor.reserve(b"[masked:known:999999]", &["known"]);
+        redactor.know("known", b"correct horse");
+        assert_eq!(&redactor.redact(b"correct horse").bytes[..], b"[masked:known:1000000]");
     }
 }

@@ -3,7 +3,7 @@
 //! A model asks for a tool, the agent runs it out of our sight, and hands the result over with its next request. The pair is
 //! known when the result appears: who asked for what comes from the answer before, or from the request's own history.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::exchange::Request;
 use crate::message::{Answer, ToolCall, ToolResult};
@@ -22,9 +22,15 @@ pub struct InferredCall {
 pub struct Conversation {
     asked: BTreeMap<String, ToolCall>,
     answered: BTreeMap<String, ToolResult>,
+    told: BTreeSet<String>,
 }
 
 impl Conversation {
+    /// The result of this call was told before what is known here.
+    pub fn told(&mut self, id: &str) {
+        self.told.insert(id.to_owned());
+    }
+
     /// A model answered: these are the tools that it asks for.
     pub fn answered(&mut self, answer: &Answer) {
         for call in &answer.tool_calls {
@@ -39,7 +45,7 @@ impl Conversation {
         }
         let mut inferred = Vec::new();
         for result in &request.tool_results {
-            if self.answered.get(&result.id) != Some(result) {
+            if self.answered.get(&result.id) != Some(result) && !self.told.contains(&result.id) {
                 self.answered.insert(result.id.clone(), result.clone());
                 inferred
                     .push(InferredCall { call: self.asked.get(&result.id).cloned(), result: result.clone() });

@@ -8,6 +8,7 @@ mod hash;
 mod keys;
 mod migrate;
 mod record;
+mod recover;
 mod replay;
 mod show;
 mod verify;
@@ -36,6 +37,7 @@ enum Command {
     Record(record::Record),
     Show(show::Show),
     Replay(replay::Replay),
+    Recover(recover::Recover),
     Verify(verify::Verify),
     Canon(canon::Canon),
     Hash(hash::Hash),
@@ -53,6 +55,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<u8, Ending> {
         Command::Record(record) => record.run(),
         Command::Show(show) => show.run(),
         Command::Replay(replay) => replay.run(),
+        Command::Recover(recover) => recover.run(),
         Command::Doctor(doctor) => doctor.run(),
         Command::Verify(verify) => verify.run(),
         Command::Canon(canon) => canon.run(),

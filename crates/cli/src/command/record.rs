@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use reenact_gateway::{Environment, Gateway, Limits, Recording, Token, Work};
 use reenact_json::Shown;
+use reenact_record::wal::Place;
 use reenact_record::{Counts, End, KeyName, Out, Recorder, RunId, RunStart, Sealed, SecretKey, Status};
-use reenact_run::Opened;
+use reenact_run::{Kind, Opened, Run};
 use reenact_verify::{Keys, Options};
 
 use crate::child::{self, Exit, Signals};
@@ -103,8 +104,11 @@ impl Record {
             ..RunStart::new(RunId::generate().map_err(impossible)?)
         };
         let recorder = Recorder::begin(&runs::folder(), &start, &signing.key).map_err(impossible)?;
+        // Without a place for it, everything waits until it is in the journal: slower, and as safe.
+        let log = Place::find().and_then(|place| recorder.pen().log(&place, recorder.run_id()).ok());
         let recording = Recording {
             pen: recorder.pen(),
+            log,
             routes,
             environment: Environment::from_process(),
             limits: Limits::default(),
@@ -198,11 +202,12 @@ impl Record {
         }
         if !self.quiet {
             let summary = run.as_ref().map(reenact_run::Run::summary).unwrap_or_default();
-            let calls = format!(
-                "{} and {}",
-                quantity::count(counts.model_calls, "model call"),
-                quantity::count(counts.tool_calls, "tool call")
-            );
+            let mut calls = vec![quantity::count(counts.model_calls, "model call")];
+            if counts.http_calls > 0 {
+                calls.push(quantity::count(counts.http_calls, "other request"));
+            }
+            let calls =
+                format!("{} and {}", calls.join(", "), quantity::count(counts.tool_calls, "tool call"));
             let tokens = match (summary.input_tokens(), summary.output_tokens()) {
                 (0, 0) => String::new(),
                 (input, output) => {
@@ -214,6 +219,9 @@ impl Record {
                 quantity::duration(flown.took),
                 flown.exit
             ));
+            if let Some(trouble) = run.as_ref().ok().and_then(trouble) {
+                output::complain(&trouble);
+            }
             let size = quantity::size(sealed.size);
             output::complain(&format!("sealed and verified: {path} ({size}, key \"{}\")", signing.name));
             if let Some(made_at) = &signing.made_at {
@@ -229,13 +237,15 @@ impl Record {
                     "no request came through: does the agent read OPENAI_BASE_URL or ANTHROPIC_BASE_URL?",
                 );
             } else {
-                output::complain("nothing was restricted: the run was only observed");
+                output::complain("no policy was set: every call was let through (observe-only)");
             }
-            output::complain(&format!(
-                "next: reenact show {0}, reenact replay {0} -- {1}",
-                self.run_name(),
-                typed(&summary.command)
-            ));
+            // Those that others are recording are not among them.
+            if let Some(unsealed) = runs::folder().unsealed().unwrap_or_default().first() {
+                output::complain(&format!("run {unsealed} was never sealed; seal it with: reenact recover"));
+            }
+            let (name, command) = (self.run_name(), typed(&summary.command));
+            output::complain(&format!("next: reenact show {name}"));
+            output::complain(&format!("      reenact replay {name} -- {command}"));
         }
         Ok(if flown.unrecorded.is_some() { FAILED } else { flown.exit.shell_code() })
     }
@@ -247,6 +257,32 @@ impl Record {
             None => "last".into(),
         }
     }
+}
+
+/// What an agent's user should know before anything else: that calls were not answered, or not to the end.
+fn trouble(run: &Run) -> Option<String> {
+    let (mut unanswered, mut cut) = (0, 0);
+    for answer in run.exchanges().filter_map(|exchange| exchange.answer().ok()) {
+        match answer.status {
+            None => unanswered += 1,
+            Some(_) if !answer.complete => cut += 1,
+            Some(_) => {}
+        }
+    }
+    let mut told = Vec::new();
+    if unanswered > 0 {
+        told.push(format!("{} got no answer", quantity::count(unanswered, "request")));
+    }
+    if cut > 0 {
+        told.push(format!("{} broke off", quantity::count(cut, "answer")));
+    }
+    if told.is_empty() {
+        return None;
+    }
+    let error = run.events().find(|event| event.kind() == Kind::ErrorRaised);
+    let why = error.and_then(|error| error.payload().value()?.member("message")?.string());
+    let why = why.map(|why| format!(": {}", Shown::whole(&why))).unwrap_or_default();
+    Some(format!("{}{why}", told.join(", ")))
 }
 
 /// How a run ended, and why.

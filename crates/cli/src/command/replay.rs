@@ -12,7 +12,7 @@ use reenact_record::RunId;
 use reenact_record::clock::{Clock, SystemClock, timestamp};
 use reenact_record::durable::{self, Readers};
 use reenact_replay::record::Sandbox as SandboxRecord;
-use reenact_replay::{Outcome, Player, ReplayRecord, Verdict, player};
+use reenact_replay::{Outcome, Player, ReplayRecord, Unused, Verdict, player};
 use reenact_run::Run;
 use reenact_sandbox::{Enforcement, Plan, Probe, Rung, SandboxError};
 use reenact_wire::Vendor;
@@ -273,7 +273,7 @@ impl Replay {
         match kept {
             Ok(path) if !self.json => {
                 output::complain(&format!(
-                    "how it went is kept in {}",
+                    "report of this replay: {}",
                     Shown::whole(&path.to_string_lossy())
                 ));
             }
@@ -292,9 +292,8 @@ impl Replay {
         for miss in misses {
             output::complain(&format!("{miss:#}"));
         }
-        for unused in unused {
-            let model = unused.model.as_ref().map(|model| format!(", {model}")).unwrap_or_default();
-            output::complain(&format!("never asked for: step {} ({}{model})", unused.step_id, unused.label));
+        if let Some(unused) = never_asked_for(unused) {
+            output::complain(&unused);
         }
         if *ambiguous > 0 {
             output::complain(&format!(
@@ -302,16 +301,13 @@ impl Replay {
                 quantity::count(*ambiguous as u64, "request")
             ));
         }
-        let hits = quantity::count(*hits as u64, "recorded answer");
+        let hits = quantity::count(*hits as u64, "exchange");
         let line = match record.verdict() {
             Verdict::Reproduced => format!("reproduced: {hits}, {exit}, as recorded"),
             Verdict::Differed => {
                 let mut why = Vec::new();
                 if !unused.is_empty() {
-                    why.push(format!(
-                        "{} not asked for",
-                        quantity::count(unused.len() as u64, "recorded answer")
-                    ));
+                    why.push(format!("{} not asked for", quantity::count(unused.len() as u64, "exchange")));
                 }
                 if let Some(recorded) =
                     record.recorded_exit.filter(|recorded| Some(*recorded) != record.child_exit)
@@ -321,7 +317,7 @@ impl Replay {
                 format!("differed: {}", why.join("; "))
             }
             Verdict::MissingDependency => format!(
-                "could not be reproduced: {} with no recorded answer (E_REPLAY_MISSING_DEPENDENCY), {hits} given",
+                "could not be reproduced: {} with no recorded answer (E_REPLAY_MISSING_DEPENDENCY), {hits} as recorded",
                 quantity::count(*missed as u64, "request")
             ),
         };
@@ -331,6 +327,22 @@ impl Replay {
             rung => format!("hermetic: the kernel cut off the network ({rung})"),
         });
     }
+}
+
+/// What was recorded and never asked for, in one line.
+fn never_asked_for(unused: &[Unused]) -> Option<String> {
+    /// More are only counted.
+    const NAMED: usize = 5;
+    if let [Unused { step_id, label, model, .. }] = unused {
+        let model = model.as_ref().map(|model| format!(", {model}")).unwrap_or_default();
+        return Some(format!("never asked for: step {step_id} ({label}{model})"));
+    }
+    let named: Vec<String> = unused.iter().take(NAMED).map(|unused| unused.step_id.clone()).collect();
+    let more = match unused.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!named.is_empty()).then(|| format!("never asked for: steps {}{more}", named.join(", ")))
 }
 
 /// Why there is no child inside.

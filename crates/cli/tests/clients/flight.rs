@@ -66,7 +66,7 @@ pub(crate) fn check(client: &Client, scenario: &str, name: &str) {
     } else {
         same_text("replayed", &due, &replayed.stdout);
     }
-    let reproduced = format!("reenact: reproduced: {} recorded answers, exit 0, as recorded", asked.len());
+    let reproduced = format!("reenact: reproduced: {} exchanges, exit 0, as recorded", asked.len());
     assert!(replayed.stderr.lines().any(|line| line == reproduced), "{reproduced}:\n{}", replayed.stderr);
     let note = if is_hermetic(&replayed.stderr) { "" } else { " (replayed without a sandbox)" };
 

@@ -21,8 +21,9 @@ fn an_agent_is_recorded_and_notices_nothing() {
              reenact: sealed and verified: .reenact/runs/[..]/artifact.rer.json ([..] KB, key \"default\")\n\
              reenact: this key was made for you just now: [..]/reenact/keys/default.jwk\n\
              reenact: whoever checks your runs needs its public half: reenact keys export default\n\
-             reenact: nothing was restricted: the run was only observed\n\
-             reenact: next: reenact show last, reenact replay last -- [..]\n",
+             reenact: no policy was set: every call was let through (observe-only)\n\
+             reenact: next: reenact show last\n\
+             reenact:       reenact replay last -- [..]\n",
     );
     airport.fly(&["verify", "last"]).expect(
         0,
@@ -107,6 +108,21 @@ fn an_agent_that_asks_nobody_is_told_apart() {
         "",
         "reenact: recorded 0 model calls and 0 tool calls, [..] (exit 0)\n...\n\
          reenact: no request came through: does the agent read OPENAI_BASE_URL or ANTHROPIC_BASE_URL?\n\
-         reenact: next: reenact show last, reenact replay last -- true\n",
+         reenact: next: reenact show last\n\
+         reenact:       reenact replay last -- true\n",
+    );
+}
+
+#[test]
+fn calls_that_nobody_answered_are_told() {
+    let mut airport = Airport::new(Script::travel());
+    airport.vendor.stop();
+    airport.fly(&["record", "--", REENACT, "demo-agent"]).expect(
+        1,
+        "task: [..]\n",
+        "agent: [..]\n\
+         reenact: recorded 1 model call and 0 tool calls, [..] (exit 1)\n\
+         reenact: 1 request got no answer: [..]\n\
+         reenact: sealed and verified: [..]\n...\n",
     );
 }

@@ -17,7 +17,7 @@ fn recorded() -> (Airport, Landed) {
 
 /// The last word on the sandbox: where the kernel gives none, the replay says so and goes on.
 const HERMETIC: &str =
-    "reenact: hermetic: [..]\nreenact: how it went is kept in .reenact/replays/[..].json\n";
+    "reenact: hermetic: [..]\nreenact: report of this replay: .reenact/replays/[..].json\n";
 
 #[test]
 fn the_same_words_with_the_model_gone() {
@@ -25,7 +25,7 @@ fn the_same_words_with_the_model_gone() {
     airport.fly(&["replay", "last", "--", REENACT, "demo-agent"]).expect(
         0,
         &recorded.stdout,
-        &format!("...\nreenact: reproduced: 4 recorded answers, exit 0, as recorded\n{HERMETIC}"),
+        &format!("...\nreenact: reproduced: 4 exchanges, exit 0, as recorded\n{HERMETIC}"),
     );
     let paced = airport.fly(&["replay", "last", "--pace", "recorded", "--", REENACT, "demo-agent"]);
     paced.expect(0, &recorded.stdout, "...\n");
@@ -44,8 +44,8 @@ fn another_question_is_shown_beside_the_recorded_one() {
              $.messages[1].content\n    \
              recorded [..]Lisbon[..]\n    \
              asked    [..]Porto[..]\n\
-             reenact: never asked for: step s1 (POST /v1/chat/completions, gpt-5)\n...\n\
-             reenact: could not be reproduced: 1 request with no recorded answer (E_REPLAY_MISSING_DEPENDENCY), 0 recorded answers given\n{HERMETIC}"
+             reenact: never asked for: steps s1, s3, s5, s7\n\
+             reenact: could not be reproduced: 1 request with no recorded answer (E_REPLAY_MISSING_DEPENDENCY), 0 exchanges as recorded\n{HERMETIC}"
         ),
     );
 }
@@ -56,7 +56,7 @@ fn an_agent_that_does_less_or_ends_otherwise_differs() {
     airport.fly(&["replay", "last", "--", "true"]).expect(
         1,
         "",
-        &format!("...\nreenact: differed: 4 recorded answers not asked for\n{HERMETIC}"),
+        &format!("...\nreenact: differed: 4 exchanges not asked for\n{HERMETIC}"),
     );
     let agent = format!("{REENACT} demo-agent >&2; exit 5");
     airport.fly(&["replay", "last", "--", "sh", "-c", &agent]).expect(
@@ -85,7 +85,7 @@ fn the_result_as_json_and_on_disk() {
 fn without_a_sandbox_it_says_so() {
     let (airport, recorded) = recorded();
     let replayed = airport.fly(&["replay", "last", "--sandbox", "off", "--", REENACT, "demo-agent"]);
-    replayed.expect(0, &recorded.stdout, "...\nreenact: hermetic: not enforced\nreenact: how [..]\n");
+    replayed.expect(0, &recorded.stdout, "...\nreenact: hermetic: not enforced\nreenact: report [..]\n");
 }
 
 #[test]

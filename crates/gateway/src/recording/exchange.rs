@@ -1,64 +1,41 @@
-//! One exchange while it runs: what came of the answer, and when. Whoever ends it first writes it down, once.
+//! One exchange while it runs: what came of the answer, and when. Whoever ends it first has it written down, once.
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode, Version};
-use reenact_record::{Chunk, EndedBy, RawAnswer, StepId};
+use reenact_record::wal::Entry;
+use reenact_wire::Endpoint;
 use reenact_wire::sse::SseReader;
-use reenact_wire::{Answer, Endpoint, exchange};
-use sha2::{Digest, Sha256};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::notebook::{Begun, Notebook, lock, pairs};
-use crate::decode::{self, Decoder, Undecodable};
-use crate::upstream::Failure;
+use super::job::{Answered, Ended, Head, Reads};
+use super::notebook::{is_stream, pairs};
+use super::scribe::{Scribe, Written, lock};
+use crate::decode::{self, Decoder};
 
 /// Held by whatever may still record something; the gateway waits until nobody holds one.
 pub(crate) type Running = mpsc::Sender<std::convert::Infallible>;
 
-/// When how much of a body had come.
-type Reads = Vec<(Duration, usize)>;
-
-/// How an exchange ends.
-pub(super) enum Ended {
-    /// The vendor's answer was over.
-    Eof,
-    /// The last event of a stream was handed out, and its client went on.
-    Settled,
-    /// The client left.
-    Client,
-    /// The vendor broke off, or never began.
-    Upstream(Failure),
-}
-
 /// One exchange.
 pub(crate) struct Exchange {
-    notebook: Arc<Notebook>,
-    step: Option<StepId>,
+    scribe: Arc<Scribe>,
+    number: u64,
     endpoint: Option<Endpoint>,
     begun: Instant,
     head: Option<Head>,
     /// The answer's body as it came, as far as it is kept.
     body: Vec<u8>,
-    /// When how much of it had come.
     reads: Reads,
+    /// How much of a body is kept.
+    most: usize,
     is_too_long: bool,
     trailers: HeaderMap,
     stream: Option<Stream>,
-    is_written: bool,
-    /// Bytes came after the exchange was written.
+    is_over: bool,
+    /// Bytes came after the exchange was over.
     is_late: bool,
     _running: Running,
-}
-
-struct Head {
-    status: StatusCode,
-    version: &'static str,
-    headers: HeaderMap,
-    codings: Vec<String>,
 }
 
 /// A stream of events while it comes.
@@ -71,19 +48,27 @@ struct Stream {
 }
 
 impl Exchange {
-    pub(super) fn new(notebook: Arc<Notebook>, begun: Begun, at: Instant, running: Running) -> Self {
+    pub(super) fn new(
+        scribe: Arc<Scribe>,
+        number: u64,
+        endpoint: Option<Endpoint>,
+        begun: Instant,
+        most: usize,
+        running: Running,
+    ) -> Self {
         Self {
-            notebook,
-            step: begun.step,
-            endpoint: begun.endpoint,
-            begun: at,
+            scribe,
+            number,
+            endpoint,
+            begun,
             head: None,
             body: Vec::new(),
             reads: Vec::new(),
+            most,
             is_too_long: false,
             trailers: HeaderMap::new(),
             stream: None,
-            is_written: false,
+            is_over: false,
             is_late: false,
             _running: running,
         }
@@ -91,34 +76,40 @@ impl Exchange {
 
     /// The answer's head has come. `announced` is how long the body says it will be.
     pub(super) fn head(&mut self, status: StatusCode, version: Version, headers: HeaderMap, announced: u64) {
-        let codings = decode::codings(&headers);
+        let version = name(version);
+        let entry = Entry::Head { status: status.as_u16(), version, headers: pairs(&headers) };
+        self.scribe.comes(self.number, &entry);
         if is_stream(&headers) {
-            let decoder = if codings.is_empty() { Ok(None) } else { self.decoder(&codings).map(Some) };
+            let codings = decode::codings(&headers);
+            let decoder =
+                if codings.is_empty() { Ok(None) } else { Decoder::new(&codings, self.most).map(Some) };
             // One that cannot be decoded is passed on, and noted when it ends.
             self.stream =
                 decoder.ok().map(|decoder| Stream { decoder, events: SseReader::new(), has_settled: false });
         }
-        self.body.reserve(usize::try_from(announced).unwrap_or(0).min(self.notebook.most).min(16 << 20));
-        self.head = Some(Head { status, version: name(version), headers, codings });
+        self.body.reserve(usize::try_from(announced).unwrap_or(0).min(self.most).min(16 << 20));
+        self.head = Some(Head { status, version, headers });
     }
 
     /// A piece of the body has come. Says whether it ends a stream whose client may act on it now.
     pub(super) fn piece(&mut self, piece: &[u8]) -> bool {
-        if self.is_written {
+        if self.is_over {
             if !std::mem::replace(&mut self.is_late, true) {
-                self.notebook.gap("answer body", "it went on after its last event");
+                self.scribe.gap("answer body", "it went on after its last event");
             }
             return false;
         }
-        if self.step.is_none() || self.is_too_long {
+        if self.is_too_long {
             return false;
         }
-        if piece.len() > self.notebook.most - self.body.len() {
+        if piece.len() > self.most - self.body.len() {
             self.is_too_long = true;
             return false;
         }
+        let at = self.begun.elapsed();
+        self.scribe.comes(self.number, &Entry::Piece { at, bytes: piece });
         self.body.extend_from_slice(piece);
-        self.reads.push((self.begun.elapsed(), self.body.len()));
+        self.reads.push((at, self.body.len()));
         let Some(stream) = &mut self.stream else { return false };
         let settles = !stream.has_settled && stream.take(self.endpoint, piece);
         stream.has_settled |= settles;
@@ -126,115 +117,25 @@ impl Exchange {
     }
 
     pub(super) fn trailers(&mut self, trailers: HeaderMap) {
+        self.scribe.comes(self.number, &Entry::Trailers { headers: pairs(&trailers) });
         self.trailers = trailers;
     }
 
-    /// How much there is to do at the end.
-    pub(super) fn size(&self) -> usize {
-        self.body.len()
-    }
-
-    fn decoder(&self, codings: &[String]) -> Result<Decoder, Undecodable> {
-        Decoder::new(codings, self.notebook.most)
-    }
-
-    /// Writes the exchange down, unless that was done.
-    pub(super) fn finish(&mut self, ended: &Ended) {
-        if std::mem::replace(&mut self.is_written, true) {
-            return;
+    /// Has the exchange written down, unless that was done; gives what must be waited for.
+    pub(super) fn finish(&mut self, ended: Ended) -> Option<Written> {
+        if std::mem::replace(&mut self.is_over, true) {
+            return None;
         }
-        let Some(step) = self.step else { return };
-        let latency = self.begun.elapsed();
-        let Some(head) = self.head.take() else {
-            if let Ended::Upstream(failure) = ended {
-                self.notebook.error(failure.error_type(), &failure.to_string());
-            }
-            let ended_by = ended_by(ended);
-            self.notebook.returned(&step, RawAnswer { ended_by, latency, ..RawAnswer::default() });
-            return;
-        };
-        let raw = std::mem::take(&mut self.body);
-        let reads = std::mem::take(&mut self.reads);
-        let is_whole = matches!(ended, Ended::Eof) && !self.is_too_long;
-        let is_stream = is_stream(&head.headers);
-        let decoded = if head.codings.is_empty() {
-            Ok(None)
-        } else {
-            self.decode(&head.codings, &raw, &reads, is_whole).map(Some)
-        };
-        let content_encoding = head.codings.join(", ");
-        let is_decoded = matches!(decoded, Ok(Some(_)));
-        if let Err(why) = &decoded {
-            self.notebook.gap("answer body", &why.to_string());
-        }
-        let (decoded, decoded_reads) = decoded.ok().flatten().unzip();
-        let body = decoded.as_deref().unwrap_or(&raw);
-        let reads = decoded_reads.unwrap_or(reads);
-        if self.is_too_long {
-            self.notebook.gap("answer body", &format!("only its first {} bytes are kept", raw.len()));
-        }
-        let answer = self.read(&head, is_stream, body);
-        let complete = match ended {
-            Ended::Eof | Ended::Settled => !self.is_too_long,
-            Ended::Client | Ended::Upstream(_) => is_stream && answer.as_ref().is_some_and(|it| it.complete),
-        };
-        let chunks = if is_stream || reads.len() > 1 { chunks(&reads) } else { Vec::new() };
-        self.notebook.returned(
-            &step,
-            RawAnswer {
-                status: Some(head.status.as_u16()),
-                version: Some(head.version),
-                headers: &pairs(&head.headers),
-                trailers: &pairs(&self.trailers),
-                body,
-                content_encoding: is_decoded.then_some(&content_encoding),
-                wire_sha256: Sha256::digest(&raw).into(),
-                chunks: &chunks,
-                complete,
-                ended_by: ended_by(ended),
-                ttft: reads.first().map(|(at, _)| *at),
-                latency,
-                delivered: None,
-            },
-        );
-        if let Some(answer) = answer {
-            self.notebook.answered(&answer);
-        }
-    }
-
-    /// What the answer says, if it is one that we can read.
-    fn read(&self, head: &Head, is_stream: bool, body: &[u8]) -> Option<Answer> {
-        let endpoint = self.endpoint.filter(|endpoint| endpoint.calls_a_model())?;
-        if head.status.is_success() { exchange::answer(endpoint, is_stream, body) } else { None }
-    }
-
-    /// The body without its codings, and when how much of that was to be had.
-    fn decode(
-        &self,
-        codings: &[String],
-        raw: &[u8],
-        reads: &[(Duration, usize)],
-        is_whole: bool,
-    ) -> Result<(Vec<u8>, Reads), Undecodable> {
-        let mut decoder = self.decoder(codings)?;
-        let (mut body, mut decoded_reads, mut from) = (Vec::new(), Vec::new(), 0);
-        for &(at, to) in reads {
-            let before = body.len();
-            decoder.push(raw.get(from..to).unwrap_or_default(), &mut body)?;
-            from = to;
-            if body.len() > before {
-                decoded_reads.push((at, body.len()));
-            }
-        }
-        // Some servers say a coding and send nothing, as in answers to HEAD.
-        if is_whole && !raw.is_empty() {
-            let before = body.len();
-            decoder.finish(&mut body)?;
-            if body.len() > before {
-                decoded_reads.push((reads.last().map_or(Duration::ZERO, |(at, _)| *at), body.len()));
-            }
-        }
-        Ok((body, decoded_reads))
+        self.scribe.answered(Answered {
+            exchange: self.number,
+            head: self.head.take(),
+            body: std::mem::take(&mut self.body),
+            reads: std::mem::take(&mut self.reads),
+            is_too_long: self.is_too_long,
+            trailers: std::mem::take(&mut self.trailers),
+            ended,
+            latency: self.begun.elapsed(),
+        })
     }
 }
 
@@ -262,29 +163,6 @@ impl Stream {
             ),
             _ => false,
         })
-    }
-}
-
-fn is_stream(headers: &HeaderMap) -> bool {
-    let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    content_type.is_some_and(exchange::is_stream)
-}
-
-fn chunks(reads: &[(Duration, usize)]) -> Vec<Chunk> {
-    let mut from = 0;
-    let chunk = |&(at, to): &(Duration, usize)| {
-        let length = to - from;
-        from = to;
-        Chunk { at, length }
-    };
-    reads.iter().map(chunk).collect()
-}
-
-fn ended_by(ended: &Ended) -> EndedBy {
-    match ended {
-        Ended::Eof | Ended::Settled => EndedBy::Eof,
-        Ended::Client => EndedBy::Client,
-        Ended::Upstream(failure) => failure.ended_by(),
     }
 }
 
@@ -317,6 +195,26 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        lock(&self.0).finish(&Ended::Client);
+        // The client is gone: nobody waits.
+        let _ = lock(&self.0).finish(Ended::Client);
+    }
+}
+
+/// Streams whose last event was handed out and whose end has not come. Their clients may act on them.
+#[derive(Default)]
+pub(super) struct Settled(Mutex<Vec<std::sync::Weak<Mutex<Exchange>>>>);
+
+impl Settled {
+    pub(super) fn add(&self, exchange: &Arc<Mutex<Exchange>>) {
+        lock(&self.0).push(Arc::downgrade(exchange));
+    }
+
+    /// Whoever acts on an answer has seen it: what it saw comes before what it does.
+    pub(super) fn finish(&self) {
+        let settled = std::mem::take(&mut *lock(&self.0));
+        for exchange in settled.iter().filter_map(std::sync::Weak::upgrade) {
+            // The scribe keeps the order; whoever waits for what comes next waits for this too.
+            let _ = lock(&exchange).finish(Ended::Settled);
+        }
     }
 }

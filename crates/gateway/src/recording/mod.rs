@@ -1,7 +1,10 @@
 //! Recording: a request is written down, goes to its vendor, and its answer comes back while a copy of it is kept.
 
 mod exchange;
+mod job;
 mod notebook;
+mod recovery;
+mod scribe;
 mod tee;
 
 use std::sync::Arc;
@@ -12,8 +15,11 @@ use http_body::Body;
 use http_body_util::Full;
 
 pub(crate) use self::exchange::Running;
-use self::exchange::{Ended, Exchange, Handle};
-pub(crate) use self::notebook::{Notebook, pairs};
+use self::exchange::{Exchange, Handle, Settled};
+use self::job::Asked;
+pub(crate) use self::notebook::pairs;
+pub use self::recovery::{Recovered, Remains};
+pub(crate) use self::scribe::Scribe;
 pub(crate) use self::tee::Tee;
 use crate::arrival::Arrival;
 use crate::error::StartError;
@@ -22,40 +28,46 @@ use crate::line::LineState;
 use crate::outgoing::{Cut, Outgoing};
 use crate::refusal::Refusal;
 use crate::upstream::{Failure, Note, Upstream};
-use crate::work::{Recording, SMALL};
+use crate::work::Recording;
 
 /// Records exchanges with vendors.
 pub(crate) struct Recorder {
-    notebook: Arc<Notebook>,
+    scribe: Arc<Scribe>,
+    settled: Arc<Settled>,
+    /// How much of an answer is kept.
+    most: usize,
     upstream: Upstream,
     idle: Duration,
 }
 
 impl Recorder {
     pub(crate) fn new(recording: Recording, notes: &mut Vec<Note>) -> Result<Self, StartError> {
-        let Recording { pen, routes, environment, limits } = recording;
+        let Recording { pen, log, routes, environment, limits } = recording;
         let needs_tls = routes.iter().any(|route| route.upstream.is_https());
+        let scribe =
+            Scribe::new(pen, log, limits.answer_bytes).map_err(|error| StartError::Thread(error.kind()))?;
         Ok(Self {
-            notebook: Arc::new(Notebook::new(pen, limits.answer_bytes)),
             upstream: Upstream::new(&environment, needs_tls, &limits, notes)?,
+            scribe: Arc::new(scribe),
+            settled: Arc::default(),
+            most: limits.answer_bytes,
             idle: limits.idle,
         })
     }
 
-    pub(crate) fn notebook(&self) -> Arc<Notebook> {
-        Arc::clone(&self.notebook)
+    pub(crate) fn scribe(&self) -> Arc<Scribe> {
+        Arc::clone(&self.scribe)
     }
 
     /// A request that is not served because of what it asks for: the record says that something was asked.
     pub(crate) fn refused(&self, refusal: &Refusal) {
         match refusal {
             Refusal::Upgrade(route) => {
-                self.notebook
-                    .gap(&format!("WebSocket to {}", route.name), "WebSockets cannot be recorded yet");
+                self.scribe.gap(&format!("WebSocket to {}", route.name), "WebSockets cannot be recorded yet");
             }
             Refusal::TooLong(route, limit) => {
                 let why = format!("it was longer than {limit} bytes and was refused");
-                self.notebook.gap(&format!("request to {}", route.name), &why);
+                self.scribe.gap(&format!("request to {}", route.name), &why);
             }
             Refusal::Misdirected | Refusal::NoSuchAddress | Refusal::NoSuchRoute(_) => {}
         }
@@ -69,7 +81,7 @@ impl Recorder {
         running: Running,
     ) -> Result<Response<Outgoing>, Cut> {
         let busy = line.busy();
-        let (exchange, arrival) = self.begin(arrival, running).await.ok_or(Cut)?;
+        let exchange = self.begin(&arrival, running).await;
         let answer = match request(arrival) {
             Some(request) => self.upstream.send(request).await,
             None => Err(Failure::Protocol("the request has no address".to_owned())),
@@ -77,7 +89,9 @@ impl Recorder {
         let answer = match answer {
             Ok(answer) => answer,
             Err(failure) => {
-                exchange.with(|exchange| exchange.finish(&Ended::Upstream(failure)));
+                if let Some(written) = exchange.with(|exchange| exchange.finish(failure.into())) {
+                    let _ = written.await;
+                }
                 return Err(Cut);
             }
         };
@@ -89,20 +103,32 @@ impl Recorder {
         // The connection to the client has a version of its own.
         head.version = Version::HTTP_11;
         let is_over = body.is_end_stream();
-        let tee = Tee::new(body, exchange, self.notebook(), line, busy, self.idle);
+        let tee = Tee::new(body, exchange, Arc::clone(&self.settled), line, busy, self.idle);
         let tee = if is_over { tee.without_body().await } else { tee };
         Ok(Response::from_parts(head, Outgoing::Tee(Box::new(tee))))
     }
 
-    /// Writes a request down before anything of it goes out.
-    async fn begin(&self, arrival: Arrival, running: Running) -> Option<(Handle, Arrival)> {
-        let notebook = self.notebook();
-        let is_small = arrival.body.len() <= SMALL;
-        let write = move || {
-            let begun = notebook.begin(&arrival);
-            (Handle::new(Exchange::new(notebook, begun, arrival.at, running)), arrival)
+    /// Has a request written down before anything of it goes out.
+    async fn begin(&self, arrival: &Arrival, running: Running) -> Handle {
+        self.settled.finish();
+        let asked = Asked {
+            provider: arrival.route.name.clone(),
+            vendor: arrival.route.vendor,
+            method: arrival.method.as_str().to_owned(),
+            path: arrival.path.as_str().to_owned(),
+            headers: arrival.headers.clone(),
+            body: arrival.body.clone(),
+            has_trailers: arrival.has_trailers,
         };
-        if is_small { Some(write()) } else { tokio::task::spawn_blocking(write).await.ok() }
+        let endpoint = asked.endpoint();
+        let (number, written) = self.scribe.asked(asked);
+        let scribe = Arc::clone(&self.scribe);
+        let handle = Handle::new(Exchange::new(scribe, number, endpoint, arrival.at, self.most, running));
+        if let Some(written) = written {
+            // A scribe that is gone has said so.
+            let _ = written.await;
+        }
+        handle
     }
 }
 

@@ -1,75 +1,97 @@
-//! What all exchanges of a run share: the pen, the conversation, and a count of what could not be recorded.
-//!
-//! An agent is never stopped because its record cannot be written: the failure is counted and told at the end.
+//! What came, made into events: decoded, read for what it says, masked, and given to the pen.
 
-use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
+use std::collections::HashMap;
+use std::time::Duration;
 
 use http::HeaderMap;
+use http::header::CONTENT_TYPE;
 use reenact_record::{
-    Exchange as Kind, Pen, RawRequest, RawToolCall, RawToolResult, RecordError, Source, StepId, Via,
+    Chunk, Exchange as Kind, Pen, RawAnswer, RawRequest, RawToolCall, RawToolResult, RecordError, Source,
+    StepId, Via,
 };
 use reenact_replay::{KeyParts, match_key};
 use reenact_wire::conversation::{Conversation, InferredCall};
 use reenact_wire::{Answer, Endpoint, exchange};
+use sha2::{Digest, Sha256};
 
-use super::exchange::{Ended, Exchange};
-use crate::arrival::Arrival;
-use crate::decode;
-use crate::error::Unrecorded;
+use super::job::{Answered, Asked, Ended, Head, Job, Reads};
+use crate::decode::{self, Decoder, Undecodable};
 
-/// Shared by all exchanges of a run.
-pub(crate) struct Notebook {
+/// Writes a run down.
+pub(super) struct Notebook {
     pen: Pen,
     /// How much of a body is decoded.
-    pub(super) most: usize,
-    conversation: Mutex<Conversation>,
-    unrecorded: Mutex<Option<Unrecorded>>,
-    /// Streams whose last event was handed out and whose end has not come. Their clients may act on them.
-    settled: Mutex<Vec<Weak<Mutex<Exchange>>>>,
-}
-
-/// What is known of an exchange when its request is recorded.
-pub(super) struct Begun {
-    /// `None` if it could not be recorded.
-    pub(super) step: Option<StepId>,
-    pub(super) endpoint: Option<Endpoint>,
+    most: usize,
+    conversation: Conversation,
+    /// Exchanges that have not returned: their steps, and what they ask.
+    open: HashMap<u64, (StepId, Option<Endpoint>)>,
 }
 
 impl Notebook {
     pub(super) fn new(pen: Pen, most: usize) -> Self {
-        Self {
-            pen,
-            most,
-            conversation: Mutex::default(),
-            unrecorded: Mutex::default(),
-            settled: Mutex::default(),
-        }
+        Self { pen, most, conversation: Conversation::default(), open: HashMap::new() }
     }
 
-    /// Records a request, and before it the tools whose results it brings.
-    pub(super) fn begin(&self, arrival: &Arrival) -> Begun {
-        // Whoever acts on an answer has seen it: what it saw comes before what it does.
-        let settled = std::mem::take(&mut *lock(&self.settled));
-        for exchange in settled.iter().filter_map(Weak::upgrade) {
-            lock(&exchange).finish(&Ended::Settled);
+    /// How many bytes of events there are.
+    pub(super) fn bytes(&self) -> u64 {
+        self.pen.counts().bytes
+    }
+
+    /// An exchange that has its step already.
+    pub(super) fn take_up(&mut self, exchange: u64, step: StepId, asked: &Asked) {
+        self.open.insert(exchange, (step, asked.endpoint()));
+    }
+
+    /// Tool calls that are written already.
+    pub(super) fn tell<'t>(&mut self, told: impl IntoIterator<Item = &'t str>) {
+        told.into_iter().for_each(|id| self.conversation.told(id));
+    }
+
+    /// Writes a job down; gives the step of an exchange that it begins. What fails is told, and the rest goes on: an agent is
+    /// never stopped because its record cannot be written.
+    pub(super) fn write(
+        &mut self,
+        number: u64,
+        job: Job,
+        mut failed: impl FnMut(RecordError),
+    ) -> Option<StepId> {
+        let mut page = Page { notebook: self, failed: &mut failed };
+        match job {
+            Job::Request(asked) => return page.asked(number, &asked),
+            Job::Answer(answered) => page.answered(answered),
+            Job::Gap { what, why } => page.gap(&what, &why),
         }
-        let (provider, method, path) = (&arrival.route.name, arrival.method.as_str(), arrival.path.as_str());
-        let endpoint = Endpoint::of(arrival.route.vendor, method, path);
+        None
+    }
+}
+
+/// A notebook, and whom to tell what could not be written.
+struct Page<'n> {
+    notebook: &'n mut Notebook,
+    failed: &'n mut dyn FnMut(RecordError),
+}
+
+impl Page<'_> {
+    /// Records a request, and before it the tools whose results it brings.
+    fn asked(&mut self, number: u64, asked: &Asked) -> Option<StepId> {
+        let (provider, method, path) = (asked.provider.as_str(), asked.method.as_str(), asked.path.as_str());
+        let endpoint = asked.endpoint();
         let kind = if matches!(method, "GET" | "HEAD" | "OPTIONS") { Kind::Http } else { Kind::Model };
-        let decoded = self.decoded(arrival);
-        let body = decoded.as_deref().unwrap_or(&arrival.body);
+        let decoded = self.decoded(asked);
+        let body = decoded.as_deref().unwrap_or(&asked.body);
         let mut model = None;
         if kind == Kind::Model && !body.is_empty() {
             // An endpoint that nobody knows has no conversation that could be read, but perhaps a model.
             let request = exchange::request(endpoint.unwrap_or(Endpoint::Models), body);
             if let Some(request) = request {
-                let inferred = lock(&self.conversation).requested(&request);
+                let inferred = self.notebook.conversation.requested(&request);
                 inferred.iter().for_each(|call| self.infer(call));
                 model = request.model;
             }
         }
-        let headers = pairs(&arrival.headers);
-        let masked = self.pen.mask_request(&RawRequest { provider, method, path, headers: &headers, body });
+        let headers = pairs(&asked.headers);
+        let pen = &self.notebook.pen;
+        let masked = pen.mask_request(&RawRequest { provider, method, path, headers: &headers, body });
         let key = match_key(&KeyParts {
             provider: masked.provider(),
             method: masked.method(),
@@ -77,19 +99,21 @@ impl Notebook {
             headers: masked.headers(),
             body: masked.body(),
         });
-        let called = self.pen.called(kind, &masked, model.as_deref(), endpoint.map(Endpoint::name), &key);
-        if arrival.has_trailers {
+        let called = pen.called(kind, &masked, model.as_deref(), endpoint.map(Endpoint::name), &key);
+        if asked.has_trailers {
             self.gap("request trailers", "they are neither passed on nor recorded");
         }
-        Begun { step: self.kept(called), endpoint }
+        let step = self.kept(called)?;
+        self.notebook.open.insert(number, (step, endpoint));
+        Some(step)
     }
 
-    fn decoded(&self, arrival: &Arrival) -> Option<Vec<u8>> {
-        let codings = decode::codings(&arrival.headers);
+    fn decoded(&mut self, asked: &Asked) -> Option<Vec<u8>> {
+        let codings = decode::codings(&asked.headers);
         if codings.is_empty() {
             return None;
         }
-        match decode::whole(&codings, &arrival.body, false, self.most) {
+        match decode::whole(&codings, &asked.body, false, self.notebook.most) {
             Ok(body) => Some(body),
             Err(why) => {
                 self.gap("request body", &why.to_string());
@@ -98,9 +122,9 @@ impl Notebook {
         }
     }
 
-    fn infer(&self, inferred: &InferredCall) {
+    fn infer(&mut self, inferred: &InferredCall) {
         let (call, result) = (inferred.call.as_ref(), &inferred.result);
-        let called = self.pen.tool_called(&RawToolCall {
+        let called = self.notebook.pen.tool_called(&RawToolCall {
             tool_call_id: &result.id,
             // A result for a call that nobody saw.
             tool: call.map_or("unknown", |call| &call.name),
@@ -110,53 +134,141 @@ impl Notebook {
         });
         if let Some(step) = self.kept(called) {
             let returned = RawToolResult { output: &result.output, is_error: result.is_error, latency: None };
-            self.kept(self.pen.tool_returned(&step, &returned));
+            let returned = self.notebook.pen.tool_returned(&step, &returned);
+            self.kept(returned);
         }
     }
 
-    /// A model's answer was seen whole: the tools that it asks for may be run from now on.
-    pub(super) fn answered(&self, answer: &Answer) {
-        lock(&self.conversation).answered(answer);
+    /// Records what came of a request that was recorded.
+    fn answered(&mut self, answered: Answered) {
+        let Some((step, endpoint)) = self.notebook.open.remove(&answered.exchange) else { return };
+        let Answered { head, body: raw, reads, is_too_long, trailers, ended, latency, .. } = answered;
+        if ended == Ended::Killed {
+            self.gap("answer", "the recorder was killed while it came");
+        }
+        let Some(head) = head else {
+            if let Ended::Upstream { error_type, message, .. } = &ended {
+                let error = self.notebook.pen.error("upstream", error_type, message);
+                self.kept(error);
+            }
+            let answer = RawAnswer { ended_by: ended.by(), latency, ..RawAnswer::default() };
+            let returned = self.notebook.pen.returned(&step, answer);
+            self.kept(returned);
+            return;
+        };
+        let codings = decode::codings(&head.headers);
+        let is_whole = ended == Ended::Eof && !is_too_long;
+        let is_stream = is_stream(&head.headers);
+        let decoded = if codings.is_empty() {
+            Ok(None)
+        } else {
+            decoded(&codings, &raw, &reads, is_whole, self.notebook.most).map(Some)
+        };
+        let content_encoding = codings.join(", ");
+        let is_decoded = matches!(decoded, Ok(Some(_)));
+        if let Err(why) = &decoded {
+            self.gap("answer body", &why.to_string());
+        }
+        let (decoded, decoded_reads) = decoded.ok().flatten().unzip();
+        let body = decoded.as_deref().unwrap_or(&raw);
+        let reads = decoded_reads.unwrap_or(reads);
+        if is_too_long {
+            self.gap("answer body", &format!("only its first {} bytes are kept", raw.len()));
+        }
+        let answer = read(endpoint, &head, is_stream, body);
+        let complete = match ended {
+            Ended::Eof | Ended::Settled => !is_too_long,
+            Ended::Client | Ended::Upstream { .. } | Ended::Killed => {
+                is_stream && answer.as_ref().is_some_and(|it| it.complete)
+            }
+        };
+        let chunks = if is_stream || reads.len() > 1 { chunks(&reads) } else { Vec::new() };
+        let returned = self.notebook.pen.returned(
+            &step,
+            RawAnswer {
+                status: Some(head.status.as_u16()),
+                version: Some(head.version),
+                headers: &pairs(&head.headers),
+                trailers: &pairs(&trailers),
+                body,
+                content_encoding: is_decoded.then_some(&content_encoding),
+                wire_sha256: Sha256::digest(&raw).into(),
+                chunks: &chunks,
+                complete,
+                ended_by: ended.by(),
+                ttft: reads.first().map(|(at, _)| *at),
+                latency,
+                delivered: None,
+            },
+        );
+        self.kept(returned);
+        if let Some(answer) = answer {
+            // The tools that it asks for may be run from now on.
+            self.notebook.conversation.answered(&answer);
+        }
     }
 
-    /// A stream's last event goes out: its client may act on it before the stream ends.
-    pub(super) fn settle(&self, exchange: Weak<Mutex<Exchange>>) {
-        lock(&self.settled).push(exchange);
+    fn gap(&mut self, what: &str, why: &str) {
+        let gap = self.notebook.pen.gap(what, why);
+        self.kept(gap);
     }
 
-    pub(super) fn returned(&self, step: &StepId, answer: reenact_record::RawAnswer<'_>) {
-        self.kept(self.pen.returned(step, answer));
+    fn kept<T>(&mut self, result: Result<T, RecordError>) -> Option<T> {
+        result.map_err(&mut *self.failed).ok()
     }
+}
 
-    pub(super) fn error(&self, error_type: &str, message: &str) {
-        self.kept(self.pen.error("upstream", error_type, message));
-    }
+/// What an answer says, if it is one that we can read.
+fn read(endpoint: Option<Endpoint>, head: &Head, is_stream: bool, body: &[u8]) -> Option<Answer> {
+    let endpoint = endpoint.filter(|endpoint| endpoint.calls_a_model())?;
+    if head.status.is_success() { exchange::answer(endpoint, is_stream, body) } else { None }
+}
 
-    pub(super) fn gap(&self, what: &str, why: &str) {
-        self.kept(self.pen.gap(what, why));
+/// A body without its codings, and when how much of that was to be had.
+fn decoded(
+    codings: &[String],
+    raw: &[u8],
+    reads: &[(Duration, usize)],
+    is_whole: bool,
+    most: usize,
+) -> Result<(Vec<u8>, Reads), Undecodable> {
+    let mut decoder = Decoder::new(codings, most)?;
+    let (mut body, mut decoded_reads, mut from) = (Vec::new(), Vec::new(), 0);
+    for &(at, to) in reads {
+        let before = body.len();
+        decoder.push(raw.get(from..to).unwrap_or_default(), &mut body)?;
+        from = to;
+        if body.len() > before {
+            decoded_reads.push((at, body.len()));
+        }
     }
+    // Some servers say a coding and send nothing, as in answers to HEAD.
+    if is_whole && !raw.is_empty() {
+        let before = body.len();
+        decoder.finish(&mut body)?;
+        if body.len() > before {
+            decoded_reads.push((reads.last().map_or(Duration::ZERO, |(at, _)| *at), body.len()));
+        }
+    }
+    Ok((body, decoded_reads))
+}
 
-    /// What could not be recorded so far.
-    pub(crate) fn unrecorded(&self) -> Option<Unrecorded> {
-        lock(&self.unrecorded).clone()
-    }
+pub(super) fn is_stream(headers: &HeaderMap) -> bool {
+    let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    content_type.is_some_and(exchange::is_stream)
+}
 
-    fn kept<T>(&self, result: Result<T, RecordError>) -> Option<T> {
-        result
-            .map_err(|first| {
-                let mut unrecorded = lock(&self.unrecorded);
-                unrecorded.get_or_insert(Unrecorded { count: 0, first }).count += 1;
-            })
-            .ok()
-    }
+fn chunks(reads: &[(Duration, usize)]) -> Vec<Chunk> {
+    let mut from = 0;
+    let chunk = |&(at, to): &(Duration, usize)| {
+        let length = to - from;
+        from = to;
+        Chunk { at, length }
+    };
+    reads.iter().map(chunk).collect()
 }
 
 /// Headers as a record takes them.
 pub(crate) fn pairs(headers: &HeaderMap) -> Vec<(&str, &[u8])> {
     headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect()
-}
-
-/// What the locks here guard is whole after a panic elsewhere: each change is one step.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -12,21 +12,20 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
-use tokio::task::JoinHandle;
 use tokio::time::{Instant, Sleep};
 
-use super::exchange::{Ended, Handle};
-use super::notebook::{Notebook, lock};
+use super::exchange::{Handle, Settled};
+use super::job::Ended;
+use super::scribe::Written;
 use crate::line::{Busy, LineState};
 use crate::outgoing::Cut;
 use crate::upstream::Failure;
-use crate::work::SMALL;
 
 /// A vendor's answer that is recorded while it passes.
 pub(crate) struct Tee {
     upstream: Incoming,
     exchange: Handle,
-    notebook: Arc<Notebook>,
+    settled: Arc<Settled>,
     line: Arc<LineState>,
     /// Everything up to here has been handed out.
     mark: u64,
@@ -39,12 +38,12 @@ enum State {
     Flowing,
     /// The answer is over and is being written down.
     Closing {
-        writing: Option<JoinHandle<()>>,
+        writing: Option<Written>,
         last: Option<Frame<Bytes>>,
     },
     /// The answer broke off: what came must leave, then the connection breaks off too.
     Cutting {
-        writing: Option<JoinHandle<()>>,
+        writing: Option<Written>,
     },
     Over,
 }
@@ -53,48 +52,40 @@ impl Tee {
     pub(super) fn new(
         upstream: Incoming,
         exchange: Handle,
-        notebook: Arc<Notebook>,
+        settled: Arc<Settled>,
         line: Arc<LineState>,
         busy: Busy,
         idle: Duration,
     ) -> Self {
         let mark = line.mark();
         let state = State::Flowing;
-        Self { upstream, exchange, notebook, line, mark, silence: Silence::new(idle), state, _busy: busy }
+        Self { upstream, exchange, settled, line, mark, silence: Silence::new(idle), state, _busy: busy }
     }
 
     /// The answer has no body: it is over before it is handed on.
     pub(super) async fn without_body(mut self) -> Self {
-        if let Some(writing) = self.write(Ended::Eof) {
-            // The task only ends early with the whole process.
+        if let Some(writing) = self.exchange.with(|exchange| exchange.finish(Ended::Eof)) {
+            // A scribe that is gone has said so.
             let _ = writing.await;
         }
         self.state = State::Over;
         self
     }
 
-    /// Writes the exchange down: here if it is small, elsewhere if it is not.
-    fn write(&self, ended: Ended) -> Option<JoinHandle<()>> {
-        if self.exchange.with(|exchange| exchange.size()) <= SMALL {
-            self.exchange.with(|exchange| exchange.finish(&ended));
-            return None;
-        }
-        let exchange = self.exchange.share();
-        Some(tokio::task::spawn_blocking(move || lock(&exchange).finish(&ended)))
-    }
-
     fn piece(&self, piece: &[u8]) {
         if self.exchange.with(|exchange| exchange.piece(piece)) {
-            self.notebook.settle(Arc::downgrade(&self.exchange.share()));
+            self.settled.add(&self.exchange.share());
         }
     }
 
     fn close(&mut self, last: Option<Frame<Bytes>>) {
-        self.state = State::Closing { writing: self.write(Ended::Eof), last };
+        self.state =
+            State::Closing { writing: self.exchange.with(|exchange| exchange.finish(Ended::Eof)), last };
     }
 
     fn cut(&mut self, failure: Failure) {
-        self.state = State::Cutting { writing: self.write(Ended::Upstream(failure)) };
+        self.state =
+            State::Cutting { writing: self.exchange.with(|exchange| exchange.finish(failure.into())) };
     }
 
     /// The next frame while the answer flows; `None` when the state has changed.
@@ -164,9 +155,9 @@ impl Body for Tee {
     }
 }
 
-fn poll_written(writing: &mut Option<JoinHandle<()>>, cx: &mut Context<'_>) -> Poll<()> {
+fn poll_written(writing: &mut Option<Written>, cx: &mut Context<'_>) -> Poll<()> {
     if let Some(task) = writing {
-        // The task only ends early with the whole process.
+        // A scribe that is gone has said so.
         let _ = ready!(Pin::new(task).poll(cx));
         *writing = None;
     }

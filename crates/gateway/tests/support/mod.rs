@@ -13,6 +13,7 @@ use reenact_formats::rer::seal::Signer;
 use reenact_gateway::{
     Environment, Gateway, Limits, Pace, Recording, Replaying, Route, Token, Unrecorded, UpstreamUrl, Work,
 };
+use reenact_record::wal;
 use reenact_record::{End, Folder, Recorder, Recording as Recordable, RunId, RunStart, SecretKey, Status};
 use reenact_replay::Player;
 use reenact_run::{Run, open};
@@ -63,6 +64,29 @@ impl Drop for Place {
     }
 }
 
+/// A fresh place for logs, in memory; gone when it is dropped.
+pub(crate) struct Logs(pub(crate) PathBuf);
+
+impl Logs {
+    /// `None` on a machine that has no such place.
+    pub(crate) fn new() -> Option<Self> {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = PathBuf::from(format!("/dev/shm/reenact-test-{}-{count}", std::process::id()));
+        wal::Place::at(&path).ok().map(|_| Self(path))
+    }
+
+    pub(crate) fn place(&self) -> wal::Place {
+        wal::Place::at(&self.0).unwrap()
+    }
+}
+
+impl Drop for Logs {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
 pub(crate) fn listener() -> TcpListener {
     TcpListener::bind("127.0.0.1:0").unwrap()
 }
@@ -83,6 +107,8 @@ pub(crate) struct Flight {
     key: SecretKey,
     recorder: Recorder<Recordable>,
     run_id: RunId,
+    /// Where its log is, if it has one.
+    pub(crate) logs: Option<Logs>,
 }
 
 impl Flight {
@@ -92,12 +118,30 @@ impl Flight {
     }
 
     pub(crate) fn with(routes: Vec<Route>, environment: Environment, limits: Limits) -> Self {
+        Self::start(routes, environment, limits, Logs::new())
+    }
+
+    /// On a machine that has no place for a log: everything waits for the journal.
+    pub(crate) fn waiting(vendor: &Vendor) -> Self {
+        Self::start(routes(&vendor.root_url()), Environment::default(), Limits::default(), None)
+    }
+
+    fn start(routes: Vec<Route>, environment: Environment, limits: Limits, logs: Option<Logs>) -> Self {
         let (place, key, run_id) = (Place::new(), SecretKey::generate().unwrap(), RunId::generate().unwrap());
         let folder = Folder::new(place.0.join(Folder::NAME));
         let recorder = Recorder::begin(&folder, &RunStart::new(run_id), &key).unwrap();
-        let work = Work::Record(Recording { pen: recorder.pen(), routes, environment, limits });
+        let log = logs.as_ref().map(|logs| recorder.pen().log(&logs.place(), run_id).unwrap());
+        let work = Work::Record(Recording { pen: recorder.pen(), log, routes, environment, limits });
         let gateway = Gateway::start(listener(), Token::generate().unwrap(), work).unwrap();
-        Self { place, gateway, key, recorder, run_id }
+        Self { place, gateway, key, recorder, run_id, logs }
+    }
+
+    pub(crate) fn run_id(&self) -> RunId {
+        self.run_id
+    }
+
+    pub(crate) fn key(&self) -> &SecretKey {
+        &self.key
     }
 
     pub(crate) fn openai(&self) -> client::Client {
@@ -139,14 +183,7 @@ impl Flight {
         let stopped = self.gateway.stop().await;
         let ended = self.recorder.end(&End { status: Status::Completed, reason: "exit", exit_code: Some(0) });
         let sealed = ended.unwrap().seal(&self.key).unwrap();
-        let bytes = fs::read(&sealed.path).unwrap();
-        let document: Value = serde_json::from_slice(&bytes).unwrap();
-        let mut keys = Keys::default();
-        keys.supply(self.key.public_key());
-        let opened = open(bytes, &keys, &Options::default());
-        assert!(opened.report.pass(), "{:?}", opened.report);
-        let events = document["events"].as_array().unwrap().iter().filter_map(event).collect();
-        Landed { place: self.place, run: opened.run.unwrap(), events, stopped }
+        Landed { stopped, ..Landed::of(self.place, &sealed.path, &self.key) }
     }
 }
 
@@ -163,6 +200,18 @@ pub(crate) struct Landed {
 }
 
 impl Landed {
+    /// Judges and opens a sealed run.
+    pub(crate) fn of(place: Place, path: &Path, key: &SecretKey) -> Self {
+        let bytes = fs::read(path).unwrap();
+        let document: Value = serde_json::from_slice(&bytes).unwrap();
+        let mut keys = Keys::default();
+        keys.supply(key.public_key());
+        let opened = open(bytes, &keys, &Options::default());
+        assert!(opened.report.pass(), "{:?}", opened.report);
+        let events = document["events"].as_array().unwrap().iter().filter_map(event).collect();
+        Landed { place, run: opened.run.unwrap(), events, stopped: Ok(()) }
+    }
+
     pub(crate) fn types(&self) -> Vec<&str> {
         self.events.iter().map(|(name, _)| name.as_str()).collect()
     }

@@ -19,9 +19,19 @@ pub(crate) struct Place(pub(crate) PathBuf);
 
 impl Place {
     pub(crate) fn new() -> Self {
+        Self::below(Path::new(env!("CARGO_TARGET_TMPDIR")))
+    }
+
+    /// One that lies in memory where that can be had, for what would wait for the disk a thousand times.
+    pub(crate) fn in_memory() -> Self {
+        let memory = Path::new("/dev/shm");
+        if memory.is_dir() { Self::below(memory) } else { Self::new() }
+    }
+
+    fn below(folder: &Path) -> Self {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let name = format!("record-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let name = format!("reenact-record-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = folder.join(name);
         let _ = fs::remove_dir_all(&path);
         fs::create_dir_all(&path).unwrap();
         Self(path)
@@ -117,7 +127,7 @@ pub(crate) fn judged(path: &Path, key: &SecretKey) -> Report {
     safe(&fs::read(path).unwrap(), &keys, &Options::default())
 }
 
-/// The lines of a journal: each event's type and payload.
+/// The lines of a journal behind its head: each event's type and payload.
 pub(crate) fn events(journal: &Path) -> Vec<(String, String)> {
     let text = fs::read_to_string(journal).unwrap();
     assert!(text.ends_with('\n'));
@@ -130,5 +140,5 @@ pub(crate) fn events(journal: &Path) -> Vec<(String, String)> {
             String::from_utf8(payload).unwrap(),
         )
     };
-    text.lines().map(event).collect()
+    text.lines().skip(1).map(event).collect()
 }

@@ -112,8 +112,13 @@ impl Flight {
         let book = Book::open(folder)?;
         let upstream = vendor.base_url(Interface::OpenAi).parse().map_err(said)?;
         let routes = vec![Route::to(Interface::OpenAi, upstream)];
-        let work =
-            Work::Record(Recording { pen: book.pen(), routes, environment, limits: Limits::default() });
+        let work = Work::Record(Recording {
+            pen: book.pen(),
+            log: book.log()?,
+            routes,
+            environment,
+            limits: Limits::default(),
+        });
         let runtime = gateway_runtime()?;
         let gateway = start(&runtime, work)?;
         let (direct, through) = (Address::of_vendor(&vendor)?, Address::of_gateway(&gateway)?);
@@ -298,7 +303,7 @@ pub(super) fn start(runtime: &Runtime, work: Work) -> Result<Gateway, String> {
 
 /// As the commands have it that start a gateway.
 pub(super) fn gateway_runtime() -> Result<Runtime, String> {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(said)
+    tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(said)
 }
 
 /// One thread for all clients.

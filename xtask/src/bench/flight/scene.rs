@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
+use reenact_record::wal::{self, Wal};
 use reenact_record::{End, Folder, Pen, Recorder, Recording, RunId, RunStart, Sealed, Status};
 use reenact_testkit::reply::long_text;
 use reenact_testkit::{Answer, Reply, Request, Script, Step};
@@ -129,6 +130,12 @@ impl Book {
     /// Something to write with.
     pub(super) fn pen(&self) -> Pen {
         self.recorder.pen()
+    }
+
+    /// The run's write-ahead log, as the command has it.
+    pub(super) fn log(&self) -> Result<Option<Wal>, String> {
+        let Some(place) = wal::Place::find() else { return Ok(None) };
+        self.pen().log(&place, self.recorder.run_id()).map(Some).map_err(said)
     }
 
     /// Ends the run and seals it as often as `times` says; each time `sealed` is told how long it took.

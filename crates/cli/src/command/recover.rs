@@ -1,0 +1,159 @@
+//! `reenact recover`: seals runs whose recorder was killed, with all that had passed through it.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use reenact_gateway::{Recovered, Remains};
+use reenact_json::{Limits, Shown, Value};
+use reenact_record::wal::{self, Place};
+use reenact_record::{End, Ended, Folder, KeyStore, Recorder, ResumeError, RunId, Sealed, SecretKey, Status};
+
+use crate::config::Config;
+use crate::output::{self, Ending};
+use crate::{quantity, runs};
+
+/// Seal a run whose recorder was killed, with all that had passed through it
+///
+/// What passes through a recorder is written to memory that outlives it before it is passed on, and from there into the
+/// journal. After a kill, this command writes what is missing, notes what broke off, and seals the run with the key that it
+/// began under. After the machine itself went down the journal alone is left, and is sealed as far as it goes. Without a name,
+/// all runs of this folder are looked after; one that is being recorded is left alone.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  reenact recover\n  reenact recover 0190f3")]
+pub(super) struct Recover {
+    /// A run id, the beginning of one, or `last`
+    #[arg(value_name = "RUN")]
+    run: Option<String>,
+}
+
+impl Recover {
+    pub(super) fn run(&self) -> Result<u8, Ending> {
+        let folder = runs::folder();
+        let found = match &self.run {
+            Some(given) => folder.resolve(given).map(|id| vec![id]),
+            None => folder.unsealed(),
+        };
+        let found = found.map_err(impossible)?;
+        if found.is_empty() {
+            output::print("nothing to recover: every run of this folder is sealed\n")?;
+        }
+        let store = Config::require()?.key_store();
+        let mut code = 0;
+        for id in found {
+            if let Some(given) = &self.run
+                && let Ok(path) = folder.sealed(id)
+            {
+                let (given, path) = (Shown::new(given).to_string(), path.to_string_lossy().into_owned());
+                output::print(&format!("{given} is sealed: {}\n", Shown::whole(&path)))?;
+                continue;
+            }
+            match recover(&folder, id, &store) {
+                Ok((recovered, sealed)) => output::print(&told(id, &recovered, &sealed))?,
+                Err(why) => {
+                    output::complain(&format!("{id}: {why}"));
+                    code = 2;
+                }
+            }
+        }
+        Ok(code)
+    }
+}
+
+fn recover(folder: &Folder, id: RunId, store: &KeyStore) -> Result<(Recovered, Sealed), String> {
+    let key = key(&folder.journal(id), store)?;
+    let place = Place::find();
+    let remains = match &place {
+        Some(place) => Remains::read(place, id).map_err(text)?,
+        None => None,
+    };
+    let keep = remains.as_ref().and_then(Remains::journal_bytes);
+    let (recovered, ended) = match Recorder::resume(folder, id, &key, keep) {
+        Ok(recorder) => {
+            let mut recovered = Recovered::default();
+            if let Some(remains) = remains {
+                let told = tool_calls(&folder.journal(id)).map_err(text)?;
+                recovered = remains.write(&recorder.pen(), told.iter().map(String::as_str)).map_err(text)?;
+            }
+            let reason = "the recorder was killed";
+            let end = End { status: Status::Crashed, reason, exit_code: None };
+            (recovered, recorder.end(&end).map_err(text)?)
+        }
+        Err(ResumeError::Ended) => {
+            (Recovered::default(), Recorder::<Ended>::resume_ended(folder, id, &key).map_err(text)?)
+        }
+        Err(error) => return Err(error.to_string()),
+    };
+    let sealed = ended.seal(&key).map_err(text)?;
+    if let Some(place) = &place {
+        // It lies in memory, and everything in it is sealed.
+        let _ = wal::forget(place, id);
+    }
+    Ok((recovered, sealed))
+}
+
+/// The key that a run began under.
+fn key(journal: &Path, store: &KeyStore) -> Result<SecretKey, String> {
+    let mut head = String::new();
+    let file = File::open(journal).map_err(|error| format!("its journal cannot be read: {error}"))?;
+    BufReader::new(file).read_line(&mut head).map_err(text)?;
+    let value = Value::parse(head.trim_end().as_bytes(), &Limits::default()).ok();
+    let key_id = value.and_then(|head| head.member("key_id")?.string().map(std::borrow::Cow::into_owned));
+    let key_id = key_id.ok_or("its journal breaks off in its first line: nothing was recorded")?;
+    let names = store.list().map_err(text)?;
+    names
+        .iter()
+        .filter_map(|name| store.load(name).ok())
+        .find(|key| reenact_formats::rer::seal::Signer::public_key(key).id().to_string() == key_id)
+        .ok_or_else(|| format!("none of your keys is the one that it began under ({})", Shown::new(&key_id)))
+}
+
+/// The tool calls that are in a journal.
+fn tool_calls(journal: &Path) -> std::io::Result<Vec<String>> {
+    let mut calls = Vec::new();
+    for line in BufReader::new(File::open(journal)?).lines() {
+        let line = line?;
+        // Most lines are not looked into.
+        if !line.contains("\"rer.tool.called\"") {
+            continue;
+        }
+        let event = Value::parse(line.as_bytes(), &Limits::default()).ok();
+        let call = event.and_then(|event| event.member("payload")?.member("tool_call_id")?.string());
+        calls.extend(call.map(std::borrow::Cow::into_owned));
+    }
+    Ok(calls)
+}
+
+fn told(id: RunId, recovered: &Recovered, sealed: &Sealed) -> String {
+    let path = sealed.path.to_string_lossy();
+    let mut from_log = Vec::new();
+    for (count, what) in [(recovered.requests, "request"), (recovered.answers, "answer")] {
+        if count > 0 {
+            from_log.push(quantity::count(count as u64, what));
+        }
+    }
+    let from_log = match from_log.is_empty() {
+        true => String::new(),
+        false => format!(", {} of them only from its log", from_log.join(" and ")),
+    };
+    let cut = match recovered.cut {
+        0 => String::new(),
+        cut => format!("; {} broke off", quantity::count(cut as u64, "answer")),
+    };
+    let (models, tools) = (sealed.counts.model_calls, sealed.counts.tool_calls);
+    format!(
+        "recovered {id}: {} and {}{from_log}{cut}\nsealed: {} ({})\n",
+        quantity::count(models, "model call"),
+        quantity::count(tools, "tool call"),
+        Shown::whole(&path),
+        quantity::size(sealed.size)
+    )
+}
+
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+fn impossible(error: impl std::fmt::Display) -> Ending {
+    Ending::impossible(error.to_string())
+}

@@ -1,0 +1,281 @@
+//! The scribe: one thread that writes down what passed, in the order in which it passed.
+//!
+//! Nobody waits for it. What it is given is in the write-ahead log first, from where it can be recovered if we are killed; only
+//! on a machine that has no place for such a log is it waited for, before a request goes out and before an answer ends.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use reenact_record::wal::{Ending, Entry, Wal};
+use reenact_record::{EndedBy, Pen, RecordError};
+use tokio::sync::oneshot;
+
+use super::job::{Answered, Asked, Ended, Job};
+use super::notebook::{Notebook, pairs};
+use crate::error::Unrecorded;
+
+/// Ready when something is written down.
+pub(super) type Written = oneshot::Receiver<()>;
+
+/// What waits in memory at most. More is not taken until the scribe has caught up.
+const MOST: usize = 64 << 20;
+
+/// What is in the log can wait, and those who come and go at this moment need the processor more.
+const NAP: Duration = Duration::from_millis(1);
+
+/// Gives orders to the thread.
+pub(crate) struct Scribe {
+    desk: Arc<Desk>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What the thread shares with those who give it orders.
+struct Desk {
+    queue: Mutex<Queue>,
+    has_come: Condvar,
+    /// Ends the scribe's nap.
+    hurry: Condvar,
+    has_room: Condvar,
+    log: Option<Wal>,
+    unrecorded: Mutex<Option<Unrecorded>>,
+}
+
+#[derive(Default)]
+struct Queue {
+    orders: VecDeque<Order>,
+    bytes: usize,
+    last: u64,
+    is_closed: bool,
+}
+
+impl Queue {
+    /// Whether someone waits.
+    fn is_urgent(&self) -> bool {
+        self.is_closed || self.bytes > MOST || self.orders.iter().any(|order| order.written.is_some())
+    }
+}
+
+struct Order {
+    number: u64,
+    job: Job,
+    written: Option<oneshot::Sender<()>>,
+}
+
+impl Scribe {
+    /// Begins to write.
+    pub(super) fn new(pen: Pen, log: Option<Wal>, most: usize) -> std::io::Result<Self> {
+        let desk = Arc::new(Desk {
+            queue: Mutex::default(),
+            has_come: Condvar::new(),
+            hurry: Condvar::new(),
+            has_room: Condvar::new(),
+            log,
+            unrecorded: Mutex::default(),
+        });
+        let (at_desk, notebook) = (Arc::clone(&desk), Notebook::new(pen, most));
+        let thread = thread::Builder::new().name("scribe".into()).spawn(move || at_desk.work(notebook))?;
+        Ok(Self { desk, thread: Mutex::new(Some(thread)) })
+    }
+
+    /// Takes a request; gives the number of its exchange, and what must be waited for before it goes out.
+    pub(super) fn asked(&self, asked: Asked) -> (u64, Option<Written>) {
+        self.desk.take(Job::Request(asked))
+    }
+
+    /// Takes an answer; gives what must be waited for before its client may know that it is over.
+    pub(super) fn answered(&self, answered: Answered) -> Option<Written> {
+        self.desk.take(Job::Answer(answered)).1
+    }
+
+    /// Takes a note on something that was not seen.
+    pub(super) fn gap(&self, what: &str, why: &str) {
+        self.desk.take(Job::Gap { what: what.to_owned(), why: why.to_owned() });
+    }
+
+    /// Something of an answer has come and is about to be handed on.
+    pub(super) fn comes(&self, exchange: u64, entry: &Entry<'_>) {
+        if let Some(log) = &self.desk.log {
+            // A log that fails is not waited for: from then on the journal is.
+            let _ = log.append(exchange, entry);
+        }
+    }
+
+    /// What could not be recorded so far.
+    pub(crate) fn unrecorded(&self) -> Option<Unrecorded> {
+        lock(&self.desk.unrecorded).clone()
+    }
+
+    /// Ends when everything that was taken is written. Nothing is taken any more.
+    pub(crate) fn finish(&self) {
+        lock(&self.desk.queue).is_closed = true;
+        self.desk.has_come.notify_all();
+        self.desk.hurry.notify_all();
+        if let Some(thread) = lock(&self.thread).take() {
+            // A thread that ended early has left its word in `unrecorded`.
+            let _ = thread.join();
+        }
+        if let Some(log) = &self.desk.log {
+            // What stays is in memory only, and says of itself that it is over.
+            let _ = log.remove();
+        }
+    }
+}
+
+impl Drop for Scribe {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+impl Desk {
+    fn take(&self, job: Job) -> (u64, Option<Written>) {
+        let mut queue = lock(&self.queue);
+        while queue.bytes > MOST && !queue.is_closed {
+            self.hurry.notify_all();
+            queue = self.has_room.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+        queue.last += 1;
+        let number = queue.last;
+        if queue.is_closed {
+            self.failed(RecordError::Ended);
+            return (number, None);
+        }
+        // Under the lock: the log has the order of the queue.
+        let is_ahead = self.log.as_ref().is_some_and(|log| ahead(log, number, &job).is_ok());
+        let (written, waits) = if is_ahead {
+            (None, None)
+        } else {
+            let (written, waits) = oneshot::channel();
+            (Some(written), Some(waits))
+        };
+        queue.bytes += job.size();
+        queue.orders.push_back(Order { number, job, written });
+        drop(queue);
+        self.has_come.notify_one();
+        if waits.is_some() {
+            self.hurry.notify_one();
+        }
+        (number, waits)
+    }
+
+    fn next(&self) -> Option<Order> {
+        let mut queue = lock(&self.queue);
+        loop {
+            if let Some(order) = queue.orders.pop_front() {
+                return Some(order);
+            }
+            if queue.is_closed {
+                return None;
+            }
+            queue = self.has_come.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            let napped = self.hurry.wait_timeout_while(queue, NAP, |queue| !queue.is_urgent());
+            (queue, _) = napped.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn work(&self, mut notebook: Notebook) {
+        let _closes = Closes(self);
+        while let Some(Order { number, job, written }) = self.next() {
+            let (size, begins) = (job.size(), begins(number, &job));
+            let step = notebook.write(number, job, |error| self.failed(error));
+            if let Some(log) = &self.log {
+                // What is told twice is told: a log that fails is left behind, and the journal waited for.
+                let _ = log.journaled(begins.exchange, number, notebook.bytes(), step);
+                if begins.is_over {
+                    log.over(begins.exchange);
+                }
+            }
+            if let Some(written) = written {
+                // Who does not wait any more has left.
+                let _ = written.send(());
+            }
+            lock(&self.queue).bytes -= size;
+            self.has_room.notify_all();
+        }
+    }
+
+    fn failed(&self, first: RecordError) {
+        let mut unrecorded = lock(&self.unrecorded);
+        unrecorded.get_or_insert(Unrecorded { count: 0, first }).count += 1;
+    }
+}
+
+/// However the thread ends, nobody waits for it for ever.
+struct Closes<'d>(&'d Desk);
+
+impl Drop for Closes<'_> {
+    fn drop(&mut self) {
+        let mut queue = lock(&self.0.queue);
+        queue.is_closed = true;
+        for _ in queue.orders.drain(..) {
+            self.0.failed(RecordError::Ended);
+        }
+        self.0.has_room.notify_all();
+    }
+}
+
+/// The exchange that a job is about, and whether nothing comes after it.
+struct Begins {
+    exchange: u64,
+    is_over: bool,
+}
+
+fn begins(number: u64, job: &Job) -> Begins {
+    match job {
+        Job::Request(_) => Begins { exchange: number, is_over: false },
+        Job::Answer(answered) => Begins { exchange: answered.exchange, is_over: true },
+        Job::Gap { .. } => Begins { exchange: number, is_over: true },
+    }
+}
+
+/// Writes a job ahead.
+fn ahead(log: &Wal, number: u64, job: &Job) -> std::io::Result<()> {
+    match job {
+        Job::Request(asked) => log.append(
+            number,
+            &Entry::Request {
+                provider: &asked.provider,
+                method: &asked.method,
+                path: &asked.path,
+                headers: pairs(&asked.headers),
+                has_trailers: asked.has_trailers,
+                body: &asked.body,
+            },
+        ),
+        Job::Answer(answered) => {
+            let error = match &answered.ended {
+                Ended::Upstream { error_type, message, .. } => Some((error_type.as_str(), message.as_str())),
+                _ => None,
+            };
+            let ending = Ending {
+                job: number,
+                by: answered.ended.by(),
+                is_settled: answered.ended == Ended::Settled,
+                is_too_long: answered.is_too_long,
+                latency: answered.latency,
+                error,
+            };
+            log.append(answered.exchange, &Entry::End(ending))
+        }
+        Job::Gap { what, why } => log.append(number, &Entry::Gap { what, why }),
+    }
+}
+
+/// How an exchange ended, from the log.
+pub(super) fn ended(ending: &Ending<'_>) -> Ended {
+    match (ending.by, ending.error) {
+        (by, Some((error_type, message))) => {
+            Ended::Upstream { by, error_type: error_type.to_owned(), message: message.to_owned() }
+        }
+        (EndedBy::Client, None) => Ended::Client,
+        (_, None) if ending.is_settled => Ended::Settled,
+        (_, None) => Ended::Eof,
+    }
+}
+
+/// What the locks here guard is whole after a panic elsewhere: each change is one step.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

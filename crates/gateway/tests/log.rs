@@ -1,0 +1,231 @@
+//! The write-ahead log: what an agent has seen was there before it saw it, and is recovered when the recorder is gone.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on stops")]
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use reenact_gateway::{Recovered, Remains};
+use reenact_record::wal::{self, Entry};
+use reenact_record::{End, Folder, Recorder, RunId, SecretKey, Status};
+use reenact_testkit::{Answer, Script, Vendor};
+use support::{Flight, Landed, Logs, Place, chat};
+
+const EVENTS: [&str; 3] = ["data: {\"choices\":[]}\n\n", "data: {\"choices\":[{}]}\n\n", "data: [DONE]\n\n"];
+
+/// A whole answer, then a stream that stands before its second piece until it is let go.
+fn script() -> Script {
+    Script::answering(move |request| match request.index {
+        0 => Answer::json(200, "{\"choices\":[]}"),
+        _ => Answer::events(EVENTS).wait_before(1, "second"),
+    })
+}
+
+/// What a kill leaves at a moment in which nothing moves: the files, elsewhere.
+struct Wreck {
+    place: Place,
+    logs: Logs,
+    run_id: RunId,
+}
+
+impl Wreck {
+    fn of(flight: &Flight) -> Self {
+        let (place, logs, run_id) = (Place::new(), Logs::new().unwrap(), flight.run_id());
+        copy(&flight.place.0, &place.0);
+        copy(&flight.logs.as_ref().unwrap().0, &logs.0);
+        Self { place, logs, run_id }
+    }
+
+    fn segment(&self) -> PathBuf {
+        self.logs.0.join(self.run_id.to_string()).join("00000000.wal")
+    }
+
+    fn entries(&self) -> Vec<String> {
+        let mut entries = Vec::new();
+        let is_there = wal::read(&self.logs.place(), self.run_id, |id, entry| {
+            entries.push(match entry {
+                Entry::Request { method, path, .. } => format!("{id} {method} {path}"),
+                Entry::Head { status, .. } => format!("{id} head {status}"),
+                Entry::Piece { bytes, .. } => format!("{id} {}", String::from_utf8_lossy(bytes).trim()),
+                Entry::Journaled { job, step, .. } => {
+                    format!("{id} journaled {job} {}", step.map(|step| step.to_string()).unwrap_or_default())
+                }
+                other => format!("{id} {other:?}"),
+            });
+        });
+        assert!(is_there.unwrap());
+        entries
+    }
+
+    /// Recovers the run, seals it, and judges it.
+    fn recover(self, key: &SecretKey) -> (Recovered, Landed) {
+        let remains = Remains::read(&self.logs.place(), self.run_id).unwrap().unwrap();
+        let folder = Folder::new(self.place.0.join(Folder::NAME));
+        let recorder = Recorder::resume(&folder, self.run_id, key, remains.journal_bytes()).unwrap();
+        let recovered = remains.write(&recorder.pen(), []).unwrap();
+        let end = End { status: Status::Crashed, reason: "killed", exit_code: None };
+        let sealed = recorder.end(&end).unwrap().seal(key).unwrap();
+        (recovered, Landed::of(self.place, &sealed.path, key))
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    fs::set_permissions(to, fs::metadata(from).unwrap().permissions()).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// Waits until the scribe has written so many events.
+async fn journal_has(flight: &Flight, events: usize) {
+    while flight.types().len() < events {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// A flight in which a stream stands after its first piece, which the client has.
+async fn standing(vendor: &Vendor) -> Option<(Flight, support::client::Connection)> {
+    let flight = Flight::to(vendor);
+    flight.logs.as_ref()?;
+    let client = flight.openai();
+    client.post("/chat/completions", &chat("first", false)).await;
+    journal_has(&flight, 3).await;
+    let mut connection = client.connect().await;
+    let request = client.request("POST", "/chat/completions", &[], chat("second", true).as_bytes());
+    connection.write(&request).await;
+    connection.head().await.unwrap();
+    assert_eq!(connection.chunk().await.unwrap(), EVENTS[0].as_bytes());
+    journal_has(&flight, 4).await;
+    Some((flight, connection))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_agent_has_seen_is_in_the_log_and_comes_back() {
+    let vendor = Vendor::start(script()).unwrap();
+    let Some((flight, mut connection)) = standing(&vendor).await else { return };
+    let wreck = Wreck::of(&flight);
+    let mut entries = wreck.entries();
+    // The scribe comes to it when it comes to it.
+    let journaled = entries.iter().position(|entry| entry == "3 journaled 3 s2").unwrap();
+    entries.remove(journaled);
+    // The first exchange is in the journal, and gone from the log.
+    assert_eq!(
+        entries,
+        ["0 journaled 2 ", "3 POST /v1/chat/completions", "3 head 200", "3 data: {\"choices\":[]}"]
+    );
+    let (recovered, landed) = wreck.recover(flight.key());
+    assert_eq!(recovered, Recovered { requests: 0, answers: 0, cut: 1 });
+    assert_eq!(
+        landed.types(),
+        [
+            "rer.run.started",
+            "rer.model.called",
+            "rer.model.returned",
+            "rer.model.called",
+            "rer.capture.gap",
+            "rer.model.returned",
+            "rer.run.ended",
+        ]
+    );
+    let returned = landed.all("rer.model.returned")[1];
+    assert_eq!(returned["http"]["body"]["text"], EVENTS[0]);
+    assert_eq!((&returned["complete"], &returned["status"]), (&false.into(), &200.into()));
+    assert_eq!(landed.the("rer.capture.gap")["why"], "the recorder was killed while it came");
+    assert_eq!(landed.the("rer.run.ended")["status"], "crashed");
+
+    vendor.open("second");
+    while !connection.chunk().await.unwrap().is_empty() {}
+    let place = flight.logs.as_ref().unwrap().0.clone();
+    let run_id = flight.run_id().to_string();
+    assert!(place.join(&run_id).exists());
+    let stopped = flight.gateway.stop().await;
+    assert_eq!(stopped, Ok(()));
+    assert!(!place.join(&run_id).exists(), "everything is in the journal");
+}
+
+/// A kill can cut the log anywhere. Whatever is whole comes back once, and what is made of it holds.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_may_end_at_any_byte() {
+    let vendor = Vendor::start(script()).unwrap();
+    let Some((flight, _connection)) = standing(&vendor).await else { return };
+    let whole = fs::read(Wreck::of(&flight).segment()).unwrap();
+    let (mut asked, mut answered) = (0, 0);
+    for length in 0..=whole.len() {
+        let wreck = Wreck::of(&flight);
+        fs::write(wreck.segment(), &whole[..length]).unwrap();
+        let entries = wreck.entries();
+        if entries.is_empty() {
+            // Not even how long the journal was: it stands for itself.
+            continue;
+        }
+        let (_, landed) = wreck.recover(flight.key());
+        let called = landed.all("rer.model.called").len();
+        let bodies: Vec<&str> = landed
+            .all("rer.model.returned")
+            .iter()
+            .map(|returned| returned["http"]["body"]["text"].as_str().unwrap())
+            .collect();
+        let has_request = entries.iter().any(|entry| entry.starts_with("3 POST"));
+        let has_piece = entries.iter().any(|entry| entry.starts_with("3 data:"));
+        assert_eq!(called, 1 + usize::from(has_request), "{length}: {entries:?}");
+        assert_eq!(bodies.len(), called, "{length}");
+        if has_request {
+            assert_eq!(bodies[1], if has_piece { EVENTS[0] } else { "" }, "{length}");
+        }
+        asked += usize::from(has_request);
+        answered += usize::from(has_piece);
+    }
+    assert!(asked > answered && answered > 0, "{asked} {answered}");
+    vendor.open("second");
+}
+
+/// A log that cannot be written any more is left behind: from then on the journal is waited for.
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_log_the_journal_is_waited_for() {
+    let vendor = Vendor::start(Script::echo()).unwrap();
+    let flight = Flight::waiting(&vendor);
+    for turn in 1..4 {
+        flight.openai().post("/chat/completions", &chat("hi", turn == 2)).await;
+        assert_eq!(
+            flight.types().len(),
+            1 + 2 * turn,
+            "each answer is in the journal when its client has it"
+        );
+    }
+    assert_eq!(flight.land().await.stopped, Ok(()));
+}
+
+/// Secrets lie in memory only, and are gone with the log.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_masked_is_never_on_the_disk() {
+    let vendor = Vendor::start(script()).unwrap();
+    let Some((flight, _connection)) = standing(&vendor).await else { return };
+    let secret = "sk-proj-q8Zr2vLk1TnYw5uXc9Fb3HdJ7mPs4GaE6RtVyB0N";
+    let client = flight.openai();
+    let authorization = format!("Bearer {secret}");
+    let mut connection = client.connect().await;
+    let headers = [("authorization", authorization.as_str())];
+    let body = chat(&format!("my key is {secret}"), true);
+    connection.write(&client.request("POST", "/chat/completions", &headers, body.as_bytes())).await;
+    connection.head().await.unwrap();
+    journal_has(&flight, 5).await;
+    let holds = |bytes: &[u8]| bytes.windows(secret.len()).any(|window| window == secret.as_bytes());
+    let log = Place(flight.logs.as_ref().unwrap().0.clone());
+    assert!(holds(&log.bytes()), "the log holds what came, as it came");
+    std::mem::forget(log);
+    assert!(!holds(&flight.place.bytes()));
+    let wreck = Wreck::of(&flight);
+    let (recovered, landed) = wreck.recover(flight.key());
+    assert_eq!(recovered.cut, 2);
+    assert!(!holds(&landed.place.bytes()));
+    vendor.open("second");
+}

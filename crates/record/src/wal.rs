@@ -1,0 +1,248 @@
+//! The write-ahead log: what passes, as it is, before it passes on.
+//!
+//! Masking, hashing and chaining take longer than a byte should wait. So what comes is first written here, by one call to the
+//! operating system, and passes on; the journal follows. Whoever kills the recorder in between loses nothing: the log is
+//! there, and [`read`] gives it back.
+//!
+//! It holds what the journal masks, so it lies in memory only (a tmpfs, closed to others), and what is in the journal is
+//! dropped from it. A machine that has no such place has no log: then the journal is waited for.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, IoSlice, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::exchange::StepId;
+use crate::run_id::RunId;
+use crate::wal::frame::HEAD;
+
+mod entry;
+mod frame;
+mod place;
+
+pub use entry::{Ending, Entry, Pairs};
+pub use place::Place;
+
+/// A segment that is longer is closed, so that it can be dropped when all that began in it is over.
+const SEGMENT: u64 = 16 << 20;
+
+/// How long a segment is that holds nothing but its beginning.
+const EMPTY: u64 = (HEAD + 8 + 1 + 3 * 8) as u64;
+
+/// What is known to be secret, for as long as the log is there.
+const KNOWN: &str = "known.wal";
+
+/// The log of one run.
+pub struct Wal {
+    folder: PathBuf,
+    log: Mutex<Log>,
+}
+
+struct Log {
+    segments: Vec<Segment>,
+    next: u64,
+    /// Frames are built here, without the long part.
+    scratch: Vec<u8>,
+    /// After a failure nothing is written any more: what would follow half a frame could not be read.
+    has_failed: bool,
+    longest: u64,
+    /// The last job that is in the journal, and how long the journal was then: every segment begins with it.
+    journaled: (u64, u64),
+}
+
+struct Segment {
+    path: PathBuf,
+    file: File,
+    bytes: u64,
+    /// How much of what began in it is not over.
+    open: Vec<u64>,
+}
+
+impl Wal {
+    /// Begins the log of a run whose journal has that many bytes of events.
+    pub fn create(place: &Place, run_id: RunId, bytes: u64) -> io::Result<Self> {
+        let folder = place.run(run_id);
+        let mut builder = DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&folder)?;
+        let mut log = Log {
+            segments: Vec::new(),
+            next: 0,
+            scratch: Vec::new(),
+            has_failed: false,
+            longest: SEGMENT,
+            journaled: (0, bytes),
+        };
+        log.open_segment(&folder)?;
+        Ok(Self { folder, log: Mutex::new(log) })
+    }
+
+    /// Writes an entry about `id`. When this returns, the operating system has it. After an error nothing more is written.
+    pub fn append(&self, id: u64, entry: &Entry<'_>) -> io::Result<()> {
+        let mut log = self.log();
+        if log.has_failed {
+            return Err(io::Error::from(io::ErrorKind::BrokenPipe));
+        }
+        if log.segments.last().is_none_or(|last| last.bytes >= log.longest) {
+            log.open_segment(&self.folder).inspect_err(|_| log.has_failed = true)?;
+        }
+        log.write(id, entry).inspect_err(|_| log.has_failed = true)
+    }
+
+    /// Everything up to `job` is in the journal, which has that many bytes of events; `step` is what `id` was given there.
+    pub fn journaled(&self, id: u64, job: u64, bytes: u64, step: Option<StepId>) -> io::Result<()> {
+        self.append(id, &Entry::Journaled { job, bytes, step })?;
+        self.log().journaled = (job, bytes);
+        Ok(())
+    }
+
+    /// Keeps a value for as long as the log is there: whoever reads it back must mask it too.
+    pub fn know(&self, rule: &str, value: &[u8]) -> io::Result<()> {
+        let mut log = self.log();
+        let bulk = frame::write(&mut log.scratch, 0, &Entry::Known { rule, value })?;
+        let mut file = private(&self.folder.join(KNOWN), false)?;
+        write_all(&mut file, &log.scratch, bulk)
+    }
+
+    /// What `id` began is over, and all of it is in the journal.
+    pub fn over(&self, id: u64) {
+        let mut log = self.log();
+        for segment in &mut log.segments {
+            segment.open.retain(|open| *open != id);
+        }
+        log.drop_what_is_over();
+    }
+
+    /// Removes the log: everything is in the journal.
+    pub fn remove(&self) -> io::Result<()> {
+        let mut log = self.log();
+        log.has_failed = true;
+        log.segments.clear();
+        fs::remove_dir_all(&self.folder)
+    }
+
+    fn log(&self) -> MutexGuard<'_, Log> {
+        // A log that was left half-written says so itself.
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Log {
+    fn open_segment(&mut self, folder: &Path) -> io::Result<()> {
+        let path = folder.join(format!("{:08}.wal", self.next));
+        let file = private(&path, true)?;
+        self.next += 1;
+        self.segments.push(Segment { path, file, bytes: 0, open: Vec::new() });
+        self.begin_segment()?;
+        self.drop_what_is_over();
+        Ok(())
+    }
+
+    fn begin_segment(&mut self) -> io::Result<()> {
+        let (job, bytes) = self.journaled;
+        self.write(0, &Entry::Journaled { job, bytes, step: None })
+    }
+
+    fn write(&mut self, id: u64, entry: &Entry<'_>) -> io::Result<()> {
+        let Some(segment) = self.segments.last_mut() else {
+            return Err(io::Error::from(io::ErrorKind::NotFound));
+        };
+        let bulk = frame::write(&mut self.scratch, id, entry)?;
+        write_all(&mut segment.file, &self.scratch, bulk)?;
+        segment.bytes += (self.scratch.len() + bulk.len()) as u64;
+        if entry.begins() {
+            segment.open.push(id);
+        }
+        Ok(())
+    }
+
+    /// Drops the oldest segments in which nothing is open; the one that is written to is emptied.
+    fn drop_what_is_over(&mut self) {
+        let over = self.segments.iter().take_while(|segment| segment.open.is_empty()).count();
+        for segment in self.segments.drain(..over.min(self.segments.len().saturating_sub(1))) {
+            // One that stays is read again, and found to be over.
+            let _ = fs::remove_file(segment.path);
+        }
+        if over > 0
+            && let [only] = self.segments.as_mut_slice()
+            && only.open.is_empty()
+            && only.bytes > EMPTY
+        {
+            only.bytes = 0;
+            let emptied = only.file.set_len(0).and_then(|()| self.begin_segment());
+            self.has_failed |= emptied.is_err();
+        }
+    }
+}
+
+/// A file that is closed to others, to be appended to.
+fn private(path: &Path, is_new: bool) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.append(true).create(true).create_new(is_new);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// Both parts by one call, if the system takes them whole.
+fn write_all(file: &mut File, head: &[u8], bulk: &[u8]) -> io::Result<()> {
+    let mut parts = [IoSlice::new(head), IoSlice::new(bulk)];
+    let mut parts = &mut parts[..];
+    while parts.iter().any(|part| !part.is_empty()) {
+        match file.write_vectored(parts) {
+            Ok(0) => return Err(io::Error::from(io::ErrorKind::WriteZero)),
+            Ok(written) => IoSlice::advance_slices(&mut parts, written),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Reads the log of a run back, in the order in which it was written; says whether there is one. A frame that is torn ends its
+/// segment: nothing that passed on stood behind it.
+pub fn read(place: &Place, run_id: RunId, mut take: impl FnMut(u64, Entry<'_>)) -> io::Result<bool> {
+    let folder = place.run(run_id);
+    let mut segments: Vec<PathBuf> = match fs::read_dir(&folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        entries => entries?.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<_>>()?,
+    };
+    segments.retain(|path| path.extension().is_some_and(|extension| extension == "wal"));
+    // By their numbers, and what is known before all of them.
+    segments.sort_by_key(|path| (!path.ends_with(KNOWN), path.clone()));
+    let mut body = Vec::new();
+    for path in segments {
+        let mut file = io::BufReader::new(File::open(&path)?);
+        let mut left = file.get_ref().metadata()?.len();
+        loop {
+            let mut head = [0; HEAD];
+            if left < HEAD as u64 {
+                break;
+            }
+            file.read_exact(&mut head)?;
+            left -= HEAD as u64;
+            let (length, sum) = frame::read_head(head);
+            if u64::from(length) > left {
+                break;
+            }
+            left -= u64::from(length);
+            body.resize(length as usize, 0);
+            file.read_exact(&mut body)?;
+            let Some((id, entry)) = frame::read(&body, sum) else { break };
+            take(id, entry);
+        }
+    }
+    Ok(true)
+}
+
+/// Removes what is left of the log of a run, once it is recovered.
+pub fn forget(place: &Place, run_id: RunId) -> io::Result<()> {
+    match fs::remove_dir_all(place.run(run_id)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,211 @@
+//! Entries as bytes: a length, a checksum, then the entry. Numbers are little-endian; texts come after their length.
+//!
+//! A frame that was cut off, or that is not what was written, is told from a whole one by its length and its checksum. This is
+//! no protection against anyone who wants to deceive: the log never leaves the machine, and what is made of it is sealed.
+
+use core::time::Duration;
+use std::io;
+
+use super::entry::{Ending, Entry, Pairs};
+use crate::exchange::{EndedBy, StepId};
+
+/// How long a frame's length and checksum are.
+pub(super) const HEAD: usize = 8;
+
+/// The length of the rest, and its checksum.
+pub(super) fn read_head(head: [u8; HEAD]) -> (u32, u32) {
+    let [a, b, c, d, e, f, g, h] = head;
+    (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]))
+}
+
+/// Writes a frame into `out`, without the part that is long; that is given back, and belongs behind it.
+pub(super) fn write<'e>(out: &mut Vec<u8>, id: u64, entry: &Entry<'e>) -> io::Result<&'e [u8]> {
+    out.clear();
+    out.extend_from_slice(&[0; HEAD]);
+    out.extend_from_slice(&id.to_le_bytes());
+    let bulk: &[u8] = match entry {
+        Entry::Known { rule, value } => {
+            out.push(0);
+            put(out, rule.as_bytes())?;
+            value
+        }
+        Entry::Request { provider, method, path, headers, has_trailers, body } => {
+            out.push(1);
+            out.push(u8::from(*has_trailers));
+            for text in [provider, method, path] {
+                put(out, text.as_bytes())?;
+            }
+            put_pairs(out, headers)?;
+            body
+        }
+        Entry::Head { status, version, headers } => {
+            out.push(2);
+            out.extend_from_slice(&status.to_le_bytes());
+            put(out, version.as_bytes())?;
+            put_pairs(out, headers)?;
+            &[]
+        }
+        Entry::Piece { at, bytes } => {
+            out.push(3);
+            put_time(out, *at);
+            bytes
+        }
+        Entry::Trailers { headers } => {
+            out.push(4);
+            put_pairs(out, headers)?;
+            &[]
+        }
+        Entry::End(Ending { job, by, is_settled, is_too_long, latency, error }) => {
+            out.push(5);
+            out.extend_from_slice(&job.to_le_bytes());
+            let by = BY.iter().position(|known| known == by).unwrap_or_default();
+            let flags = [u8::from(*is_settled), u8::from(*is_too_long)];
+            out.push(u8::try_from(by).unwrap_or_default());
+            out.extend_from_slice(&flags);
+            put_time(out, *latency);
+            out.push(u8::from(error.is_some()));
+            if let Some((name, text)) = error {
+                put(out, name.as_bytes())?;
+                put(out, text.as_bytes())?;
+            }
+            &[]
+        }
+        Entry::Gap { what, why } => {
+            out.push(6);
+            put(out, what.as_bytes())?;
+            put(out, why.as_bytes())?;
+            &[]
+        }
+        Entry::Journaled { job, bytes, step } => {
+            out.push(7);
+            for number in [*job, *bytes, step.map_or(0, |step| step.0)] {
+                out.extend_from_slice(&number.to_le_bytes());
+            }
+            &[]
+        }
+    };
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(out.get(HEAD..).unwrap_or_default());
+    sum.update(bulk);
+    let length = u32::try_from(out.len() - HEAD + bulk.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
+    for (at, byte) in length.to_le_bytes().into_iter().chain(sum.finalize().to_le_bytes()).enumerate() {
+        if let Some(there) = out.get_mut(at) {
+            *there = byte;
+        }
+    }
+    Ok(bulk)
+}
+
+/// Reads what stands behind a head; `None` if it is not what was written.
+pub(super) fn read(body: &[u8], sum: u32) -> Option<(u64, Entry<'_>)> {
+    if crc32fast::hash(body) != sum {
+        return None;
+    }
+    let mut from = From(body);
+    let id = from.number()?;
+    let entry = match from.byte()? {
+        0 => Entry::Known { rule: from.text()?, value: from.0 },
+        1 => {
+            let has_trailers = from.byte()? == 1;
+            let (provider, method, path) = (from.text()?, from.text()?, from.text()?);
+            let headers = from.pairs()?;
+            Entry::Request { provider, method, path, headers, has_trailers, body: from.0 }
+        }
+        2 => {
+            let [low, high] = from.array()?;
+            let status = u16::from_le_bytes([low, high]);
+            Entry::Head { status, version: from.text()?, headers: from.pairs()? }
+        }
+        3 => Entry::Piece { at: from.time()?, bytes: from.0 },
+        4 => Entry::Trailers { headers: from.pairs()? },
+        5 => {
+            let job = from.number()?;
+            let by = *BY.get(usize::from(from.byte()?))?;
+            let (is_settled, is_too_long) = (from.byte()? == 1, from.byte()? == 1);
+            let latency = from.time()?;
+            let error = if from.byte()? == 1 { Some((from.text()?, from.text()?)) } else { None };
+            Entry::End(Ending { job, by, is_settled, is_too_long, latency, error })
+        }
+        6 => Entry::Gap { what: from.text()?, why: from.text()? },
+        7 => {
+            let (job, bytes, step) = (from.number()?, from.number()?, from.number()?);
+            Entry::Journaled { job, bytes, step: (step > 0).then_some(StepId(step)) }
+        }
+        _ => return None,
+    };
+    Some((id, entry))
+}
+
+/// In the order of their numbers here.
+const BY: [EndedBy; 4] = [EndedBy::Eof, EndedBy::Client, EndedBy::Upstream, EndedBy::Timeout];
+
+fn put(out: &mut Vec<u8>, bytes: &[u8]) -> io::Result<()> {
+    let length = u32::try_from(bytes.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
+    out.extend_from_slice(&length.to_le_bytes());
+    out.extend_from_slice(bytes);
+    Ok(())
+}
+
+fn put_pairs(out: &mut Vec<u8>, pairs: &Pairs<'_>) -> io::Result<()> {
+    let count = u32::try_from(pairs.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
+    out.extend_from_slice(&count.to_le_bytes());
+    for (name, value) in pairs {
+        put(out, name.as_bytes())?;
+        put(out, value)?;
+    }
+    Ok(())
+}
+
+fn put_time(out: &mut Vec<u8>, time: Duration) {
+    out.extend_from_slice(&u64::try_from(time.as_micros()).unwrap_or(u64::MAX).to_le_bytes());
+}
+
+/// What is left to read.
+struct From<'a>(&'a [u8]);
+
+impl<'a> From<'a> {
+    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        self.take(N)?.try_into().ok()
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        self.array().map(|[byte]| byte)
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    fn length(&mut self) -> Option<usize> {
+        self.array().map(u32::from_le_bytes).and_then(|length| usize::try_from(length).ok())
+    }
+
+    fn time(&mut self) -> Option<Duration> {
+        self.number().map(Duration::from_micros)
+    }
+
+    fn bytes(&mut self) -> Option<&'a [u8]> {
+        let length = self.length()?;
+        self.take(length)
+    }
+
+    fn text(&mut self) -> Option<&'a str> {
+        core::str::from_utf8(self.bytes()?).ok()
+    }
+
+    fn pairs(&mut self) -> Option<Pairs<'a>> {
+        let count = self.length()?;
+        // No count makes room that its bytes do not fill.
+        let mut pairs = Vec::with_capacity(count.min(self.0.len() / 8));
+        for _ in 0..count {
+            pairs.push((self.text()?, self.bytes()?));
+        }
+        Some(pairs)
+    }
+}
