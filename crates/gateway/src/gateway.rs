@@ -55,9 +55,10 @@ impl Gateway {
         let door = Door { address, token: token.clone(), routes: routes.clone() };
         let mut notes = Vec::new();
         let (limit, job) = match work {
-            Work::Record(recording) => {
-                (recording.limits.request_bytes, Job::Record(Box::new(Recorder::new(recording, &mut notes)?)))
-            }
+            Work::Record(recording) => (
+                recording.limits.request_bytes,
+                Job::Record(Box::new(Recorder::new(*recording, &mut notes)?)),
+            ),
             Work::Replay(replaying) => {
                 (replaying.limits.request_bytes, Job::Replay(Replayer::new(replaying)))
             }

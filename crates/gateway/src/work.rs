@@ -15,7 +15,7 @@ use crate::upstream::Environment;
 #[derive(Debug)]
 pub enum Work {
     /// Passes them on to vendors, and records both sides.
-    Record(Recording),
+    Record(Box<Recording>),
     /// Answers them from a recorded run. Nothing goes out.
     Replay(Replaying),
 }

@@ -39,12 +39,12 @@ enum Command {
     Replay(replay::Replay),
     Recover(recover::Recover),
     Verify(verify::Verify),
+    Bundle(bundle::Bundle),
+    Migrate(migrate::Migrate),
     Canon(canon::Canon),
     Hash(hash::Hash),
     Keys(keys::Keys),
     Doctor(doctor::Doctor),
-    Bundle(bundle::Bundle),
-    Migrate(migrate::Migrate),
 }
 
 /// Runs a command; returns its exit code.

@@ -145,7 +145,8 @@ impl Record {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
             .map_err(|error| Ending::impossible(format!("no port on 127.0.0.1 to listen on: {error}")))?;
         let token = Token::generate().map_err(impossible)?;
-        let gateway = Gateway::start(listener, token, Work::Record(recording)).map_err(impossible)?;
+        let gateway =
+            Gateway::start(listener, token, Work::Record(Box::new(recording))).map_err(impossible)?;
         let signals = Signals::listen().map_err(impossible)?;
         let [program, arguments @ ..] = self.command.as_slice() else {
             return Err(Ending::impossible("there is no command to run"));

@@ -131,7 +131,8 @@ impl Flight {
         let folder = Folder::new(place.0.join(Folder::NAME));
         let recorder = Recorder::begin(&folder, &RunStart::new(run_id), &key).unwrap();
         let log = logs.as_ref().map(|logs| recorder.pen().log(&logs.place(), run_id).unwrap());
-        let work = Work::Record(Recording { pen: recorder.pen(), log, routes, environment, limits });
+        let work =
+            Work::Record(Box::new(Recording { pen: recorder.pen(), log, routes, environment, limits }));
         let gateway = Gateway::start(listener(), Token::generate().unwrap(), work).unwrap();
         Self { place, gateway, key, recorder, run_id, logs }
     }

@@ -112,13 +112,13 @@ impl Flight {
         let book = Book::open(folder)?;
         let upstream = vendor.base_url(Interface::OpenAi).parse().map_err(said)?;
         let routes = vec![Route::to(Interface::OpenAi, upstream)];
-        let work = Work::Record(Recording {
+        let work = Work::Record(Box::new(Recording {
             pen: book.pen(),
             log: book.log()?,
             routes,
             environment,
             limits: Limits::default(),
-        });
+        }));
         let runtime = gateway_runtime()?;
         let gateway = start(&runtime, work)?;
         let (direct, through) = (Address::of_vendor(&vendor)?, Address::of_gateway(&gateway)?);
