@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use reenact_gateway::Environment;
 use reenact_json::Shown;
 use reenact_json::print::{self, Object};
+use reenact_record::wal::Place;
 use reenact_record::{KeyName, KeyStoreError};
 use reenact_sandbox::Rung;
 use reenact_verify::render::Tone;
@@ -71,7 +72,8 @@ const LITTLE_SPACE: u64 = 1_000_000_000;
 
 impl Doctor {
     pub(crate) fn run(&self) -> Result<u8, Ending> {
-        let mut findings = vec![sandbox(), loopback()];
+        let mut findings = vec![sandbox(), loopback(), log()];
+        findings.extend(unsealed());
         findings.extend(key());
         findings.extend(variables());
         findings.extend(way_out());
@@ -142,6 +144,32 @@ fn loopback() -> Finding {
         Ok(_) => Finding::new("gateway", State::Fine, "can listen on 127.0.0.1"),
         Err(error) => Finding::new("gateway", State::Wrong, format!("cannot listen on 127.0.0.1: {error}")),
     }
+}
+
+/// Where what passes is written before it passes on.
+fn log() -> Finding {
+    match Place::find() {
+        Some(place) => {
+            let path = place.path().to_string_lossy();
+            Finding::new(
+                "log",
+                State::Fine,
+                format!("what passes is kept in memory first ({})", Shown::whole(&path)),
+            )
+        }
+        None => {
+            let says = "no memory-backed storage that only you can read: recording waits for the journal, a little longer";
+            Finding::new("log", State::Note, says)
+                .advise("set XDG_RUNTIME_DIR to a folder of yours on a tmpfs")
+        }
+    }
+}
+
+/// Runs whose recorder was killed.
+fn unsealed() -> Option<Finding> {
+    let unsealed = runs::folder().unsealed().ok().filter(|unsealed| !unsealed.is_empty())?;
+    let says = format!("{} never sealed", quantity::count(unsealed.len() as u64, "run"));
+    Some(Finding::new("runs", State::Note, says).advise("reenact recover"))
 }
 
 fn key() -> Option<Finding> {

@@ -40,6 +40,11 @@ impl Place {
         }
     }
 
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
     pub(super) fn run(&self, run_id: RunId) -> PathBuf {
         self.0.join(run_id.to_string())
     }

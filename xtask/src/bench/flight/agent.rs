@@ -35,6 +35,11 @@ impl Address {
         Ok(Arc::new(Self { socket: vendor.address(), path: super::scene::PATH.to_owned(), tls }))
     }
 
+    /// The same path at another address.
+    pub(super) fn by_way_of(&self, socket: SocketAddr) -> Arc<Self> {
+        Arc::new(Self { socket, path: self.path.clone(), tls: self.tls.clone() })
+    }
+
     /// To the gateway's route of a vendor.
     pub(super) fn of_gateway(gateway: &Gateway) -> Result<Arc<Self>, String> {
         let base = gateway.base_url(Interface::OpenAi.name()).ok_or("the gateway has no such route")?;

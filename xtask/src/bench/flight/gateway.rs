@@ -10,12 +10,16 @@
 //! they get when they do queue is the row `flood`, in calls per second. Directly, the vendor is called with HTTP/1.1, as the
 //! vendors' own clients do; the gateway takes HTTP/2 where TLS offers it.
 //!
+//! `copy` is the same call through a program that copies bytes from one socket to the other and does nothing else: what any
+//! gateway adds on this machine.
+//!
 //! Without TLS the first event of a stream comes alone, as at a real vendor. With TLS all events come at once, since the
 //! vendor can wait in HTTP/2 only by empty frames, of which a client bears a hundred: a first token there waits until the
 //! gateway has seen them all, so that row is a bound from above.
 
 use std::fs;
-use std::net::{Ipv4Addr, TcpListener};
+use std::io;
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -42,6 +46,7 @@ const WARM_UP: u64 = 5;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Row {
     Calls(Kind),
+    Copied(Kind),
     Flood,
 }
 
@@ -58,6 +63,13 @@ pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result
             asked.extend(
                 rows.map(|(name, row)| (format!("gateway {way} {connections} {name}"), connections, row)),
             );
+            if !is_tls {
+                let copied = Kind::ALL.map(|kind| (kind.name(), Row::Copied(kind)));
+                asked.extend(
+                    copied
+                        .map(|(name, row)| (format!("gateway copy {connections} {name}"), connections, row)),
+                );
+            }
         }
         asked.retain(|(name, ..)| is_asked_for(name));
         for (name, connections, row) in asked {
@@ -76,9 +88,12 @@ pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result
                     "calls"
                 );
             }
-            let flight = Flight::start(folder, is_tls)?;
+            let mut flight = Flight::start(folder, is_tls)?;
+            if let Row::Copied(_) = row {
+                flight = flight.copied()?;
+            }
             let measured = match row {
-                Row::Calls(kind) => flight.calls(&name, connections, kind),
+                Row::Calls(kind) | Row::Copied(kind) => flight.calls(&name, connections, kind),
                 Row::Flood => flight.flood(&name, connections),
             };
             measured.and(flight.land()).map_err(|error| format!("{name}: {error}"))?;
@@ -123,6 +138,12 @@ impl Flight {
         let gateway = start(&runtime, work)?;
         let (direct, through) = (Address::of_vendor(&vendor)?, Address::of_gateway(&gateway)?);
         Ok(Self { vendor: Arc::new(vendor), direct, through, gateway, runtime, book })
+    }
+
+    /// Puts a program that copies in the gateway's place.
+    fn copied(mut self) -> Result<Self, String> {
+        self.through = self.direct.by_way_of(copier(self.vendor.address()).map_err(said)?);
+        Ok(self)
     }
 
     /// Ends it all. A call that was not recorded would not count.
@@ -292,6 +313,27 @@ impl Lane {
         }
         Ok((self, count))
     }
+}
+
+/// A listener whose connections are copied to another address, byte for byte and in both directions.
+fn copier(to: SocketAddr) -> io::Result<SocketAddr> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let address = listener.local_addr()?;
+    std::thread::spawn(move || {
+        for near in listener.incoming().flatten() {
+            let Ok(far) = TcpStream::connect(to) else { return };
+            for (from, into) in [(near.try_clone(), far.try_clone()), (Ok(far), Ok(near))] {
+                let (Ok(mut from), Ok(mut into)) = (from, into) else { return };
+                let _ = into.set_nodelay(true);
+                std::thread::spawn(move || {
+                    // Whoever hangs up ends both directions.
+                    let _ = io::copy(&mut from, &mut into);
+                    let _ = into.shutdown(Shutdown::Both);
+                });
+            }
+        }
+    });
+    Ok(address)
 }
 
 /// A gateway on a loopback address, on that runtime.
