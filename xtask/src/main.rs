@@ -32,13 +32,13 @@ Developer commands of reenact.
   cargo xtask test --list                      the steps of the above, and what each runs
   cargo xtask fuzz [TARGET] [--seconds N]      fuzz every reader, or one, for N seconds each (60)
   cargo xtask example                          writes examples/runs anew, the same bytes each time
-  cargo xtask bench [WORD…]                    time and memory of verification, as ratios; rows that contain the words
+  cargo xtask bench [WORD…]                    verification as ratios, recording, replaying; rows that contain the words
 
 Examples:
   cargo xtask test                             everything, as CI does
   cargo xtask test lint 'doc tests'            two steps only
   cargo xtask fuzz scan --seconds 600          ten minutes on one target
-  cargo xtask bench 10MB                       the rows of one size
+  cargo xtask bench gateway plain              what recording adds to a call
 ";
 
 /// Why a command ends without success.

@@ -7,7 +7,7 @@ use reenact_json::Digest;
 
 use crate::error::RecordError;
 use crate::event::EventType;
-use crate::exchange::{Called, Exchange, MaskedRequest, RawAnswer, RawRequest, Returned, StepId};
+use crate::exchange::{Called, Exchange, Headers, MaskedRequest, RawAnswer, RawRequest, Returned, StepId};
 use crate::ledger::{Counts, Ledger, Open};
 use crate::mask::Masks;
 use crate::payload::Payload;
@@ -68,8 +68,28 @@ impl Pen {
     /// Begins the write-ahead log of this run, with the values that are known to be secret so far.
     pub fn log(&self, place: &Place, run_id: RunId) -> io::Result<Wal> {
         let log = Wal::create(place, run_id, self.counts().bytes)?;
-        self.shared.masks.each_known(|rule, value| log.know(rule, value))?;
-        Ok(log)
+        let known = self.log_known(&log, 0);
+        if known.is_err() {
+            // Half a log would be taken for a whole one.
+            let _ = log.remove();
+        }
+        known.map(|_| log)
+    }
+
+    /// Keeps the values that became known after the first `from` in a log; says how many are known now. Whoever reads the log
+    /// must mask them too.
+    pub fn log_known(&self, log: &Wal, from: usize) -> io::Result<usize> {
+        let mut count = 0;
+        self.shared.masks.each_known(|rule, value| {
+            count += 1;
+            if count > from { log.know(rule, value) } else { Ok(()) }
+        })?;
+        Ok(count)
+    }
+
+    /// Makes the credentials in a request's headers known.
+    pub fn know_credentials(&self, headers: Headers<'_>) {
+        self.shared.masks.request_headers(headers);
     }
 
     /// Records a request that is about to go out. `match_key` is the SHA-256, in hexadecimal, by which a replay will find it.

@@ -194,7 +194,7 @@ impl Recorder<Recording> {
 
     /// Takes up a run again whose recorder was killed: reads and judges its journal, cuts off a last line that is torn or wrong,
     /// and goes on behind it. `keep` says how many bytes of events are to be kept of those that are there, where a
-    /// write-ahead log knows it better.
+    /// write-ahead log knows it better; it is asked when nobody else can write to the journal any more.
     ///
     /// What is known to be secret is not in the journal: whoever goes on with what came before the kill makes it known
     /// first, by [`Pen::know_again`].
@@ -204,7 +204,7 @@ impl Recorder<Recording> {
         folder: &Folder,
         run_id: RunId,
         signer: &dyn Signer,
-        keep: Option<u64>,
+        keep: impl FnOnce() -> Option<u64>,
     ) -> Result<Self, ResumeError> {
         Self::resume_in(folder, run_id, signer, keep, &Surroundings::default())
     }
@@ -214,7 +214,7 @@ impl Recorder<Recording> {
         folder: &Folder,
         run_id: RunId,
         signer: &dyn Signer,
-        keep: Option<u64>,
+        keep: impl FnOnce() -> Option<u64>,
         surroundings: &Surroundings,
     ) -> Result<Self, ResumeError> {
         let masks = Masks::new(Pack::standard());
@@ -275,7 +275,7 @@ impl Recorder<Ended> {
     pub fn resume_ended(folder: &Folder, run_id: RunId, signer: &dyn Signer) -> Result<Self, ResumeError> {
         let masks = Masks::new(Pack::standard());
         let surroundings = Surroundings::default();
-        let mut resumed = resume::read(folder, run_id, signer, None, &masks, &surroundings)?;
+        let mut resumed = resume::read(folder, run_id, signer, || None, &masks, &surroundings)?;
         if !resumed.ledger.has_ended() {
             return Err(ResumeError::NotEnded);
         }

@@ -44,7 +44,7 @@ pub(crate) fn read(
     folder: &Folder,
     run_id: RunId,
     signer: &dyn Signer,
-    keep: Option<u64>,
+    keep: impl FnOnce() -> Option<u64>,
     masks: &Masks,
     surroundings: &Surroundings,
 ) -> Result<Resumed, ResumeError> {
@@ -53,6 +53,7 @@ pub(crate) fn read(
     let shown = || path.to_string_lossy().into_owned();
     let failed = |error: io::Error| ResumeError::Record(RecordError::io(&path, &error));
     let file = open(&path, run_id)?;
+    let keep = keep();
     let mut reader = BufReader::with_capacity(BUFFER, file.try_clone().map_err(failed)?);
 
     let mut line = Vec::new();

@@ -80,21 +80,20 @@ impl Wal {
 
     /// Writes an entry about `id`. When this returns, the operating system has it. After an error nothing more is written.
     pub fn append(&self, id: u64, entry: &Entry<'_>) -> io::Result<()> {
-        let mut log = self.log();
-        if log.has_failed {
-            return Err(io::Error::from(io::ErrorKind::BrokenPipe));
-        }
-        if log.segments.last().is_none_or(|last| last.bytes >= log.longest) {
-            log.open_segment(&self.folder).inspect_err(|_| log.has_failed = true)?;
-        }
-        log.write(id, entry).inspect_err(|_| log.has_failed = true)
+        self.log().append(&self.folder, id, entry)
+    }
+
+    /// Whether something could not be written. Then nothing is any more.
+    pub fn has_failed(&self) -> bool {
+        self.log().has_failed
     }
 
     /// Everything up to `job` is in the journal, which has that many bytes of events; `step` is what `id` was given there.
     pub fn journaled(&self, id: u64, job: u64, bytes: u64, step: Option<StepId>) -> io::Result<()> {
-        self.append(id, &Entry::Journaled { job, bytes, step })?;
-        self.log().journaled = (job, bytes);
-        Ok(())
+        // Also when it cannot be written: what begins a segment after this must not be older than the journal.
+        let mut log = self.log();
+        log.journaled = (job, bytes);
+        log.append(&self.folder, id, &Entry::Journaled { job, bytes, step })
     }
 
     /// Keeps a value for as long as the log is there: whoever reads it back must mask it too.
@@ -111,10 +110,12 @@ impl Wal {
         for segment in &mut log.segments {
             segment.open.retain(|open| *open != id);
         }
-        log.drop_what_is_over();
+        if !log.has_failed {
+            log.drop_what_is_over();
+        }
     }
 
-    /// Removes the log: everything is in the journal.
+    /// Removes the log: everything is in the journal, or the log is no good any more.
     pub fn remove(&self) -> io::Result<()> {
         let mut log = self.log();
         log.has_failed = true;
@@ -129,6 +130,15 @@ impl Wal {
 }
 
 impl Log {
+    fn append(&mut self, folder: &Path, id: u64, entry: &Entry<'_>) -> io::Result<()> {
+        if self.has_failed {
+            return Err(io::Error::from(io::ErrorKind::BrokenPipe));
+        }
+        let is_full = self.segments.last().is_none_or(|last| last.bytes >= self.longest);
+        let written = if is_full { self.open_segment(folder) } else { Ok(()) };
+        written.and_then(|()| self.write(id, entry)).inspect_err(|_| self.has_failed = true)
+    }
+
     fn open_segment(&mut self, folder: &Path) -> io::Result<()> {
         let path = folder.join(format!("{:08}.wal", self.next));
         let file = private(&path, true)?;

@@ -69,7 +69,7 @@ impl Killed {
     /// What becomes of it with these bytes as its journal.
     fn resume(&self, journal: &[u8], keep: Option<u64>) -> Result<Recorder<Recording>, ResumeError> {
         fs::write(self.path(), journal).unwrap();
-        Recorder::resume(&self.place.folder(), self.id, &key(), keep)
+        Recorder::resume(&self.place.folder(), self.id, &key(), || keep)
     }
 
     /// The same, of which nothing but an error is expected, and that the file stays as it is.
@@ -158,7 +158,7 @@ fn what_is_sealed_is_what_would_have_been_sealed() {
         let before = recorder.counts();
         if is_killed {
             drop(recorder);
-            recorder = Recorder::resume_in(&place.folder(), id, &key(), None, &surroundings).unwrap();
+            recorder = Recorder::resume_in(&place.folder(), id, &key(), || None, &surroundings).unwrap();
         }
         assert_eq!(recorder.counts(), before);
         let pen = recorder.pen();
@@ -266,13 +266,14 @@ fn zeros_at_the_end_are_cut_off() {
     let zeros = 64 << 20;
     let file = fs::OpenOptions::new().write(true).open(killed.path()).unwrap();
     file.set_len(killed.journal.len() as u64 + zeros).unwrap();
-    let recorder = Recorder::resume(&killed.place.folder(), killed.id, &key(), None).unwrap();
+    let recorder = Recorder::resume(&killed.place.folder(), killed.id, &key(), || None).unwrap();
     assert_eq!((recorder.cut(), recorder.counts().events), (zeros, 5));
     assert!(fs::read(killed.path()).unwrap() == killed.journal);
     // More than a journal can ever be is not read at all.
     drop(recorder);
     file.set_len(1 << 33).unwrap();
-    let refused = Recorder::resume(&killed.place.folder(), killed.id, &key(), None).map(|_| ()).unwrap_err();
+    let refused =
+        Recorder::resume(&killed.place.folder(), killed.id, &key(), || None).map(|_| ()).unwrap_err();
     let bytes = (1 << 33) - killed.head().len() as u64;
     assert_eq!(refused, ResumeError::Record(RecordError::Full { bytes }));
 }
@@ -322,7 +323,7 @@ fn another_key_cannot_go_on() {
     let killed = Killed::after(|recorder| write_some(&recorder.pen()));
     let other = SecretKey::generate().unwrap();
     let folder = killed.place.folder();
-    let refused = Recorder::resume(&folder, killed.id, &other, None).map(|_| ()).unwrap_err();
+    let refused = Recorder::resume(&folder, killed.id, &other, || None).map(|_| ()).unwrap_err();
     assert_eq!(refused, ResumeError::Record(RecordError::OtherSigner));
     let refused = Recorder::resume_ended(&folder, killed.id, &other).map(|_| ()).unwrap_err();
     assert_eq!(refused, ResumeError::Record(RecordError::OtherSigner));
@@ -383,7 +384,7 @@ fn time_does_not_go_back() {
     let killed = Killed::after(|recorder| write_some(&recorder.pen()));
     let surroundings = Surroundings { clock: Arc::new(Behind), ..known_surroundings() };
     let folder = killed.place.folder();
-    let recorder = Recorder::resume_in(&folder, killed.id, &key(), None, &surroundings).unwrap();
+    let recorder = Recorder::resume_in(&folder, killed.id, &key(), || None, &surroundings).unwrap();
     recorder.pen().gap("a", "b").unwrap();
     let journal = fs::read_to_string(killed.path()).unwrap();
     let last_two: Vec<&str> =

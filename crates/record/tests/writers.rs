@@ -20,7 +20,7 @@ fn killed(folder: &Folder) -> RunId {
 }
 
 fn refused(folder: &Folder, id: RunId) -> ResumeError {
-    let error = Recorder::resume(folder, id, &key(), None).map(|_| ()).unwrap_err();
+    let error = Recorder::resume(folder, id, &key(), || None).map(|_| ()).unwrap_err();
     assert_eq!(Recorder::resume_ended(folder, id, &key()).map(|_| ()).unwrap_err(), error);
     error
 }
@@ -41,7 +41,7 @@ fn a_run_has_one_recorder_at_a_time() {
     drop(first);
     assert_eq!(refused(&folder, run_id), busy, "a pen can still write");
     drop(pen);
-    let second = Recorder::resume(&folder, run_id, &key(), None).unwrap();
+    let second = Recorder::resume(&folder, run_id, &key(), || None).unwrap();
     assert_eq!(refused(&folder, run_id), busy);
     let ended = second.end(&DONE).unwrap();
     assert_eq!(refused(&folder, run_id), busy, "it can still be sealed");
@@ -136,7 +136,7 @@ fn a_folder_that_is_read_only() {
     }
     assert_eq!(folder.unsealed(), Ok(vec![id]));
     set(&folder.journal(id), 0o600);
-    let ended = Recorder::resume(&folder, id, &key(), None).unwrap().end(&DONE).unwrap();
+    let ended = Recorder::resume(&folder, id, &key(), || None).unwrap().end(&DONE).unwrap();
     if !is_root {
         assert!(matches!(ended.seal(&key()), Err(RecordError::Io { .. })));
     }
@@ -177,7 +177,7 @@ fn runs_that_are_sealed_elsewhere() {
     let id = recorder.run_id();
     drop(recorder);
     assert_eq!(folder.unsealed(), Ok(vec![id]));
-    let ended = Recorder::resume(&folder, id, &key(), None).unwrap().end(&DONE).unwrap();
+    let ended = Recorder::resume(&folder, id, &key(), || None).unwrap().end(&DONE).unwrap();
     assert_eq!(ended.out(), &out);
     let sealed = ended.seal(&key()).unwrap();
     assert_eq!(sealed.path, out.path);
@@ -208,7 +208,7 @@ fn the_numbers_of_marks_go_on() {
     drop((pen, recorder));
     assert!(!fs::read_to_string(folder.journal(id)).unwrap().contains("[masked:known"));
 
-    let recorder = Recorder::resume(&folder, id, &key(), None).unwrap();
+    let recorder = Recorder::resume(&folder, id, &key(), || None).unwrap();
     let pen = recorder.pen();
     pen.know(b"planted-fourth-value");
     let raw = RawRequest { headers: &[("x-api-key", b"planted-fifth-value")], ..raw };

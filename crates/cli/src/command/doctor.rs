@@ -158,7 +158,7 @@ fn log() -> Finding {
             )
         }
         None => {
-            let says = "no memory-backed storage that only you can read: recording waits for the journal, a little longer";
+            let says = "no memory-backed storage that only you can read: recording waits for the journal, and a kill loses what was coming";
             Finding::new("log", State::Note, says)
                 .advise("set XDG_RUNTIME_DIR to a folder of yours on a tmpfs")
         }

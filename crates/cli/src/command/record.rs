@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use reenact_gateway::{Environment, Gateway, Limits, Recording, Token, Work};
 use reenact_json::Shown;
-use reenact_record::wal::Place;
+use reenact_record::wal::{self, Place};
 use reenact_record::{Counts, End, KeyName, Out, Recorder, RunId, RunStart, Sealed, SecretKey, Status};
 use reenact_run::{Kind, Opened, Run};
 use reenact_verify::{Keys, Options};
@@ -104,7 +104,7 @@ impl Record {
             ..RunStart::new(RunId::generate().map_err(impossible)?)
         };
         let recorder = Recorder::begin(&runs::folder(), &start, &signing.key).map_err(impossible)?;
-        // Without a place for it, everything waits until it is in the journal: slower, and as safe.
+        // Without a place for it, requests and the ends of answers wait until they are in the journal.
         let log = Place::find().and_then(|place| recorder.pen().log(&place, recorder.run_id()).ok());
         let recording = Recording {
             pen: recorder.pen(),
@@ -118,9 +118,12 @@ impl Record {
             Ok(flown) => flown,
             Err(ending) => {
                 // Nothing ran, so there is nothing to keep.
-                let folder = recorder.folder().to_owned();
+                let (folder, run_id) = (recorder.folder().to_owned(), recorder.run_id());
                 drop(recorder);
                 let _ = std::fs::remove_dir_all(folder);
+                if let Some(place) = Place::holding(run_id) {
+                    let _ = wal::forget(&place, run_id);
+                }
                 return Err(ending);
             }
         };
@@ -133,7 +136,7 @@ impl Record {
             .map_err(|error| {
                 let journal = journal.to_string_lossy();
                 Ending::impossible(format!(
-                    "the run is over, but could not be sealed: {error}; its journal is in {}",
+                    "the run is over, but could not be sealed: {error}; its journal is in {}; when that is mended: reenact recover",
                     Shown::whole(&journal)
                 ))
             })?;
@@ -162,9 +165,13 @@ impl Record {
                 let message = format!("{}: cannot be started: {error}", Shown::whole(&name));
                 Ending::Failed { code: child::not_started(&error), message }
             })?;
-        let exit = signals.wait(child).await.map_err(impossible)?;
+        let mut notes: Vec<String> = gateway.notes().iter().map(ToString::to_string).collect();
+        let exit = signals.wait(child).await.unwrap_or_else(|error| {
+            // It ran, and what it did is recorded.
+            notes.push(format!("how the command ended could not be seen: {error}"));
+            Exit::Code(FAILED.into())
+        });
         let took = started.elapsed();
-        let notes = gateway.notes().iter().map(ToString::to_string).collect();
         let unrecorded = gateway.stop().await.err().map(|unrecorded| unrecorded.to_string());
         Ok(Flown { exit, took, unrecorded, notes })
     }

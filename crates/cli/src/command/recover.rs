@@ -2,12 +2,14 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use reenact_gateway::{Recovered, Remains};
 use reenact_json::{Limits, Shown, Value};
 use reenact_record::wal::{self, Place};
 use reenact_record::{End, Ended, Folder, KeyStore, Recorder, ResumeError, RunId, Sealed, SecretKey, Status};
+
+use reenact_verify::{Keys, Options};
 
 use crate::config::Config;
 use crate::output::{self, Ending};
@@ -41,15 +43,16 @@ impl Recover {
         let store = Config::require()?.key_store();
         let mut code = 0;
         for id in found {
-            if let Some(given) = &self.run
-                && let Ok(path) = folder.sealed(id)
-            {
-                let (given, path) = (Shown::new(given).to_string(), path.to_string_lossy().into_owned());
-                output::print(&format!("{given} is sealed: {}\n", Shown::whole(&path)))?;
-                continue;
-            }
-            match recover(&folder, id, &store) {
-                Ok((recovered, sealed)) => output::print(&told(id, &recovered, &sealed))?,
+            let outcome = match folder.sealed(id) {
+                Ok(path) => Ok(Outcome::Sealed(path)),
+                Err(_) => recover(&folder, id, &store),
+            };
+            match outcome {
+                Ok(Outcome::Recovered(recovered, sealed)) => output::print(&told(id, &recovered, &sealed))?,
+                Ok(Outcome::Sealed(path)) => {
+                    let path = path.to_string_lossy();
+                    output::print(&format!("{id} is sealed: {}\n", Shown::whole(&path)))?;
+                }
                 Err(why) => {
                     output::complain(&format!("{id}: {why}"));
                     code = 2;
@@ -60,15 +63,24 @@ impl Recover {
     }
 }
 
-fn recover(folder: &Folder, id: RunId, store: &KeyStore) -> Result<(Recovered, Sealed), String> {
+/// What became of a run.
+enum Outcome {
+    Recovered(Recovered, Box<Sealed>),
+    /// It was sealed before, there.
+    Sealed(PathBuf),
+}
+
+fn recover(folder: &Folder, id: RunId, store: &KeyStore) -> Result<Outcome, String> {
     let key = key(&folder.journal(id), store)?;
-    let place = Place::find();
-    let remains = match &place {
-        Some(place) => Remains::read(place, id).map_err(text)?,
-        None => None,
-    };
-    let keep = remains.as_ref().and_then(Remains::journal_bytes);
-    let (recovered, ended) = match Recorder::resume(folder, id, &key, keep) {
+    let place = Place::holding(id);
+    let mut remains = Ok(None);
+    // The log is read when nobody else can write to either.
+    let resumed = Recorder::resume(folder, id, &key, || {
+        remains = place.as_ref().map_or(Ok(None), |place| Remains::read(place, id));
+        remains.as_ref().ok()?.as_ref()?.journal_bytes()
+    });
+    let remains = remains.map_err(|error| format!("its log cannot be read: {error}"))?;
+    let (recovered, ended) = match resumed {
         Ok(recorder) => {
             let mut recovered = Recovered::default();
             if let Some(remains) = remains {
@@ -84,12 +96,28 @@ fn recover(folder: &Folder, id: RunId, store: &KeyStore) -> Result<(Recovered, S
         }
         Err(error) => return Err(error.to_string()),
     };
-    let sealed = ended.seal(&key).map_err(text)?;
+    let mut out = ended.out().clone();
+    // Whatever is there now is not thrown away: it may be another run's.
+    out.replace = false;
+    if out.path.symlink_metadata().is_ok() {
+        if is_of(&out.path, id) {
+            return Ok(Outcome::Sealed(out.path));
+        }
+        out.path = folder.artifact(id);
+    }
+    let sealed = ended.seal_to(&key, &out).map_err(text)?;
     if let Some(place) = &place {
         // It lies in memory, and everything in it is sealed.
         let _ = wal::forget(place, id);
     }
-    Ok((recovered, sealed))
+    Ok(Outcome::Recovered(recovered, Box::new(sealed)))
+}
+
+/// Whether a file is the artifact of a run.
+fn is_of(path: &Path, id: RunId) -> bool {
+    let Ok(bytes) = reenact_verify::disk::read(path) else { return false };
+    let opened = reenact_run::open(bytes, &Keys::default(), &Options::default());
+    opened.run.is_ok_and(|run| run.id() == id.to_string())
 }
 
 /// The key that a run began under.
@@ -99,7 +127,13 @@ fn key(journal: &Path, store: &KeyStore) -> Result<SecretKey, String> {
     BufReader::new(file).read_line(&mut head).map_err(text)?;
     let value = Value::parse(head.trim_end().as_bytes(), &Limits::default()).ok();
     let key_id = value.and_then(|head| head.member("key_id")?.string().map(std::borrow::Cow::into_owned));
-    let key_id = key_id.ok_or("its journal breaks off in its first line: nothing was recorded")?;
+    let key_id = key_id.ok_or_else(|| {
+        let folder = journal.parent().unwrap_or(journal).to_string_lossy();
+        format!(
+            "its journal breaks off in its first line: nothing was recorded; remove {}",
+            Shown::whole(&folder)
+        )
+    })?;
     let names = store.list().map_err(text)?;
     names
         .iter()

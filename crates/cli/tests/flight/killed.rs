@@ -22,9 +22,10 @@ const AGENTS: usize = 4;
 /// be in the record.
 fn kill_after(airport: &Airport, most: usize) {
     // The command tells where its gateway is, and stays; the agents are threads of this test.
-    let script = "printf '%s\\n' \"$OPENAI_BASE_URL\"; exec sleep 600";
+    let script = "printf '%s\\n' \"$OPENAI_BASE_URL\"; exec cat";
     let mut recorder = airport
         .command(&["record", "-q", "--", "sh", "-c", script])
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -155,7 +156,7 @@ fn what_was_killed_is_sealed_and_said_to_be() {
         "recovered [..]: 2 model calls and 1 tool call[..]; 1 answer broke off\nsealed: .reenact/runs/[..]/artifact.rer.json ([..])\n",
         "",
     );
-    airport.fly(&["recover", "last"]).expect(0, "last is sealed: .reenact/runs/[..]\n", "");
+    airport.fly(&["recover", "last"]).expect(0, "[..] is sealed: .reenact/runs/[..]\n", "");
     airport.fly(&["verify", "last"]).expect(0, "...\n  PASS  [..]\n", "");
     airport.fly(&["show", "last"]).expect(
         0,
@@ -165,4 +166,23 @@ fn what_was_killed_is_sealed_and_said_to_be() {
     for piece in 0..40 {
         airport.vendor.open(&format!("1.{piece}"));
     }
+}
+
+#[test]
+fn what_lies_where_a_killed_run_was_to_be_is_left_alone() {
+    let airport = Airport::new(Script::travel().gated());
+    let record = ["record", "--force", "--out", "run.rer.json", "--", REENACT, "demo-agent"];
+    let mut recorder = airport.command(&record).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    airport.vendor.wait_for_requests(1).unwrap();
+    recorder.kill().unwrap();
+    recorder.wait().unwrap();
+    let out = airport.folder.path().join("run.rer.json");
+    fs::write(&out, "someone else's").unwrap();
+    airport.fly(&["recover"]).expect(
+        0,
+        "recovered [..]: 1 model call and 0 tool calls[..]; 1 answer broke off\nsealed: .reenact/runs/[..]/artifact.rer.json ([..])\n",
+        "",
+    );
+    assert_eq!(fs::read_to_string(&out).unwrap(), "someone else's");
+    airport.fly(&["verify", "last"]).expect(0, "...\n", "");
 }

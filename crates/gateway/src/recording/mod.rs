@@ -121,6 +121,7 @@ impl Recorder {
             has_trailers: arrival.has_trailers,
         };
         let endpoint = asked.endpoint();
+        self.scribe.room().await;
         let (number, written) = self.scribe.asked(asked);
         let scribe = Arc::clone(&self.scribe);
         let handle = Handle::new(Exchange::new(scribe, number, endpoint, arrival.at, self.most, running));

@@ -32,6 +32,10 @@ impl Notebook {
         Self { pen, most, conversation: Conversation::default(), open: HashMap::new() }
     }
 
+    pub(super) fn pen(&self) -> &Pen {
+        &self.pen
+    }
+
     /// How many bytes of events there are.
     pub(super) fn bytes(&self) -> u64 {
         self.pen.counts().bytes

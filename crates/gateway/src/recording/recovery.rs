@@ -11,7 +11,7 @@ use reenact_record::{Pen, RecordError, RunId, StepId};
 use reenact_wire::Vendor;
 
 use super::job::{Answered, Asked, Ended, Head, Job};
-use super::notebook::Notebook;
+use super::notebook::{Notebook, pairs};
 use super::scribe;
 use crate::work::Limits;
 
@@ -95,6 +95,10 @@ impl Remains {
         for (rule, value) in &self.known {
             pen.know_again(rule, value);
         }
+        // Answers are masked with the credentials of their own requests, also of those that are in the journal.
+        for left in self.exchanges.values() {
+            pen.know_credentials(&pairs(&left.asked.headers));
+        }
         let mut notebook = Notebook::new(pen.clone(), Limits::default().answer_bytes);
         notebook.tell(told);
         let done = self.journaled.map_or(0, |(job, _)| job);
@@ -128,11 +132,20 @@ impl Remains {
         }
         jobs.retain(|(number, _)| *number > done);
         jobs.sort_by_key(|(number, _)| *number);
+        if !jobs.is_empty() || !cut.is_empty() {
+            pen.gap(
+                "recorder",
+                "it was killed: what follows comes from its log, and was written down later",
+            )?;
+        }
         let mut first = None;
         let last = jobs.last().map_or(done, |(number, _)| *number);
         for (number, job) in jobs.into_iter().chain((last + 1..).zip(cut)) {
             notebook.write(number, job, |error| {
-                first.get_or_insert(error);
+                // A run that is too long has its gap, as it would have had.
+                if !matches!(error, RecordError::Full { .. }) {
+                    first.get_or_insert(error);
+                }
             });
         }
         first.map_or(Ok(recovered), Err)

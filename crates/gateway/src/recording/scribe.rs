@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use reenact_record::wal::{Ending, Entry, Wal};
 use reenact_record::{EndedBy, Pen, RecordError};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 use super::job::{Answered, Asked, Ended, Job};
 use super::notebook::{Notebook, pairs};
@@ -19,7 +19,7 @@ use crate::error::Unrecorded;
 /// Ready when something is written down.
 pub(super) type Written = oneshot::Receiver<()>;
 
-/// What waits in memory at most. More is not taken until the scribe has caught up.
+/// When more than this waits in memory, requests wait until the scribe has caught up.
 const MOST: usize = 64 << 20;
 
 /// What is in the log can wait, and those who come and go at this moment need the processor more.
@@ -37,7 +37,8 @@ struct Desk {
     has_come: Condvar,
     /// Ends the scribe's nap.
     hurry: Condvar,
-    has_room: Condvar,
+    /// Tells those who wait with a request that there is room.
+    room: Notify,
     log: Option<Wal>,
     unrecorded: Mutex<Option<Unrecorded>>,
 }
@@ -51,9 +52,14 @@ struct Queue {
 }
 
 impl Queue {
+    /// Whether more waits than should.
+    fn is_full(&self) -> bool {
+        self.bytes > MOST && !self.is_closed
+    }
+
     /// Whether someone waits.
     fn is_urgent(&self) -> bool {
-        self.is_closed || self.bytes > MOST || self.orders.iter().any(|order| order.written.is_some())
+        self.is_closed || self.is_full() || self.orders.iter().any(|order| order.written.is_some())
     }
 }
 
@@ -70,13 +76,25 @@ impl Scribe {
             queue: Mutex::default(),
             has_come: Condvar::new(),
             hurry: Condvar::new(),
-            has_room: Condvar::new(),
+            room: Notify::new(),
             log,
             unrecorded: Mutex::default(),
         });
         let (at_desk, notebook) = (Arc::clone(&desk), Notebook::new(pen, most));
         let thread = thread::Builder::new().name("scribe".into()).spawn(move || at_desk.work(notebook))?;
         Ok(Self { desk, thread: Mutex::new(Some(thread)) })
+    }
+
+    /// Waits until there is room for a request.
+    pub(super) async fn room(&self) {
+        loop {
+            let told = self.desk.room.notified();
+            if !lock(&self.desk.queue).is_full() {
+                return;
+            }
+            self.desk.hurry.notify_all();
+            told.await;
+        }
     }
 
     /// Takes a request; gives the number of its exchange, and what must be waited for before it goes out.
@@ -112,13 +130,10 @@ impl Scribe {
         lock(&self.desk.queue).is_closed = true;
         self.desk.has_come.notify_all();
         self.desk.hurry.notify_all();
-        if let Some(thread) = lock(&self.thread).take() {
-            // A thread that ended early has left its word in `unrecorded`.
-            let _ = thread.join();
-        }
-        if let Some(log) = &self.desk.log {
-            // What stays is in memory only, and says of itself that it is over.
-            let _ = log.remove();
+        let Some(thread) = lock(&self.thread).take() else { return };
+        // A thread that ended early has left its word in `unrecorded`, and its work in the log.
+        if thread.join().is_ok() && !self.desk.is_journal_lost() {
+            self.desk.remove_log();
         }
     }
 }
@@ -132,10 +147,6 @@ impl Drop for Scribe {
 impl Desk {
     fn take(&self, job: Job) -> (u64, Option<Written>) {
         let mut queue = lock(&self.queue);
-        while queue.bytes > MOST && !queue.is_closed {
-            self.hurry.notify_all();
-            queue = self.has_room.wait(queue).unwrap_or_else(PoisonError::into_inner);
-        }
         queue.last += 1;
         let number = queue.last;
         if queue.is_closed {
@@ -177,11 +188,19 @@ impl Desk {
 
     fn work(&self, mut notebook: Notebook) {
         let _closes = Closes(self);
+        let mut known = 0;
         while let Some(Order { number, job, written }) = self.next() {
             let (size, begins) = (job.size(), begins(number, &job));
+            if written.is_some() && !self.is_journal_lost() {
+                // The log has failed, and everything that it has is in the journal; it would be taken for the newer of the two.
+                self.remove_log();
+            }
             let step = notebook.write(number, job, |error| self.failed(error));
-            if let Some(log) = &self.log {
-                // What is told twice is told: a log that fails is left behind, and the journal waited for.
+            // What a lost journal does not take stays in the log, from where it can be recovered.
+            if let Some(log) = self.log.as_ref().filter(|_| !self.is_journal_lost()) {
+                // Before anything can be dropped that shows it: a credential is masked in what is recovered, too.
+                known = notebook.pen().log_known(log, known).unwrap_or(known);
+                // A log that fails is left behind: from then on the journal is waited for.
                 let _ = log.journaled(begins.exchange, number, notebook.bytes(), step);
                 if begins.is_over {
                     log.over(begins.exchange);
@@ -191,8 +210,24 @@ impl Desk {
                 // Who does not wait any more has left.
                 let _ = written.send(());
             }
-            lock(&self.queue).bytes -= size;
-            self.has_room.notify_all();
+            let mut queue = lock(&self.queue);
+            queue.bytes -= size;
+            if !queue.is_full() {
+                self.room.notify_waiters();
+            }
+        }
+    }
+
+    /// Whether the journal can not be written any more.
+    fn is_journal_lost(&self) -> bool {
+        let unrecorded = lock(&self.unrecorded);
+        matches!(&*unrecorded, Some(Unrecorded { first: RecordError::Journal { .. }, .. }))
+    }
+
+    fn remove_log(&self) {
+        if let Some(log) = &self.log {
+            // What stays lies in memory only.
+            let _ = log.remove();
         }
     }
 
@@ -212,7 +247,7 @@ impl Drop for Closes<'_> {
         for _ in queue.orders.drain(..) {
             self.0.failed(RecordError::Ended);
         }
-        self.0.has_room.notify_all();
+        self.0.room.notify_waiters();
     }
 }
 

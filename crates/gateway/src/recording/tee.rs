@@ -1,7 +1,7 @@
 //! A vendor's answer on its way to the client, and a copy of it on its way into the record.
 //!
-//! Pieces are handed on as they come. Only the last one waits: until the answer is in the journal, the client must not know
-//! that it is over.
+//! Pieces are handed on as they come. Only the last one waits: until the answer is in the log or in the journal, the client
+//! must not know that it is over.
 
 use std::future::Future;
 use std::pin::Pin;

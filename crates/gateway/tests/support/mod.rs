@@ -118,19 +118,33 @@ impl Flight {
     }
 
     pub(crate) fn with(routes: Vec<Route>, environment: Environment, limits: Limits) -> Self {
-        Self::start(routes, environment, limits, Logs::new())
+        Self::start(routes, environment, limits, Logs::new(), |_| {})
     }
 
     /// On a machine that has no place for a log: everything waits for the journal.
     pub(crate) fn waiting(vendor: &Vendor) -> Self {
-        Self::start(routes(&vendor.root_url()), Environment::default(), Limits::default(), None)
+        Self::start(routes(&vendor.root_url()), Environment::default(), Limits::default(), None, |_| {})
     }
 
-    fn start(routes: Vec<Route>, environment: Environment, limits: Limits, logs: Option<Logs>) -> Self {
+    /// With a log that takes nothing; `None` on a machine that has no place for one.
+    pub(crate) fn with_failed_log(vendor: &Vendor) -> Option<Self> {
+        let (routes, logs) = (routes(&vendor.root_url()), Logs::new()?);
+        let fail = |log: &wal::Wal| log.remove().unwrap();
+        Some(Self::start(routes, Environment::default(), Limits::default(), Some(logs), fail))
+    }
+
+    fn start(
+        routes: Vec<Route>,
+        environment: Environment,
+        limits: Limits,
+        logs: Option<Logs>,
+        prepare: impl Fn(&wal::Wal),
+    ) -> Self {
         let (place, key, run_id) = (Place::new(), SecretKey::generate().unwrap(), RunId::generate().unwrap());
         let folder = Folder::new(place.0.join(Folder::NAME));
         let recorder = Recorder::begin(&folder, &RunStart::new(run_id), &key).unwrap();
         let log = logs.as_ref().map(|logs| recorder.pen().log(&logs.place(), run_id).unwrap());
+        log.iter().for_each(prepare);
         let work =
             Work::Record(Box::new(Recording { pen: recorder.pen(), log, routes, environment, limits }));
         let gateway = Gateway::start(listener(), Token::generate().unwrap(), work).unwrap();

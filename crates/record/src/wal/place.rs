@@ -13,11 +13,13 @@ pub struct Place(PathBuf);
 impl Place {
     /// The user's runtime folder, else the machine's shared memory; `None` if neither is in memory and ours to write.
     pub fn find() -> Option<Self> {
-        let runtime =
-            std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
-        let own = runtime.map(|path| path.join("reenact"));
-        let shared = user().map(|user| PathBuf::from(format!("/dev/shm/reenact-{user}")));
-        own.into_iter().chain(shared).find_map(|path| Self::at(&path).ok())
+        candidates().iter().find_map(|path| Self::at(path).ok())
+    }
+
+    /// The place in which the log of a run lies, whatever the environment was when it was made.
+    pub fn holding(run_id: RunId) -> Option<Self> {
+        let is_there = |path: &&PathBuf| path.join(run_id.to_string()).is_dir();
+        candidates().iter().filter(is_there).find_map(|path| Self::at(path).ok())
     }
 
     /// A folder of this path, made if it is not there; refused if it is on a disk, a link, or open to others.
@@ -33,10 +35,14 @@ impl Place {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
-        if is_private(&fs::symlink_metadata(path)?) {
+        if !is_private(&fs::symlink_metadata(path)?) {
+            return Err(io::Error::from(io::ErrorKind::PermissionDenied));
+        }
+        // Something else may be mounted there.
+        if is_in_memory(path)? {
             Ok(Self(path.to_owned()))
         } else {
-            Err(io::Error::from(io::ErrorKind::PermissionDenied))
+            Err(io::Error::from(io::ErrorKind::Unsupported))
         }
     }
 
@@ -48,6 +54,15 @@ impl Place {
     pub(super) fn run(&self, run_id: RunId) -> PathBuf {
         self.0.join(run_id.to_string())
     }
+}
+
+/// Where logs may be, the best first: the user's runtime folder, by its variable and where it commonly is, and shared memory.
+fn candidates() -> Vec<PathBuf> {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
+    let common = user().map(|user| PathBuf::from(format!("/run/user/{user}")));
+    let shared = user().map(|user| PathBuf::from(format!("/dev/shm/reenact-{user}")));
+    let runtime = runtime.into_iter().chain(common).map(|path| path.join("reenact"));
+    runtime.chain(shared).collect()
 }
 
 #[cfg(unix)]

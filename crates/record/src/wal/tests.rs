@@ -137,6 +137,11 @@ fn a_log_that_failed_stays_closed() {
     assert_eq!(log.append(1, &request("/a")).unwrap_err().kind(), io::ErrorKind::StorageFull);
     log.log().segments[0].file = OpenOptions::new().append(true).open("/dev/null").unwrap();
     assert_eq!(log.append(2, &request("/b")).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    // What the journal has is known all the same, and nothing is dropped that a torn log might still be read for.
+    assert_eq!(log.journaled(1, 1, 200, None).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    assert_eq!(log.log().journaled, (1, 200));
+    log.over(1);
+    assert_eq!(fresh.ids(run_id), [(0, "journaled 0 100".to_owned())]);
 }
 
 #[test]
