@@ -90,6 +90,11 @@ impl Gateway {
         &self.notes
     }
 
+    /// Whether its log could not be written any more, so that everything waits for the journal.
+    pub fn has_lost_its_log(&self) -> bool {
+        self.scribe.as_ref().is_some_and(|scribe| scribe.has_lost_its_log())
+    }
+
     /// What could not be recorded so far.
     pub fn unrecorded(&self) -> Option<Unrecorded> {
         self.scribe.as_ref()?.unrecorded()

@@ -219,6 +219,7 @@ async fn a_log_that_fails_is_left_behind() {
             "each answer is in the journal when its client has it"
         );
     }
+    assert!(flight.gateway.has_lost_its_log());
     assert!(!flight.logs.as_ref().unwrap().0.join(flight.run_id().to_string()).exists());
     assert_eq!(flight.land().await.stopped, Ok(()));
 }

@@ -172,6 +172,11 @@ impl Record {
             Exit::Code(FAILED.into())
         });
         let took = started.elapsed();
+        if gateway.has_lost_its_log() {
+            notes.push(
+                "there was no more room for the log in memory: calls waited for the journal".to_owned(),
+            );
+        }
         let unrecorded = gateway.stop().await.err().map(|unrecorded| unrecorded.to_string());
         Ok(Flown { exit, took, unrecorded, notes })
     }

@@ -8,7 +8,6 @@ use reenact_gateway::{Recovered, Remains};
 use reenact_json::{Limits, Shown, Value};
 use reenact_record::wal::{self, Place};
 use reenact_record::{End, Ended, Folder, KeyStore, Recorder, ResumeError, RunId, Sealed, SecretKey, Status};
-
 use reenact_verify::{Keys, Options};
 
 use crate::config::Config;
@@ -87,7 +86,7 @@ fn recover(folder: &Folder, id: RunId, store: &KeyStore) -> Result<Outcome, Stri
                 let told = tool_calls(&folder.journal(id)).map_err(text)?;
                 recovered = remains.write(&recorder.pen(), told.iter().map(String::as_str)).map_err(text)?;
             }
-            let reason = "the recorder was killed";
+            let reason = "its recorder did not come to the end";
             let end = End { status: Status::Crashed, reason, exit_code: None };
             (recovered, recorder.end(&end).map_err(text)?)
         }

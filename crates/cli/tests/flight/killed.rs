@@ -160,7 +160,7 @@ fn what_was_killed_is_sealed_and_said_to_be() {
     airport.fly(&["verify", "last"]).expect(0, "...\n  PASS  [..]\n", "");
     airport.fly(&["show", "last"]).expect(
         0,
-        "PASS  [..]\n...\ntime    began [..], took [..], crashed (the recorder was killed)\n...\n",
+        "PASS  [..]\n...\ntime    began [..], took [..], crashed (its recorder did not come to the end)\n...\n",
         "",
     );
     for piece in 0..40 {

@@ -148,7 +148,7 @@ impl Page<'_> {
         let Some((step, endpoint)) = self.notebook.open.remove(&answered.exchange) else { return };
         let Answered { head, body: raw, reads, is_too_long, trailers, ended, latency, .. } = answered;
         if ended == Ended::Killed {
-            self.gap("answer", "the recorder was killed while it came");
+            self.gap("answer", "the recorder stopped while it came");
         }
         let Some(head) = head else {
             if let Ended::Upstream { error_type, message, .. } = &ended {

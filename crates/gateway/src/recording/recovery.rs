@@ -135,7 +135,7 @@ impl Remains {
         if !jobs.is_empty() || !cut.is_empty() {
             pen.gap(
                 "recorder",
-                "it was killed: what follows comes from its log, and was written down later",
+                "it did not come to the end: what follows is from its log, and was written down later",
             )?;
         }
         let mut first = None;

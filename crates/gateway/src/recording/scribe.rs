@@ -120,6 +120,11 @@ impl Scribe {
         }
     }
 
+    /// Whether the log could not be written any more, so that the journal is waited for. To be asked before the end.
+    pub(crate) fn has_lost_its_log(&self) -> bool {
+        self.desk.log.as_ref().is_some_and(Wal::has_failed)
+    }
+
     /// What could not be recorded so far.
     pub(crate) fn unrecorded(&self) -> Option<Unrecorded> {
         lock(&self.desk.unrecorded).clone()
