@@ -22,6 +22,7 @@
 //! | [`shown`] | untrusted text that is safe to print |
 //! | [`mod@print`] | the JSON that we write ourselves |
 
+mod block;
 pub mod canonical;
 pub mod digest;
 pub mod leaves;
@@ -34,6 +35,7 @@ pub mod profile;
 mod run;
 pub mod scanner;
 pub mod shown;
+mod spell;
 mod string;
 pub mod syntax;
 pub mod value;

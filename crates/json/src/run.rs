@@ -100,3 +100,21 @@ pub(crate) fn next_backslash(text: &[u8], mut at: usize) -> usize {
     let rest = text.get(at..).unwrap_or_default();
     at + rest.iter().position(|&byte| byte == b'\\').unwrap_or(rest.len())
 }
+
+/// The offset after the spaces from `at` on, unless the text ends soon. How deep the next line is indented is hard to foresee:
+/// up to 32 spaces take no branch.
+#[inline(always)]
+pub(crate) fn skip_spaces(text: &[u8], mut at: usize) -> usize {
+    const SPACES: u128 = u128::from_le_bytes([b' '; 16]);
+    let spaces = |bytes: &[u8; 16]| (u128::from_le_bytes(*bytes) ^ SPACES).trailing_zeros() as usize / 8;
+    while let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk::<32>) {
+        let [first, second] = [0, 1].map(|half| spaces(&bytes.as_chunks::<16>().0[half]));
+        // The second half counts if the first is full.
+        let count = first + (second & 0_usize.wrapping_sub(first / 16));
+        at += count;
+        if count < 32 {
+            break;
+        }
+    }
+    at
+}

@@ -10,6 +10,7 @@
 use crate::limits::Limits;
 use crate::number;
 use crate::order::Order;
+use crate::run::skip_spaces;
 use crate::string::{self, Characters};
 use crate::syntax::{SyntaxError, SyntaxFault};
 use crate::value::{Kind, Value};
@@ -566,27 +567,12 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Indentation comes in runs of spaces: eight at a time, and one byte of another kind.
+    /// Indentation is one byte of another kind and a run of spaces.
     #[inline(never)]
     fn skip_run_of_space(&mut self) {
-        const SPACES: u64 = u64::from_le_bytes([b' '; 8]);
         let mut at = self.at;
-        while let Some(bytes) = self.input.get(at..).and_then(<[u8]>::first_chunk::<8>) {
-            let word = u64::from_le_bytes(*bytes);
-            let others = word ^ SPACES;
-            if others == 0 {
-                at += 8;
-                continue;
-            }
-            let shift = others.trailing_zeros() & !7;
-            at += shift as usize / 8;
-            match (word >> shift) & 0xFF {
-                0x09 | 0x0A | 0x0D => at += 1,
-                _ => break,
-            }
-        }
         while matches!(self.input.get(at), Some(b' ' | b'\n' | b'\t' | b'\r')) {
-            at += 1;
+            at = skip_spaces(self.input, at + 1);
         }
         self.canonical &= at == self.at;
         self.at = at;

@@ -1,7 +1,8 @@
 //! JSON strings: strict scan, decoding, canonical text.
 
+use crate::block::{self, BLOCK};
 use crate::canonical::Sink;
-use crate::run::{HIGH, LONG, next_backslash, run, skip_plain, stops};
+use crate::run::{HIGH, LONG, run, skip_plain, stops};
 use crate::syntax::{SyntaxError, SyntaxFault};
 
 /// What the scan of one string found. The string itself lies between the byte after its opening quote and `end`.
@@ -74,15 +75,25 @@ pub(crate) fn scan(input: &[u8], start: usize) -> Result<StringSpan, Box<SyntaxE
     let mut seen = 0;
     let mut escaped = false;
     let mut canonical = true;
+    let mut short = 0_u32;
     loop {
+        // Where short escapes are few, a closer look at each is cheap; where there are more, they are many.
+        if short >= MANY {
+            at = block::pass(input, at, &mut Strict(&mut seen));
+        }
         at = run(input, at, &mut seen);
         match input.get(at) {
             Some(b'"') => break,
             Some(b'\\') => {
                 escaped = true;
+                short += 1;
                 // Short escapes, which most are, take no call.
                 at = match input.get(at + 1) {
                     Some(&kind) if SHORT[usize::from(kind)] != 0 && kind != b'/' => at + 2,
+                    Some(b'u') if let Some(next) = units(input, at, &mut canonical) => {
+                        short = 0;
+                        next
+                    }
                     _ => escape(input, at, &mut canonical)?,
                 };
             }
@@ -97,6 +108,49 @@ pub(crate) fn scan(input: &[u8], start: usize) -> Result<StringSpan, Box<SyntaxE
         }
     }
     Ok(StringSpan { end: at, escaped, canonical })
+}
+
+/// After how many short escapes in a row [`scan`] expects more.
+const MANY: u32 = 3;
+
+/// What a string may hold without a closer look; gathers whether it is beyond ASCII as [`run`] does.
+struct Strict<'s>(&'s mut u64);
+
+impl block::Walk for Strict<'_> {
+    #[inline(always)]
+    fn passes(kind: u8) -> bool {
+        SHORT[usize::from(kind)] != 0 && kind != b'/'
+    }
+
+    #[inline(always)]
+    fn is_text(&mut self, block: &[u8; BLOCK]) -> bool {
+        let (mut control, mut seen) = (false, 0);
+        for &byte in block {
+            control |= byte < 0x20;
+            seen |= byte;
+        }
+        *self.0 |= u64::from(seen);
+        !control
+    }
+}
+
+/// Where the `\u` escapes from `at` on end that need only one look, if there is any: those of one unit that is a character.
+#[inline]
+fn units(input: &[u8], at: usize, canonical: &mut bool) -> Option<usize> {
+    let mut end = at;
+    let mut all = true;
+    while let Some(&[b'\\', b'u', a, b, c, d]) = input.get(end..).and_then(<[u8]>::first_chunk::<6>) {
+        let [a, b, c, low] = [a, b, c, d].map(|digit| HEX[usize::from(digit)]);
+        if (a | b | c | low) > 15 || (a == 0xD && b > 7) {
+            break;
+        }
+        // As in `unicode_escape`: a control character without a short escape, in lower case.
+        let is_control = a | b == 0 && c < 2 && !(c == 0 && matches!(low, 8 | 9 | 10 | 12 | 13));
+        all &= is_control && !d.is_ascii_uppercase();
+        end += 6;
+    }
+    *canonical &= all;
+    (end > at).then_some(end)
 }
 
 #[cold]
@@ -243,58 +297,8 @@ impl Iterator for Characters<'_> {
     }
 }
 
-/// Writes what a string spells that has passed [`scan`], given as the text between its quotes. It goes through a small
-/// buffer, so that no copy of a long string is made, and a sink is not called for each escape.
-pub(crate) fn write_spelled<S: Sink>(text: &[u8], out: &mut S) {
-    /// A hash takes pieces of this size as they lie.
-    const PIECE: usize = 4096;
-    // A piece is full before a short run and a character are added.
-    let mut gathered = [0; PIECE + 32];
-    let (mut at, mut filled) = (0, 0);
-    loop {
-        let end = next_backslash(text, at);
-        let length = end - at;
-        if filled >= PIECE || length > 16 {
-            out.put(&gathered[..filled]);
-            filled = 0;
-        }
-        let run = text.get(at..).and_then(<[u8]>::first_chunk::<16>);
-        match (run, gathered.get_mut(filled..).and_then(<[u8]>::first_chunk_mut::<16>)) {
-            // Sixteen bytes are copied, however many of them count: that takes no call.
-            (Some(run), Some(slot)) if length <= 16 => {
-                *slot = *run;
-                filled += length;
-            }
-            _ => out_of_turn(text.get(at..end).unwrap_or_default(), &gathered, &mut filled, out),
-        }
-        let Some(&kind) = text.get(end + 1) else { break };
-        let short = SHORT[usize::from(kind)];
-        if short != 0 {
-            gathered[filled] = short;
-            filled += 1;
-            at = end + 2;
-        } else {
-            let (character, next) = unicode(text, end);
-            let length = character.len_utf8();
-            if let Some(slot) = gathered.get_mut(filled..filled + length) {
-                character.encode_utf8(slot);
-            }
-            filled += length;
-            at = next;
-        }
-    }
-    out.put(&gathered[..filled]);
-}
-
-/// Writes a run that does not go through the buffer, after what is in the buffer.
-fn out_of_turn<S: Sink>(run: &[u8], gathered: &[u8], filled: &mut usize, out: &mut S) {
-    out.put(gathered.get(..*filled).unwrap_or_default());
-    *filled = 0;
-    out.put(run);
-}
-
 /// What each short escape spells; zero where there is none.
-const SHORT: [u8; 256] = {
+pub(crate) const SHORT: [u8; 256] = {
     let mut table = [0; 256];
     table[b'n' as usize] = b'\n';
     table[b't' as usize] = b'\t';
@@ -308,8 +312,14 @@ const SHORT: [u8; 256] = {
 };
 
 /// The character that the `\uXXXX` at `at` spells, or that one and the next, and where the text goes on.
-fn unicode(text: &[u8], at: usize) -> (char, usize) {
-    let unit = |at: usize| code_unit(text, at).unwrap_or_default();
+#[inline(always)]
+pub(crate) fn unicode(text: &[u8], at: usize) -> (char, usize) {
+    let unit = |at: usize| {
+        let digits = text.get(at..).and_then(<[u8]>::first_chunk::<6>).unwrap_or(b"\\u0000");
+        let [a, b, c, d] =
+            [digits[2], digits[3], digits[4], digits[5]].map(|digit| u16::from(HEX[usize::from(digit)]));
+        a << 12 | b << 8 | c << 4 | d
+    };
     let first = unit(at);
     match char::from_u32(u32::from(first)) {
         Some(character) => (character, at + 6),
@@ -387,6 +397,7 @@ pub(crate) fn write_scanned<S: Sink>(text: &[u8], out: &mut S) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spell::write_spelled;
     use proptest::prelude::*;
 
     fn scanned(text: &str) -> Result<(bool, bool), SyntaxFault> {

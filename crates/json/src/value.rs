@@ -6,7 +6,8 @@ use crate::canonical::Sink;
 use crate::limits::Limits;
 use crate::number::{self, Integers};
 use crate::scanner::{OpenArray, OpenObject, Scanner};
-use crate::string::{self, Characters};
+use crate::spell;
+use crate::string::Characters;
 use crate::syntax::SyntaxError;
 
 /// What kind of value a text is.
@@ -150,7 +151,7 @@ impl<'a> Value<'a> {
     /// Writes the UTF-8 that a string spells, piece by piece: of a long one, no copy is made. Nothing of anything else.
     pub fn write_string<S: Sink>(&self, out: &mut S) {
         match self.quoted() {
-            Some(quoted) if self.escaped => string::write_spelled(quoted, out),
+            Some(quoted) if self.escaped => spell::write_spelled(quoted, out),
             Some(quoted) => out.put(quoted),
             None => {}
         }

@@ -4,6 +4,7 @@ use super::{CanonicalFault, Sink};
 use crate::limits::Limits;
 use crate::number::{self, Integers};
 use crate::position::Position;
+use crate::run::skip_spaces;
 use crate::scanner::Scanner;
 use crate::string;
 use crate::value::Value;
@@ -52,18 +53,10 @@ pub(super) fn number<S: Sink>(
 /// The offset of the next byte that is not white space.
 #[inline]
 pub(super) fn skip_space(text: &[u8], mut at: usize) -> usize {
-    const SPACES: u64 = u64::from_le_bytes([b' '; 8]);
     while let Some(byte) = text.get(at)
         && *byte <= b' '
     {
-        at += 1;
-        while let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk::<8>) {
-            let spaces = (u64::from_le_bytes(*bytes) ^ SPACES).trailing_zeros() as usize / 8;
-            at += spaces;
-            if spaces < 8 {
-                break;
-            }
-        }
+        at = skip_spaces(text, at + 1);
     }
     at
 }

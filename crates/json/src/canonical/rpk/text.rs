@@ -1,10 +1,11 @@
 //! Strings in ASCII: everything beyond the printable characters is escaped, line ends are one line feed.
 
+use crate::block::{self, BLOCK};
 use crate::canonical::Sink;
+use crate::run::{HIGH, stops};
 use crate::string::Characters;
 
 const ONES: u64 = u64::MAX / 255;
-const HIGH: u64 = ONES << 7;
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 /// What becomes of the ends of lines.
@@ -20,14 +21,8 @@ pub(super) enum LineEnds {
 /// sure.
 #[inline]
 fn marks(word: u64) -> u64 {
-    let quote = word ^ (ONES * b'"' as u64);
-    let slash = word ^ (ONES * b'\\' as u64);
-    let found = (quote.wrapping_sub(ONES) & !quote)
-        | (slash.wrapping_sub(ONES) & !slash)
-        | (word.wrapping_sub(ONES * 0x20) & !word)
-        // 0x7F and all beyond ASCII.
-        | (((word & !HIGH) + ONES) | word);
-    found & HIGH
+    // 0x7F beside what ends a plain run.
+    (stops(word) | word.wrapping_add(ONES)) & HIGH
 }
 
 /// The offset of the first byte at or after `at` that does not stand for itself.
@@ -59,8 +54,11 @@ pub(super) fn write<S: Sink>(text: &[u8], at: usize, ends: LineEnds, out: &mut S
     let mut copier = Copier { text, copied: at, is_changed: false, out };
     let mut at = at + 1;
     let mut after_return = false;
+    let mut short = 0_u32;
     loop {
-        let end = run(text, at);
+        let from = if short < MANY || after_return { at } else { block::pass(text, at, &mut Printable) };
+        let end = run(text, from);
+        short += 1;
         after_return &= end == at;
         at = end;
         let (character, next) = match text.get(at) {
@@ -82,6 +80,7 @@ pub(super) fn write<S: Sink>(text: &[u8], at: usize, ends: LineEnds, out: &mut S
                 Some(b'u') if let Some(next) = canonical_unicode(text, at) => {
                     at = run_of_unicode(text, next);
                     after_return = false;
+                    short = 0;
                     continue;
                 }
                 Some(b'u') => match unicode(text, at) {
@@ -110,6 +109,29 @@ pub(super) fn write<S: Sink>(text: &[u8], at: usize, ends: LineEnds, out: &mut S
     }
     let is_changed = copier.finish(at);
     (at, is_changed)
+}
+
+/// After how many short escapes in a row [`write`] expects more.
+const MANY: u32 = 3;
+
+/// What stands for itself here, line feeds included where no carriage return stands before them.
+struct Printable;
+
+impl block::Walk for Printable {
+    #[inline(always)]
+    fn passes(kind: u8) -> bool {
+        matches!(kind, b'n' | b't' | b'b' | b'f')
+    }
+
+    #[inline(always)]
+    fn is_text(&mut self, block: &[u8; BLOCK]) -> bool {
+        let (mut low, mut high) = (false, false);
+        for &byte in block {
+            low |= byte.cast_signed() < 0x20;
+            high |= byte == 0x7F;
+        }
+        !(low | high)
+    }
 }
 
 /// Where the `\u` escape at `at` ends, with its second half if it has one, if this form spells it so. Text beyond ASCII is
