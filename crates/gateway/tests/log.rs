@@ -190,35 +190,28 @@ async fn the_log_may_end_at_any_byte() {
     vendor.open("second");
 }
 
-/// A log that cannot be written any more is left behind: from then on the journal is waited for.
-#[tokio::test(flavor = "multi_thread")]
-async fn without_a_log_the_journal_is_waited_for() {
-    let vendor = Vendor::start(Script::echo()).unwrap();
-    let flight = Flight::waiting(&vendor);
+/// Makes a few calls; each answer must be in the journal when its client has it.
+async fn the_journal_is_waited_for(flight: &Flight) {
     for turn in 1..4 {
         flight.openai().post("/chat/completions", &chat("hi", turn == 2)).await;
-        assert_eq!(
-            flight.types().len(),
-            1 + 2 * turn,
-            "each answer is in the journal when its client has it"
-        );
+        assert_eq!(flight.types().len(), 1 + 2 * turn, "turn {turn}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_place_for_a_log_the_journal_is_waited_for() {
+    let vendor = Vendor::start(Script::echo()).unwrap();
+    let flight = Flight::waiting(&vendor);
+    the_journal_is_waited_for(&flight).await;
     assert_eq!(flight.land().await.stopped, Ok(()));
 }
 
-/// A log that cannot be written is no reason to lose anything: from then on the journal is waited for.
+/// A log that cannot be written is no reason to lose anything.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_log_that_fails_is_left_behind() {
     let vendor = Vendor::start(Script::echo()).unwrap();
     let Some(flight) = Flight::with_failed_log(&vendor) else { return };
-    for turn in 1..4 {
-        flight.openai().post("/chat/completions", &chat("hi", turn == 2)).await;
-        assert_eq!(
-            flight.types().len(),
-            1 + 2 * turn,
-            "each answer is in the journal when its client has it"
-        );
-    }
+    the_journal_is_waited_for(&flight).await;
     assert!(flight.gateway.has_lost_its_log());
     assert!(!flight.logs.as_ref().unwrap().0.join(flight.run_id().to_string()).exists());
     assert_eq!(flight.land().await.stopped, Ok(()));

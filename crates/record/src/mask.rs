@@ -91,6 +91,11 @@ impl Masks {
         self.redactor().know(rule, value);
     }
 
+    /// How many values are known.
+    pub(crate) fn known(&self) -> usize {
+        self.redactor().known().count()
+    }
+
     /// Every value that is known, under its name.
     pub(crate) fn each_known<E>(
         &self,

@@ -76,6 +76,11 @@ impl Pen {
         known.map(|_| log)
     }
 
+    /// How many values are known to be secret.
+    pub fn known(&self) -> usize {
+        self.shared.masks.known()
+    }
+
     /// Keeps the values that became known after the first `from` in a log; says how many are known now. Whoever reads the log
     /// must mask them too.
     pub fn log_known(&self, log: &Wal, from: usize) -> io::Result<usize> {

@@ -65,15 +65,15 @@ impl<'a> Receipt<'a> {
             || document.member("canonical_json_sha256").is_some();
         let generation = if is_second { Generation::Second } else { Generation::First };
         let mut receipt = Self { generation, document, calls: Vec::new() };
-        receipt.expect("", document, "session_id", Kind::String)?;
-        let calls = receipt.expect("", document, "tool_calls", Kind::Array)?;
+        receipt.needed("", document, "session_id", Kind::String)?;
+        let calls = receipt.needed("", document, "tool_calls", Kind::Array)?;
         match generation {
             Generation::First => {
-                receipt.expect("", document, "verification", Kind::Object)?;
-                receipt.expect("", document, "final_confidence", Kind::Number)?;
+                receipt.needed("", document, "verification", Kind::Object)?;
+                receipt.needed("", document, "final_confidence", Kind::Number)?;
             }
             Generation::Second => {
-                receipt.expect("", document, "canonical_json_sha256", Kind::String)?;
+                receipt.needed("", document, "canonical_json_sha256", Kind::String)?;
             }
         }
         for (at, call) in calls.elements().enumerate() {
@@ -84,14 +84,14 @@ impl<'a> Receipt<'a> {
             }
             let first: &[&str] = if generation == Generation::First { &["id"] } else { &[] };
             for name in first.iter().chain(&["tool", "params_hash", "output_hash"]) {
-                receipt.expect(&path, call, name, Kind::String)?;
+                receipt.needed(&path, call, name, Kind::String)?;
             }
             receipt.calls.push(call);
         }
         Ok(receipt)
     }
 
-    fn expect(&self, path: &str, of: Value<'a>, name: &str, wanted: Kind) -> Result<Value<'a>, ReceiptError> {
+    fn needed(&self, path: &str, of: Value<'a>, name: &str, wanted: Kind) -> Result<Value<'a>, ReceiptError> {
         let problem = match of.member(name) {
             Some(value) if value.kind() == wanted => return Ok(value),
             Some(value) => Problem::Kind { wanted: wanted.name(), found: value.kind().name() },

@@ -193,7 +193,8 @@ impl Desk {
 
     fn work(&self, mut notebook: Notebook) {
         let _closes = Closes(self);
-        let mut known = 0;
+        // Those that were known before are in the log since it began.
+        let mut known = notebook.pen().known();
         while let Some(Order { number, job, written }) = self.next() {
             let (size, begins) = (job.size(), begins(number, &job));
             if written.is_some() && !self.is_journal_lost() {
