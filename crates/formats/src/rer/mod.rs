@@ -9,6 +9,7 @@
 //! | [`manifest`] | §9.1 | the manifest of a bundle, and the hashes that bind it |
 //! | [`structure`] | §7.1, check 1 | every way in which a document is not of the published shape |
 //! | [`time`] | §4.1, §5.1.1 | the syntax of timestamps |
+//! | [`rewrite`] | §9, §10.3 | payloads withheld after the fact; an artifact bound to a bundle |
 //! | [`seal`] | §4 to §6 | writing an artifact, in canonical form, with a [`seal::Signer`] |
 
 pub mod artifact;
@@ -16,6 +17,7 @@ pub mod envelope;
 pub mod event;
 pub mod header;
 pub mod manifest;
+pub mod rewrite;
 pub mod seal;
 pub mod structure;
 pub mod time;

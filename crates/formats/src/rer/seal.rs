@@ -165,7 +165,10 @@ impl Links {
         let mut header = Vec::new();
         canonical::write_object(&members, &mut header)?;
         let signature = hex(&signer.sign(&header));
-        Frame::around(&members, &envelope, &signature)
+        let envelope = Value::parse(&envelope, &Limits::default())?;
+        members.push(("envelope", Part::Value(envelope)));
+        members.push(("runtime_signature", Part::Text(&signature)));
+        Frame::around(members)
     }
 }
 
@@ -180,12 +183,8 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// `{…header…, envelope, events, runtime_signature}` in canonical order, parted where the events will stand.
-    fn around(header: &[(&str, Part<'_>)], envelope: &[u8], signature: &str) -> Result<Self, SealError> {
-        let envelope = Value::parse(envelope, &Limits::default())?;
-        let mut members = header.to_vec();
-        members.push(("envelope", Part::Value(envelope)));
-        members.push(("runtime_signature", Part::Text(signature)));
+    /// All members but the events, in canonical order, parted where the events will stand.
+    pub(super) fn around(mut members: Vec<(&str, Part<'_>)>) -> Result<Self, SealError> {
         members.sort_by_key(|(name, _)| *name);
         let (first, second) = members.split_at(members.partition_point(|(name, _)| *name < "events"));
         let (mut before, mut after) = (Vec::new(), vec![b']']);
@@ -293,6 +292,6 @@ fn text(hex: &[u8; 64]) -> &str {
 }
 
 /// Lower-case hexadecimal.
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

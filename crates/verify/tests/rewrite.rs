@@ -1,0 +1,164 @@
+//! Artifacts written once more: payloads withheld after the fact, artifacts bound to bundles. What holds still holds.
+#![allow(clippy::unwrap_used)]
+
+mod bundle_maker;
+
+use bundle_maker::{BLOBS, Files, Key, Run, archives, blob_name, failed};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use reenact_formats::rer::Version;
+use reenact_formats::rer::rewrite::{Blob, Bound, RewriteError, bind, withhold};
+use reenact_formats::rer::seal::Signer as _;
+use reenact_json::{Digest, Limits};
+use reenact_verify::rer::{ENVELOPE_SIGNATURE, RUNTIME_SIGNATURE};
+use reenact_verify::{Options, safe};
+use serde_json::Value as Json;
+
+fn limits() -> Limits {
+    Limits::default()
+}
+
+fn blobs() -> Vec<Blob> {
+    let blob = |(index, bytes): (usize, &[u8])| Blob {
+        name: format!("file {index}"),
+        hash: Digest::of(bytes),
+        size: bytes.len() as u64,
+    };
+    BLOBS.into_iter().enumerate().map(blob).collect()
+}
+
+/// The files of a bundle.
+fn files(bound: &Bound) -> Files {
+    let mut files = Files::from([
+        ("artifact.json".to_owned(), bound.artifact.clone()),
+        ("manifest.json".to_owned(), bound.manifest.clone()),
+        ("key.bin".to_owned(), bound.key.to_vec()),
+    ]);
+    files.extend(BLOBS.map(|blob| (blob_name(blob), blob.to_vec())));
+    files
+}
+
+/// The same document in another spelling.
+fn respelled(artifact: &[u8]) -> Vec<u8> {
+    serde_json::to_vec_pretty(&serde_json::from_slice::<Json>(artifact).unwrap()).unwrap()
+}
+
+#[test]
+fn a_withheld_payload_leaves_its_hash_and_nothing_else() {
+    let key = Key::of(1);
+    let whole = Run::default().artifact(&key, None);
+    let withheld = withhold(&whole, &limits(), |index, _| index == 0).unwrap();
+    assert_eq!((withheld.events, withheld.before), (vec![0], 1));
+    let report = safe(&withheld.artifact, &key.keys(), &Options::default());
+    assert_eq!(failed(&report), [""; 0]);
+    assert_eq!(
+        report.notes,
+        [
+            "event 0: payload withheld; its content cannot be checked",
+            "event 1: payload withheld; its content cannot be checked",
+            "whether the producer or someone else withheld it cannot be told from an artifact alone"
+        ]
+    );
+    let (mut before, after): (Json, Json) =
+        (serde_json::from_slice(&whole).unwrap(), serde_json::from_slice(&withheld.artifact).unwrap());
+    before["events"][0].as_object_mut().unwrap().remove("payload").unwrap();
+    before["events"][0]["payload_redacted"] = true.into();
+    assert_eq!(before, after);
+    // What is withheld already stays so, and is not counted again.
+    let again = withhold(&withheld.artifact, &limits(), |_, _| true).unwrap();
+    assert_eq!((again.events, again.before), (vec![2, 3, 4], 2));
+}
+
+#[test]
+fn binding_gives_the_bundle_that_its_signer_makes() {
+    let key = Key::of(1);
+    let unbound = Run::default().artifact(&key, None);
+    let bound = bind(&unbound, &blobs(), &limits(), &key).unwrap();
+    assert_eq!((bound.events, bound.redacted), (5, 1));
+    let made = Run::default().bundle(&key, |_| {});
+    assert_eq!(made["artifact.json"], bound.artifact);
+    let parse = |bytes: &[u8]| serde_json::from_slice::<Json>(bytes).unwrap();
+    assert_eq!(parse(&made["manifest.json"]), parse(&bound.manifest));
+    for (form, archive) in archives(&files(&bound)) {
+        let report = safe(&archive, &key.keys(), &Options::default());
+        assert_eq!(failed(&report), [""; 0], "{form}: {:?}", report.reasons);
+    }
+    // However it was spelled, and bound to whatever before.
+    for other in [respelled(&unbound), bound.artifact.clone(), respelled(&bound.artifact)] {
+        assert_eq!(bind(&other, &blobs(), &limits(), &key).unwrap(), bound);
+    }
+}
+
+#[test]
+fn a_withheld_payload_in_a_bundle_needs_the_key() {
+    let key = Key::of(1);
+    let bound = bind(&Run::default().artifact(&key, None), &blobs(), &limits(), &key).unwrap();
+    let withheld = withhold(&bound.artifact, &limits(), |index, _| index == 0).unwrap();
+    // Without binding it again, the manifest tells.
+    let torn = Bound { artifact: withheld.artifact.clone(), ..bound };
+    let (_, archive) = &archives(&files(&torn))[0];
+    let report = safe(archive, &key.keys(), &Options::default());
+    assert_eq!(failed(&report), ["artifact_hash", "redacted_count"]);
+    let again = bind(&withheld.artifact, &blobs(), &limits(), &key).unwrap();
+    let (_, archive) = &archives(&files(&again))[0];
+    assert_eq!(failed(&safe(archive, &key.keys(), &Options::default())), [""; 0]);
+}
+
+#[test]
+fn what_cannot_be_bound_is_refused() {
+    let (key, other) = (Key::of(1), Key::of(2));
+    let old = Run { version: Version::V01, ..Run::default() }.artifact(&key, None);
+    assert_eq!(bind(&old, &[], &limits(), &key), Err(RewriteError::Version));
+    let ours = Run::default().artifact(&key, None);
+    let (signer, given) = (key.public_key().id().to_string(), other.public_key().id());
+    assert_eq!(bind(&ours, &[], &limits(), &other), Err(RewriteError::OtherKey { signer, given }));
+    let mut empty: Json = serde_json::from_slice(&ours).unwrap();
+    empty["events"] = Json::Array(Vec::new());
+    assert_eq!(bind(empty.to_string().as_bytes(), &[], &limits(), &key), Err(RewriteError::NoEvents));
+    empty["events"] = serde_json::json!([7]);
+    let refused = withhold(empty.to_string().as_bytes(), &limits(), |_, _| true);
+    assert_eq!(refused, Err(RewriteError::NotAnEvent { index: 0 }));
+}
+
+#[test]
+fn a_forged_artifact_stays_forged() {
+    let key = Key::of(1);
+    let mut forged: Json = serde_json::from_slice(&Run::default().artifact(&key, None)).unwrap();
+    forged["envelope"]["limits"]["max_steps"] = 10.into();
+    let withheld = withhold(forged.to_string().as_bytes(), &limits(), |_, _| true).unwrap();
+    let report = safe(&withheld.artifact, &key.keys(), &Options::default());
+    assert_eq!(failed(&report), ["envelope_hash", ENVELOPE_SIGNATURE, RUNTIME_SIGNATURE]);
+}
+
+proptest! {
+    /// Whichever payloads are withheld, the seven checks hold, and those that are left are as they were.
+    #[test]
+    fn any_choice_verifies(choice in vec(any::<bool>(), 5), spelled in any::<bool>()) {
+        let key = Key::of(3);
+        let mut artifact = Run::default().artifact(&key, None);
+        if spelled {
+            artifact = respelled(&artifact);
+        }
+        let withheld = withhold(&artifact, &limits(), |index, _| choice[index]).unwrap();
+        let report = safe(&withheld.artifact, &key.keys(), &Options::default());
+        prop_assert_eq!(failed(&report), [""; 0]);
+        let (before, after): (Json, Json) =
+            (serde_json::from_slice(&artifact).unwrap(), serde_json::from_slice(&withheld.artifact).unwrap());
+        for (index, is_chosen) in choice.into_iter().enumerate() {
+            let is_withheld = is_chosen || index == 1;
+            prop_assert_eq!(&after["events"][index]["payload_redacted"], &Json::Bool(is_withheld));
+            let payload = after["events"][index].get("payload");
+            prop_assert_eq!(payload, before["events"][index].get("payload").filter(|_| !is_withheld));
+        }
+    }
+
+    /// Whatever bytes come, there is an answer.
+    #[test]
+    fn no_bytes_lead_astray(at in any::<prop::sample::Index>(), to in any::<u8>()) {
+        let mut artifact = Run::default().artifact(&Key::of(1), None);
+        let at = at.index(artifact.len());
+        artifact[at] = to;
+        let _ = withhold(&artifact, &limits(), |_, _| true);
+        let _ = bind(&artifact, &[], &limits(), &Key::of(1));
+    }
+}
