@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_LENGTH, HOST, HeaderMap};
 use http::request::Parts;
 use http::uri::PathAndQuery;
-use http::{Extensions, Method};
+use http::{Extensions, Method, Version};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
@@ -24,6 +24,8 @@ pub(crate) struct Arrival {
     /// The vendor's path, with the query.
     pub(crate) path: PathAndQuery,
     pub(crate) headers: HeaderMap,
+    /// The version of HTTP that the client speaks.
+    pub(crate) version: Version,
     /// How the header names were spelled.
     pub(crate) extensions: Extensions,
     pub(crate) body: Bytes,
@@ -103,6 +105,7 @@ impl Admitted {
             method: head.method,
             path,
             headers: head.headers,
+            version: head.version,
             extensions: head.extensions,
             body,
             has_trailers,

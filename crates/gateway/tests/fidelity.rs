@@ -8,9 +8,9 @@ use std::net::SocketAddr;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use reenact_gateway::Limits;
+use reenact_gateway::{Environment, Limits};
 use reenact_testkit::{Answer, Encoding, Raw, Script, Step, Vendor};
-use support::{Flight, chat};
+use support::{Flight, Place, chat};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn header_names_keep_their_spelling_and_order() {
@@ -178,6 +178,32 @@ async fn a_client_that_speaks_http2() {
     assert_eq!(vendor.requests()[0].version, "HTTP/1.1");
     assert_eq!(vendor.requests()[0].header("host"), Some(vendor.address().to_string().as_str()));
     assert_eq!(flight.land().await.all("rer.model.returned").len(), 2);
+}
+
+/// What a client says in HTTP/2, its vendor hears in HTTP/2 where it has it.
+#[tokio::test(flavor = "multi_thread")]
+async fn http2_on_both_sides() {
+    let (place, vendor) = (Place::new(), Vendor::start_tls(Script::echo()).unwrap());
+    let ssl_cert_file = Some(place.write("ca.pem", vendor.authority_pem().unwrap()));
+    let environment = Environment { ssl_cert_file, ..Environment::default() };
+    let flight = Flight::with(support::routes(&vendor.root_url()), environment, Limits::default());
+    let client = flight.openai();
+    let path = format!("{}/chat/completions", client.base);
+    for is_stream in [false, true] {
+        let (status, _, pieces) = h2c(client.address, &path, &chat("hi", is_stream)).await;
+        assert_eq!((status, pieces.concat()), (200, vendor.sent().last().unwrap().body.to_vec()));
+    }
+    assert_eq!(
+        vendor.requests().iter().map(|request| request.version.as_str()).collect::<Vec<_>>(),
+        ["HTTP/2.0"; 2]
+    );
+    let landed = flight.land().await;
+    let versions: Vec<&str> = landed
+        .all("rer.model.returned")
+        .iter()
+        .filter_map(|returned| returned["http"]["version"].as_str())
+        .collect();
+    assert_eq!(versions, ["2"; 2]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

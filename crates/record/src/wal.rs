@@ -80,7 +80,12 @@ impl Wal {
 
     /// Writes an entry about `id`. When this returns, the operating system has it. After an error nothing more is written.
     pub fn append(&self, id: u64, entry: &Entry<'_>) -> io::Result<()> {
-        self.log().append(&self.folder, id, entry)
+        self.log().append(&self.folder, &[(id, entry)])
+    }
+
+    /// Writes two entries about `id` by one call.
+    pub fn append_both(&self, id: u64, first: &Entry<'_>, second: &Entry<'_>) -> io::Result<()> {
+        self.log().append(&self.folder, &[(id, first), (id, second)])
     }
 
     /// Whether something could not be written. Then nothing is any more.
@@ -88,27 +93,36 @@ impl Wal {
         self.log().has_failed
     }
 
-    /// Everything up to `job` is in the journal, which has that many bytes of events; `step` is what `id` was given there.
-    pub fn journaled(&self, id: u64, job: u64, bytes: u64, step: Option<StepId>) -> io::Result<()> {
+    /// Everything up to `job` is in the journal, which has that many bytes of events; `steps` are what exchanges were given
+    /// there.
+    pub fn journaled(&self, job: u64, bytes: u64, steps: &[(u64, StepId)]) -> io::Result<()> {
         // Also when it cannot be written: what begins a segment after this must not be older than the journal.
         let mut log = self.log();
         log.journaled = (job, bytes);
-        log.append(&self.folder, id, &Entry::Journaled { job, bytes, step })
+        let marks: Vec<(u64, Entry<'_>)> = if steps.is_empty() {
+            vec![(0, Entry::Journaled { job, bytes, step: None })]
+        } else {
+            let mark = |(id, step): &(u64, StepId)| (*id, Entry::Journaled { job, bytes, step: Some(*step) });
+            steps.iter().map(mark).collect()
+        };
+        let marks: Vec<(u64, &Entry<'_>)> = marks.iter().map(|(id, entry)| (*id, entry)).collect();
+        log.append(&self.folder, &marks)
     }
 
     /// Keeps a value for as long as the log is there: whoever reads it back must mask it too.
     pub fn know(&self, rule: &str, value: &[u8]) -> io::Result<()> {
         let mut log = self.log();
+        log.scratch.clear();
         let bulk = frame::write(&mut log.scratch, 0, &Entry::Known { rule, value })?;
         let mut file = private(&self.folder.join(KNOWN), false)?;
-        write_all(&mut file, &log.scratch, bulk)
+        write_all(&mut file, &mut [IoSlice::new(&log.scratch), IoSlice::new(bulk)])
     }
 
-    /// What `id` began is over, and all of it is in the journal.
-    pub fn over(&self, id: u64) {
+    /// What these began is over, and all of it is in the journal.
+    pub fn over(&self, ids: &[u64]) {
         let mut log = self.log();
         for segment in &mut log.segments {
-            segment.open.retain(|open| *open != id);
+            segment.open.retain(|open| !ids.contains(open));
         }
         if !log.has_failed {
             log.drop_what_is_over();
@@ -130,13 +144,13 @@ impl Wal {
 }
 
 impl Log {
-    fn append(&mut self, folder: &Path, id: u64, entry: &Entry<'_>) -> io::Result<()> {
+    fn append(&mut self, folder: &Path, entries: &[(u64, &Entry<'_>)]) -> io::Result<()> {
         if self.has_failed {
             return Err(io::Error::from(io::ErrorKind::BrokenPipe));
         }
         let is_full = self.segments.last().is_none_or(|last| last.bytes >= self.longest);
         let written = if is_full { self.open_segment(folder) } else { Ok(()) };
-        written.and_then(|()| self.write(id, entry)).inspect_err(|_| self.has_failed = true)
+        written.and_then(|()| self.write(entries)).inspect_err(|_| self.has_failed = true)
     }
 
     fn open_segment(&mut self, folder: &Path) -> io::Result<()> {
@@ -151,19 +165,28 @@ impl Log {
 
     fn begin_segment(&mut self) -> io::Result<()> {
         let (job, bytes) = self.journaled;
-        self.write(0, &Entry::Journaled { job, bytes, step: None })
+        self.write(&[(0, &Entry::Journaled { job, bytes, step: None })])
     }
 
-    fn write(&mut self, id: u64, entry: &Entry<'_>) -> io::Result<()> {
+    fn write(&mut self, entries: &[(u64, &Entry<'_>)]) -> io::Result<()> {
         let Some(segment) = self.segments.last_mut() else {
             return Err(io::Error::from(io::ErrorKind::NotFound));
         };
-        let bulk = frame::write(&mut self.scratch, id, entry)?;
-        write_all(&mut segment.file, &self.scratch, bulk)?;
-        segment.bytes += (self.scratch.len() + bulk.len()) as u64;
-        if entry.begins() {
-            segment.open.push(id);
+        self.scratch.clear();
+        let mut frames = Vec::with_capacity(entries.len());
+        for (id, entry) in entries {
+            let bulk = frame::write(&mut self.scratch, *id, entry)?;
+            frames.push((self.scratch.len(), bulk));
         }
+        let (mut parts, mut rest, mut start) = (Vec::with_capacity(2 * frames.len()), &*self.scratch, 0);
+        for (end, bulk) in frames {
+            let (frame, after) = rest.split_at_checked(end - start).unwrap_or((rest, &[]));
+            (rest, start) = (after, end);
+            segment.bytes += (frame.len() + bulk.len()) as u64;
+            parts.extend([IoSlice::new(frame), IoSlice::new(bulk)]);
+        }
+        write_all(&mut segment.file, &mut parts)?;
+        segment.open.extend(entries.iter().filter(|(_, entry)| entry.begins()).map(|(id, _)| *id));
         Ok(())
     }
 
@@ -195,10 +218,8 @@ fn private(path: &Path, is_new: bool) -> io::Result<File> {
     options.open(path)
 }
 
-/// Both parts by one call, if the system takes them whole.
-fn write_all(file: &mut File, head: &[u8], bulk: &[u8]) -> io::Result<()> {
-    let mut parts = [IoSlice::new(head), IoSlice::new(bulk)];
-    let mut parts = &mut parts[..];
+/// All parts by one call, if the system takes them whole.
+fn write_all(file: &mut File, mut parts: &mut [IoSlice<'_>]) -> io::Result<()> {
     while parts.iter().any(|part| !part.is_empty()) {
         match file.write_vectored(parts) {
             Ok(0) => return Err(io::Error::from(io::ErrorKind::WriteZero)),

@@ -24,6 +24,8 @@ pub(crate) struct Exchange {
     endpoint: Option<Endpoint>,
     begun: Instant,
     head: Option<Head>,
+    /// Whether the head is in the log, as everything must be that is handed on.
+    is_head_logged: bool,
     /// The answer's body as it came, as far as it is kept.
     body: Vec<u8>,
     reads: Reads,
@@ -62,6 +64,7 @@ impl Exchange {
             endpoint,
             begun,
             head: None,
+            is_head_logged: false,
             body: Vec::new(),
             reads: Vec::new(),
             most,
@@ -77,8 +80,6 @@ impl Exchange {
     /// The answer's head has come. `announced` is how long the body says it will be.
     pub(super) fn head(&mut self, status: StatusCode, version: Version, headers: HeaderMap, announced: u64) {
         let version = name(version);
-        let entry = Entry::Head { status: status.as_u16(), version, headers: pairs(&headers) };
-        self.scribe.comes(self.number, &entry);
         if is_stream(&headers) {
             let codings = decode::codings(&headers);
             let decoder =
@@ -89,6 +90,15 @@ impl Exchange {
         }
         self.body.reserve(usize::try_from(announced).unwrap_or(0).min(self.most).min(16 << 20));
         self.head = Some(Head { status, version, headers });
+    }
+
+    /// The head is about to be handed on.
+    pub(super) fn log_head(&mut self) {
+        if !std::mem::replace(&mut self.is_head_logged, true)
+            && let Some(head) = &self.head
+        {
+            self.scribe.comes(self.number, &head.entry());
+        }
     }
 
     /// A piece of the body has come. Says whether it ends a stream whose client may act on it now.
@@ -107,7 +117,13 @@ impl Exchange {
             return false;
         }
         let at = self.begun.elapsed();
-        self.scribe.comes(self.number, &Entry::Piece { at, bytes: piece });
+        let entry = Entry::Piece { at, bytes: piece };
+        match &self.head {
+            Some(head) if !std::mem::replace(&mut self.is_head_logged, true) => {
+                self.scribe.both_come(self.number, &head.entry(), &entry);
+            }
+            _ => self.scribe.comes(self.number, &entry),
+        }
         self.body.extend_from_slice(piece);
         self.reads.push((at, self.body.len()));
         let Some(stream) = &mut self.stream else { return false };
@@ -117,6 +133,7 @@ impl Exchange {
     }
 
     pub(super) fn trailers(&mut self, trailers: HeaderMap) {
+        self.log_head();
         self.scribe.comes(self.number, &Entry::Trailers { headers: pairs(&trailers) });
         self.trailers = trailers;
     }
@@ -126,6 +143,7 @@ impl Exchange {
         if std::mem::replace(&mut self.is_over, true) {
             return None;
         }
+        self.log_head();
         self.scribe.answered(Answered {
             exchange: self.number,
             head: self.head.take(),
@@ -163,6 +181,12 @@ impl Stream {
             ),
             _ => false,
         })
+    }
+}
+
+impl Head {
+    fn entry(&self) -> Entry<'_> {
+        Entry::Head { status: self.status.as_u16(), version: self.version, headers: pairs(&self.headers) }
     }
 }
 

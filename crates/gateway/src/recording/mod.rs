@@ -82,8 +82,9 @@ impl Recorder {
     ) -> Result<Response<Outgoing>, Cut> {
         let busy = line.busy();
         let exchange = self.begin(&arrival, running).await;
+        let version = arrival.version;
         let answer = match request(arrival) {
-            Some(request) => self.upstream.send(request).await,
+            Some(request) => self.upstream.send(request, version).await,
             None => Err(Failure::Protocol("the request has no address".to_owned())),
         };
         let answer = match answer {
@@ -104,7 +105,7 @@ impl Recorder {
         head.version = Version::HTTP_11;
         let is_over = body.is_end_stream();
         let tee = Tee::new(body, exchange, Arc::clone(&self.settled), line, busy, self.idle);
-        let tee = if is_over { tee.without_body().await } else { tee };
+        let tee = if is_over { tee.without_body().await } else { tee.look_ahead().await };
         Ok(Response::from_parts(head, Outgoing::Tee(Box::new(tee))))
     }
 

@@ -25,6 +25,9 @@ const MOST: usize = 64 << 20;
 /// What is in the log can wait, and those who come and go at this moment need the processor more.
 const NAP: Duration = Duration::from_millis(1);
 
+/// How much is written at one go. The log is told once what of it is in the journal.
+const BATCH: usize = 256 << 10;
+
 /// Gives orders to the thread.
 pub(crate) struct Scribe {
     desk: Arc<Desk>,
@@ -48,6 +51,8 @@ struct Queue {
     orders: VecDeque<Order>,
     bytes: usize,
     last: u64,
+    /// The scribe has nothing to do and must be woken.
+    is_idle: bool,
     is_closed: bool,
 }
 
@@ -120,6 +125,13 @@ impl Scribe {
         }
     }
 
+    /// The head of an answer and its first piece have come, and are about to be handed on together.
+    pub(super) fn both_come(&self, exchange: u64, head: &Entry<'_>, piece: &Entry<'_>) {
+        if let Some(log) = &self.desk.log {
+            let _ = log.append_both(exchange, head, piece);
+        }
+    }
+
     /// Whether the log could not be written any more, so that the journal is waited for. To be asked before the end.
     pub(crate) fn has_lost_its_log(&self) -> bool {
         self.desk.log.as_ref().is_some_and(Wal::has_failed)
@@ -168,24 +180,37 @@ impl Desk {
         };
         queue.bytes += job.size();
         queue.orders.push_back(Order { number, job, written });
+        let is_idle = std::mem::take(&mut queue.is_idle);
         drop(queue);
-        self.has_come.notify_one();
+        if is_idle {
+            self.has_come.notify_one();
+        }
         if waits.is_some() {
             self.hurry.notify_one();
         }
         (number, waits)
     }
 
-    fn next(&self) -> Option<Order> {
+    /// What waits, as far as it is to be written at one go; `None` when nothing will come any more.
+    fn next(&self) -> Option<Vec<Order>> {
         let mut queue = lock(&self.queue);
         loop {
-            if let Some(order) = queue.orders.pop_front() {
-                return Some(order);
+            let mut bytes = 0;
+            let fits = |order: &&Order| {
+                bytes += order.job.size();
+                bytes <= BATCH
+            };
+            let count = queue.orders.iter().take_while(fits).count().max(1).min(queue.orders.len());
+            if count > 0 {
+                return Some(queue.orders.drain(..count).collect());
             }
             if queue.is_closed {
                 return None;
             }
-            queue = self.has_come.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue.is_idle = true;
+            let woken = self.has_come.wait_while(queue, |queue| queue.orders.is_empty() && !queue.is_closed);
+            queue = woken.unwrap_or_else(PoisonError::into_inner);
+            queue.is_idle = false;
             let napped = self.hurry.wait_timeout_while(queue, NAP, |queue| !queue.is_urgent());
             (queue, _) = napped.unwrap_or_else(PoisonError::into_inner);
         }
@@ -193,28 +218,34 @@ impl Desk {
 
     fn work(&self, mut notebook: Notebook) {
         let _closes = Closes(self);
+        stand_back();
         // Those that were known before are in the log since it began.
         let mut known = notebook.pen().known();
-        while let Some(Order { number, job, written }) = self.next() {
-            let (size, begins) = (job.size(), begins(number, &job));
-            if written.is_some() && !self.is_journal_lost() {
-                // The log has failed, and everything that it has is in the journal; it would be taken for the newer of the two.
-                self.remove_log();
+        while let Some(orders) = self.next() {
+            let (mut size, mut last, mut steps, mut over) = (0, 0, Vec::new(), Vec::new());
+            for Order { number, job, written } in orders {
+                size += job.size();
+                last = number;
+                over.extend(ends(number, &job));
+                if written.is_some() && !self.is_journal_lost() {
+                    // The log has failed, and everything that it has is in the journal; it would be taken for the newer of
+                    // the two.
+                    self.remove_log();
+                }
+                let step = notebook.write(number, job, |error| self.failed(error));
+                steps.extend(step.map(|step| (number, step)));
+                if let Some(written) = written {
+                    // Who does not wait any more has left.
+                    let _ = written.send(());
+                }
             }
-            let step = notebook.write(number, job, |error| self.failed(error));
             // What a lost journal does not take stays in the log, from where it can be recovered.
             if let Some(log) = self.log.as_ref().filter(|_| !self.is_journal_lost()) {
                 // Before anything can be dropped that shows it: a credential is masked in what is recovered, too.
                 known = notebook.pen().log_known(log, known).unwrap_or(known);
                 // A log that fails is left behind: from then on the journal is waited for.
-                let _ = log.journaled(begins.exchange, number, notebook.bytes(), step);
-                if begins.is_over {
-                    log.over(begins.exchange);
-                }
-            }
-            if let Some(written) = written {
-                // Who does not wait any more has left.
-                let _ = written.send(());
+                let _ = log.journaled(last, notebook.bytes(), &steps);
+                log.over(&over);
             }
             let mut queue = lock(&self.queue);
             queue.bytes -= size;
@@ -243,6 +274,14 @@ impl Desk {
     }
 }
 
+/// What passes comes first: this thread has the processor when nobody else wants it. On Linux this is about one thread, not
+/// about the process.
+fn stand_back() {
+    #[cfg(target_os = "linux")]
+    // Who is not allowed to stand back stays where they are.
+    let _ = rustix::process::nice(10);
+}
+
 /// However the thread ends, nobody waits for it for ever.
 struct Closes<'d>(&'d Desk);
 
@@ -257,17 +296,12 @@ impl Drop for Closes<'_> {
     }
 }
 
-/// The exchange that a job is about, and whether nothing comes after it.
-struct Begins {
-    exchange: u64,
-    is_over: bool,
-}
-
-fn begins(number: u64, job: &Job) -> Begins {
+/// What is over with a job.
+fn ends(number: u64, job: &Job) -> Option<u64> {
     match job {
-        Job::Request(_) => Begins { exchange: number, is_over: false },
-        Job::Answer(answered) => Begins { exchange: answered.exchange, is_over: true },
-        Job::Gap { .. } => Begins { exchange: number, is_over: true },
+        Job::Request(_) => None,
+        Job::Answer(answered) => Some(answered.exchange),
+        Job::Gap { .. } => Some(number),
     }
 }
 

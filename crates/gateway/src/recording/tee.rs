@@ -3,7 +3,7 @@
 //! Pieces are handed on as they come. Only the last one waits: until the answer is in the log or in the journal, the client
 //! must not know that it is over.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -14,7 +14,7 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep};
 
-use super::exchange::{Handle, Settled};
+use super::exchange::{Exchange, Handle, Settled};
 use super::job::Ended;
 use super::scribe::Written;
 use crate::line::{Busy, LineState};
@@ -31,6 +31,8 @@ pub(crate) struct Tee {
     mark: u64,
     silence: Silence,
     state: State,
+    /// A piece that was there before it was asked for.
+    ahead: Option<Frame<Bytes>>,
     _busy: Busy,
 }
 
@@ -58,8 +60,29 @@ impl Tee {
         idle: Duration,
     ) -> Self {
         let mark = line.mark();
-        let state = State::Flowing;
-        Self { upstream, exchange, settled, line, mark, silence: Silence::new(idle), state, _busy: busy }
+        let (silence, state, ahead) = (Silence::new(idle), State::Flowing, None);
+        Self { upstream, exchange, settled, line, mark, silence, state, ahead, _busy: busy }
+    }
+
+    /// Looks once whether the first piece is there already: then it leaves together with the answer's head, and its client is
+    /// woken once.
+    pub(super) async fn look_ahead(mut self) -> Self {
+        let mut has_looked = false;
+        poll_fn(|cx| {
+            if let Poll::Ready(ahead) = self.poll_flowing(cx) {
+                self.ahead = ahead;
+                return Poll::Ready(());
+            }
+            if std::mem::replace(&mut has_looked, true) {
+                return Poll::Ready(());
+            }
+            // The connection to the vendor has its turn now, and hands over what it has.
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
+        self.exchange.with(Exchange::log_head);
+        self
     }
 
     /// The answer has no body: it is over before it is handed on.
@@ -122,6 +145,9 @@ impl Body for Tee {
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
         let this = self.get_mut();
+        if let Some(ahead) = this.ahead.take() {
+            return Poll::Ready(Some(Ok(ahead)));
+        }
         loop {
             match &mut this.state {
                 State::Flowing => {
@@ -151,7 +177,18 @@ impl Body for Tee {
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.upstream.size_hint()
+        let here = match &self.state {
+            State::Closing { last, .. } => last.as_ref(),
+            _ => self.ahead.as_ref(),
+        };
+        let here = here.and_then(Frame::data_ref).map_or(0, Bytes::len) as u64;
+        let rest = self.upstream.size_hint();
+        let mut hint = SizeHint::new();
+        hint.set_lower(rest.lower().saturating_add(here));
+        if let Some(upper) = rest.upper() {
+            hint.set_upper(upper.saturating_add(here));
+        }
+        hint
     }
 }
 

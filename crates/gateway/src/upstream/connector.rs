@@ -28,7 +28,11 @@ use crate::error::StartError;
 
 /// Makes connections.
 #[derive(Clone)]
-pub(super) struct Connector(Arc<Shared>);
+pub(super) struct Connector {
+    shared: Arc<Shared>,
+    /// HTTP/2 is asked for where the vendor has it.
+    asks_for_h2: bool,
+}
 
 struct Shared {
     tcp: HttpConnector,
@@ -47,12 +51,18 @@ impl Connector {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
-        Ok(Self(Arc::new(Shared { tcp, tls, proxies: proxies(environment)?, timeout })))
+        let shared = Arc::new(Shared { tcp, tls, proxies: proxies(environment)?, timeout });
+        Ok(Self { shared, asks_for_h2: false })
+    }
+
+    /// The same, asking for HTTP/2 where the vendor has it.
+    pub(super) fn with_h2(&self) -> Self {
+        Self { asks_for_h2: true, ..self.clone() }
     }
 
     /// What a proxy that passes plain requests on wants to see with each of them.
     pub(super) fn proxy_authorization(&self, destination: &Uri) -> Option<HeaderValue> {
-        let proxy = self.0.proxies.intercept(destination)?;
+        let proxy = self.shared.proxies.intercept(destination)?;
         (destination.scheme() == Some(&Scheme::HTTP) && is_http(&proxy))
             .then(|| proxy.basic_auth().cloned())?
     }
@@ -98,16 +108,16 @@ impl Service<Uri> for Connector {
     }
 
     fn call(&mut self, destination: Uri) -> Self::Future {
-        let shared = Arc::clone(&self.0);
+        let (shared, asks_for_h2) = (Arc::clone(&self.shared), self.asks_for_h2);
         Box::pin(async move {
-            let connecting = shared.connect(destination);
+            let connecting = shared.connect(destination, asks_for_h2);
             tokio::time::timeout(shared.timeout, connecting).await.unwrap_or(Err(Failure::ConnectTimeout))
         })
     }
 }
 
 impl Shared {
-    async fn connect(&self, destination: Uri) -> Result<Stream, Failure> {
+    async fn connect(&self, destination: Uri, asks_for_h2: bool) -> Result<Stream, Failure> {
         let is_https = destination.scheme() == Some(&Scheme::HTTPS);
         let (wire, is_proxied) = match self.proxies.intercept(&destination) {
             None => (self.tcp(destination.clone()).await?, false),
@@ -117,7 +127,8 @@ impl Shared {
         if !is_https {
             return Ok(Stream { wire: TokioIo::new(wire), is_h2: false, is_proxied });
         }
-        let config = self.tls.as_ref().map(|tls| Arc::clone(&tls.to_vendor));
+        let config =
+            self.tls.as_ref().map(|tls| Arc::clone(if asks_for_h2 { &tls.http2 } else { &tls.http1 }));
         let (wire, is_h2) = encrypted(config, &destination, wire).await?;
         Ok(Stream { wire: TokioIo::new(wire), is_h2, is_proxied })
     }
@@ -135,7 +146,8 @@ impl Shared {
         if !is_https {
             return Ok(wire);
         }
-        let config = self.tls.as_ref().map(|tls| Arc::clone(&tls.to_proxy));
+        // CONNECT is spoken there.
+        let config = self.tls.as_ref().map(|tls| Arc::clone(&tls.http1));
         let encrypted = encrypted(config, &proxy, wire).await;
         encrypted.map(|(wire, _)| wire).map_err(|failure| Failure::Proxy(failure.to_string()))
     }

@@ -24,10 +24,10 @@ pub enum Note {
 /// How TLS is spoken with vendors, and with proxies that want it.
 #[derive(Clone)]
 pub(super) struct Tls {
-    /// HTTP/2 where the vendor has it.
-    pub(super) to_vendor: Arc<ClientConfig>,
-    /// HTTP/1.1 only: CONNECT is spoken there.
-    pub(super) to_proxy: Arc<ClientConfig>,
+    /// HTTP/2 where the other side has it.
+    pub(super) http2: Arc<ClientConfig>,
+    /// HTTP/1.1 only.
+    pub(super) http1: Arc<ClientConfig>,
 }
 
 impl Tls {
@@ -44,7 +44,7 @@ impl Tls {
             config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
             Arc::new(config)
         };
-        Ok(Self { to_vendor: with(&[b"h2", b"http/1.1"]), to_proxy: with(&[b"http/1.1"]) })
+        Ok(Self { http2: with(&[b"h2", b"http/1.1"]), http1: with(&[b"http/1.1"]) })
     }
 }
 

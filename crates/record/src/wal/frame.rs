@@ -18,9 +18,9 @@ pub(super) fn read_head(head: [u8; HEAD]) -> (u32, u32) {
     (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]))
 }
 
-/// Writes a frame into `out`, without the part that is long; that is given back, and belongs behind it.
+/// Appends a frame to `out`, without the part that is long; that is given back, and belongs behind it.
 pub(super) fn write<'e>(out: &mut Vec<u8>, id: u64, entry: &Entry<'e>) -> io::Result<&'e [u8]> {
-    out.clear();
+    let start = out.len();
     out.extend_from_slice(&[0; HEAD]);
     out.extend_from_slice(&id.to_le_bytes());
     let bulk: &[u8] = match entry {
@@ -85,13 +85,13 @@ pub(super) fn write<'e>(out: &mut Vec<u8>, id: u64, entry: &Entry<'e>) -> io::Re
         }
     };
     let mut sum = crc32fast::Hasher::new();
-    sum.update(out.get(HEAD..).unwrap_or_default());
+    sum.update(out.get(start + HEAD..).unwrap_or_default());
     sum.update(bulk);
-    let length = u32::try_from(out.len() - HEAD + bulk.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
-    for (at, byte) in length.to_le_bytes().into_iter().chain(sum.finalize().to_le_bytes()).enumerate() {
-        if let Some(there) = out.get_mut(at) {
-            *there = byte;
-        }
+    let length = out.len() - start - HEAD + bulk.len();
+    let length = u32::try_from(length).map_err(|_| io::ErrorKind::FileTooLarge)?;
+    let head = length.to_le_bytes().into_iter().chain(sum.finalize().to_le_bytes());
+    for (there, byte) in out.iter_mut().skip(start).zip(head) {
+        *there = byte;
     }
     Ok(bulk)
 }

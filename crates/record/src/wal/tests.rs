@@ -82,10 +82,10 @@ fn what_is_over_is_dropped_and_the_rest_stays() {
     log.know("environment", b"correct-horse").unwrap();
     log.append(1, &request("/a")).unwrap();
     log.append(2, &request("/b")).unwrap();
-    log.journaled(1, 1, 200, Some(StepId(1))).unwrap();
+    log.journaled(1, 200, &[(1, StepId(1))]).unwrap();
     log.append(1, &end(3)).unwrap();
-    log.journaled(1, 3, 300, None).unwrap();
-    log.over(1);
+    log.journaled(3, 300, &[]).unwrap();
+    log.over(&[1]);
     let both: Vec<(u64, String)> = [
         (0, "known environment"),
         (0, "journaled 0 100"),
@@ -93,15 +93,15 @@ fn what_is_over_is_dropped_and_the_rest_stays() {
         (2, "request /b"),
         (1, "journaled 1 200"),
         (1, "end 3"),
-        (1, "journaled 3 300"),
+        (0, "journaled 3 300"),
     ]
     .map(|(id, text)| (id, text.to_owned()))
     .into();
     assert_eq!(fresh.ids(run_id), both, "the second is not over");
-    log.over(2);
+    log.over(&[2]);
     let empty = [(0, "known environment".to_owned()), (0, "journaled 3 300".to_owned())];
     assert_eq!(fresh.ids(run_id), empty);
-    log.over(2);
+    log.over(&[2]);
     assert_eq!(fresh.ids(run_id), empty);
     log.remove().unwrap();
     assert!(!read(&fresh.1, run_id, |_, _| {}).unwrap());
@@ -118,13 +118,13 @@ fn segments_go_when_all_that_began_in_them_is_over() {
         log.append(id, &request("/")).unwrap();
     }
     assert_eq!(fresh.files(run_id).len(), 4, "the first held nothing");
-    log.over(3);
+    log.over(&[3]);
     assert_eq!(fresh.files(run_id).len(), 4, "what began before it is open");
-    log.over(1);
+    log.over(&[1]);
     assert_eq!(fresh.files(run_id), ["00000002.wal", "00000003.wal", "00000004.wal"]);
-    log.over(2);
+    log.over(&[2]);
     assert_eq!(fresh.files(run_id), ["00000004.wal"]);
-    log.over(4);
+    log.over(&[4]);
     assert_eq!(fresh.ids(run_id), [(0, "journaled 0 100".to_owned())]);
 }
 
@@ -138,9 +138,9 @@ fn a_log_that_failed_stays_closed() {
     log.log().segments[0].file = OpenOptions::new().append(true).open("/dev/null").unwrap();
     assert_eq!(log.append(2, &request("/b")).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
     // What the journal has is known all the same, and nothing is dropped that a torn log might still be read for.
-    assert_eq!(log.journaled(1, 1, 200, None).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    assert_eq!(log.journaled(1, 200, &[]).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
     assert_eq!(log.log().journaled, (1, 200));
-    log.over(1);
+    log.over(&[1]);
     assert_eq!(fresh.ids(run_id), [(0, "journaled 0 100".to_owned())]);
 }
 

@@ -7,15 +7,13 @@
 //!
 //! One connection calls again as soon as it was answered. Of 64, each calls at its own times, so many a second in all: enough
 //! that calls overlap, and not so many that they queue for the processor, which would measure the number of processors. What
-//! they get when they do queue is the row `flood`, in calls per second. Directly, the vendor is called with HTTP/1.1, as the
-//! vendors' own clients do; the gateway takes HTTP/2 where TLS offers it.
+//! they get when they do queue is the row `flood`, in calls per second. All calls are made in HTTP/1.1, as the vendors' own
+//! clients make them.
 //!
 //! `copy` is the same call through a program that copies bytes from one socket to the other and does nothing else: what any
 //! gateway adds on this machine.
 //!
-//! Without TLS the first event of a stream comes alone, as at a real vendor. With TLS all events come at once, since the
-//! vendor can wait in HTTP/2 only by empty frames, of which a client bears a hundred: a first token there waits until the
-//! gateway has seen them all, so that row is a bound from above.
+//! The first event of a stream comes alone, as at a real vendor.
 
 use std::fs;
 use std::io;
@@ -115,7 +113,7 @@ struct Flight {
 
 impl Flight {
     fn start(folder: &Path, is_tls: bool) -> Result<Self, String> {
-        let vendor = if is_tls { Vendor::start_tls(script(false)) } else { Vendor::start(script(true)) };
+        let vendor = if is_tls { Vendor::start_tls(script()) } else { Vendor::start(script()) };
         let vendor = vendor.map_err(said)?;
         vendor.open(OPEN);
         let mut environment = Environment::default();

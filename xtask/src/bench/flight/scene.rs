@@ -80,13 +80,12 @@ impl Kind {
     }
 }
 
-/// The vendor's side of all calls. A stream that is paced sends its first event, waits until its client has it, and then
+/// The vendor's side of all calls. A stream sends its first event, waits until its client has it, and then
 /// sends each of the others by itself: at a real vendor, too, nothing else happens while the first one is on its way.
-pub(super) fn script(is_paced: bool) -> Script {
+pub(super) fn script() -> Script {
     let [answer, stream] = Kind::ALL.map(Kind::answer);
     Script::answering(move |request| match request.header(GATE) {
         None => answer.clone(),
-        Some(_) if !is_paced => stream.clone(),
         Some(gate) => {
             let mut paced = stream.clone();
             let gates = std::iter::once(gate).chain(std::iter::repeat(OPEN));
