@@ -25,8 +25,10 @@
 mod block;
 pub mod canonical;
 pub mod digest;
+mod disorder;
 pub mod leaves;
 pub mod limits;
+mod names;
 mod number;
 mod order;
 pub mod position;

@@ -101,6 +101,12 @@ pub(crate) fn next_backslash(text: &[u8], mut at: usize) -> usize {
     at + rest.iter().position(|&byte| byte == b'\\').unwrap_or(rest.len())
 }
 
+/// Whether the first byte of some white space is a space, and all of it.
+#[inline(always)]
+pub(crate) fn is_one_space(text: &[u8], at: usize, first: u8) -> bool {
+    first == b' ' && text.get(at + 1).is_some_and(|next| *next > b' ')
+}
+
 /// The offset after the spaces from `at` on, unless the text ends soon. How deep the next line is indented is hard to foresee:
 /// up to 32 spaces take no branch.
 #[inline(always)]

@@ -7,10 +7,13 @@
 //!
 //! Memory: eight bytes for each member of the objects that are open. Nothing is kept of a value that was read.
 
+pub use crate::disorder::Disorder;
 use crate::limits::Limits;
+pub use crate::names::Room;
+use crate::names::{self, Place, offset, spelled};
 use crate::number;
 use crate::order::Order;
-use crate::run::skip_spaces;
+use crate::run::{is_one_space, skip_spaces};
 use crate::string::{self, Characters};
 use crate::syntax::{SyntaxError, SyntaxFault};
 use crate::value::{Kind, Value};
@@ -64,42 +67,6 @@ pub struct OpenArray {
     left: bool,
 }
 
-/// The objects whose members do not stand in canonical order, and the order in which they should.
-#[derive(Debug, Default)]
-pub struct Disorder {
-    /// For each such object: where it begins, and where its list begins in `members`.
-    objects: Vec<(u32, u32)>,
-    /// The offsets of names, object after object, each in canonical order.
-    members: Vec<u32>,
-}
-
-impl Disorder {
-    /// The offsets of the names of the object at `start` in canonical order, if they need another order at all.
-    pub(crate) fn names_of(&self, start: usize) -> Option<&[u32]> {
-        let start = offset(start);
-        let found = self.objects.binary_search_by_key(&start, |(at, _)| *at).ok()?;
-        let from = self.objects[found].1;
-        let count = self.members.get(from as usize)?;
-        self.members.get(from as usize + 1..from as usize + 1 + *count as usize)
-    }
-}
-
-/// Offsets fit, because no text is longer than [`Limits::LARGEST`].
-#[inline]
-fn offset(at: usize) -> u32 {
-    u32::try_from(at).unwrap_or(u32::MAX)
-}
-
-/// Where the text of a name begins and ends.
-type Place = (u32, u32);
-
-/// Room that one scanner leaves to the next: whoever reads many short texts asks for it once.
-#[derive(Debug, Default)]
-pub struct Room(Vec<Place>);
-
-/// Objects of up to this many members are sorted on the stack.
-const FEW: usize = 16;
-
 type Result<T> = core::result::Result<T, SyntaxError>;
 
 /// What the inner walk gives; see `From<Box<SyntaxError>>`.
@@ -142,14 +109,13 @@ impl<'a> Scanner<'a> {
 
     /// Takes over the room that another scanner has left.
     pub fn within(mut self, room: Room) -> Self {
-        self.names = room.0;
-        self.names.clear();
+        self.names = room.into_places();
         self
     }
 
     /// Leaves its room to the next.
     pub fn into_room(self) -> Room {
-        Room(self.names)
+        Room::of(self.names)
     }
 
     /// From here on, holds names to the order of code points, and notes which objects stand in another: the canonical
@@ -162,10 +128,7 @@ impl<'a> Scanner<'a> {
 
     /// The objects that were out of order. Only a scanner that is [`Scanner::noting_disorder`] knows any.
     pub fn into_disorder(self) -> Disorder {
-        let mut disorder = self.disorder.unwrap_or_default();
-        // Inner objects end first; look-ups go by where they begin.
-        disorder.objects.sort_unstable();
-        disorder
+        self.disorder.unwrap_or_default().arranged()
     }
 
     /// The offset of the next byte to read.
@@ -506,23 +469,13 @@ impl<'a> Scanner<'a> {
     fn sort_names(&mut self, object: &OpenObject) -> Checked<()> {
         let (input, order) = (self.input, self.order);
         let names = self.names.get_mut(object.base..).unwrap_or_default();
-        // Equal names stay in the order of the text, so that the later one is the one reported.
-        let repeated = if object.plain && names.len() <= FEW {
-            sort_few(input, names)
-        } else {
-            let compare = |a: &Place, b: &Place| order.compare(spelled(input, *a), spelled(input, *b));
-            names.sort_by(compare);
-            names.windows(2).position(|pair| compare(&pair[0], &pair[1]).is_eq())
-        };
-        if let Some(&name) = repeated.and_then(|first| names.get(first + 1)) {
+        if let Some(name) = names::sort(input, names, object.plain, order) {
             let offset = name.0 as usize - 1;
             let name = Characters::new(spelled(input, name)).take(100).collect();
             return Err(Box::new(SyntaxError { offset, fault: SyntaxFault::DuplicateName { name } }));
         }
         if let Some(disorder) = &mut self.disorder {
-            disorder.objects.push((offset(object.start), offset(disorder.members.len())));
-            disorder.members.push(offset(names.len()));
-            disorder.members.extend(names.iter().map(|(start, _)| *start));
+            disorder.note(object.start, names);
         }
         Ok(())
     }
@@ -560,10 +513,17 @@ impl<'a> Scanner<'a> {
         self.peek()
     }
 
-    #[inline]
+    #[inline(always)]
     fn skip_space(&mut self) {
-        if self.peek().is_some_and(|byte| byte <= b' ') {
-            self.skip_run_of_space();
+        if let Some(byte) = self.peek()
+            && byte <= b' '
+        {
+            // One space, as after a colon, is not worth a call.
+            if is_one_space(self.input, self.at, byte) {
+                (self.at, self.canonical) = (self.at + 1, false);
+            } else {
+                self.skip_run_of_space();
+            }
         }
     }
 
@@ -602,26 +562,4 @@ impl<'a> Scanner<'a> {
             None => SyntaxFault::End { wanted },
         })
     }
-}
-
-/// Sorts the plain names of a small object: by their first eight bytes, and by the rest only where these are alike. Tells
-/// the first of two that are the same.
-fn sort_few(input: &[u8], names: &mut [Place]) -> Option<usize> {
-    let mut keyed = [(0_u64, (0, 0)); FEW];
-    let keyed = &mut keyed[..names.len()];
-    for (slot, &name) in keyed.iter_mut().zip(names.iter()) {
-        *slot = (string::key(input, name.0 as usize, name.1 as usize), name);
-    }
-    let tie = |a: Place, b: Place| spelled(input, a).cmp(spelled(input, b));
-    keyed.sort_by(|(a, x), (b, y)| a.cmp(b).then_with(|| tie(*x, *y)));
-    for (name, (_, sorted)) in names.iter_mut().zip(keyed.iter()) {
-        *name = *sorted;
-    }
-    keyed.windows(2).position(|pair| pair[0].0 == pair[1].0 && tie(pair[0].1, pair[1].1).is_eq())
-}
-
-/// The text of a name by its place.
-#[inline]
-fn spelled(input: &[u8], (start, end): Place) -> &[u8] {
-    input.get(start as usize..end as usize).unwrap_or_default()
 }

@@ -4,7 +4,7 @@
 
 use crate::error::{PackError, Stage};
 use crate::limits::Limit;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, Read, Seek, SeekFrom};
 
 /// The size of every buffer here. Memory is a handful of these for an archive of any size.
 pub(crate) const BUFFER: usize = 64 << 10;
@@ -64,6 +64,25 @@ pub(crate) fn vector(stream: &mut dyn Stream, length: u64, stage: Stage) -> Resu
     Ok(out)
 }
 
+/// A reader that has a buffer of its own, and bounds as well.
+pub(crate) struct Buffered<R>(pub(crate) R);
+
+impl<R: BufRead> Stream for Buffered<R> {
+    fn chunk(&mut self) -> Result<&[u8], PackError> {
+        // An interrupted call is made again, and only then is its result looked at: it may not be borrowed twice.
+        while let Err(error) = self.0.fill_buf() {
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error.into());
+            }
+        }
+        Ok(self.0.fill_buf()?)
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.0.consume(count);
+    }
+}
+
 /// The archive's own bytes.
 pub(crate) struct Input<R> {
     reader: R,
@@ -100,15 +119,19 @@ impl<R: Read + Seek> Input<R> {
     }
 }
 
-impl<R: Read> Stream for Input<R> {
-    fn chunk(&mut self) -> Result<&[u8], PackError> {
-        while self.start == self.end {
-            let got = match self.reader.read(&mut self.buffer) {
-                Ok(got) => got.min(self.buffer.len()),
+impl<R: Read> Input<R> {
+    /// The bytes at hand, at least so many unless the archive ends; it is less than the buffer holds.
+    pub(crate) fn ahead(&mut self, least: usize) -> Result<&[u8], PackError> {
+        while self.end - self.start < least {
+            self.buffer.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.end - self.start);
+            let room = &mut self.buffer[self.end..];
+            let got = match self.reader.read(room) {
+                Ok(got) => got.min(room.len()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error.into()),
             };
-            (self.start, self.end) = (0, got);
+            self.end += got;
             self.fetched = self.fetched.saturating_add(count(got));
             Limit::SourceBytes.hold(self.fetched, self.max)?;
             if got == 0 {
@@ -116,6 +139,12 @@ impl<R: Read> Stream for Input<R> {
             }
         }
         Ok(&self.buffer[self.start..self.end])
+    }
+}
+
+impl<R: Read> Stream for Input<R> {
+    fn chunk(&mut self) -> Result<&[u8], PackError> {
+        self.ahead(1)
     }
 
     fn advance(&mut self, count: usize) {

@@ -47,5 +47,5 @@ pub use member::{Member, Tally};
 pub use name::{NameFault, name_fault};
 pub use names::Names;
 pub use rules::{Rules, TarRules};
-pub use tar::{TarGzWriter, TarStyle, TarWriter, read_tar, read_tar_gz};
+pub use tar::{TarGzWriter, TarStyle, TarWriter, gunzip, read_gunzipped_tar, read_tar, read_tar_gz};
 pub use zip::{ZipMethod, ZipWriter, read_zip};

@@ -6,7 +6,7 @@
 #[cfg(feature = "disk")]
 use std::cell::Cell;
 #[cfg(feature = "disk")]
-use std::io::{self, SeekFrom};
+use std::io::{self, BufRead, SeekFrom};
 use std::io::{Read, Seek};
 
 use reenact_json::{Kind, Limits, Scanner, SyntaxError};
@@ -50,6 +50,23 @@ pub(crate) fn open_pipe(archive: impl Read, options: &Options) -> Result<Opened,
     })
 }
 
+/// Reads a tar that another takes out of its gzip, as one of a Replay Bundle; `None` if it is not for certain that of one, and is
+/// to be read from its beginning by [`open`].
+#[cfg(feature = "disk")]
+pub(crate) fn open_gunzipped(tar: impl BufRead) -> Result<Option<Opened>, PackError> {
+    let (snapshot, is_one) = Snapshot::read_gunzipped_while(tar, |_, name| is_of_no_other(name))?;
+    Ok(is_replay_bundle(&snapshot, is_one).then(|| judged(&snapshot)))
+}
+
+/// Whether what was read, perhaps to its end, is certainly a Replay Bundle.
+fn is_replay_bundle(snapshot: &Snapshot, is_one: bool) -> bool {
+    match (snapshot.manifest(), snapshot.fault()) {
+        (Some(_), None) => is_one,
+        (Some(manifest), Some(_)) => manifest_of(manifest) == Some(Format::ReplayBundle),
+        (None, _) => false,
+    }
+}
+
 /// As [`open`]. There is no way back to the archive's beginning once `is_decided` has said so.
 fn open_while<R: Read + Seek>(
     container: Container,
@@ -66,12 +83,7 @@ fn open_while<R: Read + Seek>(
     if container == Container::TarGz {
         let go_on = |snapshot: &Snapshot, name: &str| is_decided(snapshot) || is_of_no_other(name);
         let (snapshot, is_one) = Snapshot::read_while(&mut archive, go_on, &mut |_| Ok(None))?;
-        let is_sure = match (snapshot.manifest(), snapshot.fault()) {
-            (Some(_), None) => is_one,
-            (Some(manifest), Some(_)) => manifest_of(manifest) == Some(Format::ReplayBundle),
-            (None, _) => false,
-        };
-        if is_sure {
+        if is_replay_bundle(&snapshot, is_one) {
             return Ok(judged(&snapshot));
         }
         attempt = Some((snapshot, is_one));

@@ -10,8 +10,9 @@ use reenact_formats::rpk::hmac::{self, HmacKey, HmacKeyError};
 use reenact_json::canonical::Sink;
 use reenact_json::digest::Hasher;
 use reenact_json::{Digest, Limits, Shown};
-use reenact_pack::{Container, PackError};
+use reenact_pack::{Container, PackError, gunzip};
 
+use crate::ahead::Ahead;
 use crate::archive::{self, Opened};
 use crate::members::BrokenArchive;
 use crate::replay_jsonl::Beside;
@@ -213,7 +214,11 @@ pub fn open_with(place: &Place, options: &Options, beside: &Beside<'_>) -> Resul
             }
             let first = stream::beginning(&mut file).map_err(failed)?;
             if stream::is_replay(&first, options) {
-                let mut report = stream::judge(first, file, beside, options).map_err(failed)?;
+                let mut report = match ahead(&file, found.len(), File::try_clone) {
+                    Some(rest) => stream::judge(first, rest, beside, options),
+                    None => stream::judge(first, stream::buffered(file), beside, options),
+                }
+                .map_err(failed)?;
                 if beside.receipt.is_none() {
                     stream::note_receipt(path, &mut report);
                 }
@@ -223,9 +228,34 @@ pub fn open_with(place: &Place, options: &Options, beside: &Beside<'_>) -> Resul
             let Some(container) = Container::detect(&first) else {
                 return read_bounded(file, found.len()).map(Content::Bytes).map_err(failed);
             };
+            if container == Container::TarGz
+                && options.format.is_none_or(|format| format == Format::ReplayBundle)
+                && let Some(tar) = ahead(&file, found.len(), |file| {
+                    Ok(gunzip(file.try_clone()?, &reenact_formats::replay_bundle::rules()))
+                })
+            {
+                if let Some(opened) = archive::open_gunzipped(tar).map_err(|error| failed(error.into()))? {
+                    return unpacked(Ok(opened)).map_err(failed);
+                }
+                file.rewind().map_err(failed)?;
+            }
             unpacked(archive::open(container, BufReader::new(file), options)).map_err(failed)
         }
     }
+}
+
+/// From which size on it is worth a thread to read a file.
+const LARGE: u64 = 4 << 20;
+
+/// What `reader` makes of a large file, read ahead. It shares its place in the file with this handle, and is not to be used
+/// beside it.
+fn ahead<R: Read + Send + 'static>(
+    file: &File,
+    size: u64,
+    reader: impl FnOnce(&File) -> io::Result<R>,
+) -> Option<Ahead> {
+    // Where there can be no thread, there is the way without one.
+    (size >= LARGE).then(|| Ahead::new(reader(file).ok()?).ok()).flatten()
 }
 
 /// Reads standard input to its end.
@@ -237,7 +267,12 @@ pub fn open_standard_input(options: &Options, beside: &Beside<'_>) -> Result<Con
 fn from_pipe(mut reader: impl Read, options: &Options, beside: &Beside<'_>) -> io::Result<Content> {
     let first = stream::beginning(&mut reader)?;
     if stream::is_replay(&first, options) {
-        return Ok(Content::Replay(Box::new(stream::judge(first, reader, beside, options)?)));
+        return Ok(Content::Replay(Box::new(stream::judge(
+            first,
+            stream::buffered(reader),
+            beside,
+            options,
+        )?)));
     }
     let container = Container::detect(&first);
     let reader = io::Cursor::new(first).chain(reader);

@@ -2,7 +2,7 @@
 //!
 //! Every hash is recomputed from bytes, every check runs, none is skipped because another failed, and each one that does
 //! not hold has a reason that a person can read. The library takes bytes and gives verdicts: it knows no file, clock,
-//! thread, network or randomness (the feature `disk` adds paths, for the commands).
+//! thread, network or randomness (the feature `disk` adds paths, and a thread that reads from them, for the commands).
 //!
 //! ```
 //! use reenact_verify::{Keys, Options, safe};
@@ -15,6 +15,8 @@
 //! [`safe`] takes anything and never fails. [`strict`] gives a [`Verified`] value, or the report that says why not: code
 //! that needs a checked artifact asks for a type that only the check can make.
 
+#[cfg(feature = "disk")]
+mod ahead;
 mod archive;
 pub mod audit;
 mod capped;

@@ -7,13 +7,15 @@
 //! the same name elsewhere is a file like any other.
 
 use std::collections::BTreeMap;
-use std::io::{ErrorKind, Read, Seek};
+use std::io::{Cursor, ErrorKind, Read, Seek, Write};
 
 use reenact_formats::model_io::pack;
 use reenact_json::Digest;
 use reenact_json::canonical::Sink;
 use reenact_json::digest::Hasher;
 use reenact_pack::{Container, Limits, Member, PackError, Rules, read_tar, read_tar_gz, read_zip};
+
+use crate::replay_bundle::Copies;
 
 /// The documents of a bundle that are kept whole, and the largest of each that is worth reading.
 const DOCUMENTS: [(&str, u64); 6] = [
@@ -94,7 +96,7 @@ impl Members {
         Ok(())
     }
 
-    fn take_packed(&mut self, member: &mut Member<'_>) -> Result<(), PackError> {
+    fn take_packed(&mut self, member: &mut Member<'_>, copies: Copies<'_>) -> Result<(), PackError> {
         let name = member.name().to_owned();
         self.look_around(&name);
         let inner = match &self.around {
@@ -109,16 +111,38 @@ impl Members {
         }
         let size = member.size();
         let mut hasher = Hasher::new();
-        member.read_chunks(|chunk| hasher.put(chunk))?;
+        let mut copy = copies(&name)?;
+        let mut copied = Ok(());
+        member.read_chunks(|chunk| {
+            hasher.put(chunk);
+            if let (Some(copy), true) = (&mut copy, copied.is_ok()) {
+                copied = copy.write_all(chunk);
+            }
+        })?;
+        copied?;
         self.files.insert(name, FileFacts { digest: hasher.finish(), size });
         Ok(())
     }
 
     /// Reads an archive.
     pub fn unpack<R: Read + Seek>(container: Container, archive: R) -> Result<Self, Box<BrokenArchive>> {
+        Self::unpack_copying(container, archive, &mut |_| Ok(None))
+    }
+
+    /// Reads an archive that lies in memory, of whatever kind it is; `None` if it is none. A copy of each member that is no
+    /// document goes to where `copies` says, under its name in the archive: a folder around everything is part of that.
+    pub fn in_memory(bytes: &[u8], copies: Copies<'_>) -> Option<Result<Self, Box<BrokenArchive>>> {
+        Some(Self::unpack_copying(Container::detect(bytes)?, Cursor::new(bytes), copies))
+    }
+
+    fn unpack_copying<R: Read + Seek>(
+        container: Container,
+        archive: R,
+        copies: Copies<'_>,
+    ) -> Result<Self, Box<BrokenArchive>> {
         let mut members = Self::default();
         let rules = rules();
-        let visit = |member: &mut Member<'_>| members.take_packed(member);
+        let visit = |member: &mut Member<'_>| members.take_packed(member, copies);
         let read = match container {
             Container::Tar => read_tar(archive, &rules, visit),
             Container::TarGz => read_tar_gz(archive, &rules, visit),

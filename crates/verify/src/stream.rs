@@ -1,7 +1,7 @@
 //! Replays straight from where they lie: they may be larger than the memory, so they are judged while they are read.
 
 use std::fs::File;
-use std::io::{self, BufReader, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::Path;
 
 use reenact_formats::replay_jsonl::receipt::LARGEST;
@@ -33,15 +33,19 @@ pub(crate) fn beginning(reader: &mut impl Read) -> io::Result<Vec<u8>> {
     Ok(first)
 }
 
+/// A reader that fetches much at once.
+pub(crate) fn buffered<R: Read>(reader: R) -> BufReader<R> {
+    BufReader::with_capacity(ROOM, reader)
+}
+
 /// Judges a replay of which the beginning was read already.
 pub(crate) fn judge(
     first: Vec<u8>,
-    rest: impl Read,
+    rest: impl BufRead,
     beside: &Beside<'_>,
     options: &Options,
 ) -> io::Result<Report> {
-    let reader = BufReader::with_capacity(ROOM, Cursor::new(first).chain(rest));
-    replay_jsonl::verify(reader, beside, options)
+    replay_jsonl::verify(Cursor::new(first).chain(rest), beside, options)
 }
 
 /// A receipt's bytes. Of one that is too large no more is read than shows it.

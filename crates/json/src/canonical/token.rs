@@ -4,7 +4,7 @@ use super::{CanonicalFault, Sink};
 use crate::limits::Limits;
 use crate::number::{self, Integers};
 use crate::position::Position;
-use crate::run::skip_spaces;
+use crate::run::{is_one_space, skip_spaces};
 use crate::scanner::Scanner;
 use crate::string;
 use crate::value::Value;
@@ -51,8 +51,17 @@ pub(super) fn number<S: Sink>(
 }
 
 /// The offset of the next byte that is not white space.
-#[inline]
-pub(super) fn skip_space(text: &[u8], mut at: usize) -> usize {
+#[inline(always)]
+pub(super) fn skip_space(text: &[u8], at: usize) -> usize {
+    match text.get(at) {
+        Some(byte) if *byte <= b' ' && is_one_space(text, at, *byte) => at + 1,
+        Some(byte) if *byte <= b' ' => skip_run_of_space(text, at),
+        _ => at,
+    }
+}
+
+#[inline(never)]
+fn skip_run_of_space(text: &[u8], mut at: usize) -> usize {
     while let Some(byte) = text.get(at)
         && *byte <= b' '
     {

@@ -4,12 +4,12 @@
 //! the trailer, reserved flags.
 
 use crate::error::{Checked, Malformation, PackError, Stage};
-use crate::inflate::Inflater;
-use crate::input::{BUFFER, Input, Stream, count, exact};
-use crate::limits::Limit;
+use crate::inflate::{AHEAD, Inflater, Stop};
+use crate::input::{Input, Stream, count, exact};
+use crate::limits::{Limit, Limits};
 use crate::rules::Rules;
 use flate2::Crc;
-use std::io::Read;
+use std::io::{self, Read};
 
 // RFC 1952 §2.3.1.
 const FHCRC: u8 = 2;
@@ -19,9 +19,11 @@ const FCOMMENT: u8 = 16;
 const RESERVED: u8 = 0xe0;
 
 /// The decompressed bytes of a gzip file.
-pub(crate) struct Gunzip<'a, R> {
+pub(crate) struct Gunzip<R> {
     input: Input<R>,
-    rules: &'a Rules,
+    limits: Limits,
+    /// Another gzip member may follow the first.
+    many: bool,
     state: State,
     inflater: Inflater,
     /// CRC and length of the present gzip member.
@@ -29,9 +31,8 @@ pub(crate) struct Gunzip<'a, R> {
     length: u64,
     /// Bytes out of all members.
     total: u64,
-    buffer: Box<[u8]>,
-    start: usize,
-    end: usize,
+    /// How much of what the inflater made was taken.
+    taken: usize,
 }
 
 #[derive(PartialEq, Eq)]
@@ -41,19 +42,18 @@ enum State {
     Ended,
 }
 
-impl<'a, R: Read> Gunzip<'a, R> {
-    pub(crate) fn new(reader: R, rules: &'a Rules) -> Gunzip<'a, R> {
+impl<R: Read> Gunzip<R> {
+    pub(crate) fn new(reader: R, rules: &Rules) -> Gunzip<R> {
         Gunzip {
             input: Input::new(reader, rules.limits.source_bytes),
-            rules,
+            limits: rules.limits.clone(),
+            many: rules.many_gzip_members,
             state: State::Header,
             inflater: Inflater::new(),
             crc: Crc::new(),
             length: 0,
             total: 0,
-            buffer: vec![0; BUFFER].into_boxed_slice(),
-            start: 0,
-            end: 0,
+            taken: 0,
         }
     }
 
@@ -62,30 +62,34 @@ impl<'a, R: Read> Gunzip<'a, R> {
         self.input.consumed()
     }
 
-    /// Fills the empty buffer, or finds the end of the file.
+    /// Makes the next bytes, or finds the end of the file.
     fn refill(&mut self) -> Result<(), PackError> {
-        (self.start, self.end) = (0, 0);
-        while self.end < self.buffer.len() && self.state != State::Ended {
+        self.taken = 0;
+        self.inflater.turn();
+        while self.state != State::Ended {
             if self.state == State::Header {
+                if !self.inflater.made().is_empty() {
+                    break;
+                }
                 header(&mut self.input)?;
-                (self.inflater, self.crc, self.length) = (Inflater::new(), Crc::new(), 0);
+                self.inflater.clear();
+                (self.crc, self.length) = (Crc::new(), 0);
                 self.state = State::Data;
             }
-            let packed = self.input.chunk()?;
-            let at_end = packed.is_empty();
-            let step = self.inflater.step(packed, &mut self.buffer[self.end..])?;
-            if at_end && step.made == 0 && !step.ended {
-                return Err(PackError::truncated(Stage::Gzip));
-            }
+            let step = self.inflater.step(self.input.ahead(AHEAD)?)?;
+            let made = self.inflater.made();
+            let made = &made[made.len() - step.made..];
             self.input.advance(step.used);
-            self.crc.update(&self.buffer[self.end..self.end + step.made]);
-            self.end += step.made;
-            self.length = self.length.saturating_add(count(step.made));
-            self.total = self.total.saturating_add(count(step.made));
-            self.rules.limits.hold_ratio(self.input.consumed(), self.total)?;
-            Limit::TotalBytes.hold(self.total, self.rules.limits.total_bytes)?;
-            if step.ended {
-                self.trailer()?;
+            self.crc.update(made);
+            self.length = self.length.saturating_add(count(made.len()));
+            self.total = self.total.saturating_add(count(made.len()));
+            self.limits.hold_ratio(self.input.consumed(), self.total)?;
+            Limit::TotalBytes.hold(self.total, self.limits.total_bytes)?;
+            match step.stop {
+                Stop::Room => break,
+                Stop::End => self.trailer()?,
+                Stop::Input if step.is_stuck() => return Err(PackError::truncated(Stage::Gzip)),
+                Stop::Input => {}
             }
         }
         Ok(())
@@ -102,7 +106,7 @@ impl<'a, R: Read> Gunzip<'a, R> {
         }
         self.state = if self.input.chunk()?.is_empty() {
             State::Ended
-        } else if self.rules.many_gzip_members {
+        } else if self.many {
             State::Header
         } else {
             return Err(PackError::TrailingData { stage: Stage::Gzip });
@@ -111,16 +115,27 @@ impl<'a, R: Read> Gunzip<'a, R> {
     }
 }
 
-impl<R: Read> Stream for Gunzip<'_, R> {
+impl<R: Read> Stream for Gunzip<R> {
     fn chunk(&mut self) -> Result<&[u8], PackError> {
-        if self.start == self.end {
+        if self.taken == self.inflater.made().len() {
             self.refill()?;
         }
-        Ok(&self.buffer[self.start..self.end])
+        Ok(&self.inflater.made()[self.taken..])
     }
 
     fn advance(&mut self, count: usize) {
-        self.start = self.end.min(self.start + count);
+        self.taken = self.inflater.made().len().min(self.taken + count);
+    }
+}
+
+/// As a reader of its own. Errors are [`PackError`]s inside `io::Error`.
+impl<R: Read> Read for Gunzip<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let chunk = self.chunk()?;
+        let step = chunk.len().min(out.len());
+        out[..step].copy_from_slice(&chunk[..step]);
+        self.advance(step);
+        Ok(step)
     }
 }
 

@@ -6,5 +6,5 @@ mod pax;
 mod reader;
 mod writer;
 
-pub use reader::{read_tar, read_tar_gz};
+pub use reader::{gunzip, read_gunzipped_tar, read_tar, read_tar_gz};
 pub use writer::{TarGzWriter, TarStyle, TarWriter};

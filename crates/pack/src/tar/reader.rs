@@ -5,13 +5,13 @@ use super::number::OCTAL_END;
 use super::pax::Pax;
 use crate::error::{Entry, Field, Malformation, PackError, Stage, quoted};
 use crate::gzip::Gunzip;
-use crate::input::{Input, Stream, count, fill, vector, within};
+use crate::input::{Buffered, Input, Stream, count, fill, vector, within};
 use crate::limits::Limit;
 use crate::member::{Member, Tally};
 use crate::name;
 use crate::names::Names;
 use crate::rules::Rules;
-use std::io::Read;
+use std::io::{BufRead, Read};
 
 /// Reads a tar and shows each file to `visit`, in the archive's order.
 ///
@@ -43,6 +43,26 @@ where
     let mut gunzip = Gunzip::new(reader, rules);
     let tally = Walk::new(&mut gunzip, rules).run(visit)?;
     Ok(Tally { source_bytes: gunzip.consumed(), ..tally })
+}
+
+/// The bytes of a gzip file, for whoever wants to unpack on another thread than [`read_gunzipped_tar`] reads on.
+///
+/// Errors are [`PackError`]s inside `io::Error`, for the bounds of the rules too; `PackError::from` takes them out again.
+pub fn gunzip<R: Read>(reader: R, rules: &Rules) -> impl Read + use<R> {
+    Gunzip::new(reader, rules)
+}
+
+/// Reads what [`gunzip`] gives, as [`read_tar_gz`] does the whole. The bytes of the archive itself are not counted.
+///
+/// # Errors
+/// The first thing wrong with the archive, or the visitor's own error.
+pub fn read_gunzipped_tar<R, E, F>(reader: R, rules: &Rules, visit: F) -> Result<Tally, E>
+where
+    R: BufRead,
+    E: From<PackError>,
+    F: FnMut(&mut Member<'_>) -> Result<(), E>,
+{
+    Walk::new(&mut Buffered(reader), rules).run(visit)
 }
 
 struct Walk<'a> {

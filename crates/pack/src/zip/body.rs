@@ -4,43 +4,37 @@ use super::directory::Entry;
 use super::local::disagreement;
 use super::{DEFLATED, STORED};
 use crate::error::{Checked, Field, PackError, Stage};
-use crate::inflate::Inflater;
-use crate::input::{BUFFER, Input, Stream, count, within};
+use crate::inflate::{AHEAD, Inflater, Stop};
+use crate::input::{Input, Stream, count, within};
 use flate2::Crc;
 use std::io::Read;
 
 pub(super) struct Body<'a, R> {
     input: &'a mut Input<R>,
     entry: &'a Entry,
-    /// `None` for stored content.
-    inflater: Option<Inflater>,
+    /// Borrowed, so that a hundred thousand small entries do not each make their own. Stored content only passes through.
+    inflater: &'a mut Inflater,
+    /// Nothing is to be inflated any more.
     ended: bool,
     packed_left: u64,
     size_left: u64,
     crc: Crc,
-    /// Borrowed, so that a hundred thousand small entries do not each make their own.
-    buffer: &'a mut [u8],
-    start: usize,
-    end: usize,
-}
-
-pub(super) fn buffer() -> Box<[u8]> {
-    vec![0; BUFFER].into_boxed_slice()
+    /// How much of what was made was taken.
+    taken: usize,
 }
 
 impl<'a, R: Read> Body<'a, R> {
-    pub(super) fn new(input: &'a mut Input<R>, entry: &'a Entry, buffer: &'a mut [u8]) -> Body<'a, R> {
+    pub(super) fn new(input: &'a mut Input<R>, entry: &'a Entry, inflater: &'a mut Inflater) -> Body<'a, R> {
+        inflater.clear();
         Body {
             input,
             entry,
-            inflater: (entry.method == DEFLATED).then(Inflater::new),
+            inflater,
             ended: entry.method == STORED,
             packed_left: u64::from(entry.packed),
             size_left: u64::from(entry.size),
             crc: Crc::new(),
-            buffer,
-            start: 0,
-            end: 0,
+            taken: 0,
         }
     }
 
@@ -50,72 +44,57 @@ impl<'a, R: Read> Body<'a, R> {
     }
 
     fn refill(&mut self) -> Result<(), PackError> {
-        (self.start, self.end) = (0, 0);
-        while self.end < self.buffer.len() && self.size_left > 0 {
-            let room = self.end..self.end + within(self.size_left, self.buffer.len() - self.end);
-            let made = match &mut self.inflater {
-                Some(_) => self.inflate(room.clone())?,
-                None => self.copy(room.clone())?,
-            };
-            self.crc.update(&self.buffer[room.start..room.start + made]);
-            self.end += made;
-            self.size_left -= count(made);
+        self.taken = 0;
+        self.inflater.turn();
+        let mut is_full = false;
+        while self.size_left > 0 && !is_full {
+            let (made, stop) = if self.entry.method == DEFLATED { self.inflate()? } else { self.copy()? };
+            let all = self.inflater.made();
+            self.crc.update(&all[all.len() - made..]);
+            self.size_left = self
+                .size_left
+                .checked_sub(count(made))
+                .ok_or_else(|| disagreement(self.entry, Field::Size))?;
+            if stop == Stop::End && self.size_left > 0 {
+                return Err(disagreement(self.entry, Field::Size));
+            }
+            is_full = stop == Stop::Room;
         }
         if self.size_left == 0 { self.verify() } else { Ok(()) }
     }
 
-    fn copy(&mut self, room: std::ops::Range<usize>) -> Result<usize, PackError> {
+    fn copy(&mut self) -> Result<(usize, Stop), PackError> {
         let chunk = self.input.chunk()?;
-        let step = within(self.packed_left, chunk.len()).min(room.len());
-        if step == 0 {
+        let chunk = &chunk[..within(self.packed_left.min(self.size_left), chunk.len())];
+        if chunk.is_empty() {
             return Err(PackError::truncated(Stage::Content));
         }
-        self.buffer[room.start..room.start + step].copy_from_slice(&chunk[..step]);
-        self.input.advance(step);
-        self.packed_left -= count(step);
-        Ok(step)
+        let copied = self.inflater.copy(chunk);
+        let is_full = copied < chunk.len();
+        self.input.advance(copied);
+        self.packed_left -= count(copied);
+        Ok((copied, if is_full { Stop::Room } else { Stop::Input }))
     }
 
-    /// Fills some of the room, which is at least one byte.
-    fn inflate(&mut self, room: std::ops::Range<usize>) -> Result<usize, PackError> {
-        let Some(inflater) = &mut self.inflater else { return Ok(0) };
-        loop {
-            let chunk = self.input.chunk()?;
-            let chunk = &chunk[..within(self.packed_left, chunk.len())];
-            let dry = chunk.is_empty();
-            let step = inflater.step(chunk, &mut self.buffer[room.clone()])?;
-            self.input.advance(step.used);
-            self.packed_left -= count(step.used);
-            self.ended |= step.ended;
-            if step.made > 0 {
-                return Ok(step.made);
-            }
-            if step.ended {
-                return Err(disagreement(self.entry, Field::Size));
-            }
-            if dry {
-                return Err(PackError::truncated(Stage::Content));
-            }
+    /// Makes some bytes, or uses some.
+    fn inflate(&mut self) -> Result<(usize, Stop), PackError> {
+        let chunk = self.input.ahead(AHEAD)?;
+        let step = self.inflater.step(&chunk[..within(self.packed_left, chunk.len())])?;
+        self.input.advance(step.used);
+        self.packed_left -= count(step.used);
+        self.ended = step.stop == Stop::End;
+        if step.stop == Stop::Input && step.is_stuck() {
+            return Err(PackError::truncated(Stage::Content));
         }
+        Ok((step.made, step.stop))
     }
 
     /// All content is out: nothing compressed may be left, and the CRC must fit.
     fn verify(&mut self) -> Result<(), PackError> {
-        while let Some(inflater) = &mut self.inflater
-            && !self.ended
-        {
-            let chunk = self.input.chunk()?;
-            let chunk = &chunk[..within(self.packed_left, chunk.len())];
-            let dry = chunk.is_empty();
-            let step = inflater.step(chunk, &mut [0])?;
-            self.input.advance(step.used);
-            self.packed_left -= count(step.used);
-            self.ended = step.ended;
-            if step.made > 0 {
+        while !self.ended {
+            self.inflater.stretch();
+            if self.inflate()?.0 > 0 {
                 return Err(disagreement(self.entry, Field::Size));
-            }
-            if dry && !step.ended {
-                return Err(PackError::truncated(Stage::Content));
             }
         }
         if self.packed_left > 0 {
@@ -130,13 +109,13 @@ impl<'a, R: Read> Body<'a, R> {
 
 impl<R: Read> Stream for Body<'_, R> {
     fn chunk(&mut self) -> Result<&[u8], PackError> {
-        if self.start == self.end && self.size_left > 0 {
+        if self.taken == self.inflater.made().len() && self.size_left > 0 {
             self.refill()?;
         }
-        Ok(&self.buffer[self.start..self.end])
+        Ok(&self.inflater.made()[self.taken..])
     }
 
     fn advance(&mut self, count: usize) {
-        self.start = self.end.min(self.start + count);
+        self.taken = self.inflater.made().len().min(self.taken + count);
     }
 }

@@ -1,9 +1,10 @@
 //! Reads a zip: its directory first, then all its bytes once, from the first to the last.
 
-use super::body::{self, Body};
+use super::body::Body;
 use super::end::End;
 use super::{directory, local};
 use crate::error::{Malformation, PackError};
+use crate::inflate::Inflater;
 use crate::input::Input;
 use crate::limits::Limit;
 use crate::member::{Member, Tally};
@@ -31,7 +32,7 @@ where
     let entries = directory::entries(&mut input, &end, rules)?;
 
     input.seek(0)?;
-    let mut buffer = body::buffer();
+    let mut inflater = Inflater::new();
     let mut position = 0;
     let mut tally = Tally { source_bytes: length, ..Tally::default() };
     for (at, entry) in entries.iter().enumerate() {
@@ -50,7 +51,7 @@ where
         if position > next {
             return Err(malformed(Malformation::ZipOverlap).into());
         }
-        let mut body = Body::new(&mut input, entry, &mut buffer);
+        let mut body = Body::new(&mut input, entry, &mut inflater);
         if !entry.folder {
             let mut member = Member::new(&entry.name, u64::from(entry.size), &mut body);
             visit(&mut member)?;

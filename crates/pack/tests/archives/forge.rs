@@ -2,8 +2,9 @@
 
 use flate2::Compression;
 use flate2::write::{DeflateEncoder, GzEncoder};
-use reenact_pack::{Malformation, PackError, Rules, read_tar, read_tar_gz, read_zip};
-use std::io::{Cursor, Write};
+use reenact_pack::{Malformation, Member, PackError, Rules};
+use reenact_pack::{gunzip, read_gunzipped_tar, read_tar, read_tar_gz, read_zip};
+use std::io::{BufReader, Cursor, Write};
 
 pub(crate) type Members = Vec<(String, Vec<u8>)>;
 
@@ -18,14 +19,20 @@ pub(crate) fn members_of_tar(bytes: &[u8], rules: &Rules) -> Result<Members, Pac
     Ok(members)
 }
 
+/// The members, or what is wrong. Both ways of reading must agree on it: in one, and with the unpacking apart.
 pub(crate) fn members_of_tar_gz(bytes: &[u8], rules: &Rules) -> Result<Members, PackError> {
-    let mut members = Members::new();
-    read_tar_gz(bytes, rules, |member| {
+    let take = |members: &mut Members, member: &mut Member<'_>| {
         let name = member.name().to_owned();
         members.push((name, member.read_whole(u64::MAX)?));
         Ok::<(), PackError>(())
-    })?;
-    Ok(members)
+    };
+    let mut members = Members::new();
+    let read = read_tar_gz(bytes, rules, |member| take(&mut members, member)).map(|_| members);
+    let mut apart = Members::new();
+    let tar = BufReader::new(gunzip(bytes, rules));
+    let read_apart = read_gunzipped_tar(tar, rules, |member| take(&mut apart, member)).map(|_| apart);
+    assert_eq!(read_apart, read);
+    read
 }
 
 pub(crate) fn members_of_zip(bytes: &[u8], rules: &Rules) -> Result<Members, PackError> {

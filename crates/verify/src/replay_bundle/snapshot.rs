@@ -6,7 +6,9 @@ use std::io::{self, Read, Write};
 use reenact_formats::replay_bundle::cassette::CassetteView;
 use reenact_formats::replay_bundle::{CASSETTES, LARGEST_MANIFEST, MANIFEST, limits, rules};
 use reenact_json::{Digest, Limits as JsonLimits};
-use reenact_pack::{Container, Limit, Member, NameFault, Names, PackError, name_fault, read_tar_gz};
+#[cfg(feature = "disk")]
+use reenact_pack::read_gunzipped_tar;
+use reenact_pack::{Container, Limit, Member, NameFault, Names, PackError, Tally, name_fault, read_tar_gz};
 
 use super::leak::Leak;
 use super::window::Window;
@@ -51,6 +53,9 @@ pub enum Fault {
 /// Where copies of members go while they are read: to nowhere, or to a writer for each.
 pub type Copies<'c> = &'c mut dyn FnMut(&str) -> io::Result<Option<Box<dyn Write>>>;
 
+/// What is done with each member.
+type Visit<'v> = dyn FnMut(&mut Member<'_>) -> Result<(), PackError> + 'v;
+
 /// What a bundle holds, by name.
 #[derive(Debug, Default)]
 pub struct Snapshot {
@@ -89,9 +94,26 @@ impl Snapshot {
             None => return Ok((Self::broken(Fault::NoArchive), true)),
         }
         let archive = io::Cursor::new(first).chain(archive);
+        Self::of_members(|visit| read_tar_gz(archive, &rules(), visit), go_on, copies)
+    }
+
+    /// As [`Snapshot::read_while`], of a tar that another unpacks.
+    #[cfg(feature = "disk")]
+    pub(crate) fn read_gunzipped_while(
+        tar: impl io::BufRead,
+        go_on: impl Fn(&Self, &str) -> bool,
+    ) -> Result<(Self, bool), PackError> {
+        Self::of_members(|visit| read_gunzipped_tar(tar, &rules(), visit), go_on, &mut |_| Ok(None))
+    }
+
+    fn of_members(
+        read: impl FnOnce(&mut Visit<'_>) -> Result<Tally, PackError>,
+        go_on: impl Fn(&Self, &str) -> bool,
+        copies: Copies<'_>,
+    ) -> Result<(Self, bool), PackError> {
         let mut snapshot = Self::default();
         let mut is_liked = true;
-        let read = read_tar_gz(archive, &rules(), |member| {
+        let read = read(&mut |member| {
             if !go_on(&snapshot, member.name()) {
                 is_liked = false;
                 // Any error ends the reading.

@@ -40,8 +40,57 @@ fn lowered(name: &[u8]) -> Cow<'static, str> {
     Cow::Owned(Characters::new(name).collect::<String>().to_lowercase())
 }
 
-/// Most names are none of these; their length tells it.
+/// The first letters of the names of each length that say something, a bit each: most names say nothing, and this tells it at once.
+const TELLING: [u32; 32] = telling(&[
+    "pid",
+    "cwd",
+    "dir",
+    "tags",
+    "path",
+    "file",
+    "labels",
+    "span_id",
+    "trace_id",
+    "filepath",
+    "ended_at",
+    "thread_id",
+    "file_path",
+    "directory",
+    "timestamp",
+    "latency_ms",
+    "request_id",
+    "created_at",
+    "updated_at",
+    "started_at",
+    "duration_ms",
+    "captured_ns",
+    "captured_at",
+    "wall_time_ms",
+    "capabilities",
+    "working_directory",
+]);
+
+const fn telling(names: &[&str]) -> [u32; 32] {
+    let mut letters = [0; 32];
+    let mut at = 0;
+    while at < names.len() {
+        let name = names[at].as_bytes();
+        letters[name.len()] |= 1 << (name[0] & 31);
+        at += 1;
+    }
+    letters
+}
+
+/// What a name in lower or upper case says.
+#[inline(always)]
 fn class_of(name: &[u8]) -> Class {
+    let (Some(first), Some(last)) = (name.first(), name.last()) else { return PLAIN };
+    let could_be_known = TELLING[name.len() & 31] >> (first & 31) & 1 == 1;
+    let could_end_like_a_path = matches!(last | 0x20, b'h' | b'r');
+    if could_be_known || could_end_like_a_path { telling_class(name) } else { PLAIN }
+}
+
+fn telling_class(name: &[u8]) -> Class {
     let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
     let any = |known: &[&str]| known.iter().any(|known| is(known));
     let rule = |rule| Class { rule, volatile: false };

@@ -30,6 +30,8 @@ pub struct Walk<'a, 's, W, T> {
 
 /// How much is gathered.
 const GATHER: usize = 8 * 1024;
+/// Most names and values are no longer.
+const SHORT: usize = 32;
 
 /// An object that is being written.
 #[derive(Debug)]
@@ -138,6 +140,26 @@ impl<'a, 's, W: Sink, T: Sink> Walk<'a, 's, W, T> {
         self.gathered.extend_from_slice(bytes);
     }
 
+    /// Writes what stands in the text from `from` to `to`.
+    #[inline]
+    fn put_text(&mut self, from: usize, to: usize) {
+        let length = to - from;
+        let Some(chunk) =
+            self.text.get(from..).and_then(<[u8]>::first_chunk::<SHORT>).filter(|_| length <= SHORT)
+        else {
+            self.put(self.text.get(from..to).unwrap_or_default());
+            return;
+        };
+        // As many bytes for every short piece: how long one is cannot be foreseen, and a copy of just that length would
+        // have to find out.
+        if self.gathered.len() + SHORT > GATHER {
+            self.flush();
+        }
+        let end = self.gathered.len() + length;
+        self.gathered.extend_from_slice(chunk);
+        self.gathered.truncate(end);
+    }
+
     /// Hands on what was gathered, and `bytes` too if they are many; says whether they were.
     #[cold]
     fn pour(&mut self, bytes: &[u8]) -> bool {
@@ -200,7 +222,7 @@ impl<'a, 's, W: Sink, T: Sink> Walk<'a, 's, W, T> {
     }
 
     fn literal(&mut self, at: usize, length: usize) -> usize {
-        self.put(self.text.get(at..at + length).unwrap_or_default());
+        self.put_text(at, at + length);
         at + length
     }
 
@@ -210,7 +232,7 @@ impl<'a, 's, W: Sink, T: Sink> Walk<'a, 's, W, T> {
             return self.string_by(at, rule);
         }
         if let Some(end) = text::plain(self.text, at) {
-            self.put(&self.text[at..end]);
+            self.put_text(at, end);
             return Ok(end);
         }
         let text = self.text;
@@ -387,7 +409,7 @@ impl<'a, 's, W: Sink, T: Sink> Walk<'a, 's, W, T> {
         let name = member.name.text();
         if member.is_plain && member.start + name.len() + 1 == member.at {
             // Name and colon as they stand.
-            self.put(self.text.get(member.start..member.at).unwrap_or_default());
+            self.put_text(member.start, member.at);
             return;
         }
         if member.is_plain {

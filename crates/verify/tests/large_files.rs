@@ -1,0 +1,122 @@
+//! Large files are read ahead, on a thread of their own: what is said of them is what is said of the same bytes in memory.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot read stops")]
+
+mod replay_bundle_maker;
+
+use std::fs;
+use std::path::PathBuf;
+
+use reenact_json::Digest;
+use reenact_verify::disk::{self, Place};
+use reenact_verify::{Keys, Options, Report, safe};
+use replay_bundle_maker::{Draft, SECRET};
+
+/// A file that is gone when this is.
+struct Large(PathBuf);
+
+impl Large {
+    fn new(name: &str, bytes: &[u8]) -> Self {
+        assert!(bytes.len() > 4 << 20, "{name}: a small file is not read ahead");
+        let path = std::env::temp_dir().join(format!("reenact-large-{}-{name}", std::process::id()));
+        fs::write(&path, bytes).unwrap();
+        Self(path)
+    }
+
+    fn judge(&self) -> Report {
+        disk::open(&Place::File(self.0.clone())).unwrap().judge(&Keys::default(), &Options::default())
+    }
+}
+
+impl Drop for Large {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// What does not get smaller when it is packed.
+fn noise(length: usize) -> Vec<u8> {
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        // Printable, so that it is looked through as text.
+        b' ' + state.to_le_bytes()[3] % 95
+    };
+    (0..length).map(|_| next()).collect()
+}
+
+fn in_memory(bytes: &[u8]) -> Report {
+    safe(bytes, &Keys::default(), &Options::default())
+}
+
+#[test]
+fn a_large_bundle() {
+    let mut draft = Draft::sound();
+    draft.add("outputs/large", &noise(7 << 20));
+    let sound = draft.pack();
+    assert!(in_memory(&sound).pass());
+    draft.add("files/leak", SECRET.as_bytes());
+    let leaking = draft.pack();
+    assert!(!in_memory(&leaking).pass());
+    let middle = sound.len() / 2;
+    let mut flipped = sound.clone();
+    flipped[middle] ^= 4;
+    let cut = &sound[..sound.len() - 5];
+    let followed = [sound.as_slice(), b"x"].concat();
+    let all = [
+        ("sound", sound.as_slice()),
+        ("leaking", &leaking),
+        ("flipped", &flipped),
+        ("cut", cut),
+        ("followed", &followed),
+    ];
+    for (name, bytes) in all {
+        assert_eq!(Large::new(name, bytes).judge(), in_memory(bytes), "{name}");
+    }
+}
+
+#[test]
+fn a_large_archive_of_another_record() {
+    let mut draft = Draft::sound();
+    draft.add("artifact.json", b"{}");
+    draft.add("outputs/large", &noise(7 << 20));
+    let bytes = draft.pack();
+    let report = Large::new("other", &bytes).judge();
+    assert_eq!(report.format, "rer-bundle");
+    assert_eq!(report, in_memory(&bytes));
+}
+
+#[test]
+fn a_large_replay() {
+    let mut text = String::from(
+        r#"{"created_at":"2026-01-13T10:00:00Z","event":"ReplayHeader","producer":"test@1","replay_version":1}
+{"event":"SessionStart","issue_number":42,"policy_version":"v1","session_id":"sess_1","t":"2026-01-13T10:00:00Z"}
+"#,
+    );
+    let calls = 20_000;
+    for call in 0..calls {
+        let params = format!(r#"{{"line":{call},"path":"src/{call}.rs"}}"#);
+        let (hash, none) = (Digest::of(params.as_bytes()), Digest::of(b""));
+        text += &format!(
+            r#"{{"event":"ToolCall","id":"tc_{call}","params":{params},"params_hash":"sha256:{hash}","step_id":"step-1","t":"2026-01-13T10:00:00Z","tool":"write"}}
+{{"event":"ToolResult","exit_code":null,"id":"tc_{call}","latency_ms":1,"output_hash":"sha256:{none}","step_utility":0.5,"t":"2026-01-13T10:00:00Z"}}
+"#
+        );
+    }
+    text += &format!(
+        r#"{{"confidence":0.875,"event":"SessionEnd","status":"Success","t":"2026-01-13T23:59:59Z","total_latency_ms":{calls},"total_tool_calls":{calls}}}
+"#
+    );
+    assert!(in_memory(text.as_bytes()).pass());
+    let wrong = text.replacen(r#""line":19000,"#, r#""line":19001,"#, 1);
+    assert!(!in_memory(wrong.as_bytes()).pass());
+    for (name, bytes) in [
+        ("replay", text.as_bytes()),
+        ("wrong", wrong.as_bytes()),
+        ("torn", &text.as_bytes()[..text.len() - 30]),
+    ] {
+        assert_eq!(Large::new(name, bytes).judge(), in_memory(bytes), "{name}");
+    }
+}
