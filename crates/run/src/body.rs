@@ -5,13 +5,31 @@ use std::borrow::Cow;
 use base64ct::{Base64, Encoding};
 use reenact_json::{Digest, Kind, Value};
 
+use crate::run::Inner;
 use crate::unreadable::{Unreadable, mistyped, needed, pick};
 
 /// Headers in their order: names and values, as recorded.
 pub type Headers = Vec<(String, String)>;
 
-/// The bytes of a body: `{"text"}` or `{"base64"}`.
-pub(crate) fn bytes<'r>(member: &'static str, body: Value<'r>) -> Result<Cow<'r, [u8]>, Unreadable> {
+/// The bytes of a body: `{"text"}`, `{"base64"}`, or `{"blob"}` where the blob is in the same bundle.
+pub(crate) fn bytes<'r>(
+    member: &'static str,
+    body: Value<'r>,
+    run: &'r Inner,
+) -> Result<Cow<'r, [u8]>, Unreadable> {
+    match plain(member, body) {
+        // What a name says is not what a file holds.
+        Err(Unreadable::Blob { digest, .. }) => run
+            .file(&format!("blobs/{digest}.bin"))
+            .filter(|blob| Digest::of(blob) == digest)
+            .map(Cow::Borrowed)
+            .ok_or(Unreadable::Blob { member, digest }),
+        read => read,
+    }
+}
+
+/// The bytes of a body that lie in the payload itself.
+pub(crate) fn plain<'r>(member: &'static str, body: Value<'r>) -> Result<Cow<'r, [u8]>, Unreadable> {
     if body.kind() != Kind::Object {
         return Err(mistyped(member, body, "an object"));
     }

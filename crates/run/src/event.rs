@@ -4,13 +4,15 @@ use std::borrow::Cow;
 
 use reenact_json::Value;
 
+use crate::dialect::{self, Dialect};
 use crate::index::Entry;
 use crate::kind::Kind;
+use crate::run::Inner;
 
 /// An event of a run. A handle: what it says is read where it lies, when it is asked.
 #[derive(Debug, Clone, Copy)]
 pub struct Event<'r> {
-    bytes: &'r [u8],
+    pub(crate) run: &'r Inner,
     index: usize,
     entry: &'r Entry,
 }
@@ -37,7 +39,7 @@ impl<'r> Payload<'r> {
 }
 
 /// How the record came to know of an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Source {
     /// It passed through the recorder.
     Observed,
@@ -48,6 +50,7 @@ pub enum Source {
     /// It came from another file.
     Imported,
     /// The event does not say, or says something else.
+    #[default]
     Unsaid,
 }
 
@@ -71,8 +74,8 @@ impl Source {
 }
 
 impl<'r> Event<'r> {
-    pub(crate) fn new(bytes: &'r [u8], index: usize, entry: &'r Entry) -> Self {
-        Self { bytes, index, entry }
+    pub(crate) fn new(run: &'r Inner, index: usize, entry: &'r Entry) -> Self {
+        Self { run, index, entry }
     }
 
     /// Its place among the events, from 0.
@@ -85,22 +88,27 @@ impl<'r> Event<'r> {
         self.entry.kind
     }
 
+    /// Whose words its payload is in.
+    pub fn dialect(&self) -> Dialect {
+        if self.entry.foreign { self.run.parts.dialect } else { Dialect::Rer }
+    }
+
     /// What the format that it was read from calls it. Untrusted text.
     pub fn name(&self) -> Cow<'r, str> {
-        self.entry.name.value(self.bytes).and_then(|name| name.string()).unwrap_or_default()
+        self.entry.name.value(&self.run.bytes).and_then(|name| name.string()).unwrap_or_default()
     }
 
     /// When, as the record says it. Untrusted text.
     pub fn time(&self) -> Option<Cow<'r, str>> {
-        self.entry.time.value(self.bytes)?.string()
+        self.entry.time.value(&self.run.bytes)?.string()
     }
 
-    /// What it carries.
+    /// What it carries, in the words of its dialect: of an event that was imported, the item that it was made from.
     pub fn payload(&self) -> Payload<'r> {
         if self.entry.withheld {
             return Payload::Withheld;
         }
-        self.entry.payload.value(self.bytes).map_or(Payload::None, Payload::Present)
+        self.entry.payload.value(&self.run.bytes).map_or(Payload::None, Payload::Present)
     }
 
     /// Whether what it carried was taken out.
@@ -108,12 +116,26 @@ impl<'r> Event<'r> {
         self.entry.withheld
     }
 
+    /// The step that it belongs to; empty if the record does not say. Untrusted text.
+    pub fn step_id(&self) -> Cow<'r, str> {
+        let payload = self.payload().value();
+        payload.and_then(|payload| dialect::step_id(self, payload)).unwrap_or_default()
+    }
+
     /// How the record came to know of it.
     pub fn source(&self) -> Source {
+        if self.is_imported() {
+            return Source::Imported;
+        }
         Source::of(self.payload().value().and_then(|payload| payload.member("source")))
     }
 
-    /// The event that ends what this one begins, or begins what it ends.
+    /// Whether it was made from an item of another format.
+    pub(crate) fn is_imported(&self) -> bool {
+        self.entry.foreign && self.run.parts.is_imported
+    }
+
+    /// The event that ends what this one begins, or begins what it ends; itself, if it is both.
     pub fn partner(&self) -> Option<usize> {
         self.entry.partner()
     }

@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use reenact_json::{Kind as JsonKind, Value};
-use reenact_wire::{Endpoint, Vendor, exchange as wire};
+use reenact_json::Digest;
+use reenact_wire::{Endpoint, exchange as wire};
 
-use crate::body::{self, Headers, header};
+use crate::body::{Headers, header};
+use crate::dialect::{self, Dialect};
 use crate::event::{Event, Source};
 use crate::kind::Action;
-use crate::unreadable::{Unreadable, flag, milliseconds, mistyped, needed, needed_text, object, pick, text};
+use crate::unreadable::Unreadable;
 
 /// What an exchange is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -34,24 +35,61 @@ pub struct Exchange<'r> {
 /// What was asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request<'r> {
-    /// Whom: the name of a route, such as `openai`.
+    /// Whom: the name of a route, such as `openai`; empty if the record does not say.
     pub provider: Cow<'r, str>,
     /// Which model, as the record says.
     pub model: Option<Cow<'r, str>>,
     /// By which interface, if it is one that we read.
     pub endpoint: Option<Endpoint>,
-    /// `POST` and the like.
+    /// `POST` and the like; empty if the record does not say.
     pub method: Cow<'r, str>,
-    /// The path at the vendor, with its query.
+    /// The path at the vendor, with its query; empty if the record does not say.
     pub path: Cow<'r, str>,
     /// The headers that were kept.
     pub headers: Headers,
-    /// The body.
-    pub body: Cow<'r, [u8]>,
+    /// What is held of the body.
+    pub body: Body<'r>,
     /// The key that the recorder computed. A word, not a fact: compute it again.
     pub match_key: Option<Cow<'r, str>>,
     /// How the record came to know.
     pub source: Source,
+}
+
+/// What is held of the body of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Body<'r> {
+    /// All of it, byte for byte.
+    Bytes(Cow<'r, [u8]>),
+    /// The JSON that it was, perhaps in another spelling.
+    Json(Cow<'r, [u8]>),
+    /// Some members of the JSON that it was, the others left out.
+    Members(Cow<'r, [u8]>),
+    /// What was asked, in words.
+    Prompt(Cow<'r, str>),
+    /// Its SHA-256.
+    Hash(Digest),
+}
+
+impl Body<'_> {
+    /// What can be shown of it: the bytes, the JSON or the words; nothing, where only a hash is held.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Bytes(bytes) | Self::Json(bytes) | Self::Members(bytes) => bytes,
+            Self::Prompt(prompt) => prompt.as_bytes(),
+            Self::Hash(_) => &[],
+        }
+    }
+
+    /// The same, sharing nothing with the run.
+    pub fn into_owned(self) -> Body<'static> {
+        match self {
+            Self::Bytes(bytes) => Body::Bytes(Cow::Owned(bytes.into_owned())),
+            Self::Json(text) => Body::Json(Cow::Owned(text.into_owned())),
+            Self::Members(text) => Body::Members(Cow::Owned(text.into_owned())),
+            Self::Prompt(text) => Body::Prompt(Cow::Owned(text.into_owned())),
+            Self::Hash(digest) => Body::Hash(digest),
+        }
+    }
 }
 
 /// What was answered.
@@ -65,8 +103,12 @@ pub struct Answer<'r> {
     pub headers: Headers,
     /// What came behind the body.
     pub trailers: Headers,
-    /// The body, as far as it came.
+    /// The body, as far as it came. Empty where only what it said is held.
     pub body: Cow<'r, [u8]>,
+    /// How much of it the record holds.
+    pub held: Held,
+    /// What it said, where the record holds that and not its body.
+    pub said: Option<Box<reenact_wire::Answer>>,
     /// The codings that were removed from it.
     pub content_encoding: Option<Cow<'r, str>>,
     /// The SHA-256 of the body as it came.
@@ -85,6 +127,17 @@ pub struct Answer<'r> {
     pub latency: Option<Duration>,
     /// How the record came to know.
     pub source: Source,
+}
+
+/// How much of an answer a record holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Held {
+    /// The answer as it came over HTTP.
+    Http,
+    /// The JSON of its body, perhaps in another spelling, and nothing of how it came.
+    Json,
+    /// What it said.
+    Said,
 }
 
 /// A piece of a body.
@@ -129,132 +182,93 @@ impl<'r> Exchange<'r> {
 
     /// The step that it is; empty if the record does not say. Untrusted text.
     pub fn step_id(&self) -> Cow<'r, str> {
-        let step = self.called.payload().value().and_then(|payload| payload.member("step_id"));
-        step.and_then(|step| step.string()).unwrap_or_default()
+        self.called.step_id()
     }
 
     /// What was asked.
     pub fn request(&self) -> Result<Request<'r>, Unreadable> {
-        let payload = object(&self.called)?;
-        let [provider, model, endpoint, http, match_key, source] =
-            pick(payload, ["provider", "model", "endpoint", "http", "match_key", "source"]);
-        let http = needed("http", http)?;
-        let [method, path, headers, body] = pick(http, ["method", "path", "headers", "body"]);
-        let provider = needed_text("provider", provider)?;
-        let method = needed_text("http.method", method)?;
-        let path = needed_text("http.path", path)?;
-        let named = text("endpoint", endpoint)?.and_then(|name| Endpoint::of_name(&name));
-        let found = || Endpoint::of(Vendor::of_name(&provider)?, &method, &path);
-        Ok(Request {
-            model: text("model", model)?,
-            endpoint: named.or_else(found),
-            headers: body::headers("http.headers", headers)?,
-            body: body::bytes("http.body", needed("http.body", body)?)?,
-            match_key: text("match_key", match_key)?,
-            source: Source::of(source),
-            provider,
-            method,
-            path,
-        })
+        dialect::request(&self.called)
     }
 
     /// What was answered.
     pub fn answer(&self) -> Result<Answer<'r>, Unreadable> {
-        let payload = object(self.returned.as_ref().ok_or(Unreadable::NoAnswer)?)?;
-        let [status, http, complete, ended_by, delivered, ttft, latency, source] = pick(
-            payload,
-            ["status", "http", "complete", "ended_by", "delivered", "ttft_ms", "latency_ms", "source"],
-        );
-        let status = status.map(read_status).transpose()?;
-        let mut answer = match http {
-            Some(http) => read_http(http)?,
-            // Nothing came at all.
-            None if status.is_none() => Answer::nothing(),
-            None => return Err(Unreadable::Missing { member: "http" }),
+        let returned = self.returned.as_ref().ok_or(Unreadable::NoAnswer)?;
+        // Only what came in pieces needs to know by whose rules they are put together.
+        let endpoint = match returned.dialect() {
+            Dialect::Rpk => self.request().ok().and_then(|request| request.endpoint),
+            _ => None,
         };
-        answer.status = status;
-        answer.complete = flag("complete", complete)?.ok_or(Unreadable::Missing { member: "complete" })?;
-        answer.ended_by = read_end(needed("ended_by", ended_by)?)?;
-        answer.delivered = delivered.map(|body| body::bytes("delivered", body)).transpose()?;
-        answer.ttft = milliseconds("ttft_ms", ttft)?;
-        answer.latency = milliseconds("latency_ms", latency)?;
-        answer.source = Source::of(source);
-        Ok(answer)
+        dialect::answer(returned, endpoint)
     }
 
     /// What the answer says, read by the rules of its endpoint; `None` if it is not one that we read.
     pub fn message(&self) -> Option<reenact_wire::Answer> {
-        self.answer().ok()?.message(self.request().ok()?.endpoint?)
+        let answer = self.answer().ok()?;
+        match answer.said {
+            Some(said) => Some(*said),
+            None => answer.message(self.request().ok()?.endpoint?),
+        }
     }
 }
 
-fn read_status(status: Value<'_>) -> Result<u16, Unreadable> {
-    let number = status.whole().and_then(|status| u16::try_from(status).ok());
-    number
-        .filter(|status| (100..=999).contains(status))
-        .ok_or_else(|| mistyped("status", status, "an HTTP status"))
-}
-
-fn read_end(ended_by: Value<'_>) -> Result<EndedBy, Unreadable> {
-    let known = [EndedBy::Eof, EndedBy::Client, EndedBy::Upstream, EndedBy::Timeout];
-    let named = known.into_iter().find(|end| ended_by.is_string(end.name()));
-    named.ok_or_else(|| mistyped("ended_by", ended_by, "one of eof, client, upstream and timeout"))
-}
-
-fn read_http(http: Value<'_>) -> Result<Answer<'_>, Unreadable> {
-    let [version, headers, trailers, body, content_encoding, wire_sha256, chunks] =
-        pick(http, ["version", "headers", "trailers", "body", "content_encoding", "wire_sha256", "chunks"]);
-    let body = match body {
-        Some(body) => body::bytes("http.body", body)?,
-        None => Cow::default(),
-    };
-    let list = |member, headers: Option<Value<'_>>| match headers {
-        Some(headers) => body::headers(member, Some(headers)),
-        None => Ok(Headers::new()),
-    };
-    Ok(Answer {
-        version: text("http.version", version)?,
-        headers: list("http.headers", headers)?,
-        trailers: list("http.trailers", trailers)?,
-        content_encoding: text("http.content_encoding", content_encoding)?,
-        wire_sha256: text("http.wire_sha256", wire_sha256)?,
-        chunks: chunks.map_or(Ok(Vec::new()), |chunks| read_chunks(chunks, body.len()))?,
-        body,
-        ..Answer::nothing()
-    })
-}
-
-/// `[[milliseconds, bytes], …]`, which must add up to the body.
-fn read_chunks(chunks: Value<'_>, body: usize) -> Result<Vec<Chunk>, Unreadable> {
-    if chunks.kind() != JsonKind::Array {
-        return Err(mistyped("http.chunks", chunks, "an array"));
+impl Request<'_> {
+    /// The same, sharing nothing with the run.
+    pub fn into_owned(self) -> Request<'static> {
+        Request {
+            provider: owned(self.provider),
+            model: self.model.map(owned),
+            endpoint: self.endpoint,
+            method: owned(self.method),
+            path: owned(self.path),
+            headers: self.headers,
+            body: self.body.into_owned(),
+            match_key: self.match_key.map(owned),
+            source: self.source,
+        }
     }
-    let chunk = |chunk: Value<'_>| {
-        let mut numbers = chunk.elements();
-        let at = milliseconds("http.chunks", numbers.next()).ok()??;
-        let length = usize::try_from(numbers.next()?.whole()?).ok()?;
-        numbers.next().is_none().then_some(Chunk { at, length })
-    };
-    let read: Result<Vec<Chunk>, Unreadable> = chunks
-        .elements()
-        .map(|pair| chunk(pair).ok_or_else(|| mistyped("http.chunks", pair, "milliseconds and bytes")))
-        .collect();
-    let read = read?;
-    let sum = read.iter().fold(0_u64, |sum, chunk| sum.saturating_add(chunk.length as u64));
-    if sum != body as u64 {
-        return Err(Unreadable::Chunks { chunks: sum, body: body as u64 });
-    }
-    Ok(read)
+}
+
+fn owned(text: Cow<'_, str>) -> Cow<'static, str> {
+    Cow::Owned(text.into_owned())
 }
 
 impl Answer<'_> {
-    fn nothing() -> Self {
+    /// The same, sharing nothing with the run.
+    pub fn into_owned(self) -> Answer<'static> {
+        Answer {
+            status: self.status,
+            version: self.version.map(owned),
+            headers: self.headers,
+            trailers: self.trailers,
+            body: Cow::Owned(self.body.into_owned()),
+            held: self.held,
+            said: self.said,
+            content_encoding: self.content_encoding.map(owned),
+            wire_sha256: self.wire_sha256.map(owned),
+            chunks: self.chunks,
+            complete: self.complete,
+            ended_by: self.ended_by,
+            delivered: self.delivered.map(|bytes| Cow::Owned(bytes.into_owned())),
+            ttft: self.ttft,
+            latency: self.latency,
+            source: self.source,
+        }
+    }
+
+    /// An answer that came to its end, of which only this is known yet.
+    pub(crate) fn whole(held: Held) -> Self {
+        Self { held, status: Some(200), complete: true, ended_by: EndedBy::Eof, ..Self::nothing() }
+    }
+
+    pub(crate) fn nothing() -> Self {
         Self {
             status: None,
             version: None,
             headers: Headers::new(),
             trailers: Headers::new(),
             body: Cow::default(),
+            held: Held::Http,
+            said: None,
             content_encoding: None,
             wire_sha256: None,
             chunks: Vec::new(),
@@ -274,6 +288,9 @@ impl Answer<'_> {
 
     /// What it says, read by the rules of an endpoint; `None` if it is nothing that those rules read.
     pub fn message(&self, endpoint: Endpoint) -> Option<reenact_wire::Answer> {
+        if let Some(said) = &self.said {
+            return Some(reenact_wire::Answer::clone(said));
+        }
         wire::answer(endpoint, self.is_stream(), &self.body)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! All of a run's payloads may be gigabytes. The index is 32 bytes for each event.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use reenact_json::{Limits, Value};
 
@@ -20,19 +20,44 @@ impl Span {
     pub(crate) fn of(value: Option<Value<'_>>, bytes: &[u8]) -> Self {
         let Some(value) = value else { return Self::default() };
         let start = value.text().as_ptr().addr().checked_sub(bytes.as_ptr().addr());
-        let start = start.and_then(|start| u32::try_from(start).ok());
-        match (start, u32::try_from(value.text().len())) {
-            (Some(start), Ok(length)) => Self { start, length },
+        start.map_or(Self::default(), |start| Self::at(start, value.text().len()))
+    }
+
+    /// The place of so many bytes; empty if it is beyond 4 GiB.
+    pub(crate) fn at(start: usize, length: usize) -> Self {
+        match (u32::try_from(start), u32::try_from(length)) {
+            (Ok(start), Ok(length)) => Self { start, length },
             _ => Self::default(),
         }
     }
 
+    /// The place so many bytes behind this one.
+    pub(crate) fn forth(self, by: usize) -> Self {
+        if self == Self::default() {
+            self
+        } else {
+            Self::at((self.start as usize).saturating_add(by), self.length as usize)
+        }
+    }
+
+    /// The place so many bytes before this one.
+    pub(crate) fn back(self, by: usize) -> Self {
+        (self.start as usize)
+            .checked_sub(by)
+            .map_or(Self::default(), |start| Self::at(start, self.length as usize))
+    }
+
+    /// The bytes there.
+    pub(crate) fn bytes(self, bytes: &[u8]) -> &[u8] {
+        let rest = bytes.get(self.start as usize..).unwrap_or_default();
+        rest.get(..self.length as usize).unwrap_or_default()
+    }
+
     /// The value there.
     pub(crate) fn value(self, bytes: &[u8]) -> Option<Value<'_>> {
-        let text = bytes.get(self.start as usize..)?.get(..self.length as usize)?;
         let limits = Limits { depth: Limits::DEEPEST, bytes: Limits::LARGEST };
         // An empty span is an empty text, which is no value.
-        Value::parse(text, &limits).ok()
+        Value::parse(self.bytes(bytes), &limits).ok()
     }
 }
 
@@ -43,10 +68,12 @@ pub(crate) struct Entry {
     pub(crate) name: Span,
     pub(crate) time: Span,
     pub(crate) payload: Span,
-    /// The event that belongs to this one: of a call its return, of a return its call.
+    /// The event that belongs to this one: of a call its return, of a return its call; itself, if it is both.
     partner: u32,
     pub(crate) kind: Kind,
     pub(crate) withheld: bool,
+    /// Whether the payload speaks the run's own dialect. In a run that was imported, all but the frame does.
+    pub(crate) foreign: bool,
 }
 
 impl Entry {
@@ -57,38 +84,104 @@ impl Entry {
     }
 }
 
+/// What a reader finds of an event.
+#[derive(Debug, Clone)]
+pub(crate) struct Found {
+    pub(crate) kind: Kind,
+    pub(crate) name: Span,
+    pub(crate) time: Span,
+    pub(crate) payload: Span,
+    pub(crate) withheld: bool,
+    pub(crate) foreign: bool,
+    pub(crate) tie: Tie,
+}
+
+impl Found {
+    /// Something of which nothing is known.
+    pub(crate) fn nothing() -> Self {
+        let none = Span::default();
+        Self {
+            kind: Kind::Other,
+            name: none,
+            time: none,
+            payload: none,
+            withheld: false,
+            foreign: true,
+            tie: Tie::None,
+        }
+    }
+}
+
+/// How the two ends of an action find each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Tie {
+    /// Not at all.
+    None,
+    /// By a name that both have; of several calls of one name the last one is meant.
+    Last(Vec<u8>),
+    /// By a name if both have one, else in their order.
+    InOrder(Vec<u8>),
+    /// The event is both ends.
+    Itself,
+}
+
+impl Tie {
+    /// The last one of a name, if there is a name.
+    pub(crate) fn last(name: Option<Value<'_>>) -> Self {
+        name.and_then(|name| name.string_bytes()).map_or(Self::None, |name| Self::Last(name.into_owned()))
+    }
+}
+
 /// The events of a run, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    pub(crate) entries: Vec<Entry>,
-    open: HashMap<(Action, Vec<u8>), u32>,
+    entries: Vec<Entry>,
+    open: HashMap<(Action, Vec<u8>), VecDeque<u32>>,
 }
 
 impl Index {
-    /// Appends an event. One that ends an action is tied to the last open one of its kind and step.
-    pub(crate) fn push(
-        &mut self,
-        kind: Kind,
-        [name, time, payload]: [Span; 3],
-        withheld: bool,
-        step: Option<Value<'_>>,
-    ) {
+    /// Appends an event, and ties it to the one that it ends.
+    pub(crate) fn push(&mut self, found: Found) {
         let at = u32::try_from(self.entries.len()).unwrap_or(Entry::ALONE);
-        let mut partner = Entry::ALONE;
-        if let (Some((action, begins)), Some(step)) =
-            (kind.action(), step.and_then(|step| step.string_bytes()))
-        {
-            let key = (action, step.into_owned());
-            if begins {
-                self.open.insert(key, at);
-            } else if let Some(call) = self.open.remove(&key)
-                && let Some(entry) = self.entries.get_mut(call as usize)
-            {
-                entry.partner = at;
-                partner = call;
+        let Found { kind, name, time, payload, withheld, foreign, tie } = found;
+        let partner = match (kind.action(), tie) {
+            (None, _) | (_, Tie::None) => None,
+            (Some(_), Tie::Itself) => Some(at),
+            (Some((action, true)), Tie::Last(step)) => {
+                self.open.insert((action, step), VecDeque::from([at]));
+                None
             }
+            (Some((action, true)), Tie::InOrder(step)) => {
+                self.open.entry((action, step)).or_default().push_back(at);
+                None
+            }
+            (Some((action, false)), Tie::Last(step)) => self.close((action, step)),
+            (Some((action, false)), Tie::InOrder(step)) => {
+                self.close((action, step)).or_else(|| self.close((action, Vec::new())))
+            }
+        };
+        if let Some(call) = partner
+            && let Some(entry) = self.entries.get_mut(call as usize)
+        {
+            entry.partner = at;
         }
-        self.entries.push(Entry { name, time, payload, partner, kind, withheld });
+        let partner = partner.unwrap_or(Entry::ALONE);
+        self.entries.push(Entry { name, time, payload, partner, kind, withheld, foreign });
+    }
+
+    /// Takes the first open one of a key.
+    fn close(&mut self, key: (Action, Vec<u8>)) -> Option<u32> {
+        let open = self.open.get_mut(&key)?;
+        let call = open.pop_front();
+        if open.is_empty() {
+            self.open.remove(&key);
+        }
+        call
+    }
+
+    /// How many there are so far.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
     }
 
     /// The entries, when all are there.
@@ -105,5 +198,47 @@ mod tests {
     #[test]
     fn an_event_takes_no_more_than_32_bytes() {
         assert_eq!(size_of::<Entry>(), 32);
+    }
+
+    /// The partners of a few events.
+    fn partners(events: &[(Kind, Tie)]) -> Vec<Option<usize>> {
+        let mut index = Index::default();
+        for (kind, tie) in events {
+            index.push(Found { kind: *kind, tie: tie.clone(), ..Found::nothing() });
+        }
+        index.finish().iter().map(Entry::partner).collect()
+    }
+
+    #[test]
+    fn ends_find_their_beginnings() {
+        use Kind::{ModelCalled as Call, ModelReturned as Return, ToolReturned};
+        let in_order = |name: &str| Tie::InOrder(name.as_bytes().to_vec());
+        assert_eq!(
+            partners(&[
+                (Call, in_order("")),
+                (Call, in_order("")),
+                (Return, in_order("")),
+                (Return, in_order(""))
+            ]),
+            [Some(2), Some(3), Some(0), Some(1)]
+        );
+        // A name counts before the order; an end of a name that nobody has takes what has none.
+        assert_eq!(
+            partners(&[
+                (Call, in_order("")),
+                (Call, in_order("b")),
+                (Return, in_order("b")),
+                (Return, in_order("c"))
+            ]),
+            [Some(3), Some(2), Some(1), Some(0)]
+        );
+        let last = |name: &str| Tie::Last(name.as_bytes().to_vec());
+        assert_eq!(
+            partners(&[(Call, last("s")), (Call, last("s")), (Return, last("s")), (Return, last("s"))]),
+            [None, Some(2), Some(1), None]
+        );
+        assert_eq!(partners(&[(Call, Tie::Itself), (Return, in_order(""))]), [Some(0), None]);
+        assert_eq!(partners(&[(Call, in_order("a")), (ToolReturned, in_order("a"))]), [None, None]);
+        assert_eq!(partners(&[(Kind::Other, Tie::Itself)]), [None]);
     }
 }

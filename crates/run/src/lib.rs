@@ -12,28 +12,38 @@
 //! | [`mod@open`] | bytes to a run and its report |
 //! | [`run`] | who, when, what for, and the events |
 //! | [`event`], [`kind`] | one event; what happened in it |
+//! | [`dialect`] | whose words a payload is in, and reading each |
 //! | [`exchange`], [`body`] | a request and its answer over HTTP |
 //! | [`tool`] | a tool's call and what came of it |
 //! | [`summary`] | counts, models, tokens, time |
+//! | [`gate`] | `run.json` and `summary.json`: what came out |
+//! | [`convert`] | records of other formats as RER, and RER as others, with what is lost |
+//! | [`redact`] | payloads withheld after the fact |
+//! | [`text_rule`] | any JSON under its format's profile, as JSON that RFC 8785 can carry, and back |
 //! | [`unreadable`] | why a payload does not say what it should |
 
 pub mod body;
+pub mod convert;
+pub mod dialect;
 pub mod event;
 pub mod exchange;
+pub mod gate;
 mod index;
 pub mod kind;
 pub mod open;
-mod rer;
+pub mod redact;
 pub mod run;
 pub mod summary;
+pub mod text_rule;
 pub mod tool;
 pub mod unreadable;
 
+pub use dialect::Dialect;
 pub use event::{Event, Payload, Source};
-pub use exchange::{Answer, Asked, Chunk, EndedBy, Exchange, Request};
+pub use exchange::{Answer, Asked, Body, Chunk, EndedBy, Exchange, Held, Request};
 pub use kind::Kind;
-pub use open::{NotARun, Opened, open, open_with};
+pub use open::{Files, NotARun, Opened, open, open_files, open_with};
 pub use run::Run;
 pub use summary::Summary;
-pub use tool::ToolUse;
+pub use tool::{Json, ToolUse};
 pub use unreadable::Unreadable;

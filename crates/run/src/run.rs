@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use reenact_json::{Digest, Value};
+use reenact_json::{Digest, Limits, Value};
 use reenact_verify::Report;
 
+use crate::dialect::{Context, Dialect, replay_bundle};
 use crate::event::Event;
 use crate::exchange::Exchange;
 use crate::index::{Entry, Span};
 use crate::kind::{Action, Kind};
+use crate::open::{Files, NotARun};
 use crate::summary::Summary;
 use crate::tool::ToolUse;
 
@@ -18,20 +20,35 @@ pub struct Run {
     inner: Arc<Inner>,
 }
 
+/// What all handles of a run share.
 #[derive(Debug)]
-struct Inner {
-    bytes: Vec<u8>,
+pub(crate) struct Inner {
+    pub(crate) bytes: Vec<u8>,
     format: String,
     digest: Option<Digest>,
-    parts: Parts,
+    pub(crate) parts: Parts,
 }
 
 /// What a format's reader finds.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Parts {
     pub(crate) id: String,
     pub(crate) producer: Producer,
     pub(crate) envelope: Span,
+    /// Where it ran, in a format that keeps this beside its events.
+    pub(crate) environment: Span,
+    /// When it began and ended, in a format that keeps this beside its events.
+    pub(crate) began: Span,
+    pub(crate) ended: Span,
+    pub(crate) dialect: Dialect,
+    /// Whether the payloads came from another format.
+    pub(crate) is_imported: bool,
+    /// What the items of a format leave to the document around them.
+    pub(crate) context: Context,
+    /// The files of a bundle, by name.
+    pub(crate) files: Vec<(String, Span)>,
+    /// What is to lie behind the bytes that were read: files that these hold in another form.
+    pub(crate) tail: Vec<u8>,
     pub(crate) index: Box<[Entry]>,
 }
 
@@ -47,7 +64,8 @@ pub struct Producer {
 }
 
 impl Run {
-    pub(crate) fn new(parts: Parts, bytes: Vec<u8>, report: &Report) -> Self {
+    pub(crate) fn new(mut parts: Parts, mut bytes: Vec<u8>, report: &Report) -> Self {
+        bytes.append(&mut parts.tail);
         let digest = report.run.as_ref().map(|run| run.digest);
         Self { inner: Arc::new(Inner { bytes, format: report.format.clone(), digest, parts }) }
     }
@@ -60,6 +78,42 @@ impl Run {
     /// The format that it was read from, with its version.
     pub fn format(&self) -> &str {
         &self.inner.format
+    }
+
+    /// Whose words its payloads are in: those of the format that it was read from, or imported from.
+    pub fn dialect(&self) -> Dialect {
+        self.inner.parts.dialect
+    }
+
+    /// Whether it is an RER artifact that was made from a record of another format.
+    pub fn is_imported(&self) -> bool {
+        self.inner.parts.is_imported
+    }
+
+    /// The bytes that it was read from: of a bundle, those of its files, one after the other.
+    pub fn bytes(&self) -> &[u8] {
+        &self.inner.bytes
+    }
+
+    /// The files of a bundle, in the order of their names; none of a record that is one document.
+    pub fn files(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.inner.parts.files.iter().map(|(name, span)| (name.as_str(), span.bytes(&self.inner.bytes)))
+    }
+
+    /// The file of that name.
+    pub fn file(&self, name: &str) -> Option<&[u8]> {
+        self.inner.file(name)
+    }
+
+    /// The same Replay Bundle with the trace that it holds only the digest of. Whether it is that trace, is for whoever gives it to
+    /// check.
+    pub fn with_trace(&self, trace: Vec<u8>) -> Result<Self, NotARun> {
+        let mut files: Files = self.files().map(|(name, bytes)| (name.to_owned(), bytes.to_vec())).collect();
+        // No member of a bundle has an empty name.
+        files.push((String::new(), trace));
+        let (parts, bytes) = replay_bundle::read(files, Some(""), &Limits::default())?;
+        let (format, digest) = (self.inner.format.clone(), self.inner.digest);
+        Ok(Self { inner: Arc::new(Inner { bytes, format, digest, parts }) })
     }
 
     /// The digest of what was signed, the same for every copy of this record; `None` where nothing could be signed.
@@ -82,9 +136,10 @@ impl Run {
         self.envelope()?.member("metadata")
     }
 
-    /// Where it ran, as its first event says.
+    /// Where it ran, as the record says.
     pub fn environment(&self) -> Option<Value<'_>> {
-        self.started()?.member("environment")
+        let beside = self.inner.parts.environment.value(&self.inner.bytes);
+        beside.or_else(|| self.started()?.member("environment"))
     }
 
     /// The payload of the event that began the run.
@@ -99,12 +154,19 @@ impl Run {
 
     /// When it began, by the event that says so, or else by the first one.
     pub fn started_at(&self) -> Option<String> {
-        self.first(Kind::RunStarted).or_else(|| self.event(0))?.time().map(|time| time.into_owned())
+        let event = || self.first(Kind::RunStarted).or_else(|| self.event(0))?.time();
+        self.beside(self.inner.parts.began).or_else(|| event().map(|time| time.into_owned()))
     }
 
     /// When it ended, by the event that says so; `None` if none does.
     pub fn ended_at(&self) -> Option<String> {
-        self.last(Kind::RunEnded)?.time().map(|time| time.into_owned())
+        let event = || self.last(Kind::RunEnded)?.time();
+        self.beside(self.inner.parts.ended).or_else(|| event().map(|time| time.into_owned()))
+    }
+
+    /// A time that stands beside the events.
+    fn beside(&self, span: Span) -> Option<String> {
+        span.value(&self.inner.bytes)?.string().map(|text| text.into_owned())
     }
 
     /// How many events there are.
@@ -119,7 +181,7 @@ impl Run {
 
     /// The event at a place.
     pub fn event(&self, index: usize) -> Option<Event<'_>> {
-        Some(Event::new(&self.inner.bytes, index, self.inner.parts.index.get(index)?))
+        Some(Event::new(&self.inner, index, self.inner.parts.index.get(index)?))
     }
 
     /// All events, in order.
@@ -166,5 +228,14 @@ impl Run {
     /// Counts, models, tokens, time: all of the run is read for it.
     pub fn summary(&self) -> Summary {
         Summary::of(self)
+    }
+}
+
+impl Inner {
+    /// The file of that name in a bundle.
+    pub(crate) fn file(&self, name: &str) -> Option<&[u8]> {
+        let files = &self.parts.files;
+        let at = files.binary_search_by(|(known, _)| known.as_str().cmp(name)).ok()?;
+        files.get(at).map(|(_, span)| span.bytes(&self.bytes))
     }
 }

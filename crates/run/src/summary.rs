@@ -1,18 +1,21 @@
 //! A run in a few numbers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
+use reenact_formats::replay_jsonl::Figures;
 use reenact_formats::rer::time::instant;
 use reenact_json::Value;
 
+use crate::dialect::Dialect;
 use crate::exchange::Asked;
 use crate::kind::Kind;
 use crate::run::Run;
+use crate::tool::ToolUse;
 use crate::unreadable::pick;
 
 /// What a run came to. Everything is counted from its events; what the run says of itself is named so.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Summary {
     /// How many events there are.
     pub events: usize,
@@ -38,6 +41,8 @@ pub struct Summary {
     pub errors: usize,
     /// From the first event to the last; `None` if their times are none, or run backwards.
     pub duration: Option<Duration>,
+    /// Calls of tools, their time and their use, where the run is a REPLAY.jsonl or was imported from one.
+    pub figures: Option<Figures>,
     /// How the run says it ended.
     pub status: Option<String>,
     /// Why, by its own word.
@@ -47,6 +52,9 @@ pub struct Summary {
     /// The command that it was, by its own word. To be shown, never to be run.
     pub command: Vec<String>,
 }
+
+/// The step of an `.rpk` that names the command of an agent.
+const AGENT_COMMAND: &str = reenact_formats::rpk::AGENT_COMMAND;
 
 /// What one model did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -91,6 +99,7 @@ impl Summary {
         summary.duration = duration(run);
         summary.read_exchanges(run);
         summary.read_own_words(run);
+        summary.figures = (run.dialect() == Dialect::ReplayJsonl).then(|| figures(run));
         summary
     }
 
@@ -108,7 +117,10 @@ impl Summary {
                 let model = self.models.entry(name.unwrap_or_default().into_owned()).or_default();
                 model.calls += 1;
                 if let (Ok(request), Ok(answer)) = (request, answer) {
-                    let message = request.endpoint.and_then(|endpoint| answer.message(endpoint));
+                    let message = match &answer.said {
+                        Some(said) => Some(reenact_wire::Answer::clone(said)),
+                        None => request.endpoint.and_then(|endpoint| answer.message(endpoint)),
+                    };
                     let is_error = answer.status.is_some_and(|status| status >= 400);
                     model.take(message.as_ref(), is_error);
                 }
@@ -118,19 +130,60 @@ impl Summary {
 
     fn read_own_words(&mut self, run: &Run) {
         let word = |value: Option<Value<'_>>| value?.string().map(|text| text.into_owned());
-        if let Some(ended) = run.ended() {
-            let [status, reason, exit_code] = pick(ended, ["status", "reason", "exit_code"]);
-            self.status = word(status);
-            self.reason = word(reason);
-            self.exit_code = exit_code.and_then(read_exit_code);
+        let words = |list: Option<Value<'_>>| {
+            let list = list.into_iter().flat_map(|list| list.elements());
+            list.filter_map(|argument| word(Some(argument))).collect()
+        };
+        let items = || run.events().filter(|event| event.dialect() != Dialect::Rer);
+        let last = |wanted: Kind| items().rfind(|event| event.kind() == wanted)?.payload().value();
+        match run.dialect() {
+            Dialect::Rer => {
+                if let Some(ended) = run.ended() {
+                    let [status, reason, exit_code] = pick(ended, ["status", "reason", "exit_code"]);
+                    self.status = word(status);
+                    self.reason = word(reason);
+                    self.exit_code = exit_code.and_then(read_exit_code);
+                }
+                self.command = words(run.started().and_then(|started| started.member("command")));
+            }
+            Dialect::Rpk => {
+                // What an agent was run with, and how it ended, if it was captured as a whole.
+                let command = items().find(|event| event.name() == AGENT_COMMAND);
+                let command =
+                    command.and_then(|event| event.payload().value()?.member("input")?.member("command"));
+                self.command = words(command);
+                let output =
+                    last(Kind::OutputFinal).and_then(|step| step.member("output")?.member("returncode"));
+                self.exit_code = output.and_then(read_exit_code);
+            }
+            Dialect::ReplayJsonl => {
+                self.status = word(last(Kind::RunEnded).and_then(|end| end.member("status")));
+            }
+            Dialect::ModelIo | Dialect::ReplayBundle => {}
         }
-        let command = run.started().and_then(|started| started.member("command"));
-        self.command = command
-            .into_iter()
-            .flat_map(|command| command.elements())
-            .filter_map(|argument| word(Some(argument)))
-            .collect();
     }
+}
+
+/// The sums that the format's own summaries have.
+fn figures(run: &Run) -> Figures {
+    let mut figures = Figures::default();
+    let mut ids = HashSet::new();
+    for event in run.events().filter(|event| event.dialect() == Dialect::ReplayJsonl) {
+        match event.kind() {
+            Kind::ToolCalled => {
+                ids.insert(event.step_id());
+            }
+            Kind::ToolReturned => {
+                if let Ok(result) = (ToolUse { called: event, returned: Some(event) }).result() {
+                    let latency = result.latency.and_then(|latency| u64::try_from(latency.as_millis()).ok());
+                    figures.add_result(latency, result.utility);
+                }
+            }
+            _ => {}
+        }
+    }
+    figures.tool_calls = ids.len() as u64;
+    figures
 }
 
 impl ModelUse {
@@ -156,7 +209,8 @@ fn read_exit_code(value: Value<'_>) -> Option<i32> {
 }
 
 fn duration(run: &Run) -> Option<Duration> {
-    let at = |index: usize| instant(&run.event(index)?.time()?);
-    let nanoseconds = at(run.len().checked_sub(1)?)? - at(0)?;
+    let first = instant(&run.started_at()?)?;
+    let last = || run.event(run.len().checked_sub(1)?)?.time().map(|time| time.into_owned());
+    let nanoseconds = instant(&run.ended_at().or_else(last)?)? - first;
     u64::try_from(nanoseconds).ok().map(Duration::from_nanos)
 }

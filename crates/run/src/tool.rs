@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use reenact_json::Value;
+use reenact_json::{Limits, Value};
 
+use crate::dialect;
 use crate::event::{Event, Source};
-use crate::unreadable::{Unreadable, flag, milliseconds, needed_text, object, pick, text};
+use crate::unreadable::Unreadable;
 
 /// A tool that was called. A handle: call and result are read when they are asked for.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +28,7 @@ pub struct ToolCall<'r> {
     /// Which tool.
     pub tool: Cow<'r, str>,
     /// Its input, whatever it is.
-    pub input: Option<Value<'r>>,
+    pub input: Option<Json<'r>>,
     /// How it was seen: `mcp:<server>`, `conversation` or `sdk`.
     pub via: Option<Cow<'r, str>>,
     /// How the record came to know.
@@ -35,12 +36,18 @@ pub struct ToolCall<'r> {
 }
 
 /// What a tool gave.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct ToolResult<'r> {
     /// Its output, whatever it is.
-    pub output: Option<Value<'r>>,
+    pub output: Option<Json<'r>>,
+    /// The hash of its output, where the record holds no more than that.
+    pub output_hash: Option<Cow<'r, str>>,
     /// Whether it failed.
     pub is_error: bool,
+    /// How it ended, if it was a command.
+    pub exit_code: Option<i64>,
+    /// How much it helped, by the word of whoever recorded it.
+    pub utility: Option<f32>,
     /// How long it took.
     pub latency: Option<Duration>,
     /// How the record came to know.
@@ -54,28 +61,69 @@ impl<'r> ToolUse<'r> {
 
     /// The call.
     pub fn call(&self) -> Result<ToolCall<'r>, Unreadable> {
-        let [step_id, tool_call_id, tool, input, via, source] =
-            pick(object(&self.called)?, ["step_id", "tool_call_id", "tool", "input", "via", "source"]);
-        Ok(ToolCall {
-            step_id: text("step_id", step_id)?,
-            tool_call_id: text("tool_call_id", tool_call_id)?,
-            tool: needed_text("tool", tool)?,
-            input,
-            via: text("via", via)?,
-            source: Source::of(source),
-        })
+        dialect::tool_call(&self.called)
     }
 
     /// The result.
     pub fn result(&self) -> Result<ToolResult<'r>, Unreadable> {
-        let returned = self.returned.as_ref().ok_or(Unreadable::NoAnswer)?;
-        let [output, is_error, latency, source] =
-            pick(object(returned)?, ["output", "is_error", "latency_ms", "source"]);
-        Ok(ToolResult {
-            output,
-            is_error: flag("is_error", is_error)?.unwrap_or(false),
-            latency: milliseconds("latency_ms", latency)?,
-            source: Source::of(source),
-        })
+        dialect::tool_result(self.returned.as_ref().ok_or(Unreadable::NoAnswer)?)
+    }
+}
+
+/// A value of a record: the text of JSON that was read before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Json<'r>(Cow<'r, [u8]>);
+
+impl<'r> Json<'r> {
+    pub(crate) fn of(value: Value<'r>) -> Self {
+        Self(Cow::Borrowed(value.text()))
+    }
+
+    /// Its text.
+    pub fn text(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The value.
+    pub fn value(&self) -> Option<Value<'_>> {
+        Value::parse(&self.0, &Limits { depth: Limits::DEEPEST, bytes: Limits::LARGEST }).ok()
+    }
+
+    /// The same, sharing nothing with the run.
+    pub fn into_owned(self) -> Json<'static> {
+        Json(Cow::Owned(self.0.into_owned()))
+    }
+}
+
+fn owned(text: Cow<'_, str>) -> Cow<'static, str> {
+    Cow::Owned(text.into_owned())
+}
+
+impl ToolCall<'_> {
+    /// The same, sharing nothing with the run.
+    pub fn into_owned(self) -> ToolCall<'static> {
+        ToolCall {
+            step_id: self.step_id.map(owned),
+            tool_call_id: self.tool_call_id.map(owned),
+            tool: owned(self.tool),
+            input: self.input.map(Json::into_owned),
+            via: self.via.map(owned),
+            source: self.source,
+        }
+    }
+}
+
+impl ToolResult<'_> {
+    /// The same, sharing nothing with the run.
+    pub fn into_owned(self) -> ToolResult<'static> {
+        ToolResult {
+            output: self.output.map(Json::into_owned),
+            output_hash: self.output_hash.map(owned),
+            is_error: self.is_error,
+            exit_code: self.exit_code,
+            utility: self.utility,
+            latency: self.latency,
+            source: self.source,
+        }
     }
 }

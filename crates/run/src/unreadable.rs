@@ -20,6 +20,35 @@ pub enum Unreadable {
     /// The record ends before the answer.
     #[error("no answer is recorded")]
     NoAnswer,
+    /// An item of a format that knows no exchanges.
+    #[error("the record holds no requests and answers")]
+    NoExchange,
+    /// An item of a format that knows no tools.
+    #[error("the record holds no calls of tools")]
+    NoTool,
+    /// Something of which the record holds only the hash.
+    #[error("only the hash of {member} is held ({digest})")]
+    HashOnly {
+        /// What it is.
+        member: &'static str,
+        /// Its SHA-256.
+        digest: Digest,
+    },
+    /// Something that whoever recorded it left out.
+    #[error("{member} was left out when it was recorded")]
+    LeftOut {
+        /// What it is.
+        member: &'static str,
+    },
+    /// A step that has none of the shapes that are known.
+    #[error("the {member} has no shape that is known")]
+    Shape {
+        /// Which part of it.
+        member: &'static str,
+    },
+    /// A `$text` that holds no text of JSON.
+    #[error("a \"$text\" in the payload holds no JSON")]
+    Text,
     /// A member that must be there is not.
     #[error("{member} is missing")]
     Missing {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use reenact_run::summary::ModelUse;
-use reenact_run::{Asked as About, Chunk, EndedBy, Kind, Source, Unreadable};
+use reenact_run::{Asked as About, Body, Chunk, EndedBy, Kind, Source, Unreadable};
 use reenact_wire::{Endpoint, ToolCall};
 use workshop::{Asked, CHAT, Tape, answer, text};
 
@@ -27,7 +27,8 @@ fn a_request_and_its_answer() {
     assert_eq!((&*request.method, &*request.path), ("POST", "/v1/chat/completions"));
     assert_eq!(request.endpoint, Some(Endpoint::ChatCompletions));
     assert_eq!(request.headers, [("content-type".to_owned(), "application/json".to_owned())]);
-    assert_eq!((&*request.body, request.match_key.as_deref()), (REQUEST.as_bytes(), Some(key.as_str())));
+    assert_eq!(request.body, Body::Bytes(REQUEST.as_bytes().into()));
+    assert_eq!(request.match_key.as_deref(), Some(key.as_str()));
     assert_eq!(request.source, Source::Observed);
     let answer = exchange.answer().unwrap();
     assert_eq!((answer.status, answer.version.as_deref()), (Some(200), Some("1.1")));

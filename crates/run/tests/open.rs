@@ -95,7 +95,7 @@ fn what_is_no_run_says_why() {
         error(br#"{"artifact_version":"rer-artifact/0.2","events":[{"#).to_string(),
         "the record cannot be read: line 1, column 51 ($.events[0]): the text ends here, a member name in quotes was due"
     );
-    // An archive with the two documents of a bundle, whatever they say.
+    // An archive with the two documents of a bundle, both empty.
     let mut tar = Vec::new();
     for name in ["artifact.json", "manifest.json"] {
         let mut header = [0_u8; 512];
@@ -111,5 +111,5 @@ fn what_is_no_run_says_why() {
         tar.extend_from_slice(&header);
     }
     tar.resize(tar.len() + 1024, 0);
-    assert_eq!(error(&tar), NotARun::Archive);
+    assert_eq!(error(&tar), NotARun::Unreadable("line 1, column 1 ($): the text is empty".into()));
 }

@@ -11,12 +11,14 @@
 //! | [`exchange`] | a request and its answer, read by the rules of their endpoint |
 //! | [`conversation`] | tool calls that an agent made between two requests |
 //! | [`refusal`] | an error in the shape that a vendor's own client understands |
+//! | [`shape`] | an answer written anew in its vendor's shape |
 
 pub mod conversation;
 pub mod endpoint;
 pub mod exchange;
 pub mod message;
 pub mod refusal;
+pub mod shape;
 pub mod sse;
 mod vendor;
 

@@ -11,7 +11,7 @@ pub mod writer;
 
 pub use draft::{Held, NewManifest};
 pub use manifest::{CoverageView, FileView, ManifestView};
-pub use writer::{NewFile, Source, WriteError, write};
+pub use writer::{NewFile, Source, WriteError, archive, write};
 
 use reenact_json::{Digest, Limits as JsonLimits};
 use reenact_pack::{Limits, Rules};

@@ -142,6 +142,21 @@ pub fn write<W: Write>(manifest: &NewManifest, files: &[NewFile<'_>], sink: W) -
     Ok(writer.finish()?)
 }
 
+/// The archive of a manifest and files whose bytes are known: reproducible, the files in the order of their names. Nothing is
+/// checked but that it can be packed, so that a bundle which somebody else wrote can be given back as it was.
+pub fn archive<'f>(
+    manifest: &[u8],
+    files: impl IntoIterator<Item = (&'f str, &'f [u8])>,
+) -> Result<Vec<u8>, WriteError> {
+    let mut writer = TarGzWriter::new(Vec::new(), TarStyle::Gnu, limits())?;
+    writer.add(MANIFEST, manifest.len() as u64, manifest)?;
+    let files: BTreeMap<&str, &[u8]> = files.into_iter().collect();
+    for (name, bytes) in files {
+        writer.add(name, bytes.len() as u64, bytes)?;
+    }
+    Ok(writer.finish()?)
+}
+
 /// A file of which digest and size are known.
 pub(super) struct Packed<'a> {
     content: &'a dyn Source,

@@ -244,7 +244,7 @@ fn confirm(written: &[u8], signing: Option<Signing<'_>>) -> Result<(), WriteErro
 }
 
 /// Sets compact JSON out on lines, two spaces for each level, with a line feed at the end.
-fn indent<S: Sink>(compact: &[u8], out: &mut S) {
+pub fn indent<S: Sink>(compact: &[u8], out: &mut S) {
     const SPACES: [u8; 64] = [b' '; 64];
     let line = |depth: usize, out: &mut S| {
         out.put(b"\n");

@@ -1,0 +1,134 @@
+//! REPLAY.jsonl: tools that were called, with hashes of what they gave. Its dialect of `type` and `ts`, and timelines of sessions, are
+//! read where they were imported.
+
+use std::borrow::Cow;
+
+use reenact_formats::replay_jsonl::EventKind;
+use reenact_json::{Kind as JsonKind, Limits, Value};
+
+use super::Dialect;
+use crate::event::Source;
+use crate::index::{Found, Index, Span, Tie};
+use crate::kind::Kind;
+use crate::open::NotARun;
+use crate::run::{Parts, Producer};
+use crate::tool::{Json, ToolCall, ToolResult};
+use crate::unreadable::{Unreadable, milliseconds, mistyped, needed_text, pick, text};
+
+/// Reads what a run keeps of a replay: one event a line. A line that is no event is one of which nothing is known.
+pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<Parts, NotARun> {
+    let mut index = Index::default();
+    let mut parts = Parts { dialect: Dialect::ReplayJsonl, ..Parts::default() };
+    for line in lines(bytes) {
+        let value = Value::parse(line, limits).ok().filter(|line| line.kind() == JsonKind::Object);
+        let Some(line) = value else {
+            index.push(Found::nothing());
+            continue;
+        };
+        let [tag, time, session, producer] = pick(line, ["event", "t", "session_id", "producer"]);
+        let (kind, tie) = mark(line);
+        let word = |value: Option<Value<'_>>| value?.string().map(|text| text.into_owned());
+        if kind == Kind::RunStarted && parts.id.is_empty() {
+            parts.id = word(session).unwrap_or_default();
+        }
+        if index.len() == 0
+            && let Some(producer) = word(producer)
+        {
+            // `reenact@0.1.0`
+            let (name, version) = match producer.rsplit_once('@') {
+                Some((name, version)) => (name.to_owned(), Some(version.to_owned())),
+                None => (producer, None),
+            };
+            parts.producer = Producer { name: Some(name), version, key_id: None };
+        }
+        index.push(Found {
+            kind,
+            name: Span::of(tag, bytes),
+            time: Span::of(time, bytes),
+            payload: Span::of(Some(line), bytes),
+            tie,
+            ..Found::nothing()
+        });
+    }
+    parts.index = index.finish();
+    Ok(parts)
+}
+
+/// The lines that are not blank, without their ends.
+pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty())
+}
+
+/// What a line says has happened.
+pub(super) fn mark(line: Value<'_>) -> (Kind, Tie) {
+    let [tag, other_tag, id, step_id, tool] = pick(line, ["event", "type", "id", "step_id", "tool"]);
+    let kind = match tag.or(other_tag).and_then(EventKind::of_tag) {
+        Some(EventKind::SessionStart) => Kind::RunStarted,
+        Some(EventKind::PlanStart) => Kind::PlanStarted,
+        Some(EventKind::ToolCall) => Kind::ToolCalled,
+        Some(EventKind::ToolResult) => Kind::ToolReturned,
+        Some(EventKind::StepComplete) => Kind::StepCompleted,
+        Some(EventKind::Verification) => Kind::VerificationRan,
+        Some(EventKind::SessionEnd) => Kind::RunEnded,
+        Some(EventKind::ReplayHeader | EventKind::Payment | EventKind::RuntimeEvent) => Kind::Other,
+        // A timeline, whose calls have no ids.
+        None if other_tag.is_some_and(|tag| tag.is_string("tool_call")) => {
+            return (Kind::ToolCalled, in_order(tool));
+        }
+        None if other_tag.is_some_and(|tag| tag.is_string("tool_result")) => {
+            return (Kind::ToolReturned, in_order(tool));
+        }
+        None => Kind::Other,
+    };
+    (kind, if tag.is_some() { Tie::last(id) } else { Tie::last(step_id) })
+}
+
+fn in_order(tool: Option<Value<'_>>) -> Tie {
+    Tie::InOrder(tool.and_then(|tool| tool.string_bytes()).unwrap_or_default().into_owned())
+}
+
+/// The call of a line, or else the step of its plan.
+pub(super) fn step_id(line: Value<'_>) -> Option<Cow<'_, str>> {
+    let [id, step] = pick(line, ["id", "step_id"]);
+    id.or(step)?.string()
+}
+
+pub(super) fn tool_call(line: Value<'_>) -> Result<ToolCall<'_>, Unreadable> {
+    let [step_id, id, tool, params, data] = pick(line, ["step_id", "id", "tool", "params", "data"]);
+    let params = params.or_else(|| data?.member("input"));
+    Ok(ToolCall {
+        step_id: text("step_id", step_id)?,
+        tool_call_id: text("id", id)?,
+        tool: needed_text("tool", tool)?,
+        input: params.map(Json::of),
+        via: None,
+        source: Source::Unsaid,
+    })
+}
+
+pub(super) fn tool_result(line: Value<'_>) -> Result<ToolResult<'_>, Unreadable> {
+    let [hash, exit_code, latency, utility, ok, data] =
+        pick(line, ["output_hash", "exit_code", "latency_ms", "step_utility", "ok", "data"]);
+    let exit_code =
+        exit_code.map(|code| whole(code).ok_or_else(|| mistyped("exit_code", code, "an integer")));
+    let exit_code = exit_code.transpose()?;
+    Ok(ToolResult {
+        output: data.and_then(|data| data.member("result")).map(Json::of),
+        output_hash: text("output_hash", hash)?,
+        is_error: exit_code.is_some_and(|code| code != 0) || ok.and_then(|ok| ok.boolean()) == Some(false),
+        exit_code,
+        utility: utility.and_then(single),
+        latency: milliseconds("latency_ms", latency)?,
+        ..ToolResult::default()
+    })
+}
+
+/// A number as the format holds utilities.
+pub(crate) fn single(value: Value<'_>) -> Option<f32> {
+    let text = core::str::from_utf8(value.text()).ok().filter(|_| value.kind() == JsonKind::Number)?;
+    text.parse().ok().filter(|number: &f32| number.is_finite())
+}
+
+fn whole(value: Value<'_>) -> Option<i64> {
+    core::str::from_utf8(value.text()).ok()?.parse().ok()
+}

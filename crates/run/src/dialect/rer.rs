@@ -1,0 +1,252 @@
+//! RER artifacts, and the payloads that we write ourselves.
+
+use std::borrow::Cow;
+
+use reenact_formats::replay_bundle::MANIFEST;
+use reenact_formats::rer::artifact::ReadError;
+use reenact_formats::rer::{ArtifactReader, EventView, Item, Noted};
+use reenact_json::{Kind as JsonKind, Limits, Value};
+use reenact_wire::{Endpoint, Vendor};
+
+use super::{Context, Dialect, replay_bundle};
+use crate::body::{self, Headers};
+use crate::event::Source;
+use crate::exchange::{Answer, Body, Chunk, EndedBy, Request};
+use crate::index::{Found, Index, Span, Tie};
+use crate::kind::Kind;
+use crate::open::NotARun;
+use crate::run::{Inner, Parts, Producer};
+use crate::tool::{Json, ToolCall, ToolResult};
+use crate::unreadable::{Unreadable, flag, milliseconds, mistyped, needed, needed_text, pick, text};
+
+/// Reads what a run keeps of an artifact.
+pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<Parts, NotARun> {
+    let unreadable = |error: ReadError| {
+        NotARun::Unreadable(match error {
+            ReadError::Syntax(error) => error.describe(bytes),
+            other => other.to_string(),
+        })
+    };
+    let mut reader = ArtifactReader::open(bytes, limits).map_err(unreadable)?;
+    let mut index = Index::default();
+    let mut import = None;
+    let mut files = Vec::new();
+    while let Some(item) = reader.next_event().map_err(|error| unreadable(error.into()))? {
+        let Item::Event(event) = item else {
+            index.push(Found { foreign: false, ..Found::nothing() });
+            continue;
+        };
+        if index.len() == 0 {
+            import = Import::of(&event);
+        }
+        let of_item = import.as_ref().filter(|_| index.len() > 0);
+        if import.as_ref().is_some_and(|import| import.dialect == Dialect::ReplayBundle) {
+            files.extend(file(&event));
+        }
+        index.push(found(&event, bytes, of_item));
+    }
+    let (files, tail) = match files.is_empty() {
+        true => (Vec::new(), Vec::new()),
+        false => replay_bundle::read_imported(files, bytes.len(), limits, &mut index),
+    };
+    let head = reader.into_head();
+    if head.events != Some(JsonKind::Array) {
+        return Err(NotARun::NoEvents);
+    }
+    let text = |value: Option<Value<'_>>| value?.string().map(|text| text.into_owned());
+    let runtime = |name: &str| text(head.runtime.and_then(|runtime| runtime.member(name)));
+    let parts = Parts {
+        id: text(head.run_id).unwrap_or_default(),
+        producer: Producer {
+            name: runtime("implementation"),
+            version: runtime("version"),
+            key_id: runtime("key_id"),
+        },
+        envelope: Span::of(head.envelope, bytes),
+        index: index.finish(),
+        files,
+        tail,
+        ..Parts::default()
+    };
+    Ok(match import {
+        None => parts,
+        Some(Import { dialect, context }) => Parts { dialect, context, is_imported: true, ..parts },
+    })
+}
+
+/// What the first event says of the record that a run was imported from.
+struct Import {
+    dialect: Dialect,
+    context: Context,
+}
+
+impl Import {
+    fn of(event: &EventView<'_>) -> Option<Self> {
+        let import = event.payload?.member("import")?;
+        let dialect = Dialect::of_import(&import.member("format")?.string()?)?;
+        Some(Self { dialect, context: Context::of(dialect, import.member("document")) })
+    }
+}
+
+/// A file of a bundle that an event holds: the manifest lies in the first one.
+fn file(event: &EventView<'_>) -> Option<(String, Vec<u8>)> {
+    let import = event.payload.filter(|_| !event.is_redacted())?.member("import")?;
+    let (name, body) = match import.member("document") {
+        Some(manifest) => (MANIFEST.to_owned(), manifest),
+        None => (import.member("name")?.string()?.into_owned(), import.member("body")?),
+    };
+    Some((name, body::plain("body", body).ok()?.into_owned()))
+}
+
+/// What is kept of an event.
+fn found(event: &EventView<'_>, bytes: &[u8], import: Option<&Import>) -> Found {
+    let named = event.event_type.and_then(|name| name.read_string(Kind::of_rer)).unwrap_or(Kind::Other);
+    let withheld = event.is_redacted();
+    let payload = event.payload.filter(|payload| !withheld && !payload.is_null());
+    let item = import.and_then(|import| Some((import.dialect, payload?.member("import")?)));
+    let (kind, tie) = match item {
+        Some((dialect, item)) => dialect.mark(named, item),
+        None => (named, Tie::last(event.noted(Noted::StepId))),
+    };
+    Found {
+        kind,
+        name: Span::of(event.event_type, bytes),
+        time: Span::of(event.timestamp, bytes),
+        payload: Span::of(item.map(|(_, item)| item).or(payload), bytes),
+        withheld,
+        foreign: item.is_some(),
+        tie,
+    }
+}
+
+/// What was asked.
+pub(crate) fn request<'v>(payload: Value<'v>, run: &'v Inner) -> Result<Request<'v>, Unreadable> {
+    let [provider, model, endpoint, http, match_key, source] =
+        pick(payload, ["provider", "model", "endpoint", "http", "match_key", "source"]);
+    let http = needed("http", http)?;
+    let [method, path, headers, body] = pick(http, ["method", "path", "headers", "body"]);
+    let provider = needed_text("provider", provider)?;
+    let method = needed_text("http.method", method)?;
+    let path = needed_text("http.path", path)?;
+    let named = text("endpoint", endpoint)?.and_then(|name| Endpoint::of_name(&name));
+    let found = || Endpoint::of(Vendor::of_name(&provider)?, &method, &path);
+    Ok(Request {
+        model: text("model", model)?,
+        endpoint: named.or_else(found),
+        headers: body::headers("http.headers", headers)?,
+        body: Body::Bytes(body::bytes("http.body", needed("http.body", body)?, run)?),
+        match_key: text("match_key", match_key)?,
+        source: Source::of(source),
+        provider,
+        method,
+        path,
+    })
+}
+
+/// What was answered.
+pub(crate) fn answer<'v>(payload: Value<'v>, run: &'v Inner) -> Result<Answer<'v>, Unreadable> {
+    let [status, http, complete, ended_by, delivered, ttft, latency, source] = pick(
+        payload,
+        ["status", "http", "complete", "ended_by", "delivered", "ttft_ms", "latency_ms", "source"],
+    );
+    let status = status.map(read_status).transpose()?;
+    let mut answer = match http {
+        Some(http) => read_http(http, run)?,
+        // Nothing came at all.
+        None if status.is_none() => Answer::nothing(),
+        None => return Err(Unreadable::Missing { member: "http" }),
+    };
+    answer.status = status;
+    answer.complete = flag("complete", complete)?.ok_or(Unreadable::Missing { member: "complete" })?;
+    answer.ended_by = read_end(needed("ended_by", ended_by)?)?;
+    answer.delivered = delivered.map(|body| body::bytes("delivered", body, run)).transpose()?;
+    answer.ttft = milliseconds("ttft_ms", ttft)?;
+    answer.latency = milliseconds("latency_ms", latency)?;
+    answer.source = Source::of(source);
+    Ok(answer)
+}
+
+pub(super) fn read_status(status: Value<'_>) -> Result<u16, Unreadable> {
+    let number = status.whole().and_then(|status| u16::try_from(status).ok());
+    number
+        .filter(|status| (100..=999).contains(status))
+        .ok_or_else(|| mistyped("status", status, "an HTTP status"))
+}
+
+fn read_end(ended_by: Value<'_>) -> Result<EndedBy, Unreadable> {
+    let known = [EndedBy::Eof, EndedBy::Client, EndedBy::Upstream, EndedBy::Timeout];
+    let named = known.into_iter().find(|end| ended_by.is_string(end.name()));
+    named.ok_or_else(|| mistyped("ended_by", ended_by, "one of eof, client, upstream and timeout"))
+}
+
+fn read_http<'v>(http: Value<'v>, run: &'v Inner) -> Result<Answer<'v>, Unreadable> {
+    let [version, headers, trailers, body, content_encoding, wire_sha256, chunks] =
+        pick(http, ["version", "headers", "trailers", "body", "content_encoding", "wire_sha256", "chunks"]);
+    let body = match body {
+        Some(body) => body::bytes("http.body", body, run)?,
+        None => Cow::default(),
+    };
+    let list = |member, headers: Option<Value<'_>>| match headers {
+        Some(headers) => body::headers(member, Some(headers)),
+        None => Ok(Headers::new()),
+    };
+    Ok(Answer {
+        version: text("http.version", version)?,
+        headers: list("http.headers", headers)?,
+        trailers: list("http.trailers", trailers)?,
+        content_encoding: text("http.content_encoding", content_encoding)?,
+        wire_sha256: text("http.wire_sha256", wire_sha256)?,
+        chunks: chunks.map_or(Ok(Vec::new()), |chunks| read_chunks(chunks, body.len()))?,
+        body,
+        ..Answer::nothing()
+    })
+}
+
+/// `[[milliseconds, bytes], …]`, which must add up to the body.
+fn read_chunks(chunks: Value<'_>, body: usize) -> Result<Vec<Chunk>, Unreadable> {
+    if chunks.kind() != JsonKind::Array {
+        return Err(mistyped("http.chunks", chunks, "an array"));
+    }
+    let chunk = |chunk: Value<'_>| {
+        let mut numbers = chunk.elements();
+        let at = milliseconds("http.chunks", numbers.next()).ok()??;
+        let length = usize::try_from(numbers.next()?.whole()?).ok()?;
+        numbers.next().is_none().then_some(Chunk { at, length })
+    };
+    let read: Result<Vec<Chunk>, Unreadable> = chunks
+        .elements()
+        .map(|pair| chunk(pair).ok_or_else(|| mistyped("http.chunks", pair, "milliseconds and bytes")))
+        .collect();
+    let read = read?;
+    let sum = read.iter().fold(0_u64, |sum, chunk| sum.saturating_add(chunk.length as u64));
+    if sum != body as u64 {
+        return Err(Unreadable::Chunks { chunks: sum, body: body as u64 });
+    }
+    Ok(read)
+}
+
+/// What was asked of a tool.
+pub(crate) fn tool_call(payload: Value<'_>) -> Result<ToolCall<'_>, Unreadable> {
+    let [step_id, tool_call_id, tool, input, via, source] =
+        pick(payload, ["step_id", "tool_call_id", "tool", "input", "via", "source"]);
+    Ok(ToolCall {
+        step_id: text("step_id", step_id)?,
+        tool_call_id: text("tool_call_id", tool_call_id)?,
+        tool: needed_text("tool", tool)?,
+        input: input.map(Json::of),
+        via: text("via", via)?,
+        source: Source::of(source),
+    })
+}
+
+/// What a tool gave.
+pub(crate) fn tool_result(payload: Value<'_>) -> Result<ToolResult<'_>, Unreadable> {
+    let [output, is_error, latency, source] = pick(payload, ["output", "is_error", "latency_ms", "source"]);
+    Ok(ToolResult {
+        output: output.map(Json::of),
+        is_error: flag("is_error", is_error)?.unwrap_or(false),
+        latency: milliseconds("latency_ms", latency)?,
+        source: Source::of(source),
+        ..ToolResult::default()
+    })
+}

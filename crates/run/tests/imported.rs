@@ -1,0 +1,175 @@
+//! An item means the same wherever it lies: what is read from a record of another format is read from the RER artifact that it was
+//! imported to.
+#![allow(clippy::unwrap_used)]
+
+mod workshop;
+
+use std::path::Path;
+
+use reenact_json::{Profile, Value, canonical};
+use reenact_run::convert::source::unpack;
+use reenact_run::convert::{Origin, Sealing, Source, import};
+use reenact_run::{Body, Dialect, Event, Opened, Run, open};
+use reenact_verify::{Keys, Options};
+use workshop::Key;
+
+fn bytes(path: &str) -> Vec<u8> {
+    std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)).unwrap()
+}
+
+fn sealed(source: &Source<'_>) -> Run {
+    let mut count = 0_u128;
+    let mut salts = || {
+        count += 1;
+        Some(count.to_le_bytes())
+    };
+    let key = Key::of(7);
+    let mut sealing = Sealing {
+        run_id: "0197f22e-79b0-7cc3-98c4-dc0c0c07398f",
+        version: "0.1.0",
+        now: "2026-11-16T05:00:00.5Z",
+        salts: &mut salts,
+        signer: &key,
+    };
+    let artifact = import(source, &mut sealing).unwrap();
+    let Opened { run, report } = open(artifact, &key.keys(), &Options::default());
+    assert!(report.pass(), "{:?}", report.reasons);
+    run.unwrap()
+}
+
+fn native(bytes: &[u8]) -> Run {
+    open(bytes.to_vec(), &Keys::default(), &Options::default()).run.unwrap()
+}
+
+/// The canonical text of JSON, whatever spelling it has; of other bytes, these.
+fn spelled(bytes: &[u8], profile: Profile) -> String {
+    let limits = reenact_json::Limits::default();
+    let text = Value::parse(bytes, &limits).ok().and_then(|value| canonical::to_vec(value, profile).ok());
+    String::from_utf8_lossy(&text.unwrap_or(bytes.to_vec())).into_owned()
+}
+
+/// All that a run says of exchanges and tools, as text.
+fn told(run: &Run) -> Vec<String> {
+    let profile = run.dialect().profile();
+    let body = |body: &Body<'_>| match body {
+        Body::Hash(digest) => digest.to_string(),
+        body => spelled(body.bytes(), profile),
+    };
+    let mut lines = Vec::new();
+    for exchange in run.exchanges() {
+        let request = exchange.request();
+        lines.push(match request {
+            Ok(request) => format!(
+                "{:?} {} {} {:?} {:?} {} {} {}",
+                exchange.asked,
+                exchange.step_id(),
+                request.provider,
+                request.model,
+                request.endpoint,
+                request.method,
+                request.path,
+                body(&request.body)
+            ),
+            Err(why) => why.to_string(),
+        });
+        lines.push(match exchange.answer() {
+            Ok(answer) => format!(
+                "{:?} {:?} {:?} {} {:?}",
+                answer.status,
+                answer.held,
+                answer.latency,
+                spelled(&answer.body, profile),
+                exchange.message()
+            ),
+            Err(why) => why.to_string(),
+        });
+    }
+    for tool in run.tool_calls() {
+        let call = tool
+            .call()
+            .map(|call| (call.tool.into_owned(), call.input.map(|input| spelled(input.text(), profile))));
+        let result = tool.result().map(|result| {
+            (
+                result.output.map(|output| spelled(output.text(), profile)),
+                result.output_hash.map(|hash| hash.into_owned()),
+                result.is_error,
+                result.latency,
+            )
+        });
+        lines.push(format!("{} {call:?} {result:?}", tool.called.step_id()));
+    }
+    lines
+}
+
+#[test]
+fn what_was_imported_says_the_same() {
+    let cases = [
+        (Origin::Rpk, "examples/runs/invoice.rpk", 1),
+        (Origin::Rpk, "examples/runs/minimal.rpk", 0),
+        (Origin::ModelIo, "examples/runs/invoice.model_io.json", 2),
+        (Origin::ReplayJsonl, "examples/runs/invoice.replay/REPLAY.jsonl", 0),
+    ];
+    for (origin, path, exchanges) in cases {
+        let bytes = bytes(path);
+        let (native, imported) = (native(&bytes), sealed(&Source::of(origin, &bytes)));
+        assert_eq!(imported.dialect(), native.dialect(), "{path}");
+        assert!(imported.is_imported() && !native.is_imported());
+        assert_eq!(imported.format(), "rer-artifact/0.2");
+        assert_eq!(told(&imported), told(&native), "{path}");
+        assert_eq!(imported.exchanges().count(), exchanges, "{path}");
+        assert_eq!(imported.summary().figures, native.summary().figures, "{path}");
+        // The frame: one event before, one behind.
+        assert_eq!(imported.len(), native.len() + 2, "{path}");
+    }
+}
+
+#[test]
+fn a_bundle_that_was_imported_is_one_still() {
+    let archive = bytes("examples/runs/invoice.tar.gz");
+    let (manifest, files) = unpack(&archive).unwrap();
+    let source = Source { beside: &files, ..Source::of(Origin::ReplayBundle, &manifest) };
+    let (native, imported) = (native(&archive), sealed(&source));
+    assert_eq!(imported.dialect(), Dialect::ReplayBundle);
+    assert_eq!(told(&imported), told(&native));
+    let files =
+        |run: &Run| run.files().map(|(name, bytes)| (name.to_owned(), bytes.to_vec())).collect::<Vec<_>>();
+    assert_eq!(files(&imported), files(&native));
+}
+
+#[test]
+fn texts_are_decoded_before_they_are_read() {
+    // `1.0` and the integer are nothing that RFC 8785 can carry as they are.
+    let text = "{\"event\":\"ReplayHeader\",\"replay_version\":1}\n{\"event\":\"ToolCall\",\"id\":\"c\",\"params\":{\"a\":1.0,\"b\":18446744073709551615,\"$text\":1},\"tool\":\"t\"}\n{\"event\":\"ToolResult\",\"id\":\"c\",\"latency_ms\":7.0,\"step_utility\":1.0}\n";
+    let imported = sealed(&Source::of(Origin::ReplayJsonl, text.as_bytes()));
+    let item =
+        imported.events().find_map(|event: Event<'_>| event.payload().value()?.member("params")).unwrap();
+    assert!(core::str::from_utf8(item.text()).unwrap().contains("{\"$text\":\"1.0\"}"));
+    let tool = imported.tool_calls().next().unwrap();
+    assert_eq!(
+        tool.call().unwrap().input.unwrap().text(),
+        br#"{"$text":1,"a":1.0,"b":18446744073709551615}"#
+    );
+    let result = tool.result().unwrap();
+    assert_eq!((result.latency.unwrap().as_millis(), result.utility), (7, Some(1.0)));
+}
+
+#[test]
+fn formats_that_are_only_imported() {
+    let run = sealed(&Source::of(
+        Origin::RecordingSession,
+        &bytes("crates/run/tests/restore/files/recording-session.json"),
+    ));
+    let exchange = run.exchanges().next().unwrap();
+    assert_eq!(exchange.request().unwrap().body, Body::Prompt("hello".into()));
+    assert_eq!(exchange.message().unwrap().text, "Good morning. Grüße, 世界.");
+    let run = sealed(&Source::of(Origin::TypedReplay, &bytes("crates/run/tests/restore/files/typed.jsonl")));
+    let tool = run.tool_calls().next().unwrap();
+    assert_eq!((&*tool.call().unwrap().tool, tool.result().unwrap().utility), ("read_file", Some(0.5)));
+    let run = sealed(&Source::of(
+        Origin::SessionTimeline,
+        &bytes("crates/run/tests/restore/files/session-timeline.json"),
+    ));
+    let results: Vec<_> =
+        run.tool_calls().map(|tool| tool.result().unwrap().output.unwrap().text().to_vec()).collect();
+    assert_eq!(results, [b"\"first\"".to_vec(), b"{\"lines\":18446744073709551615}".to_vec()]);
+}

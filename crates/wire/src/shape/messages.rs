@@ -1,0 +1,121 @@
+//! Anthropic messages.
+
+use reenact_json::print::{self, Object};
+
+use super::{event, input, number};
+use crate::message::{Answer, ToolCall, Usage};
+
+fn usage(usage: Usage, out: &mut String) {
+    let mut object = Object::open(out);
+    number(&mut object, "input_tokens", usage.input_tokens);
+    number(&mut object, "cache_creation_input_tokens", usage.cache_write_tokens);
+    number(&mut object, "cache_read_input_tokens", usage.cached_input_tokens);
+    number(&mut object, "output_tokens", usage.output_tokens);
+    object.close();
+}
+
+/// The members that a message has, whether its content is there yet or not.
+fn message(answer: &Answer, id: &str, is_whole: bool, out: &mut String) {
+    let mut object = Object::open(out);
+    object.string("id", format!("msg_{id}").as_str());
+    object.string("type", "message");
+    object.string("role", "assistant");
+    object.string("model", answer.model.as_deref());
+    let blocks = blocks(answer).filter(|_| is_whole);
+    print::list(blocks, object.name("content"), |block, out| block.write(true, out));
+    object.string("stop_reason", answer.stop_reason.as_deref().filter(|_| is_whole));
+    object.string("stop_sequence", None);
+    if let Some(counts) = answer.usage {
+        let counts = if is_whole { counts } else { Usage { output_tokens: 0, ..counts } };
+        usage(counts, object.name("usage"));
+    }
+    object.close();
+}
+
+enum Block<'a> {
+    Text(&'a str),
+    Call(&'a ToolCall),
+}
+
+fn blocks(answer: &Answer) -> impl Iterator<Item = Block<'_>> {
+    let text = Some(answer.text.as_str()).filter(|text| !text.is_empty());
+    text.map(Block::Text).into_iter().chain(answer.tool_calls.iter().map(Block::Call))
+}
+
+impl Block<'_> {
+    fn write(&self, is_whole: bool, out: &mut String) {
+        let mut object = Object::open(out);
+        match self {
+            Self::Text(text) => {
+                object.string("type", "text");
+                object.string("text", if is_whole { *text } else { "" });
+            }
+            Self::Call(call) => {
+                object.string("type", "tool_use");
+                object.string("id", call.id.as_str());
+                object.string("name", call.name.as_str());
+                if is_whole { input(call, object.name("input")) } else { object.name("input").push_str("{}") }
+            }
+        }
+        object.close();
+    }
+
+    fn delta(&self, out: &mut String) {
+        let mut object = Object::open(out);
+        match self {
+            Self::Text(text) => {
+                object.string("type", "text_delta");
+                object.string("text", *text);
+            }
+            Self::Call(call) => {
+                object.string("type", "input_json_delta");
+                object.string("partial_json", call.input.as_str());
+            }
+        }
+        object.close();
+    }
+}
+
+pub(super) fn document(answer: &Answer, id: &str) -> String {
+    let mut text = String::new();
+    message(answer, id, true, &mut text);
+    text
+}
+
+pub(super) fn stream(answer: &Answer, id: &str) -> String {
+    let mut text = String::new();
+    let mut send = |name: &str, write: &dyn Fn(&mut Object<'_>)| {
+        let mut data = String::new();
+        let mut object = Object::open(&mut data);
+        object.string("type", name);
+        write(&mut object);
+        object.close();
+        event(Some(name), &data, &mut text);
+    };
+    send("message_start", &|object| message(answer, id, false, object.name("message")));
+    for (index, block) in blocks(answer).enumerate() {
+        let at = |object: &mut Object<'_>| number(object, "index", index as u64);
+        send("content_block_start", &|object| {
+            at(object);
+            block.write(false, object.name("content_block"));
+        });
+        send("content_block_delta", &|object| {
+            at(object);
+            block.delta(object.name("delta"));
+        });
+        send("content_block_stop", &at);
+    }
+    send("message_delta", &|object| {
+        let mut delta = Object::open(object.name("delta"));
+        delta.string("stop_reason", answer.stop_reason.as_deref());
+        delta.string("stop_sequence", None);
+        delta.close();
+        if let Some(counts) = answer.usage {
+            let mut last = Object::open(object.name("usage"));
+            number(&mut last, "output_tokens", counts.output_tokens);
+            last.close();
+        }
+    });
+    send("message_stop", &|_| {});
+    text
+}

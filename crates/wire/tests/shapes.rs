@@ -1,0 +1,114 @@
+//! What is written in a vendor's shape is read back equal, as a document and as a stream.
+#![allow(clippy::unwrap_used)]
+
+use proptest::prelude::*;
+use reenact_wire::shape::{completed, is_body, shaped};
+use reenact_wire::{Answer, Endpoint, ToolCall, Usage, VendorError, exchange};
+
+const MODELS: [Endpoint; 3] = [Endpoint::ChatCompletions, Endpoint::Responses, Endpoint::Messages];
+
+fn answers() -> impl Strategy<Value = Answer> {
+    let call = (
+        "[a-z0-9_]{1,12}",
+        "[a-z_]{1,12}",
+        prop::sample::select(vec!["{}", "{\"a\":1}", "{\"b\":[\"\u{202e}\",null]}"]),
+    )
+        .prop_map(|(id, name, input)| ToolCall { id, name, input: input.into() });
+    let usage = (0_u64..1_000_000, 0_u64..1_000_000, 0_u64..1000).prop_map(
+        |(input_tokens, output_tokens, cached_input_tokens)| Usage {
+            input_tokens,
+            output_tokens,
+            cached_input_tokens,
+            cache_write_tokens: 0,
+        },
+    );
+    (
+        any::<String>(),
+        prop::collection::vec(call, 0..4),
+        prop::option::of(usage),
+        prop::option::of("[a-z_]{1,10}"),
+        prop::option::of("[a-z0-9.-]{1,20}"),
+    )
+        .prop_map(|(text, tool_calls, usage, stop_reason, model)| Answer {
+            model,
+            text,
+            tool_calls,
+            usage,
+            stop_reason,
+            error: None,
+            complete: true,
+        })
+}
+
+proptest! {
+    #[test]
+    fn read_back_equal(answer in answers(), at in 0_usize..3, stream in any::<bool>(), id in "[a-z0-9]{0,8}") {
+        let endpoint = MODELS[at];
+        let shaped = shaped(endpoint, &answer, stream, &id).unwrap();
+        prop_assert_eq!(exchange::is_stream(shaped.content_type), stream);
+        prop_assert_eq!(exchange::answer(endpoint, stream, &shaped.body).unwrap(), answer);
+    }
+
+    #[test]
+    fn what_was_shaped_is_a_body(answer in answers(), at in 0_usize..3, stream in any::<bool>()) {
+        let endpoint = MODELS[at];
+        let answer = completed(endpoint, answer, Some("m"));
+        let shaped = shaped(endpoint, &answer, stream, "x").unwrap();
+        let text = String::from_utf8(shaped.body).unwrap();
+        prop_assert_eq!(is_body(endpoint, &text), Some(stream));
+        prop_assert_eq!(is_body(endpoint, &answer.text), None);
+    }
+}
+
+#[test]
+fn a_chat_completion() {
+    let answer = Answer {
+        text: "hi".into(),
+        model: Some("m".into()),
+        stop_reason: Some("stop".into()),
+        complete: true,
+        ..Answer::default()
+    };
+    let body =
+        String::from_utf8(shaped(Endpoint::ChatCompletions, &answer, false, "s1").unwrap().body).unwrap();
+    assert_eq!(
+        body,
+        r#"{"id":"chatcmpl-s1","object":"chat.completion","created":0,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"hi","refusal":null},"logprobs":null,"finish_reason":"stop"}]}"#
+    );
+    let body =
+        String::from_utf8(shaped(Endpoint::ChatCompletions, &answer, true, "s1").unwrap().body).unwrap();
+    assert!(body.ends_with("\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"), "{body}");
+}
+
+#[test]
+fn what_a_client_needs() {
+    let calls = vec![ToolCall { id: "c".into(), name: "t".into(), input: "{}".into() }];
+    let with = |endpoint, calls: &[ToolCall]| {
+        let answer =
+            completed(endpoint, Answer { tool_calls: calls.to_vec(), ..Answer::default() }, Some("m"));
+        (answer.stop_reason.unwrap(), answer.usage.is_some(), answer.model.unwrap())
+    };
+    assert_eq!(with(Endpoint::ChatCompletions, &[]), ("stop".into(), false, "m".into()));
+    assert_eq!(with(Endpoint::ChatCompletions, &calls), ("tool_calls".into(), false, "m".into()));
+    assert_eq!(with(Endpoint::Messages, &[]), ("end_turn".into(), true, "m".into()));
+    assert_eq!(with(Endpoint::Messages, &calls), ("tool_use".into(), true, "m".into()));
+    assert_eq!(with(Endpoint::Responses, &calls), ("completed".into(), false, "m".into()));
+}
+
+#[test]
+fn what_has_no_shape() {
+    let error = Some(VendorError { kind: "x".into(), message: "y".into() });
+    assert_eq!(shaped(Endpoint::Messages, &Answer { error, ..Answer::default() }, false, ""), None);
+    assert_eq!(shaped(Endpoint::Models, &Answer::default(), false, ""), None);
+}
+
+#[test]
+fn input_that_is_no_json() {
+    let calls = vec![ToolCall { id: "c".into(), name: "t".into(), input: "{\"a\":".into() }];
+    let answer = Answer { tool_calls: calls, complete: true, ..Answer::default() };
+    for stream in [true, false] {
+        let body = shaped(Endpoint::Messages, &answer, stream, "").unwrap().body;
+        let read = exchange::answer(Endpoint::Messages, stream, &body).unwrap().tool_calls.remove(0).input;
+        assert_eq!(read, if stream { "{\"a\":" } else { "\"{\\\"a\\\":\"" });
+    }
+}
