@@ -5,6 +5,8 @@
 //! each number. Peak memory is that of a child process that does one thing: it verifies a file, or records a run.
 
 mod bundle;
+#[cfg(feature = "flight")]
+mod convert;
 mod corpus;
 #[cfg(feature = "flight")]
 mod flight;
@@ -46,7 +48,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
 }
 
 /// The benchmark itself. `arguments`: words that the name of a row must contain, such as `10MB`, `cjk`, `bundle`,
-/// `gateway`, `replay` or `record`.
+/// `convert`, `gateway`, `replay` or `record`.
 pub(crate) fn optimised(arguments: &[String]) -> Result<(), String> {
     let folder = folder()?;
     let is_asked_for = |name: &str| arguments.iter().all(|word| name.contains(word.as_str()));
@@ -69,6 +71,8 @@ pub(crate) fn optimised(arguments: &[String]) -> Result<(), String> {
     session::rows(&folder, is_asked_for)?;
     replay::rows(&folder, is_asked_for)?;
     replay_bundle::rows(&folder, is_asked_for)?;
+    #[cfg(feature = "flight")]
+    convert::rows(is_asked_for)?;
     #[cfg(feature = "flight")]
     flight::rows(&folder, is_asked_for)?;
     Ok(())

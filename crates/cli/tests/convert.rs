@@ -1,0 +1,160 @@
+//! What `reenact convert` leaves on the disk: all of it under the name that was given, or nothing at all.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on stops")]
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use support::folder::Folder;
+
+/// Exit code, standard output, standard error.
+fn run(folder: &Folder, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = support::command(Path::new(env!("CARGO_BIN_EXE_reenact")), folder);
+    let output = command.args(arguments).output().unwrap();
+    let utf8 = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code(), utf8(output.stdout), utf8(output.stderr))
+}
+
+fn done(folder: &Folder, arguments: &[&str]) -> String {
+    let (code, stdout, stderr) = run(folder, arguments);
+    assert_eq!(code, Some(0), "{arguments:?}: {stdout}{stderr}");
+    stdout
+}
+
+/// The names in a folder, in order; what is hidden is a name too.
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+fn example(name: &str) -> PathBuf {
+    support::root().join("examples/runs").join(name)
+}
+
+/// A file through RER and back is the same, where it is its own canonical form.
+#[test]
+fn there_and_back() {
+    for (name, format) in
+        [("invoice.rpk", "rpk"), ("invoice.model_io.json", "model-io"), ("invoice.tar.gz", "replay-bundle")]
+    {
+        let folder = Folder::with_repository();
+        let source = format!("examples/runs/{name}");
+        let said = done(&folder, &["convert", &source, "--to", "rer", "--out", "a.rer.json"]);
+        assert!(said.ends_with("nothing is lost\n"), "{said}");
+        done(&folder, &["verify", "a.rer.json"]);
+        let said = done(&folder, &["convert", "a.rer.json", "--to", format, "--out", "b"]);
+        assert!(said.ends_with("nothing is lost: this is what the record was imported from\n"), "{said}");
+        assert_eq!(fs::read(folder.path().join("b")).unwrap(), fs::read(example(name)).unwrap(), "{name}");
+        assert_eq!(names(&folder.path()), ["a.rer.json", "b", "examples", "vectors"]);
+    }
+}
+
+/// What a folder holds comes back as a folder.
+#[test]
+fn folders() {
+    let folder = Folder::with_repository();
+    done(&folder, &["convert", "examples/runs/invoice.replay", "--to", "rer", "--out", "a.rer.json"]);
+    done(&folder, &["convert", "a.rer.json", "--to", "replay-jsonl", "--out", "session"]);
+    let session = folder.path().join("session");
+    assert_eq!(names(&session), ["RECEIPT.json", "REPLAY.jsonl"]);
+    for name in ["RECEIPT.json", "REPLAY.jsonl"] {
+        let original = fs::read(example("invoice.replay").join(name)).unwrap();
+        assert_eq!(fs::read(session.join(name)).unwrap(), original, "{name}");
+    }
+    done(&folder, &["convert", "examples/runs/invoice.pack", "--to", "rer", "--out", "p.rer.json"]);
+    done(&folder, &["convert", "p.rer.json", "--to", "model-io", "--out", "pack"]);
+    done(&folder, &["verify", "pack"]);
+    let run = fs::read(folder.path().join("pack/run.json")).unwrap();
+    assert_eq!(run, fs::read(example("invoice.pack/run.json")).unwrap());
+}
+
+/// White space is no part of a canonical form; whoever wants it keeps the source.
+#[test]
+fn the_source_is_kept() {
+    let folder = Folder::with_repository();
+    let text = fs::read_to_string(example("invoice.rpk")).unwrap().replace("  ", "\t");
+    folder.write("run.rpk", &text);
+    done(&folder, &["convert", "run.rpk", "--to", "rer", "--out", "a.rer.json"]);
+    done(&folder, &["convert", "run.rpk", "--to", "rer", "--keep-source", "--out", "b.rer.json"]);
+    done(&folder, &["convert", "a.rer.json", "--to", "rpk", "--out", "a.rpk"]);
+    done(&folder, &["convert", "b.rer.json", "--to", "rpk", "--out", "b.rpk"]);
+    assert_eq!(fs::read(folder.path().join("a.rpk")).unwrap(), fs::read(example("invoice.rpk")).unwrap());
+    assert_eq!(fs::read_to_string(folder.path().join("b.rpk")).unwrap(), text);
+}
+
+/// Each of the three that nobody verifies, to each format.
+#[test]
+fn what_only_conversion_knows() {
+    for name in ["recording-session.json", "session-timeline.json", "typed.jsonl"] {
+        let folder = Folder::with_repository();
+        let file = support::root().join("crates/run/tests/restore/files").join(name);
+        folder.write(name, fs::read(file).unwrap());
+        for format in ["rer", "rpk", "model-io", "replay-jsonl", "replay-bundle"] {
+            done(&folder, &["convert", name, "--to", format, "--out", format]);
+            done(&folder, &["verify", format]);
+        }
+        let json = done(&folder, &["convert", name, "--to", "rer", "--out", "again", "--json"]);
+        assert!(
+            json.contains("\"verifies\":null") && json.contains("\"lossless\":true,\"losses\":[]"),
+            "{json}"
+        );
+    }
+}
+
+/// Whatever goes wrong, nothing is left behind.
+#[test]
+fn nothing_by_halves() {
+    let folder = Folder::with_repository();
+    let bytes = fs::read(example("invoice.rpk")).unwrap();
+    folder.write("torn.rpk", &bytes[..bytes.len() / 2]);
+    folder.write("far.json", r#"{"model_io_schema_version":"1.0.0","adapter_id":"a","model_id":"m","mode":"record","interactions":[{"i":1e999}]}"#);
+    let before = names(&folder.path());
+    for (arguments, code, reason) in [
+        (&["torn.rpk", "--to", "rer"][..], 2, "torn.rpk: the record cannot be read: line "),
+        (&["torn.rpk", "--to", "replay-jsonl", "--force"], 2, "torn.rpk: the record cannot be read: line "),
+        (&["far.json", "--to", "rer", "--force"], 2, "interaction 0: the number 1e999 at $.i is too large"),
+        (&["far.json", "--to", "rer"], 2, "E_NOT_VERIFIED"),
+        (
+            &["examples/runs/invoice.rpk", "--to", "replay-jsonl", "--deny-loss"],
+            1,
+            "nothing was written: --deny-loss",
+        ),
+        (&["examples/runs/invoice.rer.json", "--to", "rpk"], 2, "no key for key_id"),
+    ] {
+        let arguments = [&["convert"][..], arguments, &["--out", "out"]].concat();
+        let (found, _, stderr) = run(&folder, &arguments);
+        assert_eq!(found, Some(code), "{arguments:?}: {stderr}");
+        assert!(stderr.contains(reason), "{arguments:?}: {stderr}");
+        assert_eq!(names(&folder.path()), before, "{arguments:?}");
+    }
+}
+
+/// A record of somebody else may name its files as it likes; no such name becomes a path.
+#[test]
+fn names_from_outside_are_no_paths() {
+    for name in ["../escaped", "a/b", ".hidden", "/tmp/x", ""] {
+        let folder = Folder::with_repository();
+        fs::create_dir(folder.path().join("pack")).unwrap();
+        for file in ["run.json", "model_io.json"] {
+            folder.write(&format!("pack/{file}"), fs::read(example("invoice.pack").join(file)).unwrap());
+        }
+        folder.write("pack/notes.txt", "x");
+        done(&folder, &["convert", "pack", "--to", "rer", "--out", "a.rer.json"]);
+        let artifact = fs::read_to_string(folder.path().join("a.rer.json")).unwrap();
+        let forged = artifact.replace("\"notes.txt\"", &format!("\"{name}\""));
+        assert_ne!(forged, artifact);
+        folder.write("b.rer.json", forged);
+        let before = names(&folder.path());
+        let (code, _, stderr) =
+            run(&folder, &["convert", "b.rer.json", "--to", "model-io", "--force", "--out", "out"]);
+        assert_eq!(code, Some(2), "{name}: {stderr}");
+        assert!(stderr.contains("cannot be the name of a file; nothing was written"), "{stderr}");
+        assert_eq!(names(&folder.path()), before);
+    }
+}

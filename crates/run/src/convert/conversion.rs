@@ -1,0 +1,169 @@
+//! Any format to any other: which way it takes.
+
+use reenact_formats::replay_bundle::MANIFEST;
+use reenact_json::{Digest, Limits};
+use reenact_verify::{Keys, Options};
+
+use super::export::account::document;
+use super::export::{Exporting, export};
+use super::fault::ConvertError;
+use super::foreign;
+use super::import::import;
+use super::loss::Losses;
+use super::restore::{Restored, restore};
+use super::sealing::Sealing;
+use super::source::{File, Origin, Source};
+use crate::dialect::Dialect;
+use crate::open::{Files, open, open_files};
+use crate::run::Run;
+
+/// What is to be converted.
+#[derive(Debug, Clone, Copy)]
+pub enum Input<'a> {
+    /// A run of a format that is read everywhere.
+    Run(&'a Run),
+    /// A record that only conversion knows.
+    Other(Origin, &'a [u8]),
+}
+
+/// What a conversion gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Converted {
+    /// The files, the main one first.
+    pub files: Vec<File>,
+    /// Whether they belong into a folder of their own, even if it is one.
+    pub is_folder: bool,
+    /// Whether they are what the source was once imported from, as it was.
+    pub restored: bool,
+    /// What of the source is not in them.
+    pub losses: Losses,
+}
+
+impl Converted {
+    fn one(name: &str, bytes: Vec<u8>) -> Self {
+        Self {
+            files: vec![File { name: name.into(), bytes }],
+            is_folder: false,
+            restored: false,
+            losses: Losses::new(),
+        }
+    }
+}
+
+/// How a source is told apart from others, and whether its bytes are to be kept.
+#[derive(Debug, Clone, Copy)]
+pub struct Found<'a> {
+    /// SHA-256 of the file as it was found; of a folder, of its main file.
+    pub digest: Digest,
+    /// The bytes of that file, if they are to be kept in RER.
+    pub kept: Option<&'a [u8]>,
+}
+
+impl Input<'_> {
+    /// What it is, in the words of commands and imports.
+    pub fn format(&self) -> &'static str {
+        match self {
+            Self::Run(run) if run.is_imported() => Dialect::Rer.name(),
+            Self::Run(run) => run.dialect().name(),
+            Self::Other(origin, _) => origin.name(),
+        }
+    }
+}
+
+/// Converts a record to another format. `sealing` seals, where the target is RER.
+pub fn convert(
+    input: Input<'_>,
+    found: Found<'_>,
+    target: Dialect,
+    sealing: &mut Sealing<'_>,
+) -> Result<Converted, ConvertError> {
+    if input.format() == target.name() {
+        return Err(ConvertError::SameFormat { format: target.name() });
+    }
+    let exporting =
+        Exporting { version: sealing.version, now: sealing.now, source: (input.format(), found.digest) };
+    match input {
+        Input::Other(origin, main) if target == Dialect::Rer => {
+            let source = Source { digest: found.digest, kept: found.kept, ..Source::of(origin, main) };
+            Ok(Converted::one("artifact.rer.json", import(&source, sealing)?))
+        }
+        Input::Other(origin, main) => other(origin, main, target, &exporting),
+        Input::Run(run) if target == Dialect::Rer => {
+            let (origin, main, beside) = parts(run)?;
+            let source = Source { origin, main, beside: &beside, digest: found.digest, kept: found.kept };
+            Ok(Converted::one("artifact.rer.json", import(&source, sealing)?))
+        }
+        Input::Run(run) => {
+            if (run.dialect() == Dialect::Rer || run.is_imported())
+                && let Some(restored) = restore(document(run), &Limits::default())?
+            {
+                return back(&restored, target, &exporting);
+            }
+            exported(run, target, &exporting)
+        }
+    }
+}
+
+/// A run as what it is imported from: its origin, its main file, and the other files.
+fn parts(run: &Run) -> Result<(Origin, &[u8], Vec<File>), ConvertError> {
+    let file = |(name, bytes): (&str, &[u8])| File { name: name.into(), bytes: bytes.to_vec() };
+    let origin = Origin::of_name(run.dialect().name()).ok_or(ConvertError::NotATarget)?;
+    if origin == Origin::ReplayBundle {
+        let manifest = run.file(MANIFEST).unwrap_or_default();
+        let files = run.files().filter(|(name, _)| *name != MANIFEST).map(file).collect();
+        return Ok((origin, manifest, files));
+    }
+    Ok((origin, document(run), run.files().map(file).collect()))
+}
+
+fn exported(run: &Run, target: Dialect, exporting: &Exporting<'_>) -> Result<Converted, ConvertError> {
+    let exported = export(run, target, exporting)?;
+    let is_folder = target == Dialect::ReplayJsonl;
+    Ok(Converted { files: exported.files, is_folder, restored: false, losses: exported.losses })
+}
+
+fn other(
+    origin: Origin,
+    main: &[u8],
+    target: Dialect,
+    exporting: &Exporting<'_>,
+) -> Result<Converted, ConvertError> {
+    let mut losses = Losses::new();
+    let view = foreign::view(origin, main, target, &mut losses)?;
+    if view.dialect() == target && target == Dialect::ModelIo {
+        let mut converted = Converted::one(Origin::ModelIo.main_file(), view.bytes().to_vec());
+        converted.losses = losses;
+        return Ok(converted);
+    }
+    let mut converted = exported(&view, target, exporting)?;
+    losses.extend(foreign::relocated(&converted.losses, origin));
+    converted.losses = losses;
+    Ok(converted)
+}
+
+/// A record that was imported: given back as what it was, or converted from that.
+fn back(restored: &Restored, target: Dialect, exporting: &Exporting<'_>) -> Result<Converted, ConvertError> {
+    let origin = restored.origin;
+    if origin.name() == target.name() {
+        let main = File { name: origin.main_file().into(), bytes: restored.file()?.into_owned() };
+        let mut files = vec![main];
+        if origin != Origin::ReplayBundle {
+            files.extend(restored.beside.iter().cloned());
+        }
+        let is_folder = files.len() > 1 || origin == Origin::ReplayJsonl;
+        return Ok(Converted { files, is_folder, restored: true, losses: Losses::new() });
+    }
+    if Dialect::of_name(origin.name()).is_none() {
+        return other(origin, &restored.main, target, exporting);
+    }
+    let (keys, options) = (Keys::default(), Options::default());
+    let opened = if restored.beside.is_empty() && origin != Origin::ReplayBundle {
+        open(restored.main.clone(), &keys, &options)
+    } else {
+        let main = (origin.main_file().to_owned(), restored.main.clone());
+        let beside = restored.beside.iter().map(|file| (file.name.clone(), file.bytes.clone()));
+        open_files(Files::from_iter(std::iter::once(main).chain(beside)), &keys, &options)
+    };
+    let run = opened.run.map_err(|error| ConvertError::Unreadable(error.to_string()))?;
+    exported(&run, target, exporting)
+}

@@ -1,0 +1,139 @@
+//! A run → Model IO: each exchange with a model is an interaction. Of the prompt the hash is kept, of the answer its text.
+
+use std::borrow::Cow;
+
+use reenact_formats::model_io::writer::{Interaction, Mode, Prompt, Session, SessionWriter};
+
+use super::Exporting;
+use super::account::{NO_ANSWER, UNREADABLE, WITHHELD, lost, place};
+use crate::convert::fault::ConvertError;
+use crate::convert::loss::{Losses, Place};
+use crate::convert::moment;
+use crate::convert::source::File;
+use crate::dialect::Dialect;
+use crate::exchange::{Answer, Asked, Body, Exchange, Held, Request};
+use crate::kind::Kind;
+use crate::run::Run;
+use crate::unreadable::Unreadable;
+
+const ONLY_THE_HASH: &str = "only the hash of the prompt is kept";
+const ONLY_THE_TEXT: &str = "only the text of the answer is kept, with its tokens and its time";
+const ONE_MODEL: &str = "a session names one model";
+const ONE_ADAPTER: &str = "a session names one provider";
+
+pub(super) fn write(run: &Run, how: &Exporting<'_>, losses: &mut Losses) -> Result<Vec<File>, ConvertError> {
+    for event in run.events() {
+        if !matches!(event.kind(), Kind::ModelCalled | Kind::ModelReturned) {
+            lost(run, &event, losses);
+        }
+    }
+    let named = |name: fn(&Request<'_>) -> Option<String>| {
+        let mut requests = models(run).filter_map(|exchange| exchange.request().ok());
+        requests.find_map(|request| name(&request).filter(|name| !name.is_empty()))
+    };
+    let model_id = named(|request| request.model.as_deref().map(str::to_owned));
+    let provider = named(|request| Some(request.provider.to_string()));
+    let adapter_id = format!("reenact/{}", provider.as_deref().unwrap_or("unknown"));
+    let created_at = run.started_at().as_deref().and_then(moment::of_event);
+    let ended_at = run.ended_at().as_deref().and_then(moment::of_event);
+    if model_id.is_none() {
+        losses.add(Place::At("model_id".into()), "the source names no model; \"unknown\" is written");
+    }
+    let session = Session {
+        adapter_id: &adapter_id,
+        model_id: model_id.as_deref().unwrap_or("unknown"),
+        mode: Mode::Record,
+        created_at_utc: created_at.as_deref().or(Some(how.now)).filter(|time| time.ends_with('Z')),
+        ended_at_utc: ended_at.as_deref(),
+        stats: true,
+    };
+    let mut bytes = Vec::new();
+    let limit = |interaction| move |fault| ConvertError::ModelIo { interaction, fault };
+    let mut writer = SessionWriter::begin(session, &mut bytes).map_err(limit(0))?;
+    let mut count = 0;
+    for exchange in models(run) {
+        let Some((request, answer)) = read(run, &exchange, losses) else { continue };
+        let at = place(run, &exchange.called);
+        if request.model.as_deref().is_some_and(|model| Some(model) != model_id.as_deref()) {
+            losses.add(at.inside(".model"), ONE_MODEL);
+        }
+        if !request.provider.is_empty() && Some(&*request.provider) != provider.as_deref() {
+            losses.add(at.inside(".provider"), ONE_ADAPTER);
+        }
+        let (text, prompt_digest) = prompt(&request);
+        if prompt_digest.is_none() {
+            losses.add(at, ONLY_THE_HASH);
+        }
+        let message = said(&request, &answer);
+        let response = response(&answer, message.as_ref());
+        if answer.held != Held::Said || run.dialect() != Dialect::ReplayBundle {
+            losses.add(place(run, exchange.returned.as_ref().unwrap_or(&exchange.called)), ONLY_THE_TEXT);
+        }
+        let usage = message.as_ref().and_then(|message| message.usage);
+        writer
+            .add(&Interaction {
+                prompt: prompt_digest.map_or(Prompt::Text(&text), Prompt::Digest),
+                response: &response,
+                tokens_input: usage.map(|usage| usage.input_tokens),
+                tokens_output: usage.map(|usage| usage.output_tokens),
+                latency_ms: answer.latency.and_then(|latency| u64::try_from(latency.as_millis()).ok()),
+            })
+            .map_err(limit(count))?;
+        count += 1;
+    }
+    writer.finish();
+    Ok(vec![File { name: reenact_formats::model_io::pack::SESSION.into(), bytes }])
+}
+
+/// The exchanges with models.
+pub(super) fn models(run: &Run) -> impl Iterator<Item = Exchange<'_>> {
+    run.exchanges().filter(|exchange| exchange.asked == Asked::Model)
+}
+
+/// Both sides of an exchange; where one cannot be read, that is noted.
+pub(super) fn read<'r>(
+    run: &Run,
+    exchange: &Exchange<'r>,
+    losses: &mut Losses,
+) -> Option<(Request<'r>, Answer<'r>)> {
+    let reason = |fault: Unreadable| match fault {
+        Unreadable::Withheld => WITHHELD,
+        Unreadable::NoAnswer => NO_ANSWER,
+        _ => UNREADABLE,
+    };
+    let at = |event| place(run, event);
+    let request = exchange.request().map_err(|fault| losses.add(at(&exchange.called), reason(fault))).ok();
+    let answer = exchange.answer().map_err(|fault| {
+        losses.add(at(exchange.returned.as_ref().unwrap_or(&exchange.called)), reason(fault));
+    });
+    Some((request?, answer.ok()?))
+}
+
+/// What an answer says: read from what is at hand already.
+pub(super) fn said(request: &Request<'_>, answer: &Answer<'_>) -> Option<reenact_wire::Answer> {
+    match &answer.said {
+        Some(said) => Some(reenact_wire::Answer::clone(said)),
+        None => answer.message(request.endpoint?),
+    }
+}
+
+/// What was asked, as text; or the digest of it, where that is all there is.
+pub(super) fn prompt<'a>(request: &'a Request<'_>) -> (Cow<'a, str>, Option<reenact_json::Digest>) {
+    match &request.body {
+        Body::Hash(digest) => (Cow::default(), Some(*digest)),
+        body => (String::from_utf8_lossy(body.bytes()), None),
+    }
+}
+
+/// What was answered: the answer's own text, or else that of its body.
+pub(super) fn response<'a>(
+    answer: &'a Answer<'_>,
+    message: Option<&'a reenact_wire::Answer>,
+) -> Cow<'a, str> {
+    match message {
+        Some(message) if !message.text.is_empty() || answer.held == Held::Said => {
+            Cow::Borrowed(&message.text)
+        }
+        _ => String::from_utf8_lossy(&answer.body),
+    }
+}

@@ -1,0 +1,75 @@
+//! PR_SUMMARY.md: what a person reads of a replay.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use reenact_formats::replay_jsonl::Figures;
+use reenact_formats::replay_jsonl::writer::SessionStatus;
+use reenact_formats::rer::time::instant;
+use reenact_json::Shown;
+
+/// What the summary tells, gathered on the way.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    tools: BTreeMap<String, usize>,
+    verified: Vec<(String, i32)>,
+}
+
+impl Told {
+    pub(super) fn call(&mut self, tool: &str) {
+        *self.tools.entry(tool.to_owned()).or_default() += 1;
+    }
+
+    pub(super) fn verification(&mut self, commands: &[String], exit_codes: &[i32]) {
+        self.verified.extend(commands.iter().cloned().zip(exit_codes.iter().copied()));
+    }
+}
+
+/// The document. All that comes from the run is untrusted text.
+pub(super) fn text(
+    told: &Told,
+    figures: &Figures,
+    session_id: &str,
+    started_at: &str,
+    ended_at: &str,
+    status: SessionStatus,
+) -> String {
+    let mut out = String::from("# Summary\n\n## Changes Made\n\n");
+    let _ = writeln!(
+        out,
+        "The record that this was converted from tells of {} and of no change to a file.",
+        match figures.tool_calls {
+            1 => "1 tool call".to_owned(),
+            count => format!("{count} tool calls"),
+        }
+    );
+    if !told.tools.is_empty() {
+        out.push('\n');
+    }
+    for (tool, count) in &told.tools {
+        let _ = writeln!(out, "- {}: {count}", code(tool));
+    }
+    out.push_str("\n## Files Modified\n\nNot recorded.\n\n## Verification\n\n");
+    if told.verified.is_empty() {
+        out.push_str("None.\n");
+    }
+    for (command, exit_code) in &told.verified {
+        let verdict = if *exit_code == 0 { "PASS" } else { "FAIL" };
+        let _ = writeln!(out, "- {}: {verdict}", code(command));
+    }
+    let seconds = match (instant(started_at), instant(ended_at)) {
+        (Some(start), Some(end)) if end >= start => ((end - start) / 1_000_000_000).to_string(),
+        _ => "unknown".into(),
+    };
+    let _ = write!(
+        out,
+        "\n## Confidence\n\n0.00 (not recorded)\n\n## Session\n\n- ID: {}\n- Issue: none\n- Status: {status:?}\n- Duration: {seconds} s\n",
+        code(session_id)
+    );
+    out
+}
+
+/// Text between backticks, which it cannot leave.
+fn code(text: &str) -> String {
+    format!("`{}`", Shown::new(text).to_string().replace('`', "'"))
+}

@@ -1,0 +1,327 @@
+//! Records of which only conversion knows, as runs: what they say, in the words of a format that is read everywhere.
+//!
+//! A view is never written down and proves nothing. It holds what has a home in other formats; what it leaves out is noted.
+
+use std::borrow::Cow;
+
+use reenact_json::{Digest, Kind, Limits, Value};
+use reenact_verify::{Format, Keys, Options, safe};
+
+use super::export::json::Object;
+use super::fault::ConvertError;
+use super::import::lines::lines;
+use super::import::timeline::Calls;
+use super::loss::{Losses, Place};
+use super::moment;
+use super::source::Origin;
+use crate::dialect::Dialect;
+use crate::open::open_with;
+use crate::run::Run;
+
+const NO_PLACE: &str = "the format has no place for it";
+
+/// A run that says what a record says, as far as `target` can hold it; what is left out is noted.
+pub(super) fn view(
+    origin: Origin,
+    main: &[u8],
+    target: Dialect,
+    losses: &mut Losses,
+) -> Result<Run, ConvertError> {
+    let (format, text) = match origin {
+        Origin::RecordingSession if target == Dialect::ModelIo => (Format::ModelIo, session(main, losses)?),
+        Origin::RecordingSession => (Format::Rer, recording(main, losses)?),
+        Origin::SessionTimeline => (Format::Rer, timeline(main, losses)?),
+        Origin::TypedReplay => (Format::ReplayJsonl, typed(main, losses)?),
+        _ => return Err(ConvertError::NotATarget),
+    };
+    let options = Options { format: Some(format), ..Options::default() };
+    let opened = open_with(text, &options, |bytes| safe(bytes, &Keys::default(), &options));
+    opened.run.map_err(|error| ConvertError::Unreadable(error.to_string()))
+}
+
+/// Losses of a view, at the places where the things lie in the record itself.
+pub(super) fn relocated(losses: &Losses, origin: Origin) -> Losses {
+    let mut moved = Losses::new();
+    for loss in losses.iter() {
+        for place in loss.places() {
+            let place = match (place, origin) {
+                (Place::Item("$.events[", at, _), Origin::RecordingSession) => {
+                    Place::Item("$.interactions[", at / 2, "]".into())
+                }
+                (Place::Item("$.events[", at, _), Origin::SessionTimeline) => {
+                    Place::Item("$.timeline[", at, "]".into())
+                }
+                // The view was signed by nobody.
+                (Place::At(path), _) if path == "$.runtime_signature" || path == "$.envelope" => continue,
+                (place, _) => place,
+            };
+            moved.add(place, loss.reason);
+        }
+    }
+    moved
+}
+
+fn parse(text: &[u8]) -> Result<Value<'_>, ConvertError> {
+    Value::parse(text, &Limits::default()).map_err(|error| ConvertError::Unreadable(error.describe(text)))
+}
+
+fn word<'a>(object: Value<'a>, name: &str) -> Option<Cow<'a, str>> {
+    object.member(name)?.string()
+}
+
+/// Notes the members that are not among those that a view keeps.
+fn others(object: Value<'_>, kept: &[&str], at: &Place, losses: &mut Losses) {
+    for (name, _) in object.members().filter(|(name, _)| !kept.iter().any(|kept| name.is_string(kept))) {
+        losses.add(
+            at.inside(&format!(".{}", reenact_json::Shown::new(&name.string().unwrap_or_default()))),
+            NO_PLACE,
+        );
+    }
+}
+
+/// An artifact of these events, unsigned.
+struct Events {
+    text: Vec<u8>,
+}
+
+impl Events {
+    fn new(run_id: &str) -> Self {
+        let mut text =
+            Object::new().text("artifact_version", "rer-artifact/0.2").text("run_id", run_id).close();
+        text.pop();
+        text.extend_from_slice(b",\"events\":[");
+        Self { text }
+    }
+
+    fn push(&mut self, event_type: &str, time: Option<&str>, payload: Option<Vec<u8>>) {
+        if !self.text.ends_with(b"[") {
+            self.text.push(b',');
+        }
+        let event = Object::new().text("event_type", event_type).word("timestamp", time);
+        let event = match payload {
+            Some(payload) => event.raw("payload", &payload),
+            None => event,
+        };
+        self.text.extend_from_slice(&event.close());
+    }
+
+    fn close(mut self) -> Vec<u8> {
+        self.text.extend_from_slice(b"]}");
+        self.text
+    }
+}
+
+const KEPT_OF_RECORDING: [&str; 4] = ["format_version", "interactions", "model_id", "started_at"];
+
+fn interactions(session: Value<'_>) -> impl Iterator<Item = Value<'_>> {
+    session.member("interactions").into_iter().flat_map(|list| list.elements())
+}
+
+/// A recording as prompts and answers.
+fn recording(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, ConvertError> {
+    let session = parse(main)?;
+    others(session, &KEPT_OF_RECORDING, &Place::At("$".into()), losses);
+    let model = word(session, "model_id").unwrap_or_default();
+    let mut events = Events::new("");
+    for (index, interaction) in interactions(session).enumerate() {
+        let at = Place::Item("$.interactions[", index, "]".into());
+        others(interaction, &["sequence", "prompt", "result", "recorded_at"], &at, losses);
+        let step_id = format!("interaction-{index:06}");
+        let time = word(interaction, "recorded_at");
+        let body = |text: &str| Object::new().text("text", text).close();
+        // A recorder may be told to keep no prompts.
+        let prompt = word(interaction, "prompt").filter(|prompt| prompt != "[REDACTED]");
+        let called = prompt.map(|prompt| {
+            let http = Object::new()
+                .text("method", "POST")
+                .text("path", "")
+                .raw("headers", b"[]")
+                .raw("body", &body(&prompt))
+                .close();
+            Object::new()
+                .text("step_id", &step_id)
+                .text("provider", "recording")
+                .word("model", Some(&model))
+                .raw("http", &http)
+                .close()
+        });
+        events.push("rer.model.called", time.as_deref(), called);
+        let result = interaction.member("result");
+        if let Some(result) = result {
+            others(result, &["content", "latency_ms"], &at.inside(".result"), losses);
+        }
+        let returned = result.and_then(|result| word(result, "content")).map(|content| {
+            let http = Object::new().raw("headers", b"[]").raw("body", &body(&content)).close();
+            let latency = result.and_then(|result| result.member("latency_ms")?.whole());
+            Object::new()
+                .text("step_id", &step_id)
+                .raw("status", b"200")
+                .raw("http", &http)
+                .raw("complete", b"true")
+                .text("ended_by", "eof")
+                .number("latency_ms", latency)
+                .close()
+        });
+        events.push("rer.model.returned", time.as_deref(), returned);
+    }
+    Ok(events.close())
+}
+
+/// A recording as a session of Model IO.
+fn session(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, ConvertError> {
+    let session = parse(main)?;
+    others(
+        session,
+        &[&KEPT_OF_RECORDING[..], &["ended_at", "stats"]].concat(),
+        &Place::At("$".into()),
+        losses,
+    );
+    let mut items = b"[".to_vec();
+    for (index, interaction) in interactions(session).enumerate() {
+        let at = Place::Item("$.interactions[", index, "]".into());
+        others(interaction, &["sequence", "prompt_hash", "result"], &at, losses);
+        let result = interaction.member("result");
+        if let Some(result) = result {
+            others(
+                result,
+                &["content", "latency_ms", "tokens_input", "tokens_output"],
+                &at.inside(".result"),
+                losses,
+            );
+        }
+        let content = result.and_then(|result| word(result, "content")).unwrap_or_default();
+        let number = |name: &str| result.and_then(|result| result.member(name)?.whole());
+        if items.len() > 1 {
+            items.push(b',');
+        }
+        let hash = word(interaction, "prompt_hash").unwrap_or_default();
+        let hash = hash.strip_prefix("sha256:").unwrap_or(&hash);
+        let item = Object::new()
+            .number("i", Some(index))
+            .text("prompt_hash", &format!("sha256:{hash}"))
+            .text("response_content", &content)
+            .text("response_hash", &format!("sha256:{}", Digest::of(content.as_bytes())))
+            .number("tokens_input", number("tokens_input"))
+            .number("tokens_output", number("tokens_output"))
+            .number("latency_ms", number("latency_ms"));
+        items.extend_from_slice(&item.close());
+    }
+    items.push(b']');
+    let time = |name: &str| word(session, name).and_then(|time| moment::of_event(&time));
+    Ok(Object::new()
+        .text("model_io_schema_version", reenact_formats::model_io::VERSION)
+        .text("adapter_id", "reenact/recording")
+        .text("model_id", &word(session, "model_id").unwrap_or_default())
+        .text("mode", "record")
+        .word("created_at_utc", time("started_at").as_deref())
+        .word("ended_at_utc", time("ended_at").as_deref())
+        .raw("interactions", &items)
+        .close())
+}
+
+/// A timeline as tools that were called.
+fn timeline(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, ConvertError> {
+    let session = parse(main)?;
+    let id = word(session, "id").unwrap_or_default();
+    others(session, &["version", "id", "created_at", "timeline"], &Place::At("$".into()), losses);
+    let start = word(session, "created_at").and_then(|time| reenact_formats::rer::time::instant(&time));
+    let mut events = Events::new(id.strip_prefix("replay_").unwrap_or(&id));
+    let mut calls = Calls::default();
+    let entries = session.member("timeline").into_iter().flat_map(|list| list.elements());
+    for entry in entries {
+        let elapsed = entry.member("t").and_then(|t| t.whole()).map(|t| i128::from(t) * 1_000_000);
+        let time = start.zip(elapsed).and_then(|(start, elapsed)| moment::of_nanoseconds(start + elapsed));
+        let tool = word(entry, "tool").unwrap_or_default();
+        let data = entry.member("data").filter(|data| data.kind() == Kind::Object);
+        let part = |name: &str| data.and_then(|data| data.member(name)).or(data);
+        match word(entry, "type").unwrap_or_default().as_ref() {
+            "tool_call" => {
+                let id = calls.open(&tool);
+                let input = part("input").map_or(b"null".as_slice(), |input| input.text());
+                let call = Object::new().text("step_id", &id).text("tool", &tool).raw("input", input).close();
+                events.push("rer.tool.called", time.as_deref(), Some(call));
+            }
+            "tool_result" => {
+                let output = part("result").map_or(b"null".as_slice(), |output| output.text());
+                let result = Object::new()
+                    .word("step_id", calls.close(&tool).as_deref())
+                    .text("tool", &tool)
+                    .raw("output", output)
+                    .raw("is_error", b"false")
+                    .close();
+                events.push("rer.tool.returned", time.as_deref(), Some(result));
+            }
+            _ => events.push("reenact.session_timeline.entry", time.as_deref(), None),
+        }
+    }
+    Ok(events.close())
+}
+
+/// The dialect of `type` and `ts` as lines of the other one.
+fn typed(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, ConvertError> {
+    let mut out = Vec::new();
+    for (index, line) in lines(main).enumerate() {
+        let at = Place::Item("$[", index, "]".into());
+        let Ok(line) = line else {
+            losses.add(at, "it is no JSON object");
+            out.extend_from_slice(b"{}\n");
+            continue;
+        };
+        let tag = word(line, "type").unwrap_or_default();
+        let mut object = Object::new().text("event", &tag);
+        if let Some(time) = word(line, "ts") {
+            object = object.text("t", &time);
+        }
+        let raw = |object: Object, name: &str, from: &str| match line.member(from) {
+            Some(value) => object.raw(name, value.text()),
+            None => object,
+        };
+        let kept: &[&str] = match tag.as_ref() {
+            "ToolCall" => {
+                object = raw(
+                    raw(raw(raw(object, "id", "step_id"), "tool", "tool"), "params", "params"),
+                    "params_hash",
+                    "params_hash",
+                );
+                &["step_id", "tool", "params", "params_hash"]
+            }
+            "ToolResult" => {
+                object = raw(
+                    raw(
+                        raw(raw(object, "id", "step_id"), "output_hash", "output_hash"),
+                        "latency_ms",
+                        "latency_ms",
+                    ),
+                    "step_utility",
+                    "step_utility",
+                );
+                let is_error = line.member("ok").and_then(|ok| ok.boolean()) == Some(false);
+                object = object.raw("exit_code", if is_error { b"1" } else { b"null" });
+                &["step_id", "tool", "ok", "output_hash", "latency_ms", "step_utility"]
+            }
+            "Verification" => {
+                let list = |name: &str| match line.member(name) {
+                    Some(value) => [b"[", value.text(), b"]"].concat(),
+                    None => b"[]".to_vec(),
+                };
+                object = object.raw("commands", &list("command")).raw("exit_codes", &list("exit_code"));
+                object = raw(object, "verification_delta", "verification_delta");
+                &["command", "exit_code", "verification_delta"]
+            }
+            _ => {
+                for (name, value) in line.members() {
+                    if !name.is_string("type") && !name.is_string("ts") {
+                        object = object.raw(&name.string().unwrap_or_default(), value.text());
+                    }
+                }
+                out.extend_from_slice(&object.close());
+                out.push(b'\n');
+                continue;
+            }
+        };
+        others(line, &[kept, &["type", "ts"]].concat(), &at, losses);
+        out.extend_from_slice(&object.close());
+        out.push(b'\n');
+    }
+    Ok(out)
+}

@@ -1,0 +1,150 @@
+//! Any format → RER, without loss.
+//!
+//! The first event holds the document around the items, each item is an event of its own kind, and the last event ends the run. A
+//! document without a list of items where its format has one lies in the first event as a whole.
+
+pub(super) mod lines;
+pub(super) mod model_io;
+mod replay_bundle;
+mod rpk;
+pub(super) mod timeline;
+
+use std::borrow::Cow;
+
+use base64ct::{Base64, Encoding};
+use reenact_json::canonical::write_string;
+use reenact_json::{Kind, Limits, Profile, Value};
+
+use super::fault::ConvertError;
+use super::sealing::{Sealing, spelled};
+use super::source::{File, Origin, Source};
+use crate::text_rule::TextRule;
+
+/// Seals a record as an RER artifact that says where it came from.
+pub fn import(source: &Source<'_>, sealing: &mut Sealing<'_>) -> Result<Vec<u8>, ConvertError> {
+    match source.origin {
+        Origin::Rpk => rpk::import(source, sealing),
+        Origin::ModelIo | Origin::RecordingSession => model_io::import(source, sealing),
+        Origin::ReplayJsonl | Origin::TypedReplay => lines::import(source, sealing),
+        Origin::ReplayBundle => replay_bundle::import(source, sealing),
+        Origin::SessionTimeline => timeline::import(source, sealing),
+    }
+}
+
+/// The profile by which the values of a format are written.
+pub(super) fn profile(origin: Origin) -> Profile {
+    match origin {
+        Origin::Rpk => Profile::Rpk,
+        Origin::ModelIo | Origin::RecordingSession => Profile::ModelIo,
+        Origin::ReplayJsonl | Origin::TypedReplay | Origin::ReplayBundle | Origin::SessionTimeline => {
+            Profile::ReplayJsonl
+        }
+    }
+}
+
+/// What the first event says of the source; `document` is JSON text.
+fn origin(source: &Source<'_>, document: &[u8]) -> Vec<u8> {
+    let mut out = b"{".to_vec();
+    if source.origin != Origin::ReplayBundle && !source.beside.is_empty() {
+        let mut before: &[u8] = b"\"beside\":[";
+        for file in source.beside {
+            out.extend_from_slice(before);
+            before = b",";
+            write_file(file, &mut out);
+        }
+        out.extend_from_slice(b"],");
+    }
+    out.extend_from_slice(b"\"digest\":");
+    out.extend_from_slice(spelled(&source.digest).as_bytes());
+    out.extend_from_slice(b",\"document\":");
+    out.extend_from_slice(document);
+    out.extend_from_slice(b",\"format\":");
+    write_string(source.origin.name(), &mut out);
+    if let Some(kept) = source.kept {
+        out.extend_from_slice(b",\"source\":");
+        write_body(kept, &mut out);
+    }
+    out.push(b'}');
+    out
+}
+
+/// A file: its name, and its bytes.
+fn write_file(file: &File, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"body\":");
+    write_body(&file.bytes, out);
+    out.extend_from_slice(b",\"name\":");
+    write_string(&file.name, out);
+    out.push(b'}');
+}
+
+/// Bytes as payloads keep them.
+fn write_body(bytes: &[u8], out: &mut Vec<u8>) {
+    match core::str::from_utf8(bytes) {
+        Ok(text) => {
+            out.extend_from_slice(b"{\"text\":");
+            write_string(text, out);
+        }
+        Err(_) => {
+            out.extend_from_slice(b"{\"base64\":\"");
+            out.extend_from_slice(Base64::encode_string(bytes).as_bytes());
+            out.push(b'"');
+        }
+    }
+    out.push(b'}');
+}
+
+fn parse(text: &[u8]) -> Result<Value<'_>, ConvertError> {
+    Value::parse(text, &Limits::default()).map_err(|error| ConvertError::Unreadable(error.describe(text)))
+}
+
+/// A text without what lies at a place in it: an empty list stands there instead.
+fn without_items(text: &[u8], items: Option<Value<'_>>) -> Vec<u8> {
+    let place = items.and_then(|items| {
+        let start = items.text().as_ptr().addr().checked_sub(text.as_ptr().addr())?;
+        Some((text.get(..start)?, text.get(start + items.text().len()..)?))
+    });
+    match place {
+        Some((before, after)) => [before, b"[]", after].concat(),
+        None => text.to_vec(),
+    }
+}
+
+/// A document as the first event holds it.
+fn encode_document(document: &[u8], origin: Origin) -> Result<Vec<u8>, ConvertError> {
+    let mut out = Vec::new();
+    TextRule::new(profile(origin))
+        .encode(parse(document)?, &mut out)
+        .map_err(|fault| ConvertError::Text { place: "the document".into(), fault })?;
+    Ok(out)
+}
+
+/// Encodes one item after the other.
+struct Items {
+    rule: TextRule,
+    out: Vec<u8>,
+    what: &'static str,
+}
+
+impl Items {
+    fn new(origin: Origin, what: &'static str) -> Self {
+        Self { rule: TextRule::new(profile(origin)), out: Vec::new(), what }
+    }
+
+    fn encode(&mut self, index: usize, item: Value<'_>) -> Result<&[u8], ConvertError> {
+        self.out.clear();
+        self.rule
+            .encode(item, &mut self.out)
+            .map_err(|fault| ConvertError::Text { place: format!("{} {index}", self.what), fault })?;
+        Ok(&self.out)
+    }
+}
+
+/// What a member spells, if it is a string.
+fn word<'a>(object: Value<'a>, name: &str) -> Option<Cow<'a, str>> {
+    object.member(name)?.string()
+}
+
+/// A list, if that is what stands there.
+fn list<'a>(object: Value<'a>, name: &str) -> Option<Value<'a>> {
+    object.member(name).filter(|list| list.kind() == Kind::Array)
+}

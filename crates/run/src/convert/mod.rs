@@ -1,0 +1,37 @@
+//! Conversion: a record of any format as one of another, with a list of all that has no place there.
+//!
+//! Into RER nothing is lost: the document and its items lie in payloads by the [`crate::text_rule`], and [`restore`] gives the
+//! original's canonical bytes back. Into any other format what has a home there is written, and what has none is a [`Loss`].
+//!
+//! Nothing here reads a disk, a clock or randomness: times, salts and the signer come in as values.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`conversion`] | any format to any other: which way it takes |
+//! | [`source`] | what is to be converted, and the recognition of what no verifier knows |
+//! | [`sealing`] | the RER artifact in the making |
+//! | [`mod@import`] | any format → RER |
+//! | [`mod@restore`] | an imported RER → what it was |
+//! | [`mod@export`] | a run → any other format |
+//! | [`loss`] | what has no place there, by path and reason |
+//! | [`fault`] | why something cannot be converted |
+
+pub mod conversion;
+pub mod export;
+pub mod fault;
+mod foreign;
+pub mod import;
+pub mod loss;
+mod moment;
+pub mod restore;
+pub mod sealing;
+pub mod source;
+
+pub use conversion::{Converted, Found, Input, convert};
+pub use export::{Exported, Exporting, export};
+pub use fault::ConvertError;
+pub use import::import;
+pub use loss::{Loss, Losses};
+pub use restore::{Restored, restore};
+pub use sealing::Sealing;
+pub use source::{File, Origin, Source};

@@ -1,0 +1,241 @@
+//! An imported RER artifact → what it was imported from: the canonical bytes of the original, or its very bytes if they were kept.
+
+use std::borrow::Cow;
+
+use base64ct::{Base64, Encoding};
+use reenact_formats::replay_bundle::archive;
+use reenact_formats::rer::artifact::ReadError;
+use reenact_formats::rer::{ArtifactReader, EventView, Item};
+use reenact_formats::rpk;
+use reenact_json::{Kind, Limits, Profile, Value, canonical};
+
+use super::fault::ConvertError;
+use super::import::{lines, model_io, profile};
+use super::source::{File, Origin};
+use crate::text_rule::TextRule;
+
+/// What an artifact was imported from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Restored {
+    /// The format that it had.
+    pub origin: Origin,
+    /// Its main file, in canonical form: of a Replay Bundle the manifest, of a pack the session.
+    pub main: Vec<u8>,
+    /// All other files, as they were.
+    pub beside: Vec<File>,
+    /// The file as it was found, if it was kept.
+    pub kept: Option<Vec<u8>>,
+}
+
+impl Restored {
+    /// The bytes of the file that it was: as they were, if they were kept; else in canonical form. Of a Replay Bundle the
+    /// reproducible archive.
+    pub fn file(&self) -> Result<Cow<'_, [u8]>, ConvertError> {
+        match (&self.kept, self.origin) {
+            (Some(kept), _) => Ok(Cow::Borrowed(kept)),
+            (None, Origin::ReplayBundle) => {
+                let files = self.beside.iter().map(|file| (file.name.as_str(), file.bytes.as_slice()));
+                Ok(Cow::Owned(archive(&self.main, files)?))
+            }
+            (None, _) => Ok(Cow::Borrowed(&self.main)),
+        }
+    }
+}
+
+/// What an artifact was imported from; `None` if it was not imported.
+pub fn restore(artifact: &[u8], limits: &Limits) -> Result<Option<Restored>, ConvertError> {
+    let unreadable = |error: ReadError| {
+        ConvertError::Unreadable(match error {
+            ReadError::Syntax(error) => error.describe(artifact),
+            other => other.to_string(),
+        })
+    };
+    let mut reader = ArtifactReader::open(artifact, limits).map_err(unreadable)?;
+    let mut next = || reader.next_event().map_err(|error| unreadable(error.into()));
+    let Some(Item::Event(first)) = next()? else { return Ok(None) };
+    let Some((origin, import)) = imported(&first) else { return Ok(None) };
+    let odd = |event, what| ConvertError::NotAnImport { event, what };
+    let mut restoring = Restoring::begin(origin, import)?;
+    let mut event = 0;
+    while let Some(item) = next()? {
+        event += 1;
+        let Item::Event(view) = item else { return Err(odd(event, "the event")) };
+        if view.is_redacted() {
+            return Err(ConvertError::Withheld { event });
+        }
+        let name = view.event_type.and_then(|name| name.string()).unwrap_or_default();
+        let Some(item) = view.payload.and_then(|payload| payload.member("import")) else {
+            if name == "rer.run.ended" {
+                continue;
+            }
+            return Err(odd(event, "the payload"));
+        };
+        restoring.item(event, &name, item)?;
+    }
+    restoring.end(import).map(Some)
+}
+
+/// What the first event of an artifact says that it was imported from.
+fn imported<'a>(first: &EventView<'a>) -> Option<(Origin, Value<'a>)> {
+    let payload = first.payload.filter(|_| !first.is_redacted())?;
+    let import = payload.member("import")?;
+    Some((Origin::of_name(&import.member("format")?.string()?)?, import))
+}
+
+struct Restoring {
+    origin: Origin,
+    rule: TextRule,
+    /// The canonical text of the document without its items.
+    document: Vec<u8>,
+    /// The items, as they stand in the document: with commas or line feeds between them.
+    items: Vec<u8>,
+    /// The first half of an interaction.
+    called: Option<Vec<u8>>,
+    members: Vec<File>,
+}
+
+impl Restoring {
+    fn begin(origin: Origin, import: Value<'_>) -> Result<Self, ConvertError> {
+        let mut rule = TextRule::new(profile(origin));
+        let document = import.member("document").ok_or(NOT_THERE)?;
+        let document = match origin {
+            Origin::ReplayBundle => body(document).ok_or(NOT_THERE)?,
+            _ => {
+                let mut text = Vec::new();
+                let place = || "the document".to_owned();
+                rule.decode(document, &mut text)
+                    .map_err(|fault| ConvertError::Text { place: place(), fault })?;
+                text
+            }
+        };
+        Ok(Self { origin, rule, document, items: Vec::new(), called: None, members: Vec::new() })
+    }
+
+    fn item(&mut self, event: usize, name: &str, item: Value<'_>) -> Result<(), ConvertError> {
+        let odd = |what| ConvertError::NotAnImport { event, what };
+        match self.origin {
+            Origin::ReplayBundle => {
+                let name = item.member("name").and_then(|name| name.string()).ok_or(odd("the name"))?;
+                let bytes = item.member("body").and_then(body).ok_or(odd("the body"))?;
+                self.members.push(File { name: name.into_owned(), bytes });
+            }
+            Origin::ReplayJsonl | Origin::TypedReplay => {
+                if name == lines::TORN {
+                    self.items.extend_from_slice(&body(item).ok_or(odd("the line"))?);
+                } else {
+                    self.decode(event, item)?;
+                }
+                self.items.push(b'\n');
+            }
+            Origin::ModelIo | Origin::RecordingSession => {
+                if name != model_io::WHOLE && self.called.is_none() {
+                    let mut called = Vec::new();
+                    self.decode_to(event, item, &mut called)?;
+                    self.called = Some(called);
+                    return Ok(());
+                }
+                if let Some(called) = self.called.take() {
+                    let mut returned = Vec::new();
+                    self.decode_to(event, item, &mut returned)?;
+                    let whole = merged(&called, &returned).ok_or(odd("the interaction"))?;
+                    self.part();
+                    self.items.extend_from_slice(&whole);
+                } else {
+                    self.part();
+                    self.decode(event, item)?;
+                }
+            }
+            Origin::Rpk | Origin::SessionTimeline => {
+                self.part();
+                self.decode(event, item)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn part(&mut self) {
+        if !self.items.is_empty() {
+            self.items.push(b',');
+        }
+    }
+
+    fn decode(&mut self, event: usize, item: Value<'_>) -> Result<(), ConvertError> {
+        let mut items = core::mem::take(&mut self.items);
+        let decoded = self.decode_to(event, item, &mut items);
+        self.items = items;
+        decoded
+    }
+
+    fn decode_to(&mut self, event: usize, item: Value<'_>, out: &mut Vec<u8>) -> Result<(), ConvertError> {
+        let place = || format!("event {event}");
+        self.rule.decode(item, out).map_err(|fault| ConvertError::Text { place: place(), fault })
+    }
+
+    fn end(self, import: Value<'_>) -> Result<Restored, ConvertError> {
+        if self.called.is_some() {
+            return Err(ConvertError::NotAnImport { event: 0, what: "an interaction without its answer" });
+        }
+        let Self { origin, document, items, mut members, .. } = self;
+        let main = match origin {
+            Origin::ReplayBundle => document,
+            Origin::ReplayJsonl | Origin::TypedReplay => items,
+            _ => spliced(origin, &document, &items)?,
+        };
+        for file in import.member("beside").into_iter().flat_map(|files| files.elements()) {
+            let name = file.member("name").and_then(|name| name.string()).ok_or(NOT_THERE)?;
+            let bytes = file.member("body").and_then(body).ok_or(NOT_THERE)?;
+            members.push(File { name: name.into_owned(), bytes });
+        }
+        let kept = import.member("source").map(|kept| body(kept).ok_or(NOT_THERE)).transpose()?;
+        Ok(Restored { origin, main, beside: members, kept })
+    }
+}
+
+const NOT_THERE: ConvertError = ConvertError::NotAnImport { event: 0, what: "the document" };
+
+/// The document with its items where they were.
+fn spliced(origin: Origin, document: &[u8], items: &[u8]) -> Result<Vec<u8>, ConvertError> {
+    let limits = Limits { depth: Limits::DEEPEST, bytes: Limits::LARGEST };
+    let parsed = Value::parse(document, &limits).map_err(|_| NOT_THERE)?;
+    let path: &[&str] = match origin {
+        Origin::Rpk => &["payload", "run", "steps"],
+        Origin::SessionTimeline => &["timeline"],
+        _ => &["interactions"],
+    };
+    let list = path.iter().try_fold(parsed, |value, name| value.member(name));
+    let list = list.filter(|list| list.kind() == Kind::Array && list.text() == b"[]");
+    let place = list.and_then(|list| list.text().as_ptr().addr().checked_sub(document.as_ptr().addr()));
+    let compact = match place {
+        Some(at) if !items.is_empty() => {
+            let (before, after) = (document.get(..=at), document.get(at + 1..));
+            let (before, after) = before.zip(after).ok_or(NOT_THERE)?;
+            [before, items, after].concat()
+        }
+        None if !items.is_empty() => return Err(NOT_THERE),
+        _ => document.to_vec(),
+    };
+    if origin != Origin::Rpk {
+        return Ok(compact);
+    }
+    let mut written = Vec::with_capacity(compact.len() * 3 / 2);
+    rpk::write::indent(&compact, &mut written);
+    Ok(written)
+}
+
+/// The two halves of an interaction as one.
+fn merged(called: &[u8], returned: &[u8]) -> Option<Vec<u8>> {
+    let limits = Limits { depth: Limits::DEEPEST, bytes: Limits::LARGEST };
+    let inside = |text: &[u8]| Some(text.strip_prefix(b"{")?.strip_suffix(b"}")?.to_vec());
+    let (called, returned) = (inside(called)?, inside(returned)?);
+    let comma: &[u8] = if called.is_empty() || returned.is_empty() { b"" } else { b"," };
+    let whole = [b"{", called.as_slice(), comma, &returned, b"}"].concat();
+    canonical::to_vec(Value::parse(&whole, &limits).ok()?, Profile::ModelIo).ok()
+}
+
+/// Bytes that a payload holds.
+fn body(body: Value<'_>) -> Option<Vec<u8>> {
+    if let Some(text) = body.member("text") {
+        return Some(text.string_bytes()?.into_owned());
+    }
+    body.member("base64")?.read_string(|text| Base64::decode_vec(core::str::from_utf8(text).ok()?).ok())?
+}

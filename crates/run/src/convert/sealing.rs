@@ -1,0 +1,205 @@
+//! The RER artifact of an import, event by event.
+
+use base64ct::{Base64UrlUnpadded, Encoding};
+use reenact_formats::rer::Version;
+use reenact_formats::rer::seal::{Links, NewEvent, RunHeader, Signer, sign_envelope};
+use reenact_json::canonical::write_string;
+use reenact_json::{Digest, Limits};
+
+use super::fault::ConvertError;
+use super::moment;
+
+/// Who seals an import, when, and with what.
+pub struct Sealing<'a> {
+    /// The new record's own id.
+    pub run_id: &'a str,
+    /// The version of the program that converts.
+    pub version: &'a str,
+    /// When: RFC 3339. It stands for times that the source does not tell.
+    pub now: &'a str,
+    /// Gives 128 random bits that nothing else has; `None` if there are none to be had.
+    pub salts: &'a mut dyn FnMut() -> Option<[u8; 16]>,
+    /// Who signs.
+    pub signer: &'a dyn Signer,
+}
+
+/// What nothing was restricted by.
+const ENVELOPE: &[u8] = br#"{"envelope_version":"rer-envelope/0.2","limits":{},"metadata":{"reenact":{"enforcement":"imported"}},"permissions":{"allowed_models":[],"allowed_tools":[]}}"#;
+
+/// What is said of an item beside the item itself: words of the common vocabulary, which cost little.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Words<'a> {
+    /// Which model was asked.
+    pub(super) model: Option<&'a str>,
+    /// Ties an answer to what it answers.
+    pub(super) step_id: Option<&'a str>,
+    /// Which tool was called.
+    pub(super) tool: Option<&'a str>,
+}
+
+/// How the run ended, as far as the source tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Status {
+    #[default]
+    Completed,
+    Failed,
+    Aborted,
+}
+
+/// Events as they come.
+pub(super) struct Tape<'t, 's> {
+    sealing: &'t mut Sealing<'s>,
+    links: Links,
+    events: Vec<u8>,
+    payload: Vec<u8>,
+    next: u64,
+    /// The time of the last event: the next is not earlier known than that.
+    time: String,
+    model_calls: usize,
+    tool_calls: usize,
+    pub(super) status: Status,
+}
+
+impl<'t, 's> Tape<'t, 's> {
+    /// Begins with the event that says what was imported: `import` is an object as JSON text.
+    pub(super) fn begin(
+        sealing: &'t mut Sealing<'s>,
+        started_at: Option<&str>,
+        import: &[u8],
+    ) -> Result<Self, ConvertError> {
+        let now = moment::of_event(sealing.now).unwrap_or_else(|| "1970-01-01T00:00:00.000Z".into());
+        let (_, envelope_hash) = sign_envelope(ENVELOPE, sealing.signer)?;
+        let mut tape = Self {
+            links: Links::new(Version::V02),
+            events: Vec::new(),
+            payload: Vec::new(),
+            next: 0,
+            time: started_at.and_then(moment::of_event).unwrap_or(now),
+            model_calls: 0,
+            tool_calls: 0,
+            status: Status::default(),
+            sealing,
+        };
+        let mut payload = format!(
+            "{{\"enforcement\":\"imported\",\"envelope_hash\":\"{envelope_hash}\",\"environment\":{{\"reenact\":\"{}\"}},\"import\":",
+            tape.sealing.version
+        )
+        .into_bytes();
+        payload.extend_from_slice(import);
+        // No mask was applied here: what the source holds is what the record holds.
+        payload.extend_from_slice(
+            format!(
+                ",\"redaction\":{{\"pack\":\"none\"}},\"runtime_version\":\"{}\",\"salt\":",
+                tape.sealing.version
+            )
+            .as_bytes(),
+        );
+        tape.salt(&mut payload)?;
+        payload.extend_from_slice(b",\"source\":\"imported\"}");
+        tape.append("rer.run.started", &payload)?;
+        Ok(tape)
+    }
+
+    fn salt(&mut self, payload: &mut Vec<u8>) -> Result<(), ConvertError> {
+        let bits = (self.sealing.salts)().ok_or(ConvertError::NoRandomness)?;
+        let mut text = [0; 22];
+        let salt = Base64UrlUnpadded::encode(&bits, &mut text).unwrap_or_default();
+        write_string(salt, payload);
+        Ok(())
+    }
+
+    /// An event for an item, which is given as JSON text. A time that the source does not tell is that of the event before.
+    pub(super) fn item(
+        &mut self,
+        event_type: &str,
+        time: Option<&str>,
+        import: &[u8],
+        words: Words<'_>,
+    ) -> Result<(), ConvertError> {
+        self.model_calls += usize::from(event_type == "rer.model.called");
+        self.tool_calls += usize::from(event_type == "rer.tool.called");
+        if let Some(time) = time.and_then(moment::of_event) {
+            self.time = time;
+        }
+        let mut payload = core::mem::take(&mut self.payload);
+        payload.clear();
+        payload.extend_from_slice(b"{\"import\":");
+        payload.extend_from_slice(import);
+        let word = |name: &str, text: Option<&str>, payload: &mut Vec<u8>| {
+            if let Some(text) = text {
+                payload.extend_from_slice(name.as_bytes());
+                write_string(text, payload);
+            }
+        };
+        word(",\"model\":", words.model, &mut payload);
+        payload.extend_from_slice(b",\"salt\":");
+        self.salt(&mut payload)?;
+        payload.extend_from_slice(b",\"source\":\"imported\"");
+        word(",\"step_id\":", words.step_id, &mut payload);
+        word(",\"tool\":", words.tool, &mut payload);
+        payload.push(b'}');
+        let appended = self.append(event_type, &payload);
+        self.payload = payload;
+        appended
+    }
+
+    fn append(&mut self, event_type: &str, payload: &[u8]) -> Result<(), ConvertError> {
+        if !self.events.is_empty() {
+            self.events.push(b',');
+        }
+        let event = NewEvent {
+            step_index: self.next,
+            event_type,
+            timestamp: &self.time,
+            payload: Some(payload),
+            redacted: false,
+        };
+        self.links.append(&event, &mut self.events)?;
+        self.next += 1;
+        Ok(())
+    }
+
+    /// Ends the run, and seals it.
+    pub(super) fn end(mut self, time: Option<&str>) -> Result<Vec<u8>, ConvertError> {
+        if let Some(time) = time.and_then(moment::of_event) {
+            self.time = time;
+        }
+        let status = match self.status {
+            Status::Completed => "completed",
+            Status::Failed => "failed",
+            Status::Aborted => "aborted",
+        };
+        let mut payload = b"{\"reason\":\"imported\",\"salt\":".to_vec();
+        self.salt(&mut payload)?;
+        payload.extend_from_slice(
+            format!(
+                ",\"source\":\"imported\",\"status\":\"{status}\",\"total_model_calls\":{},\"total_tool_calls\":{}}}",
+                self.model_calls, self.tool_calls
+            )
+            .as_bytes(),
+        );
+        self.append("rer.run.ended", &payload)?;
+        let header = RunHeader {
+            run_id: self.sealing.run_id,
+            implementation: "reenact",
+            version: self.sealing.version,
+            envelope: ENVELOPE,
+            manifest_hash: None,
+        };
+        let frame = self.links.seal(&header, self.sealing.signer)?;
+        let bytes = frame.before.len() + self.events.len() + frame.after.len();
+        if bytes > Limits::LARGEST {
+            return Err(ConvertError::TooLarge { bytes });
+        }
+        let mut artifact = Vec::with_capacity(bytes);
+        artifact.extend_from_slice(&frame.before);
+        artifact.append(&mut self.events);
+        artifact.extend_from_slice(&frame.after);
+        Ok(artifact)
+    }
+}
+
+/// A digest as formats spell it.
+pub(super) fn spelled(digest: &Digest) -> String {
+    format!("\"sha256:{digest}\"")
+}

@@ -1,0 +1,174 @@
+//! `run.json` and `summary.json`: what came out of a run, as the tool that reads Replay Bundles shows it.
+//!
+//! A step that called a model stands for a test: answered, or an error. Prompts and answers are in the trace and are not repeated
+//! here.
+
+use reenact_json::print::{self, Object};
+use reenact_json::{Digest, Value};
+
+use crate::run::Run;
+
+/// What came out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Gate {
+    /// The run's id. Untrusted text.
+    pub run_id: String,
+    /// Each step that called a model.
+    pub results: Vec<Outcome>,
+    /// The exit code of the run, or of its replay.
+    pub exit_code: i64,
+    /// A code that programs go by; empty if all went well.
+    pub reason_code: &'static str,
+    /// What went wrong, in words.
+    pub message: Option<String>,
+    /// Who writes this: `reenact/<version>`.
+    pub producer: String,
+    /// The digest of the envelope in force.
+    pub policy_digest: Option<Digest>,
+    /// The digest of the trace.
+    pub trace_digest: Option<Digest>,
+    /// Of a replay: what was replayed.
+    pub replay: Option<Replayed>,
+}
+
+/// What came of one step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// The step. Untrusted text.
+    pub id: String,
+    /// Whether it was answered to the end, and with success.
+    pub is_answered: bool,
+    /// What went wrong, in words.
+    pub message: String,
+    /// How long it took, if that is known.
+    pub milliseconds: Option<u64>,
+}
+
+/// Where a replay came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replayed {
+    /// SHA-256 of the bundle's file.
+    pub bundle_digest: Digest,
+    /// The id of the run that the bundle is of, if it says so. Untrusted text.
+    pub source_run_id: Option<String>,
+}
+
+impl Gate {
+    /// What came out of a recorded run.
+    pub fn of(run: &Run, version: &str) -> Self {
+        let exit_code = run.ended().and_then(|ended| integer(ended.member("exit_code")?)).unwrap_or(0);
+        let envelope = run.started().and_then(|started| started.member("envelope_hash")?.string());
+        let mut results = Vec::new();
+        for exchange in run.exchanges().filter(|exchange| exchange.asked == crate::Asked::Model) {
+            let own = exchange.step_id();
+            let index = exchange.called.index();
+            let id = if own.is_empty() { format!("request-{index}") } else { own.into_owned() };
+            let (is_answered, message, milliseconds) = match exchange.answer() {
+                Ok(answer) => {
+                    let is_good = answer.complete && answer.status.is_none_or(|status| status < 400);
+                    let message = match (is_good, answer.status) {
+                        (true, _) => String::new(),
+                        (false, Some(status)) if answer.complete => format!("answered with status {status}"),
+                        (false, _) => "the answer is not complete".to_owned(),
+                    };
+                    let latency =
+                        answer.latency.map(|latency| u64::try_from(latency.as_millis()).unwrap_or(u64::MAX));
+                    (is_good, message, latency)
+                }
+                Err(why) => (false, why.to_string(), None),
+            };
+            results.push(Outcome { id, is_answered, message, milliseconds });
+        }
+        Self {
+            run_id: run.id().to_owned(),
+            results,
+            exit_code,
+            producer: format!("reenact/{version}"),
+            policy_digest: envelope.and_then(|hash| Digest::from_hex(&hash)),
+            ..Self::default()
+        }
+    }
+
+    /// `run.json`
+    pub fn run_json(&self) -> String {
+        let mut text = String::new();
+        let mut object = Object::open(&mut text);
+        object.string("run_id", self.run_id.as_str());
+        object.string("suite", "reenact");
+        print::list(&self.results, object.name("results"), |result, out| {
+            let mut object = Object::open(out);
+            object.string("test_id", result.id.as_str());
+            object.string("status", if result.is_answered { "pass" } else { "error" });
+            object.string("message", result.message.as_str());
+            let time = result.milliseconds.map_or("null".to_owned(), |time| time.to_string());
+            object.name("duration_ms").push_str(&time);
+            object.close();
+        });
+        self.write_code(&mut object);
+        object.name("seed_version").push('1');
+        object.name("order_seed").push_str("null");
+        object.name("judge_seed").push_str("null");
+        if let Some(replay) = &self.replay {
+            let mut provenance = Object::open(object.name("provenance"));
+            replay.write(&mut provenance);
+            provenance.close();
+        }
+        object.close();
+        text + "\n"
+    }
+
+    /// `summary.json`
+    pub fn summary_json(&self) -> String {
+        let mut text = String::new();
+        let mut object = Object::open(&mut text);
+        object.name("schema_version").push('1');
+        self.write_code(&mut object);
+        if let Some(message) = &self.message {
+            object.string("message", message.as_str());
+        }
+        let mut provenance = Object::open(object.name("provenance"));
+        provenance.string("assay_version", self.producer.as_str());
+        provenance.string("verify_mode", "enabled");
+        for (name, digest) in
+            [("policy_pack_digest", self.policy_digest), ("trace_digest", self.trace_digest)]
+        {
+            if let Some(digest) = digest {
+                provenance.string(name, format!("sha256:{digest}").as_str());
+            }
+        }
+        if let Some(replay) = &self.replay {
+            replay.write(&mut provenance);
+        }
+        provenance.close();
+        let passed = self.results.iter().filter(|result| result.is_answered).count();
+        let mut results = Object::open(object.name("results"));
+        results.name("passed").push_str(&passed.to_string());
+        results.name("failed").push_str(&(self.results.len() - passed).to_string());
+        results.name("total").push_str(&self.results.len().to_string());
+        results.close();
+        object.name("seeds").push_str(r#"{"seed_version":1,"order_seed":null,"judge_seed":null}"#);
+        object.string("schema", "assay.run_summary.v1");
+        object.close();
+        text + "\n"
+    }
+
+    fn write_code(&self, object: &mut Object<'_>) {
+        object.name("exit_code").push_str(&self.exit_code.to_string());
+        object.string("reason_code", self.reason_code);
+        object.name("reason_code_version").push('1');
+    }
+}
+
+impl Replayed {
+    fn write(&self, provenance: &mut Object<'_>) {
+        provenance.boolean("replay", true);
+        provenance.string("bundle_digest", format!("sha256:{}", self.bundle_digest).as_str());
+        provenance.string("replay_mode", "offline");
+        provenance.string("source_run_id", self.source_run_id.as_deref());
+    }
+}
+
+/// A whole number, which may be negative.
+fn integer(value: Value<'_>) -> Option<i64> {
+    core::str::from_utf8(value.text()).ok()?.parse().ok()
+}

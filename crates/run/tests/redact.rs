@@ -1,0 +1,85 @@
+//! Which payloads are withheld: by number, by type, by what is in them, also where it is cut into pieces.
+#![allow(clippy::unwrap_used)]
+
+mod workshop;
+
+use reenact_json::{Digest, Limits, print};
+use reenact_run::redact::{Because, Choice, Redacted, redact};
+use reenact_verify::{Options, safe};
+use workshop::{Key, Tape};
+
+/// A stream that tells "Lisbon" in two pieces, and thinks "Porto" in two others.
+const STREAM: &str = "event: a\ndata: {\"choices\":[{\"delta\":{\"content\":\"Lis\",\"thinking\":\"Por\"}}]}\n\n\
+                      data: {\"choices\":[{\"delta\":{\"content\":\"bon\",\"thinking\":\"to\"}}]}\n\ndata: [DONE]\n\n";
+
+fn artifact() -> Vec<u8> {
+    let mut body = String::new();
+    print::string(STREAM, &mut body);
+    let file = |content: &[u8]| format!(r#"{{"artifact_hash":"{}","name":"f"}}"#, Digest::of(content));
+    Tape::started()
+        .event("rer.tool.called", r#"{"tool":"search","input":{"to":"Lisbon"}}"#)
+        .event("rer.model.returned", &format!(r#"{{"http":{{"body":{{"text":{body}}}}}}}"#))
+        .event("rer.http.returned", r#"{"http":{"body":{"base64":"TGlzYm9uIQ=="}}}"#)
+        .withheld("rer.tool.returned", r#""Lisbon""#)
+        .event("rer.artifact.written", &file(b"one"))
+        .event("rer.artifact.written", &file(b"two"))
+        .event("rer.x", r#"{"Lisbon":1}"#)
+        .bare("rer.tool.empty")
+        .ended(0)
+        .seal(&Key::of(1))
+}
+
+/// The events that a choice takes, with the reason; what is made of it verifies.
+fn taken(choice: &Choice) -> Vec<(usize, Because)> {
+    let key = Key::of(1);
+    let Redacted { artifact, gone, before, events, .. } =
+        redact(&artifact(), choice, &Limits::default()).unwrap();
+    assert_eq!((before, events), (1, 10));
+    let report = safe(&artifact, &key.keys(), &Options::default());
+    assert!(report.pass(), "{:?}", report.reasons);
+    gone.into_iter().map(|gone| (gone.event, gone.because)).collect()
+}
+
+fn texts(texts: &[&str]) -> Choice {
+    Choice { texts: texts.iter().map(|text| (*text).to_owned()).collect(), ..Choice::default() }
+}
+
+#[test]
+fn by_what_is_in_them() {
+    let all = [1, 2, 3, 7].map(|event| (event, Because::Text));
+    assert_eq!(taken(&texts(&["Lisbon"])), all);
+    assert_eq!(taken(&texts(&["lisbon"])), [], "as it is written");
+    assert_eq!(taken(&texts(&["Porto", "nothing"])), [(2, Because::Text)]);
+    assert_eq!(taken(&texts(&["python"])), [(0, Because::Text)]);
+}
+
+#[test]
+fn by_number_and_by_type() {
+    let choice = |kinds: &[&str], events: &[usize]| Choice {
+        kinds: kinds.iter().map(|kind| (*kind).to_owned()).collect(),
+        events: events.to_vec(),
+        ..Choice::default()
+    };
+    assert_eq!(
+        taken(&choice(&["tool.*"], &[])),
+        [(1, Because::Kind)],
+        "nothing is taken twice, or from nothing"
+    );
+    assert_eq!(
+        taken(&choice(&["rer.model.returned", "http.?eturned"], &[])),
+        [(2, Because::Kind), (3, Because::Kind)]
+    );
+    assert_eq!(taken(&choice(&["model"], &[4, 7])), [(7, Because::Event)]);
+    assert!(Choice::default().is_empty() && !choice(&[], &[0]).is_empty());
+}
+
+#[test]
+fn files_that_nobody_speaks_of_any_more() {
+    let orphans = |events: &[usize]| {
+        let choice = Choice { events: events.to_vec(), ..Choice::default() };
+        redact(&artifact(), &choice, &Limits::default()).unwrap().orphans
+    };
+    assert_eq!(orphans(&[1]), []);
+    assert_eq!(orphans(&[5]), [Digest::of(b"one")]);
+    assert_eq!(orphans(&[5, 6]).len(), 2);
+}

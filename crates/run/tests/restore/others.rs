@@ -1,0 +1,114 @@
+//! The formats that are only read, each in a file of our own; and what no import writes.
+
+use reenact_json::{Limits, Profile, Value, canonical};
+use reenact_run::convert::source::recognise;
+use reenact_run::convert::{ConvertError, Origin, Source, restore};
+
+use crate::corpus::{check, folder, sealed};
+use crate::workshop::{Key, Tape};
+
+#[test]
+fn each_is_known_by_its_content_and_comes_back() {
+    for (name, origin) in [
+        ("recording-session.json", Origin::RecordingSession),
+        ("session-timeline.json", Origin::SessionTimeline),
+        ("typed.jsonl", Origin::TypedReplay),
+    ] {
+        let bytes = std::fs::read(folder("crates/run/tests/restore/files").join(name)).unwrap();
+        assert_eq!(recognise(&bytes, &Limits::default()), Some(origin), "{name}");
+        check(origin, &bytes, &[]);
+    }
+}
+
+fn event_types(artifact: &[u8]) -> Vec<String> {
+    let artifact = Value::parse(artifact, &Limits::default()).unwrap();
+    let events = artifact.member("events").unwrap();
+    events
+        .elements()
+        .map(|event| event.member("event_type").unwrap().string().unwrap().into_owned())
+        .collect()
+}
+
+#[test]
+fn each_item_is_an_event_of_its_kind() {
+    let recording = std::fs::read(folder("crates/run/tests/restore/files/recording-session.json")).unwrap();
+    let artifact = sealed(&Source::of(Origin::RecordingSession, &recording)).unwrap();
+    assert_eq!(
+        event_types(&artifact),
+        [
+            "rer.run.started",
+            "rer.model.called",
+            "rer.model.returned",
+            "rer.model.called",
+            "rer.model.returned",
+            "rer.run.ended"
+        ]
+    );
+    let typed = std::fs::read(folder("crates/run/tests/restore/files/typed.jsonl")).unwrap();
+    let artifact = sealed(&Source::of(Origin::TypedReplay, &typed)).unwrap();
+    assert_eq!(
+        event_types(&artifact),
+        [
+            "rer.run.started",
+            "reenact.replay_jsonl.line",
+            "reenact.replay_jsonl.line",
+            "rer.tool.called",
+            "rer.tool.returned",
+            "rer.verification.ran",
+            "reenact.replay_jsonl.line",
+            "rer.run.ended"
+        ]
+    );
+}
+
+#[test]
+fn an_artifact_that_was_not_imported_is_nothing_to_give_back() {
+    let artifact = Tape::started().event("rer.run.ended", r#"{"status":"completed"}"#).seal(&Key::of(1));
+    assert_eq!(restore(&artifact, &Limits::default()), Ok(None));
+}
+
+#[test]
+fn what_no_import_writes() {
+    let import = |document: &str, rest: &str| {
+        Tape::empty()
+            .event("rer.run.started", &format!(r#"{{"import":{{"format":"rpk"{document}}}}}"#))
+            .event("rer.error.raised", rest)
+            .seal(&Key::of(1))
+    };
+    let odd = |event, what| Err(ConvertError::NotAnImport { event, what });
+    let restored = |artifact: Vec<u8>| restore(&artifact, &Limits::default());
+    assert_eq!(restored(import("", "{}")), odd(0, "the document"));
+    assert_eq!(restored(import(r#","document":{}"#, "{}")), odd(1, "the payload"));
+    assert_eq!(restored(import(r#","document":{}"#, r#"{"import":{}}"#)), odd(0, "the document"));
+    let document = r#","document":{"payload":{"run":{"steps":[]}}}"#;
+    let restored_text = restored(import(document, r#"{"import":{"$text":"1.0"}}"#)).unwrap().unwrap();
+    assert_eq!(
+        String::from_utf8(restored_text.main).unwrap(),
+        "{\n  \"payload\": {\n    \"run\": {\n      \"steps\": [\n        1.0\n      ]\n    }\n  }\n}\n"
+    );
+    let mark = restored(import(document, r#"{"import":{"$text":"1.0]"}}"#));
+    assert!(matches!(&mark, Err(ConvertError::Text { place, .. }) if place == "event 1"), "{mark:?}");
+}
+
+#[test]
+fn what_has_no_canonical_form_has_a_reason() {
+    let fault = |origin, text: &str| sealed(&Source::of(origin, text.as_bytes())).unwrap_err().to_string();
+    assert_eq!(
+        fault(Origin::ModelIo, r#"{"interactions":[{"i":0},{"i":1e999}]}"#),
+        "interaction 1: the number 1e999 at $.i is too large for an IEEE 754 double"
+    );
+    assert_eq!(
+        fault(Origin::Rpk, r#"{"metadata":{"timestamp":"0001-01-01T00:00:00+14:00"}}"#),
+        "the document: the time \"0001-01-01T00:00:00+14:00\" at $.metadata.timestamp lies outside the years 1 to 9999 in UTC"
+    );
+    assert_eq!(
+        fault(Origin::Rpk, "{"),
+        "it cannot be read: line 1, column 2 ($): the text ends here, a member name in quotes was due"
+    );
+    let deep = format!("{{\"interactions\":[{}{}]}}", "[".repeat(509), "]".repeat(509));
+    assert!(Value::parse(deep.as_bytes(), &Limits::default()).is_ok());
+    let canonical =
+        canonical::to_vec(Value::parse(deep.as_bytes(), &Limits::default()).unwrap(), Profile::ModelIo);
+    assert_eq!(canonical.unwrap(), deep.as_bytes());
+    assert!(fault(Origin::ModelIo, &deep).starts_with("the artifact cannot be sealed: is not JSON"), "deep");
+}

@@ -1,0 +1,111 @@
+//! Every vector that verifies, every example, and what other projects wrote.
+
+use std::fs;
+
+use reenact_formats::model_io::pack;
+use reenact_run::convert::source::RECEIPT;
+use reenact_run::convert::{File, Origin};
+use reenact_verify::{Keys, Options, safe};
+
+use crate::corpus::{check, check_bundle, files, folder, peers};
+
+fn verifies(bytes: &[u8]) -> bool {
+    safe(bytes, &Keys::default(), &Options::default()).pass()
+}
+
+#[test]
+fn every_session() {
+    let mut count = 0;
+    for path in files(&folder("vectors/model_io/files")) {
+        let bytes = fs::read(&path).unwrap();
+        if verifies(&bytes) {
+            check(Origin::ModelIo, &bytes, &[]);
+            count += 1;
+        }
+    }
+    assert!(count >= 16, "{count}");
+    let example = folder("examples/runs/invoice.pack");
+    let session = fs::read(example.join(pack::SESSION)).unwrap();
+    let run = File { name: pack::RUN.into(), bytes: fs::read(example.join(pack::RUN)).unwrap() };
+    check(Origin::ModelIo, &session, &[run]);
+}
+
+#[test]
+fn every_replay() {
+    let mut count = 0;
+    for path in files(&folder("vectors/replay_jsonl/valid")) {
+        if path.extension().is_some_and(|extension| extension == "jsonl") {
+            let receipt = path.with_file_name(RECEIPT);
+            let beside = fs::read(receipt).map(|bytes| File { name: RECEIPT.into(), bytes });
+            check(Origin::ReplayJsonl, &fs::read(&path).unwrap(), &Vec::from_iter(beside.ok()));
+            count += 1;
+        }
+    }
+    assert!(count >= 8, "{count}");
+}
+
+/// What does not verify is still kept to the byte, as far as it can be read at all.
+#[test]
+fn torn_replays() {
+    let mut count = 0;
+    for path in files(&folder("vectors/replay_jsonl/broken")) {
+        let bytes = fs::read(&path).unwrap();
+        let is_replay = path.extension().is_some_and(|extension| extension == "jsonl");
+        // Numbers that the format cannot write have no canonical form.
+        if is_replay && !path.to_string_lossy().contains("1e400") && std::str::from_utf8(&bytes).is_ok() {
+            let source = reenact_run::convert::Source::of(Origin::ReplayJsonl, &bytes);
+            if crate::corpus::sealed(&source).is_ok() {
+                let back = crate::corpus::there_and_back(&source);
+                assert_eq!(
+                    String::from_utf8_lossy(&back.main).lines().count(),
+                    String::from_utf8_lossy(&bytes).lines().filter(|line| !line.trim().is_empty()).count(),
+                    "{}",
+                    path.display()
+                );
+                count += 1;
+            }
+        }
+    }
+    assert!(count >= 20, "{count}");
+}
+
+#[test]
+fn every_bundle() {
+    let mut count = 0;
+    for path in files(&folder("vectors/replay_bundle/valid")) {
+        count += usize::from(check_bundle(&fs::read(&path).unwrap()));
+    }
+    assert!(count >= 10, "{count}");
+    assert!(check_bundle(&fs::read(folder("examples/runs/invoice.tar.gz")).unwrap()));
+}
+
+#[test]
+fn every_rpk() {
+    for name in ["invoice.rpk", "invoice.bundle", "minimal.rpk", "legacy-0.9.rpk"] {
+        check(Origin::Rpk, &fs::read(folder("examples/runs").join(name)).unwrap(), &[]);
+    }
+    let rpk = fs::read(folder("examples/runs/invoice.rpk")).unwrap();
+    // A file that its own programs wrote is its own canonical form.
+    assert_eq!(crate::corpus::canonical_main(Origin::Rpk, &rpk), rpk);
+}
+
+#[test]
+fn what_other_projects_wrote() {
+    let Some(peers) = peers() else {
+        println!("skipped: there is no ../shared/peers");
+        return;
+    };
+    let (mut bundles, mut artifacts) = (0, 0);
+    for path in files(&peers.join("replay_bundles/real")) {
+        assert!(check_bundle(&fs::read(&path).unwrap()), "{}", path.display());
+        bundles += 1;
+    }
+    for path in files(&peers.join("rpk_artifacts")) {
+        let bytes = fs::read(&path).unwrap();
+        if verifies(&bytes) {
+            check(Origin::Rpk, &bytes, &[]);
+            artifacts += 1;
+        }
+    }
+    assert!(bundles >= 20 && artifacts >= 15, "{bundles} {artifacts}");
+}
