@@ -4,9 +4,9 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use reenact_formats::key::KeyFile;
-use reenact_json::Shown;
+use reenact_json::{Limits, Shown};
 use reenact_record::{Folder, FolderError};
-use reenact_run::{Opened, Run};
+use reenact_run::{Files, Opened, Run};
 use reenact_verify::{Keys, Options, Report, disk};
 
 use crate::config::Config;
@@ -17,20 +17,90 @@ pub(crate) fn folder() -> Folder {
     Folder::new(Folder::NAME)
 }
 
-/// The file of a run that is given as a path, a run id, the beginning of one, or `last`.
+/// The file or the folder of a run that is given as a path, a run id, the beginning of one, or `last`.
 pub(crate) fn locate(given: &OsStr) -> Result<PathBuf, Ending> {
     let path = Path::new(given);
     if path.is_dir() {
-        let inside = ["artifact.rer.json", "artifact.json"].map(|name| path.join(name));
-        return inside.into_iter().find(|file| file.is_file()).ok_or_else(|| {
+        let sealed = path.join("artifact.rer.json");
+        if sealed.is_file() {
+            return Ok(sealed);
+        }
+        let is_one = ["manifest.json", "artifact.json", "model_io.json", REPLAY]
+            .iter()
+            .any(|name| path.join(name).is_file());
+        return is_one.then(|| path.to_owned()).ok_or_else(|| {
             let name = given.to_string_lossy();
-            Ending::impossible(format!("{}: this folder holds no artifact.rer.json", Shown::whole(&name)))
+            Ending::impossible(format!("{}: this folder holds no record of a run", Shown::whole(&name)))
         });
     }
     if path.exists() {
         return Ok(path.to_owned());
     }
     recorded(given).unwrap_or_else(|| Ok(path.to_owned())).map_err(Ending::impossible)
+}
+
+/// The replay of a session, in a folder of its own.
+const REPLAY: &str = "REPLAY.jsonl";
+
+/// The files of a folder that is one record. A link could lead anywhere, and is not followed.
+fn files(folder: &Path) -> Result<Files, Ending> {
+    let holds = |name: &str| folder.join(name).is_file();
+    let wanted: &[&str] = if holds("manifest.json") {
+        &[]
+    } else if holds("artifact.json") {
+        &["artifact.json"]
+    } else if holds("model_io.json") {
+        &["model_io.json", "run.json"]
+    } else {
+        &[REPLAY, "RECEIPT.json"]
+    };
+    let mut files = Files::new();
+    for name in wanted.iter().filter(|name| holds(name)) {
+        files.push(((*name).to_owned(), read(&folder.join(name))?));
+    }
+    if !wanted.is_empty() {
+        return Ok(files);
+    }
+    let (mut pending, mut bytes) = (vec![(folder.to_owned(), String::new())], 0_usize);
+    while let Some((folder, prefix)) = pending.pop() {
+        let failed = |error: std::io::Error| {
+            Ending::impossible(format!("{}: {error}", Shown::whole(&folder.to_string_lossy())))
+        };
+        for entry in std::fs::read_dir(&folder).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let kind = entry.file_type().map_err(failed)?;
+            let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+            if kind.is_dir() {
+                pending.push((entry.path(), format!("{name}/")));
+                continue;
+            }
+            if !kind.is_file() || entry.file_name().to_str().is_none() {
+                let name = Shown::whole(&name);
+                return Err(Ending::impossible(format!(
+                    "{name}: this is no file of a bundle; nothing was read"
+                )));
+            }
+            let content = read(&entry.path())?;
+            bytes = bytes.saturating_add(content.len());
+            if bytes > Limits::LARGEST || files.len() >= MOST_FILES {
+                return Err(Ending::impossible("the bundle is larger than any that can be read"));
+            }
+            files.push((name, content));
+        }
+        // Nothing that was packed is nested as deep as that.
+        if pending.len() > MOST_FILES || prefix.matches('/').count() > DEEPEST {
+            return Err(Ending::impossible("the bundle's folders are nested too deep"));
+        }
+    }
+    Ok(files)
+}
+
+/// As many as an archive may hold.
+const MOST_FILES: usize = 100_000;
+const DEEPEST: usize = 64;
+
+fn read(path: &Path) -> Result<Vec<u8>, Ending> {
+    disk::read(path).map_err(|error| Ending::impossible(format!("{error} ({})", error.code)))
 }
 
 /// The file of a run that was recorded here, if that is what is meant: `None` for what reads like a path.
@@ -52,10 +122,7 @@ pub(crate) struct Found {
 
 /// Opens the run that is meant. Keys are looked up among those in `files`, our own and those that are trusted.
 pub(crate) fn open(given: &OsStr, files: &[PathBuf]) -> Result<Found, Ending> {
-    let path = locate(given)?;
-    let bytes = disk::read(&path).map_err(|error| Ending::impossible(format!("{error} ({})", error.code)))?;
-    let keys = keys(files)?;
-    let Opened { run, report } = reenact_run::open(bytes, &keys, &Options::default());
+    let (path, Opened { run, report }) = examine(given, files)?;
     match run {
         Ok(run) => Ok(Found { path, run, report }),
         Err(why) => {
@@ -63,6 +130,20 @@ pub(crate) fn open(given: &OsStr, files: &[PathBuf]) -> Result<Found, Ending> {
             Err(Ending::impossible(format!("{}: {why}", Shown::whole(&name))))
         }
     }
+}
+
+/// As [`open`], and gives the verdict even on what is no run.
+pub(crate) fn examine(given: &OsStr, files: &[PathBuf]) -> Result<(PathBuf, Opened), Ending> {
+    let path = locate(given)?;
+    let options = Options::default();
+    let opened = match path.is_dir() {
+        true => reenact_run::open_files(self::files(&path)?, &keys(files)?, &options),
+        false => {
+            let bytes = read(&path)?;
+            reenact_run::open(bytes, &keys(files)?, &options)
+        }
+    };
+    Ok((path, opened))
 }
 
 /// The keys in files, and those that the user has or trusts.

@@ -1,6 +1,10 @@
 //! What was recorded, ready to be served.
 
-use reenact_run::{Answer, Chunk, EndedBy, Unreadable};
+use reenact_run::{Answer, Chunk, EndedBy, Held, Unreadable};
+use reenact_wire::shape::{self, Shaped};
+use reenact_wire::{Endpoint, Vendor, exchange};
+
+use crate::incoming::Incoming;
 
 /// A recorded answer. The body is served as it is here, without any coding but what its headers name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +25,20 @@ pub struct RecordedAnswer {
     pub chunks: Vec<Chunk>,
     /// What to do behind the last byte.
     pub end: End,
+    /// Whether it was written anew, because the record does not hold how it came.
+    pub is_rebuilt: bool,
+}
+
+/// Why there is nothing to serve.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotServed {
+    /// The recorded answer cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] Unreadable),
+    /// Only what was said is recorded, and nobody knows in which shape that is to be served here.
+    #[error("only what was said is recorded, and {0} is no interface whose answers can be written anew")]
+    NoShape(String),
 }
 
 /// How an answer ended.
@@ -50,8 +68,21 @@ const DROPPED: [&str; 9] = [
 ];
 
 impl RecordedAnswer {
-    pub(crate) fn of(step_id: String, answer: Result<Answer<'_>, Unreadable>) -> Result<Self, Unreadable> {
-        let answer = answer?;
+    /// A recorded answer as it is served to a request.
+    pub(crate) fn to(
+        incoming: &Incoming<'_>,
+        step_id: String,
+        answer: Result<Answer<'_>, Unreadable>,
+    ) -> Result<Self, NotServed> {
+        let mut answer = answer?;
+        let is_rebuilt = answer.held != Held::Http;
+        if is_rebuilt {
+            rebuild(incoming, &step_id, &mut answer)?;
+        }
+        Ok(Self { is_rebuilt, ..Self::of(step_id, answer) })
+    }
+
+    fn of(step_id: String, answer: Answer<'_>) -> Self {
         let end = match (answer.status, answer.complete, answer.ended_by) {
             (None, ..) => End::NoAnswer,
             (Some(_), true, _) => End::Complete,
@@ -69,7 +100,7 @@ impl RecordedAnswer {
             Some(delivered) if !answer.body.starts_with(&delivered) => (delivered, Vec::new()),
             _ => (answer.body, answer.chunks),
         };
-        Ok(Self {
+        Self {
             step_id,
             status: answer.status,
             version: answer.version.map(|version| version.into_owned()),
@@ -78,8 +109,54 @@ impl RecordedAnswer {
             body: body.into_owned(),
             chunks,
             end,
-        })
+            is_rebuilt: false,
+        }
     }
+}
+
+/// Gives an answer the body that its vendor would give it here: as a stream, if that is what the request asks for.
+fn rebuild(incoming: &Incoming<'_>, step_id: &str, answer: &mut Answer<'_>) -> Result<(), NotServed> {
+    let vendor = Vendor::of_name(incoming.provider);
+    let endpoint = vendor.and_then(|vendor| Endpoint::of(vendor, incoming.method, incoming.path));
+    let request = endpoint.and_then(|endpoint| exchange::request(endpoint, incoming.body));
+    let wants_stream = request.as_ref().is_some_and(|request| request.stream);
+    let Some(endpoint) = endpoint.filter(|endpoint| endpoint.calls_a_model()) else {
+        // JSON is served as what it is.
+        return match answer.held {
+            Held::Said => Err(NotServed::NoShape(format!("{} {}", incoming.method, incoming.path))),
+            Held::Http | Held::Json => Ok(()),
+        };
+    };
+    // What is recorded as said may be a whole body: of an answer without words, nothing else can be.
+    let text = match &answer.said {
+        Some(said) => Some(said.text.as_str()),
+        None => core::str::from_utf8(&answer.body).ok(),
+    };
+    let whole = text.and_then(|text| shape::is_body(endpoint, text).map(|is_stream| (text, is_stream)));
+    let is_error = answer.status.is_some_and(|status| status >= 400);
+    let shaped = match (whole, &answer.said) {
+        (Some((text, is_stream)), _) if is_stream == wants_stream || is_error => {
+            let content_type = if is_stream { "text/event-stream" } else { "application/json" };
+            Some(Shaped { content_type, body: text.as_bytes().to_vec() })
+        }
+        (Some((text, is_stream)), _) => {
+            let said = exchange::answer(endpoint, is_stream, text.as_bytes());
+            said.and_then(|said| shape::shaped(endpoint, &said, wants_stream, step_id))
+        }
+        (None, Some(said)) => {
+            let model = request.as_ref().and_then(|request| request.model.as_deref());
+            let said = shape::completed(endpoint, reenact_wire::Answer::clone(said), model);
+            shape::shaped(endpoint, &said, wants_stream, step_id)
+        }
+        // JSON that is no answer of a model, such as an error.
+        (None, None) => return Ok(()),
+    };
+    let Some(Shaped { content_type, body }) = shaped else { return Ok(()) };
+    answer.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
+    answer.headers.push(("content-type".into(), content_type.into()));
+    answer.body = body.into();
+    answer.said = None;
+    Ok(())
 }
 
 fn kept(headers: Vec<(String, String)>) -> Vec<(String, String)> {

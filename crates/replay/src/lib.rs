@@ -6,7 +6,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`key`] | when two requests are the same |
+//! | [`key`], [`rung`] | when two requests are the same, where all of them is held and where less is |
 //! | [`player`] | requests in, answers out |
 //! | [`answer`] | what was recorded, ready to be served |
 //! | [`miss`], [`difference`] | what is not recorded, the closest that is, and where they part |
@@ -23,8 +23,9 @@ pub mod miss;
 pub mod outcome;
 pub mod player;
 pub mod record;
+pub mod rung;
 
-pub use answer::{End, RecordedAnswer};
+pub use answer::{End, NotServed, RecordedAnswer};
 pub use difference::Difference;
 pub use incoming::Incoming;
 pub use key::{KeyParts, match_key};
@@ -34,3 +35,4 @@ pub use outcome::{Outcome, Unused, Verdict};
 pub use player::{Player, Reply};
 pub use record::ReplayRecord;
 pub use reenact_run::Chunk;
+pub use rung::Rung;

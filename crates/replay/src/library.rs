@@ -1,17 +1,22 @@
 //! The recorded exchanges, by their keys.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use reenact_json::{Digest, Shown};
-use reenact_run::{Exchange, Request, Run, Unreadable};
+use reenact_run::{Body, Dialect, Exchange, Held, Run, Unreadable};
 use reenact_secrets::Pack;
 
-use crate::key::{self, KeyParts};
+use crate::rung::{self, Key, Rung};
 
 /// Why a run cannot be played.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
+    /// A record of tools, of which it holds the calls and the hashes of what they gave.
+    #[error(
+        "a REPLAY.jsonl holds only hashes of what tools gave, and no answer of a model: nothing in it can be replayed (E_REPLAY_MISSING_DEPENDENCY)\nreplay a record that holds answers: an RER artifact, an .rpk, a Model IO session or a Replay Bundle"
+    )]
+    OnlyHashes,
     /// There are exchanges, but none whose request can be read.
     #[error("none of the {exchanges} recorded requests can be read; of the first one, {first}")]
     NothingToServe {
@@ -87,17 +92,29 @@ pub(crate) struct Library {
     pub(crate) run: Run,
     pub(crate) recorded: Vec<Recorded>,
     pub(crate) groups: Vec<Group>,
-    by_key: HashMap<Digest, usize>,
+    by_key: HashMap<Key, usize>,
+    /// Which keys there are.
+    pub(crate) rungs: BTreeSet<Rung>,
+    /// Whether an answer may be given again: a bundle says what is answered, not how often.
+    is_repeatable: bool,
+    /// How many requests are known by their hash alone.
+    pub(crate) hashes: usize,
     pub(crate) notes: Vec<Note>,
 }
 
 impl Library {
     pub(crate) fn load(run: &Run) -> Result<Self, LoadError> {
+        if run.dialect() == Dialect::ReplayJsonl {
+            return Err(LoadError::OnlyHashes);
+        }
         let mut library = Self {
             run: run.clone(),
             recorded: Vec::new(),
             groups: Vec::new(),
             by_key: HashMap::new(),
+            rungs: BTreeSet::new(),
+            is_repeatable: run.dialect() == Dialect::ReplayBundle,
+            hashes: 0,
             notes: Vec::new(),
         };
         let mut first = None;
@@ -134,17 +151,28 @@ impl Library {
                 return Some(Note::Request { step_id: step_id(), why });
             }
         };
-        let key = key::digest(&parts(&request));
-        let group = *self.by_key.entry(key).or_insert_with(|| {
+        let keys = rung::recorded(&request, exchange.called.dialect() == Dialect::Rer);
+        let Some(&(own, digest)) = keys.first() else {
+            self.recorded.push(Recorded { event, group: None, place: 0 });
+            let why = Unreadable::Missing { member: "what was asked" };
+            return Some(Note::Request { step_id: step_id(), why });
+        };
+        let group = *self.by_key.entry((own, digest)).or_insert_with(|| {
             self.groups.push(Group::default());
             self.groups.len() - 1
         });
+        for key in keys {
+            self.rungs.insert(key.0);
+            self.by_key.entry(key).or_insert(group);
+        }
+        self.hashes += usize::from(matches!(request.body, Body::Hash(_)));
         let members = &mut self.groups[group].members;
         members.push(self.recorded.len());
         let group = Some((group, members.len() - 1));
         let place = place(&request.provider, &request.method, &request.path);
         self.recorded.push(Recorded { event, group, place });
-        let differs = request.match_key.is_some_and(|recorded| !key.is_hex(recorded.as_bytes()));
+        let differs = own == Rung::Exact
+            && request.match_key.is_some_and(|recorded| !digest.is_hex(recorded.as_bytes()));
         differs.then(|| Note::MatchKey { step_id: step_id() })
     }
 
@@ -153,13 +181,14 @@ impl Library {
         let says = |at: &usize| {
             let exchange = self.run.exchange(self.recorded.get(*at)?.event)?;
             let answer = exchange.answer().ok()?;
-            Some((answer.status, answer.complete, Digest::of(&answer.body)))
+            let said = answer.said.as_ref().map(|said| (said.text.clone(), said.tool_calls.clone()));
+            Some((answer.status, answer.complete, Digest::of(&answer.body), said))
         };
         let differ: Vec<bool> = self
             .groups
             .iter()
             .map(|group| {
-                group.members.len() > 1 && {
+                group.members.len() > 1 && !self.is_repeatable && {
                     let mut answers = group.members.iter().map(says);
                     let first = answers.next();
                     answers.any(|answer| Some(answer) != first)
@@ -172,8 +201,22 @@ impl Library {
     }
 
     /// The group of requests with this key.
-    pub(crate) fn group(&self, key: &Digest) -> Option<usize> {
+    pub(crate) fn group(&self, key: &Key) -> Option<usize> {
         self.by_key.get(key).copied()
+    }
+
+    /// Of a group, so many of which were given out: the next one to give, and how many are given then. What may be given again is
+    /// given in the best form that there is, and stands for all of its group.
+    pub(crate) fn next(&self, group: usize, given: usize) -> Option<(usize, usize)> {
+        let members = self.members(group);
+        if !self.is_repeatable {
+            return Some((*members.get(given)?, given + 1));
+        }
+        let held = |at: &&usize| {
+            let answer = self.exchange(**at).and_then(|exchange| exchange.answer().ok());
+            answer.map_or((true, Held::Said), |answer| (false, answer.held))
+        };
+        Some((*members.iter().min_by_key(held)?, members.len()))
     }
 
     /// The exchanges of a group, in recorded order: places in [`Library::recorded`].
@@ -198,17 +241,6 @@ impl Library {
     }
 }
 
-/// The parts of a recorded request that make its key.
-pub(crate) fn parts<'a>(request: &'a Request<'_>) -> KeyParts<'a> {
-    KeyParts {
-        provider: &request.provider,
-        method: &request.method,
-        path: &request.path,
-        headers: &request.headers,
-        body: &request.body,
-    }
-}
-
 /// A number for whom, how and where, the query left out: requests to the same place are the closest to each other.
 pub(crate) fn place(provider: &str, method: &str, path: &str) -> u64 {
     let path = path.split('?').next().unwrap_or(path);
@@ -217,6 +249,9 @@ pub(crate) fn place(provider: &str, method: &str, path: &str) -> u64 {
 }
 
 fn pack_note(run: &Run) -> Option<Note> {
+    if run.dialect() != Dialect::Rer {
+        return None;
+    }
     let redaction = run.started()?.member("redaction")?;
     let word = |name: &str| redaction.member(name).and_then(|word| word.string());
     let ours = Pack::standard();

@@ -2,8 +2,7 @@
 
 use core::fmt;
 
-use reenact_run::Unreadable;
-
+use crate::answer::NotServed;
 use crate::difference::Difference;
 
 /// The code that programs branch on.
@@ -36,6 +35,11 @@ pub enum Cause {
     NothingRecorded,
     /// It was never recorded; this comes closest.
     Unknown(Closest),
+    /// It was never recorded, and of what was only hashes are held: nothing can be compared.
+    OnlyHashes {
+        /// How many.
+        recorded: usize,
+    },
     /// It was never recorded; after so many of that kind, the closest was not looked for.
     NotCompared,
     /// It was recorded, but not so often: each answer is given once.
@@ -48,7 +52,7 @@ pub enum Cause {
         /// The recorded step.
         step_id: String,
         /// What is wrong with the answer.
-        why: Unreadable,
+        why: NotServed,
     },
 }
 
@@ -71,6 +75,7 @@ impl Cause {
         match self {
             Self::NothingRecorded => "nothing-recorded",
             Self::Unknown(_) => "unknown",
+            Self::OnlyHashes { .. } => "only-hashes",
             Self::NotCompared => "not-compared",
             Self::AskedMoreOften { .. } => "asked-more-often",
             Self::NoAnswer { .. } => "no-answer",
@@ -88,6 +93,10 @@ impl fmt::Display for Miss {
         match &self.cause {
             Cause::NothingRecorded => f.write_str("nothing was recorded that it could be compared with"),
             Cause::Unknown(closest) => closest.write(f),
+            Cause::OnlyHashes { recorded } => {
+                let prompts = if *recorded == 1 { "prompt is" } else { "prompts are" };
+                write!(f, "{recorded} {prompts} recorded, by hashes that are not its own")
+            }
             Cause::NotCompared => f.write_str("too many requests were not recorded to compare this one"),
             Cause::AskedMoreOften { recorded } => {
                 let times = if *recorded == 1 { "once" } else { &format!("{recorded} times") };

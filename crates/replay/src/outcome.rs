@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use reenact_json::Shown;
-use reenact_run::Exchange;
+use reenact_run::{Body, Exchange};
 
 use crate::miss::Miss;
+use crate::rung::Rung;
 
 /// What became of a replay, as far as requests go.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -20,6 +21,10 @@ pub struct Outcome {
     pub unused: Vec<Unused>,
     /// Hits whose request was recorded more than once with different answers: order alone decided which was given.
     pub ambiguous: usize,
+    /// Hits whose answer was written anew, because the record holds only its JSON or what it said.
+    pub rebuilt: usize,
+    /// The weakest rung that a hit was found on; `None` if there was none.
+    pub rung: Option<Rung>,
 }
 
 /// A recorded exchange that nobody asked for. All texts are safe to print.
@@ -39,7 +44,12 @@ impl Unused {
         let label = match &request {
             Ok(request) => {
                 let (method, path) = (Shown::new(&request.method), Shown::new(&request.path));
-                format!("{method} {path}")
+                match (&request.body, request.path.is_empty()) {
+                    (_, false) => format!("{method} {path}"),
+                    (Body::Prompt(prompt), true) => format!("\"{}\"", Shown::new(prompt)),
+                    (Body::Hash(digest), true) => format!("prompt sha256:{digest}"),
+                    _ => "a request".into(),
+                }
             }
             Err(why) => format!("a request that cannot be read: {why}"),
         };

@@ -14,6 +14,7 @@ use crate::incoming::{Incoming, Masked};
 use crate::library::{Library, LoadError, Note};
 use crate::miss::{Cause, Miss};
 use crate::outcome::{Outcome, Unused};
+use crate::rung::{self, Rung};
 
 /// Plays a recorded run: each recorded answer once, to the request that it was recorded for. Any number of threads may ask.
 pub struct Player {
@@ -38,6 +39,8 @@ struct State {
     given: Vec<usize>,
     hits: usize,
     ambiguous: usize,
+    rebuilt: usize,
+    rung: Option<Rung>,
     missed: usize,
     misses: Vec<Arc<Miss>>,
     /// The last miss of each key.
@@ -83,18 +86,22 @@ impl Player {
     /// The answer to a request.
     pub fn answer(&self, incoming: &Incoming<'_>) -> Reply {
         let asked = incoming.masked(&mut locked(&self.masks));
-        let key = asked.key();
-        let Some(group) = self.library.group(&key) else { return self.unknown(&asked, key) };
+        let keys = rung::asked(&asked, incoming, &self.library.rungs);
+        let key = keys.first().map_or_else(|| asked.key(), |(_, digest)| *digest);
+        let found = keys.iter().find_map(|key| Some((key.0, self.library.group(key)?)));
+        let Some((rung, group)) = found else { return self.unknown(&asked, key) };
         let Some(at) = self.take(group) else {
             let recorded = self.library.members(group).len();
             return self.miss(&asked, key, Cause::AskedMoreOften { recorded });
         };
         let Some(exchange) = self.library.exchange(at) else { return self.unknown(&asked, key) };
-        match RecordedAnswer::of(exchange.step_id().into_owned(), exchange.answer()) {
+        match RecordedAnswer::to(incoming, exchange.step_id().into_owned(), exchange.answer()) {
             Ok(answer) => {
                 let mut state = self.state();
                 state.hits += 1;
                 state.ambiguous += usize::from(self.library.is_ambiguous(group));
+                state.rebuilt += usize::from(answer.is_rebuilt);
+                state.rung = state.rung.max(Some(rung));
                 Reply::Hit(Arc::new(answer))
             }
             Err(why) => {
@@ -104,12 +111,12 @@ impl Player {
         }
     }
 
-    /// The next of a group that nobody was given yet.
+    /// The next of a group that nobody was given yet, or that may be given again.
     fn take(&self, group: usize) -> Option<usize> {
         let mut state = self.state();
         let given = state.given.get_mut(group)?;
-        let at = *self.library.members(group).get(*given)?;
-        *given += 1;
+        let (at, given_then) = self.library.next(group, *given)?;
+        *given = given_then;
         Some(at)
     }
 
@@ -127,7 +134,11 @@ impl Player {
         let is_served = |at: usize| self.library.is_given(at, &given);
         let cause = match is_over {
             true => Cause::NotCompared,
-            false => closest(&self.library, asked, is_served).map_or(Cause::NothingRecorded, Cause::Unknown),
+            false => match closest(&self.library, asked, is_served) {
+                Some(found) => Cause::Unknown(found),
+                None if self.library.hashes > 0 => Cause::OnlyHashes { recorded: self.library.hashes },
+                None => Cause::NothingRecorded,
+            },
         };
         self.miss(asked, key, cause)
     }
@@ -165,6 +176,8 @@ impl Player {
             missed: state.missed,
             unused: unused.filter_map(|at| Some(Unused::of(&self.library.exchange(at)?))).collect(),
             ambiguous: state.ambiguous,
+            rebuilt: state.rebuilt,
+            rung: state.rung,
         }
     }
 

@@ -5,12 +5,15 @@ use reenact_json::print::{self, Object};
 use crate::difference::Difference;
 use crate::miss::{self, Cause, Miss};
 use crate::outcome::{Outcome, Unused, Verdict};
+use crate::rung::Rung;
 
 /// What a replay came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayRecord {
     /// The id of the run that was replayed.
     pub run_id: String,
+    /// The format of its record.
+    pub format: String,
     /// The digest of what its record signs.
     pub digest: Option<String>,
     /// How the command ended now; `None` if it did not end by itself.
@@ -52,17 +55,19 @@ impl ReplayRecord {
         let mut object = Object::open(&mut text);
         let mut origin = Object::open(object.name("replay_of"));
         origin.string("run_id", self.run_id.as_str());
+        origin.string("format", self.format.as_str());
         origin.string("digest", self.digest.as_deref());
         origin.close();
         object.string("verdict", self.verdict().name());
         number(&mut object, "child_exit", self.child_exit);
         number(&mut object, "recorded_exit", self.recorded_exit);
-        object.string("rung", "exact");
+        object.string("rung", self.outcome.rung.unwrap_or(Rung::Exact).name());
         number(&mut object, "hits", Some(self.outcome.hits));
         number(&mut object, "missed", Some(self.outcome.missed));
         print::list(&self.outcome.misses, object.name("misses"), |miss, out| write_miss(miss, out));
         print::list(&self.outcome.unused, object.name("unused"), write_unused);
         number(&mut object, "ambiguous", Some(self.outcome.ambiguous));
+        number(&mut object, "rebuilt", Some(self.outcome.rebuilt));
         self.sandbox.write(object.name("sandbox"));
         object.string("started_at", self.started_at.as_str());
         object.string("ended_at", self.ended_at.as_str());
@@ -98,7 +103,9 @@ fn write_miss(miss: &Miss, out: &mut String) {
     object.string("cause", miss.cause.name());
     match &miss.cause {
         Cause::NothingRecorded | Cause::NotCompared => {}
-        Cause::AskedMoreOften { recorded } => number(&mut object, "recorded", Some(recorded)),
+        Cause::AskedMoreOften { recorded } | Cause::OnlyHashes { recorded } => {
+            number(&mut object, "recorded", Some(recorded))
+        }
         Cause::NoAnswer { step_id, why } => {
             object.string("step_id", step_id.as_str());
             object.string("why", why.to_string().as_str());

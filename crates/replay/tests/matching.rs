@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use reenact_json::Digest;
 use reenact_replay::player::rule;
-use reenact_replay::{Chunk, End, Incoming, KeyParts, LoadError, Note, Outcome, Player, match_key};
+use reenact_replay::{Chunk, End, Incoming, KeyParts, LoadError, Note, Outcome, Player, Rung, match_key};
 use reenact_run::Unreadable;
 use reenact_secrets::Pack;
 use stage::{chat, hit, said};
@@ -33,7 +33,7 @@ fn each_request_gets_its_own_in_any_order() {
     let answer = hit(&player, &chat("one"));
     assert_eq!((answer.step_id.as_str(), answer.status, answer.end), ("s1", Some(200), End::Complete));
     assert_eq!(answer.headers, [("content-type".to_owned(), "application/json".to_owned())]);
-    assert_eq!(player.conclude(), Outcome { hits: 2, ..Outcome::default() });
+    assert_eq!(player.conclude(), Outcome { rung: Some(Rung::Exact), hits: 2, ..Outcome::default() });
 }
 
 #[test]
@@ -50,7 +50,10 @@ fn identical_requests_are_answered_in_recorded_order() {
     let player = Player::load(&tape("b").run()).unwrap();
     let said: Vec<String> = (0..3).map(|_| said(&hit(&player, &chat("same")))).collect();
     assert_eq!(said, ["a", "b", "a"]);
-    assert_eq!(player.conclude(), Outcome { hits: 3, ambiguous: 3, ..Outcome::default() });
+    assert_eq!(
+        player.conclude(),
+        Outcome { rung: Some(Rung::Exact), hits: 3, ambiguous: 3, ..Outcome::default() }
+    );
     // The same answers each time leave no doubt which one was meant.
     let player = Player::load(&tape("a").run()).unwrap();
     hit(&player, &chat("same"));

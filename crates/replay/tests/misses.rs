@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use reenact_json::{Limits, Value};
 use reenact_replay::record::Sandbox;
-use reenact_replay::{Cause, Incoming, Player, ReplayRecord, Verdict};
+use reenact_replay::{Cause, Incoming, NotServed, Player, ReplayRecord, Verdict};
 use reenact_run::Unreadable;
 use stage::{chat, hit, miss};
 use workshop::{Asked, CHAT, Tape, text};
@@ -130,7 +130,7 @@ fn answers_that_cannot_be_served() {
     assert!(text.ends_with(&expected), "{text}");
     assert_eq!(
         miss(&player, &chat("x")).cause,
-        Cause::NoAnswer { step_id: "s2".into(), why: Unreadable::NoAnswer }
+        Cause::NoAnswer { step_id: "s2".into(), why: NotServed::Unreadable(Unreadable::NoAnswer) }
     );
     assert_eq!(hit(&player, &chat("x")).step_id, "s3");
     assert_eq!(miss(&player, &chat("x")).cause, Cause::AskedMoreOften { recorded: 3 });
@@ -168,6 +168,7 @@ fn an_agent_that_asks_for_ever_is_counted_and_not_kept() {
 
 fn record(player: &Player, child_exit: Option<i32>) -> ReplayRecord {
     ReplayRecord {
+        format: "rer-artifact/0.2".into(),
         run_id: player.run().id().to_owned(),
         digest: player.run().digest().map(|digest| digest.to_string()),
         child_exit,
@@ -209,7 +210,7 @@ fn the_record_of_a_replay() {
     let digest = player.run().digest().unwrap();
     let json = record(&player, Some(7)).to_json();
     let expected = format!(
-        r#"{{"replay_of":{{"run_id":"0196c9a2-0000-7000-8000-000000000001","digest":"{digest}"}},"verdict":"missing-dependency","child_exit":7,"recorded_exit":0,"rung":"exact","hits":1,"missed":1,"misses":[{{"code":"E_REPLAY_MISSING_DEPENDENCY","provider":"openai","method":"POST","path":"/v1/chat/completions","model":"gpt-5","match_key":"{key}","cause":"unknown","closest":{{"step_id":"s1","served":false,"distance":1,"differences":[{{"at":"$.messages[0].content","recorded":"\"hello\"","asked":"\"hullo\""}}]}}}}],"unused":[{{"step_id":"s1","model":"gpt-5","label":"POST /v1/chat/completions"}},{{"step_id":"s3","model":"gpt-5","label":"POST /v1/embeddings"}}],"ambiguous":0,"sandbox":{{"rung":"netns","closed":["network"],"open":[],"why":null}},"started_at":"2026-05-13T12:00:00Z","ended_at":"2026-05-13T12:00:01Z"}}"#
+        r#"{{"replay_of":{{"run_id":"0196c9a2-0000-7000-8000-000000000001","format":"rer-artifact/0.2","digest":"{digest}"}},"verdict":"missing-dependency","child_exit":7,"recorded_exit":0,"rung":"exact","hits":1,"missed":1,"misses":[{{"code":"E_REPLAY_MISSING_DEPENDENCY","provider":"openai","method":"POST","path":"/v1/chat/completions","model":"gpt-5","match_key":"{key}","cause":"unknown","closest":{{"step_id":"s1","served":false,"distance":1,"differences":[{{"at":"$.messages[0].content","recorded":"\"hello\"","asked":"\"hullo\""}}]}}}}],"unused":[{{"step_id":"s1","model":"gpt-5","label":"POST /v1/chat/completions"}},{{"step_id":"s3","model":"gpt-5","label":"POST /v1/embeddings"}}],"ambiguous":0,"rebuilt":0,"sandbox":{{"rung":"netns","closed":["network"],"open":[],"why":null}},"started_at":"2026-05-13T12:00:00Z","ended_at":"2026-05-13T12:00:01Z"}}"#
     );
     assert_eq!(json, expected);
     assert!(Value::parse(json.as_bytes(), &Limits::default()).is_ok());

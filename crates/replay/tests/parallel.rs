@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Barrier;
 use std::thread;
 
-use reenact_replay::{Outcome, Player};
+use reenact_replay::{Outcome, Player, Rung};
 use stage::{chat, hit, miss, said};
 use workshop::{Asked, CHAT, Tape};
 
@@ -56,7 +56,10 @@ fn sixteen_at_once() {
     all.sort();
     assert_eq!(all, order.keys().cloned().collect::<Vec<_>>());
     let hits = 2 * THREADS * ROUNDS;
-    assert_eq!(player.conclude(), Outcome { hits, ambiguous: hits / 2, ..Outcome::default() });
+    assert_eq!(
+        player.conclude(),
+        Outcome { rung: Some(Rung::Exact), hits, ambiguous: hits / 2, ..Outcome::default() }
+    );
     miss(&player, &chat("same"));
 }
 

@@ -56,7 +56,7 @@ fn kill_after(airport: &Airport, most: usize) {
     let run = run.unwrap();
     let mut recorded = BTreeMap::new();
     for exchange in run.exchanges() {
-        let body = String::from_utf8(exchange.request().unwrap().body.into_owned()).unwrap();
+        let body = String::from_utf8(exchange.request().unwrap().body.bytes().to_vec()).unwrap();
         let name = body.split("turn ").nth(1).unwrap().split('"').next().unwrap().to_owned();
         let answer = exchange.answer().unwrap().body.into_owned();
         assert_eq!(recorded.insert(name, answer), None, "recorded once");

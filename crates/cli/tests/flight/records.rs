@@ -77,12 +77,30 @@ fn the_artifact_goes_where_it_is_told() {
     // A file that is there is not lost, and nothing runs for nothing.
     airport.fly(&record).expect(125, "", "reenact: run.rer.json: [..]\n");
     airport.fly(&[&["record", "--force"], &record[1..]].concat()).expect(0, "...\n", "");
-    let bundle = ["record", "--out", "run.rer.tar.gz", "--", "true"];
-    airport.fly(&bundle).expect(
+}
+
+#[test]
+fn a_bundle_where_one_is_wanted() {
+    let airport = Airport::new(Script::travel());
+    let record = ["record", "--out", "run.rer.tar.gz", "--", REENACT, "demo-agent"];
+    airport.fly(&record).expect(
+        0,
+        "...\n",
+        "...\nreenact: sealed and verified: run.rer.tar.gz ([..])\n...\n",
+    );
+    airport.fly(&["verify", "run.rer.tar.gz"]).expect(0, "run.rer.tar.gz  rer-bundle\n...\n", "");
+    airport.fly(&["replay", "run.rer.tar.gz", "--", REENACT, "demo-agent"]).expect(
+        0,
+        "...\n",
+        "reenact: reproduced: 4 exchanges, exit 0, as recorded\n...",
+    );
+    // Nothing runs for nothing.
+    airport.fly(&record).expect(
         125,
         "",
-        "error: [..]bundles are not written yet: give a name that ends in .rer.json\n...\n",
+        "reenact: run.rer.tar.gz: there is such a file already; give another name\n",
     );
+    airport.fly(&[&["record", "-q", "--force"], &record[1..]].concat()).expect(0, "...\n", "");
 }
 
 #[test]

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use reenact_formats::replay_jsonl::Figures;
 use reenact_json::Value;
 use reenact_json::print::{self, Object};
-use reenact_run::{Exchange, Payload, ToolUse};
+use reenact_run::{Body, Exchange, Payload, ToolUse};
 
 use super::step::{Step, What};
 use crate::runs::Found;
@@ -22,6 +23,7 @@ pub(super) fn run(found: &Found, steps: &[Step<'_>]) -> String {
     let mut object = Object::open(&mut text);
     object.string("run_id", found.run.id());
     object.string("format", found.run.format());
+    object.string("imported_from", Some(found.run.dialect().name()).filter(|_| found.run.is_imported()));
     object.boolean("pass", found.report.pass());
     object.string("verdict", found.report.verdict.as_str());
     object.strings("reasons", &found.report.reasons);
@@ -42,6 +44,10 @@ pub(super) fn run(found: &Found, steps: &[Step<'_>]) -> String {
     number(&mut object, "withheld", Some(summary.withheld));
     number(&mut object, "gaps", Some(summary.gaps));
     number(&mut object, "errors", Some(summary.errors));
+    match &summary.figures {
+        Some(found) => figures(found, object.name("figures")),
+        None => object.string("figures", None),
+    }
     print::list(steps, object.name("steps"), |step, out| out.push_str(&self::step(step, Bodies::Left)));
     object.close();
     text
@@ -79,9 +85,13 @@ fn asked(exchange: &Exchange<'_>, kind: &str, bodies: Bodies, object: &mut Objec
             object.string("endpoint", request.endpoint.map(|endpoint| endpoint.name()));
             object.string("method", &*request.method);
             object.string("path", &*request.path);
-            if bodies == Bodies::Whole {
-                headers(object, "request_headers", &request.headers);
-                body(object, "request_body", &request.body);
+            match &request.body {
+                Body::Hash(digest) => object.string("request_sha256", digest.to_string().as_str()),
+                held if bodies == Bodies::Whole => {
+                    headers(object, "request_headers", &request.headers);
+                    body(object, "request_body", held.bytes());
+                }
+                _ => {}
             }
         }
         Err(why) => object.string("unreadable", why.to_string().as_str()),
@@ -127,18 +137,29 @@ fn tool_use(tool: &ToolUse<'_>, object: &mut Object<'_>) {
             object.string("tool", &*call.tool);
             object.string("tool_call_id", call.tool_call_id.as_deref());
             object.string("source", call.source.name());
-            value(object, "input", call.input);
+            value(object, "input", call.input.as_ref().and_then(|input| input.value()));
         }
         Err(why) => object.string("unreadable", why.to_string().as_str()),
     }
     match tool.result() {
         Ok(result) => {
-            value(object, "output", result.output);
+            object.string("output_hash", result.output_hash.as_deref());
+            number(object, "exit_code", result.exit_code);
+            number(object, "utility", result.utility);
+            value(object, "output", result.output.as_ref().and_then(|output| output.value()));
             object.boolean("is_error", result.is_error);
             milliseconds(object, "latency_ms", result.latency);
         }
         Err(why) => object.string("unanswered", why.to_string().as_str()),
     }
+}
+
+fn figures(figures: &Figures, out: &mut String) {
+    let mut object = Object::open(out);
+    number(&mut object, "tool_calls", Some(figures.tool_calls));
+    number(&mut object, "total_latency_ms", figures.total_latency_ms());
+    number(&mut object, "average_step_utility", figures.average_step_utility());
+    object.close();
 }
 
 fn headers(object: &mut Object<'_>, name: &str, headers: &[(String, String)]) {

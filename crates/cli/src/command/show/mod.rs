@@ -15,14 +15,14 @@ use crate::runs;
 
 /// Show a run: its steps, models, tools, tokens and times, under the verdict on its record
 ///
-/// RUN is a file, a run id, the beginning of one, or `last`. What is shown is what the record says; whether it can be believed, the
-/// first line says. The exit code is 0 if the record verifies, 1 if it does not, 2 if it could not be read.
+/// RUN is a file or a folder of any of the five formats, a run id, the beginning of one, or `last`. What is shown is what the record
+/// says; whether it can be believed, the first line says. The exit code is 0 if the record verifies, 1 if it does not, 2 if it could not be read.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  reenact show last\n  reenact show last --step 2\n  reenact show run.rer.json --key signer.jwk --json"
+    after_help = "Examples:\n  reenact show last\n  reenact show last --step 2\n  reenact show run.rer.json --key signer.jwk --json\n  reenact show REPLAY.jsonl"
 )]
 pub(crate) struct Show {
-    /// A file, a run id, the beginning of one, or `last`
+    /// A file or a folder, a run id, the beginning of one, or `last`
     #[arg(value_name = "RUN")]
     run: OsString,
 
@@ -55,15 +55,22 @@ impl Show {
     }
 }
 
-/// The step that a person means: `s2`, or `2`.
+/// The step that a person means: `s2` or `step-000002`, or `2`.
 fn choose<'s, 'r>(steps: &'s [step::Step<'r>], name: &str) -> Result<&'s step::Step<'r>, Ending> {
-    let is_meant = |step: &&step::Step<'_>| step.id == name || step.id.strip_prefix('s') == Some(name);
-    steps.iter().find(is_meant).ok_or_else(|| {
-        let range = match (steps.first(), steps.last()) {
+    let number = name.parse::<u64>().ok();
+    let is_meant = |step: &&step::Step<'_>| {
+        let digits = step.id.trim_start_matches(|letter: char| !letter.is_ascii_digit());
+        number.is_some() && !digits.is_empty() && digits.parse().ok() == number
+    };
+    let exact = steps.iter().find(|step| step.id == name);
+    exact.or_else(|| steps.iter().find(is_meant)).ok_or_else(|| {
+        let mut named = steps.iter().filter(|step| !step.id.is_empty());
+        let range = match (named.next(), named.next_back()) {
             (Some(first), Some(last)) => {
                 format!("; it has {} to {}", Shown::new(&first.id), Shown::new(&last.id))
             }
-            _ => "; it has none".into(),
+            (Some(only), None) => format!("; it has {}", Shown::new(&only.id)),
+            _ => "; it has none that is named".into(),
         };
         Ending::impossible(format!("the run has no step {}{range}", Shown::new(name)))
     })

@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use reenact_json::shown::is_unsafe;
 use reenact_json::{Kind, Limits, Shown, Value};
-use reenact_run::{Event, Exchange, Payload, ToolUse};
+use reenact_run::{Body, Event, Exchange, Payload, ToolUse};
 use reenact_verify::render::Tone;
+use reenact_wire::ToolCall;
 
 use super::step::{Step, What};
 use crate::output::paint;
@@ -27,10 +28,21 @@ fn asked(exchange: &Exchange<'_>) -> String {
     let mut text = String::new();
     match exchange.request() {
         Ok(request) => {
-            let (method, path) = (Shown::whole(&request.method), Shown::whole(&request.path));
-            let _ = writeln!(text, "{} {method} {path} ({})", title("asked"), Shown::new(&request.provider));
+            let mut words = vec![title("asked")];
+            for word in [&request.method, &request.path].into_iter().filter(|word| !word.is_empty()) {
+                words.push(Shown::whole(word).to_string());
+            }
+            if !request.provider.is_empty() {
+                words.push(format!("({})", Shown::new(&request.provider)));
+            }
+            let _ = writeln!(text, "{}", words.join(" "));
             headers(&request.headers, &mut text);
-            body(&request.body, &mut text);
+            match &request.body {
+                Body::Hash(digest) => {
+                    let _ = writeln!(text, "  only the hash of the prompt is held: sha256:{digest}");
+                }
+                held => body(held.bytes(), &mut text),
+            }
         }
         Err(why) => {
             let _ = writeln!(text, "{} {}", title("asked"), paint(Tone::Bad, &why.to_string()));
@@ -54,14 +66,17 @@ fn asked(exchange: &Exchange<'_>) -> String {
     }
     let _ = writeln!(text, "{} {}", title("answered"), facts.join(", "));
     headers(&answer.headers, &mut text);
+    if let Some(said) = &answer.said {
+        plain(&said.text, &mut text);
+        calls(&said.tool_calls, &mut text);
+        return text;
+    }
     if answer.is_stream()
         && let Some(message) = exchange.message()
     {
         let _ = writeln!(text, "\n{}", title("put together"));
         plain(&message.text, &mut text);
-        for call in &message.tool_calls {
-            let _ = writeln!(text, "  asks for {} {}", Shown::new(&call.name), Shown::whole(&call.input));
-        }
+        calls(&message.tool_calls, &mut text);
         let _ = writeln!(text, "\n{}", title("as it came"));
     }
     body(&answer.body, &mut text);
@@ -72,12 +87,18 @@ fn asked(exchange: &Exchange<'_>) -> String {
     text
 }
 
+fn calls(calls: &[ToolCall], text: &mut String) {
+    for call in calls {
+        let _ = writeln!(text, "  asks for {} {}", Shown::new(&call.name), Shown::whole(&call.input));
+    }
+}
+
 fn tool_use(tool: &ToolUse<'_>) -> String {
     let mut text = String::new();
     match tool.call() {
         Ok(call) => {
             let _ = writeln!(text, "{} {}", title("called"), Shown::whole(&call.tool));
-            if let Some(input) = call.input {
+            if let Some(input) = call.input.as_ref().and_then(|input| input.value()) {
                 value(input, &mut text);
             }
         }
@@ -90,8 +111,10 @@ fn tool_use(tool: &ToolUse<'_>) -> String {
         Ok(result) => {
             let failed = if result.is_error { paint(Tone::Bad, " an error") } else { String::new() };
             let _ = writeln!(text, "{}{failed}", title("gave"));
-            if let Some(output) = result.output {
+            if let Some(output) = result.output.as_ref().and_then(|output| output.value()) {
                 value(output, &mut text);
+            } else if let Some(hash) = &result.output_hash {
+                let _ = writeln!(text, "  only the hash of the output is held: {}", Shown::whole(hash));
             }
         }
         Err(why) => {

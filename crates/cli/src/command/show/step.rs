@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use reenact_formats::rer::time;
-use reenact_run::{Asked, Event, Exchange, Kind, Run, ToolUse};
+use reenact_run::{Asked, Dialect, Event, Exchange, Kind, Run, ToolUse};
 
 /// Something that happened.
 pub(super) struct Step<'r> {
@@ -26,9 +26,20 @@ pub(super) enum What<'r> {
     Other(Event<'r>),
 }
 
+/// Whether an event is part of the format and not of the run: the line of a replay that says who wrote it, as the heading does, and
+/// the files of a bundle that was imported, whose lines are shown.
+fn is_frame(event: &Event<'_>) -> bool {
+    let Some(payload) = event.payload().value() else { return false };
+    match event.dialect() {
+        Dialect::ReplayJsonl => payload.member("event").is_some_and(|tag| tag.is_string("ReplayHeader")),
+        Dialect::ReplayBundle => payload.member("name").is_some() && payload.member("body").is_some(),
+        _ => false,
+    }
+}
+
 /// Everything that happened, in order.
 pub(super) fn of(run: &Run) -> Vec<Step<'_>> {
-    let began = run.event(0).and_then(|first| time::instant(&first.time()?));
+    let began = run.started_at().and_then(|at| time::instant(&at));
     let mut tools = run.tool_calls();
     let mut steps = Vec::new();
     for event in run.events() {
@@ -47,11 +58,15 @@ pub(super) fn of(run: &Run) -> Vec<Step<'_>> {
             Kind::ToolCalled => {
                 // Both come in the order of the events.
                 let Some(tool) = tools.next() else { continue };
-                (tool.call().ok().and_then(|call| call.step_id).unwrap_or_default(), What::Tool(tool))
+                (event.step_id(), What::Tool(tool))
             }
             // The ends of calls belong to their beginnings; the ends of the run are told by its summary.
-            Kind::ModelReturned | Kind::HttpReturned | Kind::ToolReturned => continue,
+            Kind::ModelReturned | Kind::HttpReturned | Kind::ToolReturned if event.partner().is_some() => {
+                continue;
+            }
             Kind::RunStarted | Kind::RunEnded => continue,
+            Kind::Other if is_frame(&event) => continue,
+            _ if event.dialect() == Dialect::Rpk => (event.step_id(), What::Other(event)),
             _ => (Cow::default(), What::Other(event)),
         };
         steps.push(Step { id, at, what });

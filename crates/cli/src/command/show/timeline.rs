@@ -3,8 +3,10 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use reenact_formats::replay_jsonl::Figures;
 use reenact_json::{Shown, Value};
-use reenact_run::{EndedBy, Event, Exchange, Payload, Summary, ToolUse};
+use reenact_run::run::Producer;
+use reenact_run::{Dialect, EndedBy, Event, Exchange, Payload, Run, Summary, ToolUse};
 use reenact_verify::Trust;
 use reenact_verify::render::Tone;
 
@@ -16,25 +18,29 @@ use crate::runs::Found;
 /// How many characters of a text a line shows.
 const LINE: usize = 100;
 
+/// How many characters of an id are shown.
+const WIDEST_ID: usize = 16;
+
+/// How many characters of a hash are enough to know it again.
+const HASH: usize = 19;
+
 pub(super) fn page(found: &Found, steps: &[Step<'_>]) -> String {
     let summary = found.run.summary();
     let mut text = verdict(found);
     heading(found, &summary, &mut text);
-    let wide = steps.iter().map(|step| step.id.chars().count()).max().unwrap_or(0).clamp(2, 12);
+    let wide = steps.iter().map(|step| step.id.chars().count()).max().unwrap_or(0).clamp(2, WIDEST_ID);
+    // Some formats know no times.
+    let room = if steps.iter().any(|step| step.at.is_some()) { 9 } else { 0 };
     for step in steps {
         text.push('\n');
         let mut lines = lines(step).into_iter();
-        let id = format!("{:wide$}", Shown::new(&step.id).to_string());
-        let at = step.at.map_or(String::new(), offset);
+        let id = format!("{:wide$}", short(&step.id, wide));
+        let at = format!("{:>room$}", step.at.map_or(String::new(), offset));
+        let gap = if room == 0 { "" } else { "  " };
         let first = lines.next().unwrap_or_default();
-        let _ = writeln!(
-            text,
-            "  {}  {}  {first}",
-            paint(Tone::Title, &id),
-            paint(Tone::Quiet, &format!("{at:>9}"))
-        );
+        let _ = writeln!(text, "  {}{gap}{}  {first}", paint(Tone::Title, &id), paint(Tone::Quiet, &at));
         for line in lines {
-            let _ = writeln!(text, "  {:wide$}  {:9}  {line}", "", "");
+            let _ = writeln!(text, "  {:wide$}{gap}{:room$}  {line}", "", "");
         }
     }
     text
@@ -57,7 +63,16 @@ fn verdict(found: &Found) -> String {
 }
 
 fn heading(found: &Found, summary: &Summary, text: &mut String) {
-    let _ = writeln!(text, "\nrun     {}", Shown::new(found.run.id()));
+    text.push('\n');
+    if !found.run.id().is_empty() {
+        let _ = writeln!(text, "run     {}", Shown::new(found.run.id()));
+    }
+    if found.run.is_imported() {
+        let _ =
+            writeln!(text, "format  {}, imported from {}", found.run.format(), found.run.dialect().name());
+    } else if found.run.dialect() != Dialect::Rer {
+        let _ = writeln!(text, "format  {}{}", found.run.format(), producer(&found.run));
+    }
     if !summary.command.is_empty() {
         let command: Vec<String> = summary.command.iter().map(|word| Shown::new(word).to_string()).collect();
         let _ = writeln!(text, "command {}", command.join(" "));
@@ -92,6 +107,9 @@ fn heading(found: &Found, summary: &Summary, text: &mut String) {
         );
     }
     let _ = writeln!(text, "calls   {}", calls.join(", "));
+    if let Some(figures) = &summary.figures {
+        let _ = writeln!(text, "figures {}", self::figures(figures));
+    }
     for (name, used) in &summary.models {
         let name = if name.is_empty() { "no model named".into() } else { Shown::new(name).to_string() };
         let calls = quantity::count(used.calls as u64, "call");
@@ -108,6 +126,32 @@ fn heading(found: &Found, summary: &Summary, text: &mut String) {
             format!(", {}", quantity::count(used.errors as u64, "error"))
         };
         let _ = writeln!(text, "model   {name}: {calls}{tokens}{errors}");
+    }
+}
+
+/// Who wrote a record, by its own word.
+fn producer(run: &Run) -> String {
+    let Producer { name: Some(name), version, .. } = run.producer() else { return String::new() };
+    let version = version.as_ref().map(|version| format!(" {}", Shown::new(version))).unwrap_or_default();
+    format!(", written by {}{version}", Shown::new(name))
+}
+
+/// The figures of a REPLAY.jsonl, as its own summaries have them.
+fn figures(figures: &Figures) -> String {
+    let latency = figures.total_latency_ms().map_or("more time than can be".into(), |total| {
+        format!("{} in all", quantity::duration(Duration::from_millis(total)))
+    });
+    let utility = figures.average_step_utility();
+    let utility = utility.map_or("no utility".into(), |average| format!("average utility {average:.3}"));
+    format!("{}, {latency}, {utility}", quantity::count(figures.tool_calls, "tool call"))
+}
+
+/// An id that fits its column.
+fn short(id: &str, wide: usize) -> String {
+    let shown = Shown::new(id).to_string();
+    match shown.char_indices().nth(wide) {
+        Some(_) => shown.chars().take(wide.saturating_sub(1)).chain(['…']).collect(),
+        None => shown,
     }
 }
 
@@ -133,9 +177,10 @@ fn model(exchange: &Exchange<'_>) -> Vec<String> {
     let name = request.model.as_ref().map_or("no model named".into(), |model| Shown::new(model).to_string());
     let how = match request.endpoint {
         Some(endpoint) => endpoint.name().to_owned(),
+        None if request.path.is_empty() => Shown::new(&request.provider).to_string(),
         None => format!("{} {}", Shown::new(&request.method), Shown::new(&request.path)),
     };
-    let mut lines = vec![format!("{}  {}", paint(Tone::Title, &name), answered(exchange, &how))];
+    let mut lines = vec![beside(&paint(Tone::Title, &name), &answered(exchange, &how))];
     let Some(message) = exchange.message() else { return lines };
     if let Some(error) = &message.error {
         lines.push(paint(Tone::Bad, &format!("{}: {}", Shown::new(&error.kind), one_line(&error.message))));
@@ -149,11 +194,16 @@ fn model(exchange: &Exchange<'_>) -> Vec<String> {
     lines
 }
 
+/// Two texts beside each other, if there are two.
+fn beside(left: &str, right: &str) -> String {
+    if right.is_empty() { left.to_owned() } else { format!("{left}  {right}") }
+}
+
 fn http(exchange: &Exchange<'_>) -> Vec<String> {
     match exchange.request() {
         Ok(request) => {
             let what = format!("{} {}", Shown::new(&request.method), Shown::new(&request.path));
-            vec![format!("{what}  {}", answered(exchange, &Shown::new(&request.provider).to_string()))]
+            vec![beside(&what, &answered(exchange, &Shown::new(&request.provider).to_string()))]
         }
         Err(why) => vec![format!("a request, {}", paint(Tone::Bad, &why.to_string()))],
     }
@@ -164,7 +214,11 @@ fn answered(exchange: &Exchange<'_>, how: &str) -> String {
     let mut parts = vec![how.to_owned()];
     let answer = match exchange.answer() {
         Ok(answer) => answer,
-        Err(why) => return format!("{how}, {}", paint(Tone::Bad, &why.to_string())),
+        Err(why) => {
+            parts.push(paint(Tone::Bad, &why.to_string()));
+            parts.retain(|part| !part.is_empty());
+            return parts.join(", ");
+        }
     };
     if answer.is_stream() {
         parts.push("stream".into());
@@ -188,6 +242,7 @@ fn answered(exchange: &Exchange<'_>, how: &str) -> String {
         };
         parts.push(paint(Tone::Bad, by));
     }
+    parts.retain(|part| !part.is_empty());
     parts.join(", ")
 }
 
@@ -202,12 +257,21 @@ fn tool_use(tool: &ToolUse<'_>) -> Vec<String> {
     };
     let mut lines =
         vec![format!("{}  tool{source}", paint(Tone::Title, &Shown::new(&call.tool).to_string()))];
-    lines.extend(call.input.map(|input| value(input)));
+    lines.extend(call.input.as_ref().and_then(|input| input.value()).map(value));
     match tool.result() {
         Ok(result) => {
-            let output = result.output.map_or("nothing".into(), value);
+            let output = result.output.as_ref().and_then(|output| output.value()).map(value);
             let mark = if result.is_error { paint(Tone::Bad, "failed:") } else { "gave".into() };
-            lines.push(format!("{mark} {output}"));
+            match (output, &result.output_hash) {
+                (None, Some(hash)) => {
+                    let mut facts = vec![format!("{mark} {} (only the hash is held)", short(hash, HASH))];
+                    facts.extend(result.latency.map(quantity::duration));
+                    facts.extend(result.exit_code.map(|code| format!("exit {code}")));
+                    facts.extend(result.utility.map(|utility| format!("utility {utility}")));
+                    lines.push(facts.join(", "));
+                }
+                (output, _) => lines.push(format!("{mark} {}", output.unwrap_or("nothing".into()))),
+            }
         }
         Err(why) => lines.push(paint(Tone::Bad, &why.to_string())),
     }
@@ -218,21 +282,40 @@ fn other(event: &Event<'_>) -> Vec<String> {
     let name = Shown::new(&event.name()).to_string();
     let said = match event.payload() {
         Payload::Present(payload) => {
-            let members = payload.members().filter_map(|(name, value)| {
+            let members = telling(event.dialect(), payload).members().filter_map(|(name, value)| {
                 let name = name.string()?;
-                let is_ours = matches!(&*name, "salt" | "source");
-                (!is_ours).then(|| format!("{}: {}", Shown::new(&name), self::value(value)))
+                (!is_frame(event.dialect(), &name))
+                    .then(|| format!("{}: {}", Shown::new(&name), self::value(value)))
             });
             members.take(4).collect::<Vec<_>>().join(", ")
         }
         Payload::Withheld => "withheld".into(),
         Payload::None => String::new(),
     };
-    let mut lines = vec![name];
+    let mut lines = vec![if name.is_empty() { "a line that cannot be read".into() } else { name }];
     if !said.is_empty() {
         lines.push(said);
     }
     lines
+}
+
+/// The part of a payload that tells what happened.
+fn telling(dialect: Dialect, payload: Value<'_>) -> Value<'_> {
+    let has_members = |value: &Value<'_>| value.members().next().is_some();
+    let part = |name: &str| payload.member(name).filter(has_members);
+    match dialect {
+        Dialect::Rpk => part("output").or_else(|| part("input")).unwrap_or(payload),
+        _ => payload,
+    }
+}
+
+/// What belongs to the format, and not to what happened.
+fn is_frame(dialect: Dialect, name: &str) -> bool {
+    match dialect {
+        Dialect::ReplayJsonl => matches!(name, "event" | "t"),
+        Dialect::ReplayBundle => matches!(name, "type" | "timestamp"),
+        _ => matches!(name, "salt" | "source"),
+    }
 }
 
 /// A value of a payload in one line: a string as it reads, anything else as its text.
@@ -243,23 +326,26 @@ fn value(value: Value<'_>) -> String {
     }
 }
 
-/// The beginning of a text, on one line.
+/// The beginning of a text, on one line. White space counts as one blank.
 fn one_line(text: &str) -> String {
-    let mut line = String::new();
-    let mut characters = text.trim().chars();
+    let (mut line, mut count) = (String::new(), 0);
     let mut in_space = false;
-    for character in characters.by_ref().take(LINE) {
+    for character in text.trim().chars() {
         if character.is_whitespace() {
             in_space = true;
             continue;
+        }
+        let more = 1 + usize::from(in_space);
+        if count + more > LINE {
+            return format!("{}…", Shown::whole(&line));
         }
         if core::mem::take(&mut in_space) {
             line.push(' ');
         }
         line.push(character);
+        count += more;
     }
-    let more = if characters.next().is_some() { "…" } else { "" };
-    format!("{}{more}", Shown::whole(&line))
+    Shown::whole(&line).to_string()
 }
 
 #[cfg(test)]
@@ -272,5 +358,7 @@ mod tests {
         assert_eq!(one_line("\u{1b}[2J"), "\\u{1b}[2J");
         assert_eq!(one_line(&"x".repeat(LINE)), "x".repeat(LINE));
         assert_eq!(one_line(&"x".repeat(LINE + 1)), "x".repeat(LINE) + "…");
+        assert_eq!(one_line(&format!("{}   y", "x".repeat(LINE - 1))), "x".repeat(LINE - 1) + "…");
+        assert_eq!(one_line(&format!("{}   y", "x".repeat(LINE - 2))), "x".repeat(LINE - 2) + " y");
     }
 }

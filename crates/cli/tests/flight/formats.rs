@@ -1,0 +1,169 @@
+//! Replaying records of other formats: those that were made of ours, and those that hold only words.
+
+use std::fs;
+use std::path::PathBuf;
+
+use reenact_formats::replay_bundle::draft::NewManifest;
+use reenact_formats::replay_bundle::{Held, NewFile, write};
+use reenact_json::{Digest, Limits, Value};
+use reenact_testkit::Script;
+
+use super::airport::{Airport, REENACT};
+
+/// What the agent asks for when nobody tells it otherwise.
+const TASK: &str = "Book me a flight from Vienna to Lisbon on 2026-05-12, for at most 200 euros.";
+
+/// What it prints when the model says one thing and asks for no tool.
+const SAID: &str = "task: [..]Lisbon[..]\nmodel: There are no flights to Lisbon.\n";
+
+const ONE: &str = "reenact: reproduced: 1 exchange, exit 0, as recorded\n...\n";
+
+fn airport() -> Airport {
+    let mut airport = Airport::new(Script::travel());
+    airport.vendor.stop();
+    airport
+}
+
+/// Puts a file into the airport's folder.
+fn put(airport: &Airport, name: &str, bytes: impl AsRef<[u8]>) -> String {
+    fs::write(airport.folder.path().join(name), bytes).unwrap();
+    name.to_owned()
+}
+
+/// A line of a trace with the agent's task as its prompt.
+fn trace() -> String {
+    format!(
+        "{{\"schema_version\":1,\"type\":\"assay.trace\",\"request_id\":\"r1\",\"prompt\":\"{TASK}\",\"response\":\"There are no flights to Lisbon.\",\"meta\":{{}}}}\n"
+    )
+}
+
+fn packed(trace: Held, files: &[NewFile<'_>]) -> Vec<u8> {
+    let manifest = NewManifest { assay_version: "reenact/test".into(), trace, ..NewManifest::default() };
+    write(&manifest, files, Vec::new()).unwrap()
+}
+
+fn document(airport: &Airport, name: &str) -> Vec<u8> {
+    fs::read(airport.folder.path().join(name)).unwrap()
+}
+
+#[test]
+fn an_rpk_of_ours_is_replayed_to_the_byte_and_from_rer_again() {
+    let mut airport = Airport::new(Script::travel());
+    let recorded = airport.fly(&["record", "-q", "--", REENACT, "demo-agent"]);
+    assert_eq!(recorded.code, Some(0), "{}", recorded.stderr);
+    airport.vendor.stop();
+    assert_eq!(airport.fly(&["convert", "last", "--to", "rpk", "--out", "run.rpk"]).code, Some(0));
+    assert_eq!(airport.fly(&["convert", "run.rpk", "--to", "rer", "--out", "again.rer.json"]).code, Some(0));
+    for run in ["run.rpk", "again.rer.json"] {
+        airport.fly(&["replay", run, "--", REENACT, "demo-agent"]).expect(
+            0,
+            &recorded.stdout,
+            "...\nreenact: reproduced: 4 exchanges, exit 0, as recorded\n...\n",
+        );
+    }
+}
+
+#[test]
+fn a_model_io_session_by_the_hash_of_its_prompt() {
+    let airport = airport();
+    let said = "There are no flights to Lisbon.";
+    let session = format!(
+        r#"{{"adapter_id":"other/openai","interactions":[{{"i":0,"prompt_hash":"sha256:{}","response_content":"{said}","response_hash":"sha256:{}"}}],"mode":"record","model_id":"gpt-5","model_io_schema_version":"1.0.0"}}"#,
+        Digest::of(TASK.as_bytes()),
+        Digest::of(said.as_bytes())
+    );
+    let run = put(&airport, "model_io.json", session);
+    let notes = "the record holds no bytes of HTTP: requests were found by the hash of the body or of the prompt, 1 answer was written anew in the vendor's shape";
+    airport.fly(&["replay", &run, "--", REENACT, "demo-agent"]).expect(
+        0,
+        SAID,
+        &format!("...\nreenact: {notes}\n{ONE}"),
+    );
+    let json = airport.fly(&["replay", &run, "--json", "--", REENACT, "demo-agent"]).stdout;
+    let json = Value::parse(json.as_bytes(), &Limits::default()).unwrap();
+    assert!(json.member("rung").unwrap().is_string("body-hash"));
+    assert_eq!(json.member("rebuilt").unwrap().whole(), Some(1));
+    assert!(json.member("replay_of").unwrap().member("format").unwrap().is_string("model-io/1.0.0"));
+}
+
+#[test]
+fn a_bundle_by_its_trace_with_run_and_summary() {
+    let airport = airport();
+    let trace = trace().into_bytes();
+    let bundle = packed(
+        Held::File("files/trace.jsonl".into()),
+        &[NewFile { name: "files/trace.jsonl", content: &trace }],
+    );
+    let digest = Digest::of(&bundle);
+    let name = put(&airport, "bundle.tar.gz", bundle);
+    airport.fly(&["replay", "--bundle", &name, "--", REENACT, "demo-agent"]).expect(
+        0,
+        SAID,
+        &format!("...\n{ONE}"),
+    );
+    for (file, results) in [("run.json", 1), ("summary.json", 0)] {
+        let bytes = document(&airport, file);
+        let document = Value::parse(&bytes, &Limits::default()).unwrap();
+        assert_eq!(document.member("exit_code").unwrap().whole(), Some(0));
+        assert!(document.member("reason_code").unwrap().is_string(""));
+        assert_eq!(document.member("results").unwrap().elements().count(), results);
+        let provenance = document.member("provenance").unwrap();
+        assert_eq!(provenance.member("replay").unwrap().boolean(), Some(true));
+        assert!(provenance.member("replay_mode").unwrap().is_string("offline"));
+        assert!(provenance.member("bundle_digest").unwrap().is_string(&format!("sha256:{digest}")));
+        assert!(provenance.member("source_run_id").unwrap().is_null());
+    }
+    // Without a command it is only looked through.
+    airport.fly(&["replay", "--bundle", &name]).expect(
+        0,
+        "",
+        "reenact: bundle.tar.gz: 1 recorded answers can be given; nothing was run: give the command after --\n",
+    );
+}
+
+#[test]
+fn a_trace_that_is_held_by_its_digest_is_given() {
+    let airport = airport();
+    let trace = trace();
+    let name = put(&airport, "bundle.tar.gz", packed(Held::Digest(Digest::of(trace.as_bytes())), &[]));
+    let right = put(&airport, "trace.jsonl", &trace);
+    let wrong = put(&airport, "wrong.jsonl", trace.replace("Lisbon", "Porto"));
+    let fly = |more: &[&str]| {
+        let arguments = [&["replay", "--bundle", &name], more, &["--", REENACT, "demo-agent"]].concat();
+        airport.fly(&arguments)
+    };
+    fly(&[]).expect(2, "", "reenact: bundle.tar.gz: the bundle holds only the digest of its trace (sha256:[..]): give the file with --trace (E_REPLAY_MISSING_DEPENDENCY)\n");
+    let summary = document(&airport, "summary.json");
+    let summary = Value::parse(&summary, &Limits::default()).unwrap();
+    assert!(summary.member("reason_code").unwrap().is_string("E_REPLAY_MISSING_DEPENDENCY"));
+    fly(&["--trace", &wrong]).expect(2, "", "reenact: bundle.tar.gz: wrong.jsonl is not the trace of this bundle: [..] (E_REPLAY_MISSING_DEPENDENCY)\n");
+    fly(&["--trace", &right]).expect(0, SAID, &format!("...\n{ONE}"));
+}
+
+#[test]
+fn what_is_no_bundle_and_what_does_not_verify() {
+    let airport = airport();
+    let trace = trace().into_bytes();
+    let mut bundle = packed(
+        Held::File("files/trace.jsonl".into()),
+        &[NewFile { name: "files/trace.jsonl", content: &trace }],
+    );
+    let last = bundle.len() - 6;
+    bundle[last] ^= 1;
+    let torn = put(&airport, "torn.tar.gz", bundle);
+    airport.fly(&["replay", "--bundle", &torn, "--", "true"]).expect(
+        2,
+        "",
+        "reenact: torn.tar.gz: the record cannot be read: [..] (E_CFG_PARSE)\n",
+    );
+    let other = put(
+        &airport,
+        "run.rpk",
+        fs::read(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/runs/minimal.rpk")).unwrap(),
+    );
+    airport.fly(&["replay", "--bundle", &other, "--", "true"]).expect(
+        2,
+        "",
+        "reenact: run.rpk: this is no Replay Bundle; leave --bundle out to replay it (E_CFG_PARSE)\n",
+    );
+}

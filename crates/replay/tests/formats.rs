@@ -1,0 +1,208 @@
+//! Records that hold less than all of an exchange: by what a request is found, and what it is given.
+#![allow(clippy::unwrap_used)]
+
+mod stage;
+
+use reenact_json::Digest;
+use reenact_replay::{Cause, Incoming, LoadError, NotServed, Player, Rung};
+use reenact_run::{Run, open, open_files};
+use reenact_verify::{Keys, Options};
+use reenact_wire::{Answer, Endpoint, ToolCall, exchange};
+use stage::{chat, hit, miss, said};
+
+fn opened(text: &str) -> Run {
+    open(text.as_bytes().to_vec(), &Keys::default(), &Options::default()).run.unwrap()
+}
+
+fn rpk(steps: &str) -> Player {
+    let text = format!(
+        r#"{{"version":"1.0","metadata":{{}},"payload":{{"run":{{"id":"r","steps":[{steps}]}}}},"checksum":""}}"#
+    );
+    Player::load(&opened(&text)).unwrap()
+}
+
+fn bundle(trace: &str, cassettes: &[&str]) -> Player {
+    let mut files = vec![
+        ("manifest.json".to_owned(), br#"{"trace_path":"files/t.jsonl"}"#.to_vec()),
+        ("files/t.jsonl".to_owned(), trace.as_bytes().to_vec()),
+    ];
+    for (at, cassette) in cassettes.iter().enumerate() {
+        files.push((format!("cassettes/{at}.json"), cassette.as_bytes().to_vec()));
+    }
+    Player::load(&open_files(files, &Keys::default(), &Options::default()).run.unwrap()).unwrap()
+}
+
+fn session(prompt: &str, response: &str) -> String {
+    let mut text = String::new();
+    reenact_json::print::string(response, &mut text);
+    format!(
+        r#"{{"model_io_schema_version":"1.0.0","adapter_id":"reenact/openai","model_id":"gpt-5","mode":"record","interactions":[{{"i":0,"prompt_hash":"sha256:{}","response_content":{text},"tokens_input":3,"tokens_output":4}}]}}"#,
+        Digest::of(prompt.as_bytes())
+    )
+}
+
+const BODY: &str = r#"{"model":"gpt-5","messages":[{"role":"user","content":"hello"}]}"#;
+const STREAM: &str = r#"{"model":"gpt-5","stream":true,"messages":[{"role":"user","content":"hello"}]}"#;
+
+fn read(endpoint: Endpoint, stream: bool, body: &str) -> Answer {
+    exchange::answer(endpoint, stream, body.as_bytes()).unwrap()
+}
+
+#[test]
+fn model_io_by_the_hash_of_the_body() {
+    let player = Player::load(&opened(&session(BODY, "Hi."))).unwrap();
+    let answer = hit(&player, &chat(BODY));
+    assert!(answer.is_rebuilt);
+    assert_eq!((answer.status, answer.step_id.as_str()), (Some(200), "0"));
+    assert_eq!(answer.headers, [("content-type".to_owned(), "application/json".to_owned())]);
+    let read = read(Endpoint::ChatCompletions, false, &said(&answer));
+    assert_eq!(
+        (read.text.as_str(), read.model.as_deref(), read.stop_reason.as_deref()),
+        ("Hi.", Some("gpt-5"), Some("stop"))
+    );
+    assert_eq!(read.usage.unwrap().output_tokens, 4);
+    // Each once, as it was recorded.
+    assert_eq!(miss(&player, &chat(BODY)).cause, Cause::AskedMoreOften { recorded: 1 });
+    assert_eq!(miss(&player, &chat("{}")).cause, Cause::OnlyHashes { recorded: 1 });
+    let outcome = player.conclude();
+    assert_eq!((outcome.hits, outcome.rebuilt, outcome.rung), (1, 1, Some(Rung::BodyHash)));
+}
+
+#[test]
+fn model_io_of_others_by_the_hash_of_the_prompt() {
+    let player = Player::load(&opened(&session("hello", "Hi."))).unwrap();
+    let answer = hit(&player, &chat(STREAM));
+    assert_eq!(answer.headers[0].1, "text/event-stream; charset=utf-8");
+    let read = read(Endpoint::ChatCompletions, true, &said(&answer));
+    assert_eq!((read.text.as_str(), read.complete), ("Hi.", true));
+}
+
+#[test]
+fn a_whole_body_that_was_kept_as_what_was_said() {
+    let whole = r#"{"model":"gpt-5","choices":[{"message":{"content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"now","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}"#;
+    let player = Player::load(&opened(&session(BODY, whole))).unwrap();
+    assert_eq!(said(&hit(&player, &chat(BODY))), whole);
+    // The same as a stream, if that is what is asked for.
+    let player = Player::load(&opened(&session(STREAM, whole))).unwrap();
+    let answer = read(Endpoint::ChatCompletions, true, &said(&hit(&player, &chat(STREAM))));
+    assert_eq!(answer.tool_calls, [ToolCall { id: "c".into(), name: "now".into(), input: "{}".into() }]);
+}
+
+#[test]
+fn other_vendors_and_what_has_no_shape() {
+    let body = r#"{"model":"claude-sonnet-4-5","max_tokens":9,"messages":[{"role":"user","content":[{"type":"text","text":"hello"}]}]}"#;
+    let player = Player::load(&opened(&session("hello", "Hi."))).unwrap();
+    let messages = Incoming { provider: "anthropic", path: "/v1/messages", ..chat(body) };
+    let read_back = read(Endpoint::Messages, false, &said(&hit(&player, &messages)));
+    assert_eq!((read_back.text.as_str(), read_back.stop_reason.as_deref()), ("Hi.", Some("end_turn")));
+    let player = Player::load(&opened(&session("hello", "Hi."))).unwrap();
+    let other = Incoming { path: "/v1/completions", ..chat(r#"{"prompt":"hello"}"#) };
+    let Cause::NoAnswer { why, .. } = &miss(&player, &other).cause else { panic!() };
+    assert_eq!(*why, NotServed::NoShape("POST /v1/completions".into()));
+}
+
+#[test]
+fn rpk_of_the_listener_by_the_values_of_the_body() {
+    let player = rpk(
+        r#"{"id":"a","type":"model.request","input":{"provider":"openai","path":"/v1/responses","request_id":"q","model":"gpt-5","payload":{"input":"hi","model":"gpt-5"}},"output":{},"metadata":{}},
+           {"id":"b","type":"model.response","input":{"request_id":"q"},"output":{"status_code":200,"assembled_text":"Hello","output":{"id":"r","object":"response","model":"gpt-5","status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"Hello"}]}]}},"metadata":{}}"#,
+    );
+    // Another spelling of the same values.
+    let asked = Incoming { path: "/v1/responses", ..chat(r#"{ "model": "gpt-5", "input": "hi" }"#) };
+    let answer = hit(&player, &asked);
+    assert!(said(&answer).starts_with(r#"{"id":"r","object":"response""#));
+    assert_eq!(player.conclude().rung, Some(Rung::JsonBody));
+    let missed =
+        miss(&player, &Incoming { path: "/v1/responses", ..chat(r#"{"model":"gpt-5","input":"ho"}"#) });
+    assert_eq!(
+        missed.to_string(),
+        "E_REPLAY_MISSING_DEPENDENCY: no recorded answer for POST /v1/responses (openai, gpt-5): the closest is step a (which was asked for already), it differs in 1 value; first at $.input: recorded \"hi\", asked \"ho\""
+    );
+}
+
+#[test]
+fn rpk_of_a_wrapped_sdk_by_model_and_messages() {
+    let player = rpk(
+        r#"{"id":"a","type":"model.request","input":{"model":"gpt-5","input":{"messages":[{"content":"hello","role":"user"}],"temperature":0.2}},"output":{},"metadata":{}},
+           {"id":"b","type":"model.response","input":{"model":"gpt-5"},"output":{"output":{"content":"Hi."}},"metadata":{}}"#,
+    );
+    let missed = miss(&player, &chat(&BODY.replace("hello", "hullo")));
+    let Cause::Unknown(closest) = &missed.cause else { panic!("{missed}") };
+    assert_eq!((closest.step_id.as_str(), closest.distance), ("a", 2));
+    let answer = read(Endpoint::ChatCompletions, false, &said(&hit(&player, &chat(BODY))));
+    assert_eq!(answer.text, "Hi.");
+    assert_eq!(player.conclude().rung, Some(Rung::Conversation));
+}
+
+#[test]
+fn rpk_that_was_ours_is_replayed_exactly() {
+    let player = rpk(
+        r#"{"id":"a","type":"model.request","input":{"step_id":"s1","provider":"openai","model":"gpt-5","http":{"method":"POST","path":"/v1/chat/completions","headers":[],"body":{"text":"{}"}},"source":"observed"},"output":{},"metadata":{}},
+           {"id":"b","type":"model.response","input":{},"output":{"step_id":"s1","status":200,"complete":true,"ended_by":"eof","http":{"headers":[["x-own","1"]],"body":{"text":"as it was"}}},"metadata":{}}"#,
+    );
+    let answer = hit(&player, &chat("{}"));
+    assert_eq!((said(&answer).as_str(), answer.is_rebuilt), ("as it was", false));
+    assert_eq!(answer.headers, [("x-own".to_owned(), "1".to_owned())]);
+    assert_eq!(player.conclude().rung, Some(Rung::Exact));
+}
+
+#[test]
+fn traces_by_the_prompt_as_often_as_it_is_asked() {
+    let player = bundle(
+        "{\"type\":\"episode_start\",\"episode_id\":\"t1\",\"input\":{\"prompt\":\"hello\"}}\n{\"type\":\"episode_end\",\"episode_id\":\"t1\",\"final_output\":\"Hi.\"}\n{\"schema_version\":1,\"type\":\"assay.trace\",\"request_id\":\"r2\",\"prompt\":\"bye\",\"response\":\"Bye.\"}\n",
+        &[],
+    );
+    for _ in 0..2 {
+        assert_eq!(read(Endpoint::ChatCompletions, false, &said(&hit(&player, &chat(BODY)))).text, "Hi.");
+    }
+    let outcome = player.conclude();
+    assert_eq!((outcome.hits, outcome.ambiguous, outcome.rung), (2, 0, Some(Rung::Prompt)));
+    assert_eq!(
+        (outcome.unused.len(), outcome.unused[0].step_id.as_str(), outcome.unused[0].label.as_str()),
+        (1, "r2", "\"bye\"")
+    );
+    let missed = miss(&player, &chat(&BODY.replace("hello", "hallo")));
+    let Cause::Unknown(closest) = &missed.cause else { panic!("{missed}") };
+    assert_eq!(closest.differences[0].recorded.as_deref(), Some("\"bye\""));
+}
+
+#[test]
+fn a_cassette_speaks_for_the_line_of_its_trace() {
+    let mut prompt = String::new();
+    reenact_json::print::string(BODY, &mut prompt);
+    let trace = format!(
+        "{{\"schema_version\":1,\"type\":\"assay.trace\",\"request_id\":\"r1\",\"prompt\":{prompt},\"response\":\"Hi.\"}}\n"
+    );
+    let answer = r#"{"choices":[{"message":{"content":"Hi."}}],"id":"kept"}"#;
+    let cassette = format!(
+        r#"{{"schema_version":2,"fingerprint":"00","method":"POST","url":"https://api.openai.com/v1/chat/completions","request_body":{BODY},"status":200,"response_body":{answer}}}"#
+    );
+    let player = bundle(&trace, &[&cassette]);
+    assert_eq!(said(&hit(&player, &chat(BODY))), answer);
+    let outcome = player.conclude();
+    assert_eq!((outcome.unused.len(), outcome.rung), (0, Some(Rung::JsonBody)));
+}
+
+#[test]
+fn embeddings_come_from_cassettes_and_errors_as_they_were() {
+    let cassette = |status: u16, body: &str, answer: &str| {
+        format!(
+            r#"{{"schema_version":2,"fingerprint":"00","method":"POST","url":"https://api.openai.com/v1/embeddings","request_body":{body},"status":{status},"response_body":{answer}}}"#
+        )
+    };
+    let (one, two) = (
+        cassette(200, r#"{"input":"x"}"#, r#"{"data":[1.0]}"#),
+        cassette(429, r#"{"input":"y"}"#, r#"{"error":{"message":"slow"}}"#),
+    );
+    let player = bundle("", &[&one, &two]);
+    let asked = |body| Incoming { path: "/v1/embeddings", ..chat(body) };
+    assert_eq!(said(&hit(&player, &asked(r#"{"input":"x"}"#))), r#"{"data":[1.0]}"#);
+    let error = hit(&player, &asked(r#"{"input":"y"}"#));
+    assert_eq!((error.status, said(&error).as_str()), (Some(429), r#"{"error":{"message":"slow"}}"#));
+}
+
+#[test]
+fn a_replay_of_tools_holds_only_hashes() {
+    let run = opened("{\"event\":\"ReplayHeader\",\"replay_version\":1}\n{\"event\":\"SessionStart\"}\n");
+    assert_eq!(Player::load(&run).unwrap_err(), LoadError::OnlyHashes);
+}
