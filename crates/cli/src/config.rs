@@ -13,7 +13,7 @@ use reenact_formats::rer::seal::Signer;
 use reenact_formats::trust::{Standing, TrustError, TrustStore};
 use reenact_json::Shown;
 use reenact_record::durable::{self, Readers};
-use reenact_record::{KeyName, KeyStore, KeyStoreError};
+use reenact_record::{KeyName, KeyStore, KeyStoreError, SecretKey};
 use reenact_verify::{Keys, Trust};
 
 use crate::output::{self, Ending};
@@ -63,6 +63,14 @@ impl Config {
     /// The user's private keys.
     pub(crate) fn key_store(&self) -> KeyStore {
         KeyStore::new(self.folder.join("keys"))
+    }
+
+    /// The user's own private key of that id, if there is one.
+    pub(crate) fn signing_key(&self, key_id: &str) -> Result<Option<SecretKey>, Ending> {
+        let store = self.key_store();
+        let names = store.list().map_err(|error| Ending::impossible(error.to_string()))?;
+        let is_it = |key: &SecretKey| key.public_key().id().to_string() == key_id;
+        Ok(names.iter().filter_map(|name| store.load(name).ok()).find(is_it))
     }
 
     /// The public halves of the user's own keys, by name, and the files that cannot be used.

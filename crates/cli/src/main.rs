@@ -6,12 +6,14 @@
 mod child;
 mod command;
 mod config;
+mod envelope;
 mod output;
 mod parallel;
 mod progress;
 mod quantity;
 mod runs;
 mod runtime;
+mod sealed;
 mod vendors;
 
 use std::process::ExitCode;

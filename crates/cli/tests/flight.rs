@@ -8,10 +8,12 @@
 mod flight {
     pub(crate) mod airport;
     mod exits;
+    mod formats;
     mod killed;
     mod records;
     mod replays;
     mod secrets;
+    mod shares;
     mod shows;
     mod terminal;
 }

@@ -8,7 +8,7 @@ use reenact_json::canonical::Sink;
 use reenact_json::digest::Hasher;
 use reenact_json::{Digest, Limits};
 
-use crate::durable::{Pending, Readers};
+use crate::durable::{self, Pending, Readers};
 use crate::error::RecordError;
 use crate::journal::{Journal, Written};
 use crate::ledger::Counts;
@@ -40,11 +40,10 @@ pub(crate) struct Draft<'a> {
 
 /// Whether an artifact can be written there, as far as can be told beforehand.
 pub(crate) fn check(out: &Out) -> Result<(), RecordError> {
-    let found = out.path.symlink_metadata().ok();
-    if found.is_some_and(|found| !out.replace || found.is_dir()) {
-        return Err(RecordError::Exists { path: out.path.to_string_lossy().into_owned() });
-    }
-    Pending::new(&out.path, Readers::Owner).map(drop).map_err(|error| RecordError::io(&out.path, &error))
+    durable::check(&out.path, out.replace).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => RecordError::Exists { path: out.path.to_string_lossy().into_owned() },
+        _ => RecordError::io(&out.path, &error),
+    })
 }
 
 /// Writes the artifact: all of it, or nothing.

@@ -34,6 +34,15 @@ pub fn replace(path: &Path, bytes: &[u8], readers: Readers) -> io::Result<()> {
     pending.replace()
 }
 
+/// Whether a file could be written under that name, as far as can be told beforehand.
+pub fn check(path: &Path, replaces: bool) -> io::Result<()> {
+    let found = path.symlink_metadata().ok();
+    if found.is_some_and(|found| !replaces || found.is_dir()) {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    Pending::new(path, Readers::Owner).map(drop)
+}
+
 /// A file that is being written and has no name yet. Dropped, it is gone.
 pub struct Pending {
     temporary: Temporary,

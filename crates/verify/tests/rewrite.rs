@@ -48,7 +48,7 @@ fn a_withheld_payload_leaves_its_hash_and_nothing_else() {
     let key = Key::of(1);
     let whole = Run::default().artifact(&key, None);
     let withheld = withhold(&whole, &limits(), |index, _| index == 0).unwrap();
-    assert_eq!((withheld.events, withheld.before), (vec![0], 1));
+    assert_eq!((withheld.events, withheld.before, withheld.count), (vec![0], 1, 5));
     let report = safe(&withheld.artifact, &key.keys(), &Options::default());
     assert_eq!(failed(&report), [""; 0]);
     assert_eq!(

@@ -2,13 +2,16 @@
 
 mod bundle;
 mod canon;
+mod convert;
 mod demo;
 mod doctor;
+mod envelope;
 mod hash;
 mod keys;
 mod migrate;
 mod record;
 mod recover;
+mod redact;
 mod replay;
 mod show;
 mod verify;
@@ -40,9 +43,12 @@ enum Command {
     Recover(recover::Recover),
     Verify(verify::Verify),
     Bundle(bundle::Bundle),
+    Convert(convert::Convert),
+    Redact(redact::Redact),
     Migrate(migrate::Migrate),
     Canon(canon::Canon),
     Hash(hash::Hash),
+    Envelope(envelope::EnvelopeCommand),
     Keys(keys::Keys),
     Doctor(doctor::Doctor),
 }
@@ -61,8 +67,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<u8, Ending> {
         Command::Canon(canon) => canon.run(),
         Command::Hash(hash) => hash.run(),
         Command::Keys(keys) => keys.run(),
+        Command::Envelope(envelope) => envelope.run(),
         Command::Bundle(bundle) => bundle.run(),
+        Command::Convert(convert) => convert.run(),
         Command::Migrate(migrate) => migrate.run(),
+        Command::Redact(redact) => redact.run(),
     }
 }
 

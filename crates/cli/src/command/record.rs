@@ -2,17 +2,20 @@
 
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use reenact_formats::rer::rewrite;
 use reenact_gateway::{Environment, Gateway, Limits, Recording, Token, Work};
 use reenact_json::Shown;
+use reenact_record::durable::{self, Readers};
 use reenact_record::wal::{self, Place};
 use reenact_record::{Counts, End, KeyName, Out, Recorder, RunId, RunStart, Sealed, SecretKey, Status};
 use reenact_run::{Kind, Opened, Run};
 use reenact_verify::{Keys, Options};
 
+use super::redact::unwritable;
 use crate::child::{self, Exit, Signals};
 use crate::config::Config;
 use crate::output::{self, Ending};
@@ -29,8 +32,8 @@ use crate::{quantity, runs, runtime, vendors};
     after_help = "Examples:\n  reenact record -- python agent.py\n  reenact record --out run.rer.json -- node agent.js --fast\n  reenact record --upstream openai=http://localhost:8080/v1 -- ./agent"
 )]
 pub(crate) struct Record {
-    /// Put the artifact here, instead of into .reenact/runs/
-    #[arg(long, value_name = "FILE", value_parser = out_file)]
+    /// Put the artifact here, instead of into .reenact/runs/; a name that ends in .rer.tar.gz gets a bundle of it
+    #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 
     /// Overwrite the file that --out names
@@ -56,13 +59,6 @@ pub(crate) struct Record {
 
 /// What recording ends with when it fails: no exit code of an agent's own means the same.
 pub(crate) const FAILED: u8 = 125;
-
-fn out_file(text: &str) -> Result<PathBuf, String> {
-    if text.ends_with(".rer.tar.gz") {
-        return Err("bundles are not written yet: give a name that ends in .rer.json".into());
-    }
-    Ok(PathBuf::from(text))
-}
 
 /// A key, and whether it was just made.
 struct Signing {
@@ -90,6 +86,10 @@ impl Record {
 
     fn fly(&self) -> Result<u8, Ending> {
         let routes = vendors::routes(&self.upstream, |name| std::env::var_os(name))?;
+        if let Some(bundle) = self.bundle() {
+            // Nobody wants to hear of it only when the run is over.
+            durable::check(bundle, self.force).map_err(|error| unwritable(bundle, &error))?;
+        }
         let signing = self.signing()?;
         let before: Vec<(OsString, OsString)> = std::env::vars_os().collect();
         let upstreams: Vec<(String, String)> =
@@ -100,7 +100,11 @@ impl Record {
             command: &self.command,
             environment: &before,
             upstreams: &upstreams,
-            out: self.out.clone().map(|path| Out { path, replace: self.force }),
+            out: self
+                .out
+                .clone()
+                .filter(|_| self.bundle().is_none())
+                .map(|path| Out { path, replace: self.force }),
             ..RunStart::new(RunId::generate().map_err(impossible)?)
         };
         let recorder = Recorder::begin(&runs::folder(), &start, &signing.key).map_err(impossible)?;
@@ -140,7 +144,30 @@ impl Record {
                     Shown::whole(&journal)
                 ))
             })?;
+        let sealed = match self.bundle() {
+            Some(bundle) => self.pack(sealed, &signing, bundle)?,
+            None => sealed,
+        };
         self.tell(&signing, &flown, counts, &sealed)
+    }
+
+    /// Where a bundle is wanted.
+    fn bundle(&self) -> Option<&Path> {
+        self.out.as_deref().filter(|out| out.to_string_lossy().ends_with(".rer.tar.gz"))
+    }
+
+    /// Makes a bundle of what was sealed. The artifact stays where it is.
+    fn pack(&self, sealed: Sealed, signing: &Signing, bundle: &Path) -> Result<Sealed, Ending> {
+        let artifact = reenact_verify::disk::read(&sealed.path).map_err(impossible)?;
+        let bound = rewrite::bind(&artifact, &[], &reenact_json::Limits::default(), &signing.key);
+        let bytes = bound.map_err(impossible)?.pack(&[], |_| None, Vec::new()).map_err(impossible)?;
+        let write = if self.force { durable::replace } else { durable::create };
+        write(bundle, &bytes, Readers::Owner).map_err(|error| {
+            let path = sealed.path.to_string_lossy();
+            output::complain(&format!("the run is sealed all the same: {}", Shown::whole(&path)));
+            unwritable(bundle, &error)
+        })?;
+        Ok(Sealed { path: bundle.to_owned(), size: bytes.len() as u64, ..sealed })
     }
 
     /// Runs the command behind a gateway, to its end.

@@ -1,8 +1,11 @@
 //! An artifact written once more: the same events under the same hashes, with some payloads withheld (§10.3) or bound to a
 //! bundle (§9). Nothing that the chain covers changes; everything comes out in canonical form.
 
+use std::io::Write;
+
 use reenact_json::canonical::{self, Part};
 use reenact_json::{CanonicalFault, Digest, Limits, Value};
+use reenact_pack::{PackError, TarGzWriter, TarStyle};
 
 use super::artifact::ReadError;
 use super::header::{self, Coverage};
@@ -138,6 +141,8 @@ pub struct Withheld {
     pub events: Vec<usize>,
     /// How many were withheld before.
     pub before: usize,
+    /// How many events there are.
+    pub count: usize,
 }
 
 /// Withholds payloads: their bytes go, their hashes stay. No key is needed, since no signature covers a payload's bytes. An
@@ -156,7 +161,7 @@ pub fn withhold<'a>(
         is_withheld
     })?;
     let before = rewritten.redacted - events.len();
-    Ok(Withheld { artifact: rewritten.artifact(&[])?, events, before })
+    Ok(Withheld { artifact: rewritten.artifact(&[])?, events, before, count: rewritten.count })
 }
 
 /// A file that a bundle carries beside its artifact.
@@ -183,6 +188,31 @@ pub struct Bound {
     pub events: usize,
     /// How many of their payloads are withheld.
     pub redacted: usize,
+}
+
+impl Bound {
+    /// Writes the bundle as a `.tar.gz` (§9.3), the same bytes every time. `content` gives the bytes of a blob.
+    pub fn pack<'b, W: Write>(
+        &self,
+        blobs: &[Blob],
+        content: impl Fn(Digest) -> Option<&'b [u8]>,
+        sink: W,
+    ) -> Result<W, PackError> {
+        let mut archive = TarGzWriter::new(sink, TarStyle::Ustar, reenact_pack::Limits::default())?;
+        let documents =
+            [("artifact.json", &*self.artifact), ("manifest.json", &self.manifest), ("key.bin", &self.key)];
+        for (name, bytes) in documents {
+            archive.add(name, bytes.len() as u64, bytes)?;
+        }
+        let mut hashes: Vec<Digest> = blobs.iter().map(|blob| blob.hash).collect();
+        hashes.sort_by_key(Digest::hex);
+        hashes.dedup();
+        for hash in hashes {
+            let bytes = content(hash).unwrap_or_default();
+            archive.add(&format!("blobs/{hash}.bin"), bytes.len() as u64, bytes)?;
+        }
+        archive.finish()
+    }
 }
 
 /// Binds an artifact to a bundle of itself, its key and these blobs. The key must be the one that signed it.

@@ -1,5 +1,6 @@
-//! `reenact bundle`: Replay Bundles, one file that reproduces a run.
+//! `reenact bundle`: one file that carries a run to others.
 
+mod create;
 mod extract;
 mod inspect;
 mod verify;
@@ -14,7 +15,7 @@ use reenact_verify::{Keys, Options, Report, Unreadable, folder};
 
 use crate::output::Ending;
 
-/// Check Replay Bundles, look into them, and unpack them
+/// Pack a run into a bundle; check Replay Bundles, look into them, and unpack them
 #[derive(clap::Args)]
 #[command(disable_help_subcommand = true)]
 pub(super) struct Bundle {
@@ -24,6 +25,7 @@ pub(super) struct Bundle {
 
 #[derive(clap::Subcommand)]
 enum Command {
+    Create(create::Create),
     Verify(verify::Verify),
     Inspect(inspect::Inspect),
     Extract(extract::Extract),
@@ -32,6 +34,7 @@ enum Command {
 impl Bundle {
     pub(super) fn run(&self) -> Result<u8, Ending> {
         match &self.command {
+            Command::Create(create) => create.run(),
             Command::Verify(verify) => verify.run(),
             Command::Inspect(inspect) => inspect.run(),
             Command::Extract(extract) => extract.run(),

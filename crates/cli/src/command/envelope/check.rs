@@ -1,0 +1,48 @@
+//! `reenact envelope check`: whether an envelope is one, and what it permits.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use reenact_json::{Limits, Shown, Value};
+
+use super::{now, page};
+use crate::envelope;
+use crate::output::{self, Ending};
+
+/// Check an envelope and say what it permits
+///
+/// FILE is TOML with a table [envelope], or an envelope in JSON. What is wrong is named with its line, its field and what is allowed
+/// there. The exit code is 0 if it is good, 1 if it is not, 2 if it could not be read.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  reenact envelope check\n  reenact envelope check envelope.toml --json > envelope.json"
+)]
+pub(super) struct Check {
+    /// A file, or - for standard input
+    #[arg(value_name = "FILE", default_value = "reenact.toml")]
+    file: PathBuf,
+
+    /// The envelope as a run carries it: canonical JSON, without the signature that comes with the seal
+    #[arg(long)]
+    json: bool,
+}
+
+impl Check {
+    pub(super) fn run(&self) -> Result<u8, Ending> {
+        let ready = envelope::read(&self.file)?;
+        if self.json {
+            output::print_bytes(&[&*ready.json, b"\n"].concat())?;
+            return Ok(0);
+        }
+        let value = Value::parse(&ready.json, &Limits::default())
+            .map_err(|error| Ending::refused(error.to_string()))?;
+        let name = self.file.to_string_lossy();
+        let mut text =
+            format!("{}: a good envelope\n{}", Shown::whole(&name), page(&ready.envelope, value, now()));
+        for note in &ready.notes {
+            let _ = writeln!(text, "  note: {note}");
+        }
+        output::print(&text)?;
+        Ok(0)
+    }
+}

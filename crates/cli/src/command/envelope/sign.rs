@@ -1,0 +1,89 @@
+//! `reenact envelope sign`: somebody else than the runtime says that a run may do this.
+
+use std::path::PathBuf;
+
+use reenact_formats::rer::envelope::authorisable;
+use reenact_formats::rer::seal::Signer as _;
+use reenact_json::canonical::{self, write_string};
+use reenact_json::{Limits, Profile, Shown, Value};
+use reenact_record::KeyName;
+use reenact_record::durable::{self, Readers};
+
+use crate::command::redact::unwritable;
+use crate::config::Config;
+use crate::envelope;
+use crate::output::{self, Ending};
+
+/// Authorise an envelope with a key of your own
+///
+/// A run signs its envelope with its own key, which proves only that it wrote itself a permission slip. An authorisation is a
+/// signature by another key, the platform's, over the envelope: `verify` then says who authorised the run. Any change afterwards
+/// breaks it.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  reenact keys generate platform\n  reenact envelope sign envelope.toml --key platform --out envelope.json"
+)]
+pub(super) struct Sign {
+    /// A file, or - for standard input
+    #[arg(value_name = "FILE", default_value = "reenact.toml")]
+    file: PathBuf,
+
+    /// The name of the key to sign with; `reenact keys list` shows yours
+    #[arg(long, value_name = "NAME")]
+    key: KeyName,
+
+    /// Where to write the envelope; without it, to standard output. A file that is there already is left alone
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+impl Sign {
+    pub(super) fn run(&self) -> Result<u8, Ending> {
+        let ready = envelope::read(&self.file)?;
+        let key = Config::require()?
+            .key_store()
+            .load(&self.key)
+            .map_err(|error| Ending::impossible(error.to_string()))?;
+        let failed = |error: &dyn std::fmt::Display| Ending::refused(error.to_string());
+        let value = Value::parse(&ready.json, &Limits::default()).map_err(|error| failed(&error))?;
+        let metadata = value.member("metadata");
+        if let Some(there) = metadata.and_then(|metadata| metadata.member("authorization")) {
+            let key_id = there.member("key_id").and_then(|key_id| key_id.string()).unwrap_or_default();
+            let message = format!("it is authorised already, by the key {}", Shown::new(&key_id));
+            return Err(Ending::refused(message + "; take metadata.authorization out to authorise it anew"));
+        }
+        let signature = key.sign(&authorisable(value).map_err(|error| failed(&error))?);
+        let signature: String = signature.iter().map(|byte| format!("{byte:02x}")).collect();
+        let key_id = key.public_key().id().to_string();
+        let mut text = b"{\"metadata\":{\"authorization\":{\"key_id\":".to_vec();
+        write_string(&key_id, &mut text);
+        text.extend_from_slice(format!(",\"signature\":\"{signature}\"}}").as_bytes());
+        let member = |(name, value): (Value<'_>, Value<'_>), text: &mut Vec<u8>| {
+            text.extend_from_slice(&[b",", name.text(), b":", value.text()].concat());
+        };
+        metadata
+            .into_iter()
+            .flat_map(|metadata| metadata.members())
+            .for_each(|entry| member(entry, &mut text));
+        text.push(b'}');
+        let others = value.members().filter(|(name, _)| !name.is_string("metadata"));
+        others.for_each(|entry| member(entry, &mut text));
+        text.push(b'}');
+        let signed = Value::parse(&text, &Limits::default()).map_err(|error| failed(&error))?;
+        let mut signed = canonical::to_vec(signed, Profile::Jcs).map_err(|error| failed(&error))?;
+        signed.push(b'\n');
+        let Some(out) = &self.out else {
+            output::print_bytes(&signed)?;
+            return Ok(0);
+        };
+        durable::create(out, &signed, Readers::Owner).map_err(|error| unwritable(out, &error))?;
+        let name = out.to_string_lossy();
+        output::print(&format!(
+            "{}: authorised by {} (key {key_id})\nwhoever is to believe it needs that key: reenact keys export {}\n",
+            Shown::whole(&name),
+            self.key,
+            self.key
+        ))?;
+        Ok(0)
+    }
+}

@@ -1,0 +1,84 @@
+//! An envelope in words.
+
+use reenact_formats::rer::envelope::permission::{Enforcement, Envelope, SignerType};
+use reenact_json::{Shown, Value};
+
+use crate::quantity;
+
+/// What an envelope permits, a line for each thing: a word, and what it says. `now` is in nanoseconds since 1970.
+pub(crate) fn lines(envelope: &Envelope, value: Value<'_>, now: Option<i128>) -> Vec<(&'static str, String)> {
+    let list = |names: &std::collections::BTreeSet<String>| match names.is_empty() {
+        true => "none".to_owned(),
+        false => names.iter().map(|name| Shown::new(name).to_string()).collect::<Vec<_>>().join(", "),
+    };
+    let mut lines = Vec::new();
+    if envelope.enforcement != Enforcement::Enforced {
+        let word = match envelope.enforcement {
+            Enforcement::Observed => "nothing was restricted (observe-only)",
+            _ => "imported: the source knows no permissions",
+        };
+        lines.push(("enforced", word.to_owned()));
+    }
+    lines.push(("models", list(&envelope.allowed_models)));
+    lines.push(("tools", list(&envelope.allowed_tools)));
+    if let Some(most) = envelope.max_steps {
+        lines.push(("steps", format!("at most {}", quantity::count(most, "call"))));
+    }
+    if let Some(most) = envelope.max_spend {
+        lines.push((
+            "spend",
+            if most.picodollars() == 0 { "nothing".into() } else { format!("at most {most}") },
+        ));
+    }
+    if let Some(most) = envelope.rate_limit_rpm {
+        lines.push(("rate", format!("at most {} in any 60 seconds", quantity::count(most, "call"))));
+    }
+    let text = value.member("expiry").and_then(|expiry| expiry.string());
+    if let (Some(text), Some(expiry)) = (text, envelope.expiry) {
+        lines.push((
+            "expiry",
+            format!("{}{}", Shown::new(&text), now.map_or(String::new(), |now| left(expiry - now))),
+        ));
+    }
+    for rule in &envelope.required_approvals {
+        let pattern = match rule.action.as_str() {
+            "model.call" => rule.model_pattern.as_ref(),
+            _ => rule.tool_pattern.as_ref(),
+        };
+        let pattern = pattern.map_or(String::new(), |pattern| format!(" of {}", Shown::new(pattern)));
+        let by = rule.signer_types.as_ref().map_or("anyone".to_owned(), |types| names(types));
+        lines.push(("approval", format!("{}{pattern}: by {by}", Shown::new(&rule.action))));
+    }
+    if !envelope.required_signer_types.is_empty() {
+        lines.push(("signers", format!("by the end of the run: {}", names(&envelope.required_signer_types))));
+    }
+    let authorised =
+        value.member("metadata").and_then(|metadata| metadata.member("authorization")?.member("key_id"));
+    lines.push((
+        "authority",
+        match authorised.and_then(|key_id| key_id.string()) {
+            Some(key_id) => format!("key {}", Shown::new(&key_id)),
+            None => "nobody but the run's own key".to_owned(),
+        },
+    ));
+    lines
+}
+
+fn names(types: &[SignerType]) -> String {
+    match types {
+        [] => "nobody".to_owned(),
+        types => types.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// How long a permission lasts yet.
+fn left(nanoseconds: i128) -> String {
+    const HOUR: i128 = 3_600_000_000_000;
+    match nanoseconds {
+        ..=0 => " (it has expired: nothing is permitted any more)".to_owned(),
+        left if left < 48 * HOUR => {
+            format!(" (in {})", quantity::count(u64::try_from(left / HOUR).unwrap_or(0), "hour"))
+        }
+        left => format!(" (in {})", quantity::count(u64::try_from(left / (24 * HOUR)).unwrap_or(0), "day")),
+    }
+}

@@ -1,0 +1,125 @@
+//! An RER record as the commands need it that write it once more: its artifact, the files beside it, and its signer.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use reenact_formats::rer::rewrite::Blob;
+use reenact_json::{Digest, Shown};
+use reenact_record::SecretKey;
+use reenact_run::{Kind, Run};
+use reenact_verify::{Members, Report, disk};
+
+use crate::config::Config;
+use crate::output::Ending;
+use crate::runs;
+
+/// An RER record.
+pub(crate) struct Sealed {
+    pub(crate) path: PathBuf,
+    pub(crate) run: Run,
+    pub(crate) report: Report,
+    /// The bytes of the artifact alone.
+    pub(crate) artifact: Vec<u8>,
+    /// Files that lie beside it, by their digests.
+    pub(crate) blobs: BTreeMap<String, Vec<u8>>,
+}
+
+impl Sealed {
+    /// Opens the record that is meant. Another format is refused, with what to do instead.
+    pub(crate) fn open(given: &OsStr, keys: &[PathBuf]) -> Result<Self, Ending> {
+        let runs::Found { path, run, report } = runs::open(given, keys)?;
+        let artifact = if report.format == "rer-bundle" {
+            artifact_of(&path)?
+        } else if report.format.starts_with("rer-artifact/") {
+            run.bytes().to_vec()
+        } else {
+            let (name, format) = (path.to_string_lossy(), &report.format);
+            return Err(Ending::impossible(format!(
+                "{}: this is {}, and only RER records can be rewritten under their signature; `reenact convert --to rer` makes one of it",
+                Shown::whole(&name),
+                Shown::new(format),
+            )));
+        };
+        let mut blobs: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+        for (_, bytes) in run.files() {
+            blobs.insert(Digest::of(bytes).to_string(), bytes.to_vec());
+        }
+        Ok(Self { path, run, report, artifact, blobs })
+    }
+
+    /// Whether it is a bundle, and not an artifact alone.
+    pub(crate) fn is_bundle(&self) -> bool {
+        self.report.format == "rer-bundle"
+    }
+
+    /// The record must verify before anything is made of it: a new signature must not make a forged record good.
+    pub(crate) fn must_hold(&self) -> Result<(), Ending> {
+        if self.report.pass() {
+            return Ok(());
+        }
+        let name = self.path.to_string_lossy();
+        let why = self.report.reasons.first().map_or("", String::as_str);
+        Err(Ending::refused(format!(
+            "{}: it does not verify, so nothing was made of it: {}; `reenact verify` says more, and --key gives a key",
+            Shown::whole(&name),
+            Shown::whole(why),
+        )))
+    }
+
+    /// The private key that signed it, which must be one of the user's own.
+    pub(crate) fn signer(&self) -> Result<SecretKey, Ending> {
+        let key_id = self.run.producer().key_id.clone().unwrap_or_default();
+        Config::require()?.signing_key(&key_id)?.ok_or_else(|| {
+            Ending::impossible(format!(
+                "a bundle is signed again by the key that signed its artifact ({}), and none of your keys is that one; `reenact keys list` shows yours",
+                Shown::new(&key_id)
+            ))
+        })
+    }
+
+    /// What a bundle of these files says of them: each under the name by which an event speaks of it.
+    pub(crate) fn labels(&self) -> Vec<Blob> {
+        let mut names: BTreeMap<String, String> = BTreeMap::new();
+        for event in self.run.events().filter(|event| event.kind() == Kind::ArtifactWritten) {
+            let Some(payload) = event.payload().value() else { continue };
+            let text = |name| payload.member(name).and_then(|value| value.string());
+            if let (Some(hash), Some(name)) = (text("artifact_hash"), text("name")) {
+                names.entry(hash.into_owned()).or_insert_with(|| name.into_owned());
+            }
+        }
+        let label = |(hash, bytes): (&String, &Vec<u8>)| Blob {
+            name: names.get(hash).unwrap_or(hash).clone(),
+            hash: Digest::of(bytes),
+            size: bytes.len() as u64,
+        };
+        self.blobs.iter().map(label).collect()
+    }
+
+    /// Files that events speak of and that are not here.
+    pub(crate) fn missing(&self) -> Vec<(String, String)> {
+        let mut missing = Vec::new();
+        for event in self.run.events().filter(|event| event.kind() == Kind::ArtifactWritten) {
+            let Some(payload) = event.payload().value() else { continue };
+            let text = |name| payload.member(name).and_then(|value| value.string()).unwrap_or_default();
+            let hash = text("artifact_hash");
+            if !self.blobs.contains_key(hash.as_ref()) {
+                missing.push((text("name").into_owned(), hash.into_owned()));
+            }
+        }
+        missing
+    }
+}
+
+/// The artifact of a bundle, as a folder or an archive.
+fn artifact_of(path: &Path) -> Result<Vec<u8>, Ending> {
+    const ARTIFACT: &str = "artifact.json";
+    let read = |path: &Path| disk::read(path).map_err(|error| Ending::impossible(error.to_string()));
+    if path.is_dir() {
+        return read(&path.join(ARTIFACT));
+    }
+    let members = Members::in_memory(&read(path)?, &mut |_| Ok(None));
+    let artifact =
+        members.and_then(Result::ok).and_then(|members| members.document(ARTIFACT).map(<[u8]>::to_vec));
+    artifact.ok_or_else(|| Ending::impossible("the bundle holds no artifact.json that can be read"))
+}
