@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reenact_record::Pen;
 use reenact_record::wal::Wal;
+use reenact_record::{Durability, Pen};
 use reenact_replay::Player;
 
 use crate::route::Route;
@@ -36,6 +36,8 @@ pub struct Recording {
     /// What passes is written here before it passes on; `None` where there is no place for it: then everything waits until it
     /// is in the journal.
     pub log: Option<Wal>,
+    /// What the record survives.
+    pub durability: Durability,
     /// Where requests go.
     pub routes: Vec<Route>,
     /// How to get there.

@@ -190,8 +190,14 @@ async fn what_the_environment_says_wrong() {
     let flight = Flight::to(&vendor);
     let start = |environment, root: &str| {
         let (pen, limits) = (flight.pen(), Limits::default());
-        let work =
-            Work::Record(Box::new(Recording { pen, log: None, routes: routes(root), environment, limits }));
+        let work = Work::Record(Box::new(Recording {
+            pen,
+            log: None,
+            durability: reenact_record::Durability::Process,
+            routes: routes(root),
+            environment,
+            limits,
+        }));
         Gateway::start(listener(), Token::generate().unwrap(), work)
     };
     let proxy = Environment { https_proxy: Some("gopher://x".to_owned()), ..Environment::default() };

@@ -6,6 +6,16 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// What a record survives of what was acknowledged to an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// The end of the recorder, however sudden.
+    #[default]
+    Process,
+    /// The end of the machine: nothing is acknowledged before the disk has it.
+    Machine,
+}
+
 /// Who may read a file. The process's own mask may narrow it further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Readers {
@@ -149,7 +159,7 @@ fn open_new(path: &Path, readers: Readers) -> io::Result<File> {
 }
 
 /// A new name is on the disk when its folder is.
-fn sync_folder(path: &Path) -> io::Result<()> {
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     {
         let folder = match path.parent() {

@@ -14,6 +14,7 @@ use reenact_json::digest::Hasher;
 use reenact_json::{Digest, Limits, Value};
 
 use crate::clock::{self, Clock};
+use crate::durable;
 use crate::error::RecordError;
 use crate::event::EventType;
 use crate::payload::{self, Payload};
@@ -51,6 +52,8 @@ pub(crate) struct Journal {
     longest: u64,
     /// The first error of writing, given again to all that comes after it.
     failed: Option<RecordError>,
+    /// Whether the disk has the names of the folders that lead to it.
+    is_name_synced: bool,
 }
 
 /// Whether an event may take of the room that is kept for the end of the run.
@@ -92,6 +95,7 @@ impl Journal {
             line: Vec::new(),
             longest: LONGEST,
             failed: None,
+            is_name_synced: false,
         }
     }
 
@@ -172,6 +176,23 @@ impl Journal {
         self.payload.shrink_to(SCRATCH);
         self.line.shrink_to(SCRATCH);
         Ok(())
+    }
+
+    /// Returns when the disk has all that was written, and the names that lead to it. An error closes the journal: what the disk
+    /// has then nobody knows, and asking again would not tell.
+    pub(crate) fn sync(&mut self) -> Result<(), RecordError> {
+        self.health()?;
+        let mut synced = self.file.sync_data();
+        if !self.is_name_synced {
+            // The file, its run's folder, the folder of runs, and ours.
+            synced = synced.and_then(|()| self.path.ancestors().take(4).try_for_each(durable::sync_folder));
+            self.is_name_synced = synced.is_ok();
+        }
+        synced.map_err(|error| {
+            let error = RecordError::journal(&self.path, &error);
+            self.failed = Some(error.clone());
+            error
+        })
     }
 
     /// Closes the running hash; gives what must be read back.
@@ -378,6 +399,35 @@ mod tests {
         let mut ledger = Ledger::new(journal);
         assert_eq!(ledger.append(EventType::CaptureGap, gap), Err(first.clone()));
         assert_eq!(ledger.end(|_, payload| payload.salt()), Err(first));
+    }
+
+    /// A pipe takes everything, and has no disk behind it.
+    #[cfg(unix)]
+    #[test]
+    fn a_sync_that_fails_closes_the_journal() {
+        let (_reader, writer) = io::pipe().unwrap();
+        let file = File::from(std::os::fd::OwnedFd::from(writer));
+        let mut journal = Journal::over(file, Path::new("pipe"), 0, &Surroundings::default());
+        journal.append(EventType::RunStarted, Room::Common, gap).unwrap();
+        let first = journal.sync().unwrap_err();
+        assert!(
+            matches!(&first, RecordError::Journal { kind: io::ErrorKind::InvalidInput, .. }),
+            "{first:?}"
+        );
+        let fresh = Fresh::new("synced-later");
+        journal.file = OpenOptions::new().append(true).create_new(true).open(&fresh.0).unwrap();
+        assert_eq!(journal.sync(), Err(first.clone()), "it is not tried again");
+        assert_eq!(journal.append(EventType::CaptureGap, Room::Common, gap), Err(first.clone()));
+        assert_eq!(journal.finish(), Err(first));
+    }
+
+    #[test]
+    fn a_journal_is_synced_with_its_name() {
+        let fresh = Fresh::new("synced");
+        let mut journal = Journal::create(&fresh.0, b"", &Surroundings::default()).unwrap();
+        journal.append(EventType::RunStarted, Room::Common, gap).unwrap();
+        assert_eq!((journal.sync(), journal.is_name_synced), (Ok(()), true));
+        assert_eq!(journal.sync(), Ok(()));
     }
 
     #[test]

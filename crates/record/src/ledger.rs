@@ -148,6 +148,11 @@ impl Ledger {
         Ok(())
     }
 
+    /// Returns when the disk has all that was written so far.
+    pub(crate) fn sync(&mut self) -> Result<(), RecordError> {
+        self.journal.sync()
+    }
+
     /// Takes up what an event says that is in the journal already. `None`, and nothing has changed, if it cannot stand there:
     /// a step out of its turn, a return of what was not called, anything after the end.
     pub(crate) fn take_up(&mut self, event_type: &str, payload: Value<'_>) -> Option<()> {

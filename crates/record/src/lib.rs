@@ -44,6 +44,7 @@ pub mod tool;
 pub mod wal;
 
 pub use artifact::Sealed;
+pub use durable::Durability;
 pub use error::{RecordError, ResumeError};
 pub use exchange::{Chunk, EndedBy, Exchange, Headers, MaskedRequest, RawAnswer, RawRequest, StepId};
 pub use folder::{Folder, FolderError};

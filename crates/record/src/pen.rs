@@ -191,6 +191,11 @@ impl Pen {
         })
     }
 
+    /// Returns when the disk has all that was written so far. An error closes the journal.
+    pub fn sync(&self) -> Result<(), RecordError> {
+        self.shared.ledger().sync()
+    }
+
     /// What the run consists of so far.
     pub fn counts(&self) -> Counts {
         self.shared.ledger().counts()

@@ -11,7 +11,9 @@ use reenact_gateway::{Environment, Gateway, Limits, Recording, Token, Work};
 use reenact_json::Shown;
 use reenact_record::durable::{self, Readers};
 use reenact_record::wal::{self, Place};
-use reenact_record::{Counts, End, KeyName, Out, Recorder, RunId, RunStart, Sealed, SecretKey, Status};
+use reenact_record::{
+    Counts, Durability, End, KeyName, Out, Recorder, RunId, RunStart, Sealed, SecretKey, Status,
+};
 use reenact_run::{Kind, Opened, Run};
 use reenact_verify::{Keys, Options};
 
@@ -48,6 +50,11 @@ pub(crate) struct Record {
     #[arg(long, value_name = "NAME", value_parser = super::keys::key_name)]
     key: Option<KeyName>,
 
+    /// What the record survives: the sudden end of the recorder, or also that of the machine, at the price of a flush to the disk
+    /// before each request and at the end of each answer
+    #[arg(long, value_name = "WHAT", value_enum, default_value = "process")]
+    durability: Survives,
+
     /// Say nothing at the end, unless something went wrong
     #[arg(long, short)]
     quiet: bool,
@@ -55,6 +62,24 @@ pub(crate) struct Record {
     /// The agent, and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
+}
+
+/// What the record survives.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Survives {
+    /// The recorder's end
+    Process,
+    /// The machine's end
+    Machine,
+}
+
+impl From<Survives> for Durability {
+    fn from(survives: Survives) -> Self {
+        match survives {
+            Survives::Process => Self::Process,
+            Survives::Machine => Self::Machine,
+        }
+    }
 }
 
 /// What recording ends with when it fails: no exit code of an agent's own means the same.
@@ -113,6 +138,7 @@ impl Record {
         let recording = Recording {
             pen: recorder.pen(),
             log,
+            durability: self.durability.into(),
             routes,
             environment: Environment::from_process(),
             limits: Limits::default(),

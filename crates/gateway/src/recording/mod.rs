@@ -42,10 +42,10 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     pub(crate) fn new(recording: Recording, notes: &mut Vec<Note>) -> Result<Self, StartError> {
-        let Recording { pen, log, routes, environment, limits } = recording;
+        let Recording { pen, log, durability, routes, environment, limits } = recording;
         let needs_tls = routes.iter().any(|route| route.upstream.is_https());
-        let scribe =
-            Scribe::new(pen, log, limits.answer_bytes).map_err(|error| StartError::Thread(error.kind()))?;
+        let scribe = Scribe::new(pen, log, durability, limits.answer_bytes)
+            .map_err(|error| StartError::Thread(error.kind()))?;
         Ok(Self {
             upstream: Upstream::new(&environment, needs_tls, &limits, notes)?,
             scribe: Arc::new(scribe),

@@ -1,7 +1,8 @@
 //! The scribe: one thread that writes down what passed, in the order in which it passed.
 //!
-//! Nobody waits for it. What it is given is in the write-ahead log first, from where it can be recovered if we are killed; only
-//! on a machine that has no place for such a log is it waited for, before a request goes out and before an answer ends.
+//! Nobody waits for it. What it is given is in the write-ahead log first, from where it can be recovered if we are killed. Only
+//! where there is no place for such a log is it waited for, before a request goes out and before an answer ends; and where
+//! the record is to survive the machine: then until the disk has it, all that waits by one call.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -9,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use reenact_record::wal::{Ending, Entry, Wal};
-use reenact_record::{EndedBy, Pen, RecordError};
+use reenact_record::{Durability, EndedBy, Pen, RecordError};
 use tokio::sync::{Notify, oneshot};
 
 use super::job::{Answered, Asked, Ended, Job};
@@ -43,6 +44,7 @@ struct Desk {
     /// Tells those who wait with a request that there is room.
     room: Notify,
     log: Option<Wal>,
+    durability: Durability,
     unrecorded: Mutex<Option<Unrecorded>>,
 }
 
@@ -71,18 +73,26 @@ impl Queue {
 struct Order {
     number: u64,
     job: Job,
+    /// Whether it is in the log.
+    is_logged: bool,
     written: Option<oneshot::Sender<()>>,
 }
 
 impl Scribe {
     /// Begins to write.
-    pub(super) fn new(pen: Pen, log: Option<Wal>, most: usize) -> std::io::Result<Self> {
+    pub(super) fn new(
+        pen: Pen,
+        log: Option<Wal>,
+        durability: Durability,
+        most: usize,
+    ) -> std::io::Result<Self> {
         let desk = Arc::new(Desk {
             queue: Mutex::default(),
             has_come: Condvar::new(),
             hurry: Condvar::new(),
             room: Notify::new(),
             log,
+            durability,
             unrecorded: Mutex::default(),
         });
         let (at_desk, notebook) = (Arc::clone(&desk), Notebook::new(pen, most));
@@ -171,15 +181,16 @@ impl Desk {
             return (number, None);
         }
         // Under the lock: the log has the order of the queue.
-        let is_ahead = self.log.as_ref().is_some_and(|log| ahead(log, number, &job).is_ok());
-        let (written, waits) = if is_ahead {
+        let is_logged = self.log.as_ref().is_some_and(|log| ahead(log, number, &job).is_ok());
+        let is_enough = is_logged && self.durability == Durability::Process;
+        let (written, waits) = if is_enough {
             (None, None)
         } else {
             let (written, waits) = oneshot::channel();
             (Some(written), Some(waits))
         };
         queue.bytes += job.size();
-        queue.orders.push_back(Order { number, job, written });
+        queue.orders.push_back(Order { number, job, is_logged, written });
         let is_idle = std::mem::take(&mut queue.is_idle);
         drop(queue);
         if is_idle {
@@ -223,21 +234,28 @@ impl Desk {
         let mut known = notebook.pen().known();
         while let Some(orders) = self.next() {
             let (mut size, mut last, mut steps, mut over) = (0, 0, Vec::new(), Vec::new());
-            for Order { number, job, written } in orders {
+            let mut waiting = Vec::new();
+            for Order { number, job, is_logged, written } in orders {
                 size += job.size();
                 last = number;
                 over.extend(ends(number, &job));
-                if written.is_some() && !self.is_journal_lost() {
+                if !is_logged && !self.is_journal_lost() {
                     // The log has failed, and everything that it has is in the journal; it would be taken for the newer of
                     // the two.
                     self.remove_log();
                 }
                 let step = notebook.write(number, job, |error| self.failed(error));
                 steps.extend(step.map(|step| (number, step)));
-                if let Some(written) = written {
-                    // Who does not wait any more has left.
-                    let _ = written.send(());
-                }
+                waiting.extend(written);
+            }
+            if self.durability == Durability::Machine
+                && let Err(error) = notebook.pen().sync()
+            {
+                self.failed(error);
+            }
+            for written in waiting {
+                // Who does not wait any more has left.
+                let _ = written.send(());
             }
             // What a lost journal does not take stays in the log, from where it can be recovered.
             if let Some(log) = self.log.as_ref().filter(|_| !self.is_journal_lost()) {

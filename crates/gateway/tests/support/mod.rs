@@ -14,7 +14,9 @@ use reenact_gateway::{
     Environment, Gateway, Limits, Pace, Recording, Replaying, Route, Token, Unrecorded, UpstreamUrl, Work,
 };
 use reenact_record::wal;
-use reenact_record::{End, Folder, Recorder, Recording as Recordable, RunId, RunStart, SecretKey, Status};
+use reenact_record::{
+    Durability, End, Folder, Recorder, Recording as Recordable, RunId, RunStart, SecretKey, Status,
+};
 use reenact_replay::Player;
 use reenact_run::{Run, open};
 use reenact_testkit::{Kind, Vendor};
@@ -118,19 +120,31 @@ impl Flight {
     }
 
     pub(crate) fn with(routes: Vec<Route>, environment: Environment, limits: Limits) -> Self {
-        Self::start(routes, environment, limits, Logs::new(), |_| {})
+        Self::start(routes, environment, limits, Logs::new(), Durability::Process, |_| {})
     }
 
     /// On a machine that has no place for a log: everything waits for the journal.
     pub(crate) fn waiting(vendor: &Vendor) -> Self {
-        Self::start(routes(&vendor.root_url()), Environment::default(), Limits::default(), None, |_| {})
+        let (environment, limits) = (Environment::default(), Limits::default());
+        Self::start(routes(&vendor.root_url()), environment, limits, None, Durability::Process, |_| {})
+    }
+
+    /// Recorded so that it survives the machine.
+    pub(crate) fn durable(vendor: &Vendor) -> Self {
+        let (environment, limits) = (Environment::default(), Limits::default());
+        Self::start(routes(&vendor.root_url()), environment, limits, Logs::new(), Durability::Machine, |_| {})
+    }
+
+    pub(crate) fn journal_path(&self) -> std::path::PathBuf {
+        Folder::new(self.place.0.join(Folder::NAME)).journal(self.run_id)
     }
 
     /// With a log that takes nothing; `None` on a machine that has no place for one.
     pub(crate) fn with_failed_log(vendor: &Vendor) -> Option<Self> {
         let (routes, logs) = (routes(&vendor.root_url()), Logs::new()?);
         let fail = |log: &wal::Wal| log.remove().unwrap();
-        Some(Self::start(routes, Environment::default(), Limits::default(), Some(logs), fail))
+        let (environment, limits) = (Environment::default(), Limits::default());
+        Some(Self::start(routes, environment, limits, Some(logs), Durability::Process, fail))
     }
 
     fn start(
@@ -138,6 +152,7 @@ impl Flight {
         environment: Environment,
         limits: Limits,
         logs: Option<Logs>,
+        durability: Durability,
         prepare: impl Fn(&wal::Wal),
     ) -> Self {
         let (place, key, run_id) = (Place::new(), SecretKey::generate().unwrap(), RunId::generate().unwrap());
@@ -145,8 +160,14 @@ impl Flight {
         let recorder = Recorder::begin(&folder, &RunStart::new(run_id), &key).unwrap();
         let log = logs.as_ref().map(|logs| recorder.pen().log(&logs.place(), run_id).unwrap());
         log.iter().for_each(prepare);
-        let work =
-            Work::Record(Box::new(Recording { pen: recorder.pen(), log, routes, environment, limits }));
+        let work = Work::Record(Box::new(Recording {
+            pen: recorder.pen(),
+            log,
+            durability,
+            routes,
+            environment,
+            limits,
+        }));
         let gateway = Gateway::start(listener(), Token::generate().unwrap(), work).unwrap();
         Self { place, gateway, key, recorder, run_id, logs }
     }

@@ -128,6 +128,7 @@ impl Flight {
         let work = Work::Record(Box::new(Recording {
             pen: book.pen(),
             log: book.log()?,
+            durability: reenact_record::Durability::Process,
             routes,
             environment,
             limits: Limits::default(),
