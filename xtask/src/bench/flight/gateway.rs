@@ -13,6 +13,8 @@
 //! `copy` is the same call through a program that copies bytes from one socket to the other and does nothing else: what any
 //! gateway adds on this machine.
 //!
+//! `disk` is the same call where nothing is acknowledged before the disk has it: what it adds is two flushes of the disk.
+//!
 //! The first event of a stream comes alone, as at a real vendor.
 
 use std::fs;
@@ -23,6 +25,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use reenact_gateway::{Environment, Gateway, Limits, Recording, Route, Token, Work};
+use reenact_record::Durability;
 use reenact_testkit::{Kind as Interface, Vendor};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
@@ -45,6 +48,8 @@ const WARM_UP: u64 = 5;
 enum Row {
     Calls(Kind),
     Copied(Kind),
+    /// Nothing is acknowledged before the disk has it.
+    Durable,
     Flood,
 }
 
@@ -67,6 +72,7 @@ pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result
                     copied
                         .map(|(name, row)| (format!("gateway copy {connections} {name}"), connections, row)),
                 );
+                asked.push((format!("gateway disk {connections} answer"), connections, Row::Durable));
             }
         }
         asked.retain(|(name, ..)| is_asked_for(name));
@@ -86,11 +92,13 @@ pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result
                     "calls"
                 );
             }
-            let mut flight = Flight::start(folder, is_tls)?;
+            let durability = if row == Row::Durable { Durability::Machine } else { Durability::Process };
+            let mut flight = Flight::start(folder, is_tls, durability)?;
             if let Row::Copied(_) = row {
                 flight = flight.copied()?;
             }
             let measured = match row {
+                Row::Durable => flight.calls(&name, connections, Kind::Answer),
                 Row::Calls(kind) | Row::Copied(kind) => flight.calls(&name, connections, kind),
                 Row::Flood => flight.flood(&name, connections),
             };
@@ -112,7 +120,7 @@ struct Flight {
 }
 
 impl Flight {
-    fn start(folder: &Path, is_tls: bool) -> Result<Self, String> {
+    fn start(folder: &Path, is_tls: bool, durability: Durability) -> Result<Self, String> {
         let vendor = if is_tls { Vendor::start_tls(script()) } else { Vendor::start(script()) };
         let vendor = vendor.map_err(said)?;
         vendor.open(OPEN);
@@ -128,7 +136,7 @@ impl Flight {
         let work = Work::Record(Box::new(Recording {
             pen: book.pen(),
             log: book.log()?,
-            durability: reenact_record::Durability::Process,
+            durability,
             routes,
             environment,
             limits: Limits::default(),
