@@ -1,5 +1,6 @@
 //! What was recorded, ready to be served.
 
+use reenact_json::Shown;
 use reenact_run::{Answer, Chunk, EndedBy, Held, Unreadable};
 use reenact_wire::shape::{self, Shaped};
 use reenact_wire::{Endpoint, Vendor, exchange};
@@ -36,7 +37,7 @@ pub enum NotServed {
     /// The recorded answer cannot be read.
     #[error(transparent)]
     Unreadable(#[from] Unreadable),
-    /// Only what was said is recorded, and nobody knows in which shape that is to be served here.
+    /// Only what was said is recorded, and nobody knows in which shape that is to be served here. The text is safe to print.
     #[error("only what was said is recorded, and {0} is no interface whose answers can be written anew")]
     NoShape(String),
 }
@@ -123,7 +124,11 @@ fn rebuild(incoming: &Incoming<'_>, step_id: &str, answer: &mut Answer<'_>) -> R
     let Some(endpoint) = endpoint.filter(|endpoint| endpoint.calls_a_model()) else {
         // JSON is served as what it is.
         return match answer.held {
-            Held::Said => Err(NotServed::NoShape(format!("{} {}", incoming.method, incoming.path))),
+            Held::Said => {
+                // A query may hold a key.
+                let path = incoming.path.split('?').next().unwrap_or_default();
+                Err(NotServed::NoShape(format!("{} {}", Shown::new(incoming.method), Shown::new(path))))
+            }
             Held::Http | Held::Json => Ok(()),
         };
     };

@@ -96,7 +96,7 @@ fn other_vendors_and_what_has_no_shape() {
     let read_back = read(Endpoint::Messages, false, &said(&hit(&player, &messages)));
     assert_eq!((read_back.text.as_str(), read_back.stop_reason.as_deref()), ("Hi.", Some("end_turn")));
     let player = Player::load(&opened(&session("hello", "Hi."))).unwrap();
-    let other = Incoming { path: "/v1/completions", ..chat(r#"{"prompt":"hello"}"#) };
+    let other = Incoming { path: "/v1/completions?key=secret", ..chat(r#"{"prompt":"hello"}"#) };
     let Cause::NoAnswer { why, .. } = &miss(&player, &other).cause else { panic!() };
     assert_eq!(*why, NotServed::NoShape("POST /v1/completions".into()));
 }

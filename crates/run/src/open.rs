@@ -87,6 +87,7 @@ pub fn open_files(files: Files, keys: &Keys, options: &Options) -> Opened {
 const MANIFEST: &str = "manifest.json";
 const ARTIFACT: &str = "artifact.json";
 const SESSION: &str = "model_io.json";
+const RUN: &str = "run.json";
 const REPLAY: &str = "REPLAY.jsonl";
 const RECEIPT: &str = "RECEIPT.json";
 
@@ -105,7 +106,10 @@ fn read(bytes: Vec<u8>, options: &Options, report: &Report) -> Read {
         drop(bytes);
         return match (members.document(ARTIFACT), members.document(SESSION)) {
             (Some(artifact), _) => with_files(rer::read, artifact.to_vec(), blobs.finish(), options),
-            (None, Some(session)) => with_files(model_io::read, session.to_vec(), Vec::new(), options),
+            (None, Some(session)) => {
+                let run = members.document(RUN).map(|run| (RUN.to_owned(), run.to_vec()));
+                with_files(model_io::read, session.to_vec(), run.into_iter().collect(), options)
+            }
             (None, None) => Err(Unrecognised::OtherMembers.into()),
         };
     }

@@ -119,7 +119,7 @@ fn rpk_of_every_capture() {
     let http = r#"{"id":"a","type":"tool.request","input":{"method":"POST","url":"https://api.anthropic.com/v1/messages","headers":{},"body":"{\"model\":\"c\"}"},"output":{},"metadata":{"boundary":"http"}},
         {"id":"b","type":"tool.response","input":{"method":"POST","url":"https://api.anthropic.com/v1/messages"},"output":{"status_code":429,"headers":{"content-type":"application/json"},"body":"<omitted by policy>"},"metadata":{}},
         {"id":"c","type":"tool.request","input":{"method":"GET","url":"https://rates.example.com/eur","headers":{},"body":"<omitted by policy>"},"output":{},"metadata":{}},
-        {"id":"d","type":"tool.response","input":{"method":"GET","url":"https://rates.example.com/eur"},"output":{"status_code":200,"headers":{},"body":"1.08"},"metadata":{}}"#;
+        {"id":"d","type":"tool.response","input":{"method":"GET","url":"https://rates.example.com/eur"},"output":{"status_code":200,"headers":{"Content-Encoding":"gzip"},"body":"1.08"},"metadata":{}}"#;
     let run = rpk(http);
     assert_eq!(kinds(&run), [Kind::ModelCalled, Kind::ModelReturned, Kind::HttpCalled, Kind::HttpReturned]);
     let exchanges: Vec<_> = run.exchanges().collect();
@@ -128,6 +128,7 @@ fn rpk_of_every_capture() {
     assert_eq!(request.body, Body::Bytes(br#"{"model":"c"}"#.into()));
     assert_eq!(exchanges[0].answer().unwrap_err(), Unreadable::LeftOut { member: "the body" });
     assert_eq!(exchanges[1].request().unwrap_err(), Unreadable::LeftOut { member: "the body" });
+    assert_eq!(exchanges[1].answer().unwrap().content_encoding.as_deref(), Some("gzip"));
     assert_eq!(
         (exchanges[1].answer().unwrap().held, &*exchanges[1].answer().unwrap().body),
         (Held::Http, &b"1.08"[..])

@@ -257,6 +257,23 @@ fn timeline(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, ConvertError> {
     Ok(events.close())
 }
 
+/// The members of a line in this dialect, by their names in the other one: those that have another, or must be there.
+fn renamed(tag: &str) -> Option<&'static [(&'static str, &'static str)]> {
+    Some(match tag {
+        "ToolCall" => {
+            &[("id", "step_id"), ("tool", "tool"), ("params", "params"), ("params_hash", "params_hash")]
+        }
+        "ToolResult" => &[
+            ("id", "step_id"),
+            ("output_hash", "output_hash"),
+            ("latency_ms", "latency_ms"),
+            ("step_utility", "step_utility"),
+        ],
+        "Verification" => &[("verification_delta", "verification_delta")],
+        _ => return None,
+    })
+}
+
 /// The dialect of `type` and `ts` as lines of the other one.
 fn typed(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, ConvertError> {
     let mut out = Vec::new();
@@ -267,61 +284,49 @@ fn typed(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, ConvertError> {
             out.extend_from_slice(b"{}\n");
             continue;
         };
-        let tag = word(line, "type").unwrap_or_default();
-        let mut object = Object::new().text("event", &tag);
-        if let Some(time) = word(line, "ts") {
-            object = object.text("t", &time);
-        }
-        let raw = |object: Object, name: &str, from: &str| match line.member(from) {
-            Some(value) => object.raw(name, value.text()),
-            None => object,
-        };
-        let kept: &[&str] = match tag.as_ref() {
-            "ToolCall" => {
-                object = raw(
-                    raw(raw(raw(object, "id", "step_id"), "tool", "tool"), "params", "params"),
-                    "params_hash",
-                    "params_hash",
-                );
-                &["step_id", "tool", "params", "params_hash"]
-            }
-            "ToolResult" => {
-                object = raw(
-                    raw(
-                        raw(raw(object, "id", "step_id"), "output_hash", "output_hash"),
-                        "latency_ms",
-                        "latency_ms",
-                    ),
-                    "step_utility",
-                    "step_utility",
-                );
-                let is_error = line.member("ok").and_then(|ok| ok.boolean()) == Some(false);
-                object = object.raw("exit_code", if is_error { b"1" } else { b"null" });
-                &["step_id", "tool", "ok", "output_hash", "latency_ms", "step_utility"]
-            }
-            "Verification" => {
-                let list = |name: &str| match line.member(name) {
-                    Some(value) => [b"[", value.text(), b"]"].concat(),
-                    None => b"[]".to_vec(),
-                };
-                object = object.raw("commands", &list("command")).raw("exit_codes", &list("exit_code"));
-                object = raw(object, "verification_delta", "verification_delta");
-                &["command", "exit_code", "verification_delta"]
-            }
-            _ => {
-                for (name, value) in line.members() {
-                    if !name.is_string("type") && !name.is_string("ts") {
-                        object = object.raw(&name.string().unwrap_or_default(), value.text());
-                    }
-                }
-                out.extend_from_slice(&object.close());
-                out.push(b'\n');
-                continue;
-            }
-        };
-        others(line, &[kept, &["type", "ts"]].concat(), &at, losses);
-        out.extend_from_slice(&object.close());
+        out.extend_from_slice(&typed_line(line, &at, losses));
         out.push(b'\n');
     }
     Ok(out)
+}
+
+fn typed_line(line: Value<'_>, at: &Place, losses: &mut Losses) -> Vec<u8> {
+    let tag = word(line, "type").unwrap_or_default();
+    let mut object = Object::new().text("event", &tag);
+    if let Some(time) = word(line, "ts") {
+        object = object.text("t", &time);
+    }
+    let Some(names) = renamed(&tag) else {
+        let rest = line.members().filter(|(name, _)| !name.is_string("type") && !name.is_string("ts"));
+        return rest
+            .fold(object, |object, (name, value)| {
+                object.raw(&name.string().unwrap_or_default(), value.text())
+            })
+            .close();
+    };
+    let mut kept = vec!["type", "ts"];
+    for (name, from) in names {
+        kept.push(from);
+        if let Some(value) = line.member(from) {
+            object = object.raw(name, value.text());
+        }
+    }
+    match tag.as_ref() {
+        "ToolResult" => {
+            let is_error = line.member("ok").and_then(|ok| ok.boolean()) == Some(false);
+            object = object.raw("exit_code", if is_error { b"1" } else { b"null" });
+            kept.extend(["ok", "tool"]);
+        }
+        "Verification" => {
+            let list = |name: &str| match line.member(name) {
+                Some(value) => [b"[", value.text(), b"]"].concat(),
+                None => b"[]".to_vec(),
+            };
+            object = object.raw("commands", &list("command")).raw("exit_codes", &list("exit_code"));
+            kept.extend(["command", "exit_code"]);
+        }
+        _ => {}
+    }
+    others(line, &kept, at, losses);
+    object.close()
 }

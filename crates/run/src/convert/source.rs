@@ -1,15 +1,13 @@
 //! What is to be converted: the bytes of one record, and what lies beside them.
 
-use std::cell::RefCell;
-use std::io::{self, Write};
-use std::rc::Rc;
-
 use reenact_formats::model_io::pack;
 use reenact_formats::replay_bundle::MANIFEST;
 use reenact_json::{Digest, Kind, Limits, Scanner, SyntaxError, Value};
-use reenact_verify::replay_bundle::Snapshot;
+use reenact_verify::{Keys, Options};
 
 use super::fault::ConvertError;
+use crate::dialect::Dialect;
+use crate::open::open;
 
 /// A format that is imported. The last three are read and never written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -113,34 +111,12 @@ impl<'a> Source<'a> {
 
 /// What the archive of a Replay Bundle holds: the manifest, and all other files in the order of their names.
 pub fn unpack(archive: &[u8]) -> Result<(Vec<u8>, Vec<File>), ConvertError> {
-    type Shared = Rc<RefCell<Vec<u8>>>;
-    struct Copy(Shared);
-    impl Write for Copy {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.borrow_mut().extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut copies: Vec<(String, Shared)> = Vec::new();
-    let snapshot = Snapshot::read_copying(archive, &mut |name| {
-        let shared = Shared::default();
-        copies.push((name.to_owned(), Rc::clone(&shared)));
-        Ok(Some(Box::new(Copy(shared))))
-    });
-    let snapshot = snapshot.map_err(|error| ConvertError::Unreadable(error.to_string()))?;
-    if let Some(fault) = snapshot.fault() {
-        return Err(ConvertError::Unreadable(fault.to_string()));
-    }
-    let mut files: Vec<File> =
-        copies.into_iter().map(|(name, bytes)| File { name, bytes: bytes.take() }).collect();
-    files.sort_by(|a, b| a.name.cmp(&b.name));
-    let manifest = files.iter().position(|file| file.name == MANIFEST);
-    let manifest = manifest.ok_or_else(|| ConvertError::Unreadable("manifest.json is missing".into()))?;
-    let manifest = files.remove(manifest).bytes;
-    Ok((manifest, files))
+    let opened = open(archive.to_vec(), &Keys::default(), &Options::default());
+    let run = opened.run.map_err(|error| ConvertError::Unreadable(error.to_string()))?;
+    let manifest = run.file(MANIFEST).filter(|_| run.dialect() == Dialect::ReplayBundle);
+    let manifest = manifest.ok_or_else(|| ConvertError::Unreadable("it is no Replay Bundle".into()))?;
+    let file = |(name, bytes): (&str, &[u8])| File { name: name.into(), bytes: bytes.to_vec() };
+    Ok((manifest.to_vec(), run.files().filter(|(name, _)| *name != MANIFEST).map(file).collect()))
 }
 
 /// What a text is, if it is one that only conversion knows.

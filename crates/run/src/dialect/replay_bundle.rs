@@ -221,6 +221,8 @@ pub(super) fn step_id(item: Value<'_>) -> Option<Cow<'_, str>> {
 pub(super) fn request(item: Value<'_>) -> Result<Request<'_>, Unreadable> {
     let prompt = |prompt, meta: Option<Value<'_>>| {
         let [provider, model] = meta.map_or([None; 2], |meta| pick(meta, ["provider", "model"]));
+        let [own_provider, own_model] = pick(item, ["provider", "model"]);
+        let (provider, model) = (provider.or(own_provider), model.or(own_model));
         Ok(Request {
             provider: word(provider).map_or(Cow::default(), Cow::Owned),
             model: word(model).map(Cow::Owned),

@@ -30,9 +30,9 @@ fn rer_to_rpk() {
             "$.events[10].payload.message (1): the format writes it in another way",
             "$.events[11] (1): the format has no place for files that were written",
             "$.events[12] (1): the format has no place for gaps in the capture",
-            "$.events[14].payload.exit_code (1): the format has no place for it",
-            "$.events[14].payload.reason (1): the format has no place for it",
-            "$.events[14].payload.status (1): the format has no place for it",
+            "$.events[16].payload.exit_code (1): the format has no place for it",
+            "$.events[16].payload.reason (1): the format has no place for it",
+            "$.events[16].payload.status (1): the format has no place for it",
         ]
     );
 }
@@ -54,7 +54,8 @@ fn rer_to_model_io() {
             "$.events[11] (1): the format has no place for files that were written",
             "$.events[12] (1): the format has no place for gaps in the capture",
             "$.events[13] (1): the format has no place for the final output",
-            "$.events[14] (1): the format has no place for how a run ended",
+            "$.events[*] (2): the format has no place for other requests over HTTP",
+            "$.events[16] (1): the format has no place for how a run ended",
             "$.events[4] (1): only the hash of the prompt is kept",
             "$.events[5] (1): only the text of the answer is kept, with its tokens and its time",
         ]
@@ -85,8 +86,9 @@ fn rer_to_replay() {
             "$.events[11] (1): the format has no place for files that were written",
             "$.events[12] (1): the format has no place for gaps in the capture",
             "$.events[13] (1): the format has no place for the final output",
-            "$.events[14].payload.exit_code (1): the format has no place for it",
-            "$.events[14].payload.reason (1): the format has no place for it",
+            "$.events[*] (2): the format has no place for other requests over HTTP",
+            "$.events[16].payload.exit_code (1): the format has no place for it",
+            "$.events[16].payload.reason (1): the format has no place for it",
         ]
     );
 }
@@ -109,8 +111,9 @@ fn rer_to_bundle() {
             "$.events[11] (1): the format has no place for files that were written",
             "$.events[12] (1): the format has no place for gaps in the capture",
             "$.events[13] (1): the format has no place for the final output",
-            "$.events[14] (1): the format has no place for how a run ended",
+            "$.events[16] (1): the format has no place for how a run ended",
             "$.events[4] (1): its words are kept, and where both sides are JSON its bodies; headers, times and the pieces of a stream are not",
+            "$.events[14] (1): the format keeps only JSON of what is not a model's",
         ]
     );
 }

@@ -142,6 +142,14 @@ pub(crate) fn rich_rer() -> Vec<u8> {
         .event("rer.artifact.written", r#"{"name":"a.txt","artifact_hash":"00","size_bytes":1}"#)
         .event("rer.capture.gap", r#"{"what":"x","why":"y"}"#)
         .event("rer.output.final", r#"{"output":"done"}"#)
+        .event(
+            "rer.http.called",
+            r#"{"step_id":"h1","provider":"openai","http":{"method":"GET","path":"/v1/models","headers":[],"body":{"text":""}},"source":"observed"}"#,
+        )
+        .event(
+            "rer.http.returned",
+            r#"{"step_id":"h1","status":200,"http":{"headers":[["content-type","application/json"]],"body":{"text":"{\"data\":[]}"}},"complete":true,"ended_by":"eof","source":"observed"}"#,
+        )
         .ended(0)
         .seal(&Key::of(1))
 }

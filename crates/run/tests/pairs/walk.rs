@@ -2,9 +2,9 @@
 
 use reenact_formats::model_io::WriteFault;
 use reenact_json::{Digest, Limits};
-use reenact_run::Dialect;
 use reenact_run::convert::source::recognise;
 use reenact_run::convert::{ConvertError, Input};
+use reenact_run::{Body, Dialect};
 
 use super::sources::{Record, all, converted, converted_input, folder};
 
@@ -52,6 +52,32 @@ fn through_rer() {
             assert_eq!(paths(&direct), paths(&through), "{} {name} → {}", dialect.name(), target.name());
         }
     }
+}
+
+/// An `.rpk` of ours holds what was recorded: each exchange is the one that it was made of, and replays as that.
+#[test]
+fn an_rpk_of_ours_answers_as_the_run_does() {
+    let record = Record::File(super::sources::rich_rer());
+    let (run, rpk) = (record.open().run.unwrap(), Record::of(converted(&record, Dialect::Rpk).unwrap()));
+    let again = rpk.open().run.unwrap();
+    let (before, after): (Vec<_>, Vec<_>) = (run.exchanges().collect(), again.exchanges().collect());
+    assert_eq!((before.len(), after.len()), (2, 2));
+    for (before, after) in before.iter().zip(&after) {
+        assert_eq!(before.asked, after.asked);
+        assert_eq!(before.request(), after.request());
+        assert_eq!(before.answer(), after.answer());
+        assert_eq!(before.message(), after.message());
+    }
+    let model_io = Record::of(converted(&record, Dialect::ModelIo).unwrap()).open().run.unwrap();
+    let (asked, said) =
+        model_io.exchanges().map(|exchange| (exchange.request(), exchange.message())).next().unwrap();
+    let Body::Bytes(body) = before[0].request().unwrap().body else { panic!("a body") };
+    assert_eq!(asked.unwrap().body, Body::Hash(Digest::of(&body)));
+    let (said, message) = (said.unwrap(), before[0].message().unwrap());
+    assert_eq!(
+        (said.text, said.usage.unwrap().input_tokens),
+        (message.text, message.usage.unwrap().input_tokens)
+    );
 }
 
 #[test]

@@ -92,11 +92,14 @@ impl Convert {
             if to_rer { Vec::new() } else { self.key.iter().map(PathBuf::from).collect() };
         let Opening { name, record, digest, kept } =
             source::open(&self.input, &runs::keys(&files)?, self.keep_source)?;
-        self.must_hold(&name, &record)?;
         let input = match &record {
             Record::Run(run, _) => Input::Run(run),
             Record::Other(origin, bytes) => Input::Other(*origin, bytes),
         };
+        if input.format() == self.to.name() {
+            return Err(Ending::impossible(format!("{name}: it is {} already", self.to.name())));
+        }
+        self.must_hold(&name, &record)?;
         let signing = if to_rer { Some(self.signing()?) } else { None };
         let found = Found { digest, kept: kept.as_deref() };
         let converted = sealed(signing.as_ref(), |sealing| convert(input, found, self.to, sealing))?

@@ -6,7 +6,7 @@ use std::time::Duration;
 use reenact_formats::replay_jsonl::Figures;
 use reenact_json::{Shown, Value};
 use reenact_run::run::Producer;
-use reenact_run::{Dialect, EndedBy, Event, Exchange, Payload, Run, Summary, ToolUse};
+use reenact_run::{Body, Dialect, EndedBy, Event, Exchange, Payload, Run, Summary, ToolUse};
 use reenact_verify::Trust;
 use reenact_verify::render::Tone;
 
@@ -67,11 +67,11 @@ fn heading(found: &Found, summary: &Summary, text: &mut String) {
     if !found.run.id().is_empty() {
         let _ = writeln!(text, "run     {}", Shown::new(found.run.id()));
     }
+    let format = Shown::new(found.run.format());
     if found.run.is_imported() {
-        let _ =
-            writeln!(text, "format  {}, imported from {}", found.run.format(), found.run.dialect().name());
+        let _ = writeln!(text, "format  {format}, imported from {}", found.run.dialect().name());
     } else if found.run.dialect() != Dialect::Rer {
-        let _ = writeln!(text, "format  {}{}", found.run.format(), producer(&found.run));
+        let _ = writeln!(text, "format  {format}{}", producer(&found.run));
     }
     if !summary.command.is_empty() {
         let command: Vec<String> = summary.command.iter().map(|word| Shown::new(word).to_string()).collect();
@@ -181,6 +181,12 @@ fn model(exchange: &Exchange<'_>) -> Vec<String> {
         None => format!("{} {}", Shown::new(&request.method), Shown::new(&request.path)),
     };
     let mut lines = vec![beside(&paint(Tone::Title, &name), &answered(exchange, &how))];
+    // A prompt may be the whole body, which is for --step to show.
+    if let Body::Prompt(prompt) = &request.body
+        && !prompt.starts_with('{')
+    {
+        lines.push(format!("asked {}", one_line(prompt)));
+    }
     let Some(message) = exchange.message() else { return lines };
     if let Some(error) = &message.error {
         lines.push(paint(Tone::Bad, &format!("{}: {}", Shown::new(&error.kind), one_line(&error.message))));

@@ -25,6 +25,7 @@ use crate::run::Run;
 pub const TRACE: &str = "files/trace.jsonl";
 
 const ONCE: &str = "a trace answers each prompt once, and this one is answered before";
+const ANSWERED: &str = "cassettes answer each request once, and this one is answered before";
 const NO_PROMPT: &str = "the source holds only the hash of the prompt";
 const WORDS: &str = "its words are kept, and where both sides are JSON its bodies; headers, times and the pieces of a stream are not";
 
@@ -147,8 +148,10 @@ pub fn parts(run: &Run, losses: &mut Losses) -> Parts {
 fn other(run: &Run, exchange: &Exchange<'_>, parts: &mut Parts, losses: &mut Losses) {
     let Some((request, answer)) = read(run, exchange, losses) else { return };
     let at = place(run, &exchange.called);
+    let before = parts.cassettes.len();
     if parts.cassette(run, &request, &answer, None, exchange.returned.as_ref()) {
-        losses.add(at, "its bodies are kept; headers and times are not");
+        let is_first = parts.cassettes.len() > before;
+        losses.add(at, if is_first { "its bodies are kept; headers and times are not" } else { ANSWERED });
     } else {
         losses.add(at, "the format keeps only JSON of what is not a model's");
     }
@@ -231,7 +234,7 @@ impl Parts {
 }
 
 /// Where a request went: the route's own address, if the record tells it.
-fn url(run: &Run, request: &Request<'_>) -> String {
+pub(super) fn url(run: &Run, request: &Request<'_>) -> String {
     if request.path.contains("://") {
         return request.path.to_string();
     }

@@ -8,6 +8,7 @@ use reenact_json::{Profile, Value};
 use super::Exporting;
 use super::account::{NO_PLACE, UNREADABLE, WITHHELD, limits, lost, others, place};
 use super::json::{Object, quoted};
+use super::replay_bundle::url;
 use crate::body::header;
 use crate::convert::fault::ConvertError;
 use crate::convert::loss::{Losses, Place};
@@ -94,11 +95,41 @@ impl Writer<'_> {
             return self.append(event, step_type, Step::default());
         };
         let text = self.respelled(payload, &at)?;
-        let step = match is_answer {
+        let mut step = match is_answer {
             true => Step { output: Some(text), ..Step::default() },
             false => Step { input: Some(text), ..Step::default() },
         };
+        if matches!(event.kind(), Kind::HttpCalled | Kind::HttpReturned) {
+            self.name_http(event, &mut step);
+        }
         self.append(event, step_type, step)
+    }
+
+    /// The format knows requests over HTTP that are not to a model as tools, by a method and a URL on both steps.
+    fn name_http(&self, event: &Event<'_>, step: &mut Step) {
+        let begins = event.kind() == Kind::HttpCalled;
+        let called = if begins { Some(event.index()) } else { event.partner() };
+        let request = called.and_then(|called| self.run.exchange(called)?.request().ok());
+        let Some(request) = request else { return };
+        let url = url(self.run, &request);
+        let named = Object::new().text("method", &request.method).text("url", &url);
+        step.metadata = Some(
+            Object::new().text("boundary", "http").text("method", &request.method).text("url", &url).close(),
+        );
+        step.input = match step.input.take() {
+            Some(input) => {
+                let members = input.strip_prefix(b"{").and_then(|input| input.strip_suffix(b"}"));
+                let mut whole = named.close();
+                whole.pop();
+                if let Some(members) = members.filter(|members| !members.is_empty()) {
+                    whole.push(b',');
+                    whole.extend_from_slice(members);
+                }
+                whole.push(b'}');
+                Some(whole)
+            }
+            None => Some(named.close()),
+        };
     }
 
     /// What begins or ends the run has its place in the run's own members, as far as those are known.

@@ -8,6 +8,7 @@ use reenact_json::{Kind as JsonKind, Value};
 use reenact_wire::{Answer as Said, Endpoint, Usage, exchange};
 
 use super::{first, headers, is_left_out};
+use crate::body::header;
 use crate::dialect::rer::{self, read_status};
 use crate::exchange::{Answer, Held};
 use crate::run::Inner;
@@ -50,7 +51,10 @@ fn wrapped_http<'v>(output: Value<'v>, body: Value<'v>) -> Result<Answer<'v>, Un
         Some(Cow::Owned(text)) => (Cow::Owned(text.into_bytes()), Held::Http),
         None => (Cow::Borrowed(body.text()), Held::Json),
     };
-    Ok(Answer { headers: headers(output.member("headers")), body, ..Answer::whole(held) })
+    let headers = headers(output.member("headers"));
+    // The client had decoded the body before it was kept; the headers are those that came.
+    let content_encoding = header(&headers, "content-encoding").map(|coding| Cow::Owned(coding.to_owned()));
+    Ok(Answer { headers, body, content_encoding, ..Answer::whole(held) })
 }
 
 /// The answer of a model, as JSON of its vendor or as what it said.
