@@ -11,8 +11,10 @@ use crate::run::Run;
 /// What came out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Gate {
-    /// The run's id. Untrusted text.
-    pub run_id: String,
+    /// The run's id, if it has one. Untrusted text.
+    pub run_id: Option<String>,
+    /// What was run. Untrusted text.
+    pub suite: String,
     /// Each step that called a model.
     pub results: Vec<Outcome>,
     /// The exit code of the run, or of its replay.
@@ -27,8 +29,27 @@ pub struct Gate {
     pub policy_digest: Option<Digest>,
     /// The digest of the trace.
     pub trace_digest: Option<Digest>,
+    /// What chance began with.
+    pub seeds: Seeds,
     /// Of a replay: what was replayed.
     pub replay: Option<Replayed>,
+}
+
+/// What chance began with, as far as it is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seeds {
+    /// How seeds are used.
+    pub version: u32,
+    /// The seed of the order of tests. Untrusted text.
+    pub order: Option<String>,
+    /// The seed of the judge. Untrusted text.
+    pub judge: Option<String>,
+}
+
+impl Default for Seeds {
+    fn default() -> Self {
+        Self { version: 1, order: None, judge: None }
+    }
 }
 
 /// What came of one step.
@@ -36,19 +57,40 @@ pub struct Gate {
 pub struct Outcome {
     /// The step. Untrusted text.
     pub id: String,
-    /// Whether it was answered to the end, and with success.
-    pub is_answered: bool,
+    /// How it went.
+    pub status: Status,
     /// What went wrong, in words.
     pub message: String,
     /// How long it took, if that is known.
     pub milliseconds: Option<u64>,
 }
 
+/// How a step went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// Answered to the end, with success.
+    Pass,
+    /// Answered, and not as it should have been.
+    Fail,
+    /// Not answered, or not to the end.
+    Error,
+}
+
+impl Status {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Error => "error",
+        }
+    }
+}
+
 /// Where a replay came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replayed {
-    /// SHA-256 of the bundle's file.
-    pub bundle_digest: Digest,
+    /// SHA-256 of the bundle's file; a folder has none.
+    pub bundle_digest: Option<Digest>,
     /// The id of the run that the bundle is of, if it says so. Untrusted text.
     pub source_run_id: Option<String>,
 }
@@ -77,10 +119,12 @@ impl Gate {
                 }
                 Err(why) => (false, why.to_string(), None),
             };
-            results.push(Outcome { id, is_answered, message, milliseconds });
+            let status = if is_answered { Status::Pass } else { Status::Error };
+            results.push(Outcome { id, status, message, milliseconds });
         }
         Self {
-            run_id: run.id().to_owned(),
+            run_id: Some(run.id().to_owned()),
+            suite: "reenact".to_owned(),
             results,
             exit_code,
             producer: format!("reenact/{version}"),
@@ -93,21 +137,28 @@ impl Gate {
     pub fn run_json(&self) -> String {
         let mut text = String::new();
         let mut object = Object::open(&mut text);
-        object.string("run_id", self.run_id.as_str());
-        object.string("suite", "reenact");
+        object.string("run_id", self.run_id.as_deref());
+        object.string("suite", self.suite.as_str());
         print::list(&self.results, object.name("results"), |result, out| {
             let mut object = Object::open(out);
             object.string("test_id", result.id.as_str());
-            object.string("status", if result.is_answered { "pass" } else { "error" });
+            object.string("status", result.status.name());
+            object.name("score").push_str(if result.status == Status::Pass { "1.0" } else { "0.0" });
+            object.boolean("cached", false);
             object.string("message", result.message.as_str());
             let time = result.milliseconds.map_or("null".to_owned(), |time| time.to_string());
             object.name("duration_ms").push_str(&time);
             object.close();
         });
         self.write_code(&mut object);
-        object.name("seed_version").push('1');
-        object.name("order_seed").push_str("null");
-        object.name("judge_seed").push_str("null");
+        object.name("reason_code_version").push('1');
+        self.seeds.write(&mut object);
+        let mut resolution = Object::open(object.name("resolution"));
+        self.write_code(&mut resolution);
+        if let Some(message) = &self.message {
+            resolution.string("message", message.as_str());
+        }
+        resolution.close();
         if let Some(replay) = &self.replay {
             let mut provenance = Object::open(object.name("provenance"));
             replay.write(&mut provenance);
@@ -122,6 +173,7 @@ impl Gate {
         let mut text = String::new();
         let mut object = Object::open(&mut text);
         object.name("schema_version").push('1');
+        object.name("reason_code_version").push('1');
         self.write_code(&mut object);
         if let Some(message) = &self.message {
             object.string("message", message.as_str());
@@ -140,13 +192,15 @@ impl Gate {
             replay.write(&mut provenance);
         }
         provenance.close();
-        let passed = self.results.iter().filter(|result| result.is_answered).count();
+        let passed = self.results.iter().filter(|result| result.status == Status::Pass).count();
         let mut results = Object::open(object.name("results"));
         results.name("passed").push_str(&passed.to_string());
         results.name("failed").push_str(&(self.results.len() - passed).to_string());
         results.name("total").push_str(&self.results.len().to_string());
         results.close();
-        object.name("seeds").push_str(r#"{"seed_version":1,"order_seed":null,"judge_seed":null}"#);
+        let mut seeds = Object::open(object.name("seeds"));
+        self.seeds.write(&mut seeds);
+        seeds.close();
         object.string("schema", "assay.run_summary.v1");
         object.close();
         text + "\n"
@@ -155,14 +209,22 @@ impl Gate {
     fn write_code(&self, object: &mut Object<'_>) {
         object.name("exit_code").push_str(&self.exit_code.to_string());
         object.string("reason_code", self.reason_code);
-        object.name("reason_code_version").push('1');
+    }
+}
+
+impl Seeds {
+    fn write(&self, object: &mut Object<'_>) {
+        object.name("seed_version").push_str(&self.version.to_string());
+        object.string("order_seed", self.order.as_deref());
+        object.string("judge_seed", self.judge.as_deref());
     }
 }
 
 impl Replayed {
     fn write(&self, provenance: &mut Object<'_>) {
         provenance.boolean("replay", true);
-        provenance.string("bundle_digest", format!("sha256:{}", self.bundle_digest).as_str());
+        let digest = self.bundle_digest.map_or("unknown".to_owned(), |digest| digest.to_string());
+        provenance.string("bundle_digest", format!("sha256:{digest}").as_str());
         provenance.string("replay_mode", "offline");
         provenance.string("source_run_id", self.source_run_id.as_deref());
     }

@@ -4,9 +4,9 @@
 mod workshop;
 
 use reenact_json::Digest;
-use reenact_run::{Kind, NotARun, Opened, Payload, Source, open};
+use reenact_run::{Kind, NotARun, Opened, Payload, Source, Unreadable, open, open_files};
 use reenact_verify::{Keys, Options, Unrecognised};
-use workshop::{Key, Tape};
+use workshop::{CHAT, Key, Tape, text};
 
 fn opened(bytes: &[u8]) -> Opened {
     open(bytes.to_vec(), &Keys::default(), &Options::default())
@@ -112,4 +112,27 @@ fn what_is_no_run_says_why() {
     }
     tar.resize(tar.len() + 1024, 0);
     assert_eq!(error(&tar), NotARun::Unreadable("line 1, column 1 ($): the text is empty".into()));
+}
+
+#[test]
+fn bodies_that_lie_in_blobs_of_the_same_bundle() {
+    let body = r#"{"model":"gpt-5"}"#;
+    let digest = Digest::of(body.as_bytes());
+    let payload =
+        CHAT.payload("s1").replace(&text(""), &format!("{{\"blob\":\"{digest}\",\"size\":{}}}", body.len()));
+    let artifact = Tape::started().event("rer.model.called", &payload).seal(&Key::of(1));
+    let request = |blob: &[u8]| {
+        let files = vec![
+            ("artifact.json".to_owned(), artifact.clone()),
+            ("manifest.json".to_owned(), b"{}".to_vec()),
+            (format!("blobs/{digest}.bin"), blob.to_vec()),
+        ];
+        let run = open_files(files, &Keys::default(), &Options::default()).run.unwrap();
+        run.exchanges().next().unwrap().request().map(|request| request.body.bytes().to_vec())
+    };
+    assert_eq!(request(body.as_bytes()), Ok(body.as_bytes().to_vec()));
+    // A name says nothing of what a file holds.
+    assert_eq!(request(b"other"), Err(Unreadable::Blob { member: "http.body", digest }));
+    let alone = open(artifact.clone(), &Keys::default(), &Options::default()).run.unwrap();
+    assert!(matches!(alone.exchanges().next().unwrap().request(), Err(Unreadable::Blob { .. })));
 }

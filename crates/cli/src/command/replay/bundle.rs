@@ -5,11 +5,11 @@ use std::time::Instant;
 
 use reenact_formats::replay_bundle::manifest::{OutputsView, SeedsView};
 use reenact_formats::replay_bundle::{CoverageView, FILES, LIMIT_CODE, ManifestView, read_digest};
-use reenact_json::print::{self, Object};
 use reenact_json::{Digest, Limits, Shown, Value};
 use reenact_record::RunId;
 use reenact_record::durable::{self, Readers};
 use reenact_replay::{Verdict, miss};
+use reenact_run::gate::{Gate, Outcome, Replayed, Seeds, Status};
 use reenact_run::{Dialect, Opened, Run};
 use reenact_verify::disk;
 
@@ -34,22 +34,14 @@ const NOT_READ: &str = "E_CFG_PARSE";
 /// The code of a replay that went another way.
 const DIFFERED: &str = "E_TEST_FAILED";
 
-/// One line of `results`.
-struct Row {
-    test_id: String,
-    status: &'static str,
-    message: String,
-    duration_ms: u128,
-}
-
 /// What is written.
 #[derive(Default)]
 struct Outputs {
-    bundle_digest: Option<String>,
+    bundle_digest: Option<Digest>,
     source_run_id: Option<String>,
     suite: Option<String>,
     seeds: [Option<String>; 3],
-    rows: Vec<Row>,
+    rows: Vec<Outcome>,
 }
 
 impl Replay {
@@ -76,18 +68,18 @@ impl Replay {
         let begun = Instant::now();
         let (record, exit, enforcement) = self.replayed(&run, &name)?;
         let (status, stopped) = match record.verdict() {
-            Verdict::Reproduced => ("pass", None),
+            Verdict::Reproduced => (Status::Pass, None),
             Verdict::Differed => {
-                ("fail", Some(Stopped { code: DIFFERED, message: "the replay differed".into() }))
+                (Status::Fail, Some(Stopped { code: DIFFERED, message: "the replay differed".into() }))
             }
             Verdict::MissingDependency => {
                 let first = record.outcome.misses.first().map_or(String::new(), |miss| miss.to_string());
-                ("error", Some(Stopped::missing(first)))
+                (Status::Error, Some(Stopped::missing(first)))
             }
         };
         let message = stopped.as_ref().map_or("reproduced".into(), |stopped| stopped.message.clone());
-        let duration_ms = begun.elapsed().as_millis();
-        outputs.rows.push(Row { test_id: "replay".into(), status, message, duration_ms });
+        let milliseconds = u64::try_from(begun.elapsed().as_millis()).ok();
+        outputs.rows.push(Outcome { id: "replay".into(), status, message, milliseconds });
         outputs.write(record.verdict().exit_code(), stopped.as_ref())?;
         self.tell(&record, exit, &enforcement)
     }
@@ -164,9 +156,8 @@ fn manifest(run: &Run) -> Option<Value<'_>> {
 }
 
 /// The digest of a bundle's archive; a folder has none.
-fn digest(path: &Path) -> Option<String> {
-    let digest = path.is_file().then(|| disk::file_digest(path).ok()).flatten()?;
-    Some(format!("sha256:{digest}"))
+fn digest(path: &Path) -> Option<Digest> {
+    path.is_file().then(|| disk::file_digest(path).ok()).flatten()
 }
 
 impl Outputs {
@@ -208,11 +199,11 @@ impl Outputs {
         for exchange in run.exchanges() {
             let why = exchange.request().err().or_else(|| exchange.answer().err());
             failed += usize::from(why.is_some());
-            self.rows.push(Row {
-                test_id: exchange.step_id().into_owned(),
-                status: if why.is_some() { "error" } else { "pass" },
+            self.rows.push(Outcome {
+                id: exchange.step_id().into_owned(),
+                status: if why.is_some() { Status::Error } else { Status::Pass },
                 message: why.map_or("its answer is held".into(), |why| why.to_string()),
-                duration_ms: 0,
+                milliseconds: Some(0),
             });
         }
         let all = self.rows.len();
@@ -231,9 +222,8 @@ impl Outputs {
 
     /// Writes run.json and summary.json into the folder that we stand in.
     fn write(&self, exit_code: u8, stopped: Option<&Stopped>) -> Result<(), Ending> {
-        for (name, text) in
-            [("run.json", self.run(exit_code, stopped)), ("summary.json", self.summary(exit_code, stopped))]
-        {
+        let gate = self.gate(exit_code, stopped);
+        for (name, text) in [("run.json", gate.run_json()), ("summary.json", gate.summary_json())] {
             let path = PathBuf::from(name);
             durable::replace(&path, text.as_bytes(), Readers::Everyone)
                 .map_err(|error| Ending::impossible(format!("{name}: {error}")))?;
@@ -241,84 +231,23 @@ impl Outputs {
         Ok(())
     }
 
-    fn provenance(&self, out: &mut String) {
-        let mut object = Object::open(out);
-        object.string("assay_version", concat!("reenact/", env!("CARGO_PKG_VERSION")));
-        object.string("verify_mode", "enabled");
-        object.boolean("replay", true);
-        object.string("bundle_digest", self.bundle_digest.as_deref().unwrap_or("sha256:unknown"));
-        object.string("replay_mode", "offline");
-        object.string("source_run_id", self.source_run_id.as_deref());
-        object.close();
-    }
-
-    fn run(&self, exit_code: u8, stopped: Option<&Stopped>) -> String {
-        let mut text = String::new();
-        let mut object = Object::open(&mut text);
-        let id = RunId::generate().map(|id| id.to_string()).ok();
-        object.string("run_id", id.as_deref());
-        object.string("suite", self.suite.as_deref().unwrap_or("replay"));
-        print::list(&self.rows, object.name("results"), |row, out| {
-            let mut object = Object::open(out);
-            object.string("test_id", row.test_id.as_str());
-            object.string("status", row.status);
-            object.name("score").push_str(if row.status == "pass" { "1.0" } else { "0.0" });
-            object.boolean("cached", false);
-            object.string("message", row.message.as_str());
-            object.name("duration_ms").push_str(&row.duration_ms.to_string());
-            object.close();
-        });
-        number(&mut object, "exit_code", exit_code);
-        object.string("reason_code", stopped.map_or("", |stopped| stopped.code));
-        number(&mut object, "reason_code_version", 1);
-        self.seeds(&mut object);
-        let mut resolution = Object::open(object.name("resolution"));
-        number(&mut resolution, "exit_code", exit_code);
-        resolution.string("reason_code", stopped.map_or("", |stopped| stopped.code));
-        if let Some(stopped) = stopped {
-            resolution.string("message", stopped.message.as_str());
-        }
-        resolution.close();
-        self.provenance(object.name("provenance"));
-        object.close();
-        text + "\n"
-    }
-
-    fn summary(&self, exit_code: u8, stopped: Option<&Stopped>) -> String {
-        let mut text = String::new();
-        let mut object = Object::open(&mut text);
-        number(&mut object, "schema_version", 1);
-        number(&mut object, "reason_code_version", 1);
-        number(&mut object, "exit_code", exit_code);
-        object.string("reason_code", stopped.map_or("", |stopped| stopped.code));
-        if let Some(stopped) = stopped {
-            object.string("message", stopped.message.as_str());
-        }
-        self.provenance(object.name("provenance"));
-        let passed = self.rows.iter().filter(|row| row.status == "pass").count();
-        let mut results = Object::open(object.name("results"));
-        number(&mut results, "passed", passed);
-        number(&mut results, "failed", self.rows.len() - passed);
-        number(&mut results, "total", self.rows.len());
-        results.close();
-        let mut seeds = Object::open(object.name("seeds"));
-        self.seeds(&mut seeds);
-        seeds.close();
-        object.string("schema", "assay.run_summary.v1");
-        object.close();
-        text + "\n"
-    }
-
-    /// The seeds that the bundle names, for whoever applies them.
-    fn seeds(&self, object: &mut Object<'_>) {
+    fn gate(&self, exit_code: u8, stopped: Option<&Stopped>) -> Gate {
         let [version, order, judge] = &self.seeds;
-        let version = version.as_ref().and_then(|version| version.parse::<u32>().ok()).unwrap_or(1);
-        number(object, "seed_version", version);
-        object.string("order_seed", order.as_deref());
-        object.string("judge_seed", judge.as_deref());
+        let version = version.as_ref().and_then(|version| version.parse().ok()).unwrap_or(1);
+        Gate {
+            run_id: RunId::generate().map(|id| id.to_string()).ok(),
+            suite: self.suite.clone().unwrap_or("replay".to_owned()),
+            results: self.rows.clone(),
+            exit_code: exit_code.into(),
+            reason_code: stopped.map_or("", |stopped| stopped.code),
+            message: stopped.map(|stopped| stopped.message.clone()),
+            producer: concat!("reenact/", env!("CARGO_PKG_VERSION")).to_owned(),
+            seeds: Seeds { version, order: order.clone(), judge: judge.clone() },
+            replay: Some(Replayed {
+                bundle_digest: self.bundle_digest,
+                source_run_id: self.source_run_id.clone(),
+            }),
+            ..Gate::default()
+        }
     }
-}
-
-fn number(object: &mut Object<'_>, name: &str, number: impl ToString) {
-    object.name(name).push_str(&number.to_string());
 }
