@@ -121,7 +121,7 @@ pub(crate) struct Found {
 }
 
 /// Opens the run that is meant. Keys are looked up among those in `files`, our own and those that are trusted.
-pub(crate) fn open(given: &OsStr, files: &[PathBuf]) -> Result<Found, Ending> {
+pub(crate) fn open(given: &OsStr, files: &KeyFiles) -> Result<Found, Ending> {
     let (path, Opened { run, report }) = examine(given, files)?;
     match run {
         Ok(run) => Ok(Found { path, run, report }),
@@ -133,7 +133,7 @@ pub(crate) fn open(given: &OsStr, files: &[PathBuf]) -> Result<Found, Ending> {
 }
 
 /// As [`open`], and gives the verdict even on what is no run.
-pub(crate) fn examine(given: &OsStr, files: &[PathBuf]) -> Result<(PathBuf, Opened), Ending> {
+pub(crate) fn examine(given: &OsStr, files: &KeyFiles) -> Result<(PathBuf, Opened), Ending> {
     let path = locate(given)?;
     let options = Options::default();
     let opened = match path.is_dir() {
@@ -146,12 +146,27 @@ pub(crate) fn examine(given: &OsStr, files: &[PathBuf]) -> Result<(PathBuf, Open
     Ok((path, opened))
 }
 
+/// Files with keys, as commands are given them.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct KeyFiles {
+    /// A public key for the record: 32 raw bytes, JWK, JWKS, or SPKI in DER or PEM; may be given more than once
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key: Vec<PathBuf>,
+
+    /// The shared key of a signed .rpk
+    #[arg(long, value_name = "FILE")]
+    pub(crate) hmac_key_file: Option<PathBuf>,
+}
+
 /// The keys in files, and those that the user has or trusts.
-pub(crate) fn keys(files: &[PathBuf]) -> Result<Keys, Ending> {
+pub(crate) fn keys(files: &KeyFiles) -> Result<Keys, Ending> {
     let mut keys = Keys::default();
-    for path in files {
+    for path in &files.key {
         let file = disk::key_file(path).map_err(|error| Ending::impossible(error.to_string()))?;
         add(&mut keys, file, path);
+    }
+    if let Some(path) = &files.hmac_key_file {
+        keys.share(disk::hmac_key_file(path).map_err(|error| Ending::impossible(error.to_string()))?);
     }
     if let Some(config) = Config::find() {
         config.add_to(&mut keys)?;

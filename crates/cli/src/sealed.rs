@@ -27,7 +27,7 @@ pub(crate) struct Sealed {
 
 impl Sealed {
     /// Opens the record that is meant. Another format is refused, with what to do instead.
-    pub(crate) fn open(given: &OsStr, keys: &[PathBuf]) -> Result<Self, Ending> {
+    pub(crate) fn open(given: &OsStr, keys: &runs::KeyFiles) -> Result<Self, Ending> {
         let runs::Found { path, run, report } = runs::open(given, keys)?;
         let artifact = if report.format == "rer-bundle" {
             artifact_of(&path)?

@@ -14,6 +14,7 @@ use reenact_run::redact::{Choice, Redacted, redact};
 use reenact_verify::{Options, safe};
 
 use crate::output::{self, Ending};
+use crate::runs::KeyFiles;
 use crate::sealed::Sealed;
 use crate::{quantity, runs};
 
@@ -55,9 +56,8 @@ pub(super) struct Redact {
     #[arg(long)]
     print_policy: bool,
 
-    /// A public key for the record: 32 raw bytes, JWK, JWKS, or SPKI in DER or PEM; may be given more than once
-    #[arg(long, value_name = "FILE")]
-    key: Vec<PathBuf>,
+    #[command(flatten)]
+    keys: KeyFiles,
 
     /// The result as one JSON object
     #[arg(long)]
@@ -69,7 +69,7 @@ impl Redact {
         if self.text.iter().any(String::is_empty) {
             return Err(Ending::impossible("--where needs a text: every payload holds the empty one"));
         }
-        let sealed = Sealed::open(&self.run, &self.key)?;
+        let sealed = Sealed::open(&self.run, &self.keys)?;
         sealed.must_hold()?;
         if let Some(far) = self.event.iter().find(|event| **event >= sealed.run.len()) {
             let last = sealed.run.len().saturating_sub(1);
@@ -109,7 +109,7 @@ impl Redact {
         } else {
             redacted.artifact.clone()
         };
-        let report = safe(&bytes, &runs::keys(&self.key)?, &Options::default());
+        let report = safe(&bytes, &runs::keys(&self.keys)?, &Options::default());
         if !report.pass() {
             let why = report.reasons.first().map_or("", String::as_str);
             return Err(Ending::refused(format!(

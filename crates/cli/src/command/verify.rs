@@ -16,6 +16,7 @@ use crate::output::{self, Ending};
 use crate::parallel;
 use crate::progress::Progress;
 use crate::runs;
+use crate::runs::KeyFiles;
 
 /// Verify records of runs: every hash recomputed, every check reported, offline
 ///
@@ -191,7 +192,8 @@ impl Verify {
     }
 
     fn load_keys(&self) -> Result<Keys, Ending> {
-        let mut keys = runs::keys(&self.key)?;
+        let files = KeyFiles { key: self.key.clone(), hmac_key_file: self.hmac_key_file.clone() };
+        let mut keys = runs::keys(&files)?;
         if let Some(path) = &self.keys {
             let disk::KeyFolder { files, others } =
                 disk::key_folder(path).map_err(|error| Ending::impossible(error.to_string()))?;
@@ -200,9 +202,6 @@ impl Verify {
                 let other = other.to_string_lossy();
                 output::complain(&format!("{}: not a key, passed over", Shown::whole(&other)));
             }
-        }
-        if let Some(path) = &self.hmac_key_file {
-            keys.share(disk::hmac_key_file(path).map_err(|error| Ending::impossible(error.to_string()))?);
         }
         Ok(keys)
     }

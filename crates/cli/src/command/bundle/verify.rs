@@ -9,6 +9,7 @@ use reenact_verify::{Format, Keys, Options, Outcome, Report, Unreadable, render,
 
 use crate::output::{self, Ending};
 use crate::runs;
+use crate::runs::KeyFiles;
 
 /// Verify bundles: every hash recomputed, every file looked through for secrets
 ///
@@ -41,7 +42,7 @@ impl Verify {
         if self.targets.iter().filter(|target| target.as_os_str() == "-").count() > 1 {
             return Err(Ending::impossible("standard input (-) can be read only once"));
         }
-        let keys = runs::keys(&self.key)?;
+        let keys = runs::keys(&KeyFiles { key: self.key.clone(), ..KeyFiles::default() })?;
         let mut code = 0;
         for (at, target) in self.targets.iter().enumerate() {
             let outcome = self.judge(target, &keys).map_or_else(Outcome::Unreadable, Outcome::Judged);

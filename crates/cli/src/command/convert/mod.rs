@@ -19,6 +19,7 @@ use reenact_verify::Keys;
 use crate::config::Config;
 use crate::output::{self, Ending};
 use crate::runs;
+use crate::runs::KeyFiles;
 
 use report::Told;
 use source::{Opening, Record};
@@ -51,6 +52,10 @@ pub(super) struct Convert {
     /// Of an RER record, a file with its public key; to RER, the name of your key that signs
     #[arg(long, value_name = "K")]
     key: Vec<OsString>,
+
+    /// The shared key of a signed .rpk
+    #[arg(long, value_name = "FILE")]
+    hmac_key_file: Option<PathBuf>,
 
     /// Write nothing if anything would be lost
     #[arg(long)]
@@ -88,8 +93,8 @@ impl Convert {
             ));
         }
         target::must_be_free(&self.out)?;
-        let files: Vec<PathBuf> =
-            if to_rer { Vec::new() } else { self.key.iter().map(PathBuf::from).collect() };
+        let key = if to_rer { Vec::new() } else { self.key.iter().map(PathBuf::from).collect() };
+        let files = KeyFiles { key, hmac_key_file: self.hmac_key_file.clone() };
         let Opening { name, record, digest, kept } =
             source::open(&self.input, &runs::keys(&files)?, self.keep_source)?;
         let input = match &record {

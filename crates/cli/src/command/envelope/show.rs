@@ -1,7 +1,7 @@
 //! `reenact envelope show`: what a run was permitted, or what a file would permit.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use reenact_formats::rer::envelope::permission::Envelope;
 use reenact_json::{Limits, Profile, Shown, Value, canonical};
@@ -9,6 +9,7 @@ use reenact_verify::disk;
 
 use super::{now, page};
 use crate::output::{self, Ending};
+use crate::runs::KeyFiles;
 use crate::{envelope, runs};
 
 /// Show what a run was permitted
@@ -24,9 +25,8 @@ pub(super) struct Show {
     #[arg(value_name = "RUN")]
     run: OsString,
 
-    /// A public key for the record: 32 raw bytes, JWK, JWKS, or SPKI in DER or PEM; may be given more than once
-    #[arg(long, value_name = "FILE")]
-    key: Vec<PathBuf>,
+    #[command(flatten)]
+    keys: KeyFiles,
 
     /// The envelope as canonical JSON, as it is signed
     #[arg(long)]
@@ -53,7 +53,7 @@ impl Show {
             })?;
             return Ok(0);
         }
-        let found = runs::open(&self.run, &self.key)?;
+        let found = runs::open(&self.run, &self.keys)?;
         let Some(value) = found.run.envelope() else {
             let format = Shown::new(found.run.format());
             return Err(Ending::impossible(format!("a record of the format {format} carries no envelope")));

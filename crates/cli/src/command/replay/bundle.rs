@@ -48,7 +48,7 @@ impl Replay {
     pub(super) fn run_bundle(&self, path: &Path) -> Result<u8, Ending> {
         let mut outputs = Outputs { bundle_digest: digest(path), ..Outputs::default() };
         let name = Shown::whole(&path.to_string_lossy()).to_string();
-        let (path, Opened { run, report }) = runs::examine(path.as_os_str(), &self.key)?;
+        let (path, Opened { run, report }) = runs::examine(path.as_os_str(), &self.keys)?;
         let found = match run {
             Ok(run) => Found { path, run, report },
             Err(why) => {

@@ -21,6 +21,7 @@ use reenact_wire::Vendor;
 
 use crate::child::{self, Exit, Signals};
 use crate::output::{self, Ending};
+use crate::runs::KeyFiles;
 use crate::{quantity, runs, runtime, vendors};
 
 /// Replay a run: the same agent on the recorded answers, with no network, no API key and no bill
@@ -59,9 +60,8 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "PACE", default_value = "instant", value_enum)]
     pace: PaceName,
 
-    /// A public key for the record: 32 raw bytes, JWK, JWKS, or SPKI in DER or PEM; may be given more than once
-    #[arg(long, value_name = "FILE")]
-    key: Vec<PathBuf>,
+    #[command(flatten)]
+    keys: KeyFiles,
 
     /// Replay a record that does not verify
     #[arg(long)]
@@ -116,7 +116,7 @@ impl Replay {
             return self.run_bundle(path);
         }
         let given = self.run.clone().unwrap_or_default();
-        let found = runs::open(&given, &self.key)?;
+        let found = runs::open(&given, &self.keys)?;
         let name = found.path.to_string_lossy();
         let name = Shown::whole(&name).to_string();
         if self.command.is_empty() {

@@ -6,12 +6,12 @@ mod step;
 mod timeline;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 
 use reenact_json::Shown;
 
 use crate::output::{self, Ending};
 use crate::runs;
+use crate::runs::KeyFiles;
 
 /// Show a run: its steps, models, tools, tokens and times, under the verdict on its record
 ///
@@ -30,9 +30,8 @@ pub(crate) struct Show {
     #[arg(long, value_name = "N")]
     step: Option<String>,
 
-    /// A public key for the record: 32 raw bytes, JWK, JWKS, or SPKI in DER or PEM; may be given more than once
-    #[arg(long, value_name = "FILE")]
-    key: Vec<PathBuf>,
+    #[command(flatten)]
+    keys: KeyFiles,
 
     /// One JSON object
     #[arg(long)]
@@ -41,7 +40,7 @@ pub(crate) struct Show {
 
 impl Show {
     pub(crate) fn run(&self) -> Result<u8, Ending> {
-        let found = runs::open(&self.run, &self.key)?;
+        let found = runs::open(&self.run, &self.keys)?;
         let steps = step::of(&found.run);
         let chosen = self.step.as_ref().map(|name| choose(&steps, name)).transpose()?;
         let text = match (self.json, chosen) {

@@ -15,6 +15,7 @@ use reenact_verify::{Options, safe};
 use crate::command::redact::unwritable;
 use crate::output::Ending;
 use crate::runs;
+use crate::runs::KeyFiles;
 
 /// Pack a run into one file for others
 ///
@@ -59,9 +60,8 @@ pub(super) struct Create {
     #[arg(long, value_name = "FILE")]
     blob: Vec<PathBuf>,
 
-    /// A public key for the record: 32 raw bytes, JWK, JWKS, or SPKI in DER or PEM; may be given more than once
-    #[arg(long, value_name = "FILE")]
-    key: Vec<PathBuf>,
+    #[command(flatten)]
+    keys: KeyFiles,
 
     /// The result as one JSON object
     #[arg(long)]
@@ -94,7 +94,7 @@ impl Create {
 
     /// Verifies what was made, and writes it.
     fn write(&self, run: &Run, ending: &str, bytes: &[u8]) -> Result<Written, Ending> {
-        let report = safe(bytes, &runs::keys(&self.key)?, &Options::default());
+        let report = safe(bytes, &runs::keys(&self.keys)?, &Options::default());
         if !report.pass() {
             let why = report.reasons.first().map_or("", String::as_str);
             let message =

@@ -21,7 +21,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 impl Create {
     pub(super) fn replay(&self) -> Result<u8, Ending> {
-        let runs::Found { path, run, report } = runs::open(&self.run, &self.key)?;
+        let runs::Found { path, run, report } = runs::open(&self.run, &self.keys)?;
         if !report.pass() {
             let (name, why) = (path.to_string_lossy(), report.reasons.first().map_or("", String::as_str));
             return Err(Ending::refused(format!(

@@ -12,7 +12,7 @@ use crate::sealed::Sealed;
 
 impl Create {
     pub(super) fn rer(&self) -> Result<u8, Ending> {
-        let mut sealed = Sealed::open(&self.run, &self.key)?;
+        let mut sealed = Sealed::open(&self.run, &self.keys)?;
         sealed.must_hold()?;
         for path in &self.blob {
             let bytes = disk::read(path).map_err(|error| Ending::impossible(error.to_string()))?;
