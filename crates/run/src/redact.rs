@@ -174,11 +174,13 @@ pub struct Redacted {
     pub events: usize,
     /// Files that only withheld events speak of: a bundle must not carry them any more.
     pub orphans: Vec<Digest>,
+    /// An event that is left and holds the whole file that the record was imported from, and so what is withheld, too.
+    pub source_in: Option<usize>,
 }
 
 /// Withholds what is chosen.
 pub fn redact(artifact: &[u8], choice: &Choice, limits: &Limits) -> Result<Redacted, RewriteError> {
-    let mut gone = Vec::new();
+    let (mut gone, mut source_in) = (Vec::new(), None);
     let (mut kept_files, mut lost_files) = (Vec::new(), Vec::new());
     let Withheld { artifact, before, count, .. } = rewrite::withhold(artifact, limits, |index, event| {
         let because = choice.because(index, event);
@@ -186,6 +188,10 @@ pub fn redact(artifact: &[u8], choice: &Choice, limits: &Limits) -> Result<Redac
         let file = event.noted(Noted::ArtifactHash).filter(|_| is_file);
         if let Some(file) = file.and_then(|file| Digest::from_hex(&file.string()?)) {
             if because.is_some() { &mut lost_files } else { &mut kept_files }.push(file);
+        }
+        let import = event.payload.filter(|_| because.is_none()).and_then(|payload| payload.member("import"));
+        if import.is_some_and(|import| import.member("source").is_some()) {
+            source_in = Some(index);
         }
         let text = |value: Option<Value<'_>>| {
             value.and_then(|value| value.string()).unwrap_or_default().into_owned()
@@ -199,5 +205,5 @@ pub fn redact(artifact: &[u8], choice: &Choice, limits: &Limits) -> Result<Redac
     lost_files.retain(|file| !kept_files.contains(file));
     lost_files.sort_by_key(Digest::hex);
     lost_files.dedup();
-    Ok(Redacted { artifact, gone, before, events: count, orphans: lost_files })
+    Ok(Redacted { artifact, gone, before, events: count, orphans: lost_files, source_in })
 }

@@ -74,6 +74,20 @@ fn by_number_and_by_type() {
 }
 
 #[test]
+fn a_file_that_was_kept_is_named() {
+    let artifact = Tape::empty()
+        .event("rer.run.started", r#"{"import":{"format":"rpk","source":{"text":"all of it"}}}"#)
+        .event("rer.tool.called", r#"{"import":{"id":"s1"}}"#)
+        .ended(0)
+        .seal(&Key::of(1));
+    let source_in = |events: &[usize]| {
+        let choice = Choice { events: events.to_vec(), ..Choice::default() };
+        redact(&artifact, &choice, &Limits::default()).unwrap().source_in
+    };
+    assert_eq!((source_in(&[1]), source_in(&[0, 1])), (Some(0), None));
+}
+
+#[test]
 fn files_that_nobody_speaks_of_any_more() {
     let orphans = |events: &[usize]| {
         let choice = Choice { events: events.to_vec(), ..Choice::default() };

@@ -84,6 +84,11 @@ impl Redact {
         if redacted.gone.is_empty() {
             return Err(Ending::refused("no payload was chosen, so nothing was written"));
         }
+        if let Some(event) = redacted.source_in {
+            return Err(Ending::refused(format!(
+                "event {event} holds the file that this record was imported from, with all that is in it: withhold it too (--event {event})"
+            )));
+        }
         let written = match &self.out {
             Some(out) => Some(self.write(&sealed, &redacted, out)?),
             None => None,
