@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use reenact_formats::rer::rewrite::Blob;
 use reenact_json::{Digest, Shown};
 use reenact_record::SecretKey;
 use reenact_run::{Kind, Run};
-use reenact_verify::{Members, Report, disk};
+use reenact_verify::Report;
 
 use crate::config::Config;
 use crate::output::Ending;
@@ -29,18 +29,16 @@ impl Sealed {
     /// Opens the record that is meant. Another format is refused, with what to do instead.
     pub(crate) fn open(given: &OsStr, keys: &runs::KeyFiles) -> Result<Self, Ending> {
         let runs::Found { path, run, report } = runs::open(given, keys)?;
-        let artifact = if report.format == "rer-bundle" {
-            artifact_of(&path)?
-        } else if report.format.starts_with("rer-artifact/") {
-            run.bytes().to_vec()
-        } else {
+        if report.format != "rer-bundle" && !report.format.starts_with("rer-artifact/") {
             let (name, format) = (path.to_string_lossy(), &report.format);
             return Err(Ending::impossible(format!(
                 "{}: this is {}, and only RER records can be rewritten under their signature; `reenact convert --to rer` makes one of it",
                 Shown::whole(&name),
                 Shown::new(format),
             )));
-        };
+        }
+        // Nothing is read twice: what was judged is what is signed again.
+        let artifact = run.document().to_vec();
         let mut blobs: BTreeMap<String, Vec<u8>> = BTreeMap::new();
         for (_, bytes) in run.files() {
             blobs.insert(Digest::of(bytes).to_string(), bytes.to_vec());
@@ -78,10 +76,11 @@ impl Sealed {
         })
     }
 
-    /// What a bundle of these files says of them: each under the name by which an event speaks of it.
-    pub(crate) fn labels(&self) -> Vec<Blob> {
+    /// What a bundle of these files says of them: each under the name by which an event speaks of it, unless that is withheld.
+    pub(crate) fn labels(&self, withheld: &[usize]) -> Vec<Blob> {
         let mut names: BTreeMap<String, String> = BTreeMap::new();
-        for event in self.run.events().filter(|event| event.kind() == Kind::ArtifactWritten) {
+        let written = self.run.events().filter(|event| event.kind() == Kind::ArtifactWritten);
+        for event in written.filter(|event| !withheld.contains(&event.index())) {
             let Some(payload) = event.payload().value() else { continue };
             let text = |name| payload.member(name).and_then(|value| value.string());
             if let (Some(hash), Some(name)) = (text("artifact_hash"), text("name")) {
@@ -109,17 +108,4 @@ impl Sealed {
         }
         missing
     }
-}
-
-/// The artifact of a bundle, as a folder or an archive.
-fn artifact_of(path: &Path) -> Result<Vec<u8>, Ending> {
-    const ARTIFACT: &str = "artifact.json";
-    let read = |path: &Path| disk::read(path).map_err(|error| Ending::impossible(error.to_string()));
-    if path.is_dir() {
-        return read(&path.join(ARTIFACT));
-    }
-    let members = Members::in_memory(&read(path)?, &mut |_| Ok(None));
-    let artifact =
-        members.and_then(Result::ok).and_then(|members| members.document(ARTIFACT).map(<[u8]>::to_vec));
-    artifact.ok_or_else(|| Ending::impossible("the bundle holds no artifact.json that can be read"))
 }

@@ -4,12 +4,13 @@
 //! its hash stays in the chain, its bytes go. The texts that were looked for appear in nothing that is made here, since they
 //! may be what must not be seen.
 
-use std::collections::BTreeMap;
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use base64ct::{Base64, Encoding};
+use reenact_formats::rer::EventView;
 use reenact_formats::rer::envelope::glob;
 use reenact_formats::rer::rewrite::{self, RewriteError, Withheld};
-use reenact_formats::rer::{EventView, Noted};
 use reenact_json::{Digest, Kind, Limits, Value};
 use reenact_wire::sse::SseReader;
 
@@ -20,8 +21,8 @@ pub struct Choice {
     pub events: Vec<usize>,
     /// Events by their type: `rer.model.called`, without `rer.` as well, `*` for any characters and `?` for one.
     pub kinds: Vec<String>,
-    /// Events whose payload holds one of these texts, in a name or in a value; of a body in Base64, in what it encodes; of a
-    /// stream, in what its pieces tell together.
+    /// Events whose payload holds one of these texts, in a name or in a value; of a body in Base64, in what it encodes; of JSON in a
+    /// text, in what it says; of a stream, in what its pieces tell together; and in the files that it speaks of.
     pub texts: Vec<String>,
 }
 
@@ -65,63 +66,25 @@ impl Choice {
             return Some(Because::Kind);
         }
         let payload = event.payload.filter(|_| !event.is_redacted())?;
-        if self.texts.is_empty() {
-            return None;
-        }
-        let told = streamed(payload);
-        let is_told = |text: &str| told.iter().any(|told| told.contains(text));
-        let is_held = |text: &String| is_told(text) || holds(payload, text.as_bytes());
-        self.texts.iter().any(is_held).then_some(Because::Text)
+        self.texts.iter().any(|text| holds(payload, text.as_bytes(), NESTED)).then_some(Because::Text)
+    }
+
+    /// Whether a file holds one of the texts.
+    fn is_in(&self, file: &[u8]) -> bool {
+        self.texts.iter().any(|text| text_holds(file, text.as_bytes(), NESTED))
     }
 }
 
-/// What a stream of events tells piece by piece: of each place in its events, all texts that stand there, one after the other.
-/// A word may be cut anywhere, and stands in none of the pieces then.
-fn streamed(payload: Value<'_>) -> Vec<String> {
-    let body = payload.member("http").and_then(|http| http.member("body")?.member("text")?.string_bytes());
-    let Some(body) = body
-        .filter(|body| [&b"data:"[..], b"event:", b":", b"id:"].iter().any(|first| body.starts_with(first)))
-    else {
-        return Vec::new();
-    };
-    let mut told: BTreeMap<String, String> = BTreeMap::new();
-    for event in SseReader::new().push(&body) {
-        let Some(data) = event.data else { continue };
-        if let Ok(value) = Value::parse(data.as_bytes(), &Limits::default()) {
-            tell(value, &mut String::new(), &mut told);
-        }
-    }
-    told.into_values().collect()
+/// How often JSON may stand in a text of JSON, and be looked into.
+const NESTED: u8 = 3;
+
+fn contains(bytes: &[u8], text: &[u8]) -> bool {
+    text.is_empty() || bytes.windows(text.len()).any(|window| window == text)
 }
 
-/// No vendor's events have places with longer names.
-const LONGEST_PLACE: usize = 512;
-
-/// Adds the texts of a value to what was told at their places before.
-fn tell(value: Value<'_>, place: &mut String, told: &mut BTreeMap<String, String>) {
-    let length = place.len();
-    if length > LONGEST_PLACE {
-        return;
-    }
-    for (name, value) in value.members() {
-        place.push('.');
-        place.push_str(&name.string().unwrap_or_default());
-        tell(value, place, told);
-        place.truncate(length);
-    }
-    for value in value.elements() {
-        place.push_str("[]");
-        tell(value, place, told);
-        place.truncate(length);
-    }
-    if let Some(text) = value.string() {
-        told.entry(place.clone()).or_default().push_str(&text);
-    }
-}
-
-/// Whether a text stands in a value: in a name, a string, or what a body in Base64 encodes.
-fn holds(value: Value<'_>, text: &[u8]) -> bool {
-    let has = |bytes: &[u8]| text.is_empty() || bytes.windows(text.len()).any(|window| window == text);
+/// Whether a text stands in a value: in a name, in a string, in the JSON or the stream of events that a string holds, or in
+/// what a body in Base64 encodes.
+fn holds(value: Value<'_>, text: &[u8], nested: u8) -> bool {
     let mut open = vec![value];
     while let Some(value) = open.pop() {
         match value.kind() {
@@ -130,8 +93,12 @@ fn holds(value: Value<'_>, text: &[u8]) -> bool {
                     let is_encoded = name.is_string("base64");
                     let decoded =
                         |encoded: &[u8]| Base64::decode_vec(core::str::from_utf8(encoded).ok()?).ok();
-                    if name.read_string(has) == Some(true)
-                        || is_encoded && value.read_string(decoded).flatten().is_some_and(|bytes| has(&bytes))
+                    if name.read_string(|name| contains(name, text)) == Some(true)
+                        || is_encoded
+                            && value
+                                .read_string(decoded)
+                                .flatten()
+                                .is_some_and(|bytes| text_holds(&bytes, text, nested))
                     {
                         return true;
                     }
@@ -139,13 +106,89 @@ fn holds(value: Value<'_>, text: &[u8]) -> bool {
                 }
             }
             Kind::Array => open.extend(value.elements()),
-            Kind::String if value.read_string(has) == Some(true) => return true,
+            Kind::String if value.read_string(|string| text_holds(string, text, nested)) == Some(true) => {
+                return true;
+            }
             Kind::String => {}
-            _ if has(value.text()) => return true,
+            _ if contains(value.text(), text) => return true,
             _ => {}
         }
     }
     false
+}
+
+/// Whether a text stands in another: as it is, or in the JSON or the stream of events that it is. A word in JSON may be spelled
+/// with escapes; in a stream it may be cut anywhere, and then stands in none of the pieces.
+fn text_holds(bytes: &[u8], text: &[u8], nested: u8) -> bool {
+    if contains(bytes, text) {
+        return true;
+    }
+    let Some(nested) = nested.checked_sub(1) else { return false };
+    match bytes.trim_ascii_start() {
+        json @ [b'{' | b'[' | b'"', ..] => {
+            Value::parse(json, &Limits::default()).is_ok_and(|value| holds(value, text, nested))
+        }
+        _ if is_stream(bytes) => streamed(bytes, text, nested),
+        _ => false,
+    }
+}
+
+/// Whether a text has lines of a stream of events.
+fn is_stream(bytes: &[u8]) -> bool {
+    let fields: [&[u8]; 5] = [b"data:", b"event:", b"id:", b"retry:", b":"];
+    fields.iter().any(|field| bytes.starts_with(field)) || contains(bytes, b"\ndata:")
+}
+
+/// Whether a stream of events tells a text: in one of them, or at one place of them all, piece by piece.
+fn streamed(stream: &[u8], text: &[u8], nested: u8) -> bool {
+    let mut told: HashMap<u64, String> = HashMap::new();
+    let mut reader = SseReader::new();
+    let mut events = reader.push(stream);
+    events.extend(reader.finish());
+    for event in events {
+        let Some(data) = event.data else { continue };
+        if let Ok(value) = Value::parse(data.as_bytes(), &Limits::default()) {
+            if holds(value, text, nested) {
+                return true;
+            }
+            tell(value, 0, &mut told);
+        }
+    }
+    told.values().any(|told| contains(told.as_bytes(), text))
+}
+
+/// Adds the texts of a value to what was told at their places before. A place is a number that its names make: two places
+/// that make the same only tell more than they should.
+fn tell(value: Value<'_>, place: u64, told: &mut HashMap<u64, String>) {
+    let inside = |name: &[u8]| {
+        let mut hasher = DefaultHasher::new();
+        (place, name).hash(&mut hasher);
+        hasher.finish()
+    };
+    for (name, value) in value.members() {
+        tell(value, inside(&name.string_bytes().unwrap_or_default()), told);
+    }
+    for value in value.elements() {
+        tell(value, inside(b"[]"), told);
+    }
+    if let Some(text) = value.string() {
+        told.entry(place).or_default().push_str(&text);
+    }
+}
+
+/// The files that a payload speaks of: each of its strings that is a digest may name one.
+fn mentioned(payload: Value<'_>, found: &mut HashSet<Digest>) {
+    let mut open = vec![payload];
+    while let Some(value) = open.pop() {
+        match value.kind() {
+            Kind::Object => open.extend(value.members().map(|(_, value)| value)),
+            Kind::Array => open.extend(value.elements()),
+            Kind::String if value.text().len() == 66 => {
+                found.extend(value.string().and_then(|text| Digest::from_hex(&text)));
+            }
+            _ => {}
+        }
+    }
 }
 
 /// A payload that is withheld now.
@@ -172,25 +215,31 @@ pub struct Redacted {
     pub before: usize,
     /// How many events there are.
     pub events: usize,
-    /// Files that only withheld events speak of: a bundle must not carry them any more.
+    /// Files that withheld events speak of and no other: a bundle must not carry them any more.
     pub orphans: Vec<Digest>,
-    /// An event that is left and holds the whole file that the record was imported from, and so what is withheld, too.
+    /// An event that is left and holds whole files that the record was imported from, and so perhaps what is withheld, too.
     pub source_in: Option<usize>,
 }
 
-/// Withholds what is chosen.
-pub fn redact(artifact: &[u8], choice: &Choice, limits: &Limits) -> Result<Redacted, RewriteError> {
+/// Withholds what is chosen. `content` gives the files of a bundle: what an event speaks of is looked through too.
+pub fn redact<'f>(
+    artifact: &[u8],
+    choice: &Choice,
+    limits: &Limits,
+    content: impl Fn(Digest) -> Option<&'f [u8]>,
+) -> Result<Redacted, RewriteError> {
     let (mut gone, mut source_in) = (Vec::new(), None);
-    let (mut kept_files, mut lost_files) = (Vec::new(), Vec::new());
+    let (mut kept_files, mut lost_files) = (HashSet::new(), HashSet::new());
     let Withheld { artifact, before, count, .. } = rewrite::withhold(artifact, limits, |index, event| {
-        let because = choice.because(index, event);
-        let is_file = event.event_type.is_some_and(|name| name.is_string("rer.artifact.written"));
-        let file = event.noted(Noted::ArtifactHash).filter(|_| is_file);
-        if let Some(file) = file.and_then(|file| Digest::from_hex(&file.string()?)) {
-            if because.is_some() { &mut lost_files } else { &mut kept_files }.push(file);
-        }
+        let mut files = HashSet::new();
+        event.payload.into_iter().for_each(|payload| mentioned(payload, &mut files));
+        let in_file = || files.iter().filter_map(|file| content(*file)).any(|file| choice.is_in(file));
+        let because = choice.because(index, event).or_else(|| in_file().then_some(Because::Text));
+        if because.is_some() { &mut lost_files } else { &mut kept_files }.extend(files);
         let import = event.payload.filter(|_| because.is_none()).and_then(|payload| payload.member("import"));
-        if import.is_some_and(|import| import.member("source").is_some()) {
+        let keeps =
+            |name| import.and_then(|import| import.member(name)).is_some_and(|kept| kept.text().len() > 2);
+        if keeps("source") || keeps("beside") {
             source_in = Some(index);
         }
         let text = |value: Option<Value<'_>>| {
@@ -202,8 +251,7 @@ pub fn redact(artifact: &[u8], choice: &Choice, limits: &Limits) -> Result<Redac
         }
         because.is_some()
     })?;
-    lost_files.retain(|file| !kept_files.contains(file));
-    lost_files.sort_by_key(Digest::hex);
-    lost_files.dedup();
-    Ok(Redacted { artifact, gone, before, events: count, orphans: lost_files, source_in })
+    let mut orphans: Vec<Digest> = lost_files.difference(&kept_files).copied().collect();
+    orphans.sort_by_key(Digest::hex);
+    Ok(Redacted { artifact, gone, before, events: count, orphans, source_in })
 }

@@ -95,6 +95,11 @@ impl Run {
         &self.inner.bytes
     }
 
+    /// The bytes of its document alone: of an RER bundle, the artifact. They are those that were judged.
+    pub fn document(&self) -> &[u8] {
+        crate::convert::export::account::document(self)
+    }
+
     /// The files of a bundle, in the order of their names; none of a record that is one document.
     pub fn files(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.inner.parts.files.iter().map(|(name, span)| (name.as_str(), span.bytes(&self.inner.bytes)))

@@ -33,7 +33,7 @@ fn artifact() -> Vec<u8> {
 fn taken(choice: &Choice) -> Vec<(usize, Because)> {
     let key = Key::of(1);
     let Redacted { artifact, gone, before, events, .. } =
-        redact(&artifact(), choice, &Limits::default()).unwrap();
+        redact(&artifact(), choice, &Limits::default(), |_| None).unwrap();
     assert_eq!((before, events), (1, 10));
     let report = safe(&artifact, &key.keys(), &Options::default());
     assert!(report.pass(), "{:?}", report.reasons);
@@ -74,6 +74,30 @@ fn by_number_and_by_type() {
 }
 
 #[test]
+fn however_it_is_spelled_and_wherever_it_lies() {
+    let file: &[u8] = br#"{"who":"Zo\u00eb"}"#;
+    let blob = Digest::of(file);
+    let body = r#"{"text":"{\"said\":\"Zo\\u00eb \\\"Zed\\\"\"}"}"#;
+    let artifact = Tape::started()
+        .event("rer.model.called", &format!(r#"{{"http":{{"body":{body}}}}}"#))
+        .event("rer.model.returned", &format!(r#"{{"http":{{"body":{{"blob":"{blob}","size":17}}}}}}"#))
+        .event(
+            "rer.artifact.written",
+            &format!(r#"{{"artifact_hash":"{}","name":"other"}}"#, Digest::of(b"x")),
+        )
+        .ended(0)
+        .seal(&Key::of(1));
+    let found = |text: &str| {
+        let content = |digest| (digest == blob).then_some(file);
+        let redacted = redact(&artifact, &texts(&[text]), &Limits::default(), content).unwrap();
+        (redacted.gone.iter().map(|gone| gone.event).collect::<Vec<_>>(), redacted.orphans)
+    };
+    assert_eq!(found("Zoë"), (vec![1, 2], vec![blob]));
+    assert_eq!(found("\"Zed\""), (vec![1], vec![]));
+    assert_eq!(found("retry"), (vec![], vec![]));
+}
+
+#[test]
 fn a_file_that_was_kept_is_named() {
     let artifact = Tape::empty()
         .event("rer.run.started", r#"{"import":{"format":"rpk","source":{"text":"all of it"}}}"#)
@@ -82,7 +106,7 @@ fn a_file_that_was_kept_is_named() {
         .seal(&Key::of(1));
     let source_in = |events: &[usize]| {
         let choice = Choice { events: events.to_vec(), ..Choice::default() };
-        redact(&artifact, &choice, &Limits::default()).unwrap().source_in
+        redact(&artifact, &choice, &Limits::default(), |_| None).unwrap().source_in
     };
     assert_eq!((source_in(&[1]), source_in(&[0, 1])), (Some(0), None));
 }
@@ -91,7 +115,7 @@ fn a_file_that_was_kept_is_named() {
 fn files_that_nobody_speaks_of_any_more() {
     let orphans = |events: &[usize]| {
         let choice = Choice { events: events.to_vec(), ..Choice::default() };
-        redact(&artifact(), &choice, &Limits::default()).unwrap().orphans
+        redact(&artifact(), &choice, &Limits::default(), |_| None).unwrap().orphans
     };
     assert_eq!(orphans(&[1]), []);
     assert_eq!(orphans(&[5]), [Digest::of(b"one")]);

@@ -112,6 +112,11 @@ fn what_cannot_be_bound_is_refused() {
     let ours = Run::default().artifact(&key, None);
     let (signer, given) = (key.public_key().id().to_string(), other.public_key().id());
     assert_eq!(bind(&ours, &[], &limits(), &other), Err(RewriteError::OtherKey { signer, given }));
+    let mut forged: Json = serde_json::from_slice(&ours).unwrap();
+    forged["run_id"] = "another".into();
+    assert_eq!(bind(forged.to_string().as_bytes(), &[], &limits(), &key), Err(RewriteError::NotSigned));
+    forged["runtime_signature"] = "é".repeat(64).into();
+    assert_eq!(bind(forged.to_string().as_bytes(), &[], &limits(), &key), Err(RewriteError::NotSigned));
     let mut empty: Json = serde_json::from_slice(&ours).unwrap();
     empty["events"] = Json::Array(Vec::new());
     assert_eq!(bind(empty.to_string().as_bytes(), &[], &limits(), &key), Err(RewriteError::NoEvents));

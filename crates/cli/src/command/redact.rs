@@ -44,7 +44,7 @@ pub(super) struct Redact {
     #[arg(long, value_name = "K", group = "chosen")]
     kind: Vec<String>,
 
-    /// Events whose payload holds this text, in a name or in a value; may be given more than once
+    /// Events whose payload, or a file that it speaks of, holds this text; may be given more than once
     #[arg(long = "where", value_name = "TEXT", group = "chosen")]
     text: Vec<String>,
 
@@ -79,14 +79,15 @@ impl Redact {
         }
         let choice =
             Choice { events: self.event.clone(), kinds: self.kind.clone(), texts: self.text.clone() };
-        let redacted = redact(&sealed.artifact, &choice, &Limits::default())
+        let content = |file: Digest| sealed.blobs.get(&file.to_string()).map(Vec::as_slice);
+        let redacted = redact(&sealed.artifact, &choice, &Limits::default(), content)
             .map_err(|error| Ending::refused(error.to_string()))?;
         if redacted.gone.is_empty() {
             return Err(Ending::refused("no payload was chosen, so nothing was written"));
         }
         if let Some(event) = redacted.source_in {
             return Err(Ending::refused(format!(
-                "event {event} holds the file that this record was imported from, with all that is in it: withhold it too (--event {event})"
+                "event {event} holds files that this record was imported from, with all that is in them: withhold it too (--event {event})"
             )));
         }
         let written = match &self.out {
@@ -105,8 +106,12 @@ impl Redact {
     fn write(&self, sealed: &Sealed, redacted: &Redacted, out: &Path) -> Result<Digest, Ending> {
         let bytes = if sealed.is_bundle() {
             let signer = sealed.signer()?;
-            let blobs: Vec<_> =
-                sealed.labels().into_iter().filter(|blob| !redacted.orphans.contains(&blob.hash)).collect();
+            let gone: Vec<usize> = redacted.gone.iter().map(|gone| gone.event).collect();
+            let blobs: Vec<_> = sealed
+                .labels(&gone)
+                .into_iter()
+                .filter(|blob| !redacted.orphans.contains(&blob.hash))
+                .collect();
             let bound = rewrite::bind(&redacted.artifact, &blobs, &Limits::default(), &signer)
                 .map_err(|error| Ending::refused(error.to_string()))?;
             let content = |hash: Digest| sealed.blobs.get(&hash.to_string()).map(Vec::as_slice);

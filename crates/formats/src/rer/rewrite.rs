@@ -38,6 +38,9 @@ pub enum RewriteError {
     /// Version 0.1 has no `manifest_hash`, so nothing can be bound to it.
     #[error("only rer-artifact/0.2 can be bound to a bundle")]
     Version,
+    /// Its signature does not hold.
+    #[error("its signature does not hold, so it is not signed again")]
+    NotSigned,
     /// Only the key that signed it can sign it again: the events are bound to that key by its id.
     #[error("it was signed by the key {signer}, and only that key can sign it again; this is {given}")]
     OtherKey {
@@ -232,6 +235,14 @@ pub fn bind(
     if KeyId::parse(&named) != Some(key.id()) {
         return Err(RewriteError::OtherKey { signer: named.into_owned(), given: key.id() });
     }
+    let envelope_hash = envelope::hash(rewritten.head.envelope)?;
+    // A new signature must not make good what its key never signed.
+    let signed =
+        header::signable(&rewritten.head, envelope_hash, rewritten.log_head, Coverage::WithManifestHash)?;
+    let signature = rewritten.head.runtime_signature.and_then(|signature| unhex(&signature.string()?));
+    if !signature.is_some_and(|signature| key.verifies(&signed, &signature)) {
+        return Err(RewriteError::NotSigned);
+    }
     // The manifest covers neither the binding nor the signature, so what stands there now does no harm.
     let artifact_hash = manifest::artifact_hash(parse(&rewritten.artifact(&[])?, limits)?)?;
     let unbound = write_manifest(artifact_hash, key.digest(), (events, redacted), blobs, None);
@@ -240,12 +251,23 @@ pub fn bind(
 
     let (hash, quoted) = (bundle_hash.to_string(), format!("\"{bundle_hash}\""));
     let head = Head { manifest_hash: Some(parse(quoted.as_bytes(), limits)?), ..rewritten.head.clone() };
-    let envelope_hash = envelope::hash(head.envelope)?;
     let header = header::signable(&head, envelope_hash, rewritten.log_head, Coverage::WithManifestHash)?;
     let signature = hex(&signer.sign(&header));
     let changed = [("manifest_hash", Part::Text(&hash)), ("runtime_signature", Part::Text(&signature))];
     let artifact = rewritten.artifact(&changed)?;
     Ok(Bound { artifact, manifest, key: *key.as_bytes(), events, redacted })
+}
+
+/// The 64 bytes that 128 hexadecimal digits spell.
+fn unhex(text: &str) -> Option<[u8; 64]> {
+    let mut bytes = [0; 64];
+    if text.len() != 128 || !text.is_ascii() {
+        return None;
+    }
+    for (byte, digits) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
+        *byte = u8::from_str_radix(core::str::from_utf8(digits).ok()?, 16).ok()?;
+    }
+    Some(bytes)
 }
 
 fn parse<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Value<'a>, RewriteError> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use reenact_json::{Limits, Shown, Value};
 
-use super::{now, page};
+use super::{now, page, safe_json};
 use crate::envelope;
 use crate::output::{self, Ending};
 
@@ -31,7 +31,7 @@ impl Check {
     pub(super) fn run(&self) -> Result<u8, Ending> {
         let ready = envelope::read(&self.file)?;
         if self.json {
-            output::print_bytes(&[&*ready.json, b"\n"].concat())?;
+            output::print(&(safe_json(&ready.json) + "\n"))?;
             return Ok(0);
         }
         let value = Value::parse(&ready.json, &Limits::default())

@@ -9,6 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use reenact_formats::rer::envelope::permission::Envelope;
 use reenact_json::Value;
+use reenact_json::shown::is_unsafe;
 
 use crate::envelope::lines;
 use crate::output::Ending;
@@ -39,6 +40,23 @@ impl EnvelopeCommand {
             Command::Show(command) => command.run(),
         }
     }
+}
+
+/// JSON that can be printed: what would move a cursor or turn the direction of text is spelled as an escape, which means the
+/// same.
+fn safe_json(json: &[u8]) -> String {
+    let mut text = String::with_capacity(json.len());
+    for char in String::from_utf8_lossy(json).chars() {
+        if char != '\n' && is_unsafe(char) {
+            let mut units = [0; 2];
+            for unit in char.encode_utf16(&mut units) {
+                let _ = write!(text, "\\u{unit:04x}");
+            }
+        } else {
+            text.push(char);
+        }
+    }
+    text
 }
 
 /// The time, in nanoseconds since 1970.

@@ -7,7 +7,7 @@ use reenact_formats::rer::envelope::permission::Envelope;
 use reenact_json::{Limits, Profile, Shown, Value, canonical};
 use reenact_verify::disk;
 
-use super::{now, page};
+use super::{now, page, safe_json};
 use crate::output::{self, Ending};
 use crate::runs::KeyFiles;
 use crate::{envelope, runs};
@@ -73,5 +73,5 @@ impl Show {
 
 fn json(value: Value<'_>) -> Result<String, Ending> {
     let bytes = canonical::to_vec(value, Profile::Jcs).map_err(|fault| Ending::refused(fault.to_string()))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned() + "\n")
+    Ok(safe_json(&bytes) + "\n")
 }

@@ -73,7 +73,7 @@ impl Sign {
         let mut signed = canonical::to_vec(signed, Profile::Jcs).map_err(|error| failed(&error))?;
         signed.push(b'\n');
         let Some(out) = &self.out else {
-            output::print_bytes(&signed)?;
+            output::print(&super::safe_json(&signed))?;
             return Ok(0);
         };
         durable::create(out, &signed, Readers::Owner).map_err(|error| unwritable(out, &error))?;

@@ -26,7 +26,7 @@ impl Create {
                 Shown::new(hash)
             )));
         }
-        let (signer, blobs) = (sealed.signer()?, sealed.labels());
+        let (signer, blobs) = (sealed.signer()?, sealed.labels(&[]));
         let bound = rewrite::bind(&sealed.artifact, &blobs, &Limits::default(), &signer)
             .map_err(|error| Ending::refused(error.to_string()))?;
         let content = |hash: Digest| sealed.blobs.get(&hash.to_string()).map(Vec::as_slice);
