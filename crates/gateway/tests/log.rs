@@ -112,11 +112,18 @@ async fn standing(vendor: &Vendor) -> Option<(Flight, support::client::Connectio
 async fn what_the_agent_has_seen_is_in_the_log_and_comes_back() {
     let vendor = Vendor::start(script()).unwrap();
     let Some((flight, mut connection)) = standing(&vendor).await else { return };
-    let wreck = Wreck::of(&flight);
-    let mut entries = wreck.entries();
     // The scribe comes to it when it comes to it.
-    let journaled = entries.iter().position(|entry| entry == "3 journaled 3 s2").unwrap();
-    entries.remove(journaled);
+    let wreck = loop {
+        let wreck = Wreck::of(&flight);
+        if wreck.entries().iter().any(|entry| entry == "0 journaled 3 ") {
+            break wreck;
+        }
+        tokio::task::yield_now().await;
+    };
+    let mut entries = wreck.entries();
+    let step = entries.iter().position(|entry| entry == "3 journaled 2 s2").unwrap();
+    assert_eq!(entries[step + 1], "0 journaled 3 ", "what is new comes last");
+    entries.drain(step..step + 2);
     // The first exchange is in the journal, and gone from the log.
     assert_eq!(
         entries,

@@ -96,17 +96,19 @@ impl Wal {
     /// Everything up to `job` is in the journal, which has that many bytes of events; `steps` are what exchanges were given
     /// there.
     pub fn journaled(&self, job: u64, bytes: u64, steps: &[(u64, StepId)]) -> io::Result<()> {
-        // Also when it cannot be written: what begins a segment after this must not be older than the journal.
         let mut log = self.log();
-        log.journaled = (job, bytes);
-        let marks: Vec<(u64, Entry<'_>)> = if steps.is_empty() {
-            vec![(0, Entry::Journaled { job, bytes, step: None })]
-        } else {
-            let mark = |(id, step): &(u64, StepId)| (*id, Entry::Journaled { job, bytes, step: Some(*step) });
-            steps.iter().map(mark).collect()
+        // The steps say nothing new of the journal: whoever finds only some of them must not take the rest for written.
+        let (job_before, bytes_before) = log.journaled;
+        let mark = |(id, step): &(u64, StepId)| {
+            (*id, Entry::Journaled { job: job_before, bytes: bytes_before, step: Some(*step) })
         };
+        let mut marks: Vec<(u64, Entry<'_>)> = steps.iter().map(mark).collect();
+        marks.push((0, Entry::Journaled { job, bytes, step: None }));
         let marks: Vec<(u64, &Entry<'_>)> = marks.iter().map(|(id, entry)| (*id, entry)).collect();
-        log.append(&self.folder, &marks)
+        let written = log.append(&self.folder, &marks);
+        // Not before: a segment that begins on the way must not know more than the one before it.
+        log.journaled = (job, bytes);
+        written
     }
 
     /// Keeps a value for as long as the log is there: whoever reads it back must mask it too.
@@ -114,8 +116,11 @@ impl Wal {
         let mut log = self.log();
         log.scratch.clear();
         let bulk = frame::write(&mut log.scratch, 0, &Entry::Known { rule, value })?;
-        let mut file = private(&self.folder.join(KNOWN), false)?;
-        write_all(&mut file, &mut [IoSlice::new(&log.scratch), IoSlice::new(bulk)])
+        let written = private(&self.folder.join(KNOWN), false)
+            .and_then(|mut file| write_all(&mut file, &mut [IoSlice::new(&log.scratch), IoSlice::new(bulk)]));
+        // What would follow half a frame could not be read, and what is not known could not be masked.
+        log.has_failed |= written.is_err();
+        written
     }
 
     /// What these began is over, and all of it is in the journal.

@@ -35,6 +35,8 @@ pub(crate) struct Exchange {
     trailers: HeaderMap,
     stream: Option<Stream>,
     is_over: bool,
+    /// What the end of a settled answer must wait for.
+    settling: Option<Written>,
     /// Bytes came after the exchange was over.
     is_late: bool,
     _running: Running,
@@ -72,6 +74,7 @@ impl Exchange {
             trailers: HeaderMap::new(),
             stream: None,
             is_over: false,
+            settling: None,
             is_late: false,
             _running: running,
         }
@@ -141,7 +144,7 @@ impl Exchange {
     /// Has the exchange written down, unless that was done; gives what must be waited for.
     pub(super) fn finish(&mut self, ended: Ended) -> Option<Written> {
         if std::mem::replace(&mut self.is_over, true) {
-            return None;
+            return self.settling.take();
         }
         self.log_head();
         self.scribe.answered(Answered {
@@ -238,7 +241,8 @@ impl Settled {
         let settled = std::mem::take(&mut *lock(&self.0));
         for exchange in settled.iter().filter_map(std::sync::Weak::upgrade) {
             // The scribe keeps the order; whoever waits for what comes next waits for this too.
-            let _ = lock(&exchange).finish(Ended::Settled);
+            let mut exchange = lock(&exchange);
+            exchange.settling = exchange.finish(Ended::Settled);
         }
     }
 }

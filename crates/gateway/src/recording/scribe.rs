@@ -5,6 +5,7 @@
 //! the record is to survive the machine: then until the disk has it, all that waits by one call.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -45,6 +46,8 @@ struct Desk {
     room: Notify,
     log: Option<Wal>,
     durability: Durability,
+    /// Whether the journal cannot be written any more.
+    is_lost: AtomicBool,
     unrecorded: Mutex<Option<Unrecorded>>,
 }
 
@@ -93,6 +96,7 @@ impl Scribe {
             room: Notify::new(),
             log,
             durability,
+            is_lost: AtomicBool::new(false),
             unrecorded: Mutex::default(),
         });
         let (at_desk, notebook) = (Arc::clone(&desk), Notebook::new(pen, most));
@@ -275,8 +279,7 @@ impl Desk {
 
     /// Whether the journal can not be written any more.
     fn is_journal_lost(&self) -> bool {
-        let unrecorded = lock(&self.unrecorded);
-        matches!(&*unrecorded, Some(Unrecorded { first: RecordError::Journal { .. }, .. }))
+        self.is_lost.load(Ordering::Acquire)
     }
 
     fn remove_log(&self) {
@@ -287,6 +290,9 @@ impl Desk {
     }
 
     fn failed(&self, first: RecordError) {
+        if matches!(first, RecordError::Journal { .. }) {
+            self.is_lost.store(true, Ordering::Release);
+        }
         let mut unrecorded = lock(&self.unrecorded);
         unrecorded.get_or_insert(Unrecorded { count: 0, first }).count += 1;
     }

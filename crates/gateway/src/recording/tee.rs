@@ -82,6 +82,8 @@ impl Tee {
         })
         .await;
         self.exchange.with(Exchange::log_head);
+        // The line may have been flushed meanwhile, with nothing on it: the head must leave yet.
+        self.mark = self.line.mark();
         self
     }
 

@@ -33,6 +33,8 @@ pub(crate) struct Gunzip<R> {
     total: u64,
     /// How much of what the inflater made was taken.
     taken: usize,
+    /// What ended it. There is nothing behind it.
+    fault: Option<PackError>,
 }
 
 #[derive(PartialEq, Eq)]
@@ -54,6 +56,7 @@ impl<R: Read> Gunzip<R> {
             length: 0,
             total: 0,
             taken: 0,
+            fault: None,
         }
     }
 
@@ -62,10 +65,20 @@ impl<R: Read> Gunzip<R> {
         self.input.consumed()
     }
 
-    /// Makes the next bytes, or finds the end of the file.
+    /// Makes the next bytes, or finds the end of the file. A fault stays: what lies behind it is nothing.
     fn refill(&mut self) -> Result<(), PackError> {
+        if let Some(fault) = &self.fault {
+            return Err(fault.clone());
+        }
         self.taken = 0;
         self.inflater.turn();
+        self.make().inspect_err(|fault| {
+            self.fault = Some(fault.clone());
+            self.inflater.turn();
+        })
+    }
+
+    fn make(&mut self) -> Result<(), PackError> {
         while self.state != State::Ended {
             if self.state == State::Header {
                 if !self.inflater.made().is_empty() {
@@ -83,7 +96,9 @@ impl<R: Read> Gunzip<R> {
             self.crc.update(made);
             self.length = self.length.saturating_add(count(made.len()));
             self.total = self.total.saturating_add(count(made.len()));
-            self.limits.hold_ratio(self.input.consumed(), self.total)?;
+            if step.stop != Stop::Input {
+                self.limits.hold_ratio(self.input.consumed(), self.total)?;
+            }
             Limit::TotalBytes.hold(self.total, self.limits.total_bytes)?;
             match step.stop {
                 Stop::Room => break,

@@ -91,7 +91,8 @@ fn what_is_over_is_dropped_and_the_rest_stays() {
         (0, "journaled 0 100"),
         (1, "request /a"),
         (2, "request /b"),
-        (1, "journaled 1 200"),
+        (1, "journaled 0 100"),
+        (0, "journaled 1 200"),
         (1, "end 3"),
         (0, "journaled 3 300"),
     ]
