@@ -24,6 +24,7 @@ pub mod outcome;
 pub mod player;
 pub mod record;
 pub mod rung;
+mod told;
 
 pub use answer::{End, NotServed, RecordedAnswer};
 pub use difference::Difference;

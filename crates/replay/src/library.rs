@@ -7,6 +7,7 @@ use reenact_run::{Body, Dialect, Exchange, Held, Run, Unreadable};
 use reenact_secrets::Pack;
 
 use crate::rung::{self, Key, Rung};
+use crate::told::Told;
 
 /// Why a run cannot be played.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -82,6 +83,8 @@ pub(crate) struct Recorded {
 pub(crate) struct Group {
     /// Places in [`Library::recorded`].
     members: Vec<usize>,
+    /// Groups of the same request whose record does not say where it went: what is given here stands for theirs, too.
+    beside: Vec<usize>,
     /// Whether their answers differ.
     differ: bool,
 }
@@ -119,8 +122,9 @@ impl Library {
         };
         let mut first = None;
         let mut notes = 0;
+        let mut beside = Vec::new();
         for exchange in run.exchanges() {
-            if let Some(note) = library.take(&exchange) {
+            if let Some(note) = library.take(&exchange, &mut beside) {
                 if let Note::Request { why, .. } = &note {
                     first.get_or_insert_with(|| why.clone());
                 }
@@ -137,11 +141,22 @@ impl Library {
             library.notes.push(Note::More { more: notes - library.notes.len() });
         }
         library.notes.extend(pack_note(run));
+        library.join(beside);
         library.compare_answers();
         Ok(library)
     }
 
-    fn take(&mut self, exchange: &Exchange<'_>) -> Option<Note> {
+    /// Joins groups to those of the same requests, which may come before them or after.
+    fn join(&mut self, beside: Vec<(usize, Vec<Key>)>) {
+        for (group, keys) in beside.into_iter().filter(|_| self.is_repeatable) {
+            let found: BTreeSet<usize> = keys.iter().filter_map(|key| self.group(key)).collect();
+            if let Some(own) = self.groups.get_mut(group).filter(|own| own.beside.is_empty()) {
+                own.beside = found.into_iter().filter(|other| *other != group).collect();
+            }
+        }
+    }
+
+    fn take(&mut self, exchange: &Exchange<'_>, beside: &mut Vec<(usize, Vec<Key>)>) -> Option<Note> {
         let event = exchange.called.index();
         let step_id = || Shown::new(&exchange.step_id()).to_string();
         let request = match exchange.request() {
@@ -152,7 +167,7 @@ impl Library {
             }
         };
         let keys = rung::recorded(&request, exchange.called.dialect() == Dialect::Rer);
-        let Some(&(own, digest)) = keys.first() else {
+        let Some(&(own, digest)) = keys.own.first() else {
             self.recorded.push(Recorded { event, group: None, place: 0 });
             let why = Unreadable::Missing { member: "what was asked" };
             return Some(Note::Request { step_id: step_id(), why });
@@ -161,7 +176,8 @@ impl Library {
             self.groups.push(Group::default());
             self.groups.len() - 1
         });
-        for key in keys {
+        beside.push((group, keys.beside));
+        for key in keys.own {
             self.rungs.insert(key.0);
             self.by_key.entry(key).or_insert(group);
         }
@@ -184,20 +200,31 @@ impl Library {
             let said = answer.said.as_ref().map(|said| (said.text.clone(), said.tool_calls.clone()));
             Some((answer.status, answer.complete, Digest::of(&answer.body), said))
         };
-        let differ: Vec<bool> = self
-            .groups
-            .iter()
-            .map(|group| {
-                group.members.len() > 1 && !self.is_repeatable && {
-                    let mut answers = group.members.iter().map(says);
-                    let first = answers.next();
-                    answers.any(|answer| Some(answer) != first)
-                }
-            })
-            .collect();
+        let differ = |group: &Group| {
+            if self.is_repeatable {
+                return self.contradicts(group);
+            }
+            let mut answers = group.members.iter().map(says);
+            let first = answers.next();
+            answers.any(|answer| Some(answer) != first)
+        };
+        let differ: Vec<bool> = self.groups.iter().map(differ).collect();
         for (group, differ) in self.groups.iter_mut().zip(differ) {
             group.differ = differ;
         }
+    }
+
+    /// Whether the records of a request that may be given again say different things: one is given for all of them.
+    fn contradicts(&self, group: &Group) -> bool {
+        let others = group.beside.iter().flat_map(|other| self.members(*other));
+        let all: Vec<usize> = group.members.iter().chain(others).copied().collect();
+        if all.len() < 2 {
+            return false;
+        }
+        let exchanges = || all.iter().filter_map(|at| self.exchange(*at));
+        let endpoint = exchanges().find_map(|exchange| exchange.request().ok()?.endpoint);
+        let mut told = Told::default();
+        exchanges().any(|exchange| told.contradicts(&exchange, endpoint))
     }
 
     /// The group of requests with this key.
@@ -222,6 +249,11 @@ impl Library {
     /// The exchanges of a group, in recorded order: places in [`Library::recorded`].
     pub(crate) fn members(&self, group: usize) -> &[usize] {
         self.groups.get(group).map_or(&[], |group| &group.members)
+    }
+
+    /// The groups that a group stands for.
+    pub(crate) fn beside(&self, group: usize) -> &[usize] {
+        self.groups.get(group).map_or(&[], |group| &group.beside)
     }
 
     /// Whether the answers of a group differ.

@@ -19,7 +19,8 @@ pub struct Outcome {
     pub missed: usize,
     /// Recorded answers that nobody asked for.
     pub unused: Vec<Unused>,
-    /// Hits whose request was recorded more than once with different answers: order alone decided which was given.
+    /// Hits whose request was recorded more than once with different answers: their order alone decided which was given, and
+    /// where an answer is given again and again, how much of it is held.
     pub ambiguous: usize,
     /// Hits whose answer was written anew, because the record holds only its JSON or what it said.
     pub rebuilt: usize,

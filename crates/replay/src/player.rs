@@ -117,6 +117,11 @@ impl Player {
         let given = state.given.get_mut(group)?;
         let (at, given_then) = self.library.next(group, *given)?;
         *given = given_then;
+        for &other in self.library.beside(group) {
+            if let Some(given) = state.given.get_mut(other) {
+                *given = self.library.members(other).len();
+            }
+        }
         Some(at)
     }
 

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use reenact_json::{Digest, Kind, Limits, Profile, Value, canonical};
 use reenact_run::{Body, Request, Source};
+use reenact_wire::{Endpoint, Vendor};
 
 use crate::incoming::{Incoming, Masked};
 use crate::key::{self, KeyParts};
@@ -43,35 +44,57 @@ impl Rung {
 /// A key on a rung.
 pub(crate) type Key = (Rung, Digest);
 
-/// The keys of a recorded request, of which the first one is its own; none, if nothing of it can be asked for. In a record of ours
-/// it is all there; in others it is, if it says how it was seen: then it was ours before.
-pub(crate) fn recorded(request: &Request<'_>, is_ours: bool) -> Vec<Key> {
-    match &request.body {
+/// The keys of a recorded request.
+#[derive(Debug, Default)]
+pub(crate) struct Keys {
+    /// Those under which it is found, of which the first one is its own; none, if nothing of it can be asked for.
+    pub(crate) own: Vec<Key>,
+    /// Those of a record of the same request that does not say where it went.
+    pub(crate) beside: Vec<Key>,
+}
+
+/// The keys of a recorded request. In a record of ours it is all there; in others it is, if it says how it was seen: then it was ours
+/// before.
+pub(crate) fn recorded(request: &Request<'_>, is_ours: bool) -> Keys {
+    let place = Place::of(request);
+    let key = |rung, digest: Digest| place.key(rung, digest);
+    let own = match &request.body {
         Body::Bytes(_) if is_ours || request.source != Source::Unsaid => {
             vec![(Rung::Exact, key::digest(&parts(request)))]
         }
         Body::Bytes(bytes) | Body::Json(bytes) => {
-            let json = json(bytes).map(|digest| (Rung::JsonBody, digest));
-            vec![json.unwrap_or_else(|| (Rung::BodyHash, Digest::of(bytes)))]
+            let json = json(bytes);
+            let beside = json.filter(|_| request.endpoint.is_some_and(Endpoint::calls_a_model));
+            let beside = beside
+                .into_iter()
+                .flat_map(|digest| place.elsewhere().map(move |place| place.key(Rung::JsonBody, digest)));
+            let own = json.map(|digest| key(Rung::JsonBody, digest));
+            return Keys {
+                beside: beside.collect(),
+                own: vec![own.unwrap_or_else(|| key(Rung::BodyHash, Digest::of(bytes)))],
+            };
         }
         Body::Members(members) => {
             let found = document(members).and_then(|members| conversation(request.model.as_deref(), members));
-            found.map(|digest| (Rung::Conversation, digest)).into_iter().collect()
+            found.map(|digest| key(Rung::Conversation, digest)).into_iter().collect()
         }
         Body::Prompt(prompt) => {
             // A prompt may be the whole body: then it is the same request as that of a cassette.
             let is_body = prompt.trim_start().starts_with('{');
-            let json =
-                is_body.then(|| json(prompt.as_bytes())).flatten().map(|digest| (Rung::JsonBody, digest));
-            json.into_iter().chain([(Rung::Prompt, Digest::of(prompt.as_bytes()))]).collect()
+            let json = is_body.then(|| json(prompt.as_bytes())).flatten();
+            let json = json.map(|digest| key(Rung::JsonBody, digest));
+            json.into_iter().chain([key(Rung::Prompt, Digest::of(prompt.as_bytes()))]).collect()
         }
-        Body::Hash(digest) => vec![(Rung::BodyHash, *digest)],
-    }
+        Body::Hash(digest) => vec![key(Rung::BodyHash, *digest)],
+    };
+    Keys { own, beside: Vec::new() }
 }
 
 /// The keys under which an asked request may be found, on the rungs that a record has, in their order. It is looked for as it would
-/// have been recorded here, and then as it came: others mask in another way, or not at all.
+/// have been recorded here, and then as it came: others mask in another way, or not at all. What a record says of whom and where
+/// must be so; one that says nothing of where is of calls of models.
 pub(crate) fn asked(asked: &Masked<'_>, incoming: &Incoming<'_>, rungs: &BTreeSet<Rung>) -> Vec<Key> {
+    let places = Place::asked(asked, incoming);
     let mut keys = Vec::new();
     for &rung in rungs {
         if rung == Rung::Exact {
@@ -80,28 +103,92 @@ pub(crate) fn asked(asked: &Masked<'_>, incoming: &Incoming<'_>, rungs: &BTreeSe
         }
         let is_masked = *asked.body != *incoming.body;
         for body in [&*asked.body, incoming.body].into_iter().take(1 + usize::from(is_masked)) {
-            match rung {
-                Rung::Exact => {}
-                Rung::BodyHash => {
-                    keys.push((rung, Digest::of(body)));
-                    keys.extend(prompts(body).iter().map(|prompt| (rung, Digest::of(prompt.as_bytes()))));
+            let found = match rung {
+                Rung::Exact => Vec::new(),
+                Rung::BodyHash | Rung::Prompt => {
+                    let prompts = prompts(body);
+                    let prompts = prompts.iter().map(|prompt| Digest::of(prompt.as_bytes()));
+                    [Digest::of(body)].into_iter().chain(prompts).collect()
                 }
-                Rung::JsonBody => keys.extend(json(body).map(|digest| (rung, digest))),
-                Rung::Prompt => {
-                    keys.push((rung, Digest::of(body)));
-                    keys.extend(prompts(body).iter().map(|prompt| (rung, Digest::of(prompt.as_bytes()))));
-                }
+                Rung::JsonBody => json(body).into_iter().collect(),
                 Rung::Conversation => {
                     let found = document(body).and_then(|body| {
                         let model = body.member("model").and_then(|model| model.string());
                         conversation(model.as_deref(), body)
                     });
-                    keys.extend(found.map(|digest| (rung, digest)));
+                    found.into_iter().collect()
                 }
+            };
+            for digest in found {
+                // Nothing at all is the same as any other nothing: only where it was asked tells them apart.
+                let is_nothing = digest == Digest::of(b"");
+                let places = places.iter().filter(|place| place.at.is_some() || !is_nothing);
+                keys.extend(places.map(|place| place.key(rung, digest)));
             }
         }
     }
     keys
+}
+
+/// Whom a request is to, and how and where, as far as that is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Place {
+    vendor: Option<Vendor>,
+    at: Option<String>,
+}
+
+impl Place {
+    /// What a record says.
+    fn of(request: &Request<'_>) -> Self {
+        let provider = request.provider.to_ascii_lowercase();
+        // `azure-openai` and the like; other names are of those who speak an interface, and do not tell which.
+        let vendor = Vendor::ALL.into_iter().find(|vendor| provider.contains(vendor.name()));
+        let is_told = !request.method.is_empty() && !request.path.is_empty();
+        let at = is_told.then(|| at(request.endpoint, &request.method, &request.path));
+        Self { vendor, at }
+    }
+
+    /// All that a record may say of an asked request, the most telling first.
+    fn asked(asked: &Masked<'_>, incoming: &Incoming<'_>) -> Vec<Self> {
+        let vendor = Vendor::of_name(asked.provider);
+        let endpoint = vendor.and_then(|vendor| Endpoint::of(vendor, asked.method, incoming.path));
+        let mut ats = vec![Some(at(endpoint, asked.method, &asked.path))];
+        // A key in the query is masked here, and perhaps not there.
+        let as_it_came = Some(at(endpoint, asked.method, incoming.path));
+        if !ats.contains(&as_it_came) {
+            ats.push(as_it_came);
+        }
+        if endpoint.is_some_and(Endpoint::calls_a_model) {
+            ats.push(None);
+        }
+        let vendors = [vendor, None].into_iter().take(1 + usize::from(vendor.is_some()));
+        vendors.flat_map(|vendor| ats.iter().map(move |at| Self { vendor, at: at.clone() })).collect()
+    }
+
+    /// What a record of the same request says that does not say where.
+    fn elsewhere(&self) -> impl Iterator<Item = Self> + use<> {
+        [self.vendor, None].into_iter().map(|vendor| Self { vendor, at: None })
+    }
+
+    fn key(&self, rung: Rung, digest: Digest) -> Key {
+        let (vendor, at) = (self.vendor.map_or("", Vendor::name), self.at.as_deref().unwrap_or_default());
+        (rung, Digest::of(format!("{digest}\0{vendor}\0{at}").as_bytes()))
+    }
+}
+
+/// How and where. Of an interface that we know, the name: gateways and proxies put their own prefixes before it, and its query only
+/// selects a version. Elsewhere the path from its version on, with the query. A URL is that of a host that nobody here stands for.
+fn at(endpoint: Option<Endpoint>, method: &str, path: &str) -> String {
+    if let Some(endpoint) = endpoint.filter(|endpoint| endpoint.calls_a_model()) {
+        return endpoint.name().to_owned();
+    }
+    let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
+    let path = match path.rfind("/v1/") {
+        Some(at) if !path.contains("://") => path.get(at..).unwrap_or(path),
+        _ => path,
+    };
+    let query = query.map(|query| format!("?{query}")).unwrap_or_default();
+    format!("{} {}{query}", method.to_ascii_uppercase(), path.trim_end_matches('/'))
 }
 
 /// The parts of a recorded request that make its exact key.
@@ -135,7 +222,8 @@ fn conversation(model: Option<&str>, body: Value<'_>) -> Option<Digest> {
     Some(Digest::of(&text))
 }
 
-/// What may be called the prompt of a request: the words of the last message that is the user's, or of the input.
+/// What may be called the prompt of a request: the words of the last message if it is the user's, or of the input. Once a model or a
+/// tool has spoken after them, they are no longer what is asked.
 pub(crate) fn prompts(body: &[u8]) -> Vec<String> {
     let Some(body) = document(body) else { return Vec::new() };
     let mut prompts = Vec::new();
@@ -147,8 +235,10 @@ pub(crate) fn prompts(body: &[u8]) -> Vec<String> {
         }
         let is_users =
             |message: &Value<'_>| message.member("role").is_some_and(|role| role.is_string("user"));
-        let last = said.elements().filter(is_users).last().and_then(|message| message.member("content"));
-        prompts.extend(last.and_then(words));
+        let last = said.elements().last().filter(is_users).and_then(|message| message.member("content"));
+        let is_result =
+            |part: Value<'_>| part.member("type").is_some_and(|kind| kind.is_string("tool_result"));
+        prompts.extend(last.filter(|content| !content.elements().any(is_result)).and_then(words));
     }
     prompts
 }

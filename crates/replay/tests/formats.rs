@@ -91,14 +91,129 @@ fn a_whole_body_that_was_kept_as_what_was_said() {
 #[test]
 fn other_vendors_and_what_has_no_shape() {
     let body = r#"{"model":"claude-sonnet-4-5","max_tokens":9,"messages":[{"role":"user","content":[{"type":"text","text":"hello"}]}]}"#;
-    let player = Player::load(&opened(&session("hello", "Hi."))).unwrap();
+    let claude = session("hello", "Hi.").replace("reenact/openai", "other/claude");
+    let player = Player::load(&opened(&claude)).unwrap();
     let messages = Incoming { provider: "anthropic", path: "/v1/messages", ..chat(body) };
     let read_back = read(Endpoint::Messages, false, &said(&hit(&player, &messages)));
     assert_eq!((read_back.text.as_str(), read_back.stop_reason.as_deref()), ("Hi.", Some("end_turn")));
-    let player = Player::load(&opened(&session("hello", "Hi."))).unwrap();
+    let player = rpk(
+        r#"{"id":"a","type":"model.request","input":{"provider":"openai","path":"/v1/completions","payload":{"prompt":"hello"}},"output":{},"metadata":{}},
+           {"id":"b","type":"model.response","input":{},"output":{"output":"Hi."},"metadata":{}}"#,
+    );
     let other = Incoming { path: "/v1/completions?key=secret", ..chat(r#"{"prompt":"hello"}"#) };
-    let Cause::NoAnswer { why, .. } = &miss(&player, &other).cause else { panic!() };
+    let without_query = Incoming { path: "/v1/completions", ..other };
+    let Cause::NoAnswer { why, .. } = &miss(&player, &without_query).cause else { panic!() };
     assert_eq!(*why, NotServed::NoShape("POST /v1/completions".into()));
+    assert!(matches!(miss(&player, &other).cause, Cause::Unknown(_)));
+}
+
+#[test]
+fn another_vendor_method_or_place_is_another_request() {
+    let cassette = |url: &str| {
+        format!(
+            r#"{{"schema_version":2,"fingerprint":"00","method":"POST","url":"{url}","request_body":{BODY},"status":200,"response_body":{{"choices":[]}}}}"#
+        )
+    };
+    let load = |url: &str| bundle("", &[&cassette(url)]);
+    let anthropic = |path| Incoming { provider: "anthropic", path, ..chat(BODY) };
+    let player = load("https://proxy.example/team/v1/chat/completions");
+    miss(&player, &Incoming { path: "/v1/responses", ..chat(BODY) });
+    miss(&player, &Incoming { path: "/v1/files", ..chat(BODY) });
+    miss(&player, &Incoming { method: "PUT", ..chat(BODY) });
+    miss(&player, &anthropic("/v1/messages"));
+    miss(&player, &anthropic("/v1/chat/completions"));
+    hit(&player, &chat(BODY));
+    let player = load("https://proxy.example/team/v1/files?x=1");
+    miss(&player, &chat(BODY));
+    miss(&player, &Incoming { path: "/v1/files?x=2", ..chat(BODY) });
+    miss(&player, &Incoming { path: "/v1/files?x=1", method: "PUT", ..chat(BODY) });
+    hit(&player, &Incoming { path: "/v1/files?x=1", ..chat(BODY) });
+
+    // Where nothing is said of where, it was a model that was called.
+    let trace = "{\"schema_version\":1,\"type\":\"assay.trace\",\"request_id\":\"r\",\"prompt\":\"hello\",\"response\":\"Hi.\",\"meta\":{\"provider\":\"openai\"}}\n";
+    let tokens = anthropic("/v1/messages/count_tokens");
+    let files = Incoming { path: "/v1/files", ..chat(BODY) };
+    for (player, is_told) in [
+        (bundle(trace, &[]), true),
+        (bundle(&trace.replace("openai", "someone"), &[]), false),
+        (Player::load(&opened(&session("hello", "Hi."))).unwrap(), true),
+        (Player::load(&opened(&session(BODY, "Hi."))).unwrap(), true),
+    ] {
+        miss(&player, &tokens);
+        miss(&player, &files);
+        match is_told {
+            true => drop(miss(&player, &anthropic("/v1/messages"))),
+            false => drop(hit(&player, &anthropic("/v1/messages"))),
+        }
+        hit(&player, &chat(BODY));
+    }
+}
+
+#[test]
+fn nothing_is_found_by_nothing_but_in_its_place() {
+    let player = Player::load(&opened(&session("", "Hi."))).unwrap();
+    miss(&player, &chat(""));
+    miss(&player, &Incoming { method: "GET", path: "/v1/models", ..chat("") });
+    let player = rpk(
+        r#"{"id":"a","type":"tool.request","input":{"method":"GET","url":"https://api.openai.com/v1/models"},"output":{},"metadata":{}},
+           {"id":"b","type":"tool.response","input":{"method":"GET","url":"https://api.openai.com/v1/models"},"output":{"status_code":200,"body":{"data":[]}},"metadata":{}}"#,
+    );
+    let get = |path| Incoming { method: "GET", path, ..chat("") };
+    miss(&player, &get("/v1/files"));
+    miss(&player, &Incoming { method: "DELETE", ..get("/v1/models") });
+    miss(&player, &Incoming { provider: "anthropic", ..get("/v1/models") });
+    assert_eq!(said(&hit(&player, &get("/v1/models"))), r#"{"data":[]}"#);
+}
+
+#[test]
+fn a_prompt_that_was_answered_is_no_longer_asked() {
+    let load = || Player::load(&opened(&session("hello", "Hi."))).unwrap();
+    let later = |more: &str| BODY.replace("}]", &format!("}},{more}]"));
+    for more in [
+        r#"{"role":"assistant","content":"Hi."}"#,
+        r#"{"role":"tool","tool_call_id":"c","content":"4"}"#,
+        r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"c"},{"type":"text","text":"hello"}]}"#,
+    ] {
+        miss(&load(), &chat(&later(more)));
+    }
+    hit(&load(), &chat(&later(r#"{"role":"user","content":"hello"}"#)));
+}
+
+#[test]
+fn answers_of_a_bundle_that_contradict_each_other_are_counted() {
+    let line = |id: &str, prompt: &str, response: &str| {
+        let mut text = String::new();
+        reenact_json::print::string(prompt, &mut text);
+        format!(
+            "{{\"schema_version\":1,\"type\":\"assay.trace\",\"request_id\":\"{id}\",\"prompt\":{text},\"response\":\"{response}\"}}\n"
+        )
+    };
+    let cassette = |message: &str| {
+        format!(
+            r#"{{"schema_version":2,"fingerprint":"00","method":"POST","url":"https://api.openai.com/v1/chat/completions","request_body":{BODY},"status":200,"response_body":{{"choices":[{{"message":{message}}}]}}}}"#
+        )
+    };
+    let calls = r#"{"content":"Hi.","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]}"#;
+    let same = r#"{"content":"Hi."}"#;
+    let error = cassette(same).replace("\"status\":200", "\"status\":429");
+    let twice = |response| line("r1", BODY, "Hi.") + &line("r2", BODY, response);
+    for (trace, cassettes, ambiguous) in [
+        (twice("Hi."), vec![], 0),
+        (twice("Ho."), vec![], 1),
+        (line("r1", "hello", "Hi.") + &line("r2", "hello", "Ho."), vec![], 1),
+        (line("r1", BODY, "Hi."), vec![cassette(same)], 0),
+        (line("r1", BODY, "Hi."), vec![cassette(calls)], 0),
+        (line("r1", BODY, "Ho."), vec![cassette(calls)], 1),
+        (line("r1", BODY, "Hi."), vec![error], 1),
+        (String::new(), vec![cassette(same), cassette(calls)], 1),
+        (String::new(), vec![cassette(calls), cassette(&calls.replace("\"c\"", "\"d\""))], 0),
+    ] {
+        let cassettes: Vec<&str> = cassettes.iter().map(String::as_str).collect();
+        let player = bundle(&trace, &cassettes);
+        hit(&player, &chat(BODY));
+        let outcome = player.conclude();
+        assert_eq!((outcome.ambiguous, outcome.unused.len()), (ambiguous, 0), "{trace} {cassettes:?}");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! All of a run's payloads may be gigabytes. The index is 32 bytes for each event.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use reenact_json::{Limits, Value};
 
@@ -123,6 +123,17 @@ pub(crate) enum Tie {
     InOrder(Vec<u8>),
     /// The event is both ends.
     Itself,
+    /// The event is withheld, and with it by which name. It is an end still: what comes after it must not take its place.
+    Hidden(Hidden),
+}
+
+/// What is known of an event that is withheld.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hidden {
+    /// What it may be an end of.
+    pub(crate) actions: &'static [Action],
+    /// Whether several calls may have the same name, so that names alone find nothing once the order is lost.
+    pub(crate) names_repeat: bool,
 }
 
 impl Tie {
@@ -136,7 +147,11 @@ impl Tie {
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     entries: Vec<Entry>,
-    open: HashMap<(Action, Vec<u8>), VecDeque<u32>>,
+    open: BTreeMap<(Action, Vec<u8>), VecDeque<u32>>,
+    /// A call that is withheld, of which not even the action is sure.
+    floating: Option<(u32, Hidden)>,
+    /// Of which actions it can no longer be told by the order what belongs together, and whether not by names either.
+    lost: BTreeSet<(Action, bool)>,
 }
 
 impl Index {
@@ -155,10 +170,13 @@ impl Index {
                 self.open.entry((action, step)).or_default().push_back(at);
                 None
             }
-            (Some((action, false)), Tie::Last(step)) => self.close((action, step)),
-            (Some((action, false)), Tie::InOrder(step)) => {
-                self.close((action, step)).or_else(|| self.close((action, Vec::new())))
+            (Some((_, true)), Tie::Hidden(hidden)) => {
+                self.open_hidden(at, hidden);
+                None
             }
+            (Some((action, false)), Tie::Last(step)) => self.close((action, step)),
+            (Some((action, false)), Tie::InOrder(step)) => self.close_in_order(action, step),
+            (Some((_, false)), Tie::Hidden(hidden)) => self.close_hidden(hidden),
         };
         if let Some(call) = partner
             && let Some(entry) = self.entries.get_mut(call as usize)
@@ -177,6 +195,96 @@ impl Index {
             self.open.remove(&key);
         }
         call
+    }
+
+    /// Takes the open one of a name, else the first that has none. Where a withheld call may be meant as well, nothing is taken: no
+    /// answer is better than one to another question.
+    fn close_in_order(&mut self, action: Action, step: Vec<u8>) -> Option<u32> {
+        let floating = self.floating.filter(|(_, hidden)| hidden.actions.contains(&action));
+        let key = (action, step);
+        if self.lost.contains(&(action, true)) {
+            return None;
+        }
+        if self.open.contains_key(&key) && !key.1.is_empty() {
+            return match floating {
+                Some((_, hidden)) if hidden.names_repeat => self.lose(hidden),
+                _ => self.close(key),
+            };
+        }
+        if self.lost.contains(&(action, false)) {
+            return None;
+        }
+        let nameless = (action, Vec::new());
+        let Some(queue) = self.open.get(&nameless) else {
+            self.floating = self.floating.filter(|_| floating.is_none());
+            return floating.map(|(at, _)| at);
+        };
+        if let Some((_, hidden)) = floating {
+            return self.lose(hidden);
+        }
+        let is_hidden = |at: &u32| self.entries.get(*at as usize).is_some_and(|entry| entry.withheld);
+        if !key.1.is_empty()
+            && queue.len() > 1
+            && (queue.front().is_some_and(is_hidden) || queue.back().is_some_and(is_hidden))
+        {
+            self.lose_order(action, false);
+            return None;
+        }
+        self.close(nameless)
+    }
+
+    /// A withheld call: one more in the order, where nothing but the order counts.
+    fn open_hidden(&mut self, at: u32, hidden: Hidden) {
+        let open = self.open_keys(hidden);
+        let has_names = open.iter().any(|(_, name)| !name.is_empty());
+        match *hidden.actions {
+            [action] if !hidden.names_repeat && !has_names && self.floating.is_none() => {
+                self.open.entry((action, Vec::new())).or_default().push_back(at);
+            }
+            _ if open.is_empty() && self.floating.is_none() => self.floating = Some((at, hidden)),
+            _ => {
+                self.lose(hidden);
+            }
+        }
+    }
+
+    /// The call that a withheld end must belong to.
+    fn close_hidden(&mut self, hidden: Hidden) -> Option<u32> {
+        let mut open = self.open_keys(hidden);
+        match (open.len(), self.floating) {
+            (0, Some((at, _))) => {
+                self.floating = None;
+                Some(at)
+            }
+            (1, None) => self.close(open.swap_remove(0)),
+            (0, None) => None,
+            _ => self.lose(hidden),
+        }
+    }
+
+    /// The names under which something is open, at most two of each action: more are not needed to know that it is not one.
+    fn open_keys(&self, hidden: Hidden) -> Vec<(Action, Vec<u8>)> {
+        let of = |action: Action| {
+            let keys = self.open.range((action, Vec::new())..).map(|(key, _)| key);
+            keys.take_while(move |(other, _)| *other == action).take(2)
+        };
+        hidden.actions.iter().flat_map(|action| of(*action)).cloned().collect()
+    }
+
+    /// From here on the order of these actions tells nothing.
+    fn lose(&mut self, hidden: Hidden) -> Option<u32> {
+        self.floating = None;
+        for action in hidden.actions {
+            self.lose_order(*action, hidden.names_repeat);
+        }
+        None
+    }
+
+    fn lose_order(&mut self, action: Action, names: bool) {
+        if self.lost.insert((action, names)) && names {
+            self.open.retain(|(other, _), _| *other != action);
+        }
+        self.open.remove(&(action, Vec::new()));
     }
 
     /// How many there are so far.
@@ -240,5 +348,46 @@ mod tests {
         assert_eq!(partners(&[(Call, Tie::Itself), (Return, in_order(""))]), [Some(0), None]);
         assert_eq!(partners(&[(Call, in_order("a")), (ToolReturned, in_order("a"))]), [None, None]);
         assert_eq!(partners(&[(Kind::Other, Tie::Itself)]), [None]);
+    }
+
+    /// The partners of events of which some are withheld: `C` and `R` of a model, `T` and `t` of a tool, with a name; `?` for one that
+    /// is withheld.
+    fn redacted(events: &[&str]) -> Vec<Option<usize>> {
+        let mut index = Index::default();
+        for event in events {
+            let (what, name) = event.split_at(1);
+            let (kind, actions): (_, &'static [Action]) = match what {
+                "C" => (Kind::ModelCalled, &[Action::Model]),
+                "R" => (Kind::ModelReturned, &[Action::Model]),
+                "T" => (Kind::ToolCalled, &[Action::Tool, Action::Http, Action::Model]),
+                _ => (Kind::ToolReturned, &[Action::Tool, Action::Http, Action::Model]),
+            };
+            let withheld = name == "?";
+            let tie = match withheld {
+                true => Tie::Hidden(Hidden { actions, names_repeat: false }),
+                false => Tie::InOrder(name.as_bytes().to_vec()),
+            };
+            index.push(Found { kind, tie, withheld, ..Found::nothing() });
+        }
+        index.finish().iter().map(Entry::partner).collect()
+    }
+
+    #[test]
+    fn what_is_withheld_keeps_its_place() {
+        // A return, a call, and both of them.
+        assert_eq!(redacted(&["C", "R?", "C", "R"]), [Some(1), Some(0), Some(3), Some(2)]);
+        assert_eq!(redacted(&["C?", "R", "C", "R"]), [Some(1), Some(0), Some(3), Some(2)]);
+        assert_eq!(redacted(&["C", "C", "R?", "R"]), [Some(2), Some(3), Some(0), Some(1)]);
+        assert_eq!(redacted(&["C?", "C", "R", "R?"]), [Some(2), Some(3), Some(0), Some(1)]);
+        // Names are found whatever is withheld between them.
+        assert_eq!(redacted(&["Ca", "R?", "Cb", "Rb"]), [Some(1), Some(0), Some(3), Some(2)]);
+        assert_eq!(redacted(&["Ca", "Cb", "R?", "Rb"]), [None, Some(3), None, Some(1)]);
+        assert_eq!(redacted(&["Ca", "C?", "Rb", "Ra"]), [Some(3), None, None, Some(0)]);
+        // A tool may be a call of a model.
+        assert_eq!(redacted(&["T?", "R", "C", "R"]), [Some(1), Some(0), Some(3), Some(2)]);
+        assert_eq!(redacted(&["C", "t?", "T", "t"]), [Some(1), Some(0), Some(3), Some(2)]);
+        // Where it cannot be told, nothing is tied, then and later.
+        assert_eq!(redacted(&["C", "Cb", "R?", "C", "R", "Rb"]), [None, Some(5), None, None, None, Some(1)]);
+        assert_eq!(redacted(&["T?", "C", "R", "t"]), [None; 4]);
     }
 }

@@ -94,7 +94,7 @@ impl Kind {
 }
 
 /// What begins with one event and ends with another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Action {
     Model,
     Http,

@@ -215,7 +215,7 @@ pub struct Redacted {
     pub before: usize,
     /// How many events there are.
     pub events: usize,
-    /// Files that withheld events speak of and no other: a bundle must not carry them any more.
+    /// Digests that withheld events name and no other: a bundle must not carry files of them any more.
     pub orphans: Vec<Digest>,
     /// An event that is left and holds whole files that the record was imported from, and so perhaps what is withheld, too.
     pub source_in: Option<usize>,

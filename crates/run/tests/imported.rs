@@ -9,6 +9,7 @@ use std::path::Path;
 use reenact_json::{Profile, Value, canonical};
 use reenact_run::convert::source::unpack;
 use reenact_run::convert::{Origin, Sealing, Source, import};
+use reenact_run::redact::{Choice, redact};
 use reenact_run::{Body, Dialect, Event, Opened, Run, open};
 use reenact_verify::{Keys, Options};
 use workshop::Key;
@@ -18,6 +19,11 @@ fn bytes(path: &str) -> Vec<u8> {
 }
 
 fn sealed(source: &Source<'_>) -> Run {
+    withheld(source, &[])
+}
+
+/// Imported, and some events withheld then.
+fn withheld(source: &Source<'_>, events: &[usize]) -> Run {
     let mut count = 0_u128;
     let mut salts = || {
         count += 1;
@@ -31,7 +37,11 @@ fn sealed(source: &Source<'_>) -> Run {
         salts: &mut salts,
         signer: &key,
     };
-    let artifact = import(source, &mut sealing).unwrap();
+    let mut artifact = import(source, &mut sealing).unwrap();
+    if !events.is_empty() {
+        let choice = Choice { events: events.to_vec(), ..Choice::default() };
+        artifact = redact(&artifact, &choice, &reenact_json::Limits::default(), |_| None).unwrap().artifact;
+    }
     let Opened { run, report } = open(artifact, &key.keys(), &Options::default());
     assert!(report.pass(), "{:?}", report.reasons);
     run.unwrap()
@@ -172,4 +182,39 @@ fn formats_that_are_only_imported() {
     let results: Vec<_> =
         run.tool_calls().map(|tool| tool.result().unwrap().output.unwrap().text().to_vec()).collect();
     assert_eq!(results, [b"\"first\"".to_vec(), b"{\"lines\":18446744073709551615}".to_vec()]);
+}
+
+#[test]
+fn what_is_withheld_leaves_no_answer_to_another_question() {
+    let session = native(&bytes("examples/runs/invoice.model_io.json"));
+    let all: Vec<_> = session.exchanges().map(|exchange| exchange.message().unwrap().text).collect();
+    let bytes = bytes("examples/runs/invoice.model_io.json");
+    let source = Source::of(Origin::ModelIo, &bytes);
+    let said = |run: &Run| -> Vec<Option<String>> {
+        run.exchanges().map(|exchange| exchange.message().map(|said| said.text)).collect()
+    };
+    let [one, two] = [Some(all[0].clone()), Some(all[1].clone())];
+    assert_eq!(said(&withheld(&source, &[])), [one.clone(), two.clone()]);
+    assert_eq!(said(&withheld(&source, &[2])), [None, two.clone()], "the first answer");
+    let run = withheld(&source, &[1]);
+    assert_eq!(said(&run), [one, two], "the first question");
+    let asked: Vec<bool> = run.exchanges().map(|exchange| exchange.request().is_ok()).collect();
+    assert_eq!(asked, [false, true]);
+
+    let step = |at: usize, kind: &str, input: &str, output: &str| {
+        format!(r#"{{"id":"{at}","type":"model.{kind}","input":{input},"output":{output},"metadata":{{}}}}"#)
+    };
+    let steps = [
+        step(0, "request", r#"{"prompt":"one"}"#, "{}"),
+        step(1, "response", "{}", r#"{"output":"1"}"#),
+        step(2, "request", r#"{"prompt":"two"}"#, "{}"),
+        step(3, "response", "{}", r#"{"output":"2"}"#),
+    ];
+    let rpk = format!(
+        r#"{{"version":"1.0","metadata":{{}},"payload":{{"run":{{"id":"r","steps":[{}]}}}},"checksum":""}}"#,
+        steps.join(",")
+    );
+    let source = Source::of(Origin::Rpk, rpk.as_bytes());
+    assert_eq!(said(&withheld(&source, &[2])), [None, Some("2".into())]);
+    assert_eq!(said(&withheld(&source, &[1])), [Some("1".into()), Some("2".into())]);
 }

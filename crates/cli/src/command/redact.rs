@@ -188,7 +188,8 @@ fn told(sealed: &Sealed, redacted: &Redacted, out: &Path) -> String {
         let _ = writeln!(text, "{} withheld before", quantity::count(redacted.before as u64, "payload was"));
     }
     if sealed.is_bundle() {
-        let files = quantity::count(redacted.orphans.len() as u64, "file");
+        let is_here = |file: &&Digest| sealed.blobs.contains_key(&file.to_string());
+        let files = quantity::count(redacted.orphans.iter().filter(is_here).count() as u64, "file");
         let _ =
             writeln!(text, "bound and signed again; {files} left out, of which only withheld events spoke");
     }

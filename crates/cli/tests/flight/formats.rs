@@ -16,7 +16,10 @@ const TASK: &str = "Book me a flight from Vienna to Lisbon on 2026-05-12, for at
 /// What it prints when the model says one thing and asks for no tool.
 const SAID: &str = "task: [..]Lisbon[..]\nmodel: There are no flights to Lisbon.\n";
 
-const ONE: &str = "reenact: reproduced: 1 exchange, exit 0, as recorded\n...\n";
+/// What a replay by so much of a request comes to, of a record without an exit code.
+fn one(found: &str) -> String {
+    format!("reenact: reproduced: 1 exchange found by {found}, exit 0 (the record holds none)\n...\n")
+}
 
 fn airport() -> Airport {
     let mut airport = Airport::new(Script::travel());
@@ -58,7 +61,7 @@ fn an_rpk_of_ours_is_replayed_to_the_byte_and_from_rer_again() {
         airport.fly(&["replay", run, "--", REENACT, "demo-agent"]).expect(
             0,
             &recorded.stdout,
-            "...\nreenact: reproduced: 4 exchanges, exit 0, as recorded\n...\n",
+            "...\nreenact: reproduced: 4 exchanges as recorded, exit 0 (the record holds none)\n...\n",
         );
     }
 }
@@ -77,7 +80,7 @@ fn a_model_io_session_by_the_hash_of_its_prompt() {
     airport.fly(&["replay", &run, "--", REENACT, "demo-agent"]).expect(
         0,
         SAID,
-        &format!("...\nreenact: {notes}\n{ONE}"),
+        &format!("...\nreenact: {notes}\n{}", one("the hash of the body or of the prompt")),
     );
     let json = airport.fly(&["replay", &run, "--json", "--", REENACT, "demo-agent"]).stdout;
     let json = Value::parse(json.as_bytes(), &Limits::default()).unwrap();
@@ -99,7 +102,7 @@ fn a_bundle_by_its_trace_with_run_and_summary() {
     airport.fly(&["replay", "--bundle", &name, "--", REENACT, "demo-agent"]).expect(
         0,
         SAID,
-        &format!("...\n{ONE}"),
+        &format!("...\n{}", one("the prompt")),
     );
     for (file, results) in [("run.json", 1), ("summary.json", 0)] {
         let bytes = document(&airport, file);
@@ -137,7 +140,36 @@ fn a_trace_that_is_held_by_its_digest_is_given() {
     let summary = Value::parse(&summary, &Limits::default()).unwrap();
     assert!(summary.member("reason_code").unwrap().is_string("E_REPLAY_MISSING_DEPENDENCY"));
     fly(&["--trace", &wrong]).expect(2, "", "reenact: bundle.tar.gz: wrong.jsonl is not the trace of this bundle: [..] (E_REPLAY_MISSING_DEPENDENCY)\n");
-    fly(&["--trace", &right]).expect(0, SAID, &format!("...\n{ONE}"));
+    fly(&["--trace", &right]).expect(0, SAID, &format!("...\n{}", one("the prompt")));
+}
+
+#[test]
+fn what_others_have_written_is_not_replaced() {
+    let airport = airport();
+    let trace = trace().into_bytes();
+    let bundle = packed(
+        Held::File("files/trace.jsonl".into()),
+        &[NewFile { name: "files/trace.jsonl", content: &trace }],
+    );
+    let name = put(&airport, "bundle.tar.gz", bundle);
+    let torn = put(&airport, "torn.tar.gz", "no bundle");
+    let theirs = "{\"results\":[]}\n";
+    put(&airport, "summary.json", theirs);
+    let refused = "reenact: summary.json: what is here under this name was not written by a replay, and is not replaced: move it, or replay in another folder\n";
+    let marked = ["sh", "-c", "echo ran > ran"];
+    airport.fly(&[&["replay", "--bundle", &name, "--"], &marked[..]].concat()).expect(2, "", refused);
+    airport.fly(&["replay", "--bundle", &name]).expect(2, "", refused);
+    airport.fly(&["replay", "--bundle", &torn, "--", "true"]).expect(2, "", refused);
+    assert_eq!(document(&airport, "summary.json"), theirs.as_bytes());
+    for none in ["run.json", "ran"] {
+        assert!(!airport.folder.path().join(none).exists(), "{none}");
+    }
+    // Those of a replay are, by the next one.
+    put(&airport, "summary.json", r#"{"reason_code_version":1}"#);
+    for _ in 0..2 {
+        assert_eq!(airport.fly(&["replay", "--bundle", &name]).code, Some(0));
+    }
+    assert!(document(&airport, "run.json").starts_with(b"{\"run_id\":"));
 }
 
 #[test]

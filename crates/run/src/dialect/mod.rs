@@ -26,8 +26,8 @@ use reenact_wire::Endpoint;
 
 use crate::event::Event;
 use crate::exchange::{Answer, Request};
-use crate::index::Tie;
-use crate::kind::Kind;
+use crate::index::{Hidden, Tie};
+use crate::kind::{Action, Kind};
 use crate::run::Inner;
 use crate::text_rule::TextRule;
 use crate::tool::{ToolCall, ToolResult};
@@ -98,6 +98,19 @@ impl Dialect {
             Self::ReplayJsonl => replay_jsonl::mark(item),
             Self::ReplayBundle => replay_bundle::mark(named, item),
         }
+    }
+
+    /// How a withheld event that was imported finds its other end: only what the record around it calls it is known.
+    /// Events of a timeline have the names of their tools, all others of the dialect ids, which need no order.
+    pub(crate) fn mark_withheld(self, named: Kind, is_timeline: bool) -> Tie {
+        let (actions, names_repeat): (&'static [Action], bool) = match (self, named.action()) {
+            (Self::ModelIo | Self::Rpk, Some((Action::Model, _))) => (&[Action::Model], false),
+            // A wrapped HTTP client calls its requests tools.
+            (Self::Rpk, Some((Action::Tool, _))) => (&[Action::Tool, Action::Http, Action::Model], false),
+            (Self::ReplayJsonl, Some((Action::Tool, _))) if is_timeline => (&[Action::Tool], true),
+            _ => return Tie::None,
+        };
+        Tie::Hidden(Hidden { actions, names_repeat })
     }
 }
 

@@ -70,21 +70,24 @@ pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<Parts, NotARun> {
     };
     Ok(match import {
         None => parts,
-        Some(Import { dialect, context }) => Parts { dialect, context, is_imported: true, ..parts },
+        Some(Import { dialect, context, .. }) => Parts { dialect, context, is_imported: true, ..parts },
     })
 }
 
 /// What the first event says of the record that a run was imported from.
 struct Import {
     dialect: Dialect,
+    is_timeline: bool,
     context: Context,
 }
 
 impl Import {
     fn of(event: &EventView<'_>) -> Option<Self> {
         let import = event.payload?.member("import")?;
-        let dialect = Dialect::of_import(&import.member("format")?.string()?)?;
-        Some(Self { dialect, context: Context::of(dialect, import.member("document")) })
+        let format = import.member("format")?.string()?;
+        let dialect = Dialect::of_import(&format)?;
+        let is_timeline = format == "session-timeline";
+        Some(Self { dialect, is_timeline, context: Context::of(dialect, import.member("document")) })
     }
 }
 
@@ -106,6 +109,9 @@ fn found(event: &EventView<'_>, bytes: &[u8], import: Option<&Import>) -> Found 
     let item = import.and_then(|import| Some((import.dialect, payload?.member("import")?)));
     let (kind, tie) = match item {
         Some((dialect, item)) => dialect.mark(named, item),
+        None if withheld && let Some(import) = import => {
+            (named, import.dialect.mark_withheld(named, import.is_timeline))
+        }
         None => (named, Tie::last(event.noted(Noted::StepId))),
     };
     Found {

@@ -34,6 +34,20 @@ const NOT_READ: &str = "E_CFG_PARSE";
 /// The code of a replay that went another way.
 const DIFFERED: &str = "E_TEST_FAILED";
 
+/// The files that are written.
+const NAMES: [&str; 2] = ["run.json", "summary.json"];
+
+/// Whether a file is what a replay writes, here or by the tool of the format.
+fn is_output(bytes: &[u8]) -> bool {
+    let Ok(document) = Value::parse(bytes, &Limits::default()) else { return false };
+    let replayed =
+        document.member("provenance").and_then(|provenance| provenance.member("replay")?.boolean());
+    let schema = document.member("schema").and_then(|schema| schema.string());
+    replayed == Some(true)
+        || document.member("reason_code_version").is_some()
+        || schema.is_some_and(|schema| schema.starts_with("assay."))
+}
+
 /// What is written.
 #[derive(Default)]
 struct Outputs {
@@ -46,6 +60,7 @@ struct Outputs {
 
 impl Replay {
     pub(super) fn run_bundle(&self, path: &Path) -> Result<u8, Ending> {
+        Outputs::check()?;
         let mut outputs = Outputs { bundle_digest: digest(path), ..Outputs::default() };
         let name = Shown::whole(&path.to_string_lossy()).to_string();
         let (path, Opened { run, report }) = runs::examine(path.as_os_str(), &self.keys)?;
@@ -77,7 +92,11 @@ impl Replay {
                 (Status::Error, Some(Stopped::missing(first)))
             }
         };
-        let message = stopped.as_ref().map_or("reproduced".into(), |stopped| stopped.message.clone());
+        let message = match (&stopped, super::found_by(record.outcome.rung)) {
+            (Some(stopped), _) => stopped.message.clone(),
+            (None, Some(found)) => format!("reproduced, requests were found by {found}"),
+            (None, None) => "reproduced".into(),
+        };
         let milliseconds = u64::try_from(begun.elapsed().as_millis()).ok();
         outputs.rows.push(Outcome { id: "replay".into(), status, message, milliseconds });
         outputs.write(record.verdict().exit_code(), stopped.as_ref())?;
@@ -220,10 +239,28 @@ impl Outputs {
         Ok(0)
     }
 
+    /// Whether run.json and summary.json may be written: the names are common, and files of others are not replaced.
+    fn check() -> Result<(), Ending> {
+        let is_others = |name: &&str| {
+            let path = Path::new(name);
+            let found = path.symlink_metadata();
+            found
+                .is_ok_and(|found| !found.is_file() || !disk::read(path).is_ok_and(|bytes| is_output(&bytes)))
+        };
+        match NAMES.into_iter().find(is_others) {
+            None => Ok(()),
+            Some(name) => Err(Ending::impossible(format!(
+                "{name}: what is here under this name was not written by a replay, and is not replaced: move it, or replay in another folder"
+            ))),
+        }
+    }
+
     /// Writes run.json and summary.json into the folder that we stand in.
     fn write(&self, exit_code: u8, stopped: Option<&Stopped>) -> Result<(), Ending> {
+        // The command may have written there.
+        Self::check()?;
         let gate = self.gate(exit_code, stopped);
-        for (name, text) in [("run.json", gate.run_json()), ("summary.json", gate.summary_json())] {
+        for (name, text) in NAMES.into_iter().zip([gate.run_json(), gate.summary_json()]) {
             let path = PathBuf::from(name);
             durable::replace(&path, text.as_bytes(), Readers::Everyone)
                 .map_err(|error| Ending::impossible(format!("{name}: {error}")))?;

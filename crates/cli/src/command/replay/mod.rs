@@ -322,7 +322,7 @@ impl Replay {
         }
         if *ambiguous > 0 {
             output::complain(&format!(
-                "{} had several recorded answers; they were given in recorded order",
+                "{} had several recorded answers, and they differ; which one was given, their order decided or how much of them is held",
                 quantity::count(*ambiguous as u64, "request")
             ));
         }
@@ -331,7 +331,9 @@ impl Replay {
         }
         let hits = quantity::count(*hits as u64, "exchange");
         let line = match record.verdict() {
-            Verdict::Reproduced => format!("reproduced: {hits}, {exit}, as recorded"),
+            Verdict::Reproduced => {
+                reproduced(&hits, *rung, &exit.to_string(), record.recorded_exit.is_some())
+            }
             Verdict::Differed => {
                 let mut why = Vec::new();
                 if !unused.is_empty() {
@@ -357,16 +359,32 @@ impl Replay {
     }
 }
 
-/// What a record that holds less than all meant for its replay, in one line.
-fn anew(rebuilt: usize, rung: Option<replay::Rung>) -> Option<String> {
-    let found = match rung? {
+/// That a run was reproduced, and what that means here: by how much of them its requests were known, and whether the exit code was.
+fn reproduced(hits: &str, rung: Option<replay::Rung>, exit: &str, is_exit_recorded: bool) -> String {
+    match (found_by(rung), is_exit_recorded) {
+        (None, true) => format!("reproduced: {hits}, {exit}, as recorded"),
+        (None, false) => format!("reproduced: {hits} as recorded, {exit} (the record holds none)"),
+        (Some(found), true) => format!("reproduced: {hits} found by {found}, {exit} as recorded"),
+        (Some(found), false) => {
+            format!("reproduced: {hits} found by {found}, {exit} (the record holds none)")
+        }
+    }
+}
+
+/// By what requests were found, where it was not all of them.
+fn found_by(rung: Option<replay::Rung>) -> Option<&'static str> {
+    match rung? {
         replay::Rung::Exact => None,
         replay::Rung::BodyHash => Some("the hash of the body or of the prompt"),
         replay::Rung::JsonBody => Some("the JSON of the body"),
         replay::Rung::Prompt => Some("the prompt"),
         replay::Rung::Conversation => Some("the model and the messages"),
-    };
-    let found = found.map(|found| format!("requests were found by {found}"));
+    }
+}
+
+/// What a record that holds less than all meant for its replay, in one line.
+fn anew(rebuilt: usize, rung: Option<replay::Rung>) -> Option<String> {
+    let found = found_by(rung).map(|found| format!("requests were found by {found}"));
     let written = (rebuilt > 0).then(|| {
         let answers = quantity::count(rebuilt as u64, "answer");
         let were = if rebuilt == 1 { "was" } else { "were" };
