@@ -90,7 +90,7 @@ fn every_way(bytes: &[u8]) {
         (None, Err(_)) => return,
     };
     for target in Dialect::ALL {
-        let found = Found { digest: Digest::of(bytes), kept: None };
+        let found = Found { digest: Digest::of(bytes), kept: None, verified: None, keys: &Keys::default() };
         let Ok(converted) = sealing(|sealing| convert(input, found, target, sealing)) else { continue };
         // Text that looks like a secret is refused when a bundle is judged, not when it is made.
         let [file] = converted.files.as_slice() else { continue };

@@ -21,13 +21,13 @@ pub(crate) fn folder() -> Folder {
 pub(crate) fn locate(given: &OsStr) -> Result<PathBuf, Ending> {
     let path = Path::new(given);
     if path.is_dir() {
-        let sealed = path.join("artifact.rer.json");
-        if sealed.is_file() {
-            return Ok(sealed);
+        if holds(path, "artifact.rer.json")? {
+            return Ok(path.join("artifact.rer.json"));
         }
-        let is_one = ["manifest.json", "artifact.json", "model_io.json", REPLAY]
-            .iter()
-            .any(|name| path.join(name).is_file());
+        let mut is_one = false;
+        for name in ["manifest.json", "artifact.json", "model_io.json", REPLAY] {
+            is_one |= holds(path, name)?;
+        }
         return is_one.then(|| path.to_owned()).ok_or_else(|| {
             let name = given.to_string_lossy();
             Ending::impossible(format!("{}: this folder holds no record of a run", Shown::whole(&name)))
@@ -42,21 +42,36 @@ pub(crate) fn locate(given: &OsStr) -> Result<PathBuf, Ending> {
 /// The replay of a session, in a folder of its own.
 const REPLAY: &str = "REPLAY.jsonl";
 
+/// Whether a folder holds a file of that name. A link of that name could lead anywhere, and is refused.
+pub(crate) fn holds(folder: &Path, name: &str) -> Result<bool, Ending> {
+    let path = folder.join(name);
+    let Ok(found) = path.symlink_metadata() else { return Ok(false) };
+    if found.is_symlink() {
+        let path = path.to_string_lossy();
+        return Err(Ending::impossible(format!(
+            "{}: this is a link, and links are not followed; nothing was read",
+            Shown::whole(&path)
+        )));
+    }
+    Ok(found.is_file())
+}
+
 /// The files of a folder that is one record. A link could lead anywhere, and is not followed.
 fn files(folder: &Path) -> Result<Files, Ending> {
-    let holds = |name: &str| folder.join(name).is_file();
-    let wanted: &[&str] = if holds("manifest.json") {
+    let wanted: &[&str] = if holds(folder, "manifest.json")? {
         &[]
-    } else if holds("artifact.json") {
+    } else if holds(folder, "artifact.json")? {
         &["artifact.json"]
-    } else if holds("model_io.json") {
+    } else if holds(folder, "model_io.json")? {
         &["model_io.json", "run.json"]
     } else {
         &[REPLAY, "RECEIPT.json"]
     };
     let mut files = Files::new();
-    for name in wanted.iter().filter(|name| holds(name)) {
-        files.push(((*name).to_owned(), read(&folder.join(name))?));
+    for name in wanted {
+        if holds(folder, name)? {
+            files.push(((*name).to_owned(), read(&folder.join(name))?));
+        }
     }
     if !wanted.is_empty() {
         return Ok(files);

@@ -158,3 +158,107 @@ fn names_from_outside_are_no_paths() {
         assert_eq!(names(&folder.path()), before);
     }
 }
+
+/// A record that did not verify does not become a good one by way of RER.
+#[test]
+fn doubts_are_not_laundered() {
+    let folder = Folder::with_repository();
+    let text = fs::read_to_string(example("invoice.rpk")).unwrap();
+    folder.write("bad.rpk", text.replacen("\"checksum\": \"sha256:", "\"checksum\": \"sha256:0", 1));
+    done(&folder, &["convert", "bad.rpk", "--to", "rer", "--force", "--out", "a.rer.json"]);
+    done(&folder, &["verify", "a.rer.json"]);
+    let artifact = fs::read_to_string(folder.path().join("a.rer.json")).unwrap();
+    assert!(artifact.contains("\"verified\":false"));
+    let before = names(&folder.path());
+    for format in ["rpk", "model-io", "replay-jsonl", "replay-bundle"] {
+        let arguments = ["convert", "a.rer.json", "--to", format, "--out", "out"];
+        let (code, _, stderr) = run(&folder, &arguments);
+        assert_eq!(code, Some(2), "{format}: {stderr}");
+        assert!(
+            stderr.contains("the record that this was imported from does not verify")
+                && stderr.contains("E_NOT_VERIFIED")
+                && stderr.contains("it did not verify when it was imported"),
+            "{format}: {stderr}"
+        );
+        assert_eq!(names(&folder.path()), before);
+    }
+    done(&folder, &["convert", "a.rer.json", "--to", "model-io", "--force", "--out", "out"]);
+    done(&folder, &["convert", "examples/runs/invoice.rpk", "--to", "rer", "--out", "b.rer.json"]);
+    assert!(fs::read_to_string(folder.path().join("b.rer.json")).unwrap().contains("\"verified\":true"));
+}
+
+/// A link could lead out of the folder.
+#[cfg(unix)]
+#[test]
+fn links_are_not_followed() {
+    for (name, others) in [
+        ("REPLAY.jsonl", &[][..]),
+        ("RECEIPT.json", &["REPLAY.jsonl"]),
+        ("PR_SUMMARY.md", &["REPLAY.jsonl"]),
+        ("artifact.rer.json", &[]),
+        ("artifact.json", &[]),
+        ("model_io.json", &[]),
+        ("manifest.json", &[]),
+    ] {
+        let folder = Folder::with_repository();
+        fs::create_dir(folder.path().join("record")).unwrap();
+        for other in others {
+            let bytes = fs::read(example("invoice.replay").join(other)).unwrap();
+            folder.write(&format!("record/{other}"), bytes);
+        }
+        folder.write("outside", "secret");
+        std::os::unix::fs::symlink("../outside", folder.path().join("record").join(name)).unwrap();
+        let refused = format!("record/{name}: this is a link, and links are not followed; nothing was read");
+        let mut commands = vec![vec!["convert", "record", "--to", "rpk", "--out", "out"]];
+        // What sums a replay up is read by conversion alone.
+        if name != "PR_SUMMARY.md" {
+            commands.push(vec!["show", "record"]);
+        }
+        for arguments in commands {
+            let (code, stdout, stderr) = run(&folder, &arguments);
+            assert_eq!(code, Some(2), "{name} {arguments:?}: {stdout}{stderr}");
+            assert!(stderr.contains(&refused), "{name} {arguments:?}: {stderr}");
+        }
+    }
+}
+
+/// Only a folder around everything is no part of the names in a pack.
+#[test]
+fn folders_in_packs() {
+    let tar = |files: &[(&str, &str)]| {
+        let mut out = Vec::new();
+        for (name, source) in files {
+            let bytes = match *source {
+                "" => b"x".to_vec(),
+                source => fs::read(example("invoice.pack").join(source)).unwrap(),
+            };
+            let mut header = [0_u8; 512];
+            header[..name.len()].copy_from_slice(name.as_bytes());
+            header[100..108].copy_from_slice(b"0000644\0");
+            header[124..136].copy_from_slice(format!("{:011o}\0", bytes.len()).as_bytes());
+            header[136..148].copy_from_slice(b"00000000000\0");
+            header[148..156].copy_from_slice(b"        ");
+            header[156] = b'0';
+            header[257..265].copy_from_slice(b"ustar\x0000");
+            let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+            header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+            out.extend_from_slice(&header);
+            out.extend_from_slice(&bytes);
+            out.resize(out.len().next_multiple_of(512), 0);
+        }
+        out.resize(out.len() + 1024, 0);
+        out
+    };
+    let folder = Folder::with_repository();
+    let wrapped =
+        tar(&[("p/model_io.json", "model_io.json"), ("p/notes.txt", ""), ("p/run.json", "run.json")]);
+    folder.write("wrapped.tar", wrapped);
+    done(&folder, &["convert", "wrapped.tar", "--to", "rer", "--out", "w.rer.json"]);
+    done(&folder, &["convert", "w.rer.json", "--to", "model-io", "--out", "pack"]);
+    assert_eq!(names(&folder.path().join("pack")), ["model_io.json", "notes.txt", "run.json"]);
+    let nested = tar(&[("model_io.json", "model_io.json"), ("notes/a.txt", ""), ("run.json", "run.json")]);
+    folder.write("nested.tar", nested);
+    let (code, _, stderr) = run(&folder, &["convert", "nested.tar", "--to", "rer", "--out", "n.rer.json"]);
+    assert_eq!(code, Some(2), "{stderr}");
+    assert!(stderr.contains("\"notes/a.txt\" could not be written on the way back"), "{stderr}");
+}

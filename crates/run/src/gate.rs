@@ -98,7 +98,15 @@ pub struct Replayed {
 impl Gate {
     /// What came out of a recorded run.
     pub fn of(run: &Run, version: &str) -> Self {
-        let exit_code = run.ended().and_then(|ended| integer(ended.member("exit_code")?)).unwrap_or(0);
+        let exit_code = run.ended().and_then(|ended| integer(ended.member("exit_code")?));
+        let said = run.ended().and_then(|ended| ended.member("status")?.string());
+        // A run that crashed has no exit code, and is no success.
+        let (exit_code, reason_code, message) = match (exit_code, said.as_deref()) {
+            (Some(exit_code), _) => (exit_code, "", None),
+            (None, Some("completed" | "Success" | "success")) => (0, "", None),
+            (None, Some(_)) => (1, "E_RUN_FAILED", Some("the run failed, and no exit code is recorded")),
+            (None, None) => (1, "E_OUTCOME_UNKNOWN", Some("the record does not tell how the run ended")),
+        };
         let envelope = run.started().and_then(|started| started.member("envelope_hash")?.string());
         let mut results = Vec::new();
         for exchange in run.exchanges().filter(|exchange| exchange.asked == crate::Asked::Model) {
@@ -127,6 +135,8 @@ impl Gate {
             suite: "reenact".to_owned(),
             results,
             exit_code,
+            reason_code,
+            message: message.map(str::to_owned),
             producer: format!("reenact/{version}"),
             policy_digest: envelope.and_then(|hash| Digest::from_hex(&hash)),
             ..Self::default()

@@ -4,6 +4,8 @@
 
 mod workshop;
 
+#[path = "pairs/honesty.rs"]
+mod honesty;
 #[path = "pairs/reports.rs"]
 mod reports;
 #[path = "pairs/sources.rs"]

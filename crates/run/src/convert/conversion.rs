@@ -37,6 +37,8 @@ pub struct Converted {
     pub restored: bool,
     /// What of the source is not in them.
     pub losses: Losses,
+    /// Why the record that the source was once imported from may not be what was recorded. Safe to print.
+    pub doubts: Vec<String>,
 }
 
 impl Converted {
@@ -46,6 +48,7 @@ impl Converted {
             is_folder: false,
             restored: false,
             losses: Losses::new(),
+            doubts: Vec::new(),
         }
     }
 }
@@ -57,6 +60,10 @@ pub struct Found<'a> {
     pub digest: Digest,
     /// The bytes of that file, if they are to be kept in RER.
     pub kept: Option<&'a [u8]>,
+    /// Whether it verifies; `None` of what no verifier knows.
+    pub verified: Option<bool>,
+    /// Keys for what it was imported from.
+    pub keys: &'a Keys,
 }
 
 impl Input<'_> {
@@ -84,20 +91,22 @@ pub fn convert(
         Exporting { version: sealing.version, now: sealing.now, source: (input.format(), found.digest) };
     match input {
         Input::Other(origin, main) if target == Dialect::Rer => {
+            // No verifier knows these, whatever is said of them.
             let source = Source { digest: found.digest, kept: found.kept, ..Source::of(origin, main) };
             Ok(Converted::one("artifact.rer.json", import(&source, sealing)?))
         }
         Input::Other(origin, main) => other(origin, main, target, &exporting),
         Input::Run(run) if target == Dialect::Rer => {
             let (origin, main, beside) = parts(run)?;
-            let source = Source { origin, main, beside: &beside, digest: found.digest, kept: found.kept };
+            let Found { digest, kept, verified, .. } = found;
+            let source = Source { origin, main, beside: &beside, digest, kept, verified };
             Ok(Converted::one("artifact.rer.json", import(&source, sealing)?))
         }
         Input::Run(run) => {
             if (run.dialect() == Dialect::Rer || run.is_imported())
                 && let Some(restored) = restore(document(run), &Limits::default())?
             {
-                return back(&restored, target, &exporting);
+                return back(&restored, target, &exporting, found.keys);
             }
             exported(run, target, &exporting)
         }
@@ -119,7 +128,8 @@ fn parts(run: &Run) -> Result<(Origin, &[u8], Vec<File>), ConvertError> {
 fn exported(run: &Run, target: Dialect, exporting: &Exporting<'_>) -> Result<Converted, ConvertError> {
     let exported = export(run, target, exporting)?;
     let is_folder = target == Dialect::ReplayJsonl;
-    Ok(Converted { files: exported.files, is_folder, restored: false, losses: exported.losses })
+    let (files, losses) = (exported.files, exported.losses);
+    Ok(Converted { files, is_folder, restored: false, losses, doubts: Vec::new() })
 }
 
 fn other(
@@ -142,8 +152,17 @@ fn other(
 }
 
 /// A record that was imported: given back as what it was, or converted from that.
-fn back(restored: &Restored, target: Dialect, exporting: &Exporting<'_>) -> Result<Converted, ConvertError> {
+fn back(
+    restored: &Restored,
+    target: Dialect,
+    exporting: &Exporting<'_>,
+    keys: &Keys,
+) -> Result<Converted, ConvertError> {
     let origin = restored.origin;
+    let mut doubts = Vec::new();
+    if restored.verified == Some(false) {
+        doubts.push("it did not verify when it was imported".to_owned());
+    }
     if origin.name() == target.name() {
         let main = File { name: origin.main_file().into(), bytes: restored.file()?.into_owned() };
         let mut files = vec![main];
@@ -151,19 +170,23 @@ fn back(restored: &Restored, target: Dialect, exporting: &Exporting<'_>) -> Resu
             files.extend(restored.beside.iter().cloned());
         }
         let is_folder = files.len() > 1 || origin == Origin::ReplayJsonl;
-        return Ok(Converted { files, is_folder, restored: true, losses: Losses::new() });
+        return Ok(Converted { files, is_folder, restored: true, losses: Losses::new(), doubts });
     }
     if Dialect::of_name(origin.name()).is_none() {
-        return other(origin, &restored.main, target, exporting);
+        let converted = other(origin, &restored.main, target, exporting)?;
+        return Ok(Converted { doubts, ..converted });
     }
-    let (keys, options) = (Keys::default(), Options::default());
+    let options = Options::default();
     let opened = if restored.beside.is_empty() && origin != Origin::ReplayBundle {
-        open(restored.main.clone(), &keys, &options)
+        open(restored.main.clone(), keys, &options)
     } else {
         let main = (origin.main_file().to_owned(), restored.main.clone());
         let beside = restored.beside.iter().map(|file| (file.name.clone(), file.bytes.clone()));
-        open_files(Files::from_iter(std::iter::once(main).chain(beside)), &keys, &options)
+        open_files(Files::from_iter(std::iter::once(main).chain(beside)), keys, &options)
     };
     let run = opened.run.map_err(|error| ConvertError::Unreadable(error.to_string()))?;
-    exported(&run, target, exporting)
+    if !opened.report.pass() {
+        doubts.extend(opened.report.reasons);
+    }
+    Ok(Converted { doubts, ..exported(&run, target, exporting)? })
 }

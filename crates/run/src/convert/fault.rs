@@ -29,6 +29,14 @@ pub enum ConvertError {
         /// How many.
         bytes: usize,
     },
+    /// An `.rpk` that its lines would blow up.
+    #[error("the .rpk would have {bytes} bytes, more than the limit of {limit}: its values are nested deep")]
+    LaidOut {
+        /// How many.
+        bytes: usize,
+        /// How many there may be.
+        limit: usize,
+    },
     /// No salt was to be had.
     #[error("the operating system gave no randomness")]
     NoRandomness,

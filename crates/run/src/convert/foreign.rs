@@ -39,10 +39,17 @@ pub(super) fn view(
     opened.run.map_err(|error| ConvertError::Unreadable(error.to_string()))
 }
 
+/// What an artifact has and a view of one has not.
+const NOT_OF_VIEWS: [&str; 3] = ["$.runtime_signature", "$.envelope", "$.runtime"];
+
 /// Losses of a view, at the places where the things lie in the record itself.
 pub(super) fn relocated(losses: &Losses, origin: Origin) -> Losses {
     let mut moved = Losses::new();
     for loss in losses.iter() {
+        if loss.without_place() > 0 {
+            moved.add_more(loss.without_place(), loss.reason);
+            continue;
+        }
         for place in loss.places() {
             let place = match (place, origin) {
                 (Place::Item("$.events[", at, _), Origin::RecordingSession) => {
@@ -52,7 +59,7 @@ pub(super) fn relocated(losses: &Losses, origin: Origin) -> Losses {
                     Place::Item("$.timeline[", at, "]".into())
                 }
                 // The view was signed by nobody.
-                (Place::At(path), _) if path == "$.runtime_signature" || path == "$.envelope" => continue,
+                (Place::At(path), _) if NOT_OF_VIEWS.contains(&path.as_str()) => continue,
                 (place, _) => place,
             };
             moved.add(place, loss.reason);
@@ -111,6 +118,18 @@ impl Events {
     }
 }
 
+fn is_text(value: Value<'_>) -> bool {
+    value.kind() == Kind::String
+}
+
+/// Notes a number of a result that is none of those that are written.
+fn odd_number(result: Option<Value<'_>>, name: &str, at: &Place, losses: &mut Losses) {
+    let value = result.and_then(|result| result.member(name));
+    if value.is_some_and(|value| value.kind() != Kind::Null && value.whole().is_none()) {
+        losses.add(at.inside(&format!(".result.{name}")), "it is no whole number; it is left out");
+    }
+}
+
 const KEPT_OF_RECORDING: [&str; 4] = ["format_version", "interactions", "model_id", "started_at"];
 
 fn interactions(session: Value<'_>) -> impl Iterator<Item = Value<'_>> {
@@ -150,6 +169,7 @@ fn recording(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, ConvertError> 
         if let Some(result) = result {
             others(result, &["content", "latency_ms"], &at.inside(".result"), losses);
         }
+        odd_number(result, "latency_ms", &at, losses);
         let returned = result.and_then(|result| word(result, "content")).map(|content| {
             let http = Object::new().raw("headers", b"[]").raw("body", &body(&content)).close();
             let latency = result.and_then(|result| result.member("latency_ms")?.whole());
@@ -170,17 +190,28 @@ fn recording(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, ConvertError> 
 /// A recording as a session of Model IO.
 fn session(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, ConvertError> {
     let session = parse(main)?;
-    others(
-        session,
-        &[&KEPT_OF_RECORDING[..], &["ended_at", "stats"]].concat(),
-        &Place::At("$".into()),
-        losses,
-    );
+    others(session, &[&KEPT_OF_RECORDING[..], &["ended_at"]].concat(), &Place::At("$".into()), losses);
     let mut items = b"[".to_vec();
     for (index, interaction) in interactions(session).enumerate() {
         let at = Place::Item("$.interactions[", index, "]".into());
+        if interaction.kind() != Kind::Object {
+            losses.add(at.clone(), "it is no JSON object; an empty interaction is written");
+        }
         others(interaction, &["sequence", "prompt_hash", "result"], &at, losses);
+        if interaction.member("sequence").is_some_and(|sequence| sequence.whole() != Some(index as u64)) {
+            losses.add(at.inside(".sequence"), "the format counts from 0; the place in the list is written");
+        }
         let result = interaction.member("result");
+        let is_said = result.and_then(|result| result.member("content")).is_some_and(is_text);
+        if !is_said {
+            losses.add(at.inside(".result.content"), "it is no text; an empty one is written");
+        }
+        if !interaction.member("prompt_hash").is_some_and(is_text) {
+            losses.add(at.inside(".prompt_hash"), "it is no text; an empty one is written");
+        }
+        for name in ["latency_ms", "tokens_input", "tokens_output"] {
+            odd_number(result, name, &at, losses);
+        }
         if let Some(result) = result {
             others(
                 result,
@@ -228,7 +259,8 @@ fn timeline(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, ConvertError> {
     let mut events = Events::new(id.strip_prefix("replay_").unwrap_or(&id));
     let mut calls = Calls::default();
     let entries = session.member("timeline").into_iter().flat_map(|list| list.elements());
-    for entry in entries {
+    for (index, entry) in entries.enumerate() {
+        let at = Place::Item("$.timeline[", index, "]".into());
         let elapsed = entry.member("t").and_then(|t| t.whole()).map(|t| i128::from(t) * 1_000_000);
         let time = start.zip(elapsed).and_then(|(start, elapsed)| moment::of_nanoseconds(start + elapsed));
         let tool = word(entry, "tool").unwrap_or_default();
@@ -236,12 +268,14 @@ fn timeline(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, ConvertError> {
         let part = |name: &str| data.and_then(|data| data.member(name)).or(data);
         match word(entry, "type").unwrap_or_default().as_ref() {
             "tool_call" => {
+                tool_entry(entry, data, "input", &at, losses);
                 let id = calls.open(&tool);
                 let input = part("input").map_or(b"null".as_slice(), |input| input.text());
                 let call = Object::new().text("step_id", &id).text("tool", &tool).raw("input", input).close();
                 events.push("rer.tool.called", time.as_deref(), Some(call));
             }
             "tool_result" => {
+                tool_entry(entry, data, "result", &at, losses);
                 let output = part("result").map_or(b"null".as_slice(), |output| output.text());
                 let result = Object::new()
                     .word("step_id", calls.close(&tool).as_deref())
@@ -255,6 +289,18 @@ fn timeline(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, ConvertError> {
         }
     }
     Ok(events.close())
+}
+
+/// Notes what an entry says beside its tool and the part of its data that is kept.
+fn tool_entry(entry: Value<'_>, data: Option<Value<'_>>, kept: &str, at: &Place, losses: &mut Losses) {
+    others(entry, &["t", "type", "tool", "data"], at, losses);
+    match data {
+        // Without that part all of it is kept.
+        Some(data) if data.member(kept).is_some() => others(data, &[kept], &at.inside(".data"), losses),
+        Some(_) => {}
+        None if entry.member("data").is_some() => losses.add(at.inside(".data"), "it is no JSON object"),
+        None => {}
+    }
 }
 
 /// The members of a line in this dialect, by their names in the other one: those that have another, or must be there.

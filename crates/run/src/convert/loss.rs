@@ -28,12 +28,20 @@ impl Place {
     }
 }
 
+/// So many patterns are told apart. A record of a hundred thousand names must not become a list that is larger than itself.
+const MOST_PATTERNS: usize = 10_000;
+/// Where those are that are only counted.
+const ELSEWHERE: &str = "elsewhere";
+const TOO_MANY: &str = "there are more places than are told one by one";
+
 /// Things that are lost for one reason at places of one pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss {
     before: String,
     after: Option<String>,
     indices: Vec<u32>,
+    /// How many more there are, of which no place is kept.
+    more: usize,
     /// Why.
     pub reason: &'static str,
 }
@@ -50,7 +58,12 @@ impl Loss {
 
     /// How many places there are.
     pub fn count(&self) -> usize {
-        self.indices.len().max(1)
+        (self.indices.len() + self.more).max(1)
+    }
+
+    /// How many things are counted of which no place is kept.
+    pub fn without_place(&self) -> usize {
+        self.more
     }
 
     /// Each place.
@@ -90,11 +103,16 @@ impl Losses {
             Place::At(path) => (path, None, None),
             Place::Item(before, index, after) => (before.to_owned(), Some(index), Some(after)),
         };
-        let at = *self.known.entry((before, after, reason)).or_insert_with_key(|(before, after, _)| {
+        let key = (before, after, reason);
+        if self.known.len() >= MOST_PATTERNS && !self.known.contains_key(&key) {
+            return self.add_more(1, TOO_MANY);
+        }
+        let at = *self.known.entry(key).or_insert_with_key(|(before, after, _)| {
             self.losses.push(Loss {
                 before: before.clone(),
                 after: after.clone(),
                 indices: Vec::new(),
+                more: 0,
                 reason,
             });
             self.losses.len() - 1
@@ -107,9 +125,29 @@ impl Losses {
         }
     }
 
+    /// Notes that so many more things are lost, and not where.
+    pub(super) fn add_more(&mut self, count: usize, reason: &'static str) {
+        if count == 0 {
+            return;
+        }
+        let key = (ELSEWHERE.to_owned(), None, reason);
+        let at = *self.known.entry(key).or_insert_with(|| {
+            let before = ELSEWHERE.to_owned();
+            self.losses.push(Loss { before, after: None, indices: Vec::new(), more: 0, reason });
+            self.losses.len() - 1
+        });
+        if let Some(loss) = self.losses.get_mut(at) {
+            loss.more = loss.more.saturating_add(count);
+        }
+    }
+
     /// Takes what another part of the conversion lost.
     pub fn extend(&mut self, other: Losses) {
         for loss in other.losses {
+            if loss.more > 0 {
+                self.add_more(loss.more, loss.reason);
+                continue;
+            }
             self.known.insert((loss.before.clone(), loss.after.clone(), loss.reason), self.losses.len());
             self.losses.push(loss);
         }
@@ -134,6 +172,24 @@ impl Losses {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn too_many_places_are_counted() {
+        let mut losses = Losses::new();
+        for index in 0..10_004 {
+            losses.add(Place::At(format!("$.x{index}")), "a");
+        }
+        losses.add(Place::At("$.x0".into()), "a");
+        losses.add_more(5, "b");
+        let last: Vec<_> =
+            losses.iter().skip(10_000).map(|loss| (loss.pattern(), loss.count(), loss.reason)).collect();
+        assert_eq!(last, [("elsewhere".into(), 4, TOO_MANY), ("elsewhere".into(), 5, "b")]);
+        assert_eq!(losses.count(), 10_009);
+        let mut taken = Losses::new();
+        taken.add_more(1, "b");
+        taken.extend(losses);
+        assert_eq!(taken.count(), 10_010);
+    }
 
     #[test]
     fn the_same_thing_many_times() {

@@ -21,6 +21,7 @@ pub mod export;
 pub mod fault;
 mod foreign;
 pub mod import;
+mod layout;
 pub mod loss;
 mod moment;
 pub mod restore;

@@ -6,12 +6,12 @@ use base64ct::{Base64, Encoding};
 use reenact_formats::replay_bundle::archive;
 use reenact_formats::rer::artifact::ReadError;
 use reenact_formats::rer::{ArtifactReader, EventView, Item};
-use reenact_formats::rpk;
-use reenact_json::{Kind, Limits, Profile, Value, canonical};
+use reenact_json::{Digest, Kind, Limits, Profile, Value, canonical};
 
 use super::fault::ConvertError;
 use super::import::{lines, model_io, profile};
-use super::source::{File, Origin};
+use super::layout::laid_out;
+use super::source::{File, Origin, unpack};
 use crate::text_rule::TextRule;
 
 /// What an artifact was imported from.
@@ -25,6 +25,8 @@ pub struct Restored {
     pub beside: Vec<File>,
     /// The file as it was found, if it was kept.
     pub kept: Option<Vec<u8>>,
+    /// Whether it verified when it was imported; `None` if that is not known.
+    pub verified: Option<bool>,
 }
 
 impl Restored {
@@ -56,9 +58,12 @@ pub fn restore(artifact: &[u8], limits: &Limits) -> Result<Option<Restored>, Con
     let Some((origin, import)) = imported(&first) else { return Ok(None) };
     let odd = |event, what| ConvertError::NotAnImport { event, what };
     let mut restoring = Restoring::begin(origin, import)?;
-    let mut event = 0;
+    let (mut event, mut is_ended) = (0, false);
     while let Some(item) = next()? {
         event += 1;
+        if is_ended {
+            return Err(odd(event, "an event after the end"));
+        }
         let Item::Event(view) = item else { return Err(odd(event, "the event")) };
         if view.is_redacted() {
             return Err(ConvertError::Withheld { event });
@@ -66,6 +71,7 @@ pub fn restore(artifact: &[u8], limits: &Limits) -> Result<Option<Restored>, Con
         let name = view.event_type.and_then(|name| name.string()).unwrap_or_default();
         let Some(item) = view.payload.and_then(|payload| payload.member("import")) else {
             if name == "rer.run.ended" {
+                is_ended = true;
                 continue;
             }
             return Err(odd(event, "the payload"));
@@ -187,11 +193,53 @@ impl Restoring {
             members.push(File { name: name.into_owned(), bytes });
         }
         let kept = import.member("source").map(|kept| body(kept).ok_or(NOT_THERE)).transpose()?;
-        Ok(Restored { origin, main, beside: members, kept })
+        if let Some(kept) = &kept {
+            let odd = |what| ConvertError::NotAnImport { event: 0, what };
+            let digest = import.member("digest").and_then(|digest| digest.string());
+            if digest.as_deref() != Some(&*format!("sha256:{}", Digest::of(kept))) {
+                return Err(odd("the digest of the kept source"));
+            }
+            // Bytes that say something else than the events do would be given back in their place.
+            if !says(origin, kept, &main, &members) {
+                return Err(odd("the kept source"));
+            }
+        }
+        let verified = import.member("verified").and_then(|verified| verified.boolean());
+        Ok(Restored { origin, main, beside: members, kept, verified })
     }
 }
 
 const NOT_THERE: ConvertError = ConvertError::NotAnImport { event: 0, what: "the document" };
+
+/// Whether the canonical form of a file is the main file that was put together from events, with the members of a bundle.
+fn says(origin: Origin, kept: &[u8], main: &[u8], members: &[File]) -> bool {
+    let whole = || {
+        let value = Value::parse(kept, &Limits::default()).ok()?;
+        canonical::to_vec(value, profile(origin)).ok()
+    };
+    match origin {
+        Origin::ReplayBundle => {
+            let unpacked = unpack(kept);
+            unpacked.is_ok_and(|(manifest, files)| manifest == main && files == members)
+        }
+        Origin::ReplayJsonl | Origin::TypedReplay => {
+            let mut out = Vec::with_capacity(main.len());
+            for line in lines::lines(kept) {
+                match line.map(|line| canonical::to_vec(line, profile(origin))) {
+                    Ok(Ok(line)) => out.extend_from_slice(&line),
+                    Ok(Err(_)) => return false,
+                    Err(torn) => out.extend_from_slice(torn),
+                }
+                out.push(b'\n');
+            }
+            out == main
+        }
+        Origin::Rpk => whole().and_then(|compact| laid_out(&compact).ok()).is_some_and(|text| text == main),
+        Origin::ModelIo | Origin::RecordingSession | Origin::SessionTimeline => {
+            whole().is_some_and(|text| text == main)
+        }
+    }
+}
 
 /// The document with its items where they were.
 fn spliced(origin: Origin, document: &[u8], items: &[u8]) -> Result<Vec<u8>, ConvertError> {
@@ -217,9 +265,7 @@ fn spliced(origin: Origin, document: &[u8], items: &[u8]) -> Result<Vec<u8>, Con
     if origin != Origin::Rpk {
         return Ok(compact);
     }
-    let mut written = Vec::with_capacity(compact.len() * 3 / 2);
-    rpk::write::indent(&compact, &mut written);
-    Ok(written)
+    laid_out(&compact)
 }
 
 /// The two halves of an interaction as one.

@@ -44,6 +44,8 @@ pub(super) enum Status {
     Completed,
     Failed,
     Aborted,
+    /// Where the source would tell, nothing is.
+    CutOff,
 }
 
 /// Events as they come.
@@ -164,12 +166,13 @@ impl<'t, 's> Tape<'t, 's> {
         if let Some(time) = time.and_then(moment::of_event) {
             self.time = time;
         }
-        let status = match self.status {
-            Status::Completed => "completed",
-            Status::Failed => "failed",
-            Status::Aborted => "aborted",
+        let (status, reason) = match self.status {
+            Status::Completed => ("completed", "imported"),
+            Status::Failed => ("failed", "imported"),
+            Status::Aborted => ("aborted", "imported"),
+            Status::CutOff => ("aborted", "the source does not tell how it ended"),
         };
-        let mut payload = b"{\"reason\":\"imported\",\"salt\":".to_vec();
+        let mut payload = format!("{{\"reason\":\"{reason}\",\"salt\":").into_bytes();
         self.salt(&mut payload)?;
         payload.extend_from_slice(
             format!(

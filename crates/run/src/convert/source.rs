@@ -100,12 +100,14 @@ pub struct Source<'a> {
     pub digest: Digest,
     /// The bytes of that file, if they are to be kept as they are.
     pub kept: Option<&'a [u8]>,
+    /// Whether it verifies; `None` of what no verifier knows.
+    pub verified: Option<bool>,
 }
 
 impl<'a> Source<'a> {
     /// A record that is one file.
     pub fn of(origin: Origin, main: &'a [u8]) -> Self {
-        Self { origin, main, beside: &[], digest: Digest::of(main), kept: None }
+        Self { origin, main, beside: &[], digest: Digest::of(main), kept: None, verified: None }
     }
 }
 

@@ -19,6 +19,7 @@ fn rer_to_rpk() {
         told(&Record::File(rich_rer()), Dialect::Rpk),
         [
             "$.envelope (1): the format has no place for it",
+            "$.runtime (1): the format has no place for it",
             "$.runtime_signature (1): it signs the source, not what is made of it",
             "$.events[0].payload.command (1): the format has no place for it",
             "$.events[0].payload.enforcement (1): the format has no place for it",
@@ -43,6 +44,7 @@ fn rer_to_model_io() {
         told(&Record::File(rich_rer()), Dialect::ModelIo),
         [
             "$.envelope (1): the format has no place for it",
+            "$.runtime (1): the format has no place for it",
             "$.runtime_signature (1): it signs the source, not what is made of it",
             "$.events[0] (1): the format has no place for how a run began",
             "$.events[1] (1): the format has no place for prompts that were put together",
@@ -68,6 +70,7 @@ fn rer_to_replay() {
         told(&Record::File(rich_rer()), Dialect::ReplayJsonl),
         [
             "$.envelope (1): the format has no place for it",
+            "$.runtime (1): the format has no place for it",
             "$.runtime_signature (1): it signs the source, not what is made of it",
             "policy_version (1): the source names no policy of this format; \"unknown\" is written",
             "confidence (1): the source tells no confidence; 0 is written",
@@ -98,6 +101,8 @@ fn rer_to_bundle() {
     assert_eq!(
         told(&Record::File(rich_rer()), Dialect::ReplayBundle),
         [
+            "$.envelope (1): only the hash that the run's first event names is kept",
+            "$.runtime (1): the format has no place for it",
             "$.runtime_signature (1): it signs the source, not what is made of it",
             "$.events[0].payload.command (1): the format has no place for it",
             "$.events[0].payload.enforcement (1): the format has no place for it",
@@ -166,6 +171,7 @@ fn others_to_others() {
             "trace[3].latency_ms (1): the source tells no latency; 0 is written",
             "cassettes/openai/judge/00.json (1): the format has no place for what models are asked and answer",
             "PlanStart (1): the source has no plan, so that there is no PlanStart",
+            "status (1): the source does not tell how it ended; Failed is written",
         ]
     );
 }

@@ -69,7 +69,12 @@ pub(crate) fn converted_input(
         salts: &mut salts,
         signer: &key,
     };
-    convert(input, Found { digest, kept: None }, target, &mut sealing)
+    convert(
+        input,
+        Found { digest, kept: None, verified: Some(true), keys: &key.keys() },
+        target,
+        &mut sealing,
+    )
 }
 
 pub(crate) fn folder(name: &str) -> PathBuf {

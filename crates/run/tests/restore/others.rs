@@ -1,6 +1,6 @@
 //! The formats that are only read, each in a file of our own; and what no import writes.
 
-use reenact_json::{Limits, Profile, Value, canonical};
+use reenact_json::{Digest, Limits, Profile, Value, canonical};
 use reenact_run::convert::source::recognise;
 use reenact_run::convert::{ConvertError, Origin, Source, restore};
 
@@ -88,6 +88,50 @@ fn what_no_import_writes() {
     );
     let mark = restored(import(document, r#"{"import":{"$text":"1.0]"}}"#));
     assert!(matches!(&mark, Err(ConvertError::Text { place, .. }) if place == "event 1"), "{mark:?}");
+}
+
+/// Bytes that were kept are given back only if they are those of the import.
+#[test]
+fn a_kept_source_that_is_another() {
+    let text = r#"{"version":"1.0","payload":{"run":{"steps":[{"type":"x"}]}}}"#;
+    let other = text.replace("\"x\"", "\"y\"");
+    let kept = |bytes: &str, digest: &str| {
+        let source = Source {
+            digest: Digest::of(digest.as_bytes()),
+            kept: Some(bytes.as_bytes()),
+            ..Source::of(Origin::Rpk, text.as_bytes())
+        };
+        restore(&sealed(&source).unwrap(), &Limits::default())
+    };
+    let odd = |what| Err(ConvertError::NotAnImport { event: 0, what });
+    assert_eq!(kept(text, text).unwrap().unwrap().kept, Some(text.as_bytes().to_vec()));
+    assert_eq!(kept(&other, text), odd("the digest of the kept source"));
+    assert_eq!(kept(&other, &other), odd("the kept source"));
+    let session = |kept: &str| {
+        let main = r#"{"interactions":[{"i":0}]}"#;
+        let source = Source {
+            digest: Digest::of(kept.as_bytes()),
+            kept: Some(kept.as_bytes()),
+            ..Source::of(Origin::ModelIo, main.as_bytes())
+        };
+        restore(&sealed(&source).unwrap(), &Limits::default())
+    };
+    assert!(session(r#"{ "interactions": [ {"i":0} ] }"#).is_ok());
+    assert_eq!(session(r#"{"interactions":[{"i":1}]}"#), odd("the kept source"));
+}
+
+/// An import ends once.
+#[test]
+fn events_after_the_end() {
+    let document = r#"{"import":{"format":"rpk","document":{"payload":{"run":{"steps":[]}}}}}"#;
+    let begun = || Tape::empty().event("rer.run.started", document);
+    let artifact = begun().event("rer.run.ended", "{}").event("rer.error.raised", r#"{"import":1}"#);
+    assert_eq!(
+        restore(&artifact.seal(&Key::of(1)), &Limits::default()),
+        Err(ConvertError::NotAnImport { event: 2, what: "an event after the end" })
+    );
+    let artifact = begun().event("rer.run.ended", "{}").seal(&Key::of(1));
+    assert!(restore(&artifact, &Limits::default()).unwrap().is_some());
 }
 
 #[test]

@@ -95,8 +95,8 @@ impl Convert {
         target::must_be_free(&self.out)?;
         let key = if to_rer { Vec::new() } else { self.key.iter().map(PathBuf::from).collect() };
         let files = KeyFiles { key, hmac_key_file: self.hmac_key_file.clone() };
-        let Opening { name, record, digest, kept } =
-            source::open(&self.input, &runs::keys(&files)?, self.keep_source)?;
+        let mut keys = runs::keys(&files)?;
+        let Opening { name, record, digest, kept } = source::open(&self.input, &keys, self.keep_source)?;
         let input = match &record {
             Record::Run(run, _) => Input::Run(run),
             Record::Other(origin, bytes) => Input::Other(*origin, bytes),
@@ -105,17 +105,21 @@ impl Convert {
             return Err(Ending::impossible(format!("{name}: it is {} already", self.to.name())));
         }
         self.must_hold(&name, &record)?;
+        if to_rer {
+            must_have_a_way_back(&name, &record)?;
+        }
         let signing = if to_rer { Some(self.signing()?) } else { None };
-        let found = Found { digest, kept: kept.as_deref() };
+        let verifies = match &record {
+            Record::Run(_, report) => Some(report.pass()),
+            Record::Other(..) => None,
+        };
+        let found = Found { digest, kept: kept.as_deref(), verified: verifies, keys: &keys };
         let converted = sealed(signing.as_ref(), |sealing| convert(input, found, self.to, sealing))?
             .map_err(|error| Ending::impossible(format!("{name}: {}", Shown::whole(&error.to_string()))))?;
         let mut told = Told {
             source: (&name, input.format(), digest),
             target: (self.to.name(), &self.out),
-            verifies: match &record {
-                Record::Run(_, report) => Some(report.pass()),
-                Record::Other(..) => None,
-            },
+            verifies,
             converted: &converted,
             signed_by: signing.as_ref().map(|(name, _)| name.as_str()),
             digest: None,
@@ -124,7 +128,7 @@ impl Convert {
             output::print(&if self.json { told.json() } else { told.text() })?;
             return Err(Ending::refused("nothing was written: --deny-loss"));
         }
-        let mut keys = Keys::default();
+        self.must_have_held(&name, &converted.doubts)?;
         if let Some((_, key)) = &signing {
             keys.supply(key.public_key());
         }
@@ -149,6 +153,23 @@ impl Convert {
         Err(Ending::impossible(format!(
             "{name}: this record does not verify, so what it holds may not be what was recorded (E_NOT_VERIFIED)\n  {}\nconvert it all the same with --force",
             report.reasons.join("\n  ")
+        )))
+    }
+
+    /// The seal of an import says nothing of what was imported.
+    fn must_have_held(&self, name: &str, doubts: &[String]) -> Result<(), Ending> {
+        if doubts.is_empty() {
+            return Ok(());
+        }
+        if self.force {
+            output::complain(&format!(
+                "{name}: the record that this was imported from does not verify; it is converted because of --force"
+            ));
+            return Ok(());
+        }
+        Err(Ending::impossible(format!(
+            "{name}: the record that this was imported from does not verify, so what it holds may not be what was recorded (E_NOT_VERIFIED)\n  {}\nconvert it all the same with --force",
+            doubts.join("\n  ")
         )))
     }
 
@@ -195,6 +216,19 @@ impl Convert {
         }
         let key = store.load(&name).map_err(failed)?;
         Ok((name, key))
+    }
+}
+
+/// A file that the way back could not write is not taken in.
+fn must_have_a_way_back(name: &str, record: &Record) -> Result<(), Ending> {
+    let Record::Run(run, _) = record else { return Ok(()) };
+    let is_bundle = run.dialect() == Dialect::ReplayBundle;
+    match run.files().find(|(file, _)| !is_bundle && !target::is_plain(file)) {
+        Some((file, _)) => Err(Ending::impossible(format!(
+            "{name}: \"{}\" could not be written on the way back, which makes no folders inside a record and no hidden files; take it out first",
+            Shown::new(file)
+        ))),
+        None => Ok(()),
     }
 }
 

@@ -99,11 +99,14 @@ impl Told<'_> {
         of_target.close();
         object.boolean("lossless", self.converted.losses.is_empty());
         let losses = self.converted.losses.iter();
-        let each = losses.flat_map(|loss| loss.paths().map(move |path| (path, loss.reason)));
-        print::list(each, object.name("losses"), |(path, reason), out| {
+        let each = losses.flat_map(|loss| loss.paths().map(move |path| (path, loss)));
+        print::list(each, object.name("losses"), |(path, loss), out| {
             let mut object = Object::open(out);
             object.string("path", path.as_str());
-            object.string("reason", reason);
+            object.string("reason", loss.reason);
+            if loss.without_place() > 0 {
+                object.name("count").push_str(&loss.without_place().to_string());
+            }
             object.close();
         });
         object.close();

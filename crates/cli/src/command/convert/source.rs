@@ -1,6 +1,7 @@
 //! What is to be converted: a file, a folder, or standard input.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -28,7 +29,7 @@ pub(super) struct Opening {
     /// What messages call it; safe to print.
     pub(super) name: String,
     pub(super) record: Record,
-    /// SHA-256 of the file; of a folder, of its main file.
+    /// SHA-256 of the file; of a folder or a pack, of its main file.
     pub(super) digest: Digest,
     /// The bytes of that file.
     pub(super) kept: Option<Vec<u8>>,
@@ -68,8 +69,8 @@ fn of_bytes(name: String, bytes: Vec<u8>, keys: &Keys, keep: bool) -> Result<Ope
         return Ok(Opening { name, record: Record::Other(origin, bytes), digest, kept });
     }
     if let Some(files) = pack(&bytes) {
-        let opening = of_files(name, files, keys, keep)?;
-        return Ok(Opening { digest, ..opening });
+        // A pack is a folder: the digest is that of its main file, which is what is kept of it.
+        return of_files(name, files, keys, keep);
     }
     let kept = keep.then(|| bytes.clone());
     opened(name, reenact_run::open(bytes, keys, &Options::default()), digest, kept)
@@ -108,11 +109,16 @@ fn pack(archive: &[u8]) -> Option<Files> {
     });
     let members = members?.ok().filter(Members::is_model_io_pack)?;
     let document = |name: &str| Some((name.to_owned(), members.document(name)?.to_vec()));
-    let mut files: Files = [SESSION, RUN].into_iter().filter_map(document).collect();
-    files.extend(others.into_iter().map(|(name, bytes)| {
-        // A folder around everything is no part of the names.
-        (name.rsplit('/').next().unwrap_or_default().to_owned(), bytes.0.take())
+    // Keys are nothing to a pack, and files like others.
+    let mut files: Files = [SESSION, RUN, "key.bin", "key.jwk"].into_iter().filter_map(document).collect();
+    // A folder around everything is no part of the names; any other folder is.
+    let inside: HashSet<&str> = members.files().map(|(name, _)| name).collect();
+    let is_wrapped = !others.iter().all(|(name, _)| inside.contains(name.as_str()));
+    files.extend(others.iter().map(|(name, bytes)| {
+        let inner = name.split_once('/').filter(|_| is_wrapped).map(|(_, inner)| inner);
+        (inner.unwrap_or(name).to_owned(), bytes.0.take())
     }));
+    files.sort();
     Some(files)
 }
 
@@ -137,13 +143,17 @@ const DEEPEST: usize = 64;
 
 /// The files of a folder that is one record. A link could lead anywhere, and is not followed.
 fn folder(path: &Path) -> Result<Files, Ending> {
-    let holds = |name: &str| path.join(name).is_file();
-    if !holds(MANIFEST) && !holds(ARTIFACT) && !holds(SESSION) {
-        // Beside a replay anything may lie.
-        let wanted = [REPLAY, RECEIPT, SUMMARY].into_iter().filter(|name| holds(name));
-        return wanted.map(|name| Ok((name.to_owned(), read(&path.join(name))?))).collect();
-    }
     let (mut files, mut bytes) = (Files::new(), 0_usize);
+    let holds = |name: &str| runs::holds(path, name);
+    if !holds(MANIFEST)? && !holds(ARTIFACT)? && !holds(SESSION)? {
+        // Beside a replay anything may lie.
+        for name in [REPLAY, RECEIPT, SUMMARY] {
+            if holds(name)? {
+                files.push((name.to_owned(), read(&path.join(name))?));
+            }
+        }
+        return Ok(files);
+    }
     let mut pending: Vec<(PathBuf, String, usize)> = vec![(path.to_owned(), String::new(), 0)];
     while let Some((folder, prefix, depth)) = pending.pop() {
         let failed = |error: io::Error| {

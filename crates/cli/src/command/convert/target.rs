@@ -77,7 +77,8 @@ impl Drop for Temporary {
     }
 }
 
-fn is_plain(name: &str) -> bool {
+/// Whether a name is nothing but a name: no path, and not hidden.
+pub(super) fn is_plain(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     !name.is_empty() && name.len() <= 100 && !name.starts_with('.') && name.bytes().all(is_plain)
 }

@@ -20,6 +20,10 @@ pub(super) const WITHHELD: &str = "it is withheld in the source";
 const SIGNS_THE_SOURCE: &str = "it signs the source, not what is made of it";
 /// What cannot be read as what it should be.
 pub(super) const UNREADABLE: &str = "it cannot be read as what it should be";
+/// What an envelope leaves in the manifest of a bundle.
+const ONLY_ITS_HASH: &str = "only the hash that the run's first event names is kept";
+/// An answer to what is not recorded.
+pub(super) const NO_CALL: &str = "what it answers is not recorded, and the format wants it";
 /// A call or a request whose other end is not recorded.
 pub(super) const NO_ANSWER: &str = "no answer to it is recorded, and the format wants one";
 
@@ -112,9 +116,11 @@ pub(super) fn around(run: &Run, target: Dialect, losses: &mut Losses) {
     let root = Place::At("$".into());
     match run.dialect() {
         Dialect::Rer => {
-            if target != Dialect::ReplayBundle && run.envelope().is_some() {
-                losses.add(Place::At("$.envelope".into()), NO_PLACE);
+            if run.envelope().is_some() {
+                let is_bundle = target == Dialect::ReplayBundle;
+                losses.add(Place::At("$.envelope".into()), if is_bundle { ONLY_ITS_HASH } else { NO_PLACE });
             }
+            losses.add(Place::At("$.runtime".into()), NO_PLACE);
             losses.add(Place::At("$.runtime_signature".into()), SIGNS_THE_SOURCE);
         }
         Dialect::Rpk => around_steps(run, &root, losses),

@@ -1,6 +1,7 @@
 //! A run → a format that it did not come from: what has a home there, and a list of what has none.
 
 pub(crate) mod account;
+mod ids;
 pub(super) mod json;
 mod model_io;
 pub mod replay_bundle;

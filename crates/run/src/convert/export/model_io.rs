@@ -5,12 +5,13 @@ use std::borrow::Cow;
 use reenact_formats::model_io::writer::{Interaction, Mode, Prompt, Session, SessionWriter};
 
 use super::Exporting;
-use super::account::{NO_ANSWER, UNREADABLE, WITHHELD, lost, place};
+use super::account::{NO_ANSWER, NO_CALL, UNREADABLE, WITHHELD, lost, place};
 use crate::convert::fault::ConvertError;
 use crate::convert::loss::{Losses, Place};
 use crate::convert::moment;
 use crate::convert::source::File;
 use crate::dialect::Dialect;
+use crate::event::Event;
 use crate::exchange::{Answer, Asked, Body, Exchange, Held, Request};
 use crate::kind::Kind;
 use crate::run::Run;
@@ -25,6 +26,8 @@ pub(super) fn write(run: &Run, how: &Exporting<'_>, losses: &mut Losses) -> Resu
     for event in run.events() {
         if !matches!(event.kind(), Kind::ModelCalled | Kind::ModelReturned) {
             lost(run, &event, losses);
+        } else if is_orphan(&event) {
+            losses.add(place(run, &event), NO_CALL);
         }
     }
     let named = |name: fn(&Request<'_>) -> Option<String>| {
@@ -83,6 +86,11 @@ pub(super) fn write(run: &Run, how: &Exporting<'_>, losses: &mut Losses) -> Resu
     }
     writer.finish();
     Ok(vec![File { name: reenact_formats::model_io::pack::SESSION.into(), bytes }])
+}
+
+/// Whether an event answers what is not recorded: no exchange holds it.
+pub(super) fn is_orphan(event: &Event<'_>) -> bool {
+    matches!(event.kind(), Kind::ModelReturned | Kind::HttpReturned) && event.partner().is_none()
 }
 
 /// The exchanges with models.

@@ -9,9 +9,10 @@ use reenact_json::{Limits, Value};
 use reenact_wire::{Endpoint, shape};
 
 use super::Exporting;
-use super::account::{lost, place};
+use super::account::{NO_CALL, lost, place};
+use super::ids::Ids;
 use super::json::{Object, quoted};
-use super::model_io::{models, prompt, read, response, said};
+use super::model_io::{is_orphan, models, prompt, read, response, said};
 use crate::convert::fault::ConvertError;
 use crate::convert::loss::Losses;
 use crate::convert::source::File;
@@ -75,7 +76,7 @@ pub fn manifest(run: &Run, how: &Exporting<'_>, coverage: Coverage) -> NewManife
 /// The trace and the cassettes of a run.
 pub fn parts(run: &Run, losses: &mut Losses) -> Parts {
     let mut parts = Parts::default();
-    let (mut prompts, mut ids) = (HashSet::new(), HashSet::new());
+    let (mut prompts, mut ids) = (HashSet::new(), Ids::default());
     for event in run.events() {
         let is_exchange = matches!(
             event.kind(),
@@ -83,16 +84,15 @@ pub fn parts(run: &Run, losses: &mut Losses) -> Parts {
         );
         if !is_exchange {
             frame(run, &event, losses);
+        } else if is_orphan(&event) {
+            losses.add(place(run, &event), NO_CALL);
         }
     }
     for exchange in models(run) {
         let own = exchange.step_id();
-        let mut id =
-            if own.is_empty() { format!("request-{}", exchange.called.index()) } else { own.into_owned() };
-        if !ids.insert(id.clone()) {
-            id = format!("{id}-{}", exchange.called.index());
-            ids.insert(id.clone());
-        }
+        let index = exchange.called.index();
+        let own = if own.is_empty() { format!("request-{index}") } else { own.into_owned() };
+        let (id, _) = ids.give(&own, index);
         let Some((request, answer)) = read(run, &exchange, losses) else {
             parts.miss(id, "its prompt or its answer is not recorded");
             continue;

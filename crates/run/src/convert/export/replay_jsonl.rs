@@ -1,7 +1,7 @@
 //! A run → REPLAY.jsonl, with RECEIPT.json and PR_SUMMARY.md: tools that were called, plans, steps and verifications. Of an output
 //! the hash is kept.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use reenact_formats::replay_jsonl::writer::{
     Event as Line, ReplayWriter, Session, SessionStatus, StepStatus,
@@ -12,6 +12,7 @@ use reenact_json::{Digest, Kind as JsonKind, Value};
 
 use super::Exporting;
 use super::account::{NO_ANSWER, UNREADABLE, WITHHELD, limits, lost, member_of, others, place};
+use super::ids::Ids;
 use super::json::quoted;
 use super::summary::{self, Told};
 use crate::convert::fault::ConvertError;
@@ -30,6 +31,11 @@ const NO_OUTPUT: &str = "the source holds no output; the hash of null is written
 const UTILITY: &str = "the source tells no utility; 0 is written";
 const POLICY: &str = "the source names no policy of this format; \"unknown\" is written";
 const CONFIDENCE: &str = "the source tells no confidence; 0 is written";
+const NO_STATUS: &str = "the source does not tell how it ended; Failed is written";
+const OTHER_STATUS: &str = "the format does not know the word for how it ended; Failed is written";
+const NO_PLAN_HASH: &str = "the source holds no plan to hash; the hash of null is written";
+const NO_STEP_COUNT: &str = "the source tells no number of steps; 0 is written";
+const EXIT_CODE: &str = "the format holds exit codes of 32 bits; it is left out";
 const NO_PLAN: &str = "the source has no plan, so that there is no PlanStart";
 const RENAMED: &str = "two calls have this id; another is written";
 const AS_TEXT: &str = "the format cannot write a number in it; it is written as a string";
@@ -37,6 +43,12 @@ const NO_TIME: &str = "the source tells no time; that of the event before is wri
 const SESSION_ID: &str = "the id cannot name a folder; another is written";
 const NO_ID: &str = "the source names no session; one is made up";
 const NO_LATENCY: &str = "the source tells no latency; 0 is written";
+
+/// What a result keeps of an event that we recorded, and of a line of this format's other dialect.
+const RESULT_OF_RER: [&str; 8] =
+    ["step_id", "tool_call_id", "tool", "output", "is_error", "latency_ms", "salt", "source"];
+const RESULT_OF_LINE: [&str; 8] =
+    ["event", "t", "id", "output_hash", "exit_code", "step_utility", "latency_ms", "ok"];
 
 pub(super) fn write(run: &Run, how: &Exporting<'_>, losses: &mut Losses) -> Result<Vec<File>, ConvertError> {
     let now = moment::of_event(how.now).unwrap_or_default();
@@ -81,7 +93,7 @@ pub(super) fn write(run: &Run, how: &Exporting<'_>, losses: &mut Losses) -> Resu
         replay,
         time: started_at.clone(),
         open: HashMap::new(),
-        ids: HashSet::new(),
+        ids: Ids::default(),
         hasher: Hasher::new(),
         told: Told::default(),
         losses,
@@ -92,14 +104,14 @@ pub(super) fn write(run: &Run, how: &Exporting<'_>, losses: &mut Losses) -> Resu
     if !run.events().any(|event| event.kind() == Kind::PlanStarted) {
         writer.losses.add(Place::At("PlanStart".into()), NO_PLAN);
     }
-    let status = status(run);
+    let status = status(run, writer.losses);
     let ended_at = run.ended_at().as_deref().and_then(moment::of_event);
     let Writer { replay, time, told, .. } = writer;
     let figures = replay.figures();
     let ended_at = ended_at.unwrap_or(time);
     let (bytes, receipt) = replay.end(&ended_at, status, confidence.unwrap_or(0.0))?;
     let session_id = if other_id.is_empty() { run.id() } else { &other_id };
-    let summary = summary::text(&told, &figures, session_id, &started_at, &ended_at, status);
+    let summary = summary::text(&told, &figures, session_id, (&started_at, &ended_at), status, confidence);
     Ok(vec![
         File { name: REPLAY.into(), bytes },
         File { name: RECEIPT.into(), bytes: receipt },
@@ -108,13 +120,19 @@ pub(super) fn write(run: &Run, how: &Exporting<'_>, losses: &mut Losses) -> Resu
 }
 
 /// How the run ended, in the words of this format.
-fn status(run: &Run) -> SessionStatus {
+/// What is not known is no success.
+fn status(run: &Run, losses: &mut Losses) -> SessionStatus {
     let said = run.ended().and_then(|ended| ended.member("status")?.string());
     match said.as_deref() {
+        Some("completed" | "Success" | "success") => SessionStatus::Success,
         Some("failed" | "crashed" | "Failed" | "failure") => SessionStatus::Failed,
         Some("aborted" | "Cancelled" | "cancelled") => SessionStatus::Cancelled,
         Some("Timeout") => SessionStatus::Timeout,
-        _ => SessionStatus::Success,
+        said => {
+            let why = if said.is_some() { OTHER_STATUS } else { NO_STATUS };
+            losses.add(Place::At("status".into()), why);
+            SessionStatus::Failed
+        }
     }
 }
 
@@ -124,7 +142,7 @@ struct Writer<'w> {
     time: String,
     /// The ids under which calls were written, by the place of their event.
     open: HashMap<usize, String>,
-    ids: HashSet<String>,
+    ids: Ids,
     hasher: Hasher,
     told: Told,
     losses: &'w mut Losses,
@@ -149,6 +167,8 @@ impl Writer<'_> {
                 if let Some(payload) = event.payload().value() {
                     let kept = ["status", "salt", "source", "envelope_hash"];
                     others(payload, &kept, &place(self.run, event).inside(".payload"), self.losses);
+                } else {
+                    lost(self.run, event, self.losses);
                 }
                 Ok(())
             }
@@ -215,13 +235,10 @@ impl Writer<'_> {
     fn id(&mut self, event: &Event<'_>, call: &ToolCall<'_>) -> String {
         let step_id = event.step_id();
         let own = call.tool_call_id.as_deref().filter(|id| !id.is_empty()).unwrap_or(&step_id);
-        let mut id = own.to_owned();
-        if id.is_empty() {
-            id = format!("tc_{:03}", self.ids.len() + 1);
-        }
-        while !self.ids.insert(id.clone()) {
+        let numbered = format!("tc_{:03}", self.ids.len() + 1);
+        let (id, is_free) = self.ids.give(if own.is_empty() { &numbered } else { own }, event.index());
+        if !is_free {
             self.losses.add(place(self.run, event), RENAMED);
-            id = format!("{own}-{}", event.index());
         }
         id
     }
@@ -267,19 +284,31 @@ impl Writer<'_> {
                 Digest::of(b"null")
             }
         };
-        if result.utility.is_none() {
+        let utility = result.utility.filter(|utility| (-1.0..=1.0).contains(utility));
+        if utility.is_none() {
             self.losses.add(at.inside(".step_utility"), UTILITY);
         }
         if result.latency.is_none() {
             self.losses.add(at.inside(".latency_ms"), NO_LATENCY);
         }
         let exit_code = result.exit_code.and_then(|code| i32::try_from(code).ok());
+        if exit_code.is_none() && result.exit_code.is_some() {
+            self.losses.add(at.inside(".exit_code"), EXIT_CODE);
+        }
+        let kept: &[&str] = match event.dialect() {
+            Dialect::Rer => &RESULT_OF_RER,
+            Dialect::ReplayJsonl => &RESULT_OF_LINE,
+            _ => &[],
+        };
+        if let Some(payload) = event.payload().value().filter(|_| !kept.is_empty()) {
+            others(payload, kept, &payload_place(self.run, event), self.losses);
+        }
         let latency = result.latency.map_or(0, |latency| latency.as_millis());
         let line = Line::ToolResult {
             id,
             output_hash,
             exit_code: exit_code.or_else(|| result.is_error.then_some(1)),
-            step_utility: result.utility.filter(|utility| (-1.0..=1.0).contains(utility)).unwrap_or(0.0),
+            step_utility: utility.unwrap_or(0.0),
             latency_ms: u64::try_from(latency).unwrap_or(u64::MAX),
         };
         Ok(self.replay.emit(&self.time, &line)?)
@@ -303,7 +332,16 @@ impl Writer<'_> {
             self.losses
                 .add(member_of(self.run, event, "steps"), "only the hash and the number of steps are kept");
         }
-        let plan_hash = carried.or_else(computed).unwrap_or_else(|| Digest::of(b"null"));
+        let at = payload_place(self.run, event);
+        if payload.member("step_count").or(steps).is_none() {
+            self.losses.add(at.inside(".step_count"), NO_STEP_COUNT);
+        }
+        let plan_hash = carried.or_else(computed).unwrap_or_else(|| {
+            self.losses.add(at.inside(".plan_hash"), NO_PLAN_HASH);
+            Digest::of(b"null")
+        });
+        let kept = ["event", "t", "plan_hash", "steps", "step_count", "salt", "source"];
+        others(payload, &kept, &at, self.losses);
         Ok(self.replay.emit(&self.time, &Line::PlanStart { plan_hash, step_count })?)
     }
 
@@ -355,6 +393,8 @@ impl Writer<'_> {
         if number.is_none() {
             self.losses.add(at.inside(".delta"), "it is no whole number; 0 is written");
         }
+        let kept = ["event", "t", "commands", "exit_codes", "delta", "verification_delta", "salt", "source"];
+        others(payload, &kept, &at, self.losses);
         let words: Vec<&str> = commands.iter().map(String::as_str).collect();
         self.told.verification(&commands, &exit_codes);
         let delta = number.unwrap_or(0);

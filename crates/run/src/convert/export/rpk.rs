@@ -11,6 +11,7 @@ use super::json::{Object, quoted};
 use super::replay_bundle::url;
 use crate::body::header;
 use crate::convert::fault::ConvertError;
+use crate::convert::layout;
 use crate::convert::loss::{Losses, Place};
 use crate::convert::moment;
 use crate::convert::source::File;
@@ -24,18 +25,24 @@ use crate::tool::ToolUse;
 
 /// What the form changes: long fractions, paths, times, line ends, the order of sets.
 const RESPELLED: &str = "the format writes it in another way";
+/// So many differences of one payload are told by their paths; the rest is told by its number.
+const LISTED: usize = 1000;
+/// How deep the members of a step lie in a document.
+const DEPTH: usize = 5;
 
 pub(super) fn write(run: &Run, how: &Exporting<'_>, losses: &mut Losses) -> Result<Vec<File>, ConvertError> {
-    let mut writer = Writer { run, draft: Draft::new(), count: 0, losses };
+    let mut writer = Writer { run, draft: Draft::new(), count: 0, bytes: 0, compact: 0, losses };
     for event in run.events() {
         writer.event(&event)?;
     }
-    let Writer { draft, .. } = writer;
+    let Writer { draft, bytes, compact, .. } = writer;
     let started_at = run.started_at().filter(|time| !time.is_empty());
     let started_at = started_at.or_else(|| moment::of_event(how.now)).unwrap_or_default();
     let environment = run.environment().filter(|value| value.kind() == reenact_json::Kind::Object);
     let environment = environment.map_or(b"{}".to_vec(), |environment| environment.text().to_vec());
     let (environment, _) = stable(&environment)?;
+    let bytes = bytes.saturating_add(layout::length(&environment, DEPTH));
+    layout::must_fit(bytes, compact + environment.len())?;
     let versions = Object::new().text("reenact", how.version).close();
     let (format, digest) = how.source;
     let source = Object::new().text("digest", &format!("sha256:{digest}")).text("format", format).close();
@@ -56,6 +63,9 @@ struct Writer<'w> {
     run: &'w Run,
     draft: Draft,
     count: usize,
+    /// What the steps come to, on lines and without them.
+    bytes: usize,
+    compact: usize,
     losses: &'w mut Losses,
 }
 
@@ -151,12 +161,19 @@ impl Writer<'_> {
         self.count += 1;
         let id = format!("step-{:06}", self.count);
         let time = event.time();
+        let [input, output, metadata] =
+            [&step.input, &step.output, &step.metadata].map(|part| part.as_deref().unwrap_or(b"{}"));
+        for part in [input, output, metadata] {
+            self.bytes = self.bytes.saturating_add(layout::length(part, DEPTH));
+            self.compact += part.len();
+        }
+        layout::must_fit(self.bytes, self.compact)?;
         self.draft.append(&NewStep {
             id: &id,
             step_type,
-            input: step.input.as_deref().unwrap_or(b"{}"),
-            output: step.output.as_deref().unwrap_or(b"{}"),
-            metadata: step.metadata.as_deref().unwrap_or(b"{}"),
+            input,
+            output,
+            metadata,
             timestamp: time.as_deref(),
         })?;
         Ok(())
@@ -166,11 +183,12 @@ impl Writer<'_> {
     fn respelled(&mut self, value: Value<'_>, at: &Place) -> Result<Vec<u8>, ConvertError> {
         let (written, changed) = stable(value.text())?;
         if changed && let Ok(parsed) = Value::parse(&written, &limits()) {
-            let found = differences(value, parsed, Bounds { listed: 1000, counted: 1000 });
+            let found = differences(value, parsed, Bounds { listed: LISTED, counted: usize::MAX });
             for difference in &found.listed {
                 let path = difference.path.strip_prefix('$').unwrap_or_default();
                 self.losses.add(at.inside(path), RESPELLED);
             }
+            self.losses.add_more(found.count.saturating_sub(found.listed.len()), RESPELLED);
         }
         Ok(written)
     }
@@ -194,6 +212,8 @@ impl Writer<'_> {
                 if returned.is_some() && tool.result().is_ok() {
                     let step = self.tool_result(&tool, &at);
                     self.append(event, answered_by, step)?;
+                } else if event.kind() == Kind::ToolReturned {
+                    self.losses.add(at, if event.is_withheld() { WITHHELD } else { UNREADABLE });
                 }
                 Ok(())
             }

@@ -30,9 +30,9 @@ pub(super) fn text(
     told: &Told,
     figures: &Figures,
     session_id: &str,
-    started_at: &str,
-    ended_at: &str,
+    (started_at, ended_at): (&str, &str),
     status: SessionStatus,
+    confidence: Option<f32>,
 ) -> String {
     let mut out = String::from("# Summary\n\n## Changes Made\n\n");
     let _ = writeln!(
@@ -61,9 +61,10 @@ pub(super) fn text(
         (Some(start), Some(end)) if end >= start => ((end - start) / 1_000_000_000).to_string(),
         _ => "unknown".into(),
     };
+    let confidence = confidence.map_or("0.00 (not recorded)".into(), |confidence| format!("{confidence:.2}"));
     let _ = write!(
         out,
-        "\n## Confidence\n\n0.00 (not recorded)\n\n## Session\n\n- ID: {}\n- Issue: none\n- Status: {status:?}\n- Duration: {seconds} s\n",
+        "\n## Confidence\n\n{confidence}\n\n## Session\n\n- ID: {}\n- Issue: none\n- Status: {status:?}\n- Duration: {seconds} s\n",
         code(session_id)
     );
     out

@@ -19,6 +19,8 @@ pub(super) fn import(source: &Source<'_>, sealing: &mut Sealing<'_>) -> Result<V
         [time, "created_at"].iter().find_map(|name| word(line, name)).map(|time| time.into_owned())
     });
     let mut tape = Tape::begin(sealing, started_at.as_deref(), &origin(source, b"{}"))?;
+    // A replay that is cut off has no line that says how it ended.
+    tape.status = Status::CutOff;
     let mut items = Items::new(source.origin, "line");
     for (index, line) in lines(source.main).enumerate() {
         let line = match line {
@@ -41,7 +43,8 @@ pub(super) fn import(source: &Source<'_>, sealing: &mut Sealing<'_>) -> Result<V
             tape.status = match text(status).unwrap_or_default().as_str() {
                 "Failed" | "failure" => Status::Failed,
                 "Cancelled" | "cancelled" | "Timeout" => Status::Aborted,
-                _ => Status::Completed,
+                "Success" | "success" => Status::Completed,
+                _ => Status::Failed,
             };
         }
         tape.item(event_type, text(time).as_deref(), items.encode(index, line)?, words)?;

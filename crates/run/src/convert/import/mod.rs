@@ -64,7 +64,12 @@ fn origin(source: &Source<'_>, document: &[u8]) -> Vec<u8> {
         out.extend_from_slice(b",\"source\":");
         write_body(kept, &mut out);
     }
-    out.push(b'}');
+    // The seal speaks for the import alone: whoever reads it later must know what the source was worth.
+    out.extend_from_slice(match source.verified {
+        Some(true) => b",\"verified\":true}",
+        Some(false) => b",\"verified\":false}",
+        None => b",\"verified\":null}",
+    });
     out
 }
 
