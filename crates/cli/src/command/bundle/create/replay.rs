@@ -6,7 +6,7 @@ use std::path::Path;
 use reenact_formats::replay_bundle::draft::{Outputs, Runner, Seeds, Toolchain};
 use reenact_formats::replay_bundle::{Held, NewFile, write};
 use reenact_json::print::Object;
-use reenact_json::{Digest, Shown};
+use reenact_json::{Digest, Limits, Shown, Value};
 use reenact_run::Run;
 use reenact_run::convert::export::replay_bundle::{TRACE, manifest, parts};
 use reenact_run::convert::{Exporting, Losses};
@@ -28,6 +28,13 @@ impl Create {
                 "{}: it does not verify, so nothing was made of it: {}; `reenact verify` says more, and --key gives a key",
                 Shown::whole(&name),
                 Shown::whole(why)
+            )));
+        }
+        if run.is_imported() && !was_verified(&run) {
+            let name = path.to_string_lossy();
+            return Err(Ending::refused(format!(
+                "{}: what it was imported from did not verify, so nothing was made of it",
+                Shown::whole(&name)
             )));
         }
         let parts = parts(&run, &mut Losses::new());
@@ -102,6 +109,16 @@ impl Create {
         })?;
         Ok(0)
     }
+}
+
+/// Whether a record was found good when it was imported, or of a kind that nobody can judge.
+fn was_verified(run: &Run) -> bool {
+    let Ok(document) = Value::parse(run.document(), &Limits::default()) else { return false };
+    let first = document.member("events").and_then(|events| events.elements().next());
+    let import = first.and_then(|first| first.member("payload")?.member("import"));
+    import
+        .and_then(|import| import.member("verified"))
+        .is_some_and(|verified| verified.boolean() != Some(false))
 }
 
 /// The digest by which the bundle names what it was made from: of what was signed, or else of all bytes.
