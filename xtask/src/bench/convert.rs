@@ -103,7 +103,8 @@ fn converted(run: &Run, target: Dialect, signer: &OpenSigner) -> Result<Converte
     };
     let mut sealing =
         Sealing { run_id: "bench", version: "0", now: "2026-01-01T00:00:00.0Z", salts: &mut salts, signer };
-    let found = Found { digest: Digest::of(b""), kept: None };
+    let keys = Keys::default();
+    let found = Found { digest: Digest::of(b""), kept: None, verified: Some(true), keys: &keys };
     convert(Input::Run(run), found, target, &mut sealing).map_err(|error| error.to_string())
 }
 
