@@ -17,7 +17,7 @@ use crate::output::Ending;
 /// Check, authorise and read envelopes: what a run may do
 ///
 /// An envelope says which models and tools may be called, how often, until when, for how much, and what needs an approval. People
-/// write it as [envelope] in TOML; a run carries it as signed JSON.
+/// write it as `[envelope]` in TOML; a run carries it as signed JSON.
 #[derive(clap::Args)]
 #[command(arg_required_else_help = true, disable_help_subcommand = true)]
 pub(super) struct EnvelopeCommand {

@@ -40,7 +40,7 @@ pub(super) struct Create {
     #[arg(long = "as", value_name = "FORMAT", value_enum, default_value = "replay")]
     form: Form,
 
-    /// Where to write it; a file that is there already is left alone [default: .reenact/bundles/<run id>.tar.gz, or .rer.tar.gz]
+    /// Where to write it; a file that is there already is left alone (default: `.reenact/bundles/<run id>.tar.gz`, or `.rer.tar.gz`)
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
 
