@@ -1,6 +1,6 @@
 //! Conversion: a record of any format as one of another, with a list of all that has no place there.
 //!
-//! Into RER nothing is lost: the document and its items lie in payloads by the [`crate::text_rule`], and [`restore`] gives the
+//! Into RER nothing is lost: the document and its items lie in payloads by the [`crate::text_rule`], and [`restore()`] gives the
 //! original's canonical bytes back. Into any other format what has a home there is written, and what has none is a [`Loss`].
 //!
 //! Nothing here reads a disk, a clock or randomness: times, salts and the signer come in as values.

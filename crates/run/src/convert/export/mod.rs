@@ -37,7 +37,7 @@ pub struct Exported {
     pub losses: Losses,
 }
 
-/// Writes a run as a record of another format. RER is not among them: that is [`super::import`].
+/// Writes a run as a record of another format. RER is not among them: that is [`super::import()`].
 pub fn export(run: &Run, target: Dialect, how: &Exporting<'_>) -> Result<Exported, ConvertError> {
     let mut losses = Losses::new();
     account::around(run, target, &mut losses);
