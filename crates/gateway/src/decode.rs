@@ -154,6 +154,10 @@ impl Stage {
     }
 
     fn push(&mut self, piece: &[u8], room: usize) -> Result<Vec<u8>, Undecodable> {
+        // All that earlier pieces gave is out already; zstd calls it an error to be asked in vain time and again.
+        if piece.is_empty() {
+            return Ok(Vec::new());
+        }
         if let Self::Unsettled(held) = self {
             held.extend_from_slice(piece);
             let [first, second, ..] = held[..] else { return Ok(Vec::new()) };

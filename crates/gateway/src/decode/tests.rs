@@ -133,6 +133,25 @@ fn flushed_pieces_come_at_once() {
     }
 }
 
+/// A stage in front may give nothing many times over.
+#[test]
+fn empty_pieces_do_not_matter() {
+    let body = b"data: one\n\n".repeat(20);
+    for coding in CODINGS {
+        let bytes = encoded(coding, &body);
+        let (front, back) = bytes.split_at(bytes.len() / 2);
+        let mut decoder = Decoder::new(&named(coding), LIMIT).unwrap();
+        let mut result = Vec::new();
+        decoder.push(front, &mut result).unwrap();
+        for _ in 0..100 {
+            decoder.push(b"", &mut result).unwrap();
+        }
+        decoder.push(back, &mut result).unwrap();
+        decoder.finish(&mut result).unwrap();
+        assert_eq!(result, body, "{coding}");
+    }
+}
+
 #[test]
 fn the_list_of_codings() {
     let mut headers = HeaderMap::new();
