@@ -33,6 +33,15 @@ pub(crate) fn duration(duration: Duration) -> String {
     }
 }
 
+/// `0.0123 USD` of an amount in picodollars: four places, more where less than a cent would vanish; rounded up, since nobody pays
+/// less.
+pub(crate) fn dollars(picodollars: u128) -> String {
+    let (unit, places) = if picodollars < 10_000_000_000 { (1_000_000, 6) } else { (100_000_000, 4) };
+    let units = picodollars.div_ceil(unit);
+    let in_dollar = 1_000_000_000_000 / unit;
+    format!("{}.{:0places$} USD", units / in_dollar, units % in_dollar)
+}
+
 /// `900 bytes`, `12.3 KB`, `4.5 MB`, in powers of 1,000.
 pub(crate) fn size(bytes: u64) -> String {
     let tenths = |unit: u64| format!("{}.{}", bytes / unit, bytes % unit * 10 / unit);
@@ -47,6 +56,16 @@ pub(crate) fn size(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn money() {
+        assert_eq!(dollars(0), "0.000000 USD");
+        assert_eq!(dollars(1), "0.000001 USD");
+        assert_eq!(dollars(9_999_999_999), "0.010000 USD");
+        assert_eq!(dollars(10_000_000_000), "0.0100 USD");
+        assert_eq!(dollars(1_234_567_890_123), "1.2346 USD");
+        assert_eq!(dollars(u128::MAX), "340282366920938463463374607.4318 USD");
+    }
 
     #[test]
     fn counts() {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use reenact_json::{Digest, Limits, Value};
 use reenact_verify::Report;
+use reenact_wire::price::Table;
 
 use crate::dialect::{Context, Dialect, replay_bundle};
 use crate::event::Event;
@@ -230,9 +231,14 @@ impl Run {
         self.actions(&[Action::Tool]).map(|(_, called, returned)| ToolUse::new(called, returned))
     }
 
-    /// Counts, models, tokens, time: all of the run is read for it.
+    /// Counts, models, tokens, time, and what it cost at list prices: all of the run is read for it.
     pub fn summary(&self) -> Summary {
-        Summary::of(self)
+        self.summary_at(&Table::standard())
+    }
+
+    /// The same at other prices.
+    pub fn summary_at(&self, prices: &Table) -> Summary {
+        Summary::of(self, prices)
     }
 }
 

@@ -6,9 +6,11 @@ use std::time::Duration;
 use reenact_formats::replay_jsonl::Figures;
 use reenact_formats::rer::time::instant;
 use reenact_json::Value;
+use reenact_wire::price::{Rates, Table};
+use reenact_wire::{Endpoint, Vendor};
 
 use crate::dialect::Dialect;
-use crate::exchange::Asked;
+use crate::exchange::{Asked, Request};
 use crate::kind::Kind;
 use crate::run::Run;
 use crate::tool::ToolUse;
@@ -73,6 +75,10 @@ pub struct ModelUse {
     pub cached_input_tokens: u64,
     /// Tokens written to a cache.
     pub cache_write_tokens: u64,
+    /// How many of those answers have a price.
+    pub priced: usize,
+    /// What these cost, in picodollars.
+    pub cost: u128,
 }
 
 impl Summary {
@@ -86,7 +92,14 @@ impl Summary {
         self.models.values().fold(0, |sum, model| sum.saturating_add(model.output_tokens))
     }
 
-    pub(crate) fn of(run: &Run) -> Self {
+    /// What all answers that have a price cost, in picodollars; `None` if none has one.
+    pub fn cost(&self) -> Option<u128> {
+        let mut priced = self.models.values().filter(|model| model.priced > 0).peekable();
+        priced.peek()?;
+        Some(priced.fold(0, |sum, model| sum.saturating_add(model.cost)))
+    }
+
+    pub(crate) fn of(run: &Run, prices: &Table) -> Self {
         let mut summary = Self { events: run.len(), ..Self::default() };
         for event in run.events() {
             *summary.kinds.entry(event.kind()).or_default() += 1;
@@ -97,13 +110,13 @@ impl Summary {
         (summary.tool_calls, summary.gaps) = (count(Kind::ToolCalled), count(Kind::CaptureGap));
         summary.errors = count(Kind::ErrorRaised);
         summary.duration = duration(run);
-        summary.read_exchanges(run);
+        summary.read_exchanges(run, prices);
         summary.read_own_words(run);
         summary.figures = (run.dialect() == Dialect::ReplayJsonl).then(|| figures(run));
         summary
     }
 
-    fn read_exchanges(&mut self, run: &Run) {
+    fn read_exchanges(&mut self, run: &Run, prices: &Table) {
         for exchange in run.exchanges() {
             let (request, answer) = (exchange.request(), exchange.answer());
             self.unreadable += usize::from(request.is_err());
@@ -114,6 +127,7 @@ impl Summary {
             });
             if exchange.asked == Asked::Model {
                 let name = request.as_ref().ok().and_then(|request| request.model.clone());
+                let price = request.as_ref().ok().and_then(|request| price(request, prices));
                 let model = self.models.entry(name.unwrap_or_default().into_owned()).or_default();
                 model.calls += 1;
                 if let (Ok(request), Ok(answer)) = (request, answer) {
@@ -122,7 +136,7 @@ impl Summary {
                         None => request.endpoint.and_then(|endpoint| answer.message(endpoint)),
                     };
                     let is_error = answer.status.is_some_and(|status| status >= 400);
-                    model.take(message.as_ref(), is_error);
+                    model.take(message.as_ref(), is_error, price);
                 }
             }
         }
@@ -187,7 +201,12 @@ fn figures(run: &Run) -> Figures {
 }
 
 impl ModelUse {
-    fn take(&mut self, message: Option<&reenact_wire::Answer>, is_error: bool) {
+    fn take(
+        &mut self,
+        message: Option<&reenact_wire::Answer>,
+        is_error: bool,
+        price: Option<(Vendor, Rates)>,
+    ) {
         self.errors += usize::from(is_error || message.is_some_and(|message| message.error.is_some()));
         let Some(usage) = message.and_then(|message| message.usage) else { return };
         self.counted += 1;
@@ -196,7 +215,18 @@ impl ModelUse {
         add(&mut self.output_tokens, usage.output_tokens);
         add(&mut self.cached_input_tokens, usage.cached_input_tokens);
         add(&mut self.cache_write_tokens, usage.cache_write_tokens);
+        if let Some((vendor, rates)) = price {
+            self.priced += 1;
+            self.cost = self.cost.saturating_add(rates.cost(vendor, &usage));
+        }
     }
+}
+
+/// What the tokens of the model cost that a request asks.
+fn price(request: &Request<'_>, prices: &Table) -> Option<(Vendor, Rates)> {
+    let vendor =
+        request.endpoint.and_then(Endpoint::vendor).or_else(|| Vendor::of_name(&request.provider))?;
+    Some((vendor, prices.rates(vendor, request.model.as_deref()?)?))
 }
 
 /// Exit codes may be negative on some systems.

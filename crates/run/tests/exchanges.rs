@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use reenact_run::summary::ModelUse;
 use reenact_run::{Asked as About, Body, Chunk, EndedBy, Kind, Source, Unreadable};
+use reenact_wire::price::Table;
 use reenact_wire::{Endpoint, ToolCall};
 use workshop::{Asked, CHAT, Tape, answer, text};
 
@@ -167,11 +168,15 @@ fn a_summary_counts_what_happened() {
         errors: 1,
         input_tokens: 7,
         output_tokens: 2,
+        priced: 1,
+        cost: 7 * 1_250_000 + 2 * 10_000_000,
         ..ModelUse::default()
     };
     let withheld = ModelUse { calls: 1, ..ModelUse::default() };
     assert_eq!(summary.models, BTreeMap::from([("gpt-5".to_owned(), asked), (String::new(), withheld)]));
     assert_eq!((summary.input_tokens(), summary.output_tokens()), (7, 2));
+    assert_eq!(summary.cost(), Some(28_750_000));
+    assert_eq!(run.summary_at(&Table::new("2026-01-01")).cost(), None);
     assert_eq!((summary.incomplete, summary.withheld), (3, 2));
     assert_eq!((summary.gaps, summary.errors), (1, 1));
     assert_eq!(summary.duration, Some(Duration::from_secs(12)));

@@ -49,6 +49,15 @@ impl Endpoint {
         Self::ALL.into_iter().find(|endpoint| endpoint.name() == name)
     }
 
+    /// Whose interface it is; both vendors have a list of models.
+    pub fn vendor(self) -> Option<Vendor> {
+        match self {
+            Self::ChatCompletions | Self::Responses => Some(Vendor::OpenAi),
+            Self::Messages => Some(Vendor::Anthropic),
+            Self::Models => None,
+        }
+    }
+
     /// The name that payloads carry.
     pub fn name(self) -> &'static str {
         match self {

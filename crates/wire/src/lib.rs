@@ -10,6 +10,7 @@
 //! | [`message`] | answers, tool calls and usage, whichever vendor's |
 //! | [`exchange`] | a request and its answer, read by the rules of their endpoint |
 //! | [`conversation`] | tool calls that an agent made between two requests |
+//! | [`price`] | what tokens cost, on which day |
 //! | [`refusal`] | an error in the shape that a vendor's own client understands |
 //! | [`shape`] | an answer written anew in its vendor's shape |
 
@@ -17,6 +18,7 @@ pub mod conversation;
 pub mod endpoint;
 pub mod exchange;
 pub mod message;
+pub mod price;
 pub mod refusal;
 pub mod shape;
 pub mod sse;

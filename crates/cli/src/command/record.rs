@@ -280,8 +280,10 @@ impl Record {
                     format!(", {} tokens in, {} out", quantity::grouped(input), quantity::grouped(output))
                 }
             };
+            let cost = summary.cost().map(|cost| format!(", about {}", quantity::dollars(cost)));
             output::complain(&format!(
-                "recorded {calls}{tokens}, {} ({})",
+                "recorded {calls}{tokens}{}, {} ({})",
+                cost.unwrap_or_default(),
                 quantity::duration(flown.took),
                 flown.exit
             ));

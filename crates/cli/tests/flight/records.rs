@@ -17,7 +17,7 @@ fn an_agent_is_recorded_and_notices_nothing() {
     recorded.expect(
         0,
         &direct.stdout,
-        "reenact: recorded 4 model calls and 3 tool calls, 1,795 tokens in, 120 out, [..] (exit 0)\n\
+        "reenact: recorded 4 model calls and 3 tool calls, 1,795 tokens in, 120 out, about 0.003444 USD, [..] (exit 0)\n\
              reenact: sealed and verified: .reenact/runs/[..]/artifact.rer.json ([..] KB, key \"default\")\n\
              reenact: this key was made for you just now: [..]/reenact/keys/default.jwk\n\
              reenact: whoever checks your runs needs its public half: reenact keys export default\n\

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use reenact_formats::replay_jsonl::Figures;
+use reenact_formats::rer::envelope::money::Money;
 use reenact_json::Value;
 use reenact_json::print::{self, Object};
 use reenact_run::{Body, Exchange, Payload, ToolUse};
+use reenact_wire::price::Table;
 
 use super::step::{Step, What};
 use crate::runs::Found;
@@ -18,7 +20,8 @@ pub(super) enum Bodies {
 }
 
 pub(super) fn run(found: &Found, steps: &[Step<'_>]) -> String {
-    let summary = found.run.summary();
+    let prices = Table::standard();
+    let summary = found.run.summary_at(&prices);
     let mut text = String::new();
     let mut object = Object::open(&mut text);
     object.string("run_id", found.run.id());
@@ -40,6 +43,8 @@ pub(super) fn run(found: &Found, steps: &[Step<'_>]) -> String {
     number(&mut object, "http_calls", Some(summary.http_calls));
     number(&mut object, "input_tokens", Some(summary.input_tokens()));
     number(&mut object, "output_tokens", Some(summary.output_tokens()));
+    number(&mut object, "cost_usd", summary.cost().map(|cost| Money::from_picodollars(cost).decimal()));
+    object.string("prices_of", summary.cost().map(|_| prices.date.as_str()));
     number(&mut object, "incomplete", Some(summary.incomplete));
     number(&mut object, "withheld", Some(summary.withheld));
     number(&mut object, "gaps", Some(summary.gaps));

@@ -125,7 +125,12 @@ fn heading(found: &Found, summary: &Summary, text: &mut String) {
         } else {
             format!(", {}", quantity::count(used.errors as u64, "error"))
         };
-        let _ = writeln!(text, "model   {name}: {calls}{tokens}{errors}");
+        let cost = if used.priced == 0 {
+            String::new()
+        } else {
+            format!(", about {}", quantity::dollars(used.cost))
+        };
+        let _ = writeln!(text, "model   {name}: {calls}{tokens}{cost}{errors}");
     }
 }
 

@@ -35,6 +35,19 @@ impl Money {
         Self(self.0.saturating_add(other.0))
     }
 
+    /// The least amount of whole micro-dollars that is not below it: what a record says was spent.
+    pub fn micro_rounded_up(self) -> Self {
+        const MICRO: u128 = 1_000_000;
+        Self(self.0.div_ceil(MICRO).saturating_mul(MICRO))
+    }
+
+    /// The amount in dollars, exactly, as a JSON number: `0.0018`.
+    pub fn decimal(self) -> String {
+        let (dollars, rest) = (self.0 / 1_000_000_000_000, self.0 % 1_000_000_000_000);
+        let text = format!("{dollars}.{rest:012}");
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    }
+
     /// Reads a JSON number as dollars. `None` if it is none, or negative. What counts is its canonical text: whoever spells
     /// a sealed number in another way must not get another amount.
     pub fn of(number: Value<'_>, rounding: Rounding) -> Option<Self> {
@@ -148,6 +161,23 @@ mod tests {
         assert_eq!(pico("0e300", Rounding::Down), Some(0));
         assert_eq!(pico("1e9223372036854775807", Rounding::Down), Some(u128::MAX));
         assert_eq!(pico("0.5e-9223372036854775808", Rounding::Up), Some(1));
+    }
+
+    #[test]
+    fn as_numbers() {
+        for (picodollars, decimal, micro) in [
+            (0, "0", "0"),
+            (1, "0.000000000001", "0.000001"),
+            (1_000_000, "0.000001", "0.000001"),
+            (1_800_000_000, "0.0018", "0.0018"),
+            (10_000_000_000_001, "10.000000000001", "10.000001"),
+            (20_000_000_000_000, "20", "20"),
+        ] {
+            let money = Money::from_picodollars(picodollars);
+            assert_eq!(money.decimal(), decimal);
+            assert_eq!(Money::from_dollars(decimal.as_bytes(), Rounding::Down), Some(money));
+            assert_eq!(money.micro_rounded_up().decimal(), micro);
+        }
     }
 
     #[test]
