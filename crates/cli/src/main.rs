@@ -9,6 +9,7 @@ mod config;
 mod envelope;
 mod output;
 mod parallel;
+mod prices;
 mod progress;
 mod quantity;
 mod runs;

@@ -37,4 +37,4 @@ pub use recording::{Recovered, Remains};
 pub use route::{Route, UpstreamUrl, UpstreamUrlError};
 pub use token::{Token, TokenError};
 pub use upstream::{Environment, Note};
-pub use work::{Limits, Pace, Recording, Replaying, Work};
+pub use work::{Limits, Pace, Policy, Recording, Replaying, Work};

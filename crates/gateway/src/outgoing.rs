@@ -7,13 +7,14 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
 
-use crate::recording::Tee;
+use crate::recording::{Guarded, Tee};
 use crate::replaying::Played;
 
 /// Any of them.
 pub(crate) enum Outgoing {
     Whole(Full<Bytes>),
     Tee(Box<Tee>),
+    Guarded(Box<Guarded>),
     Played(Box<Played>),
 }
 
@@ -36,6 +37,7 @@ impl Body for Outgoing {
         match self.get_mut() {
             Self::Whole(body) => Pin::new(body).poll_frame(cx).map_err(|never| match never {}),
             Self::Tee(body) => Pin::new(body.as_mut()).poll_frame(cx),
+            Self::Guarded(body) => Pin::new(body.as_mut()).poll_frame(cx),
             Self::Played(body) => Pin::new(body.as_mut()).poll_frame(cx),
         }
     }
@@ -44,6 +46,7 @@ impl Body for Outgoing {
         match self {
             Self::Whole(body) => body.is_end_stream(),
             Self::Tee(body) => body.is_end_stream(),
+            Self::Guarded(body) => body.is_end_stream(),
             Self::Played(body) => body.is_end_stream(),
         }
     }
@@ -52,6 +55,7 @@ impl Body for Outgoing {
         match self {
             Self::Whole(body) => body.size_hint(),
             Self::Tee(body) => body.size_hint(),
+            Self::Guarded(body) => body.size_hint(),
             Self::Played(body) => body.size_hint(),
         }
     }

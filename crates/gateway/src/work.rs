@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reenact_record::wal::Wal;
-use reenact_record::{Durability, Pen};
+use reenact_record::{Durability, Pen, Warden};
 use reenact_replay::Player;
+use reenact_wire::price::Table;
 
 use crate::route::Route;
 use crate::upstream::Environment;
@@ -38,6 +39,8 @@ pub struct Recording {
     pub log: Option<Wal>,
     /// What the record survives.
     pub durability: Durability,
+    /// What is enforced; `None` if the run is only watched.
+    pub policy: Option<Policy>,
     /// Where requests go.
     pub routes: Vec<Route>,
     /// How to get there.
@@ -54,6 +57,14 @@ impl fmt::Debug for Recording {
             .field("limits", &self.limits)
             .finish_non_exhaustive()
     }
+}
+
+/// An envelope that is enforced.
+pub struct Policy {
+    /// Who decides.
+    pub warden: Warden,
+    /// What models cost.
+    pub prices: Table,
 }
 
 /// All that replaying needs.

@@ -194,6 +194,7 @@ async fn what_the_environment_says_wrong() {
             pen,
             log: None,
             durability: reenact_record::Durability::Process,
+            policy: None,
             routes: routes(root),
             environment,
             limits,

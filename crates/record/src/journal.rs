@@ -45,6 +45,8 @@ pub(crate) struct Journal {
     start: u64,
     clock: Arc<dyn Clock>,
     latest: Duration,
+    /// When what is written next did happen; `None` for now.
+    moment: Option<Duration>,
     salts: Salts,
     payload: Vec<u8>,
     line: Vec<u8>,
@@ -90,6 +92,7 @@ impl Journal {
             start,
             clock: Arc::clone(&surroundings.clock),
             latest: Duration::ZERO,
+            moment: None,
             salts: Salts::new(Arc::clone(&surroundings.randomness)),
             payload: Vec::new(),
             line: Vec::new(),
@@ -115,6 +118,11 @@ impl Journal {
             .set_len(end)
             .and_then(|()| self.file.sync_all())
             .map_err(|error| RecordError::journal(&self.path, &error))
+    }
+
+    /// Says when what is written from now on did happen; `None` for the moment in which it is written.
+    pub(crate) fn happened(&mut self, moment: Option<Duration>) {
+        self.moment = moment;
     }
 
     pub(crate) fn bytes(&self) -> u64 {
@@ -147,7 +155,7 @@ impl Journal {
         self.line.clear();
         payload::write(&mut self.payload, &salt, members);
         // Time does not go back, whatever the clock says.
-        self.latest = self.latest.max(self.clock.now());
+        self.latest = self.latest.max(self.moment.unwrap_or_else(|| self.clock.now()));
         let timestamp = clock::timestamp(self.latest);
         let event = NewEvent {
             step_index: self.next_index,

@@ -1,7 +1,8 @@
 //! What all pens of a run share: one journal with one writer, the steps that are under way, the counts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use reenact_formats::rer::envelope::money::{Money, Rounding};
 use reenact_json::Value;
 
 use crate::error::RecordError;
@@ -34,6 +35,9 @@ pub struct Counts {
 /// What is said, once, where the journal is full.
 const TOO_LONG: &str = "the run is too long for one artifact";
 
+/// What is said to have come of a tool's call that its agent told nothing of.
+const UNTOLD: &str = "the run ended before a result was seen";
+
 /// A step that has not returned.
 pub(crate) enum Open {
     Exchange(Exchange),
@@ -60,13 +64,16 @@ impl Open {
 }
 
 /// The events that mean something for what is to be kept of a run.
-const MEANT: [EventType; 9] = [
+const MEANT: [EventType; 12] = [
     EventType::ModelCalled,
     EventType::ModelReturned,
     EventType::HttpCalled,
     EventType::HttpReturned,
     EventType::ToolCalled,
     EventType::ToolReturned,
+    EventType::PolicyEvaluated,
+    EventType::StepBlocked,
+    EventType::SpendCounted,
     EventType::ErrorRaised,
     EventType::CaptureGap,
     EventType::RunEnded,
@@ -84,6 +91,10 @@ pub(crate) struct Ledger {
     pub(crate) journal: Journal,
     last_step: u64,
     open: BTreeMap<StepId, Open>,
+    /// Steps that were decided on, and have not begun.
+    decided: BTreeSet<StepId>,
+    /// What was spent, where that is counted.
+    spent: Option<Money>,
     counts: Counts,
     ended: bool,
     /// Whether the gap was noted that begins where the journal is full.
@@ -96,6 +107,8 @@ impl Ledger {
             journal,
             last_step: 0,
             open: BTreeMap::new(),
+            decided: BTreeSet::new(),
+            spent: None,
             counts: Counts::default(),
             ended: false,
             overflowed: false,
@@ -173,6 +186,18 @@ impl Ledger {
                 self.open.get(&step).filter(|open| open.returns() == returned)?;
                 self.open.remove(&step);
             }
+            Some(EventType::PolicyEvaluated) => {
+                let step = step(payload).filter(|step| step.0 == self.last_step + 1)?;
+                self.last_step = step.0;
+                self.decided.insert(step);
+            }
+            Some(EventType::StepBlocked) => {
+                self.decided.remove(&step(payload)?);
+            }
+            Some(EventType::SpendCounted) => {
+                let amount = payload.member("spend_usd").and_then(|amount| Money::of(amount, Rounding::Up));
+                self.spend(amount?);
+            }
             Some(EventType::CaptureGap) => {
                 // Written at the end of a run for each step that is open, and not to be written twice.
                 let is_of_return = payload.member("what").is_some_and(|what| what.is_string("return"));
@@ -194,8 +219,10 @@ impl Ledger {
     }
 
     fn take_up_call(&mut self, payload: Value<'_>, open: Open) -> Option<()> {
-        let step = step(payload).filter(|step| step.0 == self.last_step + 1)?;
-        self.last_step = step.0;
+        let step =
+            step(payload).filter(|step| self.decided.contains(step) || step.0 == self.last_step + 1)?;
+        self.decided.remove(&step);
+        self.last_step = self.last_step.max(step.0);
         self.open.insert(step, open);
         Some(())
     }
@@ -209,16 +236,64 @@ impl Ledger {
         self.open.keys().copied()
     }
 
-    /// Writes the event with which a step begins. The number is used up only if that succeeds.
+    /// Writes what was decided on the step that comes next. The number is used up only if that succeeds.
+    pub(crate) fn decide(
+        &mut self,
+        members: impl FnOnce(StepId, &mut Payload<'_>),
+    ) -> Result<StepId, RecordError> {
+        let step = StepId(self.last_step + 1);
+        self.append(EventType::PolicyEvaluated, |payload| members(step, payload))?;
+        self.last_step = step.0;
+        self.decided.insert(step);
+        Ok(step)
+    }
+
+    /// Writes that a step was blocked that was decided on.
+    pub(crate) fn block(
+        &mut self,
+        step: StepId,
+        members: impl FnOnce(&mut Payload<'_>),
+    ) -> Result<(), RecordError> {
+        self.append(EventType::StepBlocked, members)?;
+        self.decided.remove(&step);
+        Ok(())
+    }
+
+    /// Counts what was spent.
+    pub(crate) fn spend(&mut self, amount: Money) {
+        self.spent = Some(self.spent.unwrap_or_default().plus(amount));
+    }
+
+    /// What was spent, where that is counted.
+    pub(crate) fn spent(&self) -> Option<Money> {
+        self.spent
+    }
+
+    /// The calls of tools that have not returned: what they are called by, and their steps.
+    pub(crate) fn open_tools(&self) -> impl Iterator<Item = (&str, StepId)> {
+        self.open.iter().filter_map(|(step, open)| match open {
+            Open::Tool { tool_call_id, .. } => Some((tool_call_id.as_str(), *step)),
+            Open::Exchange(_) => None,
+        })
+    }
+
+    /// Writes the event with which a step begins: one that was decided on, or the next. The number is used up only if that
+    /// succeeds.
     pub(crate) fn begin(
         &mut self,
+        decided: Option<StepId>,
         event_type: EventType,
         open: Open,
         members: impl FnOnce(StepId, &Open, &mut Payload<'_>),
     ) -> Result<StepId, RecordError> {
-        let step = StepId(self.last_step + 1);
+        let step = match decided {
+            Some(step) if self.decided.contains(&step) => step,
+            Some(step) => return Err(RecordError::NotOpen { step }),
+            None => StepId(self.last_step + 1),
+        };
         self.append(event_type, |payload| members(step, &open, payload))?;
-        self.last_step = step.0;
+        self.decided.remove(&step);
+        self.last_step = self.last_step.max(step.0);
         self.open.insert(step, open);
         Ok(step)
     }
@@ -249,7 +324,23 @@ impl Ledger {
         if self.ended {
             return Err(RecordError::Ended);
         }
-        while let Some((step, _)) = self.open.pop_first() {
+        self.journal.happened(None);
+        while let Some((step, open)) = self.open.pop_first() {
+            // What an agent never told of, it may never have done: a call that came to nothing, not a gap in what was seen.
+            if let Open::Tool { tool_call_id, tool, source } = &open
+                && *source == Source::Inferred.name()
+            {
+                self.journal.append(EventType::ToolReturned, Room::Reserve, |payload| {
+                    payload.flag("is_error", true);
+                    payload.constant("output", UNTOLD);
+                    payload.salt();
+                    payload.constant("source", source);
+                    payload.step(step);
+                    payload.text("tool", tool);
+                    payload.text("tool_call_id", tool_call_id);
+                })?;
+                continue;
+            }
             self.gap(Room::Reserve, |gap| {
                 gap.salt();
                 gap.constant("source", "observed");

@@ -11,11 +11,13 @@
 //! | [`recorder`] | one run, from its first event to its seal |
 //! | [`pen`] | what writes into it |
 //! | [`exchange`], [`tool`], [`reported`] | what is written |
+//! | [`policy`] | what was decided, what it cost, who approved it |
 //! | [`start`] | how a run begins |
 //! | [`folder`], [`run_id`] | where runs are kept, and how they are named |
 //! | [`clock`], [`randomness`], [`surroundings`] | time and chance, as values |
 //! | [`secret`] | private keys: made, read, written, wiped |
 //! | [`keystore`] | the folder in which they are kept, closed to others |
+//! | [`warden`] | what may happen next |
 //! | [`wal`] | what passes, before it passes on |
 //! | [`durable`] | files that are there whole or not at all |
 
@@ -32,6 +34,7 @@ pub mod ledger;
 mod mask;
 mod payload;
 pub mod pen;
+pub mod policy;
 pub mod randomness;
 pub mod recorder;
 pub mod reported;
@@ -42,6 +45,7 @@ pub mod start;
 pub mod surroundings;
 pub mod tool;
 pub mod wal;
+pub mod warden;
 
 pub use artifact::Sealed;
 pub use durable::Durability;
@@ -51,6 +55,7 @@ pub use folder::{Folder, FolderError};
 pub use keystore::{DefaultKey, KeyName, KeyStore, KeyStoreError};
 pub use ledger::Counts;
 pub use pen::Pen;
+pub use policy::{ApprovalRequest, Denial, Evaluation, Spent};
 pub use randomness::NoRandomness;
 pub use recorder::{End, Ended, Recorder, Recording, Status};
 pub use reported::Report;
@@ -59,3 +64,4 @@ pub use secret::{SecretKey, SecretKeyError};
 pub use start::{Out, RunStart};
 pub use surroundings::Surroundings;
 pub use tool::{RawToolCall, RawToolResult, Source, Via};
+pub use warden::Warden;

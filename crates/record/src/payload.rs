@@ -3,6 +3,7 @@
 //! Every text in a payload is a constant of this program or has been masked: there is no method that takes another.
 
 use base64ct::{Base64, Encoding};
+use reenact_formats::rer::envelope::money::Money;
 use reenact_json::Digest;
 
 use crate::exchange::StepId;
@@ -109,6 +110,14 @@ impl Payload<'_> {
     /// A finite number. Its text is perhaps not the canonical one, which whoever binds the event sees to.
     pub(crate) fn double(&mut self, name: &'static str, number: f64) {
         self.name(name).extend_from_slice(number.to_string().as_bytes());
+    }
+
+    /// An amount in dollars. Its text is perhaps not the canonical one, which whoever binds the event sees to.
+    pub(crate) fn optional_money(&mut self, name: &'static str, amount: Option<Money>) {
+        match amount {
+            Some(amount) => self.name(name).extend_from_slice(amount.decimal().as_bytes()),
+            None => self.null(name),
+        }
     }
 
     pub(crate) fn pairs(&mut self, name: &'static str, pairs: impl IntoIterator<Item = [u64; 2]>) {

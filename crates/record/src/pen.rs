@@ -1,10 +1,12 @@
 //! What writes into a run while it goes on: any number of pens, on any number of threads.
 
+use core::time::Duration;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use reenact_json::Digest;
 
+use crate::clock::Clock;
 use crate::error::RecordError;
 use crate::event::EventType;
 use crate::exchange::{Called, Exchange, Headers, MaskedRequest, RawAnswer, RawRequest, Returned, StepId};
@@ -19,11 +21,14 @@ use crate::wal::{Place, Wal};
 #[derive(Clone)]
 pub struct Pen {
     shared: Arc<Shared>,
+    /// When what it writes did happen; `None` for the moment in which it is written.
+    moment: Option<Duration>,
 }
 
 pub(crate) struct Shared {
     pub(crate) masks: Masks,
     pub(crate) ledger: Mutex<Ledger>,
+    pub(crate) clock: Arc<dyn Clock>,
 }
 
 impl Shared {
@@ -35,7 +40,25 @@ impl Shared {
 
 impl Pen {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared }
+        Self { shared, moment: None }
+    }
+
+    /// The same pen for what did happen at a moment that [`Pen::now`] gave. Time does not go back in a record: what is written
+    /// after something later bears the time of that.
+    pub fn at(&self, moment: Duration) -> Self {
+        Self { shared: Arc::clone(&self.shared), moment: Some(moment) }
+    }
+
+    /// The time since 1970, by the clock that events are stamped with, and as fine.
+    pub fn now(&self) -> Duration {
+        let now = self.shared.clock.now();
+        Duration::new(now.as_secs(), now.subsec_micros() * 1_000)
+    }
+
+    pub(crate) fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        let mut ledger = self.shared.ledger();
+        ledger.journal.happened(self.moment);
+        ledger
     }
 
     /// Takes the secrets out of a request. The credentials in its headers are masked from then on, wherever they appear.
@@ -106,6 +129,19 @@ impl Pen {
         endpoint: Option<&str>,
         match_key: &str,
     ) -> Result<StepId, RecordError> {
+        self.called_as(None, kind, request, model, endpoint, match_key)
+    }
+
+    /// The same for a step that was decided on.
+    pub fn called_as(
+        &self,
+        decided: Option<StepId>,
+        kind: Exchange,
+        request: &MaskedRequest,
+        model: Option<&str>,
+        endpoint: Option<&str>,
+        match_key: &str,
+    ) -> Result<StepId, RecordError> {
         let masks = &self.shared.masks;
         let called = Called {
             request,
@@ -114,7 +150,7 @@ impl Pen {
             match_key: Digest::from_hex(match_key).ok_or(RecordError::MatchKey)?,
         };
         let open = Open::Exchange(kind);
-        self.shared.ledger().begin(kind.called(), open, |step, _, payload| called.write(step, payload))
+        self.ledger().begin(decided, kind.called(), open, |step, _, payload| called.write(step, payload))
     }
 
     /// Records what came of a request, whatever it was. Once for each.
@@ -140,16 +176,24 @@ impl Pen {
             Open::Exchange(kind) => Some(kind.returned()),
             Open::Tool { .. } => None,
         };
-        self.shared.ledger().conclude(*step, event_type, |_, payload| returned.write(*step, payload))
+        self.ledger().conclude(*step, event_type, |_, payload| returned.write(*step, payload))
     }
 
     /// Records that a tool is called, or was.
     pub fn tool_called(&self, call: &RawToolCall<'_>) -> Result<StepId, RecordError> {
+        self.tool_called_as(None, call)
+    }
+
+    /// The same for a step that was decided on.
+    pub fn tool_called_as(
+        &self,
+        decided: Option<StepId>,
+        call: &RawToolCall<'_>,
+    ) -> Result<StepId, RecordError> {
         let called = tool::Called::new(call, &self.shared.masks);
         let open = called.open();
-        self.shared
-            .ledger()
-            .begin(EventType::ToolCalled, open, |step, _, payload| called.write(step, payload))
+        self.ledger()
+            .begin(decided, EventType::ToolCalled, open, |step, _, payload| called.write(step, payload))
     }
 
     /// Records what came of a tool's call. Once for each.
@@ -159,7 +203,7 @@ impl Pen {
             Open::Tool { .. } => Some(EventType::ToolReturned),
             Open::Exchange(_) => None,
         };
-        self.shared.ledger().conclude(*step, event_type, |open, payload| {
+        self.ledger().conclude(*step, event_type, |open, payload| {
             if let Open::Tool { tool_call_id, tool, source } = open {
                 returned.write(*step, tool_call_id, tool, source, payload);
             }
@@ -207,6 +251,11 @@ impl Pen {
         self.shared.ledger().open_steps().collect()
     }
 
+    /// The calls of tools that have not returned: what they are called by, masked, and their steps.
+    pub fn open_tools(&self) -> Vec<(String, StepId)> {
+        self.shared.ledger().open_tools().map(|(id, step)| (id.to_owned(), step)).collect()
+    }
+
     pub(crate) fn masks(&self) -> &Masks {
         &self.shared.masks
     }
@@ -216,6 +265,6 @@ impl Pen {
         event_type: EventType,
         members: impl FnOnce(&mut Payload<'_>),
     ) -> Result<(), RecordError> {
-        self.shared.ledger().append(event_type, members)
+        self.ledger().append(event_type, members)
     }
 }

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use reenact_formats::key::PublicKey;
+use reenact_formats::rer::envelope::money::Money;
+use reenact_formats::rer::envelope::permission::{Enforcement, Envelope};
 use reenact_formats::rer::seal::Signer;
 use reenact_secrets::Pack;
 
@@ -20,6 +22,7 @@ use crate::resume::{self, Resumed};
 use crate::run_id::RunId;
 use crate::start::{self, Head, Out, RunStart, Started};
 use crate::surroundings::Surroundings;
+use crate::warden::Warden;
 
 /// The run goes on.
 #[derive(Debug)]
@@ -91,6 +94,8 @@ struct Run {
     run_id: RunId,
     folder: PathBuf,
     envelope: Vec<u8>,
+    /// What it permits; `None` in a run that was taken up again, in which nothing happens any more.
+    permissions: Option<Envelope>,
     signer: PublicKey,
     out: Out,
     /// How many bytes were cut off when the run was taken up again.
@@ -100,14 +105,25 @@ struct Run {
 }
 
 impl Run {
-    fn resumed(folder: &Folder, resumed: Resumed, masks: Masks, signer: &dyn Signer) -> Self {
+    fn resumed(
+        folder: &Folder,
+        resumed: Resumed,
+        masks: Masks,
+        signer: &dyn Signer,
+        surroundings: &Surroundings,
+    ) -> Self {
         let Resumed { head, ledger, surplus } = resumed;
         let place = Out { path: folder.artifact(head.run_id), replace: false };
         Self {
-            shared: Arc::new(Shared { masks, ledger: Mutex::new(ledger) }),
+            shared: Arc::new(Shared {
+                masks,
+                ledger: Mutex::new(ledger),
+                clock: Arc::clone(&surroundings.clock),
+            }),
             run_id: head.run_id,
             folder: folder.run(head.run_id),
             envelope: head.envelope,
+            permissions: None,
             signer: signer.public_key(),
             out: head.out.unwrap_or(place),
             cut: surplus,
@@ -180,10 +196,15 @@ impl Recorder<Recording> {
         let out =
             start.out.clone().unwrap_or_else(|| Out { path: folder.artifact(start.run_id), replace: false });
         let run = Run {
-            shared: Arc::new(Shared { masks, ledger: Mutex::new(ledger) }),
+            shared: Arc::new(Shared {
+                masks,
+                ledger: Mutex::new(ledger),
+                clock: Arc::clone(&surroundings.clock),
+            }),
             run_id: start.run_id,
             folder: run_folder,
             envelope: envelope.text,
+            permissions: Some(envelope.permissions),
             signer: signer.public_key(),
             out,
             cut: 0,
@@ -231,13 +252,20 @@ impl Recorder<Recording> {
             let started = Started::new(&[], &envelope, &masks);
             ledger.append(EventType::RunStarted, |payload| started.write(payload))?;
         }
-        Ok(Self { run: Run::resumed(folder, resumed, masks, signer), state: PhantomData })
+        let run = Run::resumed(folder, resumed, masks, signer, surroundings);
+        Ok(Self { run, state: PhantomData })
     }
 
     /// How many bytes were cut off the journal when the run was taken up again: a line that was torn or wrong, and what lay
     /// behind what was to be kept.
     pub fn cut(&self) -> u64 {
         self.run.cut
+    }
+
+    /// Who decides on what may happen, over a run that has just begun; `None` if its envelope is not enforced.
+    pub fn warden(&self) -> Option<Warden> {
+        let permissions = self.run.permissions.as_ref()?;
+        (permissions.enforcement == Enforcement::Enforced).then(|| Warden::new(permissions.clone()))
     }
 
     /// Something to write with.
@@ -251,6 +279,7 @@ impl Recorder<Recording> {
         let reason = run.shared.masks.text(end.reason);
         {
             let mut ledger = run.shared.ledger();
+            let spent = ledger.spent().map(Money::micro_rounded_up);
             ledger.end(|counts, payload| {
                 if let Some(code) = end.exit_code {
                     payload.signed("exit_code", code.into());
@@ -260,8 +289,8 @@ impl Recorder<Recording> {
                 payload.constant("source", "observed");
                 payload.constant("status", end.status.name());
                 payload.number("total_model_calls", counts.model_calls);
-                // Nobody has counted it: that is not the same as nothing.
-                payload.null("total_spend_usd");
+                // What nobody has counted is not nothing.
+                payload.optional_money("total_spend_usd", spent);
                 payload.number("total_tool_calls", counts.tool_calls);
             })?;
             run.written = Some(ledger.journal.finish()?);
@@ -284,7 +313,7 @@ impl Recorder<Ended> {
             journal.cut()?;
         }
         let written = Some(journal.finish()?);
-        let run = Run { written, ..Run::resumed(folder, resumed, masks, signer) };
+        let run = Run { written, ..Run::resumed(folder, resumed, masks, signer, &surroundings) };
         Ok(Self { run, state: PhantomData })
     }
 

@@ -54,6 +54,7 @@ pub(crate) struct Sealable {
     pub(crate) text: Vec<u8>,
     pub(crate) hash: Digest,
     pub(crate) enforcement: &'static str,
+    pub(crate) permissions: Envelope,
 }
 
 /// The envelope of a run: the one that was given, or one that restricts nothing and says so.
@@ -68,7 +69,7 @@ pub(crate) fn envelope(
             if let Some(finding) = masks.pack().scan(given).first() {
                 return Err(RecordError::SecretInEnvelope { rule: finding.rule });
             }
-            given.to_vec()
+            routed(given, start.upstreams, masks)?
         }
         None => observed(start.upstreams, masks)?,
     };
@@ -80,20 +81,42 @@ pub(crate) fn sealable(text: Vec<u8>, signer: &dyn Signer) -> Result<Sealable, R
     let (signed, hash) = sign_envelope(&text, signer)?;
     let document =
         Value::parse(&signed, &Limits::default()).map_err(|error| RecordError::Seal(error.into()))?;
-    let enforcement = match Envelope::read(document).map_err(RecordError::Envelope)?.enforcement {
+    let permissions = Envelope::read(document).map_err(RecordError::Envelope)?;
+    let enforcement = match permissions.enforcement {
         Enforcement::Enforced => "enforce",
         Enforcement::Observed => "observe",
         Enforcement::Imported => "imported",
     };
-    Ok(Sealable { text, hash, enforcement })
+    Ok(Sealable { text, hash, enforcement, permissions })
 }
 
-/// The envelope of a run that is only watched (§5.1). It has no expiry: nothing is permitted that could end.
-fn observed(upstreams: &[(&str, &str)], masks: &Masks) -> Result<Vec<u8>, RecordError> {
-    let mut text = Vec::new();
-    text.extend_from_slice(b"{\"envelope_version\":");
-    quote(VERSION.envelope(), &mut text);
-    text.extend_from_slice(br#","limits":{},"metadata":{"reenact":{"enforcement":"observe","upstreams":{"#);
+/// An envelope that was given, which also says where requests go. One that was authorised stays as it is: it says what was signed.
+fn routed(given: &[u8], upstreams: &[(&str, &str)], masks: &Masks) -> Result<Vec<u8>, RecordError> {
+    let sealed = |error: reenact_json::SyntaxError| RecordError::Seal(error.into());
+    let envelope = Value::parse(given, &Limits::default()).map_err(sealed)?;
+    let metadata = envelope.member("metadata");
+    let has = |name: &str| metadata.and_then(|metadata| metadata.member(name)).is_some();
+    if upstreams.is_empty() || has("authorization") || has("reenact") {
+        return Ok(given.to_vec());
+    }
+    let mut reenact = br#""reenact":{"enforcement":"enforce","upstreams":"#.to_vec();
+    write_upstreams(upstreams, masks, &mut reenact)?;
+    reenact.push(b'}');
+    let object = |value: Option<Value<'_>>, without: &str, last: &[u8]| {
+        let mut text = b"{".to_vec();
+        for (name, value) in value.into_iter().flat_map(|value| value.members()) {
+            if !name.is_string(without) {
+                text.extend_from_slice(&[name.text(), b":", value.text(), b","].concat());
+            }
+        }
+        [&text, last, b"}"].concat()
+    };
+    let metadata = [b"\"metadata\":", object(metadata, "", &reenact).as_slice()].concat();
+    Ok(object(Some(envelope), "metadata", &metadata))
+}
+
+fn write_upstreams(upstreams: &[(&str, &str)], masks: &Masks, text: &mut Vec<u8>) -> Result<(), RecordError> {
+    text.push(b'{');
     for (at, (name, url)) in upstreams.iter().enumerate() {
         if !is_plain_url(url) {
             return Err(RecordError::Upstream { name: (*name).to_owned() });
@@ -101,11 +124,22 @@ fn observed(upstreams: &[(&str, &str)], masks: &Masks) -> Result<Vec<u8>, Record
         if at > 0 {
             text.push(b',');
         }
-        quote(masks.text(name).as_str(), &mut text);
+        quote(masks.text(name).as_str(), text);
         text.push(b':');
-        quote(masks.path(url).as_str(), &mut text);
+        quote(masks.path(url).as_str(), text);
     }
-    text.extend_from_slice(br#"}}},"permissions":{"allowed_models":["*"],"allowed_tools":["*"]}}"#);
+    text.push(b'}');
+    Ok(())
+}
+
+/// The envelope of a run that is only watched (§5.1). It has no expiry: nothing is permitted that could end.
+fn observed(upstreams: &[(&str, &str)], masks: &Masks) -> Result<Vec<u8>, RecordError> {
+    let mut text = Vec::new();
+    text.extend_from_slice(b"{\"envelope_version\":");
+    quote(VERSION.envelope(), &mut text);
+    text.extend_from_slice(br#","limits":{},"metadata":{"reenact":{"enforcement":"observe","upstreams":"#);
+    write_upstreams(upstreams, masks, &mut text)?;
+    text.extend_from_slice(br#"}},"permissions":{"allowed_models":["*"],"allowed_tools":["*"]}}"#);
     Ok(text)
 }
 

@@ -20,7 +20,7 @@ mod entry;
 mod frame;
 mod place;
 
-pub use entry::{Ending, Entry, Pairs};
+pub use entry::{ApprovalNews, Decided, Decision, Ending, Entry, Pairs};
 pub use place::Place;
 
 /// A segment that is longer is closed, so that it can be dropped when all that began in it is over.

@@ -18,6 +18,8 @@ pub struct Request {
     pub earlier_calls: Vec<ToolCall>,
     /// The results of tools that it hands over.
     pub tool_results: Vec<ToolResult>,
+    /// Tools that the vendor itself is to run, by the names that it gives them.
+    pub vendor_tools: Vec<String>,
 }
 
 /// Reads the body of a request; `None` if it is not JSON that we read.

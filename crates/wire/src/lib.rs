@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`sse`] | streams of server-sent events, read without losing a byte |
 //! | [`endpoint`] | whose interface a path belongs to |
+//! | [`gate`] | the tools that an answer asks for, seen before its agent sees them |
 //! | [`message`] | answers, tool calls and usage, whichever vendor's |
 //! | [`exchange`] | a request and its answer, read by the rules of their endpoint |
 //! | [`conversation`] | tool calls that an agent made between two requests |
@@ -17,6 +18,7 @@
 pub mod conversation;
 pub mod endpoint;
 pub mod exchange;
+pub mod gate;
 pub mod message;
 pub mod price;
 pub mod refusal;

@@ -2,7 +2,7 @@
 
 use reenact_json::print::Object;
 
-use crate::endpoint::Vendor;
+use crate::endpoint::{Endpoint, Vendor};
 
 /// A body that says no, for a status of 4xx. `code` is ours, such as `reenact_denied`.
 pub fn body(vendor: Vendor, kind: &str, code: &str, message: &str) -> String {
@@ -28,6 +28,32 @@ pub fn body(vendor: Vendor, kind: &str, code: &str, message: &str) -> String {
     }
     object.close();
     text
+}
+
+/// The same as an event of a stream that has begun: the client stops there, and raises it.
+pub fn event(endpoint: Endpoint, kind: &str, code: &str, message: &str) -> String {
+    match endpoint {
+        Endpoint::Messages => {
+            format!("event: error\ndata: {}\n\n", body(Vendor::Anthropic, kind, code, message))
+        }
+        Endpoint::Responses => {
+            let mut data = String::new();
+            let mut object = Object::open(&mut data);
+            object.string("type", "error");
+            object.string("code", code);
+            object.string("message", message);
+            object.string("param", None);
+            let whole = body(Vendor::OpenAi, kind, code, message);
+            // Its clients raise what has an `error`, and know the rest from its documentation.
+            let error = whole.strip_prefix("{\"error\":").and_then(|rest| rest.strip_suffix('}'));
+            object.name("error").push_str(error.unwrap_or("null"));
+            object.close();
+            format!("event: error\ndata: {data}\n\n")
+        }
+        Endpoint::ChatCompletions | Endpoint::Models => {
+            format!("data: {}\n\n", body(Vendor::OpenAi, kind, code, message))
+        }
+    }
 }
 
 #[cfg(test)]

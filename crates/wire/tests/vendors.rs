@@ -212,6 +212,7 @@ fn requests_tell_earlier_calls_and_results() {
         let result =
             |id: &str, output: &str| ToolResult { id: id.into(), output: output.into(), is_error: false };
         let expected = Request {
+            vendor_tools: Vec::new(),
             model: Some("m".into()),
             stream: true,
             earlier_calls: vec![call("c1", "lookup", "{}")],

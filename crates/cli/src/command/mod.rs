@@ -9,6 +9,7 @@ mod envelope;
 mod hash;
 mod keys;
 mod migrate;
+mod prices;
 mod record;
 mod recover;
 mod redact;
@@ -49,6 +50,7 @@ enum Command {
     Canon(canon::Canon),
     Hash(hash::Hash),
     Envelope(envelope::EnvelopeCommand),
+    Prices(prices::Prices),
     Keys(keys::Keys),
     Doctor(doctor::Doctor),
 }
@@ -68,6 +70,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<u8, Ending> {
         Command::Hash(hash) => hash.run(),
         Command::Keys(keys) => keys.run(),
         Command::Envelope(envelope) => envelope.run(),
+        Command::Prices(prices) => prices.run(),
         Command::Bundle(bundle) => bundle.run(),
         Command::Convert(convert) => convert.run(),
         Command::Migrate(migrate) => migrate.run(),

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use reenact_formats::rer::rewrite;
-use reenact_gateway::{Environment, Gateway, Limits, Recording, Token, Work};
+use reenact_gateway::{Environment, Gateway, Limits, Policy, Recording, Token, Work};
 use reenact_json::Shown;
 use reenact_record::durable::{self, Readers};
 use reenact_record::wal::{self, Place};
@@ -15,13 +15,15 @@ use reenact_record::{
     Counts, Durability, End, KeyName, Out, Recorder, RunId, RunStart, Sealed, SecretKey, Status,
 };
 use reenact_run::{Kind, Opened, Run};
+use reenact_verify::audit::Audit;
 use reenact_verify::{Keys, Options};
+use reenact_wire::price::Table;
 
 use super::redact::unwritable;
 use crate::child::{self, Exit, Signals};
 use crate::config::Config;
 use crate::output::{self, Ending};
-use crate::{quantity, runs, runtime, vendors};
+use crate::{envelope, prices, quantity, runs, runtime, vendors};
 
 /// Record a run: watch an agent's calls to its models, and seal them into a file that anyone can verify and replay
 ///
@@ -49,6 +51,15 @@ pub(crate) struct Record {
     /// Sign with this key of yours
     #[arg(long, value_name = "NAME", value_parser = super::keys::key_name)]
     key: Option<KeyName>,
+
+    /// Enforce this envelope: what the run may call, how often, until when and for how much; TOML, or JSON that was signed with
+    /// `reenact envelope sign`
+    #[arg(long, value_name = "FILE")]
+    envelope: Option<PathBuf>,
+
+    /// What models cost, in place of the list prices (see `reenact prices`)
+    #[arg(long, value_name = "FILE", requires = "envelope")]
+    prices: Option<PathBuf>,
 
     /// What the record survives: the sudden end of the recorder, or also that of the machine, at the price of a flush to the disk
     /// before each request and at the end of each answer
@@ -115,6 +126,8 @@ impl Record {
             // Nobody wants to hear of it only when the run is over.
             durable::check(bundle, self.force).map_err(|error| unwritable(bundle, &error))?;
         }
+        let envelope = self.envelope.as_deref().map(envelope::read).transpose()?;
+        let table = self.prices.as_deref().map_or_else(|| Ok(Table::standard()), prices::read)?;
         let signing = self.signing()?;
         let before: Vec<(OsString, OsString)> = std::env::vars_os().collect();
         let upstreams: Vec<(String, String)> =
@@ -125,6 +138,7 @@ impl Record {
             command: &self.command,
             environment: &before,
             upstreams: &upstreams,
+            envelope: envelope.as_ref().map(|ready| ready.json.as_slice()),
             out: self
                 .out
                 .clone()
@@ -135,9 +149,11 @@ impl Record {
         let recorder = Recorder::begin(&runs::folder(), &start, &signing.key).map_err(impossible)?;
         // Without a place for it, requests and the ends of answers wait until they are in the journal.
         let log = Place::find().and_then(|place| recorder.pen().log(&place, recorder.run_id()).ok());
+        let policy = recorder.warden().map(|warden| Policy { warden, prices: table });
         let recording = Recording {
             pen: recorder.pen(),
             log,
+            policy,
             durability: self.durability.into(),
             routes,
             environment: Environment::from_process(),
@@ -304,8 +320,11 @@ impl Record {
                 output::complain(
                     "no request came through: does the agent read OPENAI_BASE_URL or ANTHROPIC_BASE_URL?",
                 );
-            } else {
+            } else if self.envelope.is_none() {
                 output::complain("no policy was set: every call was let through (observe-only)");
+            }
+            if self.envelope.is_some() {
+                output::complain(&enforced(run.as_ref().ok(), report.audit.as_ref()));
             }
             // Those that others are recording are not among them.
             if let Some(unsealed) = runs::folder().unsealed().unwrap_or_default().first() {
@@ -325,6 +344,21 @@ impl Record {
             None => "last".into(),
         }
     }
+}
+
+/// What became of the envelope, in one line.
+fn enforced(run: Option<&Run>, audit: Option<&Audit>) -> String {
+    let blocked = |run: &Run| run.events().filter(|event| event.kind() == Kind::StepBlocked).count();
+    let denied = match run.map_or(0, blocked) {
+        0 => "nothing was denied".to_owned(),
+        count => format!("{} denied", quantity::count(count as u64, "action")),
+    };
+    let verdict = match audit.and_then(Audit::ok) {
+        Some(true) => "the audit finds every rule kept",
+        Some(false) => "the audit finds a rule broken",
+        None => "the audit leaves something open",
+    };
+    format!("envelope enforced: {denied}; {verdict}")
 }
 
 /// What an agent's user should know before anything else: that calls were not answered, or not to the end.

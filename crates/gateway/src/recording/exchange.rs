@@ -4,13 +4,15 @@ use std::sync::{Arc, Mutex};
 
 use http::{HeaderMap, StatusCode, Version};
 use reenact_record::wal::Entry;
-use reenact_wire::Endpoint;
+use reenact_record::warden::Money;
 use reenact_wire::sse::SseReader;
+use reenact_wire::{Endpoint, Vendor};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::job::{Answered, Ended, Head, Reads};
-use super::notebook::{is_stream, pairs};
+use super::guard::Guard;
+use super::job::{Answered, Decided, Ended, Head, Reads, Withheld};
+use super::notebook::{cost, is_stream, pairs, read};
 use super::scribe::{Scribe, Written, lock};
 use crate::decode::{self, Decoder};
 
@@ -33,6 +35,10 @@ pub(crate) struct Exchange {
     most: usize,
     is_too_long: bool,
     trailers: HeaderMap,
+    /// Who decided on it, and what.
+    decided: Option<(Arc<Guard>, Decided, Vendor)>,
+    /// What its client got instead of the rest.
+    withheld: Option<Withheld>,
     stream: Option<Stream>,
     is_over: bool,
     /// What the end of a settled answer must wait for.
@@ -72,12 +78,30 @@ impl Exchange {
             most,
             is_too_long: false,
             trailers: HeaderMap::new(),
+            decided: None,
+            withheld: None,
             stream: None,
             is_over: false,
             settling: None,
             is_late: false,
             _running: running,
         }
+    }
+
+    /// It goes out under a decision.
+    pub(super) fn decided(&mut self, guard: Arc<Guard>, decided: Decided, vendor: Vendor) {
+        self.decided = Some((guard, decided, vendor));
+    }
+
+    /// The rest of the answer is held back: its client gets something else behind what it has.
+    pub(super) fn withhold(&mut self, delivered: usize, instead: &[u8]) {
+        self.scribe.comes(self.number, &Entry::Withheld { delivered: delivered as u64, instead });
+        self.withheld = Some(Withheld { delivered, instead: instead.to_vec() });
+    }
+
+    /// Whether all that came so far is kept.
+    pub(super) fn is_kept(&self) -> bool {
+        !self.is_too_long
     }
 
     /// The answer's head has come. `announced` is how long the body says it will be.
@@ -147,6 +171,7 @@ impl Exchange {
             return self.settling.take();
         }
         self.log_head();
+        self.settle();
         self.scribe.answered(Answered {
             exchange: self.number,
             head: self.head.take(),
@@ -154,9 +179,29 @@ impl Exchange {
             reads: std::mem::take(&mut self.reads),
             is_too_long: self.is_too_long,
             trailers: std::mem::take(&mut self.trailers),
+            withheld: self.withheld.take(),
             ended,
             latency: self.begun.elapsed(),
         })
+    }
+}
+
+impl Exchange {
+    /// Tells the guard what it cost. What comes next is decided on with that.
+    fn settle(&self) {
+        let Some((guard, decided, vendor)) = &self.decided else { return };
+        let actual = match &self.head {
+            None => cost(decided, *vendor, None),
+            // What a vendor refuses it does not charge for.
+            Some(head) if !head.status.is_success() => Money::default(),
+            Some(head) => {
+                let codings = decode::codings(&head.headers);
+                let body = decode::whole(&codings, &self.body, true, self.most).unwrap_or_default();
+                let answer = read(self.endpoint, head, is_stream(&head.headers), &body);
+                cost(decided, *vendor, answer.and_then(|answer| answer.usage))
+            }
+        };
+        guard.settle(decided, actual);
     }
 }
 

@@ -1,6 +1,8 @@
 //! Recording: a request is written down, goes to its vendor, and its answer comes back while a copy of it is kept.
 
 mod exchange;
+mod guard;
+mod guarded;
 mod job;
 mod notebook;
 mod recovery;
@@ -10,23 +12,31 @@ mod tee;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Request, Response, Version};
+use http::header::{ACCEPT_ENCODING, HeaderValue, RETRY_AFTER};
+use http::response::Parts;
+use http::{Request, Response, StatusCode, Version};
 use http_body::Body;
 use http_body_util::Full;
+use reenact_record::warden::Refused;
+use reenact_wire::{Endpoint, Vendor};
 
 pub(crate) use self::exchange::Running;
 use self::exchange::{Exchange, Handle, Settled};
+use self::guard::Guard;
+pub(crate) use self::guarded::Guarded;
+use self::guarded::{Watch, Whole};
 use self::job::Asked;
 pub(crate) use self::notebook::pairs;
 pub use self::recovery::{Recovered, Remains};
 pub(crate) use self::scribe::Scribe;
 pub(crate) use self::tee::Tee;
 use crate::arrival::Arrival;
+use crate::decode;
 use crate::error::StartError;
 use crate::headers;
-use crate::line::LineState;
+use crate::line::{Busy, LineState};
 use crate::outgoing::{Cut, Outgoing};
-use crate::refusal::Refusal;
+use crate::refusal::{self, Refusal};
 use crate::upstream::{Failure, Note, Upstream};
 use crate::work::Recording;
 
@@ -38,17 +48,25 @@ pub(crate) struct Recorder {
     most: usize,
     upstream: Upstream,
     idle: Duration,
+    /// Who decides, where an envelope is enforced.
+    guard: Option<Arc<Guard>>,
 }
 
 impl Recorder {
     pub(crate) fn new(recording: Recording, notes: &mut Vec<Note>) -> Result<Self, StartError> {
-        let Recording { pen, log, durability, routes, environment, limits } = recording;
+        let Recording { pen, log, durability, policy, routes, environment, limits } = recording;
         let needs_tls = routes.iter().any(|route| route.upstream.is_https());
         let scribe = Scribe::new(pen, log, durability, limits.answer_bytes)
             .map_err(|error| StartError::Thread(error.kind()))?;
+        let scribe = Arc::new(scribe);
+        let guard = policy.map(|policy| {
+            let scribe = Arc::clone(&scribe);
+            Arc::new(Guard::new(scribe, policy.warden, policy.prices, limits.answer_bytes))
+        });
         Ok(Self {
             upstream: Upstream::new(&environment, needs_tls, &limits, notes)?,
-            scribe: Arc::new(scribe),
+            scribe,
+            guard,
             settled: Arc::default(),
             most: limits.answer_bytes,
             idle: limits.idle,
@@ -81,10 +99,22 @@ impl Recorder {
         running: Running,
     ) -> Result<Response<Outgoing>, Cut> {
         let busy = line.busy();
-        let exchange = self.begin(&arrival, running).await;
+        let asks_model = !matches!(arrival.method.as_str(), "GET" | "HEAD" | "OPTIONS");
+        let guard = self.guard.as_ref().filter(|_| asks_model);
+        let exchange = match self.begin(&arrival, guard, running).await {
+            Ok(exchange) => exchange,
+            Err(refused) => return Ok(refused_answer(arrival.route.vendor, &refused)),
+        };
         let version = arrival.version;
+        let endpoint = Endpoint::of(arrival.route.vendor, arrival.method.as_str(), arrival.path.as_str());
         let answer = match request(arrival) {
-            Some(request) => self.upstream.send(request, version).await,
+            Some(mut request) => {
+                if guard.is_some() {
+                    // What comes in pieces is looked at as it comes: it must not be in one that hides them.
+                    request.headers_mut().remove(ACCEPT_ENCODING);
+                }
+                self.upstream.send(request, version).await
+            }
             None => Err(Failure::Protocol("the request has no address".to_owned())),
         };
         let answer = match answer {
@@ -103,14 +133,60 @@ impl Recorder {
         exchange.with(|exchange| exchange.head(head.status, head.version, came, announced));
         // The connection to the client has a version of its own.
         head.version = Version::HTTP_11;
+        if let (Some(guard), Some(endpoint)) = (guard, endpoint)
+            && head.status.is_success()
+        {
+            let watch = Watch {
+                guard: Arc::clone(guard),
+                upstream: body,
+                exchange,
+                settled: Arc::clone(&self.settled),
+                endpoint,
+                idle: self.idle,
+            };
+            return self.watched(watch, head, line, busy).await;
+        }
         let is_over = body.is_end_stream();
         let tee = Tee::new(body, exchange, Arc::clone(&self.settled), line, busy, self.idle);
         let tee = if is_over { tee.without_body().await } else { tee.look_ahead().await };
         Ok(Response::from_parts(head, Outgoing::Tee(Box::new(tee))))
     }
 
-    /// Has a request written down before anything of it goes out.
-    async fn begin(&self, arrival: &Arrival, running: Running) -> Handle {
+    /// Hands an answer on as far as the envelope allows.
+    async fn watched(
+        &self,
+        watch: Watch,
+        head: Parts,
+        line: Arc<LineState>,
+        busy: Busy,
+    ) -> Result<Response<Outgoing>, Cut> {
+        let codings = decode::codings(&head.headers);
+        if notebook::is_stream(&head.headers) && codings.is_empty() {
+            let stream = watch.stream(line, busy);
+            return Ok(Response::from_parts(head, Outgoing::Guarded(Box::new(stream))));
+        }
+        let endpoint = watch.endpoint;
+        let most = self.most;
+        let is_stream = notebook::is_stream(&head.headers);
+        let whole = watch.whole(|body| {
+            // A stream that hides its pieces though it was asked not to is not waited for.
+            if is_stream { None } else { decode::whole(&codings, body, false, most).ok() }
+        });
+        match whole.await? {
+            Whole::Allowed(body) => Ok(Response::from_parts(head, Outgoing::whole(body))),
+            Whole::Refused(refused) => {
+                Ok(refused_answer(endpoint.vendor().unwrap_or(Vendor::OpenAi), &refused))
+            }
+        }
+    }
+
+    /// Has a request written down before anything of it goes out; or why it may not.
+    async fn begin(
+        &self,
+        arrival: &Arrival,
+        guard: Option<&Arc<Guard>>,
+        running: Running,
+    ) -> Result<Handle, Refused> {
         self.settled.finish();
         let asked = Asked {
             provider: arrival.route.name.clone(),
@@ -120,18 +196,60 @@ impl Recorder {
             headers: arrival.headers.clone(),
             body: arrival.body.clone(),
             has_trailers: arrival.has_trailers,
+            decided: None,
         };
         let endpoint = asked.endpoint();
         self.scribe.room().await;
-        let (number, written) = self.scribe.asked(asked);
+        let (decided, (number, written)) = match guard {
+            None => (None, self.scribe.asked(asked)),
+            Some(guard) => {
+                let (decided, taken) = guard.admit(asked).await?;
+                (Some((Arc::clone(guard), decided, arrival.route.vendor)), taken)
+            }
+        };
         let scribe = Arc::clone(&self.scribe);
-        let handle = Handle::new(Exchange::new(scribe, number, endpoint, arrival.at, self.most, running));
+        let mut exchange = Exchange::new(scribe, number, endpoint, arrival.at, self.most, running);
+        if let Some((guard, decided, vendor)) = decided {
+            exchange.decided(guard, decided, vendor);
+        }
+        let handle = Handle::new(exchange);
         if let Some(written) = written {
             // A scribe that is gone has said so.
             let _ = written.await;
+            if guard.is_some() && self.scribe.is_journal_lost() {
+                return Err(Refused::unrecorded());
+            }
         }
-        handle
+        Ok(handle)
     }
+}
+
+/// By which a program tells that an envelope says no.
+const DENIED: &str = "reenact_denied";
+
+/// The type of an error by which a client knows it, and its text.
+fn refused_words(refused: &Refused) -> (&'static str, String) {
+    let kind = if refused.retry_after.is_some() { "rate_limit_error" } else { "permission_error" };
+    (kind, format!("reenact: denied by {}: {}", refused.rule, refused.reason))
+}
+
+/// The body of an answer that says no.
+fn refused_body(endpoint: Endpoint, refused: &Refused) -> String {
+    let (kind, message) = refused_words(refused);
+    reenact_wire::refusal::body(endpoint.vendor().unwrap_or(Vendor::OpenAi), kind, DENIED, &message)
+}
+
+/// An answer that says no: one that clients do not try again, unless waiting helps.
+fn refused_answer(vendor: Vendor, refused: &Refused) -> Response<Outgoing> {
+    let (kind, message) = refused_words(refused);
+    let status =
+        if refused.retry_after.is_some() { StatusCode::TOO_MANY_REQUESTS } else { StatusCode::FORBIDDEN };
+    let mut answer = refusal::in_shape(vendor, status, kind, DENIED, &message);
+    if let Some(after) = refused.retry_after {
+        let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
+        answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    answer
 }
 
 /// The request as it goes to the vendor.

@@ -5,16 +5,17 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
+use reenact_record::warden::{Action, Money};
 use reenact_record::{
-    Chunk, Exchange as Kind, Pen, RawAnswer, RawRequest, RawToolCall, RawToolResult, RecordError, Source,
-    StepId, Via,
+    ApprovalRequest, Chunk, Denial, Evaluation, Exchange as Kind, Pen, RawAnswer, RawRequest, RawToolCall,
+    RawToolResult, RecordError, Source, Spent, StepId, Via,
 };
 use reenact_replay::{KeyParts, match_key};
 use reenact_wire::conversation::{Conversation, InferredCall};
-use reenact_wire::{Answer, Endpoint, exchange};
+use reenact_wire::{Answer, Endpoint, ToolResult, Usage, Vendor, exchange};
 use sha2::{Digest, Sha256};
 
-use super::job::{Answered, Asked, Ended, Head, Job, Reads};
+use super::job::{Answered, Approval, Asked, Decided, Decision, Ended, Head, Job, News, Reads};
 use crate::decode::{self, Decoder, Undecodable};
 
 /// Writes a run down.
@@ -23,13 +24,25 @@ pub(super) struct Notebook {
     /// How much of a body is decoded.
     most: usize,
     conversation: Conversation,
-    /// Exchanges that have not returned: their steps, and what they ask.
-    open: HashMap<u64, (StepId, Option<Endpoint>)>,
+    /// Exchanges that have not returned.
+    open: HashMap<u64, Open>,
+    /// The steps of tools that were decided on and have not returned, by the ids of their calls.
+    tools: HashMap<String, StepId>,
+}
+
+/// An exchange that has not returned.
+struct Open {
+    step: StepId,
+    endpoint: Option<Endpoint>,
+    /// Under which decision it went out, and to which model of whom.
+    decided: Option<(Decided, Vendor, String)>,
 }
 
 impl Notebook {
     pub(super) fn new(pen: Pen, most: usize) -> Self {
-        Self { pen, most, conversation: Conversation::default(), open: HashMap::new() }
+        // Those of a run that is taken up again are open already.
+        let tools = pen.open_tools().into_iter().collect();
+        Self { pen, most, conversation: Conversation::default(), open: HashMap::new(), tools }
     }
 
     pub(super) fn pen(&self) -> &Pen {
@@ -43,7 +56,15 @@ impl Notebook {
 
     /// An exchange that has its step already.
     pub(super) fn take_up(&mut self, exchange: u64, step: StepId, asked: &Asked) {
-        self.open.insert(exchange, (step, asked.endpoint()));
+        let decided = asked.decided.clone().map(|decided| (decided, asked.vendor, self.model(asked)));
+        self.open.insert(exchange, Open { step, endpoint: asked.endpoint(), decided });
+    }
+
+    /// The model that a request asks.
+    fn model(&self, asked: &Asked) -> String {
+        let codings = decode::codings(&asked.headers);
+        let body = decode::whole(&codings, &asked.body, false, self.most).unwrap_or_default();
+        exchange::request(Endpoint::Models, &body).and_then(|request| request.model).unwrap_or_default()
     }
 
     /// Tool calls that are written already.
@@ -56,14 +77,19 @@ impl Notebook {
     pub(super) fn write(
         &mut self,
         number: u64,
+        at: Option<Duration>,
         job: Job,
         mut failed: impl FnMut(RecordError),
     ) -> Option<StepId> {
-        let mut page = Page { notebook: self, failed: &mut failed };
+        let pen = at.map_or_else(|| self.pen.clone(), |at| self.pen.at(at));
+        let mut page = Page { notebook: self, pen, failed: &mut failed };
         match job {
             Job::Request(asked) => return page.asked(number, &asked),
             Job::Answer(answered) => page.answered(answered),
             Job::Gap { what, why } => page.gap(&what, &why),
+            Job::Decision(decision) => page.decision(&decision),
+            Job::ToolResult { result, .. } => page.tool_result(&result),
+            Job::Approval(approval) => page.approval(&approval),
         }
         None
     }
@@ -72,6 +98,8 @@ impl Notebook {
 /// A notebook, and whom to tell what could not be written.
 struct Page<'n> {
     notebook: &'n mut Notebook,
+    /// With the time of what is written.
+    pen: Pen,
     failed: &'n mut dyn FnMut(RecordError),
 }
 
@@ -88,13 +116,27 @@ impl Page<'_> {
             // An endpoint that nobody knows has no conversation that could be read, but perhaps a model.
             let request = exchange::request(endpoint.unwrap_or(Endpoint::Models), body);
             if let Some(request) = request {
-                let inferred = self.notebook.conversation.requested(&request);
-                inferred.iter().for_each(|call| self.infer(call));
+                if asked.decided.is_none() {
+                    let inferred = self.notebook.conversation.requested(&request);
+                    inferred.iter().for_each(|call| self.infer(call));
+                }
                 model = request.model;
             }
         }
         let headers = pairs(&asked.headers);
-        let pen = &self.notebook.pen;
+        let pen = self.pen.clone();
+        let decided = match &asked.decided {
+            Some(decided) => {
+                let evaluated = pen.evaluated(&Evaluation {
+                    action: Action::Model,
+                    name: model.as_deref().unwrap_or_default(),
+                    denial: None,
+                    approval_id: decided.approval_id.as_deref(),
+                });
+                Some(self.kept(evaluated)?)
+            }
+            None => None,
+        };
         let masked = pen.mask_request(&RawRequest { provider, method, path, headers: &headers, body });
         let key = match_key(&KeyParts {
             provider: masked.provider(),
@@ -103,12 +145,14 @@ impl Page<'_> {
             headers: masked.headers(),
             body: masked.body(),
         });
-        let called = pen.called(kind, &masked, model.as_deref(), endpoint.map(Endpoint::name), &key);
+        let endpoint_name = endpoint.map(Endpoint::name);
+        let called = pen.called_as(decided, kind, &masked, model.as_deref(), endpoint_name, &key);
         if asked.has_trailers {
             self.gap("request trailers", "they are neither passed on nor recorded");
         }
         let step = self.kept(called)?;
-        self.notebook.open.insert(number, (step, endpoint));
+        let decided = asked.decided.clone().map(|decided| (decided, asked.vendor, model.unwrap_or_default()));
+        self.notebook.open.insert(number, Open { step, endpoint, decided });
         Some(step)
     }
 
@@ -128,7 +172,7 @@ impl Page<'_> {
 
     fn infer(&mut self, inferred: &InferredCall) {
         let (call, result) = (inferred.call.as_ref(), &inferred.result);
-        let called = self.notebook.pen.tool_called(&RawToolCall {
+        let called = self.pen.tool_called(&RawToolCall {
             tool_call_id: &result.id,
             // A result for a call that nobody saw.
             tool: call.map_or("unknown", |call| &call.name),
@@ -138,26 +182,112 @@ impl Page<'_> {
         });
         if let Some(step) = self.kept(called) {
             let returned = RawToolResult { output: &result.output, is_error: result.is_error, latency: None };
-            let returned = self.notebook.pen.tool_returned(&step, &returned);
+            let returned = self.pen.tool_returned(&step, &returned);
             self.kept(returned);
         }
     }
 
+    /// Records a decision, and that a tool is called if it was allowed.
+    fn decision(&mut self, decision: &Decision) {
+        let denial = decision.denial.as_ref().map(|(rule, reason)| Denial { rule, reason });
+        let evaluated = self.pen.evaluated(&Evaluation {
+            action: decision.action,
+            name: &decision.name,
+            denial,
+            approval_id: decision.approval_id.as_deref(),
+        });
+        let Some(step) = self.kept(evaluated).filter(|_| denial.is_none()) else { return };
+        let Some((id, input)) = &decision.call else { return };
+        let called = self.pen.tool_called_as(
+            Some(step),
+            &RawToolCall {
+                tool_call_id: id,
+                tool: &decision.name,
+                input,
+                via: Via::Conversation,
+                source: Source::Inferred,
+            },
+        );
+        if let Some(step) = self.kept(called) {
+            self.notebook.tools.insert(id.clone(), step);
+        }
+    }
+
+    /// Records what came of a tool that was decided on.
+    fn tool_result(&mut self, result: &ToolResult) {
+        let Some(step) = self.notebook.tools.remove(&result.id) else { return };
+        let told = RawToolResult { output: &result.output, is_error: result.is_error, latency: None };
+        let returned = self.pen.tool_returned(&step, &told);
+        self.kept(returned);
+    }
+
+    fn approval(&mut self, approval: &Approval) {
+        let id = approval.approval_id.as_str();
+        let written = match &approval.news {
+            News::Requested { action, name, input_hash, rule, signer_types } => {
+                let signer_types: Vec<&'static str> = signer_types.iter().map(|it| it.name()).collect();
+                self.pen.approval_requested(&ApprovalRequest {
+                    approval_id: id,
+                    action: *action,
+                    name,
+                    input_hash,
+                    rule,
+                    signer_types: &signer_types,
+                })
+            }
+            News::Granted { token } => self.pen.approval_granted(id, token),
+            News::Denied { reason } => self.pen.approval_denied(id, reason),
+        };
+        self.kept(written);
+    }
+
+    /// Records what a step did cost.
+    fn spent(&mut self, step: StepId, model: &str, decided: &Decided, vendor: Vendor, usage: Option<Usage>) {
+        let Some(rates) = decided.rates else { return };
+        let usage_or = usage.unwrap_or_default();
+        let spent = self.pen.spent(
+            &step,
+            &Spent {
+                model,
+                amount: cost(decided, vendor, usage),
+                is_estimate: usage.is_none(),
+                rates: &[
+                    ("cache_write", rates.cache_write),
+                    ("cached_input", rates.cached_input),
+                    ("input", rates.input),
+                    ("output", rates.output),
+                ],
+                usage: &[
+                    ("cache_write", usage_or.cache_write_tokens),
+                    ("cached_input", usage_or.cached_input_tokens),
+                    ("input", usage_or.input_tokens),
+                    ("output", usage_or.output_tokens),
+                ],
+            },
+        );
+        self.kept(spent);
+    }
+
     /// Records what came of a request that was recorded.
     fn answered(&mut self, answered: Answered) {
-        let Some((step, endpoint)) = self.notebook.open.remove(&answered.exchange) else { return };
-        let Answered { head, body: raw, reads, is_too_long, trailers, ended, latency, .. } = answered;
+        let Some(open) = self.notebook.open.remove(&answered.exchange) else { return };
+        let Open { step, endpoint, decided } = open;
+        let Answered { head, body: raw, reads, is_too_long, trailers, withheld, ended, latency, .. } =
+            answered;
         if ended == Ended::Killed {
             self.gap("answer", "the recorder stopped while it came");
         }
         let Some(head) = head else {
             if let Ended::Upstream { error_type, message, .. } = &ended {
-                let error = self.notebook.pen.error("upstream", error_type, message);
+                let error = self.pen.error("upstream", error_type, message);
                 self.kept(error);
             }
             let answer = RawAnswer { ended_by: ended.by(), latency, ..RawAnswer::default() };
-            let returned = self.notebook.pen.returned(&step, answer);
+            let returned = self.pen.returned(&step, answer);
             self.kept(returned);
+            if let Some((decided, vendor, model)) = &decided {
+                self.spent(step, model, decided, *vendor, None);
+            }
             return;
         };
         let codings = decode::codings(&head.headers);
@@ -187,7 +317,11 @@ impl Page<'_> {
             }
         };
         let chunks = if is_stream || reads.len() > 1 { chunks(&reads) } else { Vec::new() };
-        let returned = self.notebook.pen.returned(
+        let delivered = withheld.map(|withheld| {
+            let kept = body.get(..withheld.delivered).unwrap_or(body);
+            [kept, &withheld.instead].concat()
+        });
+        let returned = self.pen.returned(
             &step,
             RawAnswer {
                 status: Some(head.status.as_u16()),
@@ -202,18 +336,24 @@ impl Page<'_> {
                 ended_by: ended.by(),
                 ttft: reads.first().map(|(at, _)| *at),
                 latency,
-                delivered: None,
+                delivered: delivered.as_deref(),
             },
         );
         self.kept(returned);
-        if let Some(answer) = answer {
+        if let Some((decided, vendor, model)) = &decided {
+            let usage = answer.as_ref().and_then(|answer| answer.usage);
+            // What a vendor refuses it does not charge for.
+            if head.status.is_success() {
+                self.spent(step, model, decided, *vendor, usage);
+            }
+        } else if let Some(answer) = answer {
             // The tools that it asks for may be run from now on.
             self.notebook.conversation.answered(&answer);
         }
     }
 
     fn gap(&mut self, what: &str, why: &str) {
-        let gap = self.notebook.pen.gap(what, why);
+        let gap = self.pen.gap(what, why);
         self.kept(gap);
     }
 
@@ -222,8 +362,14 @@ impl Page<'_> {
     }
 }
 
+/// What a call cost: by what its vendor counted, or as was expected.
+pub(super) fn cost(decided: &Decided, vendor: Vendor, usage: Option<Usage>) -> Money {
+    let counted = decided.rates.zip(usage).map(|(rates, usage)| rates.cost(vendor, &usage));
+    Money::from_picodollars(counted.unwrap_or_else(|| decided.estimate.into()))
+}
+
 /// What an answer says, if it is one that we can read.
-fn read(endpoint: Option<Endpoint>, head: &Head, is_stream: bool, body: &[u8]) -> Option<Answer> {
+pub(super) fn read(endpoint: Option<Endpoint>, head: &Head, is_stream: bool, body: &[u8]) -> Option<Answer> {
     let endpoint = endpoint.filter(|endpoint| endpoint.calls_a_model())?;
     if head.status.is_success() { exchange::answer(endpoint, is_stream, body) } else { None }
 }

@@ -10,7 +10,7 @@ use reenact_record::wal::{self, Entry, Place};
 use reenact_record::{Pen, RecordError, RunId, StepId};
 use reenact_wire::Vendor;
 
-use super::job::{Answered, Asked, Ended, Head, Job};
+use super::job::{Answered, Asked, Decided, Ended, Head, Job, Withheld, noted};
 use super::notebook::{Notebook, pairs};
 use super::scribe;
 use crate::work::Limits;
@@ -21,7 +21,7 @@ pub struct Remains {
     journaled: Option<(u64, u64)>,
     known: Vec<(String, Vec<u8>)>,
     exchanges: BTreeMap<u64, Left>,
-    gaps: BTreeMap<u64, (String, String)>,
+    notes: BTreeMap<u64, Job>,
 }
 
 /// What is left of an exchange.
@@ -49,7 +49,7 @@ impl Remains {
     /// Reads the log of a run; `None` if there is none.
     pub fn read(place: &Place, run_id: RunId) -> io::Result<Option<Self>> {
         let mut remains =
-            Self { journaled: None, known: Vec::new(), exchanges: BTreeMap::new(), gaps: BTreeMap::new() };
+            Self { journaled: None, known: Vec::new(), exchanges: BTreeMap::new(), notes: BTreeMap::new() };
         let is_there = wal::read(place, run_id, |id, entry| remains.take(id, &entry))?;
         Ok(is_there.then_some(remains))
     }
@@ -63,9 +63,6 @@ impl Remains {
     fn take(&mut self, id: u64, entry: &Entry<'_>) {
         match entry {
             Entry::Known { rule, value } => self.known.push(((*rule).to_owned(), value.to_vec())),
-            Entry::Gap { what, why } => {
-                self.gaps.insert(id, ((*what).to_owned(), (*why).to_owned()));
-            }
             Entry::Journaled { job, bytes, step } => {
                 self.journaled = Some((*job, *bytes));
                 if let (Some(step), Some(left)) = (step, self.exchanges.get_mut(&id)) {
@@ -77,9 +74,11 @@ impl Remains {
                     self.exchanges.insert(id, left);
                 }
             }
-            _ => {
-                if let Some(left) = self.exchanges.get_mut(&id) {
-                    left.take(entry);
+            other => {
+                if let Some(job) = noted(other) {
+                    self.notes.insert(id, job);
+                } else if let Some(left) = self.exchanges.get_mut(&id) {
+                    left.take(other);
                 }
             }
         }
@@ -105,9 +104,7 @@ impl Remains {
         let mut jobs: Vec<(u64, Job)> = Vec::new();
         let mut cut = Vec::new();
         let mut recovered = Recovered::default();
-        for (id, (what, why)) in self.gaps {
-            jobs.push((id, Job::Gap { what, why }));
-        }
+        jobs.extend(self.notes);
         for (id, left) in self.exchanges {
             match left.step.filter(|_| id <= done) {
                 Some(step) => notebook.take_up(id, step, &left.asked),
@@ -141,7 +138,9 @@ impl Remains {
         let mut first = None;
         let last = jobs.last().map_or(done, |(number, _)| *number);
         for (number, job) in jobs.into_iter().chain((last + 1..).zip(cut)) {
-            notebook.write(number, job, |error| {
+            // When a decision was made is part of it; when the rest happened nobody knows any more.
+            let at = job.decided_at();
+            notebook.write(number, at, job, |error| {
                 // A run that is too long has its gap, as it would have had.
                 if !matches!(error, RecordError::Full { .. }) {
                     first.get_or_insert(error);
@@ -154,7 +153,7 @@ impl Remains {
 
 impl Left {
     fn begin(id: u64, entry: &Entry<'_>) -> Option<Self> {
-        let Entry::Request { provider, method, path, headers, has_trailers, body } = entry else {
+        let Entry::Request { provider, method, path, headers, has_trailers, decided, body } = entry else {
             return None;
         };
         let asked = Asked {
@@ -165,6 +164,7 @@ impl Left {
             headers: map(headers),
             body: Bytes::copy_from_slice(body),
             has_trailers: *has_trailers,
+            decided: decided.as_ref().map(Decided::read),
         };
         let answer = Answered {
             exchange: id,
@@ -173,6 +173,7 @@ impl Left {
             reads: Vec::new(),
             is_too_long: false,
             trailers: HeaderMap::new(),
+            withheld: None,
             ended: Ended::Killed,
             latency: Duration::ZERO,
         };
@@ -195,6 +196,10 @@ impl Left {
                 answer.latency = *at;
             }
             Entry::Trailers { headers } => answer.trailers = map(headers),
+            Entry::Withheld { delivered, instead } => {
+                let delivered = usize::try_from(*delivered).unwrap_or(usize::MAX);
+                answer.withheld = Some(Withheld { delivered, instead: instead.to_vec() });
+            }
             Entry::End(ending) => {
                 answer.ended = scribe::ended(ending);
                 answer.latency = ending.latency;

@@ -10,16 +10,20 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use reenact_record::wal::{Ending, Entry, Wal};
+use reenact_record::wal::{self, ApprovalNews, Ending, Entry, Wal};
+use reenact_record::warden::Action;
 use reenact_record::{Durability, EndedBy, Pen, RecordError};
 use tokio::sync::{Notify, oneshot};
 
-use super::job::{Answered, Asked, Ended, Job};
+use super::job::{Answered, Approval, Asked, Decided, Ended, Job, News};
 use super::notebook::{Notebook, pairs};
 use crate::error::Unrecorded;
 
 /// Ready when something is written down.
 pub(super) type Written = oneshot::Receiver<()>;
+
+/// The number of a job, and what must be waited for.
+pub(super) type Taken = (u64, Option<Written>);
 
 /// When more than this waits in memory, requests wait until the scribe has caught up.
 const MOST: usize = 64 << 20;
@@ -46,6 +50,8 @@ struct Desk {
     room: Notify,
     log: Option<Wal>,
     durability: Durability,
+    /// For its clock.
+    pen: Pen,
     /// Whether the journal cannot be written any more.
     is_lost: AtomicBool,
     unrecorded: Mutex<Option<Unrecorded>>,
@@ -76,6 +82,8 @@ impl Queue {
 struct Order {
     number: u64,
     job: Job,
+    /// When it was given, since 1970.
+    at: Duration,
     /// Whether it is in the log.
     is_logged: bool,
     written: Option<oneshot::Sender<()>>,
@@ -96,6 +104,7 @@ impl Scribe {
             room: Notify::new(),
             log,
             durability,
+            pen: pen.clone(),
             is_lost: AtomicBool::new(false),
             unrecorded: Mutex::default(),
         });
@@ -124,6 +133,20 @@ impl Scribe {
     /// Takes an answer; gives what must be waited for before its client may know that it is over.
     pub(super) fn answered(&self, answered: Answered) -> Option<Written> {
         self.desk.take(Job::Answer(answered)).1
+    }
+
+    /// Has something decided at a moment, and takes what follows from it; nothing else is taken in between, so that the order
+    /// and the times of the record are those of the decisions. `None` if nothing is taken any more.
+    pub(super) fn decide<R>(
+        &self,
+        decide: impl FnOnce(Duration) -> (R, Vec<Job>),
+    ) -> Option<(R, Vec<Taken>)> {
+        self.desk.decide(decide)
+    }
+
+    /// Whether the journal cannot be written any more.
+    pub(super) fn is_journal_lost(&self) -> bool {
+        self.desk.is_journal_lost()
     }
 
     /// Takes a note on something that was not seen.
@@ -177,13 +200,37 @@ impl Drop for Scribe {
 
 impl Desk {
     fn take(&self, job: Job) -> (u64, Option<Written>) {
+        match self.decide(|_| ((), vec![job])) {
+            Some((_, taken)) => taken.into_iter().next().unwrap_or_default(),
+            None => {
+                self.failed(RecordError::Ended);
+                (0, None)
+            }
+        }
+    }
+
+    fn decide<R>(&self, decide: impl FnOnce(Duration) -> (R, Vec<Job>)) -> Option<(R, Vec<Taken>)> {
         let mut queue = lock(&self.queue);
+        if queue.is_closed {
+            return None;
+        }
+        let at = self.pen.now();
+        let (decided, jobs) = decide(at);
+        let taken: Vec<Taken> = jobs.into_iter().map(|job| self.put(&mut queue, job, at)).collect();
+        let is_idle = !taken.is_empty() && std::mem::take(&mut queue.is_idle);
+        drop(queue);
+        if is_idle {
+            self.has_come.notify_one();
+        }
+        if taken.iter().any(|(_, waits)| waits.is_some()) {
+            self.hurry.notify_one();
+        }
+        Some((decided, taken))
+    }
+
+    fn put(&self, queue: &mut Queue, job: Job, at: Duration) -> Taken {
         queue.last += 1;
         let number = queue.last;
-        if queue.is_closed {
-            self.failed(RecordError::Ended);
-            return (number, None);
-        }
         // Under the lock: the log has the order of the queue.
         let is_logged = self.log.as_ref().is_some_and(|log| ahead(log, number, &job).is_ok());
         let is_enough = is_logged && self.durability == Durability::Process;
@@ -194,15 +241,7 @@ impl Desk {
             (Some(written), Some(waits))
         };
         queue.bytes += job.size();
-        queue.orders.push_back(Order { number, job, is_logged, written });
-        let is_idle = std::mem::take(&mut queue.is_idle);
-        drop(queue);
-        if is_idle {
-            self.has_come.notify_one();
-        }
-        if waits.is_some() {
-            self.hurry.notify_one();
-        }
+        queue.orders.push_back(Order { number, job, at, is_logged, written });
         (number, waits)
     }
 
@@ -239,7 +278,7 @@ impl Desk {
         while let Some(orders) = self.next() {
             let (mut size, mut last, mut steps, mut over) = (0, 0, Vec::new(), Vec::new());
             let mut waiting = Vec::new();
-            for Order { number, job, is_logged, written } in orders {
+            for Order { number, job, at, is_logged, written } in orders {
                 size += job.size();
                 last = number;
                 over.extend(ends(number, &job));
@@ -248,7 +287,7 @@ impl Desk {
                     // the two.
                     self.remove_log();
                 }
-                let step = notebook.write(number, job, |error| self.failed(error));
+                let step = notebook.write(number, Some(at), job, |error| self.failed(error));
                 steps.extend(step.map(|step| (number, step)));
                 waiting.extend(written);
             }
@@ -325,7 +364,7 @@ fn ends(number: u64, job: &Job) -> Option<u64> {
     match job {
         Job::Request(_) => None,
         Job::Answer(answered) => Some(answered.exchange),
-        Job::Gap { .. } => Some(number),
+        _ => Some(number),
     }
 }
 
@@ -340,6 +379,7 @@ fn ahead(log: &Wal, number: u64, job: &Job) -> std::io::Result<()> {
                 path: &asked.path,
                 headers: pairs(&asked.headers),
                 has_trailers: asked.has_trailers,
+                decided: asked.decided.as_ref().map(Decided::entry),
                 body: &asked.body,
             },
         ),
@@ -359,6 +399,43 @@ fn ahead(log: &Wal, number: u64, job: &Job) -> std::io::Result<()> {
             log.append(answered.exchange, &Entry::End(ending))
         }
         Job::Gap { what, why } => log.append(number, &Entry::Gap { what, why }),
+        Job::Decision(decision) => {
+            let entry = wal::Decision {
+                at: decision.at,
+                is_tool: decision.action == Action::Tool,
+                name: &decision.name,
+                denial: decision.denial.as_ref().map(|(rule, reason)| (rule.as_str(), reason.as_str())),
+                approval_id: decision.approval_id.as_deref(),
+                call: decision.call.as_ref().map(|(id, input)| (id.as_str(), input.as_str())),
+            };
+            log.append(number, &Entry::Decision(entry))
+        }
+        Job::ToolResult { at, result } => {
+            let (tool_call_id, output) = (result.id.as_str(), result.output.as_str());
+            log.append(
+                number,
+                &Entry::ToolResult { at: *at, tool_call_id, output, is_error: result.is_error },
+            )
+        }
+        Job::Approval(Approval { at, approval_id, news }) => {
+            let types: Vec<&str> = match news {
+                News::Requested { signer_types, .. } => signer_types.iter().map(|it| it.name()).collect(),
+                _ => Vec::new(),
+            };
+            let types = types.join(" ");
+            let news = match news {
+                News::Requested { action, name, input_hash, rule, .. } => ApprovalNews::Requested {
+                    is_tool: *action == Action::Tool,
+                    name,
+                    input_hash,
+                    rule,
+                    signer_types: &types,
+                },
+                News::Granted { token } => ApprovalNews::Granted(token),
+                News::Denied { reason } => ApprovalNews::Denied(reason),
+            };
+            log.append(number, &Entry::Approval { at: *at, approval_id, news })
+        }
     }
 }
 

@@ -164,6 +164,7 @@ impl Flight {
             pen: recorder.pen(),
             log,
             durability,
+            policy: None,
             routes,
             environment,
             limits,

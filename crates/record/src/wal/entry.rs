@@ -29,6 +29,8 @@ pub enum Entry<'a> {
         headers: Pairs<'a>,
         /// Whether it had trailers.
         has_trailers: bool,
+        /// What was decided on it, if anything was: that it may go.
+        decided: Option<Decided<'a>>,
         /// As it came.
         body: &'a [u8],
     },
@@ -53,6 +55,13 @@ pub enum Entry<'a> {
         /// As they came.
         headers: Pairs<'a>,
     },
+    /// The answer was held back from here on: its client got less of it, and something else instead.
+    Withheld {
+        /// How many bytes of the body were handed on.
+        delivered: u64,
+        /// What came behind them.
+        instead: &'a [u8],
+    },
     /// The exchange is over.
     End(Ending<'a>),
     /// Something that is noted beside all exchanges. It begins and ends by itself.
@@ -61,6 +70,28 @@ pub enum Entry<'a> {
         what: &'a str,
         /// Why.
         why: &'a str,
+    },
+    /// A decision on an action that is no request that goes out. It begins and ends by itself.
+    Decision(Decision<'a>),
+    /// The result of a tool's call that was decided on. It begins and ends by itself.
+    ToolResult {
+        /// When it was seen.
+        at: Duration,
+        /// Of which call.
+        tool_call_id: &'a str,
+        /// What came of it.
+        output: &'a str,
+        /// Whether that is an error.
+        is_error: bool,
+    },
+    /// Something about an approval. It begins and ends by itself.
+    Approval {
+        /// When.
+        at: Duration,
+        /// Which approval.
+        approval_id: &'a str,
+        /// What.
+        news: ApprovalNews<'a>,
     },
     /// Everything up to `job` is in the journal, whose events have that many bytes. What the journal has beyond them is half of
     /// the next job.
@@ -72,6 +103,58 @@ pub enum Entry<'a> {
         /// The step that this exchange has there, if it was given one just now.
         step: Option<StepId>,
     },
+}
+
+/// Under which decision a request goes out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Decided<'a> {
+    /// When it was decided.
+    pub at: Duration,
+    /// The approval that was needed.
+    pub approval_id: Option<&'a str>,
+    /// What the model's tokens cost, in picodollars: read, from a cache, to a cache, written; `None` if nobody knows.
+    pub rates: Option<[u64; 4]>,
+    /// What it costs if the answer does not tell.
+    pub estimate: u64,
+}
+
+/// A decision on an action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Decision<'a> {
+    /// When it was decided.
+    pub at: Duration,
+    /// Whether it is about a tool, and not about a model.
+    pub is_tool: bool,
+    /// Which model or tool.
+    pub name: &'a str,
+    /// The rule that says no, and why; `None` if it is allowed.
+    pub denial: Option<(&'a str, &'a str)>,
+    /// The approval that was needed.
+    pub approval_id: Option<&'a str>,
+    /// Of a tool's call: its id and its input.
+    pub call: Option<(&'a str, &'a str)>,
+}
+
+/// What there is to say of an approval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ApprovalNews<'a> {
+    /// It is asked for.
+    Requested {
+        /// Whether for a tool, and not for a model.
+        is_tool: bool,
+        /// Which model or tool.
+        name: &'a str,
+        /// SHA-256 of the input, in hexadecimal.
+        input_hash: &'a str,
+        /// The rule that asks for it.
+        rule: &'a str,
+        /// Who may approve, by blanks.
+        signer_types: &'a str,
+    },
+    /// It was granted, by this token.
+    Granted(&'a str),
+    /// It was not, for this reason.
+    Denied(&'a str),
 }
 
 /// How an exchange ended.
@@ -94,6 +177,11 @@ pub struct Ending<'a> {
 impl Entry<'_> {
     /// Whether it opens something that must be kept until it is over.
     pub(super) fn begins(&self) -> bool {
-        matches!(self, Self::Request { .. } | Self::Gap { .. })
+        self.stands_alone() || matches!(self, Self::Request { .. })
+    }
+
+    /// Whether it is a note beside all exchanges, which begins and ends by itself.
+    pub fn stands_alone(&self) -> bool {
+        matches!(self, Self::Gap { .. } | Self::Decision(_) | Self::ToolResult { .. } | Self::Approval { .. })
     }
 }

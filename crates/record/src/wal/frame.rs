@@ -6,7 +6,7 @@
 use core::time::Duration;
 use std::io;
 
-use super::entry::{Ending, Entry, Pairs};
+use super::entry::{ApprovalNews, Decided, Decision, Ending, Entry, Pairs};
 use crate::exchange::{EndedBy, StepId};
 
 /// How long a frame's length and checksum are.
@@ -29,9 +29,10 @@ pub(super) fn write<'e>(out: &mut Vec<u8>, id: u64, entry: &Entry<'e>) -> io::Re
             put(out, rule.as_bytes())?;
             value
         }
-        Entry::Request { provider, method, path, headers, has_trailers, body } => {
+        Entry::Request { provider, method, path, headers, has_trailers, decided, body } => {
             out.push(1);
             out.push(u8::from(*has_trailers));
+            put_decided(out, decided.as_ref())?;
             for text in [provider, method, path] {
                 put(out, text.as_bytes())?;
             }
@@ -76,6 +77,37 @@ pub(super) fn write<'e>(out: &mut Vec<u8>, id: u64, entry: &Entry<'e>) -> io::Re
             put(out, why.as_bytes())?;
             &[]
         }
+        Entry::Withheld { delivered, instead } => {
+            out.push(8);
+            out.extend_from_slice(&delivered.to_le_bytes());
+            instead
+        }
+        Entry::Decision(Decision { at, is_tool, name, denial, approval_id, call }) => {
+            out.push(9);
+            put_time(out, *at);
+            out.push(u8::from(*is_tool));
+            put(out, name.as_bytes())?;
+            put_optional(out, *approval_id)?;
+            for pair in [denial, call] {
+                put_optional(out, pair.map(|(first, _)| first))?;
+                put_optional(out, pair.map(|(_, second)| second))?;
+            }
+            &[]
+        }
+        Entry::ToolResult { at, tool_call_id, output, is_error } => {
+            out.push(10);
+            put_time(out, *at);
+            out.push(u8::from(*is_error));
+            put(out, tool_call_id.as_bytes())?;
+            output.as_bytes()
+        }
+        Entry::Approval { at, approval_id, news } => {
+            out.push(11);
+            put_time(out, *at);
+            put(out, approval_id.as_bytes())?;
+            put_news(out, news)?;
+            &[]
+        }
         Entry::Journaled { job, bytes, step } => {
             out.push(7);
             for number in [*job, *bytes, step.map_or(0, |step| step.0)] {
@@ -107,9 +139,10 @@ pub(super) fn read(body: &[u8], sum: u32) -> Option<(u64, Entry<'_>)> {
         0 => Entry::Known { rule: from.text()?, value: from.0 },
         1 => {
             let has_trailers = from.byte()? == 1;
+            let decided = from.decided()?;
             let (provider, method, path) = (from.text()?, from.text()?, from.text()?);
             let headers = from.pairs()?;
-            Entry::Request { provider, method, path, headers, has_trailers, body: from.0 }
+            Entry::Request { provider, method, path, headers, has_trailers, decided, body: from.0 }
         }
         2 => {
             let [low, high] = from.array()?;
@@ -131,6 +164,19 @@ pub(super) fn read(body: &[u8], sum: u32) -> Option<(u64, Entry<'_>)> {
             let (job, bytes, step) = (from.number()?, from.number()?, from.number()?);
             Entry::Journaled { job, bytes, step: (step > 0).then_some(StepId(step)) }
         }
+        8 => Entry::Withheld { delivered: from.number()?, instead: from.0 },
+        9 => {
+            let (at, is_tool, name) = (from.time()?, from.byte()? == 1, from.text()?);
+            let approval_id = from.optional()?;
+            let denial = from.optional()?.zip(from.optional()?);
+            let call = from.optional()?.zip(from.optional()?);
+            Entry::Decision(Decision { at, is_tool, name, denial, approval_id, call })
+        }
+        10 => {
+            let (at, is_error, tool_call_id) = (from.time()?, from.byte()? == 1, from.text()?);
+            Entry::ToolResult { at, tool_call_id, output: core::str::from_utf8(from.0).ok()?, is_error }
+        }
+        11 => Entry::Approval { at: from.time()?, approval_id: from.text()?, news: from.news()? },
         _ => return None,
     };
     Some((id, entry))
@@ -144,6 +190,36 @@ fn put(out: &mut Vec<u8>, bytes: &[u8]) -> io::Result<()> {
     out.extend_from_slice(&length.to_le_bytes());
     out.extend_from_slice(bytes);
     Ok(())
+}
+
+fn put_optional(out: &mut Vec<u8>, text: Option<&str>) -> io::Result<()> {
+    out.push(u8::from(text.is_some()));
+    text.map_or(Ok(()), |text| put(out, text.as_bytes()))
+}
+
+fn put_decided(out: &mut Vec<u8>, decided: Option<&Decided<'_>>) -> io::Result<()> {
+    out.push(u8::from(decided.is_some()));
+    let Some(Decided { at, approval_id, rates, estimate }) = decided else { return Ok(()) };
+    put_time(out, *at);
+    put_optional(out, *approval_id)?;
+    out.extend_from_slice(&estimate.to_le_bytes());
+    out.push(u8::from(rates.is_some()));
+    for rate in rates.iter().flatten() {
+        out.extend_from_slice(&rate.to_le_bytes());
+    }
+    Ok(())
+}
+
+fn put_news(out: &mut Vec<u8>, news: &ApprovalNews<'_>) -> io::Result<()> {
+    let (tag, texts): (u8, &[&str]) = match news {
+        ApprovalNews::Requested { is_tool, name, input_hash, rule, signer_types } => {
+            (u8::from(*is_tool), &[name, input_hash, rule, signer_types])
+        }
+        ApprovalNews::Granted(token) => (2, &[token]),
+        ApprovalNews::Denied(reason) => (3, &[reason]),
+    };
+    out.push(tag);
+    texts.iter().try_for_each(|text| put(out, text.as_bytes()))
 }
 
 fn put_pairs(out: &mut Vec<u8>, pairs: &Pairs<'_>) -> io::Result<()> {
@@ -197,6 +273,39 @@ impl<'a> From<'a> {
 
     fn text(&mut self) -> Option<&'a str> {
         core::str::from_utf8(self.bytes()?).ok()
+    }
+
+    /// A text that may not be there.
+    fn optional(&mut self) -> Option<Option<&'a str>> {
+        if self.byte()? == 1 { self.text().map(Some) } else { Some(None) }
+    }
+
+    fn decided(&mut self) -> Option<Option<Decided<'a>>> {
+        if self.byte()? == 0 {
+            return Some(None);
+        }
+        let (at, approval_id, estimate) = (self.time()?, self.optional()?, self.number()?);
+        let rates = if self.byte()? == 1 {
+            Some([self.number()?, self.number()?, self.number()?, self.number()?])
+        } else {
+            None
+        };
+        Some(Some(Decided { at, approval_id, rates, estimate }))
+    }
+
+    fn news(&mut self) -> Option<ApprovalNews<'a>> {
+        Some(match self.byte()? {
+            2 => ApprovalNews::Granted(self.text()?),
+            3 => ApprovalNews::Denied(self.text()?),
+            tag @ (0 | 1) => ApprovalNews::Requested {
+                is_tool: tag == 1,
+                name: self.text()?,
+                input_hash: self.text()?,
+                rule: self.text()?,
+                signer_types: self.text()?,
+            },
+            _ => return None,
+        })
     }
 
     fn pairs(&mut self) -> Option<Pairs<'a>> {

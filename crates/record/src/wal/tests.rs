@@ -59,6 +59,7 @@ fn request(path: &str) -> Entry<'_> {
         path,
         headers: vec![("accept", b"*/*"), ("x", b"\xff")],
         has_trailers: true,
+        decided: None,
         body: b"{}",
     }
 }
@@ -175,7 +176,28 @@ proptest! {
         let [a, b, c] = [&texts[0], &texts[1], &texts[2]].map(String::as_str);
         let entries = [
             Entry::Known { rule: a, value: &value },
-            Entry::Request { provider: a, method: b, path: c, headers: headers.clone(), has_trailers: one, body: &value },
+            Entry::Request {
+                provider: a, method: b, path: c, headers: headers.clone(), has_trailers: one, decided: None, body: &value,
+            },
+            Entry::Request {
+                provider: a, method: b, path: c, headers: headers.clone(), has_trailers: one,
+                decided: Some(Decided {
+                    at, approval_id: one.then_some(a), rates: other.then_some([job, bytes, 0, 1]), estimate: bytes,
+                }),
+                body: &value,
+            },
+            Entry::Withheld { delivered: job, instead: &value },
+            Entry::Decision(Decision {
+                at, is_tool: one, name: a, denial: other.then_some((b, c)), approval_id: one.then_some(c),
+                call: one.then_some((c, a)),
+            }),
+            Entry::ToolResult { at, tool_call_id: a, output: b, is_error: one },
+            Entry::Approval {
+                at, approval_id: a,
+                news: ApprovalNews::Requested { is_tool: one, name: b, input_hash: c, rule: a, signer_types: b },
+            },
+            Entry::Approval { at, approval_id: a, news: ApprovalNews::Granted(b) },
+            Entry::Approval { at, approval_id: a, news: ApprovalNews::Denied(c) },
             Entry::Head { status, version: a, headers: headers.clone() },
             Entry::Piece { at, bytes: &value },
             Entry::Trailers { headers },

@@ -8,6 +8,9 @@ use crate::message::{Answer, ToolCall, ToolResult};
 
 /// What the messages of a request tell: earlier calls, and their results.
 pub(crate) fn conversation(document: Value<'_>, request: &mut Request) {
+    if document.member("web_search_options").is_some_and(|options| !options.is_null()) {
+        request.vendor_tools.push("web_search".to_owned());
+    }
     for message in document.member("messages").into_iter().flat_map(|messages| messages.elements()) {
         request.earlier_calls.extend(tool_calls(message));
         if message.member("role").is_some_and(|role| role.is_string("tool"))
@@ -17,6 +20,33 @@ pub(crate) fn conversation(document: Value<'_>, request: &mut Request) {
             request.tool_results.push(ToolResult { id, output, is_error: false });
         }
     }
+}
+
+/// Every tool that a document asks for, in any of its choices, in today's way or in that of before.
+pub(crate) fn asked_tools(document: Value<'_>) -> Vec<ToolCall> {
+    let choices = document.member("choices").into_iter().flat_map(|choices| choices.elements());
+    let messages = choices.filter_map(|choice| choice.member("message"));
+    let mut asked = Vec::new();
+    for message in messages {
+        for call in message.member("tool_calls").into_iter().flat_map(|calls| calls.elements()) {
+            let of = |path: [&str; 2]| text(at(call, &path));
+            asked.push(ToolCall {
+                id: text(call.member("id")).unwrap_or_default(),
+                name: of(["function", "name"]).or_else(|| of(["custom", "name"])).unwrap_or_default(),
+                input: of(["function", "arguments"]).or_else(|| of(["custom", "input"])).unwrap_or_default(),
+            });
+        }
+        if let Some(function) =
+            message.member("function_call").filter(|function| function.kind() == Kind::Object)
+        {
+            asked.push(ToolCall {
+                id: String::new(),
+                name: text(function.member("name")).unwrap_or_default(),
+                input: text(function.member("arguments")).unwrap_or_default(),
+            });
+        }
+    }
+    asked
 }
 
 /// The text of a content that is a string, or a list of parts.

@@ -8,6 +8,7 @@ use crate::message::{Answer, ToolCall, ToolResult, Usage};
 
 /// What the messages of a request tell: earlier calls, and their results.
 pub(crate) fn conversation(document: Value<'_>, request: &mut Request) {
+    request.vendor_tools = vendor_tools(document);
     let messages = document.member("messages").into_iter().flat_map(|messages| messages.elements());
     for block in
         messages.filter_map(|message| message.member("content")).flat_map(|content| content.elements())
@@ -21,6 +22,42 @@ pub(crate) fn conversation(document: Value<'_>, request: &mut Request) {
             request.tool_results.push(ToolResult { id, output, is_error });
         }
     }
+}
+
+/// Tools that the vendor runs. The others are the agent's: its own, and those that the vendor has only given a form.
+fn vendor_tools(document: Value<'_>) -> Vec<String> {
+    const AGENTS_OWN: [&str; 5] = ["custom", "bash_", "computer_", "memory_", "text_editor_"];
+    let mut names = Vec::new();
+    for tool in document.member("tools").into_iter().flat_map(|tools| tools.elements()) {
+        let Some(kind) = text(tool.member("type")) else { continue };
+        if !AGENTS_OWN.iter().any(|own| kind.starts_with(own)) {
+            names.push(text(tool.member("name")).unwrap_or(kind));
+        }
+    }
+    let servers = document.member("mcp_servers").into_iter().flat_map(|servers| servers.elements());
+    names.extend(servers.map(|server| format!("mcp:{}", text(server.member("name")).unwrap_or_default())));
+    names
+}
+
+/// Every tool that a document asks for.
+pub(crate) fn asked_tools(document: Value<'_>) -> Vec<ToolCall> {
+    let blocks = document.member("content").into_iter().flat_map(|content| content.elements());
+    blocks.filter_map(asked_tool).collect()
+}
+
+/// The tool that a block asks its agent for. What the vendor runs by itself is another matter.
+pub(crate) fn asked_tool(block: Value<'_>) -> Option<ToolCall> {
+    let kind = text(block.member("type"))?;
+    if !kind.ends_with("tool_use") || matches!(kind.as_str(), "server_tool_use" | "mcp_tool_use") {
+        return None;
+    }
+    let input =
+        block.member("input").map_or(String::new(), |input| String::from_utf8_lossy(input.text()).into());
+    Some(ToolCall {
+        id: text(block.member("id")).unwrap_or_default(),
+        name: text(block.member("name")).unwrap_or_default(),
+        input,
+    })
 }
 
 fn is(block: Value<'_>, kind: &str) -> bool {

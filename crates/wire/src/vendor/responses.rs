@@ -8,6 +8,7 @@ use crate::message::{Answer, ToolCall, ToolResult};
 
 /// What the input of a request tells: earlier calls, and their results.
 pub(crate) fn conversation(document: Value<'_>, request: &mut Request) {
+    request.vendor_tools = vendor_tools(document);
     for item in document.member("input").into_iter().flat_map(|input| input.elements()) {
         request.earlier_calls.extend(function_call(item));
         if is(item, "function_call_output")
@@ -17,6 +18,43 @@ pub(crate) fn conversation(document: Value<'_>, request: &mut Request) {
             request.tool_results.push(ToolResult { id, output, is_error: false });
         }
     }
+}
+
+/// Tools that the vendor runs. The others are the agent's.
+fn vendor_tools(document: Value<'_>) -> Vec<String> {
+    const AGENTS_OWN: [&str; 6] = ["apply_patch", "computer", "custom", "function", "local_shell", "shell"];
+    let mut names = Vec::new();
+    for tool in document.member("tools").into_iter().flat_map(|tools| tools.elements()) {
+        let kind = text(tool.member("type")).unwrap_or_default();
+        if kind == "mcp" {
+            names.push(format!("mcp:{}", text(tool.member("server_label")).unwrap_or_default()));
+        } else if !AGENTS_OWN.iter().any(|own| kind.starts_with(own)) {
+            names.push(kind);
+        }
+    }
+    names
+}
+
+/// Every tool that a document asks for.
+pub(crate) fn asked_tools(document: Value<'_>) -> Vec<ToolCall> {
+    let items = document.member("output").into_iter().flat_map(|output| output.elements());
+    items.filter_map(asked_tool).collect()
+}
+
+/// The tool that an item asks its agent for: a function, or one that the vendor has given a form, such as `local_shell_call`. What
+/// the vendor runs by itself is another matter.
+pub(crate) fn asked_tool(item: Value<'_>) -> Option<ToolCall> {
+    const VENDORS: [&str; 5] = ["code_interpreter", "file_search", "image_generation", "mcp", "web_search"];
+    let kind = text(item.member("type"))?;
+    let form = kind.strip_suffix("_call").filter(|form| !VENDORS.iter().any(|run| form.starts_with(run)))?;
+    let named = text(item.member("name"));
+    let input = ["arguments", "input"].into_iter().find_map(|name| text(item.member(name)));
+    let action = || item.member("action").map(|action| String::from_utf8_lossy(action.text()).into_owned());
+    Some(ToolCall {
+        id: text(item.member("call_id")).unwrap_or_default(),
+        name: named.unwrap_or_else(|| form.to_owned()),
+        input: input.or_else(action).unwrap_or_default(),
+    })
 }
 
 fn is(item: Value<'_>, kind: &str) -> bool {

@@ -137,6 +137,7 @@ impl Flight {
             pen: book.pen(),
             log: book.log()?,
             durability,
+            policy: None,
             routes,
             environment,
             limits: Limits::default(),

@@ -3,6 +3,7 @@
 //! Pure: everything it knows is in its arguments. The recorder asks before an action, the verifier asks again of the
 //! record, and a naive second evaluator (in the tests) answers both.
 
+use core::time::Duration;
 use std::collections::VecDeque;
 
 use super::glob;
@@ -88,6 +89,14 @@ impl History {
     /// How many actions began so far.
     pub fn actions(&self) -> u64 {
         self.actions
+    }
+
+    /// How long after `at` there is room for one more action within 60 seconds, of which there may be `limit`.
+    pub fn room_after(&self, at: i128, limit: u64) -> Option<Duration> {
+        let over = self.in_last_minute(at).checked_sub(limit)?;
+        let oldest = self.recent.len() - usize::try_from(self.in_last_minute(at)).ok()?;
+        let leaving = self.recent.get(oldest + usize::try_from(over).ok()?)?;
+        u64::try_from(leaving + MINUTE - at).ok().map(Duration::from_nanos)
     }
 
     /// How many actions began in the 60 seconds before `at`; one that began exactly 60 seconds before does not count.

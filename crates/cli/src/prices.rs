@@ -1,0 +1,188 @@
+//! Tables of prices as people write them: TOML, dollars for a million tokens, by vendor and model.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use reenact_formats::rer::envelope::money::{Money, Rounding};
+use reenact_json::Shown;
+use reenact_verify::disk;
+use reenact_wire::Vendor;
+use reenact_wire::price::{Rates, Table};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::output::Ending;
+
+/// The fields of a price, in the order in which they are printed.
+const FIELDS: [&str; 4] = ["input", "cached_input", "cache_write", "output"];
+
+/// Reads a table of prices from a file.
+pub(crate) fn read(path: &Path) -> Result<Table, Ending> {
+    let bytes = disk::read(path).map_err(|error| Ending::impossible(format!("{error} ({})", error.code)))?;
+    let text = core::str::from_utf8(&bytes).map_err(|_| "it is not UTF-8".to_owned());
+    text.and_then(of).map_err(|why| {
+        let name = path.to_string_lossy();
+        Ending::refused(format!("{}: {why}", Shown::whole(&name)))
+    })
+}
+
+/// A table of prices as a file that [`read`] takes.
+pub(crate) fn write(table: &Table) -> String {
+    let mut text = format!(
+        "# Dollars for a million tokens, as the vendors listed them on this day.\ndate = \"{}\"\n",
+        table.date
+    );
+    let mut vendor = "";
+    for (of, model, rates) in table.models() {
+        if of != vendor {
+            vendor = of;
+            let _ = write!(text, "\n[{vendor}]\n");
+        }
+        let rates = [rates.input, rates.cached_input, rates.cache_write, rates.output];
+        let fields = FIELDS.iter().zip(rates).filter(|(_, rate)| *rate > 0);
+        let fields: Vec<String> = fields
+            .map(|(name, rate)| {
+                let dollars = Money::from_picodollars(u128::from(rate) * 1_000_000);
+                format!("{name} = {}", dollars.decimal())
+            })
+            .collect();
+        let _ = writeln!(text, "\"{model}\" = {{ {} }}", fields.join(", "));
+    }
+    text
+}
+
+fn of(text: &str) -> Result<Table, String> {
+    let line = |at: usize| 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count();
+    let fault = |at: usize, field: &str, problem: &str| {
+        format!("line {}: {}: {problem}", line(at), Shown::new(field))
+    };
+    let document = DeTable::parse(text).map_err(|error| {
+        let at = error.span().map_or(0, |span| span.start);
+        format!("line {}: {}", line(at), Shown::whole(error.message()))
+    })?;
+    let mut table = None;
+    if let Some(date) = document.get_ref().get("date") {
+        let day = date.get_ref().as_str().filter(|day| is_day(day));
+        let day =
+            day.ok_or_else(|| fault(date.span().start, "date", "must be a day, such as \"2026-01-31\""))?;
+        table = Some(Table::new(day));
+    }
+    let mut table = table.ok_or("line 1: date: is missing: of which day are these prices?")?;
+    for (name, models) in document.get_ref() {
+        let at = name.span().start;
+        let name = name.get_ref().as_ref();
+        if name == "date" {
+            continue;
+        }
+        let vendor = Vendor::of_name(name)
+            .ok_or_else(|| fault(at, name, "there is no such table; allowed are date, openai, anthropic"))?;
+        let models =
+            models.get_ref().as_table().ok_or_else(|| fault(at, name, "must be a table of models"))?;
+        for (model, price) in models {
+            let field = format!("{name}.{}", model.get_ref());
+            let fault = |at: usize, problem: &str| fault(at, &field, problem);
+            table.set(vendor, model.get_ref(), rates(price, model.span().start, fault)?);
+        }
+    }
+    Ok(table)
+}
+
+fn rates(
+    price: &Spanned<DeValue<'_>>,
+    at: usize,
+    fault: impl Fn(usize, &str) -> String,
+) -> Result<Rates, String> {
+    let wanted = "must be { input = 1.25, output = 10 }, and perhaps cached_input and cache_write";
+    let price = price.get_ref().as_table().ok_or_else(|| fault(at, wanted))?;
+    let mut found = [None; 4];
+    for (name, rate) in price {
+        let place = FIELDS.iter().position(|field| *field == name.get_ref().as_ref());
+        let place = place.ok_or_else(|| fault(name.span().start, wanted))?;
+        let text = match rate.get_ref() {
+            DeValue::Integer(number) if number.radix() == 10 => number.as_str(),
+            DeValue::Float(number) => number.as_str(),
+            _ => return Err(fault(rate.span().start, "a price must be a number of dollars")),
+        };
+        let pico = Money::from_dollars(text.replace('_', "").as_bytes(), Rounding::Up)
+            .filter(|money| money.picodollars() % 1_000_000 == 0)
+            .and_then(|money| u64::try_from(money.picodollars() / 1_000_000).ok());
+        let problem = "a price must be a number of dollars, not below 0, with at most six places";
+        found[place] = Some(pico.ok_or_else(|| fault(rate.span().start, problem))?);
+    }
+    let [Some(input), cached_input, cache_write, Some(output)] = found else {
+        return Err(fault(at, wanted));
+    };
+    // What is not listed by itself costs what all input costs.
+    let (cached_input, cache_write) = (cached_input.unwrap_or(input), cache_write.unwrap_or(input));
+    Ok(Rates { input, cached_input, cache_write, output })
+}
+
+fn is_day(text: &str) -> bool {
+    let digit = |at: usize| text.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
+    text.len() == 10
+        && (0..10)
+            .all(|at| if at == 4 || at == 7 { text.as_bytes().get(at) == Some(&b'-') } else { digit(at) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let standard = Table::standard();
+        let read = of(&write(&standard)).unwrap();
+        assert_eq!(read.date, standard.date);
+        for ((vendor, model, rates), (other, same, again)) in standard.models().zip(read.models()) {
+            assert_eq!((vendor, model), (other, same));
+            assert_eq!(
+                (rates.input, rates.output, rates.cached_input),
+                (again.input, again.output, again.cached_input)
+            );
+            assert!(rates.cache_write == again.cache_write || rates.cache_write == 0, "{model}");
+        }
+    }
+
+    #[test]
+    fn one_of_your_own() {
+        let table = of("date = \"2026-01-31\"\n[openai]\nlocal = { input = 0, output = 0.000001 }").unwrap();
+        let rates = table.rates(Vendor::OpenAi, "local").unwrap();
+        assert_eq!(rates, Rates { input: 0, cached_input: 0, cache_write: 0, output: 1 });
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (text, expected) in [
+            ("", "line 1: date: is missing: of which day are these prices?"),
+            ("date = 1", "line 1: date: must be a day, such as \"2026-01-31\""),
+            ("date = \"2026-1-31\"", "line 1: date: must be a day, such as \"2026-01-31\""),
+            (
+                "date = \"2026-01-31\"\n[acme]",
+                "line 2: acme: there is no such table; allowed are date, openai, anthropic",
+            ),
+            ("date = \"2026-01-31\"\nopenai = 1", "line 2: openai: must be a table of models"),
+            (
+                "date = \"2026-01-31\"\n[openai]\nx = { input = -1, output = 1 }",
+                "line 3: openai.x: a price must be a number of dollars, not below 0, with at most six places",
+            ),
+            (
+                "date = \"2026-01-31\"\n[openai]\nx = { input = 0.0000001, output = 1 }",
+                "line 3: openai.x: a price must be a number of dollars, not below 0, with at most six places",
+            ),
+            (
+                "date = \"2026-01-31\"\n[openai]\nx = { input = nan, output = 1 }",
+                "line 3: openai.x: a price must be a number of dollars, not below 0, with at most six places",
+            ),
+            (
+                "date = \"2026-01-31\"\n[openai]\nx = { input = 1 }",
+                "line 3: openai.x: must be { input = 1.25, output = 10 }, and perhaps cached_input and cache_write",
+            ),
+            (
+                "date = \"2026-01-31\"\n[openai]\nx = { input = \"1\", output = 1 }",
+                "line 3: openai.x: a price must be a number of dollars",
+            ),
+        ] {
+            assert_eq!(of(text).unwrap_err(), expected);
+        }
+    }
+}
