@@ -28,6 +28,9 @@ pub enum RecordError {
         /// The step.
         step: StepId,
     },
+    /// The envelope under which the run would be has expired.
+    #[error("the envelope has expired: nothing may happen under it any more")]
+    Expired,
     /// The journal could not be written. It stays closed: what would follow could not be told from what was lost.
     #[error("{}: the journal cannot be written: {text}", Shown::whole(.path))]
     Journal {

@@ -187,6 +187,13 @@ impl Recorder<Recording> {
             // Nobody wants to hear of it only when the run is over.
             artifact::check(out)?;
         }
+        let permissions = &envelope.permissions;
+        let now = i128::try_from(surroundings.clock.now().as_nanos()).unwrap_or(i128::MAX);
+        if permissions.enforcement == Enforcement::Enforced
+            && permissions.expiry.is_some_and(|expiry| now >= expiry)
+        {
+            return Err(RecordError::Expired);
+        }
         let started = Started::new(start.command, &envelope, &masks);
         let head = Head::new(start, &envelope, &masks, signer)?.line()?;
         let run_folder = folder.create_run(start.run_id)?;

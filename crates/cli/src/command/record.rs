@@ -15,7 +15,7 @@ use reenact_record::{
     Counts, Durability, End, KeyName, Out, Recorder, RunId, RunStart, Sealed, SecretKey, Status,
 };
 use reenact_run::{Kind, Opened, Run};
-use reenact_verify::audit::Audit;
+use reenact_verify::audit::{Audit, Verdict};
 use reenact_verify::{Keys, Options};
 use reenact_wire::price::Table;
 
@@ -316,7 +316,8 @@ impl Record {
                     signing.name
                 ));
             }
-            if counts.model_calls + counts.http_calls == 0 {
+            let is_denied = |run: &Run| run.events().any(|event| event.kind() == Kind::StepBlocked);
+            if counts.model_calls + counts.http_calls == 0 && !run.as_ref().is_ok_and(is_denied) {
                 output::complain(
                     "no request came through: does the agent read OPENAI_BASE_URL or ANTHROPIC_BASE_URL?",
                 );
@@ -353,10 +354,20 @@ fn enforced(run: Option<&Run>, audit: Option<&Audit>) -> String {
         0 => "nothing was denied".to_owned(),
         count => format!("{} denied", quantity::count(count as u64, "action")),
     };
-    let verdict = match audit.and_then(Audit::ok) {
-        Some(true) => "the audit finds every rule kept",
-        Some(false) => "the audit finds a rule broken",
-        None => "the audit leaves something open",
+    let rules = audit.map(|audit| audit.rules.as_slice()).unwrap_or_default();
+    let named = |verdict: Verdict| {
+        let rules = rules.iter().filter(|rule| rule.verdict == verdict).map(|rule| rule.rule);
+        rules.collect::<Vec<_>>()
+    };
+    let (broken, open) = (named(Verdict::Fail), named(Verdict::Inconclusive));
+    let verdict = match (broken.as_slice(), open.as_slice()) {
+        ([], []) => "the audit finds every rule kept".to_owned(),
+        // Most runs have nobody else to sign for them.
+        ([], ["authorization"]) => {
+            "the audit finds every rule kept; nobody but this run's own key signed for it".to_owned()
+        }
+        ([], open) => format!("the audit cannot tell: {}", open.join(", ")),
+        (broken, _) => format!("the audit finds broken: {}", broken.join(", ")),
     };
     format!("envelope enforced: {denied}; {verdict}")
 }

@@ -37,6 +37,15 @@ fn is_frame(event: &Event<'_>) -> bool {
     }
 }
 
+/// Whether a decision is told by what follows it: an action that was allowed by its being there, one that was denied by its block.
+fn is_told_elsewhere(run: &Run, event: &Event<'_>) -> bool {
+    let decision = event.payload().value().and_then(|payload| payload.member("decision"));
+    let follows = || run.event(event.index() + 1).map(|next| next.kind());
+    decision.is_some_and(|decision| {
+        decision.is_string("allow") || decision.is_string("deny") && follows() == Some(Kind::StepBlocked)
+    })
+}
+
 /// Everything that happened, in order.
 pub(super) fn of(run: &Run) -> Vec<Step<'_>> {
     let began = run.started_at().and_then(|at| time::instant(&at));
@@ -65,6 +74,10 @@ pub(super) fn of(run: &Run) -> Vec<Step<'_>> {
                 continue;
             }
             Kind::RunStarted | Kind::RunEnded => continue,
+            Kind::PolicyEvaluated if is_told_elsewhere(run, &event) => continue,
+            Kind::StepBlocked => (event.step_id(), What::Other(event)),
+            // The models' costs are summed up above.
+            Kind::Other if &*event.name() == "rer.spend.counted" => continue,
             Kind::Other if is_frame(&event) => continue,
             _ if event.dialect() == Dialect::Rpk => (event.step_id(), What::Other(event)),
             _ => (Cow::default(), What::Other(event)),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use reenact_formats::replay_jsonl::Figures;
 use reenact_json::{Shown, Value};
 use reenact_run::run::Producer;
-use reenact_run::{Body, Dialect, EndedBy, Event, Exchange, Payload, Run, Summary, ToolUse};
+use reenact_run::{Body, Dialect, EndedBy, Event, Exchange, Kind, Payload, Run, Summary, ToolUse};
 use reenact_verify::Trust;
 use reenact_verify::render::Tone;
 
@@ -289,7 +289,30 @@ fn tool_use(tool: &ToolUse<'_>) -> Vec<String> {
     lines
 }
 
+/// An action that was not allowed: which, by which rule, and why.
+fn blocked(payload: Value<'_>) -> Vec<String> {
+    let text = |name: &str| payload.member(name).and_then(|value| value.string());
+    let (kind, name) = match text("tool") {
+        Some(tool) => ("tool", Some(tool)),
+        None => ("model", text("model")),
+    };
+    let name = name.map_or("no name".into(), |name| Shown::new(&name).to_string());
+    let rule = text("rule").map(|rule| format!(" by {}", Shown::new(&rule))).unwrap_or_default();
+    let mut lines = vec![format!(
+        "{}  {kind}, {}",
+        paint(Tone::Title, &name),
+        paint(Tone::Bad, &format!("denied{rule}"))
+    )];
+    lines.extend(text("reason").map(|reason| one_line(&reason)));
+    lines
+}
+
 fn other(event: &Event<'_>) -> Vec<String> {
+    if let (Kind::StepBlocked, Dialect::Rer, Payload::Present(payload)) =
+        (event.kind(), event.dialect(), event.payload())
+    {
+        return blocked(payload);
+    }
     let name = Shown::new(&event.name()).to_string();
     let said = match event.payload() {
         Payload::Present(payload) => {

@@ -183,7 +183,7 @@ impl Restrictions {
         match step.what {
             What::RunStarted => self.started(step),
             What::Called(action) => self.called(step, action),
-            What::Returned(_) | What::RunEnded => self.spent(step),
+            What::Returned(_) | What::Spent | What::RunEnded => self.spent(step),
             What::Gap => self.gap(step),
             _ => {
                 self.moment(step);

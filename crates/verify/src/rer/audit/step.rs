@@ -34,6 +34,8 @@ pub(in crate::rer) enum What {
     Blocked,
     Called(Action),
     Returned(Action),
+    /// What a call did cost, told apart from its return.
+    Spent,
     ApprovalRequested,
     ApprovalGranted,
     ApprovalDenied,
@@ -53,6 +55,7 @@ impl What {
             b"rer.model.returned" => Self::Returned(Action::Model),
             b"rer.tool.called" => Self::Called(Action::Tool),
             b"rer.tool.returned" => Self::Returned(Action::Tool),
+            b"rer.spend.counted" => Self::Spent,
             b"rer.approval.requested" => Self::ApprovalRequested,
             b"rer.approval.granted" => Self::ApprovalGranted,
             b"rer.approval.denied" => Self::ApprovalDenied,
@@ -92,7 +95,7 @@ impl<'a> Step<'a> {
         let (name, detail) = match what {
             What::Called(Action::Model) => (noted(Noted::Model), None),
             What::Called(Action::Tool) => (noted(Noted::Tool), None),
-            What::Returned(_) => (None, noted(Noted::SpendUsd)),
+            What::Returned(_) | What::Spent => (None, noted(Noted::SpendUsd)),
             What::RunEnded => (None, noted(Noted::TotalSpendUsd)),
             What::Evaluated => (either(), noted(Noted::Decision)),
             What::ApprovalRequested => (either(), None),
@@ -130,7 +133,7 @@ impl<'a> Step<'a> {
 
     /// What a returned call did cost, or the whole run that ends.
     pub(super) fn spend(&self) -> Told {
-        let is_told = matches!(self.what, What::Returned(_) | What::RunEnded);
+        let is_told = matches!(self.what, What::Returned(_) | What::Spent | What::RunEnded);
         match self.detail.filter(|detail| is_told && !detail.is_null()) {
             Some(amount) => Money::of(amount, Rounding::Up).map_or(Told::Nonsense, Told::Amount),
             None => Told::Nothing,
