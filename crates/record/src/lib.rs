@@ -14,11 +14,14 @@
 //! | [`start`] | how a run begins |
 //! | [`folder`], [`run_id`] | where runs are kept, and how they are named |
 //! | [`clock`], [`randomness`], [`surroundings`] | time and chance, as values |
+//! | [`approval`] | questions to approvers, and their answers |
 //! | [`secret`] | private keys: made, read, written, wiped |
+//! | [`protected`] | private keys under a passphrase: those of approvers |
 //! | [`keystore`] | the folder in which they are kept, closed to others |
 //! | [`wal`] | what passes, before it passes on |
 //! | [`durable`] | files that are there whole or not at all |
 
+pub mod approval;
 pub mod artifact;
 pub mod clock;
 pub mod durable;
@@ -32,6 +35,7 @@ pub mod ledger;
 mod mask;
 mod payload;
 pub mod pen;
+pub mod protected;
 pub mod randomness;
 pub mod recorder;
 pub mod reported;
@@ -51,6 +55,7 @@ pub use folder::{Folder, FolderError};
 pub use keystore::{DefaultKey, KeyName, KeyStore, KeyStoreError};
 pub use ledger::Counts;
 pub use pen::Pen;
+pub use protected::{Passphrase, ProtectedFault};
 pub use randomness::NoRandomness;
 pub use recorder::{End, Ended, Recorder, Recording, Status};
 pub use reported::Report;
