@@ -9,11 +9,13 @@ mod config;
 mod envelope;
 mod output;
 mod parallel;
+mod passphrase;
 mod progress;
 mod quantity;
 mod runs;
 mod runtime;
 mod sealed;
+mod terminal;
 mod vendors;
 
 use std::process::ExitCode;
