@@ -9,6 +9,8 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 
 use reenact_formats::key::PublicKey;
+use reenact_formats::rer::approval::Approver;
+use reenact_formats::rer::envelope::permission::SignerType;
 use reenact_formats::rer::seal::Signer;
 use reenact_formats::trust::{Standing, TrustError, TrustStore};
 use reenact_json::Shown;
@@ -27,6 +29,8 @@ pub(crate) struct Config {
 pub(crate) struct OwnKey {
     pub(crate) name: KeyName,
     pub(crate) key: PublicKey,
+    /// What it approves as, if it is an approver's.
+    pub(crate) approver: Option<SignerType>,
 }
 
 /// A file of the user's own keys that cannot be used.
@@ -78,12 +82,24 @@ impl Config {
         let store = self.key_store();
         let (mut own, mut broken) = (Vec::new(), Vec::new());
         for name in store.list().map_err(|error| Ending::impossible(error.to_string()))? {
-            match store.load(&name) {
-                Ok(secret) => own.push(OwnKey { name, key: secret.public_key() }),
+            match store.known(&name) {
+                Ok(known) => own.push(OwnKey { name, key: known.key, approver: known.approver }),
                 Err(error) => broken.push(BrokenKey { name, error }),
             }
         }
         Ok((own, broken))
+    }
+
+    /// Whose approval counts: the user's own approver keys, but those that are marked as superseded or compromised.
+    pub(crate) fn approvers(&self) -> Result<Vec<(KeyName, Approver)>, Ending> {
+        let (marks, (own, _)) = (self.trust_store()?, self.own_keys()?);
+        let counts =
+            |key: &PublicKey| marks.find(&key.id()).is_none_or(|entry| entry.standing == Standing::Trusted);
+        let approver = |own: OwnKey| {
+            let approver = Approver { key: own.key, signer_type: own.approver? };
+            counts(&own.key).then_some((own.name, approver))
+        };
+        Ok(own.into_iter().filter_map(approver).collect())
     }
 
     /// What the user knows of keys; empty if there is no such file yet.
@@ -153,7 +169,7 @@ impl Config {
     pub(crate) fn add_to(&self, keys: &mut Keys) -> Result<(), Ending> {
         let store = self.trust_store()?;
         let (own, broken) = self.own_keys()?;
-        for OwnKey { name, key } in own {
+        for OwnKey { name, key, .. } in own {
             // A mark on a key of one's own is the only word on it: else it would always be trusted.
             let trust = store.find(&key.id()).map_or(Trust::Trusted, |entry| trust_of(&entry.standing));
             keys.know(key, trust, Some(name.to_string()));

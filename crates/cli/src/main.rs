@@ -9,12 +9,14 @@ mod config;
 mod envelope;
 mod output;
 mod parallel;
+mod passphrase;
 mod prices;
 mod progress;
 mod quantity;
 mod runs;
 mod runtime;
 mod sealed;
+mod terminal;
 mod vendors;
 
 use std::process::ExitCode;

@@ -291,13 +291,13 @@ fn keys_are_listed_and_shown() {
     assert_eq!(
         line(2),
         format!(
-            r#"{{"key_id":"{old_id}","x":"{x}","name":"{old}","label":null,"own":true,"standing":"superseded","by":"{b}","since":null}}"#
+            r#"{{"key_id":"{old_id}","x":"{x}","name":"{old}","label":null,"own":true,"standing":"superseded","by":"{b}","since":null,"approver":null}}"#
         )
     );
     assert_eq!(
         line(3),
         format!(
-            r#"{{"key_id":"{alpha}","x":"ISsSXTbI1o8oK6RYDfRaioVrJGS76mk_9QO9lW6nQHI","name":null,"label":"alpha","own":false,"standing":"compromised","by":null,"since":"2026-05-01T00:00:00Z"}}"#
+            r#"{{"key_id":"{alpha}","x":"ISsSXTbI1o8oK6RYDfRaioVrJGS76mk_9QO9lW6nQHI","name":null,"label":"alpha","own":false,"standing":"compromised","by":null,"since":"2026-05-01T00:00:00Z","approver":null}}"#
         )
     );
 
@@ -437,7 +437,7 @@ fn what_is_known_is_told_once() {
     user.run("keys compromise a --since 2026-05-01")
         .refused(2, "--since 2026-05-01: is not a time like 2026-05-01T00:00:00Z");
     assert_eq!(user.run("keys forget a").done(), format!("a ({alpha}) is forgotten; it was trusted\n"));
-    user.run("keys forget a").refused(2, "no key is called \"a\"; see: reenact keys list");
+    user.run("keys forget a.b").refused(2, "no key is called \"a.b\"; see: reenact keys list");
     user.run("keys forget default").refused(
         2,
         &format!("default ({id}) is a key of your own without any mark; its private key is [..]default.jwk"),

@@ -294,7 +294,7 @@ impl Folder {
 }
 
 /// Whether there is such a folder; refused if others could have put something into it.
-fn check(path: &Path) -> Result<bool, FolderError> {
+pub(crate) fn check(path: &Path) -> Result<bool, FolderError> {
     let found = match path.symlink_metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         found => found.map_err(|error| FolderError::io(path, &error))?,
@@ -315,12 +315,12 @@ fn check(path: &Path) -> Result<bool, FolderError> {
 }
 
 #[cfg(unix)]
-fn is_ours(found: &Metadata) -> bool {
+pub(crate) fn is_ours(found: &Metadata) -> bool {
     std::os::unix::fs::MetadataExt::uid(found) == rustix::process::geteuid().as_raw()
 }
 
 #[cfg(not(unix))]
-fn is_ours(_: &Metadata) -> bool {
+pub(crate) fn is_ours(_: &Metadata) -> bool {
     true
 }
 

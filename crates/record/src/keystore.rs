@@ -1,4 +1,5 @@
-//! The folder in which private keys are kept: one private JWK a file, `<name>.jwk`, closed to everyone but its owner.
+//! The folder in which private keys are kept: one private JWK a file, `<name>.jwk`, closed to everyone but its owner. The
+//! keys of approvers lie among them, under a passphrase each.
 
 use core::fmt;
 use core::str::FromStr;
@@ -6,11 +7,15 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use reenact_formats::key::PublicKey;
+use reenact_formats::rer::approval::Approver;
+use reenact_formats::rer::envelope::permission::SignerType;
 use reenact_formats::rer::seal::Signer;
 use reenact_json::Shown;
 use zeroize::Zeroizing;
 
 use crate::durable::{self, Readers};
+use crate::protected::{Cost, Passphrase, ProtectedFault, ProtectedKey};
 use crate::secret::{SecretKey, SecretKeyError};
 
 /// What a private key is called: a letter or digit, then up to 63 letters, digits, dots, underscores and hyphens. No such
@@ -125,6 +130,29 @@ pub enum KeyStoreError {
         /// What is wrong with it.
         error: SecretKeyError,
     },
+    /// An approver's key signs approvals, and those only.
+    #[error(
+        "{}: is an approver's key, protected by a passphrase: it signs approvals and nothing else; name another key",
+        Shown::whole(.path)
+    )]
+    Protected {
+        /// The file.
+        path: String,
+    },
+    /// A key that is not protected by a passphrase approves nothing.
+    #[error("{}: is no approver's key; make one with: reenact keys generate NAME --approver", Shown::whole(.path))]
+    NotAnApprover {
+        /// The file.
+        path: String,
+    },
+    /// An approver's key that cannot be read, opened or made.
+    #[error("{}: {error}", Shown::whole(.path))]
+    Approver {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        error: ProtectedFault,
+    },
     /// The operating system refused.
     #[error("{}: {text}", Shown::whole(.path))]
     Io {
@@ -163,6 +191,15 @@ pub struct DefaultKey {
     pub is_new: bool,
 }
 
+/// What is known of a key without opening it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Known {
+    /// Its public half.
+    pub key: PublicKey,
+    /// What its owner approves as, if it is an approver's.
+    pub approver: Option<SignerType>,
+}
+
 /// No JWK of one key is larger; a file that is may be anything.
 const LARGEST_FILE: usize = 16 * 1024;
 
@@ -196,6 +233,55 @@ impl KeyStore {
 
     /// The key of that name. Refused if others could have read it, or could have put it there.
     pub fn load(&self, name: &KeyName) -> Result<SecretKey, KeyStoreError> {
+        let bytes = self.read(name)?;
+        let path = || self.path(name).to_string_lossy().into_owned();
+        if ProtectedKey::is_one(&bytes) {
+            return Err(KeyStoreError::Protected { path: path() });
+        }
+        SecretKey::from_jwk(&bytes).map_err(|error| KeyStoreError::Key { path: path(), error })
+    }
+
+    /// What is known of the key of that name without a passphrase, whichever kind it is.
+    pub fn known(&self, name: &KeyName) -> Result<Known, KeyStoreError> {
+        match self.closed(name) {
+            Ok(closed) => Ok(Known { key: closed.public_key(), approver: Some(closed.signer_type()) }),
+            Err(KeyStoreError::NotAnApprover { .. }) => {
+                self.load(name).map(|key| Known { key: key.public_key(), approver: None })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The approver's key of that name, closed.
+    pub fn closed(&self, name: &KeyName) -> Result<ProtectedKey, KeyStoreError> {
+        let bytes = self.read(name)?;
+        let path = || self.path(name).to_string_lossy().into_owned();
+        if !ProtectedKey::is_one(&bytes) {
+            return Err(KeyStoreError::NotAnApprover { path: path() });
+        }
+        let text = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+        ProtectedKey::read(text).map_err(|error| KeyStoreError::Approver { path: path(), error })
+    }
+
+    /// The approver's key of that name, opened with its passphrase.
+    pub fn open(&self, name: &KeyName, passphrase: &Passphrase) -> Result<SecretKey, KeyStoreError> {
+        let path = || self.path(name).to_string_lossy().into_owned();
+        let opened = self.closed(name)?.open(passphrase);
+        opened.map_err(|error| KeyStoreError::Approver { path: path(), error })
+    }
+
+    /// Everyone whose approval counts: the public halves of all approvers' keys, with what each approves as. A file that
+    /// cannot be used is no approver's; [`KeyStore::known`] says why.
+    pub fn approvers(&self) -> Result<Vec<Approver>, KeyStoreError> {
+        let names = self.list()?;
+        let closed = names.iter().filter_map(|name| self.closed(name).ok());
+        Ok(closed
+            .map(|closed| Approver { key: closed.public_key(), signer_type: closed.signer_type() })
+            .collect())
+    }
+
+    /// The bytes of a key's file, if nobody else could have read or written it.
+    fn read(&self, name: &KeyName) -> Result<Zeroizing<Vec<u8>>, KeyStoreError> {
         let path = self.path(name);
         self.check_folder()?;
         let failed = |error| KeyStoreError::io(&path, &error);
@@ -216,8 +302,7 @@ impl KeyStore {
         if let Some(mode) = permissions(&opened).filter(|mode| mode & 0o077 != 0) {
             return Err(KeyStoreError::OpenToOthers { path: shown(), mode });
         }
-        let bytes = read_wiped(file).map_err(failed)?;
-        SecretKey::from_jwk(&bytes).map_err(|error| KeyStoreError::Key { path: shown(), error })
+        read_wiped(file).map_err(failed)
     }
 
     /// Keeps a key under a new name. A key that has the name already is left alone.
@@ -226,6 +311,24 @@ impl KeyStore {
         let path = self.path(name);
         durable::create(&path, text(key).as_bytes(), Readers::Owner)
             .map_err(|error| KeyStoreError::io(&path, &error))
+    }
+
+    /// Keeps an approver's key under a new name, closed with a passphrase. A key that has the name already is left alone.
+    pub fn create_approver(
+        &self,
+        name: &KeyName,
+        key: &SecretKey,
+        signer_type: SignerType,
+        passphrase: &Passphrase,
+        cost: Cost,
+    ) -> Result<(), KeyStoreError> {
+        self.make_folder()?;
+        let path = self.path(name);
+        let closed = ProtectedKey::seal(key, signer_type, passphrase, cost)
+            .map_err(|error| KeyStoreError::Approver { path: path.to_string_lossy().into_owned(), error })?;
+        let mut text = closed.to_json();
+        text.push(b'\n');
+        durable::create(&path, &text, Readers::Owner).map_err(|error| KeyStoreError::io(&path, &error))
     }
 
     /// Puts `new` in the place of the key of that name, which is kept as `<name>-<first 8 of its id>`; returns that name

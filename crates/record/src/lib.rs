@@ -15,12 +15,15 @@
 //! | [`start`] | how a run begins |
 //! | [`folder`], [`run_id`] | where runs are kept, and how they are named |
 //! | [`clock`], [`randomness`], [`surroundings`] | time and chance, as values |
+//! | [`approval`] | questions to approvers, and their answers |
 //! | [`secret`] | private keys: made, read, written, wiped |
+//! | [`protected`] | private keys under a passphrase: those of approvers |
 //! | [`keystore`] | the folder in which they are kept, closed to others |
 //! | [`warden`] | what may happen next |
 //! | [`wal`] | what passes, before it passes on |
 //! | [`durable`] | files that are there whole or not at all |
 
+pub mod approval;
 pub mod artifact;
 pub mod clock;
 pub mod durable;
@@ -35,6 +38,7 @@ mod mask;
 mod payload;
 pub mod pen;
 pub mod policy;
+pub mod protected;
 pub mod randomness;
 pub mod recorder;
 pub mod reported;
@@ -56,6 +60,7 @@ pub use keystore::{DefaultKey, KeyName, KeyStore, KeyStoreError};
 pub use ledger::Counts;
 pub use pen::Pen;
 pub use policy::{ApprovalRequest, Denial, Evaluation, Spent};
+pub use protected::{Passphrase, ProtectedFault};
 pub use randomness::NoRandomness;
 pub use recorder::{End, Ended, Recorder, Recording, Status};
 pub use reported::Report;

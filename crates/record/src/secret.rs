@@ -70,11 +70,16 @@ impl SecretKey {
     }
 
     /// The key of a seed (RFC 8032 §5.1.5).
-    fn from_seed(seed: &[u8; 32]) -> Result<Self, SecretKeyError> {
+    pub(crate) fn from_seed(seed: &[u8; 32]) -> Result<Self, SecretKeyError> {
         let signing = SigningKey::from_bytes(seed);
         let public =
             PublicKey::from_raw(signing.verifying_key().as_bytes()).map_err(SecretKeyError::NotAKey)?;
         if public.is_weak() { Err(SecretKeyError::Weak) } else { Ok(Self { signing, public }) }
+    }
+
+    /// The seed that it is the key of, where it lies.
+    pub(crate) fn seed(&self) -> &[u8; 32] {
+        self.signing.as_bytes()
     }
 
     /// Reads a private JWK (RFC 8037 §2, RER §6.4). Its `x` must belong to its `d`: a key that signs as another would

@@ -1,5 +1,6 @@
 //! The commands, one a file, and the table of their arguments.
 
+mod approve;
 mod bundle;
 mod canon;
 mod convert;
@@ -41,6 +42,7 @@ enum Command {
     Record(record::Record),
     Show(show::Show),
     Replay(replay::Replay),
+    Approve(approve::Approve),
     Recover(recover::Recover),
     Verify(verify::Verify),
     Bundle(bundle::Bundle),
@@ -63,6 +65,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<u8, Ending> {
         Command::Record(record) => record.run(),
         Command::Show(show) => show.run(),
         Command::Replay(replay) => replay.run(),
+        Command::Approve(approve) => approve.run(),
         Command::Recover(recover) => recover.run(),
         Command::Doctor(doctor) => doctor.run(),
         Command::Verify(verify) => verify.run(),

@@ -2,6 +2,7 @@
 //!
 //! | module | clause | what it holds |
 //! |---|---|---|
+//! | [`approval`] | §8.2 | what an approver signs, and whether it answers a question |
 //! | [`artifact`] | §3 | a streaming view: the members of the document, one event at a time |
 //! | [`event`] | §4 | the members of one event, and its hash |
 //! | [`envelope`] | §5 | the bytes that are signed, and their hash |
@@ -12,6 +13,7 @@
 //! | [`rewrite`] | §9, §10.3 | payloads withheld after the fact; an artifact bound to a bundle |
 //! | [`seal`] | §4 to §6 | writing an artifact, in canonical form, with a [`seal::Signer`] |
 
+pub mod approval;
 pub mod artifact;
 pub mod envelope;
 pub mod event;

@@ -1,27 +1,58 @@
-//! `reenact keys generate`: a new key to sign with.
+//! `reenact keys generate`: a new key to sign runs with, or approvals.
 
+use std::path::PathBuf;
+
+use reenact_formats::rer::envelope::permission::SignerType;
 use reenact_formats::rer::seal::Signer;
-use reenact_record::{KeyName, KeyStoreError, SecretKey};
+use reenact_record::protected::Cost;
+use reenact_record::{KeyName, KeyStore, KeyStoreError, SecretKey};
 
 use super::{not_kept, shown};
 use crate::config::Config;
 use crate::output::{self, Ending};
+use crate::passphrase;
 
-/// Make a new key to sign runs with
+/// Make a new key to sign runs with, or approvals
 ///
-/// The private key is kept in your own folder, readable by you alone. A key that has the name already is left alone.
+/// The private key is kept in your own folder, readable by you alone. A key that has the name already is left alone. With
+/// --approver it is protected by a passphrase, which is asked for twice on the terminal, and signs approvals and nothing else:
+/// `reenact approve` uses it.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  reenact keys generate\n  reenact keys generate ci")]
+#[command(
+    after_help = "Examples:\n  reenact keys generate\n  reenact keys generate ci\n  reenact keys generate alice --approver\n  reenact keys generate bot --approver --signer-type automated --passphrase-file bot.passphrase"
+)]
 pub(super) struct Generate {
     /// What to call it
     #[arg(default_value = "default", value_parser = super::key_name)]
     name: KeyName,
+
+    /// Make an approver's key, protected by a passphrase
+    #[arg(long)]
+    approver: bool,
+
+    /// What the approver is: human, delegate or automated; rules of an envelope may ask for one of them
+    #[arg(long, value_name = "TYPE", requires = "approver", default_value = "human", value_parser = signer_type)]
+    signer_type: SignerType,
+
+    /// Take the passphrase from this file instead of the terminal; one line feed at its end is not part of it
+    #[arg(long, value_name = "FILE", requires = "approver")]
+    passphrase_file: Option<PathBuf>,
+}
+
+/// A type by its name, for clap.
+fn signer_type(text: &str) -> Result<SignerType, String> {
+    let all = [SignerType::Human, SignerType::Delegate, SignerType::Automated];
+    let found = all.into_iter().find(|known| known.name() == text);
+    found.ok_or_else(|| "a signer is human, delegate or automated".to_owned())
 }
 
 impl Generate {
     pub(super) fn run(&self) -> Result<u8, Ending> {
-        let Self { name } = self;
+        let Self { name, .. } = self;
         let store = Config::require()?.key_store();
+        if self.approver {
+            return self.approver(&store);
+        }
         let key = SecretKey::generate().map_err(|error| Ending::impossible(error.to_string()))?;
         store.create(name, &key).map_err(|error| match error {
             KeyStoreError::Exists { .. } => Ending::impossible(format!(
@@ -37,6 +68,42 @@ impl Generate {
              The file is your private key: keep it to yourself. To let others verify what you sign, give them its public half:\n  \
              reenact keys export {name} --out {name}.public.jwk\n",
             key.public_key().id(),
+            shown(&store.path(name)),
+        ))?;
+        Ok(0)
+    }
+
+    fn approver(&self, store: &KeyStore) -> Result<u8, Ending> {
+        let Self { name, signer_type, .. } = self;
+        if *name == KeyName::default() {
+            return Err(Ending::impossible(
+                "the key called default signs runs; give the approver's key another name: reenact keys generate NAME --approver",
+            ));
+        }
+        let exists =
+            || Ending::impossible(format!("there is a key called {name} already; give another name"));
+        // Nobody chooses a passphrase for nothing.
+        if store.path(name).symlink_metadata().is_ok() {
+            return Err(exists());
+        }
+        let passphrase = passphrase::choose(self.passphrase_file.as_deref(), name.as_str())?;
+        let key = SecretKey::generate().map_err(|error| Ending::impossible(error.to_string()))?;
+        store.create_approver(name, &key, *signer_type, &passphrase, Cost::default()).map_err(|error| {
+            match error {
+                KeyStoreError::Exists { .. } => exists(),
+                error => not_kept(&error),
+            }
+        })?;
+        output::print(&format!(
+            "name      {name}\n\
+             key_id    {}\n\
+             approves  as {}\n\
+             file      {}\n\
+             \n\
+             Runs that you record from now on know this approver. To answer what waits for one: reenact approve\n\
+             Nobody can open the key without its passphrase, and nobody can bring a lost one back.\n",
+            key.public_key().id(),
+            signer_type.name(),
             shown(&store.path(name)),
         ))?;
         Ok(0)

@@ -13,7 +13,7 @@ use crate::output::{self, Ending};
 
 /// List your own keys and those that you know
 ///
-/// The standing is own, trusted, superseded or compromised.
+/// The standing is own, trusted, superseded or compromised. Your approver keys are shown with what they approve as.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  reenact keys list\n  reenact keys list --json")]
 pub(super) struct List {
@@ -69,7 +69,11 @@ fn described(row: &Row<'_>, ring: &Ring) -> String {
         Some(Standing::Compromised { since: Some(since) }) => format!("compromised since {since}"),
         _ => row.word().to_owned(),
     };
-    if row.name.is_some() && mark != "own" { format!("own, {mark}") } else { mark }
+    let mark = if row.name.is_some() && mark != "own" { format!("own, {mark}") } else { mark };
+    match row.approver {
+        Some(signer_type) => format!("{mark}, approver ({})", signer_type.name()),
+        None => mark,
+    }
 }
 
 fn json(row: &Row<'_>) -> String {
@@ -88,6 +92,7 @@ fn json(row: &Row<'_>) -> String {
     object.string("standing", row.word());
     object.string("by", by.as_deref());
     object.string("since", since);
+    object.string("approver", row.approver.map(|signer_type| signer_type.name()));
     object.close();
     line + "\n"
 }

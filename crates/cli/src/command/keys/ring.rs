@@ -1,6 +1,7 @@
 //! All keys that the user has or knows, and how one of them is found by what the user calls it.
 
 use reenact_formats::key::{KeyId, PublicKey};
+use reenact_formats::rer::envelope::permission::SignerType;
 use reenact_formats::trust::{Standing, TrustStore};
 use reenact_json::Shown;
 
@@ -23,6 +24,8 @@ pub(super) struct Row<'a> {
     /// Of the trust store.
     pub(super) label: Option<&'a str>,
     pub(super) standing: Option<&'a Standing>,
+    /// What it approves as, if it is an approver's.
+    pub(super) approver: Option<SignerType>,
 }
 
 impl Row<'_> {
@@ -59,6 +62,7 @@ impl Ring {
                     name: Some(own.name.as_str()),
                     label: entry.and_then(|entry| entry.label.as_ref()).map(|label| label.as_str()),
                     standing: entry.map(|entry| &entry.standing),
+                    approver: own.approver,
                 }
             })
             .collect();
@@ -72,6 +76,7 @@ impl Ring {
                 name: None,
                 label: entry.label.as_ref().map(|label| label.as_str()),
                 standing: Some(&entry.standing),
+                approver: None,
             })
             .collect();
         others.sort_by_cached_key(|row| (row.label.is_none(), row.label, row.key.id().to_string()));

@@ -175,7 +175,8 @@ fn value(value: Value<'_>, text: &mut String) {
     text.push('\n');
 }
 
-fn plain(body: &str, text: &mut String) {
+/// A text as it reads, a line each.
+pub(in crate::command) fn plain(body: &str, text: &mut String) {
     for line in body.lines() {
         text.push_str("  ");
         // Backslashes stand as they are: people compare these lines with what they sent.
@@ -189,7 +190,8 @@ fn plain(body: &str, text: &mut String) {
     }
 }
 
-fn indented(value: Value<'_>, depth: usize, text: &mut String) {
+/// A value over several lines, from the second on indented.
+pub(in crate::command) fn indented(value: Value<'_>, depth: usize, text: &mut String) {
     let new_line = |depth: usize, text: &mut String| {
         text.push('\n');
         text.push_str(&"  ".repeat(depth));

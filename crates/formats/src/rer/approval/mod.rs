@@ -1,0 +1,31 @@
+//! Approvals: what an approver signs, so that one action of one run may happen once.
+//!
+//! ```json
+//! {"action":"tool.call","approval_id":"0198…","decision":"granted","expires_at":"2026-05-13T12:10:00Z","input_hash":"9c…",
+//!  "issued_at":"2026-05-13T12:00:00Z","key_id":"…","run_id":"0198…","signature":"…","signer_type":"human",
+//!  "token_version":"reenact-approval/1","tool":"pay_invoice"}
+//! ```
+//!
+//! The draft leaves tokens to a later version (§8.2), so this one is ours. There is one text for each token: RFC 8785, and
+//! nothing around it. The signature covers that text without the member `signature`.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`token`] | the token: read strictly, written, signed |
+//! | [`judge`](mod@judge) | whether a token answers a question |
+
+pub mod judge;
+pub mod token;
+
+use reenact_json::{Digest, Limits, Profile, Value, canonical};
+
+pub use judge::{Approver, Expected, Refusal, Verdict, judge};
+pub use token::{Decision, Draft, LARGEST, SignFault, Token, TokenFault, VERSION, sign};
+
+/// What a token is bound to instead of the input itself: the SHA-256 of its canonical form (RFC 8785) if it is JSON, of its
+/// bytes if it is not.
+pub fn input_hash(input: &[u8]) -> Digest {
+    let value = Value::parse(input, &Limits::default()).ok();
+    let canonical = value.and_then(|value| canonical::to_vec(value, Profile::Jcs).ok());
+    Digest::of(canonical.as_deref().unwrap_or(input))
+}

@@ -1,0 +1,368 @@
+//! Approval tokens: one text each, bound to one question, refused for what is wrong with them.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops")]
+
+use ed25519_dalek::{Signer as _, SigningKey};
+use proptest::prelude::*;
+use reenact_formats::key::PublicKey;
+use reenact_formats::rer::approval::judge::SKEW;
+use reenact_formats::rer::approval::{
+    Approver, Decision, Draft, Expected, LARGEST, Refusal, SignFault, Token, TokenFault, Verdict, input_hash,
+    judge, sign,
+};
+use reenact_formats::rer::envelope::decide::Action;
+use reenact_formats::rer::envelope::permission::SignerType::{self, Automated, Delegate, Human};
+use reenact_formats::rer::seal::Signer;
+use reenact_formats::rer::time;
+use reenact_json::{Digest, Limits, Value};
+
+struct Key(SigningKey);
+
+impl Key {
+    fn new(seed: u8) -> Self {
+        Self(SigningKey::from_bytes(&[seed; 32]))
+    }
+
+    fn approver(&self, signer_type: SignerType) -> Approver {
+        Approver { key: self.public_key(), signer_type }
+    }
+}
+
+impl Signer for Key {
+    fn public_key(&self) -> PublicKey {
+        PublicKey::from_raw(self.0.verifying_key().as_bytes()).unwrap()
+    }
+
+    fn sign(&self, message: &[u8]) -> [u8; 64] {
+        self.0.sign(message).to_bytes()
+    }
+}
+
+const INPUT: &[u8] = br#"{"to": "ACME", "amount": 12.50}"#;
+
+fn draft() -> Draft<'static> {
+    Draft {
+        approval_id: "0198c000-0000-7000-8000-000000000001",
+        run_id: "0198c000-0000-7000-8000-000000000002",
+        action: Action::Tool,
+        name: "pay_invoice",
+        input_hash: input_hash(INPUT),
+        decision: Decision::Granted,
+        signer_type: Human,
+        issued_at: "2026-05-13T12:00:00Z",
+        expires_at: "2026-05-13T12:10:00Z",
+    }
+}
+
+fn expected() -> Expected<'static> {
+    let draft = draft();
+    Expected {
+        run_id: draft.run_id,
+        approval_id: draft.approval_id,
+        action: draft.action,
+        name: draft.name,
+        input_hash: draft.input_hash,
+        signer_types: Some(&[Human]),
+    }
+}
+
+fn at(text: &str) -> i128 {
+    time::instant(text).unwrap()
+}
+
+/// What comes of a token at 12:05, when key 1 is a person's.
+fn verdict(token: &[u8]) -> Result<Verdict, Refusal> {
+    judge(token, &expected(), &[Key::new(1).approver(Human)], at("2026-05-13T12:05:00Z"))
+}
+
+fn signed(draft: &Draft<'_>) -> Vec<u8> {
+    sign(draft, &Key::new(1)).unwrap()
+}
+
+#[test]
+fn one_text() {
+    let token = signed(&draft());
+    let key_id = Key::new(1).public_key().id();
+    let text = String::from_utf8(token.clone()).unwrap();
+    let (before, after) = text.split_once(",\"signature\":\"").unwrap();
+    let (signature, after) = after.split_once('"').unwrap();
+    assert_eq!(
+        format!("{before}{after}"),
+        format!(
+            "{{\"action\":\"tool.call\",\"approval_id\":\"0198c000-0000-7000-8000-000000000001\",\"decision\":\"granted\",\
+             \"expires_at\":\"2026-05-13T12:10:00Z\",\
+             \"input_hash\":\"{}\",\
+             \"issued_at\":\"2026-05-13T12:00:00Z\",\"key_id\":\"{key_id}\",\
+             \"run_id\":\"0198c000-0000-7000-8000-000000000002\",\"signer_type\":\"human\",\
+             \"token_version\":\"reenact-approval/1\",\"tool\":\"pay_invoice\"}}",
+            Digest::of(br#"{"amount":12.5,"to":"ACME"}"#)
+        )
+    );
+    assert_eq!(signature.len(), 86);
+    assert!(Token::read(&token).unwrap().is_signed_by(&Key::new(1).public_key()));
+    assert!(!Token::read(&token).unwrap().is_signed_by(&Key::new(2).public_key()));
+    assert_eq!(verdict(&token), Ok(Verdict::Granted { signer_type: Human }));
+}
+
+#[test]
+fn a_denial_may_say_why() {
+    for reason in [None, Some("too much".to_owned()), Some(String::new())] {
+        let decision = Decision::Denied { reason: reason.clone() };
+        let token = signed(&Draft { decision, ..draft() });
+        assert_eq!(verdict(&token), Ok(Verdict::Denied { signer_type: Human, reason }));
+    }
+}
+
+#[test]
+fn inputs_are_hashed_as_values_or_as_bytes() {
+    assert_eq!(input_hash(b"{ \"b\": 1.0, \"a\": \"\\u0041\" }"), Digest::of(b"{\"a\":\"A\",\"b\":1}"));
+    assert_eq!(input_hash(b"{\"a\":\"A\",\"b\":1}"), Digest::of(b"{\"a\":\"A\",\"b\":1}"));
+    // No JSON that evidence is made of: each is its own bytes.
+    for bytes in [&b"not json"[..], b"", b"{\"a\":1,\"a\":2}", b"\xff", b"1e999"] {
+        assert_eq!(input_hash(bytes), Digest::of(bytes));
+    }
+}
+
+#[test]
+fn every_flipped_bit_is_refused() {
+    for decision in [Decision::Granted, Decision::Denied { reason: Some("no".into()) }] {
+        let token = signed(&Draft { decision, ..draft() });
+        for at in 0..token.len() * 8 {
+            let mut flipped = token.clone();
+            flipped[at / 8] ^= 1 << (at % 8);
+            let refusal = verdict(&flipped).unwrap_err();
+            assert!(
+                matches!(refusal, Refusal::Malformed(_) | Refusal::Foreign { .. } | Refusal::Forged),
+                "bit {at}: {refusal}"
+            );
+        }
+    }
+}
+
+#[test]
+fn bound_to_one_question() {
+    let other = |draft: Draft<'_>| verdict(&signed(&draft)).unwrap_err();
+    assert_eq!(other(Draft { run_id: "another", ..draft() }), Refusal::OtherRun);
+    assert_eq!(other(Draft { approval_id: "another", ..draft() }), Refusal::OtherApproval);
+    assert_eq!(other(Draft { action: Action::Model, ..draft() }), Refusal::OtherAction);
+    assert_eq!(other(Draft { name: "pay_invoices", ..draft() }), Refusal::OtherName);
+    assert_eq!(other(Draft { input_hash: input_hash(b"{}"), ..draft() }), Refusal::OtherInput);
+}
+
+#[test]
+fn by_one_of_the_approvers() {
+    let now = at("2026-05-13T12:05:00Z");
+    let token = signed(&draft());
+    let judged = |approvers: &[Approver], types: Option<&[SignerType]>| {
+        judge(&token, &Expected { signer_types: types, ..expected() }, approvers, now)
+    };
+    let foreign = Refusal::Foreign { key_id: Key::new(1).public_key().id() };
+    assert_eq!(judged(&[], None), Err(foreign.clone()));
+    assert_eq!(judged(&[Key::new(2).approver(Human)], None), Err(foreign));
+    let granted = Ok(Verdict::Granted { signer_type: Human });
+    assert_eq!(judged(&[Key::new(2).approver(Human), Key::new(1).approver(Human)], None), granted);
+    // The type is the one that the key is registered with, whatever the token says.
+    assert_eq!(
+        judged(&[Key::new(1).approver(Automated)], None),
+        Err(Refusal::WrongSignerType { said: Human, registered: Automated })
+    );
+    assert_eq!(judged(&[Key::new(1).approver(Automated), Key::new(1).approver(Human)], None), granted);
+    let human = [Key::new(1).approver(Human)];
+    let not_allowed = Err(Refusal::SignerTypeNotAllowed { signer_type: Human });
+    assert_eq!(judged(&human, Some(&[Delegate, Automated])), not_allowed);
+    assert_eq!(judged(&human, Some(&[])), not_allowed);
+    assert_eq!(judged(&human, Some(&[Delegate, Human])), granted);
+}
+
+#[test]
+fn forged() {
+    // Signed with another key, under the approver's id.
+    let theirs = String::from_utf8(sign(&draft(), &Key::new(2)).unwrap()).unwrap();
+    let (ours, their_id) = (Key::new(1).public_key().id(), Key::new(2).public_key().id());
+    let forged = theirs.replace(&their_id.to_string(), &ours.to_string());
+    assert_eq!(verdict(forged.as_bytes()), Err(Refusal::Forged));
+    // Another's signature put into a good token.
+    let (good, other) = (signed(&draft()), signed(&Draft { name: "pay", ..draft() }));
+    let cut = |token: &[u8]| {
+        let text = String::from_utf8(token.to_vec()).unwrap();
+        text.split_once("\"signature\":\"").unwrap().1[..86].to_owned()
+    };
+    let swapped = String::from_utf8(good.clone()).unwrap().replace(&cut(&good), &cut(&other));
+    assert_eq!(verdict(swapped.as_bytes()), Err(Refusal::Forged));
+}
+
+#[test]
+fn in_its_time() {
+    let (token, approvers) = (signed(&draft()), [Key::new(1).approver(Human)]);
+    let judged = |now: i128| judge(&token, &expected(), &approvers, now).map(|_| ());
+    let (issued, expires) = (at("2026-05-13T12:00:00Z"), at("2026-05-13T12:10:00Z"));
+    assert_eq!(judged(issued - SKEW - 1), Err(Refusal::NotYetValid));
+    assert_eq!(judged(issued - SKEW), Ok(()));
+    assert_eq!(judged(expires - 1), Ok(()));
+    assert_eq!(judged(expires), Err(Refusal::Expired));
+    assert_eq!(judged(i128::MAX), Err(Refusal::Expired));
+    assert_eq!(judged(i128::MIN), Err(Refusal::NotYetValid));
+}
+
+/// The token with one edit of its text, judged: the first thing that is wrong with it.
+fn edited(from: &str, to: &str) -> TokenFault {
+    let token = String::from_utf8(signed(&draft())).unwrap();
+    assert!(token.contains(from), "{from}");
+    match verdict(token.replacen(from, to, 1).as_bytes()) {
+        Err(Refusal::Malformed(fault)) => fault,
+        other => panic!("{from} to {to}: {other:?}"),
+    }
+}
+
+#[test]
+fn malformed() {
+    let value = |member, wanted| TokenFault::Value { member, wanted };
+    let missing = |member| TokenFault::Missing { member };
+    assert_eq!(edited("{", "{\"a\":\"\","), TokenFault::Unknown { name: "a".into() });
+    assert_eq!(edited("\"tool\":", "\"Tool\":"), TokenFault::Unknown { name: "Tool".into() });
+    assert_eq!(
+        edited("reenact-approval/1", "reenact-approval/2"),
+        value("token_version", "\"reenact-approval/1\"")
+    );
+    assert_eq!(edited("tool.call", "tool.calls"), value("action", "\"model.call\" or \"tool.call\""));
+    assert_eq!(edited("\"tool.call\"", "7"), TokenFault::NotText { member: "action", found: "a number" });
+    assert_eq!(
+        edited("\"tool\":\"pay_invoice\"", "\"tool\":null"),
+        TokenFault::NotText { member: "tool", found: "null" }
+    );
+    assert_eq!(
+        edited("\"tool\":\"pay_invoice\"", "\"tool\":\"\""),
+        value("tool", "a text of at least one character")
+    );
+    assert_eq!(edited(",\"tool\":\"pay_invoice\"", ""), missing("tool"));
+    assert_eq!(
+        edited("\"tool\":\"pay_invoice\"", "\"model\":\"m\",\"tool\":\"t\""),
+        TokenFault::OutOfPlace { member: "model" }
+    );
+    assert_eq!(
+        edited("\"run_id\"", "\"reason\":\"r\",\"run_id\""),
+        TokenFault::OutOfPlace { member: "reason" }
+    );
+    assert_eq!(edited("\"granted\"", "\"maybe\""), value("decision", "\"granted\" or \"denied\""));
+    assert_eq!(
+        edited("\"human\"", "\"Human\""),
+        value("signer_type", "\"human\", \"delegate\" or \"automated\"")
+    );
+    let time = "a time of RFC 3339 in UTC, such as 2026-05-13T12:00:00Z";
+    for bad in [
+        "2026-05-13T12:00:00+00:00",
+        "2026-05-13t12:00:00Z",
+        "2026-05-13T12:00:00z",
+        "2026-02-30T12:00:00Z",
+        "now",
+    ] {
+        assert_eq!(edited("2026-05-13T12:00:00Z", bad), value("issued_at", time), "{bad}");
+    }
+    for bad in ["2026-05-13T12:00:00Z", "2026-05-13T11:59:59Z"] {
+        assert_eq!(edited("2026-05-13T12:10:00Z", bad), value("expires_at", "later than issued_at"));
+    }
+    let hash = input_hash(INPUT).to_string();
+    assert_eq!(edited(&hash, &hash.to_uppercase()), value("input_hash", "64 lower-case hexadecimal digits"));
+    let id = Key::new(1).public_key().id().to_string();
+    assert_eq!(edited(&id, &id[1..]), value("key_id", "a key's id"));
+    assert_eq!(
+        edited("\"signature\":\"", "\"signature\":\"AA"),
+        value("signature", "64 bytes in base64url without padding")
+    );
+    // Another spelling of the same value is no token.
+    for (from, to) in [("{", "{ "), ("}", "}\n"), ("pay_invoice", "p\\u0061y_invoice"), ("}", "} ")] {
+        assert_eq!(edited(from, to), TokenFault::NotCanonical, "{to}");
+    }
+    assert!(matches!(edited("}", ""), TokenFault::Json(_)));
+    assert!(matches!(edited("{", "{\"action\":\"tool.call\","), TokenFault::Json(_)), "a name twice");
+}
+
+#[test]
+fn not_even_an_object() {
+    let fault = |bytes: &[u8]| match verdict(bytes) {
+        Err(Refusal::Malformed(fault)) => fault,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(fault(b"[]"), TokenFault::NotAnObject { found: "an array" });
+    assert!(matches!(fault(b""), TokenFault::Json(_)));
+    assert!(matches!(fault("[".repeat(1000).as_bytes()), TokenFault::Json(_)));
+    assert_eq!(fault(&vec![b' '; LARGEST + 1]), TokenFault::TooLong);
+    assert_eq!(fault(b"{}"), TokenFault::Missing { member: "token_version" });
+}
+
+#[test]
+fn what_nobody_would_read_is_not_signed() {
+    let refused = |draft: Draft<'_>| match sign(&draft, &Key::new(1)) {
+        Err(SignFault::Draft(fault)) => fault,
+        other => panic!("{other:?}"),
+    };
+    let long = "x".repeat(LARGEST);
+    assert_eq!(refused(Draft { name: &long, ..draft() }), TokenFault::TooLong);
+    assert_eq!(
+        refused(Draft { name: "", ..draft() }),
+        TokenFault::Value { member: "tool", wanted: "a text of at least one character" }
+    );
+    assert!(matches!(
+        refused(Draft { issued_at: "soon", ..draft() }),
+        TokenFault::Value { member: "issued_at", .. }
+    ));
+}
+
+#[test]
+fn every_refusal_has_a_word() {
+    let refusals = [
+        (Refusal::Malformed(TokenFault::NotCanonical), "malformed"),
+        (Refusal::Foreign { key_id: Key::new(1).public_key().id() }, "foreign"),
+        (Refusal::Forged, "forged"),
+        (Refusal::OtherApproval, "other_approval"),
+        (Refusal::OtherRun, "other_run"),
+        (Refusal::OtherAction, "other_action"),
+        (Refusal::OtherName, "other_name"),
+        (Refusal::OtherInput, "other_input"),
+        (Refusal::WrongSignerType { said: Human, registered: Delegate }, "wrong_signer_type"),
+        (Refusal::SignerTypeNotAllowed { signer_type: Delegate }, "signer_type_not_allowed"),
+        (Refusal::NotYetValid, "not_yet_valid"),
+        (Refusal::Expired, "expired"),
+    ];
+    for (refusal, code) in refusals {
+        assert_eq!(refusal.code(), code);
+    }
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_signed_is_read_back(
+        (approval_id, run_id, name) in ("\\PC{1,40}", "\\PC{1,40}", any::<String>()),
+        input in any::<Vec<u8>>(),
+        is_tool in any::<bool>(),
+        reason in any::<Option<Option<String>>>(),
+        signer_type in prop::sample::select(vec![Human, Delegate, Automated]),
+    ) {
+        prop_assume!(!name.is_empty());
+        let decision = match reason {
+            None => Decision::Granted,
+            Some(reason) => Decision::Denied { reason },
+        };
+        let action = if is_tool { Action::Tool } else { Action::Model };
+        let draft = Draft {
+            approval_id: &approval_id, run_id: &run_id, action, name: &name, input_hash: input_hash(&input),
+            decision, signer_type, ..draft()
+        };
+        let bytes = signed(&draft);
+        let token = Token::read(&bytes).unwrap();
+        prop_assert_eq!(&token.approval_id, &approval_id);
+        prop_assert_eq!(&token.run_id, &run_id);
+        prop_assert_eq!(&token.name, &name);
+        prop_assert_eq!((token.action, token.signer_type, &token.decision), (action, signer_type, &draft.decision));
+        prop_assert_eq!(token.input_hash, draft.input_hash);
+        prop_assert!(token.is_signed_by(&Key::new(1).public_key()));
+        let value = Value::parse(&bytes, &Limits::default()).unwrap();
+        prop_assert!(value.is_canonical());
+        // The audit reads the type at the top.
+        prop_assert_eq!(value.member("signer_type").and_then(SignerType::of), Some(signer_type));
+    }
+
+    #[test]
+    fn whatever_comes_is_judged(bytes in any::<Vec<u8>>()) {
+        prop_assert!(matches!(verdict(&bytes), Err(Refusal::Malformed(_))));
+    }
+}
