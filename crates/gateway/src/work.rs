@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use reenact_record::approval::Desk;
 use reenact_record::wal::Wal;
 use reenact_record::{Durability, Pen, Warden};
 use reenact_replay::Player;
@@ -65,6 +66,8 @@ pub struct Policy {
     pub warden: Warden,
     /// What models cost.
     pub prices: Table,
+    /// Where approvals are asked for.
+    pub desk: Desk,
 }
 
 /// All that replaying needs.

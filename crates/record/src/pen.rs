@@ -11,7 +11,7 @@ use crate::error::RecordError;
 use crate::event::EventType;
 use crate::exchange::{Called, Exchange, Headers, MaskedRequest, RawAnswer, RawRequest, Returned, StepId};
 use crate::ledger::{Counts, Ledger, Open};
-use crate::mask::Masks;
+use crate::mask::{MaskedJson, Masks};
 use crate::payload::Payload;
 use crate::run_id::RunId;
 use crate::tool::{self, RawToolCall, RawToolResult};
@@ -72,6 +72,19 @@ impl Pen {
             path: masks.path(request.path),
             headers,
             body: masks.body(request.body),
+        }
+    }
+
+    /// A text that is to be shown to someone, without the secrets in it.
+    pub fn masked(&self, text: &str) -> String {
+        self.shared.masks.text(text).as_str().to_owned()
+    }
+
+    /// The input of a tool as it is recorded: canonical JSON, or text.
+    pub fn masked_input(&self, input: &str) -> String {
+        match self.shared.masks.json(input, false) {
+            MaskedJson::Value(text) => String::from_utf8_lossy(&text).into_owned(),
+            MaskedJson::Text(text) => text.as_str().to_owned(),
         }
     }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use reenact_formats::rer::rewrite;
 use reenact_gateway::{Environment, Gateway, Limits, Policy, Recording, Token, Work};
 use reenact_json::Shown;
+use reenact_record::approval::Desk;
 use reenact_record::durable::{self, Readers};
 use reenact_record::wal::{self, Place};
 use reenact_record::{
@@ -60,6 +61,10 @@ pub(crate) struct Record {
     /// What models cost, in place of the list prices (see `reenact prices`)
     #[arg(long, value_name = "FILE", requires = "envelope")]
     prices: Option<PathBuf>,
+
+    /// How long an action waits that needs an approval (`reenact approve` gives it): 90s, 10m, 2h
+    #[arg(long, value_name = "TIME", requires = "envelope", default_value = "10m", value_parser = super::approve::duration)]
+    approval_timeout: Duration,
 
     /// What the record survives: the sudden end of the recorder, or also that of the machine, at the price of a flush to the disk
     /// before each request and at the end of each answer
@@ -149,7 +154,9 @@ impl Record {
         let recorder = Recorder::begin(&runs::folder(), &start, &signing.key).map_err(impossible)?;
         // Without a place for it, requests and the ends of answers wait until they are in the journal.
         let log = Place::find().and_then(|place| recorder.pen().log(&place, recorder.run_id()).ok());
-        let policy = recorder.warden().map(|warden| Policy { warden, prices: table });
+        let approvers = Config::require()?.key_store().approvers().map_err(impossible)?;
+        let desk = Desk::new(recorder.folder(), recorder.run_id(), approvers, self.approval_timeout);
+        let policy = recorder.warden().map(|warden| Policy { warden, prices: table, desk });
         let recording = Recording {
             pen: recorder.pen(),
             log,

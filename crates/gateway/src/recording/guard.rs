@@ -8,20 +8,23 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use reenact_record::Warden;
-use reenact_record::warden::{Action, Money, Refused, Ruling, Wanted};
+use reenact_record::approval::{Desk, Look, Question};
+use reenact_record::warden::{Action, Money, Needed, Refused, Ruling, Wanted};
 use reenact_wire::conversation::Conversation;
 use reenact_wire::exchange::Request;
 use reenact_wire::price::{Rates, Table};
 use reenact_wire::{Answer, Endpoint, ToolCall, exchange};
 
-use super::job::{Asked, Decided, Decision, Job};
+use super::job::{Approval, Asked, Decided, Decision, Job, News};
 use super::scribe::{Scribe, Taken, lock};
 use crate::decode;
+use crate::work::Policy;
 
 /// Guards a run.
 pub(crate) struct Guard {
     scribe: Arc<Scribe>,
     prices: Table,
+    desk: Desk,
     /// How much of a request is decoded to be read.
     most: usize,
     state: Mutex<State>,
@@ -45,95 +48,204 @@ struct Plea {
 }
 
 impl Guard {
-    pub(crate) fn new(scribe: Arc<Scribe>, warden: Warden, prices: Table, most: usize) -> Self {
+    pub(crate) fn new(scribe: Arc<Scribe>, policy: Policy, most: usize) -> Self {
+        let Policy { warden, prices, desk } = policy;
         let state = State {
             warden,
             conversation: Conversation::default(),
             open: BTreeSet::new(),
             forbidden: BTreeMap::new(),
         };
-        Self { scribe, prices, most, state: Mutex::new(state) }
+        Self { scribe, prices, desk, most, state: Mutex::new(state) }
     }
 
     /// Has a request decided on. If it may go out it is taken by the scribe; else why not is.
     pub(super) async fn admit(&self, asked: Asked) -> Result<(Decided, Taken), Refused> {
-        if self.scribe.is_journal_lost() {
-            return Err(Refused::unrecorded());
-        }
         let plea = self.plea(&asked);
         let form = unknown_form(&asked);
-        let decided = self.scribe.decide(|at| {
-            let mut state = lock(&self.state);
-            let mut jobs = Vec::new();
-            let ruling = state.judge_results(&plea.request, at, &mut jobs);
-            let ruling = ruling.and_then(|()| form).and_then(|()| state.judge_vendor_tools(&plea.request));
-            let ruling = ruling.and_then(|()| {
+        let mut results = Some(&plea.request);
+        let mut approval_id: Option<String> = None;
+        // It is taken when it goes out.
+        let mut asked = Some(asked);
+        loop {
+            let (step, mut taken) = self.decide(|state, at| {
+                let mut jobs = Vec::new();
                 let wanted = Wanted {
                     action: Action::Model,
                     name: &plea.model,
                     at,
                     expected: plea.expected,
-                    is_approved: false,
+                    is_approved: approval_id.is_some(),
                 };
-                state.judge(&wanted)?;
-                state.warden.began(&wanted);
-                Ok(())
-            });
-            match ruling {
-                Ok(()) => {
-                    let decided = Decided {
-                        at,
-                        approval_id: None,
-                        rates: plea.rates,
-                        estimate: u64::try_from(plea.expected.unwrap_or_default().picodollars())
-                            .unwrap_or(u64::MAX),
-                    };
-                    jobs.push(Job::Request(Asked { decided: Some(decided.clone()), ..asked }));
-                    (Ok(decided), jobs)
+                // What is brought along is looked at once; what may have changed meanwhile, again.
+                let brought = results.take().map_or(Ok(()), |request| {
+                    let results = state.judge_results(request, at, &mut jobs);
+                    results.and_then(|()| form.clone()).and_then(|()| state.judge_vendor_tools(request))
+                });
+                let ruling = match brought {
+                    Ok(()) => state.warden.rule(&wanted),
+                    Err(refused) => Ruling::Denied(refused),
+                };
+                if let Ruling::Denied(refused) = &ruling {
+                    jobs.push(denial(Action::Model, &plea.model, at, refused));
                 }
-                Err(refused) => {
-                    jobs.push(denial(Action::Model, &plea.model, at, &refused));
-                    (Err(refused), jobs)
+                if ruling != Ruling::Allowed {
+                    return (Step::of(ruling), jobs);
+                }
+                state.warden.began(&wanted);
+                let decided = plea.decided(at, approval_id.clone());
+                jobs.extend(
+                    asked.take().map(|asked| Job::Request(Asked { decided: Some(decided.clone()), ..asked })),
+                );
+                (Step::Go(decided), jobs)
+            })?;
+            match step {
+                Step::Go(decided) => return Ok((decided, taken.pop().ok_or_else(Refused::unrecorded)?)),
+                Step::Stop(refused) => return Err(refused),
+                Step::Ask(needed) => {
+                    let input = asked.as_ref().map(|asked| self.shown_body(asked)).unwrap_or_default();
+                    let approved = self.approve(Action::Model, &plea.model, &input, &needed).await;
+                    approval_id = Some(self.approved(Action::Model, &plea.model, approved)?);
                 }
             }
-        });
-        let (ruling, mut taken) = decided.ok_or_else(Refused::unrecorded)?;
-        let decided = ruling?;
-        Ok((decided, taken.pop().ok_or_else(Refused::unrecorded)?))
+        }
     }
 
     /// Has the tools decided on that an answer asks for, all or none. What is allowed counts as begun: its agent sees it next.
     pub(super) async fn admit_tools(&self, calls: &[ToolCall]) -> Result<(), Refused> {
+        let mut approvals: BTreeMap<usize, String> = BTreeMap::new();
+        loop {
+            let (step, taken) = self.decide(|state, at| {
+                let mut trial = state.warden.clone();
+                let mut jobs = Vec::new();
+                for (place, call) in calls.iter().enumerate() {
+                    let approval_id = approvals.get(&place);
+                    let wanted = Wanted { is_approved: approval_id.is_some(), ..tool(&call.name, at) };
+                    match trial.rule(&wanted) {
+                        Ruling::Allowed => {}
+                        Ruling::Denied(refused) => {
+                            let job = denial(Action::Tool, &call.name, at, &refused);
+                            return (Step::Stop((place, refused)), vec![job]);
+                        }
+                        Ruling::NeedsApproval(needed) => return (Step::Ask((place, needed)), Vec::new()),
+                    }
+                    trial.began(&wanted);
+                    jobs.push(allowance(call, at, approval_id.cloned()));
+                }
+                state.warden = trial;
+                state.open.extend(calls.iter().map(|call| call.id.clone()));
+                state.conversation.answered(&Answer { tool_calls: calls.to_vec(), ..Answer::default() });
+                (Step::Go(()), jobs)
+            })?;
+            match step {
+                Step::Go(()) => return self.written(taken).await,
+                Step::Stop((_, refused)) => return Err(refused),
+                Step::Ask((place, needed)) => {
+                    let Some(call) = calls.get(place) else { return Err(Refused::unrecorded()) };
+                    let input = self.scribe.pen().masked_input(&call.input);
+                    let approved = self.approve(Action::Tool, &call.name, &input, &needed).await;
+                    approvals.insert(place, self.approved(Action::Tool, &call.name, approved)?);
+                }
+            }
+        }
+    }
+
+    /// Has something decided that is then taken by the scribe; nothing is, where the run cannot be recorded.
+    fn decide<R>(
+        &self,
+        decide: impl FnOnce(&mut State, Duration) -> (R, Vec<Job>),
+    ) -> Result<(R, Vec<Taken>), Refused> {
         if self.scribe.is_journal_lost() {
             return Err(Refused::unrecorded());
         }
-        let decided = self.scribe.decide(|at| {
-            let mut state = lock(&self.state);
-            let mut trial = state.warden.clone();
-            let mut jobs = Vec::new();
-            for call in calls {
-                let wanted = tool(&call.name, at);
-                if let Err(refused) = judge(&trial, &wanted) {
-                    let job = denial(Action::Tool, &call.name, at, &refused);
-                    return (Err(refused), vec![job]);
-                }
-                trial.began(&wanted);
-                jobs.push(allowance(call, at));
-            }
-            state.warden = trial;
-            state.open.extend(calls.iter().map(|call| call.id.clone()));
-            state.conversation.answered(&Answer { tool_calls: calls.to_vec(), ..Answer::default() });
-            (Ok(()), jobs)
-        });
-        let (ruling, taken) = decided.ok_or_else(Refused::unrecorded)?;
+        let decided = self.scribe.decide(|at| decide(&mut lock(&self.state), at));
+        decided.ok_or_else(Refused::unrecorded)
+    }
+
+    /// Waits until what was taken is written, where that must be waited for.
+    async fn written(&self, taken: Vec<Taken>) -> Result<(), Refused> {
         for written in taken.into_iter().filter_map(|(_, written)| written) {
             // A scribe that is gone has said so.
             let _ = written.await;
         }
-        if self.scribe.is_journal_lost() {
-            return Err(Refused::unrecorded());
+        if self.scribe.is_journal_lost() { Err(Refused::unrecorded()) } else { Ok(()) }
+    }
+
+    /// Asks for an approval, and waits for it as long as the desk does. Dropped, the question is withdrawn.
+    async fn approve(
+        &self,
+        action: Action,
+        name: &str,
+        input: &str,
+        needed: &Needed,
+    ) -> Result<String, String> {
+        let signer_types = needed.signer_types.as_deref();
+        let question = Question { signer_types, ..Question::new(action, name, input, &needed.rule) };
+        let pen = self.scribe.pen();
+        let mut waiting = self.desk.ask(&question, pen.now()).map_err(|error| error.to_string())?;
+        let approval_id = waiting.approval_id().to_string();
+        self.tell(
+            &approval_id,
+            News::Requested {
+                action,
+                name: name.to_owned(),
+                input_hash: question.input_hash.to_string(),
+                rule: needed.rule.clone(),
+                signer_types: signer_types.unwrap_or_default().to_vec(),
+            },
+        );
+        loop {
+            match waiting.look(pen.now()) {
+                Look::Pending => tokio::time::sleep(LOOK).await,
+                Look::Granted { token, .. } => {
+                    let token = String::from_utf8_lossy(&token).into_owned();
+                    self.tell(&approval_id, News::Granted { token });
+                    return Ok(approval_id);
+                }
+                Look::Denied { reason, .. } => {
+                    let reason = reason.unwrap_or_else(|| "the approver said no".to_owned());
+                    self.tell(&approval_id, News::Denied { reason: reason.clone() });
+                    return Err(pen.masked(&reason));
+                }
+                Look::Refused { why } => {
+                    let (code, why) = (why.code().to_owned(), why.to_string());
+                    self.tell(&approval_id, News::Refused { code, why });
+                }
+                Look::TimedOut | Look::Over => {
+                    let reason = "nobody approved it in time".to_owned();
+                    self.tell(&approval_id, News::Denied { reason: reason.clone() });
+                    return Err(reason);
+                }
+            }
         }
-        ruling
+    }
+
+    /// Has a denial written down where an approval was not given.
+    fn approved(
+        &self,
+        action: Action,
+        name: &str,
+        approved: Result<String, String>,
+    ) -> Result<String, Refused> {
+        approved.map_err(|reason| {
+            let refused = Refused::unapproved(reason);
+            // What cannot be written down is denied all the same.
+            let _ = self.decide(|_, at| ((), vec![denial(action, name, at, &refused)]));
+            refused
+        })
+    }
+
+    fn tell(&self, approval_id: &str, news: News) {
+        let approval_id = approval_id.to_owned();
+        // What cannot be written down stops the action it is about.
+        let _ = self.decide(|_, at| ((), vec![Job::Approval(Approval { at, approval_id, news })]));
+    }
+
+    /// The body of a request as an approver sees it.
+    fn shown_body(&self, asked: &Asked) -> String {
+        let codings = decode::codings(&asked.headers);
+        let body = decode::whole(&codings, &asked.body, false, self.most).unwrap_or_default();
+        self.scribe.pen().masked(&String::from_utf8_lossy(&body))
     }
 
     /// A call is over: what it was expected to cost, and what it did.
@@ -166,6 +278,35 @@ impl Guard {
     }
 }
 
+/// What a decision leads to.
+enum Step<Go, Stop, Ask> {
+    Go(Go),
+    Stop(Stop),
+    Ask(Ask),
+}
+
+impl Step<Decided, Refused, Needed> {
+    /// Of a ruling that does not let a request go.
+    fn of(ruling: Ruling) -> Self {
+        match ruling {
+            Ruling::Denied(refused) => Self::Stop(refused),
+            Ruling::NeedsApproval(needed) => Self::Ask(needed),
+            Ruling::Allowed => Self::Stop(Refused::unrecorded()),
+        }
+    }
+}
+
+/// How often someone looks whether an approval has come.
+const LOOK: Duration = Duration::from_millis(100);
+
+impl Plea {
+    fn decided(&self, at: Duration, approval_id: Option<String>) -> Decided {
+        let estimate = self.expected.unwrap_or_default().picodollars();
+        let estimate = u64::try_from(estimate).unwrap_or(u64::MAX);
+        Decided { at, approval_id, rates: self.rates, estimate }
+    }
+}
+
 impl State {
     /// The results of tools that a request brings. Those of calls that were allowed return; others were called out of our sight, and
     /// are decided on now.
@@ -181,7 +322,7 @@ impl State {
                     continue;
                 }
                 self.warden.began(&wanted);
-                jobs.push(allowance(&call, at));
+                jobs.push(allowance(&call, at, None));
             }
             jobs.push(Job::ToolResult { at, result });
         }
@@ -193,18 +334,15 @@ impl State {
     fn judge_vendor_tools(&self, request: &Request) -> Result<(), Refused> {
         request.vendor_tools.iter().try_for_each(|name| self.warden.rule_vendor_tool(name))
     }
-
-    fn judge(&self, wanted: &Wanted<'_>) -> Result<(), Refused> {
-        judge(&self.warden, wanted)
-    }
 }
 
+/// Whether a tool may have been called that nobody held back.
 fn judge(warden: &Warden, wanted: &Wanted<'_>) -> Result<(), Refused> {
     match warden.rule(wanted) {
         Ruling::Allowed => Ok(()),
         Ruling::Denied(refused) => Err(refused),
         Ruling::NeedsApproval(needed) => {
-            let reason = format!("{} asks for an approval, and nobody can give it here", needed.rule);
+            let reason = format!("{} asks for an approval, and it was called without one", needed.rule);
             Err(Refused::unapproved(reason))
         }
     }
@@ -219,13 +357,13 @@ fn unseen() -> ToolCall {
     ToolCall { name: "unknown".to_owned(), input: "null".to_owned(), ..ToolCall::default() }
 }
 
-fn allowance(call: &ToolCall, at: Duration) -> Job {
+fn allowance(call: &ToolCall, at: Duration, approval_id: Option<String>) -> Job {
     Job::Decision(Decision {
         at,
         action: Action::Tool,
         name: call.name.clone(),
         denial: None,
-        approval_id: None,
+        approval_id,
         call: Some((call.id.clone(), call.input.clone())),
     })
 }

@@ -15,7 +15,7 @@ use hyper::body::Incoming;
 use reenact_record::warden::Refused;
 use reenact_wire::gate::{self, Gate};
 use reenact_wire::sse::{SseEvent, SseReader};
-use reenact_wire::{Endpoint, refusal};
+use reenact_wire::{Endpoint, ToolCall, refusal};
 use tokio::sync::mpsc;
 
 use super::exchange::{Exchange, Handle, Settled};
@@ -34,6 +34,11 @@ pub(super) struct Watch {
     pub(super) endpoint: Endpoint,
     pub(super) idle: Duration,
 }
+
+/// Hands pieces to a client.
+type Sender = mpsc::Sender<Result<Frame<Bytes>, Cut>>;
+
+const GONE: &str = "the agent did not wait for the approval";
 
 /// What came of an answer in one piece.
 pub(super) enum Whole {
@@ -103,7 +108,7 @@ impl Watch {
         Guarded { pieces, line, mark, is_cut: false, _busy: busy }
     }
 
-    async fn run(mut self, sender: mpsc::Sender<Result<Frame<Bytes>, Cut>>) {
+    async fn run(mut self, sender: Sender) {
         let mut reader = SseReader::new();
         let mut hold = Hold { gate: Gate::new(self.endpoint), held: Vec::new(), delivered: 0 };
         let mut sender = Some(sender);
@@ -131,7 +136,7 @@ impl Watch {
             // What is held back is read to its end all the same: the record has it, and its cost.
             if sender.is_some() {
                 let events = reader.push(piece);
-                let pass = self.pass(events, &mut hold).await;
+                let pass = self.pass(events, &mut hold, sender.as_ref()).await;
                 self.hand_on(pass, &mut hold, &mut sender).await;
             }
             if sender.as_ref().is_some_and(mpsc::Sender::is_closed) {
@@ -141,10 +146,10 @@ impl Watch {
         }
         if sender.is_some() {
             let events = reader.finish();
-            let mut pass = self.pass(events, &mut hold).await;
+            let mut pass = self.pass(events, &mut hold, sender.as_ref()).await;
             let open = std::mem::replace(&mut hold.gate, Gate::new(self.endpoint)).finish();
             if let (Ok(ready), false) = (&mut pass, open.is_empty()) {
-                match self.guard.admit_tools(&open).await {
+                match self.decide(&open, sender.as_ref()).await {
                     Ok(()) => ready.append(&mut hold.held),
                     Err(refused) => pass = Err((std::mem::take(ready), refused)),
                 }
@@ -155,7 +160,12 @@ impl Watch {
     }
 
     /// What of the next events may be handed on; and why the rest may not.
-    async fn pass(&self, events: Vec<SseEvent>, hold: &mut Hold) -> Result<Vec<u8>, (Vec<u8>, Refused)> {
+    async fn pass(
+        &self,
+        events: Vec<SseEvent>,
+        hold: &mut Hold,
+        client: Option<&Sender>,
+    ) -> Result<Vec<u8>, (Vec<u8>, Refused)> {
         let mut ready = Vec::new();
         for event in events {
             let calls = match hold.gate.take(&event) {
@@ -164,7 +174,7 @@ impl Watch {
             };
             hold.held.extend_from_slice(&event.raw);
             if !calls.is_empty()
-                && let Err(refused) = self.guard.admit_tools(&calls).await
+                && let Err(refused) = self.decide(&calls, client).await
             {
                 return Err((ready, refused));
             }
@@ -175,12 +185,21 @@ impl Watch {
         Ok(ready)
     }
 
+    /// Has tools decided on, as long as there is someone to call them.
+    async fn decide(&self, calls: &[ToolCall], client: Option<&Sender>) -> Result<(), Refused> {
+        let Some(client) = client else { return Err(Refused::unapproved(GONE.to_owned())) };
+        tokio::select! {
+            ruling = self.guard.admit_tools(calls) => ruling,
+            () = client.closed() => Err(Refused::unapproved(GONE.to_owned())),
+        }
+    }
+
     /// Hands on what may be; ends the stream for its client where it may not go on.
     async fn hand_on(
         &self,
         pass: Result<Vec<u8>, (Vec<u8>, Refused)>,
         hold: &mut Hold,
-        sender: &mut Option<mpsc::Sender<Result<Frame<Bytes>, Cut>>>,
+        sender: &mut Option<Sender>,
     ) {
         let (ready, refused) = match pass {
             Ok(ready) => (ready, None),

@@ -82,6 +82,11 @@ pub(super) enum News {
     Denied {
         reason: String,
     },
+    /// An answer came that does not hold.
+    Refused {
+        code: String,
+        why: String,
+    },
 }
 
 /// A request.
@@ -256,6 +261,9 @@ pub(super) fn noted(entry: &Entry<'_>) -> Option<Job> {
                 }
                 ApprovalNews::Granted(token) => News::Granted { token: (*token).to_owned() },
                 ApprovalNews::Denied(reason) => News::Denied { reason: (*reason).to_owned() },
+                ApprovalNews::Refused(code, why) => {
+                    News::Refused { code: (*code).to_owned(), why: (*why).to_owned() }
+                }
             };
             Job::Approval(Approval { at: *at, approval_id: (*approval_id).to_owned(), news })
         }

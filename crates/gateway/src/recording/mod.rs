@@ -61,7 +61,7 @@ impl Recorder {
         let scribe = Arc::new(scribe);
         let guard = policy.map(|policy| {
             let scribe = Arc::clone(&scribe);
-            Arc::new(Guard::new(scribe, policy.warden, policy.prices, limits.answer_bytes))
+            Arc::new(Guard::new(scribe, policy, limits.answer_bytes))
         });
         Ok(Self {
             upstream: Upstream::new(&environment, needs_tls, &limits, notes)?,

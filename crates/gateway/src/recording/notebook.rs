@@ -237,6 +237,7 @@ impl Page<'_> {
             }
             News::Granted { token } => self.pen.approval_granted(id, token),
             News::Denied { reason } => self.pen.approval_denied(id, reason),
+            News::Refused { code, why } => self.pen.error("approval", code, &format!("{id}: {why}")),
         };
         self.kept(written);
     }

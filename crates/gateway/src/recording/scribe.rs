@@ -144,6 +144,11 @@ impl Scribe {
         self.desk.decide(decide)
     }
 
+    /// What it writes with, for others to mask by.
+    pub(super) fn pen(&self) -> &Pen {
+        &self.desk.pen
+    }
+
     /// Whether the journal cannot be written any more.
     pub(super) fn is_journal_lost(&self) -> bool {
         self.desk.is_journal_lost()
@@ -433,6 +438,7 @@ fn ahead(log: &Wal, number: u64, job: &Job) -> std::io::Result<()> {
                 },
                 News::Granted { token } => ApprovalNews::Granted(token),
                 News::Denied { reason } => ApprovalNews::Denied(reason),
+                News::Refused { code, why } => ApprovalNews::Refused(code, why),
             };
             log.append(number, &Entry::Approval { at: *at, approval_id, news })
         }

@@ -155,6 +155,8 @@ pub enum ApprovalNews<'a> {
     Granted(&'a str),
     /// It was not, for this reason.
     Denied(&'a str),
+    /// An answer came that does not hold: a word for it, and why.
+    Refused(&'a str, &'a str),
 }
 
 /// How an exchange ended.

@@ -217,6 +217,7 @@ fn put_news(out: &mut Vec<u8>, news: &ApprovalNews<'_>) -> io::Result<()> {
         }
         ApprovalNews::Granted(token) => (2, &[token]),
         ApprovalNews::Denied(reason) => (3, &[reason]),
+        ApprovalNews::Refused(code, why) => (4, &[code, why]),
     };
     out.push(tag);
     texts.iter().try_for_each(|text| put(out, text.as_bytes()))
@@ -297,6 +298,7 @@ impl<'a> From<'a> {
         Some(match self.byte()? {
             2 => ApprovalNews::Granted(self.text()?),
             3 => ApprovalNews::Denied(self.text()?),
+            4 => ApprovalNews::Refused(self.text()?, self.text()?),
             tag @ (0 | 1) => ApprovalNews::Requested {
                 is_tool: tag == 1,
                 name: self.text()?,

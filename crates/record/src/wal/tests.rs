@@ -198,6 +198,7 @@ proptest! {
             },
             Entry::Approval { at, approval_id: a, news: ApprovalNews::Granted(b) },
             Entry::Approval { at, approval_id: a, news: ApprovalNews::Denied(c) },
+            Entry::Approval { at, approval_id: a, news: ApprovalNews::Refused(b, c) },
             Entry::Head { status, version: a, headers: headers.clone() },
             Entry::Piece { at, bytes: &value },
             Entry::Trailers { headers },

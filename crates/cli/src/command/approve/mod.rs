@@ -73,7 +73,7 @@ fn reason(text: &str) -> Result<String, String> {
 }
 
 /// A time such as 90s, 10m or 1h, from a second to a day.
-fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let seconds = [("s", 1), ("m", 60), ("h", 3600)].into_iter().find_map(|(unit, seconds)| {
         let number = text.strip_suffix(unit)?;
         let is_plain = number.bytes().all(|byte| byte.is_ascii_digit());
