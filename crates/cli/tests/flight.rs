@@ -7,6 +7,7 @@
 
 mod flight {
     pub(crate) mod airport;
+    mod enforced;
     mod exits;
     mod formats;
     mod killed;

@@ -5,6 +5,7 @@ use reenact_run::{Answer, Chunk, EndedBy, Held, Unreadable};
 use reenact_wire::shape::{self, Shaped};
 use reenact_wire::{Endpoint, Vendor, exchange};
 
+use crate::denial;
 use crate::incoming::Incoming;
 
 /// A recorded answer. The body is served as it is here, without any coding but what its headers name.
@@ -97,13 +98,17 @@ impl RecordedAnswer {
         }
         // An agent that left early got only the beginning: it will leave again by itself. One that was given something else
         // is given that.
+        let mut status = answer.status;
         let (body, chunks) = match answer.delivered {
-            Some(delivered) if !answer.body.starts_with(&delivered) => (delivered, Vec::new()),
+            Some(delivered) if !answer.body.starts_with(&delivered) => {
+                status = denial::status(&delivered).or(status);
+                (delivered, Vec::new())
+            }
             _ => (answer.body, answer.chunks),
         };
         Self {
             step_id,
-            status: answer.status,
+            status,
             version: answer.version.map(|version| version.into_owned()),
             headers,
             trailers: kept(answer.trailers),

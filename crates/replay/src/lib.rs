@@ -15,6 +15,7 @@
 
 pub mod answer;
 mod closest;
+mod denial;
 pub mod difference;
 mod incoming;
 pub mod key;

@@ -6,6 +6,7 @@ use reenact_json::{Digest, Shown};
 use reenact_run::{Body, Dialect, Exchange, Held, Run, Unreadable};
 use reenact_secrets::Pack;
 
+use crate::denial::Denial;
 use crate::rung::{self, Key, Rung};
 use crate::told::Told;
 
@@ -103,6 +104,8 @@ pub(crate) struct Library {
     /// How many requests are known by their hash alone.
     pub(crate) hashes: usize,
     pub(crate) notes: Vec<Note>,
+    /// What was denied, in order.
+    pub(crate) denials: Vec<Denial>,
 }
 
 impl Library {
@@ -119,6 +122,7 @@ impl Library {
             is_repeatable: run.dialect() == Dialect::ReplayBundle,
             hashes: 0,
             notes: Vec::new(),
+            denials: Denial::all(run),
         };
         let mut first = None;
         let mut notes = 0;
@@ -265,6 +269,12 @@ impl Library {
     pub(crate) fn is_given(&self, at: usize, given: &[usize]) -> bool {
         let group = self.recorded.get(at).and_then(|recorded| recorded.group);
         group.is_some_and(|(group, place)| given.get(group).is_some_and(|given| place < *given))
+    }
+
+    /// Whether everything that was asked before an event has been asked.
+    pub(crate) fn is_reached(&self, event: usize, given: &[usize]) -> bool {
+        let before = self.recorded.iter().enumerate().take_while(|(_, recorded)| recorded.event < event);
+        before.into_iter().all(|(at, recorded)| recorded.group.is_none() || self.is_given(at, given))
     }
 
     /// The exchange at a place in [`Library::recorded`].

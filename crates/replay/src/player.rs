@@ -38,6 +38,8 @@ struct State {
     /// How many of each group were given out.
     given: Vec<usize>,
     hits: usize,
+    /// How many of those that were denied were denied again.
+    denied: usize,
     ambiguous: usize,
     rebuilt: usize,
     rung: Option<Rung>,
@@ -89,8 +91,13 @@ impl Player {
         let keys = rung::asked(&asked, incoming, &self.library.rungs);
         let key = keys.first().map_or_else(|| asked.key(), |(_, digest)| *digest);
         let found = keys.iter().find_map(|key| Some((key.0, self.library.group(key)?)));
-        let Some((rung, group)) = found else { return self.unknown(&asked, key) };
+        let Some((rung, group)) = found else {
+            return self.denied(&asked, incoming).unwrap_or_else(|| self.unknown(&asked, key));
+        };
         let Some(at) = self.take(group) else {
+            if let Some(denied) = self.denied(&asked, incoming) {
+                return denied;
+            }
             let recorded = self.library.members(group).len();
             return self.miss(&asked, key, Cause::AskedMoreOften { recorded });
         };
@@ -123,6 +130,19 @@ impl Player {
             }
         }
         Some(at)
+    }
+
+    /// What was denied next, if this can be that.
+    fn denied(&self, asked: &Masked<'_>, incoming: &Incoming<'_>) -> Option<Reply> {
+        let mut state = self.state();
+        let denial = self.library.denials.get(state.denied)?;
+        let is_same = asked.model().unwrap_or_default() == Shown::new(&denial.model).to_string();
+        if !is_same || !self.library.is_reached(denial.event, &state.given) {
+            return None;
+        }
+        state.denied += 1;
+        state.hits += 1;
+        Some(Reply::Hit(Arc::new(denial.answer(incoming))))
     }
 
     /// A request whose key nothing has. Agents try again: what was found once is not looked for twice.

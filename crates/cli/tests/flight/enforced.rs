@@ -1,0 +1,122 @@
+//! Envelopes: what they deny never happens, the record says so, and it is denied again when the run is replayed.
+
+use std::fs;
+
+use reenact_testkit::Script;
+
+use super::airport::{Airport, REENACT};
+
+const AGENT: [&str; 2] = [REENACT, "demo-agent"];
+
+/// An envelope under which the demo's agent may do all it wants, with one line replaced.
+fn envelope(airport: &Airport, from: &str, to: &str) {
+    let text = "[envelope]\nexpiry = \"2999-12-31T00:00:00Z\"\n\
+        [envelope.permissions]\nallowed_models = [\"gpt-5\", \"claude-sonnet-4-5\"]\n\
+        allowed_tools = [\"search_flights\", \"book_flight\"]\n\
+        [envelope.limits]\nmax_steps = 7\nmax_spend_usd = 0.05\nrate_limit_rpm = 7\n";
+    assert!(text.contains(from), "{from}");
+    fs::write(airport.folder.path().join("envelope.toml"), text.replace(from, to)).unwrap();
+}
+
+fn record<'a>(agent: &[&'a str]) -> Vec<&'a str> {
+    [&["record", "--envelope", "envelope.toml", "--"], agent].concat()
+}
+
+#[test]
+fn what_is_allowed_happens_up_to_the_very_limit() {
+    let airport = Airport::new(Script::travel());
+    envelope(&airport, "", "");
+    airport.fly(&record(&AGENT)).expect(
+        0,
+        "task: [..]\n...\nmodel: Booked: [..]\n",
+        "reenact: recorded 4 model calls and 3 tool calls, [..] (exit 0)\n...\n\
+         reenact: envelope enforced: nothing was denied; the audit finds every rule kept; nobody but this run's own key signed for it\n...\n",
+    );
+    airport.fly(&["verify", "last"]).expect(
+        0,
+        "...\n  audit   rules of the envelope: 9 kept, 1 inconclusive\n            unclear  authorization: [..]\n  PASS[..]\n",
+        "",
+    );
+    airport.vendor.stop();
+    airport.fly(&[&["replay", "last", "--"], &AGENT[..]].concat()).expect(0, "...\n", "...\n");
+}
+
+#[test]
+fn what_is_denied_never_happens_and_is_denied_again() {
+    for (from, to, rule, requests, agent) in [
+        ("\"gpt-5\"", "\"gpt-4\"", "allowed_models: the model \"gpt-5\" is not on the list", 0, &AGENT[..]),
+        (", \"book_flight\"", "", "allowed_tools: the tool \"book_flight\" is not on the list", 3, &AGENT[..]),
+        (
+            ", \"book_flight\"",
+            "",
+            "allowed_tools: the tool \"book_flight\" is not on the list",
+            3,
+            &[REENACT, "demo-agent", "--anthropic"][..],
+        ),
+        ("max_steps = 7", "max_steps = 6", "max_steps: 6 actions are allowed, and as many have begun", 3, &AGENT[..]),
+        (
+            "max_spend_usd = 0.05",
+            "max_spend_usd = 0",
+            "max_spend_usd: 0.00 USD are spent, at least [..] USD would be added, and 0.00 USD are allowed",
+            0,
+            &AGENT[..],
+        ),
+        (
+            "rate_limit_rpm = 7",
+            "rate_limit_rpm = 2",
+            "rate_limit_rpm: 2 actions are allowed in 60 seconds, and as many have begun",
+            1,
+            &AGENT[..],
+        ),
+    ] {
+        let airport = Airport::new(Script::travel());
+        envelope(&airport, from, to);
+        let recorded = airport.fly(&record(agent));
+        recorded.expect(
+            1,
+            "task: [..]\n...\n",
+            &format!(
+                "agent: the vendor says: reenact: denied by {rule}\n...\n\
+                 reenact: envelope enforced: 1 action denied; the audit finds every rule kept; nobody but [..]\n...\n"
+            ),
+        );
+        assert_eq!(airport.vendor.requests().len(), requests, "{rule}");
+        airport.vendor.stop();
+        let replayed = airport.fly(&[&["replay", "last", "--"], agent].concat());
+        replayed.expect(0, &recorded.stdout, &format!("agent: the vendor says: reenact: denied by {rule}\n...\n"));
+    }
+}
+
+#[test]
+fn an_envelope_that_has_expired_begins_nothing() {
+    let airport = Airport::new(Script::travel());
+    envelope(&airport, "2999", "2001");
+    airport.fly(&record(&AGENT)).expect(
+        125,
+        "",
+        "reenact: the envelope has expired: nothing may happen under it any more\n",
+    );
+    assert!(airport.vendor.requests().is_empty());
+}
+
+#[test]
+fn prices_of_ones_own() {
+    let airport = Airport::new(Script::travel());
+    envelope(&airport, "max_spend_usd = 0.05", "max_spend_usd = 0");
+    let prices = airport.folder.path().join("prices.toml");
+    fs::write(&prices, "date = \"2026-01-31\"\n[openai]\n\"gpt-5\" = { input = 0, output = 0 }\n").unwrap();
+    let record = |agent: &[&'static str]| {
+        [&["record", "-q", "--envelope", "envelope.toml", "--prices", "prices.toml", "--"], agent].concat()
+    };
+    // What costs nothing may be had for nothing; what nobody knows the price of may not.
+    airport.fly(&record(&AGENT)).expect(0, "...\n", "");
+    airport.fly(&record(&[REENACT, "demo-agent", "--anthropic"])).expect(
+        1,
+        "task: [..]\n",
+        "agent: the vendor says: reenact: denied by max_spend_usd: nobody knows what \"claude-sonnet-4-5\" costs, and 0.00 USD are allowed; give it a price\n",
+    );
+    let printed = airport.fly(&["prices"]);
+    printed.expect(0, "# Dollars for a million tokens[..]\ndate = \"[..]\"\n\n[anthropic]\n...\n[openai]\n...\n", "");
+    fs::write(&prices, printed.stdout).unwrap();
+    airport.fly(&record(&AGENT)).expect(1, "...\n", "...\n");
+}
