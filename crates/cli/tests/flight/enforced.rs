@@ -24,7 +24,7 @@ fn record<'a>(agent: &[&'a str]) -> Vec<&'a str> {
 
 #[test]
 fn what_is_allowed_happens_up_to_the_very_limit() {
-    let airport = Airport::new(Script::travel());
+    let mut airport = Airport::new(Script::travel());
     envelope(&airport, "", "");
     airport.fly(&record(&AGENT)).expect(
         0,
@@ -45,7 +45,13 @@ fn what_is_allowed_happens_up_to_the_very_limit() {
 fn what_is_denied_never_happens_and_is_denied_again() {
     for (from, to, rule, requests, agent) in [
         ("\"gpt-5\"", "\"gpt-4\"", "allowed_models: the model \"gpt-5\" is not on the list", 0, &AGENT[..]),
-        (", \"book_flight\"", "", "allowed_tools: the tool \"book_flight\" is not on the list", 3, &AGENT[..]),
+        (
+            ", \"book_flight\"",
+            "",
+            "allowed_tools: the tool \"book_flight\" is not on the list",
+            3,
+            &AGENT[..],
+        ),
         (
             ", \"book_flight\"",
             "",
@@ -53,7 +59,13 @@ fn what_is_denied_never_happens_and_is_denied_again() {
             3,
             &[REENACT, "demo-agent", "--anthropic"][..],
         ),
-        ("max_steps = 7", "max_steps = 6", "max_steps: 6 actions are allowed, and as many have begun", 3, &AGENT[..]),
+        (
+            "max_steps = 7",
+            "max_steps = 6",
+            "max_steps: 6 actions are allowed, and as many have begun",
+            3,
+            &AGENT[..],
+        ),
         (
             "max_spend_usd = 0.05",
             "max_spend_usd = 0",
@@ -69,7 +81,7 @@ fn what_is_denied_never_happens_and_is_denied_again() {
             &AGENT[..],
         ),
     ] {
-        let airport = Airport::new(Script::travel());
+        let mut airport = Airport::new(Script::travel());
         envelope(&airport, from, to);
         let recorded = airport.fly(&record(agent));
         recorded.expect(
@@ -83,7 +95,11 @@ fn what_is_denied_never_happens_and_is_denied_again() {
         assert_eq!(airport.vendor.requests().len(), requests, "{rule}");
         airport.vendor.stop();
         let replayed = airport.fly(&[&["replay", "last", "--"], agent].concat());
-        replayed.expect(0, &recorded.stdout, &format!("agent: the vendor says: reenact: denied by {rule}\n...\n"));
+        replayed.expect(
+            0,
+            &recorded.stdout,
+            &format!("agent: the vendor says: reenact: denied by {rule}\n...\n"),
+        );
     }
 }
 
@@ -116,7 +132,11 @@ fn prices_of_ones_own() {
         "agent: the vendor says: reenact: denied by max_spend_usd: nobody knows what \"claude-sonnet-4-5\" costs, and 0.00 USD are allowed; give it a price\n",
     );
     let printed = airport.fly(&["prices"]);
-    printed.expect(0, "# Dollars for a million tokens[..]\ndate = \"[..]\"\n\n[anthropic]\n...\n[openai]\n...\n", "");
+    printed.expect(
+        0,
+        "# Dollars for a million tokens[..]\ndate = \"[..]\"\n\n[anthropic]\n...\n[openai]\n...\n",
+        "",
+    );
     fs::write(&prices, printed.stdout).unwrap();
     airport.fly(&record(&AGENT)).expect(1, "...\n", "...\n");
 }
