@@ -5,8 +5,12 @@ mod audit_run;
 mod workshop;
 
 use audit_run::{Run, assert_kept, assert_only};
+use reenact_formats::rer::approval::{Decision, Draft, input_hash, sign};
+use reenact_formats::rer::envelope::decide::Action;
+use reenact_formats::rer::envelope::permission::SignerType;
 use reenact_verify::audit::Verdict::{Fail, Inconclusive};
 use serde_json::{Value as Json, json};
+use workshop::Key;
 
 #[test]
 fn required_approvals() {
@@ -162,4 +166,34 @@ fn required_signer_types() {
         &run(json!(["delegate"])),
         &[("required_signer_types", Fail, None, "nobody of type delegate approved anything")],
     );
+}
+
+/// What an approver signs tells its type where the audit looks for it.
+#[test]
+fn tokens_as_they_are_signed() {
+    let granted = |signer_type: SignerType| {
+        let draft = Draft {
+            approval_id: "a",
+            run_id: "run",
+            action: Action::Tool,
+            name: "pay",
+            input_hash: input_hash(b"{}"),
+            decision: Decision::Granted,
+            signer_type,
+            issued_at: "2026-05-13T12:00:00Z",
+            expires_at: "2026-05-13T12:10:00Z",
+        };
+        let token = String::from_utf8(sign(&draft, &Key::of(3)).unwrap()).unwrap();
+        Run::approved(json!([{"action": "tool.call", "tool_pattern": "pay*", "signer_types": ["human"]}]))
+            .event(
+                "rer.approval.requested",
+                json!({"approval_id": "a", "action": "tool.call", "tool": "pay"}),
+            )
+            .text("rer.approval.granted", Some(&format!("{{\"approval_id\":\"a\",\"token\":{token}}}")))
+            .pay("1", "pay", "a")
+            .tool_returned("1")
+    };
+    assert_kept(&granted(SignerType::Human));
+    let reason = "the approval for \"pay\" is by a signer of type delegate";
+    assert_only(&granted(SignerType::Delegate), &[("required_approvals", Fail, Some(4), reason)]);
 }
