@@ -13,7 +13,7 @@
 //! | [`exchange`], [`tool`], [`reported`] | what is written |
 //! | [`start`] | how a run begins |
 //! | [`folder`], [`run_id`] | where runs are kept, and how they are named |
-//! | [`clock`], [`randomness`], [`surroundings`] | time and chance, as values |
+//! | [`clock`], [`randomness`], [`storage`], [`surroundings`] | time, chance and the disk, as values |
 //! | [`secret`] | private keys: made, read, written, wiped |
 //! | [`keystore`] | the folder in which they are kept, closed to others |
 //! | [`wal`] | what passes, before it passes on |
@@ -39,6 +39,7 @@ mod resume;
 pub mod run_id;
 pub mod secret;
 pub mod start;
+pub mod storage;
 pub mod surroundings;
 pub mod tool;
 pub mod wal;
