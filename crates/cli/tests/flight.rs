@@ -7,9 +7,11 @@
 
 mod flight {
     pub(crate) mod airport;
+    mod disks;
     mod exits;
     mod formats;
     mod killed;
+    mod kills;
     mod records;
     mod replays;
     mod secrets;
