@@ -12,6 +12,7 @@ mod flight {
     mod formats;
     mod killed;
     mod kills;
+    mod planted;
     mod records;
     mod replays;
     mod secrets;

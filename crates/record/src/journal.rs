@@ -228,6 +228,10 @@ impl Journal {
     /// Someone removed the journal, as by cleaning up the project's folder: what it held is still in the open file, and is
     /// written anew where it was.
     fn rescue(&mut self) -> io::Result<()> {
+        // As when the run began: a link could lead anywhere.
+        if self.path.ancestors().skip(1).take(3).any(Path::is_symlink) {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
         if let Some(folder) = self.path.parent() {
             durable::create_private_folder(folder)?;
         }

@@ -215,6 +215,23 @@ fn a_folder_that_is_removed_meanwhile() {
     }
 }
 
+/// Nothing is written where a link leads.
+#[test]
+fn a_link_in_the_place_of_a_removed_folder() {
+    let rig = Rig::new();
+    let recorder = write(&rig).unwrap();
+    let (folder, elsewhere) = (rig.place.folder(), rig.place.0.join("elsewhere"));
+    fs::remove_dir_all(folder.path()).unwrap();
+    fs::create_dir(&elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, folder.path()).unwrap();
+    let error = recorder.end(&DONE).map(|_| ()).unwrap_err();
+    assert!(
+        matches!(&error, RecordError::Journal { kind: io::ErrorKind::PermissionDenied, .. }),
+        "{error:?}"
+    );
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+}
+
 /// Someone put another file there: that is not ours to write over, nor to seal.
 #[test]
 fn a_journal_that_was_replaced_meanwhile() {
