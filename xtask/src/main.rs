@@ -1,4 +1,4 @@
-//! The developer commands: `cargo xtask test`, `fuzz`, `example`, `bench`.
+//! The developer commands: `cargo xtask test`, `fuzz`, `kill`, `example`, `bench`.
 //!
 //! Everything that a contributor or a CI machine does beyond plain cargo is a command here, so that it is written once,
 //! in Rust, and runs the same everywhere.
@@ -16,6 +16,7 @@ mod context;
 mod example;
 mod failure;
 mod fuzz;
+mod kill;
 mod signer;
 mod step;
 mod test;
@@ -31,6 +32,7 @@ Developer commands of reenact.
   cargo xtask test [NAME…]                     format, lint, tests, docs: all that a commit must pass
   cargo xtask test --list                      the steps of the above, and what each runs
   cargo xtask fuzz [TARGET] [--seconds N]      fuzz every reader, or one, for N seconds each (60)
+  cargo xtask kill [N] [--seed S]              kills a recorder under load N times (300), and compares what is recovered
   cargo xtask example                          writes examples/runs anew, the same bytes each time
   cargo xtask bench [WORD…]                    verification as ratios, recording, replaying; rows that contain the words
 
@@ -84,6 +86,7 @@ fn dispatch(args: &[String]) -> Result<(), Ending> {
         }
         "test" => test::run(&Context::new(), rest),
         "fuzz" => fuzz::run(&Context::new(), rest),
+        "kill" => kill::run(&Context::new(), rest),
         "example" => example::run(Context::new().root()).map_err(Ending::Failed),
         "bench" => bench::run(rest).map_err(Ending::Failed),
         // Not for people: `bench` starts itself again, optimised, and then once for each peak of memory.

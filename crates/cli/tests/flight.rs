@@ -7,10 +7,13 @@
 
 mod flight {
     pub(crate) mod airport;
+    mod disks;
     mod enforced;
     mod exits;
     mod formats;
     mod killed;
+    mod kills;
+    mod planted;
     mod records;
     mod replays;
     mod secrets;

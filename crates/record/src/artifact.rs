@@ -68,7 +68,7 @@ pub(crate) fn seal(
     }
     let failed = |error: io::Error| RecordError::io(&out.path, &error);
     let mut file = Hashed {
-        file: Pending::new(&out.path, Readers::Owner).map_err(failed)?,
+        file: Pending::new_in(journal.storage(), &out.path, Readers::Owner).map_err(failed)?,
         hasher: Hasher::new(),
         size: 0,
     };

@@ -1,10 +1,13 @@
 //! Files that are there whole or not at all: written under a temporary name beside the real one, flushed to the disk, and
 //! only then given their name.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::fs;
+use std::io::{self, BufReader, IoSlice, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::storage::{Disk, Opening, Reading, Storage, Stored};
 
 /// What a record survives of what was acknowledged to an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -23,6 +26,17 @@ pub enum Readers {
     Owner,
     /// Everyone (0644).
     Everyone,
+}
+
+impl Readers {
+    /// The permission bits.
+    #[cfg(unix)]
+    pub(crate) fn mode(self) -> u32 {
+        match self {
+            Self::Owner => 0o600,
+            Self::Everyone => 0o644,
+        }
+    }
 }
 
 /// Writes a new file. If there is one of that name already it is left alone, and the error is
@@ -56,7 +70,7 @@ pub fn check(path: &Path, replaces: bool) -> io::Result<()> {
 /// A file that is being written and has no name yet. Dropped, it is gone.
 pub struct Pending {
     temporary: Temporary,
-    file: File,
+    file: Box<dyn Stored>,
     path: PathBuf,
     readers: Readers,
 }
@@ -64,42 +78,62 @@ pub struct Pending {
 impl Pending {
     /// Begins a file that is to have that name.
     pub fn new(path: &Path, readers: Readers) -> io::Result<Self> {
-        let (temporary, file) = Temporary::open(path, readers)?;
+        Self::new_in(Arc::new(Disk), path, readers)
+    }
+
+    /// The same elsewhere than on the machine's own disk.
+    pub fn new_in(storage: Arc<dyn Storage>, path: &Path, readers: Readers) -> io::Result<Self> {
+        let (temporary, file) = Temporary::open(storage, path, readers)?;
         Ok(Self { temporary, file, path: path.to_owned(), readers })
     }
 
     /// Flushes the file to the disk and gives it its name, if nothing has it.
-    pub fn create(self) -> io::Result<()> {
+    pub fn create(mut self) -> io::Result<()> {
         self.file.sync_all()?;
-        match fs::hard_link(&self.temporary.path, &self.path) {
+        let storage = Arc::clone(&self.temporary.storage);
+        match storage.link(&self.temporary.path, &self.path) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error),
             // A file system without links. A crash may leave half a file, but never over another one.
             Err(_) => {
-                let mut file = open_new(&self.path, self.readers)?;
-                io::copy(&mut File::open(&self.temporary.path)?, &mut file)?;
-                file.sync_all()?;
+                let mut file = Appending(storage.open(&self.path, Opening::New(self.readers))?);
+                io::copy(&mut BufReader::new(Reading::new(self.file, 0)), &mut file)?;
+                file.0.sync_all()?;
             }
         }
         drop(self.temporary);
-        sync_folder(&self.path)
+        sync_name(&*storage, &self.path)
     }
 
     /// Flushes the file to the disk and gives it its name, in the place of whatever has it.
-    pub fn replace(self) -> io::Result<()> {
+    pub fn replace(mut self) -> io::Result<()> {
         self.file.sync_all()?;
-        fs::rename(&self.temporary.path, &self.path)?;
-        sync_folder(&self.path)
+        let storage = Arc::clone(&self.temporary.storage);
+        storage.rename(&self.temporary.path, &self.path)?;
+        sync_name(&*storage, &self.path)
     }
 }
 
 impl Write for Pending {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
+        self.file.append(&[IoSlice::new(bytes)])
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        Ok(())
+    }
+}
+
+/// A file that is written piece by piece.
+struct Appending(Box<dyn Stored>);
+
+impl Write for Appending {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.append(&[IoSlice::new(bytes)])
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -114,21 +148,22 @@ pub fn create_private_folder(path: &Path) -> io::Result<()> {
 
 /// A file that is gone when it is dropped, unless it was renamed.
 struct Temporary {
+    storage: Arc<dyn Storage>,
     path: PathBuf,
 }
 
 impl Temporary {
-    fn open(path: &Path, readers: Readers) -> io::Result<(Self, File)> {
+    fn open(storage: Arc<dyn Storage>, path: &Path, readers: Readers) -> io::Result<(Self, Box<dyn Stored>)> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
         loop {
             let count = COUNT.fetch_add(1, Ordering::Relaxed);
             let path = path.with_file_name(format!(".{name}.{}-{count}.tmp", std::process::id()));
-            match open_new(&path, readers) {
+            match storage.open(&path, Opening::New(readers)) {
                 // Left by a process of the same id that was killed.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
-                Ok(file) => return Ok((Self { path }, file)),
+                Ok(file) => return Ok((Self { storage, path }, file)),
             }
         }
     }
@@ -137,38 +172,14 @@ impl Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         // Nothing is there any more after a rename; and nothing can be done if it stays.
-        let _ = fs::remove_file(&self.path);
+        let _ = self.storage.remove(&self.path);
     }
-}
-
-/// Opens a file that was not there. Links are not followed.
-fn open_new(path: &Path, readers: Readers) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    {
-        let mode = match readers {
-            Readers::Owner => 0o600,
-            Readers::Everyone => 0o644,
-        };
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
-    }
-    #[cfg(not(unix))]
-    let _ = readers;
-    options.open(path)
 }
 
 /// A new name is on the disk when its folder is.
-pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
-    #[cfg(unix)]
-    {
-        let folder = match path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
-        File::open(folder)?.sync_all()?;
+pub(crate) fn sync_name(storage: &dyn Storage, path: &Path) -> io::Result<()> {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => storage.sync_folder(folder),
+        _ => storage.sync_folder(Path::new(".")),
     }
-    #[cfg(not(unix))]
-    let _ = path;
-    Ok(())
 }

@@ -2,8 +2,7 @@
 
 use core::time::Duration;
 use std::borrow::Cow;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, IoSlice, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,11 +13,12 @@ use reenact_json::digest::Hasher;
 use reenact_json::{Digest, Limits, Value};
 
 use crate::clock::{self, Clock};
-use crate::durable;
+use crate::durable::{self, Readers};
 use crate::error::RecordError;
 use crate::event::EventType;
 use crate::payload::{self, Payload};
 use crate::randomness::Salts;
+use crate::storage::{Opening, Reading, Storage, Stored, append_all};
 use crate::surroundings::Surroundings;
 
 /// The version of all that we write.
@@ -34,7 +34,8 @@ pub(crate) const RESERVE: u64 = 1 << 20;
 pub(crate) const SCRATCH: usize = 1 << 20;
 
 pub(crate) struct Journal {
-    file: File,
+    storage: Arc<dyn Storage>,
+    file: Box<dyn Stored>,
     path: PathBuf,
     links: Links,
     next_index: u64,
@@ -68,21 +69,22 @@ pub(crate) enum Room {
 impl Journal {
     /// Begins a journal in a file that is not there yet, with a line that names its run.
     pub(crate) fn create(path: &Path, head: &[u8], surroundings: &Surroundings) -> Result<Self, RecordError> {
-        let mut options = OpenOptions::new();
-        options.read(true).append(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(path).map_err(|error| RecordError::io(path, &error))?;
+        let mut file = surroundings
+            .storage
+            .open(path, Opening::New(Readers::Owner))
+            .map_err(|error| RecordError::io(path, &error))?;
         // Whoever looks whether the run is under way holds the lock for a moment, and finds nothing yet to go on with. Where
         // files cannot be locked, runs are recorded all the same.
         while file.lock().is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {}
-        file.write_all(head).map_err(|error| RecordError::journal(path, &error))?;
+        append_all(&mut *file, &mut [IoSlice::new(head)])
+            .map_err(|error| RecordError::journal(path, &error))?;
         Ok(Self::over(file, path, head.len() as u64, surroundings))
     }
 
     /// A journal without events in a file that is open, of which the first bytes are not ours to read.
-    pub(crate) fn over(file: File, path: &Path, start: u64, surroundings: &Surroundings) -> Self {
+    pub(crate) fn over(file: Box<dyn Stored>, path: &Path, start: u64, surroundings: &Surroundings) -> Self {
         Self {
+            storage: Arc::clone(&surroundings.storage),
             file,
             path: path.to_owned(),
             links: Links::new(VERSION),
@@ -115,7 +117,7 @@ impl Journal {
     pub(crate) fn cut(&mut self) -> Result<(), RecordError> {
         let end = self.start + self.bytes;
         self.file
-            .set_len(end)
+            .set_length(end)
             .and_then(|()| self.file.sync_all())
             .map_err(|error| RecordError::journal(&self.path, &error))
     }
@@ -123,6 +125,11 @@ impl Journal {
     /// Says when what is written from now on did happen; `None` for the moment in which it is written.
     pub(crate) fn happened(&mut self, moment: Option<Duration>) {
         self.moment = moment;
+    }
+
+    /// Where it is kept.
+    pub(crate) fn storage(&self) -> Arc<dyn Storage> {
+        Arc::clone(&self.storage)
     }
 
     pub(crate) fn bytes(&self) -> u64 {
@@ -171,7 +178,7 @@ impl Journal {
         if self.bytes + self.line.len() as u64 > self.longest + reserve {
             return Err(RecordError::Full { bytes: self.bytes });
         }
-        if let Err(error) = self.file.write_all(&self.line) {
+        if let Err(error) = append_all(&mut *self.file, &mut [IoSlice::new(&self.line)]) {
             // Half a line may be there: nothing may follow it.
             let error = RecordError::journal(&self.path, &error);
             self.failed = Some(error.clone());
@@ -190,28 +197,70 @@ impl Journal {
     /// has then nobody knows, and asking again would not tell.
     pub(crate) fn sync(&mut self) -> Result<(), RecordError> {
         self.health()?;
-        let mut synced = self.file.sync_data();
-        if !self.is_name_synced {
-            // The file, its run's folder, the folder of runs, and ours.
-            synced = synced.and_then(|()| self.path.ancestors().take(4).try_for_each(durable::sync_folder));
-            self.is_name_synced = synced.is_ok();
+        let synced = self.file.sync_data().and_then(|()| self.sync_names());
+        self.lost_by(synced)
+    }
+
+    /// Closes the running hash; gives what must be read back.
+    pub(crate) fn finish(&mut self) -> Result<Written, RecordError> {
+        self.health()?;
+        if self.path.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+            let rescued = self.rescue();
+            self.lost_by(rescued)?;
         }
-        synced.map_err(|error| {
+        let synced = self.file.sync_all().and_then(|()| self.sync_names());
+        self.lost_by(synced)?;
+        Ok(Written { digest: self.hash.finish(), bytes: self.bytes })
+    }
+
+    /// An error of the disk is the journal's end.
+    fn lost_by(&mut self, done: io::Result<()>) -> Result<(), RecordError> {
+        done.map_err(|error| {
             let error = RecordError::journal(&self.path, &error);
             self.failed = Some(error.clone());
             error
         })
     }
 
-    /// Closes the running hash; gives what must be read back.
-    pub(crate) fn finish(&mut self) -> Result<Written, RecordError> {
-        self.health()?;
-        self.file.sync_all().map_err(|error| {
-            let error = RecordError::journal(&self.path, &error);
-            self.failed = Some(error.clone());
-            error
-        })?;
-        Ok(Written { digest: self.hash.finish(), bytes: self.bytes })
+    /// Has the disk keep the names that lead to the file, once.
+    fn sync_names(&mut self) -> io::Result<()> {
+        if !self.is_name_synced {
+            // The file, its run's folder, the folder of runs, and ours.
+            let mut names = self.path.ancestors().take(4);
+            names.try_for_each(|name| durable::sync_name(&*self.storage, name))?;
+            self.is_name_synced = true;
+        }
+        Ok(())
+    }
+
+    /// Someone removed the journal, as by cleaning up the project's folder: what it held is still in the open file, and is
+    /// written anew where it was.
+    fn rescue(&mut self) -> io::Result<()> {
+        // As when the run began: a link could lead anywhere.
+        if self.path.ancestors().skip(1).take(3).any(Path::is_symlink) {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        if let Some(folder) = self.path.parent() {
+            durable::create_private_folder(folder)?;
+        }
+        let mut file = self.storage.open(&self.path, Opening::New(Readers::Owner))?;
+        while file.lock().is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {}
+        let mut reader = Reading::new(self.file.again()?, 0).take(self.start + self.bytes);
+        let mut buffer = vec![0; 256 << 10];
+        loop {
+            match reader.read(&mut buffer) {
+                Ok(0) => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+                Ok(length) => {
+                    let piece = buffer.get(..length).unwrap_or_default();
+                    append_all(&mut *file, &mut [IoSlice::new(piece)])?;
+                }
+            }
+        }
+        self.file = file;
+        self.is_name_synced = false;
+        Ok(())
     }
 
     /// Reads the journal back, piece by piece, with commas between the events instead of line feeds. An error if it is not
@@ -223,16 +272,15 @@ impl Journal {
     ) -> Result<(), RecordError> {
         let failed = |error| RecordError::io(&self.path, &error);
         let changed = || RecordError::JournalChanged { path: self.path.to_string_lossy().into_owned() };
-        if !self.has_its_name() {
+        if !self.file.is_at(&self.path) {
             return Err(changed());
         }
-        let mut file = &self.file;
-        file.seek(SeekFrom::Start(self.start)).map_err(failed)?;
+        let mut at = self.start;
         let mut hasher = Hasher::new();
         let mut left = written.bytes;
         let mut buffer = vec![0; 256 << 10];
         loop {
-            let length = match file.read(&mut buffer) {
+            let length = match self.file.read_at(at, &mut buffer) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 length => length.map_err(failed)?,
             };
@@ -240,6 +288,7 @@ impl Journal {
             if piece.is_empty() {
                 break;
             }
+            at += length as u64;
             left = left.checked_sub(length as u64).ok_or_else(changed)?;
             hasher.put(piece);
             // The chain's events hold no line feed of their own: canonical JSON spells it as an escape.
@@ -251,27 +300,6 @@ impl Journal {
             take(piece.get(..kept).unwrap_or_default())?;
         }
         if left == 0 && hasher.finish() == written.digest { Ok(()) } else { Err(changed()) }
-    }
-
-    /// Whether the journal's name still leads to the file that we wrote.
-    fn has_its_name(&self) -> bool {
-        leads_to(&self.path, &self.file)
-    }
-}
-
-/// Whether a name leads to this very file, and not by way of a link.
-pub(crate) fn leads_to(path: &Path, file: &File) -> bool {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        let identity = |found: std::fs::Metadata| (found.dev(), found.ino());
-        let named = path.symlink_metadata().map(identity).ok();
-        named.is_some() && named == file.metadata().map(identity).ok()
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = file;
-        path.is_file()
     }
 }
 
@@ -335,6 +363,7 @@ pub(crate) struct Written {
 mod tests {
     use super::*;
     use crate::ledger::Ledger;
+    use std::fs::{File, OpenOptions};
 
     /// A journal in a file of its own, gone when it is dropped.
     struct Fresh(PathBuf);
@@ -393,14 +422,14 @@ mod tests {
     fn a_write_that_fails_closes_the_journal() {
         let path = Path::new("/dev/full");
         let file = OpenOptions::new().read(true).append(true).open(path).unwrap();
-        let mut journal = Journal::over(file, path, 0, &Surroundings::default());
+        let mut journal = Journal::over(Box::new(file), path, 0, &Surroundings::default());
         let first = journal.append(EventType::CaptureGap, Room::Common, gap).unwrap_err();
         assert!(
             matches!(&first, RecordError::Journal { kind: io::ErrorKind::StorageFull, path, .. } if path == "/dev/full"),
             "{first:?}"
         );
         // The first error is told again, though the disk may have room by now.
-        journal.file = OpenOptions::new().append(true).open("/dev/null").unwrap();
+        journal.file = Box::new(OpenOptions::new().append(true).open("/dev/null").unwrap());
         assert_eq!(journal.append(EventType::CaptureGap, Room::Common, gap), Err(first.clone()));
         assert_eq!((journal.events(), journal.bytes()), (0, 0));
         assert_eq!(journal.finish(), Err(first.clone()));
@@ -415,7 +444,7 @@ mod tests {
     fn a_sync_that_fails_closes_the_journal() {
         let (_reader, writer) = io::pipe().unwrap();
         let file = File::from(std::os::fd::OwnedFd::from(writer));
-        let mut journal = Journal::over(file, Path::new("pipe"), 0, &Surroundings::default());
+        let mut journal = Journal::over(Box::new(file), Path::new("pipe"), 0, &Surroundings::default());
         journal.append(EventType::RunStarted, Room::Common, gap).unwrap();
         let first = journal.sync().unwrap_err();
         assert!(
@@ -423,7 +452,7 @@ mod tests {
             "{first:?}"
         );
         let fresh = Fresh::new("synced-later");
-        journal.file = OpenOptions::new().append(true).create_new(true).open(&fresh.0).unwrap();
+        journal.file = Box::new(OpenOptions::new().append(true).create_new(true).open(&fresh.0).unwrap());
         assert_eq!(journal.sync(), Err(first.clone()), "it is not tried again");
         assert_eq!(journal.append(EventType::CaptureGap, Room::Common, gap), Err(first.clone()));
         assert_eq!(journal.finish(), Err(first));
@@ -469,7 +498,7 @@ mod tests {
         drop(ledger);
 
         let file = OpenOptions::new().read(true).append(true).open(&fresh.0).unwrap();
-        let mut again = Ledger::new(Journal::over(file, &fresh.0, 0, &Surroundings::default()));
+        let mut again = Ledger::new(Journal::over(Box::new(file), &fresh.0, 0, &Surroundings::default()));
         let mut end = ChainEnd::new();
         for line in std::fs::read(&fresh.0).unwrap().split_inclusive(|byte| *byte == b'\n') {
             let (event_type, payload) = end.advance(line.trim_ascii_end()).unwrap();

@@ -14,7 +14,7 @@
 //! | [`policy`] | what was decided, what it cost, who approved it |
 //! | [`start`] | how a run begins |
 //! | [`folder`], [`run_id`] | where runs are kept, and how they are named |
-//! | [`clock`], [`randomness`], [`surroundings`] | time and chance, as values |
+//! | [`clock`], [`randomness`], [`storage`], [`surroundings`] | time, chance and the disk, as values |
 //! | [`approval`] | questions to approvers, and their answers |
 //! | [`secret`] | private keys: made, read, written, wiped |
 //! | [`protected`] | private keys under a passphrase: those of approvers |
@@ -46,6 +46,7 @@ mod resume;
 pub mod run_id;
 pub mod secret;
 pub mod start;
+pub mod storage;
 pub mod surroundings;
 pub mod tool;
 pub mod wal;

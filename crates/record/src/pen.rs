@@ -103,7 +103,8 @@ impl Pen {
 
     /// Begins the write-ahead log of this run, with the values that are known to be secret so far.
     pub fn log(&self, place: &Place, run_id: RunId) -> io::Result<Wal> {
-        let log = Wal::create(place, run_id, self.counts().bytes)?;
+        let storage = self.shared.ledger().journal.storage();
+        let log = Wal::create_in(storage, place, run_id, self.counts().bytes)?;
         let known = self.log_known(&log, 0);
         if known.is_err() {
             // Half a log would be taken for a whole one.

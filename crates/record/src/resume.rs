@@ -4,7 +4,7 @@
 //! is what its longest event took when it was recorded. A line that does not begin as an event does is passed over and never
 //! held at all, such as the zeros that a file system may leave behind.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -20,6 +20,7 @@ use crate::ledger::Ledger;
 use crate::mask::Masks;
 use crate::run_id::RunId;
 use crate::start::Head;
+use crate::storage::{Opening, Reading, Stored};
 use crate::surroundings::Surroundings;
 
 /// A journal that can be gone on with.
@@ -52,9 +53,9 @@ pub(crate) fn read(
     let path = folder.journal(run_id);
     let shown = || path.to_string_lossy().into_owned();
     let failed = |error: io::Error| ResumeError::Record(RecordError::io(&path, &error));
-    let file = open(&path, run_id)?;
+    let file = open(&path, run_id, surroundings)?;
     let keep = keep();
-    let mut reader = BufReader::with_capacity(BUFFER, file.try_clone().map_err(failed)?);
+    let mut reader = BufReader::with_capacity(BUFFER, Reading::new(file.again().map_err(failed)?, 0));
 
     let mut line = Vec::new();
     (&mut reader).take(Head::LONGEST).read_until(b'\n', &mut line).map_err(failed)?;
@@ -71,7 +72,7 @@ pub(crate) fn read(
     if head.key_id != signer.public_key().id().to_string() {
         return Err(RecordError::OtherSigner.into());
     }
-    let length = file.metadata().map_err(failed)?.len();
+    let length = file.length().map_err(failed)?;
     let bytes = length.saturating_sub(start);
     if bytes > journal::LONGEST + journal::RESERVE {
         return Err(RecordError::Full { bytes }.into());
@@ -80,7 +81,7 @@ pub(crate) fn read(
     masks.reserve(&line);
     let journal = Journal::over(file, &path, start, surroundings);
     let mut events = Events { ledger: Ledger::new(journal), end: ChainEnd::new(), masks, head: &head, keep };
-    let mut lines = Lines { reader, line };
+    let mut lines = Lines { reader, line, has_zeros: false };
     let mut wrong = None;
     for number in 2.. {
         let found = lines.next().map_err(failed)?;
@@ -94,6 +95,8 @@ pub(crate) fn read(
         match (found == Found::Line).then(|| events.take_up(&lines.line)).flatten() {
             Some(Taken::Event) => {}
             Some(Taken::OtherEnvelope) => return Err(ResumeError::Head { path: shown() }),
+            // Bytes that the disk never got, when the machine went down: what stands behind them is bound to what is lost.
+            None if lines.has_zeros => break,
             None => wrong = Some(number),
         }
     }
@@ -106,7 +109,7 @@ pub(crate) fn read(
 }
 
 /// Opens a journal that is a file of our own, and keeps every other writer away from it.
-fn open(path: &Path, run_id: RunId) -> Result<File, ResumeError> {
+fn open(path: &Path, run_id: RunId, surroundings: &Surroundings) -> Result<Box<dyn Stored>, ResumeError> {
     let shown = || path.to_string_lossy().into_owned();
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => ResumeError::NoJournal { path: shown() },
@@ -117,16 +120,15 @@ fn open(path: &Path, run_id: RunId) -> Result<File, ResumeError> {
     if !found.is_file() {
         return Err(ResumeError::NotAFile { path: shown() });
     }
-    let mut file = OpenOptions::new().read(true).append(true).open(path).map_err(failed)?;
+    let file = surroundings.storage.open(path, Opening::Existing).map_err(failed)?;
     // Where files cannot be locked, that there is one writer only is for the user to see to.
     if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
         return Err(ResumeError::Busy { run_id });
     }
     // What was opened is what was judged: the name may have been given to another file meanwhile.
-    if !journal::leads_to(path, &file) {
+    if !file.is_at(path) {
         return Err(ResumeError::Record(RecordError::JournalChanged { path: shown() }));
     }
-    file.seek(SeekFrom::Start(0)).map_err(failed)?;
     Ok(file)
 }
 
@@ -196,6 +198,8 @@ enum Found {
 struct Lines<R> {
     reader: R,
     line: Vec<u8>,
+    /// Whether the last one holds zero bytes, which no event does.
+    has_zeros: bool,
 }
 
 impl<R: BufRead> Lines<R> {
@@ -208,13 +212,33 @@ impl<R: BufRead> Lines<R> {
             return Ok(Found::Nothing);
         }
         if line != EVENT {
+            self.has_zeros = line.contains(&0);
             if !line.ends_with(b"\n") {
-                self.reader.skip_until(b'\n')?;
+                self.pass_over()?;
             }
             return Ok(Found::Other);
         }
         self.reader.read_until(b'\n', line)?;
+        self.has_zeros = line.contains(&0);
         Ok(Found::Line)
+    }
+
+    /// Passes over the rest of a line.
+    fn pass_over(&mut self) -> io::Result<()> {
+        loop {
+            let found = match self.reader.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                found => found?,
+            };
+            let end = found.iter().position(|byte| *byte == b'\n');
+            let passed = found.get(..end.map_or(found.len(), |end| end + 1)).unwrap_or_default();
+            self.has_zeros |= passed.contains(&0);
+            let passed = passed.len();
+            self.reader.consume(passed);
+            if end.is_some() || passed == 0 {
+                return Ok(());
+            }
+        }
     }
 }
 

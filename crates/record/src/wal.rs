@@ -7,13 +7,15 @@
 //! It holds what the journal masks, so it lies in memory only (a tmpfs, closed to others), and what is in the journal is
 //! dropped from it. A machine that has no such place has no log: then the journal is waited for.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, IoSlice, Read, Write};
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, IoSlice, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::durable::Readers;
 use crate::exchange::StepId;
 use crate::run_id::RunId;
+use crate::storage::{Disk, Opening, Storage, Stored, append_all};
 use crate::wal::frame::HEAD;
 
 mod entry;
@@ -34,11 +36,13 @@ const KNOWN: &str = "known.wal";
 
 /// The log of one run.
 pub struct Wal {
+    storage: Arc<dyn Storage>,
     folder: PathBuf,
     log: Mutex<Log>,
 }
 
 struct Log {
+    storage: Arc<dyn Storage>,
     segments: Vec<Segment>,
     next: u64,
     /// Frames are built here, without the long part.
@@ -52,7 +56,7 @@ struct Log {
 
 struct Segment {
     path: PathBuf,
-    file: File,
+    file: Box<dyn Stored>,
     bytes: u64,
     /// How much of what began in it is not over.
     open: Vec<u64>,
@@ -61,12 +65,24 @@ struct Segment {
 impl Wal {
     /// Begins the log of a run whose journal has that many bytes of events.
     pub fn create(place: &Place, run_id: RunId, bytes: u64) -> io::Result<Self> {
+        Self::create_in(Arc::new(Disk), place, run_id, bytes)
+    }
+
+    /// The same with another storage.
+    pub fn create_in(
+        storage: Arc<dyn Storage>,
+        place: &Place,
+        run_id: RunId,
+        bytes: u64,
+    ) -> io::Result<Self> {
+        place.sweep();
         let folder = place.run(run_id);
         let mut builder = DirBuilder::new();
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(&folder)?;
         let mut log = Log {
+            storage: Arc::clone(&storage),
             segments: Vec::new(),
             next: 0,
             scratch: Vec::new(),
@@ -75,7 +91,7 @@ impl Wal {
             journaled: (0, bytes),
         };
         log.open_segment(&folder)?;
-        Ok(Self { folder, log: Mutex::new(log) })
+        Ok(Self { storage, folder, log: Mutex::new(log) })
     }
 
     /// Writes an entry about `id`. When this returns, the operating system has it. After an error nothing more is written.
@@ -116,8 +132,9 @@ impl Wal {
         let mut log = self.log();
         log.scratch.clear();
         let bulk = frame::write(&mut log.scratch, 0, &Entry::Known { rule, value })?;
-        let written = private(&self.folder.join(KNOWN), false)
-            .and_then(|mut file| write_all(&mut file, &mut [IoSlice::new(&log.scratch), IoSlice::new(bulk)]));
+        let written = self.storage.open(&self.folder.join(KNOWN), Opening::Either).and_then(|mut file| {
+            append_all(&mut *file, &mut [IoSlice::new(&log.scratch), IoSlice::new(bulk)])
+        });
         // What would follow half a frame could not be read, and what is not known could not be masked.
         log.has_failed |= written.is_err();
         written
@@ -139,7 +156,12 @@ impl Wal {
         let mut log = self.log();
         log.has_failed = true;
         log.segments.clear();
-        fs::remove_dir_all(&self.folder)
+        // By one step: of a log of which only the newer part is gone, more would be recovered than is so.
+        let gone = place::gone(&self.folder);
+        match self.storage.rename(&self.folder, &gone) {
+            Ok(()) => self.storage.remove_folder(&gone),
+            Err(_) => self.storage.remove_folder(&self.folder),
+        }
     }
 
     fn log(&self) -> MutexGuard<'_, Log> {
@@ -160,7 +182,7 @@ impl Log {
 
     fn open_segment(&mut self, folder: &Path) -> io::Result<()> {
         let path = folder.join(format!("{:08}.wal", self.next));
-        let file = private(&path, true)?;
+        let file = self.storage.open(&path, Opening::New(Readers::Owner))?;
         self.next += 1;
         self.segments.push(Segment { path, file, bytes: 0, open: Vec::new() });
         self.begin_segment()?;
@@ -190,7 +212,7 @@ impl Log {
             segment.bytes += (frame.len() + bulk.len()) as u64;
             parts.extend([IoSlice::new(frame), IoSlice::new(bulk)]);
         }
-        write_all(&mut segment.file, &mut parts)?;
+        append_all(&mut *segment.file, &mut parts)?;
         segment.open.extend(entries.iter().filter(|(_, entry)| entry.begins()).map(|(id, _)| *id));
         Ok(())
     }
@@ -200,7 +222,7 @@ impl Log {
         let over = self.segments.iter().take_while(|segment| segment.open.is_empty()).count();
         for segment in self.segments.drain(..over.min(self.segments.len().saturating_sub(1))) {
             // One that stays is read again, and found to be over.
-            let _ = fs::remove_file(segment.path);
+            let _ = self.storage.remove(&segment.path);
         }
         if over > 0
             && let [only] = self.segments.as_mut_slice()
@@ -208,32 +230,10 @@ impl Log {
             && only.bytes > EMPTY
         {
             only.bytes = 0;
-            let emptied = only.file.set_len(0).and_then(|()| self.begin_segment());
+            let emptied = only.file.set_length(0).and_then(|()| self.begin_segment());
             self.has_failed |= emptied.is_err();
         }
     }
-}
-
-/// A file that is closed to others, to be appended to.
-fn private(path: &Path, is_new: bool) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.append(true).create(true).create_new(is_new);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
-}
-
-/// All parts by one call, if the system takes them whole.
-fn write_all(file: &mut File, mut parts: &mut [IoSlice<'_>]) -> io::Result<()> {
-    while parts.iter().any(|part| !part.is_empty()) {
-        match file.write_vectored(parts) {
-            Ok(0) => return Err(io::Error::from(io::ErrorKind::WriteZero)),
-            Ok(written) => IoSlice::advance_slices(&mut parts, written),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
 }
 
 /// Reads the log of a run back, in the order in which it was written; says whether there is one. A frame that is torn ends its

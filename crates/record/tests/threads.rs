@@ -1,63 +1,168 @@
-//! Many pens on many threads, one journal.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on stops")]
+//! Many pens on many threads, one journal: nothing is lost, nothing is out of order, and memory does not grow with the run.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops")]
 
 mod support;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::thread;
 
 use reenact_json::{Limits, Value};
-use reenact_record::{Exchange, RawRequest, Recorder, RunStart, StepId};
-use support::{DONE, Place, answer, events, judged, key, run_id};
+use reenact_record::{Exchange, Folder, Pen, RawRequest, Recorder, RunId, RunStart};
+use support::{DONE, Place, answer, judged, key};
+
+const THREADS: usize = 64;
+
+/// How many turns each thread takes, in two parts. A turn is an exchange and two notes: four events.
+const TURNS: [usize; 2] = [40, 352];
+
+/// With the first event, the last, and the two of the long answer: a little more than 100,000.
+const EVENTS: usize = THREADS * (TURNS[0] + TURNS[1]) * 4 + 4;
+
+const PAYLOAD: usize = 50 << 20;
+
+/// What a run of any length may add to the memory that its first tenth took. All events are more than three times that, the
+/// long answer twice.
+const FLAT: u64 = 24 << 10;
+
+fn id() -> RunId {
+    "017f22e2-79b0-7cc3-98c4-dc0c0c07398f".parse().unwrap()
+}
+
+fn exchange(pen: &Pen, request: &[u8], answered: &[u8]) {
+    let raw = RawRequest { provider: "openai", method: "POST", path: "/v1/x", headers: &[], body: request };
+    let masked = pen.mask_request(&raw);
+    let step = pen.called(Exchange::Model, &masked, Some("m"), None, &"0".repeat(64)).unwrap();
+    pen.returned(&step, answer(answered)).unwrap();
+}
+
+/// Every thread takes its turns, and says which.
+fn take_turns(pen: &Pen, from: usize, turns: usize) {
+    thread::scope(|scope| {
+        for number in 0..THREADS {
+            let pen = pen.clone();
+            scope.spawn(move || {
+                for turn in from..from + turns {
+                    let said = format!("{number}:{turn}");
+                    pen.gap(&said, "before").unwrap();
+                    exchange(&pen, said.as_bytes(), said.as_bytes());
+                    pen.gap(&said, "after").unwrap();
+                }
+            });
+        }
+    });
+}
+
+/// A number of kilobytes that the kernel keeps of this process.
+fn memory(name: &str) -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// Does something; says how much more memory it took at its peak than was taken before.
+fn peak<T>(act: impl FnOnce() -> T) -> (T, u64) {
+    // The peak begins anew; where it cannot, only what goes beyond the one before is counted.
+    let is_reset = fs::write("/proc/self/clear_refs", "5").is_ok();
+    let before = memory(if is_reset { "VmRSS:" } else { "VmHWM:" });
+    let done = act();
+    (done, memory("VmHWM:").saturating_sub(before))
+}
+
+/// The recorder in a process of its own, so that nobody else's memory is counted.
+fn record(place: &Path) -> String {
+    let folder = Folder::new(place.join(Folder::NAME));
+    let recorder = Recorder::begin(&folder, &RunStart::new(id()), &key()).unwrap();
+    let pen = recorder.pen();
+    take_turns(&pen, 0, TURNS[0]);
+    let ((), many) = peak(|| take_turns(&pen, TURNS[0], TURNS[1]));
+    let payload = "0123456789abcde\n".repeat(PAYLOAD / 16).into_bytes();
+    let ((), long) = peak(|| exchange(&pen, b"long", &payload));
+    drop(payload);
+    let (ended, ending) = peak(|| recorder.end(&DONE).unwrap());
+    let (_, sealing) = peak(|| ended.seal(&key()).unwrap());
+    format!("{many} {long} {ending} {sealing}")
+}
 
 #[test]
-fn sixteen_threads_of_a_thousand_events_make_one_chain() {
-    let place = Place::new();
-    let (folder, id) = (place.folder(), run_id());
-    let recorder = Recorder::begin(&folder, &RunStart::new(id), &key()).unwrap();
-    let steps: Vec<Vec<StepId>> = thread::scope(|scope| {
-        let work = |thread: usize| {
-            let pen = recorder.pen();
-            move || {
-                let exchange = |at: usize| {
-                    let body = format!("{{\"thread\":{thread},\"at\":{at}}}");
-                    let path = "/v1/chat/completions";
-                    let (provider, method) = ("openai", "POST");
-                    let raw = RawRequest { provider, method, path, headers: &[], body: body.as_bytes() };
-                    let masked = pen.mask_request(&raw);
-                    let key = "0".repeat(64);
-                    let step = pen.called(Exchange::Model, &masked, Some("m"), None, &key).unwrap();
-                    pen.returned(&step, answer(body.as_bytes())).unwrap();
-                    step
-                };
-                (0..500).map(exchange).collect()
-            }
-        };
-        let threads: Vec<_> = (0..16).map(|thread| scope.spawn(work(thread))).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
-    });
-    let given: BTreeSet<StepId> = steps.iter().flatten().copied().collect();
-    assert_eq!(given.len(), 8_000, "no two steps have the same id");
-    assert!(steps.iter().all(|steps| steps.is_sorted()));
-
-    let sealed = recorder.end(&DONE).unwrap().seal(&key()).unwrap();
-    assert_eq!((sealed.counts.events, sealed.counts.model_calls), (16_002, 8_000));
-    let report = judged(&sealed.path, &key());
-    assert_eq!(report.reasons, [""; 0]);
-    assert_eq!(report.audit.unwrap().ok(), None);
-
-    // Steps are numbered in the order of the journal, each returned with what it was called with, and time never goes back.
-    let mut called = 0;
-    for (event_type, payload) in events(&folder.journal(id)) {
-        if event_type == "rer.model.called" {
-            called += 1;
-            let payload = Value::parse(payload.as_bytes(), &Limits::default()).unwrap();
-            assert!(payload.member("step_id").unwrap().is_string(&format!("s{called}")));
-        }
+fn sixty_four_threads_a_hundred_thousand_events_and_a_long_answer() {
+    const CHILD: &str = "REENACT_TEST_THREADS";
+    if let Some(place) = std::env::var_os(CHILD) {
+        fs::write(PathBuf::from(&place).join("memory"), record(Path::new(&place))).unwrap();
+        return;
     }
-    assert_eq!(called, 8_000);
-    let journal = std::fs::read_to_string(folder.journal(id)).unwrap();
-    let timestamps: Vec<&str> =
-        journal.lines().skip(1).map(|line| line.rsplit("\"timestamp\":").next().unwrap()).collect();
-    assert!(timestamps.is_sorted());
+    let place = Place::new();
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", "sixty_four_threads_a_hundred_thousand_events_and_a_long_answer"]);
+    assert!(child.env(CHILD, &place.0).output().unwrap().status.success());
+
+    let taken = fs::read_to_string(place.0.join("memory")).unwrap();
+    let taken: Vec<u64> = taken.split(' ').map(|number| number.parse().unwrap()).collect();
+    let [many, long, ending, sealing] = taken[..] else { panic!("{taken:?}") };
+    println!("KiB: {many} for many events, {long} for a long answer, {ending} to end, {sealing} to seal");
+    assert!(many < FLAT && ending < FLAT && sealing < FLAT, "{taken:?}");
+    // The body, masked and as a line; not more than a few of it.
+    assert!(long < 5 * (PAYLOAD as u64 >> 10), "{taken:?}");
+
+    let folder = place.folder();
+    let report = judged(&folder.artifact(id()), &key());
+    assert_eq!(report.reasons, [""; 0]);
+    in_order(&folder.journal(id()));
+}
+
+/// Each thread's events are there, all, in the order in which it wrote them; steps are numbered in the order of the journal;
+/// time never goes back.
+fn in_order(journal: &Path) {
+    let mut threads: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let (mut events, mut called, mut latest) = (0, 0, String::new());
+    let mut steps: BTreeMap<String, String> = BTreeMap::new();
+    for line in BufReader::new(fs::File::open(journal).unwrap()).split(b'\n').skip(1) {
+        let line = line.unwrap();
+        let event = Value::parse(&line, &Limits::default()).unwrap();
+        let text = |name| event.member(name).unwrap().string().unwrap().into_owned();
+        let payload = event.member("payload").unwrap();
+        let said = |name| payload.member(name).and_then(|it| it.string()).unwrap_or_default().into_owned();
+        let body = || {
+            let body = payload.member("http").unwrap().member("body").unwrap();
+            body.member("text").unwrap().string().unwrap().into_owned()
+        };
+        events += 1;
+        let time = text("timestamp");
+        assert!(time >= latest, "{time} after {latest}");
+        latest = time;
+        let (who, what) = match text("event_type").as_str() {
+            "rer.capture.gap" => (said("what"), said("why")),
+            "rer.model.called" => {
+                called += 1;
+                assert_eq!(said("step_id"), format!("s{called}"));
+                steps.insert(said("step_id"), body());
+                (body(), "called".to_owned())
+            }
+            "rer.model.returned" => {
+                let asked = steps.remove(&said("step_id")).unwrap();
+                if asked == "long" {
+                    assert!(body() == "0123456789abcde\n".repeat(PAYLOAD / 16));
+                } else {
+                    assert_eq!(body(), asked);
+                }
+                (asked, "returned".to_owned())
+            }
+            _ => continue,
+        };
+        let (thread, turn) = who.split_once(':').unwrap_or((&who, ""));
+        threads.entry(thread.to_owned()).or_default().push(format!("{turn} {what}"));
+    }
+    assert_eq!((events, steps.len()), (EVENTS, 0));
+    assert_eq!(threads.remove("long").unwrap(), [" called", " returned"]);
+    assert_eq!(threads.len(), THREADS);
+    let turns = (0..TURNS[0] + TURNS[1])
+        .flat_map(|turn| ["before", "called", "returned", "after"].map(|what| format!("{turn} {what}")));
+    let turns: Vec<String> = turns.collect();
+    for (thread, took) in &threads {
+        assert!(*took == turns, "{thread}");
+    }
 }

@@ -47,7 +47,7 @@ impl Recover {
                 Err(_) => recover(&folder, id, &store),
             };
             match outcome {
-                Ok(Outcome::Recovered(recovered, sealed)) => output::print(&told(id, &recovered, &sealed))?,
+                Ok(Outcome::Recovered(found, sealed)) => output::print(&told(id, &found, &sealed))?,
                 Ok(Outcome::Sealed(path)) => {
                     let path = path.to_string_lossy();
                     output::print(&format!("{id} is sealed: {}\n", Shown::whole(&path)))?;
@@ -64,9 +64,17 @@ impl Recover {
 
 /// What became of a run.
 enum Outcome {
-    Recovered(Recovered, Box<Sealed>),
+    Recovered(Found, Box<Sealed>),
     /// It was sealed before, there.
     Sealed(PathBuf),
+}
+
+/// What was found of a run beside its journal's whole events.
+#[derive(Default)]
+struct Found {
+    from_log: Recovered,
+    /// Bytes at the journal's end that are no whole event, and that no log has.
+    torn: u64,
 }
 
 fn recover(folder: &Folder, id: RunId, store: &KeyStore) -> Result<Outcome, String> {
@@ -79,20 +87,27 @@ fn recover(folder: &Folder, id: RunId, store: &KeyStore) -> Result<Outcome, Stri
         remains.as_ref().ok()?.as_ref()?.journal_bytes()
     });
     let remains = remains.map_err(|error| format!("its log cannot be read: {error}"))?;
-    let (recovered, ended) = match resumed {
+    let (found, ended) = match resumed {
         Ok(recorder) => {
-            let mut recovered = Recovered::default();
+            let mut found = Found::default();
+            if remains.as_ref().and_then(Remains::journal_bytes).is_none() && recorder.cut() > 0 {
+                found.torn = recorder.cut();
+                let why = format!("its last {} bytes were no whole event, and were cut off", found.torn);
+                recorder.pen().gap("end of the journal", &why).map_err(text)?;
+            }
             if let Some(remains) = remains {
                 let told = tool_calls(&folder.journal(id)).map_err(text)?;
-                recovered = remains.write(&recorder.pen(), told.iter().map(String::as_str)).map_err(text)?;
+                let told = told.iter().map(String::as_str);
+                found.from_log = remains.write(&recorder.pen(), told).map_err(text)?;
             }
             let reason = "its recorder did not come to the end";
             let end = End { status: Status::Crashed, reason, exit_code: None };
-            (recovered, recorder.end(&end).map_err(text)?)
+            (found, recorder.end(&end).map_err(text)?)
         }
         Err(ResumeError::Ended) => {
-            (Recovered::default(), Recorder::<Ended>::resume_ended(folder, id, &key).map_err(text)?)
+            (Found::default(), Recorder::<Ended>::resume_ended(folder, id, &key).map_err(text)?)
         }
+        Err(ResumeError::Busy { .. }) => return Err("another reenact is recording it at this moment".into()),
         Err(error) => return Err(error.to_string()),
     };
     let mut out = ended.out().clone();
@@ -109,7 +124,7 @@ fn recover(folder: &Folder, id: RunId, store: &KeyStore) -> Result<Outcome, Stri
         // It lies in memory, and everything in it is sealed.
         let _ = wal::forget(place, id);
     }
-    Ok(Outcome::Recovered(recovered, Box::new(sealed)))
+    Ok(Outcome::Recovered(found, Box::new(sealed)))
 }
 
 /// Whether a file is the artifact of a run.
@@ -157,30 +172,30 @@ fn tool_calls(journal: &Path) -> std::io::Result<Vec<String>> {
     Ok(calls)
 }
 
-fn told(id: RunId, recovered: &Recovered, sealed: &Sealed) -> String {
+fn told(id: RunId, found: &Found, sealed: &Sealed) -> String {
     let path = sealed.path.to_string_lossy();
-    let mut from_log = Vec::new();
-    for (count, what) in [(recovered.requests, "request"), (recovered.answers, "answer")] {
-        if count > 0 {
-            from_log.push(quantity::count(count as u64, what));
-        }
+    let counts = sealed.counts;
+    let mut calls = vec![quantity::count(counts.model_calls, "model call")];
+    if counts.http_calls > 0 {
+        calls.push(quantity::count(counts.http_calls, "other request"));
     }
-    let from_log = match from_log.is_empty() {
-        true => String::new(),
-        false => format!(", {} of them only from its log", from_log.join(" and ")),
-    };
-    let cut = match recovered.cut {
-        0 => String::new(),
-        cut => format!("; {} broke off", quantity::count(cut as u64, "answer")),
-    };
-    let (models, tools) = (sealed.counts.model_calls, sealed.counts.tool_calls);
-    format!(
-        "recovered {id}: {} and {}{from_log}{cut}\nsealed: {} ({})\n",
-        quantity::count(models, "model call"),
-        quantity::count(tools, "tool call"),
-        Shown::whole(&path),
-        quantity::size(sealed.size)
-    )
+    let mut said =
+        vec![format!("{} and {}", calls.join(", "), quantity::count(counts.tool_calls, "tool call"))];
+    let Recovered { requests, answers, cut } = found.from_log;
+    let counted = |(count, what)| (count > 0).then(|| quantity::count(count as u64, what));
+    let from_log: Vec<String> =
+        [(requests, "request"), (answers, "answer")].into_iter().filter_map(counted).collect();
+    if !from_log.is_empty() {
+        said.push(format!("{} only from its log", from_log.join(" and ")));
+    }
+    if let Some(cut) = counted((cut, "answer")) {
+        said.push(format!("{cut} broke off"));
+    }
+    if found.torn > 0 {
+        said.push(format!("the last {} of its journal were torn", quantity::count(found.torn, "byte")));
+    }
+    let (said, size) = (said.join("; "), quantity::size(sealed.size));
+    format!("recovered {id}: {said}\nsealed: {} ({size})\n", Shown::whole(&path))
 }
 
 fn text(error: impl std::fmt::Display) -> String {

@@ -149,11 +149,6 @@ impl Scribe {
         &self.desk.pen
     }
 
-    /// Whether the journal cannot be written any more.
-    pub(super) fn is_journal_lost(&self) -> bool {
-        self.desk.is_journal_lost()
-    }
-
     /// Takes a note on something that was not seen.
     pub(super) fn gap(&self, what: &str, why: &str) {
         self.desk.take(Job::Gap { what: what.to_owned(), why: why.to_owned() });
@@ -179,6 +174,11 @@ impl Scribe {
         self.desk.log.as_ref().is_some_and(Wal::has_failed)
     }
 
+    /// Whether the journal cannot be written any more. Whoever needs every action recorded lets no more of them pass.
+    pub(crate) fn is_journal_lost(&self) -> bool {
+        self.desk.is_journal_lost()
+    }
+
     /// What could not be recorded so far.
     pub(crate) fn unrecorded(&self) -> Option<Unrecorded> {
         lock(&self.desk.unrecorded).clone()
@@ -191,7 +191,7 @@ impl Scribe {
         self.desk.hurry.notify_all();
         let Some(thread) = lock(&self.thread).take() else { return };
         // A thread that ended early has left its word in `unrecorded`, and its work in the log.
-        if thread.join().is_ok() && !self.desk.is_journal_lost() {
+        if thread.join().is_ok() && !self.is_journal_lost() {
             self.desk.remove_log();
         }
     }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, dead_code, reason = "each test file uses a part of this one")]
 
 pub(crate) mod client;
+pub(crate) mod trace;
 
 use std::fs;
 use std::net::TcpListener;
@@ -16,6 +17,7 @@ use reenact_gateway::{
 use reenact_record::wal;
 use reenact_record::{
     Durability, End, Folder, Recorder, Recording as Recordable, RunId, RunStart, SecretKey, Status,
+    Surroundings,
 };
 use reenact_replay::Player;
 use reenact_run::{Run, open};
@@ -147,7 +149,27 @@ impl Flight {
         Some(Self::start(routes, environment, limits, Some(logs), Durability::Process, fail))
     }
 
+    /// With everything written down that is done to its files; `None` on a machine that has no place for a log.
+    pub(crate) fn traced(vendor: &Vendor, durability: Durability, trace: &trace::Trace) -> Option<Self> {
+        let surroundings = Surroundings { storage: Arc::new(trace.clone()), ..Surroundings::default() };
+        let (environment, limits, logs) = (Environment::default(), Limits::default(), Logs::new()?);
+        let routes = routes(&vendor.root_url());
+        Some(Self::start_in(&surroundings, routes, environment, limits, Some(logs), durability, |_| {}))
+    }
+
     fn start(
+        routes: Vec<Route>,
+        environment: Environment,
+        limits: Limits,
+        logs: Option<Logs>,
+        durability: Durability,
+        prepare: impl Fn(&wal::Wal),
+    ) -> Self {
+        Self::start_in(&Surroundings::default(), routes, environment, limits, logs, durability, prepare)
+    }
+
+    fn start_in(
+        surroundings: &Surroundings,
         routes: Vec<Route>,
         environment: Environment,
         limits: Limits,
@@ -157,7 +179,7 @@ impl Flight {
     ) -> Self {
         let (place, key, run_id) = (Place::new(), SecretKey::generate().unwrap(), RunId::generate().unwrap());
         let folder = Folder::new(place.0.join(Folder::NAME));
-        let recorder = Recorder::begin(&folder, &RunStart::new(run_id), &key).unwrap();
+        let recorder = Recorder::begin_in(&folder, &RunStart::new(run_id), &key, surroundings).unwrap();
         let log = logs.as_ref().map(|logs| recorder.pen().log(&logs.place(), run_id).unwrap());
         log.iter().for_each(prepare);
         let work = Work::Record(Box::new(Recording {

@@ -54,6 +54,25 @@ impl Place {
     pub(super) fn run(&self, run_id: RunId) -> PathBuf {
         self.0.join(run_id.to_string())
     }
+
+    /// Removes what is left of logs whose removal was cut short.
+    pub(super) fn sweep(&self) {
+        let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
+        for path in
+            entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|it| it == GONE))
+        {
+            // Another recorder may do the same at this moment.
+            let _ = fs::remove_dir_all(path);
+        }
+    }
+}
+
+/// How the folder of a log ends that is being removed.
+const GONE: &str = "gone";
+
+/// What the folder of a log is called while it is removed: no run's id has a dot.
+pub(super) fn gone(folder: &Path) -> PathBuf {
+    folder.with_extension(GONE)
 }
 
 /// Where logs may be, the best first: the user's runtime folder, by its variable and where it commonly is, and shared memory.

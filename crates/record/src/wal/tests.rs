@@ -130,14 +130,18 @@ fn segments_go_when_all_that_began_in_them_is_over() {
     assert_eq!(fresh.ids(run_id), [(0, "journaled 0 100".to_owned())]);
 }
 
+fn device(path: &str) -> Box<dyn Stored> {
+    Box::new(fs::OpenOptions::new().append(true).open(path).unwrap())
+}
+
 #[test]
 fn a_log_that_failed_stays_closed() {
     let Some(fresh) = Fresh::new("failed") else { return };
     let run_id = RunId::generate().unwrap();
     let log = fresh.log(run_id);
-    log.log().segments[0].file = OpenOptions::new().append(true).open("/dev/full").unwrap();
+    log.log().segments[0].file = device("/dev/full");
     assert_eq!(log.append(1, &request("/a")).unwrap_err().kind(), io::ErrorKind::StorageFull);
-    log.log().segments[0].file = OpenOptions::new().append(true).open("/dev/null").unwrap();
+    log.log().segments[0].file = device("/dev/null");
     assert_eq!(log.append(2, &request("/b")).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
     // What the journal has is known all the same, and nothing is dropped that a torn log might still be read for.
     assert_eq!(log.journaled(1, 200, &[]).unwrap_err().kind(), io::ErrorKind::BrokenPipe);

@@ -1,6 +1,8 @@
 //! What the tests of recording share: a folder, a clock that ticks when it is looked at, salts that are known, a judge.
 #![allow(clippy::unwrap_used, dead_code, reason = "each test file uses a part of this one")]
 
+pub(crate) mod faulty;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -98,7 +100,8 @@ impl Randomness for Zeros {
 
 /// A clock and salts that are the same each time.
 pub(crate) fn known_surroundings() -> Surroundings {
-    Surroundings { clock: Arc::new(Ticking::default()), randomness: Arc::new(Zeros) }
+    let (clock, randomness) = (Arc::new(Ticking::default()), Arc::new(Zeros));
+    Surroundings { clock, randomness, ..Surroundings::default() }
 }
 
 /// Known salts, as they appear in payloads.
