@@ -93,6 +93,8 @@ pub(crate) struct Ledger {
     open: BTreeMap<StepId, Open>,
     /// Steps that were decided on, and have not begun.
     decided: BTreeSet<StepId>,
+    /// Steps that were decided on, have begun and have not returned.
+    policed: BTreeSet<StepId>,
     /// What was spent, where that is counted.
     spent: Option<Money>,
     counts: Counts,
@@ -108,6 +110,7 @@ impl Ledger {
             last_step: 0,
             open: BTreeMap::new(),
             decided: BTreeSet::new(),
+            policed: BTreeSet::new(),
             spent: None,
             counts: Counts::default(),
             ended: false,
@@ -221,7 +224,9 @@ impl Ledger {
     fn take_up_call(&mut self, payload: Value<'_>, open: Open) -> Option<()> {
         let step =
             step(payload).filter(|step| self.decided.contains(step) || step.0 == self.last_step + 1)?;
-        self.decided.remove(&step);
+        if self.decided.remove(&step) {
+            self.policed.insert(step);
+        }
         self.last_step = self.last_step.max(step.0);
         self.open.insert(step, open);
         Some(())
@@ -292,7 +297,9 @@ impl Ledger {
             None => StepId(self.last_step + 1),
         };
         self.append(event_type, |payload| members(step, &open, payload))?;
-        self.decided.remove(&step);
+        if self.decided.remove(&step) {
+            self.policed.insert(step);
+        }
         self.last_step = self.last_step.max(step.0);
         self.open.insert(step, open);
         Ok(step)
@@ -315,6 +322,8 @@ impl Ledger {
         };
         if written.is_err() {
             self.open.insert(step, open);
+        } else {
+            self.policed.remove(&step);
         }
         written
     }
@@ -326,9 +335,10 @@ impl Ledger {
         }
         self.journal.happened(None);
         while let Some((step, open)) = self.open.pop_first() {
-            // What an agent never told of, it may never have done: a call that came to nothing, not a gap in what was seen.
+            // A call that was allowed and that nobody told of came to nothing: that is no gap in what was seen.
             if let Open::Tool { tool_call_id, tool, source } = &open
                 && *source == Source::Inferred.name()
+                && self.policed.contains(&step)
             {
                 self.journal.append(EventType::ToolReturned, Room::Reserve, |payload| {
                     payload.flag("is_error", true);

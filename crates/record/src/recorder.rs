@@ -188,10 +188,9 @@ impl Recorder<Recording> {
             artifact::check(out)?;
         }
         let permissions = &envelope.permissions;
-        let now = i128::try_from(surroundings.clock.now().as_nanos()).unwrap_or(i128::MAX);
-        if permissions.enforcement == Enforcement::Enforced
-            && permissions.expiry.is_some_and(|expiry| now >= expiry)
-        {
+        let is_expired =
+            |expiry: i128| i128::try_from(surroundings.clock.now().as_nanos()).is_ok_and(|now| now >= expiry);
+        if permissions.enforcement == Enforcement::Enforced && permissions.expiry.is_some_and(is_expired) {
             return Err(RecordError::Expired);
         }
         let started = Started::new(start.command, &envelope, &masks);

@@ -154,7 +154,7 @@ impl Record {
         let recorder = Recorder::begin(&runs::folder(), &start, &signing.key).map_err(impossible)?;
         // Without a place for it, requests and the ends of answers wait until they are in the journal.
         let log = Place::find().and_then(|place| recorder.pen().log(&place, recorder.run_id()).ok());
-        let approvers = Config::require()?.key_store().approvers().map_err(impossible)?;
+        let approvers = Config::require()?.approvers()?.into_iter().map(|(_, approver)| approver).collect();
         let desk = Desk::new(recorder.folder(), recorder.run_id(), approvers, self.approval_timeout);
         let policy = recorder.warden().map(|warden| Policy { warden, prices: table, desk });
         let recording = Recording {

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use reenact_record::Warden;
 use reenact_record::approval::{Desk, Look, Question};
@@ -182,7 +182,9 @@ impl Guard {
         let signer_types = needed.signer_types.as_deref();
         let question = Question { signer_types, ..Question::new(action, name, input, &needed.rule) };
         let pen = self.scribe.pen();
-        let mut waiting = self.desk.ask(&question, pen.now()).map_err(|error| error.to_string())?;
+        // The wall's clock goes on while the machine sleeps, and approvers sign by it.
+        let now = || pen.now().max(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
+        let mut waiting = self.desk.ask(&question, now()).map_err(|error| error.to_string())?;
         let approval_id = waiting.approval_id().to_string();
         self.tell(
             &approval_id,
@@ -195,7 +197,7 @@ impl Guard {
             },
         );
         loop {
-            match waiting.look(pen.now()) {
+            match waiting.look(now()) {
                 Look::Pending => tokio::time::sleep(LOOK).await,
                 Look::Granted { token, .. } => {
                     let token = String::from_utf8_lossy(&token).into_owned();
@@ -208,7 +210,7 @@ impl Guard {
                     return Err(pen.masked(&reason));
                 }
                 Look::Refused { why } => {
-                    let (code, why) = (why.code().to_owned(), why.to_string());
+                    let (code, why) = (format!("approval_{}", why.code()), why.to_string());
                     self.tell(&approval_id, News::Refused { code, why });
                 }
                 Look::TimedOut | Look::Over => {
