@@ -12,6 +12,7 @@
 //! | [`pen`] | what writes into it |
 //! | [`exchange`], [`tool`], [`reported`] | what is written |
 //! | [`policy`] | what was decided, what it cost, who approved it |
+//! | [`actor`] | acting under an envelope, from a program |
 //! | [`start`] | how a run begins |
 //! | [`folder`], [`run_id`] | where runs are kept, and how they are named |
 //! | [`clock`], [`randomness`], [`storage`], [`surroundings`] | time, chance and the disk, as values |
@@ -23,6 +24,7 @@
 //! | [`wal`] | what passes, before it passes on |
 //! | [`durable`] | files that are there whole or not at all |
 
+pub mod actor;
 pub mod approval;
 pub mod artifact;
 pub mod clock;
@@ -52,6 +54,7 @@ pub mod tool;
 pub mod wal;
 pub mod warden;
 
+pub use actor::Actor;
 pub use artifact::Sealed;
 pub use durable::Durability;
 pub use error::{RecordError, ResumeError};

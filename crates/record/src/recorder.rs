@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use reenact_formats::key::PublicKey;
 use reenact_formats::rer::envelope::money::Money;
@@ -10,6 +10,7 @@ use reenact_formats::rer::envelope::permission::{Enforcement, Envelope};
 use reenact_formats::rer::seal::Signer;
 use reenact_secrets::Pack;
 
+use crate::actor::Actor;
 use crate::artifact::{self, Sealed};
 use crate::error::{RecordError, ResumeError};
 use crate::event::EventType;
@@ -96,6 +97,8 @@ struct Run {
     envelope: Vec<u8>,
     /// What it permits; `None` in a run that was taken up again, in which nothing happens any more.
     permissions: Option<Envelope>,
+    /// Who decides on what actors do.
+    warden: OnceLock<Option<Arc<Mutex<Warden>>>>,
     signer: PublicKey,
     out: Out,
     /// How many bytes were cut off when the run was taken up again.
@@ -124,6 +127,7 @@ impl Run {
             folder: folder.run(head.run_id),
             envelope: head.envelope,
             permissions: None,
+            warden: OnceLock::new(),
             signer: signer.public_key(),
             out: head.out.unwrap_or(place),
             cut: surplus,
@@ -211,6 +215,7 @@ impl Recorder<Recording> {
             folder: run_folder,
             envelope: envelope.text,
             permissions: Some(envelope.permissions),
+            warden: OnceLock::new(),
             signer: signer.public_key(),
             out,
             cut: 0,
@@ -272,6 +277,13 @@ impl Recorder<Recording> {
     pub fn warden(&self) -> Option<Warden> {
         let permissions = self.run.permissions.as_ref()?;
         (permissions.enforcement == Enforcement::Enforced).then(|| Warden::new(permissions.clone()))
+    }
+
+    /// Something to act with, under the envelope if it is enforced. All of a run's count together; what others decide on with
+    /// [`Recorder::warden`] does not count here.
+    pub fn actor(&self) -> Actor {
+        let warden = self.run.warden.get_or_init(|| self.warden().map(|warden| Arc::new(Mutex::new(warden))));
+        Actor::new(self.pen(), warden.clone())
     }
 
     /// Something to write with.

@@ -1,0 +1,147 @@
+//! Programs that act and record themselves: what is denied does not happen, each action returns once, on any thread.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on stops")]
+
+mod support;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use reenact_record::actor::{Actor, ModelCall, NotActed, OpenCall, OpenTool};
+use reenact_record::warden::Money;
+use reenact_record::{RawRequest, RawToolCall, Recorder, Recording, RunStart, Source, Spent, Via};
+use reenact_verify::audit::Verdict;
+use support::{DONE, Place, answer, events, judged, key, run_id};
+
+const REQUEST: RawRequest<'static> =
+    RawRequest { provider: "openai", method: "POST", path: "/v1/responses", headers: &[], body: b"{}" };
+
+const TOOL: RawToolCall<'static> = RawToolCall {
+    tool_call_id: "call_1",
+    tool: "lookup",
+    input: "{}",
+    via: Via::Sdk,
+    source: Source::Reported,
+};
+
+fn begin(place: &Place, limits: &str) -> Recorder<Recording> {
+    let envelope = format!(
+        r#"{{"envelope_version":"rer-envelope/0.2","limits":{limits},"metadata":{{}},"permissions":{{"allowed_models":["gpt-5"],"allowed_tools":["lookup"]}}}}"#
+    );
+    let start = RunStart { envelope: Some(envelope.as_bytes()), ..RunStart::new(run_id()) };
+    Recorder::begin(&place.folder(), &start, &key()).unwrap()
+}
+
+/// What was called, and how the rules of the envelope came out but for who authorised it.
+fn end(recorder: Recorder<Recording>) -> (u64, u64, bool) {
+    let sealed = recorder.end(&DONE).unwrap().seal(&key()).unwrap();
+    let report = judged(&sealed.path, &key());
+    assert_eq!(report.reasons, [""; 0]);
+    let rules = report.audit.unwrap().rules;
+    let kept =
+        rules.iter().filter(|rule| rule.rule != "authorization").all(|rule| rule.verdict == Verdict::Pass);
+    (sealed.counts.model_calls, sealed.counts.tool_calls, kept)
+}
+
+#[test]
+fn they_go_where_tasks_go() {
+    fn goes<T: Send + Sync + 'static>() {}
+    goes::<Actor>();
+    goes::<OpenCall>();
+    goes::<OpenTool>();
+}
+
+#[test]
+fn no_more_than_is_allowed_happens_on_sixteen_threads() {
+    let place = Place::new();
+    let recorder = begin(&place, r#"{"max_steps":5}"#);
+    let actor = recorder.actor();
+    let (acted, denied) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..16 {
+            // Another one of the same run counts with the others.
+            let (actor, acted, denied) = (recorder.actor(), &acted, &denied);
+            scope.spawn(move || match actor.model_call(&ModelCall::new(REQUEST, "gpt-5")) {
+                Ok(call) => {
+                    acted.fetch_add(1, Ordering::Relaxed);
+                    call.returned(answer(b"{}"), None).unwrap();
+                }
+                Err(NotActed::Denied(refused)) => {
+                    assert_eq!(refused.rule, "max_steps");
+                    denied.fetch_add(1, Ordering::Relaxed);
+                }
+                Err(error) => panic!("{error}"),
+            });
+        }
+    });
+    assert_eq!((acted.into_inner(), denied.into_inner()), (5, 11));
+    let refused = actor.tool_call(&TOOL).unwrap_err();
+    assert_eq!(refused.to_string(), "denied by max_steps: 5 actions are allowed, and as many have begun");
+    assert_eq!(end(recorder), (5, 0, true));
+}
+
+#[test]
+fn what_is_dropped_returns_all_the_same() {
+    let place = Place::new();
+    let recorder = begin(&place, "{}");
+    let actor = recorder.actor();
+    drop(actor.model_call(&ModelCall::new(REQUEST, "gpt-5")).unwrap());
+    drop(actor.tool_call(&TOOL).unwrap());
+    let journal = place.folder().journal(recorder.run_id());
+    let types: Vec<String> = events(&journal).into_iter().map(|(event_type, _)| event_type).collect();
+    assert_eq!(
+        types,
+        [
+            "rer.run.started",
+            "rer.policy.evaluated",
+            "rer.model.called",
+            "rer.model.returned",
+            "rer.policy.evaluated",
+            "rer.tool.called",
+            "rer.tool.returned",
+        ]
+    );
+    assert_eq!(end(recorder), (1, 1, true));
+}
+
+#[test]
+fn what_it_cost_counts() {
+    let place = Place::new();
+    let recorder = begin(&place, r#"{"max_spend_usd":0.01}"#);
+    let actor = recorder.actor();
+    let micro = |count: u128| Money::from_picodollars(count * 1_000_000);
+    let call =
+        |expected: u128| ModelCall { expected: Some(micro(expected)), ..ModelCall::new(REQUEST, "gpt-5") };
+    // Nobody knows what it costs.
+    let unknown = actor.model_call(&ModelCall::new(REQUEST, "gpt-5")).unwrap_err();
+    assert!(matches!(unknown, NotActed::Denied(refused) if refused.rule == "max_spend_usd"));
+    let first = actor.model_call(&call(6_000)).unwrap();
+    // While it runs, what it is expected to cost is spoken for.
+    assert!(actor.model_call(&call(4_001)).is_err());
+    let spent = Spent {
+        model: "gpt-5",
+        amount: micro(2_000),
+        is_estimate: false,
+        rates: &[("input", 1_250_000)],
+        usage: &[],
+    };
+    first.returned(answer(b"{}"), Some(&spent)).unwrap();
+    actor
+        .model_call(&call(8_000))
+        .unwrap()
+        .returned(answer(b"{}"), Some(&Spent { amount: micro(8_000), ..spent }))
+        .unwrap();
+    // The limit is reached exactly: what costs nothing is still allowed.
+    assert!(actor.model_call(&call(1)).is_err());
+    actor.model_call(&call(0)).unwrap().returned(answer(b"{}"), None).unwrap();
+    assert_eq!(end(recorder), (3, 0, true));
+}
+
+#[test]
+fn without_an_envelope_nothing_is_denied() {
+    let place = Place::new();
+    let recorder = Recorder::begin(&place.folder(), &RunStart::new(run_id()), &key()).unwrap();
+    let call = recorder.actor().model_call(&ModelCall::new(REQUEST, "anything")).unwrap();
+    call.returned(answer(b"{}"), None).unwrap();
+    drop(recorder.actor().tool_call(&TOOL).unwrap());
+    let sealed = recorder.end(&DONE).unwrap().seal(&key()).unwrap();
+    assert_eq!((sealed.counts.model_calls, sealed.counts.tool_calls), (1, 1));
+}
