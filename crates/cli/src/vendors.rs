@@ -109,6 +109,9 @@ pub(crate) fn environment(
     environment
 }
 
+/// Where an agent may tell of itself.
+pub(crate) const REPORT_URL: &str = "REENACT_REPORT_URL";
+
 /// The base addresses that a gateway gives out.
 pub(crate) fn base_of(gateway: &Gateway) -> impl Fn(&str) -> Option<String> + '_ {
     |route| gateway.base_url(route)

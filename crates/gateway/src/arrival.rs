@@ -58,7 +58,26 @@ impl Door {
         Ok(Admitted { route, path, head })
     }
 
+    /// Whether a request is an agent's report of itself.
+    pub(crate) fn is_report(&self, head: &Parts) -> bool {
+        head.method == Method::POST && self.enter(head).is_ok_and(|rest| rest == REPORT)
+    }
+
     fn find(&self, head: &Parts) -> Result<(Arc<Route>, PathAndQuery), Refusal> {
+        let rest = self.enter(head)?;
+        let end = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (name, path) = rest.split_at(end);
+        let Some(route) = self.routes.iter().find(|route| route.name == name) else {
+            return Err(Refusal::NoSuchRoute(self.routes.iter().map(|route| route.name.clone()).collect()));
+        };
+        let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+        // A part of an address that was understood is understood.
+        let path = PathAndQuery::try_from(path).map_err(|_| Refusal::NoSuchAddress)?;
+        Ok((Arc::clone(route), path))
+    }
+
+    /// What stands behind the token, of a request that is for us and has it.
+    fn enter<'h>(&self, head: &'h Parts) -> Result<&'h str, Refusal> {
         let mut hosts = head.headers.get_all(HOST).iter();
         let host = hosts.next().map(|host| host.to_str().unwrap_or_default());
         let authority = head.uri.authority().map(|authority| authority.as_str());
@@ -76,16 +95,17 @@ impl Door {
         if !self.token.is(token) {
             return Err(Refusal::NoSuchAddress);
         }
-        let end = rest.find(['/', '?']).unwrap_or(rest.len());
-        let (name, path) = rest.split_at(end);
-        let Some(route) = self.routes.iter().find(|route| route.name == name) else {
-            return Err(Refusal::NoSuchRoute(self.routes.iter().map(|route| route.name.clone()).collect()));
-        };
-        let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-        // A part of an address that was understood is understood.
-        let path = PathAndQuery::try_from(path).map_err(|_| Refusal::NoSuchAddress)?;
-        Ok((Arc::clone(route), path))
+        Ok(rest)
     }
+}
+
+/// What stands behind the token of an agent's report of itself.
+pub(crate) const REPORT: &str = "report";
+
+/// The body of a report, if it came whole and is not too long for one.
+pub(crate) async fn report(body: Incoming) -> Option<Bytes> {
+    const LONGEST: usize = 1 << 20;
+    read(body, 0, LONGEST).await?.ok().map(|(body, _)| body)
 }
 
 impl Admitted {

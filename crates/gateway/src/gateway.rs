@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener as StdListener};
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -14,11 +14,12 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::arrival::Door;
+use crate::arrival::{self, Door};
 use crate::error::{StartError, Unrecorded};
 use crate::line::{HangUp, Line, LineState};
 use crate::outgoing::{Cut, Outgoing};
 use crate::recording::{Recorder, Running, Scribe};
+use crate::refusal;
 use crate::replaying::Replayer;
 use crate::route::Route;
 use crate::token::Token;
@@ -85,6 +86,11 @@ impl Gateway {
         Some(route.base_url(self.address, &self.token))
     }
 
+    /// Where an agent may tell of itself.
+    pub fn report_url(&self) -> String {
+        report_url(self.address, &self.token)
+    }
+
     /// What the user should know about the way out.
     pub fn notes(&self) -> &[Note] {
         &self.notes
@@ -113,6 +119,11 @@ impl Gateway {
         let _ = tokio::task::spawn_blocking(move || finished.finish()).await;
         scribe.unrecorded().map_or(Ok(()), Err)
     }
+}
+
+/// Where the agent of a gateway at that address may tell of itself.
+pub fn report_url(address: SocketAddr, token: &Token) -> String {
+    format!("http://{address}/{}/{}", token.as_str(), arrival::REPORT)
 }
 
 /// What connections share.
@@ -176,6 +187,25 @@ async fn connection(socket: TcpStream, server: Arc<Server>, running: Running) {
 }
 
 impl Server {
+    /// Takes an agent's report of itself. In a replay it is heard and goes no further.
+    async fn report(&self, body: Incoming) -> Result<Response<Outgoing>, Cut> {
+        let refused =
+            |why: &str| refusal::text(StatusCode::BAD_REQUEST, &format!("reenact: no report: {why}"));
+        let Some(text) = arrival::report(body).await else {
+            return Ok(refused("it is longer than 1 MiB, or did not come whole"));
+        };
+        let taken = match &self.job {
+            Job::Record(recorder) => recorder.reported(text).await,
+            Job::Replay(_) => reenact_record::reported::read(&text, |_| ()),
+        };
+        if let Err(fault) = taken {
+            return Ok(refused(&fault.to_string()));
+        }
+        let mut answer = Response::new(Outgoing::whole(bytes::Bytes::new()));
+        *answer.status_mut() = StatusCode::NO_CONTENT;
+        Ok(answer)
+    }
+
     async fn serve(
         &self,
         request: Request<Incoming>,
@@ -183,6 +213,9 @@ impl Server {
         running: Running,
     ) -> Result<Response<Outgoing>, Cut> {
         let (head, body) = request.into_parts();
+        if self.door.is_report(&head) {
+            return self.report(body).await;
+        }
         let arrived = match self.door.admit(head) {
             Ok(admitted) => admitted.arrive(body, self.limit).await.ok_or(Cut)?,
             Err(refusal) => Err(refusal),

@@ -32,7 +32,7 @@ mod upstream;
 mod work;
 
 pub use error::{StartError, Unrecorded};
-pub use gateway::Gateway;
+pub use gateway::{Gateway, report_url};
 pub use recording::{Recovered, Remains};
 pub use route::{Route, UpstreamUrl, UpstreamUrlError};
 pub use token::{Token, TokenError};

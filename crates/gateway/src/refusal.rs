@@ -54,7 +54,7 @@ impl Refusal {
     }
 }
 
-fn text(status: StatusCode, words: &str) -> Response<Outgoing> {
+pub(crate) fn text(status: StatusCode, words: &str) -> Response<Outgoing> {
     answer(status, "text/plain; charset=utf-8", format!("{words}\n"))
 }
 

@@ -235,6 +235,7 @@ impl Record {
             .args(arguments)
             .env_clear()
             .envs(vendors::environment(before, vendors::base_of(&gateway)))
+            .env(vendors::REPORT_URL, gateway.report_url())
             .spawn()
             .map_err(|error| {
                 let name = program.to_string_lossy();

@@ -144,3 +144,29 @@ fn calls_that_nobody_answered_are_told() {
          reenact: sealed and verified: [..]\n...\n",
     );
 }
+
+#[test]
+fn an_agent_tells_of_itself() {
+    let airport = Airport::new(Script::travel());
+    // A request as any language can make it.
+    let tell = r#"
+        tell() {
+            host=${REENACT_REPORT_URL#http://}; path=/${host#*/}; host=${host%%/*}
+            exec 3<>"/dev/tcp/${host%:*}/${host#*:}"
+            printf 'POST %s HTTP/1.1\r\nhost: %s\r\ncontent-length: %s\r\nconnection: close\r\n\r\n%s' "$path" "$host" "${#1}" "$1" >&3
+            head -1 <&3; exec 3<&-
+        }
+        tell '{"type":"rer.plan.started","payload":{"steps":["look","book"]}}'
+        tell '{"type":"rer.output.final","payload":{"output":"an-api-key-of-no-shape-4711 is not told"}}'
+        tell '{"type":"rer.model.called","payload":{}}'
+    "#;
+    let said = "HTTP/1.1 204 No Content\r\nHTTP/1.1 204 No Content\r\nHTTP/1.1 400 Bad Request\r\n";
+    airport.fly(&["record", "-q", "--", "bash", "-c", tell]).expect(0, said, "");
+    airport.fly(&["show", "last"]).expect(
+        0,
+        "PASS[..]\n...\n[..]rer.plan.started\n[..]steps: [\"look\",\"book\"]\n\n[..]rer.output.final\n[..]output: [masked:environment:1] is not told\n",
+        "",
+    );
+    // A replay hears it and writes nothing.
+    airport.fly(&["replay", "last", "--", "bash", "-c", tell]).expect(0, said, "...\n");
+}

@@ -27,6 +27,8 @@ pub(super) enum Job {
     Decision(Decision),
     /// What came of a tool's call that was decided on.
     ToolResult { at: Duration, result: ToolResult },
+    /// Something that the agent told of itself, as JSON.
+    Reported(Bytes),
     /// Something about an approval.
     Approval(Approval),
 }
@@ -186,7 +188,7 @@ impl Job {
             Self::Decision(decision) => Some(decision.at),
             Self::ToolResult { at, .. } => Some(*at),
             Self::Approval(approval) => Some(approval.at),
-            Self::Answer(_) | Self::Gap { .. } => None,
+            Self::Answer(_) | Self::Gap { .. } | Self::Reported(_) => None,
         }
     }
 
@@ -200,6 +202,7 @@ impl Job {
                 FRAME + decision.call.as_ref().map_or(0, |(id, input)| id.len() + input.len())
             }
             Self::ToolResult { result, .. } => FRAME + result.output.len(),
+            Self::Reported(text) => FRAME + text.len(),
             Self::Gap { .. } | Self::Approval(_) => FRAME,
         }
     }
@@ -235,6 +238,7 @@ pub(super) fn noted(entry: &Entry<'_>) -> Option<Job> {
     let action = |is_tool: bool| if is_tool { Action::Tool } else { Action::Model };
     let pair = |(first, second): (&str, &str)| (first.to_owned(), second.to_owned());
     Some(match entry {
+        Entry::Reported { text } => Job::Reported(Bytes::copy_from_slice(text)),
         Entry::Gap { what, why } => Job::Gap { what: (*what).to_owned(), why: (*why).to_owned() },
         Entry::Decision(decision) => Job::Decision(Decision {
             at: decision.at,

@@ -17,6 +17,7 @@ use http::response::Parts;
 use http::{Request, Response, StatusCode, Version};
 use http_body::Body;
 use http_body_util::Full;
+use reenact_record::reported::{self, ReportFault};
 use reenact_record::warden::Refused;
 use reenact_wire::{Endpoint, Vendor};
 
@@ -89,6 +90,17 @@ impl Recorder {
             }
             Refusal::Misdirected | Refusal::NoSuchAddress | Refusal::NoSuchRoute(_) => {}
         }
+    }
+
+    /// Takes what an agent tells of itself; why not, if it is no report.
+    pub(crate) async fn reported(&self, text: bytes::Bytes) -> Result<(), ReportFault> {
+        reported::read(&text, |_| ())?;
+        self.scribe.room().await;
+        if let Some(written) = self.scribe.reported(text) {
+            // A scribe that is gone has said so.
+            let _ = written.await;
+        }
+        Ok(())
     }
 
     /// Serves one request. The error closes the connection without an answer, as the vendor's silence would have.

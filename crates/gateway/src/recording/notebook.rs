@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
+use reenact_record::reported;
 use reenact_record::warden::{Action, Money};
 use reenact_record::{
     ApprovalRequest, Chunk, Denial, Evaluation, Exchange as Kind, Pen, RawAnswer, RawRequest, RawToolCall,
@@ -87,6 +88,7 @@ impl Notebook {
             Job::Request(asked) => return page.asked(number, &asked),
             Job::Answer(answered) => page.answered(answered),
             Job::Gap { what, why } => page.gap(&what, &why),
+            Job::Reported(text) => page.reported(&text),
             Job::Decision(decision) => page.decision(&decision),
             Job::ToolResult { result, .. } => page.tool_result(&result),
             Job::Approval(approval) => page.approval(&approval),
@@ -184,6 +186,13 @@ impl Page<'_> {
             let returned = RawToolResult { output: &result.output, is_error: result.is_error, latency: None };
             let returned = self.pen.tool_returned(&step, &returned);
             self.kept(returned);
+        }
+    }
+
+    /// Records what an agent tells of itself. What was no report was refused when it came.
+    fn reported(&mut self, text: &[u8]) {
+        if let Ok(written) = reported::read(text, |report| self.pen.report(report)) {
+            self.kept(written);
         }
     }
 

@@ -10,6 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use bytes::Bytes;
 use reenact_record::wal::{self, ApprovalNews, Ending, Entry, Wal};
 use reenact_record::warden::Action;
 use reenact_record::{Durability, EndedBy, Pen, RecordError};
@@ -147,6 +148,11 @@ impl Scribe {
     /// What it writes with, for others to mask by.
     pub(super) fn pen(&self) -> &Pen {
         &self.desk.pen
+    }
+
+    /// Takes what an agent tells of itself; gives what must be waited for.
+    pub(super) fn reported(&self, text: Bytes) -> Option<Written> {
+        self.desk.take(Job::Reported(text)).1
     }
 
     /// Takes a note on something that was not seen.
@@ -404,6 +410,7 @@ fn ahead(log: &Wal, number: u64, job: &Job) -> std::io::Result<()> {
             log.append(answered.exchange, &Entry::End(ending))
         }
         Job::Gap { what, why } => log.append(number, &Entry::Gap { what, why }),
+        Job::Reported(text) => log.append(number, &Entry::Reported { text }),
         Job::Decision(decision) => {
             let entry = wal::Decision {
                 at: decision.at,

@@ -84,6 +84,11 @@ pub enum Entry<'a> {
         /// Whether that is an error.
         is_error: bool,
     },
+    /// Something that the agent told of itself, as JSON. It begins and ends by itself.
+    Reported {
+        /// The report.
+        text: &'a [u8],
+    },
     /// Something about an approval. It begins and ends by itself.
     Approval {
         /// When.
@@ -184,6 +189,13 @@ impl Entry<'_> {
 
     /// Whether it is a note beside all exchanges, which begins and ends by itself.
     pub fn stands_alone(&self) -> bool {
-        matches!(self, Self::Gap { .. } | Self::Decision(_) | Self::ToolResult { .. } | Self::Approval { .. })
+        matches!(
+            self,
+            Self::Gap { .. }
+                | Self::Reported { .. }
+                | Self::Decision(_)
+                | Self::ToolResult { .. }
+                | Self::Approval { .. }
+        )
     }
 }

@@ -101,6 +101,10 @@ pub(super) fn write<'e>(out: &mut Vec<u8>, id: u64, entry: &Entry<'e>) -> io::Re
             put(out, tool_call_id.as_bytes())?;
             output.as_bytes()
         }
+        Entry::Reported { text } => {
+            out.push(12);
+            text
+        }
         Entry::Approval { at, approval_id, news } => {
             out.push(11);
             put_time(out, *at);
@@ -177,6 +181,7 @@ pub(super) fn read(body: &[u8], sum: u32) -> Option<(u64, Entry<'_>)> {
             Entry::ToolResult { at, tool_call_id, output: core::str::from_utf8(from.0).ok()?, is_error }
         }
         11 => Entry::Approval { at: from.time()?, approval_id: from.text()?, news: from.news()? },
+        12 => Entry::Reported { text: from.0 },
         _ => return None,
     };
     Some((id, entry))

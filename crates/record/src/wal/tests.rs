@@ -195,6 +195,7 @@ proptest! {
                 at, is_tool: one, name: a, denial: other.then_some((b, c)), approval_id: one.then_some(c),
                 call: one.then_some((c, a)),
             }),
+            Entry::Reported { text: &value },
             Entry::ToolResult { at, tool_call_id: a, output: b, is_error: one },
             Entry::Approval {
                 at, approval_id: a,

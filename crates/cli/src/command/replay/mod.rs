@@ -265,6 +265,9 @@ impl Replay {
             Some(route.base_url(address, &staged.token))
         };
         let mut environment = vendors::environment(std::env::vars_os(), base);
+        let report = reenact_gateway::report_url(address, &staged.token);
+        environment.retain(|(name, _)| name != vendors::REPORT_URL);
+        environment.push((vendors::REPORT_URL.into(), report.into()));
         for dummy in vendors::take_out_credentials(&mut environment) {
             staged.player.know(player::rule::ENVIRONMENT, dummy.as_bytes());
         }

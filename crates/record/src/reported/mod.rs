@@ -1,6 +1,10 @@
 //! What an agent tells of itself: prompts, plans, steps, checks, outputs. Nobody saw it happen.
 
+mod json;
+
 use reenact_json::Digest;
+
+pub use json::{ReportFault, read};
 
 use crate::error::RecordError;
 use crate::event::EventType;
