@@ -18,6 +18,7 @@ pub(crate) struct Known {
     /// The forms of all values, and of which value each is.
     forms: Vec<(usize, Vec<u8>)>,
     sieve: Option<Sieve>,
+    is_changed_by_urls: bool,
 }
 
 impl Known {
@@ -37,6 +38,8 @@ impl Known {
             }
         }
         self.sieve = None;
+        let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
+        self.is_changed_by_urls |= !value.iter().all(is_plain);
     }
 
     /// The rules under which values are known.
@@ -52,6 +55,23 @@ impl Known {
     /// The value of this id.
     pub(crate) fn value(&self, id: usize) -> Option<&(&'static str, Vec<u8>)> {
         self.values.get(id)
+    }
+
+    /// Whether a value has bytes that are written otherwise in a URL.
+    pub(crate) fn is_changed_by_urls(&self) -> bool {
+        self.is_changed_by_urls
+    }
+
+    /// A value that the end of a text cuts off, when more than half of it is there.
+    pub(crate) fn cut_off(&self, text: &[u8]) -> Option<(usize, Finding)> {
+        let last = text.last()?;
+        self.values.iter().enumerate().find_map(|(id, (rule, value))| {
+            let least = (value.len() / 2 + 1).max(SHORTEST);
+            let length = (least..value.len())
+                .rev()
+                .find(|length| value.get(length - 1) == Some(last) && text.ends_with(&value[..*length]))?;
+            Some((id, Finding { rule, span: text.len() - length..text.len() }))
+        })
     }
 
     /// Where known values lie, with their ids; overlapping ones included, in no order.

@@ -2,7 +2,7 @@
 
 use crate::rule::Shape;
 use crate::sieve::{Literal, Sieve};
-use crate::{assignment, header, name, pem, placeholder, rules, text, url};
+use crate::{assignment, escape, header, name, pem, placeholder, rules, text, url};
 use core::fmt;
 use core::ops::Range;
 use std::sync::LazyLock;
@@ -31,6 +31,7 @@ enum Target {
     Url(usize),
     Pem,
     Mark,
+    Escape,
 }
 
 /// What one pass over a text found.
@@ -39,6 +40,8 @@ pub(crate) struct Pass {
     pub(crate) findings: Vec<Finding>,
     /// Marks that were there already, in order.
     pub(crate) marks: Vec<Range<usize>>,
+    /// Whether something is spelled with escapes that could be part of a secret.
+    pub(crate) is_hiding: bool,
 }
 
 static STANDARD: LazyLock<Pack> = LazyLock::new(Pack::build);
@@ -89,6 +92,9 @@ impl Pack {
         }
         add(Target::Pem, pem::START, false);
         add(Target::Mark, placeholder::OPEN, false);
+        for start in ["\\u00", "\\/"] {
+            add(Target::Escape, start, false);
+        }
         let mut names: Vec<&'static str> = rules::all().map(|rule| rule.name).collect();
         names.extend(assignment::RULES.iter().chain(&header::RULES).chain([&url::RULE, &pem::RULE]));
         Self { names, targets, sieve: Sieve::new(literals) }
@@ -100,6 +106,7 @@ impl Pack {
         let is_rule = |name: &[u8]| self.names.iter().chain(others).any(|rule| rule.as_bytes() == name);
         let mut found: Vec<(usize, Finding)> = Vec::new();
         let mut marks: Vec<Range<usize>> = Vec::new();
+        let mut is_hiding = false;
         self.sieve.search(text, |id, start| {
             let finding = match self.targets.get(id) {
                 Some(Target::Shape(rule, shape)) => shape.find(text, start).map(|span| (*rule, span)),
@@ -109,6 +116,10 @@ impl Pack {
                 Some(Target::Mark) => {
                     let mark = placeholder::read(text, start).filter(|mark| is_rule(mark.rule));
                     marks.extend(mark.map(|mark| mark.span));
+                    None
+                }
+                Some(Target::Escape) => {
+                    is_hiding = is_hiding || escape::hides(text, start);
                     None
                 }
                 None => None,
@@ -121,7 +132,7 @@ impl Pack {
         // The first of those that begin at the same place is the longest, or the one whose rule stands first.
         found.sort_by_key(|(id, finding)| (finding.span.start, usize::MAX - finding.span.end, *id));
         let findings = without(&marks, joined(found.into_iter().map(|(_, finding)| finding)));
-        Pass { findings, marks }
+        Pass { findings, marks, is_hiding }
     }
 }
 

@@ -1,0 +1,186 @@
+//! What the strings of a stream tell, place by place.
+
+use crate::escape;
+use crate::reading::Reading;
+use core::ops::Range;
+use std::collections::{BTreeMap, HashMap};
+
+/// A string of one event, or a part of it.
+#[derive(Debug, Clone)]
+pub(super) struct Piece {
+    pub(super) span: Range<usize>,
+    /// Of the ids and the type of its event.
+    root: u64,
+}
+
+/// The strings at one place.
+#[derive(Debug, Default)]
+struct Group {
+    pieces: Vec<Piece>,
+    /// The last name on the path to it.
+    name: u64,
+    /// How many bytes of its pieces only repeat the one before.
+    repeated: usize,
+    bytes: usize,
+    has_one_root: bool,
+}
+
+/// Which pieces are read together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Parting {
+    /// Those at the same place of events with the same ids and type.
+    Event,
+    /// Those at the same place.
+    Path,
+    /// Those whose place has the same last name.
+    Name,
+}
+
+impl Parting {
+    /// All, the finest first.
+    pub(crate) const ALL: [Self; 3] = [Self::Event, Self::Path, Self::Name];
+}
+
+/// All that is told.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    groups: Vec<Group>,
+    by_path: HashMap<u64, usize>,
+    /// The groups of the event before, in order: the next event mostly has the same.
+    expected: Vec<(u64, usize)>,
+    /// How many strings of this event came.
+    came: usize,
+    /// Data that is no JSON.
+    verbatim: Vec<Piece>,
+}
+
+/// A piece that comes again and again is a label: beyond so many bytes it is not read again.
+const LABEL: usize = 256;
+
+impl Group {
+    /// Whether it mostly says the same again: a type, an id.
+    fn is_label(&self) -> bool {
+        self.pieces.len() > 2 && self.repeated * 2 > self.bytes
+    }
+}
+
+impl Told {
+    /// A string at a place.
+    pub(super) fn tell(&mut self, text: &[u8], path: u64, name: u64, root: u64, span: Range<usize>) {
+        let known = self.expected.get(self.came).filter(|(expected, _)| *expected == path);
+        let group = match known {
+            Some((_, group)) => *group,
+            None => {
+                let next = self.groups.len();
+                let group = *self.by_path.entry(path).or_insert(next);
+                if group == next {
+                    self.groups.push(Group { name, has_one_root: true, ..Group::default() });
+                }
+                self.expected.truncate(self.came);
+                self.expected.push((path, group));
+                group
+            }
+        };
+        self.came += 1;
+        let Some(group) = self.groups.get_mut(group) else { return };
+        if let Some(last) = group.pieces.last() {
+            group.has_one_root &= last.root == root;
+            if last.span.len() == span.len() && text.get(last.span.clone()) == text.get(span.clone()) {
+                group.repeated += span.len();
+            }
+        }
+        group.bytes += span.len();
+        group.pieces.push(Piece { span, root });
+    }
+
+    /// Data that is no JSON.
+    pub(super) fn verbatim(&mut self, span: Range<usize>) {
+        if !span.is_empty() {
+            self.verbatim.push(Piece { span, root: 0 });
+        }
+    }
+
+    /// An event is over.
+    pub(super) fn event(&mut self) {
+        self.came = 0;
+    }
+
+    /// Each text that more than one event told a part of, parted in this way. `each` says whether something was found in it.
+    pub(crate) fn readings(&self, text: &[u8], parting: Parting, each: &mut impl FnMut(&Reading) -> bool) {
+        let mut reading = Reading::default();
+        let mut read = |pieces: &[Piece], is_json: bool| {
+            if pieces.len() < 2 {
+                return;
+            }
+            let is_whole = put_together(text, pieces, is_json, true, &mut reading);
+            if each(&reading) && !is_whole {
+                // What was left out may be a part of what was found.
+                put_together(text, pieces, is_json, false, &mut reading);
+                each(&reading);
+            }
+        };
+        match parting {
+            Parting::Event => {
+                let split = self.groups.iter().filter(|group| !group.has_one_root && !group.is_label());
+                split.flat_map(parted).for_each(|pieces| read(&pieces, true));
+            }
+            Parting::Path => {
+                read(&self.verbatim, false);
+                self.groups.iter().for_each(|group| read(&group.pieces, true));
+            }
+            Parting::Name => {
+                let mut by_name: BTreeMap<u64, Vec<&Group>> = BTreeMap::new();
+                for group in self.groups.iter().filter(|group| !group.is_label()) {
+                    by_name.entry(group.name).or_default().push(group);
+                }
+                for groups in by_name.into_values().filter(|groups| groups.len() > 1) {
+                    let mut pieces: Vec<Piece> =
+                        groups.iter().flat_map(|group| &group.pieces).cloned().collect();
+                    pieces.sort_by_key(|piece| piece.span.start);
+                    read(&pieces, true);
+                }
+            }
+        }
+    }
+}
+
+/// The pieces of a group, those of events with the same ids and type together.
+fn parted(group: &Group) -> Vec<Vec<Piece>> {
+    let mut by_root: BTreeMap<u64, Vec<Piece>> = BTreeMap::new();
+    for piece in &group.pieces {
+        by_root.entry(piece.root).or_default().push(piece.clone());
+    }
+    by_root.into_values().collect()
+}
+
+/// Puts pieces together. Where one comes again and again, what is in between is left out if `shortens` is set; says whether
+/// nothing was.
+fn put_together(text: &[u8], pieces: &[Piece], is_json: bool, shortens: bool, reading: &mut Reading) -> bool {
+    reading.clear();
+    let bytes_of = |piece: &Piece| text.get(piece.span.clone()).unwrap_or_default();
+    let mut is_whole = true;
+    let mut from = 0;
+    while let Some(first) = pieces.get(from) {
+        let bytes = bytes_of(first);
+        let same = pieces.get(from..).unwrap_or_default().iter().take_while(|piece| bytes_of(piece) == bytes);
+        let count = same.count();
+        // So many at either end are kept.
+        let kept = LABEL.div_ceil(bytes.len().max(1));
+        for (at, piece) in pieces.get(from..from + count).unwrap_or_default().iter().enumerate() {
+            if shortens && count > 2 * kept + 1 && at >= kept && at < count - kept {
+                if at == kept {
+                    reading.separator();
+                    is_whole = false;
+                }
+                continue;
+            }
+            if is_json && bytes.contains(&b'\\') {
+                escape::resolve(bytes, piece.span.start, reading);
+            } else {
+                reading.plain(bytes, piece.span.start);
+            }
+        }
+        from += count;
+    }
+    is_whole
+}
