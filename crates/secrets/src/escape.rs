@@ -96,6 +96,7 @@ pub(crate) fn percent(text: &[u8], at: usize) -> Option<u8> {
 }
 
 #[cfg(test)]
+#[allow(clippy::single_range_in_vec_init, reason = "places are compared with lists of one")]
 mod tests {
     use super::*;
 

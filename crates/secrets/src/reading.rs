@@ -109,6 +109,7 @@ pub(crate) fn from_url(text: &[u8]) -> Reading {
 }
 
 #[cfg(test)]
+#[allow(clippy::single_range_in_vec_init, reason = "places are compared with lists of one")]
 mod tests {
     use super::*;
 

@@ -7,6 +7,7 @@
 //! and what it finds is not looked at again: else what was told in between would be taken for a part of it.
 
 mod line;
+mod mould;
 mod told;
 mod walk;
 

@@ -46,10 +46,6 @@ impl Parting {
 pub(crate) struct Told {
     groups: Vec<Group>,
     by_path: HashMap<u64, usize>,
-    /// The groups of the event before, in order: the next event mostly has the same.
-    expected: Vec<(u64, usize)>,
-    /// How many strings of this event came.
-    came: usize,
     /// Data that is no JSON.
     verbatim: Vec<Piece>,
 }
@@ -65,27 +61,30 @@ impl Group {
 }
 
 impl Told {
-    /// A string at a place.
-    pub(super) fn tell(&mut self, text: &[u8], path: u64, name: u64, root: u64, span: Range<usize>) {
-        let known = self.expected.get(self.came).filter(|(expected, _)| *expected == path);
-        let group = match known {
-            Some((_, group)) => *group,
-            None => {
-                let next = self.groups.len();
-                let group = *self.by_path.entry(path).or_insert(next);
-                if group == next {
-                    self.groups.push(Group { name, has_one_root: true, ..Group::default() });
-                }
-                self.expected.truncate(self.came);
-                self.expected.push((path, group));
-                group
-            }
-        };
-        self.came += 1;
+    /// A string at a place. Gives the number of the place.
+    pub(super) fn tell(&mut self, text: &[u8], path: u64, name: u64, root: u64, span: Range<usize>) -> usize {
+        let next = self.groups.len();
+        let group = *self.by_path.entry(path).or_insert(next);
+        if group == next {
+            self.groups.push(Group { name, has_one_root: true, ..Group::default() });
+        }
+        self.tell_at(text, group, root, span, false);
+        group
+    }
+
+    /// A string at the place of this number; `is_same` if it is surely the same as the one before.
+    pub(super) fn tell_at(
+        &mut self,
+        text: &[u8],
+        group: usize,
+        root: u64,
+        span: Range<usize>,
+        is_same: bool,
+    ) {
         let Some(group) = self.groups.get_mut(group) else { return };
         if let Some(last) = group.pieces.last() {
             group.has_one_root &= last.root == root;
-            if last.span.len() == span.len() && text.get(last.span.clone()) == text.get(span.clone()) {
+            if is_same || text.get(last.span.clone()) == text.get(span.clone()) {
                 group.repeated += span.len();
             }
         }
@@ -98,11 +97,6 @@ impl Told {
         if !span.is_empty() {
             self.verbatim.push(Piece { span, root: 0 });
         }
-    }
-
-    /// An event is over.
-    pub(super) fn event(&mut self) {
-        self.came = 0;
     }
 
     /// Each text that more than one event told a part of, parted in this way. `each` says whether something was found in it.

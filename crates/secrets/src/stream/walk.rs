@@ -4,6 +4,7 @@
 //! less. An event's strings are put where they belong at its end, since the `index` of an object may follow its strings.
 
 use super::line::Line;
+use super::mould::Mould;
 use super::told::Told;
 use crate::swar;
 use core::ops::Range;
@@ -27,7 +28,9 @@ pub(super) struct Walk<'t> {
     strings: Vec<Text>,
     /// Of the ids and the type that the event has.
     root: u64,
-    has_data: bool,
+    /// The lines of data that this event has.
+    lines: usize,
+    mould: Mould,
 }
 
 /// An object or a list.
@@ -62,6 +65,8 @@ struct Text {
     member: u64,
     name: u64,
     span: Range<usize>,
+    /// Whether it says which event this is.
+    is_fixed: bool,
 }
 
 impl<'t> Walk<'t> {
@@ -74,18 +79,21 @@ impl<'t> Walk<'t> {
             beyond: 0,
             strings: Vec::new(),
             root: 0,
-            has_data: false,
+            lines: 0,
+            mould: Mould::default(),
         }
     }
 
     /// Takes a line. JSON may go on over several lines of an event, but none of its strings does.
     pub(super) fn line(&mut self, line: Line) {
         match line {
+            Line::Data(span) if self.lines == 0 && self.mould.fill(self.text, &span, &mut self.told) => {}
             Line::Data(span) => {
                 let data = self.text.get(span.clone()).unwrap_or_default();
                 let is_json = matches!(data.trim_ascii_start().first(), Some(b'{' | b'[' | b'"'));
-                if is_json || self.has_data {
-                    self.has_data = true;
+                if is_json || self.lines > 0 {
+                    self.lines += 1;
+                    self.mould.begin(&span);
                     self.json(span);
                 } else {
                     self.told.verbatim(span);
@@ -129,24 +137,18 @@ impl<'t> Walk<'t> {
                         .iter()
                         .take_while(|byte| byte.is_ascii_digit())
                         .count();
-                    self.scalar(text.get(start..at).unwrap_or_default());
+                    if self.scalar(text.get(start..at).unwrap_or_default()) == Sort::Other {
+                        self.mould.number(start..at);
+                    }
                 }
                 _ => {}
             }
         }
     }
 
-    /// A string whose first byte is at `from`; says where to go on. One that the line ends in is a part of one.
+    /// A string whose first byte is at `from`; says where to go on.
     fn string(&mut self, text: &[u8], from: usize) -> usize {
-        let mut end = from;
-        loop {
-            end = swar::find(text, end, b'"', b'\\');
-            match text.get(end) {
-                Some(b'\\') => end += 2,
-                _ => break,
-            }
-        }
-        let end = end.min(text.len());
+        let end = string_end(text, from);
         let inside = text.get(from..end).unwrap_or_default();
         let is_root = self.open.len() == 1;
         match self.top() {
@@ -159,14 +161,20 @@ impl<'t> Walk<'t> {
                 };
             }
             _ => {
-                self.scalar(inside);
+                let sort = self.scalar(inside);
                 let node = self.open.last().copied().unwrap_or(usize::MAX);
                 let (member, name) = self.top().map_or((0, 0), |node| match node.is_list {
                     true => (node.position, node.name),
                     false => (node.member, node.member),
                 });
-                if !inside.is_empty() && self.strings.len() < MOST_STRINGS {
-                    self.strings.push(Text { node, member, name, span: from..end });
+                if self.strings.len() < MOST_STRINGS {
+                    self.strings.push(Text {
+                        node,
+                        member,
+                        name,
+                        span: from..end,
+                        is_fixed: sort != Sort::Other,
+                    });
                 }
             }
         }
@@ -174,17 +182,17 @@ impl<'t> Walk<'t> {
     }
 
     /// A value that may say which of several an object is, or which event.
-    fn scalar(&mut self, value: &[u8]) {
-        let Some(node) = self.top().filter(|node| !node.is_list && node.awaits_value) else { return };
-        let said = mixed(node.member, hash(value));
-        match node.sort {
-            // Of indexes only numbers count: "index" may be the name of a text, too.
-            Sort::Index if value.first().is_some_and(u8::is_ascii_digit) => {
-                node.index = mixed(node.index, said)
-            }
-            Sort::Id => self.root = mixed(self.root, said),
-            _ => {}
+    fn scalar(&mut self, value: &[u8]) -> Sort {
+        let Some(node) = self.top().filter(|node| !node.is_list && node.awaits_value) else {
+            return Sort::Other;
+        };
+        let (sort, member) = (node.sort, node.member);
+        match sort {
+            Sort::Index => node.index = mixed(node.index, mixed(member, hash(value))),
+            Sort::Id => self.root = mixed(self.root, mixed(member, hash(value))),
+            Sort::Other => {}
         }
+        sort
     }
 
     fn top(&mut self) -> Option<&mut Node> {
@@ -226,30 +234,45 @@ impl<'t> Walk<'t> {
 
     /// The event is over: its strings go where they belong.
     fn end(&mut self) {
-        self.has_data = false;
-        if !self.strings.is_empty() {
-            for at in 0..self.nodes.len() {
-                let Some(Node { parent, step, index, .. }) = self.nodes.get(at) else { break };
-                let of_parent = self.nodes.get(*parent);
-                let (above, in_list) = of_parent.map_or((0, false), |node| (node.step, node.is_list));
-                // In a list, which element it is the index says, if there is one.
-                let own = if in_list && *index != 0 { *index } else { mixed(*step, *index) };
-                let path = mixed(above, own);
-                if let Some(node) = self.nodes.get_mut(at) {
-                    // Whoever lies in it is further behind, and reads the whole path here.
-                    node.step = path;
-                }
-            }
-            for Text { node, member, name, span } in self.strings.drain(..) {
-                let path = self.nodes.get(node).map_or(0, |node| node.step);
-                self.told.tell(self.text, mixed(path, member), name, self.root, span);
+        if self.lines == 0 {
+            return;
+        }
+        for at in 0..self.nodes.len() {
+            let Some(Node { parent, step, index, .. }) = self.nodes.get(at) else { break };
+            let of_parent = self.nodes.get(*parent);
+            let (above, in_list) = of_parent.map_or((0, false), |node| (node.step, node.is_list));
+            // In a list, which element it is the index says, if there is one.
+            let own = if in_list && *index != 0 { *index } else { mixed(*step, *index) };
+            let path = mixed(above, own);
+            if let Some(node) = self.nodes.get_mut(at) {
+                // Whoever lies in it is further behind, and reads the whole path here.
+                node.step = path;
             }
         }
-        self.told.event();
+        let is_mould = self.lines == 1 && self.open.is_empty() && self.strings.len() < MOST_STRINGS;
+        for Text { node, member, name, span, is_fixed } in self.strings.drain(..) {
+            let path = self.nodes.get(node).map_or(0, |node| node.step);
+            let group = self.told.tell(self.text, mixed(path, member), name, self.root, span.clone());
+            self.mould.string(span, group, is_fixed);
+        }
+        self.mould.end(self.root, is_mould);
+        self.lines = 0;
         self.nodes.clear();
         self.open.clear();
         self.beyond = 0;
         self.root = 0;
+    }
+}
+
+/// Where a string ends whose first byte is at `from`: at its quote, or with the line, which then has only a part of it.
+pub(super) fn string_end(text: &[u8], from: usize) -> usize {
+    let mut end = from;
+    loop {
+        end = swar::find(text, end, b'"', b'\\');
+        match text.get(end) {
+            Some(b'\\') => end += 2,
+            _ => return end.min(text.len()),
+        }
     }
 }
 
