@@ -17,6 +17,7 @@ pub(crate) struct Known {
     values: Vec<(&'static str, Vec<u8>)>,
     /// The forms of all values, and of which value each is.
     forms: Vec<(usize, Vec<u8>)>,
+    /// Of the forms, and of the other literals that it was asked for with.
     sieve: Option<Sieve>,
     is_changed_by_urls: bool,
 }
@@ -74,24 +75,21 @@ impl Known {
         })
     }
 
-    /// Where known values lie, with their ids; overlapping ones included, in no order.
-    pub(crate) fn find(&mut self, text: &[u8]) -> Vec<(usize, Finding)> {
-        let mut found = Vec::new();
+    /// What finds the forms of the values together with other literals, in one pass; `None` if nothing is known. The ids of the
+    /// others come first.
+    pub(crate) fn sieve(&mut self, others: &[Literal<'static>]) -> Option<&Sieve> {
         if self.values.is_empty() {
-            return found;
+            return None;
         }
-        let forms = &self.forms;
-        let sieve = self.sieve.get_or_insert_with(|| {
-            Sieve::new(forms.iter().map(|(_, form)| Literal { bytes: form, any_case: false }))
-        });
-        sieve.search(text, |form, start| {
-            if let Some((id, form)) = forms.get(form)
-                && let Some((rule, _)) = self.values.get(*id)
-            {
-                found.push((*id, Finding { rule, span: start..start + form.len() }));
-            }
-        });
-        found
+        let forms = self.forms.iter().map(|(_, form)| Literal { bytes: form, any_case: false });
+        Some(self.sieve.get_or_insert_with(|| Sieve::new(others.iter().copied().chain(forms))))
+    }
+
+    /// The value whose form was found somewhere, with its id.
+    pub(crate) fn finding(&self, form: usize, start: usize) -> Option<(usize, Finding)> {
+        let (id, form) = self.forms.get(form)?;
+        let (rule, _) = self.values.get(*id)?;
+        Some((*id, Finding { rule, span: start..start + form.len() }))
     }
 }
 
@@ -236,8 +234,13 @@ mod tests {
     fn short_values_are_not_known() {
         let mut known = Known::default();
         known.add("x", b"1234567");
-        assert_eq!(known.find(b"1234567"), []);
+        assert!(known.sieve(&[]).is_none());
         known.add("x", b"12345678");
-        assert_eq!(known.find(b"a12345678"), [(0, Finding { rule: "x", span: 1..9 })]);
+        let mut found = Vec::new();
+        let sieve = known.sieve(&[]).unwrap();
+        sieve.search(b"a12345678", |form, start| found.push((form, start)));
+        assert_eq!(found, [(0, 1)]);
+        assert_eq!(known.finding(0, 1), Some((0, Finding { rule: "x", span: 1..9 })));
+        assert_eq!(known.finding(1, 1), None);
     }
 }

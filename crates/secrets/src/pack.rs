@@ -1,5 +1,6 @@
 //! The pack: all rules, and the one pass that finds what they name.
 
+use crate::known::Known;
 use crate::rule::Shape;
 use crate::sieve::{Literal, Sieve};
 use crate::{assignment, escape, header, name, pem, placeholder, rules, text, url};
@@ -12,6 +13,7 @@ pub struct Pack {
     /// The names that marks of this pack may have.
     names: Vec<&'static str>,
     targets: Vec<Target>,
+    literals: Vec<Literal<'static>>,
     sieve: Sieve,
 }
 
@@ -97,17 +99,43 @@ impl Pack {
         }
         let mut names: Vec<&'static str> = rules::all().map(|rule| rule.name).collect();
         names.extend(assignment::RULES.iter().chain(&header::RULES).chain([&url::RULE, &pem::RULE]));
-        Self { names, targets, sieve: Sieve::new(literals) }
+        let sieve = Sieve::new(literals.iter().copied());
+        Self { names, targets, literals, sieve }
     }
 
     /// Looks through a text once. Marks are those of this pack's rules and of the others given: a secret between
     /// brackets is not made a mark by that.
     pub(crate) fn pass(&self, text: &[u8], others: &[&str]) -> Pass {
+        self.pass_with(text, others, |found| self.sieve.search(text, found))
+    }
+
+    /// The same, with known values beside: those found, with their ids, in no order.
+    pub(crate) fn pass_beside(&self, text: &[u8], known: &mut Known) -> (Pass, Vec<(usize, Finding)>) {
+        let mut forms = Vec::new();
+        let rules = known.rules().to_vec();
+        let pass = match known.sieve(&self.literals) {
+            None => self.pass(text, &rules),
+            Some(sieve) => self.pass_with(text, &rules, |found| {
+                sieve.search(text, |id, start| match id.checked_sub(self.targets.len()) {
+                    None => found(id, start),
+                    Some(form) => forms.push((form, start)),
+                });
+            }),
+        };
+        (pass, forms.into_iter().filter_map(|(form, start)| known.finding(form, start)).collect())
+    }
+
+    fn pass_with(
+        &self,
+        text: &[u8],
+        others: &[&str],
+        search: impl FnOnce(&mut dyn FnMut(usize, usize)),
+    ) -> Pass {
         let is_rule = |name: &[u8]| self.names.iter().chain(others).any(|rule| rule.as_bytes() == name);
         let mut found: Vec<(usize, Finding)> = Vec::new();
         let mut marks: Vec<Range<usize>> = Vec::new();
         let mut is_hiding = false;
-        self.sieve.search(text, |id, start| {
+        search(&mut |id, start| {
             let finding = match self.targets.get(id) {
                 Some(Target::Shape(rule, shape)) => shape.find(text, start).map(|span| (*rule, span)),
                 Some(Target::Word(length)) => assignment::find(text, start..start + length),

@@ -141,9 +141,10 @@ impl Look<'_> {
 
     /// Looks through a text as it is, and as it reads with its escapes resolved.
     fn through(&mut self, text: &[u8], forced: Vec<Finding>, deep: usize) -> Seen {
-        let rules = self.known.as_ref().map_or(&[][..], |known| known.rules());
-        let pass = self.pack.pass(text, rules);
-        let mut known = self.known.as_mut().map_or(Vec::new(), |known| known.find(text));
+        let (pass, mut known) = match &mut self.known {
+            Some(known) => self.pack.pass_beside(text, known),
+            None => (self.pack.pass(text, &[]), Vec::new()),
+        };
         let is_percent = self.known.as_ref().is_some_and(|known| known.is_changed_by_urls())
             && deep == DEEPEST
             && has_percent(text);
@@ -153,7 +154,7 @@ impl Look<'_> {
         }
         if is_percent && let Some(all) = &mut self.known {
             let reading = reading::from_url(text);
-            let found = all.find(&reading.text);
+            let (_, found) = self.pack.pass_beside(&reading.text, all);
             known
                 .extend(found.into_iter().filter_map(|(id, finding)| Some((id, placed(&reading, finding)?))));
         }

@@ -11,6 +11,8 @@ pub(super) struct Piece {
     pub(super) span: Range<usize>,
     /// Of the ids and the type of its event.
     root: u64,
+    /// Whether it says the same as the one before.
+    is_same: bool,
 }
 
 /// The strings at one place.
@@ -82,20 +84,21 @@ impl Told {
         is_same: bool,
     ) {
         let Some(group) = self.groups.get_mut(group) else { return };
+        let mut is_same = is_same;
         if let Some(last) = group.pieces.last() {
             group.has_one_root &= last.root == root;
-            if is_same || text.get(last.span.clone()) == text.get(span.clone()) {
-                group.repeated += span.len();
-            }
+            is_same = is_same
+                || last.span.len() == span.len() && text.get(last.span.clone()) == text.get(span.clone());
         }
+        group.repeated += if is_same { span.len() } else { 0 };
         group.bytes += span.len();
-        group.pieces.push(Piece { span, root });
+        group.pieces.push(Piece { span, root, is_same });
     }
 
     /// Data that is no JSON.
     pub(super) fn verbatim(&mut self, span: Range<usize>) {
         if !span.is_empty() {
-            self.verbatim.push(Piece { span, root: 0 });
+            self.verbatim.push(Piece { span, root: 0, is_same: false });
         }
     }
 
@@ -142,7 +145,7 @@ impl Told {
 fn parted(group: &Group) -> Vec<Vec<Piece>> {
     let mut by_root: BTreeMap<u64, Vec<Piece>> = BTreeMap::new();
     for piece in &group.pieces {
-        by_root.entry(piece.root).or_default().push(piece.clone());
+        by_root.entry(piece.root).or_default().push(Piece { is_same: false, ..piece.clone() });
     }
     by_root.into_values().collect()
 }
@@ -155,11 +158,10 @@ fn put_together(text: &[u8], pieces: &[Piece], is_json: bool, shortens: bool, re
     let mut is_whole = true;
     let mut from = 0;
     while let Some(first) = pieces.get(from) {
-        let bytes = bytes_of(first);
-        let same = pieces.get(from..).unwrap_or_default().iter().take_while(|piece| bytes_of(piece) == bytes);
-        let count = same.count();
+        let behind = pieces.get(from + 1..).unwrap_or_default();
+        let count = 1 + behind.iter().take_while(|piece| piece.is_same).count();
         // So many at either end are kept.
-        let kept = LABEL.div_ceil(bytes.len().max(1));
+        let kept = LABEL.div_ceil(first.span.len().max(1));
         for (at, piece) in pieces.get(from..from + count).unwrap_or_default().iter().enumerate() {
             if shortens && count > 2 * kept + 1 && at >= kept && at < count - kept {
                 if at == kept {
@@ -168,6 +170,7 @@ fn put_together(text: &[u8], pieces: &[Piece], is_json: bool, shortens: bool, re
                 }
                 continue;
             }
+            let bytes = bytes_of(piece);
             if is_json && bytes.contains(&b'\\') {
                 escape::resolve(bytes, piece.span.start, reading);
             } else {
