@@ -1,5 +1,6 @@
 //! The pack: all rules, and the one pass that finds what they name.
 
+use crate::custom::{CUSTOM, CustomRule};
 use crate::known::Known;
 use crate::rule::Shape;
 use crate::sieve::{Literal, Sieve};
@@ -10,6 +11,9 @@ use std::sync::LazyLock;
 
 /// A versioned set of named rules.
 pub struct Pack {
+    name: String,
+    /// What was added to the rules that we ship.
+    custom: Vec<CustomRule>,
     /// The names that marks of this pack may have.
     names: Vec<&'static str>,
     targets: Vec<Target>,
@@ -46,7 +50,10 @@ pub(crate) struct Pass {
     pub(crate) is_hiding: bool,
 }
 
-static STANDARD: LazyLock<Pack> = LazyLock::new(Pack::build);
+static STANDARD: LazyLock<Pack> = LazyLock::new(|| Pack::build(&[]));
+
+/// The name of the rules that we ship.
+const NAME: &str = "reenact-1";
 
 impl Pack {
     /// The rules that we ship.
@@ -59,9 +66,31 @@ impl Pack {
         Some(Self::standard()).filter(|pack| pack.name() == name)
     }
 
-    /// The pack's name, with its version.
+    /// The rules that we ship and others beside them. None of ours can be taken away or changed by that.
+    ///
+    /// It lives as long as the program: whoever needs one makes it once.
+    pub fn with(custom: &[CustomRule]) -> &'static Pack {
+        if custom.is_empty() { Self::standard() } else { Box::leak(Box::new(Self::build(custom))) }
+    }
+
+    /// The pack's name, with its version; with other rules beside ours it ends in `+custom`.
     pub fn name(&self) -> &str {
-        "reenact-1"
+        &self.name
+    }
+
+    /// Whether a record that names this pack was masked by other rules beside ours.
+    pub fn is_custom(name: &str) -> bool {
+        name.ends_with(CUSTOM)
+    }
+
+    /// The rules beside ours.
+    pub fn custom(&self) -> &[CustomRule] {
+        &self.custom
+    }
+
+    /// The names that marks of this pack may have.
+    pub(crate) fn names(&self) -> &[&'static str] {
+        &self.names
     }
 
     /// All rules as text. It changes when a rule does: callers record its digest.
@@ -74,7 +103,7 @@ impl Pack {
         self.pass(text, &[]).findings
     }
 
-    fn build() -> Self {
+    fn build(custom: &[CustomRule]) -> Self {
         let mut targets = Vec::new();
         let mut literals: Vec<Literal<'static>> = Vec::new();
         let mut add = |target, text: &'static str, any_case| {
@@ -85,6 +114,10 @@ impl Pack {
             for shape in rule.shapes {
                 add(Target::Shape(rule.name, shape), shape.literal, false);
             }
+        }
+        let added: Vec<(&'static str, &'static Shape)> = custom.iter().map(CustomRule::shape).collect();
+        for (name, shape) in &added {
+            add(Target::Shape(name, shape), shape.literal, false);
         }
         for start in url::STARTS {
             add(Target::Url(start.len()), start, false);
@@ -99,8 +132,10 @@ impl Pack {
         }
         let mut names: Vec<&'static str> = rules::all().map(|rule| rule.name).collect();
         names.extend(assignment::RULES.iter().chain(&header::RULES).chain([&url::RULE, &pem::RULE]));
+        names.extend(added.iter().map(|(name, _)| name));
         let sieve = Sieve::new(literals.iter().copied());
-        Self { names, targets, literals, sieve }
+        let name = format!("{NAME}{}", if custom.is_empty() { "" } else { CUSTOM });
+        Self { name, custom: custom.to_vec(), names, targets, literals, sieve }
     }
 
     /// Looks through a text once. Marks are those of this pack's rules and of the others given: a secret between
