@@ -17,6 +17,8 @@
 //! | [`secret`] | private keys: made, read, written, wiped |
 //! | [`keystore`] | the folder in which they are kept, closed to others |
 //! | [`wal`] | what passes, before it passes on |
+//! | [`redaction`] | what a project adds to the masks |
+//! | [`withhold`] | what is sealed without its payload |
 //! | [`durable`] | files that are there whole or not at all |
 
 pub mod artifact;
@@ -34,6 +36,7 @@ mod payload;
 pub mod pen;
 pub mod randomness;
 pub mod recorder;
+pub mod redaction;
 pub mod reported;
 mod resume;
 pub mod run_id;
@@ -42,6 +45,7 @@ pub mod start;
 pub mod surroundings;
 pub mod tool;
 pub mod wal;
+pub mod withhold;
 
 pub use artifact::Sealed;
 pub use durable::Durability;
@@ -53,9 +57,11 @@ pub use ledger::Counts;
 pub use pen::Pen;
 pub use randomness::NoRandomness;
 pub use recorder::{End, Ended, Recorder, Recording, Status};
+pub use redaction::Redaction;
 pub use reported::Report;
 pub use run_id::RunId;
 pub use secret::{SecretKey, SecretKeyError};
 pub use start::{Out, RunStart};
 pub use surroundings::Surroundings;
 pub use tool::{RawToolCall, RawToolResult, Source, Via};
+pub use withhold::Withhold;

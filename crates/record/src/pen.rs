@@ -114,7 +114,9 @@ impl Pen {
             match_key: Digest::from_hex(match_key).ok_or(RecordError::MatchKey)?,
         };
         let open = Open::Exchange(kind);
-        self.shared.ledger().begin(kind.called(), open, |step, _, payload| called.write(step, payload))
+        let mut ledger = self.shared.ledger();
+        ledger.withholding.expect_model(model);
+        ledger.begin(kind.called(), open, |step, _, payload| called.write(step, payload))
     }
 
     /// Records what came of a request, whatever it was. Once for each.
@@ -147,9 +149,9 @@ impl Pen {
     pub fn tool_called(&self, call: &RawToolCall<'_>) -> Result<StepId, RecordError> {
         let called = tool::Called::new(call, &self.shared.masks);
         let open = called.open();
-        self.shared
-            .ledger()
-            .begin(EventType::ToolCalled, open, |step, _, payload| called.write(step, payload))
+        let mut ledger = self.shared.ledger();
+        ledger.withholding.expect_tool(call.tool);
+        ledger.begin(EventType::ToolCalled, open, |step, _, payload| called.write(step, payload))
     }
 
     /// Records what came of a tool's call. Once for each.
