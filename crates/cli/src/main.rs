@@ -14,6 +14,7 @@ mod quantity;
 mod runs;
 mod runtime;
 mod sealed;
+mod settings;
 mod vendors;
 
 use std::process::ExitCode;
