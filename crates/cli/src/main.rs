@@ -16,6 +16,7 @@ mod quantity;
 mod runs;
 mod runtime;
 mod sealed;
+mod settings;
 mod terminal;
 mod vendors;
 

@@ -156,6 +156,17 @@ impl Journal {
         room: Room,
         members: impl FnOnce(&mut Payload<'_>),
     ) -> Result<(), RecordError> {
+        self.append_as(event_type, room, false, members)
+    }
+
+    /// The same, its payload withheld if that is said: then only the payload's hash is written.
+    pub(crate) fn append_as(
+        &mut self,
+        event_type: EventType,
+        room: Room,
+        withheld: bool,
+        members: impl FnOnce(&mut Payload<'_>),
+    ) -> Result<(), RecordError> {
         self.health()?;
         let salt = self.salts.next()?;
         self.payload.clear();
@@ -169,7 +180,7 @@ impl Journal {
             event_type: event_type.name(),
             timestamp: &timestamp,
             payload: Some(&self.payload),
-            redacted: false,
+            redacted: withheld,
         };
         let mut links = self.links.clone();
         links.append(&event, &mut self.line)?;
@@ -318,23 +329,30 @@ impl ChainEnd {
         Self { links: Links::new(VERSION), next_index: 0, latest: Duration::ZERO, again: Vec::new() }
     }
 
-    /// Moves on by a line, without its line feed; gives the event's type and payload. `None`, and nothing has moved, if the
-    /// line is not what we would write for that event in this place: hashes, canonical form, order and time included.
-    pub(crate) fn advance<'l>(&mut self, line: &'l [u8]) -> Option<(Cow<'l, str>, Value<'l>)> {
+    /// Moves on by a line, without its line feed; gives the event's type and payload, if that is not withheld. `None`, and
+    /// nothing has moved, if the line is not what we would write for that event in this place: hashes, canonical form, order and
+    /// time included.
+    pub(crate) fn advance<'l>(&mut self, line: &'l [u8]) -> Option<(Cow<'l, str>, Option<Value<'l>>)> {
         let event = EventView::of(Value::parse(line, &Limits::default()).ok()?);
-        let (event_type, payload) = (event.event_type?.string()?, event.payload?);
+        let (event_type, payload) = (event.event_type?.string()?, event.payload);
         let timestamp = event.timestamp?.string()?;
         let moment = moment(&timestamp).filter(|moment| *moment >= self.latest)?;
         let same = NewEvent {
             step_index: self.next_index,
             event_type: &event_type,
             timestamp: &timestamp,
-            payload: Some(payload.text()),
+            payload: payload.map(|payload| payload.text()),
             redacted: false,
         };
         let mut links = self.links.clone();
         self.again.clear();
-        links.append(&same, &mut self.again).ok()?;
+        match payload {
+            Some(_) => links.append(&same, &mut self.again).ok()?,
+            None => {
+                let hash = Digest::from_hex(&event.payload_hash?.string()?)?;
+                links.append_withheld(&same, hash, &mut self.again).ok()?
+            }
+        };
         if self.again != line {
             return None;
         }

@@ -12,6 +12,7 @@ use crate::journal::{Journal, Room};
 use crate::mask::Masked;
 use crate::payload::Payload;
 use crate::tool::Source;
+use crate::withhold::Withholding;
 
 /// What a run consists of, in numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -52,6 +53,12 @@ impl Open {
         let sources = [Source::Observed, Source::Reported, Source::Inferred, Source::Imported];
         let source = sources.into_iter().map(Source::name).find(|source| said.is_string(source))?;
         Some(Self::Tool { tool_call_id: text("tool_call_id")?, tool: text("tool")?, source })
+    }
+
+    /// The call of a tool of which nothing was written down.
+    fn unnamed_tool() -> Self {
+        let nothing = || Masked::recorded(String::new());
+        Self::Tool { tool_call_id: nothing(), tool: nothing(), source: Source::Observed.name() }
     }
 
     /// The event with which it returns.
@@ -101,6 +108,7 @@ pub(crate) struct Ledger {
     ended: bool,
     /// Whether the gap was noted that begins where the journal is full.
     overflowed: bool,
+    pub(crate) withholding: Withholding,
 }
 
 impl Ledger {
@@ -115,6 +123,7 @@ impl Ledger {
             counts: Counts::default(),
             ended: false,
             overflowed: false,
+            withholding: Withholding::default(),
         }
     }
 
@@ -131,7 +140,8 @@ impl Ledger {
         if self.ended {
             return Err(RecordError::Ended);
         }
-        let written = self.journal.append(event_type, Room::Common, members);
+        let withheld = self.withholding.is_withheld(event_type);
+        let written = self.journal.append_as(event_type, Room::Common, withheld, members);
         if matches!(written, Err(RecordError::Full { .. })) && !self.overflowed {
             self.overflowed = true;
             self.gap(Room::Reserve, |gap| {
@@ -171,13 +181,18 @@ impl Ledger {
 
     /// Takes up what an event says that is in the journal already. `None`, and nothing has changed, if it cannot stand there:
     /// a step out of its turn, a return of what was not called, anything after the end.
-    pub(crate) fn take_up(&mut self, event_type: &str, payload: Value<'_>) -> Option<()> {
+    pub(crate) fn take_up(&mut self, event_type: &str, payload: Option<Value<'_>>) -> Option<()> {
         let is_first = self.journal.events() == 0;
         if self.ended || is_first != (event_type == EventType::RunStarted.name()) {
             return None;
         }
         // The others change nothing here.
         let known = MEANT.into_iter().find(|known| known.name() == event_type);
+        let Some(payload) = payload else {
+            self.take_up_withheld(known)?;
+            known.into_iter().for_each(|known| self.count(known));
+            return Some(());
+        };
         match known {
             Some(EventType::ModelCalled) => self.take_up_call(payload, Open::Exchange(Exchange::Model))?,
             Some(EventType::HttpCalled) => self.take_up_call(payload, Open::Exchange(Exchange::Http))?,
@@ -229,6 +244,34 @@ impl Ledger {
         }
         self.last_step = self.last_step.max(step.0);
         self.open.insert(step, open);
+        Some(())
+    }
+
+    /// Takes up an event that does not say of which step it is: a call is the next one, a return the first that may be meant.
+    fn take_up_withheld(&mut self, event_type: Option<EventType>) -> Option<()> {
+        let begun = match event_type {
+            Some(EventType::ModelCalled) => Open::Exchange(Exchange::Model),
+            Some(EventType::HttpCalled) => Open::Exchange(Exchange::Http),
+            Some(EventType::ToolCalled) => Open::unnamed_tool(),
+            Some(
+                returned @ (EventType::ModelReturned | EventType::HttpReturned | EventType::ToolReturned),
+            ) => {
+                let mut may_be = self.open.iter().filter(|(_, open)| open.returns() == returned);
+                let first = may_be.clone().next().map(|(step, _)| *step);
+                let withheld = may_be.find(|(step, _)| self.withholding.has(**step)).map(|(step, _)| *step);
+                let step = withheld.or(first)?;
+                self.open.remove(&step);
+                self.withholding.forget(step);
+                return Some(());
+            }
+            // Nobody withholds how a run ended.
+            Some(EventType::RunEnded) => return None,
+            _ => return Some(()),
+        };
+        let step = StepId(self.last_step + 1);
+        self.last_step = step.0;
+        self.open.insert(step, begun);
+        self.withholding.begun(step);
         Some(())
     }
 
@@ -296,7 +339,11 @@ impl Ledger {
             Some(step) => return Err(RecordError::NotOpen { step }),
             None => StepId(self.last_step + 1),
         };
+        let withheld = self.withholding.next_step();
         self.append(event_type, |payload| members(step, &open, payload))?;
+        if withheld {
+            self.withholding.begun(step);
+        }
         if self.decided.remove(&step) {
             self.policed.insert(step);
         }
@@ -317,13 +364,20 @@ impl Ledger {
         }
         let open = self.open.remove(&step).ok_or(RecordError::NotOpen { step })?;
         let written = match event_type(&open) {
-            Some(event_type) => self.append(event_type, |payload| members(&open, payload)),
+            Some(event_type) => {
+                self.withholding.concludes(step);
+                self.append(event_type, |payload| members(&open, payload))
+            }
             None => Err(RecordError::NotOpen { step }),
         };
-        if written.is_err() {
-            self.open.insert(step, open);
-        } else {
-            self.policed.remove(&step);
+        match &written {
+            Ok(()) => {
+                self.withholding.forget(step);
+                self.policed.remove(&step);
+            }
+            Err(_) => {
+                self.open.insert(step, open);
+            }
         }
         written
     }

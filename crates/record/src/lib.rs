@@ -22,6 +22,8 @@
 //! | [`keystore`] | the folder in which they are kept, closed to others |
 //! | [`warden`] | what may happen next |
 //! | [`wal`] | what passes, before it passes on |
+//! | [`redaction`] | what a project adds to the masks |
+//! | [`withhold`] | what is sealed without its payload |
 //! | [`durable`] | files that are there whole or not at all |
 
 pub mod actor;
@@ -43,6 +45,7 @@ pub mod policy;
 pub mod protected;
 pub mod randomness;
 pub mod recorder;
+pub mod redaction;
 pub mod reported;
 mod resume;
 pub mod run_id;
@@ -53,6 +56,7 @@ pub mod surroundings;
 pub mod tool;
 pub mod wal;
 pub mod warden;
+pub mod withhold;
 
 pub use actor::Actor;
 pub use artifact::Sealed;
@@ -67,6 +71,7 @@ pub use policy::{ApprovalRequest, Denial, Evaluation, Spent};
 pub use protected::{Passphrase, ProtectedFault};
 pub use randomness::NoRandomness;
 pub use recorder::{End, Ended, Recorder, Recording, Status};
+pub use redaction::Redaction;
 pub use reported::Report;
 pub use run_id::RunId;
 pub use secret::{SecretKey, SecretKeyError};
@@ -74,3 +79,4 @@ pub use start::{Out, RunStart};
 pub use surroundings::Surroundings;
 pub use tool::{RawToolCall, RawToolResult, Source, Via};
 pub use warden::Warden;
+pub use withhold::Withhold;

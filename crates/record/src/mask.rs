@@ -114,10 +114,10 @@ impl Masks {
         self.redactor().known().try_for_each(|(rule, value)| take(rule, value))
     }
 
-    /// The values of variables that are named like credentials.
-    pub(crate) fn know_environment(&self, environment: &[(OsString, OsString)]) {
+    /// The values of variables that are named like credentials, and of those that are named here.
+    pub(crate) fn know_environment(&self, environment: &[(OsString, OsString)], named: &[String]) {
         for (name, value) in environment {
-            if is_secret_name(&name.to_string_lossy()) {
+            if named.iter().any(|named| *name == **named) || is_secret_name(&name.to_string_lossy()) {
                 self.know("environment", value.as_encoded_bytes());
             }
         }

@@ -164,7 +164,9 @@ impl Pen {
             match_key: Digest::from_hex(match_key).ok_or(RecordError::MatchKey)?,
         };
         let open = Open::Exchange(kind);
-        self.ledger().begin(decided, kind.called(), open, |step, _, payload| called.write(step, payload))
+        let mut ledger = self.ledger();
+        ledger.withholding.expect_model(model);
+        ledger.begin(decided, kind.called(), open, |step, _, payload| called.write(step, payload))
     }
 
     /// Records what came of a request, whatever it was. Once for each.
@@ -206,8 +208,9 @@ impl Pen {
     ) -> Result<StepId, RecordError> {
         let called = tool::Called::new(call, &self.shared.masks);
         let open = called.open();
-        self.ledger()
-            .begin(decided, EventType::ToolCalled, open, |step, _, payload| called.write(step, payload))
+        let mut ledger = self.ledger();
+        ledger.withholding.expect_tool(call.tool);
+        ledger.begin(decided, EventType::ToolCalled, open, |step, _, payload| called.write(step, payload))
     }
 
     /// Records what came of a tool's call. Once for each.

@@ -8,7 +8,6 @@ use reenact_formats::key::PublicKey;
 use reenact_formats::rer::envelope::money::Money;
 use reenact_formats::rer::envelope::permission::{Enforcement, Envelope};
 use reenact_formats::rer::seal::Signer;
-use reenact_secrets::Pack;
 
 use crate::actor::Actor;
 use crate::artifact::{self, Sealed};
@@ -24,6 +23,7 @@ use crate::run_id::RunId;
 use crate::start::{self, Head, Out, RunStart, Started};
 use crate::surroundings::Surroundings;
 use crate::warden::Warden;
+use crate::withhold::Withholding;
 
 /// The run goes on.
 #[derive(Debug)]
@@ -184,8 +184,8 @@ impl Recorder<Recording> {
         signer: &dyn Signer,
         surroundings: &Surroundings,
     ) -> Result<Self, RecordError> {
-        let masks = Masks::new(Pack::standard());
-        masks.know_environment(start.environment);
+        let masks = Masks::new(start.redaction.pack());
+        masks.know_environment(start.environment, &start.redaction.known_env);
         let envelope = start::envelope(start, &masks, signer)?;
         if let Some(out) = &start.out {
             // Nobody wants to hear of it only when the run is over.
@@ -202,6 +202,7 @@ impl Recorder<Recording> {
         let run_folder = folder.create_run(start.run_id)?;
         let journal = Journal::create(&folder.journal(start.run_id), &head, surroundings)?;
         let mut ledger = Ledger::new(journal);
+        ledger.withholding = Withholding::new(start.redaction.withhold.clone());
         ledger.append(EventType::RunStarted, |payload| started.write(payload))?;
         let out =
             start.out.clone().unwrap_or_else(|| Out { path: folder.artifact(start.run_id), replace: false });
@@ -249,7 +250,7 @@ impl Recorder<Recording> {
         keep: impl FnOnce() -> Option<u64>,
         surroundings: &Surroundings,
     ) -> Result<Self, ResumeError> {
-        let masks = Masks::new(Pack::standard());
+        let masks = resume::masks(folder, run_id);
         let mut resumed = resume::read(folder, run_id, signer, keep, &masks, surroundings)?;
         if resumed.ledger.has_ended() {
             return Err(ResumeError::Ended);
@@ -320,7 +321,7 @@ impl Recorder<Recording> {
 impl Recorder<Ended> {
     /// Takes up a run again that has ended, and whose recorder was killed before it was sealed.
     pub fn resume_ended(folder: &Folder, run_id: RunId, signer: &dyn Signer) -> Result<Self, ResumeError> {
-        let masks = Masks::new(Pack::standard());
+        let masks = resume::masks(folder, run_id);
         let surroundings = Surroundings::default();
         let mut resumed = resume::read(folder, run_id, signer, || None, &masks, &surroundings)?;
         if !resumed.ledger.has_ended() {

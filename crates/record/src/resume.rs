@@ -11,6 +11,7 @@ use std::path::Path;
 use base64ct::{Base64, Encoding};
 use reenact_formats::rer::seal::Signer;
 use reenact_json::{Digest, Value};
+use reenact_secrets::Pack;
 
 use crate::error::{RecordError, ResumeError};
 use crate::event::EventType;
@@ -22,6 +23,7 @@ use crate::run_id::RunId;
 use crate::start::Head;
 use crate::storage::{Opening, Reading, Stored};
 use crate::surroundings::Surroundings;
+use crate::withhold::Withholding;
 
 /// A journal that can be gone on with.
 pub(crate) struct Resumed {
@@ -39,6 +41,16 @@ const DIGITS: usize = 64;
 
 /// What is read from the file at once.
 const BUFFER: usize = 256 << 10;
+
+/// The masks of a run, as the first line of its journal has them.
+pub(crate) fn masks(folder: &Folder, run_id: RunId) -> Masks {
+    // What is wrong with the file, whoever reads the rest of it says.
+    let path = folder.journal(run_id);
+    let is_file = path.symlink_metadata().is_ok_and(|found| found.is_file());
+    let file = is_file.then(|| File::open(path).ok()).flatten();
+    let head = file.and_then(|mut file| head(&mut file).ok().flatten());
+    Masks::new(head.map_or_else(Pack::standard, |head| head.redaction.pack()))
+}
 
 /// Reads a run's journal and locks it. The file is as it was: cutting it is for whoever goes on.
 pub(crate) fn read(
@@ -68,6 +80,7 @@ pub(crate) fn read(
         });
     };
     let head = Head::read(&line).filter(|head| head.run_id == run_id);
+    let head = head.filter(|head| head.redaction.rules == masks.pack().custom());
     let head = head.ok_or_else(|| ResumeError::Head { path: shown() })?;
     if head.key_id != signer.public_key().id().to_string() {
         return Err(RecordError::OtherSigner.into());
@@ -80,7 +93,9 @@ pub(crate) fn read(
 
     masks.reserve(&line);
     let journal = Journal::over(file, &path, start, surroundings);
-    let mut events = Events { ledger: Ledger::new(journal), end: ChainEnd::new(), masks, head: &head, keep };
+    let mut ledger = Ledger::new(journal);
+    ledger.withholding = Withholding::new(head.redaction.withhold.clone());
+    let mut events = Events { ledger, end: ChainEnd::new(), masks, head: &head, keep };
     let mut lines = Lines { reader, line, has_zeros: false };
     let mut wrong = None;
     for number in 2.. {
@@ -160,13 +175,14 @@ impl Events<'_> {
         self.ledger.take_up(&event_type, payload)?;
         if event_type == EventType::RunStarted.name() {
             let envelope = Digest::of(&self.head.envelope);
-            let said = payload.member("envelope_hash").and_then(|hash| hash.string_bytes());
+            let said = payload?.member("envelope_hash").and_then(|hash| hash.string_bytes());
             if !said.is_some_and(|said| envelope.is_hex(&said)) {
                 return Some(Taken::OtherEnvelope);
             }
         }
         self.ledger.journal.take_up(line, &self.end);
         self.masks.reserve(line);
+        let Some(payload) = payload else { return Some(Taken::Event) };
         let bodies =
             [payload.member("http").and_then(|http| http.member("body")), payload.member("delivered")];
         for body in bodies.into_iter().flatten() {

@@ -13,6 +13,7 @@ use crate::error::RecordError;
 use crate::journal::VERSION;
 use crate::mask::{Masked, Masks};
 use crate::payload::{Payload, quote};
+use crate::redaction::Redaction;
 use crate::run_id::RunId;
 
 /// What is known of a run when it begins. It holds secrets, and shows itself to nobody.
@@ -22,8 +23,8 @@ pub struct RunStart<'a> {
     pub run_id: RunId,
     /// The command that runs, and its arguments. Secrets in them are masked.
     pub command: &'a [OsString],
-    /// The command's environment. It is not recorded: values of variables whose names end in KEY, TOKEN, SECRET or PASSWORD
-    /// are masked wherever they appear.
+    /// The command's environment. It is not recorded: values of variables whose names end in KEY, TOKEN, SECRET or PASSWORD, and
+    /// of those that [`Redaction::known_env`] names, are masked wherever they appear.
     pub environment: &'a [(OsString, OsString)],
     /// Where each route leads: its name and its base URL.
     pub upstreams: &'a [(&'a str, &'a str)],
@@ -31,12 +32,22 @@ pub struct RunStart<'a> {
     pub envelope: Option<&'a [u8]>,
     /// Where the artifact is to be; `None` for its place in the folder of runs.
     pub out: Option<Out>,
+    /// What the project adds to the masks, and what it has withheld.
+    pub redaction: Redaction,
 }
 
 impl RunStart<'_> {
     /// A run of which nothing is known but its id.
     pub fn new(run_id: RunId) -> Self {
-        Self { run_id, command: &[], environment: &[], upstreams: &[], envelope: None, out: None }
+        Self {
+            run_id,
+            command: &[],
+            environment: &[],
+            upstreams: &[],
+            envelope: None,
+            out: None,
+            redaction: Redaction::default(),
+        }
     }
 }
 
@@ -162,6 +173,8 @@ pub(crate) struct Head {
     pub(crate) envelope: Vec<u8>,
     /// `None` for the artifact's place in the folder of runs, and for one that cannot be written down.
     pub(crate) out: Option<Out>,
+    /// What is masked and withheld beyond what always is.
+    pub(crate) redaction: Redaction,
 }
 
 impl Head {
@@ -180,7 +193,8 @@ impl Head {
             canonical::to_vec(value, Profile::Jcs).map_err(|error| RecordError::Seal(error.into()))?;
         let key_id = signer.public_key().id().to_string();
         let out = start.out.as_ref().and_then(|out| named(out, masks));
-        Ok(Self { run_id: start.run_id, key_id, envelope, out })
+        let redaction = Redaction { known_env: Vec::new(), ..start.redaction.clone() };
+        Ok(Self { run_id: start.run_id, key_id, envelope, out, redaction })
     }
 
     /// The line, with its line feed.
@@ -196,7 +210,10 @@ impl Head {
         }
         let run_id = self.run_id.to_string();
         let sealed = |error: reenact_json::SyntaxError| RecordError::Seal(error.into());
-        let members = [
+        let redaction = self.redaction.to_json();
+        let redaction = redaction.as_deref().map(|text| Value::parse(text, &Limits::default()));
+        let redaction = redaction.transpose().map_err(sealed)?;
+        let mut members = vec![
             ("envelope", Part::Value(Value::parse(&self.envelope, &Limits::default()).map_err(sealed)?)),
             ("journal", Part::Text(JOURNAL)),
             ("key_id", Part::Text(&self.key_id)),
@@ -204,6 +221,9 @@ impl Head {
             ("run_id", Part::Text(&run_id)),
             ("runtime_version", Part::Text(env!("CARGO_PKG_VERSION"))),
         ];
+        if let Some(redaction) = redaction {
+            members.insert(4, ("redaction", Part::Value(redaction)));
+        }
         let mut line = Vec::new();
         canonical::write_object(&members, &mut line).map_err(|error| RecordError::Seal(error.into()))?;
         line.push(b'\n');
@@ -219,7 +239,7 @@ impl Head {
         let text = |name| head.member(name)?.string();
         let is_ours = head.is_canonical()
             && head.text().len() == line.len()
-            && head.members().count() == 6
+            && head.members().count() == 6 + usize::from(head.member("redaction").is_some())
             && text("journal")? == JOURNAL
             && text("runtime_version").is_some();
         let out = match head.member("out")? {
@@ -233,7 +253,11 @@ impl Head {
         };
         let run_id = text("run_id")?.parse().ok()?;
         let envelope = head.member("envelope")?.text().to_vec();
-        is_ours.then_some(Self { run_id, key_id: text("key_id")?.into_owned(), envelope, out })
+        let redaction = match head.member("redaction") {
+            Some(redaction) => Redaction::read(redaction)?,
+            None => Redaction::default(),
+        };
+        is_ours.then_some(Self { run_id, key_id: text("key_id")?.into_owned(), envelope, out, redaction })
     }
 }
 
@@ -291,12 +315,14 @@ impl Started {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reenact_secrets::Pack;
+    use reenact_secrets::{Alphabet, CustomRule, Pack};
     use std::path::Path;
 
     fn head(out: Option<Out>) -> Head {
         let run_id = "017f22e2-79b0-7cc3-98c4-dc0c0c07398f".parse().unwrap();
-        Head { run_id, key_id: "k".into(), envelope: b"{\"a\":[1]}".to_vec(), out }
+        let rule = CustomRule::new("acme", "acme_", Alphabet::Hex, 8).unwrap();
+        let redaction = Redaction { rules: vec![rule], ..Redaction::default() };
+        Head { run_id, key_id: "k".into(), envelope: b"{\"a\":[1]}".to_vec(), out, redaction }
     }
 
     #[test]
@@ -320,6 +346,7 @@ mod tests {
             ("journal/1", "journal/2"),
             ("\"0\"", "0"),
             ("\"0\"", "\"0\",\"z\":1"),
+            ("\"run_id\"", "\"redaction\":{},\"run_id\""),
             ("\"k\"", "null"),
             ("017f", "../f"),
             ("null", "{}"),

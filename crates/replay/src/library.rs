@@ -19,6 +19,16 @@ pub enum LoadError {
         "a REPLAY.jsonl holds only hashes of what tools gave, and no answer of a model: nothing in it can be replayed (E_REPLAY_MISSING_DEPENDENCY)\nreplay a record that holds answers: an RER artifact, an .rpk, a Model IO session or a Replay Bundle"
     )]
     OnlyHashes,
+    /// Masked with rules of a project's own, which are not those that are here.
+    #[error(
+        "the run was masked with rules of its project's own (digest {recorded}), and those here are others (digest {ours}): requests with secrets would not be found (E_REPLAY_MISSING_DEPENDENCY)\nreplay it where reenact.toml has the [redaction] rules that it was recorded with"
+    )]
+    Rules {
+        /// The digest that the record names.
+        recorded: String,
+        /// That of the rules that are here.
+        ours: String,
+    },
     /// There are exchanges, but none whose request can be read.
     #[error("none of the {exchanges} recorded requests can be read; of the first one, {first}")]
     NothingToServe {
@@ -27,6 +37,29 @@ pub enum LoadError {
         /// What is wrong with the first.
         first: Unreadable,
     },
+}
+
+/// The rules that a run's requests are masked with.
+pub(crate) fn pack(run: &Run, project: &'static Pack) -> Result<&'static Pack, LoadError> {
+    let redaction = recorded_rules(run);
+    let Some((name, digest)) = redaction.filter(|(name, _)| Pack::is_custom(name)) else {
+        return Ok(Pack::standard());
+    };
+    let ours = Digest::of(project.text().as_bytes());
+    if name == project.name() && ours.is_hex(digest.as_bytes()) {
+        return Ok(project);
+    }
+    Err(LoadError::Rules { recorded: Shown::new(&digest).to_string(), ours: ours.to_string() })
+}
+
+/// The name and the digest of the rules that a record names.
+fn recorded_rules(run: &Run) -> Option<(String, String)> {
+    if run.dialect() != Dialect::Rer {
+        return None;
+    }
+    let redaction = run.started()?.member("redaction")?;
+    let word = |name: &str| redaction.member(name).and_then(|word| Some(word.string()?.into_owned()));
+    Some((word("pack")?, word("digest").unwrap_or_default()))
 }
 
 /// Something about a run that whoever plays it should know. Step ids are safe to print.
@@ -297,6 +330,10 @@ fn pack_note(run: &Run) -> Option<Note> {
     let redaction = run.started()?.member("redaction")?;
     let word = |name: &str| redaction.member(name).and_then(|word| word.string());
     let ours = Pack::standard();
+    if word("pack").is_some_and(|pack| Pack::is_custom(&pack)) {
+        // Compared before, digest and all.
+        return None;
+    }
     let digest = Digest::of(ours.text().as_bytes());
     let same = word("pack").is_some_and(|pack| pack == ours.name())
         && word("digest").is_none_or(|found| digest.is_hex(found.as_bytes()));

@@ -11,7 +11,7 @@ use reenact_secrets::{Pack, Redactor};
 use crate::answer::RecordedAnswer;
 use crate::closest::closest;
 use crate::incoming::{Incoming, Masked};
-use crate::library::{Library, LoadError, Note};
+use crate::library::{self, Library, LoadError, Note};
 use crate::miss::{Cause, Miss};
 use crate::outcome::{Outcome, Unused};
 use crate::rung::{self, Rung};
@@ -63,9 +63,16 @@ const MOST_MISSES: usize = 1_000;
 impl Player {
     /// Reads all requests of a run, and computes their keys.
     pub fn load(run: &Run) -> Result<Self, LoadError> {
+        Self::load_with(run, Pack::standard())
+    }
+
+    /// The same, where a project has rules of its own. Requests are masked with the rules that the record names: these, or ours
+    /// alone. A record that was masked with other rules of a project's own is refused: what it holds would not be found.
+    pub fn load_with(run: &Run, project: &'static Pack) -> Result<Self, LoadError> {
+        let pack = library::pack(run, project)?;
         let library = Library::load(run)?;
         let state = State { given: vec![0; library.groups.len()], ..State::default() };
-        let masks = Redactor::new(Pack::standard());
+        let masks = Redactor::new(pack);
         Ok(Self { library, masks: Mutex::new(masks), state: Mutex::new(state) })
     }
 

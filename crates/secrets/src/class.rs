@@ -47,6 +47,7 @@ impl Class {
 
 pub(crate) static DIGIT: Class = Class::of("0-9");
 pub(crate) static HEX: Class = Class::of("0-9a-f");
+pub(crate) static ANY_HEX: Class = Class::of("0-9A-Fa-f");
 pub(crate) static UPPER: Class = Class::of("A-Z0-9");
 pub(crate) static BASE32: Class = Class::of("A-Z2-7");
 pub(crate) static ALNUM: Class = Class::of("A-Za-z0-9");

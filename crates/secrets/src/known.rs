@@ -17,7 +17,9 @@ pub(crate) struct Known {
     values: Vec<(&'static str, Vec<u8>)>,
     /// The forms of all values, and of which value each is.
     forms: Vec<(usize, Vec<u8>)>,
+    /// Of the forms, and of the other literals that it was asked for with.
     sieve: Option<Sieve>,
+    is_changed_by_urls: bool,
 }
 
 impl Known {
@@ -37,6 +39,8 @@ impl Known {
             }
         }
         self.sieve = None;
+        let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
+        self.is_changed_by_urls |= !value.iter().all(is_plain);
     }
 
     /// The rules under which values are known.
@@ -54,24 +58,38 @@ impl Known {
         self.values.get(id)
     }
 
-    /// Where known values lie, with their ids; overlapping ones included, in no order.
-    pub(crate) fn find(&mut self, text: &[u8]) -> Vec<(usize, Finding)> {
-        let mut found = Vec::new();
+    /// Whether a value has bytes that are written otherwise in a URL.
+    pub(crate) fn is_changed_by_urls(&self) -> bool {
+        self.is_changed_by_urls
+    }
+
+    /// A value that the end of a text cuts off, when more than half of it is there.
+    pub(crate) fn cut_off(&self, text: &[u8]) -> Option<(usize, Finding)> {
+        let last = text.last()?;
+        self.values.iter().enumerate().find_map(|(id, (rule, value))| {
+            let least = (value.len() / 2 + 1).max(SHORTEST);
+            let length = (least..value.len())
+                .rev()
+                .find(|length| value.get(length - 1) == Some(last) && text.ends_with(&value[..*length]))?;
+            Some((id, Finding { rule, span: text.len() - length..text.len() }))
+        })
+    }
+
+    /// What finds the forms of the values together with other literals, in one pass; `None` if nothing is known. The ids of the
+    /// others come first.
+    pub(crate) fn sieve(&mut self, others: &[Literal<'static>]) -> Option<&Sieve> {
         if self.values.is_empty() {
-            return found;
+            return None;
         }
-        let forms = &self.forms;
-        let sieve = self.sieve.get_or_insert_with(|| {
-            Sieve::new(forms.iter().map(|(_, form)| Literal { bytes: form, any_case: false }))
-        });
-        sieve.search(text, |form, start| {
-            if let Some((id, form)) = forms.get(form)
-                && let Some((rule, _)) = self.values.get(*id)
-            {
-                found.push((*id, Finding { rule, span: start..start + form.len() }));
-            }
-        });
-        found
+        let forms = self.forms.iter().map(|(_, form)| Literal { bytes: form, any_case: false });
+        Some(self.sieve.get_or_insert_with(|| Sieve::new(others.iter().copied().chain(forms))))
+    }
+
+    /// The value whose form was found somewhere, with its id.
+    pub(crate) fn finding(&self, form: usize, start: usize) -> Option<(usize, Finding)> {
+        let (id, form) = self.forms.get(form)?;
+        let (rule, _) = self.values.get(*id)?;
+        Some((*id, Finding { rule, span: start..start + form.len() }))
     }
 }
 
@@ -216,8 +234,13 @@ mod tests {
     fn short_values_are_not_known() {
         let mut known = Known::default();
         known.add("x", b"1234567");
-        assert_eq!(known.find(b"1234567"), []);
+        assert!(known.sieve(&[]).is_none());
         known.add("x", b"12345678");
-        assert_eq!(known.find(b"a12345678"), [(0, Finding { rule: "x", span: 1..9 })]);
+        let mut found = Vec::new();
+        let sieve = known.sieve(&[]).unwrap();
+        sieve.search(b"a12345678", |form, start| found.push((form, start)));
+        assert_eq!(found, [(0, 1)]);
+        assert_eq!(known.finding(0, 1), Some((0, Finding { rule: "x", span: 1..9 })));
+        assert_eq!(known.finding(1, 1), None);
     }
 }

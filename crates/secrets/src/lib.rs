@@ -12,11 +12,16 @@
 //! let redacted = redactor.redact(b"say correct horse twice: correct horse");
 //! assert_eq!(&redacted.bytes[..], b"say [masked:environment:1] twice: [masked:environment:1]");
 //! ```
+//!
+//! What is cut over the events of a stream is found in what they tell together; what is spelled with escapes, as it is meant. A
+//! project adds rules of its own as [`CustomRule`]s, and cannot take any away.
 
 mod assignment;
 mod base64;
 mod chance;
 mod class;
+mod custom;
+mod escape;
 mod header;
 pub mod http;
 mod known;
@@ -25,15 +30,22 @@ mod pack;
 mod path;
 mod pem;
 mod placeholder;
+mod reading;
 mod redactor;
 mod rule;
 mod rules;
+mod search;
 mod sieve;
+mod stream;
+mod swar;
+mod tally;
 mod text;
 mod url;
 mod value;
 
+pub use custom::{Alphabet, CustomRule, RuleFault};
 pub use http::Side;
 pub use pack::{Finding, Pack};
 pub use placeholder::renumbered;
 pub use redactor::{Cut, Redacted, Redactor};
+pub use tally::Tally;

@@ -1,17 +1,23 @@
 //! The pack: all rules, and the one pass that finds what they name.
 
+use crate::custom::{CUSTOM, CustomRule};
+use crate::known::Known;
 use crate::rule::Shape;
 use crate::sieve::{Literal, Sieve};
-use crate::{assignment, header, name, pem, placeholder, rules, text, url};
+use crate::{assignment, escape, header, name, pem, placeholder, rules, text, url};
 use core::fmt;
 use core::ops::Range;
 use std::sync::LazyLock;
 
 /// A versioned set of named rules.
 pub struct Pack {
+    name: String,
+    /// What was added to the rules that we ship.
+    custom: Vec<CustomRule>,
     /// The names that marks of this pack may have.
     names: Vec<&'static str>,
     targets: Vec<Target>,
+    literals: Vec<Literal<'static>>,
     sieve: Sieve,
 }
 
@@ -31,6 +37,7 @@ enum Target {
     Url(usize),
     Pem,
     Mark,
+    Escape,
 }
 
 /// What one pass over a text found.
@@ -39,9 +46,14 @@ pub(crate) struct Pass {
     pub(crate) findings: Vec<Finding>,
     /// Marks that were there already, in order.
     pub(crate) marks: Vec<Range<usize>>,
+    /// Whether something is spelled with escapes that could be part of a secret.
+    pub(crate) is_hiding: bool,
 }
 
-static STANDARD: LazyLock<Pack> = LazyLock::new(Pack::build);
+static STANDARD: LazyLock<Pack> = LazyLock::new(|| Pack::build(&[]));
+
+/// The name of the rules that we ship.
+const NAME: &str = "reenact-1";
 
 impl Pack {
     /// The rules that we ship.
@@ -54,9 +66,31 @@ impl Pack {
         Some(Self::standard()).filter(|pack| pack.name() == name)
     }
 
-    /// The pack's name, with its version.
+    /// The rules that we ship and others beside them. None of ours can be taken away or changed by that.
+    ///
+    /// It lives as long as the program: whoever needs one makes it once.
+    pub fn with(custom: &[CustomRule]) -> &'static Pack {
+        if custom.is_empty() { Self::standard() } else { Box::leak(Box::new(Self::build(custom))) }
+    }
+
+    /// The pack's name, with its version; with other rules beside ours it ends in `+custom`.
     pub fn name(&self) -> &str {
-        "reenact-1"
+        &self.name
+    }
+
+    /// Whether a record that names this pack was masked by other rules beside ours.
+    pub fn is_custom(name: &str) -> bool {
+        name.ends_with(CUSTOM)
+    }
+
+    /// The rules beside ours.
+    pub fn custom(&self) -> &[CustomRule] {
+        &self.custom
+    }
+
+    /// The names that marks of this pack may have.
+    pub(crate) fn names(&self) -> &[&'static str] {
+        &self.names
     }
 
     /// All rules as text. It changes when a rule does: callers record its digest.
@@ -69,7 +103,7 @@ impl Pack {
         self.pass(text, &[]).findings
     }
 
-    fn build() -> Self {
+    fn build(custom: &[CustomRule]) -> Self {
         let mut targets = Vec::new();
         let mut literals: Vec<Literal<'static>> = Vec::new();
         let mut add = |target, text: &'static str, any_case| {
@@ -81,6 +115,10 @@ impl Pack {
                 add(Target::Shape(rule.name, shape), shape.literal, false);
             }
         }
+        let added: Vec<(&'static str, &'static Shape)> = custom.iter().map(CustomRule::shape).collect();
+        for (name, shape) in &added {
+            add(Target::Shape(name, shape), shape.literal, false);
+        }
         for start in url::STARTS {
             add(Target::Url(start.len()), start, false);
         }
@@ -89,18 +127,50 @@ impl Pack {
         }
         add(Target::Pem, pem::START, false);
         add(Target::Mark, placeholder::OPEN, false);
+        for start in ["\\u00", "\\/"] {
+            add(Target::Escape, start, false);
+        }
         let mut names: Vec<&'static str> = rules::all().map(|rule| rule.name).collect();
         names.extend(assignment::RULES.iter().chain(&header::RULES).chain([&url::RULE, &pem::RULE]));
-        Self { names, targets, sieve: Sieve::new(literals) }
+        names.extend(added.iter().map(|(name, _)| name));
+        let sieve = Sieve::new(literals.iter().copied());
+        let name = format!("{NAME}{}", if custom.is_empty() { "" } else { CUSTOM });
+        Self { name, custom: custom.to_vec(), names, targets, literals, sieve }
     }
 
     /// Looks through a text once. Marks are those of this pack's rules and of the others given: a secret between
     /// brackets is not made a mark by that.
     pub(crate) fn pass(&self, text: &[u8], others: &[&str]) -> Pass {
+        self.pass_with(text, others, |found| self.sieve.search(text, found))
+    }
+
+    /// The same, with known values beside: those found, with their ids, in no order.
+    pub(crate) fn pass_beside(&self, text: &[u8], known: &mut Known) -> (Pass, Vec<(usize, Finding)>) {
+        let mut forms = Vec::new();
+        let rules = known.rules().to_vec();
+        let pass = match known.sieve(&self.literals) {
+            None => self.pass(text, &rules),
+            Some(sieve) => self.pass_with(text, &rules, |found| {
+                sieve.search(text, |id, start| match id.checked_sub(self.targets.len()) {
+                    None => found(id, start),
+                    Some(form) => forms.push((form, start)),
+                });
+            }),
+        };
+        (pass, forms.into_iter().filter_map(|(form, start)| known.finding(form, start)).collect())
+    }
+
+    fn pass_with(
+        &self,
+        text: &[u8],
+        others: &[&str],
+        search: impl FnOnce(&mut dyn FnMut(usize, usize)),
+    ) -> Pass {
         let is_rule = |name: &[u8]| self.names.iter().chain(others).any(|rule| rule.as_bytes() == name);
         let mut found: Vec<(usize, Finding)> = Vec::new();
         let mut marks: Vec<Range<usize>> = Vec::new();
-        self.sieve.search(text, |id, start| {
+        let mut is_hiding = false;
+        search(&mut |id, start| {
             let finding = match self.targets.get(id) {
                 Some(Target::Shape(rule, shape)) => shape.find(text, start).map(|span| (*rule, span)),
                 Some(Target::Word(length)) => assignment::find(text, start..start + length),
@@ -109,6 +179,10 @@ impl Pack {
                 Some(Target::Mark) => {
                     let mark = placeholder::read(text, start).filter(|mark| is_rule(mark.rule));
                     marks.extend(mark.map(|mark| mark.span));
+                    None
+                }
+                Some(Target::Escape) => {
+                    is_hiding = is_hiding || escape::hides(text, start);
                     None
                 }
                 None => None,
@@ -121,7 +195,7 @@ impl Pack {
         // The first of those that begin at the same place is the longest, or the one whose rule stands first.
         found.sort_by_key(|(id, finding)| (finding.span.start, usize::MAX - finding.span.end, *id));
         let findings = without(&marks, joined(found.into_iter().map(|(_, finding)| finding)));
-        Pass { findings, marks }
+        Pass { findings, marks, is_hiding }
     }
 }
 

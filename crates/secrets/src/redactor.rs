@@ -1,8 +1,8 @@
 //! Puts marks in the place of secrets.
 
 use crate::known::Known;
-use crate::pack::{joined, without};
-use crate::{Finding, Pack, placeholder};
+use crate::search::{self, Secret};
+use crate::{Finding, Pack, escape, placeholder};
 use core::fmt;
 use core::ops::Range;
 use std::borrow::Cow;
@@ -46,20 +46,16 @@ pub struct Redacted<'t> {
     pub cuts: Vec<Cut>,
 }
 
-/// One place where a mark took a secret's place.
+/// One place where a secret was, or a part of one: a mark took the place of the first part, and nothing that of the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cut {
     /// The rule that found the secret, or under which it was made known.
     pub rule: &'static str,
     /// Where the secret was.
     pub source: Range<usize>,
-    /// Where the mark is.
+    /// Where the mark is. Empty for a part that is not the first.
     pub result: Range<usize>,
 }
-
-/// How often a text is looked through again because of marks that were set: each may free what stood next to
-/// a secret. More than three times was never needed.
-const PASSES: usize = 16;
 
 impl Redacted<'_> {
     /// Where an offset of the source lies in the result. An offset inside a cut moves to the cut's end.
@@ -124,109 +120,67 @@ impl Redactor {
     }
 
     /// Masks everything that is known or that a rule finds. Marks that are there already stay as they are.
+    ///
+    /// What JSON spells with escapes is read as it is meant. In a stream of events, what the events tell together is looked
+    /// through: of a secret that is cut over several of them, the first part becomes the mark and the others go.
+    ///
+    /// ```
+    /// use reenact_secrets::{Pack, Redactor};
+    ///
+    /// let mut redactor = Redactor::new(Pack::standard());
+    /// redactor.know("environment", b"correct horse");
+    /// let redacted = redactor.redact(b"data: {\"text\":\"a corr\"}\n\ndata: {\"text\":\"ect h\\u006frse!\"}\n\n");
+    /// assert_eq!(&redacted.bytes[..], b"data: {\"text\":\"a [masked:environment:1]\"}\n\ndata: {\"text\":\"!\"}\n\n");
+    /// ```
     pub fn redact<'t>(&mut self, text: &'t [u8]) -> Redacted<'t> {
         self.masked(text, Vec::new())
     }
 
     /// Masks what is found, and what the caller found by itself.
     pub(crate) fn masked<'t>(&mut self, text: &'t [u8], forced: Vec<Finding>) -> Redacted<'t> {
-        let (secrets, whole) = self.secrets(text, forced);
+        let secrets = search::secrets(self.pack, &mut self.known, text, forced);
         if secrets.is_empty() {
             return Redacted { bytes: Cow::Borrowed(text), cuts: Vec::new() };
         }
         let mut bytes = Vec::with_capacity(text.len());
         let mut cuts = Vec::with_capacity(secrets.len());
         let mut copied = 0;
-        for Finding { rule, span } in secrets {
-            // Where a backslash went too, the value begins behind it.
-            let id = whole.get(&(span.start, span.end)).or_else(|| whole.get(&(span.start + 1, span.end)));
-            let value = id.and_then(|id| self.known.value(*id));
-            let value = value.map_or(&text[span.clone()], |(_, value)| value);
-            let number = number(&mut self.numbers, rule, value);
-            bytes.extend_from_slice(&text[copied..span.start]);
+        // All places in order; the first of a secret gets the mark, the others get nothing.
+        let mut places: Vec<(&Range<usize>, Option<&Secret>, &'static str)> =
+            Vec::with_capacity(secrets.len());
+        for secret in &secrets {
+            for (at, place) in secret.places.iter().enumerate() {
+                places.push((place, (at == 0).then_some(secret), secret.rule));
+            }
+        }
+        places.sort_unstable_by_key(|(place, ..)| place.start);
+        for (place, first, rule) in places {
+            bytes.extend_from_slice(&text[copied..place.start]);
             let start = bytes.len();
-            bytes.extend_from_slice(placeholder::mark(rule, number).as_bytes());
-            copied = span.end;
-            cuts.push(Cut { rule, source: span, result: start..bytes.len() });
+            if let Some(secret) = first {
+                let known = secret.known.and_then(|id| self.known.value(id)).map(|(_, value)| value.clone());
+                let value = known.unwrap_or_else(|| {
+                    let said = secret.places.iter().filter_map(|place| text.get(place.clone()));
+                    escape::spelled_out(said.collect::<Vec<_>>().concat())
+                });
+                let number = number(&mut self.numbers, rule, value);
+                bytes.extend_from_slice(placeholder::mark(rule, number).as_bytes());
+            }
+            copied = place.end;
+            cuts.push(Cut { rule, source: place.clone(), result: start..bytes.len() });
         }
         bytes.extend_from_slice(&text[copied..]);
         Redacted { bytes: Cow::Owned(bytes), cuts }
     }
-
-    /// Everything to be masked, in order and not overlapping, and which of it is exactly a known value.
-    fn secrets(
-        &mut self,
-        text: &[u8],
-        forced: Vec<Finding>,
-    ) -> (Vec<Finding>, HashMap<(usize, usize), usize>) {
-        let first = self.pack.pass(text, self.known.rules());
-        let known = self.known.find(text);
-        if first.findings.is_empty() && known.is_empty() && forced.is_empty() {
-            return (Vec::new(), HashMap::new());
-        }
-        let whole: HashMap<_, _> =
-            known.iter().map(|(id, finding)| ((finding.span.start, finding.span.end), *id)).collect();
-        // Of findings in the same place what is known comes first.
-        let mut all: Vec<Finding> = known.into_iter().map(|(_, finding)| finding).collect();
-        all.extend(forced);
-        all.extend(first.findings);
-        let mut secrets = without(&first.marks, in_order(all));
-        extend_over_escapes(text, &mut secrets);
-        // What stood next to a secret may be found when a mark stands there. The marks are not longer or
-        // shorter than the secrets here, so that all places stay what they are.
-        let mut marked = text.to_vec();
-        blank(&mut marked, first.marks.iter());
-        blank(&mut marked, secrets.iter().map(|secret| &secret.span));
-        for _ in 0..PASSES {
-            let taken: Vec<Range<usize>> = secrets.iter().map(|secret| secret.span.clone()).collect();
-            let more = without(&first.marks, without(&taken, self.pack.pass(&marked, &[]).findings));
-            if more.is_empty() {
-                break;
-            }
-            blank(&mut marked, more.iter().map(|secret| &secret.span));
-            secrets.extend(more);
-            secrets = in_order(secrets);
-        }
-        (secrets, whole)
-    }
 }
 
-/// In order, and not overlapping.
-fn in_order(mut findings: Vec<Finding>) -> Vec<Finding> {
-    findings.sort_by_key(|finding| (finding.span.start, usize::MAX - finding.span.end));
-    joined(findings)
-}
-
-/// Overwrites what is masked with what no rule sees: brackets, as a mark has them.
-fn blank<'s>(text: &mut [u8], spans: impl Iterator<Item = &'s Range<usize>>) {
-    for span in spans {
-        if let Some(there) = text.get_mut(span.clone()) {
-            there.fill(b'[');
-        }
-    }
-}
-
-/// A known value may begin in the middle of an escape, as `nose` does in `\nose`. The backslash would be left
-/// alone before the mark, and the JSON would be broken: it goes too.
-fn extend_over_escapes(text: &[u8], secrets: &mut [Finding]) {
-    let mut end = 0;
-    for secret in secrets {
-        let before = text.get(end..secret.span.start).unwrap_or_default();
-        let slashes = before.iter().rev().take_while(|byte| **byte == b'\\').count();
-        if slashes % 2 == 1 {
-            secret.span.start -= 1;
-        }
-        end = secret.span.end;
-    }
-}
-
-fn number(numbers: &mut HashMap<Cow<'static, str>, Numbers>, rule: &'static str, value: &[u8]) -> usize {
+fn number(numbers: &mut HashMap<Cow<'static, str>, Numbers>, rule: &'static str, value: Vec<u8>) -> usize {
     let numbers = numbers.entry(Cow::Borrowed(rule)).or_default();
-    if let Some(number) = numbers.given.get(value) {
+    if let Some(number) = numbers.given.get(&value) {
         return *number;
     }
     numbers.last += 1;
-    numbers.given.insert(value.to_vec(), numbers.last);
+    numbers.given.insert(value, numbers.last);
     numbers.last
 }
 

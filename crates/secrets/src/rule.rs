@@ -110,7 +110,7 @@ impl Shape {
     pub(crate) fn find(&self, bytes: &[u8], start: usize) -> Option<Range<usize>> {
         let mut from = start;
         if let Some(run) = &self.behind {
-            from -= run.length(run.class.run_back(bytes, start, run.most + 1))?;
+            from -= run.length(run.back(bytes, start))?;
         }
         if !stands_free(bytes, from) || self.continues(bytes, from) {
             return None;
@@ -143,6 +143,24 @@ pub(crate) fn padding(bytes: &[u8], at: usize) -> usize {
 }
 
 impl Run {
+    /// How many bytes of the class stand before `to`, without the letters of an escape that the run seems to begin with.
+    fn back(&self, bytes: &[u8], to: usize) -> usize {
+        const LONGEST_ESCAPE: usize = 5;
+        let length = self.class.run_back(bytes, to, self.most + LONGEST_ESCAPE + 1);
+        let letters = match bytes.get(..to - length) {
+            Some([.., b'\\']) => match bytes.get(to - length) {
+                Some(b'n' | b'r' | b't' | b'b' | b'f' | b'v') => 1,
+                Some(b'x') => 3,
+                Some(b'u') => LONGEST_ESCAPE,
+                _ => 0,
+            },
+            Some([.., b'%']) => 2,
+            _ => 0,
+        };
+        // Whether they are an escape's, whoever looks at what stands before sees.
+        if length > self.most { length.saturating_sub(letters) } else { length }
+    }
+
     fn length(&self, found: usize) -> Option<usize> {
         (self.least..=self.most).contains(&found).then_some(found)
     }
@@ -258,6 +276,12 @@ mod tests {
         assert_eq!(found(&BOT, "12:AAabc.12"), None);
         assert_eq!(found(&BOT, "12345:AAabc.12"), None);
         assert_eq!(found(&BOT, "123:AAabc-12"), None);
+        static LONG: Shape = shape(":AA", &[exactly(&DIGIT, 2)]).behind(&ALNUM, 3, 4);
+        assert_eq!(found(&LONG, r"\nabcd:AA12"), Some("abcd:AA12"));
+        assert_eq!(found(&LONG, r"\u000aabcd:AA12"), Some("abcd:AA12"));
+        assert_eq!(found(&LONG, "%0aabcd:AA12"), Some("abcd:AA12"));
+        assert_eq!(found(&LONG, r"\nabcde:AA12"), None);
+        assert_eq!(found(&LONG, "nabcd:AA12"), None);
         assert_eq!(BOT.to_string(), r#"[0-9]{3,4} ":AA" [A-Za-z0-9]{3} "." [0-9]{2}"#);
     }
 

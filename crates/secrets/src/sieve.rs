@@ -5,6 +5,7 @@
 //! in a row agree on a bin, its literals are compared. All other bytes cost one lookup.
 
 /// Something to look for.
+#[derive(Clone, Copy)]
 pub(crate) struct Literal<'a> {
     pub(crate) bytes: &'a [u8],
     /// Whether ASCII letters match in either case.

@@ -40,5 +40,8 @@ pub(crate) fn of(pack: &Pack) -> String {
     ] {
         line(list, &words.join(" "));
     }
+    for rule in pack.custom() {
+        line("custom", rule);
+    }
     text
 }

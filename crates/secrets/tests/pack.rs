@@ -17,6 +17,7 @@ fn literals() -> Vec<String> {
         .take_while(|line| !line.starts_with("names:"))
         .flat_map(|line| line.split('"').skip(1).step_by(2))
         .map(|literal| literal.replace("\\\\", "\\"))
+        .filter(|literal| !literal.is_empty())
         .chain(
             ["password", "passphrase", "pwd", "secret", "token", "api_key", "authorization"]
                 .map(String::from),

@@ -4,7 +4,7 @@
 //! run is sealed with, without its signature: that is the run's own key's to give.
 
 mod describe;
-mod read;
+pub(crate) mod read;
 
 use std::path::Path;
 

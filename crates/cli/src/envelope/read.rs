@@ -10,12 +10,13 @@ use toml::de::{DeTable, DeValue};
 
 /// What is wrong with a TOML document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(crate) struct Fault {
     /// From 1.
-    line: usize,
+    pub(crate) line: usize,
     /// Such as `envelope.limits.max_steps`. Untrusted text.
-    field: String,
-    problem: String,
+    pub(crate) field: String,
+    /// What is wrong, and what is allowed. Safe to print.
+    pub(crate) problem: String,
 }
 
 impl fmt::Display for Fault {
@@ -28,21 +29,16 @@ impl fmt::Display for Fault {
 }
 
 /// The table of a document, and where things stand in it.
-struct Reader<'t> {
-    text: &'t str,
+pub(crate) struct Reader<'t> {
+    pub(crate) text: &'t str,
 }
 
-type Entry<'t, 'd> = (&'d Spanned<std::borrow::Cow<'t, str>>, &'d Spanned<DeValue<'t>>);
+pub(crate) type Entry<'t, 'd> = (&'d Spanned<std::borrow::Cow<'t, str>>, &'d Spanned<DeValue<'t>>);
 
 /// The envelope of a document as canonical JSON.
 pub(super) fn toml(text: &str) -> Result<Vec<u8>, Fault> {
     let reader = Reader { text };
-    let document = DeTable::parse(text).map_err(|error| {
-        let at = error.span().map_or(0, |span| span.start);
-        // The parser's own words may quote the document.
-        let problem = Shown::whole(error.message()).to_string();
-        Fault { line: reader.line(at), field: String::new(), problem }
-    })?;
+    let document = reader.document()?;
     let Some(envelope) = document.get_ref().get("envelope") else {
         return Err(Fault {
             line: 1,
@@ -58,26 +54,40 @@ pub(super) fn toml(text: &str) -> Result<Vec<u8>, Fault> {
 }
 
 impl<'t> Reader<'t> {
+    /// The whole document.
+    pub(crate) fn document(&self) -> Result<Spanned<DeTable<'t>>, Fault> {
+        DeTable::parse(self.text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            // The parser's own words may quote the document.
+            let problem = Shown::whole(error.message()).to_string();
+            Fault { line: self.line(at), field: String::new(), problem }
+        })
+    }
+
     fn line(&self, at: usize) -> usize {
         1 + self.text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count()
     }
 
-    fn fault(&self, at: usize, field: &str, problem: impl Into<String>) -> Fault {
+    pub(crate) fn fault(&self, at: usize, field: &str, problem: impl Into<String>) -> Fault {
         Fault { line: self.line(at), field: field.to_owned(), problem: problem.into() }
     }
 
     /// That something else stands there than should.
-    fn other(&self, value: &Spanned<DeValue<'t>>, field: &str, wanted: &str) -> Fault {
+    pub(crate) fn other(&self, value: &Spanned<DeValue<'t>>, field: &str, wanted: &str) -> Fault {
         let found = value.get_ref().type_str();
         self.fault(value.span().start, field, format!("must be {wanted}, and this is {}", article(found)))
     }
 
-    fn table<'d>(&self, field: &str, value: &'d Spanned<DeValue<'t>>) -> Result<&'d DeTable<'t>, Fault> {
+    pub(crate) fn table<'d>(
+        &self,
+        field: &str,
+        value: &'d Spanned<DeValue<'t>>,
+    ) -> Result<&'d DeTable<'t>, Fault> {
         value.get_ref().as_table().ok_or_else(|| self.other(value, field, "a table"))
     }
 
     /// The members of a table, if it has no others than these.
-    fn known<'d>(
+    pub(crate) fn known<'d>(
         &self,
         field: &str,
         table: &'d DeTable<'t>,

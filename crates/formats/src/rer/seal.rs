@@ -86,14 +86,6 @@ impl Links {
     /// Binds an event to the one before and appends its canonical text to `out`; returns its hash. After an error, nothing
     /// was bound and nothing appended.
     pub fn append(&mut self, event: &NewEvent<'_>, out: &mut Vec<u8>) -> Result<Digest, SealError> {
-        if let Some((_, last)) = self.last
-            && event.step_index <= last
-        {
-            return Err(SealError::StepIndex { last, given: event.step_index });
-        }
-        if event.step_index >= 1 << 53 {
-            return Err(SealError::StepIndexTooLarge { given: event.step_index });
-        }
         let rewritten;
         let payload = match event.payload {
             Some(payload) => {
@@ -107,7 +99,36 @@ impl Links {
             }
             None => None,
         };
-        let payload_hash = Digest::of(payload.map_or(b"null", |payload| payload.text())).hex();
+        let payload_hash = Digest::of(payload.map_or(b"null", |payload| payload.text()));
+        self.bind(event, payload.filter(|_| !event.redacted), payload_hash, out)
+    }
+
+    /// The same for an event whose payload is withheld and not at hand: only its hash is known.
+    pub fn append_withheld(
+        &mut self,
+        event: &NewEvent<'_>,
+        payload_hash: Digest,
+        out: &mut Vec<u8>,
+    ) -> Result<Digest, SealError> {
+        self.bind(&NewEvent { payload: None, redacted: true, ..*event }, None, payload_hash, out)
+    }
+
+    fn bind(
+        &mut self,
+        event: &NewEvent<'_>,
+        payload: Option<Value<'_>>,
+        payload_hash: Digest,
+        out: &mut Vec<u8>,
+    ) -> Result<Digest, SealError> {
+        let payload_hash = payload_hash.hex();
+        if let Some((_, last)) = self.last
+            && event.step_index <= last
+        {
+            return Err(SealError::StepIndex { last, given: event.step_index });
+        }
+        if event.step_index >= 1 << 53 {
+            return Err(SealError::StepIndexTooLarge { given: event.step_index });
+        }
         let step_index = event.step_index.to_string();
         let step_index = Value::parse(step_index.as_bytes(), &Limits::default())?;
         let parent = self.last.map(|(head, _)| head.hex());
@@ -133,7 +154,7 @@ impl Links {
         let [event_type, event_version, parent, payload_hash, step_index, timestamp] = header;
         let event_hash = ("event_hash", Part::Text(text(&event_hash)));
         let mut members = vec![event_hash, event_type, event_version, parent];
-        members.extend(payload.filter(|_| !event.redacted).map(|payload| ("payload", Part::Value(payload))));
+        members.extend(payload.map(|payload| ("payload", Part::Value(payload))));
         members.extend([payload_hash, ("payload_redacted", Part::Value(redacted)), step_index, timestamp]);
         canonical::write_object(&members, out)?;
         self.last = Some((hash, event.step_index));

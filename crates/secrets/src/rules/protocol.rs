@@ -46,6 +46,9 @@ pub(super) static RULES: &[Rule] = &[
             // A registry's credentials in a container tool's configuration.
             after("\"auth\":\"", &[run(&BASE64, 12, 4096), Piece::Padding]).check(Check::Basic),
             after("\"auth\": \"", &[run(&BASE64, 12, 4096), Piece::Padding]).check(Check::Basic),
+            // The same inside a string of JSON.
+            after("auth\\\":\\\"", &[run(&BASE64, 12, 4096), Piece::Padding]).check(Check::Basic),
+            after("auth\\\": \\\"", &[run(&BASE64, 12, 4096), Piece::Padding]).check(Check::Basic),
             after("_auth=", &[run(&BASE64, 12, 4096), Piece::Padding]).check(Check::Basic),
         ],
     ),

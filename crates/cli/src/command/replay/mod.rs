@@ -15,14 +15,14 @@ use reenact_record::clock::{Clock, SystemClock, timestamp};
 use reenact_record::durable::{self, Readers};
 use reenact_replay::record::Sandbox as SandboxRecord;
 use reenact_replay::{self as replay, Outcome, Player, ReplayRecord, Unused, Verdict, player};
-use reenact_run::Run;
+use reenact_run::{Run, Unreadable};
 use reenact_sandbox::{Enforcement, Plan, Probe, Rung, SandboxError};
 use reenact_wire::Vendor;
 
 use crate::child::{self, Exit, Signals};
 use crate::output::{self, Ending};
 use crate::runs::KeyFiles;
-use crate::{quantity, runs, runtime, vendors};
+use crate::{quantity, runs, runtime, settings, vendors};
 
 /// Replay a run: the same agent on the recorded answers, with no network, no API key and no bill
 ///
@@ -108,6 +108,8 @@ struct Staged {
     player: Arc<Player>,
     routes: Vec<Route>,
     token: Token,
+    /// Variables that the project has masked.
+    known_env: Vec<String>,
 }
 
 impl Replay {
@@ -144,7 +146,15 @@ impl Replay {
 
     /// Runs the command on what a run holds.
     fn replayed(&self, run: &Run, name: &str) -> Result<(ReplayRecord, Exit, Enforcement), Ending> {
-        let player = Player::load(run).map_err(|error| Ending::impossible(format!("{name}: {error}")))?;
+        let redaction = settings::here()?.redaction;
+        let withheld = withheld(run);
+        let player = Player::load_with(run, redaction.pack()).map_err(|error| {
+            let withheld = withheld.as_deref().map_or(String::new(), |withheld| format!("\n{withheld}"));
+            Ending::impossible(format!("{name}: {error}{withheld}"))
+        })?;
+        if let Some(withheld) = &withheld {
+            output::complain(withheld);
+        }
         for note in player.notes() {
             output::complain(&note.to_string());
         }
@@ -152,6 +162,7 @@ impl Replay {
             routes: routes(run)?,
             token: Token::generate().map_err(|error| Ending::impossible(error.to_string()))?,
             player: Arc::new(player),
+            known_env: redaction.known_env,
         };
         let clock = SystemClock::start();
         let started_at = timestamp(clock.now());
@@ -270,6 +281,10 @@ impl Replay {
         environment.push((vendors::REPORT_URL.into(), report.into()));
         for dummy in vendors::take_out_credentials(&mut environment) {
             staged.player.know(player::rule::ENVIRONMENT, dummy.as_bytes());
+        }
+        let named = |name: &OsString| staged.known_env.iter().any(|named| *name == **named);
+        for (_, value) in environment.iter().filter(|(name, _)| named(name)) {
+            staged.player.know(player::rule::ENVIRONMENT, value.as_encoded_bytes());
         }
         environment
     }
@@ -464,4 +479,17 @@ fn keep(record: &ReplayRecord) -> Result<PathBuf, String> {
     durable::create(&path, (record.to_json() + "\n").as_bytes(), Readers::Owner)
         .map_err(|error| error.to_string())?;
     Ok(path)
+}
+
+/// What a record holds back that a replay would need.
+fn withheld(run: &Run) -> Option<String> {
+    let is_withheld = |exchange: &reenact_run::Exchange<'_>| {
+        exchange.request().err() == Some(Unreadable::Withheld)
+            || exchange.answer().err() == Some(Unreadable::Withheld)
+    };
+    let count = run.exchanges().filter(is_withheld).count();
+    let exchanges = quantity::count(count as u64, "exchange");
+    (count > 0).then(|| {
+        format!("{exchanges} of this run cannot be replayed: what was asked or answered is withheld from its record")
+    })
 }

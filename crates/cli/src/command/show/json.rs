@@ -47,6 +47,13 @@ pub(super) fn run(found: &Found, steps: &[Step<'_>]) -> String {
     object.string("prices_of", summary.cost().map(|_| prices.date.as_str()));
     number(&mut object, "incomplete", Some(summary.incomplete));
     number(&mut object, "withheld", Some(summary.withheld));
+    {
+        let mut masked = Object::open(object.name("masked"));
+        for (rule, values) in super::masked::of(&found.run).values() {
+            number(&mut masked, rule, Some(values));
+        }
+        masked.close();
+    }
     number(&mut object, "gaps", Some(summary.gaps));
     number(&mut object, "errors", Some(summary.errors));
     match &summary.figures {

@@ -1,6 +1,7 @@
 //! `reenact show RUN`: what happened, step by step, with the verdict on top.
 
 mod json;
+mod masked;
 pub(super) mod page;
 mod step;
 mod timeline;

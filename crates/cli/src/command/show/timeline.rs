@@ -107,6 +107,9 @@ fn heading(found: &Found, summary: &Summary, text: &mut String) {
         );
     }
     let _ = writeln!(text, "calls   {}", calls.join(", "));
+    if let Some(masked) = super::masked::line(&super::masked::of(&found.run)) {
+        let _ = writeln!(text, "masked  {masked}");
+    }
     if let Some(figures) = &summary.figures {
         let _ = writeln!(text, "figures {}", self::figures(figures));
     }

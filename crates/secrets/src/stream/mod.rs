@@ -1,0 +1,23 @@
+//! Streams of events: a secret may be cut over many of them, so that none holds it.
+//!
+//! Vendors stream a text as JSON strings, one event after another, each at the same place of its event. What the strings at a
+//! place say together is looked through, whoever the vendor is. A place is the path of names that leads to it; of the elements of
+//! a list, those with the same `index` are the same. That may part too little or too much, so two other readings are tried: one that
+//! also parts by the ids and types that events have, and one that parts by the last name of the path alone. The finest comes first,
+//! and what it finds is not looked at again: else what was told in between would be taken for a part of it.
+
+mod line;
+mod mould;
+mod told;
+mod walk;
+
+pub(crate) use line::is_stream;
+pub(crate) use told::{Parting, Told};
+
+/// Goes through the lines of a stream.
+pub(crate) fn told(text: &[u8]) -> Told {
+    let mut walk = walk::Walk::new(text);
+    line::each(text, |line| walk.line(line));
+    walk.finish();
+    walk.told
+}

@@ -1,0 +1,208 @@
+//! Any secret, cut anywhere, in any stream: nothing of it stays.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use reenact_secrets::{Pack, Redactor};
+use std::sync::LazyLock;
+use support::{SEEDS, made, true_cases};
+
+static CASES: LazyLock<Vec<(String, String)>> = LazyLock::new(true_cases);
+
+/// Events with a place for a piece, and the same for another text that is told in between.
+const SHAPES: [[&str; 2]; 8] = [
+    [
+        r#"data: {"id":"chatcmpl-1","model":"m","choices":[{"index":0,"delta":{"content":"@"},"finish_reason":null}]}"#,
+        r#"data: {"id":"chatcmpl-1","model":"m","choices":[{"index":1,"delta":{"content":"@"},"finish_reason":null}]}"#,
+    ],
+    [
+        r#"data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"@"}}]}}]}"#,
+        r#"data: {"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"@"},"index":1}]}}]}"#,
+    ],
+    [
+        r#"data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"@"}}"#,
+        r#"data: {"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"@"}}"#,
+    ],
+    [
+        r#"data: {"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"@"}}"#,
+        r#"data: {"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"@"}}"#,
+    ],
+    [
+        r#"data: {"type":"response.output_text.delta","sequence_number":3,"output_index":0,"delta":"@"}"#,
+        r#"data: {"type":"response.output_text.delta","sequence_number":4,"output_index":1,"delta":"@"}"#,
+    ],
+    [r#"data: {"delta":"@","item_id":"a"}"#, r#"data: {"delta":"@","item_id":"b"}"#],
+    [r#"{"message":{"content":"@"}}"#, r#"{"message":{"thinking":"@"}}"#],
+    [r#"data: {"parts":[{"text":"@"}]}"#, ": comment"],
+];
+
+/// A text as a JSON string has it; some characters that need no escape get one.
+fn quoted(text: &str, odd: &[bool]) -> String {
+    let is_odd = |at: usize| odd.get(at % odd.len().max(1)) == Some(&true);
+    let escaped = text.chars().enumerate().map(|(at, character)| match character {
+        '"' | '\\' => format!("\\{character}"),
+        '\n' => "\\n".into(),
+        '/' if is_odd(at) => "\\/".into(),
+        _ if character < ' ' || is_odd(at) => {
+            character.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect()
+        }
+        _ => character.into(),
+    });
+    escaped.collect()
+}
+
+/// The strings in the place of `@`, put together, their escapes resolved.
+fn told(stream: &str, [shape, _]: [&str; 2]) -> String {
+    let (before, behind) = shape.split_once('@').unwrap();
+    let pieces = stream.lines().filter_map(|line| line.strip_prefix(before)?.strip_suffix(behind));
+    let mut said = String::new();
+    let mut rest: &str = &pieces.collect::<String>();
+    while let Some((plain, escape)) = rest.split_once('\\') {
+        said.push_str(plain);
+        let (character, length) = match escape.as_bytes()[0] {
+            b'n' => ('\n', 1),
+            b'u' => (char::from_u32(u32::from_str_radix(&escape[1..5], 16).unwrap()).unwrap(), 5),
+            other => (char::from(other), 1),
+        };
+        said.push(character);
+        rest = &escape[length..];
+    }
+    said + rest
+}
+
+/// A stream that tells a text in pieces, with another one in between.
+fn stream(shape: [&str; 2], text: &str, cuts: &[usize], odd: &[bool], line_end: &str) -> String {
+    let characters: Vec<char> = text.chars().collect();
+    let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (characters.len() + 1)).collect();
+    cuts.extend([0, characters.len()]);
+    cuts.sort_unstable();
+    let mut stream = String::new();
+    for (at, pair) in cuts.windows(2).enumerate() {
+        let piece: String = characters[pair[0]..pair[1]].iter().collect();
+        stream += &shape[0].replace('@', &quoted(&piece, odd));
+        stream += &line_end.repeat(2);
+        if at % 3 == 1 {
+            stream += &shape[1].replace('@', "meanwhile ");
+            stream += &line_end.repeat(2);
+        }
+    }
+    stream + "data: [DONE]" + &line_end.repeat(2)
+}
+
+/// A text without its marks: their names are words that a secret may have, too.
+fn without_marks(text: &str) -> String {
+    let mut pieces = text.split("[masked:");
+    let first = pieces.next().unwrap().to_owned();
+    pieces.fold(first, |text, piece| text + piece.split_once(']').unwrap().1)
+}
+
+fn redactor() -> Redactor {
+    let mut redactor = Redactor::new(Pack::standard());
+    redactor.know("environment", KNOWN.as_bytes());
+    redactor
+}
+
+/// JSON must spell it with escapes.
+const KNOWN: &str = "known \"odd\"\\value/é\n+1";
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(800))]
+
+    #[test]
+    fn nothing_of_a_secret_stays(
+        case in 0..CASES.len(),
+        seed in 0..SEEDS,
+        shape in 0..SHAPES.len(),
+        cuts in vec(any::<usize>(), 0..12),
+        odd in vec(prop::bool::weighted(0.1), 1..7),
+        line_end in prop::sample::select(vec!["\n", "\r\n"]),
+        before in "[ -~]{0,10}",
+    ) {
+        let made = made(&CASES[case].1, seed);
+        let text = format!("{before}\n{}\n", made.text);
+        let found = Pack::standard().scan(text.as_bytes());
+        let stream = stream(SHAPES[shape], &text, &cuts, &odd, line_end);
+        let redacted = redactor().redact(stream.as_bytes()).bytes.into_owned();
+        let redacted = String::from_utf8(redacted).unwrap();
+        let told = told(&redacted, SHAPES[shape]);
+        let kept = text.len() - found.iter().map(|finding| finding.span.len()).sum::<usize>();
+        let marks = told.matches("[masked:").count();
+        prop_assert!(marks > 0 && told.len() >= kept, "{}", told);
+        let (bare, said) = (without_marks(&redacted), without_marks(&told));
+        for finding in found {
+            let secret = &text.as_bytes()[finding.span];
+            for part in secret.windows(8.min(secret.len())) {
+                // Words that stand elsewhere, too, are no part of it.
+                let times = |text: &[u8]| text.windows(part.len()).filter(|there| *there == part).count();
+                if times(text.as_bytes()) == times(secret) {
+                    prop_assert_eq!(times(bare.as_bytes()), 0, "{}", redacted);
+                    prop_assert_eq!(times(said.as_bytes()), 0, "{}", told);
+                }
+            }
+        }
+        // Nor does anything else go.
+        prop_assert_eq!(redacted.matches("meanwhile ").count(), stream.matches("meanwhile ").count());
+    }
+
+    #[test]
+    fn nothing_of_a_known_value_stays(
+        shape in 0..SHAPES.len(),
+        cuts in vec(any::<usize>(), 0..12),
+        odd in vec(any::<bool>(), 1..5),
+        // A backslash before it would be the beginning of an escape, and go too.
+        before in "[ -\\[\\]-~]{0,10}",
+        behind in "[ -~]{0,10}",
+    ) {
+        let text = format!("{before}{KNOWN}{behind}");
+        let stream = stream(SHAPES[shape], &text, &cuts, &odd, "\n");
+        let redacted = redactor().redact(stream.as_bytes()).bytes.into_owned();
+        let told = told(&String::from_utf8(redacted).unwrap(), SHAPES[shape]);
+        prop_assert_eq!(told, format!("{before}[masked:environment:1]{behind}"));
+    }
+
+    #[test]
+    fn twice_is_once(
+        case in 0..CASES.len(),
+        seed in 0..SEEDS,
+        shape in 0..SHAPES.len(),
+        cuts in vec(any::<usize>(), 0..8),
+        tail in 0_usize..60,
+    ) {
+        let text = made(&CASES[case].1, seed).text;
+        let stream = stream(SHAPES[shape], &text, &cuts, &[false], "\n");
+        let mut redactor = redactor();
+        let cut = &stream.as_bytes()[..stream.len().saturating_sub(tail)];
+        let once = redactor.redact(cut).bytes.into_owned();
+        let twice = redactor.redact(&once).bytes.into_owned();
+        prop_assert_eq!(String::from_utf8_lossy(&twice), String::from_utf8_lossy(&once));
+    }
+
+    #[test]
+    fn no_stream_is_too_odd(
+        pieces in vec(prop_oneof![
+            prop::sample::select(vec![
+                "data:", "data: ", "{", "}", "[", "]", "\"", "\\", ":", ",", "\n", "\r", "\r\n", "\"index\":1", "\\u00",
+                "known \\\"odd\\\"\\\\value/é", "sk-proj-", "null", "\u{feff}", "event: x\n", "\"a\":", "ghp_",
+            ]).prop_map(String::from),
+            "[ -~]{0,8}",
+        ], 0..60),
+    ) {
+        let text = format!("data: {}", pieces.concat());
+        let redacted = redactor().redact(text.as_bytes());
+        let mut rebuilt = Vec::new();
+        let mut from = 0;
+        for cut in &redacted.cuts {
+            rebuilt.extend_from_slice(&text.as_bytes()[from..cut.source.start]);
+            prop_assert_eq!(rebuilt.len(), cut.result.start);
+            rebuilt.extend_from_slice(&redacted.bytes[cut.result.clone()]);
+            from = cut.source.end;
+        }
+        rebuilt.extend_from_slice(&text.as_bytes()[from..]);
+        prop_assert_eq!(&rebuilt[..], &redacted.bytes[..]);
+        let positions: Vec<usize> = (0..=text.len()).map(|at| redacted.position(at)).collect();
+        prop_assert!(positions.is_sorted());
+        prop_assert_eq!(positions.last(), Some(&redacted.bytes.len()));
+    }
+}
