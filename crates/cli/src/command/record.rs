@@ -24,7 +24,7 @@ use super::redact::unwritable;
 use crate::child::{self, Exit, Signals};
 use crate::config::Config;
 use crate::output::{self, Ending};
-use crate::{envelope, prices, quantity, runs, runtime, vendors};
+use crate::{envelope, prices, quantity, runs, runtime, settings, vendors};
 
 /// Record a run: watch an agent's calls to its models, and seal them into a file that anyone can verify and replay
 ///
@@ -53,17 +53,17 @@ pub(crate) struct Record {
     #[arg(long, value_name = "NAME", value_parser = super::keys::key_name)]
     key: Option<KeyName>,
 
-    /// Enforce this envelope: what the run may call, how often, until when and for how much; TOML, or JSON that was signed with
-    /// `reenact envelope sign`
+    /// Enforce this envelope instead of the one in reenact.toml: what the run may call, how often, until when and for how much;
+    /// TOML, or JSON that was signed with `reenact envelope sign`
     #[arg(long, value_name = "FILE")]
     envelope: Option<PathBuf>,
 
     /// What models cost, in place of the list prices (see `reenact prices`)
-    #[arg(long, value_name = "FILE", requires = "envelope")]
+    #[arg(long, value_name = "FILE")]
     prices: Option<PathBuf>,
 
     /// How long an action waits that needs an approval (`reenact approve` gives it): 90s, 10m, 2h
-    #[arg(long, value_name = "TIME", requires = "envelope", default_value = "10m", value_parser = super::approve::duration)]
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = super::approve::duration)]
     approval_timeout: Duration,
 
     /// What the record survives: the sudden end of the recorder, or also that of the machine, at the price of a flush to the disk
@@ -131,7 +131,13 @@ impl Record {
             // Nobody wants to hear of it only when the run is over.
             durable::check(bundle, self.force).map_err(|error| unwritable(bundle, &error))?;
         }
-        let envelope = self.envelope.as_deref().map(envelope::read).transpose()?;
+        let settings = settings::here()?;
+        // What is named by hand counts; else what the project asks for.
+        let (envelope, from) = match &self.envelope {
+            Some(file) => (Some(envelope::read(file)?), Some(file.clone())),
+            None => (settings.envelope, settings.file),
+        };
+        let enforced = from.filter(|_| envelope.is_some());
         let table = self.prices.as_deref().map_or_else(|| Ok(Table::standard()), prices::read)?;
         let signing = self.signing()?;
         let before: Vec<(OsString, OsString)> = std::env::vars_os().collect();
@@ -144,6 +150,7 @@ impl Record {
             environment: &before,
             upstreams: &upstreams,
             envelope: envelope.as_ref().map(|ready| ready.json.as_slice()),
+            redaction: settings.redaction,
             out: self
                 .out
                 .clone()
@@ -197,7 +204,7 @@ impl Record {
             Some(bundle) => self.pack(sealed, &signing, bundle)?,
             None => sealed,
         };
-        self.tell(&signing, &flown, counts, &sealed)
+        self.tell(&signing, &flown, counts, &sealed, enforced.as_deref())
     }
 
     /// Where a bundle is wanted.
@@ -271,7 +278,14 @@ impl Record {
     }
 
     /// The end of it: verifies what was written, and says so.
-    fn tell(&self, signing: &Signing, flown: &Flown, counts: Counts, sealed: &Sealed) -> Result<u8, Ending> {
+    fn tell(
+        &self,
+        signing: &Signing,
+        flown: &Flown,
+        counts: Counts,
+        sealed: &Sealed,
+        enforced: Option<&Path>,
+    ) -> Result<u8, Ending> {
         let path = sealed.path.to_string_lossy();
         let path = Shown::whole(&path);
         let bytes = reenact_verify::disk::read(&sealed.path).map_err(impossible)?;
@@ -329,11 +343,11 @@ impl Record {
                 output::complain(
                     "no request came through: does the agent read OPENAI_BASE_URL or ANTHROPIC_BASE_URL?",
                 );
-            } else if self.envelope.is_none() {
+            } else if enforced.is_none() {
                 output::complain("no policy was set: every call was let through (observe-only)");
             }
-            if self.envelope.is_some() {
-                output::complain(&enforced(run.as_ref().ok(), report.audit.as_ref()));
+            if let Some(file) = enforced {
+                output::complain(&kept(file, run.as_ref().ok(), report.audit.as_ref()));
             }
             // Those that others are recording are not among them.
             if let Some(unsealed) = runs::folder().unsealed().unwrap_or_default().first() {
@@ -356,7 +370,7 @@ impl Record {
 }
 
 /// What became of the envelope, in one line.
-fn enforced(run: Option<&Run>, audit: Option<&Audit>) -> String {
+fn kept(file: &Path, run: Option<&Run>, audit: Option<&Audit>) -> String {
     let blocked = |run: &Run| run.events().filter(|event| event.kind() == Kind::StepBlocked).count();
     let denied = match run.map_or(0, blocked) {
         0 => "nothing was denied".to_owned(),
@@ -377,7 +391,8 @@ fn enforced(run: Option<&Run>, audit: Option<&Audit>) -> String {
         ([], open) => format!("the audit cannot tell: {}", open.join(", ")),
         (broken, _) => format!("the audit finds broken: {}", broken.join(", ")),
     };
-    format!("envelope enforced: {denied}; {verdict}")
+    let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy();
+    format!("{} enforced: {denied}; {verdict}", Shown::whole(&name))
 }
 
 /// What an agent's user should know before anything else: that calls were not answered, or not to the end.

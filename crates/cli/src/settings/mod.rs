@@ -20,7 +20,6 @@ pub(crate) const NAME: &str = "reenact.toml";
 
 /// What a project asks for.
 #[derive(Default)]
-#[allow(dead_code, reason = "a replay masks with it; what it permits is for those who record")]
 pub(crate) struct Settings {
     /// Where it says so; `None` if there is no such file.
     pub(crate) file: Option<PathBuf>,

@@ -30,7 +30,7 @@ fn what_is_allowed_happens_up_to_the_very_limit() {
         0,
         "task: [..]\n...\nmodel: Booked: [..]\n",
         "reenact: recorded 4 model calls and 3 tool calls, [..] (exit 0)\n...\n\
-         reenact: envelope enforced: nothing was denied; the audit finds every rule kept; nobody but this run's own key signed for it\n...\n",
+         reenact: envelope.toml enforced: nothing was denied; the audit finds every rule kept; nobody but this run's own key signed for it\n...\n",
     );
     airport.fly(&["verify", "last"]).expect(
         0,
@@ -89,7 +89,7 @@ fn what_is_denied_never_happens_and_is_denied_again() {
             "task: [..]\n...\n",
             &format!(
                 "agent: the vendor says: reenact: denied by {rule}\n...\n\
-                 reenact: envelope enforced: 1 action denied; the audit finds every rule kept; nobody but [..]\n...\n"
+                 reenact: envelope.toml enforced: 1 action denied; the audit finds every rule kept; nobody but [..]\n...\n"
             ),
         );
         assert_eq!(airport.vendor.requests().len(), requests, "{rule}");
@@ -139,4 +139,24 @@ fn prices_of_ones_own() {
     );
     fs::write(&prices, printed.stdout).unwrap();
     airport.fly(&record(&AGENT)).expect(1, "...\n", "...\n");
+}
+
+#[test]
+fn a_projects_own_envelope_holds_unless_another_is_named() {
+    let airport = Airport::new(Script::travel());
+    envelope(&airport, ", \"book_flight\"", "");
+    fs::rename(airport.folder.path().join("envelope.toml"), airport.folder.path().join("reenact.toml"))
+        .unwrap();
+    airport.fly(&[&["record", "--"], &AGENT[..]].concat()).expect(
+        1,
+        "...\n",
+        "agent: the vendor says: reenact: denied by allowed_tools: [..]\n...\n\
+         reenact: reenact.toml enforced: 1 action denied; the audit finds every rule kept; nobody but [..]\n...\n",
+    );
+    envelope(&airport, "", "");
+    airport.fly(&record(&AGENT)).expect(
+        0,
+        "...\n",
+        "...\nreenact: envelope.toml enforced: nothing was denied; [..]\n...\n",
+    );
 }
