@@ -130,8 +130,16 @@ impl Masks {
         for (_, secret) in &arguments {
             self.know("argument", secret);
         }
-        let mask = |(plain, secret): (&[u8], &[u8])| {
-            let Masked(mut text) = self.bytes_as_text(plain);
+        // An address may be among them, with a secret in its query.
+        let plain = |plain: &[u8]| match str::from_utf8(plain) {
+            Ok(text) => self.path(text),
+            Err(_) => self.bytes_as_text(plain),
+        };
+        for (argument, _) in &arguments {
+            plain(argument);
+        }
+        let mask = |(argument, secret): (&[u8], &[u8])| {
+            let Masked(mut text) = plain(argument);
             match secret.len() {
                 0 => {}
                 // Too short to be known: elsewhere it would be found in words.

@@ -82,8 +82,6 @@ fn plant(place: &Place, pen: &Pen) {
         ("user-agent", BEARER.as_bytes()),
         ("content-type", b"application/json"),
     ];
-    // The query's secret is known from here on, like the credentials.
-    pen.know(QUERY.as_bytes());
     let body = format!("{{\"model\":{},\"n\":1}}", everything_quoted());
     let path = format!("/v1/x?a=b&api_key={QUERY}");
     let raw = RawRequest {

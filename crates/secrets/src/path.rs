@@ -7,10 +7,16 @@ use crate::{Finding, Redactor};
 pub(crate) const RULE: &str = "parameter";
 
 impl Redactor {
-    /// A path with its query, masked by rule and by the parameters' names; all else stays byte for byte.
+    /// A path with its query, masked by rule and by the parameters' names; all else stays byte for byte. What stands there
+    /// as a secret is known from then on: an answer that repeats it tells the same secret.
     pub fn path(&mut self, path_and_query: &str) -> String {
-        let forced = secret_parameters(path_and_query.as_bytes());
-        let masked = self.masked(path_and_query.as_bytes(), forced);
+        let path = path_and_query.as_bytes();
+        let forced = secret_parameters(path);
+        for finding in &forced {
+            let value = path.get(finding.span.clone()).unwrap_or_default();
+            self.know(RULE, &percent_decoded(value));
+        }
+        let masked = self.masked(path, forced);
         String::from_utf8_lossy(&masked.bytes).into_owned()
     }
 }
