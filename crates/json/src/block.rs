@@ -32,7 +32,7 @@ pub(crate) fn escapes(slashes: u64) -> u64 {
 /// What ends a walk over blocks.
 pub(crate) trait Walk {
     /// What may stand behind a backslash, beside a quote and a backslash.
-    fn passes(kind: u8) -> bool;
+    fn passes(&mut self, kind: u8) -> bool;
     /// Whether all bytes of a block may stand in a string, quotes and backslashes aside.
     fn is_text(&mut self, block: &[u8; BLOCK]) -> bool;
 }
@@ -54,7 +54,7 @@ pub(crate) fn pass<W: Walk>(text: &[u8], mut at: usize, walk: &mut W) -> usize {
         let mut others = escaped & inside & !(quotes | slashes);
         while others != 0 {
             let place = others.trailing_zeros() as usize;
-            if !W::passes(block[place % BLOCK]) {
+            if !walk.passes(block[place % BLOCK]) {
                 return at + place - 1;
             }
             others &= others - 1;
@@ -76,7 +76,7 @@ mod tests {
     struct Letters;
 
     impl Walk for Letters {
-        fn passes(kind: u8) -> bool {
+        fn passes(&mut self, kind: u8) -> bool {
             kind == b'n'
         }
 

@@ -17,14 +17,20 @@ fn marks(word: u64) -> u64 {
     found & HIGH
 }
 
-/// As [`marks`], and marks each byte beyond ASCII too. Below 0x80, adding carries nothing into the next byte, so that three
-/// additions tell what is neither a quote, nor a backslash, nor a control character.
+/// As [`marks`], and marks each byte beyond printable ASCII too. Below 0x80, adding carries nothing into the next byte, so that
+/// four additions tell what is neither a quote, nor a backslash, nor a control character.
 #[inline]
 pub(crate) fn stops(word: u64) -> u64 {
     let quote = (word ^ (ONES * b'"' as u64)).wrapping_add(!HIGH);
     let slash = (word ^ (ONES * b'\\' as u64)).wrapping_add(!HIGH);
     let control = word.wrapping_add(ONES * (0x80 - 0x20));
-    (!(quote & slash & control) | word) & HIGH
+    (!(quote & slash & control) | beyond_printable(word)) & HIGH
+}
+
+/// Marks, in its highest bit, whether any byte is 0x7F or beyond ASCII, and which is the first.
+#[inline]
+pub(crate) fn beyond_printable(word: u64) -> u64 {
+    (word | word.wrapping_add(ONES)) & HIGH
 }
 
 /// What a long run is walked over with: as many bytes at once as the compiler makes of a block.
@@ -42,7 +48,8 @@ pub(crate) fn skip_plain(input: &[u8], at: usize) -> usize {
         for &byte in block {
             quote |= byte == b'"';
             slash |= byte == b'\\';
-            other |= byte.cast_signed() < 0x20;
+            // Below 0x20, 0x7F, and beyond.
+            other |= byte.wrapping_add(1).cast_signed() <= 0x20;
         }
         !(quote | slash | other)
     };
@@ -52,13 +59,13 @@ pub(crate) fn skip_plain(input: &[u8], at: usize) -> usize {
 
 /// The offset of the first byte at or after `at` that ends a plain run, and is neither printable nor part of a character
 /// beyond ASCII. Eight bytes at a time, in a long run of ASCII more; `seen` gathers them, so that its high bits tell whether
-/// any was beyond ASCII (or stood close behind the run, which costs no more than a closer look).
+/// any was 0x7F or beyond ASCII (or stood close behind the run, which costs no more than a closer look).
 #[inline]
 pub(crate) fn run(input: &[u8], mut at: usize, seen: &mut u64) -> usize {
     let mut words = 0;
     while let Some(bytes) = input.get(at..).and_then(<[u8]>::first_chunk::<8>) {
         let word = u64::from_le_bytes(*bytes);
-        *seen |= word;
+        *seen |= beyond_printable(word);
         let found = marks(word);
         if found != 0 {
             return at + found.trailing_zeros() as usize / 8;
@@ -73,7 +80,7 @@ pub(crate) fn run(input: &[u8], mut at: usize, seen: &mut u64) -> usize {
         if byte == b'"' || byte == b'\\' || byte < 0x20 {
             break;
         }
-        *seen |= u64::from(byte);
+        *seen |= beyond_printable(u64::from(byte));
         at += 1;
     }
     at

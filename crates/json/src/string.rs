@@ -14,9 +14,12 @@ pub(crate) struct StringSpan {
     pub(crate) escaped: bool,
     /// Whether it is spelled as RFC 8785 §3.2.2.2 spells it.
     pub(crate) canonical: bool,
+    /// Whether it is surely spelled as the profiles of `.rpk` spell it: in printable ASCII, with no carriage return. `false` means
+    /// only that it takes a closer look.
+    pub(crate) settled: bool,
 }
 
-/// The end of a string that is ASCII without escapes, and its first eight bytes as a number that sorts as they do.
+/// The end of a string that is printable ASCII without escapes, and its first eight bytes as a number that sorts as they do.
 /// Most strings are; `None` means only that this one needs [`scan`].
 #[inline(always)]
 pub(crate) fn scan_plain(input: &[u8], start: usize) -> Option<(usize, u64)> {
@@ -75,11 +78,12 @@ pub(crate) fn scan(input: &[u8], start: usize) -> Result<StringSpan, Box<SyntaxE
     let mut seen = 0;
     let mut escaped = false;
     let mut canonical = true;
+    let mut settled = true;
     let mut short = 0_u32;
     loop {
         // Where short escapes are few, a closer look at each is cheap; where there are more, they are many.
         if short >= MANY {
-            at = block::pass(input, at, &mut Strict(&mut seen));
+            at = block::pass(input, at, &mut Strict { seen: &mut seen, settled: &mut settled });
         }
         at = run(input, at, &mut seen);
         match input.get(at) {
@@ -89,12 +93,18 @@ pub(crate) fn scan(input: &[u8], start: usize) -> Result<StringSpan, Box<SyntaxE
                 short += 1;
                 // Short escapes, which most are, take no call.
                 at = match input.get(at + 1) {
-                    Some(&kind) if SHORT[usize::from(kind)] != 0 && kind != b'/' => at + 2,
-                    Some(b'u') if let Some(next) = units(input, at, &mut canonical) => {
+                    Some(&kind) if SHORT[usize::from(kind)] != 0 && kind != b'/' => {
+                        settled &= kind != b'r';
+                        at + 2
+                    }
+                    Some(b'u') if let Some(next) = units(input, at, &mut canonical, &mut settled) => {
                         short = 0;
                         next
                     }
-                    _ => escape(input, at, &mut canonical)?,
+                    _ => {
+                        settled = false;
+                        escape(input, at, &mut canonical)?
+                    }
                 };
             }
             Some(&found) => return Err(fault(at, SyntaxFault::ControlCharacter { found })),
@@ -107,49 +117,89 @@ pub(crate) fn scan(input: &[u8], start: usize) -> Result<StringSpan, Box<SyntaxE
             return Err(fault(start + error.valid_up_to(), SyntaxFault::NotUtf8));
         }
     }
-    Ok(StringSpan { end: at, escaped, canonical })
+    settled &= seen & HIGH == 0;
+    Ok(StringSpan { end: at, escaped, canonical, settled })
 }
 
 /// After how many short escapes in a row [`scan`] expects more.
 const MANY: u32 = 3;
 
-/// What a string may hold without a closer look; gathers whether it is beyond ASCII as [`run`] does.
-struct Strict<'s>(&'s mut u64);
+/// What a string may hold without a closer look; gathers whether it is beyond printable ASCII as [`run`] does.
+struct Strict<'s> {
+    seen: &'s mut u64,
+    settled: &'s mut bool,
+}
 
 impl block::Walk for Strict<'_> {
     #[inline(always)]
-    fn passes(kind: u8) -> bool {
+    fn passes(&mut self, kind: u8) -> bool {
+        *self.settled &= kind != b'r';
         SHORT[usize::from(kind)] != 0 && kind != b'/'
     }
 
     #[inline(always)]
     fn is_text(&mut self, block: &[u8; BLOCK]) -> bool {
+        // One question for what nearly all blocks are; two where it is not answered.
+        if block.iter().fold(true, |all, byte| all & (byte.wrapping_add(1).cast_signed() > 0x20)) {
+            return true;
+        }
         let (mut control, mut seen) = (false, 0);
         for &byte in block {
             control |= byte < 0x20;
-            seen |= byte;
+            // 0x7F, one further, is beyond ASCII too.
+            seen |= byte | byte.wrapping_add(1);
         }
-        *self.0 |= u64::from(seen);
+        *self.seen |= u64::from(seen);
         !control
     }
 }
 
+/// The length of eight escapes.
+const UNITS: usize = 8 * 6;
+
+/// Whether eight escapes in a row are in lower case and of one unit each that is a character beyond U+0FFF, as nearly all text of
+/// other scripts is. Each byte is asked the same, so that it becomes a few instructions on many bytes.
+#[inline]
+fn are_units(block: &[u8; UNITS]) -> bool {
+    const SHAPE: &[u8; UNITS] = b"\\uX000\\uX000\\uX000\\uX000\\uX000\\uX000\\uX000\\uX000";
+    let mut fit = true;
+    for (&byte, &shape) in block.iter().zip(SHAPE) {
+        let is_digit = byte.is_ascii_digit() | matches!(byte, b'a'..=b'f');
+        // 0 leads what may have a shorter spelling, d what may be half a character.
+        let is_lead = is_digit & (byte != b'0') & (byte != b'd');
+        fit &= (byte == shape) & (shape != b'X') & (shape != b'0')
+            | is_digit & (shape == b'0')
+            | is_lead & (shape == b'X');
+    }
+    fit
+}
+
 /// Where the `\u` escapes from `at` on end that need only one look, if there is any: those of one unit that is a character.
 #[inline]
-fn units(input: &[u8], at: usize, canonical: &mut bool) -> Option<usize> {
+fn units(input: &[u8], at: usize, canonical: &mut bool, settled: &mut bool) -> Option<usize> {
     let mut end = at;
-    let mut all = true;
+    let (mut all_canonical, mut all_settled) = (true, true);
+    while input.get(end..).and_then(<[u8]>::first_chunk).is_some_and(are_units) {
+        end += UNITS;
+        all_canonical = false;
+    }
     while let Some(&[b'\\', b'u', a, b, c, d]) = input.get(end..).and_then(<[u8]>::first_chunk::<6>) {
-        let [a, b, c, low] = [a, b, c, d].map(|digit| HEX[usize::from(digit)]);
-        if (a | b | c | low) > 15 || (a == 0xD && b > 7) {
+        let digits = [a, b, c, d].map(|digit| HEX[usize::from(digit)]);
+        let any = digits.iter().fold(0, |any, digit| any | digit);
+        let [a, b, c, low] = digits.map(|digit| digit & !UPPER);
+        if any >= NO_DIGIT || (a == 0xD && b > 7) {
             break;
         }
         // As in `unicode_escape`: a control character without a short escape, in lower case.
         let is_control = a | b == 0 && c < 2 && !(c == 0 && matches!(low, 8 | 9 | 10 | 12 | 13));
-        all &= is_control && !d.is_ascii_uppercase();
+        let is_beyond_printable = a | b != 0 || c > 7 || c == 7 && low == 15;
+        let is_lower = any & UPPER == 0;
+        all_canonical &= is_control && is_lower;
+        all_settled &= (is_control || is_beyond_printable) && is_lower;
         end += 6;
     }
-    *canonical &= all;
+    *canonical &= all_canonical;
+    *settled &= all_settled;
     (end > at).then_some(end)
 }
 
@@ -197,13 +247,19 @@ fn unicode_escape(input: &[u8], at: usize, canonical: &mut bool) -> Result<usize
     }
 }
 
-/// What each byte counts as a hexadecimal digit; 255 where it is none.
+/// Beside the value of a hexadecimal digit: it is in upper case.
+const UPPER: u8 = 16;
+/// No value of a digit is as large.
+const NO_DIGIT: u8 = 2 * UPPER;
+
+/// What each byte counts as a hexadecimal digit; [`NO_DIGIT`] where it is none.
 const HEX: [u8; 256] = {
-    let mut table = [255; 256];
+    let mut table = [NO_DIGIT; 256];
     let mut value: u8 = 0;
     while value < 16 {
+        table[b"0123456789ABCDEF"[value as usize] as usize] = value | UPPER;
+        // Last, so that 0 to 9 are of no case.
         table[b"0123456789abcdef"[value as usize] as usize] = value;
-        table[b"0123456789ABCDEF"[value as usize] as usize] = value;
         value += 1;
     }
     table
@@ -222,7 +278,7 @@ fn code_unit(input: &[u8], at: usize) -> Result<u16, Box<SyntaxError>> {
         wrong |= value;
         unit = unit << 4 | u16::from(value & 15);
     }
-    if wrong > 15 { Err(fault(at, SyntaxFault::Escape)) } else { Ok(unit) }
+    if wrong >= NO_DIGIT { Err(fault(at, SyntaxFault::Escape)) } else { Ok(unit) }
 }
 
 /// The characters that the text between two quotes spells. The text must have passed [`scan`]; of other text, this gives
@@ -317,7 +373,7 @@ pub(crate) fn unicode(text: &[u8], at: usize) -> (char, usize) {
     let unit = |at: usize| {
         let digits = text.get(at..).and_then(<[u8]>::first_chunk::<6>).unwrap_or(b"\\u0000");
         let [a, b, c, d] =
-            [digits[2], digits[3], digits[4], digits[5]].map(|digit| u16::from(HEX[usize::from(digit)]));
+            [digits[2], digits[3], digits[4], digits[5]].map(|digit| u16::from(HEX[usize::from(digit)] & 15));
         a << 12 | b << 8 | c << 4 | d
     };
     let first = unit(at);

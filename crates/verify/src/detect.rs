@@ -120,6 +120,26 @@ pub fn detect(bytes: &[u8], limits: &Limits) -> Result<Format, Unrecognised> {
     }
 }
 
+/// Whether the first members are those of an `.rpk` artifact, up to one that may be long. To be certain, [`detect`] may have to read
+/// all of that one; who then verifies reads it again.
+pub(crate) fn begins_like_rpk(bytes: &[u8], limits: &Limits) -> bool {
+    let look = || {
+        let mut scanner = Scanner::new(bytes, limits)?;
+        let mut root = scanner.enter_object()?;
+        while let Some(name) = scanner.next_name(&mut root)? {
+            if !RPK_NAMES.iter().any(|known| name.is_string(known)) {
+                break;
+            }
+            if scanner.kind()? == Kind::Object {
+                return Ok(true);
+            }
+            scanner.value()?;
+        }
+        Ok::<bool, SyntaxError>(false)
+    };
+    look().unwrap_or(false)
+}
+
 #[derive(Default)]
 struct Seen {
     /// How many of [`RER_NAMES`].

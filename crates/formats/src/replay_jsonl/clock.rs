@@ -16,6 +16,33 @@ pub fn instant(value: Value<'_>) -> Option<i128> {
     }
 }
 
+/// Reads times one after the other. Each is looked at more than once, and lines that follow each other often bear the same: what
+/// is written as the one before was read already.
+#[derive(Debug, Clone, Default)]
+pub struct Clock {
+    text: Vec<u8>,
+    moment: Option<i128>,
+}
+
+impl Clock {
+    /// No longer text is kept: a line may be one time of many megabytes.
+    const LONGEST: usize = 64;
+
+    /// The moment of a timestamp, as [`instant`] tells it.
+    #[inline]
+    pub fn instant(&mut self, value: Value<'_>) -> Option<i128> {
+        if value.text().len() > Self::LONGEST {
+            return instant(value);
+        }
+        if self.text != value.text() {
+            self.moment = instant(value);
+            self.text.clear();
+            self.text.extend_from_slice(value.text());
+        }
+        self.moment
+    }
+}
+
 /// The seconds since 1970 of a text `YYYY-MM-DDTHH:MM:SSZ` in the days that every month has; `None` means only that it
 /// takes a closer look.
 fn whole_seconds(text: &[u8]) -> Option<i64> {
@@ -67,6 +94,18 @@ mod tests {
         }
         for none in ["yesterday", "", "2026-02-30T00:00:00Z", "2026-01-13", "2026-01-13T10:00:00"] {
             assert_eq!(of(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn a_time_is_read_again_only_where_it_differs() {
+        let mut clock = Clock::default();
+        for text in
+            ["2026-01-13T10:00:00Z", "2026-01-13T10:00:00Z", "yesterday", "yesterday", "2026-01-13 10:00:00Z"]
+        {
+            let quoted = format!("\"{text}\"");
+            let value = Value::parse(quoted.as_bytes(), &Limits::default()).unwrap();
+            assert_eq!(clock.instant(value), of(text), "{text}");
         }
     }
 

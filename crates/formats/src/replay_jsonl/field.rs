@@ -3,7 +3,7 @@
 
 use reenact_json::{Digest, Kind, Value};
 
-use super::clock::instant;
+use super::clock::Clock;
 use super::event::{EventKind, EventView, Field};
 use crate::rer::Problem;
 
@@ -121,12 +121,19 @@ fn members(kind: EventKind) -> &'static [Member] {
     }
 }
 
-/// Tells every fault of an event of that kind.
-pub fn faults(kind: EventKind, event: &EventView<'_>, mut tell: impl FnMut(FieldFault)) {
+/// Tells every fault of an event of that kind; gives how many members it has that its kind does not know.
+pub fn faults(
+    kind: EventKind,
+    event: &EventView<'_>,
+    clock: &mut Clock,
+    mut tell: impl FnMut(FieldFault),
+) -> u64 {
+    let mut known = 0;
     for &(field, rule, is_required) in members(kind) {
         match event.get(field) {
             Some(value) => {
-                if let Err(problem) = rule.check(value) {
+                known += 1;
+                if let Err(problem) = rule.check(value, clock) {
                     tell(FieldFault { field, problem });
                 }
             }
@@ -137,12 +144,7 @@ pub fn faults(kind: EventKind, event: &EventView<'_>, mut tell: impl FnMut(Field
     if kind == EventKind::SessionStart && policy(event).is_none() {
         tell(FieldFault { field: Field::PolicyVersion, problem: Problem::Missing });
     }
-}
-
-/// How many members an event has that its kind does not know.
-pub fn unknown(kind: EventKind, event: &EventView<'_>) -> u64 {
-    let known = members(kind).iter().filter(|(field, ..)| event.get(*field).is_some()).count();
-    event.count().saturating_sub(known as u64)
+    event.count().saturating_sub(known)
 }
 
 /// The policy of a session: `policy_bundle_id`, or `policy_version` as it was called first.
@@ -151,7 +153,7 @@ pub fn policy<'a>(event: &EventView<'a>) -> Option<Value<'a>> {
 }
 
 impl Rule {
-    fn check(self, value: Value<'_>) -> Result<(), Problem> {
+    fn check(self, value: Value<'_>, clock: &mut Clock) -> Result<(), Problem> {
         let kind = |wanted| Problem::Kind { wanted, found: value.kind().name() };
         let is = |holds: bool, wanted| if holds { Ok(()) } else { Err(Problem::Value { wanted }) };
         match self {
@@ -175,7 +177,7 @@ impl Rule {
             Self::FolderName => {
                 is(value.string().is_some_and(|name| is_folder_name(&name)), "a name that a folder can have")
             }
-            Self::Time => is(instant(value).is_some(), "an RFC 3339 time"),
+            Self::Time => is(clock.instant(value).is_some(), "an RFC 3339 time"),
             Self::Hash => is(is_hash(value), "sha256: and 64 lower-case hexadecimal digits"),
             Self::StepStatus => is(
                 ["Success", "Failed", "Skipped", "MaxIterationsReached"].iter().any(|s| value.is_string(s)),

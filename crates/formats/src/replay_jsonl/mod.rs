@@ -22,6 +22,7 @@ pub mod preview;
 pub mod receipt;
 pub mod writer;
 
+pub use clock::Clock;
 pub use event::{EventKind, EventView, Field, LineFault};
 pub use field::FieldFault;
 pub use figures::Figures;

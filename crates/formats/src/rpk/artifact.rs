@@ -70,7 +70,7 @@ impl<'a> RunView<'a> {
         ("listener_bind", Kind::Object),
     ];
 
-    fn slot(&mut self, name: Value<'_>) -> Option<&mut Option<Value<'a>>> {
+    pub(super) fn slot(&mut self, name: Value<'_>) -> Option<&mut Option<Value<'a>>> {
         if let Some(at) = Self::OPTIONAL.iter().position(|(known, _)| name.is_string(known)) {
             return self.optional.get_mut(at);
         }
@@ -96,7 +96,7 @@ impl<'a> Head<'a> {
             scanner.finish()?;
             return Err(ReadError::NotAnObject { found: kind.name() });
         }
-        let mut head = Self { text, ..Self::default() };
+        let mut head = Self::over(text);
         let mut root = scanner.enter_object()?;
         while let Some(name) = scanner.next_name(&mut root)? {
             if name.is_string("payload") && scanner.kind()? == Kind::Object {
@@ -104,27 +104,37 @@ impl<'a> Head<'a> {
                 continue;
             }
             let value = scanner.value()?;
-            let slot = name.read_string(|name| match name {
-                b"version" => Some(&mut head.version),
-                b"metadata" => Some(&mut head.metadata),
-                b"payload" => Some(&mut head.payload),
-                b"checksum" => Some(&mut head.checksum),
-                b"signature" => Some(&mut head.signature),
-                _ => None,
-            });
-            match slot.flatten() {
-                Some(slot) => *slot = Some(value),
-                None => {
-                    head.unknown.get_or_insert(name);
-                }
-            }
+            head.note(name, value);
         }
         scanner.finish()?;
         head.disorder = scanner.into_disorder();
         Ok(head)
     }
 
-    fn read_payload(&mut self, scanner: &mut Scanner<'a>) -> Result<(), SyntaxError> {
+    /// That of a text of which nothing was read yet.
+    pub(super) fn over(text: &'a [u8]) -> Self {
+        Self { text, ..Self::default() }
+    }
+
+    /// Takes a member of the root.
+    pub(super) fn note(&mut self, name: Value<'a>, value: Value<'a>) {
+        let slot = name.read_string(|name| match name {
+            b"version" => Some(&mut self.version),
+            b"metadata" => Some(&mut self.metadata),
+            b"payload" => Some(&mut self.payload),
+            b"checksum" => Some(&mut self.checksum),
+            b"signature" => Some(&mut self.signature),
+            _ => None,
+        });
+        match slot.flatten() {
+            Some(slot) => *slot = Some(value),
+            None => {
+                self.unknown.get_or_insert(name);
+            }
+        }
+    }
+
+    pub(super) fn read_payload(&mut self, scanner: &mut Scanner<'a>) -> Result<(), SyntaxError> {
         let mut payload = scanner.enter_object()?;
         while let Some(name) = scanner.next_name(&mut payload)? {
             if !name.is_string("run") {

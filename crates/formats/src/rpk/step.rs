@@ -42,14 +42,16 @@ impl<'a> StepView<'a> {
     pub fn of(step: Value<'a>) -> Self {
         let mut view = Self::default();
         for (name, value) in step.members() {
-            view.note(name, Some(value));
+            if let Some((slot, _)) = view.slot(name) {
+                *slot = Some(value);
+            }
         }
         view
     }
 
-    /// Takes a member; says whether the hash covers it.
-    pub(super) fn note(&mut self, name: Value<'_>, value: Option<Value<'a>>) -> bool {
-        let found = name.read_string(|name| {
+    /// The place of a member, and whether the hash covers it; `None` if the format does not know it.
+    pub(super) fn slot(&mut self, name: Value<'_>) -> Option<(&mut Option<Value<'a>>, bool)> {
+        name.read_string(|name| {
             Some(match name {
                 b"id" => (&mut self.id, false),
                 b"type" => (&mut self.step_type, true),
@@ -60,10 +62,7 @@ impl<'a> StepView<'a> {
                 b"hash" => (&mut self.hash, false),
                 _ => return None,
             })
-        });
-        let Some((slot, is_covered)) = found.flatten() else { return false };
-        *slot = value;
-        is_covered
+        })?
     }
 
     /// Whether the four members that the hash covers are there, and none needs a stand-in.

@@ -25,24 +25,50 @@ pub fn survey<'a>(
     key: Option<&HmacKey>,
     each: impl FnMut(usize, Item<'a>, Result<Digest, CanonicalFault>),
 ) -> Sums {
-    let mut whole = Whole { hasher: Hasher::new(), code: key.map(HmacKey::begin) };
+    let mut whole = Whole::new(key);
     let mut stripped = Hasher::new();
     let walk = Walk::new(head.text, &head.disorder, &mut whole, &mut stripped);
     let mut surveyor = Surveyor { walk, fault: None, each };
     surveyor.root(head);
     let is_respelled = surveyor.walk.is_respelled();
-    let checksum = match surveyor.fault {
-        Some(fault) => Err(fault),
-        None => Ok(whole.hasher.finish()),
-    };
-    let code = whole.code.filter(|_| checksum.is_ok()).map(Hmac::finish);
-    Sums { checksum, code, is_respelled }
+    let fault = surveyor.fault;
+    whole.finish(fault, is_respelled)
 }
 
 /// Takes the text of `metadata`, `payload` and `version`.
-struct Whole {
+pub(super) struct Whole {
     hasher: Hasher,
     code: Option<Hmac>,
+}
+
+impl Whole {
+    pub(super) fn new(key: Option<&HmacKey>) -> Self {
+        Self { hasher: Hasher::new(), code: key.map(HmacKey::begin) }
+    }
+
+    /// What comes before the first of them.
+    pub(super) fn begin(&mut self, head: &Head<'_>) {
+        self.hasher.put(b"{");
+        if let Some(code) = &mut self.code {
+            code.put(b"{\"checksum\":");
+            match head.checksum {
+                // A checksum that has no form is none that was signed.
+                Some(checksum) => drop(canonical::write(checksum, Profile::Rpk, code)),
+                None => code.put(b"null"),
+            }
+            code.put(b",");
+        }
+    }
+
+    /// The sums, unless there was a fault.
+    pub(super) fn finish(mut self, fault: Option<CanonicalFault>, is_respelled: bool) -> Sums {
+        let checksum = match fault {
+            Some(fault) => Err(fault),
+            None => Ok(self.hasher.finish()),
+        };
+        let code = self.code.filter(|_| checksum.is_ok()).map(Hmac::finish);
+        Sums { checksum, code, is_respelled }
+    }
 }
 
 impl Sink for Whole {
@@ -68,17 +94,7 @@ impl<'a, F: FnMut(usize, Item<'a>, Result<Digest, CanonicalFault>)> Surveyor<'a,
     fn root(&mut self, head: &Head<'a>) {
         self.walk.turn(false, false);
         let mut root = self.walk.open_object(0);
-        let whole = self.walk.whole();
-        whole.hasher.put(b"{");
-        if let Some(code) = &mut whole.code {
-            code.put(b"{\"checksum\":");
-            match head.checksum {
-                // A checksum that has no form is none that was signed.
-                Some(checksum) => drop(canonical::write(checksum, Profile::Rpk, code)),
-                None => code.put(b"null"),
-            }
-            code.put(b",");
-        }
+        self.walk.whole().begin(head);
         while let Some(member) = self.walk.next_member(&mut root) {
             let is_payload = member.name.is_string("payload");
             if !is_payload && !member.name.is_string("metadata") && !member.name.is_string("version") {
@@ -188,12 +204,14 @@ impl<'a, F: FnMut(usize, Item<'a>, Result<Digest, CanonicalFault>)> Surveyor<'a,
         walk.turn(true, true);
         let mut step = walk.open_object(at);
         while let Some(member) = walk.next_member(&mut step) {
-            let is_covered = view.note(member.name, None);
-            walk.turn(true, is_covered);
+            let slot = view.slot(member.name);
+            walk.turn(true, slot.as_ref().is_some_and(|(_, is_covered)| *is_covered));
             walk.write_name(&mut step, &member);
             let end = walk.member(&member)?;
             walk.wrote_member(&mut step, end);
-            view.note(member.name, walk.span(member.at, end));
+            if let Some((slot, _)) = slot {
+                *slot = walk.span(member.at, end);
+            }
         }
         walk.turn(true, true);
         Ok(walk.close_object(step))

@@ -4,8 +4,8 @@ use core::fmt;
 
 use reenact_formats::rpk::survey::{Sums, survey};
 use reenact_formats::rpk::{
-    AGENT_COMMAND, HASH_PREFIX, Head, Item, SIGNATURE_PREFIX, StepView, StructureFault, hmac, structure,
-    version,
+    AGENT_COMMAND, HASH_PREFIX, Head, Item, ReadError, SIGNATURE_PREFIX, StepView, StructureFault, hearing,
+    hmac, structure, version,
 };
 use reenact_json::digest::Hasher;
 use reenact_json::{CanonicalFault, Digest, Shown, SyntaxError, Value};
@@ -17,11 +17,35 @@ use crate::{Keys, Options, Trust};
 
 /// Runs the six checks on bytes that should be an artifact.
 pub fn verify(bytes: &[u8], keys: &Keys, options: &Options) -> Report {
-    let head = match Head::read(bytes, &options.limits) {
-        Ok(head) => head,
-        Err(error) => return unreadable(bytes, &error),
-    };
-    let mut report = Report::new(format(&head), &CHECKS);
+    match heard(bytes, keys, options) {
+        Ok((head, heard)) => judge(&head, heard, keys),
+        Err(error) => unreadable(bytes, &error),
+    }
+}
+
+/// As [`verify`], if the bytes turn out to be what [`crate::detect::detect`] calls an `.rpk`: they are then read once.
+pub(crate) fn verify_if_certain(bytes: &[u8], keys: &Keys, options: &Options) -> Option<Report> {
+    let (head, heard) = heard(bytes, keys, options).ok()?;
+    let members = [head.version, head.metadata, head.payload, head.checksum];
+    let is_sum = |text: &[u8]| text.starts_with(HASH_PREFIX.as_bytes());
+    let has_sum = head.checksum.and_then(|sum| sum.read_string(is_sum)) == Some(true);
+    let told = members.iter().flatten().count() + usize::from(has_sum);
+    (told >= 3 && head.unknown.is_none()).then(|| judge(&head, heard, keys))
+}
+
+/// What was found and computed while the document was read; to be thrown away where there are no sums.
+type Heard<'a> = (Option<Sums>, Findings<'a>);
+
+fn heard<'a>(bytes: &'a [u8], keys: &Keys, options: &Options) -> Result<(Head<'a>, Heard<'a>), ReadError> {
+    let mut findings = Findings::default();
+    let (head, sums) = hearing::read(bytes, &options.limits, keys.hmac(), |index, item, digest| {
+        findings.step(index, &item, Ok(digest));
+    })?;
+    Ok((head, (sums, findings)))
+}
+
+fn judge<'a>(head: &'a Head<'a>, (sums, findings): Heard<'a>, keys: &Keys) -> Report {
+    let mut report = Report::new(format(head), &CHECKS);
     if let Err(fault) = version::check(head.version) {
         report.fail(VERSION, fault);
         for (name, _) in CHECKS.iter().filter(|(name, _)| ![PARSE, VERSION].contains(name)) {
@@ -32,10 +56,19 @@ pub fn verify(bytes: &[u8], keys: &Keys, options: &Options) -> Report {
         report.verdict = format!("the version is not one that can be judged here{advice}");
         return report;
     }
-    let mut findings = Findings::default();
-    structure::head(&head, &mut |fault| findings.structure.push(fault));
-    let sums = survey(&head, keys.hmac(), |index, item, digest| findings.step(index, &item, digest));
-    conclude(&head, &sums, &mut findings, keys, &mut report);
+    let mut structure = Capped::default();
+    structure::head(head, &mut |fault| structure.push(fault));
+    let are_none = structure.is_empty() && findings.are_none();
+    let (sums, mut findings) = match sums.filter(|_| are_none) {
+        Some(sums) => (sums, findings),
+        // Faults are told in the order of the document, those of its head first.
+        None => {
+            let mut findings = Findings { structure, ..Findings::default() };
+            let sums = survey(head, keys.hmac(), |index, item, digest| findings.step(index, &item, digest));
+            (sums, findings)
+        }
+    };
+    conclude(head, &sums, &mut findings, keys, &mut report);
     report
 }
 
@@ -43,8 +76,7 @@ pub fn verify(bytes: &[u8], keys: &Keys, options: &Options) -> Report {
 const NOT_EVALUATED: &str = "not evaluated: the version is not one that can be judged here";
 
 /// The report on a text that cannot be read as an artifact.
-fn unreadable(bytes: &[u8], error: &reenact_formats::rpk::ReadError) -> Report {
-    use reenact_formats::rpk::ReadError;
+fn unreadable(bytes: &[u8], error: &ReadError) -> Report {
     let mut report = Report::new("rpk/?".into(), &CHECKS);
     let what = match error {
         ReadError::Syntax(error) => described(error, bytes),
@@ -128,6 +160,11 @@ impl<'a> Findings<'a> {
             }
             Err(fault) => self.hashes.push((index, HashFault::Uncomputable(fault))),
         }
+    }
+
+    /// Whether every step is as it should be.
+    fn are_none(&self) -> bool {
+        self.structure.is_empty() && self.hashes.is_empty()
     }
 
     /// Whether the hash is what the specification's text says and no program computes.

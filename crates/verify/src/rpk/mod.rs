@@ -6,6 +6,7 @@
 mod judge;
 
 pub use judge::verify;
+pub(crate) use judge::verify_if_certain;
 
 /// It is strict JSON, and an object.
 pub const PARSE: &str = "parse";

@@ -2,10 +2,9 @@
 
 use crate::block::{self, BLOCK};
 use crate::canonical::Sink;
-use crate::run::{HIGH, stops};
+use crate::run::stops;
 use crate::string::Characters;
 
-const ONES: u64 = u64::MAX / 255;
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 /// What becomes of the ends of lines.
@@ -17,19 +16,11 @@ pub(super) enum LineEnds {
     Kept,
 }
 
-/// Marks, in its highest bit, each byte that is not printable ASCII, or is a quote or a backslash. Only the lowest mark is
-/// sure.
-#[inline]
-fn marks(word: u64) -> u64 {
-    // 0x7F beside what ends a plain run.
-    (stops(word) | word.wrapping_add(ONES)) & HIGH
-}
-
 /// The offset of the first byte at or after `at` that does not stand for itself.
 #[inline]
 fn run(text: &[u8], mut at: usize) -> usize {
     while let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk::<8>) {
-        let found = marks(u64::from_le_bytes(*bytes));
+        let found = stops(u64::from_le_bytes(*bytes));
         if found != 0 {
             return at + found.trailing_zeros() as usize / 8;
         }
@@ -119,7 +110,7 @@ struct Printable;
 
 impl block::Walk for Printable {
     #[inline(always)]
-    fn passes(kind: u8) -> bool {
+    fn passes(&mut self, kind: u8) -> bool {
         matches!(kind, b'n' | b't' | b'b' | b'f')
     }
 

@@ -24,6 +24,10 @@ pub struct Walk<'a, 's, W, T> {
     is_whole: bool,
     is_stripped: bool,
     is_respelled: bool,
+    /// What the name of a member says of the value that comes next, for a walk that listens.
+    pub(super) rule: Rule,
+    /// Whether a walk that listens heard what it cannot write.
+    pub(super) is_void: bool,
     /// What is to go to the forms that are turned on: they take few large pieces faster than many small ones.
     gathered: Vec<u8>,
 }
@@ -34,7 +38,7 @@ const GATHER: usize = 8 * 1024;
 const SHORT: usize = 32;
 
 /// An object that is being written.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Object<'a> {
     /// The names that are still to come, if they stand out of order.
     names: Option<core::slice::Iter<'a, u32>>,
@@ -53,9 +57,9 @@ pub struct Found<'a> {
     /// Where its value begins.
     pub at: usize,
     /// Where its name begins.
-    start: usize,
-    is_plain: bool,
-    class: Class,
+    pub(super) start: usize,
+    pub(super) is_plain: bool,
+    pub(super) class: Class,
 }
 
 /// A list that is being written.
@@ -77,6 +81,8 @@ impl<'a, 's, W: Sink, T: Sink> Walk<'a, 's, W, T> {
             is_whole: true,
             is_stripped: true,
             is_respelled: false,
+            rule: Rule::Plain,
+            is_void: false,
             gathered,
         }
     }
@@ -142,7 +148,7 @@ impl<'a, 's, W: Sink, T: Sink> Walk<'a, 's, W, T> {
 
     /// Writes what stands in the text from `from` to `to`.
     #[inline]
-    fn put_text(&mut self, from: usize, to: usize) {
+    pub(super) fn put_text(&mut self, from: usize, to: usize) {
         let length = to - from;
         let Some(chunk) =
             self.text.get(from..).and_then(<[u8]>::first_chunk::<SHORT>).filter(|_| length <= SHORT)
@@ -242,7 +248,7 @@ impl<'a, 's, W: Sink, T: Sink> Walk<'a, 's, W, T> {
     }
 
     /// A path or a time.
-    fn string_by(&mut self, at: usize, rule: Rule) -> Result<usize, CanonicalFault> {
+    pub(super) fn string_by(&mut self, at: usize, rule: Rule) -> Result<usize, CanonicalFault> {
         let is_normal = if rule == Rule::Path { path::is_normal } else { time::is_normal };
         if let Some(end) = text::plain(self.text, at)
             && is_normal(&self.text[at + 1..end - 1])
@@ -268,13 +274,23 @@ impl<'a, 's, W: Sink, T: Sink> Walk<'a, 's, W, T> {
 
     fn number(&mut self, at: usize) -> Result<usize, CanonicalFault> {
         let Some(span) = crate::number::scan(self.text, at) else { return Ok(self.text.len()) };
-        let literal = &self.text[at..span.end];
+        self.number_within(at, span.end, span.integer).map(|()| span.end)
+    }
+
+    /// Writes the number from `at` to `end`.
+    pub(super) fn number_within(
+        &mut self,
+        at: usize,
+        end: usize,
+        is_integer: bool,
+    ) -> Result<(), CanonicalFault> {
+        let literal = &self.text[at..end];
         let mut buffer = [0; 40];
-        match number::text(literal, span.integer, &mut buffer) {
+        match number::text(literal, is_integer, &mut buffer) {
             Ok(text) => {
                 self.respelled(text != literal);
                 self.put(text);
-                Ok(span.end)
+                Ok(())
             }
             Err(fault) => Err(CanonicalFault::Number {
                 path: Position::of(self.text, at).path,
@@ -390,6 +406,20 @@ impl<'a, 's, W: Sink, T: Sink> Walk<'a, 's, W, T> {
     /// Writes the name of a member to the forms that are turned on.
     #[inline]
     pub fn write_name(&mut self, object: &mut Object<'a>, member: &Found<'a>) {
+        let end = member.start + member.name.text().len();
+        self.write_name_within(object, member.start, end, member.is_plain, member.at);
+    }
+
+    /// Writes the name that stands from `start` to `end`; the value comes at `at`.
+    #[inline]
+    pub(super) fn write_name_within(
+        &mut self,
+        object: &mut Object<'a>,
+        start: usize,
+        end: usize,
+        is_plain: bool,
+        at: usize,
+    ) {
         if object.has_whole == object.has_stripped || self.forms() != (true, true) {
             let is_first = if self.is_whole { !object.has_whole } else { !object.has_stripped };
             if !is_first {
@@ -406,16 +436,15 @@ impl<'a, 's, W: Sink, T: Sink> Walk<'a, 's, W, T> {
         }
         object.has_whole |= self.is_whole;
         object.has_stripped |= self.is_stripped;
-        let name = member.name.text();
-        if member.is_plain && member.start + name.len() + 1 == member.at {
+        if is_plain && end + 1 == at {
             // Name and colon as they stand.
-            self.put_text(member.start, member.at);
+            self.put_text(start, at);
             return;
         }
-        if member.is_plain {
-            self.put(name);
+        if is_plain {
+            self.put_text(start, end);
         } else {
-            let (_, is_respelled) = text::write(name, 0, LineEnds::Kept, self);
+            let (_, is_respelled) = text::write(self.text, start, LineEnds::Kept, self);
             self.respelled(is_respelled);
         }
         self.put(b":");

@@ -6,7 +6,7 @@ use std::io::{self, BufRead};
 
 use reenact_formats::replay_jsonl::hash::{self, HashCheck};
 use reenact_formats::replay_jsonl::{
-    Ending, EventKind, EventView, Field, Figures, Line, LineFault, Lines, VERSION, clock, field,
+    Clock, Ending, EventKind, EventView, Field, Figures, Line, LineFault, Lines, VERSION, field,
 };
 use reenact_json::canonical::replay_jsonl::is_canonical;
 use reenact_json::digest::Hasher;
@@ -60,8 +60,9 @@ pub(super) struct Judge<'a> {
     session: Option<Said>,
     starts: u64,
     end: Option<End>,
-    /// The text of the last time, and the moment that it names.
-    time: Option<(Vec<u8>, i128)>,
+    clock: Clock,
+    /// The moment of the last event that has one.
+    time: Option<i128>,
     hashed: u64,
     withheld: u64,
     unknown_events: u64,
@@ -90,6 +91,7 @@ impl<'a> Judge<'a> {
             session: None,
             starts: 0,
             end: None,
+            clock: Clock::default(),
             time: None,
             hashed: 0,
             withheld: 0,
@@ -191,8 +193,9 @@ impl<'a> Judge<'a> {
         };
         let code = if kind == EventKind::ReplayHeader { Code::HeaderField } else { Code::Field };
         let findings = &mut self.findings;
-        field::faults(kind, event, |fault| findings.at(number, code, format_args!("{kind}: {fault}")));
-        self.unknown_fields += field::unknown(kind, event);
+        self.unknown_fields += field::faults(kind, event, &mut self.clock, |fault| {
+            findings.at(number, code, format_args!("{kind}: {fault}"));
+        });
         match kind {
             EventKind::ReplayHeader => self.header(number, event),
             EventKind::SessionStart => self.start(event),
@@ -246,18 +249,11 @@ impl<'a> Judge<'a> {
 
     /// Order in time is no rule, since parallel calls answer as they like; it is worth knowing.
     fn clock(&mut self, number: u64, event: &EventView<'_>) {
-        let Some(t) = event.get(Field::T) else { return };
-        if self.time.as_ref().is_some_and(|(text, _)| text == t.text()) {
-            return;
-        }
-        let Some(now) = clock::instant(t) else { return };
-        if self.time.as_ref().is_some_and(|(_, before)| now < *before) {
+        let Some(now) = event.get(Field::T).and_then(|t| self.clock.instant(t)) else { return };
+        if self.time.is_some_and(|before| now < before) {
             self.findings.warn(number, Warning::TimeBackwards);
         }
-        let (text, moment) = self.time.get_or_insert_default();
-        text.clear();
-        text.extend_from_slice(t.text());
-        *moment = now;
+        self.time = Some(now);
     }
 
     fn header(&mut self, number: u64, event: &EventView<'_>) {
