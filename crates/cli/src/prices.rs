@@ -39,7 +39,8 @@ pub(crate) fn write(table: &Table) -> String {
             let _ = write!(text, "\n[{vendor}]\n");
         }
         let rates = [rates.input, rates.cached_input, rates.cache_write, rates.output];
-        let fields = FIELDS.iter().zip(rates).filter(|(_, rate)| *rate > 0);
+        let is_needed = |name: &str| matches!(name, "input" | "output");
+        let fields = FIELDS.iter().zip(rates).filter(|(name, rate)| *rate > 0 || is_needed(name));
         let fields: Vec<String> = fields
             .map(|(name, rate)| {
                 let dollars = Money::from_picodollars(u128::from(rate) * 1_000_000);

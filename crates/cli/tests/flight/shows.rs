@@ -20,6 +20,7 @@ fn a_timeline_under_the_verdict() {
          command [..] demo-agent --anthropic\n\
          time    began [..], took [..], completed (exit 0)\n\
          calls   4 model calls, 3 tool calls\n\
+         masked  account 1\n\
          model   [..]: 4 calls, [..] tokens in, [..] out, about [..] USD\n\
          \n  \
          s1 [..]  messages, stream, [..] tokens in, [..] out, [..] ms\n                 \
