@@ -54,7 +54,9 @@ fn check(text: &[u8]) {
     if only_known && text.starts_with(b"data: ") && data(text).iter().all(is_json) {
         assert!(data(&redacted.bytes).iter().all(is_json), "{}", String::from_utf8_lossy(&redacted.bytes));
     }
+    // Where parts of a secret went, what stood around them has new neighbours.
+    let is_in_place = redacted.cuts.iter().all(|cut| !cut.result.is_empty());
     let once = redacted.bytes.into_owned();
     let twice = redactor.redact(&once).bytes.into_owned();
-    assert_eq!(String::from_utf8_lossy(&twice), String::from_utf8_lossy(&once));
+    assert!(!is_in_place || twice == once, "{}\n{}", String::from_utf8_lossy(&twice), String::from_utf8_lossy(&once));
 }

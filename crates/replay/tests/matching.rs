@@ -11,7 +11,7 @@ use reenact_json::Digest;
 use reenact_replay::player::rule;
 use reenact_replay::{Chunk, End, Incoming, KeyParts, LoadError, Note, Outcome, Player, Rung, match_key};
 use reenact_run::Unreadable;
-use reenact_secrets::Pack;
+use reenact_secrets::{Alphabet, CustomRule, Pack};
 use stage::{chat, hit, said};
 use workshop::{Asked, CHAT, Tape, answer, text};
 
@@ -178,6 +178,30 @@ fn another_secret_in_the_same_place_is_the_same_request() {
     let body = r#"{"a":"stand-in \"one\"","b":"dummy-dummy-dummy","c":"stand-in \"one\""}"#;
     assert_eq!(said(&hit(&player, &chat(body))), "I");
     assert!(!format!("{player:?}").contains("stand-in"));
+}
+
+/// The text of a project's own rules is not in the record: whoever replays it must have the same.
+#[test]
+fn rules_of_a_project_must_be_the_recorded_ones() {
+    let rule = |prefix| CustomRule::new("acme-key", prefix, Alphabet::Alnum, 8).unwrap();
+    let (same, other) = (Pack::with(&[rule("acme_")]), Pack::with(&[rule("acme-")]));
+    let digest = |pack: &Pack| Digest::of(pack.text().as_bytes()).to_string();
+    let started = format!(r#"{{"redaction":{{"pack":"{}","digest":"{}"}}}}"#, same.name(), digest(same));
+    let masked = r#"{"model":"m","messages":["[masked:acme-key:1]"]}"#;
+    let run = Tape::empty()
+        .event("rer.run.started", &started)
+        .called("s1", &asked(masked))
+        .returned("s1", "I")
+        .run();
+    let player = Player::load_with(&run, same).unwrap();
+    assert_eq!(player.notes(), []);
+    let plain = masked.replace("[masked:acme-key:1]", "acme_0123456789");
+    assert_eq!(said(&hit(&player, &chat(&plain))), "I");
+    for pack in [other, Pack::standard()] {
+        let error = Player::load_with(&run, pack).unwrap_err();
+        assert_eq!(error, LoadError::Rules { recorded: digest(same), ours: digest(pack) });
+    }
+    assert_eq!(Player::load(&run).unwrap_err(), Player::load_with(&run, Pack::standard()).unwrap_err());
 }
 
 #[test]

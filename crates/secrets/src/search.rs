@@ -109,6 +109,9 @@ impl Look<'_> {
             told.readings(&text, parting, &mut |reading: &Reading| {
                 let before = secrets.len();
                 self.told(reading, marks, secrets);
+                if parting != Parting::Name {
+                    self.cut_off(&text, reading, secrets);
+                }
                 secrets.len() > before
             });
             let found = secrets.get(before..).unwrap_or_default();
@@ -120,13 +123,7 @@ impl Look<'_> {
 
     /// Looks at what the pieces of a stream tell together. What was a mark in one of them stays one.
     fn told(&mut self, reading: &Reading, marks: &[Range<usize>], secrets: &mut Vec<Secret>) {
-        let mut seen = self.through(&reading.text, Vec::new(), DEEPEST);
-        if let Some(known) = &self.known
-            && let Some((id, finding)) = known.cut_off(&reading.text)
-        {
-            seen.whole.insert((finding.span.start, finding.span.end), id);
-            seen.findings.push(finding);
-        }
+        let seen = self.through(&reading.text, Vec::new(), DEEPEST);
         for Finding { rule, span } in seen.findings {
             let known = seen.whole.get(&(span.start, span.end)).copied();
             let secret = Secret { rule, known, places: reading.places(&span) };
@@ -136,6 +133,16 @@ impl Look<'_> {
             if !secret.places.is_empty() {
                 secrets.push(secret);
             }
+        }
+    }
+
+    /// Looks whether the stream breaks off in the middle of a known value.
+    fn cut_off(&self, text: &[u8], reading: &Reading, secrets: &mut Vec<Secret>) {
+        let found = self.known.as_ref().and_then(|known| known.cut_off(&reading.text));
+        let Some((id, finding)) = found else { return };
+        let places = reading.places(&finding.span);
+        if places.last().is_some_and(|last| stream::is_last(text, last.end)) {
+            secrets.push(Secret { rule: finding.rule, known: Some(id), places });
         }
     }
 

@@ -209,6 +209,9 @@ fn a_stream_that_is_cut_keeps_no_part() {
     // A known value needs no rule: more than half of it is enough.
     let cut = "data: {\"t\":\"my correct-h\"}\n\ndata: {\"t\":\"orse";
     assert_eq!(masked(cut), "data: {\"t\":\"my [masked:credential:1]\"}\n\ndata: {\"t\":\"");
+    // Where the stream goes on, it was not cut there.
+    let whole = "data: {\"t\":\"my correct-h\"}\n\ndata: {\"t\":\"orse\"}\n\ndata: [DONE]\n\n";
+    assert_eq!(masked(whole), whole);
     let early = "data: {\"t\":\"my corr\"}\n\ndata: {\"t\":\"ect";
     assert_eq!(masked(early), early);
 }

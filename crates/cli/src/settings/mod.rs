@@ -151,8 +151,8 @@ mod tests {
             "line 2: redaction.enabled: there is no such field; allowed are known_env, rules"
         );
         assert_eq!(
-            said("[envelope.limits]\nmax_steps = 0\n"),
-            "line 2: envelope.limits.max_steps: must be a whole number of at least 1; leave it out for no limit"
+            said("\n[envelope]\n"),
+            "line 2: envelope.permissions: is missing: [envelope.permissions] says which models and tools may be called"
         );
         assert!(said("a = ").starts_with("line 1: "));
         fs::write(place.0.join(NAME), b"\xff").unwrap();

@@ -14,10 +14,22 @@ mod walk;
 pub(crate) use line::is_stream;
 pub(crate) use told::{Parting, Told};
 
+use crate::swar;
+
 /// Goes through the lines of a stream.
 pub(crate) fn told(text: &[u8]) -> Told {
     let mut walk = walk::Walk::new(text);
     line::each(text, |line| walk.line(line));
     walk.finish();
     walk.told
+}
+
+/// Whether no event comes after the one that a place lies in: if the stream broke off, it did so here.
+pub(crate) fn is_last(text: &[u8], place: usize) -> bool {
+    let behind = swar::find(text, place, b'\n', b'\r');
+    let mut has_more = false;
+    line::each(text.get(behind..).unwrap_or_default(), |line| {
+        has_more |= matches!(line, line::Line::Data(_))
+    });
+    !has_more
 }
