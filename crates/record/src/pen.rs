@@ -96,7 +96,7 @@ impl Pen {
 
     /// Makes a value known that was known to a recorder before this one, under the name that it had there.
     pub fn know_again(&self, rule: &str, secret: &[u8]) {
-        let names = ["environment", "argument", "credential", "known"];
+        let names = ["environment", "argument", "credential", "parameter", "known"];
         let rule = names.into_iter().find(|name| *name == rule).unwrap_or("known");
         self.shared.masks.know(rule, secret);
     }
