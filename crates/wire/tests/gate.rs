@@ -123,7 +123,11 @@ fn other_ways_to_ask_in_a_chat() {
             ],
             vec![call("o", "one", "{}"), call("t", "ten", "{}")],
         ),
-        ("none", vec![r#"{"choices":[{"index":0,"delta":{"tool_calls":null,"content":"hi"}}]}"#, finish], vec![]),
+        (
+            "none",
+            vec![r#"{"choices":[{"index":0,"delta":{"tool_calls":null,"content":"hi"}}]}"#, finish],
+            vec![],
+        ),
     ];
     for (what, data, expected) in cases {
         assert_eq!(given(Chat, &data), expected, "{what}");
@@ -131,7 +135,8 @@ fn other_ways_to_ask_in_a_chat() {
 }
 
 const TOOL_USE: &str = r#"{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"t1","name":"pay","input":{}}}"#;
-const TOOL_MORE: &str = r#"{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"n\""}}"#;
+const TOOL_MORE: &str =
+    r#"{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"n\""}}"#;
 const TOOL_LAST: &str =
     r#"{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":":7}"}}"#;
 const TOOL_STOP: &str = r#"{"type":"content_block_stop","index":1}"#;
@@ -139,8 +144,7 @@ const TEXT: &str = r#"{"type":"content_block_delta","index":0,"delta":{"type":"t
 
 #[test]
 fn blocks_of_a_message() {
-    let data =
-        [TEXT, TOOL_USE, TOOL_MORE, TEXT, TOOL_LAST, TOOL_STOP, TEXT, r#"{"type":"message_stop"}"#];
+    let data = [TEXT, TOOL_USE, TOOL_MORE, TEXT, TOOL_LAST, TOOL_STOP, TEXT, r#"{"type":"message_stop"}"#];
     let (steps, given) = watched(Messages, &stream(&data));
     assert_eq!(
         steps,
@@ -196,13 +200,15 @@ fn what_the_vendor_runs_is_not_judged() {
         let start = TOOL_USE.replace("tool_use", kind).replace(&format!("server_{kind}"), kind);
         let (steps, given) = watched(Messages, &stream(&[&start, TOOL_MORE, TOOL_LAST, TOOL_STOP]));
         assert_eq!((steps, given), (vec![(0, false); 4], vec![]), "{kind}");
-        let document = format!(r#"{{"content":[{{"type":"{kind}","id":"x","name":"web_search","input":{{}}}}]}}"#);
+        let document =
+            format!(r#"{{"content":[{{"type":"{kind}","id":"x","name":"web_search","input":{{}}}}]}}"#);
         assert_eq!(calls(Messages, document.as_bytes()), Ok(vec![]), "{kind}");
     }
     for kind in ["web_search_call", "file_search_call", "mcp_call", "code_interpreter_call", "message"] {
         let item = format!(r#"{{"id":"i","type":"{kind}","name":"x","arguments":"{{}}"}}"#);
         let added = format!(r#"{{"type":"response.output_item.added","output_index":0,"item":{item}}}"#);
-        let more = r#"{"type":"response.mcp_call_arguments.delta","output_index":0,"item_id":"i","delta":"{"}"#;
+        let more =
+            r#"{"type":"response.mcp_call_arguments.delta","output_index":0,"item_id":"i","delta":"{"}"#;
         let done = added.replace("added", "done");
         let last = format!(r#"{{"type":"response.completed","response":{{"output":[{item}]}}}}"#);
         let (steps, given) = watched(Responses, &stream(&[&added, more, &done, &last]));
@@ -211,10 +217,8 @@ fn what_the_vendor_runs_is_not_judged() {
 }
 
 const ADDED: &str = r#"{"type":"response.output_item.added","output_index":0,"item":{"id":"fc_1","type":"function_call","call_id":"c1","name":"pay","arguments":""}}"#;
-const ARGUMENTS: &str =
-    r#"{"type":"response.function_call_arguments.delta","output_index":0,"item_id":"fc_1","delta":"{\"n\":7}"}"#;
-const ARGUED: &str =
-    r#"{"type":"response.function_call_arguments.done","output_index":0,"item_id":"fc_1","arguments":"{\"n\":7}"}"#;
+const ARGUMENTS: &str = r#"{"type":"response.function_call_arguments.delta","output_index":0,"item_id":"fc_1","delta":"{\"n\":7}"}"#;
+const ARGUED: &str = r#"{"type":"response.function_call_arguments.done","output_index":0,"item_id":"fc_1","arguments":"{\"n\":7}"}"#;
 const DONE: &str = r#"{"type":"response.output_item.done","output_index":0,"item":{"id":"fc_1","type":"function_call","call_id":"c1","name":"pay","arguments":"{\"n\":7}"}}"#;
 const COMPLETED: &str = r#"{"type":"response.completed","response":{"output":[{"id":"m","type":"message","content":[]},{"id":"fc_1","type":"function_call","call_id":"c1","name":"pay","arguments":"{\"n\":7}"}]}}"#;
 
@@ -274,8 +278,16 @@ fn a_response_that_changes_its_mind_is_told_again() {
 #[test]
 fn tools_that_a_vendor_gave_their_form() {
     for (item, name, input) in [
-        (r#"{"type":"local_shell_call","call_id":"c","action":{"command":["rm"]}}"#, "local_shell", r#"{"command":["rm"]}"#),
-        (r#"{"type":"computer_call","call_id":"c","action":{"type":"click"}}"#, "computer", r#"{"type":"click"}"#),
+        (
+            r#"{"type":"local_shell_call","call_id":"c","action":{"command":["rm"]}}"#,
+            "local_shell",
+            r#"{"command":["rm"]}"#,
+        ),
+        (
+            r#"{"type":"computer_call","call_id":"c","action":{"type":"click"}}"#,
+            "computer",
+            r#"{"type":"click"}"#,
+        ),
         (r#"{"type":"custom_tool_call","call_id":"c","name":"sql","input":"DROP"}"#, "sql", "DROP"),
         (r#"{"type":"apply_patch_call","call_id":"c"}"#, "apply_patch", ""),
     ] {
@@ -344,7 +356,8 @@ fn what_says_nothing_passes() {
 #[test]
 fn a_thousand_calls_and_no_more() {
     let chat = |count: usize| -> String {
-        let one = |at| format!(r#"{{"choices":[{{"delta":{{"tool_calls":[{{"index":{at},"id":"{at}"}}]}}}}]}}"#);
+        let one =
+            |at| format!(r#"{{"choices":[{{"delta":{{"tool_calls":[{{"index":{at},"id":"{at}"}}]}}}}]}}"#);
         (0..count).map(|at| format!("data: {}\n\n", one(at))).collect()
     };
     let messages = |count: usize| -> String {
@@ -354,11 +367,13 @@ fn a_thousand_calls_and_no_more() {
         let one = |at: usize| DONE.replace("c1", &format!("c{at}"));
         (0..count).map(|at| format!("data: {}\n\n", one(at))).collect()
     };
-    let makers: [(Endpoint, &dyn Fn(usize) -> String, usize); 3] =
-        [(Chat, &chat, 1024), (Messages, &messages, 2048), (Responses, &responses, 1024)];
-    for (endpoint, make, last) in makers {
-        assert_eq!(watched(endpoint, &make(1024)).1.len(), 1024, "{endpoint:?}");
-        assert_eq!(refused_at(endpoint, &make(1025)), Some(last), "{endpoint:?}");
+    for (endpoint, most, more, last) in [
+        (Chat, chat(1024), chat(1025), 1024),
+        (Messages, messages(1024), messages(1025), 2048),
+        (Responses, responses(1024), responses(1025), 1024),
+    ] {
+        assert_eq!(watched(endpoint, &most).1.len(), 1024, "{endpoint:?}");
+        assert_eq!(refused_at(endpoint, &more), Some(last), "{endpoint:?}");
     }
 }
 

@@ -44,7 +44,10 @@ fn chat(steps: &[Step]) -> Vec<Said> {
                 format!(r#"{{"tool_calls":[{{"index":{index},"{key}":{{"{member}":"{input}"}}}}]}}"#),
                 vec![input],
             ),
-            5 => (format!(r#"{{"function_call":{{"name":"{name}","arguments":"{input}"}}}}"#), vec![name, input]),
+            5 => (
+                format!(r#"{{"function_call":{{"name":"{name}","arguments":"{input}"}}}}"#),
+                vec![name, input],
+            ),
             _ => (r#"{"content":"text"}"#.to_owned(), vec![]),
         };
         if what == 7 && flag {
@@ -67,7 +70,8 @@ fn messages(steps: &[Step]) -> Vec<Said> {
                 has_tool[place] = true;
                 let input = if flag { "{}".to_owned() } else { format!("\"{input}\"") };
                 let block = format!(r#"{{"type":"tool_use","id":"t{at}","name":"{name}","input":{input}}}"#);
-                let data = format!(r#"{{"type":"content_block_start","index":{index},"content_block":{block}}}"#);
+                let data =
+                    format!(r#"{{"type":"content_block_start","index":{index},"content_block":{block}}}"#);
                 Said::new(data, vec![name])
             }
             2 => {
@@ -85,7 +89,10 @@ fn messages(steps: &[Step]) -> Vec<Said> {
                 Said::new(data, if has_tool[place] { vec![input] } else { vec![] })
             }
             6 => Said::new(format!(r#"{{"type":"content_block_stop","index":{index}}}"#), vec![]),
-            _ => Said::new(if flag { r#"{"type":"message_stop"}"# } else { r#"{"type":"ping"}"# }.to_owned(), vec![]),
+            _ => Said::new(
+                if flag { r#"{"type":"message_stop"}"# } else { r#"{"type":"ping"}"# }.to_owned(),
+                vec![],
+            ),
         }
     };
     steps.iter().enumerate().map(event).collect()
@@ -105,7 +112,9 @@ fn responses(steps: &[Step]) -> Vec<Said> {
         match (what, &mut open[place]) {
             (0 | 1, slot) => {
                 let data = item(index, at, &name, "");
-                let data = format!(r#"{{"type":"response.output_item.added","output_index":{index},"item":{data}}}"#);
+                let data = format!(
+                    r#"{{"type":"response.output_item.added","output_index":{index},"item":{data}}}"#
+                );
                 *slot = Some((at, name.clone(), String::new()));
                 said.push(Said::new(data, vec![name]));
             }
@@ -121,7 +130,8 @@ fn responses(steps: &[Step]) -> Vec<Said> {
                 let same = slot.take().filter(|_| flag);
                 let (id, name, input) = same.unwrap_or((at, name, input));
                 let data = item(index, id, &name, &input);
-                let data = format!(r#"{{"type":"response.output_item.done","output_index":{index},"item":{data}}}"#);
+                let data =
+                    format!(r#"{{"type":"response.output_item.done","output_index":{index},"item":{data}}}"#);
                 said.push(Said::new(data, vec![name]));
             }
             (6, _) if flag => {
@@ -130,7 +140,8 @@ fn responses(steps: &[Step]) -> Vec<Said> {
                 open = [const { None }; 3];
                 said.push(Said::new(data, vec![name, input]));
             }
-            _ => said.push(Said::new(r#"{"type":"response.output_text.delta","delta":"x"}"#.to_owned(), vec![])),
+            _ => said
+                .push(Said::new(r#"{"type":"response.output_text.delta","delta":"x"}"#.to_owned(), vec![])),
         }
     }
     said
@@ -186,7 +197,9 @@ proptest! {
     fn of_responses(steps in steps()) {
         check(Endpoint::Responses, &responses(&steps))?;
     }
+}
 
+proptest! {
     /// Whatever comes, the gate never falls over.
     #[test]
     fn of_anything(lines in prop::collection::vec(r#"(data|event|: |x)[ :]{0,2}[\[\]{}",a-z0-9:]{0,20}\n?"#, 0..20)) {

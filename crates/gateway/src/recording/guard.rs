@@ -162,7 +162,7 @@ impl Guard {
         &self,
         decide: impl FnOnce(&mut State, Duration) -> (R, Vec<Job>),
     ) -> Result<(R, Vec<Taken>), Refused> {
-        if self.scribe.is_journal_lost() {
+        if self.scribe.has_lost_something() {
             return Err(Refused::unrecorded());
         }
         let decided = self.scribe.decide(|at| decide(&mut lock(&self.state), at));
@@ -175,7 +175,7 @@ impl Guard {
             // A scribe that is gone has said so.
             let _ = written.await;
         }
-        if self.scribe.is_journal_lost() { Err(Refused::unrecorded()) } else { Ok(()) }
+        if self.scribe.has_lost_something() { Err(Refused::unrecorded()) } else { Ok(()) }
     }
 
     /// Asks for an approval, and waits for it as long as the desk does. Dropped, the question is withdrawn.
@@ -191,7 +191,8 @@ impl Guard {
         let pen = self.scribe.pen();
         let mut waiting = self.desk.ask(&question, pen.now()).map_err(|error| error.to_string())?;
         let approval_id = waiting.approval_id().to_string();
-        let mut asking = Asking { guard: self, action, name, approval_id: &approval_id, is_over: false };
+        let id = approval_id.clone();
+        let mut asking = Asking { guard: self, action, name, approval_id: id, is_over: false };
         self.tell(
             &approval_id,
             News::Requested {
@@ -311,7 +312,7 @@ struct Asking<'g> {
     guard: &'g Guard,
     action: Action,
     name: &'g str,
-    approval_id: &'g str,
+    approval_id: String,
     is_over: bool,
 }
 
@@ -319,7 +320,7 @@ impl Drop for Asking<'_> {
     fn drop(&mut self) {
         if !self.is_over {
             let reason = "the agent did not wait for the approval".to_owned();
-            self.guard.tell(self.approval_id, News::Denied { reason: reason.clone() });
+            self.guard.tell(&self.approval_id, News::Denied { reason: reason.clone() });
             let _ = self.guard.approved(self.action, self.name, Err(reason));
         }
     }
@@ -435,7 +436,8 @@ const WITHOUT_TOOLS: [&str; 6] = [
 ];
 
 /// Where vendors keep what their models answered: a tool that was held back could be fetched there.
-const KEPT_ANSWERS: [&str; 6] = ["batches", "completions", "conversations", "messages", "responses", "threads"];
+const KEPT_ANSWERS: [&str; 6] =
+    ["batches", "completions", "conversations", "messages", "responses", "threads"];
 
 /// Whether a path leads to answers that a vendor keeps.
 pub(super) fn fetches_answers(path: &str) -> bool {

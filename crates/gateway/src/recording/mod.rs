@@ -224,7 +224,7 @@ impl Recorder {
         if let Some(written) = written {
             // A scribe that is gone has said so.
             let _ = written.await;
-            if guard.is_some() && self.scribe.is_journal_lost() {
+            if guard.is_some() && self.scribe.has_lost_something() {
                 return Err(Refused::unrecorded());
             }
         }

@@ -149,9 +149,9 @@ impl Scribe {
         &self.desk.pen
     }
 
-    /// Whether the journal cannot be written any more.
-    pub(super) fn is_journal_lost(&self) -> bool {
-        self.desk.is_journal_lost()
+    /// Whether something could not be recorded, for whatever reason: under an envelope nothing may happen any more.
+    pub(super) fn has_lost_something(&self) -> bool {
+        lock(&self.desk.unrecorded).is_some()
     }
 
     /// Takes a note on something that was not seen.
