@@ -72,6 +72,7 @@ async fn requests_that_nobody_could_judge() {
         ),
         // What a model asked for can be fetched as well as heard.
         ("GET", "/responses/resp_1?stream=true", "", "allowed_tools", unknown("GET", "/responses/resp_1")),
+        ("GET", "/resp%6Fnses/resp_1", "", "allowed_tools", unknown("GET", "/resp%6Fnses/resp_1")),
         ("GET", "/chat/completions/1", "", "allowed_tools", unknown("GET", "/chat/completions/1")),
         ("POST", "/chat/completions", "", "allowed_models", nameless.clone()),
         ("POST", "/chat/completions", "{", "allowed_models", nameless.clone()),

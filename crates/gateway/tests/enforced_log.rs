@@ -12,8 +12,6 @@ use support::enforced::{Door, Law};
 use support::wreck::Wreck;
 use support::{Flight, Landed};
 
-const STREAM: &str = r#","stream":true"#;
-
 /// A run with a bit of everything, which stands while its last stream is open: its client has an error instead of a tool.
 async fn standing(vendor: &Vendor) -> Option<Flight> {
     let flight = Law::limiting(r#"{"max_steps":9,"max_spend_usd":1}"#).over(vendor);

@@ -439,10 +439,11 @@ const WITHOUT_TOOLS: [&str; 6] = [
 const KEPT_ANSWERS: [&str; 6] =
     ["batches", "completions", "conversations", "messages", "responses", "threads"];
 
-/// Whether a path leads to answers that a vendor keeps.
+/// Whether a path leads to answers that a vendor keeps, or is spelled so that it may.
 pub(super) fn fetches_answers(path: &str) -> bool {
     let path = path.split('?').next().unwrap_or_default();
-    path.split('/').any(|segment| KEPT_ANSWERS.contains(&segment))
+    let is_kept = |segment: &str| KEPT_ANSWERS.iter().any(|kept| kept.eq_ignore_ascii_case(segment));
+    path.contains('%') || path.split('/').any(is_kept)
 }
 
 /// An interface that is not known here may ask for tools in a way that nobody sees.
