@@ -7,6 +7,8 @@
 
 #[path = "clients/compare.rs"]
 mod compare;
+#[path = "clients/denied.rs"]
+mod denied;
 #[path = "clients/flight.rs"]
 mod flight;
 #[path = "clients/installed.rs"]
@@ -64,3 +66,15 @@ scenarios!(
     super::Client { program: "node", script: "anthropic_client.mjs" },
     [plain, stream, parallel, tools, errors, cut, big, unicode, encodings, secrets]
 );
+
+#[test]
+#[ignore = "needs the vendors' clients: cargo xtask test clients"]
+fn python_is_denied() {
+    denied::check(&Client { program: "python", script: "denied.py" }, "python_is_denied");
+}
+
+#[test]
+#[ignore = "needs the vendors' clients: cargo xtask test clients"]
+fn node_is_denied() {
+    denied::check(&Client { program: "node", script: "denied.mjs" }, "node_is_denied");
+}

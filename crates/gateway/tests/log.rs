@@ -5,13 +5,11 @@
 mod support;
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
-use reenact_gateway::{Recovered, Remains};
-use reenact_record::wal::{self, Entry};
-use reenact_record::{End, Folder, Recorder, RunId, SecretKey, Status};
+use reenact_gateway::Recovered;
 use reenact_testkit::{Answer, Script, Vendor};
-use support::{Flight, Landed, Logs, Place, chat};
+use support::wreck::Wreck;
+use support::{Flight, Place, chat};
 
 const EVENTS: [&str; 3] = ["data: {\"choices\":[]}\n\n", "data: {\"choices\":[{}]}\n\n", "data: [DONE]\n\n"];
 
@@ -21,68 +19,6 @@ fn script() -> Script {
         0 => Answer::json(200, "{\"choices\":[]}"),
         _ => Answer::events(EVENTS).wait_before(1, "second"),
     })
-}
-
-/// What a kill leaves at a moment in which nothing moves: the files, elsewhere.
-struct Wreck {
-    place: Place,
-    logs: Logs,
-    run_id: RunId,
-}
-
-impl Wreck {
-    fn of(flight: &Flight) -> Self {
-        let (place, logs, run_id) = (Place::new(), Logs::new().unwrap(), flight.run_id());
-        copy(&flight.place.0, &place.0);
-        copy(&flight.logs.as_ref().unwrap().0, &logs.0);
-        Self { place, logs, run_id }
-    }
-
-    fn segment(&self) -> PathBuf {
-        self.logs.0.join(self.run_id.to_string()).join("00000000.wal")
-    }
-
-    fn entries(&self) -> Vec<String> {
-        let mut entries = Vec::new();
-        let is_there = wal::read(&self.logs.place(), self.run_id, |id, entry| {
-            entries.push(match entry {
-                Entry::Request { method, path, .. } => format!("{id} {method} {path}"),
-                Entry::Head { status, .. } => format!("{id} head {status}"),
-                Entry::Piece { bytes, .. } => format!("{id} {}", String::from_utf8_lossy(bytes).trim()),
-                Entry::Journaled { job, step, .. } => {
-                    format!("{id} journaled {job} {}", step.map(|step| step.to_string()).unwrap_or_default())
-                }
-                other => format!("{id} {other:?}"),
-            });
-        });
-        assert!(is_there.unwrap());
-        entries
-    }
-
-    /// Recovers the run, seals it, and judges it.
-    fn recover(self, key: &SecretKey) -> (Recovered, Landed) {
-        let remains = Remains::read(&self.logs.place(), self.run_id).unwrap().unwrap();
-        let folder = Folder::new(self.place.0.join(Folder::NAME));
-        let recorder = Recorder::resume(&folder, self.run_id, key, || remains.journal_bytes()).unwrap();
-        let recovered = remains.write(&recorder.pen(), []).unwrap();
-        let end = End { status: Status::Crashed, reason: "killed", exit_code: None };
-        let sealed = recorder.end(&end).unwrap().seal(key).unwrap();
-        (recovered, Landed::of(self.place, &sealed.path, key))
-    }
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    fs::set_permissions(to, fs::metadata(from).unwrap().permissions()).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).unwrap();
-        }
-    }
 }
 
 /// Waits until the scribe has written so many events.

@@ -68,7 +68,7 @@ impl MaskedJson {
 const DEEPEST: u32 = 480;
 
 /// The rules under which values are made known, beside those of the pack.
-const OTHER_RULES: [&str; 4] = ["argument", "credential", "environment", "known"];
+const OTHER_RULES: [&str; 5] = ["argument", "credential", "environment", "known", "parameter"];
 
 /// The masks of one run. The same secret gets the same mark wherever it appears.
 pub(crate) struct Masks {

@@ -110,6 +110,7 @@ impl Pen {
     /// Records what a step cost. The total stands at the end of the run.
     pub fn spent(&self, step: &StepId, spent: &Spent<'_>) -> Result<(), RecordError> {
         let model = self.masks().text(spent.model);
+        let amount = spent.amount.micro_rounded_up();
         let mut ledger = self.ledger();
         ledger.append(EventType::SpendCounted, |payload| {
             payload.flag("is_estimate", spent.is_estimate);
@@ -123,7 +124,7 @@ impl Pen {
             });
             payload.salt();
             payload.constant("source", "observed");
-            payload.optional_money("spend_usd", Some(spent.amount.micro_rounded_up()));
+            payload.optional_money("spend_usd", Some(amount));
             payload.step(*step);
             payload.object("usage", |usage| {
                 for (name, tokens) in spent.usage {
@@ -131,7 +132,7 @@ impl Pen {
                 }
             });
         })?;
-        ledger.spend(spent.amount);
+        ledger.spend(amount);
         Ok(())
     }
 

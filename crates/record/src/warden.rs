@@ -135,11 +135,12 @@ impl Warden {
         self.expected = self.expected.plus(wanted.expected.unwrap_or_default());
     }
 
-    /// Something that was expected to cost so much did cost so much.
+    /// Something that was expected to cost so much did cost so much. What counts is what the record will say, which is rounded up:
+    /// whoever adds it up there must not find more than was allowed here.
     pub fn settled(&mut self, expected: Money, actual: Money) {
         let left = self.expected.picodollars().saturating_sub(expected.picodollars());
         self.expected = Money::from_picodollars(left);
-        self.history.cost(actual);
+        self.history.cost(actual.micro_rounded_up());
     }
 
     /// Whether what is spent is limited.

@@ -4,8 +4,6 @@
 //! call begins in a stream: from there on nothing may be handed out until the call is whole and decided on. What cannot be
 //! read is told, since a client may read it all the same.
 
-use std::collections::BTreeMap;
-
 use reenact_json::{Kind, Limits, Value};
 
 use crate::endpoint::Endpoint;
@@ -33,10 +31,22 @@ pub fn calls(endpoint: Endpoint, body: &[u8]) -> Result<Vec<ToolCall>, Unreadabl
 #[derive(Debug)]
 pub struct Gate {
     endpoint: Endpoint,
-    /// Calls that have begun and are not whole, by what their vendor ties their pieces together with.
-    open: BTreeMap<String, ToolCall>,
-    /// What the last event of a stream of responses repeats: calls that were told of before.
+    /// Calls that have begun and are not whole, in the order in which they began.
+    open: Vec<Begun>,
+    /// Calls that were whole. What grows all the same is open again, with what it had.
+    closed: Vec<Begun>,
+    /// What a stream of responses repeats: calls that were told of before.
     told: Vec<ToolCall>,
+}
+
+/// A call that has begun.
+#[derive(Debug, Default)]
+struct Begun {
+    /// What its vendor ties its pieces together with.
+    key: String,
+    call: ToolCall,
+    /// The input that came with its beginning; it counts if no piece follows.
+    first: String,
 }
 
 /// A hostile stream may begin as many calls as it likes; no answer has more.
@@ -45,7 +55,7 @@ const MOST: usize = 1024;
 impl Gate {
     /// For a stream of an endpoint.
     pub fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint, open: BTreeMap::new(), told: Vec::new() }
+        Self { endpoint, open: Vec::new(), closed: Vec::new(), told: Vec::new() }
     }
 
     /// Whether a call has begun that is not whole yet: what has come since must be held back.
@@ -55,18 +65,24 @@ impl Gate {
 
     /// Takes the next event; gives the calls that are whole with it.
     pub fn take(&mut self, event: &SseEvent) -> Result<Vec<ToolCall>, Unreadable> {
-        let Some(data) = &event.data else { return Ok(Vec::new()) };
-        if self.endpoint == Endpoint::ChatCompletions && data.trim() == "[DONE]" {
+        if !has_known_fields(&event.raw) {
+            return Err(Unreadable);
+        }
+        // Without data nothing is dispatched (HTML, section 9.2.6).
+        let Some(data) = event.data.as_deref().filter(|data| !data.is_empty()) else { return Ok(Vec::new()) };
+        // OpenAI ends its chats so, and those who speak like it end all their streams so.
+        if data.trim() == "[DONE]" {
             return Ok(self.close(|_| true));
         }
         let value = Value::parse(data.as_bytes(), &Limits::default()).map_err(|_| Unreadable)?;
-        let calls = match self.endpoint {
-            Endpoint::ChatCompletions => self.chat(value)?,
-            Endpoint::Messages => self.messages(value)?,
-            Endpoint::Responses => self.responses(value)?,
-            Endpoint::Models => Vec::new(),
-        };
-        Ok(calls)
+        // Clients take the name of the event where its data has no type.
+        let kind = text(value.member("type")).unwrap_or_else(|| event.name.clone());
+        match self.endpoint {
+            Endpoint::ChatCompletions => self.chat(value),
+            Endpoint::Messages => self.messages(&kind, value),
+            Endpoint::Responses => self.responses(&kind, value),
+            Endpoint::Models => Ok(Vec::new()),
+        }
     }
 
     /// The stream has ended; gives the calls that never became whole, which a client may act on all the same.
@@ -75,38 +91,52 @@ impl Gate {
     }
 
     fn close(&mut self, which: impl Fn(&str) -> bool) -> Vec<ToolCall> {
-        let closed = self.open.extract_if(.., |key, _| which(key));
-        closed.map(|(_, call)| call).map(whole).collect()
+        let closing: Vec<Begun> = self.open.extract_if(.., |begun| which(&begun.key)).collect();
+        let calls = closing.iter().map(Begun::whole).collect();
+        self.closed.extend(closing);
+        calls
     }
 
-    fn grow(&mut self, key: String) -> Result<&mut ToolCall, Unreadable> {
-        if self.open.len() >= MOST && !self.open.contains_key(&key) {
+    /// A call begins, whatever has the same key.
+    fn begin(&mut self, begun: Begun) -> Result<(), Unreadable> {
+        if self.open.len() + self.closed.len() >= MOST {
             return Err(Unreadable);
         }
-        Ok(self.open.entry(key).or_default())
+        self.open.push(begun);
+        Ok(())
+    }
+
+    /// The call that a piece belongs to: the last of that key.
+    fn growing(&mut self, key: &str) -> Option<&mut ToolCall> {
+        if !self.open.iter().any(|begun| begun.key == key) {
+            let closed = self.closed.iter().rposition(|begun| begun.key == key)?;
+            let begun = self.closed.remove(closed);
+            self.open.push(begun);
+        }
+        self.open.iter_mut().rfind(|begun| begun.key == key).map(|begun| &mut begun.call)
+    }
+
+    /// The same; one that is not known begins with the piece.
+    fn grow(&mut self, key: &str) -> Result<&mut ToolCall, Unreadable> {
+        if self.growing(key).is_none() {
+            self.begin(Begun { key: key.to_owned(), ..Begun::default() })?;
+        }
+        self.growing(key).ok_or(Unreadable)
     }
 
     fn chat(&mut self, chunk: Value<'_>) -> Result<Vec<ToolCall>, Unreadable> {
         let mut whole = Vec::new();
         for choice in chunk.member("choices").into_iter().flat_map(|choices| choices.elements()) {
-            let number = |value: Option<Value<'_>>| value.and_then(|index| index.whole()).unwrap_or_default();
-            let prefix = format!("{}/", number(choice.member("index")));
+            let prefix = format!("{}/", number(choice.member("index"))?.unwrap_or_default());
             // Some send whole messages where others send differences.
             for message in ["delta", "message"].into_iter().filter_map(|name| choice.member(name)) {
-                for piece in message.member("tool_calls").into_iter().flat_map(|calls| calls.elements()) {
-                    let call = self.grow(format!("{prefix}{}", number(piece.member("index"))))?;
-                    if let Some(id) = text(piece.member("id")) {
-                        call.id = id;
-                    }
-                    // Tools of a vendor's own making have their members under another name.
-                    for function in ["function", "custom"].into_iter().filter_map(|name| piece.member(name)) {
-                        call.name += &text(function.member("name")).unwrap_or_default();
-                        call.input += &text(function.member("arguments")).unwrap_or_default();
-                        call.input += &text(function.member("input")).unwrap_or_default();
-                    }
+                let pieces = message.member("tool_calls").into_iter().flat_map(|calls| calls.elements());
+                for (place, piece) in (0..).zip(pieces) {
+                    let index = number(piece.member("index"))?.unwrap_or(place);
+                    chat::grow(self.grow(&format!("{prefix}{index}"))?, piece);
                 }
                 if let Some(function) = message.member("function_call").filter(is_object) {
-                    let call = self.grow(format!("{prefix}function"))?;
+                    let call = self.grow(&format!("{prefix}function"))?;
                     call.name += &text(function.member("name")).unwrap_or_default();
                     call.input += &text(function.member("arguments")).unwrap_or_default();
                 }
@@ -118,71 +148,115 @@ impl Gate {
         Ok(whole)
     }
 
-    fn messages(&mut self, event: Value<'_>) -> Result<Vec<ToolCall>, Unreadable> {
-        let kind = text(event.member("type")).unwrap_or_default();
-        let index = event.member("index").and_then(|index| index.whole()).unwrap_or_default().to_string();
-        match kind.as_str() {
+    fn messages(&mut self, kind: &str, event: Value<'_>) -> Result<Vec<ToolCall>, Unreadable> {
+        let key = number(event.member("index"))?.unwrap_or_default().to_string();
+        match kind {
             "content_block_start" => {
                 let block = event.member("content_block");
-                if let Some(begun) = block.and_then(messages::asked_tool) {
-                    // Its input comes in pieces, and what stands here is an empty object in its place.
-                    *self.grow(index)? = ToolCall { input: String::new(), ..begun };
+                if let Some(mut call) = block.and_then(messages::asked_tool) {
+                    // What stands here is an empty object, in the place of the pieces that follow.
+                    let first = std::mem::take(&mut call.input);
+                    self.begin(Begun { key, call, first })?;
                 }
             }
             "content_block_delta" => {
                 let piece = event.member("delta").and_then(|delta| text(delta.member("partial_json")));
-                if let (Some(piece), Some(call)) = (piece, self.open.get_mut(&index)) {
+                if let (Some(piece), Some(call)) = (piece, self.growing(&key)) {
                     call.input += &piece;
                 }
             }
-            "content_block_stop" => return Ok(self.close(|key| key == index)),
+            "content_block_stop" => return Ok(self.close(|open| open == key)),
+            "message_start" => {
+                return Ok(event.member("message").map(messages::asked_tools).unwrap_or_default());
+            }
             "message_stop" => return Ok(self.close(|_| true)),
             _ => {}
         }
         Ok(Vec::new())
     }
 
-    fn responses(&mut self, event: Value<'_>) -> Result<Vec<ToolCall>, Unreadable> {
-        let kind = text(event.member("type")).unwrap_or_default();
-        let item = event.member("item");
-        let key = |item: Value<'_>| text(item.member("id")).unwrap_or_default();
-        match kind.as_str() {
-            "response.output_item.added" => {
-                if let Some((item, call)) = item.and_then(|item| Some((item, responses::asked_tool(item)?))) {
-                    *self.grow(key(item))? = call;
-                }
-                Ok(Vec::new())
-            }
-            "response.output_item.done" => {
-                let Some((item, call)) = item.and_then(|item| Some((item, responses::asked_tool(item)?)))
-                else {
-                    return Ok(Vec::new());
-                };
-                self.open.remove(&key(item));
-                Ok(self.news(vec![call]))
-            }
-            "response.completed" | "response.failed" | "response.incomplete" => {
-                let repeated = event.member("response").map(responses::asked_tools).unwrap_or_default();
-                let mut calls = self.close(|_| true);
-                calls.retain(|call| !repeated.iter().any(|whole| whole.id == call.id));
-                calls.extend(repeated);
-                Ok(self.news(calls))
-            }
-            _ => Ok(Vec::new()),
+    fn responses(&mut self, kind: &str, event: Value<'_>) -> Result<Vec<ToolCall>, Unreadable> {
+        if let Some(response) = event.member("response").filter(is_object) {
+            let is_last = matches!(kind, "response.completed" | "response.failed" | "response.incomplete");
+            let begun = self.close(|_| is_last);
+            return self.news(begun, responses::asked_tools(response));
         }
+        let item = event.member("item");
+        let id = item.map_or_else(|| event.member("item_id"), |item| item.member("id"));
+        let key = match number(event.member("output_index"))? {
+            Some(index) => format!("{index}"),
+            None => format!("id {}", text(id).unwrap_or_default()),
+        };
+        if let Some(mut call) = item.and_then(responses::asked_tool) {
+            if kind == "response.output_item.added" {
+                let first = std::mem::take(&mut call.input);
+                self.begin(Begun { key, call, first })?;
+                return Ok(Vec::new());
+            }
+            let begun = self.close(|open| open == key);
+            return self.news(begun, vec![call]);
+        }
+        if let Some(piece) = responses::piece_of_input(kind, event) {
+            let call = self.grow(&key)?;
+            match piece {
+                responses::Piece::More(more) => call.input += &more,
+                responses::Piece::Whole(whole) => call.input = whole,
+            }
+        }
+        Ok(Vec::new())
     }
 
-    /// Those that were not told of before, exactly as they are.
-    fn news(&mut self, calls: Vec<ToolCall>) -> Vec<ToolCall> {
+    /// Of calls as they are at their end, those that were not told of before; and what was begun as something else, since a client
+    /// may have taken it from there.
+    fn news(&mut self, begun: Vec<ToolCall>, calls: Vec<ToolCall>) -> Result<Vec<ToolCall>, Unreadable> {
+        let calls: Vec<ToolCall> = calls.into_iter().map(whole).collect();
+        let begun = begun.into_iter().filter(|begun| !calls.iter().any(|call| is_of(begun, call)));
         let mut news = Vec::new();
-        for call in calls.into_iter().map(whole) {
+        for call in begun.collect::<Vec<_>>().into_iter().chain(calls) {
             if !self.told.contains(&call) {
+                if self.told.len() >= MOST {
+                    return Err(Unreadable);
+                }
                 self.told.push(call.clone());
                 news.push(call);
             }
         }
-        news
+        Ok(news)
     }
+}
+
+impl Begun {
+    fn whole(&self) -> ToolCall {
+        let mut call = self.call.clone();
+        if call.input.is_empty() {
+            call.input.clone_from(&self.first);
+        }
+        whole(call)
+    }
+}
+
+/// Whether a call is what a beginning became. Some begin without saying all.
+fn is_of(begun: &ToolCall, call: &ToolCall) -> bool {
+    let fits = |begun: &str, whole: &str| begun.is_empty() || begun == whole;
+    fits(&begun.id, &call.id)
+        && fits(&begun.name, &call.name)
+        && (begun.input == NOTHING || begun.input == call.input)
+}
+
+/// A number that ties pieces together. One that is none ties them in a way that only some clients know.
+fn number(value: Option<Value<'_>>) -> Result<Option<u64>, Unreadable> {
+    value.filter(|value| !value.is_null()).map(|value| value.whole().ok_or(Unreadable)).transpose()
+}
+
+/// Whether every line is a field of an event, or a comment. Something else may be a document under a wrong name, which a client
+/// would read.
+fn has_known_fields(raw: &[u8]) -> bool {
+    let raw = raw.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(raw);
+    let mut lines = raw.split(|byte| matches!(byte, b'\r' | b'\n'));
+    lines.all(|line| {
+        let field = line.split(|byte| *byte == b':').next().unwrap_or_default();
+        matches!(field, b"" | b"data" | b"event" | b"id" | b"retry")
+    })
 }
 
 fn is_object(value: &Value<'_>) -> bool {
@@ -190,9 +264,11 @@ fn is_object(value: &Value<'_>) -> bool {
 }
 
 /// A tool without parameters streams no input at all; it means an empty object.
+const NOTHING: &str = "{}";
+
 fn whole(mut call: ToolCall) -> ToolCall {
     if call.input.is_empty() {
-        call.input.push_str("{}");
+        call.input.push_str(NOTHING);
     }
     call
 }

@@ -129,9 +129,10 @@ impl Rates {
     }
 
     /// What it costs to have a request of so many bytes read, before anyone has counted its tokens: one for each four bytes.
-    /// What will be answered nobody knows.
+    /// What will be answered nobody knows; but where that costs, nothing is free.
     pub fn estimate(&self, request_bytes: usize) -> u128 {
-        (request_bytes as u128).div_ceil(4) * u128::from(self.input)
+        let read = (request_bytes as u128).div_ceil(4) * u128::from(self.input);
+        read.max(self.output.min(1).into())
     }
 }
 
@@ -208,7 +209,9 @@ mod tests {
         // 1000 × 3 + 400 × 0.30 + 10 × 3.75 + 100 × 15.
         let claude = table.rates(Vendor::Anthropic, "claude-sonnet-4-5").unwrap();
         assert_eq!(claude.cost(Vendor::Anthropic, &usage), 4_657_500_000);
-        assert_eq!((claude.estimate(0), claude.estimate(1), claude.estimate(9)), (0, 3_000_000, 9_000_000));
+        assert_eq!((claude.estimate(0), claude.estimate(1), claude.estimate(9)), (1, 3_000_000, 9_000_000));
+        let free = Rates::default();
+        assert_eq!((free.estimate(9), Rates { output: 7, ..free }.estimate(9)), (0, 1));
     }
 
     #[test]

@@ -15,9 +15,9 @@ const PROMPT: &str = "What is the capital of Austria?";
 const OTHER_PROMPT: &str = "What is the capital of Portugal?";
 
 /// What came out of a run of the client.
-struct Ran {
+pub(crate) struct Ran {
     exit_code: Option<i32>,
-    stdout: String,
+    pub(crate) stdout: String,
     stderr: String,
 }
 
@@ -29,17 +29,17 @@ impl From<Output> for Ran {
 }
 
 impl Ran {
-    fn must_end_with(&self, exit_code: i32) {
+    pub(crate) fn must_end_with(&self, exit_code: i32) {
         let Self { stdout, stderr, .. } = self;
         assert_eq!(self.exit_code, Some(exit_code), "it said:\n{stdout}{stderr}");
     }
 }
 
 /// Where a scenario plays.
-struct Stage<'a> {
-    client: &'a Client,
-    scenario: &'a str,
-    folder: Folder,
+pub(crate) struct Stage<'a> {
+    pub(crate) client: &'a Client,
+    pub(crate) scenario: &'a str,
+    pub(crate) folder: Folder,
 }
 
 /// Plays a scenario in all its ways.
@@ -126,7 +126,7 @@ impl Stage<'_> {
     }
 
     /// Everyone who judges the record finds it whole.
-    fn verify(&self) {
+    pub(crate) fn verify(&self) {
         let by_us = Ran::from(self.reenact(&["verify", "last"]).output().unwrap());
         by_us.must_end_with(0);
         let export = ["keys", "export", "default", "--out", "default.jwk"];
@@ -148,11 +148,11 @@ impl Stage<'_> {
         command.output().unwrap().into()
     }
 
-    fn line<'a>(&'a self, prompt: &'a str) -> Vec<&'a str> {
+    pub(crate) fn line<'a>(&'a self, prompt: &'a str) -> Vec<&'a str> {
         self.client.line(&[self.scenario, prompt])
     }
 
-    fn reenact(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn reenact(&self, arguments: &[&str]) -> Command {
         self.command(env!("CARGO_BIN_EXE_reenact"), arguments)
     }
 
@@ -165,7 +165,7 @@ impl Stage<'_> {
 }
 
 /// Sends clients to the vendor, or our gateway, by the variables that they read.
-fn with_vendor<'a>(command: &'a mut Command, vendor: &Vendor) -> &'a mut Command {
+pub(crate) fn with_vendor<'a>(command: &'a mut Command, vendor: &Vendor) -> &'a mut Command {
     command
         .env("OPENAI_BASE_URL", vendor.base_url(Kind::OpenAi))
         .env("ANTHROPIC_BASE_URL", vendor.base_url(Kind::Anthropic))

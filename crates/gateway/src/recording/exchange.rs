@@ -95,6 +95,10 @@ impl Exchange {
 
     /// The rest of the answer is held back: its client gets something else behind what it has.
     pub(super) fn withhold(&mut self, delivered: usize, instead: &[u8]) {
+        let has_all = instead.is_empty() && delivered >= self.body.len();
+        if has_all || self.is_over || self.withheld.is_some() {
+            return;
+        }
         self.scribe.comes(self.number, &Entry::Withheld { delivered: delivered as u64, instead });
         self.withheld = Some(Withheld { delivered, instead: instead.to_vec() });
     }

@@ -10,10 +10,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use reenact_record::Warden;
 use reenact_record::approval::{Desk, Look, Question};
 use reenact_record::warden::{Action, Money, Needed, Refused, Ruling, Wanted};
-use reenact_wire::conversation::Conversation;
+use reenact_wire::conversation::{Conversation, InferredCall};
 use reenact_wire::exchange::Request;
 use reenact_wire::price::{Rates, Table};
-use reenact_wire::{Answer, Endpoint, ToolCall, exchange};
+use reenact_wire::{Answer, Endpoint, ToolCall, ToolResult, exchange};
 
 use super::job::{Approval, Asked, Decided, Decision, Job, News};
 use super::scribe::{Scribe, Taken, lock};
@@ -35,8 +35,15 @@ struct State {
     conversation: Conversation,
     /// The ids of the tools' calls that were allowed, and whose results have not come.
     open: BTreeSet<String>,
-    /// Why results may not be handed over, by the ids of their calls.
-    forbidden: BTreeMap<String, Refused>,
+    /// Results that may not be handed over, by the ids of their calls.
+    forbidden: BTreeMap<String, Forbidden>,
+}
+
+/// A result that may not be handed over, and why.
+struct Forbidden {
+    call: Option<ToolCall>,
+    result: ToolResult,
+    refused: Refused,
 }
 
 /// What an agent asks for in a request, as far as it matters here.
@@ -155,7 +162,7 @@ impl Guard {
         &self,
         decide: impl FnOnce(&mut State, Duration) -> (R, Vec<Job>),
     ) -> Result<(R, Vec<Taken>), Refused> {
-        if self.scribe.is_journal_lost() {
+        if self.scribe.has_lost_something() {
             return Err(Refused::unrecorded());
         }
         let decided = self.scribe.decide(|at| decide(&mut lock(&self.state), at));
@@ -168,7 +175,7 @@ impl Guard {
             // A scribe that is gone has said so.
             let _ = written.await;
         }
-        if self.scribe.is_journal_lost() { Err(Refused::unrecorded()) } else { Ok(()) }
+        if self.scribe.has_lost_something() { Err(Refused::unrecorded()) } else { Ok(()) }
     }
 
     /// Asks for an approval, and waits for it as long as the desk does. Dropped, the question is withdrawn.
@@ -186,6 +193,8 @@ impl Guard {
         let now = || pen.now().max(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
         let mut waiting = self.desk.ask(&question, now()).map_err(|error| error.to_string())?;
         let approval_id = waiting.approval_id().to_string();
+        let id = approval_id.clone();
+        let mut asking = Asking { guard: self, action, name, approval_id: id, is_over: false };
         self.tell(
             &approval_id,
             News::Requested {
@@ -197,7 +206,9 @@ impl Guard {
             },
         );
         loop {
-            match waiting.look(now()) {
+            let look = waiting.look(now());
+            asking.is_over = !matches!(look, Look::Pending | Look::Refused { .. });
+            match look {
                 Look::Pending => tokio::time::sleep(LOOK).await,
                 Look::Granted { token, .. } => {
                     let token = String::from_utf8_lossy(&token).into_owned();
@@ -298,6 +309,25 @@ impl Step<Decided, Refused, Needed> {
     }
 }
 
+/// An approval that is waited for. Dropped before it came, its agent has left: that is written down as what it is.
+struct Asking<'g> {
+    guard: &'g Guard,
+    action: Action,
+    name: &'g str,
+    approval_id: String,
+    is_over: bool,
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            let reason = "the agent did not wait for the approval".to_owned();
+            self.guard.tell(&self.approval_id, News::Denied { reason: reason.clone() });
+            let _ = self.guard.approved(self.action, self.name, Err(reason));
+        }
+    }
+}
+
 /// How often someone looks whether an approval has come.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -313,24 +343,40 @@ impl State {
     /// The results of tools that a request brings. Those of calls that were allowed return; others were called out of our sight, and
     /// are decided on now.
     fn judge_results(&mut self, request: &Request, at: Duration, jobs: &mut Vec<Job>) -> Result<(), Refused> {
-        for inferred in self.conversation.requested(request) {
-            let (call, result) = (inferred.call, inferred.result);
+        let mut brought = self.forbidden_for_now(request);
+        brought.extend(self.conversation.requested(request));
+        for InferredCall { call, result } in brought {
             if !self.open.remove(&result.id) {
-                let call = ToolCall { id: result.id.clone(), ..call.unwrap_or_else(unseen) };
-                let wanted = tool(&call.name, at);
+                let unknown = call.clone().unwrap_or_else(unseen);
+                let judged = ToolCall { id: result.id.clone(), ..unknown };
+                let wanted = tool(&judged.name, at);
                 if let Err(refused) = judge(&self.warden, &wanted) {
-                    jobs.push(denial(Action::Tool, &call.name, at, &refused));
-                    self.forbidden.insert(result.id, refused);
+                    jobs.push(denial(Action::Tool, &judged.name, at, &refused));
+                    self.forbidden.insert(result.id.clone(), Forbidden { call, result, refused });
                     continue;
                 }
                 self.warden.began(&wanted);
-                jobs.push(allowance(&call, at, None));
+                jobs.push(allowance(&judged, at, None));
             }
             jobs.push(Job::ToolResult { at, result });
         }
         // An agent repeats its whole history: what was forbidden once stays so.
         let forbidden = request.tool_results.iter().find_map(|result| self.forbidden.get(&result.id));
-        forbidden.map_or(Ok(()), |refused| Err(refused.clone()))
+        forbidden.map_or(Ok(()), |forbidden| Err(forbidden.refused.clone()))
+    }
+
+    /// Of the results that a request brings, those that waiting may have helped.
+    fn forbidden_for_now(&mut self, request: &Request) -> Vec<InferredCall> {
+        let mut again = Vec::new();
+        for result in &request.tool_results {
+            let may_pass = |forbidden: &Forbidden| forbidden.refused.retry_after.is_some();
+            if self.forbidden.get(&result.id).is_some_and(may_pass)
+                && let Some(Forbidden { call, result, .. }) = self.forbidden.remove(&result.id)
+            {
+                again.push(InferredCall { call, result });
+            }
+        }
+        again
     }
 
     fn judge_vendor_tools(&self, request: &Request) -> Result<(), Refused> {
@@ -391,11 +437,23 @@ const WITHOUT_TOOLS: [&str; 6] = [
     "audio/speech",
 ];
 
+/// Where vendors keep what their models answered: a tool that was held back could be fetched there.
+const KEPT_ANSWERS: [&str; 6] =
+    ["batches", "completions", "conversations", "messages", "responses", "threads"];
+
+/// Whether a path leads to answers that a vendor keeps, or is spelled so that it may.
+pub(super) fn fetches_answers(path: &str) -> bool {
+    let path = path.split('?').next().unwrap_or_default();
+    let is_kept = |segment: &str| KEPT_ANSWERS.iter().any(|kept| kept.eq_ignore_ascii_case(segment));
+    path.contains('%') || path.split('/').any(is_kept)
+}
+
 /// An interface that is not known here may ask for tools in a way that nobody sees.
 fn unknown_form(asked: &Asked) -> Result<(), Refused> {
     let path = asked.path.split('?').next().unwrap_or_default().trim_end_matches('/');
     let is_known = WITHOUT_TOOLS.iter().any(|end| path.ends_with(&format!("/{end}")));
-    if asked.endpoint().is_some() || is_known {
+    let calls_model = asked.endpoint().is_some_and(Endpoint::calls_a_model);
+    if calls_model || is_known {
         return Ok(());
     }
     Err(Refused::unknown_form(&asked.method, path))

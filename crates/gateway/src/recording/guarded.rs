@@ -16,7 +16,7 @@ use reenact_record::warden::Refused;
 use reenact_wire::gate::{self, Gate};
 use reenact_wire::sse::{SseEvent, SseReader};
 use reenact_wire::{Endpoint, ToolCall, refusal};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use super::exchange::{Exchange, Handle, Settled};
 use super::guard::Guard;
@@ -33,12 +33,19 @@ pub(super) struct Watch {
     pub(super) settled: Arc<Settled>,
     pub(super) endpoint: Endpoint,
     pub(super) idle: Duration,
+    /// Closed when the gateway stops.
+    pub(super) over: watch::Receiver<()>,
 }
 
 /// Hands pieces to a client.
 type Sender = mpsc::Sender<Result<Frame<Bytes>, Cut>>;
 
-const GONE: &str = "the agent did not wait for the approval";
+/// Why the rest of a stream is not handed on.
+enum Stop {
+    Refused(Refused),
+    /// There is nobody any more who could get it.
+    Gone,
+}
 
 /// What came of an answer in one piece.
 pub(super) enum Whole {
@@ -61,25 +68,29 @@ async fn next(upstream: &mut Incoming, idle: Duration) -> Result<Option<Frame<By
 impl Watch {
     /// Reads an answer to its end, and has it decided on. What broke off is not handed on at all: half a document is nothing.
     pub(super) async fn whole(mut self, decode: impl Fn(&[u8]) -> Option<Vec<u8>>) -> Result<Whole, Cut> {
+        let unsent = Unsent(Some(&self.exchange));
         let mut body = Vec::new();
-        loop {
+        let mut is_kept = true;
+        // What no record takes nobody can decide on: its end is not waited for.
+        while is_kept {
             match next(&mut self.upstream, self.idle).await {
                 Ok(Some(frame)) => {
                     if let Some(piece) = frame.data_ref() {
                         self.exchange.with(|exchange| exchange.piece(piece));
                         body.extend_from_slice(piece);
+                        is_kept = self.exchange.with(|exchange| exchange.is_kept());
                     } else if let Ok(trailers) = frame.into_trailers() {
                         self.exchange.with(|exchange| exchange.trailers(trailers));
                     }
                 }
                 Ok(None) => break,
                 Err(failure) => {
+                    drop(unsent);
                     finish(&self.exchange, failure.into()).await;
                     return Err(Cut);
                 }
             }
         }
-        let is_kept = self.exchange.with(|exchange| exchange.is_kept());
         let calls = decode(&body).filter(|_| is_kept).ok_or(gate::Unreadable);
         let calls = calls.and_then(|body| gate::calls(self.endpoint, &body));
         let ruling = match calls {
@@ -87,6 +98,7 @@ impl Watch {
             Ok(calls) => self.guard.admit_tools(&calls).await,
             Err(gate::Unreadable) => Err(Refused::unreadable()),
         };
+        unsent.forget();
         let whole = match ruling {
             Ok(()) => Whole::Allowed(Bytes::from(body)),
             Err(refused) => {
@@ -111,15 +123,25 @@ impl Watch {
     async fn run(mut self, sender: Sender) {
         let mut reader = SseReader::new();
         let mut hold = Hold { gate: Gate::new(self.endpoint), held: Vec::new(), delivered: 0 };
+        // What is held back is read to its end all the same, without anyone who gets it: the record has it, and its cost.
         let mut sender = Some(sender);
         loop {
-            let frame = match next(&mut self.upstream, self.idle).await {
+            let frame = tokio::select! {
+                frame = next(&mut self.upstream, self.idle) => frame,
+                // The client has left, and the exchange with it.
+                () = gone(sender.as_ref()) => return self.keep_back(&hold),
+                _ = self.over.changed() => return self.keep_back(&hold),
+            };
+            let frame = match frame {
                 Ok(Some(frame)) => frame,
                 Ok(None) => break,
                 Err(failure) => {
-                    finish(&self.exchange, failure.into()).await;
                     if let Some(sender) = sender {
+                        self.keep_back(&hold);
+                        finish(&self.exchange, failure.into()).await;
                         let _ = sender.send(Err(Cut)).await;
+                    } else {
+                        finish(&self.exchange, failure.into()).await;
                     }
                     return;
                 }
@@ -130,92 +152,124 @@ impl Watch {
                 }
                 continue;
             };
-            if self.exchange.with(|exchange| exchange.piece(piece)) && sender.is_some() {
+            let (settles, is_kept) =
+                self.exchange.with(|exchange| (exchange.piece(piece), exchange.is_kept()));
+            let Some(client) = &sender else { continue };
+            // What no record takes is not handed on.
+            let (ready, stop) = match is_kept {
+                true => self.pass(reader.push(piece), &mut hold, client).await,
+                false => (Vec::new(), Some(Stop::Refused(Refused::unreadable()))),
+            };
+            if settles && stop.is_none() {
                 self.settled.add(&self.exchange.share());
             }
-            // What is held back is read to its end all the same: the record has it, and its cost.
-            if sender.is_some() {
-                let events = reader.push(piece);
-                let pass = self.pass(events, &mut hold, sender.as_ref()).await;
-                self.hand_on(pass, &mut hold, &mut sender).await;
-            }
-            if sender.as_ref().is_some_and(mpsc::Sender::is_closed) {
-                // The client has left, and the exchange with it.
+            if !self.hand_on(ready, stop, &mut hold, &mut sender).await {
                 return;
             }
         }
-        if sender.is_some() {
-            let events = reader.finish();
-            let mut pass = self.pass(events, &mut hold, sender.as_ref()).await;
+        if let Some(client) = &sender {
+            let (mut ready, mut stop) = self.pass(reader.finish(), &mut hold, client).await;
             let open = std::mem::replace(&mut hold.gate, Gate::new(self.endpoint)).finish();
-            if let (Ok(ready), false) = (&mut pass, open.is_empty()) {
-                match self.decide(&open, sender.as_ref()).await {
+            if stop.is_none() && !open.is_empty() {
+                match self.decide(&open, client).await {
                     Ok(()) => ready.append(&mut hold.held),
-                    Err(refused) => pass = Err((std::mem::take(ready), refused)),
+                    Err(stopped) => stop = Some(stopped),
                 }
             }
-            self.hand_on(pass, &mut hold, &mut sender).await;
+            if !self.hand_on(ready, stop, &mut hold, &mut sender).await {
+                return;
+            }
         }
         finish(&self.exchange, Ended::Eof).await;
     }
 
     /// What of the next events may be handed on; and why the rest may not.
-    async fn pass(
-        &self,
-        events: Vec<SseEvent>,
-        hold: &mut Hold,
-        client: Option<&Sender>,
-    ) -> Result<Vec<u8>, (Vec<u8>, Refused)> {
+    async fn pass(&self, events: Vec<SseEvent>, hold: &mut Hold, client: &Sender) -> (Vec<u8>, Option<Stop>) {
         let mut ready = Vec::new();
         for event in events {
+            hold.held.extend_from_slice(&event.raw);
             let calls = match hold.gate.take(&event) {
                 Ok(calls) => calls,
-                Err(gate::Unreadable) => return Err((ready, Refused::unreadable())),
+                Err(gate::Unreadable) => return (ready, Some(Stop::Refused(Refused::unreadable()))),
             };
-            hold.held.extend_from_slice(&event.raw);
             if !calls.is_empty()
-                && let Err(refused) = self.decide(&calls, client).await
+                && let Err(stop) = self.decide(&calls, client).await
             {
-                return Err((ready, refused));
+                return (ready, Some(stop));
             }
             if !hold.gate.is_open() {
                 ready.append(&mut hold.held);
             }
         }
-        Ok(ready)
+        (ready, None)
     }
 
     /// Has tools decided on, as long as there is someone to call them.
-    async fn decide(&self, calls: &[ToolCall], client: Option<&Sender>) -> Result<(), Refused> {
-        let Some(client) = client else { return Err(Refused::unapproved(GONE.to_owned())) };
+    async fn decide(&self, calls: &[ToolCall], client: &Sender) -> Result<(), Stop> {
         tokio::select! {
-            ruling = self.guard.admit_tools(calls) => ruling,
-            () = client.closed() => Err(Refused::unapproved(GONE.to_owned())),
+            ruling = self.guard.admit_tools(calls) => ruling.map_err(Stop::Refused),
+            () = client.closed() => Err(Stop::Gone),
         }
     }
 
-    /// Hands on what may be; ends the stream for its client where it may not go on.
+    /// Hands on what may be; ends the stream for its client where it may not go on. False if the client has left.
     async fn hand_on(
         &self,
-        pass: Result<Vec<u8>, (Vec<u8>, Refused)>,
+        ready: Vec<u8>,
+        stop: Option<Stop>,
         hold: &mut Hold,
         sender: &mut Option<Sender>,
-    ) {
-        let (ready, refused) = match pass {
-            Ok(ready) => (ready, None),
-            Err((ready, refused)) => (ready, Some(refused)),
-        };
-        let Some(to) = sender else { return };
-        if !ready.is_empty() {
-            hold.delivered += ready.len();
-            let _ = to.send(Ok(Frame::data(Bytes::from(ready)))).await;
+    ) -> bool {
+        let Some(to) = sender else { return true };
+        if matches!(stop, Some(Stop::Gone)) {
+            self.keep_back(hold);
+            return false;
         }
-        if let Some(refused) = refused {
+        hold.delivered += ready.len();
+        if let Some(Stop::Refused(refused)) = stop {
             let (kind, message) = super::refused_words(&refused);
             let instead = refusal::event(self.endpoint, kind, super::DENIED, &message);
             self.exchange.with(|exchange| exchange.withhold(hold.delivered, instead.as_bytes()));
+            if !ready.is_empty() {
+                let _ = to.send(Ok(Frame::data(Bytes::from(ready)))).await;
+            }
             let _ = to.send(Ok(Frame::data(Bytes::from(instead)))).await;
             *sender = None;
+        } else if !ready.is_empty() {
+            // Who has left is noticed before anything else comes.
+            let _ = to.send(Ok(Frame::data(Bytes::from(ready)))).await;
+        }
+        true
+    }
+
+    /// The record says how much of what came was handed on.
+    fn keep_back(&self, hold: &Hold) {
+        self.exchange.with(|exchange| exchange.withhold(hold.delivered, b""));
+    }
+}
+
+/// When the client has left; never, if it has its last piece.
+async fn gone(client: Option<&Sender>) {
+    match client {
+        Some(client) => client.closed().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// An answer of which its client has nothing: however it ends, the record says so.
+struct Unsent<'e>(Option<&'e Handle>);
+
+impl Unsent<'_> {
+    /// What becomes of it is told otherwise.
+    fn forget(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Unsent<'_> {
+    fn drop(&mut self) {
+        if let Some(exchange) = self.0 {
+            exchange.with(|exchange| exchange.withhold(0, b""));
         }
     }
 }

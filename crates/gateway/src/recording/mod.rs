@@ -12,7 +12,7 @@ mod tee;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::{ACCEPT_ENCODING, HeaderValue, RETRY_AFTER};
+use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, HeaderValue, RETRY_AFTER};
 use http::response::Parts;
 use http::{Request, Response, StatusCode, Version};
 use http_body::Body;
@@ -20,6 +20,7 @@ use http_body_util::Full;
 use reenact_record::reported::{self, ReportFault};
 use reenact_record::warden::Refused;
 use reenact_wire::{Endpoint, Vendor};
+use tokio::sync::watch;
 
 pub(crate) use self::exchange::Running;
 use self::exchange::{Exchange, Handle, Settled};
@@ -51,6 +52,8 @@ pub(crate) struct Recorder {
     idle: Duration,
     /// Who decides, where an envelope is enforced.
     guard: Option<Arc<Guard>>,
+    /// Dropped with the last connection: whoever still listens to a vendor for the record's sake stops then.
+    over: watch::Sender<()>,
 }
 
 impl Recorder {
@@ -71,6 +74,7 @@ impl Recorder {
             settled: Arc::default(),
             most: limits.answer_bytes,
             idle: limits.idle,
+            over: watch::Sender::new(()),
         })
     }
 
@@ -112,7 +116,8 @@ impl Recorder {
     ) -> Result<Response<Outgoing>, Cut> {
         let busy = line.busy();
         let asks_model = !matches!(arrival.method.as_str(), "GET" | "HEAD" | "OPTIONS");
-        let guard = self.guard.as_ref().filter(|_| asks_model);
+        let fetches_answers = guard::fetches_answers(arrival.path.as_str());
+        let guard = self.guard.as_ref().filter(|_| asks_model || fetches_answers);
         let exchange = match self.begin(&arrival, guard, running).await {
             Ok(exchange) => exchange,
             Err(refused) => return Ok(refused_answer(arrival.route.vendor, &refused)),
@@ -123,7 +128,7 @@ impl Recorder {
             Some(mut request) => {
                 if guard.is_some() {
                     // What comes in pieces is looked at as it comes: it must not be in one that hides them.
-                    request.headers_mut().remove(ACCEPT_ENCODING);
+                    request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
                 }
                 self.upstream.send(request, version).await
             }
@@ -155,6 +160,7 @@ impl Recorder {
                 settled: Arc::clone(&self.settled),
                 endpoint,
                 idle: self.idle,
+                over: self.over.subscribe(),
             };
             return self.watched(watch, head, line, busy).await;
         }
@@ -168,12 +174,14 @@ impl Recorder {
     async fn watched(
         &self,
         watch: Watch,
-        head: Parts,
+        mut head: Parts,
         line: Arc<LineState>,
         busy: Busy,
     ) -> Result<Response<Outgoing>, Cut> {
         let codings = decode::codings(&head.headers);
         if notebook::is_stream(&head.headers) && codings.is_empty() {
+            // What is held back may make it shorter, and what comes instead longer.
+            head.headers.remove(CONTENT_LENGTH);
             let stream = watch.stream(line, busy);
             return Ok(Response::from_parts(head, Outgoing::Guarded(Box::new(stream))));
         }
@@ -228,7 +236,7 @@ impl Recorder {
         if let Some(written) = written {
             // A scribe that is gone has said so.
             let _ = written.await;
-            if guard.is_some() && self.scribe.is_journal_lost() {
+            if guard.is_some() && self.scribe.has_lost_something() {
                 return Err(Refused::unrecorded());
             }
         }

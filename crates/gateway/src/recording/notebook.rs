@@ -353,9 +353,8 @@ impl Page<'_> {
         if let Some((decided, vendor, model)) = &decided {
             let usage = answer.as_ref().and_then(|answer| answer.usage);
             // What a vendor refuses it does not charge for.
-            if head.status.is_success() {
-                self.spent(step, model, decided, *vendor, usage);
-            }
+            let usage = if head.status.is_success() { usage } else { Some(Usage::default()) };
+            self.spent(step, model, decided, *vendor, usage);
         } else if let Some(answer) = answer {
             // The tools that it asks for may be run from now on.
             self.notebook.conversation.answered(&answer);

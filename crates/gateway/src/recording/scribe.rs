@@ -155,6 +155,11 @@ impl Scribe {
         self.desk.take(Job::Reported(text)).1
     }
 
+    /// Whether something could not be recorded, for whatever reason: under an envelope nothing may happen any more.
+    pub(super) fn has_lost_something(&self) -> bool {
+        lock(&self.desk.unrecorded).is_some()
+    }
+
     /// Takes a note on something that was not seen.
     pub(super) fn gap(&self, what: &str, why: &str) {
         self.desk.take(Job::Gap { what: what.to_owned(), why: why.to_owned() });

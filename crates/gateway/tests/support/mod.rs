@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, dead_code, reason = "each test file uses a part of this one")]
 
 pub(crate) mod client;
+pub(crate) mod enforced;
 pub(crate) mod trace;
+pub(crate) mod wreck;
 
 use std::fs;
 use std::net::TcpListener;
@@ -22,7 +24,7 @@ use reenact_record::{
 use reenact_replay::Player;
 use reenact_run::{Run, open};
 use reenact_testkit::{Kind, Vendor};
-use reenact_verify::{Keys, Options};
+use reenact_verify::{Keys, Options, Report};
 use serde_json::Value;
 
 /// A fresh place on the disk, gone when it is dropped.
@@ -256,6 +258,7 @@ pub(crate) struct Landed {
     pub(crate) run: Run,
     pub(crate) events: Vec<(String, Value)>,
     pub(crate) stopped: Result<(), Unrecorded>,
+    pub(crate) report: Report,
 }
 
 impl Landed {
@@ -268,7 +271,7 @@ impl Landed {
         let opened = open(bytes, &keys, &Options::default());
         assert!(opened.report.pass(), "{:?}", opened.report);
         let events = document["events"].as_array().unwrap().iter().filter_map(event).collect();
-        Landed { place, run: opened.run.unwrap(), events, stopped: Ok(()) }
+        Landed { place, run: opened.run.unwrap(), events, stopped: Ok(()), report: opened.report }
     }
 
     pub(crate) fn types(&self) -> Vec<&str> {

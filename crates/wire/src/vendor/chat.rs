@@ -2,7 +2,7 @@
 
 use reenact_json::{Kind, Value};
 
-use super::{Growing, at, error, openai_usage};
+use super::{Growing, error, openai_usage};
 use crate::exchange::{Request, text};
 use crate::message::{Answer, ToolCall, ToolResult};
 
@@ -29,12 +29,9 @@ pub(crate) fn asked_tools(document: Value<'_>) -> Vec<ToolCall> {
     let mut asked = Vec::new();
     for message in messages {
         for call in message.member("tool_calls").into_iter().flat_map(|calls| calls.elements()) {
-            let of = |path: [&str; 2]| text(at(call, &path));
-            asked.push(ToolCall {
-                id: text(call.member("id")).unwrap_or_default(),
-                name: of(["function", "name"]).or_else(|| of(["custom", "name"])).unwrap_or_default(),
-                input: of(["function", "arguments"]).or_else(|| of(["custom", "input"])).unwrap_or_default(),
-            });
+            let mut asked_for = ToolCall::default();
+            grow(&mut asked_for, call);
+            asked.push(asked_for);
         }
         if let Some(function) =
             message.member("function_call").filter(|function| function.kind() == Kind::Object)
@@ -57,15 +54,26 @@ fn content(content: Value<'_>) -> String {
     }
 }
 
+/// Adds what a piece of a call has, or the whole of it. Tools of a vendor's own making have their members under another name.
+pub(crate) fn grow(call: &mut ToolCall, piece: Value<'_>) {
+    if let Some(id) = text(piece.member("id")) {
+        call.id = id;
+    }
+    for function in ["function", "custom"].into_iter().filter_map(|name| piece.member(name)) {
+        call.name += &text(function.member("name")).unwrap_or_default();
+        call.input += &text(function.member("arguments")).unwrap_or_default();
+        call.input += &text(function.member("input")).unwrap_or_default();
+    }
+}
+
 fn tool_calls(message: Value<'_>) -> impl Iterator<Item = ToolCall> {
     let calls = message.member("tool_calls").into_iter().flat_map(|calls| calls.elements());
-    calls.filter_map(|call| {
-        Some(ToolCall {
-            id: text(call.member("id"))?,
-            name: text(at(call, &["function", "name"]))?,
-            input: text(at(call, &["function", "arguments"])).unwrap_or_default(),
-        })
-    })
+    let whole = calls.map(|call| {
+        let mut whole = ToolCall::default();
+        grow(&mut whole, call);
+        whole
+    });
+    whole.filter(|call| !call.id.is_empty() && !call.name.is_empty())
 }
 
 /// The answer in a document. Of several choices the first one speaks.
@@ -104,21 +112,19 @@ impl Stream {
             }
             let Some(delta) = choice.member("delta") else { continue };
             self.answer.text += &text(delta.member("content")).unwrap_or_default();
-            for call in delta.member("tool_calls").into_iter().flat_map(|calls| calls.elements()) {
-                self.grow(call);
+            let pieces = delta.member("tool_calls").into_iter().flat_map(|calls| calls.elements());
+            for (place, piece) in (0..).zip(pieces) {
+                self.grow(place, piece);
             }
         }
     }
 
     /// The first piece of a call has its id and name, the others only more of its arguments; an index ties them together.
-    fn grow(&mut self, piece: Value<'_>) {
-        let index = piece.member("index").and_then(|index| index.whole()).unwrap_or_default();
-        let Some(call) = self.calls.get(&index.to_string()) else { return };
-        if let Some(id) = text(piece.member("id")) {
-            call.id = id;
+    fn grow(&mut self, place: u64, piece: Value<'_>) {
+        let index = piece.member("index").and_then(|index| index.whole()).unwrap_or(place);
+        if let Some(call) = self.calls.get(&index.to_string()) {
+            grow(call, piece);
         }
-        call.name += &text(at(piece, &["function", "name"])).unwrap_or_default();
-        call.input += &text(at(piece, &["function", "arguments"])).unwrap_or_default();
     }
 
     pub(super) fn done(&mut self) {

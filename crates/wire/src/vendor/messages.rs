@@ -1,5 +1,7 @@
 //! Anthropic messages.
 
+use std::collections::BTreeMap;
+
 use reenact_json::{Kind, Value};
 
 use super::{Growing, at, count, error};
@@ -116,6 +118,8 @@ pub(crate) fn answer(document: Value<'_>) -> Answer {
 pub(crate) struct Stream {
     answer: Answer,
     calls: Growing,
+    /// The inputs with which calls began; they count if no piece follows.
+    first: BTreeMap<String, String>,
 }
 
 impl Stream {
@@ -130,17 +134,20 @@ impl Stream {
             "content_block_start" => {
                 let Some(block) = event.member("content_block") else { return };
                 if is(block, "tool_use")
-                    && let Some(call) = self.calls.get(&index)
+                    && let Some(mut call) = asked_tool(block)
                 {
-                    call.id = text(block.member("id")).unwrap_or_default();
-                    call.name = text(block.member("name")).unwrap_or_default();
+                    // What stands here is an empty object, in the place of the pieces that follow.
+                    self.first.insert(index.clone(), std::mem::take(&mut call.input));
+                    if let Some(slot) = self.calls.get(&index) {
+                        *slot = call;
+                    }
                 }
                 self.answer.text += &text(block.member("text")).unwrap_or_default();
             }
             "content_block_delta" => {
                 self.answer.text += &text(at(event, &["delta", "text"])).unwrap_or_default();
                 if let Some(piece) = text(at(event, &["delta", "partial_json"]))
-                    && let Some(call) = self.calls.get(&index)
+                    && let Some(call) = self.calls.known(&index)
                 {
                     call.input += &piece;
                 }
@@ -162,6 +169,11 @@ impl Stream {
     }
 
     pub(super) fn finish(mut self) -> Answer {
+        for (index, first) in self.first {
+            if let Some(call) = self.calls.known(&index).filter(|call| call.input.is_empty()) {
+                call.input = first;
+            }
+        }
         self.answer.tool_calls = self.calls.finish();
         // A tool without parameters streams no input at all; it means an empty object.
         for call in self.answer.tool_calls.iter_mut().filter(|call| call.input.is_empty()) {

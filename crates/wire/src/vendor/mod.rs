@@ -64,11 +64,14 @@ fn count(value: Value<'_>, path: &[&str]) -> u64 {
 /// OpenAI's usage, whose two interfaces differ in the names.
 fn openai_usage(usage: Option<Value<'_>>) -> Option<Usage> {
     let usage = usage.filter(|usage| usage.kind() == Kind::Object)?;
+    let sum = |one: &[&str], other: &[&str]| count(usage, one).saturating_add(count(usage, other));
     Some(Usage {
-        input_tokens: count(usage, &["prompt_tokens"]) + count(usage, &["input_tokens"]),
-        output_tokens: count(usage, &["completion_tokens"]) + count(usage, &["output_tokens"]),
-        cached_input_tokens: count(usage, &["prompt_tokens_details", "cached_tokens"])
-            + count(usage, &["input_tokens_details", "cached_tokens"]),
+        input_tokens: sum(&["prompt_tokens"], &["input_tokens"]),
+        output_tokens: sum(&["completion_tokens"], &["output_tokens"]),
+        cached_input_tokens: sum(
+            &["prompt_tokens_details", "cached_tokens"],
+            &["input_tokens_details", "cached_tokens"],
+        ),
         cache_write_tokens: 0,
     })
 }
@@ -104,6 +107,11 @@ impl Growing {
             }
         };
         self.calls.get_mut(at).map(|(_, call)| call)
+    }
+
+    /// One that has been named before.
+    fn known(&mut self, key: &str) -> Option<&mut ToolCall> {
+        self.calls.iter_mut().find(|(known, _)| known == key).map(|(_, call)| call)
     }
 
     fn finish(self) -> Vec<ToolCall> {

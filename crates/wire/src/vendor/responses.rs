@@ -10,8 +10,9 @@ use crate::message::{Answer, ToolCall, ToolResult};
 pub(crate) fn conversation(document: Value<'_>, request: &mut Request) {
     request.vendor_tools = vendor_tools(document);
     for item in document.member("input").into_iter().flat_map(|input| input.elements()) {
-        request.earlier_calls.extend(function_call(item));
-        if is(item, "function_call_output")
+        request.earlier_calls.extend(named_call(item));
+        // Functions, and the other tools that an agent runs.
+        if text(item.member("type")).is_some_and(|kind| kind.ends_with("_call_output"))
             && let Some(id) = text(item.member("call_id"))
         {
             let output = item.member("output").map_or(String::new(), output_text);
@@ -68,15 +69,31 @@ fn output_text(output: Value<'_>) -> String {
     }
 }
 
-fn function_call(item: Value<'_>) -> Option<ToolCall> {
-    if !is(item, "function_call") {
+/// One that its result can name.
+fn named_call(item: Value<'_>) -> Option<ToolCall> {
+    asked_tool(item).filter(|call| !call.id.is_empty())
+}
+
+/// What an event adds to the input of a call.
+pub(crate) enum Piece {
+    /// The next part of it.
+    More(String),
+    /// All of it, in place of its parts.
+    Whole(String),
+}
+
+/// What an event adds to the input of a call that an agent is asked for; the name of the event tells.
+pub(crate) fn piece_of_input(kind: &str, event: Value<'_>) -> Option<Piece> {
+    let kind = kind.strip_prefix("response.").filter(|kind| !kind.starts_with("mcp_"))?;
+    let (call, stage) = kind.rsplit_once('.')?;
+    if !call.ends_with("_call_arguments") && !call.ends_with("_call_input") {
         return None;
     }
-    Some(ToolCall {
-        id: text(item.member("call_id"))?,
-        name: text(item.member("name"))?,
-        input: text(item.member("arguments")).unwrap_or_default(),
-    })
+    match stage {
+        "delta" => text(event.member("delta")).map(Piece::More),
+        "done" => text(event.member("arguments")).or_else(|| text(event.member("input"))).map(Piece::Whole),
+        _ => None,
+    }
 }
 
 /// The answer in a document, or in the event that ends a stream.
@@ -87,7 +104,7 @@ pub(crate) fn answer(document: Value<'_>) -> Answer {
     Answer {
         model: text(document.member("model")),
         text: texts.filter_map(|part| text(part.member("text"))).collect(),
-        tool_calls: items().filter_map(function_call).collect(),
+        tool_calls: items().filter_map(named_call).collect(),
         usage: openai_usage(document.member("usage")),
         stop_reason: text(at(document, &["incomplete_details", "reason"]))
             .or_else(|| text(document.member("status"))),
@@ -114,19 +131,13 @@ impl Stream {
             "response.output_text.delta" => {
                 self.partial.text += &text(event.member("delta")).unwrap_or_default()
             }
-            "response.output_item.added" => {
-                let Some(item) = event.member("item").filter(|item| is(*item, "function_call")) else {
-                    return;
-                };
+            "response.output_item.added" | "response.output_item.done" => {
+                let Some(item) = event.member("item") else { return };
                 let key = text(item.member("id")).unwrap_or_default();
-                if let (Some(call), Some(slot)) = (function_call(item), self.calls.get(&key)) {
+                if let Some(call) = named_call(item)
+                    && let Some(slot) = self.calls.get(&key)
+                {
                     *slot = call;
-                }
-            }
-            "response.function_call_arguments.delta" => {
-                let key = text(event.member("item_id")).unwrap_or_default();
-                if let Some(call) = self.calls.get(&key) {
-                    call.input += &text(event.member("delta")).unwrap_or_default();
                 }
             }
             "response.completed" | "response.failed" | "response.incomplete" => {
@@ -137,7 +148,13 @@ impl Stream {
                 let flat = crate::message::VendorError { kind: word("code"), message: word("message") };
                 self.partial.error = Some(error(event).unwrap_or(flat));
             }
-            _ => {}
+            _ => {
+                let Some(Piece::More(more)) = piece_of_input(&kind, event) else { return };
+                let key = text(event.member("item_id")).unwrap_or_default();
+                if let Some(call) = self.calls.known(&key) {
+                    call.input += &more;
+                }
+            }
         }
     }
 

@@ -1,0 +1,65 @@
+//! The vendors' own clients under an envelope: they raise their own errors with our words, and do not try again.
+
+use crate::flight::{Ran, Stage, with_vendor};
+use crate::installed::{Client, ran};
+use crate::mind;
+
+const ENVELOPE: &str =
+    "[envelope.permissions]\nallowed_models = [\"gpt-5\", \"claude-testkit\"]\nallowed_tools = []\n";
+
+/// What is denied: the rule, and why.
+fn due(case: &str) -> String {
+    let model = if case.starts_with("message") { "claude-other" } else { "o3" };
+    if case.contains("model") {
+        format!("reenact: denied by allowed_models: the model \"{model}\" is not on the list")
+    } else {
+        "reenact: denied by allowed_tools: the tool \"lookup\" is not on the list".to_owned()
+    }
+}
+
+const CASES: [&str; 10] = [
+    "chat model",
+    "chat model stream",
+    "chat tool",
+    "chat tool stream",
+    "response tool",
+    "response tool stream",
+    "message model",
+    "message model stream",
+    "message tool",
+    "message tool stream",
+];
+
+/// Plays all cases with a client.
+pub(crate) fn check(client: &Client, name: &str) {
+    let stage = Stage { client, scenario: "denials", folder: client.project() };
+    stage.folder.write("envelope.toml", ENVELOPE);
+    let vendor = mind::vendor(|_| {});
+    let line = [&["record", "--envelope", "envelope.toml", "--"], &stage.line("Hello.")[..]].concat();
+    let played = Ran::from(with_vendor(&mut stage.reenact(&line), &vendor).output().unwrap());
+    played.must_end_with(0);
+
+    let mut broken = Vec::new();
+    for line in played.stdout.lines() {
+        // The two languages differ in their spaces.
+        let line = line.replace("\": ", "\":");
+        let Some((case, said)) = line.split_once(" {") else { continue };
+        let words = due(case).replace('"', "\\\"");
+        assert!(said.contains(&words), "{words}: {line}");
+        if case.ends_with("tool stream") {
+            // The stream had begun, so that its status says nothing.
+            assert!(said.contains("Error\","), "{line}");
+        } else {
+            assert!(said.contains("\"kind\":\"PermissionDeniedError\""), "{line}");
+            assert!(said.contains("\"status_code\":403") || said.contains("\"status\":403"), "{line}");
+        }
+        broken.push(case.to_owned());
+    }
+    assert_eq!(broken, CASES, "{}", played.stdout);
+    // The six that ask for a tool, once each: nothing was tried again, and no other model was reached.
+    let models: Vec<String> =
+        vendor.requests().iter().map(|request| request.reading().model.unwrap_or_default()).collect();
+    assert_eq!(models, ["gpt-5", "gpt-5", "gpt-5", "gpt-5", "claude-testkit", "claude-testkit"]);
+    stage.verify();
+    ran(name, "");
+}
