@@ -13,6 +13,8 @@ pub(super) struct Step<'r> {
     /// How long after the beginning of the run.
     pub(super) at: Option<Duration>,
     pub(super) what: What<'r>,
+    /// Whether it is told elsewhere, so that a person need not read it twice.
+    pub(super) is_told: bool,
 }
 
 pub(super) enum What<'r> {
@@ -37,8 +39,12 @@ fn is_frame(event: &Event<'_>) -> bool {
     }
 }
 
-/// Whether a decision is told by what follows it: an action that was allowed by its being there, one that was denied by its block.
-fn is_told_elsewhere(run: &Run, event: &Event<'_>) -> bool {
+/// Whether an event is told elsewhere: costs by their sums, a decision by what follows it, which is an action that was allowed or the
+/// block of one that was denied.
+fn is_told(run: &Run, event: &Event<'_>) -> bool {
+    if event.kind() != Kind::PolicyEvaluated {
+        return event.kind() == Kind::Other && &*event.name() == "rer.spend.counted";
+    }
     let decision = event.payload().value().and_then(|payload| payload.member("decision"));
     let follows = || run.event(event.index() + 1).map(|next| next.kind());
     decision.is_some_and(|decision| {
@@ -55,6 +61,7 @@ pub(super) fn of(run: &Run) -> Vec<Step<'_>> {
         let at = event.time().and_then(|text| time::instant(&text));
         let at =
             at.zip(began).and_then(|(at, began)| u64::try_from(at - began).ok()).map(Duration::from_nanos);
+        let is_told = is_told(run, &event);
         let (id, what) = match event.kind() {
             Kind::ModelCalled | Kind::HttpCalled => {
                 let Some(exchange) = run.exchange(event.index()) else { continue };
@@ -74,15 +81,12 @@ pub(super) fn of(run: &Run) -> Vec<Step<'_>> {
                 continue;
             }
             Kind::RunStarted | Kind::RunEnded => continue,
-            Kind::PolicyEvaluated if is_told_elsewhere(run, &event) => continue,
             Kind::StepBlocked => (event.step_id(), What::Other(event)),
-            // The models' costs are summed up above.
-            Kind::Other if &*event.name() == "rer.spend.counted" => continue,
             Kind::Other if is_frame(&event) => continue,
             _ if event.dialect() == Dialect::Rpk => (event.step_id(), What::Other(event)),
             _ => (Cow::default(), What::Other(event)),
         };
-        steps.push(Step { id, at, what });
+        steps.push(Step { id, at, what, is_told });
     }
     steps
 }

@@ -31,7 +31,7 @@ pub(super) fn page(found: &Found, steps: &[Step<'_>]) -> String {
     let wide = steps.iter().map(|step| step.id.chars().count()).max().unwrap_or(0).clamp(2, WIDEST_ID);
     // Some formats know no times.
     let room = if steps.iter().any(|step| step.at.is_some()) { 9 } else { 0 };
-    for step in steps {
+    for step in steps.iter().filter(|step| !step.is_told) {
         text.push('\n');
         let mut lines = lines(step).into_iter();
         let id = format!("{:wide$}", short(&step.id, wide));
