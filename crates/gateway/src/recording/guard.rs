@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use reenact_record::Warden;
 use reenact_record::approval::{Desk, Look, Question};
@@ -189,9 +189,7 @@ impl Guard {
         let signer_types = needed.signer_types.as_deref();
         let question = Question { signer_types, ..Question::new(action, name, input, &needed.rule) };
         let pen = self.scribe.pen();
-        // The wall's clock goes on while the machine sleeps, and approvers sign by it.
-        let now = || pen.now().max(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
-        let mut waiting = self.desk.ask(&question, now()).map_err(|error| error.to_string())?;
+        let mut waiting = self.desk.ask(&question, pen.now()).map_err(|error| error.to_string())?;
         let approval_id = waiting.approval_id().to_string();
         let id = approval_id.clone();
         let mut asking = Asking { guard: self, action, name, approval_id: id, is_over: false };
@@ -206,7 +204,7 @@ impl Guard {
             },
         );
         loop {
-            let look = waiting.look(now());
+            let look = waiting.look(pen.now());
             asking.is_over = !matches!(look, Look::Pending | Look::Refused { .. });
             match look {
                 Look::Pending => tokio::time::sleep(LOOK).await,
