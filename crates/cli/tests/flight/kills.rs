@@ -142,7 +142,7 @@ fn name(body: &[u8]) -> String {
 /// stay open and on lines of their own.
 fn talk(agent: usize, url: &str, received: &Received, total: &AtomicUsize) {
     let (address, path) = url.split_once('/').unwrap();
-    let stays = agent % 2 == 0;
+    let stays = agent.is_multiple_of(2);
     let mut line = None;
     for turn in 0.. {
         let name = format!("{agent}-{turn}");

@@ -169,7 +169,7 @@ impl File {
 impl Stored for File {
     fn append(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         let mut faults = self.storage.call();
-        if faults.interrupts && faults.calls % 2 == 0 {
+        if faults.interrupts && faults.calls.is_multiple_of(2) {
             return Err(refused(EINTR));
         }
         let mut bytes: Vec<u8> = parts.iter().flat_map(|part| part.iter().copied()).collect();
