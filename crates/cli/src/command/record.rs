@@ -328,6 +328,12 @@ impl Record {
             if let Some(trouble) = run.as_ref().ok().and_then(trouble) {
                 output::complain(&trouble);
             }
+            if summary.withheld > 0 {
+                let count = quantity::count(summary.withheld as u64, "payload");
+                output::complain(&format!(
+                    "{count} withheld; what a withheld tool got and gave is still in the requests to its model"
+                ));
+            }
             let size = quantity::size(sealed.size);
             output::complain(&format!("sealed and verified: {path} ({size}, key \"{}\")", signing.name));
             if let Some(made_at) = &signing.made_at {

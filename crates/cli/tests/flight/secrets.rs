@@ -46,3 +46,33 @@ fn secrets_are_masked_before_they_reach_the_disk() {
     let artifact = fs::read_to_string(airport.artifact()).unwrap();
     assert!(artifact.contains("[masked:github-token:1]"), "{artifact}");
 }
+
+/// What a project asks for in its reenact.toml: further masks, and payloads that are not to be kept.
+#[test]
+fn a_projects_own_masks_and_what_it_withholds() {
+    let airport = Airport::new(Script::travel());
+    let settings = "[[redaction.rules]]\nname = \"bargain\"\nprefix = \"che\"\nalphabet = \"alnum\"\nmin_length = 4\n\
+        [withhold]\ntools = [\"book_*\"]\n";
+    fs::write(airport.folder.path().join("reenact.toml"), settings).unwrap();
+    let agent = [REENACT, "demo-agent"];
+    airport.fly(&[&["record", "--"], &agent[..]].concat()).expect(
+        0,
+        "...\nmodel: The cheapest is 248 euros, [..]\n...\n",
+        "reenact: recorded 4 model calls and 3 tool calls, [..]\n\
+         reenact: 2 payloads withheld; what a withheld tool got and gave is still in the requests to its model\n...\n",
+    );
+    for file in airport.kept() {
+        let text = fs::read(&file).unwrap();
+        assert!(!text.windows(8).any(|part| part == b"cheapest"), "{}", file.display());
+    }
+    airport.fly(&["show", "last"]).expect(0, "PASS[..]\n...\nmasked  account 1, bargain [..]\n...\n", "");
+    // A replay masks what it is asked with the same rules, and finds every answer; without them it says what is missing.
+    airport.fly(&[&["replay", "last", "--"], &agent[..]].concat()).expect(0, "...\n", "...\n");
+    fs::remove_file(airport.folder.path().join("reenact.toml")).unwrap();
+    airport.fly(&[&["replay", "last", "--"], &agent[..]].concat()).expect(
+        2,
+        "",
+        "reenact: [..]: the run was masked with rules of its project's own [..] (E_REPLAY_MISSING_DEPENDENCY)\n\
+         replay it where reenact.toml has the [redaction] rules that it was recorded with\n",
+    );
+}
