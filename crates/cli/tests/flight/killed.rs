@@ -1,11 +1,17 @@
 //! A recorder that is killed: its run is sealed afterwards, said to be what it is, and nothing else is touched.
 
 use std::fs;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 
 use reenact_testkit::Script;
 
 use super::airport::{Airport, REENACT};
+
+/// The demo's agent, being recorded out of sight.
+fn recording(airport: &Airport) -> Child {
+    let mut record = airport.command(&["record", "--", REENACT, "demo-agent"]);
+    record.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
 
 #[test]
 fn what_was_killed_is_sealed_and_said_to_be() {
@@ -13,12 +19,7 @@ fn what_was_killed_is_sealed_and_said_to_be() {
     for piece in 0..40 {
         airport.vendor.open(&format!("0.{piece}"));
     }
-    let mut recorder = airport
-        .command(&["record", "--", REENACT, "demo-agent"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut recorder = recording(&airport);
     // The second request waits for its answer.
     airport.vendor.wait_for_requests(2).unwrap();
     airport.fly(&["recover"]).expect(0, "nothing to recover: every run of this folder is sealed\n", "");
@@ -98,12 +99,7 @@ fn what_was_torn_is_said_to_be() {
 #[test]
 fn the_next_recording_says_what_was_never_sealed() {
     let airport = Airport::new(Script::travel().gated());
-    let mut recorder = airport
-        .command(&["record", "--", REENACT, "demo-agent"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut recorder = recording(&airport);
     airport.vendor.wait_for_requests(1).unwrap();
     recorder.kill().unwrap();
     recorder.wait().unwrap();

@@ -80,7 +80,7 @@ fn a_bundle_is_made_and_withheld_from() {
         "",
     );
     airport
-        .fly(&["bundle", "create", "last", "--as", "rer", "--output", "run.rer.tar.gz"])
+        .fly(&["bundle", "create", "last", "--as", "rer", "--out", "run.rer.tar.gz"])
         .expect(0, "...\n", "");
     airport.fly(&["verify", "--json", "run.rer.tar.gz"]).expect(
         0,

@@ -41,7 +41,8 @@ pub(super) struct Create {
     form: Form,
 
     /// Where to write it; a file that is there already is left alone (default: `.reenact/bundles/<run id>.tar.gz`, or `.rer.tar.gz`)
-    #[arg(long, value_name = "FILE")]
+    // The other commands call it so.
+    #[arg(long, alias = "out", value_name = "FILE")]
     output: Option<PathBuf>,
 
     /// The config of the run, for a Replay Bundle
