@@ -104,6 +104,9 @@ pub struct Limits {
     pub connect: Duration,
     /// How long a vendor may be silent: before the answer, and between two pieces of it.
     pub idle: Duration,
+    /// How long after the end of a run the rest of an answer is still taken down that was held back from its client: what it
+    /// cost stands in its last bytes.
+    pub linger: Duration,
 }
 
 impl Default for Limits {
@@ -113,6 +116,7 @@ impl Default for Limits {
             answer_bytes: 256 << 20,
             connect: Duration::from_secs(30),
             idle: Duration::from_secs(600),
+            linger: Duration::from_secs(2),
         }
     }
 }

@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::time::Duration;
+
 use reenact_gateway::Limits;
 use reenact_testkit::{Answer, Encoding, Moment, Reply, Script, SentEnd, Vendor};
 use reenact_wire::{Endpoint, refusal};
@@ -272,7 +274,8 @@ async fn the_end_of_a_run_does_not_wait_for_what_nobody_gets() {
     let script =
         Script::replying(|_| wants_to_pay()).map(|_, answer| answer.wait_before(usize::MAX, "never"));
     let vendor = Vendor::start(script).unwrap();
-    let flight = Law::default().over(&vendor);
+    let most = Limits { linger: Duration::from_millis(1), ..Limits::default() };
+    let flight = Law { most, ..Law::default() }.over(&vendor);
     let got = Door::Messages.ask(&flight, STREAM).await;
     assert!(got.is_whole && got.text().ends_with(&no_event(Door::Messages, NO)));
     vendor.when(Moment::Gate("never".into())).await;

@@ -35,6 +35,8 @@ pub(super) struct Watch {
     pub(super) idle: Duration,
     /// Closed when the gateway stops.
     pub(super) over: watch::Receiver<()>,
+    /// How long what nobody gets is listened to after that.
+    pub(super) linger: Duration,
 }
 
 /// Hands pieces to a client.
@@ -125,12 +127,13 @@ impl Watch {
         let mut hold = Hold { gate: Gate::new(self.endpoint), held: Vec::new(), delivered: 0 };
         // What is held back is read to its end all the same, without anyone who gets it: the record has it, and its cost.
         let mut sender = Some(sender);
+        let mut over = std::pin::pin!(over(self.over.clone(), self.linger));
         loop {
             let frame = tokio::select! {
                 frame = next(&mut self.upstream, self.idle) => frame,
                 // The client has left, and the exchange with it.
                 () = gone(sender.as_ref()) => return self.keep_back(&hold),
-                _ = self.over.changed() => return self.keep_back(&hold),
+                () = &mut over => return self.keep_back(&hold),
             };
             let frame = match frame {
                 Ok(Some(frame)) => frame,
@@ -254,6 +257,13 @@ async fn gone(client: Option<&Sender>) {
         Some(client) => client.closed().await,
         None => std::future::pending().await,
     }
+}
+
+/// When the run has been over for so long that no more is waited for.
+async fn over(mut gateway: watch::Receiver<()>, linger: Duration) {
+    // It never changes; it ends.
+    let _ = gateway.changed().await;
+    tokio::time::sleep(linger).await;
 }
 
 /// An answer of which its client has nothing: however it ends, the record says so.

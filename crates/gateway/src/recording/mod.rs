@@ -50,9 +50,10 @@ pub(crate) struct Recorder {
     most: usize,
     upstream: Upstream,
     idle: Duration,
+    linger: Duration,
     /// Who decides, where an envelope is enforced.
     guard: Option<Arc<Guard>>,
-    /// Dropped with the last connection: whoever still listens to a vendor for the record's sake stops then.
+    /// Dropped with the last connection: whoever still listens to a vendor for the record's sake stops soon after.
     over: watch::Sender<()>,
 }
 
@@ -74,6 +75,7 @@ impl Recorder {
             settled: Arc::default(),
             most: limits.answer_bytes,
             idle: limits.idle,
+            linger: limits.linger,
             over: watch::Sender::new(()),
         })
     }
@@ -161,6 +163,7 @@ impl Recorder {
                 endpoint,
                 idle: self.idle,
                 over: self.over.subscribe(),
+                linger: self.linger,
             };
             return self.watched(watch, head, line, busy).await;
         }

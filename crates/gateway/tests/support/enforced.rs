@@ -57,7 +57,8 @@ impl Default for Law {
             clock: Noon::default(),
             approvers: Vec::new(),
             has_log: true,
-            most: Limits::default(),
+            // No matter how busy the machine is, what a vendor has sent is taken down.
+            most: Limits { linger: Duration::from_secs(60), ..Limits::default() },
             durability: Durability::Process,
         }
     }
