@@ -4,7 +4,7 @@ use core::fmt;
 use core::time::Duration;
 
 use crate::event::EventType;
-use crate::mask::{Masked, MaskedBody, MaskedHeaders, milliseconds};
+use crate::mask::{Masked, MaskedBody, MaskedBytes, MaskedHeaders, milliseconds};
 use crate::payload::Payload;
 
 /// Header names and values, in the order in which they came.
@@ -62,15 +62,15 @@ pub struct RawRequest<'a> {
 
 /// A request without secrets. Only a [`crate::Pen`] makes one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MaskedRequest {
+pub struct MaskedRequest<'a> {
     pub(crate) provider: Masked,
     pub(crate) method: Masked,
     pub(crate) path: Masked,
     pub(crate) headers: MaskedHeaders,
-    pub(crate) body: MaskedBody,
+    pub(crate) body: MaskedBytes<'a>,
 }
 
-impl MaskedRequest {
+impl MaskedRequest<'_> {
     /// The route's name.
     pub fn provider(&self) -> &str {
         self.provider.as_str()
@@ -93,7 +93,7 @@ impl MaskedRequest {
 
     /// The body.
     pub fn body(&self) -> &[u8] {
-        self.body.as_bytes()
+        self.body.as_slice()
     }
 }
 
@@ -184,7 +184,7 @@ impl Default for RawAnswer<'_> {
 
 /// What a called event says.
 pub(crate) struct Called<'a> {
-    pub(crate) request: &'a MaskedRequest,
+    pub(crate) request: &'a MaskedRequest<'a>,
     pub(crate) model: Option<Masked>,
     pub(crate) endpoint: Option<Masked>,
     pub(crate) match_key: reenact_json::Digest,
@@ -195,7 +195,7 @@ impl Called<'_> {
         let request = self.request;
         payload.optional_text("endpoint", self.endpoint.as_ref());
         payload.object("http", |http| {
-            http.body("body", &request.body);
+            http.body("body", MaskedBody::Held(&request.body));
             http.headers("headers", &request.headers);
             http.text("method", &request.method);
             http.text("path", &request.path);
@@ -210,12 +210,12 @@ impl Called<'_> {
 }
 
 /// What a returned event says.
-pub(crate) struct Returned {
+pub(crate) struct Returned<'a> {
     pub(crate) status: Option<u16>,
     pub(crate) version: Option<Masked>,
     pub(crate) headers: MaskedHeaders,
     pub(crate) trailers: MaskedHeaders,
-    pub(crate) body: MaskedBody,
+    pub(crate) body: MaskedBody<'a>,
     pub(crate) content_encoding: Option<Masked>,
     pub(crate) wire_sha256: reenact_json::Digest,
     pub(crate) chunks: Vec<Chunk>,
@@ -223,18 +223,18 @@ pub(crate) struct Returned {
     pub(crate) ended_by: EndedBy,
     pub(crate) ttft: Option<Duration>,
     pub(crate) latency: Duration,
-    pub(crate) delivered: Option<MaskedBody>,
+    pub(crate) delivered: Option<MaskedBytes<'a>>,
 }
 
-impl Returned {
+impl Returned<'_> {
     pub(crate) fn write(&self, step: StepId, payload: &mut Payload<'_>) {
         payload.flag("complete", self.complete);
         if let Some(delivered) = &self.delivered {
-            payload.body("delivered", delivered);
+            payload.body("delivered", MaskedBody::Held(delivered));
         }
         payload.constant("ended_by", self.ended_by.name());
         payload.object("http", |http| {
-            http.body("body", &self.body);
+            http.body("body", self.body);
             if !self.chunks.is_empty() {
                 let pairs = self.chunks.iter().map(|chunk| [milliseconds(chunk.at), chunk.length as u64]);
                 http.pairs("chunks", pairs);

@@ -6,7 +6,7 @@ use std::io::{self, IoSlice, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use reenact_formats::rer::seal::{Links, NewEvent};
+use reenact_formats::rer::seal::{EventFrame, Links, NewEvent};
 use reenact_formats::rer::{EventView, Version, time};
 use reenact_json::canonical::Sink;
 use reenact_json::digest::Hasher;
@@ -16,7 +16,7 @@ use crate::clock::{self, Clock};
 use crate::durable::{self, Readers};
 use crate::error::RecordError;
 use crate::event::EventType;
-use crate::payload::{self, Payload};
+use crate::payload::{self, Overflow, Payload};
 use crate::randomness::Salts;
 use crate::storage::{Opening, Reading, Storage, Stored, append_all};
 use crate::surroundings::Surroundings;
@@ -132,6 +132,10 @@ impl Journal {
         Arc::clone(&self.storage)
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -154,24 +158,26 @@ impl Journal {
         &mut self,
         event_type: EventType,
         room: Room,
-        members: impl FnOnce(&mut Payload<'_>),
+        members: impl Fn(&mut Payload<'_>),
     ) -> Result<(), RecordError> {
         self.append_as(event_type, room, false, members)
     }
 
-    /// The same, its payload withheld if that is said: then only the payload's hash is written.
+    /// The same, its payload withheld if that is said: then only the payload's hash is written. A payload that is too long to be
+    /// held is written twice, first to be hashed.
     pub(crate) fn append_as(
         &mut self,
         event_type: EventType,
         room: Room,
         withheld: bool,
-        members: impl FnOnce(&mut Payload<'_>),
+        members: impl Fn(&mut Payload<'_>),
     ) -> Result<(), RecordError> {
         self.health()?;
         let salt = self.salts.next()?;
         self.payload.clear();
         self.line.clear();
-        payload::write(&mut self.payload, &salt, members);
+        let mut hashed = Hashed { hasher: Hasher::new(), bytes: 0, failed: Ok(()) };
+        payload::write(&mut self.payload, &mut hashed, &salt, &members);
         // Time does not go back, whatever the clock says.
         self.latest = self.latest.max(self.moment.unwrap_or_else(|| self.clock.now()));
         let timestamp = clock::timestamp(self.latest);
@@ -183,24 +189,78 @@ impl Journal {
             redacted: withheld,
         };
         let mut links = self.links.clone();
-        links.append(&event, &mut self.line)?;
-        self.line.push(b'\n');
-        let reserve = if room == Room::Reserve { RESERVE } else { 0 };
-        if self.bytes + self.line.len() as u64 > self.longest + reserve {
-            return Err(RecordError::Full { bytes: self.bytes });
+        let mut is_long = false;
+        if hashed.bytes == 0 {
+            links.append(&event, &mut self.line)?;
+        } else {
+            let mut rest = self.payload.clone();
+            hashed.take(&mut rest);
+            hashed.failed.map_err(|error| RecordError::io(&self.path, &error))?;
+            let digest = hashed.hasher.finish();
+            if withheld {
+                links.append_withheld(&event, digest, &mut self.line)?;
+            } else {
+                let EventFrame { before, mut after } = links.append_around(&event, digest)?;
+                after.push(b'\n');
+                self.has_room((before.len() + after.len()) as u64 + hashed.bytes, room)?;
+                is_long = true;
+                self.write_long(&before, digest, &after, |held, overflow| {
+                    payload::write(held, overflow, &salt, &members);
+                })?;
+            }
         }
-        if let Err(error) = append_all(&mut *self.file, &mut [IoSlice::new(&self.line)]) {
+        if !is_long {
+            self.line.push(b'\n');
+            self.has_room(self.line.len() as u64, room)?;
+            let written = append_all(&mut *self.file, &mut [IoSlice::new(&self.line)]);
             // Half a line may be there: nothing may follow it.
-            let error = RecordError::journal(&self.path, &error);
-            self.failed = Some(error.clone());
-            return Err(error);
+            self.lost_by(written)?;
+            self.hash.put(&self.line);
+            self.bytes += self.line.len() as u64;
         }
         self.links = links;
         self.next_index += 1;
-        self.hash.put(&self.line);
-        self.bytes += self.line.len() as u64;
         self.payload.shrink_to(SCRATCH);
         self.line.shrink_to(SCRATCH);
+        Ok(())
+    }
+
+    /// Whether a line of that length may follow.
+    fn has_room(&self, length: u64, room: Room) -> Result<(), RecordError> {
+        let reserve = if room == Room::Reserve { RESERVE } else { 0 };
+        let fits = self.bytes + length <= self.longest + reserve;
+        if fits { Ok(()) } else { Err(RecordError::Full { bytes: self.bytes }) }
+    }
+
+    /// Writes a line whose payload comes in pieces. What was written of it when something fails may not be followed by anything.
+    fn write_long(
+        &mut self,
+        before: &[u8],
+        digest: Digest,
+        after: &[u8],
+        payload: impl FnOnce(&mut Vec<u8>, &mut Writing<'_>),
+    ) -> Result<(), RecordError> {
+        let mut held = std::mem::take(&mut self.payload);
+        let mut line = Writing {
+            file: &mut *self.file,
+            hash: &mut self.hash,
+            bytes: 0,
+            hasher: Hasher::new(),
+            failed: Ok(()),
+        };
+        held.clear();
+        line.put(before);
+        payload(&mut held, &mut line);
+        line.take(&mut held);
+        line.put(after);
+        let Writing { bytes, mut hasher, failed, .. } = line;
+        self.payload = held;
+        // What was read twice must have been the same both times.
+        let same = hasher.finish() == digest;
+        let written =
+            failed.and_then(|()| if same { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) });
+        self.lost_by(written)?;
+        self.bytes += bytes;
         Ok(())
     }
 
@@ -311,6 +371,60 @@ impl Journal {
             take(piece.get(..kept).unwrap_or_default())?;
         }
         if left == 0 && hasher.finish() == written.digest { Ok(()) } else { Err(changed()) }
+    }
+}
+
+/// A payload that is hashed as it is made, where it is too long to be held.
+struct Hashed {
+    hasher: Hasher,
+    bytes: u64,
+    failed: io::Result<()>,
+}
+
+impl Overflow for Hashed {
+    fn take(&mut self, held: &mut Vec<u8>) {
+        self.hasher.put(held);
+        self.bytes += held.len() as u64;
+        held.clear();
+    }
+
+    fn fails(&mut self, error: io::Error) {
+        self.failed = Err(error);
+    }
+}
+
+/// A long line on its way into the file.
+struct Writing<'j> {
+    file: &'j mut dyn Stored,
+    /// Of the journal.
+    hash: &'j mut Hasher,
+    bytes: u64,
+    /// Of the payload.
+    hasher: Hasher,
+    failed: io::Result<()>,
+}
+
+impl Writing<'_> {
+    fn put(&mut self, bytes: &[u8]) {
+        if self.failed.is_ok() {
+            self.failed = append_all(self.file, &mut [IoSlice::new(bytes)]);
+            self.hash.put(bytes);
+            self.bytes += bytes.len() as u64;
+        }
+    }
+}
+
+impl Overflow for Writing<'_> {
+    fn take(&mut self, held: &mut Vec<u8>) {
+        self.hasher.put(held);
+        self.put(held);
+        held.clear();
+    }
+
+    fn fails(&mut self, error: io::Error) {
+        if self.failed.is_ok() {
+            self.failed = Err(error);
+        }
     }
 }
 

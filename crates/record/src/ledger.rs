@@ -135,7 +135,7 @@ impl Ledger {
     pub(crate) fn append(
         &mut self,
         event_type: EventType,
-        members: impl FnOnce(&mut Payload<'_>),
+        members: impl Fn(&mut Payload<'_>),
     ) -> Result<(), RecordError> {
         if self.ended {
             return Err(RecordError::Ended);
@@ -168,7 +168,7 @@ impl Ledger {
         }
     }
 
-    fn gap(&mut self, room: Room, members: impl FnOnce(&mut Payload<'_>)) -> Result<(), RecordError> {
+    fn gap(&mut self, room: Room, members: impl Fn(&mut Payload<'_>)) -> Result<(), RecordError> {
         self.journal.append(EventType::CaptureGap, room, members)?;
         self.count(EventType::CaptureGap);
         Ok(())
@@ -287,7 +287,7 @@ impl Ledger {
     /// Writes what was decided on the step that comes next. The number is used up only if that succeeds.
     pub(crate) fn decide(
         &mut self,
-        members: impl FnOnce(StepId, &mut Payload<'_>),
+        members: impl Fn(StepId, &mut Payload<'_>),
     ) -> Result<StepId, RecordError> {
         let step = StepId(self.last_step + 1);
         self.append(EventType::PolicyEvaluated, |payload| members(step, payload))?;
@@ -300,7 +300,7 @@ impl Ledger {
     pub(crate) fn block(
         &mut self,
         step: StepId,
-        members: impl FnOnce(&mut Payload<'_>),
+        members: impl Fn(&mut Payload<'_>),
     ) -> Result<(), RecordError> {
         self.append(EventType::StepBlocked, members)?;
         self.decided.remove(&step);
@@ -332,7 +332,7 @@ impl Ledger {
         decided: Option<StepId>,
         event_type: EventType,
         open: Open,
-        members: impl FnOnce(StepId, &Open, &mut Payload<'_>),
+        members: impl Fn(StepId, &Open, &mut Payload<'_>),
     ) -> Result<StepId, RecordError> {
         let step = match decided {
             Some(step) if self.decided.contains(&step) => step,
@@ -357,7 +357,7 @@ impl Ledger {
         &mut self,
         step: StepId,
         event_type: impl FnOnce(&Open) -> Option<EventType>,
-        members: impl FnOnce(&Open, &mut Payload<'_>),
+        members: impl Fn(&Open, &mut Payload<'_>),
     ) -> Result<(), RecordError> {
         if self.ended {
             return Err(RecordError::Ended);
@@ -383,7 +383,7 @@ impl Ledger {
     }
 
     /// Writes the last event, after a gap for each step that is still under way. Nothing comes after it.
-    pub(crate) fn end(&mut self, members: impl FnOnce(&Counts, &mut Payload<'_>)) -> Result<(), RecordError> {
+    pub(crate) fn end(&mut self, members: impl Fn(&Counts, &mut Payload<'_>)) -> Result<(), RecordError> {
         if self.ended {
             return Err(RecordError::Ended);
         }

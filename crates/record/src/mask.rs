@@ -1,16 +1,18 @@
 //! The only way from what came from outside to what is written: through the masks.
 //!
-//! [`Masked`], [`MaskedBody`], [`MaskedHeaders`] and [`MaskedJson`] are made here and nowhere else, and a payload takes no other
+//! [`Masked`], [`MaskedBytes`], [`MaskedHeaders`] and [`MaskedJson`] are made here and nowhere else, and a payload takes no other
 //! text that is not a constant of this program.
 
 use core::time::Duration;
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use reenact_json::{Kind, Limits, Profile, Value, canonical};
-use reenact_secrets::{Pack, Redacted, Redactor, Side, http};
+use reenact_secrets::{Cut, Pack, Redactor, Side, Window, http};
 
 use crate::exchange::{Chunk, Headers};
+use crate::spool::Spool;
 
 /// Text without secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,11 +31,27 @@ impl Masked {
 
 /// Bytes without secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct MaskedBody(Vec<u8>);
+pub(crate) struct MaskedBytes<'a>(Cow<'a, [u8]>);
 
-impl MaskedBody {
-    pub(crate) fn as_bytes(&self) -> &[u8] {
+impl MaskedBytes<'_> {
+    pub(crate) fn as_slice(&self) -> &[u8] {
         &self.0
+    }
+}
+
+/// A body without secrets: in memory, or in a file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum MaskedBody<'a> {
+    Held(&'a MaskedBytes<'a>),
+    Spooled(&'a Spool),
+}
+
+impl MaskedBody<'_> {
+    pub(crate) fn is_text(&self) -> bool {
+        match self {
+            Self::Held(bytes) => str::from_utf8(bytes.as_slice()).is_ok(),
+            Self::Spooled(spool) => spool.is_text(),
+        }
     }
 }
 
@@ -177,30 +195,40 @@ impl Masks {
         MaskedHeaders(self.redactor().headers(Side::Answer, headers.iter().copied()))
     }
 
-    pub(crate) fn body(&self, body: &[u8]) -> MaskedBody {
-        MaskedBody(self.redactor().redact(body).bytes.into_owned())
+    pub(crate) fn body<'b>(&self, body: &'b [u8]) -> MaskedBytes<'b> {
+        MaskedBytes(self.redactor().redact(body).bytes)
+    }
+
+    /// The next piece of a body that is too long for memory; appends what can be told of it by now.
+    pub(crate) fn more(&self, window: &mut Window, piece: &[u8], out: &mut Vec<u8>) {
+        window.push(&mut self.redactor(), piece, out);
+    }
+
+    /// The rest of one. Gives what was cut out of the body.
+    pub(crate) fn last(&self, window: Window, out: &mut Vec<u8>) -> Vec<Cut> {
+        window.finish(&mut self.redactor(), out)
     }
 
     /// The body of an answer, where its chunks end now, and what was delivered of it.
-    pub(crate) fn answer(
+    pub(crate) fn answer<'b>(
         &self,
-        body: &[u8],
+        body: &'b [u8],
         chunks: &[Chunk],
-        delivered: Option<&[u8]>,
-    ) -> (MaskedBody, Vec<Chunk>, Option<MaskedBody>) {
+        delivered: Option<&'b [u8]>,
+    ) -> (MaskedBytes<'b>, Vec<Chunk>, Option<MaskedBytes<'b>>) {
         let mut redactor = self.redactor();
         let redacted = redactor.redact(body);
-        let chunks = moved(chunks, body.len(), &redacted);
+        let chunks = moved(chunks, body.len(), &redacted.cuts);
         let delivered = delivered.map(|delivered| {
             // A secret that was delivered in part must not show that part: what was delivered is cut out of the masked whole.
             if body.starts_with(delivered) {
                 let end = redacted.position(delivered.len());
-                MaskedBody(redacted.bytes.get(..end).unwrap_or_default().to_vec())
+                MaskedBytes(Cow::Owned(redacted.bytes.get(..end).unwrap_or_default().to_vec()))
             } else {
-                MaskedBody(redactor.redact(delivered).bytes.into_owned())
+                MaskedBytes(redactor.redact(delivered).bytes)
             }
         });
-        (MaskedBody(redacted.bytes.into_owned()), chunks, delivered)
+        (MaskedBytes(redacted.bytes), chunks, delivered)
     }
 
     /// The JSON that a text is, if it is an object or an array, or, where `any` is set, any value; else the text.
@@ -242,15 +270,15 @@ fn secret_arguments(command: &[OsString]) -> Vec<(&[u8], &[u8])> {
     parted
 }
 
-/// Where chunks end when the body is masked. Those of which nothing is left are left out; whatever the caller counted, the
-/// lengths sum to the body's.
-fn moved(chunks: &[Chunk], length: usize, redacted: &Redacted<'_>) -> Vec<Chunk> {
+/// Where the chunks of a body of that length end when these cuts are made. Those of which nothing is left are left out;
+/// whatever the caller counted, the lengths sum to the masked body's.
+pub(crate) fn moved(chunks: &[Chunk], length: usize, cuts: &[Cut]) -> Vec<Chunk> {
     let (mut end, mut from) = (0_usize, 0);
     let mut moved = Vec::with_capacity(chunks.len());
     for (at, chunk) in chunks.iter().enumerate() {
         let is_last = at + 1 == chunks.len();
         end = if is_last { length } else { end.saturating_add(chunk.length).min(length) };
-        let to = redacted.position(end).min(redacted.bytes.len());
+        let to = Cut::position(cuts, end);
         if to > from {
             moved.push(Chunk { at: chunk.at, length: to - from });
             from = to;

@@ -2,6 +2,8 @@
 //!
 //! Every text in a payload is a constant of this program or has been masked: there is no method that takes another.
 
+use std::io;
+
 use base64ct::{Base64, Encoding};
 use reenact_formats::rer::envelope::money::Money;
 use reenact_json::Digest;
@@ -12,15 +14,37 @@ use crate::randomness::Salt;
 
 /// An object that is being written. Members must come in the order of their names.
 pub(crate) struct Payload<'o> {
+    /// What is held of it: all, as long as it is not too long.
     out: &'o mut Vec<u8>,
+    overflow: &'o mut dyn Overflow,
     salt: &'o Salt,
     last: &'static str,
 }
 
-/// Appends an object with the members that `members` writes.
-pub(crate) fn write(out: &mut Vec<u8>, salt: &Salt, members: impl FnOnce(&mut Payload<'_>)) {
+/// Where a payload goes that is too long to be held.
+pub(crate) trait Overflow {
+    /// Takes what is held so far out of it.
+    fn take(&mut self, held: &mut Vec<u8>);
+
+    /// What was to come next could not be read.
+    fn fails(&mut self, error: io::Error);
+}
+
+/// No more of a payload is held than this, and a piece of a body.
+pub(crate) const HELD: usize = 1 << 20;
+
+/// How much of a body is looked at at a time: as Base64 it comes out even.
+const PIECE: usize = 3 << 16;
+
+/// Appends an object with the members that `members` writes; what is too long goes into the overflow.
+pub(crate) fn write(
+    out: &mut Vec<u8>,
+    overflow: &mut dyn Overflow,
+    salt: &Salt,
+    members: impl FnOnce(&mut Payload<'_>),
+) {
     out.push(b'{');
-    members(&mut Payload { out, salt, last: "" });
+    members(&mut Payload { out, overflow, salt, last: "" });
     out.push(b'}');
 }
 
@@ -65,20 +89,28 @@ impl Payload<'_> {
     }
 
     /// `{"text": …}` if it is UTF-8, else `{"base64": …}`.
-    pub(crate) fn body(&mut self, name: &'static str, body: &MaskedBody) {
+    pub(crate) fn body(&mut self, name: &'static str, body: MaskedBody<'_>) {
+        let is_text = body.is_text();
         let out = self.name(name);
-        match core::str::from_utf8(body.as_bytes()) {
-            Ok(text) => {
-                out.extend_from_slice(b"{\"text\":");
-                quote(text, out);
+        out.extend_from_slice(if is_text { b"{\"text\":\"" } else { b"{\"base64\":\"" });
+        let mut piece = |bytes: &[u8]| {
+            match is_text {
+                true => escape(bytes, self.out),
+                false => self.out.extend_from_slice(Base64::encode_string(bytes).as_bytes()),
             }
-            Err(_) => {
-                out.extend_from_slice(b"{\"base64\":\"");
-                out.extend_from_slice(Base64::encode_string(body.as_bytes()).as_bytes());
-                out.push(b'"');
+            if self.out.len() > HELD {
+                self.overflow.take(self.out);
+            }
+        };
+        match body {
+            MaskedBody::Held(bytes) => bytes.as_slice().chunks(PIECE).for_each(piece),
+            MaskedBody::Spooled(spool) => {
+                if let Err(error) = spool.each(PIECE, &mut piece) {
+                    self.overflow.fails(error);
+                }
             }
         }
-        out.push(b'}');
+        self.out.extend_from_slice(b"\"}");
     }
 
     pub(crate) fn headers(&mut self, name: &'static str, headers: &MaskedHeaders) {
@@ -151,8 +183,8 @@ impl Payload<'_> {
     }
 
     pub(crate) fn object(&mut self, name: &'static str, members: impl FnOnce(&mut Payload<'_>)) {
-        let salt = self.salt;
-        write(self.name(name), salt, members);
+        self.name(name);
+        write(self.out, self.overflow, self.salt, members);
     }
 }
 
@@ -170,7 +202,12 @@ fn list<T>(out: &mut Vec<u8>, items: impl IntoIterator<Item = T>, mut item: impl
 /// Appends a canonical JSON string (RFC 8785 §3.2.2.2).
 pub(crate) fn quote(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
-    let mut rest = text.as_bytes();
+    escape(text.as_bytes(), out);
+    out.push(b'"');
+}
+
+/// Appends what stands between the quotes. A text may come in pieces, cut anywhere: all that needs an escape is one byte.
+fn escape(mut rest: &[u8], out: &mut Vec<u8>) {
     loop {
         let (before, from) = rest.split_at(plain(rest));
         out.extend_from_slice(before);
@@ -187,7 +224,6 @@ pub(crate) fn quote(text: &str, out: &mut Vec<u8>) {
         }
         rest = behind;
     }
-    out.push(b'"');
 }
 
 /// How many bytes come before the first that needs an escape. Eight are looked at at a time: bodies are long.

@@ -9,11 +9,14 @@ use reenact_json::Digest;
 use crate::clock::Clock;
 use crate::error::RecordError;
 use crate::event::EventType;
-use crate::exchange::{Called, Exchange, Headers, MaskedRequest, RawAnswer, RawRequest, Returned, StepId};
+use crate::exchange::{
+    Called, Chunk, Exchange, Headers, MaskedRequest, RawAnswer, RawRequest, Returned, StepId,
+};
 use crate::ledger::{Counts, Ledger, Open};
-use crate::mask::{MaskedJson, Masks};
+use crate::mask::{MaskedBody, MaskedBytes, MaskedJson, Masks, moved};
 use crate::payload::Payload;
 use crate::run_id::RunId;
+use crate::spool::Spool;
 use crate::tool::{self, RawToolCall, RawToolResult};
 use crate::wal::{Place, Wal};
 
@@ -62,7 +65,7 @@ impl Pen {
     }
 
     /// Takes the secrets out of a request. The credentials in its headers are masked from then on, wherever they appear.
-    pub fn mask_request(&self, request: &RawRequest<'_>) -> MaskedRequest {
+    pub fn mask_request<'r>(&self, request: &RawRequest<'r>) -> MaskedRequest<'r> {
         let masks = &self.shared.masks;
         // The headers come first: they tell which values are secret in the rest.
         let headers = masks.request_headers(request.headers);
@@ -138,7 +141,7 @@ impl Pen {
     pub fn called(
         &self,
         kind: Exchange,
-        request: &MaskedRequest,
+        request: &MaskedRequest<'_>,
         model: Option<&str>,
         endpoint: Option<&str>,
         match_key: &str,
@@ -151,7 +154,7 @@ impl Pen {
         &self,
         decided: Option<StepId>,
         kind: Exchange,
-        request: &MaskedRequest,
+        request: &MaskedRequest<'_>,
         model: Option<&str>,
         endpoint: Option<&str>,
         match_key: &str,
@@ -171,8 +174,33 @@ impl Pen {
 
     /// Records what came of a request, whatever it was. Once for each.
     pub fn returned(&self, step: &StepId, answer: RawAnswer<'_>) -> Result<(), RecordError> {
+        let (body, chunks, delivered) =
+            self.shared.masks.answer(answer.body, answer.chunks, answer.delivered);
+        self.conclude_exchange(step, &answer, MaskedBody::Held(&body), chunks, delivered)
+    }
+
+    /// The same for an answer whose body was too long for memory: it is in the spool instead.
+    pub fn returned_spooled(
+        &self,
+        step: &StepId,
+        answer: RawAnswer<'_>,
+        spool: &mut Spool,
+    ) -> Result<(), RecordError> {
+        let cuts = spool.finish()?;
+        let length = usize::try_from(spool.came()).unwrap_or(usize::MAX);
+        let chunks = moved(answer.chunks, length, &cuts);
+        self.conclude_exchange(step, &answer, MaskedBody::Spooled(spool), chunks, None)
+    }
+
+    fn conclude_exchange(
+        &self,
+        step: &StepId,
+        answer: &RawAnswer<'_>,
+        body: MaskedBody<'_>,
+        chunks: Vec<Chunk>,
+        delivered: Option<MaskedBytes<'_>>,
+    ) -> Result<(), RecordError> {
         let masks = &self.shared.masks;
-        let (body, chunks, delivered) = masks.answer(answer.body, answer.chunks, answer.delivered);
         let returned = Returned {
             status: answer.status,
             version: answer.version.map(|version| masks.text(version)),
@@ -273,6 +301,10 @@ impl Pen {
         self.shared.ledger().open_tools().map(|(id, step)| (id.to_owned(), step)).collect()
     }
 
+    pub(crate) fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared)
+    }
+
     pub(crate) fn masks(&self) -> &Masks {
         &self.shared.masks
     }
@@ -280,7 +312,7 @@ impl Pen {
     pub(crate) fn append(
         &self,
         event_type: EventType,
-        members: impl FnOnce(&mut Payload<'_>),
+        members: impl Fn(&mut Payload<'_>),
     ) -> Result<(), RecordError> {
         self.ledger().append(event_type, members)
     }

@@ -20,6 +20,7 @@ use crate::mask::Masks;
 use crate::pen::{Pen, Shared};
 use crate::resume::{self, Resumed};
 use crate::run_id::RunId;
+use crate::spool;
 use crate::start::{self, Head, Out, RunStart, Started};
 use crate::surroundings::Surroundings;
 use crate::warden::Warden;
@@ -256,6 +257,7 @@ impl Recorder<Recording> {
             return Err(ResumeError::Ended);
         }
         let envelope = start::sealable(resumed.head.envelope.clone(), signer)?;
+        spool::sweep(&folder.run(run_id));
         let ledger = &mut resumed.ledger;
         if resumed.surplus > 0 {
             ledger.journal.cut()?;

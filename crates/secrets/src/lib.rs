@@ -42,6 +42,7 @@ mod tally;
 mod text;
 mod url;
 mod value;
+mod window;
 
 pub use custom::{Alphabet, CustomRule, RuleFault};
 pub use http::Side;
@@ -49,3 +50,4 @@ pub use pack::{Finding, Pack};
 pub use placeholder::renumbered;
 pub use redactor::{Cut, Redacted, Redactor};
 pub use tally::Tally;
+pub use window::Window;

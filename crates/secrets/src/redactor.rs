@@ -60,8 +60,15 @@ pub struct Cut {
 impl Redacted<'_> {
     /// Where an offset of the source lies in the result. An offset inside a cut moves to the cut's end.
     pub fn position(&self, source: usize) -> usize {
-        let before = self.cuts.partition_point(|cut| cut.source.start < source);
-        match before.checked_sub(1).and_then(|last| self.cuts.get(last)) {
+        Cut::position(&self.cuts, source)
+    }
+}
+
+impl Cut {
+    /// Where an offset of a source lies when these cuts are made, which are in order. An offset inside a cut moves to its end.
+    pub fn position(cuts: &[Cut], source: usize) -> usize {
+        let before = cuts.partition_point(|cut| cut.source.start < source);
+        match before.checked_sub(1).and_then(|last| cuts.get(last)) {
             None => source,
             Some(cut) => cut.result.end + source.saturating_sub(cut.source.end),
         }
@@ -144,20 +151,48 @@ impl Redactor {
         }
         let mut bytes = Vec::with_capacity(text.len());
         let mut cuts = Vec::with_capacity(secrets.len());
-        let mut copied = 0;
+        self.cut(text, &secrets, 0..text.len(), 0, &mut bytes, &mut cuts);
+        Redacted { bytes: Cow::Owned(bytes), cuts }
+    }
+
+    /// Everything to be masked in a text.
+    pub(crate) fn secrets(&mut self, text: &[u8]) -> Vec<Secret> {
+        search::secrets(self.pack, &mut self.known, text, Vec::new())
+    }
+
+    /// The longest value that is known.
+    pub(crate) fn longest_known(&self) -> usize {
+        self.known().map(|(_, value)| value.len()).max().unwrap_or(0)
+    }
+
+    /// Appends a part of a text with marks in the place of secrets. What lies before `hidden` is left out: a mark stands for it
+    /// already.
+    pub(crate) fn cut(
+        &mut self,
+        text: &[u8],
+        secrets: &[Secret],
+        part: Range<usize>,
+        hidden: usize,
+        bytes: &mut Vec<u8>,
+        cuts: &mut Vec<Cut>,
+    ) {
+        let mut copied = part.start.max(hidden).min(part.end);
+        let rest = |from: usize, to: usize| text.get(from..to).unwrap_or_default();
         // All places in order; the first of a secret gets the mark, the others get nothing.
         let mut places: Vec<(&Range<usize>, Option<&Secret>, &'static str)> =
             Vec::with_capacity(secrets.len());
-        for secret in &secrets {
+        for secret in secrets {
             for (at, place) in secret.places.iter().enumerate() {
                 places.push((place, (at == 0).then_some(secret), secret.rule));
             }
         }
+        places.retain(|(place, ..)| place.start < part.end && place.end > copied);
         places.sort_unstable_by_key(|(place, ..)| place.start);
         for (place, first, rule) in places {
-            bytes.extend_from_slice(&text[copied..place.start]);
+            let from = place.start.max(copied);
+            bytes.extend_from_slice(rest(copied, from));
             let start = bytes.len();
-            if let Some(secret) = first {
+            if let Some(secret) = first.filter(|_| place.start >= hidden) {
                 let known = secret.known.and_then(|id| self.known.value(id)).map(|(_, value)| value.clone());
                 let value = known.unwrap_or_else(|| {
                     let said = secret.places.iter().filter_map(|place| text.get(place.clone()));
@@ -166,11 +201,10 @@ impl Redactor {
                 let number = number(&mut self.numbers, rule, value);
                 bytes.extend_from_slice(placeholder::mark(rule, number).as_bytes());
             }
-            copied = place.end;
-            cuts.push(Cut { rule, source: place.clone(), result: start..bytes.len() });
+            copied = place.end.min(part.end);
+            cuts.push(Cut { rule, source: from..copied, result: start..bytes.len() });
         }
-        bytes.extend_from_slice(&text[copied..]);
-        Redacted { bytes: Cow::Owned(bytes), cuts }
+        bytes.extend_from_slice(rest(copied, part.end));
     }
 }
 

@@ -113,6 +113,25 @@ impl Links {
         self.bind(&NewEvent { payload: None, redacted: true, ..*event }, None, payload_hash, out)
     }
 
+    /// The same for an event whose payload is too long to be held: only its hash is known, and its canonical text will stand
+    /// between the two parts that are returned.
+    pub fn append_around(
+        &mut self,
+        event: &NewEvent<'_>,
+        payload_hash: Digest,
+    ) -> Result<EventFrame, SealError> {
+        let null = Value::parse(b"null", &Limits::default())?;
+        let mut before = Vec::new();
+        self.bind(&NewEvent { redacted: false, ..*event }, Some(null), payload_hash, &mut before)?;
+        // Behind the member's name comes the value, and behind that what has no such name in it.
+        let name = b"\"payload\":";
+        let found = before.windows(name.len()).rposition(|there| there == name);
+        let at = found.map_or(before.len(), |at| at + name.len());
+        let after = before.split_off((at + b"null".len()).min(before.len()));
+        before.truncate(at);
+        Ok(EventFrame { before, after })
+    }
+
     fn bind(
         &mut self,
         event: &NewEvent<'_>,
@@ -191,6 +210,15 @@ impl Links {
         members.push(("runtime_signature", Part::Text(&signature)));
         Frame::around(members)
     }
+}
+
+/// What stands around the payload of an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventFrame {
+    /// From the first byte to the colon behind the payload's name.
+    pub before: Vec<u8>,
+    /// From the comma behind the payload to the last byte.
+    pub after: Vec<u8>,
 }
 
 /// What stands around the events of an artifact. Between the two come the events, in canonical form, with commas between
