@@ -2,6 +2,7 @@
 //!
 //! Pieces go in as they came and give what can be known by then, so that a compressed stream's pieces keep their times.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use brotli_decompressor::DecompressorWriter;
@@ -9,6 +10,9 @@ use flate2::write::MultiGzDecoder;
 use flate2::{Decompress, FlushDecompress, Status};
 use http::header::{CONTENT_ENCODING, HeaderMap};
 use zstd::stream::raw::{InBuffer, Operation, OutBuffer};
+
+/// How much of a body is decoded at a time.
+const PIECE: usize = 16 << 10;
 
 /// More codings on one body than this are an attack.
 const MOST_CODINGS: usize = 4;
@@ -20,7 +24,7 @@ pub(crate) struct Decoder {
     room: usize,
 }
 
-/// Why a body stays as it came.
+/// Why the codings of a body do not come off.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Undecodable {
     #[error("content coding not known")]
@@ -56,6 +60,34 @@ pub(crate) fn whole(
         decoder.finish(&mut result)?;
     }
     Ok(result)
+}
+
+/// What may be kept of a body, and why that is not all of it.
+pub(crate) struct Readable<'b> {
+    pub(crate) body: Cow<'b, [u8]>,
+    /// Whether its codings were taken off.
+    pub(crate) is_decoded: bool,
+    pub(crate) fault: Option<Undecodable>,
+}
+
+/// What can be read of a body: masks see nothing in what is compressed, so nothing of that may be kept. A body that only says
+/// that it is compressed, and is text, is read as it came.
+pub(crate) fn readable<'b>(codings: &[String], body: &'b [u8], is_cut: bool, limit: usize) -> Readable<'b> {
+    if codings.is_empty() {
+        return Readable { body: Cow::Borrowed(body), is_decoded: false, fault: None };
+    }
+    let mut decoded = Vec::new();
+    let taken_off = Decoder::new(codings, limit).and_then(|mut decoder| {
+        // Piece by piece: what comes before a fault is kept.
+        body.chunks(PIECE).try_for_each(|piece| decoder.push(piece, &mut decoded))?;
+        // Some servers say a coding and send nothing, as in answers to HEAD.
+        if is_cut || body.is_empty() { Ok(()) } else { decoder.finish(&mut decoded) }
+    });
+    let fault = taken_off.err();
+    if fault.is_some() && decoded.is_empty() && str::from_utf8(body).is_ok() {
+        return Readable { body: Cow::Borrowed(body), is_decoded: false, fault };
+    }
+    Readable { body: Cow::Owned(decoded), is_decoded: true, fault }
 }
 
 impl Decoder {
@@ -253,7 +285,8 @@ fn inflated(
         }
         result.extend_from_slice(buffer.get(..written).unwrap_or_default());
         *has_ended = status == Status::StreamEnd;
-        if !*has_ended && written < BUFFER && (rest.is_empty() || read == 0) {
+        // It may fill less than the buffer and take nothing, and still have more to give.
+        if !*has_ended && written == 0 && (rest.is_empty() || read == 0) {
             break;
         }
     }

@@ -60,17 +60,14 @@ impl Replayer {
         let is_small = arrival.body.len() <= SMALL;
         let look_up = move || {
             let codings = decode::codings(&arrival.headers);
-            let decoded = match codings.is_empty() {
-                true => None,
-                // What could not be decoded was recorded as it came, and is looked for as such.
-                false => decode::whole(&codings, &arrival.body, false, most).ok(),
-            };
+            // What could not be decoded was not recorded, and is not looked for.
+            let readable = decode::readable(&codings, &arrival.body, false, most);
             player.answer(&Incoming {
                 provider: &arrival.route.name,
                 method: arrival.method.as_str(),
                 path: arrival.path.as_str(),
                 headers: &pairs(&arrival.headers),
-                body: decoded.as_deref().unwrap_or(&arrival.body),
+                body: &readable.body,
             })
         };
         if is_small { Some(look_up()) } else { tokio::task::spawn_blocking(look_up).await.ok() }

@@ -284,6 +284,11 @@ impl Ledger {
         self.open.keys().copied()
     }
 
+    /// Whether what a step returns with will be withheld.
+    pub(crate) fn will_withhold(&self, step: StepId) -> bool {
+        self.open.get(&step).is_none_or(|open| self.withholding.will_withhold(step, open.returns()))
+    }
+
     /// Writes what was decided on the step that comes next. The number is used up only if that succeeds.
     pub(crate) fn decide(
         &mut self,

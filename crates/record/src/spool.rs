@@ -1,7 +1,7 @@
 //! A body that is too long for memory, on its way into the journal: masked as it comes, and kept in a file until it is written.
 //!
-//! The file lies beside the journal and holds nothing that the journal may not hold. What is left of one when the recorder is
-//! killed is thrown away: the body is in the write-ahead log.
+//! The file lies beside the journal and holds nothing that the journal may not hold: what will be withheld stays in memory. What is left
+//! of one when the recorder is killed is thrown away: the body is in the write-ahead log.
 
 use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};
@@ -12,6 +12,7 @@ use reenact_secrets::{Cut, Window};
 
 use crate::durable::Readers;
 use crate::error::RecordError;
+use crate::exchange::StepId;
 use crate::pen::{Pen, Shared};
 use crate::storage::{Opening, Storage, Stored, append_all};
 
@@ -21,33 +22,46 @@ const SUFFIX: &str = ".spool";
 /// One body. Only a [`Pen`] makes one; the file goes with it.
 pub struct Spool {
     shared: Arc<Shared>,
-    storage: Arc<dyn Storage>,
-    path: PathBuf,
-    file: Box<dyn Stored>,
+    /// `None` if no file may hold it.
+    file: Option<SpoolFile>,
     window: Window,
-    /// What is masked and not yet in the file.
+    /// What is masked and not in the file.
     masked: Vec<u8>,
     /// How many bytes came.
     came: u64,
     utf8: Utf8,
 }
 
-impl Spool {
-    fn create(shared: Arc<Shared>, storage: Arc<dyn Storage>, journal: &Path) -> Result<Self, RecordError> {
+/// The file, for as long as it is needed.
+struct SpoolFile {
+    storage: Arc<dyn Storage>,
+    path: PathBuf,
+    stored: Box<dyn Stored>,
+}
+
+impl SpoolFile {
+    fn create(storage: Arc<dyn Storage>, journal: &Path) -> Result<Self, RecordError> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = journal.with_file_name(format!("{}-{number}{SUFFIX}", std::process::id()));
         let opened = storage.open(&path, Opening::New(Readers::Owner));
-        let file = opened.map_err(|error| RecordError::io(&path, &error))?;
+        let stored = opened.map_err(|error| RecordError::io(&path, &error))?;
+        Ok(Self { storage, path, stored })
+    }
+}
+
+impl Spool {
+    fn new(shared: Arc<Shared>, file: Option<SpoolFile>) -> Self {
         let (window, masked, utf8) = (Window::new(), Vec::new(), Utf8::default());
-        Ok(Self { shared, storage, path, file, window, masked, came: 0, utf8 })
+        Self { shared, file, window, masked, came: 0, utf8 }
     }
 
     /// Takes the next piece of the body. After an error the body is lost.
     pub fn push(&mut self, piece: &[u8]) -> Result<(), RecordError> {
         self.came += piece.len() as u64;
+        let from = self.masked.len();
         self.shared.masks.more(&mut self.window, piece, &mut self.masked);
-        self.write().map_err(|error| RecordError::io(&self.path, &error))
+        self.write(from)
     }
 
     /// How many bytes of the body came so far.
@@ -57,29 +71,35 @@ impl Spool {
 
     /// Nothing comes any more. Gives what was cut out of the body.
     pub(crate) fn finish(&mut self) -> Result<Vec<Cut>, RecordError> {
-        let window = std::mem::take(&mut self.window);
+        let (window, from) = (std::mem::take(&mut self.window), self.masked.len());
         let cuts = self.shared.masks.last(window, &mut self.masked);
-        self.write().map_err(|error| RecordError::io(&self.path, &error))?;
+        self.write(from)?;
         Ok(cuts)
     }
 
-    fn write(&mut self) -> io::Result<()> {
-        self.utf8.push(&self.masked);
-        let written = append_all(&mut *self.file, &mut [IoSlice::new(&self.masked)]);
+    /// What is masked since then goes into the file, if there is one.
+    fn write(&mut self, from: usize) -> Result<(), RecordError> {
+        self.utf8.push(self.masked.get(from..).unwrap_or_default());
+        let Some(file) = &mut self.file else { return Ok(()) };
+        let written = append_all(&mut *file.stored, &mut [IoSlice::new(&self.masked)]);
         self.masked.clear();
-        written
+        written.map_err(|error| RecordError::io(&file.path, &error))
     }
 
     pub(crate) fn is_text(&self) -> bool {
         self.utf8.is_whole()
     }
 
-    /// Gives out all that is in the file, in pieces of that length, but for the last.
+    /// Gives out all of it, in pieces of that length, but for the last.
     pub(crate) fn each(&self, length: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+        let Some(file) = &self.file else {
+            self.masked.chunks(length).for_each(take);
+            return Ok(());
+        };
         let (mut piece, mut filled, mut at) = (vec![0; length], 0, 0);
         loop {
             let room = piece.get_mut(filled..).unwrap_or_default();
-            let read = match self.file.read_at(at, room) {
+            let read = match file.stored.read_at(at, room) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 read => read?,
             };
@@ -96,7 +116,7 @@ impl Spool {
     }
 }
 
-impl Drop for Spool {
+impl Drop for SpoolFile {
     fn drop(&mut self) {
         // What stays is swept away when the run is recovered.
         let _ = self.storage.remove(&self.path);
@@ -110,14 +130,16 @@ impl std::fmt::Debug for Spool {
 }
 
 impl Pen {
-    /// Begins a body that is too long for memory.
-    pub fn spool(&self) -> Result<Spool, RecordError> {
+    /// Begins the body with which a step will return, where it is too long for memory.
+    pub fn spool(&self, step: &StepId) -> Result<Spool, RecordError> {
         let shared = self.shared();
-        let (storage, path) = {
+        let place = {
             let ledger = shared.ledger();
-            (ledger.journal.storage(), ledger.journal.path().to_owned())
+            let place = || (ledger.journal.storage(), ledger.journal.path().to_owned());
+            (!ledger.will_withhold(*step)).then(place)
         };
-        Spool::create(shared, storage, &path)
+        let file = place.map(|(storage, path)| SpoolFile::create(storage, &path)).transpose()?;
+        Ok(Spool::new(shared, file))
     }
 }
 

@@ -101,6 +101,11 @@ impl Withholding {
         self.steps.contains(&step)
     }
 
+    /// Whether the return of a step will be withheld, by an event of that type.
+    pub(crate) fn will_withhold(&self, step: StepId, event_type: EventType) -> bool {
+        self.has(step) || self.what.covers_event(event_type.name())
+    }
+
     /// A step is over.
     pub(crate) fn forget(&mut self, step: StepId) {
         self.steps.remove(&step);

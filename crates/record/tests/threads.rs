@@ -104,9 +104,8 @@ fn sixty_four_threads_a_hundred_thousand_events_and_a_long_answer() {
     let taken: Vec<u64> = taken.split(' ').map(|number| number.parse().unwrap()).collect();
     let [many, long, ending, sealing] = taken[..] else { panic!("{taken:?}") };
     println!("KiB: {many} for many events, {long} for a long answer, {ending} to end, {sealing} to seal");
-    assert!(many < FLAT && ending < FLAT && sealing < FLAT, "{taken:?}");
-    // The body, masked and as a line; not more than a few of it.
-    assert!(long < 5 * (PAYLOAD as u64 >> 10), "{taken:?}");
+    // What the long answer takes is its caller's; the recorder adds no second one to it.
+    assert!(many < FLAT && long < FLAT && ending < FLAT && sealing < FLAT, "{taken:?}");
 
     let folder = place.folder();
     let report = judged(&folder.artifact(id()), &key());

@@ -152,6 +152,25 @@ fn empty_pieces_do_not_matter() {
     }
 }
 
+/// Longer than any buffer on the way, and than any window of what came before.
+#[test]
+fn long_bodies() {
+    let line = |at: usize| format!("{{\"line\": {at}, \"square\": {}}}\n", at * at);
+    let body: String = (0..40_000).map(line).collect();
+    for coding in CODINGS {
+        let bytes = encoded(coding, body.as_bytes());
+        for length in [1_000, 8_000, bytes.len()] {
+            let mut decoder = Decoder::new(&named(coding), 1 << 30).unwrap();
+            let mut result = Vec::new();
+            for piece in bytes.chunks(length) {
+                decoder.push(piece, &mut result).unwrap();
+            }
+            decoder.finish(&mut result).unwrap();
+            assert!(result == body.as_bytes(), "{coding} {length}");
+        }
+    }
+}
+
 #[test]
 fn the_list_of_codings() {
     let mut headers = HeaderMap::new();

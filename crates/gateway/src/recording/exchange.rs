@@ -11,13 +11,16 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::guard::Guard;
-use super::job::{Answered, Decided, Ended, Head, Reads, Withheld};
+use super::job::{Answered, Decided, Ended, Head, Part, Reads, Withheld};
 use super::notebook::{cost, is_stream, pairs, read};
 use super::scribe::{Scribe, Written, lock};
 use crate::decode::{self, Decoder};
 
 /// Held by whatever may still record something; the gateway waits until nobody holds one.
 pub(crate) type Running = mpsc::Sender<std::convert::Infallible>;
+
+/// How much of a long body is held before it goes to the scribe.
+const PART: usize = 1 << 20;
 
 /// One exchange.
 pub(crate) struct Exchange {
@@ -28,9 +31,13 @@ pub(crate) struct Exchange {
     head: Option<Head>,
     /// Whether the head is in the log, as everything must be that is handed on.
     is_head_logged: bool,
-    /// The answer's body as it came, as far as it is kept.
+    /// The answer's body as it came, as far as it is kept, and was not given to the scribe in parts.
     body: Vec<u8>,
     reads: Reads,
+    /// How much came and is kept.
+    kept: usize,
+    /// Whether it goes to the scribe in parts.
+    is_parted: bool,
     /// How much of a body is kept.
     most: usize,
     is_too_long: bool,
@@ -75,6 +82,8 @@ impl Exchange {
             is_head_logged: false,
             body: Vec::new(),
             reads: Vec::new(),
+            kept: 0,
+            is_parted: false,
             most,
             is_too_long: false,
             trailers: HeaderMap::new(),
@@ -119,8 +128,23 @@ impl Exchange {
             self.stream =
                 decoder.ok().map(|decoder| Stream { decoder, events: SseReader::new(), has_settled: false });
         }
-        self.body.reserve(usize::try_from(announced).unwrap_or(0).min(self.most).min(16 << 20));
+        self.body.reserve(usize::try_from(announced).unwrap_or(0).min(self.most).min(PART));
         self.head = Some(Head { status, version, headers });
+    }
+
+    /// Lets the body go to the scribe in parts, if it need not be read as a whole: a model's answer must be, and so must a
+    /// stream, in which a secret may be cut into pieces that lie apart.
+    pub(super) fn may_part(&mut self) {
+        let is_read = self.head.as_ref().is_none_or(|head| {
+            is_stream(&head.headers)
+                || head.status.is_success() && self.endpoint.is_some_and(Endpoint::calls_a_model)
+        });
+        self.is_parted = !is_read;
+    }
+
+    /// What must be waited for before more of the body is asked for.
+    pub(super) fn is_behind(&self) -> Option<Arc<Scribe>> {
+        (self.is_parted && self.scribe.is_behind()).then(|| Arc::clone(&self.scribe))
     }
 
     /// The head is about to be handed on.
@@ -143,7 +167,7 @@ impl Exchange {
         if self.is_too_long {
             return false;
         }
-        if piece.len() > self.most - self.body.len() {
+        if piece.len() > self.most - self.kept {
             self.is_too_long = true;
             return false;
         }
@@ -156,11 +180,27 @@ impl Exchange {
             _ => self.scribe.comes(self.number, &entry),
         }
         self.body.extend_from_slice(piece);
-        self.reads.push((at, self.body.len()));
+        self.kept += piece.len();
+        self.reads.push((at, self.kept));
+        if self.is_parted && self.body.len() >= PART {
+            self.part();
+        }
         let Some(stream) = &mut self.stream else { return false };
         let settles = !stream.has_settled && stream.take(self.endpoint, piece);
         stream.has_settled |= settles;
         settles
+    }
+
+    /// Gives what there is of the body to the scribe.
+    fn part(&mut self) {
+        let Some(head) = &self.head else { return };
+        self.scribe.part(Part {
+            exchange: self.number,
+            codings: decode::codings(&head.headers),
+            body: std::mem::take(&mut self.body),
+            reads: std::mem::take(&mut self.reads),
+        });
+        self.body.reserve(PART);
     }
 
     pub(super) fn trailers(&mut self, trailers: HeaderMap) {

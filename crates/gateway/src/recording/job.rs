@@ -19,6 +19,8 @@ pub(super) type Reads = Vec<(Duration, usize)>;
 pub(super) enum Job {
     /// A request, which begins the exchange that has the job's own number.
     Request(Asked),
+    /// The beginning of an answer's body, or more of it, where that is too long for memory.
+    Part(Part),
     /// What came of one.
     Answer(Answered),
     /// Something that was not seen.
@@ -110,15 +112,26 @@ impl Asked {
     }
 }
 
+/// A part of a body that is too long for memory.
+pub(super) struct Part {
+    /// The number of the job that was the request.
+    pub(super) exchange: u64,
+    pub(super) codings: Vec<String>,
+    /// As it came.
+    pub(super) body: Vec<u8>,
+    /// When how much of the whole had come.
+    pub(super) reads: Reads,
+}
+
 /// What came of a request.
 pub(super) struct Answered {
     /// The number of the job that was the request.
     pub(super) exchange: u64,
     /// `None` if no answer ever came.
     pub(super) head: Option<Head>,
-    /// As it came, as far as it is kept.
+    /// As it came, as far as it is kept; behind its parts, if there were some.
     pub(super) body: Vec<u8>,
-    /// When how much of it had come.
+    /// When how much of the whole had come.
     pub(super) reads: Reads,
     pub(super) is_too_long: bool,
     pub(super) trailers: HeaderMap,
@@ -188,7 +201,7 @@ impl Job {
             Self::Decision(decision) => Some(decision.at),
             Self::ToolResult { at, .. } => Some(*at),
             Self::Approval(approval) => Some(approval.at),
-            Self::Answer(_) | Self::Gap { .. } | Self::Reported(_) => None,
+            Self::Part(_) | Self::Answer(_) | Self::Gap { .. } | Self::Reported(_) => None,
         }
     }
 
@@ -197,6 +210,7 @@ impl Job {
         const FRAME: usize = 1 << 10;
         match self {
             Self::Request(asked) => FRAME + asked.body.len(),
+            Self::Part(part) => FRAME + part.body.len() + 16 * part.reads.len(),
             Self::Answer(answered) => FRAME + answered.body.len() + 16 * answered.reads.len(),
             Self::Decision(decision) => {
                 FRAME + decision.call.as_ref().map_or(0, |(id, input)| id.len() + input.len())

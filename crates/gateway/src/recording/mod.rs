@@ -5,9 +5,11 @@ mod guard;
 mod guarded;
 mod job;
 mod notebook;
+mod parts;
 mod recovery;
 mod scribe;
 mod tee;
+mod unpacking;
 
 use std::sync::Arc;
 use std::time::Duration;

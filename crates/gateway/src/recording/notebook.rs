@@ -14,10 +14,11 @@ use reenact_record::{
 use reenact_replay::{KeyParts, match_key};
 use reenact_wire::conversation::{Conversation, InferredCall};
 use reenact_wire::{Answer, Endpoint, ToolResult, Usage, Vendor, exchange};
-use sha2::{Digest, Sha256};
 
-use super::job::{Answered, Approval, Asked, Decided, Decision, Ended, Head, Job, News, Reads};
-use crate::decode::{self, Decoder, Undecodable};
+use super::job::{Answered, Approval, Asked, Decided, Decision, Ended, Head, Job, News, Part};
+use super::parts::{Body, Kept, Parts};
+use super::unpacking::Unpacked;
+use crate::decode::{self, Undecodable};
 
 /// Writes a run down.
 pub(super) struct Notebook {
@@ -37,6 +38,8 @@ struct Open {
     endpoint: Option<Endpoint>,
     /// Under which decision it went out, and to which model of whom.
     decided: Option<(Decided, Vendor, String)>,
+    /// What came of a body that is too long for memory.
+    parts: Option<Parts>,
 }
 
 impl Notebook {
@@ -58,7 +61,7 @@ impl Notebook {
     /// An exchange that has its step already.
     pub(super) fn take_up(&mut self, exchange: u64, step: StepId, asked: &Asked) {
         let decided = asked.decided.clone().map(|decided| (decided, asked.vendor, self.model(asked)));
-        self.open.insert(exchange, Open { step, endpoint: asked.endpoint(), decided });
+        self.open.insert(exchange, Open { step, endpoint: asked.endpoint(), decided, parts: None });
     }
 
     /// The model that a request asks.
@@ -86,6 +89,7 @@ impl Notebook {
         let mut page = Page { notebook: self, pen, failed: &mut failed };
         match job {
             Job::Request(asked) => return page.asked(number, &asked),
+            Job::Part(part) => page.part(&part),
             Job::Answer(answered) => page.answered(answered),
             Job::Gap { what, why } => page.gap(&what, &why),
             Job::Reported(text) => page.reported(&text),
@@ -111,8 +115,12 @@ impl Page<'_> {
         let (provider, method, path) = (asked.provider.as_str(), asked.method.as_str(), asked.path.as_str());
         let endpoint = asked.endpoint();
         let kind = if matches!(method, "GET" | "HEAD" | "OPTIONS") { Kind::Http } else { Kind::Model };
-        let decoded = self.decoded(asked);
-        let body = decoded.as_deref().unwrap_or(&asked.body);
+        let codings = decode::codings(&asked.headers);
+        let readable = decode::readable(&codings, &asked.body, false, self.notebook.most);
+        if let Some(fault) = &readable.fault {
+            self.unreadable("request body", fault, readable.is_decoded, readable.body.len());
+        }
+        let body = &*readable.body;
         let mut model = None;
         if kind == Kind::Model && !body.is_empty() {
             // An endpoint that nobody knows has no conversation that could be read, but perhaps a model.
@@ -154,21 +162,38 @@ impl Page<'_> {
         }
         let step = self.kept(called)?;
         let decided = asked.decided.clone().map(|decided| (decided, asked.vendor, model.unwrap_or_default()));
-        self.notebook.open.insert(number, Open { step, endpoint, decided });
+        self.notebook.open.insert(number, Open { step, endpoint, decided, parts: None });
         Some(step)
     }
 
-    fn decoded(&mut self, asked: &Asked) -> Option<Vec<u8>> {
-        let codings = decode::codings(&asked.headers);
-        if codings.is_empty() {
-            return None;
+    /// A part of a body that is too long for memory.
+    fn part(&mut self, part: &Part) {
+        let most = self.notebook.most;
+        let Some(open) = self.notebook.open.get_mut(&part.exchange) else { return };
+        let (pen, step) = (&self.pen, open.step);
+        let parts = open.parts.get_or_insert_with(|| Parts::new(pen, &step, &part.codings, most));
+        parts.push(&part.body, &part.reads);
+    }
+
+    /// Notes what is not kept of a body, of which perhaps no more was taken than so many bytes.
+    fn shortened(&mut self, body: &Body, most: Option<usize>) {
+        if let Some(fault) = &body.unpacked.fault {
+            self.unreadable("answer body", fault, body.unpacked.is_decoded, body.length());
         }
-        match decode::whole(&codings, &asked.body, false, self.notebook.most) {
-            Ok(body) => Some(body),
-            Err(why) => {
-                self.gap("request body", &why.to_string());
-                None
-            }
+        if let Some(most) = most {
+            self.gap("answer body", &format!("only its first {most} bytes are kept"));
+        }
+        if let Kept::Lost(error) = &body.kept {
+            (self.failed)(error.clone());
+            self.gap("answer body", "it could not be kept");
+        }
+    }
+
+    /// Notes that not all of a body could be decoded, and what is kept of it.
+    fn unreadable(&mut self, what: &str, fault: &Undecodable, is_decoded: bool, kept: usize) {
+        match is_decoded {
+            true => self.gap(what, &format!("{fault}: only what could be decoded is kept, {kept} bytes")),
+            false => self.gap(what, &fault.to_string()),
         }
     }
 
@@ -281,7 +306,7 @@ impl Page<'_> {
     /// Records what came of a request that was recorded.
     fn answered(&mut self, answered: Answered) {
         let Some(open) = self.notebook.open.remove(&answered.exchange) else { return };
-        let Open { step, endpoint, decided } = open;
+        let Open { step, endpoint, decided, parts } = open;
         let Answered { head, body: raw, reads, is_too_long, trailers, withheld, ended, latency, .. } =
             answered;
         if ended == Ended::Killed {
@@ -303,52 +328,49 @@ impl Page<'_> {
         let codings = decode::codings(&head.headers);
         let is_whole = ended == Ended::Eof && !is_too_long;
         let is_stream = is_stream(&head.headers);
-        let decoded = if codings.is_empty() {
-            Ok(None)
-        } else {
-            decoded(&codings, &raw, &reads, is_whole, self.notebook.most).map(Some)
-        };
         let content_encoding = codings.join(", ");
-        let is_decoded = matches!(decoded, Ok(Some(_)));
-        if let Err(why) = &decoded {
-            self.gap("answer body", &why.to_string());
-        }
-        let (decoded, decoded_reads) = decoded.ok().flatten().unzip();
-        let body = decoded.as_deref().unwrap_or(&raw);
-        let reads = decoded_reads.unwrap_or(reads);
-        if is_too_long {
-            self.gap("answer body", &format!("only its first {} bytes are kept", raw.len()));
-        }
-        let answer = read(endpoint, &head, is_stream, body);
+        let came = reads.last().map_or(0, |(_, to)| *to);
+        let mut body = match parts {
+            Some(mut parts) => {
+                parts.push(&raw, &reads);
+                parts.finish(is_whole, reads.last().map_or(Duration::ZERO, |(at, _)| *at))
+            }
+            None => Body::whole(&codings, raw, reads, is_whole, self.notebook.most),
+        };
+        self.shortened(&body, is_too_long.then_some(came));
+        let answer = read(endpoint, &head, is_stream, body.bytes());
         let complete = match ended {
-            Ended::Eof | Ended::Settled => !is_too_long,
+            Ended::Eof | Ended::Settled => !is_too_long && !body.is_short(),
             Ended::Client | Ended::Upstream { .. } | Ended::Killed => {
                 is_stream && answer.as_ref().is_some_and(|it| it.complete)
             }
         };
-        let chunks = if is_stream || reads.len() > 1 { chunks(&reads) } else { Vec::new() };
+        let Unpacked { wire_sha256, reads, is_decoded, .. } = &body.unpacked;
+        let chunks = if is_stream || reads.len() > 1 { chunks(reads) } else { Vec::new() };
         let delivered = withheld.map(|withheld| {
-            let kept = body.get(..withheld.delivered).unwrap_or(body);
+            let kept = body.bytes().get(..withheld.delivered).unwrap_or(body.bytes());
             [kept, &withheld.instead].concat()
         });
-        let returned = self.pen.returned(
-            &step,
-            RawAnswer {
-                status: Some(head.status.as_u16()),
-                version: Some(head.version),
-                headers: &pairs(&head.headers),
-                trailers: &pairs(&trailers),
-                body,
-                content_encoding: is_decoded.then_some(&content_encoding),
-                wire_sha256: Sha256::digest(&raw).into(),
-                chunks: &chunks,
-                complete,
-                ended_by: ended.by(),
-                ttft: reads.first().map(|(at, _)| *at),
-                latency,
-                delivered: delivered.as_deref(),
-            },
-        );
+        let told = RawAnswer {
+            status: Some(head.status.as_u16()),
+            version: Some(head.version),
+            headers: &pairs(&head.headers),
+            trailers: &pairs(&trailers),
+            body: b"",
+            content_encoding: is_decoded.then_some(&content_encoding),
+            wire_sha256: *wire_sha256,
+            chunks: &chunks,
+            complete,
+            ended_by: ended.by(),
+            ttft: reads.first().map(|(at, _)| *at),
+            latency,
+            delivered: delivered.as_deref(),
+        };
+        let returned = match &mut body.kept {
+            Kept::Whole(body) => self.pen.returned(&step, RawAnswer { body, ..told }),
+            Kept::Spooled(spool) => self.pen.returned_spooled(&step, told, spool),
+            Kept::Lost(_) => self.pen.returned(&step, told),
+        };
         self.kept(returned);
         if let Some((decided, vendor, model)) = &decided {
             let usage = answer.as_ref().and_then(|answer| answer.usage);
@@ -381,35 +403,6 @@ pub(super) fn cost(decided: &Decided, vendor: Vendor, usage: Option<Usage>) -> M
 pub(super) fn read(endpoint: Option<Endpoint>, head: &Head, is_stream: bool, body: &[u8]) -> Option<Answer> {
     let endpoint = endpoint.filter(|endpoint| endpoint.calls_a_model())?;
     if head.status.is_success() { exchange::answer(endpoint, is_stream, body) } else { None }
-}
-
-/// A body without its codings, and when how much of that was to be had.
-fn decoded(
-    codings: &[String],
-    raw: &[u8],
-    reads: &[(Duration, usize)],
-    is_whole: bool,
-    most: usize,
-) -> Result<(Vec<u8>, Reads), Undecodable> {
-    let mut decoder = Decoder::new(codings, most)?;
-    let (mut body, mut decoded_reads, mut from) = (Vec::new(), Vec::new(), 0);
-    for &(at, to) in reads {
-        let before = body.len();
-        decoder.push(raw.get(from..to).unwrap_or_default(), &mut body)?;
-        from = to;
-        if body.len() > before {
-            decoded_reads.push((at, body.len()));
-        }
-    }
-    // Some servers say a coding and send nothing, as in answers to HEAD.
-    if is_whole && !raw.is_empty() {
-        let before = body.len();
-        decoder.finish(&mut body)?;
-        if body.len() > before {
-            decoded_reads.push((reads.last().map_or(Duration::ZERO, |(at, _)| *at), body.len()));
-        }
-    }
-    Ok((body, decoded_reads))
 }
 
 pub(super) fn is_stream(headers: &HeaderMap) -> bool {

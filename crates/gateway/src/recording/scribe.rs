@@ -16,7 +16,7 @@ use reenact_record::warden::Action;
 use reenact_record::{Durability, EndedBy, Pen, RecordError};
 use tokio::sync::{Notify, oneshot};
 
-use super::job::{Answered, Approval, Asked, Decided, Ended, Job, News};
+use super::job::{Answered, Approval, Asked, Decided, Ended, Job, News, Part};
 use super::notebook::{Notebook, pairs};
 use crate::error::Unrecorded;
 
@@ -28,6 +28,9 @@ pub(super) type Taken = (u64, Option<Written>);
 
 /// When more than this waits in memory, requests wait until the scribe has caught up.
 const MOST: usize = 64 << 20;
+
+/// When more than this of long bodies waits in memory, their vendors wait.
+const MOST_PARTS: usize = 8 << 20;
 
 /// What is in the log can wait, and those who come and go at this moment need the processor more.
 const NAP: Duration = Duration::from_millis(1);
@@ -62,6 +65,8 @@ struct Desk {
 struct Queue {
     orders: VecDeque<Order>,
     bytes: usize,
+    /// How many of them are of long bodies.
+    parts: usize,
     last: u64,
     /// The scribe has nothing to do and must be woken.
     is_idle: bool,
@@ -74,9 +79,17 @@ impl Queue {
         self.bytes > MOST && !self.is_closed
     }
 
+    /// Whether more of long bodies waits than should.
+    fn is_behind(&self) -> bool {
+        self.parts > MOST_PARTS && !self.is_closed
+    }
+
     /// Whether someone waits.
     fn is_urgent(&self) -> bool {
-        self.is_closed || self.is_full() || self.orders.iter().any(|order| order.written.is_some())
+        self.is_closed
+            || self.is_full()
+            || self.is_behind()
+            || self.orders.iter().any(|order| order.written.is_some())
     }
 }
 
@@ -129,6 +142,28 @@ impl Scribe {
     /// Takes a request; gives the number of its exchange, and what must be waited for before it goes out.
     pub(super) fn asked(&self, asked: Asked) -> (u64, Option<Written>) {
         self.desk.take(Job::Request(asked))
+    }
+
+    /// Takes a part of a long body. It is in the log, piece by piece.
+    pub(super) fn part(&self, part: Part) {
+        self.desk.take(Job::Part(part));
+    }
+
+    /// Whether more of long bodies waits than should.
+    pub(super) fn is_behind(&self) -> bool {
+        lock(&self.desk.queue).is_behind()
+    }
+
+    /// Waits until the next part of a long body may come.
+    pub(super) async fn caught_up(&self) {
+        loop {
+            let told = self.desk.room.notified();
+            if !self.is_behind() {
+                return;
+            }
+            self.desk.hurry.notify_all();
+            told.await;
+        }
     }
 
     /// Takes an answer; gives what must be waited for before its client may know that it is over.
@@ -249,7 +284,9 @@ impl Desk {
         let number = queue.last;
         // Under the lock: the log has the order of the queue.
         let is_logged = self.log.as_ref().is_some_and(|log| ahead(log, number, &job).is_ok());
-        let is_enough = is_logged && self.durability == Durability::Process;
+        // For a part nobody waits: it is in the journal with the whole.
+        let is_part = matches!(job, Job::Part(_));
+        let is_enough = is_part || is_logged && self.durability == Durability::Process;
         let (written, waits) = if is_enough {
             (None, None)
         } else {
@@ -257,6 +294,7 @@ impl Desk {
             (Some(written), Some(waits))
         };
         queue.bytes += job.size();
+        queue.parts += if is_part { job.size() } else { 0 };
         queue.orders.push_back(Order { number, job, at, is_logged, written });
         (number, waits)
     }
@@ -292,10 +330,11 @@ impl Desk {
         // Those that were known before are in the log since it began.
         let mut known = notebook.pen().known();
         while let Some(orders) = self.next() {
-            let (mut size, mut last, mut steps, mut over) = (0, 0, Vec::new(), Vec::new());
+            let (mut size, mut parts, mut last, mut steps, mut over) = (0, 0, 0, Vec::new(), Vec::new());
             let mut waiting = Vec::new();
             for Order { number, job, at, is_logged, written } in orders {
                 size += job.size();
+                parts += if matches!(job, Job::Part(_)) { job.size() } else { 0 };
                 last = number;
                 over.extend(ends(number, &job));
                 if !is_logged && !self.is_journal_lost() {
@@ -326,7 +365,8 @@ impl Desk {
             }
             let mut queue = lock(&self.queue);
             queue.bytes -= size;
-            if !queue.is_full() {
+            queue.parts -= parts;
+            if !queue.is_full() || !queue.is_behind() {
                 self.room.notify_waiters();
             }
         }
@@ -378,7 +418,7 @@ impl Drop for Closes<'_> {
 /// What is over with a job.
 fn ends(number: u64, job: &Job) -> Option<u64> {
     match job {
-        Job::Request(_) => None,
+        Job::Request(_) | Job::Part(_) => None,
         Job::Answer(answered) => Some(answered.exchange),
         _ => Some(number),
     }
@@ -414,6 +454,9 @@ fn ahead(log: &Wal, number: u64, job: &Job) -> std::io::Result<()> {
             };
             log.append(answered.exchange, &Entry::End(ending))
         }
+        Job::Part(_) if log.has_failed() => Err(std::io::Error::from(std::io::ErrorKind::BrokenPipe)),
+        // Its pieces are there.
+        Job::Part(_) => Ok(()),
         Job::Gap { what, why } => log.append(number, &Entry::Gap { what, why }),
         Job::Reported(text) => log.append(number, &Entry::Reported { text }),
         Job::Decision(decision) => {

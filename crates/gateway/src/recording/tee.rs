@@ -33,6 +33,8 @@ pub(crate) struct Tee {
     state: State,
     /// A piece that was there before it was asked for.
     ahead: Option<Frame<Bytes>>,
+    /// What must be waited for before more is asked for: a record that does not keep up with a long body.
+    behind: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     _busy: Busy,
 }
 
@@ -60,8 +62,9 @@ impl Tee {
         idle: Duration,
     ) -> Self {
         let mark = line.mark();
-        let (silence, state, ahead) = (Silence::new(idle), State::Flowing, None);
-        Self { upstream, exchange, settled, line, mark, silence, state, ahead, _busy: busy }
+        exchange.with(Exchange::may_part);
+        let (silence, state, ahead, behind) = (Silence::new(idle), State::Flowing, None, None);
+        Self { upstream, exchange, settled, line, mark, silence, state, ahead, behind, _busy: busy }
     }
 
     /// Looks once whether the first piece is there already: then it leaves together with the answer's head, and its client is
@@ -97,10 +100,14 @@ impl Tee {
         self
     }
 
-    fn piece(&self, piece: &[u8]) {
-        if self.exchange.with(|exchange| exchange.piece(piece)) {
+    fn piece(&mut self, piece: &[u8]) {
+        let (settles, behind) = self.exchange.with(|exchange| (exchange.piece(piece), exchange.is_behind()));
+        if settles {
             self.settled.add(&self.exchange.share());
         }
+        self.behind = behind.map(|scribe| -> Pin<Box<dyn Future<Output = ()> + Send>> {
+            Box::pin(async move { scribe.caught_up().await })
+        });
     }
 
     fn close(&mut self, last: Option<Frame<Bytes>>) {
@@ -115,6 +122,10 @@ impl Tee {
 
     /// The next frame while the answer flows; `None` when the state has changed.
     fn poll_flowing(&mut self, cx: &mut Context<'_>) -> Poll<Option<Frame<Bytes>>> {
+        if let Some(behind) = &mut self.behind {
+            ready!(behind.as_mut().poll(cx));
+            self.behind = None;
+        }
         let Poll::Ready(next) = Pin::new(&mut self.upstream).poll_frame(cx) else {
             ready!(self.silence.poll_too_long(cx));
             self.cut(Failure::IdleTimeout);

@@ -137,7 +137,8 @@ impl Connection {
         }
     }
 
-    async fn take(&mut self, length: usize) -> (Vec<u8>, bool) {
+    /// So many bytes, or as many as came; and whether these are all.
+    pub(crate) async fn take(&mut self, length: usize) -> (Vec<u8>, bool) {
         while self.held.len() < length {
             if !self.more().await {
                 return (std::mem::take(&mut self.held), false);
