@@ -410,6 +410,9 @@ fn tools_that_a_request_has_its_vendor_run() {
             r#"{"tools":[{"type":"function","name":"x"},{"type":"web_search_preview"},{"type":"mcp","server_label":"git"},{"type":"custom","name":"y"},{"type":"local_shell"},{"type":"code_interpreter","container":{}},{}]}"#,
             vec!["web_search_preview", "mcp:git", "code_interpreter", ""],
         ),
+        (Responses, r#"{"prompt":{"id":"pmpt_1","version":"2"}}"#, vec!["prompt:pmpt_1"]),
+        (Responses, r#"{"prompt":null}"#, vec![]),
+        (Responses, r#"{"prompt":7}"#, vec!["prompt:"]),
         (
             Messages,
             r#"{"tools":[{"name":"x","input_schema":{}},{"type":"custom","name":"y"},{"type":"bash_20250124","name":"bash"},{"type":"web_search_20250305","name":"web_search"},{"type":"code_execution_20250825"}],"mcp_servers":[{"type":"url","name":"git"}]}"#,

@@ -33,6 +33,10 @@ fn vendor_tools(document: Value<'_>) -> Vec<String> {
             names.push(kind);
         }
     }
+    // One that the vendor keeps may bring tools that the request does not name.
+    if let Some(prompt) = document.member("prompt").filter(|prompt| !prompt.is_null()) {
+        names.push(format!("prompt:{}", text(prompt.member("id")).unwrap_or_default()));
+    }
     names
 }
 
