@@ -175,13 +175,13 @@ impl Page<'_> {
         parts.push(&part.body, &part.reads);
     }
 
-    /// Notes what is not kept of a body, of which perhaps no more was taken than so many bytes.
-    fn shortened(&mut self, body: &Body, most: Option<usize>) {
+    /// Notes what is not kept of a body.
+    fn shortened(&mut self, body: &Body, is_too_long: bool) {
         if let Some(fault) = &body.unpacked.fault {
             self.unreadable("answer body", fault, body.unpacked.is_decoded, body.length());
         }
-        if let Some(most) = most {
-            self.gap("answer body", &format!("only its first {most} bytes are kept"));
+        if is_too_long {
+            self.gap("answer body", &format!("only its first {} bytes are kept", body.unpacked.came));
         }
         if let Kept::Lost(error) = &body.kept {
             (self.failed)(error.clone());
@@ -329,15 +329,14 @@ impl Page<'_> {
         let is_whole = ended == Ended::Eof && !is_too_long;
         let is_stream = is_stream(&head.headers);
         let content_encoding = codings.join(", ");
-        let came = reads.last().map_or(0, |(_, to)| *to);
         let mut body = match parts {
             Some(mut parts) => {
                 parts.push(&raw, &reads);
-                parts.finish(is_whole, reads.last().map_or(Duration::ZERO, |(at, _)| *at))
+                parts.finish(is_whole)
             }
             None => Body::whole(&codings, raw, reads, is_whole, self.notebook.most),
         };
-        self.shortened(&body, is_too_long.then_some(came));
+        self.shortened(&body, is_too_long);
         let answer = read(endpoint, &head, is_stream, body.bytes());
         let complete = match ended {
             Ended::Eof | Ended::Settled => !is_too_long && !body.is_short(),

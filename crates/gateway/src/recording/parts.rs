@@ -42,9 +42,9 @@ impl Parts {
     }
 
     /// It is over; `is_whole` if its end came.
-    pub(super) fn finish(self, is_whole: bool, last: Duration) -> Body {
+    pub(super) fn finish(self, is_whole: bool) -> Body {
         let Self { unpacking, mut spool } = self;
-        let unpacked = unpacking.finish(is_whole, None, last, |piece| keep(&mut spool, piece));
+        let unpacked = unpacking.finish(is_whole, None, |piece| keep(&mut spool, piece));
         let kept = spool.map_or_else(Kept::Lost, |spool| Kept::Spooled(Box::new(spool)));
         Body { kept, unpacked }
     }
@@ -63,15 +63,14 @@ impl Body {
     pub(super) fn whole(codings: &[String], raw: Vec<u8>, reads: Reads, is_whole: bool, most: usize) -> Self {
         if codings.is_empty() {
             let wire_sha256 = Sha256::digest(&raw).into();
-            let unpacked = Unpacked { wire_sha256, reads, is_decoded: false, fault: None };
+            let unpacked = Unpacked { wire_sha256, came: raw.len(), reads, is_decoded: false, fault: None };
             return Self { kept: Kept::Whole(raw), unpacked };
         }
         let mut body = Vec::new();
         let mut unpacking = Unpacking::new(codings, most);
-        let last = reads.last().map_or(Duration::ZERO, |(at, _)| *at);
         unpacking.push(&raw, &reads, |piece| body.extend_from_slice(piece));
         let all = Some((&raw[..], &reads));
-        let unpacked = unpacking.finish(is_whole, all, last, |piece| body.extend_from_slice(piece));
+        let unpacked = unpacking.finish(is_whole, all, |piece| body.extend_from_slice(piece));
         Self { kept: Kept::Whole(body), unpacked }
     }
 

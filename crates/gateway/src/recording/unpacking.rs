@@ -18,6 +18,8 @@ pub(super) struct Unpacking {
     /// SHA-256 of what came.
     wire: Sha256,
     came: usize,
+    /// When the last of it came.
+    last: Duration,
     /// How much was given out.
     given: usize,
     reads: Reads,
@@ -26,6 +28,8 @@ pub(super) struct Unpacking {
 /// What is known when it is over.
 pub(super) struct Unpacked {
     pub(super) wire_sha256: [u8; 32],
+    /// How many bytes came.
+    pub(super) came: usize,
     /// When how much of what was given out had come.
     pub(super) reads: Reads,
     /// Whether codings were taken off.
@@ -46,6 +50,7 @@ impl Unpacking {
             fault,
             wire: Sha256::new(),
             came: 0,
+            last: Duration::ZERO,
             given: 0,
             reads: Vec::new(),
         }
@@ -59,6 +64,7 @@ impl Unpacking {
             self.unpack(bytes, reads, &mut give);
         }
         self.came += bytes.len();
+        self.last = reads.last().map_or(self.last, |(at, _)| *at);
     }
 
     /// Whether a body only says that it is compressed, and is text: from then on it is taken as it comes.
@@ -95,20 +101,20 @@ impl Unpacking {
         }
     }
 
-    /// It is over, with the last of it at that time; `is_whole` if its end came. `all` is the whole of it, for whoever has that.
+    /// It is over; `is_whole` if its end came. `all` is the whole of it, for whoever has that.
     pub(super) fn finish(
         mut self,
         is_whole: bool,
         all: Option<(&[u8], &Reads)>,
-        last: Duration,
         mut give: impl FnMut(&[u8]),
     ) -> Unpacked {
         // Some servers say a coding and send nothing, as in answers to HEAD.
+        let came = self.came;
         let decoder = self.decoder.take().filter(|_| is_whole && self.came > 0 && self.fault.is_none());
         if let Some(decoder) = decoder {
             let mut decoded = Vec::new();
             self.fault = decoder.finish(&mut decoded).err();
-            self.gives(last, &decoded, &mut give);
+            self.gives(self.last, &decoded, &mut give);
             if let Some((all, reads)) = all
                 && self.is_plain(all)
             {
@@ -118,6 +124,7 @@ impl Unpacking {
         }
         Unpacked {
             wire_sha256: self.wire.finalize().into(),
+            came,
             reads: self.reads,
             is_decoded: self.has_coding,
             fault: self.fault,
