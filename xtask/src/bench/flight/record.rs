@@ -117,19 +117,16 @@ pub(in crate::bench) fn write_run(folder: &Path) -> Result<(), String> {
 
 /// Records a request and its answer as a gateway does.
 pub(super) fn exchange(pen: &Pen, prompt: &[u8], answer: &Answer) -> Result<(), String> {
-    let masked = pen.mask_request(&RawRequest {
-        provider: "openai",
-        method: "POST",
-        path: PATH,
-        headers: &[
-            ("host", b"127.0.0.1"),
-            ("authorization", CREDENTIAL.as_bytes()),
-            ("content-type", b"application/json"),
-            ("accept", b"application/json"),
-            ("user-agent", b"OpenAI/Python 2.8.0"),
-        ],
-        body: prompt,
-    });
+    let headers: [(&str, &[u8]); 5] = [
+        ("host", b"127.0.0.1"),
+        ("authorization", CREDENTIAL.as_bytes()),
+        ("content-type", b"application/json"),
+        ("accept", b"application/json"),
+        ("user-agent", b"OpenAI/Python 2.8.0"),
+    ];
+    let (provider, method) = ("openai", "POST");
+    let masked =
+        pen.mask_request(&RawRequest { provider, method, path: PATH, headers: &headers, body: prompt });
     let key = match_key(&KeyParts {
         provider: masked.provider(),
         method: masked.method(),
