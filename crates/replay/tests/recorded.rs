@@ -96,13 +96,15 @@ fn recorded(requests: &[Vec<Piece>]) -> Run {
     let recorder = Recorder::begin(&Folder::new(place.0.join(".reenact")), &start, &key).unwrap();
     let pen = recorder.pen();
     let authorization = format!("Bearer {}", THEN.key);
+    let (path, headers) = (format!("/v1/responses?key={}", THEN.key), headers(&authorization));
     for (number, pieces) in requests.iter().enumerate() {
+        let body = body(pieces, &THEN);
         let masked = pen.mask_request(&RawRequest {
             provider: "openai",
             method: "POST",
-            path: &format!("/v1/responses?key={}", THEN.key),
-            headers: &headers(&authorization),
-            body: body(pieces, &THEN).as_bytes(),
+            path: &path,
+            headers: &headers,
+            body: body.as_bytes(),
         });
         let match_key = match_key(&KeyParts {
             provider: masked.provider(),
