@@ -32,8 +32,12 @@ const MOST: usize = 64 << 20;
 /// When more than this of long bodies waits in memory, their vendors wait.
 const MOST_PARTS: usize = 8 << 20;
 
-/// What is in the log can wait, and those who come and go at this moment need the processor more.
-const NAP: Duration = Duration::from_millis(1);
+/// What is in the log can wait, and those who come and go at this moment need the processor more. To wake the scribe costs each of
+/// them more than it costs the scribe to look for itself.
+const NAP: Duration = Duration::from_millis(5);
+
+/// After so many naps in which nothing came it sleeps until it is woken.
+const NAPS: u32 = 40;
 
 /// How much is written at one go. The log is told once what of it is in the journal.
 const BATCH: usize = 256 << 10;
@@ -302,6 +306,7 @@ impl Desk {
     /// What waits, as far as it is to be written at one go; `None` when nothing will come any more.
     fn next(&self) -> Option<Vec<Order>> {
         let mut queue = lock(&self.queue);
+        let mut naps = 0;
         loop {
             let mut bytes = 0;
             let fits = |order: &&Order| {
@@ -315,12 +320,17 @@ impl Desk {
             if queue.is_closed {
                 return None;
             }
-            queue.is_idle = true;
-            let woken = self.has_come.wait_while(queue, |queue| queue.orders.is_empty() && !queue.is_closed);
-            queue = woken.unwrap_or_else(PoisonError::into_inner);
-            queue.is_idle = false;
+            if naps == NAPS {
+                queue.is_idle = true;
+                let come =
+                    self.has_come.wait_while(queue, |queue| queue.orders.is_empty() && !queue.is_closed);
+                queue = come.unwrap_or_else(PoisonError::into_inner);
+                queue.is_idle = false;
+                naps = 0;
+            }
             let napped = self.hurry.wait_timeout_while(queue, NAP, |queue| !queue.is_urgent());
             (queue, _) = napped.unwrap_or_else(PoisonError::into_inner);
+            naps += 1;
         }
     }
 
