@@ -361,7 +361,6 @@ fn approvers_keys_beside_others() {
 
 #[cfg(target_os = "linux")]
 mod at_a_terminal {
-    use std::fs::File;
     use std::io::{Read, Write};
 
     use super::*;
