@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
 }
 
 /// The benchmark itself. `arguments`: words that the name of a row must contain, such as `10MB`, `cjk`, `bundle`,
-/// `convert`, `gateway`, `replay` or `record`.
+/// `convert`, `gateway`, `policy`, `replay` or `record`.
 pub(crate) fn optimised(arguments: &[String]) -> Result<(), String> {
     let folder = folder()?;
     let is_asked_for = |name: &str| arguments.iter().all(|word| name.contains(word.as_str()));

@@ -5,13 +5,15 @@
 
 use crate::Ending;
 use crate::context::Context;
+use crate::failure::Failure;
 
 /// Kills when no number is given.
 const KILLS: u32 = 300;
 
 const SEED: u64 = 1;
 
-const TEST: &str = "test --package reenact --test flight -- --exact flight::kills::a_kill_at_any_moment_loses_nothing_that_was_seen --nocapture";
+const PROGRAM: &str = "test --package reenact --test flight --";
+const TEST: &str = "flight::kills::a_kill_at_any_moment_loses_nothing_that_was_seen";
 
 /// What the command line asks for.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,11 +27,23 @@ pub(crate) fn run(context: &Context, args: &[String]) -> Result<(), Ending> {
     let Request { kills, seed } = request(args).map_err(Ending::Usage)?;
     let variables = [("REENACT_KILLS", kills.to_string()), ("REENACT_SEED", seed.to_string())];
     let variables = variables.each_ref().map(|(name, value)| (*name, value.as_str()));
-    context.cargo_with(TEST, &variables).map_err(|failure| Ending::Failed(failure.to_string()))
+    let failed = |failure: Failure| Ending::Failed(failure.to_string());
+    // A test that is not there would pass.
+    let there = context.cargo_says(&format!("{PROGRAM} --exact {TEST} --list")).map_err(failed)?;
+    if !is_listed(&there) {
+        return Err(Ending::Failed(format!("there is no test {TEST}: it is for Unix, or was renamed")));
+    }
+    context.cargo_with(&format!("{PROGRAM} --exact {TEST} --nocapture"), &variables).map_err(failed)
+}
+
+/// Whether the test is in a list of tests.
+fn is_listed(list: &str) -> bool {
+    list.lines().any(|line| line.strip_suffix(": test") == Some(TEST))
 }
 
 fn request(args: &[String]) -> Result<Request, String> {
     let mut request = Request { kills: KILLS, seed: SEED };
+    let mut is_counted = false;
     let mut args = args.iter().map(String::as_str);
     while let Some(arg) = args.next() {
         let seed = match arg {
@@ -39,6 +53,8 @@ fn request(args: &[String]) -> Result<Request, String> {
         if let Some(text) = seed {
             request.seed =
                 text.parse().map_err(|_| format!("`--seed` needs a whole number, not `{text}`"))?;
+        } else if std::mem::replace(&mut is_counted, true) {
+            return Err(format!("`kill` takes one number, and `{arg}` is one more"));
         } else {
             let kills = arg.parse().ok().filter(|kills| *kills > 0);
             request.kills =
@@ -62,7 +78,15 @@ mod tests {
         assert_eq!(read(&["20", "--seed", "9"]), Ok(Request { kills: 20, seed: 9 }));
         assert_eq!(read(&["--seed=3"]), Ok(Request { kills: 300, seed: 3 }));
         assert_eq!(read(&["0"]), Err("`kill` takes a whole number above 0, not `0`".into()));
+        assert_eq!(read(&["3", "4"]), Err("`kill` takes one number, and `4` is one more".into()));
         assert_eq!(read(&["--fast"]), Err("`kill` takes a whole number above 0, not `--fast`".into()));
         assert_eq!(read(&["--seed"]), Err("`--seed` needs a whole number, not ``".into()));
+    }
+
+    #[test]
+    fn a_test_that_is_not_there_is_missed() {
+        assert!(is_listed(&format!("{TEST}: test\n\n1 test, 0 benchmarks\n")));
+        assert!(!is_listed("\n0 tests, 0 benchmarks\n"));
+        assert!(!is_listed(&format!("{TEST}_twice: test\n")));
     }
 }

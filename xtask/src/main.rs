@@ -41,6 +41,8 @@ Examples:
   cargo xtask test lint 'doc tests'            two steps only
   cargo xtask fuzz scan --seconds 600          ten minutes on one target
   cargo xtask bench gateway plain              what recording adds to a call
+  cargo xtask bench policy                     and what an envelope adds that is enforced
+  cargo xtask kill 20 --seed 9                 twenty kills at the moments of another seed
 ";
 
 /// Why a command ends without success.

@@ -1,6 +1,7 @@
 //! What goes to the terminal, and how a command ends.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
@@ -31,6 +32,17 @@ impl Ending {
     /// It could not be done.
     pub(crate) fn impossible(message: impl Into<String>) -> Self {
         Self::Failed { code: 2, message: message.into() }
+    }
+
+    /// A file could not be written where it was asked for.
+    pub(crate) fn unwritable(path: &Path, error: &io::Error) -> Self {
+        let name = path.to_string_lossy();
+        let why = match error.kind() {
+            io::ErrorKind::AlreadyExists => "there is such a file already; give another name".to_owned(),
+            io::ErrorKind::NotFound => "there is no such folder; make it first".to_owned(),
+            _ => error.to_string(),
+        };
+        Self::impossible(format!("{}: {why}", Shown::whole(&name)))
     }
 }
 

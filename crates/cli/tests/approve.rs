@@ -2,6 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on stops")]
 
 mod support;
+#[cfg(target_os = "linux")]
+#[path = "support/terminal.rs"]
+mod terminal;
 
 use std::fs;
 use std::path::Path;
@@ -358,23 +361,10 @@ fn approvers_keys_beside_others() {
 
 #[cfg(target_os = "linux")]
 mod at_a_terminal {
-    use std::fs::File;
     use std::io::{Read, Write};
-    use std::os::fd::OwnedFd;
-
-    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
     use super::*;
-
-    /// Both ends of a new terminal: ours, and the one that programs see.
-    fn terminal() -> (File, File) {
-        let ours: OwnedFd = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&ours).unwrap();
-        unlockpt(&ours).unwrap();
-        let name = ptsname(&ours, Vec::new()).unwrap().into_string().unwrap();
-        let theirs = File::options().read(true).write(true).open(name).unwrap();
-        (File::from(ours), theirs)
-    }
+    use crate::terminal::terminal;
 
     /// Runs a command at a terminal; types each answer when its question stands there. Gives the exit code and all that was shown.
     fn sit(project: &Project, line: &str, answers: &[(&str, &str)]) -> (Option<i32>, String) {

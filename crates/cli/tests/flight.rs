@@ -22,3 +22,5 @@ mod flight {
     mod terminal;
 }
 mod support;
+#[path = "support/terminal.rs"]
+mod terminal;

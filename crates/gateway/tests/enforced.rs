@@ -315,7 +315,7 @@ async fn it_expires_while_a_call_is_under_way() {
     landed.is_kept();
 }
 
-/// The folder is gone, and with it the place that the journal is to be found at.
+/// The folder is gone, and something else is where the journal is to be found.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_journal_that_is_lost_ends_an_enforced_run_and_no_other() {
     for is_enforced in [true, false] {
@@ -323,7 +323,8 @@ async fn a_journal_that_is_lost_ends_an_enforced_run_and_no_other() {
         let law = Law { durability: Durability::Machine, ..Law::default() };
         let flight = if is_enforced { law.over(&vendor) } else { Flight::durable(&vendor) };
         let folder = flight.place.0.join(".reenact");
-        std::fs::rename(&folder, folder.with_extension("away")).unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        std::fs::write(&folder, "").unwrap();
         for turn in 1..=2 {
             let got = Door::Chat.ask(&flight, "").await;
             if is_enforced {
@@ -336,6 +337,36 @@ async fn a_journal_that_is_lost_ends_an_enforced_run_and_no_other() {
         }
         assert!(flight.gateway.unrecorded().is_some());
     }
+}
+
+/// The folder is removed: what was recorded is written anew, and the run goes on. Where that cannot be, it is over.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_removed_folder_is_noticed_while_the_run_goes_on() {
+    let vendor = Vendor::start(Script::echo()).unwrap();
+    let law = Law::default();
+    let clock = law.clock.clone();
+    let flight = law.over(&vendor);
+    let folder = flight.place.0.join(".reenact");
+    assert_eq!(Door::Chat.ask(&flight, "").await.status(), 200);
+    std::fs::remove_dir_all(&folder).unwrap();
+    clock.pass(Duration::from_secs(1));
+    assert_eq!(Door::Chat.ask(&flight, "").await.status(), 200);
+    // Whoever kills the recorder now finds all of it.
+    while !flight.journal_path().exists() || flight.types().len() < 1 + 2 * ASKED.len() {
+        tokio::task::yield_now().await;
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+    std::fs::write(&folder, "").unwrap();
+    clock.pass(Duration::from_secs(1));
+    // What is on its way when that is noticed is in the log.
+    Door::Chat.ask(&flight, "").await;
+    while flight.gateway.unrecorded().is_none() {
+        tokio::task::yield_now().await;
+    }
+    let reached = vendor.requests().len();
+    let got = Door::Chat.ask(&flight, "").await;
+    let due = Door::Chat.no("permission_error", "event_order", "the run cannot be recorded any more");
+    assert_eq!((got.status(), got.text(), vendor.requests().len()), (403, due.as_str(), reached));
 }
 
 /// However it comes that something is not recorded: nothing happens behind it.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use reenact_gateway::Remains;
 use reenact_record::wal::Place as LogPlace;
 use reenact_record::{Durability, End, Folder, Recorder, ResumeError, RunId, SecretKey, Status};
-use reenact_testkit::{Answer, Request, Script, Vendor};
+use reenact_testkit::{Answer, Received, Request, Script, Vendor};
 use support::trace::{Act, Moment, Trace};
 use support::{Flight, Landed, Logs, Place, chat};
 use tokio::io::AsyncReadExt;
@@ -88,30 +88,6 @@ async fn fly(durability: Durability) -> Option<Flown> {
     Some(Flown { acts: trace.acts(), place, logs, run_id, key })
 }
 
-/// The body of an answer as far as it came, and whether it is whole.
-fn body(received: &[u8]) -> (Vec<u8>, bool) {
-    let Some(end) = received.windows(4).position(|part| part == b"\r\n\r\n") else {
-        return (Vec::new(), false);
-    };
-    let (head, mut rest) = (&received[..end], &received[end + 4..]);
-    let head = std::str::from_utf8(head).unwrap().to_ascii_lowercase();
-    if let Some(length) = head.split("content-length: ").nth(1) {
-        let length: usize = length.lines().next().unwrap().parse().unwrap();
-        return (rest.to_vec(), rest.len() == length);
-    }
-    let mut body = Vec::new();
-    while let Some(line) = rest.windows(2).position(|part| part == b"\r\n") {
-        let length = usize::from_str_radix(std::str::from_utf8(&rest[..line]).unwrap(), 16).unwrap();
-        rest = &rest[line + 2..];
-        if length == 0 {
-            return (body, true);
-        }
-        body.extend_from_slice(&rest[..length.min(rest.len())]);
-        rest = rest.get(length + 2..).unwrap_or_default();
-    }
-    (body, false)
-}
-
 impl Flown {
     /// Has the run recovered from what lay there at a moment, and compares.
     fn judge(&self, moment: &Moment, at: &str, only_whole: bool) {
@@ -167,7 +143,7 @@ impl Flown {
             assert!(called.contains(name), "{at}: the vendor has {name}, the record has {called:?}");
         }
         for (name, received) in &moment.received {
-            let (body, is_whole) = body(received);
+            let Received { body, is_whole } = Received::read(received);
             let answer = answer(name);
             if is_whole {
                 assert_eq!(answer.map(|answer| &answer["complete"]), Some(&true.into()), "{at}: {name}");

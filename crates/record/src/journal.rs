@@ -30,6 +30,9 @@ pub(crate) const LONGEST: u64 = (Limits::LARGEST - (16 << 20)) as u64;
 /// What the end of a run may take beyond that.
 pub(crate) const RESERVE: u64 = 1 << 20;
 
+/// How often it is looked whether the journal is still where it was.
+const LOOK: Duration = Duration::from_millis(100);
+
 /// Room for one event that is kept from event to event.
 pub(crate) const SCRATCH: usize = 1 << 20;
 
@@ -46,6 +49,8 @@ pub(crate) struct Journal {
     start: u64,
     clock: Arc<dyn Clock>,
     latest: Duration,
+    /// When it was last found in its place.
+    looked: Duration,
     /// When what is written next did happen; `None` for now.
     moment: Option<Duration>,
     salts: Salts,
@@ -94,6 +99,7 @@ impl Journal {
             start,
             clock: Arc::clone(&surroundings.clock),
             latest: Duration::ZERO,
+            looked: Duration::ZERO,
             moment: None,
             salts: Salts::new(Arc::clone(&surroundings.randomness)),
             payload: Vec::new(),
@@ -180,6 +186,7 @@ impl Journal {
         payload::write(&mut self.payload, &mut hashed, &salt, &members);
         // Time does not go back, whatever the clock says.
         self.latest = self.latest.max(self.moment.unwrap_or_else(|| self.clock.now()));
+        self.stay()?;
         let timestamp = clock::timestamp(self.latest);
         let event = NewEvent {
             step_index: self.next_index,
@@ -282,6 +289,34 @@ impl Journal {
         let synced = self.file.sync_all().and_then(|()| self.sync_names());
         self.lost_by(synced)?;
         Ok(Written { digest: self.hash.finish(), bytes: self.bytes })
+    }
+
+    /// Looks now and then whether the journal is still in its place. A file that was removed takes all that is written into it, and
+    /// is gone when this process is: it is written anew. Where that cannot be, and where something else is in its place, the
+    /// journal has ended.
+    fn stay(&mut self) -> Result<(), RecordError> {
+        let was_looked_at = self.looked;
+        if self.latest.saturating_sub(was_looked_at) < LOOK {
+            return Ok(());
+        }
+        self.looked = self.latest;
+        // Before its first event it was opened there.
+        if was_looked_at.is_zero() || self.file.is_at(&self.path) {
+            return Ok(());
+        }
+        match self.path.symlink_metadata() {
+            Ok(_) => {
+                let changed = RecordError::JournalChanged { path: self.path.to_string_lossy().into_owned() };
+                self.failed = Some(changed.clone());
+                Err(changed)
+            }
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                let rescued = self.rescue();
+                self.lost_by(rescued)
+            }
+            // What cannot be looked at may well be there.
+            Err(_) => Ok(()),
+        }
     }
 
     /// An error of the disk is the journal's end.

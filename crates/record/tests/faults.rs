@@ -7,8 +7,11 @@ mod support;
 use std::fs;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use proptest::prelude::*;
+use reenact_record::clock::Clock;
 use reenact_record::{
     Exchange, Pen, RawRequest, RecordError, Recorder, Recording, ResumeError, RunId, RunStart, Surroundings,
 };
@@ -244,6 +247,87 @@ fn a_journal_that_was_replaced_meanwhile() {
     let changed = RecordError::JournalChanged { path: path.to_str().unwrap().to_owned() };
     assert_eq!(ended.seal(&key()), Err(changed));
     assert_eq!(fs::read_to_string(&path).unwrap(), "another");
+}
+
+/// A clock that is a second later each time.
+#[derive(Default)]
+struct Seconds(AtomicU64);
+
+impl Clock for Seconds {
+    fn now(&self) -> Duration {
+        Duration::from_secs(1_794_772_946 + self.0.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// A run of five events, in which time passes.
+fn slow(rig: &Rig) -> Recorder<Recording> {
+    let surroundings = Surroundings { clock: Arc::new(Seconds::default()), ..rig.surroundings() };
+    let start = RunStart::new(id());
+    let recorder = Recorder::begin_in(&rig.place.folder(), &start, &key(), &surroundings).unwrap();
+    for _ in 0..2 {
+        ask(&recorder.pen(), b"{}").unwrap();
+    }
+    recorder
+}
+
+/// The next event finds that it was removed, or taken away, and puts it back, with all that it held: whoever kills the recorder
+/// then takes nothing away.
+#[test]
+fn a_removed_journal_is_back_with_the_next_event() {
+    for is_moved in [false, true] {
+        let rig = Rig::new();
+        let recorder = slow(&rig);
+        let folder = rig.place.folder();
+        if is_moved {
+            fs::rename(folder.path(), rig.place.0.join("away")).unwrap();
+        } else {
+            fs::remove_dir_all(folder.path()).unwrap();
+        }
+        ask(&recorder.pen(), b"{}").unwrap();
+        recorder.pen().sync().unwrap();
+        drop(recorder);
+        assert_eq!(rig.recover(), Ok(7));
+    }
+}
+
+/// What is neither ours nor gone is left alone, and nothing is recorded any more.
+#[test]
+fn something_else_in_its_place_is_a_journals_end_with_the_next_event() {
+    type Put = fn(&Rig);
+    let cases: [(Put, Option<io::ErrorKind>); 3] = [
+        (|rig| fs::write(rig.place.folder().path(), "").unwrap(), Some(io::ErrorKind::NotADirectory)),
+        (
+            |rig| {
+                fs::create_dir(rig.place.0.join("elsewhere")).unwrap();
+                std::os::unix::fs::symlink(rig.place.0.join("elsewhere"), rig.place.folder().path()).unwrap();
+            },
+            Some(io::ErrorKind::PermissionDenied),
+        ),
+        (
+            |rig| {
+                let path = rig.place.folder().journal(id());
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, "another").unwrap();
+            },
+            None,
+        ),
+    ];
+    for (put, due) in cases {
+        let rig = Rig::new();
+        let recorder = slow(&rig);
+        fs::remove_dir_all(rig.place.folder().path()).unwrap();
+        put(&rig);
+        let before = rig.place.names();
+        let error = ask(&recorder.pen(), b"{}").unwrap_err();
+        match (&error, due) {
+            (RecordError::Journal { kind, .. }, Some(due)) => assert_eq!(*kind, due),
+            (RecordError::JournalChanged { .. }, None) => {}
+            other => panic!("{other:?}"),
+        }
+        stays_closed(&rig, &recorder.pen(), &error);
+        assert_eq!(recorder.end(&DONE).map(|_| ()), Err(error));
+        assert_eq!(rig.place.names(), before);
+    }
 }
 
 /// Numbers that look like chance and are the same each time.

@@ -8,11 +8,11 @@ use std::path::Path;
 
 use reenact_json::{Profile, Value, canonical};
 use reenact_run::convert::source::unpack;
-use reenact_run::convert::{Origin, Sealing, Source, import};
+use reenact_run::convert::{Origin, Source, import};
 use reenact_run::redact::{Choice, redact};
 use reenact_run::{Body, Dialect, Event, Opened, Run, open};
 use reenact_verify::{Keys, Options};
-use workshop::Key;
+use workshop::{Key, sealing};
 
 fn bytes(path: &str) -> Vec<u8> {
     std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)).unwrap()
@@ -24,20 +24,8 @@ fn sealed(source: &Source<'_>) -> Run {
 
 /// Imported, and some events withheld then.
 fn withheld(source: &Source<'_>, events: &[usize]) -> Run {
-    let mut count = 0_u128;
-    let mut salts = || {
-        count += 1;
-        Some(count.to_le_bytes())
-    };
     let key = Key::of(7);
-    let mut sealing = Sealing {
-        run_id: "0197f22e-79b0-7cc3-98c4-dc0c0c07398f",
-        version: "0.1.0",
-        now: "2026-11-16T05:00:00.5Z",
-        salts: &mut salts,
-        signer: &key,
-    };
-    let mut artifact = import(source, &mut sealing).unwrap();
+    let mut artifact = sealing(&key, |sealing| import(source, sealing)).unwrap();
     if !events.is_empty() {
         let choice = Choice { events: events.to_vec(), ..Choice::default() };
         artifact = redact(&artifact, &choice, &reenact_json::Limits::default(), |_| None).unwrap().artifact;

@@ -31,6 +31,7 @@
 //! | [`reply`] | what the model says, in whichever vendor's format the request wants |
 //! | [`failure`] | what goes wrong, in each vendor's own shape |
 //! | [`answer`] | an answer as bytes: pieces, gates, encodings, how it ends; and answers below HTTP |
+//! | [`received`] | what a client's socket has of an answer, as far as it came |
 //! | [`travel`] | the model and the tools of the story that the demo tells |
 //! | [`agent`] | a small agent that books a flight under a budget |
 
@@ -40,6 +41,7 @@ mod encoding;
 pub mod failure;
 mod http1;
 mod json;
+pub mod received;
 pub mod reply;
 pub mod request;
 pub mod script;
@@ -49,6 +51,7 @@ pub mod travel;
 
 pub use answer::{Answer, Encoding, Ending, Raw, Step};
 pub use failure::Failure;
+pub use received::Received;
 pub use reenact_wire::Vendor as Kind;
 pub use reply::Reply;
 pub use request::Request;

@@ -5,6 +5,7 @@
 
 mod agent;
 mod gateway;
+mod lane;
 mod record;
 mod replay;
 mod scene;

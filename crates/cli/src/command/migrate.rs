@@ -1,7 +1,6 @@
 //! `reenact migrate`: an old `.rpk` document in a version that is read today.
 
 use std::fmt::Write as _;
-use std::io;
 use std::path::PathBuf;
 
 use reenact_formats::rpk::ReadError;
@@ -50,15 +49,8 @@ impl Migrate {
             report(&migrated).lines().for_each(output::complain);
             return Ok(0);
         };
-        durable::create(out, &migrated.bytes, Readers::Owner).map_err(|error| {
-            let name = out.to_string_lossy();
-            let why = match error.kind() {
-                io::ErrorKind::AlreadyExists => "there is such a file already; give another name".into(),
-                io::ErrorKind::NotFound => "there is no such folder; make it first".into(),
-                _ => error.to_string(),
-            };
-            Ending::impossible(format!("{}: {why}", Shown::whole(&name)))
-        })?;
+        durable::create(out, &migrated.bytes, Readers::Owner)
+            .map_err(|error| Ending::unwritable(out, &error))?;
         output::print(&if self.json { self.as_json(&migrated) } else { report(&migrated) })?;
         Ok(0)
     }

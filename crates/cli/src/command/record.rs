@@ -20,7 +20,6 @@ use reenact_verify::audit::{Audit, Verdict};
 use reenact_verify::{Keys, Options};
 use reenact_wire::price::Table;
 
-use super::redact::unwritable;
 use crate::child::{self, Exit, Signals};
 use crate::config::Config;
 use crate::output::{self, Ending};
@@ -129,7 +128,7 @@ impl Record {
         let routes = vendors::routes(&self.upstream, |name| std::env::var_os(name))?;
         if let Some(bundle) = self.bundle() {
             // Nobody wants to hear of it only when the run is over.
-            durable::check(bundle, self.force).map_err(|error| unwritable(bundle, &error))?;
+            durable::check(bundle, self.force).map_err(|error| Ending::unwritable(bundle, &error))?;
         }
         let settings = settings::here()?;
         // What is named by hand counts; else what the project asks for.
@@ -221,7 +220,7 @@ impl Record {
         write(bundle, &bytes, Readers::Owner).map_err(|error| {
             let path = sealed.path.to_string_lossy();
             output::complain(&format!("the run is sealed all the same: {}", Shown::whole(&path)));
-            unwritable(bundle, &error)
+            Ending::unwritable(bundle, &error)
         })?;
         Ok(Sealed { path: bundle.to_owned(), size: bytes.len() as u64, ..sealed })
     }
@@ -356,8 +355,8 @@ impl Record {
                 output::complain(&kept(file, run.as_ref().ok(), report.audit.as_ref()));
             }
             // Those that others are recording are not among them.
-            if let Some(unsealed) = runs::folder().unsealed().unwrap_or_default().first() {
-                output::complain(&format!("run {unsealed} was never sealed; seal it with: reenact recover"));
+            if let Some(advice) = never_sealed(&runs::folder().unsealed().unwrap_or_default()) {
+                output::complain(&advice);
             }
             let (name, command) = (self.run_name(), typed(&summary.command));
             output::complain(&format!("next: reenact show {name}"));
@@ -372,6 +371,18 @@ impl Record {
             Some(path) => word(&path.to_string_lossy()),
             None => "last".into(),
         }
+    }
+}
+
+/// That there are runs that were never sealed, and what to do; oldest first.
+fn never_sealed(runs: &[RunId]) -> Option<String> {
+    match runs {
+        [] => None,
+        [run] => Some(format!("run {run} was never sealed; seal it with: reenact recover {run}")),
+        [oldest, .., newest] => Some(format!(
+            "{} were never sealed, from {oldest} to {newest}; seal them all with: reenact recover",
+            quantity::count(runs.len() as u64, "run")
+        )),
     }
 }
 

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use reenact_formats::rer::rewrite;
@@ -127,7 +126,7 @@ impl Redact {
                 Shown::whole(why)
             )));
         }
-        durable::create(out, &bytes, Readers::Owner).map_err(|error| unwritable(out, &error))?;
+        durable::create(out, &bytes, Readers::Owner).map_err(|error| Ending::unwritable(out, &error))?;
         Ok(Digest::of(&bytes))
     }
 
@@ -152,17 +151,6 @@ impl Redact {
         object.close();
         line + "\n"
     }
-}
-
-/// Why a new file could not be written.
-pub(super) fn unwritable(out: &Path, error: &io::Error) -> Ending {
-    let name = out.to_string_lossy();
-    let why = match error.kind() {
-        io::ErrorKind::AlreadyExists => "there is such a file already; give another name".into(),
-        io::ErrorKind::NotFound => "there is no such folder; make it first".into(),
-        _ => error.to_string(),
-    };
-    Ending::impossible(format!("{}: {why}", Shown::whole(&name)))
 }
 
 /// How many of which type.

@@ -99,14 +99,32 @@ fn what_was_torn_is_said_to_be() {
 #[test]
 fn the_next_recording_says_what_was_never_sealed() {
     let airport = Airport::new(Script::travel().gated());
-    let mut recorder = recording(&airport);
-    airport.vendor.wait_for_requests(1).unwrap();
-    recorder.kill().unwrap();
-    recorder.wait().unwrap();
+    let run = kill_one(&airport, 1);
     let next = airport.fly(&["record", "--", "true"]);
+    let said = format!("reenact: run {run} was never sealed; seal it with: reenact recover {run}\n");
     assert_eq!(next.code, Some(0));
-    assert!(next.stderr.contains(" was never sealed; seal it with: reenact recover\n"), "{}", next.stderr);
-    airport.fly(&["recover"]).expect(0, "recovered [..]\nsealed: [..]\n", "");
+    assert!(next.stderr.contains(&said), "{}", next.stderr);
+    let newest = kill_one(&airport, 2);
+    let next = airport.fly(&["record", "--", "true"]);
+    let said = format!(
+        "reenact: 2 runs were never sealed, from {run} to {newest}; seal them all with: reenact recover\n"
+    );
+    assert!(next.stderr.contains(&said), "{}", next.stderr);
+    // Each by its name, or all that are left.
+    let sealed = "recovered [..]\nsealed: [..]\n";
+    airport.fly(&["recover", &run]).expect(0, sealed, "");
+    airport.fly(&["recover"]).expect(0, sealed, "");
     let next = airport.fly(&["record", "--", "true"]);
     assert!(!next.stderr.contains("never sealed"), "{}", next.stderr);
+}
+
+/// Kills a recorder when its vendor has had so many requests; gives the run.
+fn kill_one(airport: &Airport, requests: usize) -> String {
+    let mut recorder = recording(airport);
+    airport.vendor.wait_for_requests(requests).unwrap();
+    recorder.kill().unwrap();
+    recorder.wait().unwrap();
+    let runs = fs::read_dir(airport.folder.path().join(".reenact/runs")).unwrap();
+    // The one that begins last comes last.
+    runs.map(|run| run.unwrap().file_name().into_string().unwrap()).max().unwrap()
 }

@@ -2,6 +2,7 @@
 //! so is every request that a vendor had.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -11,7 +12,7 @@ use std::sync::{Arc, Mutex};
 
 use reenact_run::{Opened, open};
 use reenact_testkit::reply::long_text;
-use reenact_testkit::{Reply, Script};
+use reenact_testkit::{Received, Reply, Script};
 use reenact_verify::{Keys, Options};
 
 use super::airport::Airport;
@@ -20,7 +21,7 @@ use super::airport::Airport;
 const AGENTS: usize = 4;
 
 /// What came for each question, as it came from the socket.
-type Received = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
+type Streams = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
 
 /// When the recorder is killed.
 #[derive(Debug)]
@@ -29,6 +30,16 @@ struct When {
     bytes: Option<usize>,
     /// So many looks at the clock later.
     later: usize,
+}
+
+impl fmt::Display for When {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.bytes {
+            None => write!(f, "while it starts, ")?,
+            Some(bytes) => write!(f, "{bytes} bytes received, ")?,
+        }
+        write!(f, "{} looks at the clock later", self.later)
+    }
 }
 
 /// Numbers that look like chance and are the same for the same seed.
@@ -66,7 +77,7 @@ fn kill(when: &When) -> usize {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let (received, total) = (Received::default(), Arc::new(AtomicUsize::new(0)));
+    let (received, total) = (Streams::default(), Arc::new(AtomicUsize::new(0)));
     let mut agents = Vec::new();
     if let Some(bytes) = when.bytes {
         let mut url = String::new();
@@ -118,7 +129,7 @@ fn compare(airport: &Airport, received: &BTreeMap<String, Vec<u8>>) {
         assert!(recorded.contains_key(&name), "the vendor has {name}, which is not recorded");
     }
     for (name, received) in received {
-        let (body, is_whole) = body(received);
+        let Received { body, is_whole } = Received::read(received);
         let Some((complete, answer)) = recorded.get(name) else { panic!("{name} is not recorded") };
         assert!(
             answer.starts_with(&body),
@@ -140,7 +151,7 @@ fn name(body: &[u8]) -> String {
 
 /// Asks one question after the other until the line is dead, and keeps what comes: plain answers and streams, on lines that
 /// stay open and on lines of their own.
-fn talk(agent: usize, url: &str, received: &Received, total: &AtomicUsize) {
+fn talk(agent: usize, url: &str, received: &Streams, total: &AtomicUsize) {
     let (address, path) = url.split_once('/').unwrap();
     let stays = agent.is_multiple_of(2);
     let mut line = None;
@@ -167,7 +178,7 @@ fn talk(agent: usize, url: &str, received: &Received, total: &AtomicUsize) {
                     let so_far = received.entry(name.clone()).or_default();
                     so_far.extend(&buffer[..length]);
                     total.fetch_add(length, Ordering::AcqRel);
-                    if self::body(so_far).1 {
+                    if Received::read(so_far).is_whole {
                         break;
                     }
                 }
@@ -175,30 +186,6 @@ fn talk(agent: usize, url: &str, received: &Received, total: &AtomicUsize) {
         }
         line = stays.then_some(open);
     }
-}
-
-/// The body of an answer as far as it came, and whether it is whole.
-fn body(received: &[u8]) -> (Vec<u8>, bool) {
-    let Some(end) = received.windows(4).position(|part| part == b"\r\n\r\n") else {
-        return (Vec::new(), false);
-    };
-    let (head, mut rest) = (&received[..end], &received[end + 4..]);
-    let head = std::str::from_utf8(head).unwrap().to_ascii_lowercase();
-    if let Some(length) = head.split("content-length: ").nth(1) {
-        let length: usize = length.lines().next().unwrap().parse().unwrap();
-        return (rest.to_vec(), rest.len() == length);
-    }
-    let mut body = Vec::new();
-    while let Some(line) = rest.windows(2).position(|part| part == b"\r\n") {
-        let length = usize::from_str_radix(std::str::from_utf8(&rest[..line]).unwrap(), 16).unwrap();
-        rest = &rest[line + 2..];
-        if length == 0 {
-            return (body, true);
-        }
-        body.extend_from_slice(&rest[..length.min(rest.len())]);
-        rest = rest.get(length + 2..).unwrap_or_default();
-    }
-    (body, false)
 }
 
 fn setting(name: &str) -> Option<u64> {
@@ -212,7 +199,7 @@ fn a_kill_at_any_moment_loses_nothing_that_was_seen() {
     let (mut chance, mut bytes) = (Chance(seed | 1 << 40), 0);
     for number in 1..=kills {
         let when = chance.when();
-        println!("kill {number} of seed {seed}: {when:?}");
+        println!("kill {number} of {kills}, seed {seed}: {when}");
         bytes += kill(&when);
     }
     println!("{kills} kills; {bytes} bytes were received before, and all of them are recorded");

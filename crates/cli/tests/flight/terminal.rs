@@ -2,23 +2,12 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
 
 use reenact_testkit::Script;
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use super::airport::{Airport, REENACT};
-
-/// Both ends of a new terminal: ours, and the one that programs see.
-fn terminal() -> (File, File) {
-    let ours: OwnedFd = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&ours).unwrap();
-    unlockpt(&ours).unwrap();
-    let name = ptsname(&ours, Vec::new()).unwrap().into_string().unwrap();
-    let theirs = File::options().read(true).write(true).open(name).unwrap();
-    (File::from(ours), theirs)
-}
+use crate::terminal::terminal;
 
 /// Reads until the text is there.
 fn read_until(terminal: &mut File, text: &str, seen: &mut String) {

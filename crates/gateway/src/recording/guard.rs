@@ -123,12 +123,13 @@ impl Guard {
         let mut approvals: BTreeMap<usize, String> = BTreeMap::new();
         loop {
             let (step, taken) = self.decide(|state, at| {
-                let mut trial = state.warden.clone();
+                // What comes after the first is decided on as if that had begun. Most answers ask for one.
+                let mut trial: Option<Warden> = None;
                 let mut jobs = Vec::new();
                 for (place, call) in calls.iter().enumerate() {
                     let approval_id = approvals.get(&place);
                     let wanted = Wanted { is_approved: approval_id.is_some(), ..tool(&call.name, at) };
-                    match trial.rule(&wanted) {
+                    match trial.as_ref().unwrap_or(&state.warden).rule(&wanted) {
                         Ruling::Allowed => {}
                         Ruling::Denied(refused) => {
                             let job = denial(Action::Tool, &call.name, at, &refused);
@@ -136,10 +137,15 @@ impl Guard {
                         }
                         Ruling::NeedsApproval(needed) => return (Step::Ask((place, needed)), Vec::new()),
                     }
-                    trial.began(&wanted);
+                    if calls.len() > 1 {
+                        trial.get_or_insert_with(|| state.warden.clone()).began(&wanted);
+                    }
                     jobs.push(allowance(call, at, approval_id.cloned()));
                 }
-                state.warden = trial;
+                match trial {
+                    Some(trial) => state.warden = trial,
+                    None => calls.iter().for_each(|call| state.warden.began(&tool(&call.name, at))),
+                }
                 state.open.extend(calls.iter().map(|call| call.id.clone()));
                 state.conversation.answered(&Answer { tool_calls: calls.to_vec(), ..Answer::default() });
                 (Step::Go(()), jobs)

@@ -3,6 +3,7 @@
 //! A stream goes on as it comes, but for what belongs to a tool's call; an answer in one piece is held until it is whole. A client
 //! gets what was allowed, or its vendor's own shape of an error in its place.
 
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -16,11 +17,13 @@ use reenact_record::warden::Refused;
 use reenact_wire::gate::{self, Gate};
 use reenact_wire::sse::{SseEvent, SseReader};
 use reenact_wire::{Endpoint, ToolCall, refusal};
+use tokio::runtime::Handle as Runtime;
 use tokio::sync::{mpsc, watch};
 
 use super::exchange::{Exchange, Handle, Settled};
 use super::guard::Guard;
 use super::job::Ended;
+use super::scribe::lock;
 use crate::line::{Busy, LineState};
 use crate::outgoing::Cut;
 use crate::upstream::Failure;
@@ -40,7 +43,10 @@ pub(super) struct Watch {
 }
 
 /// Hands pieces to a client.
-type Sender = mpsc::Sender<Result<Frame<Bytes>, Cut>>;
+type Sender = mpsc::Sender<Piece>;
+
+/// A piece, or that there will be no more though it is not over.
+type Piece = Result<Frame<Bytes>, Cut>;
 
 /// Why the rest of a stream is not handed on.
 enum Stop {
@@ -113,13 +119,20 @@ impl Watch {
         Ok(whole)
     }
 
-    /// Hands a stream on as it comes, from a task of its own.
-    pub(super) fn stream(self, line: Arc<LineState>, busy: Busy) -> Guarded {
+    /// Hands a stream on as it comes, from its head on.
+    pub(super) async fn stream(self, line: Arc<LineState>, busy: Busy) -> Guarded {
         // Few are in between: a client that does not read slows its vendor down, as it would without us.
         let (sender, pieces) = mpsc::channel(4);
         let mark = line.mark();
-        tokio::spawn(self.run(sender));
-        Guarded { pieces, line, mark, is_cut: false, _busy: busy }
+        let exchange = self.exchange.share();
+        let watching: Option<Watching> = Some(Box::pin(self.run(sender)));
+        let (ahead, runtime) = (None, Runtime::current());
+        let mut stream = Guarded { watching, pieces, ahead, line, mark, is_cut: false, runtime, _busy: busy };
+        stream.look_ahead().await;
+        lock(&exchange).log_head();
+        // The line may have been flushed meanwhile, with nothing on it: the head must leave yet.
+        stream.mark = stream.line.mark();
+        stream
     }
 
     async fn run(mut self, sender: Sender) {
@@ -299,25 +312,77 @@ async fn finish(exchange: &Handle, ended: Ended) {
     }
 }
 
+/// What watches over a stream, to its end.
+type Watching = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// A stream that is watched over, on its way to its client.
 pub(crate) struct Guarded {
-    pieces: mpsc::Receiver<Result<Frame<Bytes>, Cut>>,
+    /// Runs where its client is served, so that no piece has to go from one task to another. `None` when it has ended.
+    watching: Option<Watching>,
+    pieces: mpsc::Receiver<Piece>,
+    /// What is there before the head has left.
+    ahead: Option<Option<Piece>>,
     line: Arc<LineState>,
     /// Everything up to here has been handed out.
     mark: u64,
     /// It broke off: what came must leave first.
     is_cut: bool,
+    runtime: Runtime,
     _busy: Busy,
+}
+
+impl Guarded {
+    /// Looks once whether the first piece is there already: then it leaves together with the answer's head, and its client is
+    /// woken once.
+    async fn look_ahead(&mut self) {
+        let mut has_looked = false;
+        poll_fn(|cx| {
+            if let Poll::Ready(piece) = self.poll_piece(cx) {
+                self.ahead = Some(piece);
+                return Poll::Ready(());
+            }
+            if std::mem::replace(&mut has_looked, true) {
+                return Poll::Ready(());
+            }
+            // The connection to the vendor has its turn now, and hands over what it has.
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// The next piece that may be handed on; nothing more is read while there is one.
+    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Piece>> {
+        if let Some(piece) = self.ahead.take() {
+            return Poll::Ready(piece);
+        }
+        let piece = self.pieces.poll_recv(cx);
+        let Some(watching) = self.watching.as_mut().filter(|_| piece.is_pending()) else { return piece };
+        if watching.as_mut().poll(cx).is_ready() {
+            self.watching = None;
+        }
+        self.pieces.poll_recv(cx)
+    }
+}
+
+/// The client has left, or has its last piece: what is still to be done is done without it.
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        if let Some(watching) = self.watching.take() {
+            self.pieces.close();
+            self.runtime.spawn(watching);
+        }
+    }
 }
 
 impl Body for Guarded {
     type Data = Bytes;
     type Error = Cut;
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Piece>> {
         let this = self.get_mut();
         if !this.is_cut {
-            match ready!(this.pieces.poll_recv(cx)) {
+            match ready!(this.poll_piece(cx)) {
                 Some(Err(Cut)) => this.is_cut = true,
                 piece => {
                     this.mark = this.line.mark();

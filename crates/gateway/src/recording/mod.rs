@@ -187,7 +187,7 @@ impl Recorder {
         if notebook::is_stream(&head.headers) && codings.is_empty() {
             // What is held back may make it shorter, and what comes instead longer.
             head.headers.remove(CONTENT_LENGTH);
-            let stream = watch.stream(line, busy);
+            let stream = watch.stream(line, busy).await;
             return Ok(Response::from_parts(head, Outgoing::Guarded(Box::new(stream))));
         }
         let endpoint = watch.endpoint;

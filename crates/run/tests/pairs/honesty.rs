@@ -2,11 +2,11 @@
 
 use reenact_formats::replay_jsonl::writer::SessionStatus;
 use reenact_json::{Digest, Limits, Value};
-use reenact_run::convert::{ConvertError, Found, Input, Origin, Sealing, convert, restore};
+use reenact_run::convert::{ConvertError, Found, Input, Origin, convert, restore};
 use reenact_run::{Dialect, gate::Gate};
 
 use super::sources::{Record, converted, converted_input, folder};
-use super::workshop::{Key, Tape};
+use super::workshop::{Key, Tape, sealing};
 
 fn losses(record: &Record, target: Dialect) -> Vec<String> {
     let converted = converted(record, target).unwrap();
@@ -186,16 +186,10 @@ fn what_lines_would_blow_up() {
 fn imported(bytes: &[u8], verified: Option<bool>) -> Record {
     let record = Record::File(bytes.to_vec());
     let run = record.open().run.unwrap();
-    let (mut salts, key) = (|| Some([7; 16]), Key::of(1));
-    let mut sealing = Sealing {
-        run_id: "0197f22e-79b0-7cc3-98c4-dc0c0c07398f",
-        version: "0.1.0",
-        now: "2026-11-16T05:00:00.5Z",
-        salts: &mut salts,
-        signer: &key,
-    };
+    let key = Key::of(1);
     let found = Found { digest: Digest::of(bytes), kept: None, verified, keys: &key.keys() };
-    Record::of(convert(Input::Run(&run), found, Dialect::Rer, &mut sealing).unwrap())
+    let sealed = sealing(&key, |sealing| convert(Input::Run(&run), found, Dialect::Rer, sealing));
+    Record::of(sealed.unwrap())
 }
 
 /// A seal over an import is no seal over what was imported.

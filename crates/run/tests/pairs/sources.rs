@@ -9,12 +9,12 @@ use reenact_formats::replay_bundle::{Held, NewFile, NewManifest, write};
 use reenact_formats::replay_jsonl::writer::{Event, ReplayWriter, Session as ReplaySession, SessionStatus};
 use reenact_formats::rpk::write::{Draft, NewStep, RunHeader};
 use reenact_json::Digest;
-use reenact_run::convert::{ConvertError, Converted, Found, Input, Sealing, convert};
+use reenact_run::convert::{ConvertError, Converted, Found, Input, convert};
 use reenact_run::dialect::Dialect;
 use reenact_run::open::{Files, Opened, open, open_files};
 use reenact_verify::Options;
 
-use super::workshop::{Asked, CHAT, Key, Tape};
+use super::workshop::{Asked, CHAT, Key, Tape, sealing};
 
 /// A record as it is found: a file, or a folder.
 #[derive(Clone)]
@@ -56,25 +56,9 @@ pub(crate) fn converted_input(
     digest: Digest,
     target: Dialect,
 ) -> Result<Converted, ConvertError> {
-    let mut count = 0_u128;
-    let mut salts = || {
-        count += 1;
-        Some(count.to_le_bytes())
-    };
     let key = Key::of(1);
-    let mut sealing = Sealing {
-        run_id: "0197f22e-79b0-7cc3-98c4-dc0c0c07398f",
-        version: "0.1.0",
-        now: "2026-11-16T05:00:00.5Z",
-        salts: &mut salts,
-        signer: &key,
-    };
-    convert(
-        input,
-        Found { digest, kept: None, verified: Some(true), keys: &key.keys() },
-        target,
-        &mut sealing,
-    )
+    let found = Found { digest, kept: None, verified: Some(true), keys: &key.keys() };
+    sealing(&key, |sealing| convert(input, found, target, sealing))
 }
 
 pub(crate) fn folder(name: &str) -> PathBuf {

@@ -6,10 +6,10 @@ use reenact_formats::replay_bundle::archive;
 use reenact_formats::rpk;
 use reenact_json::{Limits, Profile, Value, canonical};
 use reenact_run::convert::source::unpack;
-use reenact_run::convert::{File, Origin, Restored, Sealing, Source, import, restore};
+use reenact_run::convert::{File, Origin, Restored, Source, import, restore};
 use reenact_verify::{Options, safe};
 
-use super::workshop::Key;
+use super::workshop::{Key, sealing};
 
 pub(crate) fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
@@ -38,20 +38,7 @@ pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
 
 /// Seals an import, with salts that are told apart and a key of tests.
 pub(crate) fn sealed(source: &Source<'_>) -> Result<Vec<u8>, reenact_run::convert::ConvertError> {
-    let mut count = 0_u128;
-    let mut salts = || {
-        count += 1;
-        Some(count.to_le_bytes())
-    };
-    let key = Key::of(7);
-    let mut sealing = Sealing {
-        run_id: "0197f22e-79b0-7cc3-98c4-dc0c0c07398f",
-        version: "0.1.0",
-        now: "2026-11-16T05:00:00.5Z",
-        salts: &mut salts,
-        signer: &key,
-    };
-    import(source, &mut sealing)
+    sealing(&Key::of(7), |sealing| import(source, sealing))
 }
 
 /// Imports, verifies, and gives back.

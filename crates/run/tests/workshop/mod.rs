@@ -6,6 +6,7 @@ use reenact_formats::key::PublicKey;
 use reenact_formats::rer::Version;
 use reenact_formats::rer::seal::{Chain, NewEvent, RunHeader, Signer};
 use reenact_json::print;
+use reenact_run::convert::Sealing;
 use reenact_run::{Opened, Run, open};
 use reenact_verify::{Keys, Options};
 
@@ -30,6 +31,22 @@ impl Signer for Key {
     fn sign(&self, message: &[u8]) -> [u8; 64] {
         self.0.sign(message).to_bytes()
     }
+}
+
+/// Lets something be sealed with a key of tests, at a time that does not pass, with salts that are told apart.
+pub(crate) fn sealing<T>(key: &Key, seal: impl FnOnce(&mut Sealing<'_>) -> T) -> T {
+    let mut count = 0_u128;
+    let mut salts = || {
+        count += 1;
+        Some(count.to_le_bytes())
+    };
+    seal(&mut Sealing {
+        run_id: "0197f22e-79b0-7cc3-98c4-dc0c0c07398f",
+        version: "0.1.0",
+        now: "2026-11-16T05:00:00.5Z",
+        salts: &mut salts,
+        signer: key,
+    })
 }
 
 pub(crate) const ENVELOPE: &str = r#"{"envelope_version":"rer-envelope/0.2","permissions":{"allowed_models":["*"],

@@ -1,7 +1,7 @@
 //! Replay Bundles to be broken, for the tests beside this folder.
 #![allow(clippy::unwrap_used, dead_code, reason = "each test file uses a part of this one")]
 
-#[path = "../archives_forge.rs"]
+#[path = "../archives_forge/mod.rs"]
 pub(crate) mod archives_forge;
 
 use archives_forge::{END, entry, gzip};

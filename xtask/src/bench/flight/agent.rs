@@ -18,7 +18,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use super::said;
-use super::scene::{CREDENTIAL, GATE};
+use super::scene::CREDENTIAL;
 
 /// Where calls go.
 pub(super) struct Address {
@@ -49,16 +49,16 @@ impl Address {
         Ok(Arc::new(Self { socket: gateway.address(), path, tls: None }))
     }
 
-    /// A request for an answer; one that names a gate is answered by a stream.
-    fn request(&self, body: Bytes, gate: Option<&str>) -> Result<Request<Full<Bytes>>, String> {
+    /// A request for an answer, with a header that tells the vendor which one.
+    fn request(&self, body: Bytes, header: Option<(&str, &str)>) -> Result<Request<Full<Bytes>>, String> {
         let mut request = Request::post(self.path.as_str())
             .header("host", self.socket.to_string())
             .header("authorization", CREDENTIAL)
             .header("content-type", "application/json")
             .header("accept", "application/json")
             .header("user-agent", "OpenAI/Python 2.8.0");
-        if let Some(gate) = gate {
-            request = request.header(GATE, gate);
+        if let Some((name, value)) = header {
+            request = request.header(name, value);
         }
         request.body(Full::new(body)).map_err(said)
     }
@@ -119,27 +119,32 @@ impl Line {
     pub(super) async fn call(
         &mut self,
         body: Bytes,
-        gate: Option<&str>,
+        header: Option<(&str, &str)>,
         at_first: impl FnOnce(),
     ) -> Result<Times, String> {
-        let request = self.address.request(body, gate)?;
+        let request = self.address.request(body, header)?;
         self.sender.ready().await.map_err(said)?;
         let begun = Instant::now();
         let answer = self.sender.send_request(request).await.map_err(said)?;
         let status = answer.status();
         let mut body = answer.into_body();
-        let (mut first, mut at_first) = (None, Some(at_first));
+        let (mut first, mut at_first, mut said_no) = (None, Some(at_first), Vec::new());
         while let Some(frame) = body.frame().await {
-            if frame.map_err(said)?.data_ref().is_some_and(|piece| !piece.is_empty())
+            let frame = frame.map_err(said)?;
+            let piece = frame.data_ref().map(|piece| &piece[..]).unwrap_or_default();
+            if !piece.is_empty()
                 && let Some(at_first) = at_first.take()
             {
                 first = Some(begun.elapsed());
                 at_first();
             }
+            if !status.is_success() {
+                said_no.extend_from_slice(piece);
+            }
         }
         let whole = begun.elapsed();
         if !status.is_success() {
-            return Err(format!("a call was answered with {status}"));
+            return Err(format!("a call was answered with {status}: {}", String::from_utf8_lossy(&said_no)));
         }
         Ok(Times { first: first.ok_or("a call was answered with nothing")?, whole })
     }

@@ -15,6 +15,10 @@
 //!
 //! `disk` is the same call where nothing is acknowledged before the disk has it: what it adds is two flushes of the disk.
 //!
+//! `policy` is the same call under an envelope that is enforced, with every limit set and none reached; `tool` is an agent's
+//! turn that brings the result of a tool and asks for the next. Each has two rows: what the gateway adds to a direct call,
+//! as above, and (`beyond`) what the envelope adds to a gateway that only watches. Three ways are called in turn for that.
+//!
 //! The first event of a stream comes alone, as at a real vendor.
 
 use std::fs;
@@ -30,7 +34,8 @@ use reenact_testkit::{Kind as Interface, Vendor};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
-use super::agent::{Address, Line, Times};
+use super::agent::{Address, Times};
+use super::lane::Lane;
 use super::scene::{Book, Kind, OPEN, script};
 use super::{Quantiles, said};
 
@@ -40,9 +45,6 @@ const CONNECTIONS: [usize; 2] = [1, 64];
 /// How long each row is measured.
 const LONG: Duration = Duration::from_secs(4);
 
-/// How often each connection calls on each way before it is measured.
-const WARM_UP: u64 = 5;
-
 /// What is measured in a row.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Row {
@@ -50,6 +52,8 @@ enum Row {
     Copied(Kind),
     /// Nothing is acknowledged before the disk has it.
     Durable,
+    /// An envelope is enforced.
+    Enforced(Kind),
     Flood,
 }
 
@@ -73,13 +77,21 @@ pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result
                         .map(|(name, row)| (format!("gateway copy {connections} {name}"), connections, row)),
                 );
                 asked.push((format!("gateway disk {connections} answer"), connections, Row::Durable));
+                let enforced = [Kind::Answer, Kind::Stream, Kind::Tool];
+                asked.extend(enforced.map(|kind| {
+                    (
+                        format!("gateway policy {connections} {}", kind.name()),
+                        connections,
+                        Row::Enforced(kind),
+                    )
+                }));
             }
         }
         asked.retain(|(name, ..)| is_asked_for(name));
         for (name, connections, row) in asked {
             if std::mem::take(&mut is_first) {
                 println!(
-                    "{:<28} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7}",
+                    "{:<34} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7}",
                     "call, times in ms",
                     "direct",
                     "p99",
@@ -92,14 +104,17 @@ pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result
                     "calls"
                 );
             }
-            let durability = if row == Row::Durable { Durability::Machine } else { Durability::Process };
-            let mut flight = Flight::start(folder, is_tls, durability)?;
-            if let Row::Copied(_) = row {
-                flight = flight.copied()?;
-            }
+            let flight = match row {
+                Row::Calls(_) | Row::Flood => Flight::start(folder, is_tls)?.watched()?,
+                Row::Copied(_) => Flight::start(folder, is_tls)?.copied()?,
+                Row::Durable => Flight::start(folder, is_tls)?.durable()?,
+                Row::Enforced(_) => Flight::start(folder, is_tls)?.watched()?.enforced()?,
+            };
             let measured = match row {
                 Row::Durable => flight.calls(&name, connections, Kind::Answer),
-                Row::Calls(kind) | Row::Copied(kind) => flight.calls(&name, connections, kind),
+                Row::Calls(kind) | Row::Copied(kind) | Row::Enforced(kind) => {
+                    flight.calls(&name, connections, kind)
+                }
                 Row::Flood => flight.flood(&name, connections),
             };
             measured.and(flight.land()).map_err(|error| format!("{name}: {error}"))?;
@@ -108,63 +123,96 @@ pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result
     Ok(())
 }
 
-/// A vendor, a gateway before it, and the run that is recorded.
-struct Flight {
+/// A vendor, and the ways to it.
+struct Flight<'f> {
+    folder: &'f Path,
     vendor: Arc<Vendor>,
-    direct: Arc<Address>,
-    through: Arc<Address>,
+    /// The first is direct.
+    ways: Vec<Arc<Address>>,
+    posts: Vec<Post>,
+}
+
+/// A gateway on one of the ways, and the run that it records.
+struct Post {
     gateway: Gateway,
     /// The gateway's, apart from that of its clients: at a user's, they are two processes.
     runtime: Runtime,
     book: Book,
 }
 
-impl Flight {
-    fn start(folder: &Path, is_tls: bool, durability: Durability) -> Result<Self, String> {
+impl<'f> Flight<'f> {
+    /// With the direct way only.
+    fn start(folder: &'f Path, is_tls: bool) -> Result<Self, String> {
         let vendor = if is_tls { Vendor::start_tls(script()) } else { Vendor::start(script()) };
         let vendor = vendor.map_err(said)?;
         vendor.open(OPEN);
+        let direct = Address::of_vendor(&vendor)?;
+        Ok(Self { folder, vendor: Arc::new(vendor), ways: vec![direct], posts: Vec::new() })
+    }
+
+    /// And one through a program that copies.
+    fn copied(mut self) -> Result<Self, String> {
+        let copier = copier(self.vendor.address()).map_err(said)?;
+        self.ways.extend(self.ways.first().map(|direct| direct.by_way_of(copier)));
+        Ok(self)
+    }
+
+    /// And one through a gateway that watches.
+    fn watched(self) -> Result<Self, String> {
+        let book = Book::open(self.folder)?;
+        self.through(book, Durability::Process)
+    }
+
+    /// And one through a gateway that watches, and waits for the disk.
+    fn durable(self) -> Result<Self, String> {
+        let book = Book::open(self.folder)?;
+        self.through(book, Durability::Machine)
+    }
+
+    /// And one through a gateway that enforces an envelope.
+    fn enforced(self) -> Result<Self, String> {
+        let book = Book::open_enforced(self.folder)?;
+        self.through(book, Durability::Process)
+    }
+
+    fn through(mut self, book: Book, durability: Durability) -> Result<Self, String> {
         let mut environment = Environment::default();
-        if let Some(authority) = vendor.authority_pem() {
-            let path = folder.join("authority.pem");
+        if let Some(authority) = self.vendor.authority_pem() {
+            let path = self.folder.join("authority.pem");
             fs::write(&path, authority).map_err(said)?;
             environment.ssl_cert_file = Some(path);
         }
-        let book = Book::open(folder)?;
-        let upstream = vendor.base_url(Interface::OpenAi).parse().map_err(said)?;
+        let upstream = self.vendor.base_url(Interface::OpenAi).parse().map_err(said)?;
         let routes = vec![Route::to(Interface::OpenAi, upstream)];
         let work = Work::Record(Box::new(Recording {
             pen: book.pen(),
             log: book.log()?,
             durability,
-            policy: None,
+            policy: book.policy(),
             routes,
             environment,
             limits: Limits::default(),
         }));
         let runtime = gateway_runtime()?;
         let gateway = start(&runtime, work)?;
-        let (direct, through) = (Address::of_vendor(&vendor)?, Address::of_gateway(&gateway)?);
-        Ok(Self { vendor: Arc::new(vendor), direct, through, gateway, runtime, book })
-    }
-
-    /// Puts a program that copies in the gateway's place.
-    fn copied(mut self) -> Result<Self, String> {
-        self.through = self.direct.by_way_of(copier(self.vendor.address()).map_err(said)?);
+        self.ways.push(Address::of_gateway(&gateway)?);
+        self.posts.push(Post { gateway, runtime, book });
         Ok(self)
     }
 
     /// Ends it all. A call that was not recorded would not count.
     fn land(self) -> Result<(), String> {
-        self.runtime.block_on(self.gateway.stop()).map_err(said)?;
-        drop(self.book);
+        for Post { gateway, runtime, book } in self.posts {
+            runtime.block_on(gateway.stop()).map_err(said)?;
+            drop(book);
+        }
         Ok(())
     }
 
-    /// Calls on both ways in turn.
+    /// Calls on all ways in turn.
     fn calls(&self, name: &str, connections: usize, kind: Kind) -> Result<(), String> {
         let per_second = match kind {
-            Kind::Answer => 600,
+            Kind::Answer | Kind::Tool => 600,
             Kind::Stream => 200,
         };
         let every = (connections > 1)
@@ -178,7 +226,7 @@ impl Flight {
                     / u32::try_from(connections).unwrap_or(1);
                 running.spawn(lane.take_turns(begin + offset, every, begin + LONG));
             }
-            let mut all = [Vec::new(), Vec::new()];
+            let mut all = vec![Vec::new(); self.ways.len()];
             while let Some(times) = running.join_next().await {
                 for (all, times) in all.iter_mut().zip(times.map_err(said)??) {
                     all.extend(times);
@@ -186,18 +234,30 @@ impl Flight {
             }
             Ok::<_, String>(all)
         })?;
-        let calls = times[1].len();
-        let pick = |pick: fn(&Times) -> Duration| {
-            let [direct, through] =
-                times.each_ref().map(|times| Quantiles::of(times.iter().map(pick).collect()));
-            direct.zip(through).ok_or_else(|| format!("only {calls} calls in {LONG:?}"))
+        self.print(name, kind, &times)
+    }
+
+    /// What the last way adds to the direct one; and, where there is one between them, what it adds to that.
+    fn print(&self, name: &str, kind: Kind, times: &[Vec<Times>]) -> Result<(), String> {
+        let [direct, between @ .., last] = times else { return Err("there is one way only".into()) };
+        let calls = last.len();
+        let quantiles = |times: &[Times], pick: fn(&Times) -> Duration| {
+            let quantiles = Quantiles::of(times.iter().map(pick).collect());
+            quantiles.ok_or_else(|| format!("only {calls} calls in {LONG:?}"))
+        };
+        let row = |name: &str, pick: fn(&Times) -> Duration, budgets: [&str; 2]| {
+            print_row(name, (quantiles(direct, pick)?, quantiles(last, pick)?), budgets, calls);
+            for before in between {
+                let (before, last) = (quantiles(before, pick)?, quantiles(last, pick)?);
+                print_row(&format!("{name} beyond"), (before, last), ["-", "-"], calls);
+            }
+            Ok::<_, String>(())
         };
         if kind == Kind::Stream {
             let first = format!("{} first token", name.trim_end_matches(" stream"));
-            print_row(&first, pick(|times| times.first)?, ["0.1", "-"], calls);
+            row(&first, |times| times.first, ["0.1", "-"])?;
         }
-        print_row(name, pick(|times| times.whole)?, ["0.2", "0.6"], calls);
-        Ok(())
+        row(name, |times| times.whole, ["0.2", "0.6"])
     }
 
     /// Calls on one way for a while, then on the other, and again, as fast as they are answered.
@@ -223,27 +283,18 @@ impl Flight {
         })?;
         let [direct, through] = rates;
         println!(
-            "{name:<28} {direct:>9.0} calls/s directly, {through:.0} through the gateway: {:.2} of them",
+            "{name:<34} {direct:>9.0} calls/s directly, {through:.0} through the gateway: {:.2} of them",
             through / direct
         );
         Ok(())
     }
 
-    /// Connections on both ways, all of them warm.
+    /// Connections on all ways, all of them warm.
     async fn lanes(&self, connections: usize, kind: Kind) -> Result<Vec<Lane>, String> {
         let mut warming = JoinSet::new();
         for number in 0..connections as u64 {
-            let (direct, through) = (Arc::clone(&self.direct), Arc::clone(&self.through));
-            let vendor = Arc::clone(&self.vendor);
-            warming.spawn(async move {
-                let lines = [Line::open(&direct).await?, Line::open(&through).await?];
-                let mut lane = Lane { lines, kind, vendor, number, turn: 0 };
-                for _ in 0..WARM_UP {
-                    lane.call(0).await?;
-                    lane.call(1).await?;
-                }
-                Ok::<_, String>(lane)
-            });
+            let (ways, vendor) = (self.ways.clone(), Arc::clone(&self.vendor));
+            warming.spawn(Lane::open(number, ways, kind, vendor));
         }
         let mut lanes = Vec::new();
         while let Some(lane) = warming.join_next().await {
@@ -255,7 +306,7 @@ impl Flight {
 
 fn print_row(name: &str, (direct, through): (Quantiles, Quantiles), budgets: [&str; 2], calls: usize) {
     println!(
-        "{name:<28} {:>7.3} {:>7.3} {:>7.3} {:>7.3} {:>7.3} {:>7} {:>7.3} {:>7} {calls:>7}",
+        "{name:<34} {:>7.3} {:>7.3} {:>7.3} {:>7.3} {:>7.3} {:>7} {:>7.3} {:>7} {calls:>7}",
         direct.p50,
         direct.p99,
         through.p50,
@@ -265,62 +316,6 @@ fn print_row(name: &str, (direct, through): (Quantiles, Quantiles), budgets: [&s
         through.p99 - direct.p99,
         budgets[1],
     );
-}
-
-/// One client with a connection on each way: 0 is direct, 1 through the gateway.
-struct Lane {
-    lines: [Line; 2],
-    kind: Kind,
-    vendor: Arc<Vendor>,
-    number: u64,
-    turn: u64,
-}
-
-impl Lane {
-    async fn call(&mut self, way: usize) -> Result<Times, String> {
-        self.turn += 1;
-        let body = self.kind.prompt(self.number << 32 | self.turn);
-        let line = self.lines.get_mut(way).ok_or("there are two ways")?;
-        if self.kind == Kind::Answer {
-            return line.call(body, None, || {}).await;
-        }
-        let gate = format!("{}-{}", self.number, self.turn);
-        line.call(body, Some(&gate), || self.vendor.open(&gate)).await
-    }
-
-    /// Calls on each way in turn: at once, or at its own times from `next` on.
-    async fn take_turns(
-        mut self,
-        mut next: Instant,
-        every: Option<Duration>,
-        until: Instant,
-    ) -> Result<[Vec<Times>; 2], String> {
-        let mut times = [Vec::new(), Vec::new()];
-        let mut way = usize::from(self.number % 2 == 1);
-        loop {
-            if let Some(every) = every {
-                tokio::time::sleep_until(next.into()).await;
-                // What is late is not made up for: nobody wants a flood.
-                next = (next + every).max(Instant::now());
-            }
-            if Instant::now() >= until {
-                return Ok(times);
-            }
-            let took = self.call(way).await?;
-            times[way].push(took);
-            way = 1 - way;
-        }
-    }
-
-    /// Calls on one way as fast as it is answered; says how often.
-    async fn rush(mut self, way: usize, until: Instant) -> Result<(Self, u32), String> {
-        let mut count = 0;
-        while Instant::now() < until {
-            self.call(way).await?;
-            count += 1;
-        }
-        Ok((self, count))
-    }
 }
 
 /// A listener whose connections are copied to another address, byte for byte and in both directions.

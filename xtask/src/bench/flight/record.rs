@@ -1,7 +1,8 @@
 //! The recorder alone: events a second, the time of a seal, the memory of a long run.
 //!
-//! An event counts when the call that records it has returned: then the operating system has it. The end of a run, which
-//! waits for the disk, is no part of it. A seal does wait for the disk.
+//! An event counts when the call that records it has returned: then the operating system has it (`--durability process`). In
+//! the row `durable` it counts when the disk has it (`--durability machine`): one by one, and in groups of 64, as a gateway
+//! flushes what came meanwhile. The end of a run, which waits for the disk, is no part of it. A seal does wait for the disk.
 
 use std::fs;
 use std::hint::black_box;
@@ -25,11 +26,12 @@ const TURNS: usize = 3;
 pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result<(), String> {
     let row = |name: &str, row: fn(&Path) -> Result<String, String>| {
         if is_asked_for(name) {
-            println!("{name:<28} {}", row(folder)?);
+            println!("{name:<34} {}", row(folder)?);
         }
         Ok::<_, String>(())
     };
     row("record small events", small_events)?;
+    row("record durable events", durable_events)?;
     row("record exchanges", exchanges)?;
     row("record seal 64MB", seal)?;
     row("record 200MB memory", memory)
@@ -40,6 +42,18 @@ fn small_events(folder: &Path) -> Result<String, String> {
     let (rate, bytes) =
         fastest(folder, |pen, _| pen.gap("request trailers", "they are not recorded").map_err(said))?;
     Ok(format!("{rate:>9.0} events/s of {bytes:.0} bytes, budget 200000"))
+}
+
+/// The same, with the disk waited for: after each, and after as many as 64 connections ask for at a time.
+fn durable_events(folder: &Path) -> Result<String, String> {
+    let after = |group: u64| {
+        fastest(folder, move |pen, turn| {
+            pen.gap("request trailers", "they are not recorded").map_err(said)?;
+            if (turn + 1).is_multiple_of(group) { pen.sync().map_err(said) } else { Ok(()) }
+        })
+    };
+    let ((alone, _), (grouped, bytes)) = (after(1)?, after(64)?);
+    Ok(format!("{alone:>9.0} events/s of {bytes:.0} bytes one by one, {grouped:.0} in groups of 64"))
 }
 
 /// Requests and answers of 4 KB, with a credential to find in each.

@@ -37,7 +37,7 @@ pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result
             continue;
         }
         if std::mem::take(&mut is_first) {
-            println!("{:<28} {:>10} {:>10} {:>10}", "replay", "exchanges", "load", "answers/s");
+            println!("{:<34} {:>10} {:>10} {:>10}", "replay", "exchanges", "load", "answers/s");
         }
         let run = recorded(kind, folder)?;
         for (name, connections) in asked {
@@ -47,7 +47,7 @@ pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result
                 (load, took) = (load.min(turn.0), took.min(turn.1));
             }
             println!(
-                "{name:<28} {EXCHANGES:>10} {:>7.1} ms {:>10.0}",
+                "{name:<34} {EXCHANGES:>10} {:>7.1} ms {:>10.0}",
                 load.as_secs_f64() * 1e3,
                 EXCHANGES as f64 / took.as_secs_f64()
             );

@@ -9,7 +9,6 @@ use reenact_json::{Limits, Profile, Shown, Value};
 use reenact_record::KeyName;
 use reenact_record::durable::{self, Readers};
 
-use crate::command::redact::unwritable;
 use crate::config::Config;
 use crate::envelope;
 use crate::output::{self, Ending};
@@ -76,7 +75,7 @@ impl Sign {
             output::print(&super::safe_json(&signed))?;
             return Ok(0);
         };
-        durable::create(out, &signed, Readers::Owner).map_err(|error| unwritable(out, &error))?;
+        durable::create(out, &signed, Readers::Owner).map_err(|error| Ending::unwritable(out, &error))?;
         let name = out.to_string_lossy();
         output::print(&format!(
             "{}: authorised by {} (key {key_id})\nwhoever is to believe it needs that key: reenact keys export {}\n",

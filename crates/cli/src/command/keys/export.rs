@@ -9,7 +9,7 @@ use reenact_record::KeyName;
 use reenact_record::durable::{self, Readers};
 
 use super::ring::Ring;
-use super::{form, named, not_kept, shown};
+use super::{form, named, not_kept};
 use crate::config::Config;
 use crate::output::{self, Ending};
 
@@ -90,13 +90,7 @@ impl Export {
             output::print_bytes(bytes)?;
             return Ok(0);
         };
-        durable::create(path, bytes, readers).map_err(|error| {
-            let why = match error.kind() {
-                io::ErrorKind::AlreadyExists => "there is such a file already; give another name".to_owned(),
-                _ => error.to_string(),
-            };
-            Ending::impossible(format!("{}: {why}", shown(path)))
-        })?;
+        durable::create(path, bytes, readers).map_err(|error| Ending::unwritable(path, &error))?;
         Ok(0)
     }
 }

@@ -12,7 +12,6 @@ use reenact_record::{Folder, RunId};
 use reenact_run::Run;
 use reenact_verify::{Options, safe};
 
-use crate::command::redact::unwritable;
 use crate::output::Ending;
 use crate::runs;
 use crate::runs::KeyFiles;
@@ -103,7 +102,7 @@ impl Create {
             return Err(Ending::refused(message));
         }
         let path = self.destination(run, ending)?;
-        durable::create(&path, bytes, Readers::Owner).map_err(|error| unwritable(&path, &error))?;
+        durable::create(&path, bytes, Readers::Owner).map_err(|error| Ending::unwritable(&path, &error))?;
         Ok(Written { path, digest: Digest::of(bytes), size: bytes.len() as u64 })
     }
 
@@ -119,7 +118,7 @@ impl Create {
             ))
         })?;
         let folder = Path::new(Folder::NAME).join("bundles");
-        durable::create_private_folder(&folder).map_err(|error| unwritable(&folder, &error))?;
+        durable::create_private_folder(&folder).map_err(|error| Ending::unwritable(&folder, &error))?;
         Ok(folder.join(format!("{id}.{ending}")))
     }
 }

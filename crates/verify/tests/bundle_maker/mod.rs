@@ -1,7 +1,7 @@
-//! Bundles for the tests beside this file: made, packed in every way, and laid out on disk.
+//! Bundles for the tests beside this folder: made, packed in every way, and laid out on disk.
 #![allow(clippy::unwrap_used, dead_code, reason = "each test file uses a part of this one")]
 
-#[path = "workshop.rs"]
+#[path = "../workshop/mod.rs"]
 mod workshop;
 
 use std::collections::BTreeMap;

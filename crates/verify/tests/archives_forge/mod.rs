@@ -1,4 +1,4 @@
-//! Archives made by hand, for the tests beside this file. Nothing here checks anything: that is the point.
+//! Archives made by hand, for the tests beside this folder. Nothing here checks anything: that is the point.
 #![allow(clippy::unwrap_used, dead_code, reason = "each test file uses a part of this one")]
 
 /// A ustar header with a right checksum.

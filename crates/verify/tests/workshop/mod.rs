@@ -1,4 +1,4 @@
-//! What the tests beside this file build with: a signer, a small artifact full of trouble, the vectors.
+//! What the tests beside this folder build with: a signer, a small artifact full of trouble, the vectors.
 #![allow(clippy::unwrap_used, dead_code, reason = "each test file uses a part of this one")]
 
 use std::path::Path;

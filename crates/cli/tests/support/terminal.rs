@@ -1,0 +1,18 @@
+//! A terminal for a program that wants one.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on stops")]
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+/// Both ends of a new terminal: ours, and the one that programs see.
+pub(crate) fn terminal() -> (File, File) {
+    let ours: OwnedFd = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&ours).unwrap();
+    unlockpt(&ours).unwrap();
+    let name = ptsname(&ours, Vec::new()).unwrap().into_string().unwrap();
+    let theirs = File::options().read(true).write(true).open(name).unwrap();
+    (File::from(ours), theirs)
+}

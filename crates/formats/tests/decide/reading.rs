@@ -1,0 +1,222 @@
+//! What an envelope reads as.
+
+use reenact_formats::rer::envelope::money::Money;
+use reenact_formats::rer::envelope::permission::{ApprovalRule, Enforcement, Envelope, SignerType};
+use reenact_formats::rer::structure::{Place, Problem, StructureFault};
+
+use crate::{NOON, OPEN, dollars, json, rule};
+
+/// A whole envelope, with one piece of its text replaced.
+fn changed(from: &str, to: &str) -> String {
+    let whole = format!(
+        r#"{{"envelope_version":"rer-envelope/0.2","permissions":{{"allowed_models":["m","m"],"allowed_tools":["t","\u0074\u0022"]}},
+        "limits":{{"max_steps":4e0,"max_spend_usd":0.50,"rate_limit_rpm":60}},"expiry":"2026-05-13T14:00:00.000000001+02:00",
+        "metadata":{{"reenact":{{"enforcement":"enforce"}}}},
+        "required_approvals":[{{"action":"tool.call","tool_pattern":"pay_*","signer_types":["human","delegate"]}},
+            {{"action":"model.call","model_pattern":"","signer_types":[]}},{{"action":"x"}}],
+        "required_signer_types":["automated"],"signature":"{}"}}"#,
+        "ab".repeat(64)
+    );
+    assert!(whole.contains(from), "{from}");
+    whole.replacen(from, to, 1)
+}
+
+fn read(text: &str) -> Result<Envelope, StructureFault> {
+    Envelope::read(json(text))
+}
+
+#[test]
+fn every_field_is_read() {
+    let expected = Envelope {
+        allowed_models: ["m".into()].into(),
+        allowed_tools: ["t".into(), "t\"".into()].into(),
+        max_steps: Some(4),
+        max_spend: Some(Money::from_picodollars(500_000_000_000)),
+        rate_limit_rpm: Some(60),
+        expiry: Some(NOON + 1),
+        required_approvals: vec![
+            ApprovalRule {
+                signer_types: Some(vec![SignerType::Human, SignerType::Delegate]),
+                ..rule("tool.call", Some("pay_*"), None)
+            },
+            ApprovalRule { signer_types: Some(vec![]), ..rule("model.call", None, Some("")) },
+            rule("x", None, None),
+        ],
+        required_signer_types: vec![SignerType::Automated],
+        enforcement: Enforcement::Enforced,
+    };
+    assert_eq!(read(&changed("", "")), Ok(expected));
+}
+
+#[test]
+fn what_is_absent_restricts_nothing() {
+    let text = format!(
+        r#"{{"envelope_version":"rer-envelope/0.1","permissions":{{"allowed_models":[],"allowed_tools":[]}},"limits":{{}},"signature":"{}"}}"#,
+        "0".repeat(128)
+    );
+    assert_eq!(read(&text), Ok(OPEN));
+}
+
+#[test]
+fn words_of_enforcement() {
+    let word = |metadata: &str| {
+        let from = r#"{"reenact":{"enforcement":"enforce"}}"#;
+        read(&changed(from, metadata)).unwrap().enforcement
+    };
+    assert_eq!(word(r#"{"reenact":{"enforcement":"observe"}}"#), Enforcement::Observed);
+    assert_eq!(word(r#"{"reen\u0061ct":{"enf\u006frcement":"\u006fbserve"}}"#), Enforcement::Observed);
+    assert_eq!(word(r#"{"reenact":{"enforcement":"imported"}}"#), Enforcement::Imported);
+    for enforced in [
+        "{}",
+        r#"{"reenact":null}"#,
+        r#"{"reenact":["observe"]}"#,
+        r#"{"reenact":{}}"#,
+        r#"{"reenact":{"enforcement":"Observe"}}"#,
+        r#"{"reenact":{"enforcement":null}}"#,
+        r#"{"enforcement":"observe"}"#,
+        r#"{"reenact":{"reenact":{"enforcement":"observe"}}}"#,
+    ] {
+        assert_eq!(word(enforced), Enforcement::Enforced, "{enforced}");
+    }
+}
+
+#[test]
+fn faults_of_structure_are_refused() {
+    let at = |place, problem| Err(StructureFault { place, problem });
+    let kind = |wanted, found| Problem::Kind { wanted, found };
+    for (from, to, place, problem) in [
+        (
+            "rer-envelope/0.2",
+            "rer-envelope/0.3",
+            Place::Member("envelope.envelope_version"),
+            Problem::UnknownVersion,
+        ),
+        (
+            "\"rer-envelope/0.2\"",
+            "2",
+            Place::Member("envelope.envelope_version"),
+            kind("a string", "a number"),
+        ),
+        (
+            "\"limits\":{\"max_steps\"",
+            "\"limit\":{\"max_steps\"",
+            Place::Member("envelope.limits"),
+            Problem::Missing,
+        ),
+        (
+            "\"max_steps\":4e0",
+            "\"max_steps\":0",
+            Place::Member("envelope.limits.max_steps"),
+            Problem::Value { wanted: "a whole number of 1 or more" },
+        ),
+        (
+            "\"max_steps\":4e0",
+            "\"max_steps\":null",
+            Place::Member("envelope.limits.max_steps"),
+            kind("a whole number of 1 or more", "null"),
+        ),
+        (
+            "\"rate_limit_rpm\":60",
+            "\"rate_limit_rpm\":1.5",
+            Place::Member("envelope.limits.rate_limit_rpm"),
+            Problem::Value { wanted: "a whole number of 1 or more" },
+        ),
+        (
+            "\"max_spend_usd\":0.50",
+            "\"max_spend_usd\":-0.01",
+            Place::Member("envelope.limits.max_spend_usd"),
+            Problem::Value { wanted: "0 or more" },
+        ),
+        (
+            "\"max_spend_usd\":0.50",
+            "\"max_spend_usd\":\"0.50\"",
+            Place::Member("envelope.limits.max_spend_usd"),
+            kind("a number", "a string"),
+        ),
+        (
+            "\"max_spend_usd\"",
+            "\"max_spent\"",
+            Place::Member("envelope.limits"),
+            Problem::Unknown { name: "max_spent".into() },
+        ),
+        (
+            "2026-05-13T14:00:00.000000001+02:00",
+            "tomorrow",
+            Place::Member("envelope.expiry"),
+            Problem::Value { wanted: "an RFC 3339 timestamp" },
+        ),
+        (
+            "[\"m\",\"m\"]",
+            "[\"m\",7]",
+            Place::Element("envelope.permissions.allowed_models", 1),
+            kind("a string", "a number"),
+        ),
+        (
+            "\"action\":\"x\"",
+            "\"actions\":\"x\"",
+            Place::ElementMember("envelope.required_approvals", 2, "action"),
+            Problem::Missing,
+        ),
+        (
+            "[\"human\",\"delegate\"]",
+            "[\"Human\"]",
+            Place::ElementMember("envelope.required_approvals", 0, "signer_types"),
+            Problem::Value { wanted: "\"human\", \"delegate\" or \"automated\"" },
+        ),
+        (
+            "[\"automated\"]",
+            "[\"automated\",\"robot\"]",
+            Place::Element("envelope.required_signer_types", 1),
+            Problem::Value { wanted: "\"human\", \"delegate\" or \"automated\"" },
+        ),
+        (
+            "\"ab",
+            "\"AB",
+            Place::Member("envelope.signature"),
+            Problem::Value { wanted: "128 lower-case hexadecimal digits" },
+        ),
+        (
+            "rer-envelope/0.2",
+            "rer-envelope/0.1",
+            Place::Member("envelope.required_approvals"),
+            Problem::NotIn01,
+        ),
+    ] {
+        assert_eq!(read(&changed(from, to)), at(place, problem), "{to}");
+    }
+    for not_an_object in ["7", "[]", "null", "\"x\""] {
+        let expected = at(Place::Member("envelope.envelope_version"), Problem::Missing);
+        assert_eq!(read(not_an_object), expected, "{not_an_object}");
+    }
+}
+
+/// The syntax allows them (check 1 goes no further), but they name no moment: that must not read as "no expiry".
+#[test]
+fn an_expiry_that_names_no_moment_is_refused() {
+    for never in ["2026-02-30T00:00:00Z", "2026-04-31T00:00:00Z", "1900-02-29T00:00:00Z"] {
+        let text = changed("2026-05-13T14:00:00.000000001+02:00", never);
+        let problem = Problem::Value { wanted: "a day that the calendar has" };
+        assert_eq!(
+            read(&text),
+            Err(StructureFault { place: Place::Member("envelope.expiry"), problem }),
+            "{never}"
+        );
+    }
+}
+
+/// One canonical number, one limit: anyone can spell a number anew without breaking a signature.
+#[test]
+fn a_limit_is_what_its_canonical_form_says() {
+    let limit = |spelled: &str| {
+        read(&changed("\"max_spend_usd\":0.50", &format!("\"max_spend_usd\":{spelled}"))).unwrap().max_spend
+    };
+    for zero in ["0", "-0", "0.0", "-0e5", "1e-400", "-1e-400"] {
+        assert_eq!(limit(zero), Some(Money::default()), "{zero}");
+    }
+    for half in ["0.5", "5e-1", "0.50000000000000000001", "0.49999999999999999999"] {
+        assert_eq!(limit(half), Some(dollars("0.5")), "{half}");
+    }
+    assert_eq!(limit("1e300"), Some(Money::from_picodollars(u128::MAX)));
+    // No canonical form, so no signature covers it; still a limit.
+    assert_eq!(limit("9007199254740993"), Some(dollars("9007199254740993")));
+}

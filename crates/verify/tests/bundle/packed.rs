@@ -1,0 +1,110 @@
+//! The same verdict however a bundle is packed, by us and by ordinary tools; and what is no bundle.
+
+use std::path::Path;
+use std::process::Command;
+
+use reenact_verify::{Format, Keys, Options, safe};
+
+use crate::bundle_maker::{Folder, Key, archives, bundle, failed, judge_path};
+use crate::{everywhere, judge, notes, other_run, wrapped};
+
+#[test]
+fn however_it_is_packed_the_report_is_the_same() {
+    let files = bundle();
+    let keys = Key::of(1).keys();
+    let report = everywhere(&files, &keys, "bare");
+    assert_eq!(failed(&report), [""; 0], "{:#?}", report.reasons);
+    assert_eq!(report.format, "rer-bundle");
+    assert_eq!(report.notes, ["event 1: payload withheld; its content cannot be checked"]);
+    for (form, archive) in archives(&wrapped(&files)) {
+        assert_eq!(judge(&archive, &keys), report, "{form} with a folder around everything");
+    }
+}
+
+/// Runs a tool in a folder; `false`, and a line that says so, where there is no such tool.
+fn ran(folder: &Path, words: &[&str]) -> bool {
+    match Command::new(words[0]).args(&words[1..]).current_dir(folder).output() {
+        Ok(output) => {
+            assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+            true
+        }
+        Err(error) => {
+            eprintln!("skipped: {} cannot be run here: {error}", words[0]);
+            false
+        }
+    }
+}
+
+#[test]
+fn ordinary_tools_pack_it_the_same() {
+    const PYTHON: &str = "import sys, tarfile, zipfile, os
+mode, out, source = sys.argv[1:]
+if mode == 'zip':
+    with zipfile.ZipFile(out, 'w', zipfile.ZIP_DEFLATED) as archive:
+        for folder, _, names in os.walk(source):
+            for name in names:
+                path = os.path.join(folder, name)
+                archive.write(path, os.path.relpath(path, source))
+else:
+    form = {'pax': tarfile.PAX_FORMAT, 'gnu': tarfile.GNU_FORMAT, 'ustar': tarfile.USTAR_FORMAT}[mode]
+    with tarfile.open(out, 'w:gz', format=form) as archive:
+        archive.add(source, arcname='around')
+";
+    let keys = Key::of(1).keys();
+    let folder = Folder::new();
+    let expected = judge_path(&folder.lay_out("b", &bundle()), &keys);
+    assert!(expected.pass());
+    let commands: &[&[&str]] = &[
+        &["tar", "-cf", "a.tar", "b"],
+        &["tar", "-C", "b", "-cf", "dot.tar", "."],
+        &["tar", "-C", "b", "-czf", "dot.tar.gz", "."],
+        &["tar", "--format=pax", "-czf", "pax.tar.gz", "b"],
+        &["tar", "--format=v7", "-czf", "v7.tar.gz", "b"],
+        &["zip", "-qr", "info.zip", "b"],
+        &["zip", "-qrD", "plain.zip", "b"],
+        &["python3", "-c", PYTHON, "zip", "python.zip", "b"],
+        &["python3", "-c", PYTHON, "pax", "python-pax.tar.gz", "b"],
+        &["python3", "-c", PYTHON, "gnu", "python-gnu.tar.gz", "b"],
+        &["python3", "-c", PYTHON, "ustar", "python-ustar.tar.gz", "b"],
+    ];
+    for words in commands {
+        if ran(folder.path(), words) {
+            let made = words.iter().find(|word| word.contains(".tar") || word.contains(".zip")).unwrap();
+            assert_eq!(judge_path(&folder.path().join(made), &keys), expected, "{words:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_bundle_is_unknown_unless_it_is_asked_for() {
+    // A manifest alone is what Replay Bundles have; that this one is of another kind is said.
+    for (missing, format) in [("artifact.json", "replay-bundle/?"), ("manifest.json", "unknown")] {
+        let mut files = bundle();
+        files.remove(missing);
+        for (form, archive) in archives(&files) {
+            let report = judge(&archive, &Keys::default());
+            assert_eq!((report.format.as_str(), report.pass()), (format, false), "{missing}: {form}");
+            let is_told = report.notes.iter().any(|note| note.contains("whose artifact.json is missing"));
+            assert_eq!(is_told, missing == "artifact.json", "{form}");
+            let options = Options { format: Some(Format::RerBundle), ..Options::default() };
+            let report = safe(&archive, &Keys::default(), &options);
+            assert_eq!((report.format.as_str(), report.pass()), ("rer-bundle", false), "{missing}: {form}");
+        }
+    }
+}
+
+#[test]
+fn a_folder_around_some_of_it_is_part_of_the_names() {
+    let mut files = wrapped(&bundle());
+    files.insert("other/x".into(), Vec::new());
+    for (form, archive) in archives(&files) {
+        let report = judge(&archive, &Keys::default());
+        assert_eq!((report.format.as_str(), report.pass()), ("unknown", false), "{form}");
+    }
+    // A second bundle inside the first is a folder of files that nothing vouches for.
+    let mut files = bundle();
+    files.extend(wrapped(&other_run()));
+    let report = everywhere(&files, &Keys::default(), "one in the other");
+    assert!(report.pass());
+    assert_eq!(notes(&report).len(), 3, "{:#?}", report.notes);
+}
