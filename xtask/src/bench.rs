@@ -2,7 +2,8 @@
 //! what recording and replaying take.
 //!
 //! Ratios travel from machine to machine; milliseconds do not. Nothing here passes or fails: a budget is printed beside
-//! each number. Peak memory is that of a child process that does one thing: it verifies a file, or records a run.
+//! each number. Peak memory is that of a child process that does one thing: `reenact-verify`, as users run it, verifies a
+//! file; or this program records a run.
 
 mod bundle;
 #[cfg(feature = "flight")]
@@ -10,41 +11,48 @@ mod convert;
 mod corpus;
 #[cfg(feature = "flight")]
 mod flight;
+mod peak;
 mod replay;
 mod replay_bundle;
 mod rpk;
 mod session;
 
-use std::ffi::OsStr;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use reenact_json::Digest;
-use reenact_verify::disk::{self, Place};
 use reenact_verify::{Keys, Options, safe};
 
 use corpus::{Content, Corpus};
+use peak::peak_memory;
+#[cfg(feature = "flight")]
+pub(crate) use peak::record as memory;
 
-/// Builds this program with optimisations and lets that do the work.
+/// Builds this program and the verifier with optimisations, and lets them do the work.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
-    let status = Command::new(env!("CARGO"))
-        .args([
-            "run",
-            "--quiet",
-            "--release",
-            "--package",
-            "xtask",
-            "--features",
-            "flight",
-            "--",
-            "bench-optimised",
-        ])
-        .args(arguments)
-        .status()
-        .map_err(|error| format!("cargo did not start: {error}"))?;
-    if status.success() { Ok(()) } else { Err("the benchmark did not finish".into()) }
+    let cargo = |words: &[&str], arguments: &[String]| {
+        let status = Command::new(env!("CARGO"))
+            .args(words)
+            .args(arguments)
+            .status()
+            .map_err(|error| format!("cargo did not start: {error}"))?;
+        if status.success() { Ok(()) } else { Err("the benchmark did not finish".to_owned()) }
+    };
+    cargo(&["build", "--quiet", "--release", "--package", "reenact-verify", "--bin", peak::VERIFIER], &[])?;
+    let words = [
+        "run",
+        "--quiet",
+        "--release",
+        "--package",
+        "xtask",
+        "--features",
+        "flight",
+        "--",
+        "bench-optimised",
+    ];
+    cargo(&words, arguments)
 }
 
 /// The benchmark itself. `arguments`: words that the name of a row must contain, such as `10MB`, `cjk`, `bundle`,
@@ -96,7 +104,7 @@ fn row(name: &str, corpus: &Corpus, content: Content, folder: &Path) -> Result<(
     let path = folder.join("bench.rer.json");
     std::fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))?;
     std::fs::write(folder.join("bench.key"), key.as_bytes()).map_err(|error| error.to_string())?;
-    let peak = peak_memory(&path, &folder.join("bench.key"))?;
+    let peak = peak_memory(&path, Some(&folder.join("bench.key")))?;
     let ratio = verify.as_secs_f64() / hash.as_secs_f64();
     let size = bytes.len() as f64 / f64::from(1 << 20);
     println!(
@@ -132,43 +140,4 @@ fn folder() -> Result<PathBuf, String> {
     let folder = std::env::temp_dir().join("reenact-bench");
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     Ok(folder)
-}
-
-/// Peak resident memory, in MB, of this program when it only reads and verifies one file.
-fn peak_memory(artifact: &Path, key: &Path) -> Result<f64, String> {
-    peak_memory_of(&[artifact.as_os_str(), key.as_os_str()])
-}
-
-/// Peak resident memory, in MB, of this program when it only does what [`memory`] does with these arguments.
-fn peak_memory_of(arguments: &[&OsStr]) -> Result<f64, String> {
-    let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let output = Command::new(program)
-        .arg("bench-memory")
-        .args(arguments)
-        .output()
-        .map_err(|error| format!("the memory child did not start: {error}"))?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let kilobytes: f64 = text.trim().parse().map_err(|_| format!("the memory child said: {text}"))?;
-    Ok(kilobytes / 1024.0)
-}
-
-/// The child of [`peak_memory_of`]: prints its own high-water mark in kilobytes.
-pub(crate) fn memory(arguments: &[String]) -> Result<(), String> {
-    match arguments {
-        #[cfg(feature = "flight")]
-        [word, folder] if word == "record" => flight::write_run(Path::new(folder))?,
-        [artifact, key] => {
-            let key = std::fs::read(key).map_err(|error| format!("{key}: {error}"))?;
-            let content = disk::open(&Place::File(artifact.into())).map_err(|error| error.to_string())?;
-            if !content.judge(&Keys::from_raw(&key), &Options::default()).pass() {
-                return Err("does not verify".into());
-            }
-        }
-        _ => return Err("bench-memory ARTIFACT KEY | bench-memory record FOLDER".into()),
-    }
-    let status = std::fs::read_to_string("/proc/self/status").map_err(|error| error.to_string())?;
-    let mark =
-        status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM on this system")?;
-    println!("{}", mark.trim().trim_end_matches(" kB"));
-    Ok(())
 }

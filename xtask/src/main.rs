@@ -93,6 +93,7 @@ fn dispatch(args: &[String]) -> Result<(), Ending> {
         "bench" => bench::run(rest).map_err(Ending::Failed),
         // Not for people: `bench` starts itself again, optimised, and then once for each peak of memory.
         "bench-optimised" => bench::optimised(rest).map_err(Ending::Failed),
+        #[cfg(feature = "flight")]
         "bench-memory" => bench::memory(rest).map_err(Ending::Failed),
         other => Err(Ending::Usage(format!("there is no command `{other}`"))),
     }

@@ -66,6 +66,45 @@ pub(crate) fn scan(input: &[u8], start: usize) -> Option<NumberSpan> {
     (!input.get(at).is_some_and(u8::is_ascii_digit)).then_some(NumberSpan { end: at, integer })
 }
 
+/// The value of a number that is written with at most 15 digits and nothing else; `None` means only that it takes a closer look.
+#[inline]
+pub(crate) fn short_integer(literal: &[u8]) -> Option<u64> {
+    if literal.len() > SURE_DIGITS {
+        return None;
+    }
+    literal.iter().try_fold(0, |integer, byte| {
+        let digit = byte.wrapping_sub(b'0');
+        (digit <= 9).then(|| integer * 10 + u64::from(digit))
+    })
+}
+
+/// The double nearest to a number that is written with at most 15 digits, without a sign or an exponent; `None` means only that
+/// it takes a closer look. Its digits and the power of ten are doubles both, so that their quotient is rounded once, as it should.
+#[inline]
+pub(crate) fn short_decimal(literal: &[u8]) -> Option<f64> {
+    const POWERS: [f64; SURE_DIGITS] =
+        [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14];
+    if literal.len() > SURE_DIGITS + 1 {
+        return None;
+    }
+    let (mut integer, mut point) = (0, literal.len());
+    for (at, byte) in literal.iter().enumerate() {
+        let digit = byte.wrapping_sub(b'0');
+        if digit <= 9 {
+            integer = integer * 10 + u64::from(digit);
+        } else if *byte == b'.' {
+            point = at;
+        } else {
+            return None;
+        }
+    }
+    let places = literal.len().saturating_sub(point + 1);
+    let has_point = point < literal.len();
+    #[allow(clippy::cast_precision_loss, reason = "below 10^15")]
+    let digits = (has_point || literal.len() <= SURE_DIGITS).then_some(integer as f64)?;
+    Some(digits / POWERS.get(places)?)
+}
+
 /// Decimals of up to 15 significant digits are told apart by doubles, so none of them has a shorter spelling.
 const SURE_DIGITS: usize = 15;
 
@@ -214,6 +253,21 @@ mod tests {
         #[test]
         fn short_cut_agrees_on_decimals(literal in "-?(0|[1-9][0-9]{0,8})\\.0{0,8}[0-9]{1,9}") {
             agree(&literal);
+        }
+        #[test]
+        fn short_numbers_are_read_as_long_ones(literal in "-?(0|[1-9][0-9]{0,17})(\\.[0-9]{1,17})?([eE][+-]?[0-9])?") {
+            if let Some(integer) = short_integer(literal.as_bytes()) {
+                prop_assert_eq!(Ok(integer), literal.parse());
+            }
+            if let Some(double) = short_decimal(literal.as_bytes()) {
+                prop_assert_eq!(double.to_bits(), literal.parse::<f64>().unwrap().to_bits());
+            }
+        }
+        #[test]
+        fn short_numbers_are_known(literal in "(0|[1-9][0-9]{0,6})(\\.[0-9]{1,8})?") {
+            prop_assert_eq!(short_integer(literal.as_bytes()), literal.parse().ok());
+            let double: f64 = literal.parse().unwrap();
+            prop_assert_eq!(short_decimal(literal.as_bytes()).map(f64::to_bits), Some(double.to_bits()));
         }
         #[test]
         fn printed_doubles_are_canonical(bits in any::<u64>()) {

@@ -242,7 +242,7 @@ impl<'a> Scanner<'a> {
         }
         object.first = false;
         let (start, end) = (quote + 1, quote + N - 2);
-        let key = string::key(self.input, start, end);
+        let key = string::key_of(member.get(1..N - 2).unwrap_or_default());
         let ascends = object.plain && object.key < key;
         object.key = key;
         self.named(object, start, end, ascends);
@@ -314,6 +314,9 @@ impl<'a> Scanner<'a> {
     /// are, cost no call.
     #[inline(always)]
     fn any<L: Listener>(&mut self, listener: &mut L) -> Checked<()> {
+        if self.peek() == Some(b'"') {
+            return self.string(listener);
+        }
         match self.next_byte() {
             Some(b'"') => self.string(listener),
             Some(b'{') => self.object(listener),
@@ -364,12 +367,12 @@ impl<'a> Scanner<'a> {
             return self.leave_object(&mut object);
         }
         loop {
-            if self.next_byte() != Some(b'"') {
+            if !self.is_next(b'"') {
                 return Err(self.unexpected("a member name in quotes"));
             }
             let is_plain = self.name(&mut object)?;
             let place = self.last_name();
-            if self.next_byte() != Some(b':') {
+            if !self.is_next(b':') {
                 return Err(self.unexpected("a colon"));
             }
             self.at += 1;
@@ -377,14 +380,14 @@ impl<'a> Scanner<'a> {
             listener.member(&mut heard, place, is_plain, self.at);
             self.any(listener)?;
             listener.close_member(&heard);
-            match self.next_byte() {
-                Some(b',') => self.at += 1,
-                Some(b'}') => {
-                    self.at += 1;
-                    listener.close_object(heard, object.sorted);
-                    return self.leave_object(&mut object);
-                }
-                _ => return Err(self.unexpected("a comma or the end of the object")),
+            if self.is_next(b',') {
+                self.at += 1;
+            } else if self.peek() == Some(b'}') {
+                self.at += 1;
+                listener.close_object(heard, object.sorted);
+                return self.leave_object(&mut object);
+            } else {
+                return Err(self.unexpected("a comma or the end of the object"));
             }
         }
     }
@@ -402,18 +405,16 @@ impl<'a> Scanner<'a> {
         }
         loop {
             self.any(listener)?;
-            match self.next_byte() {
-                Some(b',') => {
-                    self.at += 1;
-                    listener.comma();
-                }
-                Some(b']') => {
-                    self.at += 1;
-                    self.depth -= 1;
-                    listener.close_array(heard);
-                    return Ok(());
-                }
-                _ => return Err(self.unexpected("a comma or the end of the array")),
+            if self.is_next(b',') {
+                self.at += 1;
+                listener.comma();
+            } else if self.peek() == Some(b']') {
+                self.at += 1;
+                self.depth -= 1;
+                listener.close_array(heard);
+                return Ok(());
+            } else {
+                return Err(self.unexpected("a comma or the end of the array"));
             }
         }
     }
@@ -521,6 +522,12 @@ impl<'a> Scanner<'a> {
     fn next_byte(&mut self) -> Option<u8> {
         self.skip_space();
         self.peek()
+    }
+
+    /// Whether that byte comes next after white space, of which there mostly is none.
+    #[inline(always)]
+    fn is_next(&mut self, wanted: u8) -> bool {
+        self.peek() == Some(wanted) || self.next_byte() == Some(wanted)
     }
 
     #[inline(always)]

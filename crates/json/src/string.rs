@@ -23,18 +23,15 @@ pub(crate) struct StringSpan {
 /// Most strings are; `None` means only that this one needs [`scan`].
 #[inline(always)]
 pub(crate) fn scan_plain(input: &[u8], start: usize) -> Option<(usize, u64)> {
-    let load = |at: usize| {
-        input.get(at..).and_then(<[u8]>::first_chunk::<8>).map(|bytes| u64::from_le_bytes(*bytes))
-    };
-    let first = load(start)?;
-    let mut word = first;
+    let first = word(input, start);
+    let mut next = first;
     let mut end = start;
     let mut words = 0;
     loop {
-        let found = stops(word);
+        let found = stops(next);
         if found != 0 {
             let shift = found.trailing_zeros() & !7;
-            if (word >> shift) & 0xFF != u64::from(b'"') {
+            if (next >> shift) & 0xFF != u64::from(b'"') {
                 return None;
             }
             end += shift as usize / 8;
@@ -45,9 +42,24 @@ pub(crate) fn scan_plain(input: &[u8], start: usize) -> Option<(usize, u64)> {
         if words == LONG {
             end = skip_plain(input, end);
         }
-        word = load(end)?;
+        next = word(input, end);
     }
     Some((end, sortable(first, end - start)))
+}
+
+/// Eight bytes of a text, the first one lowest; zeros, which end every run, stand for those behind its end.
+#[inline(always)]
+fn word(input: &[u8], at: usize) -> u64 {
+    match input.get(at..).and_then(<[u8]>::first_chunk) {
+        Some(bytes) => u64::from_le_bytes(*bytes),
+        None => last_word(input, at),
+    }
+}
+
+#[inline(never)]
+fn last_word(input: &[u8], at: usize) -> u64 {
+    let rest = input.get(at..).unwrap_or_default();
+    rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
 /// The first eight bytes of a text, of which `length` count, as a number that sorts as they do.
@@ -60,15 +72,18 @@ fn sortable(word: u64, length: usize) -> u64 {
 /// What [`scan_plain`] gives for a string whose place is known.
 #[inline]
 pub(crate) fn key(input: &[u8], start: usize, end: usize) -> u64 {
-    match input.get(start..).and_then(<[u8]>::first_chunk::<8>) {
-        Some(bytes) => sortable(u64::from_le_bytes(*bytes), end - start),
-        None => {
-            let mut bytes = [0; 8];
-            let text = input.get(start..end).unwrap_or_default();
-            bytes.iter_mut().zip(text).for_each(|(slot, byte)| *slot = *byte);
-            u64::from_be_bytes(bytes)
-        }
+    sortable(word(input, start), end - start)
+}
+
+/// As [`key`], of a name that is known beforehand.
+pub(crate) const fn key_of(name: &[u8]) -> u64 {
+    let mut key = 0;
+    let mut at = 0;
+    while at < 8 {
+        key = key << 8 | if at < name.len() { name[at] as u64 } else { 0 };
+        at += 1;
     }
+    key
 }
 
 /// Scans a string whose opening quote lies just before `start`.
@@ -553,8 +568,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_short_cut_agrees(text in "[ -~é\u{1}]{0,20}", tail in "[ -~é]{0,9}") {
-            let input = format!("{text}\"{tail}");
+        fn the_short_cut_agrees(text in "[ -~é\u{1}]{0,20}|[!#-Z]{0,200}", tail in "[ -~é]{0,9}", is_closed in any::<bool>()) {
+            let quote = if is_closed { "\"" } else { "" };
+            let input = format!("{text}{quote}{tail}");
+            let is_plain = |byte: &u8| matches!(byte, 0x20..=0x7E) && !matches!(byte, b'"' | b'\\');
+            let end = input.bytes().take_while(is_plain).count();
+            let expected = (input.as_bytes().get(end) == Some(&b'"')).then_some(end);
+            prop_assert_eq!(scan_plain(input.as_bytes(), 0).map(|(end, _)| end), expected);
             if let Some((end, key)) = scan_plain(input.as_bytes(), 0) {
                 let span = scan(input.as_bytes(), 0).unwrap();
                 prop_assert!(!span.escaped && span.canonical);
@@ -566,6 +586,7 @@ mod tests {
                 prop_assert_eq!(key, u64::from_be_bytes(bytes));
                 prop_assert_eq!(super::key(input.as_bytes(), 0, end), key);
                 prop_assert_eq!(super::key(&input.as_bytes()[..end], 0, end), key);
+                prop_assert_eq!(key_of(&input.as_bytes()[..end]), key);
             }
         }
 

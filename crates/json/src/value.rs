@@ -181,20 +181,29 @@ impl<'a> Value<'a> {
         if self.kind != Kind::Number {
             return None;
         }
+        if let Some(short) = number::short_decimal(self.text) {
+            return Some(short);
+        }
         core::str::from_utf8(self.text).ok()?.parse().ok().filter(|number: &f64| number.is_finite())
     }
 
     /// A number without a fraction, however it is spelled (`4`, `4.0`, `4e0`), from 0 to 2⁵³−1: what JSON Schema calls an
     /// integer, within what I-JSON calls exact.
     pub fn whole(&self) -> Option<u64> {
-        if self.kind == Kind::Number && self.text.len() <= 15 && self.text.iter().all(u8::is_ascii_digit) {
-            return Some(self.text.iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0')));
+        if let Some(short) = self.short_integer() {
+            return Some(short);
         }
         let double = self.double()?;
         let exact = (0.0..=9_007_199_254_740_991.0).contains(&double) && double.fract() == 0.0;
         // In that range the double is an integer, and the cast is exact.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         exact.then_some(double as u64)
+    }
+
+    /// A number that is written with at most 15 digits and nothing else, as nearly all integers are; `None` of all others.
+    #[inline]
+    pub fn short_integer(&self) -> Option<u64> {
+        if self.kind == Kind::Number { number::short_integer(self.text) } else { None }
     }
 
     /// A number's canonical text, `None` of anything else and of numbers that have none.

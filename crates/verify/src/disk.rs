@@ -214,11 +214,9 @@ pub fn open_with(place: &Place, options: &Options, beside: &Beside<'_>) -> Resul
             }
             let first = stream::beginning(&mut file).map_err(failed)?;
             if stream::is_replay(&first, options) {
-                let mut report = match ahead(&file, found.len(), File::try_clone) {
-                    Some(rest) => stream::judge(first, rest, beside, options),
-                    None => stream::judge(first, stream::buffered(file), beside, options),
-                }
-                .map_err(failed)?;
+                // No thread reads ahead here: the system does, and what was just read is near, not with another core.
+                let mut report =
+                    stream::judge(first, stream::buffered(file), beside, options).map_err(failed)?;
                 if beside.receipt.is_none() {
                     stream::note_receipt(path, &mut report);
                 }

@@ -66,7 +66,7 @@ fn row(name: &str, packed: &Packed, folder: &Path) -> Result<(), String> {
         best[2] = best[2].min(timed(verify)?);
     }
     let [read, hash, verify] = best.map(|time| time.as_secs_f64() * 1e3);
-    let peak = peak_memory(packed.place.path(), &key_file)?;
+    let peak = peak_memory(packed.place.path(), Some(&key_file))?;
     let size = packed.place.size() as f64 / f64::from(1 << 20);
     println!(
         "{name:<22} {size:>6.0} MB {read:>6.0} ms {hash:>6.0} ms {verify:>6.0} ms {:>7.2} {peak:>5.1} MB",

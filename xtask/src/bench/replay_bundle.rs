@@ -35,12 +35,12 @@ pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result
         );
     }
     for (name, text, trace, cassettes) in asked {
-        row(name, &Packed::write(folder, text, trace, cassettes)?, folder)?;
+        row(name, &Packed::write(folder, text, trace, cassettes)?)?;
     }
     Ok(())
 }
 
-fn row(name: &str, packed: &Packed, folder: &Path) -> Result<(), String> {
+fn row(name: &str, packed: &Packed) -> Result<(), String> {
     let place = Place::File(packed.path.clone());
     let verify = || {
         let content = disk::open(&place).map_err(|error| error.to_string())?;
@@ -62,9 +62,7 @@ fn row(name: &str, packed: &Packed, folder: &Path) -> Result<(), String> {
         best[2] = best[2].min(timed(verify)?);
     }
     let [unpack, hash, verify] = best.map(|time| time.as_secs_f64() * 1e3);
-    let key = folder.join("bench.key");
-    fs::write(&key, [0; 32]).map_err(|error| error.to_string())?;
-    let peak = peak_memory(&packed.path, &key)?;
+    let peak = peak_memory(&packed.path, None)?;
     let size = place.size() as f64 / f64::from(1 << 20);
     println!(
         "{name:<34} {size:>5.1} MB {unpack:>6.0} ms {hash:>6.0} ms {verify:>6.0} ms {:>7.2} {peak:>5.1} MB",

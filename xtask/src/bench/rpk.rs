@@ -52,10 +52,9 @@ fn row(name: &str, bytes: &[u8], budget: &str, folder: &Path) -> Result<(), Stri
         black_box(safe(black_box(bytes), &keys, &options));
     };
     let (hash, verify) = fastest(hash, verify);
-    let (path, key) = (folder.join("bench.rpk"), folder.join("bench.key"));
+    let path = folder.join("bench.rpk");
     std::fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))?;
-    std::fs::write(&key, b"").map_err(|error| error.to_string())?;
-    let peak = peak_memory(&path, &key)?;
+    let peak = peak_memory(&path, None)?;
     let size = bytes.len() as f64 / f64::from(1 << 20);
     println!(
         "{name:<22} {size:>6.2} MB {:>6.2} ms {:>6.2} ms {:>7.2} {budget:>7} {:>6.2} x {:>4.0} MB/s",

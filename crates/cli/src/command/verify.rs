@@ -253,12 +253,12 @@ impl Verify {
         let options = self.options();
         match content {
             Content::Bytes(bytes) if threads > 1 && bytes.len() >= WORTH_THREADS => {
-                match self.format.map_or_else(|| detect::detect(bytes, &options.limits), Ok) {
-                    Ok(Format::Rer) => {
+                match self.format.or_else(|| detect::of_many_jobs(bytes, &options.limits)) {
+                    Some(Format::Rer) => {
                         let run = |survey: &mut _| parallel::jobs(survey, threads, seen);
                         rer::verify_with(bytes, keys, &options, run)
                     }
-                    Ok(Format::ModelIo) => {
+                    Some(Format::ModelIo) => {
                         model_io::verify_with(bytes, &options, |jobs| parallel::all(jobs, threads))
                     }
                     _ => content.judge(keys, &options),

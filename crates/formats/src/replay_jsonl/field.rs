@@ -218,7 +218,10 @@ pub(super) fn is_folder_name(name: &str) -> bool {
 
 /// An integer as the reference reads it: digits only, of 64 bits.
 pub fn unsigned(value: Value<'_>) -> Option<u64> {
-    integer(value)?.parse().ok()
+    match value.short_integer() {
+        Some(short) => Some(short),
+        None => integer(value)?.parse().ok(),
+    }
 }
 
 /// An integer of 64 bits with a sign.
@@ -273,4 +276,38 @@ pub fn digest(value: Value<'_>) -> Option<Digest> {
         let hex = core::str::from_utf8(text.strip_prefix(b"sha256:")?).ok()?;
         Digest::from_hex(hex)
     })?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use reenact_json::Limits;
+
+    fn read(text: &str) -> Option<u64> {
+        unsigned(Value::parse(text.as_bytes(), &Limits::default()).unwrap())
+    }
+
+    #[test]
+    fn integers_as_the_reference_reads_them() {
+        for (text, expected) in [
+            ("0", Some(0)),
+            ("999999999999999", Some(999_999_999_999_999)),
+            ("1000000000000000", Some(1_000_000_000_000_000)),
+            ("18446744073709551615", Some(u64::MAX)),
+        ] {
+            assert_eq!(read(text), expected, "{text}");
+        }
+        for none in ["18446744073709551616", "-0", "-1", "1.0", "1e0", "\"1\"", "null", "[1]"] {
+            assert_eq!(read(none), None, "{none}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_integer_is_read(number in any::<u64>(), digits in 0..20_u32) {
+            let number = number / 10_u64.pow(digits);
+            prop_assert_eq!(read(&number.to_string()), Some(number));
+        }
+    }
 }

@@ -23,20 +23,14 @@ pub fn verify(bytes: &[u8], keys: &Keys, options: &Options) -> Report {
     }
 }
 
-/// As [`verify`], if the bytes turn out to be what [`crate::detect::detect`] calls an `.rpk`: they are then read once.
-pub(crate) fn verify_if_certain(bytes: &[u8], keys: &Keys, options: &Options) -> Option<Report> {
-    let (head, heard) = heard(bytes, keys, options).ok()?;
-    let members = [head.version, head.metadata, head.payload, head.checksum];
-    let is_sum = |text: &[u8]| text.starts_with(HASH_PREFIX.as_bytes());
-    let has_sum = head.checksum.and_then(|sum| sum.read_string(is_sum)) == Some(true);
-    let told = members.iter().flatten().count() + usize::from(has_sum);
-    (told >= 3 && head.unknown.is_none()).then(|| judge(&head, heard, keys))
-}
-
 /// What was found and computed while the document was read; to be thrown away where there are no sums.
-type Heard<'a> = (Option<Sums>, Findings<'a>);
+pub(super) type Heard<'a> = (Option<Sums>, Findings<'a>);
 
-fn heard<'a>(bytes: &'a [u8], keys: &Keys, options: &Options) -> Result<(Head<'a>, Heard<'a>), ReadError> {
+pub(super) fn heard<'a>(
+    bytes: &'a [u8],
+    keys: &Keys,
+    options: &Options,
+) -> Result<(Head<'a>, Heard<'a>), ReadError> {
     let mut findings = Findings::default();
     let (head, sums) = hearing::read(bytes, &options.limits, keys.hmac(), |index, item, digest| {
         findings.step(index, &item, Ok(digest));
@@ -44,7 +38,7 @@ fn heard<'a>(bytes: &'a [u8], keys: &Keys, options: &Options) -> Result<(Head<'a
     Ok((head, (sums, findings)))
 }
 
-fn judge<'a>(head: &'a Head<'a>, (sums, findings): Heard<'a>, keys: &Keys) -> Report {
+pub(super) fn judge<'a>(head: &'a Head<'a>, (sums, findings): Heard<'a>, keys: &Keys) -> Report {
     let mut report = Report::new(format(head), &CHECKS);
     if let Err(fault) = version::check(head.version) {
         report.fail(VERSION, fault);
@@ -104,7 +98,7 @@ fn format(head: &Head<'_>) -> String {
 
 /// What was found in the steps.
 #[derive(Default)]
-struct Findings<'a> {
+pub(super) struct Findings<'a> {
     steps: usize,
     structure: Capped<StructureFault>,
     hashes: Capped<(usize, HashFault)>,

@@ -3,10 +3,11 @@
 //! The text is scanned once and walked once; nothing of it is kept. A version that cannot be read ends the matter: what the
 //! members of another major mean, nobody here knows.
 
+mod certain;
 mod judge;
 
+pub(crate) use certain::verify_if_certain;
 pub use judge::verify;
-pub(crate) use judge::verify_if_certain;
 
 /// It is strict JSON, and an object.
 pub const PARSE: &str = "parse";

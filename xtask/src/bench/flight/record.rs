@@ -16,7 +16,7 @@ use reenact_testkit::{Answer, Step};
 
 use super::said;
 use super::scene::{Book, CREDENTIAL, Kind, PATH};
-use crate::bench::peak_memory_of;
+use crate::bench::peak::peak_memory_of_recording;
 
 /// How long each turn is, and how many there are; the fastest counts.
 const TURN: Duration = Duration::from_secs(1);
@@ -120,7 +120,7 @@ fn seal(folder: &Path) -> Result<String, String> {
 }
 
 fn memory(folder: &Path) -> Result<String, String> {
-    let peak = peak_memory_of(&["record".as_ref(), folder.as_os_str()])?;
+    let peak = peak_memory_of_recording(folder)?;
     Ok(format!("{peak:>6.1} MB at most while it is recorded and sealed"))
 }
 
