@@ -128,12 +128,19 @@ pub(crate) fn scan(input: &[u8], start: usize) -> Result<StringSpan, Box<SyntaxE
     }
     if seen & HIGH != 0 {
         let bytes = input.get(start..at).unwrap_or_default();
-        if let Err(error) = core::str::from_utf8(bytes) {
+        if !is_utf8(bytes)
+            && let Err(error) = core::str::from_utf8(bytes)
+        {
             return Err(fault(start + error.valid_up_to(), SyntaxFault::NotUtf8));
         }
     }
     settled &= seen & HIGH == 0;
     Ok(StringSpan { end: at, escaped, canonical, settled })
+}
+
+/// Whether bytes are UTF-8; where they are not, the standard library says from which byte on.
+fn is_utf8(bytes: &[u8]) -> bool {
+    simdutf8::basic::from_utf8(bytes).is_ok()
 }
 
 /// After how many short escapes in a row [`scan`] expects more.
@@ -567,6 +574,22 @@ mod tests {
     }
 
     proptest! {
+        /// Also where it is long enough to be judged many bytes at a time, and one byte is wrong.
+        #[test]
+        fn utf8_is_what_the_standard_library_says(
+            text in "[a-z\u{e9}\u{4e2d}\u{1f600}]{0,200}",
+            wrong in proptest::option::of((any::<prop::sample::Index>(), any::<u8>())),
+            from in 0_usize..4,
+        ) {
+            let mut bytes = text.into_bytes();
+            if let Some((at, byte)) = wrong.filter(|_| !bytes.is_empty()) {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+            let bytes = bytes.get(from..).unwrap_or_default();
+            prop_assert_eq!(is_utf8(bytes), core::str::from_utf8(bytes).is_ok());
+        }
+
         #[test]
         fn the_short_cut_agrees(text in "[ -~é\u{1}]{0,20}|[!#-Z]{0,200}", tail in "[ -~é]{0,9}", is_closed in any::<bool>()) {
             let quote = if is_closed { "\"" } else { "" };
