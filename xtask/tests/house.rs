@@ -65,6 +65,9 @@ const JUDGE_BRINGS: &[&str] = &[
     "cfg-if",
     "cpufeatures",
     "libc",
+    // Whether bytes are UTF-8, with vector instructions. Of what it lets pass nothing is taken for granted: text is judged again
+    // by the standard library wherever it becomes text.
+    "simdutf8",
     // Comparison without an early exit.
     "subtle",
     // Ed25519. fiat-crypto is its field arithmetic where there is no faster one.
