@@ -116,3 +116,22 @@ async fn the_log_may_end_anywhere() {
     vendor.open("never");
     flight.land().await.is_kept();
 }
+
+/// Its pieces may be held back; its head is handed on, and is in the log then.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_head_of_a_stream_is_in_the_log_before_it_leaves() {
+    let script =
+        Script::replying(|_| Reply::text("One moment.")).map(|_, answer| answer.wait_before(0, "never"));
+    let vendor = Vendor::start(script).unwrap();
+    let flight = Law::default().over(&vendor);
+    if flight.logs.is_none() {
+        return;
+    }
+    let client = Door::Messages.client(&flight);
+    let mut connection = client.connect().await;
+    let body = Door::Messages.body("claude-sonnet-4-5", r#","stream":true"#);
+    connection.write(&client.request("POST", "/v1/messages", &[], body.as_bytes())).await;
+    assert_eq!(connection.head().await.unwrap().status(), 200);
+    let entries = Wreck::of(&flight).entries();
+    assert!(entries.iter().any(|entry| entry.ends_with(" head 200")), "{entries:?}");
+}
