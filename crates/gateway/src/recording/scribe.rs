@@ -34,10 +34,10 @@ const MOST_PARTS: usize = 8 << 20;
 
 /// What is in the log can wait, and those who come and go at this moment need the processor more. To wake the scribe costs each of
 /// them more than it costs the scribe to look for itself.
-const NAP: Duration = Duration::from_millis(5);
+const NAP: Duration = Duration::from_millis(1);
 
 /// After so many naps in which nothing came it sleeps until it is woken.
-const NAPS: u32 = 40;
+const NAPS: u32 = 200;
 
 /// How much is written at one go. The log is told once what of it is in the journal.
 const BATCH: usize = 256 << 10;
