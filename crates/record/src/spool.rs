@@ -37,6 +37,7 @@ struct SpoolFile {
     storage: Arc<dyn Storage>,
     path: PathBuf,
     stored: Box<dyn Stored>,
+    length: u64,
 }
 
 impl SpoolFile {
@@ -46,7 +47,7 @@ impl SpoolFile {
         let path = journal.with_file_name(format!("{}-{number}{SUFFIX}", std::process::id()));
         let opened = storage.open(&path, Opening::New(Readers::Owner));
         let stored = opened.map_err(|error| RecordError::io(&path, &error))?;
-        Ok(Self { storage, path, stored })
+        Ok(Self { storage, path, stored, length: 0 })
     }
 }
 
@@ -82,6 +83,7 @@ impl Spool {
         self.utf8.push(self.masked.get(from..).unwrap_or_default());
         let Some(file) = &mut self.file else { return Ok(()) };
         let written = append_all(&mut *file.stored, &mut [IoSlice::new(&self.masked)]);
+        file.length += self.masked.len() as u64;
         self.masked.clear();
         written.map_err(|error| RecordError::io(&file.path, &error))
     }
@@ -110,7 +112,9 @@ impl Spool {
                 filled = 0;
             }
             if read == 0 {
-                return Ok(());
+                // Someone cut it off, or wrote into it.
+                let is_whole = at == file.length;
+                return if is_whole { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) };
             }
         }
     }

@@ -209,3 +209,30 @@ fn disks_that_fail() {
     assert_eq!(fs::read(place.folder().journal(id())).unwrap(), whole);
     assert_eq!(recorder.counts().events, 5);
 }
+
+/// What was spooled is not what comes back: nothing of it is recorded, and the journal goes on.
+#[test]
+fn a_spool_that_someone_changed() {
+    for body in [prose(2 * MEGABYTE), prose(MEGABYTE + MEGABYTE / 3)] {
+        let place = Place::in_memory();
+        let recorder = begin(&place, Redaction::default(), &known_surroundings());
+        let pen = recorder.pen();
+        let step = ask(&pen, b"").unwrap();
+        let mut spool = pen.spool(&step).unwrap();
+        spool.push(&body).unwrap();
+        let (path, spooled) = place
+            .files()
+            .into_iter()
+            .find(|(path, _)| path.extension().is_some_and(|it| it == "spool"))
+            .unwrap();
+        assert!(!spooled.is_empty());
+        fs::write(&path, &spooled[..spooled.len() / 2]).unwrap();
+        let before = fs::read(place.folder().journal(id())).unwrap();
+        let lost = pen.returned_spooled(&step, answer(b""), &mut spool).unwrap_err();
+        assert!(matches!(&lost, RecordError::Io { kind: std::io::ErrorKind::InvalidData, .. }), "{lost:?}");
+        assert_eq!(fs::read(place.folder().journal(id())).unwrap(), before);
+        pen.returned(&step, answer(b"short")).unwrap();
+        let sealed = recorder.end(&DONE).unwrap().seal(&key()).unwrap();
+        assert_eq!(judged(&sealed.path, &key()).reasons, [""; 0]);
+    }
+}

@@ -3,7 +3,6 @@
 //! A stream goes on as it comes, but for what belongs to a tool's call; an answer in one piece is held until it is whole. A client
 //! gets what was allowed, or its vendor's own shape of an error in its place.
 
-use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -20,6 +19,7 @@ use reenact_wire::{Endpoint, ToolCall, refusal};
 use tokio::runtime::Handle as Runtime;
 use tokio::sync::{mpsc, watch};
 
+use super::ahead;
 use super::exchange::{Exchange, Handle, Settled};
 use super::guard::Guard;
 use super::job::Ended;
@@ -128,7 +128,7 @@ impl Watch {
         let watching: Option<Watching> = Some(Box::pin(self.run(sender)));
         let (ahead, runtime) = (None, Runtime::current());
         let mut stream = Guarded { watching, pieces, ahead, line, mark, is_cut: false, runtime, _busy: busy };
-        stream.look_ahead().await;
+        stream.ahead = ahead::look(|cx| stream.poll_piece(cx)).await;
         lock(&exchange).log_head();
         // The line may have been flushed meanwhile, with nothing on it: the head must leave yet.
         stream.mark = stream.line.mark();
@@ -332,25 +332,6 @@ pub(crate) struct Guarded {
 }
 
 impl Guarded {
-    /// Looks once whether the first piece is there already: then it leaves together with the answer's head, and its client is
-    /// woken once.
-    async fn look_ahead(&mut self) {
-        let mut has_looked = false;
-        poll_fn(|cx| {
-            if let Poll::Ready(piece) = self.poll_piece(cx) {
-                self.ahead = Some(piece);
-                return Poll::Ready(());
-            }
-            if std::mem::replace(&mut has_looked, true) {
-                return Poll::Ready(());
-            }
-            // The connection to the vendor has its turn now, and hands over what it has.
-            cx.waker().wake_by_ref();
-            Poll::Pending
-        })
-        .await;
-    }
-
     /// The next piece that may be handed on; nothing more is read while there is one.
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Piece>> {
         if let Some(piece) = self.ahead.take() {

@@ -1,5 +1,6 @@
 //! Recording: a request is written down, goes to its vendor, and its answer comes back while a copy of it is kept.
 
+mod ahead;
 mod exchange;
 mod guard;
 mod guarded;

@@ -3,7 +3,7 @@
 //! Pieces are handed on as they come. Only the last one waits: until the answer is in the log or in the journal, the client
 //! must not know that it is over.
 
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -14,6 +14,7 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep};
 
+use super::ahead;
 use super::exchange::{Exchange, Handle, Settled};
 use super::job::Ended;
 use super::scribe::Written;
@@ -67,23 +68,9 @@ impl Tee {
         Self { upstream, exchange, settled, line, mark, silence, state, ahead, behind, _busy: busy }
     }
 
-    /// Looks once whether the first piece is there already: then it leaves together with the answer's head, and its client is
-    /// woken once.
+    /// Looks whether the first piece is there already.
     pub(super) async fn look_ahead(mut self) -> Self {
-        let mut has_looked = false;
-        poll_fn(|cx| {
-            if let Poll::Ready(ahead) = self.poll_flowing(cx) {
-                self.ahead = ahead;
-                return Poll::Ready(());
-            }
-            if std::mem::replace(&mut has_looked, true) {
-                return Poll::Ready(());
-            }
-            // The connection to the vendor has its turn now, and hands over what it has.
-            cx.waker().wake_by_ref();
-            Poll::Pending
-        })
-        .await;
+        self.ahead = ahead::look(|cx| self.poll_flowing(cx)).await.flatten();
         self.exchange.with(Exchange::log_head);
         // The line may have been flushed meanwhile, with nothing on it: the head must leave yet.
         self.mark = self.line.mark();
