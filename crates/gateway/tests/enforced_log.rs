@@ -62,18 +62,20 @@ fn is_not_broken(landed: &Landed, what: usize) {
 async fn decisions_come_back_as_they_were() {
     let vendor = Vendor::start(script()).unwrap();
     let Some(flight) = standing(&vendor).await else { return };
-    // All that was decided, and the answers of before, are in the journal by now; the open stream is in the log.
+    // All that was decided is in the journal, and soon the log knows that it is; the open stream is in the log alone.
     while flight.types().len() < 14 {
         tokio::task::yield_now().await;
     }
-    let written = flight.journal();
     let wreck = loop {
         let wreck = Wreck::of(&flight);
-        if wreck.entries().iter().any(|entry| entry.contains("message_stop")) {
+        let entries = wreck.entries();
+        let has = |what: &str| entries.iter().any(|entry| entry.contains(what));
+        if has("message_stop") && has(" journaled 7 ") {
             break wreck;
         }
         tokio::task::yield_now().await;
     };
+    let written = flight.journal();
     let (recovered, landed) = wreck.recover(flight.key());
     assert_eq!((recovered.requests, recovered.cut), (0, 1));
     assert_eq!(told(&landed.events[..14]), told(&written), "what was written stays");
