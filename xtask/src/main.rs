@@ -1,4 +1,4 @@
-//! The developer commands: `cargo xtask test`, `fuzz`, `kill`, `example`, `bench`.
+//! The developer commands: `cargo xtask test`, `stress`, `fuzz`, `kill`, `example`, `bench`.
 //!
 //! Everything that a contributor or a CI machine does beyond plain cargo is a command here, so that it is written once,
 //! in Rust, and runs the same everywhere.
@@ -19,6 +19,7 @@ mod fuzz;
 mod kill;
 mod signer;
 mod step;
+mod stress;
 mod test;
 mod wasm;
 
@@ -31,6 +32,7 @@ Developer commands of reenact.
 
   cargo xtask test [NAME…]                     format, lint, tests, docs: all that a commit must pass
   cargo xtask test --list                      the steps of the above, and what each runs
+  cargo xtask stress [PACKAGE…] [N]            the tests N times (10) on a machine kept busy, to find those that depend on luck
   cargo xtask fuzz [TARGET] [--seconds N]      fuzz every reader, or one, for N seconds each (60)
   cargo xtask kill [N] [--seed S]              kills a recorder under load N times (300), and compares what is recovered
   cargo xtask example                          writes examples/runs anew, the same bytes each time
@@ -39,6 +41,7 @@ Developer commands of reenact.
 Examples:
   cargo xtask test                             everything, as CI does
   cargo xtask test lint 'doc tests'            two steps only
+  cargo xtask stress reenact-gateway 30        thirty rounds of one package
   cargo xtask fuzz scan --seconds 600          ten minutes on one target
   cargo xtask bench gateway plain              what recording adds to a call
   cargo xtask bench policy                     and what an envelope adds that is enforced
@@ -87,6 +90,7 @@ fn dispatch(args: &[String]) -> Result<(), Ending> {
             Ok(())
         }
         "test" => test::run(&Context::new(), rest),
+        "stress" => stress::run(&Context::new(), rest),
         "fuzz" => fuzz::run(&Context::new(), rest),
         "kill" => kill::run(&Context::new(), rest),
         "example" => example::run(Context::new().root()).map_err(Ending::Failed),

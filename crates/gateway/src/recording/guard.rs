@@ -195,10 +195,12 @@ impl Guard {
         let signer_types = needed.signer_types.as_deref();
         let question = Question { signer_types, ..Question::new(action, name, input, &needed.rule) };
         let pen = self.scribe.pen();
-        let mut waiting = self.desk.ask(&question, pen.now()).map_err(|error| error.to_string())?;
-        let approval_id = waiting.approval_id().to_string();
+        let asked = self.desk.ask(&question, pen.now()).map_err(|error| error.to_string())?;
+        let approval_id = asked.approval_id().to_string();
         let id = approval_id.clone();
         let mut asking = Asking { guard: self, action, name, approval_id: id, is_over: false };
+        // Bound after it, so that it is dropped before it: the question is withdrawn by the time the record says so.
+        let mut waiting = asked;
         self.tell(
             &approval_id,
             News::Requested {
