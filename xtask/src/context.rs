@@ -38,8 +38,11 @@ impl Context {
     /// As `cargo`, with variables in its environment. The printed line can be pasted into a shell.
     pub(crate) fn cargo_with(&self, words: &str, variables: &[(&str, &str)]) -> Result<(), Failure> {
         let mut line: String = variables.iter().map(|(name, value)| format!("{name}='{value}' ")).collect();
-        line.push_str("cargo ");
-        line.push_str(words);
+        line.push_str("cargo");
+        for word in words.split_whitespace() {
+            line.push(' ');
+            line.push_str(&quoted(word));
+        }
         println!("$ {line}");
         let status = self.command(words).envs(variables.iter().copied()).status();
         match status {
@@ -78,5 +81,23 @@ impl Context {
             command.env("CARGO_TARGET_DIR", target);
         }
         command
+    }
+}
+
+/// A word that a shell takes for what it is.
+fn quoted(word: &str) -> std::borrow::Cow<'_, str> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,@".contains(c);
+    if word.chars().all(is_plain) { word.into() } else { format!("'{}'", word.replace('\'', r"'\''")).into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_shell_would_read_otherwise_is_quoted() {
+        assert_eq!(quoted("--test-threads"), "--test-threads");
+        assert_eq!(quoted("package(a)+package(b)"), "'package(a)+package(b)'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
     }
 }

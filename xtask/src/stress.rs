@@ -37,8 +37,9 @@ pub(crate) fn run(context: &Context, args: &[String]) -> Result<(), Ending> {
         let install = "cargo install cargo-nextest --locked";
         return Err(failed(Failure::Missing { tool: "nextest", install }));
     }
-    let packages: String = packages.iter().map(|package| format!(" --package {package}")).collect();
-    let what = format!("nextest run{packages} --all-features");
+    // The whole workspace is built, as for `test`, so that nothing is compiled twice.
+    let packages: Vec<String> = packages.iter().map(|package| format!("package({package})")).collect();
+    let what = format!("nextest run --workspace --all-features --filterset {}", packages.join("+"));
     context.cargo(&format!("{what} --no-run")).map_err(failed)?;
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let at_once = TESTS * processors;

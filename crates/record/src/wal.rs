@@ -99,9 +99,10 @@ impl Wal {
         self.log().append(&self.folder, &[(id, entry)])
     }
 
-    /// Writes two entries about `id` by one call.
-    pub fn append_both(&self, id: u64, first: &Entry<'_>, second: &Entry<'_>) -> io::Result<()> {
-        self.log().append(&self.folder, &[(id, first), (id, second)])
+    /// Writes entries about `id` by one call.
+    pub fn append_each(&self, id: u64, entries: &[Entry<'_>]) -> io::Result<()> {
+        let entries: Vec<(u64, &Entry<'_>)> = entries.iter().map(|entry| (id, entry)).collect();
+        self.log().append(&self.folder, &entries)
     }
 
     /// Whether something could not be written. Then nothing is any more.

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::guard::Guard;
-use super::job::{Answered, Decided, Ended, Head, Part, Reads, Withheld};
+use super::job::{Answered, Decided, Ended, Head, Logged, Part, Reads, Withheld};
 use super::notebook::{cost, is_stream, pairs, read};
 use super::scribe::{Scribe, Written, lock};
 use crate::decode::{self, Decoder};
@@ -29,11 +29,11 @@ pub(crate) struct Exchange {
     endpoint: Option<Endpoint>,
     begun: Instant,
     head: Option<Head>,
-    /// Whether the head is in the log, as everything must be that is handed on.
-    is_head_logged: bool,
     /// The answer's body as it came, as far as it is kept, and was not given to the scribe in parts.
     body: Vec<u8>,
     reads: Reads,
+    /// How much of it is in the log, as everything must be that is handed on.
+    logged: Logged,
     /// How much came and is kept.
     kept: usize,
     /// Whether it goes to the scribe in parts.
@@ -79,9 +79,9 @@ impl Exchange {
             endpoint,
             begun,
             head: None,
-            is_head_logged: false,
             body: Vec::new(),
             reads: Vec::new(),
+            logged: Logged::default(),
             kept: 0,
             is_parted: false,
             most,
@@ -108,7 +108,8 @@ impl Exchange {
         if has_all || self.is_over || self.withheld.is_some() {
             return;
         }
-        self.scribe.comes(self.number, &Entry::Withheld { delivered: delivered as u64, instead });
+        self.log();
+        self.scribe.comes(self.number, &[Entry::Withheld { delivered: delivered as u64, instead }]);
         self.withheld = Some(Withheld { delivered, instead: instead.to_vec() });
     }
 
@@ -147,16 +148,16 @@ impl Exchange {
         (self.is_parted && self.scribe.is_behind()).then(|| Arc::clone(&self.scribe))
     }
 
-    /// The head is about to be handed on.
-    pub(super) fn log_head(&mut self) {
-        if !std::mem::replace(&mut self.is_head_logged, true)
-            && let Some(head) = &self.head
-        {
-            self.scribe.comes(self.number, &head.entry());
+    /// What came is about to be handed on: it is in the log then.
+    pub(super) fn log(&mut self) {
+        let missing = self.logged.missing(self.head.as_ref(), &self.body, &self.reads);
+        if !missing.is_empty() {
+            self.scribe.comes(self.number, &missing);
         }
+        self.logged = Logged { has_head: true, reads: self.reads.len() };
     }
 
-    /// A piece of the body has come. Says whether it ends a stream whose client may act on it now.
+    /// A piece of the body has come. Says whether it ends a stream whose client may act on it once it is handed on.
     pub(super) fn piece(&mut self, piece: &[u8]) -> bool {
         if self.is_over {
             if !std::mem::replace(&mut self.is_late, true) {
@@ -172,13 +173,6 @@ impl Exchange {
             return false;
         }
         let at = self.begun.elapsed();
-        let entry = Entry::Piece { at, bytes: piece };
-        match &self.head {
-            Some(head) if !std::mem::replace(&mut self.is_head_logged, true) => {
-                self.scribe.both_come(self.number, &head.entry(), &entry);
-            }
-            _ => self.scribe.comes(self.number, &entry),
-        }
         self.body.extend_from_slice(piece);
         self.kept += piece.len();
         self.reads.push((at, self.kept));
@@ -193,6 +187,7 @@ impl Exchange {
 
     /// Gives what there is of the body to the scribe.
     fn part(&mut self) {
+        self.log();
         let Some(head) = &self.head else { return };
         self.scribe.part(Part {
             exchange: self.number,
@@ -200,12 +195,13 @@ impl Exchange {
             body: std::mem::take(&mut self.body),
             reads: std::mem::take(&mut self.reads),
         });
+        self.logged.reads = 0;
         self.body.reserve(PART);
     }
 
     pub(super) fn trailers(&mut self, trailers: HeaderMap) {
-        self.log_head();
-        self.scribe.comes(self.number, &Entry::Trailers { headers: pairs(&trailers) });
+        self.log();
+        self.scribe.comes(self.number, &[Entry::Trailers { headers: pairs(&trailers) }]);
         self.trailers = trailers;
     }
 
@@ -214,13 +210,13 @@ impl Exchange {
         if std::mem::replace(&mut self.is_over, true) {
             return self.settling.take();
         }
-        self.log_head();
         self.settle();
         self.scribe.answered(Answered {
             exchange: self.number,
             head: self.head.take(),
             body: std::mem::take(&mut self.body),
             reads: std::mem::take(&mut self.reads),
+            logged: self.logged,
             is_too_long: self.is_too_long,
             trailers: std::mem::take(&mut self.trailers),
             withheld: self.withheld.take(),
@@ -273,12 +269,6 @@ impl Stream {
             ),
             _ => false,
         })
-    }
-}
-
-impl Head {
-    fn entry(&self) -> Entry<'_> {
-        Entry::Head { status: self.status.as_u16(), version: self.version, headers: pairs(&self.headers) }
     }
 }
 

@@ -10,8 +10,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame};
-use http_body_util::BodyExt;
-use hyper::body::Incoming;
 use reenact_record::warden::Refused;
 use reenact_wire::gate::{self, Gate};
 use reenact_wire::sse::{SseEvent, SseReader};
@@ -21,21 +19,20 @@ use tokio::sync::{mpsc, watch};
 
 use super::ahead;
 use super::exchange::{Exchange, Handle, Settled};
+use super::flow::{Burst, Flow};
 use super::guard::Guard;
 use super::job::Ended;
 use super::scribe::lock;
 use crate::line::{Busy, LineState};
 use crate::outgoing::Cut;
-use crate::upstream::Failure;
 
 /// Everything that it takes to watch over one answer.
 pub(super) struct Watch {
     pub(super) guard: Arc<Guard>,
-    pub(super) upstream: Incoming,
+    pub(super) upstream: Flow,
     pub(super) exchange: Handle,
     pub(super) settled: Arc<Settled>,
     pub(super) endpoint: Endpoint,
-    pub(super) idle: Duration,
     /// Closed when the gateway stops.
     pub(super) over: watch::Receiver<()>,
     /// How long what nobody gets is listened to after that.
@@ -63,16 +60,6 @@ pub(super) enum Whole {
     Refused(Refused),
 }
 
-/// The next frame, or why there is none.
-async fn next(upstream: &mut Incoming, idle: Duration) -> Result<Option<Frame<Bytes>>, Failure> {
-    match tokio::time::timeout(idle, upstream.frame()).await {
-        Err(_) => Err(Failure::IdleTimeout),
-        Ok(None) => Ok(None),
-        Ok(Some(Ok(frame))) => Ok(Some(frame)),
-        Ok(Some(Err(_))) => Err(Failure::Closed),
-    }
-}
-
 impl Watch {
     /// Reads an answer to its end, and has it decided on. What broke off is not handed on at all: half a document is nothing.
     pub(super) async fn whole(mut self, decode: impl Fn(&[u8]) -> Option<Vec<u8>>) -> Result<Whole, Cut> {
@@ -80,30 +67,37 @@ impl Watch {
         let mut body = Vec::new();
         let mut is_kept = true;
         // What no record takes nobody can decide on: its end is not waited for.
-        while is_kept {
-            match next(&mut self.upstream, self.idle).await {
-                Ok(Some(frame)) => {
-                    if let Some(piece) = frame.data_ref() {
-                        self.exchange.with(|exchange| exchange.piece(piece));
-                        body.extend_from_slice(piece);
-                        is_kept = self.exchange.with(|exchange| exchange.is_kept());
-                    } else if let Ok(trailers) = frame.into_trailers() {
-                        self.exchange.with(|exchange| exchange.trailers(trailers));
+        let mut end = None;
+        while is_kept && end.is_none() {
+            let burst = self.upstream.next().await;
+            end = burst.end;
+            is_kept = self.exchange.with(|exchange| {
+                for frame in burst.frames {
+                    match frame.into_data() {
+                        Ok(piece) => {
+                            exchange.piece(&piece);
+                            body.extend_from_slice(&piece);
+                        }
+                        Err(frame) => exchange.trailers(frame.into_trailers().unwrap_or_default()),
                     }
                 }
-                Ok(None) => break,
-                Err(failure) => {
-                    drop(unsent);
-                    finish(&self.exchange, failure.into()).await;
-                    return Err(Cut);
-                }
-            }
+                exchange.is_kept()
+            });
+        }
+        if let Some(Err(failure)) = end {
+            drop(unsent);
+            finish(&self.exchange, failure.into()).await;
+            return Err(Cut);
         }
         let calls = decode(&body).filter(|_| is_kept).ok_or(gate::Unreadable);
         let calls = calls.and_then(|body| gate::calls(self.endpoint, &body));
         let ruling = match calls {
             Ok(calls) if calls.is_empty() => Ok(()),
-            Ok(calls) => self.guard.admit_tools(&calls).await,
+            Ok(calls) => {
+                // What is decided on comes before the decision.
+                self.exchange.with(Exchange::log);
+                self.guard.admit_tools(&calls).await
+            }
             Err(gate::Unreadable) => Err(Refused::unreadable()),
         };
         unsent.forget();
@@ -129,7 +123,7 @@ impl Watch {
         let (ahead, runtime) = (None, Runtime::current());
         let mut stream = Guarded { watching, pieces, ahead, line, mark, is_cut: false, runtime, _busy: busy };
         stream.ahead = ahead::look(|cx| stream.poll_piece(cx)).await;
-        lock(&exchange).log_head();
+        lock(&exchange).log();
         // The line may have been flushed meanwhile, with nothing on it: the head must leave yet.
         stream.mark = stream.line.mark();
         stream
@@ -142,16 +136,47 @@ impl Watch {
         let mut sender = Some(sender);
         let mut over = std::pin::pin!(over(self.over.clone(), self.linger));
         loop {
-            let frame = tokio::select! {
-                frame = next(&mut self.upstream, self.idle) => frame,
+            let Burst { frames, end } = tokio::select! {
+                burst = self.upstream.next() => burst,
                 // The client has left, and the exchange with it.
                 () = gone(sender.as_ref()) => return self.keep_back(&hold),
                 () = &mut over => return self.keep_back(&hold),
             };
-            let frame = match frame {
-                Ok(Some(frame)) => frame,
-                Ok(None) => break,
-                Err(failure) => {
+            let mut events = Vec::new();
+            let (settles, is_kept) = self.exchange.with(|exchange| {
+                let mut settles = false;
+                for frame in frames {
+                    match frame.into_data() {
+                        Ok(piece) => {
+                            settles |= exchange.piece(&piece);
+                            if sender.is_some() && exchange.is_kept() {
+                                events.append(&mut reader.push(&piece));
+                            }
+                        }
+                        Err(frame) => exchange.trailers(frame.into_trailers().unwrap_or_default()),
+                    }
+                }
+                // What is decided on comes before the decision, and what is handed on before it is.
+                exchange.log();
+                (settles, exchange.is_kept())
+            });
+            if let Some(client) = &sender {
+                // What no record takes is not handed on.
+                let (ready, stop) = match is_kept {
+                    true => self.pass(events, &mut hold, client).await,
+                    false => (Vec::new(), Some(Stop::Refused(Refused::unreadable()))),
+                };
+                if settles && stop.is_none() {
+                    self.settled.add(&self.exchange.share());
+                }
+                if !self.hand_on(ready, stop, &mut hold, &mut sender).await {
+                    return;
+                }
+            }
+            match end {
+                None => {}
+                Some(Ok(())) => break,
+                Some(Err(failure)) => {
                     if let Some(sender) = sender {
                         self.keep_back(&hold);
                         finish(&self.exchange, failure.into()).await;
@@ -161,26 +186,6 @@ impl Watch {
                     }
                     return;
                 }
-            };
-            let Some(piece) = frame.data_ref() else {
-                if let Ok(trailers) = frame.into_trailers() {
-                    self.exchange.with(|exchange| exchange.trailers(trailers));
-                }
-                continue;
-            };
-            let (settles, is_kept) =
-                self.exchange.with(|exchange| (exchange.piece(piece), exchange.is_kept()));
-            let Some(client) = &sender else { continue };
-            // What no record takes is not handed on.
-            let (ready, stop) = match is_kept {
-                true => self.pass(reader.push(piece), &mut hold, client).await,
-                false => (Vec::new(), Some(Stop::Refused(Refused::unreadable()))),
-            };
-            if settles && stop.is_none() {
-                self.settled.add(&self.exchange.share());
-            }
-            if !self.hand_on(ready, stop, &mut hold, &mut sender).await {
-                return;
             }
         }
         if let Some(client) = &sender {

@@ -10,6 +10,7 @@ use reenact_record::warden::{Action, SignerType};
 use reenact_wire::price::Rates;
 use reenact_wire::{Endpoint, ToolResult, Vendor};
 
+use super::notebook::pairs;
 use crate::upstream::Failure;
 
 /// When how much of a body had come.
@@ -133,12 +134,46 @@ pub(super) struct Answered {
     pub(super) body: Vec<u8>,
     /// When how much of the whole had come.
     pub(super) reads: Reads,
+    pub(super) logged: Logged,
     pub(super) is_too_long: bool,
     pub(super) trailers: HeaderMap,
     /// What its client got instead.
     pub(super) withheld: Option<Withheld>,
     pub(super) ended: Ended,
     pub(super) latency: Duration,
+}
+
+/// How much of an answer is in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Logged {
+    pub(super) has_head: bool,
+    /// How many of the reads that are kept.
+    pub(super) reads: usize,
+}
+
+impl Logged {
+    /// What of it is not there, in its order. The body is what is kept of the whole that the reads count.
+    pub(super) fn missing<'a>(
+        self,
+        head: Option<&'a Head>,
+        body: &'a [u8],
+        reads: &[(Duration, usize)],
+    ) -> Vec<Entry<'a>> {
+        let mut missing = Vec::with_capacity(2 + reads.len() - self.reads.min(reads.len()));
+        if !self.has_head {
+            missing.extend(head.map(Head::entry));
+        }
+        let before = reads.last().map_or(0, |(_, end)| end - body.len());
+        let mut start = 0;
+        for (index, (at, end)) in reads.iter().enumerate() {
+            let end = end - before;
+            if index >= self.reads {
+                missing.push(Entry::Piece { at: *at, bytes: body.get(start..end).unwrap_or_default() });
+            }
+            start = end;
+        }
+        missing
+    }
 }
 
 /// What became of an answer that was held back.
@@ -155,6 +190,12 @@ pub(super) struct Head {
     pub(super) status: StatusCode,
     pub(super) version: &'static str,
     pub(super) headers: HeaderMap,
+}
+
+impl Head {
+    fn entry(&self) -> Entry<'_> {
+        Entry::Head { status: self.status.as_u16(), version: self.version, headers: pairs(&self.headers) }
+    }
 }
 
 /// How an exchange ends.

@@ -2,6 +2,7 @@
 
 mod ahead;
 mod exchange;
+mod flow;
 mod guard;
 mod guarded;
 mod job;
@@ -27,6 +28,7 @@ use tokio::sync::watch;
 
 pub(crate) use self::exchange::Running;
 use self::exchange::{Exchange, Handle, Settled};
+use self::flow::Flow;
 use self::guard::Guard;
 pub(crate) use self::guarded::Guarded;
 use self::guarded::{Watch, Whole};
@@ -160,18 +162,18 @@ impl Recorder {
         {
             let watch = Watch {
                 guard: Arc::clone(guard),
-                upstream: body,
+                upstream: Flow::new(body, self.idle),
                 exchange,
                 settled: Arc::clone(&self.settled),
                 endpoint,
-                idle: self.idle,
                 over: self.over.subscribe(),
                 linger: self.linger,
             };
             return self.watched(watch, head, line, busy).await;
         }
         let is_over = body.is_end_stream();
-        let tee = Tee::new(body, exchange, Arc::clone(&self.settled), line, busy, self.idle);
+        let flow = Flow::new(body, self.idle);
+        let tee = Tee::new(flow, exchange, Arc::clone(&self.settled), line, busy);
         let tee = if is_over { tee.without_body().await } else { tee.look_ahead().await };
         Ok(Response::from_parts(head, Outgoing::Tee(Box::new(tee))))
     }

@@ -10,7 +10,7 @@ use reenact_record::wal::{self, Entry, Place};
 use reenact_record::{Pen, RecordError, RunId, StepId};
 use reenact_wire::Vendor;
 
-use super::job::{Answered, Asked, Decided, Ended, Head, Job, Withheld, noted};
+use super::job::{Answered, Asked, Decided, Ended, Head, Job, Logged, Withheld, noted};
 use super::notebook::{Notebook, pairs};
 use super::scribe;
 use crate::work::Limits;
@@ -171,6 +171,7 @@ impl Left {
             head: None,
             body: Vec::new(),
             reads: Vec::new(),
+            logged: Logged::default(),
             is_too_long: false,
             trailers: HeaderMap::new(),
             withheld: None,

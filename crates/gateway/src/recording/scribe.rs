@@ -205,17 +205,10 @@ impl Scribe {
     }
 
     /// Something of an answer has come and is about to be handed on.
-    pub(super) fn comes(&self, exchange: u64, entry: &Entry<'_>) {
+    pub(super) fn comes(&self, exchange: u64, entries: &[Entry<'_>]) {
         if let Some(log) = &self.desk.log {
             // A log that fails is not waited for: from then on the journal is.
-            let _ = log.append(exchange, entry);
-        }
-    }
-
-    /// The head of an answer and its first piece have come, and are about to be handed on together.
-    pub(super) fn both_come(&self, exchange: u64, head: &Entry<'_>, piece: &Entry<'_>) {
-        if let Some(log) = &self.desk.log {
-            let _ = log.append_both(exchange, head, piece);
+            let _ = log.append_each(exchange, entries);
         }
     }
 
@@ -462,7 +455,11 @@ fn ahead(log: &Wal, number: u64, job: &Job) -> std::io::Result<()> {
                 latency: answered.latency,
                 error,
             };
-            log.append(answered.exchange, &Entry::End(ending))
+            // What was not handed on yet goes with the end.
+            let mut entries =
+                answered.logged.missing(answered.head.as_ref(), &answered.body, &answered.reads);
+            entries.push(Entry::End(ending));
+            log.append_each(answered.exchange, &entries)
         }
         Job::Part(_) if log.has_failed() => Err(std::io::Error::from(std::io::ErrorKind::BrokenPipe)),
         // Its pieces are there.

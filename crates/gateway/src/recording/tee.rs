@@ -3,37 +3,34 @@
 //! Pieces are handed on as they come. Only the last one waits: until the answer is in the log or in the journal, the client
 //! must not know that it is over.
 
+use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
-use hyper::body::Incoming;
-use tokio::time::{Instant, Sleep};
 
 use super::ahead;
 use super::exchange::{Exchange, Handle, Settled};
+use super::flow::{Burst, Flow};
 use super::job::Ended;
 use super::scribe::Written;
 use crate::line::{Busy, LineState};
 use crate::outgoing::Cut;
-use crate::upstream::Failure;
 
 /// A vendor's answer that is recorded while it passes.
 pub(crate) struct Tee {
-    upstream: Incoming,
+    upstream: Flow,
     exchange: Handle,
     settled: Arc<Settled>,
     line: Arc<LineState>,
     /// Everything up to here has been handed out.
     mark: u64,
-    silence: Silence,
     state: State,
-    /// A piece that was there before it was asked for.
-    ahead: Option<Frame<Bytes>>,
+    /// What came and is in the log, and was not asked for yet.
+    ready: VecDeque<Frame<Bytes>>,
     /// What must be waited for before more is asked for: a record that does not keep up with a long body.
     behind: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     _busy: Busy,
@@ -55,23 +52,22 @@ enum State {
 
 impl Tee {
     pub(super) fn new(
-        upstream: Incoming,
+        upstream: Flow,
         exchange: Handle,
         settled: Arc<Settled>,
         line: Arc<LineState>,
         busy: Busy,
-        idle: Duration,
     ) -> Self {
         let mark = line.mark();
         exchange.with(Exchange::may_part);
-        let (silence, state, ahead, behind) = (Silence::new(idle), State::Flowing, None, None);
-        Self { upstream, exchange, settled, line, mark, silence, state, ahead, behind, _busy: busy }
+        let (state, ready, behind) = (State::Flowing, VecDeque::new(), None);
+        Self { upstream, exchange, settled, line, mark, state, ready, behind, _busy: busy }
     }
 
     /// Looks whether the first piece is there already.
     pub(super) async fn look_ahead(mut self) -> Self {
-        self.ahead = ahead::look(|cx| self.poll_flowing(cx)).await.flatten();
-        self.exchange.with(Exchange::log_head);
+        ahead::look(|cx| self.poll_flowing(cx)).await;
+        self.exchange.with(Exchange::log);
         // The line may have been flushed meanwhile, with nothing on it: the head must leave yet.
         self.mark = self.line.mark();
         self
@@ -87,55 +83,53 @@ impl Tee {
         self
     }
 
-    fn piece(&mut self, piece: &[u8]) {
-        let (settles, behind) = self.exchange.with(|exchange| (exchange.piece(piece), exchange.is_behind()));
-        if settles {
-            self.settled.add(&self.exchange.share());
-        }
-        self.behind = behind.map(|scribe| -> Pin<Box<dyn Future<Output = ()> + Send>> {
-            Box::pin(async move { scribe.caught_up().await })
+    /// Takes what came.
+    fn take(&mut self, burst: Burst) {
+        let Burst { mut frames, end } = burst;
+        let mut settles = false;
+        self.exchange.with(|exchange| {
+            for frame in &frames {
+                if let Some(piece) = frame.data_ref() {
+                    settles |= exchange.piece(piece);
+                } else if let Some(trailers) = frame.trailers_ref() {
+                    exchange.trailers(trailers.clone());
+                }
+            }
         });
+        match end {
+            None => {
+                let behind = self.exchange.with(|exchange| {
+                    exchange.log();
+                    exchange.is_behind()
+                });
+                if settles {
+                    self.settled.add(&self.exchange.share());
+                }
+                self.behind = behind.map(|scribe| -> Pin<Box<dyn Future<Output = ()> + Send>> {
+                    Box::pin(async move { scribe.caught_up().await })
+                });
+            }
+            Some(Ok(())) => {
+                let writing = self.exchange.with(|exchange| exchange.finish(Ended::Eof));
+                self.state = State::Closing { writing, last: frames.pop() };
+            }
+            Some(Err(failure)) => {
+                let writing = self.exchange.with(|exchange| exchange.finish(failure.into()));
+                self.state = State::Cutting { writing };
+            }
+        }
+        self.ready.extend(frames);
     }
 
-    fn close(&mut self, last: Option<Frame<Bytes>>) {
-        self.state =
-            State::Closing { writing: self.exchange.with(|exchange| exchange.finish(Ended::Eof)), last };
-    }
-
-    fn cut(&mut self, failure: Failure) {
-        self.state =
-            State::Cutting { writing: self.exchange.with(|exchange| exchange.finish(failure.into())) };
-    }
-
-    /// The next frame while the answer flows; `None` when the state has changed.
-    fn poll_flowing(&mut self, cx: &mut Context<'_>) -> Poll<Option<Frame<Bytes>>> {
+    /// Takes what comes next, while the answer flows.
+    fn poll_flowing(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if let Some(behind) = &mut self.behind {
             ready!(behind.as_mut().poll(cx));
             self.behind = None;
         }
-        let Poll::Ready(next) = Pin::new(&mut self.upstream).poll_frame(cx) else {
-            ready!(self.silence.poll_too_long(cx));
-            self.cut(Failure::IdleTimeout);
-            return Poll::Ready(None);
-        };
-        self.silence.end();
-        match next {
-            None => self.close(None),
-            Some(Err(_)) => self.cut(Failure::Closed),
-            Some(Ok(frame)) => {
-                if let Some(piece) = frame.data_ref() {
-                    self.piece(piece);
-                    if !self.upstream.is_end_stream() {
-                        self.mark = self.line.mark();
-                        return Poll::Ready(Some(frame));
-                    }
-                } else if let Some(trailers) = frame.trailers_ref() {
-                    self.exchange.with(|exchange| exchange.trailers(trailers.clone()));
-                }
-                self.close(Some(frame));
-            }
-        }
-        Poll::Ready(None)
+        let burst = ready!(self.upstream.poll_next(cx));
+        self.take(burst);
+        Poll::Ready(())
     }
 }
 
@@ -145,16 +139,13 @@ impl Body for Tee {
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
         let this = self.get_mut();
-        if let Some(ahead) = this.ahead.take() {
-            return Poll::Ready(Some(Ok(ahead)));
-        }
         loop {
+            if let Some(frame) = this.ready.pop_front() {
+                this.mark = this.line.mark();
+                return Poll::Ready(Some(Ok(frame)));
+            }
             match &mut this.state {
-                State::Flowing => {
-                    if let Some(frame) = ready!(this.poll_flowing(cx)) {
-                        return Poll::Ready(Some(Ok(frame)));
-                    }
-                }
+                State::Flowing => ready!(this.poll_flowing(cx)),
                 State::Closing { writing, last } => {
                     ready!(poll_written(writing, cx));
                     let last = last.take();
@@ -177,11 +168,12 @@ impl Body for Tee {
     }
 
     fn size_hint(&self) -> SizeHint {
-        let here = match &self.state {
+        let last = match &self.state {
             State::Closing { last, .. } => last.as_ref(),
-            _ => self.ahead.as_ref(),
+            _ => None,
         };
-        let here = here.and_then(Frame::data_ref).map_or(0, Bytes::len) as u64;
+        let here = self.ready.iter().chain(last).filter_map(Frame::data_ref);
+        let here: u64 = here.map(|piece| piece.len() as u64).sum();
         let rest = self.upstream.size_hint();
         let mut hint = SizeHint::new();
         hint.set_lower(rest.lower().saturating_add(here));
@@ -199,37 +191,4 @@ fn poll_written(writing: &mut Option<Written>, cx: &mut Context<'_>) -> Poll<()>
         *writing = None;
     }
     Poll::Ready(())
-}
-
-/// How long a vendor has said nothing while someone waited. The timer is not touched by each piece: it is looked at when it
-/// rings.
-struct Silence {
-    idle: Duration,
-    since: Option<Instant>,
-    timer: Option<Pin<Box<Sleep>>>,
-}
-
-impl Silence {
-    fn new(idle: Duration) -> Self {
-        Self { idle, since: None, timer: None }
-    }
-
-    fn end(&mut self) {
-        self.since = None;
-    }
-
-    /// Ready when it has lasted too long.
-    fn poll_too_long(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let since = *self.since.get_or_insert_with(Instant::now);
-        // Who waits for centuries waits for ever.
-        let Some(end) = since.checked_add(self.idle) else { return Poll::Pending };
-        let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(end)));
-        loop {
-            ready!(timer.as_mut().poll(cx));
-            if Instant::now() >= end {
-                return Poll::Ready(());
-            }
-            timer.as_mut().reset(end);
-        }
-    }
 }

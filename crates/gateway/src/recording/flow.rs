@@ -1,0 +1,127 @@
+//! What a vendor sends, as it comes.
+//!
+//! Often more than one piece comes at once, and each of them would be a write to the log and one to the client's socket. So what
+//! came together is taken together. Nothing waits for it: pieces that are not there when the vendor's connection has had its turn
+//! are not waited for.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+use tokio::time::{Instant, Sleep};
+
+use crate::upstream::Failure;
+
+/// No more than this is taken at once.
+const MOST_FRAMES: usize = 64;
+const MOST_BYTES: usize = 256 << 10;
+
+/// The body of an answer on its way from its vendor.
+pub(super) struct Flow {
+    upstream: Incoming,
+    silence: Silence,
+    frames: Vec<Frame<Bytes>>,
+    bytes: usize,
+    /// Whether the connection to the vendor is given a turn to bring more. Not before the first piece has gone: nothing is
+    /// waited for more than that.
+    is_patient: bool,
+    has_turned: bool,
+}
+
+/// What came together.
+pub(super) struct Burst {
+    /// Empty only at the end.
+    pub(super) frames: Vec<Frame<Bytes>>,
+    /// How it ended, if it has.
+    pub(super) end: Option<Result<(), Failure>>,
+}
+
+impl Flow {
+    /// A vendor that says nothing for `idle` while it is waited for has fallen silent.
+    pub(super) fn new(upstream: Incoming, idle: Duration) -> Self {
+        let (silence, frames) = (Silence::new(idle), Vec::new());
+        Self { upstream, silence, frames, bytes: 0, is_patient: false, has_turned: false }
+    }
+
+    /// The rest of it, as far as that is known.
+    pub(super) fn size_hint(&self) -> SizeHint {
+        self.upstream.size_hint()
+    }
+
+    /// The next that comes. Not to be asked again after its end.
+    pub(super) async fn next(&mut self) -> Burst {
+        std::future::poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    /// The next that comes. Not to be asked again after its end.
+    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Burst> {
+        while self.frames.len() < MOST_FRAMES && self.bytes < MOST_BYTES {
+            match Pin::new(&mut self.upstream).poll_frame(cx) {
+                Poll::Ready(Some(Ok(frame))) => {
+                    self.silence.end();
+                    self.has_turned = false;
+                    self.bytes += frame.data_ref().map_or(0, Bytes::len);
+                    self.frames.push(frame);
+                    if self.upstream.is_end_stream() {
+                        return Poll::Ready(self.take(Some(Ok(()))));
+                    }
+                }
+                Poll::Ready(None) => return Poll::Ready(self.take(Some(Ok(())))),
+                Poll::Ready(Some(Err(_))) => return Poll::Ready(self.take(Some(Err(Failure::Closed)))),
+                Poll::Pending if self.frames.is_empty() => {
+                    ready!(self.silence.poll_too_long(cx));
+                    return Poll::Ready(self.take(Some(Err(Failure::IdleTimeout))));
+                }
+                Poll::Pending if self.is_patient && !std::mem::replace(&mut self.has_turned, true) => {
+                    // The connection to the vendor has its turn now, and hands over what it has.
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                Poll::Pending => break,
+            }
+        }
+        Poll::Ready(self.take(None))
+    }
+
+    fn take(&mut self, end: Option<Result<(), Failure>>) -> Burst {
+        (self.bytes, self.is_patient, self.has_turned) = (0, true, false);
+        Burst { frames: std::mem::take(&mut self.frames), end }
+    }
+}
+
+/// How long a vendor has said nothing while someone waited. The timer is not touched by each piece: it is looked at when it
+/// rings.
+struct Silence {
+    idle: Duration,
+    since: Option<Instant>,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl Silence {
+    fn new(idle: Duration) -> Self {
+        Self { idle, since: None, timer: None }
+    }
+
+    fn end(&mut self) {
+        self.since = None;
+    }
+
+    /// Ready when it has lasted too long.
+    fn poll_too_long(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let since = *self.since.get_or_insert_with(Instant::now);
+        // Who waits for centuries waits for ever.
+        let Some(end) = since.checked_add(self.idle) else { return Poll::Pending };
+        let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(end)));
+        loop {
+            ready!(timer.as_mut().poll(cx));
+            if Instant::now() >= end {
+                return Poll::Ready(());
+            }
+            timer.as_mut().reset(end);
+        }
+    }
+}
