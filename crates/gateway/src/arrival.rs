@@ -41,8 +41,16 @@ pub(crate) struct Door {
     pub(crate) routes: Vec<Arc<Route>>,
 }
 
-/// A request that was let in; its body has not been read.
-pub(crate) struct Admitted {
+/// What was let in; its body has not been read.
+pub(crate) enum Admitted {
+    /// An agent tells of itself.
+    Report,
+    /// A request to a vendor.
+    Call(Call),
+}
+
+/// The head of a request to a vendor.
+pub(crate) struct Call {
     pub(crate) route: Arc<Route>,
     pub(crate) path: PathAndQuery,
     pub(crate) head: Parts,
@@ -51,20 +59,18 @@ pub(crate) struct Admitted {
 impl Door {
     /// Lets a request in, or says why not.
     pub(crate) fn admit(&self, head: Parts) -> Result<Admitted, Refusal> {
-        let (route, path) = self.find(&head)?;
+        let rest = self.enter(&head)?;
+        if head.method == Method::POST && rest == REPORT {
+            return Ok(Admitted::Report);
+        }
+        let (route, path) = self.find(rest)?;
         if headers::asks_for_websocket(&head.headers) || head.method == Method::CONNECT {
             return Err(Refusal::Upgrade(route));
         }
-        Ok(Admitted { route, path, head })
+        Ok(Admitted::Call(Call { route, path, head }))
     }
 
-    /// Whether a request is an agent's report of itself.
-    pub(crate) fn is_report(&self, head: &Parts) -> bool {
-        head.method == Method::POST && self.enter(head).is_ok_and(|rest| rest == REPORT)
-    }
-
-    fn find(&self, head: &Parts) -> Result<(Arc<Route>, PathAndQuery), Refusal> {
-        let rest = self.enter(head)?;
+    fn find(&self, rest: &str) -> Result<(Arc<Route>, PathAndQuery), Refusal> {
         let end = rest.find(['/', '?']).unwrap_or(rest.len());
         let (name, path) = rest.split_at(end);
         let Some(route) = self.routes.iter().find(|route| route.name == name) else {
@@ -108,7 +114,7 @@ pub(crate) async fn report(body: Incoming) -> Option<Bytes> {
     read(body, 0, LONGEST).await?.ok().map(|(body, _)| body)
 }
 
-impl Admitted {
+impl Call {
     /// Reads the body, as long as it is within the limit. `None` when the client left before its end.
     pub(crate) async fn arrive(self, body: Incoming, limit: usize) -> Option<Result<Arrival, Refusal>> {
         let Self { route, path, head } = self;

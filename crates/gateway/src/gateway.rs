@@ -1,6 +1,7 @@
 //! The gateway itself: a listener, its connections, and how they end.
 
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::net::{SocketAddr, TcpListener as StdListener};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::arrival::{self, Door};
+use crate::arrival::{self, Admitted, Door};
 use crate::error::{StartError, Unrecorded};
 use crate::line::{HangUp, Line, LineState};
 use crate::outgoing::{Cut, Outgoing};
@@ -173,7 +174,7 @@ async fn connection(socket: TcpStream, server: Arc<Server>, running: Running) {
         Job::Replay(_) => HangUp::Ignored,
     };
     let line = Line::new(socket, hang_up);
-    let state = line.state();
+    let (state, turns) = (line.state(), line.state());
     let service = service_fn(move |request| {
         let (server, state, running) = (Arc::clone(&server), Arc::clone(&state), running.clone());
         async move { server.serve(request, state, running).await }
@@ -183,7 +184,12 @@ async fn connection(socket: TcpStream, server: Arc<Server>, running: Running) {
     builder.http1().preserve_header_case(true).auto_date_header(false).half_close(false);
     builder.http2().auto_date_header(false).max_header_list_size(1 << 20);
     // However a connection ends, its exchanges have written what there was to write.
-    let _ = builder.serve_connection(TokioIo::new(line), service).await;
+    let mut serving = std::pin::pin!(builder.serve_connection(TokioIo::new(line), service));
+    let _ = poll_fn(|cx| {
+        turns.turn();
+        serving.as_mut().poll(cx)
+    })
+    .await;
 }
 
 impl Server {
@@ -213,11 +219,9 @@ impl Server {
         running: Running,
     ) -> Result<Response<Outgoing>, Cut> {
         let (head, body) = request.into_parts();
-        if self.door.is_report(&head) {
-            return self.report(body).await;
-        }
         let arrived = match self.door.admit(head) {
-            Ok(admitted) => admitted.arrive(body, self.limit).await.ok_or(Cut)?,
+            Ok(Admitted::Report) => return self.report(body).await,
+            Ok(Admitted::Call(call)) => call.arrive(body, self.limit).await.ok_or(Cut)?,
             Err(refusal) => Err(refusal),
         };
         match (arrived, &self.job) {

@@ -42,6 +42,8 @@ impl Route {
 pub struct UpstreamUrl {
     scheme: Scheme,
     authority: Authority,
+    /// What Host says there.
+    host: HeaderValue,
     /// Without a slash at its end; empty for the root.
     base_path: String,
 }
@@ -77,21 +79,16 @@ impl UpstreamUrl {
 
     /// The address of a path there.
     pub(crate) fn at(&self, path: PathAndQuery) -> Option<Uri> {
-        Uri::builder()
-            .scheme(self.scheme.clone())
-            .authority(self.authority.clone())
-            .path_and_query(path)
-            .build()
-            .ok()
+        let mut parts = http::uri::Parts::default();
+        parts.scheme = Some(self.scheme.clone());
+        parts.authority = Some(self.authority.clone());
+        parts.path_and_query = Some(path);
+        Uri::from_parts(parts).ok()
     }
 
     /// What Host says there.
-    pub(crate) fn host(&self) -> Option<HeaderValue> {
-        let default = if self.is_https() { 443 } else { 80 };
-        match self.authority.port_u16() {
-            Some(port) if port != default => HeaderValue::from_str(self.authority.as_str()).ok(),
-            _ => HeaderValue::from_str(self.authority.host()).ok(),
-        }
+    pub(crate) fn host(&self) -> &HeaderValue {
+        &self.host
     }
 }
 
@@ -117,7 +114,13 @@ impl FromStr for UpstreamUrl {
         if path.query().is_some() {
             return Err(UpstreamUrlError::Query);
         }
-        Ok(Self { scheme, authority, base_path: path.path().trim_end_matches('/').to_owned() })
+        let default = if scheme == Scheme::HTTPS { 443 } else { 80 };
+        let host = match authority.port_u16() {
+            Some(port) if port != default => authority.as_str(),
+            _ => authority.host(),
+        };
+        let host = HeaderValue::from_str(host).map_err(|_| UpstreamUrlError::Syntax)?;
+        Ok(Self { scheme, authority, host, base_path: path.path().trim_end_matches('/').to_owned() })
     }
 }
 
@@ -147,11 +150,11 @@ mod tests {
 
     #[test]
     fn hosts() {
-        assert_eq!(url("https://api.openai.com/v1").host().unwrap(), "api.openai.com");
-        assert_eq!(url("https://api.openai.com:443/v1").host().unwrap(), "api.openai.com");
-        assert_eq!(url("http://api.openai.com:443/v1").host().unwrap(), "api.openai.com:443");
-        assert_eq!(url("http://[::1]:8080").host().unwrap(), "[::1]:8080");
-        assert_eq!(url("http://[::1]").host().unwrap(), "[::1]");
+        assert_eq!(url("https://api.openai.com/v1").host(), "api.openai.com");
+        assert_eq!(url("https://api.openai.com:443/v1").host(), "api.openai.com");
+        assert_eq!(url("http://api.openai.com:443/v1").host(), "api.openai.com:443");
+        assert_eq!(url("http://[::1]:8080").host(), "[::1]:8080");
+        assert_eq!(url("http://[::1]").host(), "[::1]");
     }
 
     #[test]

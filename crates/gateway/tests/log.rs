@@ -7,7 +7,9 @@ mod support;
 use std::fs;
 
 use reenact_gateway::Recovered;
+use reenact_record::Durability;
 use reenact_testkit::{Answer, Script, Vendor};
+use support::trace::{Act, Trace};
 use support::wreck::Wreck;
 use support::{Flight, Place, chat};
 
@@ -95,6 +97,44 @@ async fn what_the_agent_has_seen_is_in_the_log_and_comes_back() {
     let stopped = flight.gateway.stop().await;
     assert_eq!(stopped, Ok(()));
     assert!(!place.join(&run_id).exists(), "everything is in the journal");
+}
+
+/// Pieces that come together are one write to the log, and stay pieces: for the client, and in the record.
+#[tokio::test]
+async fn what_comes_together_is_logged_together() {
+    const PIECES: usize = 40;
+    let events = || {
+        let event = |number| format!("data: {{\"choices\":[],\"id\":\"{number}\"}}\n\n");
+        (1..PIECES).map(event).chain(["data: [DONE]\n\n".to_owned()])
+    };
+    let vendor =
+        Vendor::start(Script::answering(move |_| Answer::events(events()).wait_before(1, "rest"))).unwrap();
+    let trace = Trace::default();
+    let Some(flight) = Flight::traced(&vendor, Durability::Process, &trace) else { return };
+    let client = flight.openai();
+    let mut connection = client.connect().await;
+    let request = client.request("POST", "/chat/completions", &[], chat("hi", true).as_bytes());
+    connection.write(&request).await;
+    connection.head().await.unwrap();
+    let mut got = vec![connection.chunk().await.unwrap()];
+    vendor.open("rest");
+    while got.len() < PIECES {
+        got.push(connection.chunk().await.unwrap());
+    }
+    let due: Vec<Vec<u8>> = events().map(String::into_bytes).collect();
+    assert_eq!(got, due);
+    let is_piece = |act: &&Act| match act {
+        Act::Append(path, bytes) => {
+            path.extension().is_some_and(|extension| extension == "wal")
+                && bytes.windows(5).any(|part| part == b"data:")
+        }
+        _ => false,
+    };
+    let writes = trace.acts().iter().filter(is_piece).count();
+    assert!(writes < PIECES / 2, "{writes} writes for {PIECES} pieces");
+    assert!(connection.chunk().await.unwrap().is_empty());
+    let landed = flight.land().await;
+    assert_eq!(landed.the("rer.model.returned")["http"]["chunks"].as_array().unwrap().len(), PIECES);
 }
 
 /// A kill can cut the log anywhere. Whatever is whole comes back once, and what is made of it holds.

@@ -72,7 +72,9 @@ impl Endpoint {
     /// ends, since gateways and proxies put their own prefixes before them.
     pub fn of(vendor: Vendor, method: &str, path: &str) -> Option<Self> {
         let path = path.split('?').next().unwrap_or(path).trim_end_matches('/');
-        let ends = |end: &str| path == end || path.ends_with(&format!("/{end}"));
+        let ends = |end: &str| {
+            path.strip_suffix(end).is_some_and(|before| before.is_empty() || before.ends_with('/'))
+        };
         match (vendor, method) {
             (Vendor::OpenAi, "POST") if ends("chat/completions") => Some(Self::ChatCompletions),
             (Vendor::OpenAi, "POST") if ends("responses") => Some(Self::Responses),

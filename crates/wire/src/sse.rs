@@ -34,31 +34,37 @@ impl SseReader {
 
     /// Takes the next piece; gives the events that it completes.
     pub fn push(&mut self, piece: &[u8]) -> Vec<SseEvent> {
+        let mut events = Vec::new();
+        self.each(piece, |event| events.push(event.read(true)));
+        events
+    }
+
+    /// Takes the next piece; shows the events that it completes, without a copy of them.
+    pub fn each(&mut self, piece: &[u8], show: impl FnMut(RawEvent<'_>)) {
         self.pending.extend_from_slice(piece);
-        self.complete_events(false)
+        self.complete_events(false, show);
     }
 
     /// Ends the stream; gives what is left of it, if anything is.
     pub fn finish(mut self) -> Vec<SseEvent> {
-        let mut events = self.complete_events(true);
+        let mut events = Vec::new();
+        self.complete_events(true, |event| events.push(event.read(true)));
         if !self.pending.is_empty() {
-            events.push(event(self.pending, false));
+            events.push(RawEvent(&self.pending).read(false));
         }
         events
     }
 
     /// Cuts off the events that are complete. What is left moves to the front once, however many they are.
-    fn complete_events(&mut self, at_end: bool) -> Vec<SseEvent> {
-        let mut events = Vec::new();
+    fn complete_events(&mut self, at_end: bool, mut show: impl FnMut(RawEvent<'_>)) {
         let mut start = 0;
         while let Some(end) = self.end_of_event(at_end) {
-            events.push(event(self.pending[start..end].to_vec(), true));
+            show(RawEvent(&self.pending[start..end]));
             start = end;
             self.looked = end;
         }
         self.pending.drain(..start);
         self.looked -= start;
-        events
     }
 
     /// Where the event ends that was looked at last: behind the blank line. A CR at the very end may be half of a CRLF, so that it takes
@@ -85,42 +91,65 @@ impl SseReader {
     }
 }
 
-/// Reads the fields of an event (HTML, section 9.2.6).
-fn event(raw: Vec<u8>, complete: bool) -> SseEvent {
-    let text = String::from_utf8_lossy(&raw);
-    let text = text.strip_prefix('\u{FEFF}').unwrap_or(&text);
-    let mut name = String::new();
-    let mut data: Option<String> = None;
-    for line in lines(text) {
-        let (field, value) = line.split_once(':').unwrap_or((line, ""));
-        let value = value.strip_prefix(' ').unwrap_or(value);
-        match field {
-            "event" => value.clone_into(&mut name),
-            "data" => match &mut data {
+/// An event as it came, with the blank line that ends it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RawEvent<'s>(&'s [u8]);
+
+impl<'s> RawEvent<'s> {
+    /// The `event` field; empty if there is none.
+    pub fn name(self) -> &'s [u8] {
+        self.fields().filter(|(field, _)| *field == b"event").last().map_or(b"", |(_, name)| name)
+    }
+
+    /// The `data` fields, one by one.
+    pub fn data(self) -> impl Iterator<Item = &'s [u8]> {
+        self.fields().filter(|(field, _)| *field == b"data").map(|(_, data)| data)
+    }
+
+    /// Reads its fields (HTML, section 9.2.6). A comment has no field, ids and retry times say nothing about the answer, others are
+    /// to be ignored.
+    fn read(self, complete: bool) -> SseEvent {
+        let name = String::from_utf8_lossy(self.name()).into_owned();
+        let mut data: Option<String> = None;
+        for line in self.data() {
+            let line = String::from_utf8_lossy(line);
+            match &mut data {
                 Some(data) => {
                     data.push('\n');
-                    data.push_str(value);
+                    data.push_str(&line);
                 }
-                None => data = Some(value.to_owned()),
-            },
-            // A comment has no field, ids and retry times say nothing about the answer, others are to be ignored.
-            _ => {}
+                None => data = Some(line.into_owned()),
+            }
         }
+        SseEvent { name, data, complete, raw: self.0.to_vec() }
     }
-    SseEvent { name, data, complete, raw }
+
+    /// Its lines, as a name and what it says.
+    fn fields(self) -> impl Iterator<Item = (&'s [u8], &'s [u8])> {
+        const MARK: &[u8] = "\u{FEFF}".as_bytes();
+        lines(self.0.strip_prefix(MARK).unwrap_or(self.0)).map(|line| {
+            let colon = line.iter().position(|byte| *byte == b':').unwrap_or(line.len());
+            let (field, value) = line.split_at(colon);
+            let value = value.strip_prefix(b":").unwrap_or(value);
+            (field, value.strip_prefix(b" ").unwrap_or(value))
+        })
+    }
 }
 
 /// Lines that end with CR, LF or CRLF.
-fn lines(text: &str) -> impl Iterator<Item = &str> {
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = text;
     core::iter::from_fn(move || {
         if rest.is_empty() {
             return None;
         }
-        let end = rest.find(['\r', '\n']).unwrap_or(rest.len());
-        let line = &rest[..end];
-        rest = &rest[end..];
-        rest = rest.strip_prefix("\r\n").or(rest.strip_prefix(['\r', '\n'])).unwrap_or(rest);
+        let end = rest.iter().position(|byte| matches!(byte, b'\r' | b'\n')).unwrap_or(rest.len());
+        let (line, after) = rest.split_at(end);
+        rest = after
+            .strip_prefix(b"\r\n")
+            .or(after.strip_prefix(b"\r"))
+            .or(after.strip_prefix(b"\n"))
+            .unwrap_or(after);
         Some(line)
     })
 }

@@ -1,11 +1,12 @@
 //! What a vendor sends, as it comes.
 //!
 //! Often more than one piece comes at once, and each of them would be a write to the log and one to the client's socket. So what
-//! came together is taken together. Nothing waits for it: pieces that are not there when the vendor's connection has had its turn
-//! are not waited for.
+//! came together is taken together. The connection to the vendor hands over one piece at a time, when it has its turn: after each
+//! of them it is given one more, and a piece that does not come then is not waited for.
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -14,7 +15,12 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep};
 
+use crate::line::LineState;
 use crate::upstream::Failure;
+
+/// Within its turn the task of a client's line asks up to 16 times for more (hyper's dispatcher). One that asks more often than this
+/// has had another turn, though it is not the line's task and does not count them.
+const MOST_ASKED: u32 = 20;
 
 /// No more than this is taken at once.
 const MOST_FRAMES: usize = 64;
@@ -24,12 +30,15 @@ const MOST_BYTES: usize = 256 << 10;
 pub(super) struct Flow {
     upstream: Incoming,
     silence: Silence,
+    /// Whose task asks.
+    line: Arc<LineState>,
     frames: Vec<Frame<Bytes>>,
     bytes: usize,
     /// Whether the connection to the vendor is given a turn to bring more. Not before the first piece has gone: nothing is
     /// waited for more than that.
     is_patient: bool,
-    has_turned: bool,
+    /// In which turn it was asked in vain, and how often.
+    asked: Option<(u64, u32)>,
 }
 
 /// What came together.
@@ -42,9 +51,9 @@ pub(super) struct Burst {
 
 impl Flow {
     /// A vendor that says nothing for `idle` while it is waited for has fallen silent.
-    pub(super) fn new(upstream: Incoming, idle: Duration) -> Self {
+    pub(super) fn new(upstream: Incoming, idle: Duration, line: Arc<LineState>) -> Self {
         let (silence, frames) = (Silence::new(idle), Vec::new());
-        Self { upstream, silence, frames, bytes: 0, is_patient: false, has_turned: false }
+        Self { upstream, silence, line, frames, bytes: 0, is_patient: false, asked: None }
     }
 
     /// The rest of it, as far as that is known.
@@ -63,7 +72,7 @@ impl Flow {
             match Pin::new(&mut self.upstream).poll_frame(cx) {
                 Poll::Ready(Some(Ok(frame))) => {
                     self.silence.end();
-                    self.has_turned = false;
+                    self.asked = None;
                     self.bytes += frame.data_ref().map_or(0, Bytes::len);
                     self.frames.push(frame);
                     if self.upstream.is_end_stream() {
@@ -76,7 +85,7 @@ impl Flow {
                     ready!(self.silence.poll_too_long(cx));
                     return Poll::Ready(self.take(Some(Err(Failure::IdleTimeout))));
                 }
-                Poll::Pending if self.is_patient && !std::mem::replace(&mut self.has_turned, true) => {
+                Poll::Pending if self.is_patient && !self.has_turned() => {
                     // The connection to the vendor has its turn now, and hands over what it has.
                     cx.waker().wake_by_ref();
                     return Poll::Pending;
@@ -87,8 +96,16 @@ impl Flow {
         Poll::Ready(self.take(None))
     }
 
+    /// Whether the connection to the vendor has had a turn since it was asked for more in vain.
+    fn has_turned(&mut self) -> bool {
+        let turns = self.line.turns();
+        let (since, times) = self.asked.get_or_insert((turns, 0));
+        *times += 1;
+        *since != turns || *times > MOST_ASKED
+    }
+
     fn take(&mut self, end: Option<Result<(), Failure>>) -> Burst {
-        (self.bytes, self.is_patient, self.has_turned) = (0, true, false);
+        (self.bytes, self.is_patient, self.asked) = (0, true, None);
         Burst { frames: std::mem::take(&mut self.frames), end }
     }
 }

@@ -122,15 +122,16 @@ impl Recorder {
         running: Running,
     ) -> Result<Response<Outgoing>, Cut> {
         let busy = line.busy();
-        let asks_model = !matches!(arrival.method.as_str(), "GET" | "HEAD" | "OPTIONS");
-        let fetches_answers = guard::fetches_answers(arrival.path.as_str());
-        let guard = self.guard.as_ref().filter(|_| asks_model || fetches_answers);
-        let exchange = match self.begin(&arrival, guard, running).await {
+        let guard = self.guard.as_ref().filter(|_| {
+            let asks_model = !matches!(arrival.method.as_str(), "GET" | "HEAD" | "OPTIONS");
+            asks_model || guard::fetches_answers(arrival.path.as_str())
+        });
+        let endpoint = Endpoint::of(arrival.route.vendor, arrival.method.as_str(), arrival.path.as_str());
+        let exchange = match self.begin(&arrival, endpoint, guard, running).await {
             Ok(exchange) => exchange,
             Err(refused) => return Ok(refused_answer(arrival.route.vendor, &refused)),
         };
         let version = arrival.version;
-        let endpoint = Endpoint::of(arrival.route.vendor, arrival.method.as_str(), arrival.path.as_str());
         let answer = match request(arrival) {
             Some(mut request) => {
                 if guard.is_some() {
@@ -162,7 +163,7 @@ impl Recorder {
         {
             let watch = Watch {
                 guard: Arc::clone(guard),
-                upstream: Flow::new(body, self.idle),
+                upstream: Flow::new(body, self.idle, Arc::clone(&line)),
                 exchange,
                 settled: Arc::clone(&self.settled),
                 endpoint,
@@ -172,7 +173,7 @@ impl Recorder {
             return self.watched(watch, head, line, busy).await;
         }
         let is_over = body.is_end_stream();
-        let flow = Flow::new(body, self.idle);
+        let flow = Flow::new(body, self.idle, Arc::clone(&line));
         let tee = Tee::new(flow, exchange, Arc::clone(&self.settled), line, busy);
         let tee = if is_over { tee.without_body().await } else { tee.look_ahead().await };
         Ok(Response::from_parts(head, Outgoing::Tee(Box::new(tee))))
@@ -212,6 +213,7 @@ impl Recorder {
     async fn begin(
         &self,
         arrival: &Arrival,
+        endpoint: Option<Endpoint>,
         guard: Option<&Arc<Guard>>,
         running: Running,
     ) -> Result<Handle, Refused> {
@@ -226,7 +228,6 @@ impl Recorder {
             has_trailers: arrival.has_trailers,
             decided: None,
         };
-        let endpoint = asked.endpoint();
         self.scribe.room().await;
         let (decided, (number, written)) = match guard {
             None => (None, self.scribe.asked(asked)),
@@ -282,7 +283,7 @@ fn refused_answer(vendor: Vendor, refused: &Refused) -> Response<Outgoing> {
 
 /// The request as it goes to the vendor.
 fn request(arrival: Arrival) -> Option<Request<Full<bytes::Bytes>>> {
-    let host = arrival.route.upstream.host()?;
+    let host = arrival.route.upstream.host().clone();
     let mut request = Request::new(Full::new(arrival.body));
     *request.method_mut() = arrival.method;
     *request.uri_mut() = arrival.route.upstream.at(arrival.path)?;
