@@ -232,6 +232,23 @@ impl<'a> Value<'a> {
         self.members().find_map(|(found, value)| found.is_string(name).then_some(value))
     }
 
+    /// The members of those names. One walk does for all of them, and ends with the last that is there.
+    pub fn pick<const N: usize>(&self, names: [&str; N]) -> [Option<Value<'a>>; N] {
+        let mut picked = [None; N];
+        let mut missing = N;
+        for (name, value) in self.members() {
+            let wanted = picked.iter_mut().zip(names).find(|(_, wanted)| name.is_string(wanted));
+            if let Some((place, _)) = wanted {
+                *place = Some(value);
+                missing -= 1;
+                if missing == 0 {
+                    break;
+                }
+            }
+        }
+        picked
+    }
+
     /// The elements of an array, in order; none of anything else.
     pub fn elements(&self) -> Elements<'a> {
         let mut scanner = self.rescan();

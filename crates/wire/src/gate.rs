@@ -8,7 +8,7 @@ use reenact_json::{Kind, Limits, Value};
 
 use crate::endpoint::Endpoint;
 use crate::exchange::text;
-use crate::message::ToolCall;
+use crate::message::{ToolCall, Usage};
 use crate::sse::SseEvent;
 use crate::vendor::{chat, messages, responses};
 
@@ -37,6 +37,8 @@ pub struct Gate {
     closed: Vec<Begun>,
     /// What a stream of responses repeats: calls that were told of before.
     told: Vec<ToolCall>,
+    /// What the answer took, as far as it has told.
+    usage: Option<Usage>,
 }
 
 /// A call that has begun.
@@ -55,7 +57,12 @@ const MOST: usize = 1024;
 impl Gate {
     /// For a stream of an endpoint.
     pub fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint, open: Vec::new(), closed: Vec::new(), told: Vec::new() }
+        Self { endpoint, open: Vec::new(), closed: Vec::new(), told: Vec::new(), usage: None }
+    }
+
+    /// What the answer took, as far as it has told: as [`crate::exchange::answer`] finds it in the whole of the stream.
+    pub fn usage(&self) -> Option<Usage> {
+        self.usage
     }
 
     /// Whether a call has begun that is not whole yet: what has come since must be held back.
@@ -75,13 +82,38 @@ impl Gate {
             return Ok(self.close(|_| true));
         }
         let value = Value::parse(data.as_bytes(), &Limits::default()).map_err(|_| Unreadable)?;
+        // No client counts an event whose end never came.
+        let mut usage = self.usage;
+        let calls = self.take_value(value, &event.name, &mut usage);
+        if event.complete {
+            self.usage = usage;
+        }
+        calls
+    }
+
+    fn take_value(
+        &mut self,
+        value: Value<'_>,
+        name: &str,
+        usage: &mut Option<Usage>,
+    ) -> Result<Vec<ToolCall>, Unreadable> {
+        if self.endpoint == Endpoint::ChatCompletions {
+            return self.chat(value, usage);
+        }
+        let kind = text(value.member("type"));
+        let measured = kind.as_deref().unwrap_or_default();
         // Clients take the name of the event where its data has no type.
-        let kind = text(value.member("type")).unwrap_or_else(|| event.name.clone());
+        let kind = kind.as_deref().unwrap_or(name);
         match self.endpoint {
-            Endpoint::ChatCompletions => self.chat(value),
-            Endpoint::Messages => self.messages(&kind, value),
-            Endpoint::Responses => self.responses(&kind, value),
-            Endpoint::Models => Ok(Vec::new()),
+            Endpoint::Messages => {
+                messages::measure(usage, measured, value);
+                self.messages(kind, value)
+            }
+            Endpoint::Responses => {
+                responses::measure(usage, measured, value);
+                self.responses(kind, value)
+            }
+            Endpoint::ChatCompletions | Endpoint::Models => Ok(Vec::new()),
         }
     }
 
@@ -124,24 +156,28 @@ impl Gate {
         self.growing(key).ok_or(Unreadable)
     }
 
-    fn chat(&mut self, chunk: Value<'_>) -> Result<Vec<ToolCall>, Unreadable> {
+    fn chat(&mut self, chunk: Value<'_>, sum: &mut Option<Usage>) -> Result<Vec<ToolCall>, Unreadable> {
         let mut whole = Vec::new();
-        for choice in chunk.member("choices").into_iter().flat_map(|choices| choices.elements()) {
-            let prefix = format!("{}/", number(choice.member("index"))?.unwrap_or_default());
+        let [choices, usage] = chunk.pick(["choices", "usage"]);
+        chat::measure(sum, usage);
+        for choice in choices.into_iter().flat_map(|choices| choices.elements()) {
+            let [index, delta, message, reason] = choice.pick(["index", "delta", "message", "finish_reason"]);
+            let prefix = format!("{}/", number(index)?.unwrap_or_default());
             // Some send whole messages where others send differences.
-            for message in ["delta", "message"].into_iter().filter_map(|name| choice.member(name)) {
-                let pieces = message.member("tool_calls").into_iter().flat_map(|calls| calls.elements());
+            for message in [delta, message].into_iter().flatten() {
+                let [calls, function] = message.pick(["tool_calls", "function_call"]);
+                let pieces = calls.into_iter().flat_map(|calls| calls.elements());
                 for (place, piece) in (0..).zip(pieces) {
                     let index = number(piece.member("index"))?.unwrap_or(place);
                     chat::grow(self.grow(&format!("{prefix}{index}"))?, piece);
                 }
-                if let Some(function) = message.member("function_call").filter(is_object) {
+                if let Some(function) = function.filter(is_object) {
                     let call = self.grow(&format!("{prefix}function"))?;
                     call.name += &text(function.member("name")).unwrap_or_default();
                     call.input += &text(function.member("arguments")).unwrap_or_default();
                 }
             }
-            if choice.member("finish_reason").is_some_and(|reason| !reason.is_null()) {
+            if reason.is_some_and(|reason| !reason.is_null()) {
                 whole.extend(self.close(|key| key.starts_with(&prefix)));
             }
         }
@@ -177,7 +213,7 @@ impl Gate {
 
     fn responses(&mut self, kind: &str, event: Value<'_>) -> Result<Vec<ToolCall>, Unreadable> {
         if let Some(response) = event.member("response").filter(is_object) {
-            let is_last = matches!(kind, "response.completed" | "response.failed" | "response.incomplete");
+            let is_last = responses::is_last(kind);
             let begun = self.close(|_| is_last);
             return self.news(begun, responses::asked_tools(response));
         }

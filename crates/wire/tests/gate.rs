@@ -1,12 +1,54 @@
 //! No tool that a client could act on passes the gate unseen, and nothing of its call before it is whole.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops")]
 
-use reenact_wire::exchange::request;
+use reenact_wire::exchange::{self, request};
 use reenact_wire::gate::{Gate, Unreadable, calls};
 use reenact_wire::sse::{SseEvent, SseReader};
-use reenact_wire::{Endpoint, ToolCall, refusal};
+use reenact_wire::{Endpoint, ToolCall, Usage, refusal};
 
 use Endpoint::{ChatCompletions as Chat, Messages, Responses};
+
+/// Whoever watches a stream has counted what whoever reads the whole of it finds.
+#[test]
+fn what_a_stream_took_is_counted_along() {
+    let chat = stream(&[
+        r#"{"choices":[{"delta":{"content":"a"}}],"usage":null}"#,
+        r#"{"usage":{"prompt_tokens":7,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":3}},"choices":[]}"#,
+        "[DONE]",
+    ]);
+    let messages = stream(&[
+        r#"{"type":"message_start","message":{"usage":{"input_tokens":9,"output_tokens":1,"cache_read_input_tokens":4}}}"#,
+        r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}"#,
+        r#"{"type":"message_delta","usage":{"input_tokens":3,"output_tokens":8}}"#,
+        r#"{"type":"message_stop"}"#,
+    ]);
+    // Only a client takes the name of an event for its type.
+    let named = "event: message_delta\ndata: {\"usage\":{\"output_tokens\":5}}\n\n".to_owned();
+    let responses = stream(&[
+        r#"{"type":"response.created","response":{"usage":null}}"#,
+        r#"{"type":"response.completed","response":{"usage":{"input_tokens":5,"output_tokens":6}}}"#,
+    ]);
+    let cut = stream(&[r#"{"choices":[],"usage":{"prompt_tokens":1}}"#])
+        + "data: {\"usage\":{\"prompt_tokens\":2}}\n";
+    let count = |input, output, cached| {
+        let (input_tokens, output_tokens, cached_input_tokens) = (input, output, cached);
+        Some(Usage { input_tokens, output_tokens, cached_input_tokens, cache_write_tokens: 0 })
+    };
+    for (endpoint, stream, due) in [
+        (Endpoint::ChatCompletions, chat, count(7, 2, 3)),
+        (Endpoint::ChatCompletions, cut, count(1, 0, 0)),
+        (Endpoint::Messages, messages, count(9, 8, 4)),
+        (Endpoint::Messages, named, None),
+        (Endpoint::Responses, responses, count(5, 6, 0)),
+    ] {
+        let mut gate = Gate::new(endpoint);
+        for event in events(&stream) {
+            gate.take(&event).unwrap();
+        }
+        let read = exchange::answer(endpoint, true, stream.as_bytes()).unwrap();
+        assert_eq!((gate.usage(), read.usage), (due, due), "{stream}");
+    }
+}
 
 fn call(id: &str, name: &str, input: &str) -> ToolCall {
     ToolCall { id: id.into(), name: name.into(), input: input.into() }

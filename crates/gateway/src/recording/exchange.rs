@@ -6,7 +6,7 @@ use http::{HeaderMap, StatusCode, Version};
 use reenact_record::wal::Entry;
 use reenact_record::warden::Money;
 use reenact_wire::sse::{RawEvent, SseReader};
-use reenact_wire::{Endpoint, Vendor};
+use reenact_wire::{Endpoint, Usage, Vendor};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -47,12 +47,22 @@ pub(crate) struct Exchange {
     /// What its client got instead of the rest.
     withheld: Option<Withheld>,
     stream: Option<Stream>,
+    counted: Counted,
     is_over: bool,
     /// What the end of a settled answer must wait for.
     settling: Option<Written>,
     /// Bytes came after the exchange was over.
     is_late: bool,
     _running: Running,
+}
+
+/// Whether somebody counts along what an answer takes.
+#[derive(Clone, Copy)]
+pub(super) enum Counted {
+    /// It must be read for that when it is over.
+    Not,
+    /// So much, as far as it has told.
+    Along(Option<Usage>),
 }
 
 /// A stream of events while it comes.
@@ -90,6 +100,7 @@ impl Exchange {
             decided: None,
             withheld: None,
             stream: None,
+            counted: Counted::Not,
             is_over: false,
             settling: None,
             is_late: false,
@@ -111,6 +122,11 @@ impl Exchange {
         self.log();
         self.scribe.comes(self.number, &[Entry::Withheld { delivered: delivered as u64, instead }]);
         self.withheld = Some(Withheld { delivered, instead: instead.to_vec() });
+    }
+
+    /// Who reads it anyway has counted what it takes.
+    pub(super) fn counted(&mut self, counted: Counted) {
+        self.counted = counted;
     }
 
     /// Whether all that came so far is kept.
@@ -235,6 +251,9 @@ impl Exchange {
             // What a vendor refuses it does not charge for.
             Some(head) if !head.status.is_success() => Money::default(),
             Some(head) => {
+                if let Counted::Along(usage) = self.counted {
+                    return guard.settle(decided, cost(decided, *vendor, usage));
+                }
                 let codings = decode::codings(&head.headers);
                 let body = decode::whole(&codings, &self.body, true, self.most).unwrap_or_default();
                 let answer = read(self.endpoint, head, is_stream(&head.headers), &body);

@@ -2,9 +2,9 @@
 
 use reenact_json::{Kind, Value};
 
-use super::{Growing, error, openai_usage};
+use super::{Growing, error, error_of, openai_usage};
 use crate::exchange::{Request, text};
-use crate::message::{Answer, ToolCall, ToolResult};
+use crate::message::{Answer, ToolCall, ToolResult, Usage};
 
 /// What the messages of a request tell: earlier calls, and their results.
 pub(crate) fn conversation(document: Value<'_>, request: &mut Request) {
@@ -91,6 +91,11 @@ pub(crate) fn answer(document: Value<'_>) -> Answer {
     }
 }
 
+/// What a stream took, with the `usage` of its next chunk.
+pub(crate) fn measure(sum: &mut Option<Usage>, usage: Option<Value<'_>>) {
+    *sum = openai_usage(usage).or(*sum);
+}
+
 /// A stream of chunks.
 #[derive(Default)]
 pub(crate) struct Stream {
@@ -100,19 +105,22 @@ pub(crate) struct Stream {
 
 impl Stream {
     pub(super) fn take(&mut self, chunk: Value<'_>) {
-        self.answer.model = self.answer.model.take().or_else(|| text(chunk.member("model")));
-        self.answer.usage = openai_usage(chunk.member("usage")).or(self.answer.usage);
-        self.answer.error = self.answer.error.take().or_else(|| error(chunk));
-        let choices = chunk.member("choices").into_iter().flat_map(|choices| choices.elements());
-        for choice in
-            choices.filter(|choice| choice.member("index").and_then(|at| at.whole()).unwrap_or(0) == 0)
-        {
-            if let Some(reason) = text(choice.member("finish_reason")) {
+        let [model, usage, error, choices] = chunk.pick(["model", "usage", "error", "choices"]);
+        self.answer.model = self.answer.model.take().or_else(|| text(model));
+        measure(&mut self.answer.usage, usage);
+        self.answer.error = self.answer.error.take().or_else(|| error_of(error));
+        for choice in choices.into_iter().flat_map(|choices| choices.elements()) {
+            let [index, reason, delta] = choice.pick(["index", "finish_reason", "delta"]);
+            if index.and_then(|at| at.whole()).unwrap_or(0) != 0 {
+                continue;
+            }
+            if let Some(reason) = text(reason) {
                 self.answer.stop_reason = Some(reason);
             }
-            let Some(delta) = choice.member("delta") else { continue };
-            self.answer.text += &text(delta.member("content")).unwrap_or_default();
-            let pieces = delta.member("tool_calls").into_iter().flat_map(|calls| calls.elements());
+            let Some(delta) = delta else { continue };
+            let [content, calls] = delta.pick(["content", "tool_calls"]);
+            self.answer.text += &text(content).unwrap_or_default();
+            let pieces = calls.into_iter().flat_map(|calls| calls.elements());
             for (place, piece) in (0..).zip(pieces) {
                 self.grow(place, piece);
             }

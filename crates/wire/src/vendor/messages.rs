@@ -113,6 +113,22 @@ pub(crate) fn answer(document: Value<'_>) -> Answer {
     }
 }
 
+/// What a stream took, with its next event.
+pub(crate) fn measure(sum: &mut Option<Usage>, kind: &str, event: Value<'_>) {
+    match kind {
+        "message_start" => *sum = usage(at(event, &["message", "usage"])),
+        "message_delta" => {
+            // The last count is the whole count.
+            if let Some(last) = usage(event.member("usage")) {
+                let sum = sum.get_or_insert_default();
+                sum.output_tokens = last.output_tokens;
+                sum.input_tokens = sum.input_tokens.max(last.input_tokens);
+            }
+        }
+        _ => {}
+    }
+}
+
 /// A stream of events.
 #[derive(Default)]
 pub(crate) struct Stream {
@@ -124,13 +140,12 @@ pub(crate) struct Stream {
 
 impl Stream {
     pub(super) fn take(&mut self, event: Value<'_>) {
-        let kind = text(event.member("type")).unwrap_or_default();
-        let index = event.member("index").and_then(|index| index.whole()).unwrap_or_default().to_string();
+        let [kind, index] = event.pick(["type", "index"]);
+        let kind = text(kind).unwrap_or_default();
+        let index = index.and_then(|index| index.whole()).unwrap_or_default().to_string();
+        measure(&mut self.answer.usage, &kind, event);
         match kind.as_str() {
-            "message_start" => {
-                self.answer.model = text(at(event, &["message", "model"]));
-                self.answer.usage = usage(at(event, &["message", "usage"]));
-            }
+            "message_start" => self.answer.model = text(at(event, &["message", "model"])),
             "content_block_start" => {
                 let Some(block) = event.member("content_block") else { return };
                 if is(block, "tool_use")
@@ -145,8 +160,10 @@ impl Stream {
                 self.answer.text += &text(block.member("text")).unwrap_or_default();
             }
             "content_block_delta" => {
-                self.answer.text += &text(at(event, &["delta", "text"])).unwrap_or_default();
-                if let Some(piece) = text(at(event, &["delta", "partial_json"]))
+                let Some(delta) = event.member("delta") else { return };
+                let [more, piece] = delta.pick(["text", "partial_json"]);
+                self.answer.text += &text(more).unwrap_or_default();
+                if let Some(piece) = text(piece)
                     && let Some(call) = self.calls.known(&index)
                 {
                     call.input += &piece;
@@ -155,12 +172,6 @@ impl Stream {
             "message_delta" => {
                 self.answer.stop_reason =
                     text(at(event, &["delta", "stop_reason"])).or(self.answer.stop_reason.take());
-                // The last count is the whole count.
-                if let Some(last) = usage(event.member("usage")) {
-                    let sum = self.answer.usage.get_or_insert_default();
-                    sum.output_tokens = last.output_tokens;
-                    sum.input_tokens = sum.input_tokens.max(last.input_tokens);
-                }
             }
             "message_stop" => self.answer.complete = true,
             "error" => self.answer.error = error(event),

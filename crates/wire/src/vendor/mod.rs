@@ -78,7 +78,12 @@ fn openai_usage(usage: Option<Value<'_>>) -> Option<Usage> {
 
 /// `{"error": {"type": …, "message": …}}`, which both vendors write.
 fn error(document: Value<'_>) -> Option<VendorError> {
-    let error = document.member("error").filter(|error| error.kind() == Kind::Object)?;
+    error_of(document.member("error"))
+}
+
+/// The value of that `error`.
+fn error_of(error: Option<Value<'_>>) -> Option<VendorError> {
+    let error = error.filter(|error| error.kind() == Kind::Object)?;
     let word = |name: &str| text(error.member(name));
     Some(VendorError {
         kind: word("type").or_else(|| word("code")).unwrap_or_default(),

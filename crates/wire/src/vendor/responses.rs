@@ -4,7 +4,7 @@ use reenact_json::{Kind, Value};
 
 use super::{Growing, at, error, openai_usage};
 use crate::exchange::{Request, text};
-use crate::message::{Answer, ToolCall, ToolResult};
+use crate::message::{Answer, ToolCall, ToolResult, Usage};
 
 /// What the input of a request tells: earlier calls, and their results.
 pub(crate) fn conversation(document: Value<'_>, request: &mut Request) {
@@ -117,6 +117,18 @@ pub(crate) fn answer(document: Value<'_>) -> Answer {
     }
 }
 
+/// What a stream took, with its next event: the last one tells.
+pub(crate) fn measure(sum: &mut Option<Usage>, kind: &str, event: Value<'_>) {
+    if is_last(kind) {
+        *sum = openai_usage(at(event, &["response", "usage"]));
+    }
+}
+
+/// Whether an event repeats the whole answer, and ends it.
+pub(crate) fn is_last(kind: &str) -> bool {
+    matches!(kind, "response.completed" | "response.failed" | "response.incomplete")
+}
+
 /// A stream of events. The last one repeats the whole answer; what came before counts only if the stream was cut.
 #[derive(Default)]
 pub(crate) struct Stream {
@@ -144,9 +156,7 @@ impl Stream {
                     *slot = call;
                 }
             }
-            "response.completed" | "response.failed" | "response.incomplete" => {
-                self.whole = event.member("response").map(answer);
-            }
+            last if is_last(last) => self.whole = event.member("response").map(answer),
             "error" => {
                 let word = |name: &str| text(event.member(name)).unwrap_or_default();
                 let flat = crate::message::VendorError { kind: word("code"), message: word("message") };
