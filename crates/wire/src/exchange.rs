@@ -25,18 +25,23 @@ pub struct Request {
 /// Reads the body of a request; `None` if it is not JSON that we read.
 pub fn request(endpoint: Endpoint, body: &[u8]) -> Option<Request> {
     let document = Value::parse(body, &Limits::default()).ok()?;
-    let mut request = Request {
-        model: text(document.member("model")),
-        stream: document.member("stream").and_then(|stream| stream.boolean()) == Some(true),
-        ..Request::default()
-    };
-    match endpoint {
-        Endpoint::ChatCompletions => chat::conversation(document, &mut request),
-        Endpoint::Responses => responses::conversation(document, &mut request),
-        Endpoint::Messages => messages::conversation(document, &mut request),
-        Endpoint::Models => {}
+    Some(match endpoint {
+        Endpoint::ChatCompletions => chat::request(document),
+        Endpoint::Responses => responses::request(document),
+        Endpoint::Messages => messages::request(document),
+        Endpoint::Models => {
+            let [model, stream] = document.pick(["model", "stream"]);
+            Request::of(model, stream)
+        }
+    })
+}
+
+impl Request {
+    /// With the members that all vendors call by the same name.
+    pub(crate) fn of(model: Option<Value<'_>>, stream: Option<Value<'_>>) -> Self {
+        let stream = stream.and_then(|stream| stream.boolean()) == Some(true);
+        Self { model: text(model), stream, ..Self::default() }
     }
-    Some(request)
 }
 
 /// Reads the body of an answer, decoded: a document, or a stream of events.

@@ -16,14 +16,23 @@ use crate::vendor::{chat, messages, responses};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unreadable;
 
-/// Every tool that the body of an answer asks for.
-pub fn calls(endpoint: Endpoint, body: &[u8]) -> Result<Vec<ToolCall>, Unreadable> {
+/// What whoever decides must know of an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Told {
+    /// Every tool that it asks for.
+    pub calls: Vec<ToolCall>,
+    /// What it took, as [`crate::exchange::answer`] finds it.
+    pub usage: Option<Usage>,
+}
+
+/// What an answer in one piece tells.
+pub fn told(endpoint: Endpoint, body: &[u8]) -> Result<Told, Unreadable> {
     let document = Value::parse(body, &Limits::default()).map_err(|_| Unreadable)?;
     Ok(match endpoint {
-        Endpoint::ChatCompletions => chat::asked_tools(document),
-        Endpoint::Messages => messages::asked_tools(document),
-        Endpoint::Responses => responses::asked_tools(document),
-        Endpoint::Models => Vec::new(),
+        Endpoint::ChatCompletions => chat::told(document),
+        Endpoint::Messages => messages::told(document),
+        Endpoint::Responses => responses::told(document),
+        Endpoint::Models => Told::default(),
     })
 }
 
@@ -203,7 +212,7 @@ impl Gate {
             }
             "content_block_stop" => return Ok(self.close(|open| open == key)),
             "message_start" => {
-                return Ok(event.member("message").map(messages::asked_tools).unwrap_or_default());
+                return Ok(event.member("message").map(messages::told).unwrap_or_default().calls);
             }
             "message_stop" => return Ok(self.close(|_| true)),
             _ => {}
@@ -215,7 +224,7 @@ impl Gate {
         if let Some(response) = event.member("response").filter(is_object) {
             let is_last = responses::is_last(kind);
             let begun = self.close(|_| is_last);
-            return self.news(begun, responses::asked_tools(response));
+            return self.news(begun, responses::told(response).calls);
         }
         let item = event.member("item");
         let id = item.map_or_else(|| event.member("item_id"), |item| item.member("id"));

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops")]
 
 use reenact_wire::exchange::{self, request};
-use reenact_wire::gate::{Gate, Unreadable, calls};
+use reenact_wire::gate::{Gate, Unreadable, told};
 use reenact_wire::sse::{SseEvent, SseReader};
 use reenact_wire::{Endpoint, ToolCall, Usage, refusal};
 
@@ -48,6 +48,26 @@ fn what_a_stream_took_is_counted_along() {
         let read = exchange::answer(endpoint, true, stream.as_bytes()).unwrap();
         assert_eq!((gate.usage(), read.usage), (due, due), "{stream}");
     }
+}
+
+/// The same of an answer in one piece.
+#[test]
+fn what_a_document_took_is_told() {
+    let openai = r#"{"choices":[],"output":[],"usage":{"prompt_tokens":7,"completion_tokens":2}}"#;
+    let anthropic =
+        r#"{"content":[],"usage":{"input_tokens":7,"output_tokens":2,"cache_creation_input_tokens":5}}"#;
+    for (endpoint, document, cache_write_tokens) in
+        [(Chat, openai, 0), (Responses, openai, 0), (Messages, anthropic, 5)]
+    {
+        let read = exchange::answer(endpoint, false, document.as_bytes()).unwrap().usage;
+        let due = Usage { input_tokens: 7, output_tokens: 2, cached_input_tokens: 0, cache_write_tokens };
+        let told = told(endpoint, document.as_bytes()).unwrap().usage;
+        assert_eq!((told, read), (Some(due), Some(due)), "{endpoint:?}");
+    }
+}
+
+fn calls(endpoint: Endpoint, body: &[u8]) -> Result<Vec<ToolCall>, Unreadable> {
+    told(endpoint, body).map(|told| told.calls)
 }
 
 fn call(id: &str, name: &str, input: &str) -> ToolCall {

@@ -89,14 +89,17 @@ impl Watch {
             finish(&self.exchange, failure.into()).await;
             return Err(Cut);
         }
-        let calls = decode(&body).filter(|_| is_kept).ok_or(gate::Unreadable);
-        let calls = calls.and_then(|body| gate::calls(self.endpoint, &body));
-        let ruling = match calls {
-            Ok(calls) if calls.is_empty() => Ok(()),
-            Ok(calls) => {
+        let told = decode(&body).filter(|_| is_kept).ok_or(gate::Unreadable);
+        let told = told.and_then(|body| gate::told(self.endpoint, &body));
+        if let Ok(told) = &told {
+            self.exchange.with(|exchange| exchange.counted(Counted::Along(told.usage)));
+        }
+        let ruling = match told {
+            Ok(told) if told.calls.is_empty() => Ok(()),
+            Ok(told) => {
                 // What is decided on comes before the decision.
                 self.exchange.with(Exchange::log);
-                self.guard.admit_tools(&calls).await
+                self.guard.admit_tools(&told.calls).await
             }
             Err(gate::Unreadable) => Err(Refused::unreadable()),
         };

@@ -4,38 +4,44 @@ use reenact_json::{Kind, Value};
 
 use super::{Growing, error, error_of, openai_usage};
 use crate::exchange::{Request, text};
+use crate::gate::Told;
 use crate::message::{Answer, ToolCall, ToolResult, Usage};
 
-/// What the messages of a request tell: earlier calls, and their results.
-pub(crate) fn conversation(document: Value<'_>, request: &mut Request) {
-    if document.member("web_search_options").is_some_and(|options| !options.is_null()) {
+/// What a request asks for, and what its messages tell: earlier calls, and their results.
+pub(crate) fn request(document: Value<'_>) -> Request {
+    let [model, stream, search, messages] =
+        document.pick(["model", "stream", "web_search_options", "messages"]);
+    let mut request = Request::of(model, stream);
+    if search.is_some_and(|options| !options.is_null()) {
         request.vendor_tools.push("web_search".to_owned());
     }
-    for message in document.member("messages").into_iter().flat_map(|messages| messages.elements()) {
-        request.earlier_calls.extend(tool_calls(message));
-        if message.member("role").is_some_and(|role| role.is_string("tool"))
-            && let Some(id) = text(message.member("tool_call_id"))
+    for message in messages.into_iter().flat_map(|messages| messages.elements()) {
+        let [role, calls, id, said] = message.pick(["role", "tool_calls", "tool_call_id", "content"]);
+        request.earlier_calls.extend(calls.into_iter().flat_map(named_calls));
+        if role.is_some_and(|role| role.is_string("tool"))
+            && let Some(id) = text(id)
         {
-            let output = message.member("content").map_or(String::new(), content);
+            let output = said.map_or(String::new(), content);
             request.tool_results.push(ToolResult { id, output, is_error: false });
         }
     }
+    request
 }
 
-/// Every tool that a document asks for, in any of its choices, in today's way or in that of before.
-pub(crate) fn asked_tools(document: Value<'_>) -> Vec<ToolCall> {
-    let choices = document.member("choices").into_iter().flat_map(|choices| choices.elements());
+/// Every tool that a document asks for, in any of its choices, in today's way or in that of before; and what it took.
+pub(crate) fn told(document: Value<'_>) -> Told {
+    let [choices, usage] = document.pick(["choices", "usage"]);
+    let choices = choices.into_iter().flat_map(|choices| choices.elements());
     let messages = choices.filter_map(|choice| choice.member("message"));
     let mut asked = Vec::new();
     for message in messages {
-        for call in message.member("tool_calls").into_iter().flat_map(|calls| calls.elements()) {
+        let [calls, function] = message.pick(["tool_calls", "function_call"]);
+        for call in calls.into_iter().flat_map(|calls| calls.elements()) {
             let mut asked_for = ToolCall::default();
             grow(&mut asked_for, call);
             asked.push(asked_for);
         }
-        if let Some(function) =
-            message.member("function_call").filter(|function| function.kind() == Kind::Object)
-        {
+        if let Some(function) = function.filter(|function| function.kind() == Kind::Object) {
             asked.push(ToolCall {
                 id: String::new(),
                 name: text(function.member("name")).unwrap_or_default(),
@@ -43,7 +49,7 @@ pub(crate) fn asked_tools(document: Value<'_>) -> Vec<ToolCall> {
             });
         }
     }
-    asked
+    Told { calls: asked, usage: openai_usage(usage) }
 }
 
 /// The text of a content that is a string, or a list of parts.
@@ -56,19 +62,21 @@ fn content(content: Value<'_>) -> String {
 
 /// Adds what a piece of a call has, or the whole of it. Tools of a vendor's own making have their members under another name.
 pub(crate) fn grow(call: &mut ToolCall, piece: Value<'_>) {
-    if let Some(id) = text(piece.member("id")) {
+    let [id, function, custom] = piece.pick(["id", "function", "custom"]);
+    if let Some(id) = text(id) {
         call.id = id;
     }
-    for function in ["function", "custom"].into_iter().filter_map(|name| piece.member(name)) {
-        call.name += &text(function.member("name")).unwrap_or_default();
-        call.input += &text(function.member("arguments")).unwrap_or_default();
-        call.input += &text(function.member("input")).unwrap_or_default();
+    for function in [function, custom].into_iter().flatten() {
+        let [name, arguments, input] = function.pick(["name", "arguments", "input"]);
+        call.name += &text(name).unwrap_or_default();
+        call.input += &text(arguments).unwrap_or_default();
+        call.input += &text(input).unwrap_or_default();
     }
 }
 
-fn tool_calls(message: Value<'_>) -> impl Iterator<Item = ToolCall> {
-    let calls = message.member("tool_calls").into_iter().flat_map(|calls| calls.elements());
-    let whole = calls.map(|call| {
+/// Of the calls in a message, those that their results can name.
+fn named_calls(calls: Value<'_>) -> impl Iterator<Item = ToolCall> {
+    let whole = calls.elements().map(|call| {
         let mut whole = ToolCall::default();
         grow(&mut whole, call);
         whole
@@ -83,7 +91,11 @@ pub(crate) fn answer(document: Value<'_>) -> Answer {
     Answer {
         model: text(document.member("model")),
         text: message.and_then(|message| message.member("content")).map_or(String::new(), content),
-        tool_calls: message.into_iter().flat_map(tool_calls).collect(),
+        tool_calls: message
+            .and_then(|message| message.member("tool_calls"))
+            .into_iter()
+            .flat_map(named_calls)
+            .collect(),
         usage: openai_usage(document.member("usage")),
         stop_reason: text(choice.and_then(|choice| choice.member("finish_reason"))),
         error: error(document),

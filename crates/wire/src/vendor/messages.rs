@@ -6,12 +6,16 @@ use reenact_json::{Kind, Value};
 
 use super::{Growing, at, count, error};
 use crate::exchange::{Request, text};
+use crate::gate::Told;
 use crate::message::{Answer, ToolCall, ToolResult, Usage};
 
-/// What the messages of a request tell: earlier calls, and their results.
-pub(crate) fn conversation(document: Value<'_>, request: &mut Request) {
-    request.vendor_tools = vendor_tools(document);
-    let messages = document.member("messages").into_iter().flat_map(|messages| messages.elements());
+/// What a request asks for, and what its messages tell: earlier calls, and their results.
+pub(crate) fn request(document: Value<'_>) -> Request {
+    let [model, stream, tools, servers, messages] =
+        document.pick(["model", "stream", "tools", "mcp_servers", "messages"]);
+    let mut request = Request::of(model, stream);
+    request.vendor_tools = vendor_tools(tools, servers);
+    let messages = messages.into_iter().flat_map(|messages| messages.elements());
     for block in
         messages.filter_map(|message| message.member("content")).flat_map(|content| content.elements())
     {
@@ -24,27 +28,29 @@ pub(crate) fn conversation(document: Value<'_>, request: &mut Request) {
             request.tool_results.push(ToolResult { id, output, is_error });
         }
     }
+    request
 }
 
 /// Tools that the vendor runs. The others are the agent's: its own, and those that the vendor has only given a form.
-fn vendor_tools(document: Value<'_>) -> Vec<String> {
+fn vendor_tools(tools: Option<Value<'_>>, servers: Option<Value<'_>>) -> Vec<String> {
     const AGENTS_OWN: [&str; 5] = ["custom", "bash_", "computer_", "memory_", "text_editor_"];
     let mut names = Vec::new();
-    for tool in document.member("tools").into_iter().flat_map(|tools| tools.elements()) {
+    for tool in tools.into_iter().flat_map(|tools| tools.elements()) {
         let Some(kind) = text(tool.member("type")) else { continue };
         if !AGENTS_OWN.iter().any(|own| kind.starts_with(own)) {
             names.push(text(tool.member("name")).unwrap_or(kind));
         }
     }
-    let servers = document.member("mcp_servers").into_iter().flat_map(|servers| servers.elements());
+    let servers = servers.into_iter().flat_map(|servers| servers.elements());
     names.extend(servers.map(|server| format!("mcp:{}", text(server.member("name")).unwrap_or_default())));
     names
 }
 
-/// Every tool that a document asks for.
-pub(crate) fn asked_tools(document: Value<'_>) -> Vec<ToolCall> {
-    let blocks = document.member("content").into_iter().flat_map(|content| content.elements());
-    blocks.filter_map(asked_tool).collect()
+/// Every tool that a document asks for, and what it took.
+pub(crate) fn told(document: Value<'_>) -> Told {
+    let [content, took] = document.pick(["content", "usage"]);
+    let blocks = content.into_iter().flat_map(|content| content.elements());
+    Told { calls: blocks.filter_map(asked_tool).collect(), usage: usage(took) }
 }
 
 /// The tool that a block asks its agent for. What the vendor runs by itself is another matter.

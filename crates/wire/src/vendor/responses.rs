@@ -4,12 +4,16 @@ use reenact_json::{Kind, Value};
 
 use super::{Growing, at, error, openai_usage};
 use crate::exchange::{Request, text};
+use crate::gate::Told;
 use crate::message::{Answer, ToolCall, ToolResult, Usage};
 
-/// What the input of a request tells: earlier calls, and their results.
-pub(crate) fn conversation(document: Value<'_>, request: &mut Request) {
-    request.vendor_tools = vendor_tools(document);
-    for item in document.member("input").into_iter().flat_map(|input| input.elements()) {
+/// What a request asks for, and what its input tells: earlier calls, and their results.
+pub(crate) fn request(document: Value<'_>) -> Request {
+    let [model, stream, tools, prompt, input] =
+        document.pick(["model", "stream", "tools", "prompt", "input"]);
+    let mut request = Request::of(model, stream);
+    request.vendor_tools = vendor_tools(tools, prompt);
+    for item in input.into_iter().flat_map(|input| input.elements()) {
         request.earlier_calls.extend(named_call(item));
         // Functions, and the other tools that an agent runs.
         if text(item.member("type")).is_some_and(|kind| kind.ends_with("_call_output"))
@@ -19,13 +23,14 @@ pub(crate) fn conversation(document: Value<'_>, request: &mut Request) {
             request.tool_results.push(ToolResult { id, output, is_error: false });
         }
     }
+    request
 }
 
 /// Tools that the vendor runs. The others are the agent's.
-fn vendor_tools(document: Value<'_>) -> Vec<String> {
+fn vendor_tools(tools: Option<Value<'_>>, prompt: Option<Value<'_>>) -> Vec<String> {
     const AGENTS_OWN: [&str; 6] = ["apply_patch", "computer", "custom", "function", "local_shell", "shell"];
     let mut names = Vec::new();
-    for tool in document.member("tools").into_iter().flat_map(|tools| tools.elements()) {
+    for tool in tools.into_iter().flat_map(|tools| tools.elements()) {
         let kind = text(tool.member("type")).unwrap_or_default();
         if kind == "mcp" {
             names.push(format!("mcp:{}", text(tool.member("server_label")).unwrap_or_default()));
@@ -34,16 +39,17 @@ fn vendor_tools(document: Value<'_>) -> Vec<String> {
         }
     }
     // One that the vendor keeps may bring tools that the request does not name.
-    if let Some(prompt) = document.member("prompt").filter(|prompt| !prompt.is_null()) {
+    if let Some(prompt) = prompt.filter(|prompt| !prompt.is_null()) {
         names.push(format!("prompt:{}", text(prompt.member("id")).unwrap_or_default()));
     }
     names
 }
 
-/// Every tool that a document asks for.
-pub(crate) fn asked_tools(document: Value<'_>) -> Vec<ToolCall> {
-    let items = document.member("output").into_iter().flat_map(|output| output.elements());
-    items.filter_map(asked_tool).collect()
+/// Every tool that a document asks for, and what it took.
+pub(crate) fn told(document: Value<'_>) -> Told {
+    let [output, usage] = document.pick(["output", "usage"]);
+    let items = output.into_iter().flat_map(|output| output.elements());
+    Told { calls: items.filter_map(asked_tool).collect(), usage: openai_usage(usage) }
 }
 
 /// The tool that an item asks its agent for: a function, or one that the vendor has given a form, such as `local_shell_call`. What
