@@ -41,33 +41,25 @@ pub(crate) struct Door {
     pub(crate) routes: Vec<Arc<Route>>,
 }
 
-/// What was let in; its body has not been read.
-pub(crate) enum Admitted {
-    /// An agent tells of itself.
-    Report,
-    /// A request to a vendor.
-    Call(Call),
-}
-
-/// The head of a request to a vendor.
-pub(crate) struct Call {
+/// A request to a vendor that was let in; its body has not been read.
+pub(crate) struct Admitted {
     pub(crate) route: Arc<Route>,
     pub(crate) path: PathAndQuery,
     pub(crate) head: Parts,
 }
 
 impl Door {
-    /// Lets a request in, or says why not.
-    pub(crate) fn admit(&self, head: Parts) -> Result<Admitted, Refusal> {
+    /// Lets a request in, or says why not; `None` of an agent's report of itself.
+    pub(crate) fn admit(&self, head: Parts) -> Result<Option<Admitted>, Refusal> {
         let rest = self.enter(&head)?;
         if head.method == Method::POST && rest == REPORT {
-            return Ok(Admitted::Report);
+            return Ok(None);
         }
         let (route, path) = self.find(rest)?;
         if headers::asks_for_websocket(&head.headers) || head.method == Method::CONNECT {
             return Err(Refusal::Upgrade(route));
         }
-        Ok(Admitted::Call(Call { route, path, head }))
+        Ok(Some(Admitted { route, path, head }))
     }
 
     fn find(&self, rest: &str) -> Result<(Arc<Route>, PathAndQuery), Refusal> {
@@ -114,7 +106,7 @@ pub(crate) async fn report(body: Incoming) -> Option<Bytes> {
     read(body, 0, LONGEST).await?.ok().map(|(body, _)| body)
 }
 
-impl Call {
+impl Admitted {
     /// Reads the body, as long as it is within the limit. `None` when the client left before its end.
     pub(crate) async fn arrive(self, body: Incoming, limit: usize) -> Option<Result<Arrival, Refusal>> {
         let Self { route, path, head } = self;

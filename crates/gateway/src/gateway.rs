@@ -15,7 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::arrival::{self, Admitted, Door};
+use crate::arrival::{self, Door};
 use crate::error::{StartError, Unrecorded};
 use crate::line::{HangUp, Line, LineState};
 use crate::outgoing::{Cut, Outgoing};
@@ -220,8 +220,8 @@ impl Server {
     ) -> Result<Response<Outgoing>, Cut> {
         let (head, body) = request.into_parts();
         let arrived = match self.door.admit(head) {
-            Ok(Admitted::Report) => return self.report(body).await,
-            Ok(Admitted::Call(call)) => call.arrive(body, self.limit).await.ok_or(Cut)?,
+            Ok(None) => return self.report(body).await,
+            Ok(Some(admitted)) => admitted.arrive(body, self.limit).await.ok_or(Cut)?,
             Err(refusal) => Err(refusal),
         };
         match (arrived, &self.job) {

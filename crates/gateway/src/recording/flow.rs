@@ -18,8 +18,8 @@ use tokio::time::{Instant, Sleep};
 use crate::line::LineState;
 use crate::upstream::Failure;
 
-/// Within its turn the task of a client's line asks up to 16 times for more (hyper's dispatcher). One that asks more often than this
-/// has had another turn, though it is not the line's task and does not count them.
+/// Within its turn the task of a client's line in HTTP/1 asks up to 16 times for more (hyper's dispatcher). One that asks more often than
+/// this has had another turn, though it is not the line's task any more and does not count them.
 const MOST_ASKED: u32 = 20;
 
 /// No more than this is taken at once.
@@ -30,15 +30,15 @@ const MOST_BYTES: usize = 256 << 10;
 pub(super) struct Flow {
     upstream: Incoming,
     silence: Silence,
-    /// Whose task asks.
-    line: Arc<LineState>,
+    /// Whose task asks, where it may ask more than once in a turn.
+    line: Option<Arc<LineState>>,
     frames: Vec<Frame<Bytes>>,
     bytes: usize,
     /// Whether the connection to the vendor is given a turn to bring more. Not before the first piece has gone: nothing is
     /// waited for more than that.
     is_patient: bool,
     /// In which turn it was asked in vain, and how often.
-    asked: Option<(u64, u32)>,
+    asked: Option<(Option<u64>, u32)>,
 }
 
 /// What came together.
@@ -51,7 +51,7 @@ pub(super) struct Burst {
 
 impl Flow {
     /// A vendor that says nothing for `idle` while it is waited for has fallen silent.
-    pub(super) fn new(upstream: Incoming, idle: Duration, line: Arc<LineState>) -> Self {
+    pub(super) fn new(upstream: Incoming, idle: Duration, line: Option<Arc<LineState>>) -> Self {
         let (silence, frames) = (Silence::new(idle), Vec::new());
         Self { upstream, silence, line, frames, bytes: 0, is_patient: false, asked: None }
     }
@@ -98,10 +98,11 @@ impl Flow {
 
     /// Whether the connection to the vendor has had a turn since it was asked for more in vain.
     fn has_turned(&mut self) -> bool {
-        let turns = self.line.turns();
+        let turns = self.line.as_ref().map(|line| line.turns());
         let (since, times) = self.asked.get_or_insert((turns, 0));
         *times += 1;
-        *since != turns || *times > MOST_ASKED
+        let most = if turns.is_some() { MOST_ASKED } else { 1 };
+        *since != turns || *times > most
     }
 
     fn take(&mut self, end: Option<Result<(), Failure>>) -> Burst {

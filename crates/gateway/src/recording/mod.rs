@@ -152,7 +152,10 @@ impl Recorder {
             }
         };
         let (mut head, body) = answer.into_parts();
-        let announced = body.size_hint().lower();
+        let (announced, is_over) = (body.size_hint().lower(), body.is_end_stream());
+        // In HTTP/2 each answer is handed out by a task of its own.
+        let turns = (version != Version::HTTP_2).then(|| Arc::clone(&line));
+        let upstream = Flow::new(body, self.idle, turns);
         let headers = headers::answer(&head.headers);
         let came = std::mem::replace(&mut head.headers, headers);
         exchange.with(|exchange| exchange.head(head.status, head.version, came, announced));
@@ -163,7 +166,7 @@ impl Recorder {
         {
             let watch = Watch {
                 guard: Arc::clone(guard),
-                upstream: Flow::new(body, self.idle, Arc::clone(&line)),
+                upstream,
                 exchange,
                 settled: Arc::clone(&self.settled),
                 endpoint,
@@ -172,9 +175,7 @@ impl Recorder {
             };
             return self.watched(watch, head, line, busy).await;
         }
-        let is_over = body.is_end_stream();
-        let flow = Flow::new(body, self.idle, Arc::clone(&line));
-        let tee = Tee::new(flow, exchange, Arc::clone(&self.settled), line, busy);
+        let tee = Tee::new(upstream, exchange, Arc::clone(&self.settled), line, busy);
         let tee = if is_over { tee.without_body().await } else { tee.look_ahead().await };
         Ok(Response::from_parts(head, Outgoing::Tee(Box::new(tee))))
     }
