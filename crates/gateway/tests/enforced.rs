@@ -274,6 +274,27 @@ async fn a_call_that_costs_more_than_is_left_is_the_last() {
     assert_eq!(landed.verdict("event_order").0, Verdict::Pass);
 }
 
+/// What is decided with is what the record says, however an answer tells what it took.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_counted_along_is_what_is_recorded() {
+    for door in [Door::Chat, Door::Responses, Door::Messages] {
+        for more in ["", r#","stream":true,"stream_options":{"include_usage":true}"#] {
+            let vendor = Vendor::start(Script::replying(|_| Reply::text("a b c").with_usage(USAGE))).unwrap();
+            let flight = Law::limiting(r#"{"max_spend_usd":0.002}"#).over(&vendor);
+            assert_eq!(door.ask(&flight, more).await.status(), 200);
+            let got = door.ask(&flight, more).await;
+            let landed = flight.land().await;
+            let counted = landed.all("rer.spend.counted");
+            let spent: f64 = counted.iter().map(|spent| spent["spend_usd"].as_f64().unwrap()).sum();
+            assert!(
+                got.text().contains(&format!(": {spent} USD are spent")),
+                "{more} {spent}: {}",
+                got.text()
+            );
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_spends_what_nobody_can_count() {
     let vendor = Vendor::start(Script::echo()).unwrap();

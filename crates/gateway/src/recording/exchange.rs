@@ -56,12 +56,11 @@ pub(crate) struct Exchange {
     _running: Running,
 }
 
-/// Whether somebody counts along what an answer takes.
-#[derive(Clone, Copy)]
-pub(super) enum Counted {
+/// Whether somebody has counted along what an answer took.
+enum Counted {
     /// It must be read for that when it is over.
     Not,
-    /// So much, as far as it has told.
+    /// So much, in all that has come.
     Along(Option<Usage>),
 }
 
@@ -124,9 +123,14 @@ impl Exchange {
         self.withheld = Some(Withheld { delivered, instead: instead.to_vec() });
     }
 
-    /// Who reads it anyway has counted what it takes.
-    pub(super) fn counted(&mut self, counted: Counted) {
-        self.counted = counted;
+    /// Who reads it anyway has counted what it took so far, to its last piece.
+    pub(super) fn counted(&mut self, usage: Option<Usage>) {
+        self.counted = Counted::Along(usage);
+    }
+
+    /// There is more than was counted.
+    pub(super) fn uncounted(&mut self) {
+        self.counted = Counted::Not;
     }
 
     /// Whether all that came so far is kept.
@@ -190,6 +194,7 @@ impl Exchange {
         }
         let at = self.begun.elapsed();
         self.body.extend_from_slice(piece);
+        self.uncounted();
         self.kept += piece.len();
         self.reads.push((at, self.kept));
         if self.is_parted && self.body.len() >= PART {

@@ -18,7 +18,7 @@ use tokio::runtime::Handle as Runtime;
 use tokio::sync::{mpsc, watch};
 
 use super::ahead;
-use super::exchange::{Counted, Exchange, Handle, Settled};
+use super::exchange::{Exchange, Handle, Settled};
 use super::flow::{Burst, Flow};
 use super::guard::Guard;
 use super::job::Ended;
@@ -92,7 +92,7 @@ impl Watch {
         let told = decode(&body).filter(|_| is_kept).ok_or(gate::Unreadable);
         let told = told.and_then(|body| gate::told(self.endpoint, &body));
         if let Ok(told) = &told {
-            self.exchange.with(|exchange| exchange.counted(Counted::Along(told.usage)));
+            self.exchange.with(|exchange| exchange.counted(told.usage));
         }
         let ruling = match told {
             Ok(told) if told.calls.is_empty() => Ok(()),
@@ -169,16 +169,14 @@ impl Watch {
                     true => self.pass(events, &mut hold, client).await,
                     false => (Vec::new(), Some(Stop::Refused(Refused::unreadable()))),
                 };
-                self.exchange.with(|exchange| exchange.counted(Counted::Along(hold.gate.usage())));
-                if settles && stop.is_none() {
-                    self.settled.add(&self.exchange.share());
+                if stop.is_none() {
+                    self.exchange.with(|exchange| exchange.counted(hold.gate.usage()));
+                    if settles {
+                        self.settled.add(&self.exchange.share());
+                    }
                 }
                 if !self.hand_on(ready, stop, &mut hold, &mut sender).await {
                     return;
-                }
-                if sender.is_none() {
-                    // What comes from now on is only read when it is over.
-                    self.exchange.with(|exchange| exchange.counted(Counted::Not));
                 }
             }
             match end {
@@ -197,8 +195,12 @@ impl Watch {
             }
         }
         if let Some(client) = &sender {
-            let (mut ready, mut stop) = self.pass(reader.finish(), &mut hold, client).await;
-            self.exchange.with(|exchange| exchange.counted(Counted::Along(hold.gate.usage())));
+            let rest = reader.finish();
+            self.exchange.with(Exchange::uncounted);
+            let (mut ready, mut stop) = self.pass(rest, &mut hold, client).await;
+            if stop.is_none() {
+                self.exchange.with(|exchange| exchange.counted(hold.gate.usage()));
+            }
             let open = std::mem::replace(&mut hold.gate, Gate::new(self.endpoint)).finish();
             if stop.is_none() && !open.is_empty() {
                 match self.decide(&open, client).await {
