@@ -105,7 +105,7 @@ impl Warden {
     pub fn rule(&self, wanted: &Wanted<'_>) -> Ruling {
         let cost = match (wanted.action, wanted.expected) {
             (Action::Tool, _) => Cost::Counted,
-            (Action::Model, Some(expected)) => Cost::AtMost(self.expected.plus(expected)),
+            (Action::Model, Some(expected)) => Cost::AtMost(self.expected.plus(expected.micro_rounded_up())),
             (Action::Model, None) => Cost::Unknown,
         };
         let at = i128::try_from(wanted.at.as_nanos()).unwrap_or(i128::MAX);
@@ -132,14 +132,14 @@ impl Warden {
     /// Something that was allowed begins.
     pub fn began(&mut self, wanted: &Wanted<'_>) {
         self.history.began(i128::try_from(wanted.at.as_nanos()).unwrap_or(i128::MAX));
-        self.expected = self.expected.plus(wanted.expected.unwrap_or_default());
+        self.expected = self.expected.plus(wanted.expected.unwrap_or_default().micro_rounded_up());
     }
 
-    /// Something that was expected to cost so much did cost so much. What counts is what the record will say, which is rounded up:
-    /// whoever adds it up there must not find more than was allowed here.
+    /// Something that was expected to cost so much did cost so much. What counts is what the record will say, which is rounded up,
+    /// also of what is under way: whoever adds it up there must not find more than was allowed here.
     pub fn settled(&mut self, expected: Money, actual: Money) {
-        let left = self.expected.picodollars().saturating_sub(expected.picodollars());
-        self.expected = Money::from_picodollars(left);
+        let expected = expected.micro_rounded_up().picodollars();
+        self.expected = Money::from_picodollars(self.expected.picodollars().saturating_sub(expected));
         self.history.cost(actual.micro_rounded_up());
     }
 

@@ -340,6 +340,18 @@ fn unpoliced(terms: &Terms, wishes: &[Wish]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// The record rounds what was spent up to whole micro-dollars. What is under way will be rounded, too.
+#[test]
+fn what_is_under_way_is_rounded_as_it_will_be() {
+    let terms = Terms { max_spend: Some(5), ..Terms::default() };
+    let wish = |expected, actual, lasts| {
+        let (is_tool, name, after, is_approved) = (false, 0, 0, false);
+        Wish { is_tool, name, after, expected: Some(expected), actual, is_approved, lasts }
+    };
+    let wishes = [wish(2, 50, true), wish(3_030_305, 66, false), wish(2, 50, false), wish(2, 50, false)];
+    policed(&terms, &wishes).unwrap();
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 
