@@ -164,12 +164,12 @@ impl Logged {
             missing.extend(head.map(Head::entry));
         }
         let before = reads.last().map_or(0, |(_, end)| end - body.len());
-        let mut start = 0;
-        for (index, (at, end)) in reads.iter().enumerate() {
+        let last = self.reads.checked_sub(1).and_then(|last| reads.get(last));
+        let mut start = last.map_or(0, |(_, end)| end - before);
+        // Not from the beginning: a stream may have very many.
+        for (at, end) in reads.iter().skip(self.reads) {
             let end = end - before;
-            if index >= self.reads {
-                missing.push(Entry::Piece { at: *at, bytes: body.get(start..end).unwrap_or_default() });
-            }
+            missing.push(Entry::Piece { at: *at, bytes: body.get(start..end).unwrap_or_default() });
             start = end;
         }
         missing
