@@ -1,7 +1,6 @@
 //! The gateway itself: a listener, its connections, and how they end.
 
 use std::convert::Infallible;
-use std::future::poll_fn;
 use std::net::{SocketAddr, TcpListener as StdListener};
 use std::sync::Arc;
 use std::time::Duration;
@@ -174,7 +173,7 @@ async fn connection(socket: TcpStream, server: Arc<Server>, running: Running) {
         Job::Replay(_) => HangUp::Ignored,
     };
     let line = Line::new(socket, hang_up);
-    let (state, turns) = (line.state(), line.state());
+    let state = line.state();
     let service = service_fn(move |request| {
         let (server, state, running) = (Arc::clone(&server), Arc::clone(&state), running.clone());
         async move { server.serve(request, state, running).await }
@@ -184,12 +183,7 @@ async fn connection(socket: TcpStream, server: Arc<Server>, running: Running) {
     builder.http1().preserve_header_case(true).auto_date_header(false).half_close(false);
     builder.http2().auto_date_header(false).max_header_list_size(1 << 20);
     // However a connection ends, its exchanges have written what there was to write.
-    let mut serving = std::pin::pin!(builder.serve_connection(TokioIo::new(line), service));
-    let _ = poll_fn(|cx| {
-        turns.turn();
-        serving.as_mut().poll(cx)
-    })
-    .await;
+    let _ = builder.serve_connection(TokioIo::new(line), service).await;
 }
 
 impl Server {

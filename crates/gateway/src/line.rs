@@ -48,8 +48,6 @@ pub(crate) struct LineState {
     running: AtomicUsize,
     /// How often everything that was handed out had left.
     flushes: AtomicU64,
-    /// How often the task of the line has had its turn.
-    turns: AtomicU64,
     is_watched: AtomicBool,
     watchers: Mutex<Vec<Waker>>,
     reader: Mutex<Option<Waker>>,
@@ -81,16 +79,6 @@ impl LineState {
     pub(crate) fn busy(self: &Arc<Self>) -> Busy {
         self.running.fetch_add(1, Ordering::AcqRel);
         Busy(Arc::clone(self))
-    }
-
-    /// The task of the line has its turn.
-    pub(crate) fn turn(&self) {
-        self.turns.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// How often it has had its turn: as long as this stays the same, no other task of the same thread has had one.
-    pub(crate) fn turns(&self) -> u64 {
-        self.turns.load(Ordering::Relaxed)
     }
 
     /// The mark of what has been handed out so far, for [`Self::poll_left`].

@@ -86,6 +86,16 @@ impl UpstreamUrl {
         Uri::from_parts(parts).ok()
     }
 
+    /// The address of its root.
+    pub(crate) fn root(&self) -> Uri {
+        self.at(PathAndQuery::from_static("/")).unwrap_or_default()
+    }
+
+    /// Whether the same connections lead to both.
+    pub(crate) fn is_same_origin(&self, other: &Self) -> bool {
+        self.scheme == other.scheme && self.authority == other.authority
+    }
+
     /// What Host says there.
     pub(crate) fn host(&self) -> &HeaderValue {
         &self.host

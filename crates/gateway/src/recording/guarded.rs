@@ -121,11 +121,11 @@ impl Watch {
         // Few are in between: a client that does not read slows its vendor down, as it would without us.
         let (sender, pieces) = mpsc::channel(4);
         let mark = line.mark();
-        let exchange = self.exchange.share();
+        let (exchange, is_at_hand) = (self.exchange.share(), self.upstream.is_at_hand());
         let watching: Option<Watching> = Some(Box::pin(self.run(sender)));
         let (ahead, runtime) = (None, Runtime::current());
         let mut stream = Guarded { watching, pieces, ahead, line, mark, is_cut: false, runtime, _busy: busy };
-        stream.ahead = ahead::look(|cx| stream.poll_piece(cx)).await;
+        stream.ahead = ahead::look(is_at_hand, |cx| stream.poll_piece(cx)).await;
         lock(&exchange).log();
         // The line may have been flushed meanwhile, with nothing on it: the head must leave yet.
         stream.mark = stream.line.mark();

@@ -19,7 +19,6 @@ use std::time::Duration;
 use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, HeaderValue, RETRY_AFTER};
 use http::response::Parts;
 use http::{Request, Response, StatusCode, Version};
-use http_body::Body;
 use http_body_util::Full;
 use reenact_record::reported::{self, ReportFault};
 use reenact_record::warden::Refused;
@@ -44,7 +43,7 @@ use crate::headers;
 use crate::line::{Busy, LineState};
 use crate::outgoing::{Cut, Outgoing};
 use crate::refusal::{self, Refusal};
-use crate::upstream::{Failure, Note, Upstream};
+use crate::upstream::{Note, Upstream};
 use crate::work::Recording;
 
 /// Records exchanges with vendors.
@@ -54,7 +53,6 @@ pub(crate) struct Recorder {
     /// How much of an answer is kept.
     most: usize,
     upstream: Upstream,
-    idle: Duration,
     linger: Duration,
     /// Who decides, where an envelope is enforced.
     guard: Option<Arc<Guard>>,
@@ -79,7 +77,6 @@ impl Recorder {
             guard,
             settled: Arc::default(),
             most: limits.answer_bytes,
-            idle: limits.idle,
             linger: limits.linger,
             over: watch::Sender::new(()),
         })
@@ -131,18 +128,13 @@ impl Recorder {
             Ok(exchange) => exchange,
             Err(refused) => return Ok(refused_answer(arrival.route.vendor, &refused)),
         };
-        let version = arrival.version;
-        let answer = match request(arrival) {
-            Some(mut request) => {
-                if guard.is_some() {
-                    // What comes in pieces is looked at as it comes: it must not be in one that hides them.
-                    request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-                }
-                self.upstream.send(request, version).await
-            }
-            None => Err(Failure::Protocol("the request has no address".to_owned())),
-        };
-        let answer = match answer {
+        let (route, version) = (Arc::clone(&arrival.route), arrival.version);
+        let mut request = request(arrival);
+        if guard.is_some() {
+            // What comes in pieces is looked at as it comes: it must not be in one that hides them.
+            request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        }
+        let answer = match self.upstream.send(&route, request, version).await {
             Ok(answer) => answer,
             Err(failure) => {
                 if let Some(written) = exchange.with(|exchange| exchange.finish(failure.into())) {
@@ -152,10 +144,8 @@ impl Recorder {
             }
         };
         let (mut head, body) = answer.into_parts();
-        let (announced, is_over) = (body.size_hint().lower(), body.is_end_stream());
-        // In HTTP/2 each answer is handed out by a task of its own.
-        let turns = (version != Version::HTTP_2).then(|| Arc::clone(&line));
-        let upstream = Flow::new(body, self.idle, turns);
+        let (announced, is_over) = (body.size_hint().lower(), body.is_over());
+        let upstream = Flow::new(body);
         let headers = headers::answer(&head.headers);
         let came = std::mem::replace(&mut head.headers, headers);
         exchange.with(|exchange| exchange.head(head.status, head.version, came, announced));
@@ -283,12 +273,12 @@ fn refused_answer(vendor: Vendor, refused: &Refused) -> Response<Outgoing> {
 }
 
 /// The request as it goes to the vendor.
-fn request(arrival: Arrival) -> Option<Request<Full<bytes::Bytes>>> {
+fn request(arrival: Arrival) -> Request<Full<bytes::Bytes>> {
     let host = arrival.route.upstream.host().clone();
     let mut request = Request::new(Full::new(arrival.body));
     *request.method_mut() = arrival.method;
-    *request.uri_mut() = arrival.route.upstream.at(arrival.path)?;
+    *request.uri_mut() = arrival.path.into();
     *request.headers_mut() = headers::request(&arrival.headers, host);
     *request.extensions_mut() = arrival.extensions;
-    Some(request)
+    request
 }

@@ -66,7 +66,7 @@ impl Tee {
 
     /// Looks whether the first piece is there already.
     pub(super) async fn look_ahead(mut self) -> Self {
-        ahead::look(|cx| self.poll_flowing(cx)).await;
+        ahead::look(self.upstream.is_at_hand(), |cx| self.poll_flowing(cx)).await;
         self.exchange.with(Exchange::log);
         // The line may have been flushed meanwhile, with nothing on it: the head must leave yet.
         self.mark = self.line.mark();

@@ -55,6 +55,12 @@ impl Connector {
         Ok(Self { shared, asks_for_h2: false })
     }
 
+    /// Connects.
+    pub(super) async fn connect(&self, destination: Uri) -> Result<Stream, Failure> {
+        let connecting = self.shared.connect(destination, self.asks_for_h2);
+        tokio::time::timeout(self.shared.timeout, connecting).await.unwrap_or(Err(Failure::ConnectTimeout))
+    }
+
     /// The same, asking for HTTP/2 where the vendor has it.
     pub(super) fn with_h2(&self) -> Self {
         Self { asks_for_h2: true, ..self.clone() }
@@ -108,11 +114,8 @@ impl Service<Uri> for Connector {
     }
 
     fn call(&mut self, destination: Uri) -> Self::Future {
-        let (shared, asks_for_h2) = (Arc::clone(&self.shared), self.asks_for_h2);
-        Box::pin(async move {
-            let connecting = shared.connect(destination, asks_for_h2);
-            tokio::time::timeout(shared.timeout, connecting).await.unwrap_or(Err(Failure::ConnectTimeout))
-        })
+        let connector = self.clone();
+        Box::pin(async move { connector.connect(destination).await })
     }
 }
 
@@ -200,8 +203,8 @@ async fn encrypted(
 }
 
 /// A byte stream, whatever it goes through.
-trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
+trait Duplex: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Sync + Unpin> Duplex for T {}
 type Wire = Box<dyn Duplex>;
 
 /// A connection that is there already, for those who want to make one themselves.
@@ -227,6 +230,12 @@ pub(super) struct Stream {
     is_h2: bool,
     /// Requests name their whole address: a proxy reads them.
     is_proxied: bool,
+}
+
+impl Stream {
+    pub(super) fn is_proxied(&self) -> bool {
+        self.is_proxied
+    }
 }
 
 impl Connection for Stream {

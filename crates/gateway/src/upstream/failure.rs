@@ -66,10 +66,12 @@ impl Failure {
         if error.is_connect() {
             return Self::of_connecting(error);
         }
-        match find::<hyper::Error>(error) {
-            Some(error) if error.is_parse() => Self::Protocol(innermost(error)),
-            _ => Self::Closed,
-        }
+        find::<hyper::Error>(error).map_or(Self::Closed, Self::of_http)
+    }
+
+    /// What an error of a connection means that was made.
+    pub(super) fn of_http(error: &hyper::Error) -> Self {
+        if error.is_parse() { Self::Protocol(innermost(error)) } else { Self::Closed }
     }
 }
 

@@ -1,0 +1,94 @@
+//! The body of an answer on its way from its vendor.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+
+use super::connection::Connection;
+use super::pool::Pool;
+use super::silence::Silence;
+use crate::route::Route;
+
+/// The body of an answer.
+pub(crate) struct Coming {
+    body: Incoming,
+    by: By,
+    /// How long nothing has come of it.
+    pub(crate) silence: Silence,
+}
+
+/// What brings it.
+enum By {
+    /// A connection for it alone.
+    Own(Lent),
+    /// One that has a task of its own.
+    Shared,
+    /// It is over.
+    Nothing,
+}
+
+/// A connection that goes back when the answer has come whole.
+pub(super) struct Lent {
+    pub(super) connection: Box<Connection>,
+    pub(super) to: Arc<Route>,
+    pub(super) pool: Arc<Pool>,
+}
+
+impl Coming {
+    pub(super) fn by_own(body: Incoming, silence: Silence, lent: Lent) -> Self {
+        let mut coming = Self { body, by: By::Own(lent), silence };
+        if coming.body.is_end_stream() {
+            coming.give_back();
+        }
+        coming
+    }
+
+    pub(super) fn by_shared(body: Incoming, silence: Silence) -> Self {
+        Self { body, by: By::Shared, silence }
+    }
+
+    /// Whether it is brought by a task that has its turns apart from those who ask for it.
+    pub(crate) fn is_shared(&self) -> bool {
+        matches!(self.by, By::Shared)
+    }
+
+    /// Whether nothing of it comes any more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    /// The rest of it, as far as that is known.
+    pub(crate) fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+
+    /// The next of it. Not to be asked again after its end.
+    pub(crate) fn poll_frame(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let next = match &mut self.by {
+            By::Own(lent) => lent.connection.poll_frame(&mut self.body, cx),
+            By::Shared | By::Nothing => Pin::new(&mut self.body).poll_frame(cx),
+        };
+        let is_over = match &next {
+            Poll::Ready(Some(Ok(_))) => self.body.is_end_stream(),
+            Poll::Ready(None) => true,
+            Poll::Ready(Some(Err(_))) | Poll::Pending => false,
+        };
+        if is_over {
+            self.give_back();
+        }
+        next
+    }
+
+    fn give_back(&mut self) {
+        if let By::Own(Lent { connection, to, pool }) = std::mem::replace(&mut self.by, By::Nothing) {
+            pool.put(to, connection);
+        }
+    }
+}
