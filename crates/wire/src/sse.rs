@@ -3,6 +3,8 @@
 //! A stream arrives in pieces that end anywhere, even inside a character or between CR and LF. The reader keeps every byte:
 //! the raw text of its events, one after the other, is the stream, and what is left at the end is told as what it is.
 
+use memchr::{memchr, memchr2};
+
 /// One event of a stream, or what is left of one at its end.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SseEvent {
@@ -41,8 +43,15 @@ impl SseReader {
 
     /// Takes the next piece; shows the events that it completes, without a copy of them.
     pub fn each(&mut self, piece: &[u8], show: impl FnMut(RawEvent<'_>)) {
-        self.pending.extend_from_slice(piece);
-        self.complete_events(false, show);
+        if self.pending.is_empty() {
+            // Most pieces hold whole events, and nothing of them is kept.
+            let shown = show_events(piece, 0, false, show);
+            self.pending.extend_from_slice(&piece[shown.end..]);
+            self.looked = shown.looked - shown.end;
+        } else {
+            self.pending.extend_from_slice(piece);
+            self.complete_events(false, show);
+        }
     }
 
     /// Ends the stream; gives what is left of it, if anything is.
@@ -56,39 +65,39 @@ impl SseReader {
     }
 
     /// Cuts off the events that are complete. What is left moves to the front once, however many they are.
-    fn complete_events(&mut self, at_end: bool, mut show: impl FnMut(RawEvent<'_>)) {
-        let mut start = 0;
-        while let Some(end) = self.end_of_event(at_end) {
-            show(RawEvent(&self.pending[start..end]));
-            start = end;
-            self.looked = end;
-        }
-        self.pending.drain(..start);
-        self.looked -= start;
+    fn complete_events(&mut self, at_end: bool, show: impl FnMut(RawEvent<'_>)) {
+        let shown = show_events(&self.pending, self.looked, at_end, show);
+        self.pending.drain(..shown.end);
+        self.looked = shown.looked - shown.end;
     }
+}
 
-    /// Where the event ends that was looked at last: behind the blank line. A CR at the very end may be half of a CRLF, so that it takes
-    /// another byte, or the end of the stream, to tell.
-    fn end_of_event(&mut self, at_end: bool) -> Option<usize> {
-        let bytes = &self.pending;
-        let mut line_start = self.looked;
-        while let Some(length) =
-            bytes.get(line_start..)?.iter().position(|byte| matches!(byte, b'\r' | b'\n'))
-        {
-            let newline = line_start + length;
-            let next = match (bytes[newline], bytes.get(newline + 1)) {
-                (b'\r', Some(b'\n')) => newline + 2,
-                (b'\r', None) if !at_end => return None,
-                _ => newline + 1,
-            };
-            if length == 0 {
-                return Some(next);
-            }
-            line_start = next;
-            self.looked = next;
+/// How far a stream was looked through.
+struct Shown {
+    /// Behind the last event that is complete.
+    end: usize,
+    /// At the beginning of the line whose end is not there.
+    looked: usize,
+}
+
+/// Shows the events that are complete. Before `looked` no line is blank.
+fn show_events(bytes: &[u8], looked: usize, at_end: bool, mut show: impl FnMut(RawEvent<'_>)) -> Shown {
+    let mut shown = Shown { end: 0, looked };
+    while let Some(length) = memchr2(b'\r', b'\n', &bytes[shown.looked..]) {
+        let newline = shown.looked + length;
+        let next = match (bytes[newline], bytes.get(newline + 1)) {
+            (b'\r', Some(b'\n')) => newline + 2,
+            // It may be half of a CRLF: it takes another byte, or the end of the stream, to tell.
+            (b'\r', None) if !at_end => break,
+            _ => newline + 1,
+        };
+        shown.looked = next;
+        if length == 0 {
+            show(RawEvent(&bytes[shown.end..next]));
+            shown.end = next;
         }
-        None
     }
+    shown
 }
 
 /// An event as it came, with the blank line that ends it.
@@ -128,7 +137,7 @@ impl<'s> RawEvent<'s> {
     fn fields(self) -> impl Iterator<Item = (&'s [u8], &'s [u8])> {
         const MARK: &[u8] = "\u{FEFF}".as_bytes();
         lines(self.0.strip_prefix(MARK).unwrap_or(self.0)).map(|line| {
-            let colon = line.iter().position(|byte| *byte == b':').unwrap_or(line.len());
+            let colon = memchr(b':', line).unwrap_or(line.len());
             let (field, value) = line.split_at(colon);
             let value = value.strip_prefix(b":").unwrap_or(value);
             (field, value.strip_prefix(b" ").unwrap_or(value))
@@ -143,7 +152,7 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
         if rest.is_empty() {
             return None;
         }
-        let end = rest.iter().position(|byte| matches!(byte, b'\r' | b'\n')).unwrap_or(rest.len());
+        let end = memchr2(b'\r', b'\n', rest).unwrap_or(rest.len());
         let (line, after) = rest.split_at(end);
         rest = after
             .strip_prefix(b"\r\n")
