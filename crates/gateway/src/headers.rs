@@ -55,8 +55,11 @@ fn is_hop_by_hop(name: &HeaderName, named_by_connection: &[HeaderName]) -> bool 
 
 fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
     let texts = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
-    let names = texts.flat_map(|text| text.split(','));
-    names.filter_map(|name| HeaderName::from_bytes(name.trim().as_bytes()).ok()).collect()
+    let names = texts.flat_map(|text| text.split(',')).map(str::trim);
+    // What it says nearly always: no header has the one name, and the other ends here anyway.
+    let names =
+        names.filter(|name| !["close", "keep-alive"].iter().any(|usual| name.eq_ignore_ascii_case(usual)));
+    names.filter_map(|name| HeaderName::from_bytes(name.as_bytes()).ok()).collect()
 }
 
 fn is_listed(value: &HeaderValue, word: &str) -> bool {

@@ -6,7 +6,10 @@ use std::task::{Context, Poll};
 
 /// Looks once at what is at hand; otherwise twice, with a turn for the connection to the vendor in between. `None` if nothing is
 /// there.
-pub(super) async fn look<T>(is_at_hand: bool, mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Option<T> {
+pub(super) async fn look<T>(
+    is_at_hand: bool,
+    mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
+) -> Option<T> {
     let mut has_looked = is_at_hand;
     poll_fn(|cx| {
         if let Poll::Ready(ahead) = poll(cx) {

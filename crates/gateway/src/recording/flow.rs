@@ -60,7 +60,7 @@ impl Flow {
         while self.frames.len() < MOST_FRAMES && self.bytes < MOST_BYTES {
             match self.upstream.poll_frame(cx) {
                 Poll::Ready(Some(Ok(frame))) => {
-                    self.upstream.silence.end();
+                    self.upstream.end_silence();
                     self.has_turned = false;
                     self.bytes += frame.data_ref().map_or(0, Bytes::len);
                     self.frames.push(frame);
@@ -71,7 +71,7 @@ impl Flow {
                 Poll::Ready(None) => return Poll::Ready(self.take(Some(Ok(())))),
                 Poll::Ready(Some(Err(_))) => return Poll::Ready(self.take(Some(Err(Failure::Closed)))),
                 Poll::Pending if self.frames.is_empty() => {
-                    ready!(self.upstream.silence.poll_too_long(cx));
+                    ready!(self.upstream.poll_too_long(cx));
                     return Poll::Ready(self.take(Some(Err(Failure::IdleTimeout))));
                 }
                 Poll::Pending if self.is_patient && !self.has_turned && self.upstream.is_shared() => {
@@ -91,4 +91,3 @@ impl Flow {
         Burst { frames: std::mem::take(&mut self.frames), end }
     }
 }
-

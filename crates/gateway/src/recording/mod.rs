@@ -163,7 +163,7 @@ impl Recorder {
                 over: self.over.subscribe(),
                 linger: self.linger,
             };
-            return self.watched(watch, head, line, busy).await;
+            return Box::pin(self.watched(watch, head, line, busy)).await;
         }
         let tee = Tee::new(upstream, exchange, Arc::clone(&self.settled), line, busy);
         let tee = if is_over { tee.without_body().await } else { tee.look_ahead().await };
@@ -223,7 +223,7 @@ impl Recorder {
         let (decided, (number, written)) = match guard {
             None => (None, self.scribe.asked(asked)),
             Some(guard) => {
-                let (decided, taken) = guard.admit(asked).await?;
+                let (decided, taken) = Box::pin(guard.admit(asked)).await?;
                 (Some((Arc::clone(guard), decided, arrival.route.vendor)), taken)
             }
         };

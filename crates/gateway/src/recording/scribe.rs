@@ -247,14 +247,16 @@ impl Drop for Scribe {
 }
 
 impl Desk {
-    fn take(&self, job: Job) -> (u64, Option<Written>) {
-        match self.decide(|_| ((), vec![job])) {
-            Some((_, taken)) => taken.into_iter().next().unwrap_or_default(),
-            None => {
-                self.failed(RecordError::Ended);
-                (0, None)
-            }
+    fn take(&self, job: Job) -> Taken {
+        let mut queue = lock(&self.queue);
+        if queue.is_closed {
+            drop(queue);
+            self.failed(RecordError::Ended);
+            return (0, None);
         }
+        let taken = self.put(&mut queue, job, self.pen.now());
+        self.call(queue, taken.1.is_some());
+        taken
     }
 
     fn decide<R>(&self, decide: impl FnOnce(Duration) -> (R, Vec<Job>)) -> Option<(R, Vec<Taken>)> {
@@ -265,15 +267,22 @@ impl Desk {
         let at = self.pen.now();
         let (decided, jobs) = decide(at);
         let taken: Vec<Taken> = jobs.into_iter().map(|job| self.put(&mut queue, job, at)).collect();
-        let is_idle = !taken.is_empty() && std::mem::take(&mut queue.is_idle);
+        if !taken.is_empty() {
+            self.call(queue, taken.iter().any(|(_, waits)| waits.is_some()));
+        }
+        Some((decided, taken))
+    }
+
+    /// Calls the scribe if it is idle, or if it is waited for.
+    fn call(&self, mut queue: MutexGuard<'_, Queue>, is_waited_for: bool) {
+        let is_idle = std::mem::take(&mut queue.is_idle);
         drop(queue);
         if is_idle {
             self.has_come.notify_one();
         }
-        if taken.iter().any(|(_, waits)| waits.is_some()) {
+        if is_waited_for {
             self.hurry.notify_one();
         }
-        Some((decided, taken))
     }
 
     fn put(&self, queue: &mut Queue, job: Job, at: Duration) -> Taken {

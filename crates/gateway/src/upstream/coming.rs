@@ -17,16 +17,14 @@ use crate::route::Route;
 pub(crate) struct Coming {
     body: Incoming,
     by: By,
-    /// How long nothing has come of it.
-    pub(crate) silence: Silence,
 }
 
 /// What brings it.
 enum By {
     /// A connection for it alone.
     Own(Lent),
-    /// One that has a task of its own.
-    Shared,
+    /// One that has a task of its own; how long that has brought nothing.
+    Shared(Silence),
     /// It is over.
     Nothing,
 }
@@ -39,8 +37,8 @@ pub(super) struct Lent {
 }
 
 impl Coming {
-    pub(super) fn by_own(body: Incoming, silence: Silence, lent: Lent) -> Self {
-        let mut coming = Self { body, by: By::Own(lent), silence };
+    pub(super) fn by_own(body: Incoming, lent: Lent) -> Self {
+        let mut coming = Self { body, by: By::Own(lent) };
         if coming.body.is_end_stream() {
             coming.give_back();
         }
@@ -48,12 +46,12 @@ impl Coming {
     }
 
     pub(super) fn by_shared(body: Incoming, silence: Silence) -> Self {
-        Self { body, by: By::Shared, silence }
+        Self { body, by: By::Shared(silence) }
     }
 
     /// Whether it is brought by a task that has its turns apart from those who ask for it.
     pub(crate) fn is_shared(&self) -> bool {
-        matches!(self.by, By::Shared)
+        matches!(self.by, By::Shared(_))
     }
 
     /// Whether nothing of it comes any more.
@@ -73,7 +71,7 @@ impl Coming {
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let next = match &mut self.by {
             By::Own(lent) => lent.connection.poll_frame(&mut self.body, cx),
-            By::Shared | By::Nothing => Pin::new(&mut self.body).poll_frame(cx),
+            By::Shared(_) | By::Nothing => Pin::new(&mut self.body).poll_frame(cx),
         };
         let is_over = match &next {
             Poll::Ready(Some(Ok(_))) => self.body.is_end_stream(),
@@ -84,6 +82,26 @@ impl Coming {
             self.give_back();
         }
         next
+    }
+
+    /// Something came.
+    pub(crate) fn end_silence(&mut self) {
+        if let Some(silence) = self.silence() {
+            silence.end();
+        }
+    }
+
+    /// Ready when it was waited for too long.
+    pub(crate) fn poll_too_long(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.silence().map_or(Poll::Pending, |silence| silence.poll_too_long(cx))
+    }
+
+    fn silence(&mut self) -> Option<&mut Silence> {
+        match &mut self.by {
+            By::Own(lent) => Some(lent.connection.silence()),
+            By::Shared(silence) => Some(silence),
+            By::Nothing => None,
+        }
     }
 
     fn give_back(&mut self) {

@@ -8,6 +8,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -27,6 +28,8 @@ pub(super) type Outbound = Request<Full<Bytes>>;
 pub(super) struct Connection {
     sender: SendRequest<Full<Bytes>>,
     driver: Driver,
+    /// Its timer goes on from one request to the next.
+    silence: Silence,
     is_proxied: bool,
 }
 
@@ -38,12 +41,14 @@ pub(super) enum Unanswered {
 }
 
 impl Connection {
-    pub(super) async fn over(stream: Stream) -> Result<Self, Failure> {
+    /// A vendor that says nothing for `idle` while it is waited for has fallen silent.
+    pub(super) async fn over(stream: Stream, idle: Duration) -> Result<Self, Failure> {
         let is_proxied = stream.is_proxied();
         let mut builder = http1::Builder::new();
         builder.preserve_header_case(true);
         let (sender, http) = builder.handshake(stream).await.map_err(|error| Failure::of_http(&error))?;
-        Ok(Self { sender, driver: Driver { http: Some(http), nudge: None }, is_proxied })
+        let (driver, silence) = (Driver { http: Some(http), nudge: None }, Silence::new(idle));
+        Ok(Self { sender, driver, silence, is_proxied })
     }
 
     /// Requests name their whole address: a proxy reads them.
@@ -58,19 +63,15 @@ impl Connection {
     }
 
     /// Makes a request, and waits for the head of its answer.
-    pub(super) async fn ask(
-        &mut self,
-        request: Outbound,
-        silence: &mut Silence,
-    ) -> Result<Response<Incoming>, Unanswered> {
+    pub(super) async fn ask(&mut self, request: Outbound) -> Result<Response<Incoming>, Unanswered> {
         let mut answer = pin!(self.sender.try_send_request(request));
         self.driver.want();
         let answer = poll_fn(|cx| {
             if let Poll::Ready(answer) = self.driver.poll_until(cx, |cx| answer.as_mut().poll(cx)) {
-                silence.end();
+                self.silence.end();
                 return Poll::Ready(Some(answer));
             }
-            ready!(silence.poll_too_long(cx));
+            ready!(self.silence.poll_too_long(cx));
             Poll::Ready(None)
         });
         match answer.await {
@@ -90,6 +91,11 @@ impl Connection {
         cx: &mut Context<'_>,
     ) -> Poll<Option<hyper::Result<Frame<Bytes>>>> {
         self.driver.poll_until(cx, |cx| Pin::new(&mut *body).poll_frame(cx))
+    }
+
+    /// How long nothing has come.
+    pub(super) fn silence(&mut self) -> &mut Silence {
+        &mut self.silence
     }
 }
 

@@ -77,26 +77,30 @@ impl Upstream {
         request: Outbound,
         said_in: Version,
     ) -> Result<Response<Coming>, Failure> {
-        if said_in == Version::HTTP_2 { self.send_shared(to, request).await } else { self.send_alone(to, request).await }
+        if said_in == Version::HTTP_2 {
+            Box::pin(self.send_shared(to, request)).await
+        } else {
+            self.send_alone(to, request).await
+        }
     }
 
     /// On a connection that has one request at a time.
     async fn send_alone(&self, to: &Arc<Route>, mut request: Outbound) -> Result<Response<Coming>, Failure> {
-        let mut silence = Silence::new(self.idle);
         loop {
             let idle = self.idle_connections.take(to);
             let is_used = idle.is_some();
             let mut connection = match idle {
                 Some(connection) => connection,
-                None => Box::new(Connection::over(self.connector.connect(to.upstream.root()).await?).await?),
+                // Apart: most requests need no room for all that this may take.
+                None => Box::pin(self.connect(to)).await?,
             };
             if connection.is_proxied() {
                 self.address(to, &mut request)?;
             }
-            request = match connection.ask(request, &mut silence).await {
+            request = match connection.ask(request).await {
                 Ok(answer) => {
                     let (to, pool) = (Arc::clone(to), Arc::clone(&self.idle_connections));
-                    return Ok(answer.map(|body| Coming::by_own(body, silence, Lent { connection, to, pool })));
+                    return Ok(answer.map(|body| Coming::by_own(body, Lent { connection, to, pool })));
                 }
                 // It was closed while it lay idle.
                 Err(Unanswered::Unsent(request)) if is_used => *request,
@@ -104,6 +108,11 @@ impl Upstream {
                 Err(Unanswered::Failed(failure)) => return Err(failure),
             };
         }
+    }
+
+    async fn connect(&self, to: &Route) -> Result<Box<Connection>, Failure> {
+        let stream = self.connector.connect(to.upstream.root()).await?;
+        Ok(Box::new(Connection::over(stream, self.idle).await?))
     }
 
     /// On a connection that may have many requests at a time.
@@ -119,7 +128,8 @@ impl Upstream {
     /// Has a request name its whole address, and give what a proxy wants to see.
     fn address(&self, to: &Route, request: &mut Outbound) -> Result<(), Failure> {
         let path = request.uri().path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
-        *request.uri_mut() = to.upstream.at(path).ok_or_else(|| Failure::Protocol("the request has no address".to_owned()))?;
+        *request.uri_mut() =
+            to.upstream.at(path).ok_or_else(|| Failure::Protocol("the request has no address".to_owned()))?;
         if let Some(credentials) = self.connector.proxy_authorization(request.uri()) {
             request.headers_mut().insert(PROXY_AUTHORIZATION, credentials);
         }

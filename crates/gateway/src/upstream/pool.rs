@@ -35,7 +35,10 @@ impl Pool {
         loop {
             let Lying { since, mut connection, .. } = {
                 let mut idle = self.lock();
-                let place = idle.connections.iter().rposition(|lying| lying.to.upstream.is_same_origin(&to.upstream))?;
+                let place = idle
+                    .connections
+                    .iter()
+                    .rposition(|lying| lying.to.upstream.is_same_origin(&to.upstream))?;
                 idle.connections.remove(place)
             };
             if since.elapsed() < LONGEST && connection.is_usable() {
