@@ -236,6 +236,11 @@ impl Stream {
     pub(super) fn is_proxied(&self) -> bool {
         self.is_proxied
     }
+
+    #[cfg(test)]
+    pub(super) fn plain(wire: impl AsyncRead + AsyncWrite + Send + Sync + Unpin + 'static) -> Self {
+        Self { wire: TokioIo::new(Box::new(wire)), is_h2: false, is_proxied: false }
+    }
 }
 
 impl Connection for Stream {

@@ -74,3 +74,65 @@ async fn sweep(pool: Weak<Pool>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, DuplexStream};
+
+    use super::*;
+    use crate::upstream::connector::Stream;
+
+    fn route(url: &str) -> Arc<Route> {
+        Arc::new(Route::to(reenact_wire::Vendor::OpenAi, url.parse().unwrap()))
+    }
+
+    /// A connection, and its other end.
+    async fn connection() -> (Box<Connection>, DuplexStream) {
+        let (near, far) = tokio::io::duplex(64);
+        let connection = Connection::over(Stream::plain(near), Duration::from_secs(600)).await.unwrap();
+        (Box::new(connection), far)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn closed_when_they_lie_for_too_long() {
+        let (pool, route) = (Arc::new(Pool::default()), route("http://vendor.invalid/v1"));
+        for _ in 0..2 {
+            let (connection, mut far) = connection().await;
+            pool.put(Arc::clone(&route), connection);
+            let begun = Instant::now();
+            assert_eq!(far.read(&mut [0; 1]).await.unwrap(), 0);
+            assert!((LONGEST..=2 * LONGEST).contains(&begun.elapsed()));
+            assert!(pool.take(&route).is_none());
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn not_given_out_when_they_have_lain_for_too_long() {
+        let (pool, route) = (Arc::new(Pool::default()), route("http://vendor.invalid/v1"));
+        let (connection, _far) = connection().await;
+        pool.put(Arc::clone(&route), connection);
+        // Before anybody could sweep.
+        tokio::time::advance(LONGEST).await;
+        assert!(pool.take(&route).is_none());
+    }
+
+    #[tokio::test]
+    async fn given_out_to_where_they_lead() {
+        let pool = Arc::new(Pool::default());
+        let (connection, _far) = connection().await;
+        pool.put(route("http://vendor.invalid/v1"), connection);
+        assert!(pool.take(&route("https://vendor.invalid/v1")).is_none());
+        assert!(pool.take(&route("http://other.invalid/v1")).is_none());
+        assert!(pool.take(&route("http://vendor.invalid/another/base")).is_some());
+        assert!(pool.take(&route("http://vendor.invalid/v1")).is_none());
+    }
+
+    #[tokio::test]
+    async fn not_given_out_when_their_other_end_is_gone() {
+        let (pool, route) = (Arc::new(Pool::default()), route("http://vendor.invalid/v1"));
+        let (connection, far) = connection().await;
+        pool.put(Arc::clone(&route), connection);
+        drop(far);
+        assert!(pool.take(&route).is_none());
+    }
+}
