@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::durable::Readers;
 
-/// How a file is opened. Each can be read, and what is written to it comes behind what is there.
+/// How a file is opened. Each can be read, and what is written to it comes behind what is there, but for one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opening {
     /// It is there.
@@ -17,6 +17,9 @@ pub enum Opening {
     New(Readers),
     /// It is made if it is not there, for its owner alone.
     Either,
+    /// It is not there yet, and is for its owner alone. What is written comes behind what was written last, or over what is there,
+    /// from where it was [told](Stored::continue_at).
+    Rewritable,
 }
 
 /// Where files are kept.
@@ -45,11 +48,14 @@ pub trait Stored: Send {
     /// Appends these parts, or as much of their beginning as is taken; says how many bytes.
     fn append(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize>;
 
-    /// Reads what stands there, as much as comes; nothing at the end.
+    /// Reads what stands there, as much as comes; nothing at the end. Not while one that is rewritable is written.
     fn read_at(&self, at: u64, buffer: &mut [u8]) -> io::Result<usize>;
 
     /// How long it is.
     fn length(&self) -> io::Result<u64>;
+
+    /// What is appended comes from there on, if it was opened as [rewritable](Opening::Rewritable).
+    fn continue_at(&mut self, to: u64) -> io::Result<()>;
 
     /// Cuts off what stands behind that length.
     fn set_length(&mut self, length: u64) -> io::Result<()>;
@@ -113,9 +119,13 @@ pub struct Disk;
 impl Storage for Disk {
     fn open(&self, path: &Path, opening: Opening) -> io::Result<Box<dyn Stored>> {
         let mut options = OpenOptions::new();
-        options.read(true).append(true);
+        options.read(true).write(true).append(opening != Opening::Rewritable);
         let readers = match opening {
             Opening::Existing => None,
+            Opening::Rewritable => {
+                options.create_new(true);
+                Some(Readers::Owner)
+            }
             Opening::New(readers) => {
                 options.create_new(true);
                 Some(readers)
@@ -173,6 +183,10 @@ impl Stored for File {
 
     fn length(&self) -> io::Result<u64> {
         Ok(self.metadata()?.len())
+    }
+
+    fn continue_at(&mut self, to: u64) -> io::Result<()> {
+        self.seek(SeekFrom::Start(to)).map(drop)
     }
 
     fn set_length(&mut self, length: u64) -> io::Result<()> {

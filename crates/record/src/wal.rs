@@ -5,14 +5,13 @@
 //! there, and [`read`] gives it back.
 //!
 //! It holds what the journal masks, so it lies in memory only (a tmpfs, closed to others), and what is in the journal is
-//! dropped from it. A machine that has no such place has no log: then the journal is waited for.
+//! wiped from it. A machine that has no such place has no log: then the journal is waited for.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, IoSlice, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::durable::Readers;
 use crate::exchange::StepId;
 use crate::run_id::RunId;
 use crate::storage::{Disk, Opening, Storage, Stored, append_all};
@@ -29,7 +28,13 @@ pub use place::Place;
 const SEGMENT: u64 = 16 << 20;
 
 /// How long a segment is that holds nothing but its beginning.
-const EMPTY: u64 = (HEAD + 8 + 1 + 3 * 8) as u64;
+const EMPTY: usize = HEAD + 8 + 1 + 3 * 8;
+
+/// So much room is kept when a segment is emptied: it is wiped, and written over. New room would cost whoever waits for the next
+/// write more than the write itself.
+const ROOM: usize = 64 << 10;
+
+static WIPED: [u8; ROOM] = [0; ROOM];
 
 /// What is known to be secret, for as long as the log is there.
 const KNOWN: &str = "known.wal";
@@ -183,7 +188,7 @@ impl Log {
 
     fn open_segment(&mut self, folder: &Path) -> io::Result<()> {
         let path = folder.join(format!("{:08}.wal", self.next));
-        let file = self.storage.open(&path, Opening::New(Readers::Owner))?;
+        let file = self.storage.open(&path, Opening::Rewritable)?;
         self.next += 1;
         self.segments.push(Segment { path, file, bytes: 0, open: Vec::new() });
         self.begin_segment()?;
@@ -228,12 +233,29 @@ impl Log {
         if over > 0
             && let [only] = self.segments.as_mut_slice()
             && only.open.is_empty()
-            && only.bytes > EMPTY
+            && only.bytes > EMPTY as u64
         {
-            only.bytes = 0;
-            let emptied = only.file.set_length(0).and_then(|()| self.begin_segment());
+            let emptied = only.empty(self.journaled, &mut self.scratch);
             self.has_failed |= emptied.is_err();
         }
+    }
+}
+
+impl Segment {
+    /// Wipes all that is in it but a new beginning. In this order: whatever is found on the way is all that was there, or nothing
+    /// of it; what is wiped is no frame.
+    fn empty(&mut self, (job, bytes): (u64, u64), scratch: &mut Vec<u8>) -> io::Result<()> {
+        scratch.clear();
+        frame::write(scratch, 0, &Entry::Journaled { job, bytes, step: None })?;
+        let used = usize::try_from(self.bytes).unwrap_or(ROOM);
+        let wiped = WIPED.get(scratch.len()..used.min(ROOM)).unwrap_or_default();
+        self.file.continue_at(0)?;
+        append_all(&mut *self.file, &mut [IoSlice::new(scratch), IoSlice::new(wiped)])?;
+        if used > ROOM {
+            self.file.set_length(ROOM as u64)?;
+        }
+        self.bytes = scratch.len() as u64;
+        self.file.continue_at(self.bytes)
     }
 }
 
@@ -260,7 +282,8 @@ pub fn read(place: &Place, run_id: RunId, mut take: impl FnMut(u64, Entry<'_>)) 
             file.read_exact(&mut head)?;
             left -= HEAD as u64;
             let (length, sum) = frame::read_head(head);
-            if u64::from(length) > left {
+            // No frame is empty: what was wiped begins here.
+            if length == 0 || u64::from(length) > left {
                 break;
             }
             left -= u64::from(length);

@@ -15,6 +15,7 @@ use reenact_record::storage::{Disk, Opening, Storage, Stored};
 pub(crate) enum Act {
     Open(PathBuf),
     Append(PathBuf, Vec<u8>),
+    ContinueAt(PathBuf, usize),
     SetLength(PathBuf, usize),
     Sync(PathBuf),
     /// A folder, and the names that were in it.
@@ -104,6 +105,12 @@ impl Stored for Traced {
         self.file.length()
     }
 
+    fn continue_at(&mut self, to: u64) -> io::Result<()> {
+        let (file, path) = (&mut self.file, &self.path);
+        let place = usize::try_from(to).unwrap();
+        self.trace.does(|| file.continue_at(to), |()| Act::ContinueAt(path.clone(), place))
+    }
+
     fn set_length(&mut self, length: u64) -> io::Result<()> {
         let (file, path) = (&mut self.file, &self.path);
         let kept = usize::try_from(length).unwrap();
@@ -139,6 +146,8 @@ impl Stored for Traced {
 #[derive(Clone, Default)]
 pub(crate) struct Moment {
     pub(crate) files: BTreeMap<PathBuf, Vec<u8>>,
+    /// Where the next bytes come that are written to a file, if it was ever told.
+    places: BTreeMap<PathBuf, usize>,
     /// What the disk has of them.
     synced: BTreeMap<PathBuf, Vec<u8>>,
     names: BTreeMap<PathBuf, BTreeSet<OsString>>,
@@ -154,6 +163,9 @@ impl Moment {
                 self.files.entry(path.clone()).or_default();
             }
             Act::Append(path, bytes) => self.append(path, bytes),
+            Act::ContinueAt(path, to) => {
+                self.places.insert(path.clone(), *to);
+            }
             Act::SetLength(path, length) => self.files.get_mut(path).unwrap().truncate(*length),
             Act::Sync(path) => {
                 self.synced.insert(path.clone(), self.files[path].clone());
@@ -181,7 +193,12 @@ impl Moment {
     }
 
     pub(crate) fn append(&mut self, path: &Path, bytes: &[u8]) {
-        self.files.get_mut(path).unwrap().extend(bytes);
+        let file = self.files.get_mut(path).unwrap();
+        let Some(place) = self.places.get_mut(path) else { return file.extend(bytes) };
+        let end = *place + bytes.len();
+        file.resize(file.len().max(end), 0);
+        file[*place..end].copy_from_slice(bytes);
+        *place = end;
     }
 
     /// What is on the disk after the machine went down. `has_page` says of each page that was not synced whether it is there.

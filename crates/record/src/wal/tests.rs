@@ -110,6 +110,38 @@ fn what_is_over_is_dropped_and_the_rest_stays() {
     assert_eq!(log.append(4, &request("/c")).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
 }
 
+/// What the journal masks must not lie around, and what was there must not be taken for what is.
+#[test]
+fn what_is_over_is_wiped_and_its_room_used_again() {
+    let Some(fresh) = Fresh::new("wiped") else { return };
+    let run_id = RunId::generate().unwrap();
+    let log = fresh.log(run_id);
+    let segment = fresh.1.run(run_id).join("00000000.wal");
+    let (mut job, mut longest) = (0, 0);
+    // Each shorter than the one before, each longer, and longer than what is kept.
+    for length in [9_000, 700, 20, 0, 20, 700, 9_000, 3 * ROOM, 9_000, 20] {
+        let path = format!("/secret-path-{length}");
+        let body = "secret".repeat(length / 6);
+        for id in [job + 1, job + 2] {
+            let Entry::Request { provider, method, headers, .. } = request("") else { unreachable!() };
+            let (has_trailers, decided) = (false, None);
+            let (path, body) = (path.as_str(), body.as_bytes());
+            let entry = Entry::Request { provider, method, path, headers, has_trailers, decided, body };
+            log.append(id, &entry).unwrap();
+        }
+        job += 2;
+        let written = [(job - 1, format!("request {path}")), (job, format!("request {path}"))];
+        assert_eq!(fresh.ids(run_id)[1..], written, "{length}");
+        log.journaled(job, 100 + job, &[]).unwrap();
+        log.over(&[job - 1, job]);
+        assert_eq!(fresh.ids(run_id), [(0, format!("journaled {job} {}", 100 + job))]);
+        let bytes = fs::read(&segment).unwrap();
+        assert!(bytes[EMPTY..].iter().all(|byte| *byte == 0), "{length}");
+        longest = longest.max(bytes.len());
+    }
+    assert_eq!(longest, ROOM, "more than that is given back");
+}
+
 #[test]
 fn segments_go_when_all_that_began_in_them_is_over() {
     let Some(fresh) = Fresh::new("segments") else { return };

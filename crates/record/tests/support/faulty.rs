@@ -194,6 +194,10 @@ impl Stored for File {
         self.file.length()
     }
 
+    fn continue_at(&mut self, to: u64) -> io::Result<()> {
+        self.file.continue_at(to)
+    }
+
     fn set_length(&mut self, length: u64) -> io::Result<()> {
         self.file.set_length(length)
     }
