@@ -24,6 +24,7 @@ use reenact_record::reported::{self, ReportFault};
 use reenact_record::warden::Refused;
 use reenact_wire::{Endpoint, Vendor};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 pub(crate) use self::exchange::Running;
 use self::exchange::{Exchange, Handle, Settled};
@@ -124,12 +125,12 @@ impl Recorder {
             asks_model || guard::fetches_answers(arrival.path.as_str())
         });
         let endpoint = Endpoint::of(arrival.route.vendor, arrival.method.as_str(), arrival.path.as_str());
-        let exchange = match self.begin(&arrival, endpoint, guard, running).await {
+        let (route, version, at) = (Arc::clone(&arrival.route), arrival.version, arrival.at);
+        let (mut request, asked) = split(arrival);
+        let exchange = match self.begin(asked, endpoint, at, guard, running).await {
             Ok(exchange) => exchange,
-            Err(refused) => return Ok(refused_answer(arrival.route.vendor, &refused)),
+            Err(refused) => return Ok(refused_answer(route.vendor, &refused)),
         };
-        let (route, version) = (Arc::clone(&arrival.route), arrival.version);
-        let mut request = request(arrival);
         if guard.is_some() {
             // What comes in pieces is looked at as it comes: it must not be in one that hides them.
             request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
@@ -203,32 +204,24 @@ impl Recorder {
     /// Has a request written down before anything of it goes out; or why it may not.
     async fn begin(
         &self,
-        arrival: &Arrival,
+        asked: Asked,
         endpoint: Option<Endpoint>,
+        at: Instant,
         guard: Option<&Arc<Guard>>,
         running: Running,
     ) -> Result<Handle, Refused> {
         self.settled.finish();
-        let asked = Asked {
-            provider: arrival.route.name.clone(),
-            vendor: arrival.route.vendor,
-            method: arrival.method.as_str().to_owned(),
-            path: arrival.path.as_str().to_owned(),
-            headers: arrival.headers.clone(),
-            body: arrival.body.clone(),
-            has_trailers: arrival.has_trailers,
-            decided: None,
-        };
+        let vendor = asked.vendor;
         self.scribe.room().await;
         let (decided, (number, written)) = match guard {
             None => (None, self.scribe.asked(asked)),
             Some(guard) => {
                 let (decided, taken) = Box::pin(guard.admit(asked)).await?;
-                (Some((Arc::clone(guard), decided, arrival.route.vendor)), taken)
+                (Some((Arc::clone(guard), decided, vendor)), taken)
             }
         };
         let scribe = Arc::clone(&self.scribe);
-        let mut exchange = Exchange::new(scribe, number, endpoint, arrival.at, self.most, running);
+        let mut exchange = Exchange::new(scribe, number, endpoint, at, self.most, running);
         if let Some((guard, decided, vendor)) = decided {
             exchange.decided(guard, decided, vendor);
         }
@@ -272,13 +265,23 @@ fn refused_answer(vendor: Vendor, refused: &Refused) -> Response<Outgoing> {
     answer
 }
 
-/// The request as it goes to the vendor.
-fn request(arrival: Arrival) -> Request<Full<bytes::Bytes>> {
-    let host = arrival.route.upstream.host().clone();
-    let mut request = Request::new(Full::new(arrival.body));
-    *request.method_mut() = arrival.method;
-    *request.uri_mut() = arrival.path.into();
-    *request.headers_mut() = headers::request(&arrival.headers, host);
-    *request.extensions_mut() = arrival.extensions;
-    request
+/// The request as it goes to the vendor, and as it came.
+fn split(arrival: Arrival) -> (Request<Full<bytes::Bytes>>, Asked) {
+    let Arrival { route, method, path, headers, extensions, body, has_trailers, .. } = arrival;
+    let asked = Asked {
+        provider: route.name.clone(),
+        vendor: route.vendor,
+        method: method.as_str().to_owned(),
+        path: path.as_str().to_owned(),
+        headers,
+        body,
+        has_trailers,
+        decided: None,
+    };
+    let mut request = Request::new(Full::new(asked.body.clone()));
+    *request.method_mut() = method;
+    *request.uri_mut() = path.into();
+    *request.headers_mut() = headers::request(&asked.headers, route.upstream.host().clone());
+    *request.extensions_mut() = extensions;
+    (request, asked)
 }

@@ -26,12 +26,14 @@ use std::io;
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use reenact_gateway::{Environment, Gateway, Limits, Recording, Route, Token, Work};
 use reenact_record::Durability;
 use reenact_testkit::{Kind as Interface, Vendor};
-use tokio::runtime::Runtime;
+use tokio::runtime::{Handle, Runtime};
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use super::agent::{Address, Times};
@@ -135,8 +137,7 @@ struct Flight<'f> {
 /// A gateway on one of the ways, and the run that it records.
 struct Post {
     gateway: Gateway,
-    /// The gateway's, apart from that of its clients: at a user's, they are two processes.
-    runtime: Runtime,
+    home: Home,
     book: Book,
 }
 
@@ -193,17 +194,17 @@ impl<'f> Flight<'f> {
             environment,
             limits: Limits::default(),
         }));
-        let runtime = gateway_runtime()?;
-        let gateway = start(&runtime, work)?;
+        let home = Home::build()?;
+        let gateway = home.start(work)?;
         self.ways.push(Address::of_gateway(&gateway)?);
-        self.posts.push(Post { gateway, runtime, book });
+        self.posts.push(Post { gateway, home, book });
         Ok(self)
     }
 
     /// Ends it all. A call that was not recorded would not count.
     fn land(self) -> Result<(), String> {
-        for Post { gateway, runtime, book } in self.posts {
-            runtime.block_on(gateway.stop()).map_err(said)?;
+        for Post { gateway, home, book } in self.posts {
+            home.stop(gateway)?;
             drop(book);
         }
         Ok(())
@@ -339,16 +340,39 @@ fn copier(to: SocketAddr) -> io::Result<SocketAddr> {
     Ok(address)
 }
 
-/// A gateway on a loopback address, on that runtime.
-pub(super) fn start(runtime: &Runtime, work: Work) -> Result<Gateway, String> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(said)?;
-    let _entered = runtime.enter();
-    Gateway::start(listener, Token::generate().map_err(said)?, work).map_err(said)
+/// Where a gateway lives: a thread for it alone, as in the commands that start one. At a user's, its clients are other processes.
+pub(super) struct Home {
+    runtime: Handle,
+    leave: oneshot::Sender<()>,
+    thread: JoinHandle<()>,
 }
 
-/// As the commands have it that start a gateway.
-pub(super) fn gateway_runtime() -> Result<Runtime, String> {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(said)
+impl Home {
+    pub(super) fn build() -> Result<Self, String> {
+        let runtime = agent_runtime()?;
+        let (leave, left) = oneshot::channel();
+        let handle = runtime.handle().clone();
+        let driven = move || {
+            let _ = runtime.block_on(left);
+        };
+        let thread = std::thread::Builder::new().name("gateway".into()).spawn(driven).map_err(said)?;
+        Ok(Self { runtime: handle, leave, thread })
+    }
+
+    /// A gateway on a loopback address.
+    pub(super) fn start(&self, work: Work) -> Result<Gateway, String> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(said)?;
+        let _entered = self.runtime.enter();
+        Gateway::start(listener, Token::generate().map_err(said)?, work).map_err(said)
+    }
+
+    /// Ends a gateway, and everything here.
+    pub(super) fn stop(self, gateway: Gateway) -> Result<(), String> {
+        let stopped = self.runtime.block_on(gateway.stop()).map_err(said);
+        let _ = self.leave.send(());
+        self.thread.join().map_err(|_| "the gateway's thread panicked")?;
+        stopped
+    }
 }
 
 /// One thread for all clients.

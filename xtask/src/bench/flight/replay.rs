@@ -15,7 +15,7 @@ use reenact_verify::{Keys, Options};
 use tokio::task::JoinSet;
 
 use super::agent::{Address, Line};
-use super::gateway::{agent_runtime, gateway_runtime, start};
+use super::gateway::{Home, agent_runtime};
 use super::record::exchange;
 use super::said;
 use super::scene::{Book, Kind};
@@ -90,8 +90,8 @@ fn turn(run: &Run, kind: Kind, connections: u64) -> Result<(Duration, Duration),
         routes: vec![Route::to(Interface::OpenAi, upstream)],
         limits: Limits::default(),
     });
-    let runtime = gateway_runtime()?;
-    let gateway = start(&runtime, work)?;
+    let home = Home::build()?;
+    let gateway = home.start(work)?;
     let address = Address::of_gateway(&gateway)?;
     let prompts: Arc<Vec<_>> = Arc::new((0..EXCHANGES).map(|turn| kind.prompt(turn)).collect());
     let took = agent_runtime()?.block_on(async {
@@ -117,7 +117,7 @@ fn turn(run: &Run, kind: Kind, connections: u64) -> Result<(Duration, Duration),
         }
         Ok::<_, String>(begun.elapsed())
     })?;
-    runtime.block_on(gateway.stop()).map_err(said)?;
+    home.stop(gateway)?;
     let outcome = player.conclude();
     if outcome.hits as u64 != EXCHANGES {
         return Err(format!("{} of {EXCHANGES} requests were answered from the run", outcome.hits));

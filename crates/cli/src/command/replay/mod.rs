@@ -184,8 +184,8 @@ impl Replay {
 
     async fn play(&self, staged: Staged) -> Result<(Exit, Enforcement), Ending> {
         let signals = Signals::listen().map_err(|error| Ending::impossible(error.to_string()))?;
-        // The kernel's part blocks for some milliseconds; the gateway must be started on this runtime.
-        let Running { child, gateway, enforcement } = tokio::task::block_in_place(|| self.start(&staged))?;
+        // The kernel's part blocks for some milliseconds, in which nothing else is there to be done.
+        let Running { child, gateway, enforcement } = self.start(&staged)?;
         let exit = signals.wait(child).await.map_err(|error| Ending::impossible(error.to_string()))?;
         // Nothing is recorded here, so nothing can have been lost.
         let _ = gateway.stop().await;
