@@ -110,3 +110,52 @@ impl Coming {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::time::Duration;
+
+    use bytes::Bytes;
+    use http::Request;
+    use http_body_util::Full;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+    use crate::upstream::connector::Stream;
+
+    /// How long the end of an answer was waited for does not count for the next one on the same connection.
+    #[tokio::test(start_paused = true)]
+    async fn each_answer_has_a_silence_of_its_own() {
+        const PAUSE: Duration = Duration::from_secs(8);
+        let (near, mut far) = tokio::io::duplex(1 << 10);
+        tokio::spawn(async move {
+            loop {
+                let mut request = [0; 1 << 10];
+                if far.read(&mut request).await.unwrap() == 0 {
+                    return;
+                }
+                tokio::time::sleep(PAUSE).await;
+                far.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n").await.unwrap();
+                tokio::time::sleep(PAUSE).await;
+                far.write_all(b"0\r\n\r\n").await.unwrap();
+            }
+        });
+        let connection = Connection::over(Stream::plain(near), PAUSE + PAUSE / 2).await.unwrap();
+        let (pool, mut connection) = (Arc::new(Pool::default()), Box::new(connection));
+        let to = Arc::new(Route::to(reenact_wire::Vendor::OpenAi, "http://vendor.invalid".parse().unwrap()));
+        for _ in 0..3 {
+            let Ok(answer) = connection.ask(Request::new(Full::new(Bytes::new()))).await else {
+                panic!("the vendor was not silent for too long")
+            };
+            let lent = Lent { connection, to: Arc::clone(&to), pool: Arc::clone(&pool) };
+            let mut coming = Coming::by_own(answer.into_body(), lent);
+            let next = poll_fn(|cx| match coming.poll_frame(cx) {
+                Poll::Pending => coming.poll_too_long(cx).map(|()| None),
+                Poll::Ready(next) => Poll::Ready(Some(next.is_none())),
+            });
+            assert_eq!(next.await, Some(true), "it is over");
+            connection = pool.take(&to).unwrap();
+        }
+    }
+}

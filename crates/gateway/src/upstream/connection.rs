@@ -16,6 +16,7 @@ use http_body::{Body, Frame};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
+use tokio::task::coop::has_budget_remaining;
 
 use super::connector::Stream;
 use super::failure::Failure;
@@ -56,6 +57,11 @@ impl Connection {
         self.is_proxied
     }
 
+    /// Whether it has come to its end, as far as is known without looking.
+    pub(super) fn is_over(&self) -> bool {
+        self.driver.http.is_none()
+    }
+
     /// Whether a request can be made on it, as far as is known.
     pub(super) fn is_usable(&mut self) -> bool {
         self.driver.settle();
@@ -65,6 +71,8 @@ impl Connection {
     /// Makes a request, and waits for the head of its answer.
     pub(super) async fn ask(&mut self, request: Outbound) -> Result<Response<Incoming>, Unanswered> {
         let mut answer = pin!(self.sender.try_send_request(request));
+        // How long the end of the answer before was waited for is over.
+        self.silence.end();
         self.driver.want();
         let answer = poll_fn(|cx| {
             if let Poll::Ready(answer) = self.driver.poll_until(cx, |cx| answer.as_mut().poll(cx)) {
@@ -151,7 +159,9 @@ impl Driver {
             }
         }
         nudge.is_driven.store(false, Ordering::SeqCst);
-        if found.is_pending() && nudge.is_wanted.load(Ordering::SeqCst) {
+        // Who has used up the turns that a task has may have been put off without having been looked at.
+        let is_put_off = nudge.is_wanted.load(Ordering::SeqCst) || !has_budget_remaining();
+        if found.is_pending() && is_put_off {
             cx.waker().wake_by_ref();
         }
         found

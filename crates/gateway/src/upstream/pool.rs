@@ -49,6 +49,9 @@ impl Pool {
 
     /// Takes a connection back whose answer has come whole.
     pub(super) fn put(self: &Arc<Self>, to: Arc<Route>, connection: Box<Connection>) {
+        if connection.is_over() {
+            return;
+        }
         let mut idle = self.lock();
         idle.connections.push(Lying { to, since: Instant::now(), connection });
         if !std::mem::replace(&mut idle.is_swept, true) {
@@ -61,13 +64,13 @@ impl Pool {
     }
 }
 
-/// Closes connections that lie for too long, until there are none.
+/// Closes connections that lie for too long, or are of no use any more, until there are none.
 async fn sweep(pool: Weak<Pool>) {
     loop {
         tokio::time::sleep(LONGEST).await;
         let Some(pool) = pool.upgrade() else { return };
         let mut idle = pool.lock();
-        idle.connections.retain(|lying| lying.since.elapsed() < LONGEST);
+        idle.connections.retain_mut(|lying| lying.since.elapsed() < LONGEST && lying.connection.is_usable());
         if idle.connections.is_empty() {
             idle.is_swept = false;
             return;
