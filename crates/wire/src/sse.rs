@@ -24,7 +24,8 @@ pub struct SseEvent {
 pub struct SseReader {
     /// Bytes of the event that is not complete yet.
     pending: Vec<u8>,
-    /// Up to where `pending` was looked through for its end.
+    /// Where its last line begins, and how much of that line is known to hold no end.
+    line: usize,
     looked: usize,
 }
 
@@ -45,9 +46,9 @@ impl SseReader {
     pub fn each(&mut self, piece: &[u8], show: impl FnMut(RawEvent<'_>)) {
         if self.pending.is_empty() {
             // Most pieces hold whole events, and nothing of them is kept.
-            let shown = show_events(piece, 0, false, show);
+            let shown = show_events(piece, 0, 0, false, show);
             self.pending.extend_from_slice(&piece[shown.end..]);
-            self.looked = shown.looked - shown.end;
+            self.keep(&shown);
         } else {
             self.pending.extend_from_slice(piece);
             self.complete_events(false, show);
@@ -66,9 +67,13 @@ impl SseReader {
 
     /// Cuts off the events that are complete. What is left moves to the front once, however many they are.
     fn complete_events(&mut self, at_end: bool, show: impl FnMut(RawEvent<'_>)) {
-        let shown = show_events(&self.pending, self.looked, at_end, show);
+        let shown = show_events(&self.pending, self.line, self.looked, at_end, show);
         self.pending.drain(..shown.end);
-        self.looked = shown.looked - shown.end;
+        self.keep(&shown);
+    }
+
+    fn keep(&mut self, shown: &Shown) {
+        (self.line, self.looked) = (shown.line - shown.end, shown.looked);
     }
 }
 
@@ -77,26 +82,39 @@ struct Shown {
     /// Behind the last event that is complete.
     end: usize,
     /// At the beginning of the line whose end is not there.
+    line: usize,
+    /// How much of that line was looked through for it. A line may be long, and come in many pieces.
     looked: usize,
 }
 
-/// Shows the events that are complete. Before `looked` no line is blank.
-fn show_events(bytes: &[u8], looked: usize, at_end: bool, mut show: impl FnMut(RawEvent<'_>)) -> Shown {
-    let mut shown = Shown { end: 0, looked };
-    while let Some(length) = memchr2(b'\r', b'\n', &bytes[shown.looked..]) {
-        let newline = shown.looked + length;
+/// Shows the events that are complete. No line before `line` is blank, and that one has no end in what was `looked` through.
+fn show_events(
+    bytes: &[u8],
+    line: usize,
+    looked: usize,
+    at_end: bool,
+    mut show: impl FnMut(RawEvent<'_>),
+) -> Shown {
+    let mut shown = Shown { end: 0, line, looked };
+    while let Some(further) = memchr2(b'\r', b'\n', &bytes[shown.line + shown.looked..]) {
+        let length = shown.looked + further;
+        let newline = shown.line + length;
         let next = match (bytes[newline], bytes.get(newline + 1)) {
             (b'\r', Some(b'\n')) => newline + 2,
             // It may be half of a CRLF: it takes another byte, or the end of the stream, to tell.
-            (b'\r', None) if !at_end => break,
+            (b'\r', None) if !at_end => {
+                shown.looked = length;
+                return shown;
+            }
             _ => newline + 1,
         };
-        shown.looked = next;
+        (shown.line, shown.looked) = (next, 0);
         if length == 0 {
             show(RawEvent(&bytes[shown.end..next]));
             shown.end = next;
         }
     }
+    shown.looked = bytes.len() - shown.line;
     shown
 }
 
@@ -231,6 +249,15 @@ mod tests {
         let events = read(stream.as_bytes(), &[]);
         assert_eq!(events.len(), 200_000);
         assert!(events.iter().all(|event| event.complete && event.raw.len() == 43));
+    }
+
+    /// A reader that looks through a line again for each of its pieces would not come back.
+    #[test]
+    fn a_long_line_in_many_pieces() {
+        let stream = format!("data: {}\n\n", "x".repeat(4 << 20));
+        let events = read(stream.as_bytes(), &[16; 1 << 18]);
+        assert_eq!(events.len(), 1);
+        assert_eq!(events[0].raw, stream.as_bytes());
     }
 
     proptest! {
