@@ -57,15 +57,15 @@ impl Connection {
         self.is_proxied
     }
 
-    /// Whether it has come to its end, as far as is known without looking.
-    pub(super) fn is_over(&self) -> bool {
-        self.driver.http.is_none()
+    /// Whether a request can be made on it, as far as is known without looking.
+    pub(super) fn is_ready(&self) -> bool {
+        self.sender.is_ready()
     }
 
-    /// Whether a request can be made on it, as far as is known.
+    /// Looks whether a request can be made on it.
     pub(super) fn is_usable(&mut self) -> bool {
         self.driver.settle();
-        self.sender.is_ready()
+        self.is_ready()
     }
 
     /// Makes a request, and waits for the head of its answer.

@@ -47,9 +47,10 @@ impl Pool {
         }
     }
 
-    /// Takes a connection back whose answer has come whole.
+    /// Takes a connection back whose answer has come whole. One that cannot be used again is closed: it may have come to its end, or
+    /// its vendor answered before it had read the whole request, the rest of which nobody would send.
     pub(super) fn put(self: &Arc<Self>, to: Arc<Route>, connection: Box<Connection>) {
-        if connection.is_over() {
+        if !connection.is_ready() {
             return;
         }
         let mut idle = self.lock();
@@ -80,7 +81,9 @@ async fn sweep(pool: Weak<Pool>) {
 
 #[cfg(test)]
 mod tests {
-    use tokio::io::{AsyncReadExt, DuplexStream};
+    use bytes::Bytes;
+    use http_body_util::Full;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
     use super::*;
     use crate::upstream::connector::Stream;
@@ -89,10 +92,11 @@ mod tests {
         Arc::new(Route::to(reenact_wire::Vendor::OpenAi, url.parse().unwrap()))
     }
 
-    /// A connection, and its other end.
+    /// A connection that is ready for a request, and its other end.
     async fn connection() -> (Box<Connection>, DuplexStream) {
         let (near, far) = tokio::io::duplex(64);
-        let connection = Connection::over(Stream::plain(near), Duration::from_secs(600)).await.unwrap();
+        let mut connection = Connection::over(Stream::plain(near), Duration::from_secs(600)).await.unwrap();
+        assert!(connection.is_usable());
         (Box::new(connection), far)
     }
 
@@ -116,6 +120,25 @@ mod tests {
         pool.put(Arc::clone(&route), connection);
         // Before anybody could sweep.
         tokio::time::advance(LONGEST).await;
+        assert!(pool.take(&route).is_none());
+    }
+
+    /// Its vendor answered early. Nobody would send the rest, and the vendor would wait for it.
+    #[tokio::test(start_paused = true)]
+    async fn closed_when_their_request_was_not_sent_whole() {
+        let (pool, route) = (Arc::new(Pool::default()), route("http://vendor.invalid/v1"));
+        let (mut connection, mut far) = connection().await;
+        let request = http::Request::new(Full::new(Bytes::from(vec![b'x'; 1 << 16])));
+        let (answer, ()) = tokio::join!(connection.ask(request), async {
+            far.read_u8().await.unwrap();
+            far.write_all(b"HTTP/1.1 413 Too Long\r\nContent-Length: 0\r\n\r\n").await.unwrap();
+        });
+        assert!(answer.is_ok_and(|answer| answer.status() == 413));
+        let begun = Instant::now();
+        pool.put(Arc::clone(&route), connection);
+        let mut rest = Vec::new();
+        far.read_to_end(&mut rest).await.unwrap();
+        assert_eq!(begun.elapsed(), Duration::ZERO);
         assert!(pool.take(&route).is_none());
     }
 
