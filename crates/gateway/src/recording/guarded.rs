@@ -140,10 +140,13 @@ impl Watch {
         let mut over = std::pin::pin!(over(self.over.clone(), self.linger));
         loop {
             let Burst { frames, end } = tokio::select! {
-                burst = self.upstream.next() => burst,
+                // Whoever has left is noticed before anything that came meanwhile: nothing is decided for them, or said to have
+                // reached them.
+                biased;
                 // The client has left, and the exchange with it.
                 () = gone(sender.as_ref()) => return self.keep_back(&hold),
                 () = &mut over => return self.keep_back(&hold),
+                burst = self.upstream.next() => burst,
             };
             let mut events = Vec::new();
             let (settles, is_kept) = self.exchange.with(|exchange| {
@@ -239,8 +242,9 @@ impl Watch {
     /// Has tools decided on, as long as there is someone to call them.
     async fn decide(&self, calls: &[ToolCall], client: &Sender) -> Result<(), Stop> {
         tokio::select! {
-            ruling = self.guard.admit_tools(calls) => ruling.map_err(Stop::Refused),
+            biased;
             () = client.closed() => Err(Stop::Gone),
+            ruling = self.guard.admit_tools(calls) => ruling.map_err(Stop::Refused),
         }
     }
 
@@ -257,8 +261,9 @@ impl Watch {
             self.keep_back(hold);
             return false;
         }
-        hold.delivered += ready.len();
+        let length = ready.len();
         if let Some(Stop::Refused(refused)) = stop {
+            hold.delivered += length;
             let (kind, message) = super::refused_words(&refused);
             let instead = refusal::event(self.endpoint, kind, super::DENIED, &message);
             self.exchange.with(|exchange| exchange.withhold(hold.delivered, instead.as_bytes()));
@@ -267,9 +272,12 @@ impl Watch {
             }
             let _ = to.send(Ok(Frame::data(Bytes::from(instead)))).await;
             *sender = None;
-        } else if !ready.is_empty() {
-            // Who has left is noticed before anything else comes.
-            let _ = to.send(Ok(Frame::data(Bytes::from(ready)))).await;
+        } else if length > 0 {
+            if to.send(Ok(Frame::data(Bytes::from(ready)))).await.is_err() {
+                self.keep_back(hold);
+                return false;
+            }
+            hold.delivered += length;
         }
         true
     }
