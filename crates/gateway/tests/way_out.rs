@@ -59,20 +59,11 @@ async fn pass(client: TcpStream, heads: Arc<Mutex<Vec<String>>>) {
     let _ = tokio::io::copy_bidirectional(&mut client, &mut vendor).await;
 }
 
-fn trusting(place: &Place, vendor: &Vendor) -> Environment {
-    let file = place.write("ca.pem", vendor.authority_pem().unwrap());
-    Environment { ssl_cert_file: Some(file), ..Environment::default() }
-}
-
-async fn asked(flight: &Flight) -> u16 {
-    flight.openai().post("/chat/completions", &chat("hi", true)).await.status()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn tls_with_a_certificate_of_ones_own() {
     let (place, vendor) = (Place::new(), Vendor::start_tls(Script::echo()).unwrap());
-    let flight = Flight::with(routes(&vendor.root_url()), trusting(&place, &vendor), Limits::default());
-    assert_eq!(asked(&flight).await, 200);
+    let flight = Flight::with(routes(&vendor.root_url()), place.trusting(&vendor), Limits::default());
+    assert_eq!(flight.ask().await, 200);
     // As the client would have spoken with its vendor.
     assert_eq!(vendor.requests()[0].version, "HTTP/1.1");
     let landed = flight.land().await;
@@ -82,20 +73,20 @@ async fn tls_with_a_certificate_of_ones_own() {
     // The same, named as one that is trusted besides the machine's own.
     let extra = Environment { extra_certificates: vec![place.0.join("ca.pem")], ..Environment::default() };
     let flight = Flight::with(routes(&vendor.root_url()), extra, Limits::default());
-    assert_eq!(asked(&flight).await, 200);
+    assert_eq!(flight.ask().await, 200);
     flight.land().await;
 
     // A folder of them.
     let folder = Environment { extra_certificates: vec![place.0.clone()], ..Environment::default() };
     let flight = Flight::with(routes(&vendor.root_url()), folder, Limits::default());
-    assert_eq!(asked(&flight).await, 200);
+    assert_eq!(flight.ask().await, 200);
     flight.land().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn many_at_once_over_tls() {
     let (place, vendor) = (Place::new(), Vendor::start_tls(Script::echo()).unwrap());
-    let flight = Flight::with(routes(&vendor.root_url()), trusting(&place, &vendor), Limits::default());
+    let flight = Flight::with(routes(&vendor.root_url()), place.trusting(&vendor), Limits::default());
     let client = flight.openai();
     let asking = (0..32).map(|number| {
         let client = client.clone();
@@ -114,7 +105,7 @@ async fn many_at_once_over_tls() {
 async fn a_vendor_that_nobody_vouches_for() {
     let (place, vendor) = (Place::new(), Vendor::start_tls(Script::echo()).unwrap());
     let other = Vendor::start_tls(Script::echo()).unwrap();
-    let flight = Flight::with(routes(&vendor.root_url()), trusting(&place, &other), Limits::default());
+    let flight = Flight::with(routes(&vendor.root_url()), place.trusting(&other), Limits::default());
     assert_eq!(flight.openai().send("POST", "/responses", &[], b"{}").await, None);
     assert_eq!(vendor.requests().len(), 0);
     let landed = flight.land().await;
@@ -130,9 +121,9 @@ async fn through_a_tunnel() {
     let (place, vendor) = (Place::new(), Vendor::start_tls(Script::echo()).unwrap());
     let proxy = Proxy::start().await;
     let https_proxy = Some(format!("http://user:{PASSWORD}@{}", proxy.address));
-    let environment = Environment { https_proxy, ..trusting(&place, &vendor) };
+    let environment = Environment { https_proxy, ..place.trusting(&vendor) };
     let flight = Flight::with(routes(&vendor.root_url()), environment, Limits::default());
-    assert_eq!(asked(&flight).await, 200);
+    assert_eq!(flight.ask().await, 200);
     let heads = proxy.heads();
     assert_eq!(heads.len(), 1);
     assert!(heads[0].starts_with(&format!("CONNECT {} HTTP/1.1\r\n", vendor.address())), "{}", heads[0]);
@@ -150,7 +141,7 @@ async fn plain_requests_through_a_proxy() {
     let all_proxy = Some(format!("http://user:{PASSWORD}@{}", proxy.address));
     let environment = Environment { all_proxy, ..Environment::default() };
     let flight = Flight::with(routes(&vendor.root_url()), environment, Limits::default());
-    assert_eq!(asked(&flight).await, 200);
+    assert_eq!(flight.ask().await, 200);
     let head = &proxy.heads()[0];
     assert!(head.starts_with(&format!("POST {}/chat/completions ", vendor.base_url(Kind::OpenAi))), "{head}");
     assert!(head.to_ascii_lowercase().contains("proxy-authorization: basic "), "{head}");
@@ -169,7 +160,7 @@ async fn hosts_that_need_no_proxy() {
         ..Environment::default()
     };
     let flight = Flight::with(routes(&vendor.root_url()), environment.clone(), Limits::default());
-    assert_eq!(asked(&flight).await, 200);
+    assert_eq!(flight.ask().await, 200);
     flight.land().await;
 
     // Without the exception there is no way: going around a proxy is never our decision.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use http::Uri;
 use http::header::HeaderValue;
 use http::uri::Scheme;
-use hyper_util::client::legacy::connect::proxy::{SocksV4, SocksV5, Tunnel};
+use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use hyper_util::rt::TokioIo;
@@ -24,6 +24,7 @@ use tower_service::Service;
 use super::environment::Environment;
 use super::failure::Failure;
 use super::roots::Tls;
+use super::socks::Socks;
 use crate::error::StartError;
 
 /// Makes connections.
@@ -76,7 +77,7 @@ impl Connector {
 
 /// Whether a proxy speaks HTTP, and not SOCKS.
 fn is_http(proxy: &Intercept) -> bool {
-    matches!(proxy.uri().scheme_str(), Some("http" | "https"))
+    Socks::of(proxy).is_none()
 }
 
 /// The proxies that the environment names. One that cannot be understood is an error: going around it silently is not what
@@ -157,33 +158,15 @@ impl Shared {
 
     /// A connection to the vendor that a proxy passes on byte for byte.
     async fn through(&self, proxy: &Intercept, destination: Uri) -> Result<Wire, Failure> {
-        let address = proxy.uri().clone();
-        let failed = |error: &dyn std::fmt::Display| Failure::Proxy(error.to_string());
-        let wire = TokioIo::new(self.to_proxy(address.clone()).await?);
-        let mut ready = Ready(Some(wire));
-        let wire = match proxy.uri().scheme_str() {
-            Some("socks5" | "socks5h") => {
-                let mut socks = SocksV5::new(address, ready);
-                if let Some((user, password)) = proxy.raw_auth() {
-                    socks = socks.with_auth(user.to_owned(), password.to_owned());
-                }
-                // `socks5` resolves names here, `socks5h` at the proxy.
-                let mut socks = socks.local_dns(proxy.uri().scheme_str() == Some("socks5"));
-                socks.call(destination).await.map_err(|error| failed(&error))?
-            }
-            Some("socks4" | "socks4a") => {
-                let mut socks =
-                    SocksV4::new(address, ready).local_dns(proxy.uri().scheme_str() == Some("socks4"));
-                socks.call(destination).await.map_err(|error| failed(&error))?
-            }
-            _ => {
-                let mut tunnel = Tunnel::new(address, Ready(ready.0.take()));
-                if let Some(credentials) = proxy.basic_auth() {
-                    tunnel = tunnel.with_auth(credentials.clone());
-                }
-                tunnel.call(destination).await.map_err(|error| failed(&error))?
-            }
-        };
+        let wire = TokioIo::new(self.to_proxy(proxy.uri().clone()).await?);
+        if let Some(socks) = Socks::of(proxy) {
+            return Ok(socks.through(proxy, &destination, wire).await?.into_inner());
+        }
+        let mut tunnel = Tunnel::new(proxy.uri().clone(), Ready::new(wire));
+        if let Some(credentials) = proxy.basic_auth() {
+            tunnel = tunnel.with_auth(credentials.clone());
+        }
+        let wire = tunnel.call(destination).await.map_err(|error| Failure::Proxy(error.to_string()))?;
         Ok(wire.into_inner())
     }
 }
@@ -203,12 +186,18 @@ async fn encrypted(
 }
 
 /// A byte stream, whatever it goes through.
-trait Duplex: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
+pub(super) trait Duplex: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Sync + Unpin> Duplex for T {}
-type Wire = Box<dyn Duplex>;
+pub(super) type Wire = Box<dyn Duplex>;
 
 /// A connection that is there already, for those who want to make one themselves.
-struct Ready(Option<TokioIo<Wire>>);
+pub(super) struct Ready(Option<TokioIo<Wire>>);
+
+impl Ready {
+    pub(super) fn new(wire: TokioIo<Wire>) -> Self {
+        Self(Some(wire))
+    }
+}
 
 impl Service<Uri> for Ready {
     type Response = TokioIo<Wire>;

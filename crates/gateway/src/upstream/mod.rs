@@ -12,6 +12,7 @@ mod failure;
 mod pool;
 mod roots;
 mod silence;
+mod socks;
 
 use std::sync::Arc;
 use std::time::Duration;

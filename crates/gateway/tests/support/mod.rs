@@ -46,6 +46,12 @@ impl Place {
         path
     }
 
+    /// An environment that takes this vendor's certificate for good.
+    pub(crate) fn trusting(&self, vendor: &Vendor) -> Environment {
+        let file = self.write("ca.pem", vendor.authority_pem().unwrap());
+        Environment { ssl_cert_file: Some(file), ..Environment::default() }
+    }
+
     /// Everything that lies here, one file after the other.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let (mut bytes, mut folders) = (Vec::new(), vec![self.0.clone()]);
@@ -137,6 +143,11 @@ impl Flight {
     pub(crate) fn durable(vendor: &Vendor) -> Self {
         let (environment, limits) = (Environment::default(), Limits::default());
         Self::start(routes(&vendor.root_url()), environment, limits, Logs::new(), Durability::Machine, |_| {})
+    }
+
+    /// The status of an answer to one question.
+    pub(crate) async fn ask(&self) -> u16 {
+        self.openai().post("/chat/completions", &chat("hi", true)).await.status()
     }
 
     pub(crate) fn journal_path(&self) -> std::path::PathBuf {
