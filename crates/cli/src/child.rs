@@ -3,47 +3,22 @@
 use std::io;
 use std::process::{Child, ExitStatus};
 
+use reenact_run::Exit;
+
 /// How a child ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Exit {
-    /// By itself, with this code.
-    Code(i32),
-    /// By a signal.
-    Signal(i32),
+fn exit_of(status: ExitStatus) -> Exit {
+    #[cfg(unix)]
+    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+        return Exit::Signal(signal);
+    }
+    Exit::Code(status.code().unwrap_or(1))
 }
 
-impl Exit {
-    fn of(status: ExitStatus) -> Self {
-        #[cfg(unix)]
-        if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
-            return Self::Signal(signal);
-        }
-        Self::Code(status.code().unwrap_or(1))
-    }
-
-    /// The code by which shells pass it on.
-    pub(crate) fn shell_code(self) -> u8 {
-        match self {
-            Self::Code(code) => u8::try_from(code).unwrap_or(1),
-            Self::Signal(signal) => u8::try_from(signal).map_or(u8::MAX, |signal| signal.saturating_add(128)),
-        }
-    }
-
-    /// The exit code, if there is one.
-    pub(crate) fn code(self) -> Option<i32> {
-        match self {
-            Self::Code(code) => Some(code),
-            Self::Signal(_) => None,
-        }
-    }
-}
-
-impl std::fmt::Display for Exit {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Code(code) => write!(f, "exit {code}"),
-            Self::Signal(signal) => write!(f, "signal {signal}"),
-        }
+/// The code by which shells pass it on.
+pub(crate) fn shell_code(exit: Exit) -> u8 {
+    match exit {
+        Exit::Code(code) => u8::try_from(code).unwrap_or(1),
+        Exit::Signal(signal) => u8::try_from(signal).map_or(u8::MAX, |signal| signal.saturating_add(128)),
     }
 }
 
@@ -83,7 +58,7 @@ impl Signals {
             let signal = std::future::pending::<()>();
             tokio::select! {
                 ended = &mut waiting => {
-                    return ended.map_err(io::Error::other)?.map(Exit::of);
+                    return ended.map_err(io::Error::other)?.map(exit_of);
                 }
                 _signal = signal => {
                     #[cfg(unix)]
@@ -151,8 +126,8 @@ mod tests {
 
     #[test]
     fn shells_add_128() {
-        assert_eq!(Exit::Code(3).shell_code(), 3);
-        assert_eq!(Exit::Code(-1).shell_code(), 1);
-        assert_eq!(Exit::Signal(9).shell_code(), 137);
+        assert_eq!(shell_code(Exit::Code(3)), 3);
+        assert_eq!(shell_code(Exit::Code(-1)), 1);
+        assert_eq!(shell_code(Exit::Signal(9)), 137);
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use reenact_json::Shown;
-use reenact_run::{Body, Exchange};
+use reenact_run::{Body, Exchange, Exit};
 
 use crate::miss::Miss;
 use crate::rung::Rung;
@@ -96,10 +96,10 @@ impl Verdict {
 
 impl Outcome {
     /// The verdict, given how the command ended now and then. A record that does not say how it ended is not held against it.
-    pub fn verdict(&self, child_exit: Option<i32>, recorded_exit: Option<i32>) -> Verdict {
+    pub fn verdict(&self, child_exit: Exit, recorded_exit: Option<Exit>) -> Verdict {
         if self.missed > 0 {
             Verdict::MissingDependency
-        } else if !self.unused.is_empty() || (recorded_exit.is_some() && child_exit != recorded_exit) {
+        } else if !self.unused.is_empty() || recorded_exit.is_some_and(|recorded| recorded != child_exit) {
             Verdict::Differed
         } else {
             Verdict::Reproduced

@@ -1,6 +1,7 @@
 //! A replay as data, for the command to write.
 
 use reenact_json::print::{self, Object};
+use reenact_run::Exit;
 
 use crate::difference::Difference;
 use crate::miss::{self, Cause, Miss};
@@ -16,10 +17,10 @@ pub struct ReplayRecord {
     pub format: String,
     /// The digest of what its record signs.
     pub digest: Option<String>,
-    /// How the command ended now; `None` if it did not end by itself.
-    pub child_exit: Option<i32>,
+    /// How the command ended now.
+    pub child_exit: Exit,
     /// How it ended when it was recorded, if the record says so.
-    pub recorded_exit: Option<i32>,
+    pub recorded_exit: Option<Exit>,
     /// Requests and answers.
     pub outcome: Outcome,
     /// What held the command.
@@ -59,8 +60,10 @@ impl ReplayRecord {
         origin.string("digest", self.digest.as_deref());
         origin.close();
         object.string("verdict", self.verdict().name());
-        number(&mut object, "child_exit", self.child_exit);
-        number(&mut object, "recorded_exit", self.recorded_exit);
+        number(&mut object, "child_exit", self.child_exit.code());
+        number(&mut object, "child_signal", self.child_exit.signal());
+        number(&mut object, "recorded_exit", self.recorded_exit.and_then(Exit::code));
+        number(&mut object, "recorded_signal", self.recorded_exit.and_then(Exit::signal));
         object.string("rung", self.outcome.rung.unwrap_or(Rung::Exact).name());
         number(&mut object, "hits", Some(self.outcome.hits));
         number(&mut object, "missed", Some(self.outcome.missed));

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use reenact_json::{Limits, Value};
 use reenact_replay::record::Sandbox;
 use reenact_replay::{Cause, Incoming, NotServed, Player, ReplayRecord, Verdict};
-use reenact_run::Unreadable;
+use reenact_run::{Exit, Unreadable};
 use stage::{chat, hit, miss};
 use workshop::{Asked, CHAT, Tape, text};
 
@@ -166,13 +166,13 @@ fn an_agent_that_asks_for_ever_is_counted_and_not_kept() {
     assert_eq!(miss(&nothing, &chat("x")).cause, Cause::NothingRecorded);
 }
 
-fn record(player: &Player, child_exit: Option<i32>) -> ReplayRecord {
+fn record(player: &Player, child_exit: Exit) -> ReplayRecord {
     ReplayRecord {
         format: "rer-artifact/0.2".into(),
         run_id: player.run().id().to_owned(),
         digest: player.run().digest().map(|digest| digest.to_string()),
         child_exit,
-        recorded_exit: player.run().summary().exit_code,
+        recorded_exit: player.run().summary().exit,
         outcome: player.conclude(),
         sandbox: Sandbox { rung: "netns".into(), closed: vec!["network".into()], open: vec![], why: None },
         started_at: "2026-05-13T12:00:00Z".into(),
@@ -184,17 +184,24 @@ fn record(player: &Player, child_exit: Option<i32>) -> ReplayRecord {
 fn the_verdict() {
     let player = player();
     let verdict = |exit| record(&player, exit).verdict();
-    assert_eq!(verdict(Some(0)), Verdict::Differed, "nothing was asked for");
+    assert_eq!(verdict(Exit::Code(0)), Verdict::Differed, "nothing was asked for");
     hit(&player, &chat(ONE));
     hit(&player, &chat(TWO));
     hit(&player, &Incoming { path: "/v1/embeddings", ..chat(ONE) });
     assert_eq!(
-        (verdict(Some(0)), verdict(Some(1)), verdict(None)),
+        (verdict(Exit::Code(0)), verdict(Exit::Code(1)), verdict(Exit::Signal(9))),
         (Verdict::Reproduced, Verdict::Differed, Verdict::Differed)
     );
-    assert_eq!(player.conclude().verdict(Some(3), None), Verdict::Reproduced, "the record does not say");
+    let after = |recorded, exit| player.conclude().verdict(exit, recorded);
+    assert_eq!(after(None, Exit::Code(3)), Verdict::Reproduced, "the record does not say");
+    let killed = Some(Exit::Signal(9));
+    assert_eq!(after(killed, Exit::Signal(9)), Verdict::Reproduced);
+    assert_eq!(
+        [Exit::Signal(11), Exit::Code(9), Exit::Code(0)].map(|exit| after(killed, exit)),
+        [Verdict::Differed; 3]
+    );
     miss(&player, &chat(ONE));
-    assert_eq!(verdict(Some(0)), Verdict::MissingDependency);
+    assert_eq!(verdict(Exit::Code(0)), Verdict::MissingDependency);
     let words = [Verdict::Reproduced, Verdict::Differed, Verdict::MissingDependency];
     assert_eq!(
         words.map(|verdict| (verdict.name(), verdict.exit_code())),
@@ -208,9 +215,9 @@ fn the_record_of_a_replay() {
     hit(&player, &chat(TWO));
     let key = miss(&player, &chat(&ONE.replace("hello", "hullo"))).key.clone();
     let digest = player.run().digest().unwrap();
-    let json = record(&player, Some(7)).to_json();
+    let json = record(&player, Exit::Code(7)).to_json();
     let expected = format!(
-        r#"{{"replay_of":{{"run_id":"0196c9a2-0000-7000-8000-000000000001","format":"rer-artifact/0.2","digest":"{digest}"}},"verdict":"missing-dependency","child_exit":7,"recorded_exit":0,"rung":"exact","hits":1,"missed":1,"misses":[{{"code":"E_REPLAY_MISSING_DEPENDENCY","provider":"openai","method":"POST","path":"/v1/chat/completions","model":"gpt-5","match_key":"{key}","cause":"unknown","closest":{{"step_id":"s1","served":false,"distance":1,"differences":[{{"at":"$.messages[0].content","recorded":"\"hello\"","asked":"\"hullo\""}}]}}}}],"unused":[{{"step_id":"s1","model":"gpt-5","label":"POST /v1/chat/completions"}},{{"step_id":"s3","model":"gpt-5","label":"POST /v1/embeddings"}}],"ambiguous":0,"rebuilt":0,"sandbox":{{"rung":"netns","closed":["network"],"open":[],"why":null}},"started_at":"2026-05-13T12:00:00Z","ended_at":"2026-05-13T12:00:01Z"}}"#
+        r#"{{"replay_of":{{"run_id":"0196c9a2-0000-7000-8000-000000000001","format":"rer-artifact/0.2","digest":"{digest}"}},"verdict":"missing-dependency","child_exit":7,"child_signal":null,"recorded_exit":0,"recorded_signal":null,"rung":"exact","hits":1,"missed":1,"misses":[{{"code":"E_REPLAY_MISSING_DEPENDENCY","provider":"openai","method":"POST","path":"/v1/chat/completions","model":"gpt-5","match_key":"{key}","cause":"unknown","closest":{{"step_id":"s1","served":false,"distance":1,"differences":[{{"at":"$.messages[0].content","recorded":"\"hello\"","asked":"\"hullo\""}}]}}}}],"unused":[{{"step_id":"s1","model":"gpt-5","label":"POST /v1/chat/completions"}},{{"step_id":"s3","model":"gpt-5","label":"POST /v1/embeddings"}}],"ambiguous":0,"rebuilt":0,"sandbox":{{"rung":"netns","closed":["network"],"open":[],"why":null}},"started_at":"2026-05-13T12:00:00Z","ended_at":"2026-05-13T12:00:01Z"}}"#
     );
     assert_eq!(json, expected);
     assert!(Value::parse(json.as_bytes(), &Limits::default()).is_ok());

@@ -14,6 +14,7 @@
 //! | [`event`], [`kind`] | one event; what happened in it |
 //! | [`dialect`] | whose words a payload is in, and reading each |
 //! | [`exchange`], [`body`] | a request and its answer over HTTP |
+//! | [`exit`] | how a command ended |
 //! | [`tool`] | a tool's call and what came of it |
 //! | [`summary`] | counts, models, tokens, time |
 //! | [`gate`] | `run.json` and `summary.json`: what came out |
@@ -27,6 +28,7 @@ pub mod convert;
 pub mod dialect;
 pub mod event;
 pub mod exchange;
+pub mod exit;
 pub mod gate;
 mod index;
 pub mod kind;
@@ -41,6 +43,7 @@ pub mod unreadable;
 pub use dialect::Dialect;
 pub use event::{Event, Payload, Source};
 pub use exchange::{Answer, Asked, Body, Chunk, EndedBy, Exchange, Held, Request};
+pub use exit::Exit;
 pub use kind::Kind;
 pub use open::{Files, NotARun, Opened, open, open_files, open_with};
 pub use run::Run;

@@ -11,6 +11,7 @@ use reenact_wire::{Endpoint, Vendor};
 
 use crate::dialect::Dialect;
 use crate::exchange::{Asked, Request};
+use crate::exit::Exit;
 use crate::kind::Kind;
 use crate::run::Run;
 use crate::tool::ToolUse;
@@ -49,8 +50,8 @@ pub struct Summary {
     pub status: Option<String>,
     /// Why, by its own word.
     pub reason: Option<String>,
-    /// The exit code of the command, by the run's own word.
-    pub exit_code: Option<i32>,
+    /// How the command ended, by the run's own word.
+    pub exit: Option<Exit>,
     /// The command that it was, by its own word. To be shown, never to be run.
     pub command: Vec<String>,
 }
@@ -156,7 +157,9 @@ impl Summary {
                     let [status, reason, exit_code] = pick(ended, ["status", "reason", "exit_code"]);
                     self.status = word(status);
                     self.reason = word(reason);
-                    self.exit_code = exit_code.and_then(read_exit_code);
+                    self.exit = exit_code
+                        .and_then(read_exit_code)
+                        .or_else(|| Exit::read_signal(self.reason.as_deref()?));
                 }
                 self.command = words(run.started().and_then(|started| started.member("command")));
             }
@@ -168,7 +171,7 @@ impl Summary {
                 self.command = words(command);
                 let output =
                     last(Kind::OutputFinal).and_then(|step| step.member("output")?.member("returncode"));
-                self.exit_code = output.and_then(read_exit_code);
+                self.exit = output.and_then(read_exit_code);
             }
             Dialect::ReplayJsonl => {
                 self.status = word(last(Kind::RunEnded).and_then(|end| end.member("status")));
@@ -229,13 +232,12 @@ fn price(request: &Request<'_>, prices: &Table) -> Option<(Vendor, Rates)> {
     Some((vendor, prices.rates(vendor, request.model.as_deref()?)?))
 }
 
-/// Exit codes may be negative on some systems.
-fn read_exit_code(value: Value<'_>) -> Option<i32> {
+fn read_exit_code(value: Value<'_>) -> Option<Exit> {
     let double = value.double().filter(|code| code.fract() == 0.0)?;
     let in_range = (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&double);
     // In that range the double is an integer, and the cast is exact.
     #[allow(clippy::cast_possible_truncation)]
-    in_range.then_some(double as i32)
+    in_range.then_some(Exit::Code(double as i32))
 }
 
 fn duration(run: &Run) -> Option<Duration> {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use reenact_run::summary::ModelUse;
-use reenact_run::{Asked as About, Body, Chunk, EndedBy, Kind, Source, Unreadable};
+use reenact_run::{Asked as About, Body, Chunk, EndedBy, Exit, Kind, Source, Unreadable};
 use reenact_wire::price::Table;
 use reenact_wire::{Endpoint, ToolCall};
 use workshop::{Asked, CHAT, Tape, answer, text};
@@ -180,7 +180,7 @@ fn a_summary_counts_what_happened() {
     assert_eq!((summary.incomplete, summary.withheld), (3, 2));
     assert_eq!((summary.gaps, summary.errors), (1, 1));
     assert_eq!(summary.duration, Some(Duration::from_secs(12)));
-    assert_eq!((summary.status.as_deref(), summary.exit_code), (Some("completed"), Some(-3)));
+    assert_eq!((summary.status.as_deref(), summary.exit), (Some("completed"), Some(Exit::Code(-3))));
     assert_eq!(summary.reason.as_deref(), Some("exit"));
     assert_eq!(summary.command, ["python", "agent.py"]);
 }

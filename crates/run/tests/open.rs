@@ -4,7 +4,7 @@
 mod workshop;
 
 use reenact_json::Digest;
-use reenact_run::{Kind, NotARun, Opened, Payload, Source, Unreadable, open, open_files};
+use reenact_run::{Exit, Kind, NotARun, Opened, Payload, Source, Unreadable, open, open_files};
 use reenact_verify::{Keys, Options, Unrecognised};
 use workshop::{CHAT, Key, Tape, text};
 
@@ -66,7 +66,7 @@ fn what_fails_verification_is_opened_with_its_report() {
     let Opened { run, report } = opened(spaced.as_bytes());
     assert!(!report.pass());
     let run = run.unwrap();
-    assert_eq!(run.summary().exit_code, Some(0));
+    assert_eq!(run.summary().exit, Some(Exit::Code(0)));
     assert_eq!(run.digest(), opened(text.as_bytes()).run.unwrap().digest());
 }
 

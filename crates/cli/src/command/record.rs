@@ -15,12 +15,12 @@ use reenact_record::wal::{self, Place};
 use reenact_record::{
     Counts, Durability, End, KeyName, Out, Recorder, RunId, RunStart, Sealed, SecretKey, Status,
 };
-use reenact_run::{Kind, Opened, Run};
+use reenact_run::{Exit, Kind, Opened, Run};
 use reenact_verify::audit::{Audit, Verdict};
 use reenact_verify::{Keys, Options};
 use reenact_wire::price::Table;
 
-use crate::child::{self, Exit, Signals};
+use crate::child::{self, Signals};
 use crate::config::Config;
 use crate::output::{self, Ending};
 use crate::{envelope, prices, quantity, runs, runtime, settings, vendors};
@@ -362,7 +362,7 @@ impl Record {
             output::complain(&format!("next: reenact show {name}"));
             output::complain(&format!("      reenact replay {name} -- {command}"));
         }
-        Ok(if flown.unrecorded.is_some() { FAILED } else { flown.exit.shell_code() })
+        Ok(if flown.unrecorded.is_some() { FAILED } else { child::shell_code(flown.exit) })
     }
 
     /// What to call this run in the next command.

@@ -20,6 +20,18 @@ fn the_commands_own_code_is_passed_on() {
     airport.fly(&["show", "last"]).expect(0, "...\ntime    [..], crashed (signal 9)\n...\n", "");
 }
 
+/// Who looks for the cause of a crash must not be told that it came back when it did not.
+#[test]
+fn a_crash_is_reproduced_by_the_same_crash_only() {
+    let airport = Airport::new(Script::travel());
+    assert_eq!(code(&airport, &["record", "-q", "--", "sh", "-c", "kill -9 $$"]), Some(137));
+    let replay = |line| airport.fly(&["replay", "last", "--", "sh", "-c", line]);
+    replay("kill -9 $$").expect(0, "", "reenact: reproduced: 0 exchanges, signal 9, as recorded\n...\n");
+    replay("exit 0").expect(1, "", "reenact: differed: exit 0, recorded was signal 9\n...\n");
+    let json = "[..]\"verdict\":\"differed\",\"child_exit\":137,\"child_signal\":null,\"recorded_exit\":null,\"recorded_signal\":9,[..]\n";
+    airport.fly(&["replay", "last", "--json", "--", "sh", "-c", "exit 137"]).expect(1, json, "");
+}
+
 #[test]
 fn a_command_that_cannot_be_started_leaves_nothing() {
     let airport = Airport::new(Script::travel());

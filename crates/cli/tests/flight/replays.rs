@@ -73,7 +73,7 @@ fn the_result_as_json_and_on_disk() {
     let replayed = airport.fly(&["replay", "last", "--json", "--", REENACT, "demo-agent"]);
     replayed.expect(
         0,
-        "{\"replay_of\":{\"run_id\":\"[..]\",\"format\":\"rer-artifact/0.2\",\"digest\":\"[..]\"},\"verdict\":\"reproduced\",\"child_exit\":0,\"recorded_exit\":0,\"rung\":\"exact\",\"hits\":4,\"missed\":0,\"misses\":[],\"unused\":[],\"ambiguous\":0,\"rebuilt\":0,\"sandbox\":{[..]},[..]}\n",
+        "{\"replay_of\":{\"run_id\":\"[..]\",\"format\":\"rer-artifact/0.2\",\"digest\":\"[..]\"},\"verdict\":\"reproduced\",\"child_exit\":0,\"child_signal\":null,\"recorded_exit\":0,\"recorded_signal\":null,\"rung\":\"exact\",\"hits\":4,\"missed\":0,\"misses\":[],\"unused\":[],\"ambiguous\":0,\"rebuilt\":0,\"sandbox\":{[..]},[..]}\n",
         &format!("...\n{}", recorded.stdout),
     );
     let kept = airport.kept();

@@ -81,7 +81,7 @@ impl Replay {
             return outputs.look_through(&name, &run);
         }
         let begun = Instant::now();
-        let (record, exit, enforcement) = self.replayed(&run, &name)?;
+        let (record, enforcement) = self.replayed(&run, &name)?;
         let (status, stopped) = match record.verdict() {
             Verdict::Reproduced => (Status::Pass, None),
             Verdict::Differed => {
@@ -100,7 +100,7 @@ impl Replay {
         let milliseconds = u64::try_from(begun.elapsed().as_millis()).ok();
         outputs.rows.push(Outcome { id: "replay".into(), status, message, milliseconds });
         outputs.write(record.verdict().exit_code(), stopped.as_ref())?;
-        self.tell(&record, exit, &enforcement)
+        self.tell(&record, &enforcement)
     }
 
     /// The run of a bundle that is whole: verified, with its config, and with its trace.

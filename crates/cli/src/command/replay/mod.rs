@@ -15,11 +15,11 @@ use reenact_record::clock::{Clock, SystemClock, timestamp};
 use reenact_record::durable::{self, Readers};
 use reenact_replay::record::Sandbox as SandboxRecord;
 use reenact_replay::{self as replay, Outcome, Player, ReplayRecord, Unused, Verdict, player};
-use reenact_run::{Run, Unreadable};
+use reenact_run::{Exit, Run, Unreadable};
 use reenact_sandbox::{Enforcement, Plan, Probe, Rung, SandboxError};
 use reenact_wire::Vendor;
 
-use crate::child::{self, Exit, Signals};
+use crate::child::{self, Signals};
 use crate::output::{self, Ending};
 use crate::runs::KeyFiles;
 use crate::{quantity, runs, runtime, settings, vendors};
@@ -140,12 +140,12 @@ impl Replay {
                 "{name}: this record does not verify; it is replayed because of --force"
             ));
         }
-        let (record, exit, enforcement) = self.replayed(&found.run, &name)?;
-        self.tell(&record, exit, &enforcement)
+        let (record, enforcement) = self.replayed(&found.run, &name)?;
+        self.tell(&record, &enforcement)
     }
 
     /// Runs the command on what a run holds.
-    fn replayed(&self, run: &Run, name: &str) -> Result<(ReplayRecord, Exit, Enforcement), Ending> {
+    fn replayed(&self, run: &Run, name: &str) -> Result<(ReplayRecord, Enforcement), Ending> {
         let redaction = settings::here()?.redaction;
         let withheld = withheld(run);
         let player = Player::load_with(run, redaction.pack()).map_err(|error| {
@@ -167,19 +167,19 @@ impl Replay {
         let clock = SystemClock::start();
         let started_at = timestamp(clock.now());
         let player = Arc::clone(&staged.player);
-        let (exit, enforcement) = runtime::new()?.block_on(self.play(staged))?;
+        let (child_exit, enforcement) = runtime::new()?.block_on(self.play(staged))?;
         let record = ReplayRecord {
             run_id: run.id().to_owned(),
             format: run.format().to_owned(),
             digest: run.digest().map(|digest| digest.to_string()),
-            child_exit: exit.code(),
-            recorded_exit: run.summary().exit_code,
+            child_exit,
+            recorded_exit: run.summary().exit,
             outcome: player.conclude(),
             sandbox: told(&enforcement),
             started_at,
             ended_at: timestamp(clock.now()),
         };
-        Ok((record, exit, enforcement))
+        Ok((record, enforcement))
     }
 
     async fn play(&self, staged: Staged) -> Result<(Exit, Enforcement), Ending> {
@@ -306,12 +306,12 @@ impl Replay {
     }
 
     /// Writes the record of the replay, prints the result, gives the exit code.
-    fn tell(&self, record: &ReplayRecord, exit: Exit, enforcement: &Enforcement) -> Result<u8, Ending> {
+    fn tell(&self, record: &ReplayRecord, enforcement: &Enforcement) -> Result<u8, Ending> {
         let kept = keep(record);
         if self.json {
             output::print(&(record.to_json() + "\n"))?;
         } else {
-            self.explain(record, exit, enforcement);
+            self.explain(record, enforcement);
         }
         match kept {
             Ok(path) if !self.json => {
@@ -325,12 +325,12 @@ impl Replay {
         }
         let verdict = record.verdict();
         Ok(match verdict {
-            Verdict::Reproduced | Verdict::Differed if self.pass_exit => exit.shell_code(),
+            Verdict::Reproduced | Verdict::Differed if self.pass_exit => child::shell_code(record.child_exit),
             verdict => verdict.exit_code(),
         })
     }
 
-    fn explain(&self, record: &ReplayRecord, exit: Exit, enforcement: &Enforcement) {
+    fn explain(&self, record: &ReplayRecord, enforcement: &Enforcement) {
         let Outcome { hits, misses, missed, unused, ambiguous, rebuilt, rung } = &record.outcome;
         for miss in misses {
             output::complain(&format!("{miss:#}"));
@@ -347,7 +347,7 @@ impl Replay {
         if let Some(note) = anew(*rebuilt, *rung) {
             output::complain(&note);
         }
-        let hits = quantity::count(*hits as u64, "exchange");
+        let (hits, exit) = (quantity::count(*hits as u64, "exchange"), record.child_exit);
         let line = match record.verdict() {
             Verdict::Reproduced => {
                 reproduced(&hits, *rung, &exit.to_string(), record.recorded_exit.is_some())
@@ -357,10 +357,8 @@ impl Replay {
                 if !unused.is_empty() {
                     why.push(format!("{} not asked for", quantity::count(unused.len() as u64, "exchange")));
                 }
-                if let Some(recorded) =
-                    record.recorded_exit.filter(|recorded| Some(*recorded) != record.child_exit)
-                {
-                    why.push(format!("{exit}, recorded was exit {recorded}"));
+                if let Some(recorded) = record.recorded_exit.filter(|recorded| *recorded != exit) {
+                    why.push(format!("{exit}, recorded was {recorded}"));
                 }
                 format!("differed: {}", why.join("; "))
             }

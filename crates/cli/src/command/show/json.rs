@@ -6,7 +6,7 @@ use reenact_formats::replay_jsonl::Figures;
 use reenact_formats::rer::envelope::money::Money;
 use reenact_json::Value;
 use reenact_json::print::{self, Object};
-use reenact_run::{Body, Exchange, Payload, ToolUse};
+use reenact_run::{Body, Exchange, Exit, Payload, ToolUse};
 use reenact_wire::price::Table;
 
 use super::step::{Step, What};
@@ -36,7 +36,7 @@ pub(super) fn run(found: &Found, steps: &[Step<'_>]) -> String {
     milliseconds(&mut object, "duration_ms", summary.duration);
     object.string("status", summary.status.as_deref());
     object.string("reason", summary.reason.as_deref());
-    number(&mut object, "exit_code", summary.exit_code);
+    number(&mut object, "exit_code", summary.exit.and_then(Exit::code));
     number(&mut object, "events", Some(summary.events));
     number(&mut object, "model_calls", Some(summary.model_calls));
     number(&mut object, "tool_calls", Some(summary.tool_calls));
