@@ -18,7 +18,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use tokio::task::coop::has_budget_remaining;
 
-use super::connector::Stream;
+use super::connector::{Sent, Stream};
 use super::failure::Failure;
 use super::silence::Silence;
 
@@ -31,6 +31,7 @@ pub(super) struct Connection {
     driver: Driver,
     /// Its timer goes on from one request to the next.
     silence: Silence,
+    sent: Sent,
     is_proxied: bool,
 }
 
@@ -44,12 +45,12 @@ pub(super) enum Unanswered {
 impl Connection {
     /// A vendor that says nothing for `idle` while it is waited for has fallen silent.
     pub(super) async fn over(stream: Stream, idle: Duration) -> Result<Self, Failure> {
-        let is_proxied = stream.is_proxied();
+        let (is_proxied, sent) = (stream.is_proxied(), stream.sent());
         let mut builder = http1::Builder::new();
         builder.preserve_header_case(true);
         let (sender, http) = builder.handshake(stream).await.map_err(|error| Failure::of_http(&error))?;
         let (driver, silence) = (Driver { http: Some(http), nudge: None }, Silence::new(idle));
-        Ok(Self { sender, driver, silence, is_proxied })
+        Ok(Self { sender, driver, silence, sent, is_proxied })
     }
 
     /// Requests name their whole address: a proxy reads them.
@@ -74,10 +75,17 @@ impl Connection {
         // How long the end of the answer before was waited for is over.
         self.silence.end();
         self.driver.want();
+        let mut sent = self.sent.bytes();
         let answer = poll_fn(|cx| {
             if let Poll::Ready(answer) = self.driver.poll_until(cx, |cx| answer.as_mut().poll(cx)) {
                 self.silence.end();
                 return Poll::Ready(Some(answer));
+            }
+            // Who takes what is sent is not silent, however long that takes.
+            let so_far = self.sent.bytes();
+            if so_far != sent {
+                sent = so_far;
+                self.silence.end();
             }
             ready!(self.silence.poll_too_long(cx));
             Poll::Ready(None)
@@ -196,5 +204,48 @@ impl Wake for Nudge {
         if !self.is_driven.load(Ordering::SeqCst) {
             self.task.wake_by_ref();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    const IDLE: Duration = Duration::from_secs(10);
+
+    fn long_request() -> Outbound {
+        Request::new(Full::new(Bytes::from(vec![b'x'; 4 << 10])))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_takes_a_request_slowly_is_not_silent() {
+        let (near, mut far) = tokio::io::duplex(1 << 10);
+        let mut connection = Connection::over(Stream::plain(near), IDLE).await.unwrap();
+        let vendor = async {
+            let mut taken = [0; 1 << 10];
+            for _ in 0..4 {
+                tokio::time::sleep(IDLE * 3 / 4).await;
+                far.read_exact(&mut taken).await.unwrap();
+            }
+            far.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await.unwrap();
+        };
+        let (answer, ()) = tokio::join!(connection.ask(long_request()), vendor);
+        assert!(answer.is_ok_and(|answer| answer.status() == 200));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_takes_only_a_part_of_it_is() {
+        let (near, mut far) = tokio::io::duplex(1 << 10);
+        let mut connection = Connection::over(Stream::plain(near), IDLE).await.unwrap();
+        let begun = tokio::time::Instant::now();
+        let vendor = async {
+            tokio::time::sleep(IDLE / 2).await;
+            far.read_exact(&mut [0; 100]).await.unwrap();
+        };
+        let (answer, ()) = tokio::join!(connection.ask(long_request()), vendor);
+        assert!(matches!(answer, Err(Unanswered::Failed(Failure::IdleTimeout))));
+        assert!(begun.elapsed() >= IDLE / 2 + IDLE, "it was not silent before");
     }
 }

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -129,12 +130,12 @@ impl Shared {
             Some(proxy) => (self.through(&proxy, destination.clone()).await?, false),
         };
         if !is_https {
-            return Ok(Stream { wire: TokioIo::new(wire), is_h2: false, is_proxied });
+            return Ok(Stream::new(wire, false, is_proxied));
         }
         let config =
             self.tls.as_ref().map(|tls| Arc::clone(if asks_for_h2 { &tls.http2 } else { &tls.http1 }));
         let (wire, is_h2) = encrypted(config, &destination, wire).await?;
-        Ok(Stream { wire: TokioIo::new(wire), is_h2, is_proxied })
+        Ok(Stream::new(wire, is_h2, is_proxied))
     }
 
     async fn tcp(&self, destination: Uri) -> Result<Wire, Failure> {
@@ -216,19 +217,46 @@ impl Service<Uri> for Ready {
 /// A connection on which HTTP is spoken.
 pub(super) struct Stream {
     wire: TokioIo<Wire>,
+    /// How much was written to it.
+    sent: Sent,
     is_h2: bool,
     /// Requests name their whole address: a proxy reads them.
     is_proxied: bool,
 }
 
+/// How much was written to a connection, for those who have given it away.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Sent(Arc<AtomicU64>);
+
+impl Sent {
+    pub(super) fn bytes(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn count(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(Ok(count)) = written {
+            self.0.fetch_add(count as u64, Ordering::Relaxed);
+        }
+        written
+    }
+}
+
 impl Stream {
+    fn new(wire: Wire, is_h2: bool, is_proxied: bool) -> Self {
+        Self { wire: TokioIo::new(wire), sent: Sent::default(), is_h2, is_proxied }
+    }
+
+    pub(super) fn sent(&self) -> Sent {
+        self.sent.clone()
+    }
+
     pub(super) fn is_proxied(&self) -> bool {
         self.is_proxied
     }
 
     #[cfg(test)]
     pub(super) fn plain(wire: impl AsyncRead + AsyncWrite + Send + Sync + Unpin + 'static) -> Self {
-        Self { wire: TokioIo::new(Box::new(wire)), is_h2: false, is_proxied: false }
+        Self::new(Box::new(wire), false, false)
     }
 }
 
@@ -251,7 +279,8 @@ impl hyper::rt::Read for Stream {
 
 impl hyper::rt::Write for Stream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.wire).poll_write(cx, bytes)
+        let written = Pin::new(&mut self.wire).poll_write(cx, bytes);
+        self.sent.count(written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -271,6 +300,7 @@ impl hyper::rt::Write for Stream {
         cx: &mut Context<'_>,
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.wire).poll_write_vectored(cx, pieces)
+        let written = Pin::new(&mut self.wire).poll_write_vectored(cx, pieces);
+        self.sent.count(written)
     }
 }
