@@ -62,7 +62,7 @@ pub fn answer(endpoint: Endpoint, is_stream: bool, body: &[u8]) -> Option<Answer
     // No client acts on an event whose end never came.
     for event in events.iter().filter(|event| event.complete) {
         if let Some(data) = &event.data {
-            reassembly.take(data);
+            reassembly.take(&event.name, data);
         }
     }
     Some(reassembly.finish())

@@ -10,7 +10,7 @@ use crate::endpoint::Endpoint;
 use crate::exchange::text;
 use crate::message::{ToolCall, Usage};
 use crate::sse::SseEvent;
-use crate::vendor::{chat, messages, responses};
+use crate::vendor::{self, chat, messages, responses};
 
 /// The answer cannot be read, so that nobody knows what it asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,18 +109,15 @@ impl Gate {
         if self.endpoint == Endpoint::ChatCompletions {
             return self.chat(value, usage);
         }
-        let kind = text(value.member("type"));
-        let measured = kind.as_deref().unwrap_or_default();
-        // Clients take the name of the event where its data has no type.
-        let kind = kind.as_deref().unwrap_or(name);
+        let kind = vendor::kind(value, name);
         match self.endpoint {
             Endpoint::Messages => {
-                messages::measure(usage, measured, value);
-                self.messages(kind, value)
+                messages::measure(usage, &kind, value);
+                self.messages(&kind, value)
             }
             Endpoint::Responses => {
-                responses::measure(usage, measured, value);
-                self.responses(kind, value)
+                responses::measure(usage, &kind, value);
+                self.responses(&kind, value)
             }
             Endpoint::ChatCompletions | Endpoint::Models => Ok(Vec::new()),
         }
@@ -226,27 +223,24 @@ impl Gate {
             let begun = self.close(|_| is_last);
             return self.news(begun, responses::told(response).calls);
         }
-        let item = event.member("item");
-        let id = item.map_or_else(|| event.member("item_id"), |item| item.member("id"));
-        let key = match number(event.member("output_index"))? {
-            Some(index) => format!("{index}"),
-            None => format!("id {}", text(id).unwrap_or_default()),
-        };
-        if let Some(mut call) = item.and_then(responses::asked_tool) {
+        number(event.member("output_index"))?;
+        let key = responses::key(event);
+        if let Some(mut call) = event.member("item").and_then(responses::asked_tool) {
             if kind == "response.output_item.added" {
                 let first = std::mem::take(&mut call.input);
                 self.begin(Begun { key, call, first })?;
                 return Ok(Vec::new());
             }
             let begun = self.close(|open| open == key);
-            return self.news(begun, vec![call]);
+            let news = self.news(begun, vec![call.clone()])?;
+            // What grows all the same grows from here.
+            self.closed.retain(|closed| closed.key != key);
+            self.begin(Begun { key, call, first: String::new() })?;
+            self.closed.extend(self.open.pop());
+            return Ok(news);
         }
         if let Some(piece) = responses::piece_of_input(kind, event) {
-            let call = self.grow(&key)?;
-            match piece {
-                responses::Piece::More(more) => call.input += &more,
-                responses::Piece::Whole(whole) => call.input = whole,
-            }
+            piece.add_to(&mut self.grow(&key)?.input);
         }
         Ok(Vec::new())
     }

@@ -22,7 +22,7 @@ fn what_a_stream_took_is_counted_along() {
         r#"{"type":"message_delta","usage":{"input_tokens":3,"output_tokens":8}}"#,
         r#"{"type":"message_stop"}"#,
     ]);
-    // Only a client takes the name of an event for its type.
+    // Where the data has no type, the name of the event is one.
     let named = "event: message_delta\ndata: {\"usage\":{\"output_tokens\":5}}\n\n".to_owned();
     let responses = stream(&[
         r#"{"type":"response.created","response":{"usage":null}}"#,
@@ -38,7 +38,7 @@ fn what_a_stream_took_is_counted_along() {
         (Endpoint::ChatCompletions, chat, count(7, 2, 3)),
         (Endpoint::ChatCompletions, cut, count(1, 0, 0)),
         (Endpoint::Messages, messages, count(9, 8, 4)),
-        (Endpoint::Messages, named, None),
+        (Endpoint::Messages, named, count(0, 5, 0)),
         (Endpoint::Responses, responses, count(5, 6, 0)),
     ] {
         let mut gate = Gate::new(endpoint);
@@ -47,6 +47,45 @@ fn what_a_stream_took_is_counted_along() {
         }
         let read = exchange::answer(endpoint, true, stream.as_bytes()).unwrap();
         assert_eq!((gate.usage(), read.usage), (due, due), "{stream}");
+    }
+}
+
+/// Found by fuzzing: what grows after its end was given without its name, which no rule for that name would have caught.
+#[test]
+fn a_call_that_grows_after_its_end_keeps_its_name() {
+    let item = r#"{"type":"function_call","id":"i","call_id":"c","name":"pay","arguments":"{}"}"#;
+    let stream = stream(&[
+        &format!(r#"{{"type":"response.output_item.done","output_index":0,"item":{item}}}"#),
+        r#"{"type":"response.function_call_arguments.delta","output_index":0,"item_id":"i","delta":"{\"all\":1}"}"#,
+    ]);
+    let call = |input: &str| ToolCall { id: "c".into(), name: "pay".into(), input: input.into() };
+    let mut gate = Gate::new(Endpoint::Responses);
+    let mut given: Vec<ToolCall> =
+        events(&stream).iter().flat_map(|event| gate.take(event).unwrap()).collect();
+    assert_eq!(given, [call("{}")]);
+    assert!(gate.is_open());
+    given = gate.finish();
+    assert_eq!(given, [call("{}{\"all\":1}")]);
+    let read = exchange::answer(Endpoint::Responses, true, stream.as_bytes()).unwrap();
+    assert_eq!(read.tool_calls, given);
+}
+
+/// The place ties the events of an item together; the ids of some vendors differ from event to event. An input may come whole, without
+/// any pieces.
+#[test]
+fn what_the_gate_gives_is_what_the_record_reads() {
+    let item = r#"{"type":"function_call","id":"one","call_id":"c","name":"look","arguments":""}"#;
+    let added = format!(r#"{{"type":"response.output_item.added","output_index":1,"item":{item}}}"#);
+    let delta = r#"{"type":"response.function_call_arguments.delta","output_index":1,"item_id":"other","delta":"{\"at\":1}"}"#;
+    let done = r#"{"type":"response.function_call_arguments.done","output_index":1,"item_id":"third","arguments":"{\"at\":1}"}"#;
+    let due = [ToolCall { id: "c".into(), name: "look".into(), input: r#"{"at":1}"#.into() }];
+    for said in [vec![added.as_str(), delta], vec![&added, done], vec![&added, delta, done]] {
+        let stream = stream(&said);
+        let mut gate = Gate::new(Endpoint::Responses);
+        events(&stream).iter().for_each(|event| assert_eq!(gate.take(event), Ok(vec![])));
+        assert_eq!(gate.finish(), due);
+        let read = exchange::answer(Endpoint::Responses, true, stream.as_bytes()).unwrap();
+        assert_eq!(read.tool_calls, due);
     }
 }
 

@@ -145,12 +145,10 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    pub(super) fn take(&mut self, event: Value<'_>) {
-        let [kind, index] = event.pick(["type", "index"]);
-        let kind = text(kind).unwrap_or_default();
-        let index = index.and_then(|index| index.whole()).unwrap_or_default().to_string();
-        measure(&mut self.answer.usage, &kind, event);
-        match kind.as_str() {
+    pub(super) fn take(&mut self, kind: &str, event: Value<'_>) {
+        let index = event.member("index").and_then(|index| index.whole()).unwrap_or_default().to_string();
+        measure(&mut self.answer.usage, kind, event);
+        match kind {
             "message_start" => self.answer.model = text(at(event, &["message", "model"])),
             "content_block_start" => {
                 let Some(block) = event.member("content_block") else { return };

@@ -27,9 +27,9 @@ impl Reassembly {
         })
     }
 
-    /// Takes the data of the next event. What is not JSON that we read is left out of the answer; the bytes are kept
+    /// Takes the name and the data of the next event. What is not JSON that we read is left out of the answer; the bytes are kept
     /// elsewhere.
-    pub(crate) fn take(&mut self, data: &str) {
+    pub(crate) fn take(&mut self, name: &str, data: &str) {
         if let Self::Chat(stream) = self
             && data == "[DONE]"
         {
@@ -38,8 +38,8 @@ impl Reassembly {
         let Ok(event) = Value::parse(data.as_bytes(), &Limits::default()) else { return };
         match self {
             Self::Chat(stream) => stream.take(event),
-            Self::Responses(stream) => stream.take(event),
-            Self::Messages(stream) => stream.take(event),
+            Self::Responses(stream) => stream.take(&kind(event, name), event),
+            Self::Messages(stream) => stream.take(&kind(event, name), event),
         }
     }
 
@@ -50,6 +50,11 @@ impl Reassembly {
             Self::Messages(stream) => stream.finish(),
         }
     }
+}
+
+/// What an event is. Clients take the name of the event where its data has no type.
+pub(crate) fn kind(event: Value<'_>, name: &str) -> String {
+    text(event.member("type")).unwrap_or_else(|| name.to_owned())
 }
 
 /// Follows member names into a value.

@@ -84,12 +84,31 @@ fn named_call(item: Value<'_>) -> Option<ToolCall> {
     asked_tool(item).filter(|call| !call.id.is_empty())
 }
 
+/// What ties the events of one item together: its place in the answer, by which OpenAI's own clients go, or its id where no place is
+/// told. With some who speak like OpenAI the ids of one item differ from event to event.
+pub(crate) fn key(event: Value<'_>) -> String {
+    let [item, id, place] = event.pick(["item", "item_id", "output_index"]);
+    match place.and_then(|place| place.whole()) {
+        Some(place) => place.to_string(),
+        None => format!("id {}", text(item.and_then(|item| item.member("id")).or(id)).unwrap_or_default()),
+    }
+}
+
 /// What an event adds to the input of a call.
 pub(crate) enum Piece {
     /// The next part of it.
     More(String),
     /// All of it, in place of its parts.
     Whole(String),
+}
+
+impl Piece {
+    pub(crate) fn add_to(self, input: &mut String) {
+        match self {
+            Self::More(more) => *input += &more,
+            Self::Whole(whole) => *input = whole,
+        }
+    }
 }
 
 /// What an event adds to the input of a call that an agent is asked for; the name of the event tells.
@@ -144,9 +163,8 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    pub(super) fn take(&mut self, event: Value<'_>) {
-        let kind = text(event.member("type")).unwrap_or_default();
-        match kind.as_str() {
+    pub(super) fn take(&mut self, kind: &str, event: Value<'_>) {
+        match kind {
             "response.created" | "response.in_progress" => {
                 self.partial.model = text(at(event, &["response", "model"])).or(self.partial.model.take());
             }
@@ -155,9 +173,8 @@ impl Stream {
             }
             "response.output_item.added" | "response.output_item.done" => {
                 let Some(item) = event.member("item") else { return };
-                let key = text(item.member("id")).unwrap_or_default();
                 if let Some(call) = named_call(item)
-                    && let Some(slot) = self.calls.get(&key)
+                    && let Some(slot) = self.calls.get(&key(event))
                 {
                     *slot = call;
                 }
@@ -169,10 +186,9 @@ impl Stream {
                 self.partial.error = Some(error(event).unwrap_or(flat));
             }
             _ => {
-                let Some(Piece::More(more)) = piece_of_input(&kind, event) else { return };
-                let key = text(event.member("item_id")).unwrap_or_default();
-                if let Some(call) = self.calls.known(&key) {
-                    call.input += &more;
+                let Some(piece) = piece_of_input(kind, event) else { return };
+                if let Some(call) = self.calls.known(&key(event)) {
+                    piece.add_to(&mut call.input);
                 }
             }
         }
