@@ -81,7 +81,11 @@ fn output_text(output: Value<'_>) -> String {
 
 /// One that its result can name.
 fn named_call(item: Value<'_>) -> Option<ToolCall> {
-    asked_tool(item).filter(|call| !call.id.is_empty())
+    asked_tool(item).filter(has_id)
+}
+
+fn has_id(call: &ToolCall) -> bool {
+    !call.id.is_empty()
 }
 
 /// What ties the events of one item together: its place in the answer, by which OpenAI's own clients go, or its id where no place is
@@ -173,7 +177,7 @@ impl Stream {
             }
             "response.output_item.added" | "response.output_item.done" => {
                 let Some(item) = event.member("item") else { return };
-                if let Some(call) = named_call(item)
+                if let Some(call) = asked_tool(item)
                     && let Some(slot) = self.calls.get(&key(event))
                 {
                     *slot = call;
@@ -199,6 +203,7 @@ impl Stream {
             return whole;
         }
         self.partial.tool_calls = self.calls.finish();
+        self.partial.tool_calls.retain(has_id);
         self.partial
     }
 }
