@@ -75,7 +75,9 @@ fuzz_target!(|input: &[u8]| {
     let Ok(mut archive) = packed(&files, container % 4) else { return };
     let sound = judge(&archive);
     // The same members from elsewhere, the same words. Signatures take their time, so not each time.
+    // Without its artifact it is taken for a Replay Bundle, for which only one container will do.
     if wrap / 8 % 8 == 0
+        && sound.format.starts_with("rer-bundle")
         && let Ok(other) = packed(&files, container.wrapping_add(1) % 4)
     {
         assert_eq!(judge(&other), sound, "another container, another report");

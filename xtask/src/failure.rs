@@ -15,6 +15,8 @@ pub(crate) enum Failure {
     NotStarted { line: String, error: io::Error },
     /// A tool is not installed.
     Missing { tool: &'static str, install: &'static str },
+    /// Fuzz runs failed. Their own output has said how.
+    Fuzz { failed: usize },
     /// Tests that exist did not run.
     LeftOut { tests: Vec<String> },
 }
@@ -43,6 +45,7 @@ impl fmt::Display for Failure {
             Self::Missing { tool, install } => {
                 write!(f, "{tool} is not installed; install it with `{install}`")
             }
+            Self::Fuzz { failed } => write!(f, "{failed} of the fuzz runs failed"),
             Self::LeftOut { tests } => write!(f, "{} tests did not run: {}", tests.len(), tests.join(", ")),
         }
     }

@@ -3,6 +3,9 @@
 //! cargo-fuzz needs sanitizer flags that only nightly compilers take; `RUSTC_BOOTSTRAP=1` makes the stable one take them,
 //! so that no second toolchain is needed. The corpus begins with the published vectors and grows in `fuzz/corpus`, which
 //! is not committed; a finding worth keeping becomes a test.
+//!
+//! The step `fuzz` of `cargo xtask test` is a short one, the same each time: it shows that every target builds and that
+//! its properties hold on the vectors and what is near them. A commit is not to fail because of what chance finds in another.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -36,6 +39,32 @@ const SANITIZER: &str = "--sanitizer none";
 /// for it, and spends its time on length.
 const LONGEST: u32 = 16 * 1024;
 
+/// How long a target runs.
+#[derive(Debug, Clone, Copy)]
+enum Length {
+    Seconds(u32),
+    /// So many inputs, the same each time.
+    Short,
+}
+
+impl Length {
+    /// The folder of the inputs that a target begins with, below the root. The short ones leave nothing behind for the next.
+    fn corpus(self, target: &str) -> String {
+        match self {
+            Self::Seconds(_) => format!("fuzz/corpus/{target}"),
+            Self::Short => format!("fuzz/corpus/short/{target}"),
+        }
+    }
+
+    /// The options of libFuzzer. A slow machine sees the beginning of what a quick one sees.
+    fn options(self) -> String {
+        match self {
+            Self::Seconds(seconds) => format!("-max_total_time={seconds}"),
+            Self::Short => "-seed=1 -runs=4000 -max_total_time=10 -verbosity=0".to_owned(),
+        }
+    }
+}
+
 /// What the command line asks for.
 #[derive(Debug, PartialEq, Eq)]
 struct Request {
@@ -46,22 +75,46 @@ struct Request {
 /// Runs the named target, or all, each for its time. A crash in one does not keep the others from running.
 pub(crate) fn run(context: &Context, args: &[String]) -> Result<(), Ending> {
     let request = request(args).map_err(Ending::Usage)?;
+    let targets = chosen(&context.root().join("fuzz/fuzz_targets"), request.target)?;
+    let failed = fuzz_all(context, &targets, Length::Seconds(request.seconds)).map_err(failed)?;
+    if failed > 0 {
+        return Err(Ending::Failed(format!("{failed} of the fuzz runs failed")));
+    }
+    println!("no crash: {} for {} s each", targets.join(", "), request.seconds);
+    Ok(())
+}
+
+/// The step of `cargo xtask test`.
+pub(crate) fn short(context: &Context) -> Result<(), Failure> {
+    let targets = chosen(&context.root().join("fuzz/fuzz_targets"), None);
+    let targets = targets.map_err(|_| Failure::LeftOut { tests: vec!["the fuzz targets".to_owned()] })?;
+    match fuzz_all(context, &targets, Length::Short)? {
+        0 => Ok(()),
+        failed => Err(Failure::Fuzz { failed }),
+    }
+}
+
+/// Runs targets one after the other; says how many runs failed.
+fn fuzz_all(context: &Context, targets: &[String], length: Length) -> Result<usize, Failure> {
     let fuzz = context.root().join("fuzz");
-    let targets = chosen(&fuzz.join("fuzz_targets"), request.target)?;
     if !context.has("fuzz") {
         println!("cargo-fuzz is not installed: installing it");
-        context.cargo("install cargo-fuzz --locked").map_err(failed)?;
+        context.cargo("install cargo-fuzz --locked")?;
     }
 
     let (mut findings, mut broken) = (Vec::new(), Vec::new());
-    for target in &targets {
-        let corpus = fuzz.join("corpus").join(target);
+    for target in targets {
+        let corpus = context.root().join(length.corpus(target));
+        if matches!(length, Length::Short) {
+            // It may not be there.
+            let _ = fs::remove_dir_all(&corpus);
+        }
         seed(&context.root().join("vectors"), &corpus)
-            .map_err(|error| Ending::Failed(format!("cannot seed {}: {error}", corpus.display())))?;
+            .map_err(|error| Failure::NotStarted { line: format!("seeding {}", corpus.display()), error })?;
         let artifacts = fuzz.join("artifacts").join(target);
         let before = dated(&artifacts);
-        println!("\n== {target} ({} s)", request.seconds);
-        let result = context.cargo_with(&words(target, request.seconds), &[BOOTSTRAP]);
+        println!("\n{target}");
+        let result = context.cargo_with(&words(target, length), &[BOOTSTRAP]);
         let new: Vec<PathBuf> = dated(&artifacts).difference(&before).map(|(file, _)| file.clone()).collect();
         match result {
             Ok(()) => {}
@@ -82,12 +135,7 @@ pub(crate) fn run(context: &Context, args: &[String]) -> Result<(), Ending> {
     for message in &broken {
         println!("{message}");
     }
-    let failures = findings.len() + broken.len();
-    if failures > 0 {
-        return Err(Ending::Failed(format!("{failures} of the fuzz runs failed")));
-    }
-    println!("no crash: {} for {} s each", targets.join(", "), request.seconds);
-    Ok(())
+    Ok(findings.len() + broken.len())
 }
 
 fn failed(failure: Failure) -> Ending {
@@ -138,10 +186,9 @@ fn chosen(folder: &Path, name: Option<String>) -> Result<Vec<String>, Ending> {
 }
 
 /// The words after `cargo` that run one target; fuzz/README.md explains them.
-fn words(target: &str, seconds: u32) -> String {
-    format!(
-        "fuzz run {SANITIZER} {target} -- -max_total_time={seconds} -max_len={LONGEST} -dict=fuzz/json.dict"
-    )
+fn words(target: &str, length: Length) -> String {
+    let (corpus, length) = (length.corpus(target), length.options());
+    format!("fuzz run {SANITIZER} {target} {corpus} -- {length} -max_len={LONGEST} -dict=fuzz/json.dict")
 }
 
 /// Copies the vectors into a corpus, under names that say whence, unless they are there.

@@ -33,6 +33,12 @@ const STEPS: &[Step] = &[
         about: "the judge in WebAssembly gives the same reports",
         run: crate::wasm::run,
     },
+    Step {
+        name: "fuzz",
+        budget: 300,
+        about: "each fuzz target for some seconds, the same inputs each time",
+        run: crate::fuzz::short,
+    },
     Step { name: "docs", budget: 60, about: "the documentation, with warnings as errors", run: docs },
 ];
 
