@@ -233,10 +233,11 @@ impl Gate {
             }
             let begun = self.close(|open| open == key);
             let news = self.news(begun, vec![call.clone()])?;
-            // What grows all the same grows from here.
-            self.closed.retain(|closed| closed.key != key);
-            self.begin(Begun { key, call, first: String::new() })?;
-            self.closed.extend(self.open.pop());
+            // What grows all the same grows from its beginning, as with clients that gather pieces, or from here if it had none.
+            if !self.closed.iter().any(|closed| closed.key == key) {
+                self.begin(Begun { key, call, first: String::new() })?;
+                self.closed.extend(self.open.pop());
+            }
             return Ok(news);
         }
         if let Some(piece) = responses::piece_of_input(kind, event) {

@@ -1,5 +1,7 @@
 //! OpenAI responses.
 
+use std::collections::BTreeSet;
+
 use reenact_json::{Kind, Value};
 
 use super::{Growing, at, error, openai_usage};
@@ -163,6 +165,8 @@ pub(crate) fn is_last(kind: &str) -> bool {
 pub(crate) struct Stream {
     partial: Answer,
     calls: Growing,
+    /// The calls that were told as they are at their end: no piece changes them.
+    done: BTreeSet<String>,
     whole: Option<Answer>,
 }
 
@@ -176,11 +180,16 @@ impl Stream {
                 self.partial.text += &text(event.member("delta")).unwrap_or_default()
             }
             "response.output_item.added" | "response.output_item.done" => {
-                let Some(item) = event.member("item") else { return };
-                if let Some(call) = asked_tool(item)
-                    && let Some(slot) = self.calls.get(&key(event))
+                let key = key(event);
+                if let Some(call) = event.member("item").and_then(asked_tool)
+                    && let Some(slot) = self.calls.get(&key)
                 {
                     *slot = call;
+                    if kind == "response.output_item.done" {
+                        self.done.insert(key);
+                    } else {
+                        self.done.remove(&key);
+                    }
                 }
             }
             last if is_last(last) => self.whole = event.member("response").map(answer),
@@ -191,7 +200,10 @@ impl Stream {
             }
             _ => {
                 let Some(piece) = piece_of_input(kind, event) else { return };
-                if let Some(call) = self.calls.known(&key(event)) {
+                let key = key(event);
+                if !self.done.contains(&key)
+                    && let Some(call) = self.calls.known(&key)
+                {
                     piece.add_to(&mut call.input);
                 }
             }
