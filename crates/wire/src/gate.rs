@@ -231,7 +231,9 @@ impl Gate {
                 self.begin(Begun { key, call, first })?;
                 return Ok(Vec::new());
             }
-            let begun = self.close(|open| open == key);
+            // An event that only some clients know ends nothing for the others.
+            let is_end = kind == "response.output_item.done";
+            let begun = self.close(|open| is_end && open == key);
             let news = self.news(begun, vec![call.clone()])?;
             // What grows all the same grows from its beginning, as with clients that gather pieces, or from here if it had none.
             if !self.closed.iter().any(|closed| closed.key == key) {

@@ -69,6 +69,22 @@ fn a_call_that_grows_after_its_end_keeps_its_name() {
     assert_eq!(read.tool_calls, given);
 }
 
+/// Found by fuzzing: who does not know the event has only the beginning.
+#[test]
+fn what_an_unknown_event_ends_goes_on_for_some() {
+    let item = |input| {
+        format!(r#"{{"type":"function_call","id":"i","call_id":"c","name":"look","arguments":"{input}"}}"#)
+    };
+    let event = |kind, input| format!(r#"{{"type":"{kind}","output_index":0,"item":{}}}"#, item(input));
+    let stream =
+        stream(&[&event("response.output_item.added", ""), &event("response.output_item.finished", "1")]);
+    let call = |input: &str| ToolCall { id: "c".into(), name: "look".into(), input: input.into() };
+    let mut gate = Gate::new(Endpoint::Responses);
+    let given: Vec<_> = events(&stream).iter().map(|event| gate.take(event)).collect();
+    assert_eq!(given, [Ok(vec![]), Ok(vec![call("1")])]);
+    assert_eq!(gate.finish(), [call("{}")]);
+}
+
 /// The place ties the events of an item together; the ids of some vendors differ from event to event. An input may come whole, without
 /// any pieces.
 #[test]
