@@ -75,12 +75,15 @@ fuzz_target!(|input: &[u8]| {
     let Ok(mut archive) = packed(&files, container % 4) else { return };
     let sound = judge(&archive);
     // The same members from elsewhere, the same words. Signatures take their time, so not each time.
-    // Without its artifact it is taken for a Replay Bundle, for which only one container will do.
     if wrap / 8 % 8 == 0
-        && !sound.format.starts_with("replay-bundle/")
         && let Ok(other) = packed(&files, container.wrapping_add(1) % 4)
     {
-        assert_eq!(judge(&other), sound, "another container, another report");
+        let other = judge(&other);
+        // Without its artifact it may be taken for a Replay Bundle, for which only one container will do.
+        let is_replay_bundle = |report: &Report| report.format.starts_with("replay-bundle/");
+        if !is_replay_bundle(&sound) && !is_replay_bundle(&other) {
+            assert_eq!(other, sound, "another container, another report");
+        }
     }
     // Damage to the container itself.
     let mut damage = edits.chunks_exact(5).skip(8).take(4).peekable();
