@@ -60,7 +60,21 @@ pub enum Noted {
 impl Noted {
     const COUNT: usize = 9;
 
-    fn name(self) -> &'static str {
+    /// All of them.
+    #[cfg(test)]
+    pub(super) const ALL: [Self; Self::COUNT] = [
+        Self::Model,
+        Self::Tool,
+        Self::StepId,
+        Self::Decision,
+        Self::ApprovalId,
+        Self::Token,
+        Self::SpendUsd,
+        Self::TotalSpendUsd,
+        Self::ArtifactHash,
+    ];
+
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Model => "model",
             Self::Tool => "tool",

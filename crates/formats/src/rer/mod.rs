@@ -5,6 +5,8 @@
 //! | [`approval`] | §8.2 | what an approver signs, and whether it answers a question |
 //! | [`artifact`] | §3 | a streaming view: the members of the document, one event at a time |
 //! | [`event`] | §4 | the members of one event, and its hash |
+//! | [`event_type`] | §4.1 | the table of event types |
+//! | [`payload`] | §4.1 | the payload of each event: written, and read |
 //! | [`envelope`] | §5 | the bytes that are signed, and their hash |
 //! | [`header`] | §6.6 | the bytes that the runtime signs |
 //! | [`manifest`] | §9.1 | the manifest of a bundle, and the hashes that bind it |
@@ -17,8 +19,10 @@ pub mod approval;
 pub mod artifact;
 pub mod envelope;
 pub mod event;
+pub mod event_type;
 pub mod header;
 pub mod manifest;
+pub mod payload;
 pub mod rewrite;
 pub mod seal;
 pub mod structure;
@@ -28,6 +32,7 @@ use reenact_json::{CanonicalFault, Value};
 
 pub use artifact::{ArtifactReader, Head, Item};
 pub use event::{EventView, Noted};
+pub use event_type::{Callee, EventType, Role};
 pub use structure::{Problem, StructureFault};
 
 /// The two published versions (§3.1).

@@ -1,0 +1,266 @@
+//! The vocabulary of events: one line of the table for each `rer.…` type that reenact writes and reads.
+//!
+//! The recorder, the log, the audit, the run model, redaction and conversion all ask this table. A new event is one payload in
+//! [`super::payload`] and one line in [`event_types!`] below; start reading there.
+
+use reenact_json::Value;
+
+use super::payload::{
+    ApprovalDeniedView, ApprovalGrantedView, ApprovalRequestedView, ArtifactWrittenView, CaptureGapView,
+    ErrorRaisedView, ExchangeCalledView, ExchangeReturnedView, OutputFinalView, PlanStartedView,
+    PolicyEvaluatedView, PromptRenderedView, RunEndedView, RunStartedView, SpendCountedView, StepBlockedView,
+    StepCompletedView, ToolCalledView, ToolReturnedView, VerificationRanView,
+};
+
+/// Part that an event plays in a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// Begins or ends the run.
+    Lifecycle,
+    /// Begins an action.
+    Call(Callee),
+    /// Ends an action.
+    Return(Callee),
+    /// Says what was permitted, approved or spent.
+    Policy,
+    /// Told by the agent itself; nobody observed it.
+    Report,
+    /// Says what went wrong, or was not seen, while recording.
+    Capture,
+}
+
+/// What is called by an action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Callee {
+    /// A model.
+    Model,
+    /// Something else over HTTP, such as a list of models.
+    Http,
+    /// A tool.
+    Tool,
+}
+
+/// Whether a recorder may seal an event without its payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Payload {
+    /// Never: without it nobody could judge the rest of the run.
+    Kept,
+    /// If the user asks for it.
+    Withholdable,
+}
+
+/// A line of the table.
+struct Row {
+    name: &'static str,
+    role: Role,
+    payload: Payload,
+    no_place: &'static str,
+    members: &'static [&'static str],
+}
+
+/// Declares the enum and its table: variant, name, role, payload, what a format without such events has no place for, members.
+macro_rules! event_types {
+    ($( $(#[$doc:meta])* $variant:ident: $name:literal, $role:expr, $payload:ident, $subject:literal, $view:ident; )+) => {
+        /// Type of an event.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum EventType {
+            $( $(#[$doc])* $variant, )+
+        }
+
+        impl EventType {
+            /// All types, in the order of the table.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// Returns the type of that name.
+            pub fn of_name(name: &str) -> Option<Self> {
+                match name {
+                    $($name => Some(Self::$variant),)+
+                    _ => None,
+                }
+            }
+
+            fn row(self) -> Row {
+                match self {
+                    $(Self::$variant => Row {
+                        name: $name,
+                        role: $role,
+                        payload: Payload::$payload,
+                        no_place: concat!("the format has no place for ", $subject),
+                        members: $view::MEMBERS,
+                    },)+
+                }
+            }
+        }
+    };
+}
+
+event_types! {
+    /// The run began.
+    RunStarted: "rer.run.started", Role::Lifecycle, Kept, "how a run began", RunStartedView;
+    /// The run ended.
+    RunEnded: "rer.run.ended", Role::Lifecycle, Kept, "how a run ended", RunEndedView;
+    /// A prompt was put together.
+    PromptRendered: "rer.prompt.rendered", Role::Report, Withholdable, "prompts that were put together", PromptRenderedView;
+    /// A model was asked.
+    ModelCalled: "rer.model.called", Role::Call(Callee::Model), Withholdable, "what models are asked and answer", ExchangeCalledView;
+    /// A model answered.
+    ModelReturned: "rer.model.returned", Role::Return(Callee::Model), Withholdable, "what models are asked and answer", ExchangeReturnedView;
+    /// Something else was asked over HTTP, such as a list of models.
+    HttpCalled: "rer.http.called", Role::Call(Callee::Http), Withholdable, "other requests over HTTP", ExchangeCalledView;
+    /// The answer to such a request came.
+    HttpReturned: "rer.http.returned", Role::Return(Callee::Http), Withholdable, "other requests over HTTP", ExchangeReturnedView;
+    /// A tool was called.
+    ToolCalled: "rer.tool.called", Role::Call(Callee::Tool), Withholdable, "tools", ToolCalledView;
+    /// A tool gave its result.
+    ToolReturned: "rer.tool.returned", Role::Return(Callee::Tool), Withholdable, "tools", ToolReturnedView;
+    /// A rule was asked whether something may be done.
+    PolicyEvaluated: "rer.policy.evaluated", Role::Policy, Kept, "what was permitted", PolicyEvaluatedView;
+    /// Something was not allowed.
+    StepBlocked: "rer.policy.step_blocked", Role::Policy, Kept, "what was permitted", StepBlockedView;
+    /// Someone was asked to allow something.
+    ApprovalRequested: "rer.approval.requested", Role::Policy, Kept, "approvals", ApprovalRequestedView;
+    /// An approver allowed it.
+    ApprovalGranted: "rer.approval.granted", Role::Policy, Kept, "approvals", ApprovalGrantedView;
+    /// An approver did not allow it.
+    ApprovalDenied: "rer.approval.denied", Role::Policy, Kept, "approvals", ApprovalDeniedView;
+    /// A call's cost was counted.
+    SpendCounted: "rer.spend.counted", Role::Policy, Kept, "what was spent", SpendCountedView;
+    /// A plan was made.
+    PlanStarted: "rer.plan.started", Role::Report, Withholdable, "plans and their steps", PlanStartedView;
+    /// A step of a plan was done.
+    StepCompleted: "rer.step.completed", Role::Report, Withholdable, "plans and their steps", StepCompletedView;
+    /// The outcome was checked.
+    VerificationRan: "rer.verification.ran", Role::Report, Withholdable, "verifications", VerificationRanView;
+    /// Something went wrong.
+    ErrorRaised: "rer.error.raised", Role::Capture, Withholdable, "errors", ErrorRaisedView;
+    /// The final output.
+    OutputFinal: "rer.output.final", Role::Report, Withholdable, "the final output", OutputFinalView;
+    /// A file was written.
+    ArtifactWritten: "rer.artifact.written", Role::Report, Withholdable, "files that were written", ArtifactWrittenView;
+    /// Something was not captured.
+    CaptureGap: "rer.capture.gap", Role::Capture, Kept, "gaps in the capture", CaptureGapView;
+}
+
+impl EventType {
+    /// Returns the type that a string value names.
+    pub fn of(name: Value<'_>) -> Option<Self> {
+        name.read_string(|name| Self::of_name(core::str::from_utf8(name).ok()?))?
+    }
+
+    /// Name, such as `rer.run.started`.
+    pub fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// Part that such an event plays in a run.
+    pub fn role(self) -> Role {
+        self.row().role
+    }
+
+    /// Returns true if an agent may report such an event itself. All others are only the recorder's to write.
+    pub fn may_be_reported(self) -> bool {
+        self.role() == Role::Report
+    }
+
+    /// Returns true if a recorder may seal such an event without its payload.
+    pub fn may_be_withheld(self) -> bool {
+        self.row().payload == Payload::Withholdable
+    }
+
+    /// Names of the payload's members that are not the recorder's own (`salt`), in canonical order.
+    pub fn members(self) -> &'static [&'static str] {
+        self.row().members
+    }
+
+    /// Reason why nothing is kept of such an event in a format that has none of its kind.
+    pub fn no_place(self) -> &'static str {
+        self.row().no_place
+    }
+
+    /// Returns the event that ends an action which this one begins.
+    pub fn returns_as(self) -> Option<Self> {
+        let Role::Call(callee) = self.role() else { return None };
+        Self::ALL.iter().copied().find(|other| other.role() == Role::Return(callee))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rer::Noted;
+    use reenact_json::Limits;
+
+    #[test]
+    fn each_name_names_its_type() {
+        for (at, event_type) in EventType::ALL.iter().enumerate() {
+            assert_eq!(EventType::of_name(event_type.name()), Some(*event_type));
+            assert_eq!(*event_type as usize, at, "{event_type:?}");
+            let quoted = format!("\"{}\"", event_type.name());
+            let value = Value::parse(quoted.as_bytes(), &Limits::default()).unwrap();
+            assert_eq!(EventType::of(value), Some(*event_type));
+        }
+        for other in ["", "rer.", "rer.run", "run.started", "rer.run.started ", "RER.RUN.STARTED"] {
+            assert_eq!(EventType::of_name(other), None, "{other}");
+        }
+        let number = Value::parse(b"1", &Limits::default()).unwrap();
+        assert_eq!(EventType::of(number), None);
+    }
+
+    #[test]
+    fn every_call_has_a_return() {
+        let pairs: Vec<_> =
+            EventType::ALL.iter().filter_map(|call| Some((call.name(), call.returns_as()?.name()))).collect();
+        let expected = [
+            ("rer.model.called", "rer.model.returned"),
+            ("rer.http.called", "rer.http.returned"),
+            ("rer.tool.called", "rer.tool.returned"),
+        ];
+        assert_eq!(pairs, expected);
+    }
+
+    #[test]
+    fn an_agent_reports_only_what_nobody_else_could_see() {
+        let reported: Vec<_> =
+            EventType::ALL.iter().filter(|event| event.may_be_reported()).map(|event| event.name()).collect();
+        let expected = [
+            "rer.prompt.rendered",
+            "rer.plan.started",
+            "rer.step.completed",
+            "rer.verification.ran",
+            "rer.output.final",
+            "rer.artifact.written",
+        ];
+        assert_eq!(reported, expected);
+    }
+
+    #[test]
+    fn what_judges_a_run_is_never_withheld() {
+        let kept: Vec<_> = EventType::ALL
+            .iter()
+            .filter(|event| !event.may_be_withheld())
+            .map(|event| event.name())
+            .collect();
+        let expected = [
+            "rer.run.started",
+            "rer.run.ended",
+            "rer.policy.evaluated",
+            "rer.policy.step_blocked",
+            "rer.approval.requested",
+            "rer.approval.granted",
+            "rer.approval.denied",
+            "rer.spend.counted",
+            "rer.capture.gap",
+        ];
+        assert_eq!(kept, expected);
+    }
+
+    /// A member that verification looks for is one that some payload has: the two lists cannot drift apart.
+    #[test]
+    fn each_noted_member_is_one_of_a_payload() {
+        for noted in Noted::ALL {
+            let is_there = |event: &&EventType| event.members().contains(&noted.name());
+            assert!(EventType::ALL.iter().find(is_there).is_some(), "{}", noted.name());
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The payloads of events, each said once: its members in canonical order, from which both its writer and its view follow.
+//!
+//! `ToolCalled` is what a recorder writes, `ToolCalledView` is how a reader sees what stands in a record, right or wrong. Text
+//! that came from outside is a leaf of a type that the writer chooses ([`Leaves`]): the recorder's leaves are masked texts, so
+//! that nothing else can be written. Start reading at [`tool`].
+
+mod member;
+mod writer;
+
+pub mod approval;
+pub mod capture;
+pub mod exchange;
+pub mod policy;
+pub mod reported;
+pub mod run;
+pub mod tool;
+pub mod words;
+
+pub use approval::{
+    ApprovalDenied, ApprovalDeniedView, ApprovalGranted, ApprovalGrantedView, ApprovalRequested,
+    ApprovalRequestedView,
+};
+pub use capture::{CaptureGap, CaptureGapView, ErrorRaised, ErrorRaisedView};
+pub use exchange::{
+    ExchangeCalled, ExchangeCalledView, ExchangeReturned, ExchangeReturnedView, HttpAnswer, HttpAnswerView,
+    HttpRequest, HttpRequestView,
+};
+pub use member::{Member, MemberFault};
+pub use policy::{
+    PolicyEvaluated, PolicyEvaluatedView, SpendCounted, SpendCountedView, StepBlocked, StepBlockedView,
+};
+pub use reported::{
+    ArtifactWritten, ArtifactWrittenView, OutputFinal, OutputFinalView, PlanStarted, PlanStartedView,
+    PromptRendered, PromptRenderedView, StepCompleted, StepCompletedView, VerificationRan,
+    VerificationRanView,
+};
+pub use run::{
+    Environment, EnvironmentView, RedactionPack, RedactionPackView, RunEnded, RunEndedView, RunStarted,
+    RunStartedView,
+};
+pub use tool::{ToolCalled, ToolCalledView, ToolReturned, ToolReturnedView};
+pub use words::{Chunk, EndedBy, PolicyDecision, RunStatus, Source, StepId, Via, Word};
+pub use writer::{Leaves, PayloadWriter};
+
+/// Declares a payload: what is written (`$name`), and the view of what stands in a record (`$view`).
+///
+/// A member is `required`; `optional`, so that it is left out where there is nothing to say; or `nullable`, so that it is `null`
+/// then. Its kind is a method of [`PayloadWriter`]. The order is checked when this is compiled. Objects inside a payload name the
+/// path of their members with `in`.
+macro_rules! payload {
+    ($(#[$doc:meta])* $name:ident, $view:ident; $($members:tt)+) => {
+        $crate::rer::payload::payload! { $(#[$doc])* $name, $view in ""; $($members)+ }
+    };
+    (
+        $(#[$doc:meta])* $name:ident, $view:ident in $path:literal;
+        $( $(#[$member_doc:meta])* $member:ident: $presence:ident $kind:ident $(($of:ident))?, )+
+    ) => {
+        $(#[$doc])*
+        pub struct $name<L: $crate::rer::payload::Leaves> {
+            $( $(#[$member_doc])* pub $member: $crate::rer::payload::member_type!($presence L $kind $($of)?), )+
+        }
+
+        impl<L: $crate::rer::payload::Leaves> $name<L> {
+            /// Writes the members, in canonical order.
+            pub fn write<W: $crate::rer::payload::PayloadWriter<L>>(&self, out: &mut W) {
+                $( $crate::rer::payload::write_member!($presence $kind, self.$member, stringify!($member), out); )+
+            }
+        }
+
+        #[doc = concat!("View of a [`", stringify!($name), "`]: the members as they stand, right or wrong.")]
+        #[derive(Debug, Clone, Copy)]
+        pub struct $view<'v> {
+            $( $(#[$member_doc])* pub $member: $crate::rer::payload::Member<'v>, )+
+        }
+
+        impl<'v> $view<'v> {
+            /// Names of the members, in canonical order.
+            pub const MEMBERS: &'static [&'static str] = &[$(stringify!($member)),+];
+
+            /// Finds the members in one walk. A value that is no object has none.
+            pub fn read(payload: reenact_json::Value<'v>) -> Self {
+                let [$($member),+] = payload.pick([$(stringify!($member)),+]);
+                Self { $( $member: $crate::rer::payload::Member::new(concat!($path, stringify!($member)), $member), )+ }
+            }
+        }
+
+        const _: () = assert!($crate::rer::payload::is_sorted($view::MEMBERS), "members must be in canonical order");
+    };
+}
+
+/// Type of a member that is written.
+macro_rules! member_type {
+    (required $leaves:ident $($kind:tt)+) => { $crate::rer::payload::leaf_type!($leaves $($kind)+) };
+    ($presence:ident $leaves:ident $($kind:tt)+) => { Option<$crate::rer::payload::leaf_type!($leaves $($kind)+)> };
+}
+
+/// Type of a value of that kind.
+macro_rules! leaf_type {
+    ($leaves:ident text) => { $leaves::Text };
+    ($leaves:ident texts) => { Vec<$leaves::Text> };
+    ($leaves:ident text_map) => { Vec<(&'static str, $leaves::Text)> };
+    ($leaves:ident json) => { $leaves::Json };
+    ($leaves:ident body) => { $leaves::Body };
+    ($leaves:ident headers) => { $leaves::Headers };
+    ($leaves:ident object $of:ident) => { $of<$leaves> };
+    ($leaves:ident word $of:ident) => { $of };
+    ($leaves:ident constant) => { &'static str };
+    ($leaves:ident step) => { $crate::rer::payload::StepId };
+    ($leaves:ident digest) => { reenact_json::Digest };
+    ($leaves:ident flag) => { bool };
+    ($leaves:ident whole) => { u64 };
+    ($leaves:ident whole_map) => { Vec<(&'static str, u64)> };
+    ($leaves:ident integer) => { i64 };
+    ($leaves:ident integers) => { Vec<i64> };
+    ($leaves:ident double) => { f64 };
+    ($leaves:ident money) => { $crate::rer::envelope::money::Money };
+    ($leaves:ident money_map) => { Vec<(&'static str, $crate::rer::envelope::money::Money)> };
+    ($leaves:ident chunks) => { Vec<$crate::rer::payload::Chunk> };
+}
+
+/// Writes a member, or what stands for its absence.
+macro_rules! write_member {
+    (required $kind:ident, $value:expr, $name:expr, $out:ident) => {
+        $crate::rer::payload::write_leaf!($kind, &$value, $name, $out)
+    };
+    (optional $kind:ident, $value:expr, $name:expr, $out:ident) => {
+        if let Some(value) = &$value {
+            $crate::rer::payload::write_leaf!($kind, value, $name, $out);
+        }
+    };
+    (nullable $kind:ident, $value:expr, $name:expr, $out:ident) => {
+        match &$value {
+            Some(value) => $crate::rer::payload::write_leaf!($kind, value, $name, $out),
+            None => $out.null($name),
+        }
+    };
+}
+
+/// Writes a value of that kind.
+macro_rules! write_leaf {
+    (object, $value:expr, $name:expr, $out:ident) => {
+        $out.object($name, |out| $value.write(out))
+    };
+    (word, $value:expr, $name:expr, $out:ident) => {
+        $out.constant($name, $value.name())
+    };
+    (constant, $value:expr, $name:expr, $out:ident) => {
+        $out.constant($name, $value)
+    };
+    ($kind:ident, $value:expr, $name:expr, $out:ident) => {
+        $out.$kind($name, $value)
+    };
+}
+
+pub(crate) use {leaf_type, member_type, payload, write_leaf, write_member};
+
+/// Returns true if names ascend byte by byte, which for ASCII is canonical order (RFC 8785 §3.2.3).
+const fn is_sorted(names: &[&str]) -> bool {
+    let mut at = 1;
+    while at < names.len() {
+        if !is_before(names[at - 1].as_bytes(), names[at].as_bytes()) {
+            return false;
+        }
+        at += 1;
+    }
+    true
+}
+
+const fn is_before(left: &[u8], right: &[u8]) -> bool {
+    let mut at = 0;
+    while at < left.len() && at < right.len() {
+        if left[at] != right[at] {
+            return left[at] < right[at];
+        }
+        at += 1;
+    }
+    left.len() < right.len()
+}
+
+#[cfg(test)]
+mod tests;

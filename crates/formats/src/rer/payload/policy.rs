@@ -1,0 +1,64 @@
+//! Decisions on actions, and what the actions cost.
+
+use super::payload;
+use super::words::{PolicyDecision, Source};
+use crate::rer::envelope::decide::Action;
+
+payload! {
+    /// Payload of `rer.policy.evaluated`.
+    PolicyEvaluated, PolicyEvaluatedView;
+    /// Kind of action.
+    action: required word(Action),
+    /// Approval under which the action is allowed.
+    approval_id: optional text,
+    /// The decision.
+    decision: required word(PolicyDecision),
+    /// Model that is to be called, if it is one.
+    model: optional text,
+    /// Rule that decided, such as `max_steps`.
+    rule: required text,
+    /// How the decision is known.
+    source: required word(Source),
+    /// Step that was decided on.
+    step_id: required step,
+    /// Tool that is to be called, if it is one.
+    tool: optional text,
+}
+
+payload! {
+    /// Payload of `rer.policy.step_blocked`.
+    StepBlocked, StepBlockedView;
+    /// Kind of action.
+    action: required word(Action),
+    /// Model that was to be called, if it is one.
+    model: optional text,
+    /// Reason in words.
+    reason: required text,
+    /// Rule that says no.
+    rule: required text,
+    /// How the decision is known.
+    source: required word(Source),
+    /// Step that was decided on.
+    step_id: required step,
+    /// Tool that was to be called, if it is one.
+    tool: optional text,
+}
+
+payload! {
+    /// Payload of `rer.spend.counted`.
+    SpendCounted, SpendCountedView;
+    /// True if the vendor did not say what it took, so that the estimate before the call is counted.
+    is_estimate: required flag,
+    /// Model that was paid for.
+    model: required text,
+    /// Price of a million tokens, by their kinds.
+    rates_usd: required money_map,
+    /// How the cost is known.
+    source: required word(Source),
+    /// The cost.
+    spend_usd: required money,
+    /// Step that is paid for.
+    step_id: required step,
+    /// Number of tokens, by their kinds.
+    usage: required whole_map,
+}

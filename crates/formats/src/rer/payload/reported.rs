@@ -1,0 +1,80 @@
+//! What an agent tells of itself: prompts, plans, steps, checks, files, outputs.
+
+use super::payload;
+use super::words::Source;
+
+payload! {
+    /// Payload of `rer.prompt.rendered`.
+    PromptRendered, PromptRenderedView;
+    /// Prompt that came out.
+    prompt: required text,
+    /// How the prompt is known.
+    source: required word(Source),
+    /// Template of the prompt.
+    template: optional text,
+    /// Values that were put into the template.
+    variables: optional json,
+}
+
+payload! {
+    /// Payload of `rer.plan.started`.
+    PlanStarted, PlanStartedView;
+    /// SHA-256 of the plan.
+    plan_hash: optional digest,
+    /// How the plan is known.
+    source: required word(Source),
+    /// Steps of the plan.
+    steps: required json,
+}
+
+payload! {
+    /// Payload of `rer.step.completed`.
+    StepCompleted, StepCompletedView;
+    /// Number of tries.
+    iterations: optional whole,
+    /// How the step is known.
+    source: required word(Source),
+    /// Such as `success`.
+    status: required text,
+    /// Agent's own name for the step.
+    step_id: required text,
+    /// Worth of the step in the agent's own judgement; finite.
+    utility: optional double,
+}
+
+payload! {
+    /// Payload of `rer.verification.ran`.
+    VerificationRan, VerificationRanView;
+    /// Commands that were run.
+    commands: required texts,
+    /// What changed.
+    delta: required json,
+    /// Exit code of each command.
+    exit_codes: required integers,
+    /// How the check is known.
+    source: required word(Source),
+}
+
+payload! {
+    /// Payload of `rer.artifact.written`.
+    ArtifactWritten, ArtifactWrittenView;
+    /// SHA-256 of the file.
+    artifact_hash: required digest,
+    /// Media type of the file.
+    media_type: optional text,
+    /// Name of the file, never a path.
+    name: required text,
+    /// Length of the file in bytes.
+    size_bytes: required whole,
+    /// How the file is known.
+    source: required word(Source),
+}
+
+payload! {
+    /// Payload of `rer.output.final`.
+    OutputFinal, OutputFinalView;
+    /// Output: JSON if it is an object or an array, else text.
+    output: required json,
+    /// How the output is known.
+    source: required word(Source),
+}

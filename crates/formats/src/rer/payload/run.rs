@@ -1,0 +1,66 @@
+//! The beginning and the end of a run.
+
+use super::payload;
+use super::words::{RunStatus, Source};
+
+payload! {
+    /// Payload of `rer.run.started`.
+    RunStarted, RunStartedView;
+    /// Command with its arguments, if a command was run.
+    command: optional texts,
+    /// Way in which the envelope is applied: `enforced`, `observe`.
+    enforcement: required constant,
+    /// SHA-256 of the envelope.
+    envelope_hash: required digest,
+    /// Machine on which the run began.
+    environment: required object(Environment),
+    /// Document that an imported run was made of.
+    import: optional json,
+    /// Rules by which secrets were masked.
+    redaction: required object(RedactionPack),
+    /// Version of the recorder.
+    runtime_version: required constant,
+    /// How the run is known.
+    source: required word(Source),
+}
+
+payload! {
+    /// Member `environment` of the first event.
+    Environment, EnvironmentView in "environment.";
+    /// Architecture of the machine.
+    arch: required constant,
+    /// Operating system.
+    os: required constant,
+    /// Version of reenact.
+    reenact: required constant,
+    /// Versions of language runtimes, by their names.
+    runtimes: required text_map,
+}
+
+payload! {
+    /// Member `redaction` of the first event.
+    RedactionPack, RedactionPackView in "redaction.";
+    /// SHA-256 of the rules.
+    digest: required digest,
+    /// Name of the rules.
+    pack: required text,
+}
+
+payload! {
+    /// Payload of `rer.run.ended`.
+    RunEnded, RunEndedView;
+    /// Exit code of the command, if it had one.
+    exit_code: optional integer,
+    /// Why the run ended, such as `exit` or `signal 9`.
+    reason: required text,
+    /// How the end is known.
+    source: required word(Source),
+    /// How the run ended.
+    status: required word(RunStatus),
+    /// Number of requests to models.
+    total_model_calls: required whole,
+    /// Sum of what was spent; `null` where nobody has counted it, which is not nothing.
+    total_spend_usd: nullable money,
+    /// Number of calls of tools.
+    total_tool_calls: required whole,
+}

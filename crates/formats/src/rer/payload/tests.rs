@@ -1,0 +1,178 @@
+use super::*;
+use crate::rer::envelope::money::Money;
+use reenact_json::{Digest, Limits, Value};
+
+/// Leaves that were never masked: for tests.
+struct Plain;
+
+impl Leaves for Plain {
+    type Text = &'static str;
+    type Json = &'static str;
+    type Body = &'static str;
+    type Headers = Vec<(&'static str, &'static str)>;
+}
+
+/// Writes members as they come, without a salt.
+#[derive(Default)]
+struct Text(String);
+
+impl Text {
+    fn put(&mut self, name: &str, value: &str) {
+        if !self.0.is_empty() && !self.0.ends_with('{') {
+            self.0.push(',');
+        }
+        self.0.push_str(&format!("\"{name}\":{value}"));
+    }
+
+    fn list<T>(&mut self, name: &str, items: &[T], item: impl Fn(&T) -> String) {
+        let items: Vec<String> = items.iter().map(item).collect();
+        self.put(name, &format!("[{}]", items.join(",")));
+    }
+}
+
+impl PayloadWriter<Plain> for Text {
+    fn text(&mut self, name: &'static str, text: &&'static str) {
+        self.put(name, &format!("\"{text}\""));
+    }
+
+    fn texts(&mut self, name: &'static str, texts: &[&'static str]) {
+        self.list(name, texts, |text| format!("\"{text}\""));
+    }
+
+    fn json(&mut self, name: &'static str, value: &&'static str) {
+        self.put(name, value);
+    }
+
+    fn body(&mut self, name: &'static str, body: &&'static str) {
+        self.put(name, &format!("{{\"text\":\"{body}\"}}"));
+    }
+
+    fn headers(&mut self, name: &'static str, headers: &Vec<(&'static str, &'static str)>) {
+        self.list(name, headers, |(name, value)| format!("[\"{name}\",\"{value}\"]"));
+    }
+
+    fn constant(&mut self, name: &'static str, word: &'static str) {
+        self.put(name, &format!("\"{word}\""));
+    }
+
+    fn whole(&mut self, name: &'static str, number: &u64) {
+        self.put(name, &number.to_string());
+    }
+
+    fn integer(&mut self, name: &'static str, number: &i64) {
+        self.put(name, &number.to_string());
+    }
+
+    fn integers(&mut self, name: &'static str, numbers: &[i64]) {
+        self.list(name, numbers, i64::to_string);
+    }
+
+    fn double(&mut self, name: &'static str, number: &f64) {
+        self.put(name, &number.to_string());
+    }
+
+    fn money(&mut self, name: &'static str, amount: &Money) {
+        self.put(name, &amount.decimal());
+    }
+
+    fn chunks(&mut self, name: &'static str, chunks: &[Chunk]) {
+        self.list(name, chunks, |chunk| format!("[{},{}]", chunk.at.as_millis(), chunk.length));
+    }
+
+    fn flag(&mut self, name: &'static str, flag: &bool) {
+        self.put(name, &flag.to_string());
+    }
+
+    fn null(&mut self, name: &'static str) {
+        self.put(name, "null");
+    }
+
+    fn digest(&mut self, name: &'static str, digest: &Digest) {
+        self.put(name, &format!("\"{digest}\""));
+    }
+
+    fn step(&mut self, name: &'static str, step: &StepId) {
+        self.put(name, &format!("\"{step}\""));
+    }
+
+    fn object(&mut self, name: &'static str, members: impl FnOnce(&mut Self)) {
+        self.put(name, "{");
+        members(self);
+        self.0.push('}');
+    }
+}
+
+fn written(write: impl FnOnce(&mut Text)) -> String {
+    let mut text = Text::default();
+    write(&mut text);
+    format!("{{{}}}", text.0)
+}
+
+fn parsed(text: &str) -> Value<'_> {
+    let value = Value::parse(text.as_bytes(), &Limits::default()).unwrap();
+    assert!(value.is_canonical(), "{text}");
+    value
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let answer = ExchangeReturned::<Plain> {
+        complete: true,
+        delivered: None,
+        ended_by: EndedBy::Client,
+        http: HttpAnswer {
+            body: "hello",
+            chunks: Some(vec![Chunk { at: std::time::Duration::from_millis(7), length: 5 }]),
+            content_encoding: None,
+            headers: vec![("a", "b")],
+            trailers: None,
+            version: Some("1.1"),
+            wire_sha256: Digest::of(b""),
+        },
+        latency_ms: 9,
+        source: Source::Observed,
+        status: None,
+        step_id: StepId(3),
+        ttft_ms: Some(8),
+    };
+    let text = written(|out| answer.write(out));
+    let view = ExchangeReturnedView::read(parsed(&text));
+    assert_eq!(view.complete.flag(), Ok(Some(true)));
+    assert!(view.delivered.raw().is_none(), "left out");
+    assert!(view.status.raw().is_some_and(|status| status.is_null()), "said to be nothing");
+    assert!(view.status.value().is_none());
+    assert_eq!(view.ended_by.word(), Some(EndedBy::Client));
+    assert_eq!(view.source.word(), Some(Source::Observed));
+    assert_eq!(StepId::of(view.step_id.needed().unwrap()), Some(StepId(3)));
+    let http = HttpAnswerView::read(view.http.needed().unwrap());
+    assert_eq!(http.version.needed_text().as_deref(), Ok("1.1"));
+    let chunks = http.chunks.list("chunks", Chunk::of).unwrap().unwrap();
+    assert_eq!(chunks, answer.http.chunks.unwrap());
+}
+
+#[test]
+fn a_fault_names_its_member() {
+    let text = r#"{"http":{"method":1},"provider":null}"#;
+    let view = ExchangeCalledView::read(parsed(text));
+    assert_eq!(view.provider.needed_text(), Err(MemberFault::Missing { member: "provider" }));
+    let http = HttpRequestView::read(view.http.needed().unwrap());
+    let fault = http.method.text().unwrap_err();
+    assert_eq!(fault.to_string(), "http.method is a number, not a string");
+    assert_eq!(http.path.needed().unwrap_err().to_string(), "http.path is missing");
+}
+
+#[test]
+fn what_is_no_object_has_no_members() {
+    for text in ["null", "1", "[]", "\"tool\""] {
+        assert!(ToolCalledView::read(parsed(text)).tool.raw().is_none(), "{text}");
+    }
+}
+
+#[test]
+fn canonical_order_is_by_bytes() {
+    assert!(is_sorted(&["a", "ab", "b"]));
+    assert!(is_sorted(&[]));
+    for wrong in [["b", "a"], ["ab", "a"], ["a", "a"]] {
+        assert!(!is_sorted(&wrong), "{wrong:?}");
+    }
+}

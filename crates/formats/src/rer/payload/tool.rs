@@ -1,0 +1,40 @@
+//! Calls of tools and their results, as they were seen, told or inferred.
+
+use super::payload;
+use super::words::Source;
+
+payload! {
+    /// Payload of `rer.tool.called`.
+    ToolCalled, ToolCalledView;
+    /// Input: JSON if it can be, else text.
+    input: required json,
+    /// How the call is known.
+    source: required word(Source),
+    /// Step that the call begins.
+    step_id: required step,
+    /// The tool.
+    tool: required text,
+    /// Id by which the model asked for the call.
+    tool_call_id: required text,
+    /// What the tool was called through: [`Via::text`](super::Via::text).
+    via: required text,
+}
+
+payload! {
+    /// Payload of `rer.tool.returned`.
+    ToolReturned, ToolReturnedView;
+    /// True if the call failed.
+    is_error: required flag,
+    /// Duration of the call, where it is known, in milliseconds.
+    latency_ms: optional whole,
+    /// Output: JSON if it is an object or an array, else text.
+    output: required json,
+    /// How the result is known.
+    source: required word(Source),
+    /// Step that the result ends.
+    step_id: required step,
+    /// The tool.
+    tool: required text,
+    /// Id by which the model asked for the call.
+    tool_call_id: required text,
+}

@@ -1,0 +1,89 @@
+//! What payloads are written with.
+
+use reenact_json::Digest;
+
+use super::words::{Chunk, StepId};
+use crate::rer::envelope::money::Money;
+
+/// Types of the leaves that hold text from outside. A writer that masks takes masked leaves and no others, so that text which
+/// was not masked does not compile.
+pub trait Leaves {
+    /// Text.
+    type Text;
+    /// A JSON value, or text where there is none.
+    type Json;
+    /// The decoded body of a message.
+    type Body;
+    /// Names and values of headers.
+    type Headers;
+}
+
+/// Writes the members of a payload, which come in canonical order. The payload's `salt` is the writer's own: it is put in its
+/// place among the members.
+pub trait PayloadWriter<L: Leaves> {
+    /// Writes a text.
+    fn text(&mut self, name: &'static str, text: &L::Text);
+
+    /// Writes a list of texts.
+    fn texts(&mut self, name: &'static str, texts: &[L::Text]);
+
+    /// Writes an object of texts; the names in canonical order.
+    fn text_map(&mut self, name: &'static str, texts: &[(&'static str, L::Text)]) {
+        self.object(name, |out| texts.iter().for_each(|(name, text)| out.text(name, text)));
+    }
+
+    /// Writes a JSON value.
+    fn json(&mut self, name: &'static str, value: &L::Json);
+
+    /// Writes a body: `{"text": …}` if it is UTF-8, else `{"base64": …}`.
+    fn body(&mut self, name: &'static str, body: &L::Body);
+
+    /// Writes headers: `[[name, value], …]`.
+    fn headers(&mut self, name: &'static str, headers: &L::Headers);
+
+    /// Writes a word of this program's own.
+    fn constant(&mut self, name: &'static str, word: &'static str);
+
+    /// Writes a number.
+    fn whole(&mut self, name: &'static str, number: &u64);
+
+    /// Writes an object of numbers; the names in canonical order.
+    fn whole_map(&mut self, name: &'static str, numbers: &[(&'static str, u64)]) {
+        self.object(name, |out| numbers.iter().for_each(|(name, number)| out.whole(name, number)));
+    }
+
+    /// Writes a number that may be below zero.
+    fn integer(&mut self, name: &'static str, number: &i64);
+
+    /// Writes a list of such numbers.
+    fn integers(&mut self, name: &'static str, numbers: &[i64]);
+
+    /// Writes a finite number.
+    fn double(&mut self, name: &'static str, number: &f64);
+
+    /// Writes an amount in dollars.
+    fn money(&mut self, name: &'static str, amount: &Money);
+
+    /// Writes an object of amounts; the names in canonical order.
+    fn money_map(&mut self, name: &'static str, amounts: &[(&'static str, Money)]) {
+        self.object(name, |out| amounts.iter().for_each(|(name, amount)| out.money(name, amount)));
+    }
+
+    /// Writes `[[milliseconds, bytes], …]`.
+    fn chunks(&mut self, name: &'static str, chunks: &[Chunk]);
+
+    /// Writes `true` or `false`.
+    fn flag(&mut self, name: &'static str, flag: &bool);
+
+    /// Writes `null`.
+    fn null(&mut self, name: &'static str);
+
+    /// Writes a digest in hexadecimal.
+    fn digest(&mut self, name: &'static str, digest: &Digest);
+
+    /// Writes a step's id.
+    fn step(&mut self, name: &'static str, step: &StepId);
+
+    /// Writes an object with the members that `members` writes.
+    fn object(&mut self, name: &'static str, members: impl FnOnce(&mut Self));
+}
