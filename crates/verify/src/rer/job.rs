@@ -3,7 +3,7 @@
 use core::fmt;
 
 use reenact_formats::rer::structure::{self, StructureFault};
-use reenact_formats::rer::{EventView, HashFault, Item, Noted, Version};
+use reenact_formats::rer::{EventType, EventView, HashFault, Item, Noted, Version};
 use reenact_json::digest::Hasher;
 use reenact_json::{CanonicalFault, Digest, Value};
 
@@ -199,9 +199,9 @@ impl<'a> Finding<'a> {
 
     /// What a bundle must list: the blob that an event says it wrote. A withheld payload names none.
     fn blob(&mut self, index: usize, event: &EventView<'a>) {
-        if event.is_redacted()
-            || !event.event_type.is_some_and(|found| found.is_string("rer.artifact.written"))
-        {
+        let is_written =
+            event.event_type.is_some_and(|found| found.is_string(EventType::ArtifactWritten.name()));
+        if event.is_redacted() || !is_written {
             return;
         }
         let hash = event.noted(Noted::ArtifactHash).and_then(|hash| hash.string());

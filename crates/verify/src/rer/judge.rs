@@ -3,7 +3,7 @@
 use reenact_formats::key::{KeyId, PublicKey};
 use reenact_formats::rer::header::{self, Coverage};
 use reenact_formats::rer::structure::{self, Place};
-use reenact_formats::rer::{HashFault, Head, Item, Version, envelope, time};
+use reenact_formats::rer::{EventType, HashFault, Head, Item, Version, envelope, time};
 use reenact_json::{Digest, Kind, Shown, Value};
 
 use super::job::{Finding, is_digest, same_text, spelled};
@@ -243,15 +243,15 @@ fn notes(head: &Head<'_>, findings: &Finding<'_>, report: &mut Report) {
             .notes
             .push("manifest_hash is set: this artifact is part of a bundle, which was not checked".into());
     }
-    let is_type = |item: Option<&Item<'_>>, name: &str| match item {
-        Some(Item::Event(event)) => event.event_type.is_some_and(|found| found.is_string(name)),
+    let is_type = |item: Option<&Item<'_>>, wanted: EventType| match item {
+        Some(Item::Event(event)) => event.event_type.is_some_and(|found| found.is_string(wanted.name())),
         _ => false,
     };
     if findings.events > 0 {
-        if !is_type(findings.first.as_ref(), "rer.run.started") {
+        if !is_type(findings.first.as_ref(), EventType::RunStarted) {
             report.notes.push("the first event is not rer.run.started".into());
         }
-        if !is_type(findings.last.as_ref().map(|last| &last.item), "rer.run.ended") {
+        if !is_type(findings.last.as_ref().map(|last| &last.item), EventType::RunEnded) {
             report
                 .notes
                 .push("the last event is not rer.run.ended: the run may have gone on unrecorded".into());

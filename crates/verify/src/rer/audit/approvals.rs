@@ -6,12 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use reenact_formats::rer::EventType;
 use reenact_formats::rer::envelope::decide::Action;
 use reenact_formats::rer::envelope::permission::{Envelope, SignerType};
 use reenact_json::Shown;
 
 use super::covering::Covering;
-use super::step::{Step, What};
+use super::step::{Step, StepKind};
 use super::tracker::Tracker;
 use crate::audit::RuleVerdict;
 
@@ -85,14 +86,14 @@ impl Approvals {
             return;
         }
         let approval = step.approval_id.and_then(|id| id.string_bytes()).map(|id| id.into_owned());
-        match step.what {
-            What::ApprovalRequested => {
+        match step.kind {
+            StepKind::Event(EventType::ApprovalRequested) => {
                 let name = step.name.and_then(|name| name.string_bytes()).map(|name| name.into_owned());
                 if let (Some(id), Some(name)) = (approval, name) {
                     self.requested.insert(id, name);
                 }
             }
-            What::ApprovalGranted => {
+            StepKind::Event(EventType::ApprovalGranted) => {
                 self.hidden.grant |= step.withheld;
                 let signer = step.signer_type().and_then(SignerType::of);
                 match signer {
@@ -107,14 +108,14 @@ impl Approvals {
                     self.granted.insert(id, signer);
                 }
             }
-            What::ApprovalDenied => {
+            StepKind::Event(EventType::ApprovalDenied) => {
                 self.hidden.denial |= step.withheld;
                 if let Some(id) = approval {
                     self.granted.remove(&id);
                     self.denied.insert(id);
                 }
             }
-            What::Evaluated => {
+            StepKind::Event(EventType::PolicyEvaluated) => {
                 self.hidden.decision |= step.withheld;
                 if let Some(step_id) = step.step_key().filter(|_| step.allows() == Some(true)) {
                     let named = approval.map(|id| Named { in_time: self.granted.contains_key(&id), id });

@@ -9,11 +9,11 @@ mod tracker;
 
 use std::sync::Arc;
 
-use reenact_formats::rer::Head;
 use reenact_formats::rer::envelope::decide::{Action, Cost, History, Request, Rule, broken};
 use reenact_formats::rer::envelope::money::Money;
 use reenact_formats::rer::envelope::permission::{Enforcement, Envelope};
 use reenact_formats::rer::time;
+use reenact_formats::rer::{EventType, Head};
 use reenact_json::{Shown, Value};
 
 use crate::Keys;
@@ -21,7 +21,7 @@ use crate::audit::{Audit, RuleVerdict};
 use approvals::Approvals;
 use order::Order;
 use step::Told;
-pub(super) use step::{Step, What};
+pub(super) use step::{Step, StepKind};
 use tracker::Tracker;
 
 /// The rules, in the order of the contract.
@@ -180,11 +180,13 @@ impl Restrictions {
     /// The next step.
     fn see(&mut self, step: &Step<'_>) {
         self.last = Some(step.index);
-        match step.what {
-            What::RunStarted => self.started(step),
-            What::Called(action) => self.called(step, action),
-            What::Returned(_) | What::Spent | What::RunEnded => self.spent(step),
-            What::Gap => self.gap(step),
+        match step.kind {
+            StepKind::Event(EventType::RunStarted) => self.started(step),
+            StepKind::Called(action) => self.called(step, action),
+            StepKind::Returned(_) | StepKind::Event(EventType::SpendCounted | EventType::RunEnded) => {
+                self.spent(step)
+            }
+            StepKind::Event(EventType::CaptureGap) => self.gap(step),
             _ => {
                 self.moment(step);
             }
@@ -250,7 +252,7 @@ impl Restrictions {
             return Some(0);
         }
         let at = step.timestamp.and_then(|timestamp| time::instant(&timestamp.string()?));
-        let matters = matches!(step.what, What::RunStarted | What::Called(_));
+        let matters = matches!(step.kind, StepKind::Event(EventType::RunStarted) | StepKind::Called(_));
         match (at, self.latest) {
             (None, _) if matters => {
                 if rated {
@@ -323,17 +325,17 @@ impl Restrictions {
 
     fn spent(&mut self, step: &Step<'_>) {
         self.moment(step);
-        if step.what == What::RunEnded {
+        if step.kind == StepKind::Event(EventType::RunEnded) {
             self.ended = Some(step.index);
         }
-        match (step.what, step.spend()) {
+        match (step.kind, step.spend()) {
             (_, Told::Nonsense) if self.envelope.max_spend.is_some() => {
                 self.spend.doubt(Some(step.index), "what it says of the cost is no amount of money");
             }
-            (What::RunEnded, Told::Amount(total)) => self.total = Some(total),
+            (StepKind::Event(EventType::RunEnded), Told::Amount(total)) => self.total = Some(total),
             (_, Told::Amount(amount)) => self.history.cost(amount),
             // A tool costs nothing unless something says so; a withheld payload may have.
-            (What::Returned(action), Told::Nothing) if action == Action::Model || step.withheld => {
+            (StepKind::Returned(action), Told::Nothing) if action == Action::Model || step.withheld => {
                 self.uncounted.get_or_insert(step.index);
             }
             _ => {}

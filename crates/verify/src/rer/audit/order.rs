@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 
+use reenact_formats::rer::EventType;
 use reenact_formats::rer::envelope::decide::Action;
 
-use super::step::{Step, What};
+use super::step::{Step, StepKind};
 use super::tracker::Tracker;
 use crate::audit::RuleVerdict;
 
@@ -87,24 +88,26 @@ impl<'a> Order<'a> {
     /// The next step.
     pub(super) fn see(&mut self, step: &Step<'a>) {
         match self.last {
-            None if step.index != 0 || step.what != What::RunStarted => self.tracker.fail(0, NO_START),
+            None if step.index != 0 || step.kind != StepKind::Event(EventType::RunStarted) => {
+                self.tracker.fail(0, NO_START)
+            }
             Some((ended, true)) => self.tracker.fail(ended, GOES_ON),
             _ => {}
         }
-        self.last = Some((step.index, step.what == What::RunEnded));
-        match step.what {
-            What::RunStarted if step.index > 0 => {
+        self.last = Some((step.index, step.kind == StepKind::Event(EventType::RunEnded)));
+        match step.kind {
+            StepKind::Event(EventType::RunStarted) if step.index > 0 => {
                 self.tracker.fail(step.index, "the run begins a second time")
             }
-            What::Gap => self.gap = true,
-            What::Strange => {
+            StepKind::Event(EventType::CaptureGap) => self.gap = true,
+            StepKind::Strange => {
                 let reason = format!("it is of {}, and may be an action", step.strange_type());
                 self.tracker.doubt(Some(step.index), &reason);
             }
-            What::Evaluated => self.evaluated(step),
-            What::Called(action) => self.called(step, action),
-            What::Returned(action) => self.returned(step, action),
-            What::Blocked => {
+            StepKind::Event(EventType::PolicyEvaluated) => self.evaluated(step),
+            StepKind::Called(action) => self.called(step, action),
+            StepKind::Returned(action) => self.returned(step, action),
+            StepKind::Event(EventType::StepBlocked) => {
                 // A block without a decision is odd, but it harms nobody.
                 step.step_key().map(|key| self.decided.remove(&key));
             }

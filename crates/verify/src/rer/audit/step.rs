@@ -4,14 +4,15 @@ use std::borrow::Cow;
 
 use reenact_formats::rer::envelope::decide::Action;
 use reenact_formats::rer::envelope::money::{Money, Rounding};
-use reenact_formats::rer::{EventView, Noted};
+use reenact_formats::rer::payload::{PolicyDecision, Word};
+use reenact_formats::rer::{Callee, EventType, EventView, Noted, Role};
 use reenact_json::{Kind, Shown, Value};
 
 /// An event that an audit looks at.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::rer) struct Step<'a> {
     pub(super) index: usize,
-    pub(super) what: What,
+    pub(super) kind: StepKind,
     /// The payload is withheld: the event happened, but what it says is not there.
     pub(super) withheld: bool,
     pub(super) timestamp: Option<Value<'a>>,
@@ -25,44 +26,41 @@ pub(in crate::rer) struct Step<'a> {
     detail: Option<Value<'a>>,
 }
 
-/// The kinds of event that an audit looks at.
+/// Kind of an event that an audit looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::rer) enum What {
-    RunStarted,
-    RunEnded,
-    Evaluated,
-    Blocked,
+pub(in crate::rer) enum StepKind {
+    /// An action begins.
     Called(Action),
+    /// An action ends.
     Returned(Action),
-    /// What a call did cost, told apart from its return.
-    Spent,
-    ApprovalRequested,
-    ApprovalGranted,
-    ApprovalDenied,
-    Gap,
+    /// The run begins or ends, something was decided, approved or spent, or there is a gap.
+    Event(EventType),
     /// Of a type that is not known here, but that may be an action.
     Strange,
 }
 
-impl What {
-    fn of(event_type: &[u8]) -> Option<Self> {
-        Some(match event_type {
-            b"rer.run.started" => Self::RunStarted,
-            b"rer.run.ended" => Self::RunEnded,
-            b"rer.policy.evaluated" => Self::Evaluated,
-            b"rer.policy.step_blocked" => Self::Blocked,
-            b"rer.model.called" => Self::Called(Action::Model),
-            b"rer.model.returned" => Self::Returned(Action::Model),
-            b"rer.tool.called" => Self::Called(Action::Tool),
-            b"rer.tool.returned" => Self::Returned(Action::Tool),
-            b"rer.spend.counted" => Self::Spent,
-            b"rer.approval.requested" => Self::ApprovalRequested,
-            b"rer.approval.granted" => Self::ApprovalGranted,
-            b"rer.approval.denied" => Self::ApprovalDenied,
-            b"rer.capture.gap" => Self::Gap,
-            strange if is_strange(strange) => Self::Strange,
-            _ => return None,
+impl StepKind {
+    /// Returns the kind of an event by its type; `None` for one that an audit passes over.
+    fn of(event_type: Value<'_>) -> Option<Self> {
+        let Some(known) = EventType::of(event_type) else {
+            return event_type.read_string(is_strange).unwrap_or(true).then_some(Self::Strange);
+        };
+        Some(match known.role() {
+            Role::Call(callee) => Self::Called(action(callee)?),
+            Role::Return(callee) => Self::Returned(action(callee)?),
+            Role::Lifecycle | Role::Policy => Self::Event(known),
+            Role::Capture if known == EventType::CaptureGap => Self::Event(known),
+            Role::Capture | Role::Report => return None,
         })
+    }
+}
+
+/// Action that an envelope has rules for: requests over HTTP that ask no model are none.
+fn action(callee: Callee) -> Option<Action> {
+    match callee {
+        Callee::Model => Some(Action::Model),
+        Callee::Tool => Some(Action::Tool),
+        Callee::Http => None,
     }
 }
 
@@ -86,32 +84,31 @@ pub(super) enum Told {
 impl<'a> Step<'a> {
     /// What an audit needs of an event; `None` if it needs nothing.
     pub(in crate::rer) fn of(index: usize, event: &EventView<'a>) -> Option<Self> {
-        let what = match event.event_type.and_then(|event_type| event_type.string_bytes()) {
-            Some(event_type) => What::of(&event_type)?,
-            None => What::Strange,
-        };
+        let kind = event.event_type.map_or(Some(StepKind::Strange), StepKind::of)?;
         let noted = |name| event.noted(name);
         let either = || noted(Noted::Model).or_else(|| noted(Noted::Tool));
-        let (name, detail) = match what {
-            What::Called(Action::Model) => (noted(Noted::Model), None),
-            What::Called(Action::Tool) => (noted(Noted::Tool), None),
-            What::Returned(_) | What::Spent => (None, noted(Noted::SpendUsd)),
-            What::RunEnded => (None, noted(Noted::TotalSpendUsd)),
-            What::Evaluated => (either(), noted(Noted::Decision)),
-            What::ApprovalRequested => (either(), None),
-            What::ApprovalGranted => (None, noted(Noted::Token)),
-            What::Strange => (None, event.event_type),
+        let (name, detail) = match kind {
+            StepKind::Called(Action::Model) => (noted(Noted::Model), None),
+            StepKind::Called(Action::Tool) => (noted(Noted::Tool), None),
+            StepKind::Returned(_) | StepKind::Event(EventType::SpendCounted) => {
+                (None, noted(Noted::SpendUsd))
+            }
+            StepKind::Event(EventType::RunEnded) => (None, noted(Noted::TotalSpendUsd)),
+            StepKind::Event(EventType::PolicyEvaluated) => (either(), noted(Noted::Decision)),
+            StepKind::Event(EventType::ApprovalRequested) => (either(), None),
+            StepKind::Event(EventType::ApprovalGranted) => (None, noted(Noted::Token)),
+            StepKind::Strange => (None, event.event_type),
             _ => (None, None),
         };
-        let other = match what {
-            What::Called(Action::Model) => noted(Noted::Tool),
-            What::Called(Action::Tool) => noted(Noted::Model),
+        let other = match kind {
+            StepKind::Called(Action::Model) => noted(Noted::Tool),
+            StepKind::Called(Action::Tool) => noted(Noted::Model),
             _ => None,
         };
         let text = |value: Option<Value<'a>>| value.filter(|value| value.kind() == Kind::String);
         Some(Self {
             index,
-            what,
+            kind,
             withheld: event.is_redacted(),
             timestamp: event.timestamp,
             name: text(name),
@@ -133,7 +130,10 @@ impl<'a> Step<'a> {
 
     /// What a returned call did cost, or the whole run that ends.
     pub(super) fn spend(&self) -> Told {
-        let is_told = matches!(self.what, What::Returned(_) | What::Spent | What::RunEnded);
+        let is_told = matches!(
+            self.kind,
+            StepKind::Returned(_) | StepKind::Event(EventType::SpendCounted | EventType::RunEnded)
+        );
         match self.detail.filter(|detail| is_told && !detail.is_null()) {
             Some(amount) => Money::of(amount, Rounding::Up).map_or(Told::Nonsense, Told::Amount),
             None => Told::Nothing,
@@ -142,12 +142,8 @@ impl<'a> Step<'a> {
 
     /// Whether an evaluation allowed the action; `None` if it does not tell.
     pub(super) fn allows(&self) -> Option<bool> {
-        let decision = self.detail.filter(|_| self.what == What::Evaluated)?;
-        match (decision.is_string("allow"), decision.is_string("deny")) {
-            (true, _) => Some(true),
-            (_, true) => Some(false),
-            _ => None,
-        }
+        let decision = self.detail.filter(|_| self.kind == StepKind::Event(EventType::PolicyEvaluated))?;
+        PolicyDecision::of(decision).map(|decision| decision == PolicyDecision::Allow)
     }
 
     /// A type that is not known here.
@@ -158,7 +154,9 @@ impl<'a> Step<'a> {
 
     /// Who signed an approval, if its token tells.
     pub(super) fn signer_type(&self) -> Option<Value<'a>> {
-        self.detail.filter(|_| self.what == What::ApprovalGranted)?.member("signer_type")
+        self.detail
+            .filter(|_| self.kind == StepKind::Event(EventType::ApprovalGranted))?
+            .member("signer_type")
     }
 
     /// What ties the events of one action together.
