@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use reenact_gateway::Remains;
 use reenact_record::wal::Place as LogPlace;
-use reenact_record::{Durability, End, Folder, Recorder, ResumeError, RunId, SecretKey, Status};
+use reenact_record::{Durability, End, Folder, Recorder, ResumeError, RunId, RunStatus, SecretKey};
 use reenact_testkit::{Answer, Received, Request, Script, Vendor};
 use support::trace::{Act, Moment, Trace};
 use support::{Flight, Landed, Logs, Place, chat};
@@ -113,7 +113,7 @@ impl Flown {
                 if let Some(remains) = remains {
                     remains.write(&recorder.pen(), []).unwrap();
                 }
-                let end = End { status: Status::Crashed, reason: "killed", exit_code: None };
+                let end = End { status: RunStatus::Crashed, reason: "killed", exit_code: None };
                 recorder.end(&end).unwrap().seal(&self.key).unwrap().path
             }
             Err(ResumeError::Ended) => {

@@ -21,7 +21,7 @@ use crate::warden::{Action, Money, Refused, Ruling, Wanted, Warden};
 /// ```
 /// use reenact_record::actor::ModelCall;
 /// use reenact_record::{End, Folder, RawAnswer, RawRequest, RawToolCall, RawToolResult, Recorder, Report};
-/// use reenact_record::{RunId, RunStart, SecretKey, Source, Status, Via};
+/// use reenact_record::{RunId, RunStart, SecretKey, Source, RunStatus, Via};
 ///
 /// # let place = std::env::temp_dir().join(format!("reenact-actor-{}", std::process::id()));
 /// # let folder = Folder::new(place.join(".reenact"));
@@ -52,7 +52,7 @@ use crate::warden::{Action, Money, Refused, Ruling, Wanted, Warden};
 ///
 /// actor.artifact("report.txt", b"all well", Some("text/plain"))?;
 /// actor.report(&Report::OutputFinal { output: "done" })?;
-/// let ended = recorder.end(&End { status: Status::Completed, reason: "done", exit_code: None })?;
+/// let ended = recorder.end(&End { status: RunStatus::Completed, reason: "done", exit_code: None })?;
 /// assert!(ended.seal(&key)?.path.is_file());
 /// # std::fs::remove_dir_all(place)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())

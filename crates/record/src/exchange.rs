@@ -1,11 +1,11 @@
 //! One request and its answer, as they came and as they are written.
 
-use core::fmt;
 use core::time::Duration;
 
-use crate::event::EventType;
-use crate::mask::{Masked, MaskedBody, MaskedBytes, MaskedHeaders, milliseconds};
-use crate::payload::Payload;
+use reenact_formats::rer::EventType;
+pub use reenact_formats::rer::payload::{Chunk, EndedBy, StepId};
+
+use crate::mask::{Masked, MaskedBytes, MaskedHeaders};
 
 /// Header names and values, in the order in which they came.
 pub type Headers<'a> = &'a [(&'a str, &'a [u8])];
@@ -32,16 +32,6 @@ impl Exchange {
             Self::Model => EventType::ModelReturned,
             Self::Http => EventType::HttpReturned,
         }
-    }
-}
-
-/// An action of a run: `s1`, `s2`, … in the order in which they began.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StepId(pub(crate) u64);
-
-impl fmt::Display for StepId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "s{}", self.0)
     }
 }
 
@@ -97,39 +87,6 @@ impl MaskedRequest<'_> {
     }
 }
 
-/// Where a read of the body ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Chunk {
-    /// When it came, after the request.
-    pub at: Duration,
-    /// How many bytes of the decoded body it brought.
-    pub length: usize,
-}
-
-/// What ended an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EndedBy {
-    /// It was over.
-    Eof,
-    /// The agent hung up.
-    Client,
-    /// The vendor could not be reached, or broke off.
-    Upstream,
-    /// The vendor took too long.
-    Timeout,
-}
-
-impl EndedBy {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Eof => "eof",
-            Self::Client => "client",
-            Self::Upstream => "upstream",
-            Self::Timeout => "timeout",
-        }
-    }
-}
-
 /// An answer as it came, or as much of it as did.
 #[derive(Clone, Copy)]
 pub struct RawAnswer<'a> {
@@ -179,81 +136,5 @@ impl Default for RawAnswer<'_> {
             latency: Duration::ZERO,
             delivered: None,
         }
-    }
-}
-
-/// What a called event says.
-pub(crate) struct Called<'a> {
-    pub(crate) request: &'a MaskedRequest<'a>,
-    pub(crate) model: Option<Masked>,
-    pub(crate) endpoint: Option<Masked>,
-    pub(crate) match_key: reenact_json::Digest,
-}
-
-impl Called<'_> {
-    pub(crate) fn write(&self, step: StepId, payload: &mut Payload<'_>) {
-        let request = self.request;
-        payload.optional_text("endpoint", self.endpoint.as_ref());
-        payload.object("http", |http| {
-            http.body("body", MaskedBody::Held(&request.body));
-            http.headers("headers", &request.headers);
-            http.text("method", &request.method);
-            http.text("path", &request.path);
-        });
-        payload.digest("match_key", &self.match_key);
-        payload.optional_text("model", self.model.as_ref());
-        payload.text("provider", &request.provider);
-        payload.salt();
-        payload.constant("source", "observed");
-        payload.step(step);
-    }
-}
-
-/// What a returned event says.
-pub(crate) struct Returned<'a> {
-    pub(crate) status: Option<u16>,
-    pub(crate) version: Option<Masked>,
-    pub(crate) headers: MaskedHeaders,
-    pub(crate) trailers: MaskedHeaders,
-    pub(crate) body: MaskedBody<'a>,
-    pub(crate) content_encoding: Option<Masked>,
-    pub(crate) wire_sha256: reenact_json::Digest,
-    pub(crate) chunks: Vec<Chunk>,
-    pub(crate) complete: bool,
-    pub(crate) ended_by: EndedBy,
-    pub(crate) ttft: Option<Duration>,
-    pub(crate) latency: Duration,
-    pub(crate) delivered: Option<MaskedBytes<'a>>,
-}
-
-impl Returned<'_> {
-    pub(crate) fn write(&self, step: StepId, payload: &mut Payload<'_>) {
-        payload.flag("complete", self.complete);
-        if let Some(delivered) = &self.delivered {
-            payload.body("delivered", MaskedBody::Held(delivered));
-        }
-        payload.constant("ended_by", self.ended_by.name());
-        payload.object("http", |http| {
-            http.body("body", self.body);
-            if !self.chunks.is_empty() {
-                let pairs = self.chunks.iter().map(|chunk| [milliseconds(chunk.at), chunk.length as u64]);
-                http.pairs("chunks", pairs);
-            }
-            if let Some(encoding) = &self.content_encoding {
-                http.text("content_encoding", encoding);
-            }
-            http.headers("headers", &self.headers);
-            if !self.trailers.as_slice().is_empty() {
-                http.headers("trailers", &self.trailers);
-            }
-            http.optional_text("version", self.version.as_ref());
-            http.digest("wire_sha256", &self.wire_sha256);
-        });
-        payload.number("latency_ms", milliseconds(self.latency));
-        payload.salt();
-        payload.constant("source", "observed");
-        payload.optional_number("status", self.status.map(u64::from));
-        payload.step(step);
-        payload.optional_number("ttft_ms", self.ttft.map(milliseconds));
     }
 }

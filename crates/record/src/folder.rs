@@ -200,6 +200,12 @@ impl Folder {
         !(is_there && resume::ends(&mut file).unwrap_or(false))
     }
 
+    /// Returns the id of the key that a run began under, by the first line of its journal; `None` if that line does not say so.
+    /// The line is not judged otherwise.
+    pub fn key_id(&self, id: RunId) -> io::Result<Option<String>> {
+        resume::key_id(&mut File::open(self.journal(id))?)
+    }
+
     /// Judges the folders that a run lies in.
     pub(crate) fn check_run(&self, id: RunId) -> Result<(), FolderError> {
         for folder in [&self.path, &self.runs_path(), &self.run(id)] {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use reenact_formats::rer::seal::{EventFrame, Links, NewEvent};
-use reenact_formats::rer::{EventView, Version, time};
+use reenact_formats::rer::{EventType, EventView, Version, time};
 use reenact_json::canonical::Sink;
 use reenact_json::digest::Hasher;
 use reenact_json::{Digest, Limits, Value};
@@ -15,7 +15,6 @@ use reenact_json::{Digest, Limits, Value};
 use crate::clock::{self, Clock};
 use crate::durable::{self, Readers};
 use crate::error::RecordError;
-use crate::event::EventType;
 use crate::journal::long::{Hashed, Writing};
 use crate::payload::{self, Overflow, Payload};
 use crate::randomness::Salts;

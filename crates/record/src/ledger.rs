@@ -2,16 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use reenact_formats::rer::EventType;
 use reenact_formats::rer::envelope::money::{Money, Rounding};
+use reenact_formats::rer::payload::{
+    CaptureGap, CaptureGapView, Member, Source, SpendCountedView, ToolCalledView, ToolReturned,
+};
 use reenact_json::Value;
 
 use crate::error::RecordError;
-use crate::event::EventType;
 use crate::exchange::{Exchange, StepId};
 use crate::journal::{Journal, Room};
-use crate::mask::Masked;
+use crate::mask::{Masked, MaskedJson};
 use crate::payload::Payload;
-use crate::tool::Source;
 use crate::withhold::Withholding;
 
 /// What a run consists of, in numbers.
@@ -36,29 +38,40 @@ pub struct Counts {
 /// What is said, once, where the journal is full.
 const TOO_LONG: &str = "the run is too long for one artifact";
 
+/// What is missing where a step did not return before the run ended, and what is said of it.
+const RETURN: &str = "return";
+const NOT_RETURNED: &str = "the run ended before this step returned";
+
 /// What is said to have come of a tool's call that its agent told nothing of.
 const UNTOLD: &str = "the run ended before a result was seen";
 
 /// A step that has not returned.
 pub(crate) enum Open {
     Exchange(Exchange),
-    Tool { tool_call_id: Masked, tool: Masked, source: &'static str },
+    Tool { tool_call_id: Masked, tool: Masked, source: Source },
 }
 
 impl Open {
     /// The call of a tool that was written down.
     fn tool(payload: Value<'_>) -> Option<Self> {
-        let text = |name| Some(Masked::recorded(payload.member(name)?.string()?.into_owned()));
-        let said = payload.member("source")?;
-        let sources = [Source::Observed, Source::Reported, Source::Inferred, Source::Imported];
-        let source = sources.into_iter().map(Source::name).find(|source| said.is_string(source))?;
-        Some(Self::Tool { tool_call_id: text("tool_call_id")?, tool: text("tool")?, source })
+        let called = ToolCalledView::read(payload);
+        let text = |member: Member<'_>| Some(Masked::recorded(member.needed_text().ok()?.into_owned()));
+        let source = called.source.word()?;
+        Some(Self::Tool { tool_call_id: text(called.tool_call_id)?, tool: text(called.tool)?, source })
     }
 
     /// The call of a tool of which nothing was written down.
     fn unnamed_tool() -> Self {
-        let nothing = || Masked::recorded(String::new());
-        Self::Tool { tool_call_id: nothing(), tool: nothing(), source: Source::Observed.name() }
+        let nothing = || Masked::constant("");
+        Self::Tool { tool_call_id: nothing(), tool: nothing(), source: Source::Observed }
+    }
+
+    /// The id of a tool's call.
+    fn tool_call_id(&self) -> Option<&str> {
+        match self {
+            Self::Tool { tool_call_id, .. } => Some(tool_call_id.as_str()),
+            Self::Exchange(_) => None,
+        }
     }
 
     /// The event with which it returns.
@@ -70,28 +83,9 @@ impl Open {
     }
 }
 
-/// The events that mean something for what is to be kept of a run.
-const MEANT: [EventType; 12] = [
-    EventType::ModelCalled,
-    EventType::ModelReturned,
-    EventType::HttpCalled,
-    EventType::HttpReturned,
-    EventType::ToolCalled,
-    EventType::ToolReturned,
-    EventType::PolicyEvaluated,
-    EventType::StepBlocked,
-    EventType::SpendCounted,
-    EventType::ErrorRaised,
-    EventType::CaptureGap,
-    EventType::RunEnded,
-];
-
-/// The step that a payload names.
+/// The step that a payload names, whichever event it is of.
 fn step(payload: Value<'_>) -> Option<StepId> {
-    let text = payload.member("step_id")?.string()?;
-    let step = StepId(text.strip_prefix('s')?.parse().ok()?);
-    // One spelling only.
-    Some(step).filter(|step| *step.to_string() == text)
+    StepId::of(payload.member("step_id")?)
 }
 
 pub(crate) struct Ledger {
@@ -102,6 +96,8 @@ pub(crate) struct Ledger {
     decided: BTreeSet<StepId>,
     /// Steps that were decided on, have begun and have not returned.
     policed: BTreeSet<StepId>,
+    /// Ids of all calls of tools that were taken up out of the journal.
+    resumed_tools: Vec<String>,
     /// What was spent, where that is counted.
     spent: Option<Money>,
     counts: Counts,
@@ -119,6 +115,7 @@ impl Ledger {
             open: BTreeMap::new(),
             decided: BTreeSet::new(),
             policed: BTreeSet::new(),
+            resumed_tools: Vec::new(),
             spent: None,
             counts: Counts::default(),
             ended: false,
@@ -144,12 +141,7 @@ impl Ledger {
         let written = self.journal.append_as(event_type, Room::Common, withheld, members);
         if matches!(written, Err(RecordError::Full { .. })) && !self.overflowed {
             self.overflowed = true;
-            self.gap(Room::Reserve, |gap| {
-                gap.salt();
-                gap.constant("source", "observed");
-                gap.constant("what", "events");
-                gap.constant("why", TOO_LONG);
-            })?;
+            self.gap(None, &Masked::constant("events"), &Masked::constant(TOO_LONG))?;
         }
         written?;
         self.count(event_type);
@@ -168,8 +160,10 @@ impl Ledger {
         }
     }
 
-    fn gap(&mut self, room: Room, members: impl Fn(&mut Payload<'_>)) -> Result<(), RecordError> {
-        self.journal.append(EventType::CaptureGap, room, members)?;
+    /// Writes a gap, also where the journal is full.
+    fn gap(&mut self, step_id: Option<StepId>, what: &Masked, why: &Masked) -> Result<(), RecordError> {
+        let gap = CaptureGap { source: Source::Observed, step_id, what, why };
+        self.journal.append(EventType::CaptureGap, Room::Reserve, |payload| gap.write(payload))?;
         self.count(EventType::CaptureGap);
         Ok(())
     }
@@ -186,8 +180,7 @@ impl Ledger {
         if self.ended || is_first != (event_type == EventType::RunStarted.name()) {
             return None;
         }
-        // The others change nothing here.
-        let known = MEANT.into_iter().find(|known| known.name() == event_type);
+        let known = EventType::of_name(event_type);
         let Some(payload) = payload else {
             self.take_up_withheld(known)?;
             known.into_iter().for_each(|known| self.count(known));
@@ -196,7 +189,12 @@ impl Ledger {
         match known {
             Some(EventType::ModelCalled) => self.take_up_call(payload, Open::Exchange(Exchange::Model))?,
             Some(EventType::HttpCalled) => self.take_up_call(payload, Open::Exchange(Exchange::Http))?,
-            Some(EventType::ToolCalled) => self.take_up_call(payload, Open::tool(payload)?)?,
+            Some(EventType::ToolCalled) => {
+                let open = Open::tool(payload)?;
+                let id = open.tool_call_id().map(str::to_owned);
+                self.take_up_call(payload, open)?;
+                self.resumed_tools.extend(id);
+            }
             Some(
                 returned @ (EventType::ModelReturned | EventType::HttpReturned | EventType::ToolReturned),
             ) => {
@@ -213,16 +211,17 @@ impl Ledger {
                 self.decided.remove(&step(payload)?);
             }
             Some(EventType::SpendCounted) => {
-                let amount = payload.member("spend_usd").and_then(|amount| Money::of(amount, Rounding::Up));
-                self.spend(amount?);
+                let amount = SpendCountedView::read(payload).spend_usd.value();
+                self.spend(Money::of(amount?, Rounding::Up)?);
             }
             Some(EventType::CaptureGap) => {
                 // Written at the end of a run for each step that is open, and not to be written twice.
-                let is_of_return = payload.member("what").is_some_and(|what| what.is_string("return"));
-                if let Some(step) = step(payload).filter(|_| is_of_return) {
+                let gap = CaptureGapView::read(payload);
+                let is_of_return = gap.what.raw().is_some_and(|what| what.is_string(RETURN));
+                if let Some(step) = gap.step_id.raw().and_then(StepId::of).filter(|_| is_of_return) {
                     self.open.remove(&step);
                 }
-                self.overflowed |= payload.member("why").is_some_and(|why| why.is_string(TOO_LONG));
+                self.overflowed |= gap.why.raw().is_some_and(|why| why.is_string(TOO_LONG));
             }
             Some(EventType::RunEnded) => {
                 if !self.open.is_empty() {
@@ -275,6 +274,11 @@ impl Ledger {
         Some(())
     }
 
+    /// Ids of all calls of tools that were in the journal when it was taken up.
+    pub(crate) fn resumed_tools(&self) -> &[String] {
+        &self.resumed_tools
+    }
+
     pub(crate) fn has_ended(&self) -> bool {
         self.ended
     }
@@ -324,10 +328,7 @@ impl Ledger {
 
     /// The calls of tools that have not returned: what they are called by, and their steps.
     pub(crate) fn open_tools(&self) -> impl Iterator<Item = (&str, StepId)> {
-        self.open.iter().filter_map(|(step, open)| match open {
-            Open::Tool { tool_call_id, .. } => Some((tool_call_id.as_str(), *step)),
-            Open::Exchange(_) => None,
-        })
+        self.open.iter().filter_map(|(step, open)| Some((open.tool_call_id()?, *step)))
     }
 
     /// Writes the event with which a step begins: one that was decided on, or the next. The number is used up only if that
@@ -396,27 +397,23 @@ impl Ledger {
         while let Some((step, open)) = self.open.pop_first() {
             // A call that was allowed and that nobody told of came to nothing: that is no gap in what was seen.
             if let Open::Tool { tool_call_id, tool, source } = &open
-                && *source == Source::Inferred.name()
+                && *source == Source::Inferred
                 && self.policed.contains(&step)
             {
-                self.journal.append(EventType::ToolReturned, Room::Reserve, |payload| {
-                    payload.flag("is_error", true);
-                    payload.constant("output", UNTOLD);
-                    payload.salt();
-                    payload.constant("source", source);
-                    payload.step(step);
-                    payload.text("tool", tool);
-                    payload.text("tool_call_id", tool_call_id);
-                })?;
+                let returned = ToolReturned {
+                    is_error: true,
+                    latency_ms: None,
+                    output: &MaskedJson::Text(Masked::constant(UNTOLD)),
+                    source: *source,
+                    step_id: step,
+                    tool,
+                    tool_call_id,
+                };
+                self.journal
+                    .append(EventType::ToolReturned, Room::Reserve, |payload| returned.write(payload))?;
                 continue;
             }
-            self.gap(Room::Reserve, |gap| {
-                gap.salt();
-                gap.constant("source", "observed");
-                gap.step(step);
-                gap.constant("what", "return");
-                gap.constant("why", "the run ended before this step returned");
-            })?;
+            self.gap(Some(step), &Masked::constant(RETURN), &Masked::constant(NOT_RETURNED))?;
         }
         let counts = self.counts();
         self.journal.append(EventType::RunEnded, Room::Reserve, |payload| members(&counts, payload))?;

@@ -3,11 +3,13 @@
 //! [`Masked`], [`MaskedBytes`], [`MaskedHeaders`] and [`MaskedJson`] are made here and nowhere else, and a payload takes no other
 //! text that is not a constant of this program.
 
+use core::marker::PhantomData;
 use core::time::Duration;
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use reenact_formats::rer::payload::Leaves;
 use reenact_json::{Kind, Limits, Profile, Value, canonical};
 use reenact_secrets::{Cut, Pack, Redactor, Side, Window, http};
 
@@ -16,12 +18,17 @@ use crate::spool::Spool;
 
 /// Text without secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Masked(String);
+pub(crate) struct Masked(Cow<'static, str>);
 
 impl Masked {
+    /// Text of this program's own.
+    pub(crate) const fn constant(text: &'static str) -> Self {
+        Self(Cow::Borrowed(text))
+    }
+
     /// Text that stands in a journal: it was masked before it was written there.
     pub(crate) fn recorded(text: String) -> Self {
-        Self(text)
+        Self(text.into())
     }
 
     pub(crate) fn as_str(&self) -> &str {
@@ -79,6 +86,16 @@ impl MaskedJson {
         let value = Value::parse(text.as_bytes(), &Limits::default()).ok()?;
         canonical::to_vec(value, Profile::Jcs).ok().map(Self::Value)
     }
+}
+
+/// The leaves of payloads that a recorder writes: nothing that was not masked.
+pub(crate) struct MaskedLeaves<'m>(PhantomData<&'m ()>);
+
+impl<'m> Leaves for MaskedLeaves<'m> {
+    type Text = &'m Masked;
+    type Json = &'m MaskedJson;
+    type Body = MaskedBody<'m>;
+    type Headers = &'m MaskedHeaders;
 }
 
 /// How deep a value may be that goes into a payload: an artifact must be within the limits of whoever reads it, with room for
@@ -157,14 +174,15 @@ impl Masks {
             plain(argument);
         }
         let mask = |(argument, secret): (&[u8], &[u8])| {
-            let Masked(mut text) = plain(argument);
+            let Masked(text) = plain(argument);
+            let mut text = text.into_owned();
             match secret.len() {
                 0 => {}
                 // Too short to be known: elsewhere it would be found in words.
                 1..8 => text.push_str("[masked:argument]"),
                 _ => text.push_str(self.bytes_as_text(secret).as_str()),
             }
-            Masked(text)
+            Masked(text.into())
         };
         arguments.into_iter().map(mask).collect()
     }
@@ -175,11 +193,11 @@ impl Masks {
 
     fn bytes_as_text(&self, bytes: &[u8]) -> Masked {
         let redacted = self.redactor().redact(bytes).bytes.into_owned();
-        Masked(lossy(redacted))
+        Masked(lossy(redacted).into())
     }
 
     pub(crate) fn path(&self, path: &str) -> Masked {
-        Masked(self.redactor().path(path))
+        Masked(self.redactor().path(path).into())
     }
 
     /// The headers of a request. The credentials in them are known from then on.

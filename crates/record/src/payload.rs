@@ -6,18 +6,23 @@ use std::io;
 
 use base64ct::{Base64, Encoding};
 use reenact_formats::rer::envelope::money::Money;
+use reenact_formats::rer::payload::{Chunk, PayloadWriter, StepId};
 use reenact_json::Digest;
 
-use crate::exchange::StepId;
-use crate::mask::{Masked, MaskedBody, MaskedHeaders, MaskedJson};
+use crate::mask::{Masked, MaskedBody, MaskedHeaders, MaskedJson, MaskedLeaves, milliseconds};
 use crate::randomness::Salt;
 
-/// An object that is being written. Members must come in the order of their names.
+/// An object that is being written. Members must come in the order of their names; the salt takes its place among them by
+/// itself.
 pub(crate) struct Payload<'o> {
     /// What is held of it: all, as long as it is not too long.
     out: &'o mut Vec<u8>,
     overflow: &'o mut dyn Overflow,
-    salt: &'o Salt,
+    /// The salt, until it is written.
+    salt: Option<&'o Salt>,
+    /// Number of objects that are open inside the payload.
+    depth: usize,
+    /// Name of the last member of the innermost object.
     last: &'static str,
 }
 
@@ -36,7 +41,10 @@ pub(crate) const HELD: usize = 1 << 20;
 /// How much of a body is looked at at a time: as Base64 it comes out even.
 const PIECE: usize = 3 << 16;
 
-/// Appends an object with the members that `members` writes; what is too long goes into the overflow.
+/// Name of the member that no payload lacks.
+const SALT: &str = "salt";
+
+/// Appends an object with the members that `members` writes, and its salt; what is too long goes into the overflow.
 pub(crate) fn write(
     out: &mut Vec<u8>,
     overflow: &mut dyn Overflow,
@@ -44,12 +52,28 @@ pub(crate) fn write(
     members: impl FnOnce(&mut Payload<'_>),
 ) {
     out.push(b'{');
-    members(&mut Payload { out, overflow, salt, last: "" });
+    let mut payload = Payload { out, overflow, salt: Some(salt), depth: 0, last: "" };
+    members(&mut payload);
+    payload.salt();
     out.push(b'}');
 }
 
 impl Payload<'_> {
+    /// Begins a member, after the salt if that belongs before it.
     fn name(&mut self, name: &'static str) -> &mut Vec<u8> {
+        if self.depth == 0 && name > SALT {
+            self.salt();
+        }
+        self.member(name)
+    }
+
+    fn salt(&mut self) {
+        if let Some(salt) = self.salt.take() {
+            quote(salt.as_str(), self.member(SALT));
+        }
+    }
+
+    fn member(&mut self, name: &'static str) -> &mut Vec<u8> {
         debug_assert!(self.last < name, "{name} must come before {}", self.last);
         if !self.last.is_empty() {
             self.out.push(b',');
@@ -62,34 +86,28 @@ impl Payload<'_> {
         self.out
     }
 
-    pub(crate) fn constant(&mut self, name: &'static str, text: &'static str) {
-        quote(text, self.name(name));
+    fn number(&mut self, name: &'static str, number: impl ToString) {
+        self.name(name).extend_from_slice(number.to_string().as_bytes());
     }
+}
 
-    pub(crate) fn text(&mut self, name: &'static str, text: &Masked) {
+impl<'m> PayloadWriter<MaskedLeaves<'m>> for Payload<'_> {
+    fn text(&mut self, name: &'static str, text: &&'m Masked) {
         quote(text.as_str(), self.name(name));
     }
 
-    pub(crate) fn optional_text(&mut self, name: &'static str, text: Option<&Masked>) {
-        match text {
-            Some(text) => self.text(name, text),
-            None => self.null(name),
-        }
-    }
-
-    pub(crate) fn texts<'t>(&mut self, name: &'static str, texts: impl IntoIterator<Item = &'t Masked>) {
+    fn texts(&mut self, name: &'static str, texts: &[&'m Masked]) {
         list(self.name(name), texts, |text, out| quote(text.as_str(), out));
     }
 
-    pub(crate) fn json(&mut self, name: &'static str, value: &MaskedJson) {
+    fn json(&mut self, name: &'static str, value: &&'m MaskedJson) {
         match value {
             MaskedJson::Value(text) => self.name(name).extend_from_slice(text),
-            MaskedJson::Text(text) => self.text(name, text),
+            MaskedJson::Text(text) => self.text(name, &text),
         }
     }
 
-    /// `{"text": …}` if it is UTF-8, else `{"base64": …}`.
-    pub(crate) fn body(&mut self, name: &'static str, body: MaskedBody<'_>) {
+    fn body(&mut self, name: &'static str, body: &MaskedBody<'m>) {
         let is_text = body.is_text();
         let out = self.name(name);
         out.extend_from_slice(if is_text { b"{\"text\":\"" } else { b"{\"base64\":\"" });
@@ -113,78 +131,73 @@ impl Payload<'_> {
         self.out.extend_from_slice(b"\"}");
     }
 
-    pub(crate) fn headers(&mut self, name: &'static str, headers: &MaskedHeaders) {
+    fn headers(&mut self, name: &'static str, headers: &&'m MaskedHeaders) {
         list(self.name(name), headers.as_slice(), |(name, value), out| {
             list(out, [name, value], |text, out| quote(text, out));
         });
     }
 
-    pub(crate) fn number(&mut self, name: &'static str, number: u64) {
-        self.name(name).extend_from_slice(number.to_string().as_bytes());
+    fn constant(&mut self, name: &'static str, word: &'static str) {
+        quote(word, self.name(name));
     }
 
-    pub(crate) fn optional_number(&mut self, name: &'static str, number: Option<u64>) {
-        match number {
-            Some(number) => self.number(name, number),
-            None => self.null(name),
-        }
+    fn whole(&mut self, name: &'static str, number: &u64) {
+        self.number(name, number);
     }
 
-    /// A number that may be below zero.
-    pub(crate) fn signed(&mut self, name: &'static str, number: i64) {
-        self.name(name).extend_from_slice(number.to_string().as_bytes());
+    fn integer(&mut self, name: &'static str, number: &i64) {
+        self.number(name, number);
     }
 
-    pub(crate) fn signed_numbers(&mut self, name: &'static str, numbers: &[i32]) {
+    fn integers(&mut self, name: &'static str, numbers: &[i64]) {
         list(self.name(name), numbers, |number, out| out.extend_from_slice(number.to_string().as_bytes()));
     }
 
-    /// A finite number. Its text is perhaps not the canonical one, which whoever binds the event sees to.
-    pub(crate) fn double(&mut self, name: &'static str, number: f64) {
-        self.name(name).extend_from_slice(number.to_string().as_bytes());
+    /// The text is perhaps not the canonical one, which whoever binds the event sees to.
+    fn double(&mut self, name: &'static str, number: &f64) {
+        self.number(name, number);
     }
 
-    /// An amount in dollars. Its text is perhaps not the canonical one, which whoever binds the event sees to.
-    pub(crate) fn optional_money(&mut self, name: &'static str, amount: Option<Money>) {
-        match amount {
-            Some(amount) => self.name(name).extend_from_slice(amount.decimal().as_bytes()),
-            None => self.null(name),
-        }
+    /// The text is perhaps not the canonical one, which whoever binds the event sees to.
+    fn money(&mut self, name: &'static str, amount: &Money) {
+        self.name(name).extend_from_slice(amount.decimal().as_bytes());
     }
 
-    pub(crate) fn pairs(&mut self, name: &'static str, pairs: impl IntoIterator<Item = [u64; 2]>) {
-        list(self.name(name), pairs, |pair, out| {
-            list(out, pair, |number, out| out.extend_from_slice(number.to_string().as_bytes()));
+    fn chunks(&mut self, name: &'static str, chunks: &[Chunk]) {
+        list(self.name(name), chunks, |chunk, out| {
+            list(out, [milliseconds(chunk.at), chunk.length as u64], |number, out| {
+                out.extend_from_slice(number.to_string().as_bytes());
+            });
         });
     }
 
-    pub(crate) fn flag(&mut self, name: &'static str, flag: bool) {
-        self.name(name).extend_from_slice(if flag { b"true" } else { b"false" });
+    fn flag(&mut self, name: &'static str, flag: &bool) {
+        self.name(name).extend_from_slice(if *flag { b"true" } else { b"false" });
     }
 
-    pub(crate) fn null(&mut self, name: &'static str) {
+    fn null(&mut self, name: &'static str) {
         self.name(name).extend_from_slice(b"null");
     }
 
-    pub(crate) fn digest(&mut self, name: &'static str, digest: &Digest) {
+    fn digest(&mut self, name: &'static str, digest: &Digest) {
         let out = self.name(name);
         out.push(b'"');
         out.extend_from_slice(&digest.hex());
         out.push(b'"');
     }
 
-    pub(crate) fn step(&mut self, step: StepId) {
-        quote(&step.to_string(), self.name("step_id"));
+    fn step(&mut self, name: &'static str, step: &StepId) {
+        quote(&step.to_string(), self.name(name));
     }
 
-    pub(crate) fn salt(&mut self) {
-        let salt = self.salt;
-        quote(salt.as_str(), self.name("salt"));
-    }
-
-    pub(crate) fn object(&mut self, name: &'static str, members: impl FnOnce(&mut Payload<'_>)) {
-        self.name(name);
-        write(self.out, self.overflow, self.salt, members);
+    fn object(&mut self, name: &'static str, members: impl FnOnce(&mut Self)) {
+        self.name(name).push(b'{');
+        let last = core::mem::take(&mut self.last);
+        self.depth += 1;
+        members(self);
+        self.depth -= 1;
+        self.last = last;
+        self.out.push(b'}');
     }
 }
 

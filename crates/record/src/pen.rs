@@ -4,20 +4,22 @@ use core::time::Duration;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use reenact_formats::rer::EventType;
+use reenact_formats::rer::payload::{
+    CaptureGap, ErrorRaised, ExchangeCalled, ExchangeReturned, HttpAnswer, HttpRequest, Source, ToolCalled,
+    ToolReturned,
+};
 use reenact_json::Digest;
 
 use crate::clock::Clock;
 use crate::error::RecordError;
-use crate::event::EventType;
-use crate::exchange::{
-    Called, Chunk, Exchange, Headers, MaskedRequest, RawAnswer, RawRequest, Returned, StepId,
-};
+use crate::exchange::{Chunk, Exchange, Headers, MaskedRequest, RawAnswer, RawRequest, StepId};
 use crate::ledger::{Counts, Ledger, Open};
-use crate::mask::{MaskedBody, MaskedBytes, MaskedJson, Masks, moved};
+use crate::mask::{MaskedBody, MaskedBytes, MaskedJson, Masks, milliseconds, moved};
 use crate::payload::Payload;
 use crate::run_id::RunId;
 use crate::spool::Spool;
-use crate::tool::{self, RawToolCall, RawToolResult};
+use crate::tool::{RawToolCall, RawToolResult};
 use crate::wal::{Place, Wal};
 
 /// Writes events into the run that it comes from. Cheap to copy; a pen that outlives its run gets [`RecordError::Ended`].
@@ -160,16 +162,30 @@ impl Pen {
         match_key: &str,
     ) -> Result<StepId, RecordError> {
         let masks = &self.shared.masks;
-        let called = Called {
-            request,
-            model: model.map(|model| masks.text(model)),
-            endpoint: endpoint.map(|endpoint| masks.text(endpoint)),
-            match_key: Digest::from_hex(match_key).ok_or(RecordError::MatchKey)?,
-        };
+        let match_key = Digest::from_hex(match_key).ok_or(RecordError::MatchKey)?;
+        let masked_model = model.map(|model| masks.text(model));
+        let endpoint = endpoint.map(|endpoint| masks.text(endpoint));
         let open = Open::Exchange(kind);
         let mut ledger = self.ledger();
         ledger.withholding.expect_model(model);
-        ledger.begin(decided, kind.called(), open, |step, _, payload| called.write(step, payload))
+        ledger.begin(decided, kind.called(), open, |step_id, _, payload| {
+            let http = HttpRequest {
+                body: MaskedBody::Held(&request.body),
+                headers: &request.headers,
+                method: &request.method,
+                path: &request.path,
+            };
+            let called = ExchangeCalled {
+                endpoint: endpoint.as_ref(),
+                http,
+                match_key,
+                model: masked_model.as_ref(),
+                provider: &request.provider,
+                source: Source::Observed,
+                step_id,
+            };
+            called.write(payload);
+        })
     }
 
     /// Records what came of a request, whatever it was. Once for each.
@@ -201,26 +217,35 @@ impl Pen {
         delivered: Option<MaskedBytes<'_>>,
     ) -> Result<(), RecordError> {
         let masks = &self.shared.masks;
-        let returned = Returned {
-            status: answer.status,
-            version: answer.version.map(|version| masks.text(version)),
-            headers: masks.answer_headers(answer.headers),
-            trailers: masks.answer_headers(answer.trailers),
+        let version = answer.version.map(|version| masks.text(version));
+        let headers = masks.answer_headers(answer.headers);
+        let trailers = masks.answer_headers(answer.trailers);
+        let content_encoding = answer.content_encoding.map(|encoding| masks.text(encoding));
+        let http = HttpAnswer {
             body,
-            content_encoding: answer.content_encoding.map(|encoding| masks.text(encoding)),
+            chunks: Some(chunks).filter(|chunks| !chunks.is_empty()),
+            content_encoding: content_encoding.as_ref(),
+            headers: &headers,
+            trailers: Some(&trailers).filter(|trailers| !trailers.as_slice().is_empty()),
+            version: version.as_ref(),
             wire_sha256: Digest::from_bytes(answer.wire_sha256),
-            chunks,
+        };
+        let returned = ExchangeReturned {
             complete: answer.complete,
+            delivered: delivered.as_ref().map(MaskedBody::Held),
             ended_by: answer.ended_by,
-            ttft: answer.ttft,
-            latency: answer.latency,
-            delivered,
+            http,
+            latency_ms: milliseconds(answer.latency),
+            source: Source::Observed,
+            status: answer.status.map(u64::from),
+            step_id: *step,
+            ttft_ms: answer.ttft.map(milliseconds),
         };
         let event_type = |open: &Open| match open {
             Open::Exchange(kind) => Some(kind.returned()),
             Open::Tool { .. } => None,
         };
-        self.ledger().conclude(*step, event_type, |_, payload| returned.write(*step, payload))
+        self.ledger().conclude(*step, event_type, |_, payload| returned.write(payload))
     }
 
     /// Records that a tool is called, or was.
@@ -234,23 +259,38 @@ impl Pen {
         decided: Option<StepId>,
         call: &RawToolCall<'_>,
     ) -> Result<StepId, RecordError> {
-        let called = tool::Called::new(call, &self.shared.masks);
-        let open = called.open();
+        let masks = &self.shared.masks;
+        let (tool_call_id, tool) = (masks.text(call.tool_call_id), masks.text(call.tool));
+        let (input, via) = (masks.json(call.input, true), masks.text(&call.via.text()));
+        let source = call.source;
+        let open = Open::Tool { tool_call_id: tool_call_id.clone(), tool: tool.clone(), source };
         let mut ledger = self.ledger();
         ledger.withholding.expect_tool(call.tool);
-        ledger.begin(decided, EventType::ToolCalled, open, |step, _, payload| called.write(step, payload))
+        ledger.begin(decided, EventType::ToolCalled, open, |step_id, _, payload| {
+            let (tool, tool_call_id) = (&tool, &tool_call_id);
+            ToolCalled { input: &input, source, step_id, tool, tool_call_id, via: &via }.write(payload);
+        })
     }
 
     /// Records what came of a tool's call. Once for each.
     pub fn tool_returned(&self, step: &StepId, result: &RawToolResult<'_>) -> Result<(), RecordError> {
-        let returned = tool::Returned::new(result, &self.shared.masks);
+        let output = self.shared.masks.json(result.output, false);
         let event_type = |open: &Open| match open {
             Open::Tool { .. } => Some(EventType::ToolReturned),
             Open::Exchange(_) => None,
         };
         self.ledger().conclude(*step, event_type, |open, payload| {
             if let Open::Tool { tool_call_id, tool, source } = open {
-                returned.write(*step, tool_call_id, tool, source, payload);
+                let returned = ToolReturned {
+                    is_error: result.is_error,
+                    latency_ms: result.latency.map(milliseconds),
+                    output: &output,
+                    source: *source,
+                    step_id: *step,
+                    tool,
+                    tool_call_id,
+                };
+                returned.write(payload);
             }
         })
     }
@@ -258,12 +298,8 @@ impl Pen {
     /// Records that something was not seen: what, and why.
     pub fn gap(&self, what: &str, why: &str) -> Result<(), RecordError> {
         let (what, why) = (self.shared.masks.text(what), self.shared.masks.text(why));
-        self.append(EventType::CaptureGap, |payload| {
-            payload.salt();
-            payload.constant("source", "observed");
-            payload.text("what", &what);
-            payload.text("why", &why);
-        })
+        let gap = CaptureGap { source: Source::Observed, step_id: None, what: &what, why: &why };
+        self.append(EventType::CaptureGap, |payload| gap.write(payload))
     }
 
     /// Records that something went wrong: where, of which type, and what was said.
@@ -271,13 +307,9 @@ impl Pen {
         let masks = &self.shared.masks;
         let (boundary, error_type) = (masks.text(boundary), masks.text(error_type));
         let message = masks.text(message);
-        self.append(EventType::ErrorRaised, |payload| {
-            payload.text("boundary", &boundary);
-            payload.text("error_type", &error_type);
-            payload.text("message", &message);
-            payload.salt();
-            payload.constant("source", "observed");
-        })
+        let (boundary, error_type, message) = (&boundary, &error_type, &message);
+        let error = ErrorRaised { boundary, error_type, message, source: Source::Observed };
+        self.append(EventType::ErrorRaised, |payload| error.write(payload))
     }
 
     /// Returns when the disk has all that was written so far. An error closes the journal.

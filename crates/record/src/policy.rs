@@ -1,13 +1,16 @@
 //! What was decided on the actions of a run, what they cost, and who approved them: the events of an envelope that is enforced.
 
+use reenact_formats::rer::EventType;
 use reenact_formats::rer::envelope::decide::{Action, Rule};
 use reenact_formats::rer::envelope::money::Money;
+use reenact_formats::rer::payload::{
+    ApprovalDenied, ApprovalGranted, ApprovalRequested, PolicyDecision, PolicyEvaluated, Source,
+    SpendCounted, StepBlocked,
+};
 
 use crate::error::RecordError;
-use crate::event::EventType;
 use crate::exchange::StepId;
 use crate::mask::{Masked, MaskedJson};
-use crate::payload::Payload;
 use crate::pen::Pen;
 
 /// A decision on one action.
@@ -76,62 +79,43 @@ impl Pen {
             Action::Tool => Rule::AllowedTools,
         };
         let rule = masks.text(evaluation.denial.map_or(list.name(), |denial| denial.rule));
-        let decision = if evaluation.denial.is_none() { "allow" } else { "deny" };
+        let is_denied = evaluation.denial.is_some();
+        let decision = if is_denied { PolicyDecision::Deny } else { PolicyDecision::Allow };
+        let action = evaluation.action;
+        let (model, tool) = named(action, &name);
         let mut ledger = self.ledger();
-        let step = ledger.decide(|step, payload| {
-            payload.constant("action", evaluation.action.name());
-            if let Some(approval_id) = &approval_id {
-                payload.text("approval_id", approval_id);
-            }
-            payload.constant("decision", decision);
-            acted_on(evaluation.action, Action::Model, &name, payload);
-            payload.text("rule", &rule);
-            payload.salt();
-            payload.constant("source", "observed");
-            payload.step(step);
-            acted_on(evaluation.action, Action::Tool, &name, payload);
+        let step_id = ledger.decide(|step_id, payload| {
+            let approval_id = approval_id.as_ref();
+            let (rule, source) = (&rule, Source::Observed);
+            PolicyEvaluated { action, approval_id, decision, model, rule, source, step_id, tool }
+                .write(payload);
         })?;
         if let Some(denial) = evaluation.denial {
             let reason = masks.text(denial.reason);
-            ledger.block(step, |payload| {
-                payload.constant("action", evaluation.action.name());
-                acted_on(evaluation.action, Action::Model, &name, payload);
-                payload.text("reason", &reason);
-                payload.text("rule", &rule);
-                payload.salt();
-                payload.constant("source", "observed");
-                payload.step(step);
-                acted_on(evaluation.action, Action::Tool, &name, payload);
-            })?;
+            let (reason, rule, source) = (&reason, &rule, Source::Observed);
+            let blocked = StepBlocked { action, model, reason, rule, source, step_id, tool };
+            ledger.block(step_id, |payload| blocked.write(payload))?;
         }
-        Ok(step)
+        Ok(step_id)
     }
 
     /// Records what a step cost. The total stands at the end of the run.
     pub fn spent(&self, step: &StepId, spent: &Spent<'_>) -> Result<(), RecordError> {
         let model = self.masks().text(spent.model);
         let amount = spent.amount.micro_rounded_up();
+        // A picodollar for a token is a millionth of a dollar for a million of them, exactly.
+        let of_million = |rate: u64| Money::from_picodollars(u128::from(rate) * 1_000_000);
+        let counted = SpendCounted {
+            is_estimate: spent.is_estimate,
+            model: &model,
+            rates_usd: spent.rates.iter().map(|(name, rate)| (*name, of_million(*rate))).collect(),
+            source: Source::Observed,
+            spend_usd: amount,
+            step_id: *step,
+            usage: spent.usage.to_vec(),
+        };
         let mut ledger = self.ledger();
-        ledger.append(EventType::SpendCounted, |payload| {
-            payload.flag("is_estimate", spent.is_estimate);
-            payload.text("model", &model);
-            payload.object("rates_usd", |rates| {
-                for (name, rate) in spent.rates {
-                    // A picodollar for a token is a millionth of a dollar for a million of them, exactly.
-                    let rate = Money::from_picodollars(u128::from(*rate) * 1_000_000);
-                    rates.optional_money(name, Some(rate));
-                }
-            });
-            payload.salt();
-            payload.constant("source", "observed");
-            payload.optional_money("spend_usd", Some(amount));
-            payload.step(*step);
-            payload.object("usage", |usage| {
-                for (name, tokens) in spent.usage {
-                    usage.number(name, *tokens);
-                }
-            });
-        })?;
+        ledger.append(EventType::SpendCounted, |payload| counted.write(payload))?;
         ledger.spend(amount);
         Ok(())
     }
@@ -143,50 +127,40 @@ impl Pen {
             (masks.text(request.approval_id), masks.text(request.name), masks.text(request.rule));
         let hash = masks.text(request.input_hash);
         let types: Vec<Masked> = request.signer_types.iter().map(|name| masks.text(name)).collect();
-        self.append(EventType::ApprovalRequested, |payload| {
-            payload.constant("action", request.action.name());
-            payload.text("approval_id", &id);
-            payload.text("input_hash", &hash);
-            acted_on(request.action, Action::Model, &name, payload);
-            payload.text("rule", &rule);
-            payload.salt();
-            payload.texts("signer_types", &types);
-            payload.constant("source", "observed");
-            acted_on(request.action, Action::Tool, &name, payload);
-        })
+        let (model, tool) = named(request.action, &name);
+        let requested = ApprovalRequested {
+            action: request.action,
+            approval_id: &id,
+            input_hash: &hash,
+            model,
+            rule: &rule,
+            signer_types: types.iter().collect(),
+            source: Source::Observed,
+            tool,
+        };
+        self.append(EventType::ApprovalRequested, |payload| requested.write(payload))
     }
 
     /// Records an approval: the token, as JSON, is signed and is kept as it is.
     pub fn approval_granted(&self, approval_id: &str, token: &str) -> Result<(), RecordError> {
         let id = self.masks().text(approval_id);
         let token = MaskedJson::token(token).unwrap_or_else(|| MaskedJson::Text(self.masks().text(token)));
-        self.append(EventType::ApprovalGranted, |payload| {
-            payload.text("approval_id", &id);
-            payload.salt();
-            payload.constant("source", "observed");
-            payload.json("token", &token);
-        })
+        let granted = ApprovalGranted { approval_id: &id, source: Source::Observed, token: &token };
+        self.append(EventType::ApprovalGranted, |payload| granted.write(payload))
     }
 
     /// Records that an approval was refused, or that a token for it did not hold.
     pub fn approval_denied(&self, approval_id: &str, reason: &str) -> Result<(), RecordError> {
         let (id, reason) = (self.masks().text(approval_id), self.masks().text(reason));
-        self.append(EventType::ApprovalDenied, |payload| {
-            payload.text("approval_id", &id);
-            payload.text("reason", &reason);
-            payload.salt();
-            payload.constant("source", "observed");
-        })
+        let denied = ApprovalDenied { approval_id: &id, reason: &reason, source: Source::Observed };
+        self.append(EventType::ApprovalDenied, |payload| denied.write(payload))
     }
 }
 
-/// Writes the model or the tool that an action is about, in the place where that member belongs.
-fn acted_on(action: Action, here: Action, name: &Masked, payload: &mut Payload<'_>) {
-    if action == here {
-        let member = match action {
-            Action::Model => "model",
-            Action::Tool => "tool",
-        };
-        payload.text(member, name);
+/// Returns the members `model` and `tool` of an action, of which one is its name.
+fn named(action: Action, name: &Masked) -> (Option<&Masked>, Option<&Masked>) {
+    match action {
+        Action::Model => (Some(name), None),
+        Action::Tool => (None, Some(name)),
     }
 }

@@ -5,14 +5,16 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use reenact_formats::key::PublicKey;
+use reenact_formats::rer::EventType;
 use reenact_formats::rer::envelope::money::Money;
 use reenact_formats::rer::envelope::permission::{Enforcement, Envelope};
+pub use reenact_formats::rer::payload::RunStatus;
+use reenact_formats::rer::payload::{RunEnded, Source};
 use reenact_formats::rer::seal::Signer;
 
 use crate::actor::Actor;
 use crate::artifact::{self, Sealed};
 use crate::error::{RecordError, ResumeError};
-use crate::event::EventType;
 use crate::folder::Folder;
 use crate::journal::{Journal, Written};
 use crate::ledger::{Counts, Ledger};
@@ -38,7 +40,7 @@ pub struct Ended(());
 /// [`Ended`].
 ///
 /// ```
-/// use reenact_record::{End, Exchange, Folder, RawAnswer, RawRequest, Recorder, RunId, RunStart, SecretKey, Status};
+/// use reenact_record::{End, Exchange, Folder, RawAnswer, RawRequest, Recorder, RunId, RunStart, RunStatus, SecretKey};
 ///
 /// # let place = std::env::temp_dir().join(format!("reenact-doc-{}", std::process::id()));
 /// # let folder = Folder::new(place.join(".reenact"));
@@ -57,7 +59,7 @@ pub struct Ended(());
 /// // … the request goes out, the answer comes back …
 /// pen.returned(&step, RawAnswer { status: Some(200), body: b"{}", complete: true, ..RawAnswer::default() })?;
 ///
-/// let ended = recorder.end(&End { status: Status::Completed, reason: "exit", exit_code: Some(0) })?;
+/// let ended = recorder.end(&End { status: RunStatus::Completed, reason: "exit", exit_code: Some(0) })?;
 /// let sealed = ended.seal(&key)?;
 /// assert_eq!(sealed.counts.model_calls, 1);
 /// assert!(sealed.path.is_file());
@@ -68,10 +70,10 @@ pub struct Ended(());
 /// An event after the end does not compile:
 ///
 /// ```compile_fail,E0599
-/// # use reenact_record::{End, Folder, Recorder, RunId, RunStart, SecretKey, Status};
+/// # use reenact_record::{End, Folder, Recorder, RunId, RunStart, RunStatus, SecretKey};
 /// # let key = SecretKey::generate()?;
 /// let recorder = Recorder::begin(&Folder::new(".reenact"), &RunStart::new(RunId::generate()?), &key)?;
-/// let ended = recorder.end(&End { status: Status::Completed, reason: "exit", exit_code: Some(0) })?;
+/// let ended = recorder.end(&End { status: RunStatus::Completed, reason: "exit", exit_code: Some(0) })?;
 /// ended.pen().gap("too", "late")?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -137,35 +139,11 @@ impl Run {
     }
 }
 
-/// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
-    /// It came to its end.
-    Completed,
-    /// It came to its end and says that it failed.
-    Failed,
-    /// Someone stopped it.
-    Aborted,
-    /// It broke off.
-    Crashed,
-}
-
-impl Status {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Aborted => "aborted",
-            Self::Crashed => "crashed",
-        }
-    }
-}
-
 /// What there is to say at the end of a run. The totals are counted by the recorder.
 #[derive(Debug, Clone, Copy)]
 pub struct End<'a> {
     /// How it ended.
-    pub status: Status,
+    pub status: RunStatus,
     /// Why, such as `exit` or `signal 9`.
     pub reason: &'a str,
     /// The command's exit code, if it had one.
@@ -276,6 +254,11 @@ impl Recorder<Recording> {
         self.run.cut
     }
 
+    /// Ids of all calls of tools, masked, that the journal of a run held when it was taken up again.
+    pub fn resumed_tool_calls(&self) -> Vec<String> {
+        self.run.shared.ledger().resumed_tools().to_vec()
+    }
+
     /// Who decides on what may happen, over a run that has just begun; `None` if its envelope is not enforced.
     pub fn warden(&self) -> Option<Warden> {
         let permissions = self.run.permissions.as_ref()?;
@@ -302,17 +285,16 @@ impl Recorder<Recording> {
             let mut ledger = run.shared.ledger();
             let spent = ledger.spent().map(Money::micro_rounded_up);
             ledger.end(|counts, payload| {
-                if let Some(code) = end.exit_code {
-                    payload.signed("exit_code", code.into());
-                }
-                payload.text("reason", &reason);
-                payload.salt();
-                payload.constant("source", "observed");
-                payload.constant("status", end.status.name());
-                payload.number("total_model_calls", counts.model_calls);
-                // What nobody has counted is not nothing.
-                payload.optional_money("total_spend_usd", spent);
-                payload.number("total_tool_calls", counts.tool_calls);
+                let ended = RunEnded {
+                    exit_code: end.exit_code.map(i64::from),
+                    reason: &reason,
+                    source: Source::Observed,
+                    status: end.status,
+                    total_model_calls: counts.model_calls,
+                    total_spend_usd: spent,
+                    total_tool_calls: counts.tool_calls,
+                };
+                ended.write(payload);
             })?;
             run.written = Some(ledger.journal.finish()?);
         }

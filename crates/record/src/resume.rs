@@ -9,12 +9,12 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use base64ct::{Base64, Encoding};
+use reenact_formats::rer::EventType;
 use reenact_formats::rer::seal::Signer;
 use reenact_json::{Digest, Value};
 use reenact_secrets::Pack;
 
 use crate::error::{RecordError, ResumeError};
-use crate::event::EventType;
 use crate::folder::Folder;
 use crate::journal::{self, ChainEnd, Journal};
 use crate::ledger::Ledger;
@@ -275,8 +275,17 @@ pub(crate) fn ends(file: &mut File) -> io::Result<bool> {
 
 /// What the first line of a journal says, if it says anything.
 pub(crate) fn head(file: &mut File) -> io::Result<Option<Head>> {
+    Ok(first_line(file)?.strip_suffix(b"\n").and_then(Head::read))
+}
+
+/// Id of the key that the first line of a journal names, whatever else is wrong with that line.
+pub(crate) fn key_id(file: &mut File) -> io::Result<Option<String>> {
+    Ok(Head::read_key_id(&first_line(file)?))
+}
+
+fn first_line(file: &mut File) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
     file.seek(SeekFrom::Start(0))?;
     BufReader::new(file).take(Head::LONGEST).read_until(b'\n', &mut line)?;
-    Ok(line.strip_suffix(b"\n").and_then(Head::read))
+    Ok(line)
 }

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use reenact_formats::rer::envelope::permission::{Enforcement, Envelope};
+use reenact_formats::rer::payload::{Environment, RedactionPack, RunStarted, Source};
 use reenact_formats::rer::seal::{Signer, sign_envelope};
 use reenact_json::canonical::{self, Part};
 use reenact_json::{Digest, Limits, Profile, Value};
@@ -233,6 +234,12 @@ impl Head {
         }
     }
 
+    /// Reads the id of the key alone.
+    pub(crate) fn read_key_id(line: &[u8]) -> Option<String> {
+        let head = Value::parse(line.trim_ascii_end(), &Limits::default()).ok()?;
+        Some(head.member("key_id")?.string()?.into_owned())
+    }
+
     /// Reads the line, without its line feed; `None` if it is not one that we write.
     pub(crate) fn read(line: &[u8]) -> Option<Self> {
         let head = Value::parse(line, &Limits::default()).ok()?;
@@ -291,24 +298,23 @@ impl Started {
     }
 
     pub(crate) fn write(&self, payload: &mut Payload<'_>) {
-        if !self.command.is_empty() {
-            payload.texts("command", &self.command);
-        }
-        payload.constant("enforcement", self.enforcement);
-        payload.digest("envelope_hash", &self.envelope_hash);
-        payload.object("environment", |environment| {
-            environment.constant("arch", std::env::consts::ARCH);
-            environment.constant("os", std::env::consts::OS);
-            environment.constant("reenact", env!("CARGO_PKG_VERSION"));
-            environment.object("runtimes", |_| {});
-        });
-        payload.object("redaction", |redaction| {
-            redaction.digest("digest", &self.pack_digest);
-            redaction.text("pack", &self.pack);
-        });
-        payload.constant("runtime_version", env!("CARGO_PKG_VERSION"));
-        payload.salt();
-        payload.constant("source", "observed");
+        let environment = Environment {
+            arch: std::env::consts::ARCH,
+            os: std::env::consts::OS,
+            reenact: env!("CARGO_PKG_VERSION"),
+            runtimes: Vec::new(),
+        };
+        let started = RunStarted {
+            command: Some(self.command.iter().collect()).filter(|command: &Vec<_>| !command.is_empty()),
+            enforcement: self.enforcement,
+            envelope_hash: self.envelope_hash,
+            environment,
+            import: None,
+            redaction: RedactionPack { digest: self.pack_digest, pack: &self.pack },
+            runtime_version: env!("CARGO_PKG_VERSION"),
+            source: Source::Observed,
+        };
+        started.write(payload);
     }
 }
 

@@ -5,15 +5,15 @@
 
 use std::collections::BTreeSet;
 
+use reenact_formats::rer::EventType;
 use reenact_formats::rer::envelope::glob;
 
-use crate::event::EventType;
 use crate::exchange::StepId;
 
 /// Which payloads are withheld: whatever one of these says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Withhold {
-    /// Types of event, out of [`Withhold::EVENTS`].
+    /// Types of event, out of [`Withhold::allowed_events`].
     pub events: Vec<String>,
     /// Tools whose calls and returns are withheld. `*` stands for any characters, `?` for one.
     pub tools: Vec<String>,
@@ -22,31 +22,19 @@ pub struct Withhold {
 }
 
 impl Withhold {
-    /// The types of event whose payloads can be withheld. Those that say how a run went as a whole, what was not seen, and what
-    /// was permitted, cannot: without them nobody could judge the rest.
-    pub const EVENTS: [&'static str; 13] = [
-        "rer.artifact.written",
-        "rer.error.raised",
-        "rer.http.called",
-        "rer.http.returned",
-        "rer.model.called",
-        "rer.model.returned",
-        "rer.output.final",
-        "rer.plan.started",
-        "rer.prompt.rendered",
-        "rer.step.completed",
-        "rer.tool.called",
-        "rer.tool.returned",
-        "rer.verification.ran",
-    ];
+    /// Names of the events whose payloads can be withheld, in alphabetical order. Those that say how a run went as a whole, what
+    /// was not seen, and what was permitted, cannot: without them nobody could judge the rest.
+    pub fn allowed_events() -> Vec<&'static str> {
+        EventType::names(EventType::may_be_withheld)
+    }
 
     /// Whether nothing is withheld.
     pub fn is_empty(&self) -> bool {
         self.events.is_empty() && self.tools.is_empty() && self.models.is_empty()
     }
 
-    fn covers_event(&self, name: &str) -> bool {
-        Self::EVENTS.contains(&name) && self.events.iter().any(|event| event == name)
+    fn covers_event(&self, event_type: EventType) -> bool {
+        event_type.may_be_withheld() && self.events.iter().any(|event| event == event_type.name())
     }
 }
 
@@ -88,7 +76,7 @@ impl Withholding {
 
     /// Whether an event that is written now is withheld.
     pub(crate) fn is_withheld(&mut self, event_type: EventType) -> bool {
-        core::mem::take(&mut self.is_next) || self.what.covers_event(event_type.name())
+        core::mem::take(&mut self.is_next) || self.what.covers_event(event_type)
     }
 
     /// A step began, withheld.
@@ -103,7 +91,7 @@ impl Withholding {
 
     /// Whether the return of a step will be withheld, by an event of that type.
     pub(crate) fn will_withhold(&self, step: StepId, event_type: EventType) -> bool {
-        self.has(step) || self.what.covers_event(event_type.name())
+        self.has(step) || self.what.covers_event(event_type)
     }
 
     /// A step is over.

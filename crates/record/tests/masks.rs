@@ -9,7 +9,7 @@ use std::time::Duration;
 use reenact_json::{Limits, Value};
 use reenact_record::{
     Chunk, End, EndedBy, Exchange, Pen, RawAnswer, RawRequest, RawToolCall, RawToolResult, Recorder, Report,
-    RunStart, Source, Status, Via,
+    RunStart, RunStatus, Source, Via,
 };
 use support::{DONE, Place, answer, events, judged, key, run_id};
 
@@ -167,7 +167,7 @@ fn no_secret_reaches_the_disk() {
     let recorder = begin(&place);
     assert_clean(&place);
     plant(&place, &recorder.pen());
-    let end = End { status: Status::Failed, reason: &everything(), exit_code: None };
+    let end = End { status: RunStatus::Failed, reason: &everything(), exit_code: None };
     let ended = recorder.end(&end).unwrap();
     assert_clean(&place);
     let sealed = ended.seal(&key()).unwrap();

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use proptest::prelude::*;
 use reenact_formats::rer::seal::Signer;
 use reenact_record::{
-    End, Exchange, Folder, RawAnswer, RawRequest, Recorder, RunId, RunStart, SecretKey, Status,
+    End, Exchange, Folder, RawAnswer, RawRequest, Recorder, RunId, RunStart, RunStatus, SecretKey,
 };
 use reenact_replay::player::rule;
 use reenact_replay::{Incoming, KeyParts, Outcome, Player, Rung, match_key};
@@ -120,7 +120,8 @@ fn recorded(requests: &[Vec<Piece>]) -> Run {
             RawAnswer { status: Some(200), body: answer.as_bytes(), complete: true, ..RawAnswer::default() };
         pen.returned(&step, answer).unwrap();
     }
-    let ended = recorder.end(&End { status: Status::Completed, reason: "exit", exit_code: Some(0) }).unwrap();
+    let ended =
+        recorder.end(&End { status: RunStatus::Completed, reason: "exit", exit_code: Some(0) }).unwrap();
     let bytes = fs::read(ended.seal(&key).unwrap().path).unwrap();
     let clear = [THEN.variable, THEN.key, THEN.token];
     let text = String::from_utf8(bytes.clone()).unwrap();

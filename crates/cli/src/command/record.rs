@@ -13,7 +13,7 @@ use reenact_record::approval::Desk;
 use reenact_record::durable::{self, Readers};
 use reenact_record::wal::{self, Place};
 use reenact_record::{
-    Counts, Durability, End, KeyName, Out, Recorder, RunId, RunStart, Sealed, SecretKey, Status,
+    Counts, Durability, End, KeyName, Out, Recorder, RunId, RunStart, Sealed, SecretKey, RunStatus,
 };
 use reenact_run::{Exit, Kind, Opened, Run};
 use reenact_verify::audit::{Audit, Verdict};
@@ -439,14 +439,14 @@ fn trouble(run: &Run) -> Option<String> {
 }
 
 /// How a run ended, and why.
-fn told(exit: Exit) -> (Status, String) {
+fn told(exit: Exit) -> (RunStatus, String) {
     // Someone who sends these wants it to stop; other signals come from faults.
     const ASKED_TO_STOP: [i32; 4] = [1, 2, 3, 15];
     let status = match exit {
-        Exit::Code(0) => Status::Completed,
-        Exit::Code(_) => Status::Failed,
-        Exit::Signal(signal) if ASKED_TO_STOP.contains(&signal) => Status::Aborted,
-        Exit::Signal(_) => Status::Crashed,
+        Exit::Code(0) => RunStatus::Completed,
+        Exit::Code(_) => RunStatus::Failed,
+        Exit::Signal(signal) if ASKED_TO_STOP.contains(&signal) => RunStatus::Aborted,
+        Exit::Signal(_) => RunStatus::Crashed,
     };
     (status, exit.to_string())
 }

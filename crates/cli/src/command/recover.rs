@@ -1,13 +1,13 @@
 //! `reenact recover`: seals runs whose recorder was killed, with all that had passed through it.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use reenact_gateway::{Recovered, Remains};
-use reenact_json::{Limits, Shown, Value};
+use reenact_json::Shown;
 use reenact_record::wal::{self, Place};
-use reenact_record::{End, Ended, Folder, KeyStore, Recorder, ResumeError, RunId, Sealed, SecretKey, Status};
+use reenact_record::{
+    End, Ended, Folder, KeyStore, Recorder, ResumeError, RunId, RunStatus, Sealed, SecretKey,
+};
 use reenact_verify::{Keys, Options};
 
 use crate::config::Config;
@@ -78,7 +78,7 @@ struct Found {
 }
 
 fn recover(folder: &Folder, id: RunId, store: &KeyStore) -> Result<Outcome, String> {
-    let key = key(&folder.journal(id), store)?;
+    let key = key(folder, id, store)?;
     let place = Place::holding(id);
     let mut remains = Ok(None);
     // The log is read when nobody else can write to either.
@@ -96,12 +96,12 @@ fn recover(folder: &Folder, id: RunId, store: &KeyStore) -> Result<Outcome, Stri
                 recorder.pen().gap("end of the journal", &why).map_err(text)?;
             }
             if let Some(remains) = remains {
-                let told = tool_calls(&folder.journal(id)).map_err(text)?;
+                let told = recorder.resumed_tool_calls();
                 let told = told.iter().map(String::as_str);
                 found.from_log = remains.write(&recorder.pen(), told).map_err(text)?;
             }
             let reason = "its recorder did not come to the end";
-            let end = End { status: Status::Crashed, reason, exit_code: None };
+            let end = End { status: RunStatus::Crashed, reason, exit_code: None };
             (found, recorder.end(&end).map_err(text)?)
         }
         Err(ResumeError::Ended) => {
@@ -135,17 +135,14 @@ fn is_of(path: &Path, id: RunId) -> bool {
 }
 
 /// The key that a run began under.
-fn key(journal: &Path, store: &KeyStore) -> Result<SecretKey, String> {
-    let mut head = String::new();
-    let file = File::open(journal).map_err(|error| format!("its journal cannot be read: {error}"))?;
-    BufReader::new(file).read_line(&mut head).map_err(text)?;
-    let value = Value::parse(head.trim_end().as_bytes(), &Limits::default()).ok();
-    let key_id = value.and_then(|head| head.member("key_id")?.string().map(std::borrow::Cow::into_owned));
+fn key(folder: &Folder, id: RunId, store: &KeyStore) -> Result<SecretKey, String> {
+    let key_id = folder.key_id(id).map_err(|error| format!("its journal cannot be read: {error}"))?;
     let key_id = key_id.ok_or_else(|| {
-        let folder = journal.parent().unwrap_or(journal).to_string_lossy();
+        let run = folder.run(id);
+        let run = run.to_string_lossy();
         format!(
             "its journal breaks off in its first line: nothing was recorded; remove {}",
-            Shown::whole(&folder)
+            Shown::whole(&run)
         )
     })?;
     let names = store.list().map_err(text)?;
@@ -154,22 +151,6 @@ fn key(journal: &Path, store: &KeyStore) -> Result<SecretKey, String> {
         .filter_map(|name| store.load(name).ok())
         .find(|key| reenact_formats::rer::seal::Signer::public_key(key).id().to_string() == key_id)
         .ok_or_else(|| format!("none of your keys is the one that it began under ({})", Shown::new(&key_id)))
-}
-
-/// The tool calls that are in a journal.
-fn tool_calls(journal: &Path) -> std::io::Result<Vec<String>> {
-    let mut calls = Vec::new();
-    for line in BufReader::new(File::open(journal)?).lines() {
-        let line = line?;
-        // Most lines are not looked into.
-        if !line.contains("\"rer.tool.called\"") {
-            continue;
-        }
-        let event = Value::parse(line.as_bytes(), &Limits::default()).ok();
-        let call = event.and_then(|event| event.member("payload")?.member("tool_call_id")?.string());
-        calls.extend(call.map(std::borrow::Cow::into_owned));
-    }
-    Ok(calls)
 }
 
 fn told(id: RunId, found: &Found, sealed: &Sealed) -> String {

@@ -137,8 +137,8 @@ fn is_variable(name: &str) -> Result<(), String> {
 }
 
 fn is_event(name: &str) -> Result<(), String> {
-    let problem = || format!("cannot be withheld; allowed are {}", Withhold::EVENTS.join(", "));
-    Withhold::EVENTS.contains(&name).then_some(()).ok_or_else(problem)
+    let problem = || format!("cannot be withheld; allowed are {}", Withhold::allowed_events().join(", "));
+    Withhold::allowed_events().contains(&name).then_some(()).ok_or_else(problem)
 }
 
 fn is_pattern(name: &str) -> Result<(), String> {

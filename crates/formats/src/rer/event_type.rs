@@ -29,6 +29,16 @@ pub enum Role {
     Capture,
 }
 
+impl Role {
+    /// What is called by the action that such an event begins or ends.
+    pub fn callee(self) -> Option<Callee> {
+        match self {
+            Self::Call(callee) | Self::Return(callee) => Some(callee),
+            _ => None,
+        }
+    }
+}
+
 /// What is called by an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Callee {
@@ -153,6 +163,14 @@ impl EventType {
         self.row().name
     }
 
+    /// Names of the types that are wanted, in alphabetical order.
+    pub fn names(is_wanted: impl Fn(Self) -> bool) -> Vec<&'static str> {
+        let wanted = Self::ALL.iter().copied().filter(|event_type| is_wanted(*event_type));
+        let mut names: Vec<_> = wanted.map(Self::name).collect();
+        names.sort_unstable();
+        names
+    }
+
     /// Part that such an event plays in a run.
     pub fn role(self) -> Role {
         self.row().role
@@ -221,38 +239,31 @@ mod tests {
 
     #[test]
     fn an_agent_reports_only_what_nobody_else_could_see() {
-        let reported: Vec<_> =
-            EventType::ALL.iter().filter(|event| event.may_be_reported()).map(|event| event.name()).collect();
         let expected = [
-            "rer.prompt.rendered",
+            "rer.artifact.written",
+            "rer.output.final",
             "rer.plan.started",
+            "rer.prompt.rendered",
             "rer.step.completed",
             "rer.verification.ran",
-            "rer.output.final",
-            "rer.artifact.written",
         ];
-        assert_eq!(reported, expected);
+        assert_eq!(EventType::names(EventType::may_be_reported), expected);
     }
 
     #[test]
     fn what_judges_a_run_is_never_withheld() {
-        let kept: Vec<_> = EventType::ALL
-            .iter()
-            .filter(|event| !event.may_be_withheld())
-            .map(|event| event.name())
-            .collect();
         let expected = [
-            "rer.run.started",
-            "rer.run.ended",
+            "rer.approval.denied",
+            "rer.approval.granted",
+            "rer.approval.requested",
+            "rer.capture.gap",
             "rer.policy.evaluated",
             "rer.policy.step_blocked",
-            "rer.approval.requested",
-            "rer.approval.granted",
-            "rer.approval.denied",
+            "rer.run.ended",
+            "rer.run.started",
             "rer.spend.counted",
-            "rer.capture.gap",
         ];
-        assert_eq!(kept, expected);
+        assert_eq!(EventType::names(|event_type| !event_type.may_be_withheld()), expected);
     }
 
     /// A member that verification looks for is one that some payload has: the two lists cannot drift apart.

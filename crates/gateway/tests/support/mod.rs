@@ -18,7 +18,7 @@ use reenact_gateway::{
 };
 use reenact_record::wal;
 use reenact_record::{
-    Durability, End, Folder, Recorder, Recording as Recordable, RunId, RunStart, SecretKey, Status,
+    Durability, End, Folder, Recorder, Recording as Recordable, RunId, RunStart, RunStatus, SecretKey,
     Surroundings,
 };
 use reenact_replay::Player;
@@ -245,7 +245,7 @@ impl Flight {
 
     /// Ends the run while its gateway goes on.
     pub(crate) fn end_recorder(self) -> Gateway {
-        let end = End { status: Status::Crashed, reason: "gone", exit_code: None };
+        let end = End { status: RunStatus::Crashed, reason: "gone", exit_code: None };
         self.recorder.end(&end).unwrap();
         self.gateway
     }
@@ -253,7 +253,8 @@ impl Flight {
     /// Ends, seals, judges and opens the run.
     pub(crate) async fn land(self) -> Landed {
         let stopped = self.gateway.stop().await;
-        let ended = self.recorder.end(&End { status: Status::Completed, reason: "exit", exit_code: Some(0) });
+        let ended =
+            self.recorder.end(&End { status: RunStatus::Completed, reason: "exit", exit_code: Some(0) });
         let sealed = ended.unwrap().seal(&self.key).unwrap();
         Landed { stopped, ..Landed::of(self.place, &sealed.path, &self.key) }
     }

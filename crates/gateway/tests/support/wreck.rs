@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use reenact_gateway::{Recovered, Remains};
 use reenact_record::wal::{self, Entry};
-use reenact_record::{End, Folder, Recorder, RunId, SecretKey, Status};
+use reenact_record::{End, Folder, Recorder, RunId, RunStatus, SecretKey};
 
 use super::{Flight, Landed, Logs, Place};
 
@@ -51,7 +51,7 @@ impl Wreck {
         let folder = Folder::new(self.place.0.join(Folder::NAME));
         let recorder = Recorder::resume(&folder, self.run_id, key, || remains.journal_bytes()).unwrap();
         let recovered = remains.write(&recorder.pen(), []).unwrap();
-        let end = End { status: Status::Crashed, reason: "killed", exit_code: None };
+        let end = End { status: RunStatus::Crashed, reason: "killed", exit_code: None };
         let sealed = recorder.end(&end).unwrap().seal(key).unwrap();
         (recovered, Landed::of(self.place, &sealed.path, key))
     }

@@ -1,5 +1,12 @@
 //! Reports as an agent in any language sends them: `{"type": "rer.plan.started", "payload": {…}}`.
 
+use std::borrow::Cow;
+
+use reenact_formats::rer::EventType;
+use reenact_formats::rer::payload::{
+    ArtifactWrittenView, Member, OutputFinalView, PlanStartedView, PromptRenderedView, StepCompletedView,
+    VerificationRanView,
+};
 use reenact_json::{Digest, Kind, Limits, Shown, Value};
 
 use super::Report;
@@ -12,7 +19,7 @@ pub enum ReportFault {
     #[error("it is not JSON: {0}")]
     Json(String),
     /// A type that nobody may report, or none.
-    #[error("type: must be one of {}, and this is {found}", TYPES.join(", "))]
+    #[error("type: must be one of {}, and this is {found}", types())]
     Type {
         /// What it is; safe to print.
         found: String,
@@ -33,15 +40,10 @@ pub enum ReportFault {
     },
 }
 
-/// What may be reported. What was seen by others is not an agent's to tell.
-const TYPES: [&str; 6] = [
-    "rer.artifact.written",
-    "rer.output.final",
-    "rer.plan.started",
-    "rer.prompt.rendered",
-    "rer.step.completed",
-    "rer.verification.ran",
-];
+/// Names of what may be reported. What was seen by others is not an agent's to tell.
+fn types() -> String {
+    EventType::names(EventType::may_be_reported).join(", ")
+}
 
 /// Reads a report, and hands it on.
 pub fn read<R>(text: &[u8], take: impl FnOnce(&Report<'_>) -> R) -> Result<R, ReportFault> {
@@ -49,118 +51,112 @@ pub fn read<R>(text: &[u8], take: impl FnOnce(&Report<'_>) -> R) -> Result<R, Re
         Value::parse(text, &Limits::default()).map_err(|error| ReportFault::Json(error.describe(text)))?;
     only(document, "", &["payload", "type"])?;
     let name = document.member("type").and_then(|name| name.string());
-    let payload = Payload(document.member("payload"));
-    match name.as_deref() {
-        Some("rer.prompt.rendered") => {
-            payload.only(&["prompt", "template", "variables"])?;
-            let (prompt, template) = (payload.text("prompt")?, payload.optional_text("template")?);
-            let variables = payload.json("variables");
-            Ok(take(&Report::PromptRendered {
-                template: template.as_deref(),
-                variables: variables.as_deref(),
-                prompt: &prompt,
-            }))
+    let known = name.as_deref().and_then(EventType::of_name).filter(|known| known.may_be_reported());
+    let Some(event_type) = known else {
+        let found = name.map_or("none".to_owned(), |other| format!("\"{}\"", Shown::new(&other)));
+        return Err(ReportFault::Type { found });
+    };
+    let payload = document.member("payload").filter(|payload| payload.kind() == Kind::Object);
+    let payload = payload.ok_or(ReportFault::Member { member: "*", wanted: "an object" })?;
+    // That it is only reported is not for the agent to say.
+    let members: Vec<&str> =
+        event_type.members().iter().copied().filter(|member| *member != "source").collect();
+    only(payload, "payload.", &members)?;
+    match event_type {
+        EventType::PromptRendered => {
+            let view = PromptRenderedView::read(payload);
+            let (prompt, template) = (needed_text(view.prompt)?, text_of(view.template)?);
+            let (template, variables) = (template.as_deref(), json(view.variables));
+            Ok(take(&Report::PromptRendered { template, variables: variables.as_deref(), prompt: &prompt }))
         }
-        Some("rer.plan.started") => {
-            payload.only(&["plan_hash", "steps"])?;
-            let plan_hash = payload.optional_hash("plan_hash")?;
-            let steps =
-                payload.json("steps").ok_or(ReportFault::Member { member: "steps", wanted: "there" })?;
+        EventType::PlanStarted => {
+            let view = PlanStartedView::read(payload);
+            let plan_hash = optional(view.plan_hash, DIGITS, hash)?;
+            let steps = json(view.steps).ok_or_else(|| missing(view.steps, THERE))?;
             Ok(take(&Report::PlanStarted { plan_hash, steps: &steps }))
         }
-        Some("rer.step.completed") => {
-            payload.only(&["iterations", "status", "step_id", "utility"])?;
-            let (step_id, status) = (payload.text("step_id")?, payload.text("status")?);
-            let iterations = payload.optional("iterations", "a whole number", |value| value.whole())?;
-            let utility = payload.optional("utility", "a number", |value| value.double())?;
+        EventType::StepCompleted => {
+            let view = StepCompletedView::read(payload);
+            let (step_id, status) = (needed_text(view.step_id)?, needed_text(view.status)?);
+            let iterations = optional(view.iterations, WHOLE, |value| value.whole())?;
+            let utility = optional(view.utility, "a number", |value| value.double())?;
             Ok(take(&Report::StepCompleted { step_id: &step_id, status: &status, iterations, utility }))
         }
-        Some("rer.verification.ran") => {
-            payload.only(&["commands", "delta", "exit_codes"])?;
-            let commands =
-                payload.list("commands", "a list of texts", |value| Some(value.string()?.into_owned()))?;
-            let exit_codes = payload.list("exit_codes", "a list of exit codes", exit_code)?;
-            let delta = payload.json("delta").unwrap_or_else(|| "null".to_owned());
-            let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
+        EventType::VerificationRan => {
+            let view = VerificationRanView::read(payload);
+            let commands = list(view.commands, "a list of texts", |value| value.string())?;
+            let exit_codes = list(view.exit_codes, "a list of exit codes", exit_code)?;
+            let delta = json(view.delta).unwrap_or_else(|| "null".to_owned());
+            let commands: Vec<&str> = commands.iter().map(AsRef::as_ref).collect();
             let (commands, exit_codes) = (commands.as_slice(), exit_codes.as_slice());
             Ok(take(&Report::VerificationRan { commands, exit_codes, delta: &delta }))
         }
-        Some("rer.artifact.written") => {
-            payload.only(&["artifact_hash", "media_type", "name", "size_bytes"])?;
-            let wanted = "64 hexadecimal digits";
-            let artifact_hash = payload.optional_hash("artifact_hash")?;
-            let artifact_hash =
-                artifact_hash.ok_or(ReportFault::Member { member: "artifact_hash", wanted })?;
-            let wanted = "a whole number";
-            let size_bytes = payload.optional("size_bytes", wanted, |value| value.whole())?;
-            let size_bytes = size_bytes.ok_or(ReportFault::Member { member: "size_bytes", wanted })?;
-            let (name, media_type) = (payload.text("name")?, payload.optional_text("media_type")?);
+        EventType::ArtifactWritten => {
+            let view = ArtifactWrittenView::read(payload);
+            let artifact_hash = needed(view.artifact_hash, DIGITS, hash)?;
+            let size_bytes = needed(view.size_bytes, WHOLE, |value| value.whole())?;
+            let (name, media_type) = (needed_text(view.name)?, text_of(view.media_type)?);
             let media_type = media_type.as_deref();
             Ok(take(&Report::ArtifactWritten { artifact_hash, name: &name, size_bytes, media_type }))
         }
-        Some("rer.output.final") => {
-            payload.only(&["output"])?;
-            let output = payload.0.and_then(|payload| payload.member("output"));
-            let text = output.and_then(|output| output.string()).map(|text| text.into_owned());
-            let output = text.or_else(|| payload.json("output"));
-            let output = output.ok_or(ReportFault::Member { member: "output", wanted: "there" })?;
+        EventType::OutputFinal => {
+            let view = OutputFinalView::read(payload);
+            let text = view.output.raw().and_then(|output| output.string()).map(Cow::into_owned);
+            let output = text.or_else(|| json(view.output)).ok_or_else(|| missing(view.output, THERE))?;
             Ok(take(&Report::OutputFinal { output: &output }))
         }
-        Some(other) => Err(ReportFault::Type { found: format!("\"{}\"", Shown::new(other)) }),
-        None => Err(ReportFault::Type { found: "none".to_owned() }),
+        other => Err(ReportFault::Type { found: format!("\"{}\"", other.name()) }),
     }
 }
 
-/// The payload of a report, if there is one.
-struct Payload<'v>(Option<Value<'v>>);
+const THERE: &str = "there";
+const DIGITS: &str = "64 hexadecimal digits";
+const WHOLE: &str = "a whole number";
 
-impl Payload<'_> {
-    fn only(&self, members: &[&str]) -> Result<(), ReportFault> {
-        match self.0 {
-            Some(payload) if payload.kind() == Kind::Object => only(payload, "payload.", members),
-            _ => Err(ReportFault::Member { member: "*", wanted: "an object" }),
-        }
-    }
+fn missing(member: Member<'_>, wanted: &'static str) -> ReportFault {
+    ReportFault::Member { member: member.path(), wanted }
+}
 
-    fn optional<T>(
-        &self,
-        member: &'static str,
-        wanted: &'static str,
-        read: impl FnOnce(Value<'_>) -> Option<T>,
-    ) -> Result<Option<T>, ReportFault> {
-        let found = self.0.and_then(|payload| payload.member(member)).filter(|value| !value.is_null());
-        found.map(|value| read(value).ok_or(ReportFault::Member { member, wanted })).transpose()
-    }
+fn optional<'v, T>(
+    member: Member<'v>,
+    wanted: &'static str,
+    read: impl FnOnce(Value<'v>) -> Option<T>,
+) -> Result<Option<T>, ReportFault> {
+    member.read(wanted, read).map_err(|_| missing(member, wanted))
+}
 
-    fn optional_text(&self, member: &'static str) -> Result<Option<String>, ReportFault> {
-        self.optional(member, "a text", |value| Some(value.string()?.into_owned()))
-    }
+fn needed<'v, T>(
+    member: Member<'v>,
+    wanted: &'static str,
+    read: impl FnOnce(Value<'v>) -> Option<T>,
+) -> Result<T, ReportFault> {
+    optional(member, wanted, read)?.ok_or_else(|| missing(member, wanted))
+}
 
-    fn text(&self, member: &'static str) -> Result<String, ReportFault> {
-        self.optional_text(member)?.ok_or(ReportFault::Member { member, wanted: "a text" })
-    }
+fn text_of(member: Member<'_>) -> Result<Option<Cow<'_, str>>, ReportFault> {
+    optional(member, "a text", |value| value.string())
+}
 
-    fn optional_hash(&self, member: &'static str) -> Result<Option<[u8; 32]>, ReportFault> {
-        let read = |value: Value<'_>| Some(*Digest::from_hex(&value.string()?)?.as_bytes());
-        self.optional(member, "64 hexadecimal digits", read)
-    }
+fn needed_text(member: Member<'_>) -> Result<Cow<'_, str>, ReportFault> {
+    needed(member, "a text", |value| value.string())
+}
 
-    fn list<T>(
-        &self,
-        member: &'static str,
-        wanted: &'static str,
-        read: impl Fn(Value<'_>) -> Option<T>,
-    ) -> Result<Vec<T>, ReportFault> {
-        let list = self.optional(member, wanted, |value| {
-            (value.kind() == Kind::Array).then(|| value.elements().map(&read).collect::<Option<Vec<T>>>())?
-        })?;
-        list.ok_or(ReportFault::Member { member, wanted })
-    }
+fn list<'v, T>(
+    member: Member<'v>,
+    wanted: &'static str,
+    read: impl Fn(Value<'v>) -> Option<T>,
+) -> Result<Vec<T>, ReportFault> {
+    let list = member.list(wanted, read).ok().flatten();
+    list.ok_or_else(|| missing(member, wanted))
+}
 
-    fn json(&self, member: &str) -> Option<String> {
-        let value = self.0.and_then(|payload| payload.member(member))?;
-        Some(String::from_utf8_lossy(value.text()).into_owned())
-    }
+/// Text of a member as JSON, also that of `null`.
+fn json(member: Member<'_>) -> Option<String> {
+    Some(String::from_utf8_lossy(member.raw()?.text()).into_owned())
+}
+
+fn hash(value: Value<'_>) -> Option<[u8; 32]> {
+    Some(*Digest::from_hex(&value.string()?)?.as_bytes())
 }
 
 fn only(object: Value<'_>, prefix: &str, members: &[&str]) -> Result<(), ReportFault> {
@@ -219,7 +215,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named() {
-        let types = TYPES.join(", ");
+        let types = types();
         for (text, expected) in [
             ("{}", format!("type: must be one of {types}, and this is none")),
             (

@@ -2,12 +2,15 @@
 
 mod json;
 
+use reenact_formats::rer::EventType;
+use reenact_formats::rer::payload::{
+    ArtifactWritten, OutputFinal, PlanStarted, PromptRendered, Source, StepCompleted, VerificationRan,
+};
 use reenact_json::Digest;
 
 pub use json::{ReportFault, read};
 
 use crate::error::RecordError;
-use crate::event::EventType;
 use crate::pen::Pen;
 
 /// Something that an agent reports.
@@ -71,79 +74,49 @@ impl Pen {
     /// Records what the agent reports.
     pub fn report(&self, report: &Report<'_>) -> Result<(), RecordError> {
         let masks = self.masks();
+        let source = Source::Reported;
         match *report {
             Report::PromptRendered { template, variables, prompt } => {
                 let (template, prompt) = (template.map(|text| masks.text(text)), masks.text(prompt));
                 let variables = variables.map(|text| masks.json(text, true));
-                self.append(EventType::PromptRendered, |payload| {
-                    payload.text("prompt", &prompt);
-                    payload.salt();
-                    payload.constant("source", "reported");
-                    if let Some(template) = &template {
-                        payload.text("template", template);
-                    }
-                    if let Some(variables) = &variables {
-                        payload.json("variables", variables);
-                    }
-                })
+                let (template, variables) = (template.as_ref(), variables.as_ref());
+                let rendered = PromptRendered { prompt: &prompt, source, template, variables };
+                self.append(EventType::PromptRendered, |payload| rendered.write(payload))
             }
             Report::PlanStarted { plan_hash, steps } => {
                 let steps = masks.json(steps, true);
-                self.append(EventType::PlanStarted, |payload| {
-                    if let Some(hash) = plan_hash {
-                        payload.digest("plan_hash", &Digest::from_bytes(hash));
-                    }
-                    payload.salt();
-                    payload.constant("source", "reported");
-                    payload.json("steps", &steps);
-                })
+                let plan_hash = plan_hash.map(Digest::from_bytes);
+                let started = PlanStarted { plan_hash, source, steps: &steps };
+                self.append(EventType::PlanStarted, |payload| started.write(payload))
             }
             Report::StepCompleted { step_id, status, iterations, utility } => {
-                let (step_id, status) = (masks.text(step_id), masks.text(status));
-                self.append(EventType::StepCompleted, |payload| {
-                    if let Some(iterations) = iterations {
-                        payload.number("iterations", iterations);
-                    }
-                    payload.salt();
-                    payload.constant("source", "reported");
-                    payload.text("status", &status);
-                    payload.text("step_id", &step_id);
-                    if let Some(utility) = utility.filter(|utility| utility.is_finite()) {
-                        payload.double("utility", utility);
-                    }
-                })
+                let (step_id, status) = (&masks.text(step_id), &masks.text(status));
+                let utility = utility.filter(|utility| utility.is_finite());
+                let completed = StepCompleted { iterations, source, status, step_id, utility };
+                self.append(EventType::StepCompleted, |payload| completed.write(payload))
             }
             Report::VerificationRan { commands, exit_codes, delta } => {
                 let commands: Vec<_> = commands.iter().map(|command| masks.text(command)).collect();
-                let delta = masks.json(delta, true);
-                self.append(EventType::VerificationRan, |payload| {
-                    payload.texts("commands", &commands);
-                    payload.json("delta", &delta);
-                    payload.signed_numbers("exit_codes", exit_codes);
-                    payload.salt();
-                    payload.constant("source", "reported");
-                })
+                let commands = commands.iter().collect();
+                let exit_codes = exit_codes.iter().copied().map(i64::from).collect();
+                let ran = VerificationRan { commands, delta: &masks.json(delta, true), exit_codes, source };
+                self.append(EventType::VerificationRan, |payload| ran.write(payload))
             }
             Report::ArtifactWritten { artifact_hash, name, size_bytes, media_type } => {
                 let (name, media_type) = (masks.text(name), media_type.map(|text| masks.text(text)));
-                self.append(EventType::ArtifactWritten, |payload| {
-                    payload.digest("artifact_hash", &Digest::from_bytes(artifact_hash));
-                    if let Some(media_type) = &media_type {
-                        payload.text("media_type", media_type);
-                    }
-                    payload.text("name", &name);
-                    payload.salt();
-                    payload.number("size_bytes", size_bytes);
-                    payload.constant("source", "reported");
-                })
+                let written = ArtifactWritten {
+                    artifact_hash: Digest::from_bytes(artifact_hash),
+                    media_type: media_type.as_ref(),
+                    name: &name,
+                    size_bytes,
+                    source,
+                };
+                self.append(EventType::ArtifactWritten, |payload| written.write(payload))
             }
             Report::OutputFinal { output } => {
                 let output = masks.json(output, false);
-                self.append(EventType::OutputFinal, |payload| {
-                    payload.json("output", &output);
-                    payload.salt();
-                    payload.constant("source", "reported");
-                })
+                let last = OutputFinal { output: &output, source };
+                self.append(EventType::OutputFinal, |payload| last.write(payload))
             }
         }
     }

@@ -13,7 +13,7 @@ use reenact_formats::rer::seal::Signer;
 use reenact_json::{Limits, Value};
 use reenact_record::clock::Clock;
 use reenact_record::randomness::{NoRandomness, Randomness};
-use reenact_record::{End, Folder, RawAnswer, RunId, SecretKey, Status, Surroundings};
+use reenact_record::{End, Folder, RawAnswer, RunId, RunStatus, SecretKey, Surroundings};
 use reenact_verify::{Keys, Options, Report, safe};
 
 /// A fresh place on the disk, gone when it is dropped.
@@ -117,7 +117,8 @@ pub(crate) fn key() -> SecretKey {
     SecretKey::from_jwk(jwk.as_bytes()).unwrap()
 }
 
-pub(crate) const DONE: End<'static> = End { status: Status::Completed, reason: "exit", exit_code: Some(0) };
+pub(crate) const DONE: End<'static> =
+    End { status: RunStatus::Completed, reason: "exit", exit_code: Some(0) };
 
 /// A complete answer with that body.
 pub(crate) fn answer(body: &[u8]) -> RawAnswer<'_> {

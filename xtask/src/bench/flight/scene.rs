@@ -9,7 +9,7 @@ use bytes::Bytes;
 use reenact_gateway::Policy;
 use reenact_record::approval::Desk;
 use reenact_record::wal::{self, Wal};
-use reenact_record::{End, Folder, Pen, Recorder, Recording, RunId, RunStart, Sealed, Status};
+use reenact_record::{End, Folder, Pen, Recorder, Recording, RunId, RunStart, RunStatus, Sealed};
 use reenact_testkit::reply::long_text;
 use reenact_testkit::{Answer, Reply, Request, Script, Step};
 use reenact_wire::price::Table;
@@ -215,7 +215,7 @@ impl Book {
         times: usize,
         mut sealed: impl FnMut(&Sealed, Duration) -> Result<(), String>,
     ) -> Result<(), String> {
-        let end = End { status: Status::Completed, reason: "exit", exit_code: Some(0) };
+        let end = End { status: RunStatus::Completed, reason: "exit", exit_code: Some(0) };
         let ended = self.recorder.end(&end).map_err(said)?;
         let out = reenact_record::Out { path: self.place.0.join("sealed.rer.json"), replace: true };
         for _ in 0..times {
