@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
+use reenact_formats::rer::payload::ArtifactWrittenView;
 use reenact_formats::rer::rewrite::Blob;
 use reenact_json::{Digest, Shown};
 use reenact_record::SecretKey;
-use reenact_run::{Kind, Run};
+use reenact_run::{EventType, Run};
 use reenact_verify::Report;
 
 use crate::config::Config;
@@ -79,11 +80,10 @@ impl Sealed {
     /// What a bundle of these files says of them: each under the name by which an event speaks of it, unless that is withheld.
     pub(crate) fn labels(&self, withheld: &[usize]) -> Vec<Blob> {
         let mut names: BTreeMap<String, String> = BTreeMap::new();
-        let written = self.run.events().filter(|event| event.kind() == Kind::ArtifactWritten);
+        let written = self.run.events().filter(|event| event.kind() == Some(EventType::ArtifactWritten));
         for event in written.filter(|event| !withheld.contains(&event.index())) {
-            let Some(payload) = event.payload().value() else { continue };
-            let text = |name| payload.member(name).and_then(|value| value.string());
-            if let (Some(hash), Some(name)) = (text("artifact_hash"), text("name")) {
+            let Some(written) = event.payload().value().map(ArtifactWrittenView::read) else { continue };
+            if let (Ok(hash), Ok(name)) = (written.artifact_hash.needed_text(), written.name.needed_text()) {
                 names.entry(hash.into_owned()).or_insert_with(|| name.into_owned());
             }
         }
@@ -98,12 +98,12 @@ impl Sealed {
     /// Files that events speak of and that are not here.
     pub(crate) fn missing(&self) -> Vec<(String, String)> {
         let mut missing = Vec::new();
-        for event in self.run.events().filter(|event| event.kind() == Kind::ArtifactWritten) {
-            let Some(payload) = event.payload().value() else { continue };
-            let text = |name| payload.member(name).and_then(|value| value.string()).unwrap_or_default();
-            let hash = text("artifact_hash");
+        for event in self.run.events().filter(|event| event.kind() == Some(EventType::ArtifactWritten)) {
+            let Some(written) = event.payload().value().map(ArtifactWrittenView::read) else { continue };
+            let hash = written.artifact_hash.needed_text().unwrap_or_default();
             if !self.blobs.contains_key(hash.as_ref()) {
-                missing.push((text("name").into_owned(), hash.into_owned()));
+                let name = written.name.needed_text().unwrap_or_default();
+                missing.push((name.into_owned(), hash.into_owned()));
             }
         }
         missing

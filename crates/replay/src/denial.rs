@@ -4,7 +4,7 @@
 //! its place: everything that was asked before it has been asked, and it asks the same model for something that was never
 //! answered.
 
-use reenact_run::{Kind, Payload, Run};
+use reenact_run::{EventType, Payload, Run};
 use reenact_wire::{Vendor, refusal};
 
 use crate::answer::{End, RecordedAnswer};
@@ -27,7 +27,7 @@ pub(crate) struct Denial {
 impl Denial {
     /// All of a run, in order.
     pub(crate) fn all(run: &Run) -> Vec<Self> {
-        let blocked = run.events().filter(|event| event.kind() == Kind::StepBlocked);
+        let blocked = run.events().filter(|event| event.kind() == Some(EventType::StepBlocked));
         let denial = |event: reenact_run::Event<'_>| {
             let Payload::Present(payload) = event.payload() else { return None };
             let text = |name: &str| Some(payload.member(name)?.string()?.into_owned());

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use reenact_json::{Digest, Kind, Limits, Profile, Value, canonical};
-use reenact_run::{Body, Request, Source};
+use reenact_run::{Body, Request};
 use reenact_wire::{Endpoint, Vendor};
 
 use crate::incoming::{Incoming, Masked};
@@ -59,7 +59,7 @@ pub(crate) fn recorded(request: &Request<'_>, is_ours: bool) -> Keys {
     let place = Place::of(request);
     let key = |rung, digest: Digest| place.key(rung, digest);
     let own = match &request.body {
-        Body::Bytes(_) if is_ours || request.source != Source::Unsaid => {
+        Body::Bytes(_) if is_ours || request.source.is_some() => {
             vec![(Rung::Exact, key::digest(&parts(request)))]
         }
         Body::Bytes(bytes) | Body::Json(bytes) => {

@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
+use reenact_formats::rer::EventType;
+use reenact_formats::rer::payload::{Source, Word};
 use reenact_json::Value;
 
 use crate::dialect::{self, Dialect};
 use crate::index::Entry;
-use crate::kind::Kind;
 use crate::run::Inner;
 
 /// An event of a run. A handle: what it says is read where it lies, when it is asked.
@@ -38,41 +39,6 @@ impl<'r> Payload<'r> {
     }
 }
 
-/// How the record came to know of an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Source {
-    /// It passed through the recorder.
-    Observed,
-    /// The agent told.
-    Reported,
-    /// It was derived from what passed through.
-    Inferred,
-    /// It came from another file.
-    Imported,
-    /// The event does not say, or says something else.
-    #[default]
-    Unsaid,
-}
-
-impl Source {
-    /// The word that payloads use; empty where they use none.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Observed => "observed",
-            Self::Reported => "reported",
-            Self::Inferred => "inferred",
-            Self::Imported => "imported",
-            Self::Unsaid => "",
-        }
-    }
-
-    pub(crate) fn of(value: Option<Value<'_>>) -> Self {
-        let known = [Self::Observed, Self::Reported, Self::Inferred, Self::Imported];
-        let named = value.and_then(|value| known.into_iter().find(|source| value.is_string(source.name())));
-        named.unwrap_or(Self::Unsaid)
-    }
-}
-
 impl<'r> Event<'r> {
     pub(crate) fn new(run: &'r Inner, index: usize, entry: &'r Entry) -> Self {
         Self { run, index, entry }
@@ -84,7 +50,7 @@ impl<'r> Event<'r> {
     }
 
     /// What happened.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> Option<EventType> {
         self.entry.kind
     }
 
@@ -122,12 +88,12 @@ impl<'r> Event<'r> {
         payload.and_then(|payload| dialect::step_id(self, payload)).unwrap_or_default()
     }
 
-    /// How the record came to know of it.
-    pub fn source(&self) -> Source {
+    /// How the record came to know of the event; `None` if it does not say, or says something else.
+    pub fn source(&self) -> Option<Source> {
         if self.is_imported() {
-            return Source::Imported;
+            return Some(Source::Imported);
         }
-        Source::of(self.payload().value().and_then(|payload| payload.member("source")))
+        self.payload().value()?.member("source").and_then(Source::of)
     }
 
     /// Whether it was made from an item of another format.

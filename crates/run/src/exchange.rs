@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use reenact_formats::rer::Callee;
+use reenact_formats::rer::payload::{Chunk, EndedBy, Source};
 use reenact_json::Digest;
 use reenact_wire::{Endpoint, exchange as wire};
 
 use crate::body::{Headers, header};
 use crate::dialect::{self, Dialect};
-use crate::event::{Event, Source};
-use crate::kind::Action;
+use crate::event::Event;
 use crate::unreadable::Unreadable;
 
 /// What an exchange is about.
@@ -51,8 +52,8 @@ pub struct Request<'r> {
     pub body: Body<'r>,
     /// The key that the recorder computed. A word, not a fact: compute it again.
     pub match_key: Option<Cow<'r, str>>,
-    /// How the record came to know.
-    pub source: Source,
+    /// How the record came to know, if it says so.
+    pub source: Option<Source>,
 }
 
 /// What is held of the body of a request.
@@ -125,8 +126,8 @@ pub struct Answer<'r> {
     pub ttft: Option<Duration>,
     /// How long all of it took.
     pub latency: Option<Duration>,
-    /// How the record came to know.
-    pub source: Source,
+    /// How the record came to know, if it says so.
+    pub source: Option<Source>,
 }
 
 /// How much of an answer a record holds.
@@ -140,43 +141,9 @@ pub enum Held {
     Said,
 }
 
-/// A piece of a body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Chunk {
-    /// How long after the request it came.
-    pub at: Duration,
-    /// How many bytes it has.
-    pub length: usize,
-}
-
-/// What ended an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum EndedBy {
-    /// Its end.
-    Eof,
-    /// The agent left.
-    Client,
-    /// The vendor's side broke it off, or never answered.
-    Upstream,
-    /// It took too long.
-    Timeout,
-}
-
-impl EndedBy {
-    /// The word that payloads use.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Eof => "eof",
-            Self::Client => "client",
-            Self::Upstream => "upstream",
-            Self::Timeout => "timeout",
-        }
-    }
-}
-
 impl<'r> Exchange<'r> {
-    pub(crate) fn new(action: Action, called: Event<'r>, returned: Option<Event<'r>>) -> Self {
-        let asked = if action == Action::Model { Asked::Model } else { Asked::Http };
+    pub(crate) fn new(action: Callee, called: Event<'r>, returned: Option<Event<'r>>) -> Self {
+        let asked = if action == Callee::Model { Asked::Model } else { Asked::Http };
         Self { asked, called, returned }
     }
 
@@ -277,7 +244,7 @@ impl Answer<'_> {
             delivered: None,
             ttft: None,
             latency: None,
-            source: Source::Unsaid,
+            source: None,
         }
     }
 

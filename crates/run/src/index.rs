@@ -4,9 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use reenact_formats::rer::{Callee, EventType, Role};
 use reenact_json::{Limits, Value};
-
-use crate::kind::{Action, Kind};
 
 /// A place in a run's bytes. Empty: nothing is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -70,7 +69,7 @@ pub(crate) struct Entry {
     pub(crate) payload: Span,
     /// The event that belongs to this one: of a call its return, of a return its call; itself, if it is both.
     partner: u32,
-    pub(crate) kind: Kind,
+    pub(crate) kind: Option<EventType>,
     pub(crate) withheld: bool,
     /// Whether the payload speaks the run's own dialect. In a run that was imported, all but the frame does.
     pub(crate) foreign: bool,
@@ -87,7 +86,7 @@ impl Entry {
 /// What a reader finds of an event.
 #[derive(Debug, Clone)]
 pub(crate) struct Found {
-    pub(crate) kind: Kind,
+    pub(crate) kind: Option<EventType>,
     pub(crate) name: Span,
     pub(crate) time: Span,
     pub(crate) payload: Span,
@@ -101,7 +100,7 @@ impl Found {
     pub(crate) fn nothing() -> Self {
         let none = Span::default();
         Self {
-            kind: Kind::Other,
+            kind: None,
             name: none,
             time: none,
             payload: none,
@@ -131,7 +130,7 @@ pub(crate) enum Tie {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hidden {
     /// What it may be an end of.
-    pub(crate) actions: &'static [Action],
+    pub(crate) actions: &'static [Callee],
     /// Whether several calls may have the same name, so that names alone find nothing once the order is lost.
     pub(crate) names_repeat: bool,
 }
@@ -147,11 +146,11 @@ impl Tie {
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     entries: Vec<Entry>,
-    open: BTreeMap<(Action, Vec<u8>), VecDeque<u32>>,
+    open: BTreeMap<(Callee, Vec<u8>), VecDeque<u32>>,
     /// A call that is withheld, of which not even the action is sure.
     floating: Option<(u32, Hidden)>,
     /// Of which actions it can no longer be told by the order what belongs together, and whether not by names either.
-    lost: BTreeSet<(Action, bool)>,
+    lost: BTreeSet<(Callee, bool)>,
 }
 
 impl Index {
@@ -159,24 +158,24 @@ impl Index {
     pub(crate) fn push(&mut self, found: Found) {
         let at = u32::try_from(self.entries.len()).unwrap_or(Entry::ALONE);
         let Found { kind, name, time, payload, withheld, foreign, tie } = found;
-        let partner = match (kind.action(), tie) {
-            (None, _) | (_, Tie::None) => None,
-            (Some(_), Tie::Itself) => Some(at),
-            (Some((action, true)), Tie::Last(step)) => {
-                self.open.insert((action, step), VecDeque::from([at]));
+        let partner = match (kind.map(EventType::role), tie) {
+            (Some(Role::Call(_) | Role::Return(_)), Tie::Itself) => Some(at),
+            (Some(Role::Call(callee)), Tie::Last(step)) => {
+                self.open.insert((callee, step), VecDeque::from([at]));
                 None
             }
-            (Some((action, true)), Tie::InOrder(step)) => {
-                self.open.entry((action, step)).or_default().push_back(at);
+            (Some(Role::Call(callee)), Tie::InOrder(step)) => {
+                self.open.entry((callee, step)).or_default().push_back(at);
                 None
             }
-            (Some((_, true)), Tie::Hidden(hidden)) => {
+            (Some(Role::Call(_)), Tie::Hidden(hidden)) => {
                 self.open_hidden(at, hidden);
                 None
             }
-            (Some((action, false)), Tie::Last(step)) => self.close((action, step)),
-            (Some((action, false)), Tie::InOrder(step)) => self.close_in_order(action, step),
-            (Some((_, false)), Tie::Hidden(hidden)) => self.close_hidden(hidden),
+            (Some(Role::Return(callee)), Tie::Last(step)) => self.close((callee, step)),
+            (Some(Role::Return(callee)), Tie::InOrder(step)) => self.close_in_order(callee, step),
+            (Some(Role::Return(_)), Tie::Hidden(hidden)) => self.close_hidden(hidden),
+            _ => None,
         };
         if let Some(call) = partner
             && let Some(entry) = self.entries.get_mut(call as usize)
@@ -188,7 +187,7 @@ impl Index {
     }
 
     /// Takes the first open one of a key.
-    fn close(&mut self, key: (Action, Vec<u8>)) -> Option<u32> {
+    fn close(&mut self, key: (Callee, Vec<u8>)) -> Option<u32> {
         let open = self.open.get_mut(&key)?;
         let call = open.pop_front();
         if open.is_empty() {
@@ -199,7 +198,7 @@ impl Index {
 
     /// Takes the open one of a name, else the first that has none. Where a withheld call may be meant as well, nothing is taken: no
     /// answer is better than one to another question.
-    fn close_in_order(&mut self, action: Action, step: Vec<u8>) -> Option<u32> {
+    fn close_in_order(&mut self, action: Callee, step: Vec<u8>) -> Option<u32> {
         let floating = self.floating.filter(|(_, hidden)| hidden.actions.contains(&action));
         let key = (action, step);
         if self.lost.contains(&(action, true)) {
@@ -263,8 +262,8 @@ impl Index {
     }
 
     /// The names under which something is open, at most two of each action: more are not needed to know that it is not one.
-    fn open_keys(&self, hidden: Hidden) -> Vec<(Action, Vec<u8>)> {
-        let of = |action: Action| {
+    fn open_keys(&self, hidden: Hidden) -> Vec<(Callee, Vec<u8>)> {
+        let of = |action: Callee| {
             let keys = self.open.range((action, Vec::new())..).map(|(key, _)| key);
             keys.take_while(move |(other, _)| *other == action).take(2)
         };
@@ -280,7 +279,7 @@ impl Index {
         None
     }
 
-    fn lose_order(&mut self, action: Action, names: bool) {
+    fn lose_order(&mut self, action: Callee, names: bool) {
         if self.lost.insert((action, names)) && names {
             self.open.retain(|(other, _), _| *other != action);
         }
@@ -309,7 +308,7 @@ mod tests {
     }
 
     /// The partners of a few events.
-    fn partners(events: &[(Kind, Tie)]) -> Vec<Option<usize>> {
+    fn partners(events: &[(Option<EventType>, Tie)]) -> Vec<Option<usize>> {
         let mut index = Index::default();
         for (kind, tie) in events {
             index.push(Found { kind: *kind, tie: tie.clone(), ..Found::nothing() });
@@ -319,35 +318,39 @@ mod tests {
 
     #[test]
     fn ends_find_their_beginnings() {
-        use Kind::{ModelCalled as Call, ModelReturned as Return, ToolReturned};
+        const CALL: Option<EventType> = Some(EventType::ModelCalled);
+        const RETURN: Option<EventType> = Some(EventType::ModelReturned);
         let in_order = |name: &str| Tie::InOrder(name.as_bytes().to_vec());
         assert_eq!(
             partners(&[
-                (Call, in_order("")),
-                (Call, in_order("")),
-                (Return, in_order("")),
-                (Return, in_order(""))
+                (CALL, in_order("")),
+                (CALL, in_order("")),
+                (RETURN, in_order("")),
+                (RETURN, in_order(""))
             ]),
             [Some(2), Some(3), Some(0), Some(1)]
         );
         // A name counts before the order; an end of a name that nobody has takes what has none.
         assert_eq!(
             partners(&[
-                (Call, in_order("")),
-                (Call, in_order("b")),
-                (Return, in_order("b")),
-                (Return, in_order("c"))
+                (CALL, in_order("")),
+                (CALL, in_order("b")),
+                (RETURN, in_order("b")),
+                (RETURN, in_order("c"))
             ]),
             [Some(3), Some(2), Some(1), Some(0)]
         );
         let last = |name: &str| Tie::Last(name.as_bytes().to_vec());
         assert_eq!(
-            partners(&[(Call, last("s")), (Call, last("s")), (Return, last("s")), (Return, last("s"))]),
+            partners(&[(CALL, last("s")), (CALL, last("s")), (RETURN, last("s")), (RETURN, last("s"))]),
             [None, Some(2), Some(1), None]
         );
-        assert_eq!(partners(&[(Call, Tie::Itself), (Return, in_order(""))]), [Some(0), None]);
-        assert_eq!(partners(&[(Call, in_order("a")), (ToolReturned, in_order("a"))]), [None, None]);
-        assert_eq!(partners(&[(Kind::Other, Tie::Itself)]), [None]);
+        assert_eq!(partners(&[(CALL, Tie::Itself), (RETURN, in_order(""))]), [Some(0), None]);
+        assert_eq!(
+            partners(&[(CALL, in_order("a")), (Some(EventType::ToolReturned), in_order("a"))]),
+            [None, None]
+        );
+        assert_eq!(partners(&[(None, Tie::Itself)]), [None]);
     }
 
     /// The partners of events of which some are withheld: `C` and `R` of a model, `T` and `t` of a tool, with a name; `?` for one that
@@ -356,11 +359,11 @@ mod tests {
         let mut index = Index::default();
         for event in events {
             let (what, name) = event.split_at(1);
-            let (kind, actions): (_, &'static [Action]) = match what {
-                "C" => (Kind::ModelCalled, &[Action::Model]),
-                "R" => (Kind::ModelReturned, &[Action::Model]),
-                "T" => (Kind::ToolCalled, &[Action::Tool, Action::Http, Action::Model]),
-                _ => (Kind::ToolReturned, &[Action::Tool, Action::Http, Action::Model]),
+            let (kind, actions): (_, &'static [Callee]) = match what {
+                "C" => (Some(EventType::ModelCalled), &[Callee::Model]),
+                "R" => (Some(EventType::ModelReturned), &[Callee::Model]),
+                "T" => (Some(EventType::ToolCalled), &[Callee::Tool, Callee::Http, Callee::Model]),
+                _ => (Some(EventType::ToolReturned), &[Callee::Tool, Callee::Http, Callee::Model]),
             };
             let withheld = name == "?";
             let tie = match withheld {

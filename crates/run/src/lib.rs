@@ -11,7 +11,7 @@
 //! |---|---|
 //! | [`mod@open`] | bytes to a run and its report |
 //! | [`run`] | who, when, what for, and the events |
-//! | [`event`], [`kind`] | one event; what happened in it |
+//! | [`event`] | one event, and what happened in it: an [`EventType`] |
 //! | [`dialect`] | whose words a payload is in, and reading each |
 //! | [`exchange`], [`body`] | a request and its answer over HTTP |
 //! | [`exit`] | how a command ended |
@@ -31,7 +31,6 @@ pub mod exchange;
 pub mod exit;
 pub mod gate;
 mod index;
-pub mod kind;
 pub mod open;
 pub mod redact;
 pub mod run;
@@ -41,11 +40,12 @@ pub mod tool;
 pub mod unreadable;
 
 pub use dialect::Dialect;
-pub use event::{Event, Payload, Source};
-pub use exchange::{Answer, Asked, Body, Chunk, EndedBy, Exchange, Held, Request};
+pub use event::{Event, Payload};
+pub use exchange::{Answer, Asked, Body, Exchange, Held, Request};
 pub use exit::Exit;
-pub use kind::Kind;
 pub use open::{Files, NotARun, Opened, open, open_files, open_with};
+pub use reenact_formats::rer::EventType;
+pub use reenact_formats::rer::payload::{Chunk, EndedBy, Source};
 pub use run::Run;
 pub use summary::Summary;
 pub use tool::{Json, ToolUse};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use reenact_formats::rer::{Callee, EventType, Role};
 use reenact_json::{Digest, Limits, Value};
 use reenact_verify::Report;
 use reenact_wire::price::Table;
@@ -10,7 +11,6 @@ use crate::dialect::{Context, Dialect, replay_bundle};
 use crate::event::Event;
 use crate::exchange::Exchange;
 use crate::index::{Entry, Span};
-use crate::kind::{Action, Kind};
 use crate::open::{Files, NotARun};
 use crate::summary::Summary;
 use crate::tool::ToolUse;
@@ -150,23 +150,23 @@ impl Run {
 
     /// The payload of the event that began the run.
     pub fn started(&self) -> Option<Value<'_>> {
-        self.first(Kind::RunStarted)?.payload().value()
+        self.first(EventType::RunStarted)?.payload().value()
     }
 
     /// The payload of the event that ended the run.
     pub fn ended(&self) -> Option<Value<'_>> {
-        self.last(Kind::RunEnded)?.payload().value()
+        self.last(EventType::RunEnded)?.payload().value()
     }
 
     /// When it began, by the event that says so, or else by the first one.
     pub fn started_at(&self) -> Option<String> {
-        let event = || self.first(Kind::RunStarted).or_else(|| self.event(0))?.time();
+        let event = || self.first(EventType::RunStarted).or_else(|| self.event(0))?.time();
         self.beside(self.inner.parts.began).or_else(|| event().map(|time| time.into_owned()))
     }
 
     /// When it ended, by the event that says so; `None` if none does.
     pub fn ended_at(&self) -> Option<String> {
-        let event = || self.last(Kind::RunEnded)?.time();
+        let event = || self.last(EventType::RunEnded)?.time();
         self.beside(self.inner.parts.ended).or_else(|| event().map(|time| time.into_owned()))
     }
 
@@ -195,40 +195,43 @@ impl Run {
         (0..self.len()).filter_map(|index| self.event(index))
     }
 
-    fn first(&self, kind: Kind) -> Option<Event<'_>> {
-        self.events().find(|event| event.kind() == kind)
+    fn first(&self, kind: EventType) -> Option<Event<'_>> {
+        self.events().find(|event| event.kind() == Some(kind))
     }
 
-    fn last(&self, kind: Kind) -> Option<Event<'_>> {
-        self.events().rfind(|event| event.kind() == kind)
+    fn last(&self, kind: EventType) -> Option<Event<'_>> {
+        self.events().rfind(|event| event.kind() == Some(kind))
     }
 
     /// The events that begin such an action, each with the one that ends it.
-    fn actions(&self, wanted: &[Action]) -> impl Iterator<Item = (Action, Event<'_>, Option<Event<'_>>)> {
+    fn actions(&self, wanted: &[Callee]) -> impl Iterator<Item = (Callee, Event<'_>, Option<Event<'_>>)> {
         self.events().filter_map(move |event| {
-            let (action, begins) = event.kind().action()?;
+            let Some(Role::Call(callee)) = event.kind().map(EventType::role) else { return None };
             let end = event.partner().and_then(|partner| self.event(partner));
-            (begins && wanted.contains(&action)).then_some((action, event, end))
+            wanted.contains(&callee).then_some((callee, event, end))
         })
     }
 
     /// What was asked over HTTP and what was answered, in the order of the asking.
     pub fn exchanges(&self) -> impl Iterator<Item = Exchange<'_>> {
-        self.actions(&[Action::Model, Action::Http])
+        self.actions(&[Callee::Model, Callee::Http])
             .map(|(action, called, returned)| Exchange::new(action, called, returned))
     }
 
     /// The exchange that begins with the event at a place.
     pub fn exchange(&self, index: usize) -> Option<Exchange<'_>> {
         let called = self.event(index)?;
-        let (action, begins) = called.kind().action().filter(|(action, _)| *action != Action::Tool)?;
+        let Some(Role::Call(callee @ (Callee::Model | Callee::Http))) = called.kind().map(EventType::role)
+        else {
+            return None;
+        };
         let returned = called.partner().and_then(|partner| self.event(partner));
-        begins.then(|| Exchange::new(action, called, returned))
+        Some(Exchange::new(callee, called, returned))
     }
 
     /// Tools that were called, and what came of it, in the order of the calls.
     pub fn tool_calls(&self) -> impl Iterator<Item = ToolUse<'_>> {
-        self.actions(&[Action::Tool]).map(|(_, called, returned)| ToolUse::new(called, returned))
+        self.actions(&[Callee::Tool]).map(|(_, called, returned)| ToolUse::new(called, returned))
     }
 
     /// Counts, models, tokens, time, and what it cost at list prices: all of the run is read for it.

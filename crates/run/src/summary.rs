@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use reenact_formats::replay_jsonl::Figures;
+use reenact_formats::rer::EventType;
+use reenact_formats::rer::payload::{RunEndedView, RunStartedView};
 use reenact_formats::rer::time::instant;
 use reenact_json::Value;
 use reenact_wire::price::{Rates, Table};
@@ -12,10 +14,8 @@ use reenact_wire::{Endpoint, Vendor};
 use crate::dialect::Dialect;
 use crate::exchange::{Asked, Request};
 use crate::exit::Exit;
-use crate::kind::Kind;
 use crate::run::Run;
 use crate::tool::ToolUse;
-use crate::unreadable::pick;
 
 /// What a run came to. Everything is counted from its events; what the run says of itself is named so.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -23,7 +23,7 @@ pub struct Summary {
     /// How many events there are.
     pub events: usize,
     /// How many of each kind.
-    pub kinds: BTreeMap<Kind, usize>,
+    pub kinds: BTreeMap<Option<EventType>, usize>,
     /// Calls of models.
     pub model_calls: usize,
     /// Other requests over HTTP.
@@ -106,10 +106,11 @@ impl Summary {
             *summary.kinds.entry(event.kind()).or_default() += 1;
             summary.withheld += usize::from(event.is_withheld());
         }
-        let count = |kind| summary.kinds.get(&kind).copied().unwrap_or_default();
-        (summary.model_calls, summary.http_calls) = (count(Kind::ModelCalled), count(Kind::HttpCalled));
-        (summary.tool_calls, summary.gaps) = (count(Kind::ToolCalled), count(Kind::CaptureGap));
-        summary.errors = count(Kind::ErrorRaised);
+        let count = |kind| summary.kinds.get(&Some(kind)).copied().unwrap_or_default();
+        (summary.model_calls, summary.http_calls) =
+            (count(EventType::ModelCalled), count(EventType::HttpCalled));
+        (summary.tool_calls, summary.gaps) = (count(EventType::ToolCalled), count(EventType::CaptureGap));
+        summary.errors = count(EventType::ErrorRaised);
         summary.duration = duration(run);
         summary.read_exchanges(run, prices);
         summary.read_own_words(run);
@@ -150,18 +151,20 @@ impl Summary {
             list.filter_map(|argument| word(Some(argument))).collect()
         };
         let items = || run.events().filter(|event| event.dialect() != Dialect::Rer);
-        let last = |wanted: Kind| items().rfind(|event| event.kind() == wanted)?.payload().value();
+        let last = |wanted| items().rfind(|event| event.kind() == Some(wanted))?.payload().value();
         match run.dialect() {
             Dialect::Rer => {
                 if let Some(ended) = run.ended() {
-                    let [status, reason, exit_code] = pick(ended, ["status", "reason", "exit_code"]);
-                    self.status = word(status);
-                    self.reason = word(reason);
+                    let ended = RunEndedView::read(ended);
+                    self.status = word(ended.status.value());
+                    self.reason = word(ended.reason.value());
+                    let exit_code = ended.exit_code.value();
                     self.exit = exit_code
                         .and_then(read_exit_code)
                         .or_else(|| Exit::read_signal(self.reason.as_deref()?));
                 }
-                self.command = words(run.started().and_then(|started| started.member("command")));
+                self.command =
+                    words(run.started().and_then(|started| RunStartedView::read(started).command.value()));
             }
             Dialect::Rpk => {
                 // What an agent was run with, and how it ended, if it was captured as a whole.
@@ -170,11 +173,11 @@ impl Summary {
                     command.and_then(|event| event.payload().value()?.member("input")?.member("command"));
                 self.command = words(command);
                 let output =
-                    last(Kind::OutputFinal).and_then(|step| step.member("output")?.member("returncode"));
+                    last(EventType::OutputFinal).and_then(|step| step.member("output")?.member("returncode"));
                 self.exit = output.and_then(read_exit_code);
             }
             Dialect::ReplayJsonl => {
-                self.status = word(last(Kind::RunEnded).and_then(|end| end.member("status")));
+                self.status = word(last(EventType::RunEnded).and_then(|end| end.member("status")));
             }
             Dialect::ModelIo | Dialect::ReplayBundle => {}
         }
@@ -187,10 +190,10 @@ fn figures(run: &Run) -> Figures {
     let mut ids = HashSet::new();
     for event in run.events().filter(|event| event.dialect() == Dialect::ReplayJsonl) {
         match event.kind() {
-            Kind::ToolCalled => {
+            Some(EventType::ToolCalled) => {
                 ids.insert(event.step_id());
             }
-            Kind::ToolReturned => {
+            Some(EventType::ToolReturned) => {
                 if let Ok(result) = (ToolUse { called: event, returned: Some(event) }).result() {
                     let latency = result.latency.and_then(|latency| u64::try_from(latency.as_millis()).ok());
                     figures.add_result(latency, result.utility);

@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use reenact_formats::rer::payload::Source;
 use reenact_json::{Limits, Value};
 
 use crate::dialect;
-use crate::event::{Event, Source};
+use crate::event::Event;
 use crate::unreadable::Unreadable;
 
 /// A tool that was called. A handle: call and result are read when they are asked for.
@@ -31,8 +32,8 @@ pub struct ToolCall<'r> {
     pub input: Option<Json<'r>>,
     /// How it was seen: `mcp:<server>`, `conversation` or `sdk`.
     pub via: Option<Cow<'r, str>>,
-    /// How the record came to know.
-    pub source: Source,
+    /// How the record came to know, if it says so.
+    pub source: Option<Source>,
 }
 
 /// What a tool gave.
@@ -50,8 +51,8 @@ pub struct ToolResult<'r> {
     pub utility: Option<f32>,
     /// How long it took.
     pub latency: Option<Duration>,
-    /// How the record came to know.
-    pub source: Source,
+    /// How the record came to know, if it says so.
+    pub source: Option<Source>,
 }
 
 impl<'r> ToolUse<'r> {

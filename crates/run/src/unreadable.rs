@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use reenact_formats::rer::payload::{Member, MemberFault};
 use reenact_json::{Digest, Kind, Value};
 
 use crate::event::{Event, Payload};
@@ -95,6 +96,15 @@ pub enum Unreadable {
     },
 }
 
+impl From<MemberFault> for Unreadable {
+    fn from(fault: MemberFault) -> Self {
+        match fault {
+            MemberFault::Missing { member } => Self::Missing { member },
+            MemberFault::Mistyped { member, found, wanted } => Self::Mistyped { member, found, wanted },
+        }
+    }
+}
+
 type Read<T> = Result<T, Unreadable>;
 
 /// The payload of an event, which must be an object.
@@ -124,36 +134,20 @@ pub(crate) fn pick<'r, const N: usize>(object: Value<'r>, names: [&str; N]) -> [
 
 /// A member that must be there.
 pub(crate) fn needed<'r>(member: &'static str, value: Option<Value<'r>>) -> Read<Value<'r>> {
-    value.ok_or(Unreadable::Missing { member })
+    Ok(Member::new(member, value).needed()?)
 }
 
 /// A string, if something is there.
 pub(crate) fn text<'r>(member: &'static str, value: Option<Value<'r>>) -> Read<Option<Cow<'r, str>>> {
-    let Some(value) = value else { return Ok(None) };
-    value.string().map(Some).ok_or_else(|| mistyped(member, value, "a string"))
+    Ok(Member::new(member, value).text()?)
 }
 
 /// A string that must be there.
 pub(crate) fn needed_text<'r>(member: &'static str, value: Option<Value<'r>>) -> Read<Cow<'r, str>> {
-    text(member, value)?.ok_or(Unreadable::Missing { member })
+    Ok(Member::new(member, value).needed_text()?)
 }
 
-/// `true` or `false`, if something is there.
-pub(crate) fn flag(member: &'static str, value: Option<Value<'_>>) -> Read<Option<bool>> {
-    let Some(value) = value else { return Ok(None) };
-    value.boolean().map(Some).ok_or_else(|| mistyped(member, value, "true or false"))
-}
-
-/// A number of milliseconds, if something is there. A year is more than any exchange takes; what is longer is no time at all.
+/// A number of milliseconds, if something is there.
 pub(crate) fn milliseconds(member: &'static str, value: Option<Value<'_>>) -> Read<Option<Duration>> {
-    const LONGEST: f64 = 366.0 * 86_400_000.0;
-    let Some(value) = value else { return Ok(None) };
-    if let Some(whole) = value.whole().filter(|whole| *whole <= 366 * 86_400_000) {
-        return Ok(Some(Duration::from_millis(whole)));
-    }
-    let read = value.double().filter(|milliseconds| (0.0..=LONGEST).contains(milliseconds));
-    match read.and_then(|milliseconds| Duration::try_from_secs_f64(milliseconds / 1000.0).ok()) {
-        Some(duration) => Ok(Some(duration)),
-        None => Err(mistyped(member, value, "a number of milliseconds")),
-    }
+    Ok(Member::new(member, value).milliseconds()?)
 }

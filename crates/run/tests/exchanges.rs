@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use reenact_run::summary::ModelUse;
-use reenact_run::{Asked as About, Body, Chunk, EndedBy, Exit, Kind, Source, Unreadable};
+use reenact_run::{Asked as About, Body, Chunk, EndedBy, EventType, Exit, Source, Unreadable};
 use reenact_wire::price::Table;
 use reenact_wire::{Endpoint, ToolCall};
 use workshop::{Asked, CHAT, Tape, answer, text};
@@ -30,7 +30,7 @@ fn a_request_and_its_answer() {
     assert_eq!(request.headers, [("content-type".to_owned(), "application/json".to_owned())]);
     assert_eq!(request.body, Body::Bytes(REQUEST.as_bytes().into()));
     assert_eq!(request.match_key.as_deref(), Some(key.as_str()));
-    assert_eq!(request.source, Source::Observed);
+    assert_eq!(request.source, Some(Source::Observed));
     let answer = exchange.answer().unwrap();
     assert_eq!((answer.status, answer.version.as_deref()), (Some(200), Some("1.1")));
     assert_eq!((answer.complete, answer.ended_by), (true, EndedBy::Eof));
@@ -112,7 +112,10 @@ fn steps_are_paired_within_their_kind() {
         (&*call.tool, call.tool_call_id.as_deref(), call.via.as_deref()),
         ("now", Some("c1"), Some("conversation"))
     );
-    assert_eq!((call.input.unwrap().text(), call.source), (&br#"{"zone":"UTC"}"#[..], Source::Inferred));
+    assert_eq!(
+        (call.input.unwrap().text(), call.source),
+        (&br#"{"zone":"UTC"}"#[..], Some(Source::Inferred))
+    );
     let result = tool.result().unwrap();
     assert_eq!((result.output.unwrap().text(), result.is_error), (&b"\"12:00\""[..], true));
     assert_eq!(result.latency, Some(Duration::from_millis(4)));
@@ -160,7 +163,7 @@ fn a_summary_counts_what_happened() {
         .run();
     let summary = run.summary();
     assert_eq!(summary.events, 13);
-    assert_eq!(summary.kinds.get(&Kind::ModelCalled), Some(&4));
+    assert_eq!(summary.kinds.get(&Some(EventType::ModelCalled)), Some(&4));
     assert_eq!((summary.model_calls, summary.http_calls, summary.tool_calls), (4, 1, 1));
     let asked = ModelUse {
         calls: 3,

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use reenact_json::Digest;
-use reenact_run::{Body, Dialect, Files, Held, Kind, Opened, Run, Unreadable, open, open_files};
+use reenact_run::{Body, Dialect, EventType, Files, Held, Opened, Run, Unreadable, open, open_files};
 use reenact_verify::{Keys, Options};
 use reenact_wire::Endpoint;
 
@@ -38,7 +38,7 @@ fn rpk(steps: &str) -> Run {
     open(text.into_bytes(), &Keys::default(), &Options::default()).run.unwrap()
 }
 
-fn kinds(run: &Run) -> Vec<Kind> {
+fn kinds(run: &Run) -> Vec<Option<EventType>> {
     run.events().map(|event| event.kind()).collect()
 }
 
@@ -51,13 +51,13 @@ fn rpk_of_a_wrapped_sdk() {
     assert_eq!(
         kinds(&run),
         [
-            Kind::PromptRendered,
-            Kind::ModelCalled,
-            Kind::ModelReturned,
-            Kind::ToolCalled,
-            Kind::ToolReturned,
-            Kind::ErrorRaised,
-            Kind::OutputFinal
+            Some(EventType::PromptRendered),
+            Some(EventType::ModelCalled),
+            Some(EventType::ModelReturned),
+            Some(EventType::ToolCalled),
+            Some(EventType::ToolReturned),
+            Some(EventType::ErrorRaised),
+            Some(EventType::OutputFinal)
         ]
     );
     let exchange = run.exchanges().next().unwrap();
@@ -121,7 +121,15 @@ fn rpk_of_every_capture() {
         {"id":"c","type":"tool.request","input":{"method":"GET","url":"https://rates.example.com/eur","headers":{},"body":"<omitted by policy>"},"output":{},"metadata":{}},
         {"id":"d","type":"tool.response","input":{"method":"GET","url":"https://rates.example.com/eur"},"output":{"status_code":200,"headers":{"Content-Encoding":"gzip"},"body":"1.08"},"metadata":{}}"#;
     let run = rpk(http);
-    assert_eq!(kinds(&run), [Kind::ModelCalled, Kind::ModelReturned, Kind::HttpCalled, Kind::HttpReturned]);
+    assert_eq!(
+        kinds(&run),
+        [
+            Some(EventType::ModelCalled),
+            Some(EventType::ModelReturned),
+            Some(EventType::HttpCalled),
+            Some(EventType::HttpReturned)
+        ]
+    );
     let exchanges: Vec<_> = run.exchanges().collect();
     let request = exchanges[0].request().unwrap();
     assert_eq!((request.endpoint, request.model.as_deref()), (Some(Endpoint::Messages), Some("c")));
@@ -183,13 +191,13 @@ fn replay_jsonl_with_its_receipt() {
     assert_eq!(
         kinds(&run),
         [
-            Kind::Other,
-            Kind::RunStarted,
-            Kind::ToolCalled,
-            Kind::ToolReturned,
-            Kind::StepCompleted,
-            Kind::VerificationRan,
-            Kind::RunEnded
+            None,
+            Some(EventType::RunStarted),
+            Some(EventType::ToolCalled),
+            Some(EventType::ToolReturned),
+            Some(EventType::StepCompleted),
+            Some(EventType::VerificationRan),
+            Some(EventType::RunEnded)
         ]
     );
     let tool = run.tool_calls().next().unwrap();
@@ -248,13 +256,13 @@ fn traces_of_both_versions() {
     assert_eq!(
         kinds(&run),
         [
-            Kind::RunStarted,
-            Kind::ModelCalled,
-            Kind::Other,
-            Kind::ToolCalled,
-            Kind::Other,
-            Kind::ModelReturned,
-            Kind::ModelCalled
+            Some(EventType::RunStarted),
+            Some(EventType::ModelCalled),
+            None,
+            Some(EventType::ToolCalled),
+            None,
+            Some(EventType::ModelReturned),
+            Some(EventType::ModelCalled)
         ]
     );
     let said: Vec<_> = run

@@ -4,7 +4,7 @@
 mod workshop;
 
 use reenact_json::Digest;
-use reenact_run::{Exit, Kind, NotARun, Opened, Payload, Source, Unreadable, open, open_files};
+use reenact_run::{EventType, Exit, NotARun, Opened, Payload, Source, Unreadable, open, open_files};
 use reenact_verify::{Keys, Options, Unrecognised};
 use workshop::{CHAT, Key, Tape, text};
 
@@ -29,10 +29,10 @@ fn a_run_says_who_when_and_what() {
     assert_eq!(run.ended_at().as_deref(), Some("2026-05-13T12:34:02.5Z"));
     assert_eq!(run.environment().unwrap().text(), br#"{"os":"linux"}"#);
     assert_eq!(run.metadata().unwrap().text(), br#"{"reenact":{"enforcement":"observe"}}"#);
-    let kinds: Vec<Kind> = run.events().map(|event| event.kind()).collect();
-    assert_eq!(kinds, [Kind::RunStarted, Kind::Other, Kind::RunEnded]);
+    let kinds: Vec<Option<EventType>> = run.events().map(|event| event.kind()).collect();
+    assert_eq!(kinds, [Some(EventType::RunStarted), None, Some(EventType::RunEnded)]);
     let odd = run.event(1).unwrap();
-    assert_eq!((odd.index(), odd.name().as_ref(), odd.source()), (1, "rer.made.up", Source::Reported));
+    assert_eq!((odd.index(), odd.name().as_ref(), odd.source()), (1, "rer.made.up", Some(Source::Reported)));
     assert!(run.event(3).is_none());
     // A copy is the same run, not another one.
     assert_eq!(run.clone().len(), 3);
@@ -50,7 +50,7 @@ fn payloads_are_there_or_withheld_or_none() {
         })
         .collect();
     assert_eq!(seen, ["present", "none", "withheld", "none"]);
-    assert_eq!(run.event(2).unwrap().source(), Source::Unsaid);
+    assert_eq!(run.event(2).unwrap().source(), None);
 }
 
 #[test]

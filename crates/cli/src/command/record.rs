@@ -13,9 +13,9 @@ use reenact_record::approval::Desk;
 use reenact_record::durable::{self, Readers};
 use reenact_record::wal::{self, Place};
 use reenact_record::{
-    Counts, Durability, End, KeyName, Out, Recorder, RunId, RunStart, Sealed, SecretKey, RunStatus,
+    Counts, Durability, End, KeyName, Out, Recorder, RunId, RunStart, RunStatus, Sealed, SecretKey,
 };
-use reenact_run::{Exit, Kind, Opened, Run};
+use reenact_run::{EventType, Exit, Opened, Run};
 use reenact_verify::audit::{Audit, Verdict};
 use reenact_verify::{Keys, Options};
 use reenact_wire::price::Table;
@@ -343,7 +343,8 @@ impl Record {
                     signing.name
                 ));
             }
-            let is_denied = |run: &Run| run.events().any(|event| event.kind() == Kind::StepBlocked);
+            let is_denied =
+                |run: &Run| run.events().any(|event| event.kind() == Some(EventType::StepBlocked));
             if counts.model_calls + counts.http_calls == 0 && !run.as_ref().is_ok_and(is_denied) {
                 output::complain(
                     "no request came through: does the agent read OPENAI_BASE_URL or ANTHROPIC_BASE_URL?",
@@ -388,7 +389,8 @@ fn never_sealed(runs: &[RunId]) -> Option<String> {
 
 /// What became of the envelope, in one line.
 fn kept(file: &Path, run: Option<&Run>, audit: Option<&Audit>) -> String {
-    let blocked = |run: &Run| run.events().filter(|event| event.kind() == Kind::StepBlocked).count();
+    let blocked =
+        |run: &Run| run.events().filter(|event| event.kind() == Some(EventType::StepBlocked)).count();
     let denied = match run.map_or(0, blocked) {
         0 => "nothing was denied".to_owned(),
         count => format!("{} denied", quantity::count(count as u64, "action")),
@@ -432,7 +434,7 @@ fn trouble(run: &Run) -> Option<String> {
     if told.is_empty() {
         return None;
     }
-    let error = run.events().find(|event| event.kind() == Kind::ErrorRaised);
+    let error = run.events().find(|event| event.kind() == Some(EventType::ErrorRaised));
     let why = error.and_then(|error| error.payload().value()?.member("message")?.string());
     let why = why.map(|why| format!(": {}", Shown::whole(&why))).unwrap_or_default();
     Some(format!("{}{why}", told.join(", ")))

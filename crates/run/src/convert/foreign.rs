@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+use reenact_formats::rer::EventType;
 use reenact_json::{Digest, Kind, Limits, Value};
 use reenact_verify::{Format, Keys, Options, safe};
 
@@ -164,7 +165,7 @@ fn recording(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, ConvertError> 
                 .raw("http", &http)
                 .close()
         });
-        events.push("rer.model.called", time.as_deref(), called);
+        events.push(EventType::ModelCalled.name(), time.as_deref(), called);
         let result = interaction.member("result");
         if let Some(result) = result {
             others(result, &["content", "latency_ms"], &at.inside(".result"), losses);
@@ -182,7 +183,7 @@ fn recording(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, ConvertError> 
                 .number("latency_ms", latency)
                 .close()
         });
-        events.push("rer.model.returned", time.as_deref(), returned);
+        events.push(EventType::ModelReturned.name(), time.as_deref(), returned);
     }
     Ok(events.close())
 }
@@ -272,7 +273,7 @@ fn timeline(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, ConvertError> {
                 let id = calls.open(&tool);
                 let input = part("input").map_or(b"null".as_slice(), |input| input.text());
                 let call = Object::new().text("step_id", &id).text("tool", &tool).raw("input", input).close();
-                events.push("rer.tool.called", time.as_deref(), Some(call));
+                events.push(EventType::ToolCalled.name(), time.as_deref(), Some(call));
             }
             "tool_result" => {
                 tool_entry(entry, data, "result", &at, losses);
@@ -283,7 +284,7 @@ fn timeline(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, ConvertError> {
                     .raw("output", output)
                     .raw("is_error", b"false")
                     .close();
-                events.push("rer.tool.returned", time.as_deref(), Some(result));
+                events.push(EventType::ToolReturned.name(), time.as_deref(), Some(result));
             }
             _ => events.push("reenact.session_timeline.entry", time.as_deref(), None),
         }

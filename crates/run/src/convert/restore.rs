@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use base64ct::{Base64, Encoding};
 use reenact_formats::replay_bundle::archive;
+use reenact_formats::rer::EventType;
 use reenact_formats::rer::artifact::ReadError;
 use reenact_formats::rer::{ArtifactReader, EventView, Item};
 use reenact_json::{Digest, Kind, Limits, Profile, Value, canonical};
@@ -70,7 +71,7 @@ pub fn restore(artifact: &[u8], limits: &Limits) -> Result<Option<Restored>, Con
         }
         let name = view.event_type.and_then(|name| name.string()).unwrap_or_default();
         let Some(item) = view.payload.and_then(|payload| payload.member("import")) else {
-            if name == "rer.run.ended" {
+            if name == EventType::RunEnded.name() {
                 is_ended = true;
                 continue;
             }

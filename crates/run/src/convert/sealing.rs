@@ -1,7 +1,9 @@
 //! The RER artifact of an import, event by event.
 
 use base64ct::{Base64UrlUnpadded, Encoding};
+use reenact_formats::rer::EventType;
 use reenact_formats::rer::Version;
+use reenact_formats::rer::payload::RunStatus;
 use reenact_formats::rer::seal::{Links, NewEvent, RunHeader, Signer, sign_envelope};
 use reenact_json::canonical::write_string;
 use reenact_json::{Digest, Limits};
@@ -98,7 +100,7 @@ impl<'t, 's> Tape<'t, 's> {
         );
         tape.salt(&mut payload)?;
         payload.extend_from_slice(b",\"source\":\"imported\"}");
-        tape.append("rer.run.started", &payload)?;
+        tape.append(EventType::RunStarted.name(), &payload)?;
         Ok(tape)
     }
 
@@ -118,8 +120,8 @@ impl<'t, 's> Tape<'t, 's> {
         import: &[u8],
         words: Words<'_>,
     ) -> Result<(), ConvertError> {
-        self.model_calls += usize::from(event_type == "rer.model.called");
-        self.tool_calls += usize::from(event_type == "rer.tool.called");
+        self.model_calls += usize::from(event_type == EventType::ModelCalled.name());
+        self.tool_calls += usize::from(event_type == EventType::ToolCalled.name());
         if let Some(time) = time.and_then(moment::of_event) {
             self.time = time;
         }
@@ -167,21 +169,21 @@ impl<'t, 's> Tape<'t, 's> {
             self.time = time;
         }
         let (status, reason) = match self.status {
-            Status::Completed => ("completed", "imported"),
-            Status::Failed => ("failed", "imported"),
-            Status::Aborted => ("aborted", "imported"),
-            Status::CutOff => ("aborted", "the source does not tell how it ended"),
+            Status::Completed => (RunStatus::Completed, "imported"),
+            Status::Failed => (RunStatus::Failed, "imported"),
+            Status::Aborted => (RunStatus::Aborted, "imported"),
+            Status::CutOff => (RunStatus::Aborted, "the source does not tell how it ended"),
         };
         let mut payload = format!("{{\"reason\":\"{reason}\",\"salt\":").into_bytes();
         self.salt(&mut payload)?;
         payload.extend_from_slice(
             format!(
-                ",\"source\":\"imported\",\"status\":\"{status}\",\"total_model_calls\":{},\"total_tool_calls\":{}}}",
-                self.model_calls, self.tool_calls
+                ",\"source\":\"imported\",\"status\":\"{}\",\"total_model_calls\":{},\"total_tool_calls\":{}}}",
+                status.name(), self.model_calls, self.tool_calls
             )
             .as_bytes(),
         );
-        self.append("rer.run.ended", &payload)?;
+        self.append(EventType::RunEnded.name(), &payload)?;
         let header = RunHeader {
             run_id: self.sealing.run_id,
             implementation: "reenact",

@@ -21,13 +21,13 @@ pub(crate) mod rpk;
 
 use std::borrow::Cow;
 
+use reenact_formats::rer::{Callee, EventType};
 use reenact_json::{Limits, Profile, Value};
 use reenact_wire::Endpoint;
 
 use crate::event::Event;
 use crate::exchange::{Answer, Request};
 use crate::index::{Hidden, Tie};
-use crate::kind::{Action, Kind};
 use crate::run::Inner;
 use crate::text_rule::TextRule;
 use crate::tool::{ToolCall, ToolResult};
@@ -90,7 +90,7 @@ impl Dialect {
 
     /// What an item of this dialect says has happened, and how it finds its other end. `named` is what the record around it
     /// calls that.
-    pub(crate) fn mark(self, named: Kind, item: Value<'_>) -> (Kind, Tie) {
+    pub(crate) fn mark(self, named: Option<EventType>, item: Value<'_>) -> (Option<EventType>, Tie) {
         match self {
             Self::Rer => (named, Tie::last(item.member("step_id"))),
             Self::Rpk => rpk::mark(item),
@@ -102,14 +102,15 @@ impl Dialect {
 
     /// How a withheld event that was imported finds its other end: only what the record around it calls it is known.
     /// Events of a timeline have the names of their tools, all others of the dialect ids, which need no order.
-    pub(crate) fn mark_withheld(self, named: Kind, is_timeline: bool) -> Tie {
-        let (actions, names_repeat): (&'static [Action], bool) = match (self, named.action()) {
-            (Self::ModelIo | Self::Rpk, Some((Action::Model, _))) => (&[Action::Model], false),
-            // A wrapped HTTP client calls its requests tools.
-            (Self::Rpk, Some((Action::Tool, _))) => (&[Action::Tool, Action::Http, Action::Model], false),
-            (Self::ReplayJsonl, Some((Action::Tool, _))) if is_timeline => (&[Action::Tool], true),
-            _ => return Tie::None,
-        };
+    pub(crate) fn mark_withheld(self, named: Option<EventType>, is_timeline: bool) -> Tie {
+        let (actions, names_repeat): (&'static [Callee], bool) =
+            match (self, named.and_then(|named| named.role().callee())) {
+                (Self::ModelIo | Self::Rpk, Some(Callee::Model)) => (&[Callee::Model], false),
+                // A wrapped HTTP client calls its requests tools.
+                (Self::Rpk, Some(Callee::Tool)) => (&[Callee::Tool, Callee::Http, Callee::Model], false),
+                (Self::ReplayJsonl, Some(Callee::Tool)) if is_timeline => (&[Callee::Tool], true),
+                _ => return Tie::None,
+            };
         Tie::Hidden(Hidden { actions, names_repeat })
     }
 }

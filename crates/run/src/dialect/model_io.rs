@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 
 use reenact_formats::model_io::read_content_hash;
+use reenact_formats::rer::EventType;
 use reenact_json::{Kind as JsonKind, Limits, Value};
 use reenact_wire::{Answer as Said, Usage};
 
 use super::{Context, Dialect};
-use crate::event::{Event, Source};
+use crate::event::Event;
 use crate::exchange::{Answer, Body, Held, Request};
 use crate::index::{Found, Index, Span, Tie};
-use crate::kind::Kind;
 use crate::open::NotARun;
 use crate::run::{Parts, Producer};
 use crate::unreadable::{Unreadable, milliseconds, mistyped, needed, needed_text, pick};
@@ -22,7 +22,7 @@ pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<Parts, NotARun> {
     let mut index = Index::default();
     for interaction in interactions.ok_or(NotARun::NoEvents)?.elements() {
         let payload = Span::of(Some(interaction), bytes);
-        for kind in [Kind::ModelCalled, Kind::ModelReturned] {
+        for kind in [Some(EventType::ModelCalled), Some(EventType::ModelReturned)] {
             index.push(Found { kind, payload, tie: Tie::InOrder(Vec::new()), ..Found::nothing() });
         }
     }
@@ -83,7 +83,7 @@ pub(super) fn request<'v>(item: Value<'v>, context: &Context) -> Result<Request<
         headers: Vec::new(),
         body,
         match_key: None,
-        source: Source::Unsaid,
+        source: None,
     })
 }
 

@@ -7,16 +7,15 @@ use std::borrow::Cow;
 
 use reenact_formats::replay_bundle::cassette::CassetteView;
 use reenact_formats::replay_bundle::{CASSETTES, MANIFEST, ManifestView, manifest_limits};
+use reenact_formats::rer::EventType;
 use reenact_json::{Kind as JsonKind, Limits, Value, print};
 use reenact_wire::{Answer as Said, Endpoint, Vendor};
 
 use super::Dialect;
 use super::replay_jsonl::lines;
 use super::rer::read_status;
-use crate::event::Source;
 use crate::exchange::{Answer, Body, Held, Request};
 use crate::index::{Found, Index, Span, Tie};
-use crate::kind::Kind;
 use crate::open::NotARun;
 use crate::run::{Parts, Producer};
 use crate::tool::{Json, ToolCall, ToolResult};
@@ -46,7 +45,7 @@ pub(crate) fn read(
     }
     parts.environment = laid.span(view.toolchain);
     index.push(Found {
-        kind: Kind::RunStarted,
+        kind: Some(EventType::RunStarted),
         name,
         time: laid.span(view.created_at),
         payload: manifest,
@@ -129,7 +128,7 @@ impl Laid {
             let value = Value::parse(line, limits).ok().filter(|line| line.kind() == JsonKind::Object);
             index.push(match value {
                 Some(line) => {
-                    let (kind, tie) = mark(Kind::Other, line);
+                    let (kind, tie) = mark(None, line);
                     let name = self.span(line.member("type"));
                     Found { kind, name, payload: self.span(Some(line)), tie, ..Found::nothing() }
                 }
@@ -140,7 +139,7 @@ impl Laid {
             if CassetteView::read(self.content(content), limits).is_some()
                 && let Ok(cassette) = Value::parse(self.content(content), limits)
             {
-                let (kind, tie) = mark(Kind::Other, cassette);
+                let (kind, tie) = mark(None, cassette);
                 index.push(Found { kind, name, payload: self.span(Some(cassette)), tie, ..Found::nothing() });
             }
         }
@@ -186,21 +185,21 @@ impl<'v> Item<'v> {
 }
 
 /// What an item says has happened.
-pub(super) fn mark(named: Kind, item: Value<'_>) -> (Kind, Tie) {
+pub(super) fn mark(named: Option<EventType>, item: Value<'_>) -> (Option<EventType>, Tie) {
     let episode = || {
         let id = item.member("episode_id").and_then(|id| id.string_bytes());
         Tie::InOrder(id.unwrap_or_default().into_owned())
     };
     match Item::of(item) {
-        Item::Trace => (Kind::ModelCalled, Tie::Itself),
-        Item::EpisodeStart => (Kind::ModelCalled, episode()),
-        Item::EpisodeEnd => (Kind::ModelReturned, episode()),
-        Item::ToolCall => (Kind::ToolCalled, Tie::Itself),
+        Item::Trace => (Some(EventType::ModelCalled), Tie::Itself),
+        Item::EpisodeStart => (Some(EventType::ModelCalled), episode()),
+        Item::EpisodeEnd => (Some(EventType::ModelReturned), episode()),
+        Item::ToolCall => (Some(EventType::ToolCalled), Tie::Itself),
         Item::Cassette { method, url } => {
             let (method, url) = (method.string().unwrap_or_default(), url.string().unwrap_or_default());
             let endpoint = Place::of(&url).endpoint(&method);
             let is_model = endpoint.is_some_and(Endpoint::calls_a_model);
-            (if is_model { Kind::ModelCalled } else { Kind::HttpCalled }, Tie::Itself)
+            (Some(if is_model { EventType::ModelCalled } else { EventType::HttpCalled }), Tie::Itself)
         }
         Item::Other => (named, Tie::None),
     }
@@ -232,7 +231,7 @@ pub(super) fn request(item: Value<'_>) -> Result<Request<'_>, Unreadable> {
             headers: Vec::new(),
             body: Body::Prompt(prompt),
             match_key: None,
-            source: Source::Unsaid,
+            source: None,
         })
     };
     match Item::of(item) {
@@ -261,7 +260,7 @@ pub(super) fn request(item: Value<'_>) -> Result<Request<'_>, Unreadable> {
                 headers: Vec::new(),
                 body: Body::Json(Cow::Borrowed(body.text())),
                 match_key: None,
-                source: Source::Unsaid,
+                source: None,
             })
         }
         Item::EpisodeEnd | Item::ToolCall | Item::Other => Err(Unreadable::NoExchange),
@@ -299,7 +298,7 @@ pub(super) fn tool_call(item: Value<'_>) -> Result<ToolCall<'_>, Unreadable> {
         tool: needed_text("tool_name", tool)?,
         input: args.map(Json::of),
         via: None,
-        source: Source::Unsaid,
+        source: None,
     })
 }
 

@@ -4,12 +4,11 @@
 use std::borrow::Cow;
 
 use reenact_formats::replay_jsonl::EventKind;
+use reenact_formats::rer::EventType;
 use reenact_json::{Kind as JsonKind, Limits, Value};
 
 use super::Dialect;
-use crate::event::Source;
 use crate::index::{Found, Index, Span, Tie};
-use crate::kind::Kind;
 use crate::open::NotARun;
 use crate::run::{Parts, Producer};
 use crate::tool::{Json, ToolCall, ToolResult};
@@ -28,7 +27,7 @@ pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<Parts, NotARun> {
         let [tag, time, session, producer] = pick(line, ["event", "t", "session_id", "producer"]);
         let (kind, tie) = mark(line);
         let word = |value: Option<Value<'_>>| value?.string().map(|text| text.into_owned());
-        if kind == Kind::RunStarted && parts.id.is_empty() {
+        if kind == Some(EventType::RunStarted) && parts.id.is_empty() {
             parts.id = word(session).unwrap_or_default();
         }
         if index.len() == 0
@@ -60,25 +59,25 @@ pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// What a line says has happened.
-pub(super) fn mark(line: Value<'_>) -> (Kind, Tie) {
+pub(super) fn mark(line: Value<'_>) -> (Option<EventType>, Tie) {
     let [tag, other_tag, id, step_id, tool] = pick(line, ["event", "type", "id", "step_id", "tool"]);
     let kind = match tag.or(other_tag).and_then(EventKind::of_tag) {
-        Some(EventKind::SessionStart) => Kind::RunStarted,
-        Some(EventKind::PlanStart) => Kind::PlanStarted,
-        Some(EventKind::ToolCall) => Kind::ToolCalled,
-        Some(EventKind::ToolResult) => Kind::ToolReturned,
-        Some(EventKind::StepComplete) => Kind::StepCompleted,
-        Some(EventKind::Verification) => Kind::VerificationRan,
-        Some(EventKind::SessionEnd) => Kind::RunEnded,
-        Some(EventKind::ReplayHeader | EventKind::Payment | EventKind::RuntimeEvent) => Kind::Other,
+        Some(EventKind::SessionStart) => Some(EventType::RunStarted),
+        Some(EventKind::PlanStart) => Some(EventType::PlanStarted),
+        Some(EventKind::ToolCall) => Some(EventType::ToolCalled),
+        Some(EventKind::ToolResult) => Some(EventType::ToolReturned),
+        Some(EventKind::StepComplete) => Some(EventType::StepCompleted),
+        Some(EventKind::Verification) => Some(EventType::VerificationRan),
+        Some(EventKind::SessionEnd) => Some(EventType::RunEnded),
+        Some(EventKind::ReplayHeader | EventKind::Payment | EventKind::RuntimeEvent) => None,
         // A timeline, whose calls have no ids.
         None if other_tag.is_some_and(|tag| tag.is_string("tool_call")) => {
-            return (Kind::ToolCalled, in_order(tool));
+            return (Some(EventType::ToolCalled), in_order(tool));
         }
         None if other_tag.is_some_and(|tag| tag.is_string("tool_result")) => {
-            return (Kind::ToolReturned, in_order(tool));
+            return (Some(EventType::ToolReturned), in_order(tool));
         }
-        None => Kind::Other,
+        None => None,
     };
     (kind, if tag.is_some() { Tie::last(id) } else { Tie::last(step_id) })
 }
@@ -102,7 +101,7 @@ pub(super) fn tool_call(line: Value<'_>) -> Result<ToolCall<'_>, Unreadable> {
         tool: needed_text("tool", tool)?,
         input: params.map(Json::of),
         via: None,
-        source: Source::Unsaid,
+        source: None,
     })
 }
 

@@ -3,21 +3,24 @@
 use std::borrow::Cow;
 
 use reenact_formats::replay_bundle::MANIFEST;
+use reenact_formats::rer::EventType;
 use reenact_formats::rer::artifact::ReadError;
+use reenact_formats::rer::payload::{
+    Chunk, EndedBy, ExchangeCalledView, ExchangeReturnedView, HttpAnswerView, HttpRequestView, Member,
+    ToolCalledView, ToolReturnedView, Word,
+};
 use reenact_formats::rer::{ArtifactReader, EventView, Item, Noted};
 use reenact_json::{Kind as JsonKind, Limits, Value};
 use reenact_wire::{Endpoint, Vendor};
 
 use super::{Context, Dialect, replay_bundle};
 use crate::body::{self, Headers};
-use crate::event::Source;
-use crate::exchange::{Answer, Body, Chunk, EndedBy, Request};
+use crate::exchange::{Answer, Body, Request};
 use crate::index::{Found, Index, Span, Tie};
-use crate::kind::Kind;
 use crate::open::NotARun;
 use crate::run::{Inner, Parts, Producer};
 use crate::tool::{Json, ToolCall, ToolResult};
-use crate::unreadable::{Unreadable, flag, milliseconds, mistyped, needed, needed_text, pick, text};
+use crate::unreadable::{Unreadable, mistyped};
 
 /// Reads what a run keeps of an artifact.
 pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<Parts, NotARun> {
@@ -103,7 +106,7 @@ fn file(event: &EventView<'_>) -> Option<(String, Vec<u8>)> {
 
 /// What is kept of an event.
 fn found(event: &EventView<'_>, bytes: &[u8], import: Option<&Import>) -> Found {
-    let named = event.event_type.and_then(|name| name.read_string(Kind::of_rer)).unwrap_or(Kind::Other);
+    let named = event.event_type.and_then(EventType::of);
     let withheld = event.is_redacted();
     let payload = event.payload.filter(|payload| !withheld && !payload.is_null());
     let item = import.and_then(|import| Some((import.dialect, payload?.member("import")?)));
@@ -127,22 +130,20 @@ fn found(event: &EventView<'_>, bytes: &[u8], import: Option<&Import>) -> Found 
 
 /// What was asked.
 pub(crate) fn request<'v>(payload: Value<'v>, run: &'v Inner) -> Result<Request<'v>, Unreadable> {
-    let [provider, model, endpoint, http, match_key, source] =
-        pick(payload, ["provider", "model", "endpoint", "http", "match_key", "source"]);
-    let http = needed("http", http)?;
-    let [method, path, headers, body] = pick(http, ["method", "path", "headers", "body"]);
-    let provider = needed_text("provider", provider)?;
-    let method = needed_text("http.method", method)?;
-    let path = needed_text("http.path", path)?;
-    let named = text("endpoint", endpoint)?.and_then(|name| Endpoint::of_name(&name));
+    let called = ExchangeCalledView::read(payload);
+    let http = HttpRequestView::read(called.http.needed()?);
+    let provider = called.provider.needed_text()?;
+    let method = http.method.needed_text()?;
+    let path = http.path.needed_text()?;
+    let named = called.endpoint.text()?.and_then(|name| Endpoint::of_name(&name));
     let found = || Endpoint::of(Vendor::of_name(&provider)?, &method, &path);
     Ok(Request {
-        model: text("model", model)?,
+        model: called.model.text()?,
         endpoint: named.or_else(found),
-        headers: body::headers("http.headers", headers)?,
-        body: Body::Bytes(body::bytes("http.body", needed("http.body", body)?, run)?),
-        match_key: text("match_key", match_key)?,
-        source: Source::of(source),
+        headers: body::headers(http.headers.path(), http.headers.value())?,
+        body: Body::Bytes(body::bytes(http.body.path(), http.body.needed()?, run)?),
+        match_key: called.match_key.text()?,
+        source: called.source.word(),
         provider,
         method,
         path,
@@ -151,24 +152,22 @@ pub(crate) fn request<'v>(payload: Value<'v>, run: &'v Inner) -> Result<Request<
 
 /// What was answered.
 pub(crate) fn answer<'v>(payload: Value<'v>, run: &'v Inner) -> Result<Answer<'v>, Unreadable> {
-    let [status, http, complete, ended_by, delivered, ttft, latency, source] = pick(
-        payload,
-        ["status", "http", "complete", "ended_by", "delivered", "ttft_ms", "latency_ms", "source"],
-    );
-    let status = status.map(read_status).transpose()?;
-    let mut answer = match http {
+    let returned = ExchangeReturnedView::read(payload);
+    let status = returned.status.value().map(read_status).transpose()?;
+    let mut answer = match returned.http.value() {
         Some(http) => read_http(http, run)?,
         // Nothing came at all.
         None if status.is_none() => Answer::nothing(),
         None => return Err(Unreadable::Missing { member: "http" }),
     };
     answer.status = status;
-    answer.complete = flag("complete", complete)?.ok_or(Unreadable::Missing { member: "complete" })?;
-    answer.ended_by = read_end(needed("ended_by", ended_by)?)?;
-    answer.delivered = delivered.map(|body| body::bytes("delivered", body, run)).transpose()?;
-    answer.ttft = milliseconds("ttft_ms", ttft)?;
-    answer.latency = milliseconds("latency_ms", latency)?;
-    answer.source = Source::of(source);
+    answer.complete = returned.complete.flag()?.ok_or(Unreadable::Missing { member: "complete" })?;
+    answer.ended_by = read_end(returned.ended_by)?;
+    let delivered = returned.delivered;
+    answer.delivered = delivered.value().map(|body| body::bytes(delivered.path(), body, run)).transpose()?;
+    answer.ttft = returned.ttft_ms.milliseconds()?;
+    answer.latency = returned.latency_ms.milliseconds()?;
+    answer.source = returned.source.word();
     Ok(answer)
 }
 
@@ -179,51 +178,43 @@ pub(super) fn read_status(status: Value<'_>) -> Result<u16, Unreadable> {
         .ok_or_else(|| mistyped("status", status, "an HTTP status"))
 }
 
-fn read_end(ended_by: Value<'_>) -> Result<EndedBy, Unreadable> {
-    let known = [EndedBy::Eof, EndedBy::Client, EndedBy::Upstream, EndedBy::Timeout];
-    let named = known.into_iter().find(|end| ended_by.is_string(end.name()));
-    named.ok_or_else(|| mistyped("ended_by", ended_by, "one of eof, client, upstream and timeout"))
+fn read_end(ended_by: Member<'_>) -> Result<EndedBy, Unreadable> {
+    let end = ended_by.needed()?;
+    Ok(EndedBy::of(end).ok_or_else(|| ended_by.mistyped(end, "one of eof, client, upstream and timeout"))?)
 }
 
 fn read_http<'v>(http: Value<'v>, run: &'v Inner) -> Result<Answer<'v>, Unreadable> {
-    let [version, headers, trailers, body, content_encoding, wire_sha256, chunks] =
-        pick(http, ["version", "headers", "trailers", "body", "content_encoding", "wire_sha256", "chunks"]);
-    let body = match body {
-        Some(body) => body::bytes("http.body", body, run)?,
+    let http = HttpAnswerView::read(http);
+    let body = match http.body.value() {
+        Some(body) => body::bytes(http.body.path(), body, run)?,
         None => Cow::default(),
     };
-    let list = |member, headers: Option<Value<'_>>| match headers {
-        Some(headers) => body::headers(member, Some(headers)),
+    let list = |headers: Member<'_>| match headers.value() {
+        Some(list) => body::headers(headers.path(), Some(list)),
         None => Ok(Headers::new()),
     };
     Ok(Answer {
-        version: text("http.version", version)?,
-        headers: list("http.headers", headers)?,
-        trailers: list("http.trailers", trailers)?,
-        content_encoding: text("http.content_encoding", content_encoding)?,
-        wire_sha256: text("http.wire_sha256", wire_sha256)?,
-        chunks: chunks.map_or(Ok(Vec::new()), |chunks| read_chunks(chunks, body.len()))?,
+        version: http.version.text()?,
+        headers: list(http.headers)?,
+        trailers: list(http.trailers)?,
+        content_encoding: http.content_encoding.text()?,
+        wire_sha256: http.wire_sha256.text()?,
+        chunks: http.chunks.value().map_or(Ok(Vec::new()), |_| read_chunks(http.chunks, body.len()))?,
         body,
         ..Answer::nothing()
     })
 }
 
 /// `[[milliseconds, bytes], …]`, which must add up to the body.
-fn read_chunks(chunks: Value<'_>, body: usize) -> Result<Vec<Chunk>, Unreadable> {
-    if chunks.kind() != JsonKind::Array {
-        return Err(mistyped("http.chunks", chunks, "an array"));
+fn read_chunks(chunks: Member<'_>, body: usize) -> Result<Vec<Chunk>, Unreadable> {
+    let list = chunks.needed()?;
+    if list.kind() != JsonKind::Array {
+        return Err(chunks.mistyped(list, "an array").into());
     }
-    let chunk = |chunk: Value<'_>| {
-        let mut numbers = chunk.elements();
-        let at = milliseconds("http.chunks", numbers.next()).ok()??;
-        let length = usize::try_from(numbers.next()?.whole()?).ok()?;
-        numbers.next().is_none().then_some(Chunk { at, length })
+    let pair = |pair: Value<'_>| {
+        Chunk::of(pair).ok_or_else(|| chunks.mistyped(pair, "milliseconds and bytes").into())
     };
-    let read: Result<Vec<Chunk>, Unreadable> = chunks
-        .elements()
-        .map(|pair| chunk(pair).ok_or_else(|| mistyped("http.chunks", pair, "milliseconds and bytes")))
-        .collect();
-    let read = read?;
+    let read = list.elements().map(pair).collect::<Result<Vec<Chunk>, Unreadable>>()?;
     let sum = read.iter().fold(0_u64, |sum, chunk| sum.saturating_add(chunk.length as u64));
     if sum != body as u64 {
         return Err(Unreadable::Chunks { chunks: sum, body: body as u64 });
@@ -233,26 +224,25 @@ fn read_chunks(chunks: Value<'_>, body: usize) -> Result<Vec<Chunk>, Unreadable>
 
 /// What was asked of a tool.
 pub(crate) fn tool_call(payload: Value<'_>) -> Result<ToolCall<'_>, Unreadable> {
-    let [step_id, tool_call_id, tool, input, via, source] =
-        pick(payload, ["step_id", "tool_call_id", "tool", "input", "via", "source"]);
+    let called = ToolCalledView::read(payload);
     Ok(ToolCall {
-        step_id: text("step_id", step_id)?,
-        tool_call_id: text("tool_call_id", tool_call_id)?,
-        tool: needed_text("tool", tool)?,
-        input: input.map(Json::of),
-        via: text("via", via)?,
-        source: Source::of(source),
+        step_id: called.step_id.text()?,
+        tool_call_id: called.tool_call_id.text()?,
+        tool: called.tool.needed_text()?,
+        input: called.input.value().map(Json::of),
+        via: called.via.text()?,
+        source: called.source.word(),
     })
 }
 
 /// What a tool gave.
 pub(crate) fn tool_result(payload: Value<'_>) -> Result<ToolResult<'_>, Unreadable> {
-    let [output, is_error, latency, source] = pick(payload, ["output", "is_error", "latency_ms", "source"]);
+    let returned = ToolReturnedView::read(payload);
     Ok(ToolResult {
-        output: output.map(Json::of),
-        is_error: flag("is_error", is_error)?.unwrap_or(false),
-        latency: milliseconds("latency_ms", latency)?,
-        source: Source::of(source),
+        output: returned.output.value().map(Json::of),
+        is_error: returned.is_error.flag()?.unwrap_or(false),
+        latency: returned.latency_ms.milliseconds()?,
+        source: returned.source.word(),
         ..ToolResult::default()
     })
 }

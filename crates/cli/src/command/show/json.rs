@@ -6,7 +6,7 @@ use reenact_formats::replay_jsonl::Figures;
 use reenact_formats::rer::envelope::money::Money;
 use reenact_json::Value;
 use reenact_json::print::{self, Object};
-use reenact_run::{Body, Exchange, Exit, Payload, ToolUse};
+use reenact_run::{Body, Exchange, Exit, Payload, Source, ToolUse};
 use reenact_wire::price::Table;
 
 use super::step::{Step, What};
@@ -148,7 +148,7 @@ fn tool_use(tool: &ToolUse<'_>, object: &mut Object<'_>) {
         Ok(call) => {
             object.string("tool", &*call.tool);
             object.string("tool_call_id", call.tool_call_id.as_deref());
-            object.string("source", call.source.name());
+            object.string("source", call.source.map_or("", Source::name));
             value(object, "input", call.input.as_ref().and_then(|input| input.value()));
         }
         Err(why) => object.string("unreadable", why.to_string().as_str()),

@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use reenact_formats::rer::payload::{PolicyDecision, PolicyEvaluatedView};
 use reenact_formats::rer::time;
-use reenact_run::{Asked, Dialect, Event, Exchange, Kind, Run, ToolUse};
+use reenact_run::{Asked, Dialect, Event, EventType, Exchange, Run, ToolUse};
 
 /// Something that happened.
 pub(super) struct Step<'r> {
@@ -42,14 +43,17 @@ fn is_frame(event: &Event<'_>) -> bool {
 /// Whether an event is told elsewhere: costs by their sums, a decision by what follows it, which is an action that was allowed or the
 /// block of one that was denied.
 fn is_told(run: &Run, event: &Event<'_>) -> bool {
-    if event.kind() != Kind::PolicyEvaluated {
-        return event.kind() == Kind::Other && &*event.name() == "rer.spend.counted";
+    if event.kind() != Some(EventType::PolicyEvaluated) {
+        return event.kind() == Some(EventType::SpendCounted);
     }
-    let decision = event.payload().value().and_then(|payload| payload.member("decision"));
-    let follows = || run.event(event.index() + 1).map(|next| next.kind());
-    decision.is_some_and(|decision| {
-        decision.is_string("allow") || decision.is_string("deny") && follows() == Some(Kind::StepBlocked)
-    })
+    let evaluated = event.payload().value().map(PolicyEvaluatedView::read);
+    match evaluated.and_then(|evaluated| evaluated.decision.word()) {
+        Some(PolicyDecision::Allow) => true,
+        Some(PolicyDecision::Deny) => {
+            run.event(event.index() + 1).and_then(|next| next.kind()) == Some(EventType::StepBlocked)
+        }
+        None => false,
+    }
 }
 
 /// Everything that happened, in order.
@@ -63,7 +67,7 @@ pub(super) fn of(run: &Run) -> Vec<Step<'_>> {
             at.zip(began).and_then(|(at, began)| u64::try_from(at - began).ok()).map(Duration::from_nanos);
         let is_told = is_told(run, &event);
         let (id, what) = match event.kind() {
-            Kind::ModelCalled | Kind::HttpCalled => {
+            Some(EventType::ModelCalled | EventType::HttpCalled) => {
                 let Some(exchange) = run.exchange(event.index()) else { continue };
                 let id = exchange.step_id();
                 match exchange.asked {
@@ -71,18 +75,20 @@ pub(super) fn of(run: &Run) -> Vec<Step<'_>> {
                     Asked::Http => (id, What::Http(exchange)),
                 }
             }
-            Kind::ToolCalled => {
+            Some(EventType::ToolCalled) => {
                 // Both come in the order of the events.
                 let Some(tool) = tools.next() else { continue };
                 (event.step_id(), What::Tool(tool))
             }
             // The ends of calls belong to their beginnings; the ends of the run are told by its summary.
-            Kind::ModelReturned | Kind::HttpReturned | Kind::ToolReturned if event.partner().is_some() => {
+            Some(EventType::ModelReturned | EventType::HttpReturned | EventType::ToolReturned)
+                if event.partner().is_some() =>
+            {
                 continue;
             }
-            Kind::RunStarted | Kind::RunEnded => continue,
-            Kind::StepBlocked => (event.step_id(), What::Other(event)),
-            Kind::Other if is_frame(&event) => continue,
+            Some(EventType::RunStarted | EventType::RunEnded) => continue,
+            Some(EventType::StepBlocked) => (event.step_id(), What::Other(event)),
+            None if is_frame(&event) => continue,
             _ if event.dialect() == Dialect::Rpk => (event.step_id(), What::Other(event)),
             _ => (Cow::default(), What::Other(event)),
         };

@@ -6,7 +6,7 @@ use std::time::Duration;
 use reenact_formats::replay_jsonl::Figures;
 use reenact_json::{Shown, Value};
 use reenact_run::run::Producer;
-use reenact_run::{Body, Dialect, EndedBy, Event, Exchange, Kind, Payload, Run, Summary, ToolUse};
+use reenact_run::{Body, Dialect, EndedBy, Event, EventType, Exchange, Payload, Run, Summary, ToolUse};
 use reenact_verify::Trust;
 use reenact_verify::render::Tone;
 
@@ -265,10 +265,7 @@ fn tool_use(tool: &ToolUse<'_>) -> Vec<String> {
         Ok(call) => call,
         Err(why) => return vec![format!("a tool, {}", paint(Tone::Bad, &why.to_string()))],
     };
-    let source = match call.source.name() {
-        "" => String::new(),
-        source => format!(" ({source})"),
-    };
+    let source = call.source.map(|source| format!(" ({})", source.name())).unwrap_or_default();
     let mut lines =
         vec![format!("{}  tool{source}", paint(Tone::Title, &Shown::new(&call.tool).to_string()))];
     lines.extend(call.input.as_ref().and_then(|input| input.value()).map(value));
@@ -311,7 +308,7 @@ fn blocked(payload: Value<'_>) -> Vec<String> {
 }
 
 fn other(event: &Event<'_>) -> Vec<String> {
-    if let (Kind::StepBlocked, Dialect::Rer, Payload::Present(payload)) =
+    if let (Some(EventType::StepBlocked), Dialect::Rer, Payload::Present(payload)) =
         (event.kind(), event.dialect(), event.payload())
     {
         return blocked(payload);

@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 
 use reenact_formats::replay_bundle::{CASSETTES, MANIFEST, ManifestView};
+use reenact_formats::rer::EventType;
 use reenact_formats::rpk;
 use reenact_json::{Kind as JsonKind, Limits, Scanner, Value};
 
 use crate::convert::loss::{Losses, Place};
 use crate::dialect::Dialect;
 use crate::event::Event;
-use crate::kind::Kind;
 use crate::run::Run;
 
 /// What is not of the kind that a format holds.
@@ -35,7 +35,7 @@ pub(super) fn place(run: &Run, event: &Event<'_>) -> Place {
         Dialect::Rpk => Place::Item("$.payload.run.steps[", at, "]".into()),
         Dialect::ModelIo => Place::Item("$.interactions[", at / 2, "]".into()),
         Dialect::ReplayJsonl => Place::Item("$[", at, "]".into()),
-        Dialect::ReplayBundle if event.kind() == Kind::RunStarted => Place::At(MANIFEST.into()),
+        Dialect::ReplayBundle if event.kind() == Some(EventType::RunStarted) => Place::At(MANIFEST.into()),
         Dialect::ReplayBundle => {
             let name = event.name();
             if name.starts_with(CASSETTES) {
@@ -58,38 +58,13 @@ pub(super) fn member_of(run: &Run, event: &Event<'_>, name: &str) -> Place {
 
 /// Notes an event of which nothing is kept.
 pub(super) fn lost(run: &Run, event: &Event<'_>, losses: &mut Losses) {
-    let is_manifest = run.dialect() == Dialect::ReplayBundle && event.kind() == Kind::RunStarted;
+    let is_manifest = run.dialect() == Dialect::ReplayBundle && event.kind() == Some(EventType::RunStarted);
     let reason = match event.is_withheld() {
         true => WITHHELD,
         false if is_manifest => NO_PLACE,
-        false => homeless(event.kind()),
+        false => event.kind().map_or(NO_PLACE, EventType::no_place),
     };
     losses.add(place(run, event), reason);
-}
-
-/// Why nothing is kept of an event, by what it says.
-fn homeless(kind: Kind) -> &'static str {
-    match kind {
-        Kind::RunStarted => "the format has no place for how a run began",
-        Kind::RunEnded => "the format has no place for how a run ended",
-        Kind::PromptRendered => "the format has no place for prompts that were put together",
-        Kind::ModelCalled | Kind::ModelReturned => {
-            "the format has no place for what models are asked and answer"
-        }
-        Kind::HttpCalled | Kind::HttpReturned => "the format has no place for other requests over HTTP",
-        Kind::ToolCalled | Kind::ToolReturned => "the format has no place for tools",
-        Kind::PolicyEvaluated | Kind::StepBlocked => "the format has no place for what was permitted",
-        Kind::ApprovalRequested | Kind::ApprovalGranted | Kind::ApprovalDenied => {
-            "the format has no place for approvals"
-        }
-        Kind::PlanStarted | Kind::StepCompleted => "the format has no place for plans and their steps",
-        Kind::VerificationRan => "the format has no place for verifications",
-        Kind::ErrorRaised => "the format has no place for errors",
-        Kind::OutputFinal => "the format has no place for the final output",
-        Kind::ArtifactWritten => "the format has no place for files that were written",
-        Kind::CaptureGap => "the format has no place for gaps in the capture",
-        Kind::Other => NO_PLACE,
-    }
 }
 
 /// Notes the members of an object that are not among those that are kept.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use reenact_formats::model_io::writer::{Interaction, Mode, Prompt, Session, SessionWriter};
+use reenact_formats::rer::EventType;
 
 use super::Exporting;
 use super::account::{NO_ANSWER, NO_CALL, UNREADABLE, WITHHELD, lost, place};
@@ -13,7 +14,6 @@ use crate::convert::source::File;
 use crate::dialect::Dialect;
 use crate::event::Event;
 use crate::exchange::{Answer, Asked, Body, Exchange, Held, Request};
-use crate::kind::Kind;
 use crate::run::Run;
 use crate::unreadable::Unreadable;
 
@@ -24,7 +24,7 @@ const ONE_ADAPTER: &str = "a session names one provider";
 
 pub(super) fn write(run: &Run, how: &Exporting<'_>, losses: &mut Losses) -> Result<Vec<File>, ConvertError> {
     for event in run.events() {
-        if !matches!(event.kind(), Kind::ModelCalled | Kind::ModelReturned) {
+        if !matches!(event.kind(), Some(EventType::ModelCalled | EventType::ModelReturned)) {
             lost(run, &event, losses);
         } else if is_orphan(&event) {
             losses.add(place(run, &event), NO_CALL);
@@ -90,7 +90,8 @@ pub(super) fn write(run: &Run, how: &Exporting<'_>, losses: &mut Losses) -> Resu
 
 /// Whether an event answers what is not recorded: no exchange holds it.
 pub(super) fn is_orphan(event: &Event<'_>) -> bool {
-    matches!(event.kind(), Kind::ModelReturned | Kind::HttpReturned) && event.partner().is_none()
+    matches!(event.kind(), Some(EventType::ModelReturned | EventType::HttpReturned))
+        && event.partner().is_none()
 }
 
 /// The exchanges with models.

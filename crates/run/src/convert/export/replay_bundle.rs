@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use reenact_formats::replay_bundle::cassette::{VERSION, fingerprint};
 use reenact_formats::replay_bundle::draft::{Coverage, ScrubPolicy};
 use reenact_formats::replay_bundle::{CASSETTES, Held as HeldFile, NewFile, NewManifest, write as pack};
+use reenact_formats::rer::EventType;
 use reenact_json::{Limits, Value};
 use reenact_wire::{Endpoint, shape};
 
@@ -19,7 +20,6 @@ use crate::convert::source::File;
 use crate::dialect::Dialect;
 use crate::event::Event;
 use crate::exchange::{Answer, Body, Exchange, Held, Request};
-use crate::kind::Kind;
 use crate::run::Run;
 
 /// The trace's name in the bundle.
@@ -80,7 +80,8 @@ pub fn parts(run: &Run, losses: &mut Losses) -> Parts {
     for event in run.events() {
         let is_exchange = matches!(
             event.kind(),
-            Kind::ModelCalled | Kind::ModelReturned | Kind::HttpCalled | Kind::HttpReturned
+            Some(EventType::ModelCalled | EventType::ModelReturned)
+                | Some(EventType::HttpCalled | EventType::HttpReturned)
         );
         if !is_exchange {
             frame(run, &event, losses);
@@ -159,7 +160,7 @@ fn other(run: &Run, exchange: &Exchange<'_>, parts: &mut Parts, losses: &mut Los
 
 fn frame(run: &Run, event: &Event<'_>, losses: &mut Losses) {
     match (event.kind(), event.payload().value()) {
-        (Kind::RunStarted, Some(payload)) if run.dialect() == Dialect::Rer => {
+        (Some(EventType::RunStarted), Some(payload)) if run.dialect() == Dialect::Rer => {
             let kept = ["envelope_hash", "redaction", "salt", "source"];
             super::account::others(payload, &kept, &place(run, event).inside(".payload"), losses);
         }

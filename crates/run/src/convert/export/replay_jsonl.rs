@@ -7,6 +7,7 @@ use reenact_formats::replay_jsonl::writer::{
     Event as Line, ReplayWriter, Session, SessionStatus, StepStatus,
 };
 use reenact_formats::replay_jsonl::{WriteError, hash};
+use reenact_formats::rer::EventType;
 use reenact_json::digest::Hasher;
 use reenact_json::{Digest, Kind as JsonKind, Value};
 
@@ -22,7 +23,6 @@ use crate::convert::source::{File, RECEIPT, REPLAY, SUMMARY};
 use crate::dialect::Dialect;
 use crate::dialect::replay_jsonl::single;
 use crate::event::Event;
-use crate::kind::Kind;
 use crate::run::Run;
 use crate::tool::{ToolCall, ToolResult, ToolUse};
 
@@ -101,7 +101,7 @@ pub(super) fn write(run: &Run, how: &Exporting<'_>, losses: &mut Losses) -> Resu
     for event in run.events() {
         writer.event(&event)?;
     }
-    if !run.events().any(|event| event.kind() == Kind::PlanStarted) {
+    if !run.events().any(|event| event.kind() == Some(EventType::PlanStarted)) {
         writer.losses.add(Place::At("PlanStart".into()), NO_PLAN);
     }
     let status = status(run, writer.losses);
@@ -152,18 +152,18 @@ impl Writer<'_> {
     fn event(&mut self, event: &Event<'_>) -> Result<(), ConvertError> {
         match event.time().as_deref().and_then(moment::of_event) {
             Some(time) => self.time = time,
-            None if matches!(event.kind(), Kind::ToolCalled | Kind::ToolReturned) => {
+            None if matches!(event.kind(), Some(EventType::ToolCalled | EventType::ToolReturned)) => {
                 self.losses.add(place(self.run, event).inside(".t"), NO_TIME);
             }
             None => {}
         }
         match event.kind() {
-            Kind::ToolCalled => self.called(event),
-            Kind::ToolReturned => self.returned(event),
-            Kind::PlanStarted => self.plan(event),
-            Kind::StepCompleted => self.step(event),
-            Kind::VerificationRan => self.verification(event),
-            Kind::RunStarted | Kind::RunEnded if event.dialect() == Dialect::Rer => {
+            Some(EventType::ToolCalled) => self.called(event),
+            Some(EventType::ToolReturned) => self.returned(event),
+            Some(EventType::PlanStarted) => self.plan(event),
+            Some(EventType::StepCompleted) => self.step(event),
+            Some(EventType::VerificationRan) => self.verification(event),
+            Some(EventType::RunStarted | EventType::RunEnded) if event.dialect() == Dialect::Rer => {
                 if let Some(payload) = event.payload().value() {
                     let kept = ["status", "salt", "source", "envelope_hash"];
                     others(payload, &kept, &place(self.run, event).inside(".payload"), self.losses);
@@ -172,7 +172,7 @@ impl Writer<'_> {
                 }
                 Ok(())
             }
-            Kind::RunStarted | Kind::RunEnded if event.dialect() == Dialect::ReplayJsonl => {
+            Some(EventType::RunStarted | EventType::RunEnded) if event.dialect() == Dialect::ReplayJsonl => {
                 if let Some(line) = event.payload().value() {
                     let kept = [
                         "event",

@@ -1,6 +1,7 @@
 //! A run → `.rpk`: a step for each event that has a type there. What we recorded goes into input and output as it is, so that the
 //! `.rpk` replays as the run does; what others recorded is written as the programs of the format write it.
 
+use reenact_formats::rer::EventType;
 use reenact_formats::rpk::write::{Draft, NewStep, RunHeader};
 use reenact_json::leaves::{Bounds, differences};
 use reenact_json::{Profile, Value};
@@ -18,7 +19,6 @@ use crate::convert::source::File;
 use crate::dialect::Dialect;
 use crate::event::Event;
 use crate::exchange::{Answer, Body, Exchange, Held, Request};
-use crate::kind::Kind;
 use crate::run::Run;
 use crate::text_rule;
 use crate::tool::ToolUse;
@@ -80,14 +80,14 @@ struct Step {
 impl Writer<'_> {
     fn event(&mut self, event: &Event<'_>) -> Result<(), ConvertError> {
         let (step_type, is_answer) = match event.kind() {
-            Kind::PromptRendered => ("prompt.render", false),
-            Kind::ModelCalled => ("model.request", false),
-            Kind::ModelReturned => ("model.response", true),
-            Kind::HttpCalled | Kind::ToolCalled => ("tool.request", false),
-            Kind::HttpReturned | Kind::ToolReturned => ("tool.response", true),
-            Kind::ErrorRaised => ("error.event", true),
-            Kind::OutputFinal => ("output.final", true),
-            Kind::RunStarted | Kind::RunEnded => {
+            Some(EventType::PromptRendered) => ("prompt.render", false),
+            Some(EventType::ModelCalled) => ("model.request", false),
+            Some(EventType::ModelReturned) => ("model.response", true),
+            Some(EventType::HttpCalled | EventType::ToolCalled) => ("tool.request", false),
+            Some(EventType::HttpReturned | EventType::ToolReturned) => ("tool.response", true),
+            Some(EventType::ErrorRaised) => ("error.event", true),
+            Some(EventType::OutputFinal) => ("output.final", true),
+            Some(EventType::RunStarted | EventType::RunEnded) => {
                 self.frame(event);
                 return Ok(());
             }
@@ -109,7 +109,7 @@ impl Writer<'_> {
             true => Step { output: Some(text), ..Step::default() },
             false => Step { input: Some(text), ..Step::default() },
         };
-        if matches!(event.kind(), Kind::HttpCalled | Kind::HttpReturned) {
+        if matches!(event.kind(), Some(EventType::HttpCalled | EventType::HttpReturned)) {
             self.name_http(event, &mut step);
         }
         self.append(event, step_type, step)
@@ -117,7 +117,7 @@ impl Writer<'_> {
 
     /// The format knows requests over HTTP that are not to a model as tools, by a method and a URL on both steps.
     fn name_http(&self, event: &Event<'_>, step: &mut Step) {
-        let begins = event.kind() == Kind::HttpCalled;
+        let begins = event.kind() == Some(EventType::HttpCalled);
         let called = if begins { Some(event.index()) } else { event.partner() };
         let request = called.and_then(|called| self.run.exchange(called)?.request().ok());
         let Some(request) = request else { return };
@@ -150,7 +150,9 @@ impl Writer<'_> {
                 let kept = ["environment", "envelope_hash", "salt", "source"];
                 others(payload, &kept, &at.inside(".payload"), self.losses);
             }
-            Some(line) if event.dialect() == Dialect::ReplayJsonl && event.kind() == Kind::RunStarted => {
+            Some(line)
+                if event.dialect() == Dialect::ReplayJsonl && event.kind() == Some(EventType::RunStarted) =>
+            {
                 others(line, &["event", "session_id", "t"], &at, self.losses);
             }
             _ => lost(self.run, event, self.losses),
@@ -202,23 +204,25 @@ impl Writer<'_> {
             _ => "tool.response",
         };
         match event.kind() {
-            Kind::ToolCalled | Kind::ToolReturned => {
-                let returned = Some(*event).filter(|_| is_both || event.kind() == Kind::ToolReturned);
+            Some(EventType::ToolCalled | EventType::ToolReturned) => {
+                let returned =
+                    Some(*event).filter(|_| is_both || event.kind() == Some(EventType::ToolReturned));
                 let tool = ToolUse { called: *event, returned };
-                if event.kind() == Kind::ToolCalled {
+                if event.kind() == Some(EventType::ToolCalled) {
                     let step = self.tool_call(&tool, &at);
                     self.append(event, step_type, step)?;
                 }
                 if returned.is_some() && tool.result().is_ok() {
                     let step = self.tool_result(&tool, &at);
                     self.append(event, answered_by, step)?;
-                } else if event.kind() == Kind::ToolReturned {
+                } else if event.kind() == Some(EventType::ToolReturned) {
                     self.losses.add(at, if event.is_withheld() { WITHHELD } else { UNREADABLE });
                 }
                 Ok(())
             }
-            Kind::ModelCalled | Kind::ModelReturned | Kind::HttpCalled | Kind::HttpReturned => {
-                let begins = matches!(event.kind(), Kind::ModelCalled | Kind::HttpCalled);
+            Some(EventType::ModelCalled | EventType::ModelReturned)
+            | Some(EventType::HttpCalled | EventType::HttpReturned) => {
+                let begins = matches!(event.kind(), Some(EventType::ModelCalled | EventType::HttpCalled));
                 if begins {
                     let exchange = self.run.exchange(event.index());
                     let step = self.asked(exchange, &at);

@@ -1,9 +1,10 @@
 //! REPLAY.jsonl, in either dialect → RER: each line is an event.
 
 use reenact_formats::replay_jsonl::EventKind;
+use reenact_formats::rer::{Callee, EventType};
 use reenact_json::{Kind, Limits, Value};
 
-use super::{Items, origin, word, write_body};
+use super::{Items, callee, origin, word, write_body};
 use crate::convert::fault::ConvertError;
 use crate::convert::sealing::{Sealing, Status, Tape, Words};
 use crate::convert::source::{Origin, Source};
@@ -36,7 +37,7 @@ pub(super) fn import(source: &Source<'_>, sealing: &mut Sealing<'_>) -> Result<V
         let text = |value: Option<Value<'_>>| Some(value?.string()?.into_owned());
         let kind = tag.and_then(EventKind::of_tag);
         let event_type = event_type(kind);
-        let is_tool = event_type.starts_with("rer.tool.");
+        let is_tool = callee(event_type) == Some(Callee::Tool);
         let (step_id, tool) = (text(id.filter(|_| is_tool)), text(tool.filter(|_| is_tool)));
         let words = Words { model: None, step_id: step_id.as_deref(), tool: tool.as_deref() };
         if kind == Some(EventKind::SessionEnd) {
@@ -64,11 +65,11 @@ pub(crate) fn lines(text: &[u8]) -> impl Iterator<Item = Result<Value<'_>, &[u8]
 /// The event that a line is. Those that begin and end the session stand beside the ones that begin and end the record.
 fn event_type(kind: Option<EventKind>) -> &'static str {
     match kind {
-        Some(EventKind::PlanStart) => "rer.plan.started",
-        Some(EventKind::ToolCall) => "rer.tool.called",
-        Some(EventKind::ToolResult) => "rer.tool.returned",
-        Some(EventKind::StepComplete) => "rer.step.completed",
-        Some(EventKind::Verification) => "rer.verification.ran",
+        Some(EventKind::PlanStart) => EventType::PlanStarted.name(),
+        Some(EventKind::ToolCall) => EventType::ToolCalled.name(),
+        Some(EventKind::ToolResult) => EventType::ToolReturned.name(),
+        Some(EventKind::StepComplete) => EventType::StepCompleted.name(),
+        Some(EventKind::Verification) => EventType::VerificationRan.name(),
         _ => "reenact.replay_jsonl.line",
     }
 }

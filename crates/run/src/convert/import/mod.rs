@@ -12,6 +12,7 @@ pub(super) mod timeline;
 use std::borrow::Cow;
 
 use base64ct::{Base64, Encoding};
+use reenact_formats::rer::{Callee, EventType};
 use reenact_json::canonical::write_string;
 use reenact_json::{Kind, Limits, Profile, Value};
 
@@ -152,4 +153,9 @@ fn word<'a>(object: Value<'a>, name: &str) -> Option<Cow<'a, str>> {
 /// A list, if that is what stands there.
 fn list<'a>(object: Value<'a>, name: &str) -> Option<Value<'a>> {
     object.member(name).filter(|list| list.kind() == Kind::Array)
+}
+
+/// What an imported event calls or ends the call of, if it is one of the vocabulary.
+fn callee(event_type: &str) -> Option<Callee> {
+    EventType::of_name(event_type)?.role().callee()
 }

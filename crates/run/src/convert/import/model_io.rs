@@ -1,5 +1,6 @@
 //! Model IO and recordings of its kernel → RER: each interaction is a call and its return, its members divided between the two.
 
+use reenact_formats::rer::EventType;
 use reenact_json::{Kind, Value};
 
 use super::{Items, encode_document, origin, parse, without_items};
@@ -39,8 +40,18 @@ pub(super) fn import(source: &Source<'_>, sealing: &mut Sealing<'_>) -> Result<V
         let step_id = format!("interaction-{index:06}");
         let words = Words { model: model.as_deref(), step_id: Some(&step_id), tool: None };
         let time = text(time);
-        tape.item("rer.model.called", time.as_deref(), items.encode(index, parse(&called)?)?, words)?;
-        tape.item("rer.model.returned", time.as_deref(), items.encode(index, parse(&returned)?)?, words)?;
+        tape.item(
+            EventType::ModelCalled.name(),
+            time.as_deref(),
+            items.encode(index, parse(&called)?)?,
+            words,
+        )?;
+        tape.item(
+            EventType::ModelReturned.name(),
+            time.as_deref(),
+            items.encode(index, parse(&returned)?)?,
+            words,
+        )?;
     }
     tape.end(text(ended_at).as_deref())
 }

@@ -1,9 +1,10 @@
 //! `.rpk` → RER: each step is an event.
 
+use reenact_formats::rer::{Callee, EventType};
 use reenact_formats::rpk::{Head, ReadError, StepView};
 use reenact_json::{Kind, Limits, Value};
 
-use super::{Items, encode_document, origin, without_items};
+use super::{Items, callee, encode_document, origin, without_items};
 use crate::convert::fault::ConvertError;
 use crate::convert::sealing::{Sealing, Tape, Words};
 use crate::convert::source::{Origin, Source};
@@ -27,12 +28,13 @@ pub(super) fn import(source: &Source<'_>, sealing: &mut Sealing<'_>) -> Result<V
         let event_type = event_type(step_type.as_deref());
         let text = |value: Option<Value<'_>>| Some(value?.string()?.into_owned());
         // Only these events have a model or a tool to name.
-        let named = |name: &str, of: &str| {
+        let named = |name: &str, of: Callee| {
             let places = [view.metadata, view.input].into_iter().flatten();
-            event_type.starts_with(of).then(|| places.filter_map(|place| text(place.member(name))).next())?
+            (callee(event_type) == Some(of))
+                .then(|| places.filter_map(|place| text(place.member(name))).next())?
         };
         let step_id = pairs.step_id(&view, step_type.as_deref().unwrap_or_default());
-        let (model, tool) = (named("model", "rer.model."), named("tool", "rer.tool."));
+        let (model, tool) = (named("model", Callee::Model), named("tool", Callee::Tool));
         let words = Words { model: model.as_deref(), step_id: step_id.as_deref(), tool: tool.as_deref() };
         let time = text(view.timestamp);
         tape.item(event_type, time.as_deref(), items.encode(index, step)?, words)?;
@@ -43,13 +45,13 @@ pub(super) fn import(source: &Source<'_>, sealing: &mut Sealing<'_>) -> Result<V
 /// The event that a step is.
 fn event_type(step_type: Option<&str>) -> &'static str {
     match step_type {
-        Some("prompt.render") => "rer.prompt.rendered",
-        Some("model.request") => "rer.model.called",
-        Some("model.response") => "rer.model.returned",
-        Some("tool.request") => "rer.tool.called",
-        Some("tool.response") => "rer.tool.returned",
-        Some("error.event") => "rer.error.raised",
-        Some("output.final") => "rer.output.final",
+        Some("prompt.render") => EventType::PromptRendered.name(),
+        Some("model.request") => EventType::ModelCalled.name(),
+        Some("model.response") => EventType::ModelReturned.name(),
+        Some("tool.request") => EventType::ToolCalled.name(),
+        Some("tool.response") => EventType::ToolReturned.name(),
+        Some("error.event") => EventType::ErrorRaised.name(),
+        Some("output.final") => EventType::OutputFinal.name(),
         _ => "reenact.rpk.step",
     }
 }

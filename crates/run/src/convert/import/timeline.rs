@@ -3,8 +3,9 @@
 use std::collections::{HashMap, VecDeque};
 
 use reenact_formats::rer::time::instant;
+use reenact_formats::rer::{Callee, EventType};
 
-use super::{Items, encode_document, list, origin, parse, without_items, word};
+use super::{Items, callee, encode_document, list, origin, parse, without_items, word};
 use crate::convert::fault::ConvertError;
 use crate::convert::moment;
 use crate::convert::sealing::{Sealing, Tape, Words};
@@ -24,14 +25,15 @@ pub(super) fn import(source: &Source<'_>, sealing: &mut Sealing<'_>) -> Result<V
         let time = start.zip(elapsed).and_then(|(start, elapsed)| moment::of_nanoseconds(start + elapsed));
         let tool = word(entry, "tool").unwrap_or_default();
         let (event_type, step_id) = match word(entry, "type").unwrap_or_default().as_ref() {
-            "tool_call" => ("rer.tool.called", Some(calls.open(&tool))),
-            "tool_result" => ("rer.tool.returned", calls.close(&tool)),
+            "tool_call" => (EventType::ToolCalled.name(), Some(calls.open(&tool))),
+            "tool_result" => (EventType::ToolReturned.name(), calls.close(&tool)),
             _ => ("reenact.session_timeline.entry", None),
         };
         let words = Words {
             model: None,
             step_id: step_id.as_deref(),
-            tool: Some(tool.as_ref()).filter(|tool| !tool.is_empty() && event_type.starts_with("rer.tool.")),
+            tool: Some(tool.as_ref())
+                .filter(|tool| !tool.is_empty() && callee(event_type) == Some(Callee::Tool)),
         };
         tape.item(event_type, time.as_deref(), items.encode(index, entry)?, words)?;
     }

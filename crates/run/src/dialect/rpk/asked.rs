@@ -9,7 +9,6 @@ use reenact_wire::{Endpoint, Vendor};
 use super::{first, headers, is_left_out};
 use crate::dialect::replay_bundle::Place;
 use crate::dialect::rer;
-use crate::event::Source;
 use crate::exchange::{Body, Request};
 use crate::run::Inner;
 use crate::unreadable::{Unreadable, mistyped, needed, pick};
@@ -80,7 +79,7 @@ fn built<'v>(view: &StepView<'v>, about: Value<'v>, body: Body<'v>) -> Request<'
         headers: headers(about.member("headers")),
         body,
         match_key: None,
-        source: Source::Unsaid,
+        source: None,
     }
 }
 
@@ -115,7 +114,7 @@ fn wrapped_http<'v>(input: Value<'v>, method: Value<'v>, url: Value<'v>) -> Resu
         headers: headers(headers_kept),
         body,
         match_key: None,
-        source: Source::Unsaid,
+        source: None,
     })
 }
 

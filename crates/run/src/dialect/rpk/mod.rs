@@ -16,13 +16,13 @@ pub(super) use answered::answer;
 pub(super) use asked::request;
 pub(super) use tools::{tool_call, tool_result};
 
+use reenact_formats::rer::EventType;
 use reenact_formats::rpk::{self, ReadError, StepView};
 use reenact_json::{Kind as JsonKind, Limits, Value};
 
 use super::Dialect;
 use super::replay_bundle::Place;
 use crate::index::{Found, Index, Span, Tie};
-use crate::kind::Kind;
 use crate::open::NotARun;
 use crate::run::Parts;
 use crate::unreadable::pick;
@@ -66,7 +66,7 @@ pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<Parts, NotARun> {
 }
 
 /// What a step says has happened, and the id by which it finds its other end.
-pub(super) fn mark(step: Value<'_>) -> (Kind, Tie) {
+pub(super) fn mark(step: Value<'_>) -> (Option<EventType>, Tie) {
     let view = StepView::of(step);
     let step_type = view.step_type.and_then(|name| name.string()).unwrap_or_default();
     let (is_call, is_tool) = match &*step_type {
@@ -74,22 +74,22 @@ pub(super) fn mark(step: Value<'_>) -> (Kind, Tie) {
         "model.response" => (false, false),
         "tool.request" => (true, true),
         "tool.response" => (false, true),
-        "prompt.render" => return (Kind::PromptRendered, Tie::None),
-        "error.event" => return (Kind::ErrorRaised, Tie::None),
-        "output.final" => return (Kind::OutputFinal, Tie::None),
-        _ => return (Kind::Other, Tie::None),
+        "prompt.render" => return (Some(EventType::PromptRendered), Tie::None),
+        "error.event" => return (Some(EventType::ErrorRaised), Tie::None),
+        "output.final" => return (Some(EventType::OutputFinal), Tie::None),
+        _ => return (None, Tie::None),
     };
     // A wrapped HTTP client calls its requests tools.
     let is_http = is_tool && is_http(&view);
     let kind = match (is_call, is_http, is_tool) {
-        (true, true, _) if calls_a_model(&view) => Kind::ModelCalled,
-        (false, true, _) if calls_a_model(&view) => Kind::ModelReturned,
-        (true, true, _) => Kind::HttpCalled,
-        (false, true, _) => Kind::HttpReturned,
-        (true, false, true) => Kind::ToolCalled,
-        (false, false, true) => Kind::ToolReturned,
-        (true, false, false) => Kind::ModelCalled,
-        (false, false, false) => Kind::ModelReturned,
+        (true, true, _) if calls_a_model(&view) => Some(EventType::ModelCalled),
+        (false, true, _) if calls_a_model(&view) => Some(EventType::ModelReturned),
+        (true, true, _) => Some(EventType::HttpCalled),
+        (false, true, _) => Some(EventType::HttpReturned),
+        (true, false, true) => Some(EventType::ToolCalled),
+        (false, false, true) => Some(EventType::ToolReturned),
+        (true, false, false) => Some(EventType::ModelCalled),
+        (false, false, false) => Some(EventType::ModelReturned),
     };
     (kind, Tie::InOrder(id(&view)))
 }

@@ -7,7 +7,6 @@ use reenact_json::{Kind as JsonKind, Value};
 
 use super::first;
 use crate::dialect::rer;
-use crate::event::Source;
 use crate::tool::{Json, ToolCall, ToolResult};
 use crate::unreadable::{Unreadable, milliseconds, pick};
 
@@ -43,7 +42,7 @@ pub(in crate::dialect) fn tool_call(step: Value<'_>) -> Result<ToolCall<'_>, Unr
         tool: tool.ok_or(Unreadable::Missing { member: "tool" })?,
         input: given.map(Json::of),
         via: None,
-        source: Source::Unsaid,
+        source: None,
     })
 }
 
