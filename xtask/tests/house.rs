@@ -21,7 +21,8 @@ const DRAWN: &[(&str, &[&str])] = &[
     ("verify", &["json", "pack", "secrets", "formats"]),
     ("wire", &["json"]),
     ("run", &["json", "formats", "verify", "wire", "secrets"]),
-    ("record", &["json", "formats", "secrets"]),
+    ("keys", &["json", "formats"]),
+    ("record", &["json", "formats", "secrets", "keys"]),
     ("replay", &["json", "run", "wire", "secrets"]),
     ("sandbox", &[]),
     ("gateway", &["wire", "record", "replay"]),
@@ -32,8 +33,8 @@ const DRAWN: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "json", "pack", "secrets", "formats", "verify", "wire", "run", "record", "replay", "sandbox",
-            "gateway", "compare", "store", "web", "testkit",
+            "json", "pack", "secrets", "formats", "verify", "wire", "run", "keys", "record", "replay",
+            "sandbox", "gateway", "compare", "store", "web", "testkit",
         ],
     ),
 ];

@@ -4,18 +4,14 @@
 //! a trust store that cannot be read may hold a warning.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read};
 use std::path::PathBuf;
 
 use reenact_formats::key::PublicKey;
 use reenact_formats::rer::approval::Approver;
 use reenact_formats::rer::envelope::permission::SignerType;
 use reenact_formats::rer::seal::Signer;
-use reenact_formats::trust::{Standing, TrustError, TrustStore};
-use reenact_json::Shown;
-use reenact_record::durable::{self, Readers};
-use reenact_record::{KeyName, KeyStore, KeyStoreError, SecretKey};
+use reenact_formats::trust::{Standing, TrustStore};
+use reenact_keys::{KeyName, KeyStore, KeyStoreError, SecretKey, TrustFile};
 use reenact_verify::{Keys, Trust};
 
 use crate::output::{self, Ending};
@@ -38,9 +34,6 @@ pub(crate) struct BrokenKey {
     pub(crate) name: KeyName,
     pub(crate) error: KeyStoreError,
 }
-
-/// Nobody trusts more keys than fit in here.
-const LARGEST_TRUST_STORE: u64 = 16 << 20;
 
 impl Config {
     /// The folder that the environment names; `None` if it names none.
@@ -104,65 +97,15 @@ impl Config {
 
     /// What the user knows of keys; empty if there is no such file yet.
     pub(crate) fn trust_store(&self) -> Result<TrustStore, Ending> {
-        let path = self.trust_file();
-        let shown = || Shown::whole(&path.to_string_lossy()).to_string();
-        let failed = |why: String| Ending::impossible(format!("{}: {why}", shown()));
-        let file = match File::open(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(TrustStore::default()),
-            file => file.map_err(|error| failed(error.to_string()))?,
-        };
-        if is_written_by_others(&file).map_err(|error| failed(error.to_string()))? {
-            return Err(failed(format!(
-                "others can write to this file, so they decide whom you trust; look through it, then: chmod 644 {}",
-                shown()
-            )));
-        }
-        let mut text = Vec::new();
-        file.take(LARGEST_TRUST_STORE + 1)
-            .read_to_end(&mut text)
-            .map_err(|error| failed(error.to_string()))?;
-        if text.len() as u64 > LARGEST_TRUST_STORE {
-            return Err(failed("is too large for a trust store".into()));
-        }
-        TrustStore::parse(&text).map_err(|error| {
-            let error = match error {
-                TrustError::Json(error) => format!("is not JSON: {}", error.describe(&text)),
-                error => error.to_string(),
-            };
-            failed(format!("{error} (correct it, or move it away to begin anew)"))
-        })
+        Ok(TrustFile::new(&self.folder).load()?)
     }
 
-    /// Changes what the user knows of keys: `edit` works on the store as it is now, and what it leaves is written if it
-    /// succeeds. Another reenact that wants the same waits.
+    /// Changes what the user knows of keys, as [`TrustFile::edit`] does.
     pub(crate) fn edit_trust<T>(
         &self,
         edit: impl FnOnce(&mut TrustStore) -> Result<T, Ending>,
     ) -> Result<T, Ending> {
-        let failed = |error: io::Error| {
-            let folder = self.folder.to_string_lossy();
-            Ending::impossible(format!("{}: {error}", Shown::whole(&folder)))
-        };
-        durable::create_private_folder(&self.folder).map_err(failed)?;
-        let lock = OpenOptions::new().append(true).create(true).open(self.folder.join(".lock"));
-        let lock = lock.map_err(failed)?;
-        match lock.lock() {
-            // A file system without locks is one user's own.
-            Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
-            locked => locked.map_err(failed)?,
-        }
-        let before = self.trust_store()?;
-        let mut store = before.clone();
-        let result = edit(&mut store)?;
-        if store != before {
-            // Where a link leads, the file lies that people edit.
-            let path = fs::canonicalize(self.trust_file()).unwrap_or_else(|_| self.trust_file());
-            durable::replace(&path, store.to_json().as_bytes(), Readers::Everyone).map_err(|error| {
-                let path = path.to_string_lossy();
-                Ending::impossible(format!("{}: could not be written: {error}", Shown::whole(&path)))
-            })?;
-        }
-        Ok(result)
+        TrustFile::new(&self.folder).edit(edit)
     }
 
     /// Adds what the user knows of keys to those of a verification.
@@ -183,10 +126,6 @@ impl Config {
         }
         Ok(())
     }
-
-    fn trust_file(&self) -> PathBuf {
-        self.folder.join("trust.json")
-    }
 }
 
 fn trust_of(standing: &Standing) -> Trust {
@@ -195,17 +134,6 @@ fn trust_of(standing: &Standing) -> Trust {
         Standing::Superseded { .. } => Trust::Superseded,
         Standing::Compromised { .. } => Trust::Compromised,
     }
-}
-
-#[cfg(unix)]
-fn is_written_by_others(file: &File) -> io::Result<bool> {
-    use std::os::unix::fs::PermissionsExt;
-    Ok(file.metadata()?.permissions().mode() & 0o022 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_written_by_others(_: &File) -> io::Result<bool> {
-    Ok(false)
 }
 
 #[cfg(all(test, unix))]

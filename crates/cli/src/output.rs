@@ -46,6 +46,12 @@ impl Ending {
     }
 }
 
+impl From<reenact_keys::TrustFileError> for Ending {
+    fn from(error: reenact_keys::TrustFileError) -> Self {
+        Self::impossible(error.to_string())
+    }
+}
+
 impl From<io::Error> for Ending {
     fn from(error: io::Error) -> Self {
         match error.kind() {

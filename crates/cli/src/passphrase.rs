@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use reenact_json::Shown;
-use reenact_record::Passphrase;
+use reenact_keys::{Passphrase, ownership};
 use zeroize::Zeroizing;
 
 use crate::output::{self, Ending};
@@ -69,13 +69,7 @@ fn read(path: &Path) -> Result<Passphrase, Ending> {
     Passphrase::new(text).map_err(|error| Ending::impossible(format!("{}: {error}", shown())))
 }
 
-#[cfg(unix)]
 fn is_open_to_others(file: &File) -> std::io::Result<bool> {
     let found = file.metadata()?;
-    Ok(found.is_file() && std::os::unix::fs::PermissionsExt::mode(&found.permissions()) & 0o077 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_open_to_others(_: &File) -> std::io::Result<bool> {
-    Ok(false)
+    Ok(found.is_file() && ownership::mode_open_to_others(&found).is_some())
 }

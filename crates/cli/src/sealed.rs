@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use reenact_formats::rer::payload::ArtifactWrittenView;
 use reenact_formats::rer::rewrite::Blob;
 use reenact_json::{Digest, Shown};
-use reenact_record::SecretKey;
+use reenact_keys::SecretKey;
 use reenact_run::{EventType, Run};
 use reenact_verify::Report;
 

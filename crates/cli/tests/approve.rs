@@ -15,9 +15,10 @@ use reenact_formats::rer::approval::Token;
 use reenact_formats::rer::envelope::decide::Action;
 use reenact_formats::rer::envelope::permission::SignerType::{self, Automated, Delegate, Human};
 use reenact_formats::rer::time;
+use reenact_keys::KeyStore;
+use reenact_keys::durable::{self, Readers, create_private_folder};
+use reenact_record::RunId;
 use reenact_record::approval::{Desk, Look, Question, Waiting};
-use reenact_record::durable::{self, Readers, create_private_folder};
-use reenact_record::{KeyStore, RunId};
 use support::folder::Folder;
 use support::text;
 

@@ -21,7 +21,7 @@ use std::process::Stdio;
 use reenact_formats::key::PublicKey;
 use reenact_formats::rer::Version;
 use reenact_formats::rer::seal::{Chain, NewEvent, RunHeader, Signer};
-use reenact_record::{KeyStore, SecretKey};
+use reenact_keys::{KeyStore, SecretKey};
 use support::folder::Folder;
 use support::text;
 

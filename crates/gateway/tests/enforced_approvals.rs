@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use reenact_formats::rer::approval::{Approver, Decision, Draft, sign};
 use reenact_formats::rer::seal::Signer;
+use reenact_keys::SecretKey;
 use reenact_record::approval::{Request, pending};
 use reenact_record::clock::{Clock, timestamp};
 use reenact_record::warden::SignerType::Human;
-use reenact_record::{Folder, RunId, SecretKey};
+use reenact_record::{Folder, RunId};
 use reenact_testkit::{Moment, Reply, Script, Vendor};
 use reenact_verify::audit::Verdict;
 use serde_json::Value;

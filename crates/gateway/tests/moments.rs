@@ -10,8 +10,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use reenact_gateway::Remains;
+use reenact_keys::SecretKey;
 use reenact_record::wal::Place as LogPlace;
-use reenact_record::{Durability, End, Folder, Recorder, ResumeError, RunId, RunStatus, SecretKey};
+use reenact_record::{Durability, End, Folder, Recorder, ResumeError, RunId, RunStatus};
 use reenact_testkit::{Answer, Received, Request, Script, Vendor};
 use support::trace::{Act, Moment, Trace};
 use support::{Flight, Landed, Logs, Place, chat};

@@ -19,9 +19,10 @@ use crate::warden::{Action, Money, Refused, Ruling, Wanted, Warden};
 /// Acts in a run. Cheap to copy, on any number of threads.
 ///
 /// ```
+/// use reenact_keys::SecretKey;
 /// use reenact_record::actor::ModelCall;
 /// use reenact_record::{End, Folder, RawAnswer, RawRequest, RawToolCall, RawToolResult, Recorder, Report};
-/// use reenact_record::{RunId, RunStart, SecretKey, Source, RunStatus, Via};
+/// use reenact_record::{RunId, RunStart, RunStatus, Source, Via};
 ///
 /// # let place = std::env::temp_dir().join(format!("reenact-actor-{}", std::process::id()));
 /// # let folder = Folder::new(place.join(".reenact"));

@@ -1,12 +1,13 @@
 //! Where runs are kept: `.reenact/runs/<run_id>/`, closed to others and to version control.
 
-use std::fs::{self, DirBuilder, File, Metadata, TryLockError};
+use std::fs::{self, File, Metadata, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use reenact_json::Shown;
+use reenact_keys::durable::{self, Readers};
+use reenact_keys::ownership;
 
-use crate::durable::{self, Readers};
 use crate::resume;
 use crate::run_id::RunId;
 
@@ -221,7 +222,7 @@ impl Folder {
         if found.is_symlink() {
             return Err(FolderError::Link { path: shown(path) });
         }
-        if !is_ours(found) {
+        if !ownership::is_ours(found) {
             return Err(FolderError::Foreign { path: shown(path) });
         }
         Ok(())
@@ -273,10 +274,7 @@ impl Folder {
     pub(crate) fn create_run(&self, id: RunId) -> Result<PathBuf, FolderError> {
         self.create(&self.runs_path())?;
         let path = self.run(id);
-        let mut builder = DirBuilder::new();
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        match builder.create(&path) {
+        match durable::create_new_private_folder(&path) {
             Ok(()) => Ok(path),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 Err(FolderError::Exists { path: shown(&path) })
@@ -311,40 +309,19 @@ pub(crate) fn check(path: &Path) -> Result<bool, FolderError> {
     if !found.is_dir() {
         return Err(FolderError::NotAFolder { path: shown(path) });
     }
-    if !is_ours(&found) {
+    if !ownership::is_ours(&found) {
         return Err(FolderError::Foreign { path: shown(path) });
     }
-    match permissions(&found).filter(|mode| mode & 0o022 != 0) {
+    match ownership::mode_written_by_others(&found) {
         Some(mode) => Err(FolderError::OpenToOthers { path: shown(path), mode }),
         None => Ok(true),
     }
 }
 
-#[cfg(unix)]
-pub(crate) fn is_ours(found: &Metadata) -> bool {
-    std::os::unix::fs::MetadataExt::uid(found) == rustix::process::geteuid().as_raw()
-}
-
-#[cfg(not(unix))]
-pub(crate) fn is_ours(_: &Metadata) -> bool {
-    true
-}
-
-/// The permission bits, where there are any.
-#[cfg(unix)]
-fn permissions(found: &Metadata) -> Option<u32> {
-    Some(std::os::unix::fs::PermissionsExt::mode(&found.permissions()) & 0o7777)
-}
-
-#[cfg(not(unix))]
-fn permissions(_: &Metadata) -> Option<u32> {
-    None
-}
-
 /// Lets nobody else look into a folder that was made by other means, such as by copying.
 fn close(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
-    if permissions(&path.symlink_metadata()?) != Some(0o700) {
+    if ownership::mode(&path.symlink_metadata()?) != Some(0o700) {
         fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
     }
     #[cfg(not(unix))]

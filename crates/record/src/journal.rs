@@ -17,7 +17,7 @@ use crate::durable::{self, Readers};
 use crate::error::RecordError;
 use crate::journal::long::{Hashed, Writing};
 use crate::payload::{self, Overflow, Payload};
-use crate::randomness::Salts;
+use crate::salt::Salts;
 use crate::storage::{Opening, Reading, Storage, Stored, append_all};
 use crate::surroundings::Surroundings;
 

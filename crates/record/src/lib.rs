@@ -1,4 +1,4 @@
-//! Recording: what happens in a run, masked, chained, written down and sealed; and the private keys that seal it.
+//! Recording: what happens in a run, masked, chained, written down and sealed.
 //!
 //! A [`Recorder`] writes the journal of one run, through any number of [`Pen`]s. Each event is bound to the one before by its
 //! hash, and is with the operating system when the call that recorded it returns. Nothing that came from outside is written
@@ -17,41 +17,34 @@
 //! | [`folder`], [`run_id`] | where runs are kept, and how they are named |
 //! | [`clock`], [`randomness`], [`storage`], [`surroundings`] | time, chance and the disk, as values |
 //! | [`approval`] | questions to approvers, and their answers |
-//! | [`secret`] | private keys: made, read, written, wiped |
-//! | [`protected`] | private keys under a passphrase: those of approvers |
-//! | [`keystore`] | the folder in which they are kept, closed to others |
 //! | [`warden`] | what may happen next |
 //! | [`wal`] | what passes, before it passes on |
 //! | [`redaction`] | what a project adds to the masks |
 //! | [`withhold`] | what is sealed without its payload |
-//! | [`durable`] | files that are there whole or not at all |
+//! | [`durability`] | how much a record survives |
 
 pub mod actor;
 pub mod approval;
 pub mod artifact;
 pub mod clock;
-pub mod durable;
+pub mod durability;
 pub mod error;
 pub mod exchange;
 pub mod folder;
 mod journal;
-pub mod keystore;
 pub mod ledger;
 mod mask;
 mod payload;
 pub mod pen;
 pub mod policy;
-pub mod protected;
-pub mod randomness;
 pub mod recorder;
 pub mod redaction;
 pub mod reported;
 mod resume;
 pub mod run_id;
-pub mod secret;
+mod salt;
 pub mod spool;
 pub mod start;
-pub mod storage;
 pub mod surroundings;
 pub mod tool;
 pub mod wal;
@@ -60,21 +53,19 @@ pub mod withhold;
 
 pub use actor::Actor;
 pub use artifact::Sealed;
-pub use durable::Durability;
+pub use durability::Durability;
 pub use error::{RecordError, ResumeError};
 pub use exchange::{Chunk, EndedBy, Exchange, Headers, MaskedRequest, RawAnswer, RawRequest, StepId};
 pub use folder::{Folder, FolderError};
-pub use keystore::{DefaultKey, KeyName, KeyStore, KeyStoreError};
 pub use ledger::Counts;
 pub use pen::Pen;
 pub use policy::{ApprovalRequest, Denial, Evaluation, Spent};
-pub use protected::{Passphrase, ProtectedFault};
-pub use randomness::NoRandomness;
 pub use recorder::{End, Ended, Recorder, Recording, RunStatus};
 pub use redaction::Redaction;
+/// Files, and randomness, as values: a run is recorded with [`Surroundings`] of them.
+pub use reenact_keys::{durable, randomness, storage};
 pub use reported::Report;
 pub use run_id::RunId;
-pub use secret::{SecretKey, SecretKeyError};
 pub use spool::Spool;
 pub use start::{Out, RunStart};
 pub use surroundings::Surroundings;

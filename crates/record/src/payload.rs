@@ -10,7 +10,7 @@ use reenact_formats::rer::payload::{Chunk, PayloadWriter, StepId};
 use reenact_json::Digest;
 
 use crate::mask::{Masked, MaskedBody, MaskedHeaders, MaskedJson, MaskedLeaves, milliseconds};
-use crate::randomness::Salt;
+use crate::salt::Salt;
 
 /// An object that is being written. Members must come in the order of their names; the salt takes its place among them by
 /// itself.

@@ -40,7 +40,8 @@ pub struct Ended(());
 /// [`Ended`].
 ///
 /// ```
-/// use reenact_record::{End, Exchange, Folder, RawAnswer, RawRequest, Recorder, RunId, RunStart, RunStatus, SecretKey};
+/// use reenact_keys::SecretKey;
+/// use reenact_record::{End, Exchange, Folder, RawAnswer, RawRequest, Recorder, RunId, RunStart, RunStatus};
 ///
 /// # let place = std::env::temp_dir().join(format!("reenact-doc-{}", std::process::id()));
 /// # let folder = Folder::new(place.join(".reenact"));
@@ -70,7 +71,8 @@ pub struct Ended(());
 /// An event after the end does not compile:
 ///
 /// ```compile_fail,E0599
-/// # use reenact_record::{End, Folder, Recorder, RunId, RunStart, RunStatus, SecretKey};
+/// # use reenact_keys::SecretKey;
+/// # use reenact_record::{End, Folder, Recorder, RunId, RunStart, RunStatus};
 /// # let key = SecretKey::generate()?;
 /// let recorder = Recorder::begin(&Folder::new(".reenact"), &RunStart::new(RunId::generate()?), &key)?;
 /// let ended = recorder.end(&End { status: RunStatus::Completed, reason: "exit", exit_code: Some(0) })?;
@@ -81,7 +83,8 @@ pub struct Ended(());
 /// Nor does a seal before it:
 ///
 /// ```compile_fail,E0599
-/// # use reenact_record::{Folder, Recorder, RunId, RunStart, SecretKey};
+/// # use reenact_keys::SecretKey;
+/// # use reenact_record::{Folder, Recorder, RunId, RunStart};
 /// # let key = SecretKey::generate()?;
 /// let recorder = Recorder::begin(&Folder::new(".reenact"), &RunStart::new(RunId::generate()?), &key)?;
 /// recorder.seal(&key)?;

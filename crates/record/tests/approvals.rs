@@ -12,13 +12,14 @@ use reenact_formats::rer::envelope::decide::Action;
 use reenact_formats::rer::envelope::permission::SignerType::{self, Automated, Human};
 use reenact_formats::rer::seal::Signer;
 use reenact_json::Digest;
+use reenact_keys::SecretKey;
 use reenact_record::approval::{
     AnswerError, BrokenFault, Desk, DeskError, LARGEST, Look, MOST_REFUSED, PendingQuestion, Question, Queue,
     Rejection, Request, RequestFault, Unreadable, Waiting, answer, pending,
 };
 use reenact_record::clock::timestamp;
 use reenact_record::durable::create_private_folder;
-use reenact_record::{Folder, RunId, SecretKey};
+use reenact_record::{Folder, RunId};
 use support::Place;
 
 const INPUT: &str = r#"{"amount": 12.5, "to": "ACME"}"#;

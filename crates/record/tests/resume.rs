@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use reenact_formats::rer::seal::Signer;
 use reenact_json::{Limits, Value};
+use reenact_keys::SecretKey;
 use reenact_record::clock::Clock;
 use reenact_record::{
     Counts, Exchange, Pen, RawAnswer, RawRequest, RawToolCall, RawToolResult, RecordError, Recorder,
-    Recording, ResumeError, RunId, RunStart, SecretKey, Source, StepId, Surroundings, Via,
+    Recording, ResumeError, RunId, RunStart, Source, StepId, Surroundings, Via,
 };
 use support::{DONE, Place, answer, events, judged, key, known_surroundings, run_id};
 

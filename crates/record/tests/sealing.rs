@@ -8,7 +8,8 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use reenact_formats::rer::seal::SealError;
-use reenact_record::{Ended, Out, RecordError, Recorder, RunStart, SecretKey};
+use reenact_keys::SecretKey;
+use reenact_record::{Ended, Out, RecordError, Recorder, RunStart};
 use support::{DONE, Place, events, judged, key, run_id};
 
 /// A run that has ended, with two events between its first and its last.

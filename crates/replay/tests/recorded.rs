@@ -10,9 +10,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use proptest::prelude::*;
 use reenact_formats::rer::seal::Signer;
-use reenact_record::{
-    End, Exchange, Folder, RawAnswer, RawRequest, Recorder, RunId, RunStart, RunStatus, SecretKey,
-};
+use reenact_keys::SecretKey;
+use reenact_record::{End, Exchange, Folder, RawAnswer, RawRequest, Recorder, RunId, RunStart, RunStatus};
 use reenact_replay::player::rule;
 use reenact_replay::{Incoming, KeyParts, Outcome, Player, Rung, match_key};
 use reenact_run::{Run, open};

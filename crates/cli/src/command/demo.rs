@@ -122,7 +122,7 @@ impl Stage {
                 Shown::whole(&name)
             )));
         }
-        reenact_record::durable::create_private_folder(&folder).map_err(failed)?;
+        reenact_keys::durable::create_private_folder(&folder).map_err(failed)?;
         let folder = fs::canonicalize(&folder).map_err(failed)?;
         let program = std::env::current_exe().map_err(failed)?;
         Ok(Self { folder, program })

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use reenact_gateway::Environment;
 use reenact_json::Shown;
 use reenact_json::print::{self, Object};
+use reenact_keys::{KeyName, KeyStoreError};
 use reenact_record::wal::Place;
-use reenact_record::{KeyName, KeyStoreError};
 use reenact_sandbox::Rung;
 use reenact_verify::render::Tone;
 

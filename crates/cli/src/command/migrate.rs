@@ -7,7 +7,7 @@ use reenact_formats::rpk::ReadError;
 use reenact_formats::rpk::migrate::{MigrateError, Migrated, migrate};
 use reenact_json::Shown;
 use reenact_json::print::{self, Object};
-use reenact_record::durable::{self, Readers};
+use reenact_keys::durable::{self, Readers};
 
 use super::{document, refused};
 use crate::output::{self, Ending};

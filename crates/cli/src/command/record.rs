@@ -9,12 +9,11 @@ use std::time::{Duration, Instant};
 use reenact_formats::rer::rewrite;
 use reenact_gateway::{Environment, Gateway, Limits, Policy, Recording, Token, Work};
 use reenact_json::Shown;
+use reenact_keys::durable::{self, Readers};
+use reenact_keys::{KeyName, SecretKey};
 use reenact_record::approval::Desk;
-use reenact_record::durable::{self, Readers};
 use reenact_record::wal::{self, Place};
-use reenact_record::{
-    Counts, Durability, End, KeyName, Out, Recorder, RunId, RunStart, RunStatus, Sealed, SecretKey,
-};
+use reenact_record::{Counts, Durability, End, Out, Recorder, RunId, RunStart, RunStatus, Sealed};
 use reenact_run::{EventType, Exit, Opened, Run};
 use reenact_verify::audit::{Audit, Verdict};
 use reenact_verify::{Keys, Options};

@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 
 use reenact_gateway::{Recovered, Remains};
 use reenact_json::Shown;
+use reenact_keys::{KeyStore, SecretKey};
 use reenact_record::wal::{self, Place};
-use reenact_record::{
-    End, Ended, Folder, KeyStore, Recorder, ResumeError, RunId, RunStatus, Sealed, SecretKey,
-};
+use reenact_record::{End, Ended, Folder, Recorder, ResumeError, RunId, RunStatus, Sealed};
 use reenact_verify::{Keys, Options};
 
 use crate::config::Config;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use reenact_formats::rer::rewrite;
 use reenact_json::print::{self, Object};
 use reenact_json::{Digest, Limits, Shown};
-use reenact_record::durable::{self, Readers};
+use reenact_keys::durable::{self, Readers};
 use reenact_run::redact::{Choice, Redacted, redact};
 use reenact_verify::{Options, safe};
 

@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use reenact_formats::rer::seal::Signer;
-use reenact_record::SecretKey;
-use reenact_record::durable::{self, Readers};
+use reenact_keys::SecretKey;
+use reenact_keys::durable::{self, Readers};
 
 use crate::{Came, User, record};
 

@@ -1,7 +1,7 @@
 //! What is told of keys, and by which names they are known.
 
 use reenact_formats::rer::seal::Signer;
-use reenact_record::{KeyName, SecretKey};
+use reenact_keys::{KeyName, SecretKey};
 
 use crate::User;
 

@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use reenact_formats::key::PublicKey;
 use reenact_formats::rer::seal::Signer;
-use reenact_record::SecretKey;
+use reenact_keys::SecretKey;
 
 use crate::{User, record};
 

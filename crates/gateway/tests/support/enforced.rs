@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use reenact_formats::rer::approval::Approver;
 use reenact_gateway::{Environment, Gateway, Limits, Policy, Recording, Token, Work};
+use reenact_keys::SecretKey;
 use reenact_record::approval::Desk;
 use reenact_record::clock::Clock;
-use reenact_record::{Durability, Folder, Recorder, RunId, RunStart, SecretKey, Surroundings};
+use reenact_record::{Durability, Folder, Recorder, RunId, RunStart, Surroundings};
 use reenact_testkit::{Kind, Vendor};
 use reenact_verify::audit::Verdict;
 use reenact_wire::price::Table;

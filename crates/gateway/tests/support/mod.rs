@@ -16,10 +16,10 @@ use reenact_formats::rer::seal::Signer;
 use reenact_gateway::{
     Environment, Gateway, Limits, Pace, Recording, Replaying, Route, Token, Unrecorded, UpstreamUrl, Work,
 };
+use reenact_keys::SecretKey;
 use reenact_record::wal;
 use reenact_record::{
-    Durability, End, Folder, Recorder, Recording as Recordable, RunId, RunStart, RunStatus, SecretKey,
-    Surroundings,
+    Durability, End, Folder, Recorder, Recording as Recordable, RunId, RunStart, RunStatus, Surroundings,
 };
 use reenact_replay::Player;
 use reenact_run::{Run, open};

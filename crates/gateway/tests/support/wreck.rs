@@ -4,8 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use reenact_gateway::{Recovered, Remains};
+use reenact_keys::SecretKey;
 use reenact_record::wal::{self, Entry};
-use reenact_record::{End, Folder, Recorder, RunId, RunStatus, SecretKey};
+use reenact_record::{End, Folder, Recorder, RunId, RunStatus};
 
 use super::{Flight, Landed, Logs, Place};
 

@@ -130,7 +130,7 @@ const SHOWN: usize = 32 * 1024;
 /// let question = Question::new(Action::Tool, "pay_invoice", r#"{"amount":12.5}"#, "tool.call pay_*");
 /// // Without any approver, nothing waits for an answer that cannot come.
 /// assert_eq!(desk.ask(&question, Duration::ZERO).err(), Some(DeskError::Nobody { signer_types: None }));
-/// # Ok::<(), reenact_record::NoRandomness>(())
+/// # Ok::<(), reenact_record::randomness::NoRandomness>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct Desk {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use crate::folder::is_ours;
+use reenact_keys::ownership;
 
 /// No question and no answer is longer, in bytes.
 pub const LARGEST: usize = reenact_formats::rer::approval::LARGEST;
@@ -40,7 +40,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, Unreadable> {
     if !found.is_file() {
         return Err(Unreadable::NotAFile);
     }
-    if !is_ours(&found) {
+    if !ownership::is_ours(&found) {
         return Err(Unreadable::Foreign);
     }
     let mut bytes = Vec::new();

@@ -19,7 +19,8 @@ impl Drop for Fresh {
     }
 }
 
-fn gap(payload: &mut Payload<'_>) {}
+/// Writes no member but the salt.
+fn gap(_: &mut Payload<'_>) {}
 
 /// A clock that someone turns back.
 struct Erratic(std::sync::Mutex<Vec<u64>>);

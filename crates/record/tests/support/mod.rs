@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use reenact_formats::rer::seal::Signer;
 use reenact_json::{Limits, Value};
+use reenact_keys::SecretKey;
 use reenact_record::clock::Clock;
 use reenact_record::randomness::{NoRandomness, Randomness};
-use reenact_record::{End, Folder, RawAnswer, RunId, RunStatus, SecretKey, Surroundings};
+use reenact_record::{End, Folder, RawAnswer, RunId, RunStatus, Surroundings};
 use reenact_verify::{Keys, Options, Report, safe};
 
 /// A fresh place on the disk, gone when it is dropped.

@@ -2,8 +2,8 @@
 
 use reenact_formats::rer::approval::Approver;
 use reenact_formats::rer::envelope::permission::SignerType;
+use reenact_keys::{KeyName, KeyStoreError};
 use reenact_record::approval::Request;
-use reenact_record::{KeyName, KeyStoreError};
 
 use crate::config::Config;
 use crate::output::Ending;

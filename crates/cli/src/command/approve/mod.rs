@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use reenact_formats::rer::approval::{Decision, Draft, sign};
 use reenact_json::Shown;
 use reenact_json::print::Object;
-use reenact_record::KeyName;
+use reenact_keys::KeyName;
 use reenact_record::approval::{AnswerError, PendingQuestion, Queue, answer, pending};
 use reenact_record::clock::timestamp;
 

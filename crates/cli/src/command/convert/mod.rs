@@ -9,9 +9,10 @@ use std::path::PathBuf;
 
 use reenact_formats::rer::seal::Signer;
 use reenact_json::Shown;
+use reenact_keys::randomness::{Randomness, SystemRandomness};
+use reenact_keys::{KeyName, SecretKey};
+use reenact_record::RunId;
 use reenact_record::clock::{Clock, SystemClock, timestamp};
-use reenact_record::randomness::{Randomness, SystemRandomness};
-use reenact_record::{KeyName, RunId, SecretKey};
 use reenact_run::Dialect;
 use reenact_run::convert::{Found, Input, Sealing, convert};
 use reenact_verify::Keys;
@@ -195,7 +196,7 @@ impl Convert {
     /// The key that signs, with its name.
     fn signing(&self) -> Result<(KeyName, SecretKey), Ending> {
         let store = Config::require()?.key_store();
-        let failed = |error: reenact_record::KeyStoreError| Ending::impossible(error.to_string());
+        let failed = |error: reenact_keys::KeyStoreError| Ending::impossible(error.to_string());
         let name = match self.key.as_slice() {
             [] => KeyName::default(),
             [name] => {

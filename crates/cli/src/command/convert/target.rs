@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use reenact_json::{Digest, Shown};
-use reenact_record::durable::{self, Readers};
+use reenact_keys::durable::{self, Readers};
 use reenact_run::convert::{Converted, File};
 use reenact_run::open_files;
 use reenact_verify::{Keys, Options, Report, safe};

@@ -6,8 +6,8 @@ use reenact_formats::rer::envelope::authorisable;
 use reenact_formats::rer::seal::Signer as _;
 use reenact_json::canonical::{self, write_string};
 use reenact_json::{Limits, Profile, Shown, Value};
-use reenact_record::KeyName;
-use reenact_record::durable::{self, Readers};
+use reenact_keys::KeyName;
+use reenact_keys::durable::{self, Readers};
 
 use crate::config::Config;
 use crate::envelope;

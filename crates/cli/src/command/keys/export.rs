@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use reenact_formats::trust::Standing;
-use reenact_record::KeyName;
-use reenact_record::durable::{self, Readers};
+use reenact_keys::KeyName;
+use reenact_keys::durable::{self, Readers};
 
 use super::ring::Ring;
 use super::{form, named, not_kept};

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use reenact_formats::rer::envelope::permission::SignerType;
 use reenact_formats::rer::seal::Signer;
-use reenact_record::protected::Cost;
-use reenact_record::{KeyName, KeyStore, KeyStoreError, SecretKey};
+use reenact_keys::protected::Cost;
+use reenact_keys::{KeyName, KeyStore, KeyStoreError, SecretKey};
 
 use super::{not_kept, shown};
 use crate::config::Config;

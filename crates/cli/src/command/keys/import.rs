@@ -5,8 +5,8 @@ use std::io;
 use std::path::PathBuf;
 
 use reenact_formats::rer::seal::Signer;
-use reenact_record::keystore::{ForeignKeyError, read_foreign};
-use reenact_record::{KeyName, KeyStoreError, SecretKeyError};
+use reenact_keys::keystore::{ForeignKeyError, read_foreign};
+use reenact_keys::{KeyName, KeyStoreError, SecretKeyError};
 
 use super::ring::Ring;
 use super::{not_kept, shown};

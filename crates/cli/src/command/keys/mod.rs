@@ -12,7 +12,7 @@ mod trust;
 use clap::Subcommand;
 use reenact_formats::key::{KeyId, PublicKey};
 use reenact_json::Shown;
-use reenact_record::{KeyName, KeyStoreError};
+use reenact_keys::{KeyName, KeyStoreError};
 
 use crate::output::Ending;
 
@@ -67,7 +67,7 @@ impl Keys {
 
 /// The name of a key, for clap.
 pub(super) fn key_name(text: &str) -> Result<KeyName, String> {
-    text.parse().map_err(|error: reenact_record::keystore::NotAName| error.to_string())
+    text.parse().map_err(|error: reenact_keys::keystore::NotAName| error.to_string())
 }
 
 /// What a command says when the key store refuses.

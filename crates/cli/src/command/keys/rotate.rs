@@ -2,7 +2,7 @@
 
 use reenact_formats::rer::seal::Signer;
 use reenact_formats::trust::Refusal;
-use reenact_record::{KeyName, KeyStoreError, SecretKey};
+use reenact_keys::{KeyName, KeyStoreError, SecretKey};
 
 use super::not_kept;
 use crate::config::Config;

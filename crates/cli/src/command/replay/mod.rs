@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use reenact_gateway::{Gateway, Limits, Pace, Replaying, Route, Token, Work};
 use reenact_json::{Shown, Value};
+use reenact_keys::durable::{self, Readers};
 use reenact_record::RunId;
 use reenact_record::clock::{Clock, SystemClock, timestamp};
-use reenact_record::durable::{self, Readers};
 use reenact_replay::record::Sandbox as SandboxRecord;
 use reenact_replay::{self as replay, Outcome, Player, ReplayRecord, Unused, Verdict, player};
 use reenact_run::{Exit, Run, Unreadable};

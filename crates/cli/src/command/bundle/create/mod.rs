@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use reenact_json::{Digest, Shown};
-use reenact_record::durable::{self, Readers};
+use reenact_keys::durable::{self, Readers};
 use reenact_record::{Folder, RunId};
 use reenact_run::Run;
 use reenact_verify::{Options, safe};

@@ -8,10 +8,10 @@ use std::fs;
 use reenact_formats::rer::approval::Approver;
 use reenact_formats::rer::envelope::permission::SignerType::{Automated, Delegate, Human};
 use reenact_formats::rer::seal::Signer;
-use reenact_record::keystore::Known;
-use reenact_record::protected::{Cost, NotAPassphrase, ProtectedKey};
-use reenact_record::{KeyName, KeyStore, KeyStoreError, Passphrase, ProtectedFault, SecretKey};
-use support::Place;
+use reenact_keys::keystore::Known;
+use reenact_keys::protected::{Cost, NotAPassphrase, ProtectedKey};
+use reenact_keys::{KeyName, KeyStore, KeyStoreError, Passphrase, ProtectedFault, SecretKey};
+use support::TempFolder;
 use zeroize::Zeroizing;
 
 fn passphrase(text: &str) -> Passphrase {
@@ -32,7 +32,7 @@ fn sealed() -> (SecretKey, ProtectedKey) {
 
 #[test]
 fn kept_known_and_opened() {
-    let place = Place::in_memory();
+    let place = TempFolder::new();
     let store = KeyStore::new(place.0.join("keys"));
     let (plain, key, robot) =
         (SecretKey::generate().unwrap(), SecretKey::generate().unwrap(), SecretKey::generate().unwrap());
@@ -64,7 +64,7 @@ fn kept_known_and_opened() {
 
 #[test]
 fn each_kind_does_its_own_work_only() {
-    let place = Place::in_memory();
+    let place = TempFolder::new();
     let store = KeyStore::new(place.0.join("keys"));
     let (key, secret) = (SecretKey::generate().unwrap(), passphrase(SECRET));
     store.create(&name("plain"), &key).unwrap();
@@ -185,7 +185,7 @@ fn no_file_makes_its_reader_work_for_hours() {
 
 #[test]
 fn a_file_that_cannot_be_used_is_nobodys() {
-    let place = Place::in_memory();
+    let place = TempFolder::new();
     let store = KeyStore::new(place.0.join("keys"));
     let (key, secret) = (SecretKey::generate().unwrap(), passphrase(SECRET));
     store.create_approver(&name("alice"), &key, Delegate, &secret, Cost::LEAST).unwrap();

@@ -79,8 +79,8 @@ pub trait Stored: Send {
     fn is_at(&self, path: &Path) -> bool;
 }
 
-/// All parts, by one call if they are taken whole.
-pub(crate) fn append_all(file: &mut dyn Stored, mut parts: &mut [IoSlice<'_>]) -> io::Result<()> {
+/// Appends all parts, by one call if they are taken whole.
+pub fn append_all(file: &mut dyn Stored, mut parts: &mut [IoSlice<'_>]) -> io::Result<()> {
     while parts.iter().any(|part| !part.is_empty()) {
         match file.append(parts) {
             Ok(0) => return Err(io::Error::from(io::ErrorKind::WriteZero)),
@@ -93,13 +93,14 @@ pub(crate) fn append_all(file: &mut dyn Stored, mut parts: &mut [IoSlice<'_>]) -
 }
 
 /// A file that is read from a place on.
-pub(crate) struct Reading {
+pub struct Reading {
     file: Box<dyn Stored>,
     at: u64,
 }
 
 impl Reading {
-    pub(crate) fn new(file: Box<dyn Stored>, at: u64) -> Self {
+    /// Reads a file from that offset on.
+    pub fn new(file: Box<dyn Stored>, at: u64) -> Self {
         Self { file, at }
     }
 }

@@ -13,12 +13,12 @@ use zeroize::Zeroizing;
 ///
 /// ```
 /// use reenact_formats::rer::seal::Signer;
-/// use reenact_record::SecretKey;
+/// use reenact_keys::SecretKey;
 ///
 /// let key = SecretKey::generate()?;
 /// let kept = key.to_jwk();
 /// assert_eq!(SecretKey::from_jwk(kept.as_bytes())?.public_key(), key.public_key());
-/// # Ok::<(), reenact_record::SecretKeyError>(())
+/// # Ok::<(), reenact_keys::SecretKeyError>(())
 /// ```
 pub struct SecretKey {
     signing: SigningKey,

@@ -3,7 +3,7 @@
 
 use core::fmt;
 use core::str::FromStr;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -15,6 +15,7 @@ use reenact_json::Shown;
 use zeroize::Zeroizing;
 
 use crate::durable::{self, Readers};
+use crate::ownership;
 use crate::protected::{Cost, Passphrase, ProtectedFault, ProtectedKey};
 use crate::secret::{SecretKey, SecretKeyError};
 
@@ -296,10 +297,10 @@ impl KeyStore {
         let file = File::open(&path).map_err(failed)?;
         // What was opened is what is judged: the name may have been given to another file meanwhile.
         let opened = file.metadata().map_err(failed)?;
-        if !is_same(&named, &opened) {
+        if !ownership::is_same(&named, &opened) {
             return Err(KeyStoreError::Link { path: shown() });
         }
-        if let Some(mode) = permissions(&opened).filter(|mode| mode & 0o077 != 0) {
+        if let Some(mode) = ownership::mode_open_to_others(&opened) {
             return Err(KeyStoreError::OpenToOthers { path: shown(), mode });
         }
         read_wiped(file).map_err(failed)
@@ -374,7 +375,7 @@ impl KeyStore {
 
     fn check_folder(&self) -> Result<(), KeyStoreError> {
         let Ok(found) = self.folder.metadata() else { return Ok(()) };
-        match permissions(&found).filter(|mode| mode & 0o022 != 0) {
+        match ownership::mode_written_by_others(&found) {
             None => Ok(()),
             Some(mode) => Err(KeyStoreError::FolderOpenToOthers {
                 path: self.folder.to_string_lossy().into_owned(),
@@ -388,7 +389,7 @@ impl KeyStore {
 pub fn read_foreign(file: File) -> Result<(SecretKey, bool), ForeignKeyError> {
     let failed = |error: io::Error| ForeignKeyError::Io { kind: error.kind(), text: error.to_string() };
     let found = file.metadata().map_err(failed)?;
-    let is_open = found.is_file() && permissions(&found).is_some_and(|mode| mode & 0o077 != 0);
+    let is_open = found.is_file() && ownership::mode_open_to_others(&found).is_some();
     let bytes = read_wiped(file).map_err(failed)?;
     Ok((SecretKey::from_jwk(&bytes)?, is_open))
 }
@@ -426,26 +427,4 @@ fn read_wiped(file: File) -> io::Result<Zeroizing<Vec<u8>>> {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, "is too large for a key"));
     }
     Ok(bytes)
-}
-
-/// The permission bits, where there are any.
-#[cfg(unix)]
-fn permissions(found: &Metadata) -> Option<u32> {
-    Some(std::os::unix::fs::PermissionsExt::mode(&found.permissions()) & 0o7777)
-}
-
-#[cfg(not(unix))]
-fn permissions(_: &Metadata) -> Option<u32> {
-    None
-}
-
-#[cfg(unix)]
-fn is_same(one: &Metadata, two: &Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    (one.dev(), one.ino()) == (two.dev(), two.ino())
-}
-
-#[cfg(not(unix))]
-fn is_same(one: &Metadata, two: &Metadata) -> bool {
-    one.file_type() == two.file_type()
 }

@@ -9,16 +9,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::storage::{Disk, Opening, Reading, Storage, Stored};
 
-/// What a record survives of what was acknowledged to an agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Durability {
-    /// The end of the recorder, however sudden.
-    #[default]
-    Process,
-    /// The end of the machine: nothing is acknowledged before the disk has it.
-    Machine,
-}
-
 /// Who may read a file. The process's own mask may narrow it further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Readers {
@@ -31,7 +21,7 @@ pub enum Readers {
 impl Readers {
     /// The permission bits.
     #[cfg(unix)]
-    pub(crate) fn mode(self) -> u32 {
+    pub fn mode(self) -> u32 {
         match self {
             Self::Owner => 0o600,
             Self::Everyone => 0o644,
@@ -139,11 +129,19 @@ impl Write for Appending {
 
 /// Makes a folder, and those above it, that only its owner can enter.
 pub fn create_private_folder(path: &Path) -> io::Result<()> {
+    private_folder().recursive(true).create(path)
+}
+
+/// Makes a folder that only its owner can enter. One that is there already is [`io::ErrorKind::AlreadyExists`].
+pub fn create_new_private_folder(path: &Path) -> io::Result<()> {
+    private_folder().create(path)
+}
+
+fn private_folder() -> fs::DirBuilder {
     let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
+    builder
 }
 
 /// A file that is gone when it is dropped, unless it was renamed.
@@ -176,8 +174,8 @@ impl Drop for Temporary {
     }
 }
 
-/// A new name is on the disk when its folder is.
-pub(crate) fn sync_name(storage: &dyn Storage, path: &Path) -> io::Result<()> {
+/// Returns when the disk has a new name, which is when it has the folder.
+pub fn sync_name(storage: &dyn Storage, path: &Path) -> io::Result<()> {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => storage.sync_folder(folder),
         _ => storage.sync_folder(Path::new(".")),

@@ -1,29 +1,9 @@
-//! Randomness as a value: the operating system's when recording, known bytes in a test.
+//! Salts: random bits that go into each payload.
 
 use std::sync::Arc;
 
 use base64ct::{Base64UrlUnpadded, Encoding};
-
-/// Where random bytes come from.
-pub trait Randomness: Send + Sync {
-    /// Fills all of `bytes`.
-    fn fill(&self, bytes: &mut [u8]) -> Result<(), NoRandomness>;
-}
-
-/// There is no randomness to be had.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the operating system gave no randomness: {0}")]
-pub struct NoRandomness(pub String);
-
-/// The operating system's randomness.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct SystemRandomness;
-
-impl Randomness for SystemRandomness {
-    fn fill(&self, bytes: &mut [u8]) -> Result<(), NoRandomness> {
-        getrandom::fill(bytes).map_err(|error| NoRandomness(error.to_string()))
-    }
-}
+use reenact_keys::randomness::{NoRandomness, Randomness};
 
 /// 128 random bits that go into a payload, so that a withheld one cannot be guessed from its hash.
 pub(crate) struct Salt([u8; 22]);
@@ -68,6 +48,7 @@ impl Salts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use reenact_keys::randomness::SystemRandomness;
     use std::collections::BTreeSet;
     use std::sync::Mutex;
 
