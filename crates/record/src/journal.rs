@@ -185,7 +185,7 @@ impl Journal {
         self.payload.clear();
         self.line.clear();
         let mut hashed = Hashed { hasher: Hasher::new(), bytes: 0, failed: Ok(()) };
-        payload::write(&mut self.payload, &mut hashed, &salt, &members);
+        let is_canonical = payload::write(&mut self.payload, &mut hashed, &salt, &members);
         let long = (hashed.bytes > 0).then(|| {
             hashed.take(&mut self.payload);
             (hashed.hasher.finish(), hashed.bytes)
@@ -205,7 +205,11 @@ impl Journal {
         let mut links = self.links.clone();
         match long {
             None => {
-                links.append(&event, &mut self.line)?;
+                // Only a number whose canonical text may be another one has the payload read again.
+                match is_canonical {
+                    true => links.append_canonical(&event, &mut self.line)?,
+                    false => links.append(&event, &mut self.line)?,
+                };
                 self.write_line(room)?;
             }
             Some((digest, _)) if withheld => {

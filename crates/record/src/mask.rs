@@ -83,7 +83,8 @@ impl MaskedJson {
     /// A signed token, whose strict form leaves no room for anybody's secret: under the masks its signature would be none any
     /// more.
     pub(crate) fn token(text: &str) -> Option<Self> {
-        let value = Value::parse(text.as_bytes(), &Limits::default()).ok()?;
+        let limits = Limits { depth: DEEPEST, ..Limits::default() };
+        let value = Value::parse(text.as_bytes(), &limits).ok()?;
         canonical::to_vec(value, Profile::Jcs).ok().map(Self::Value)
     }
 }

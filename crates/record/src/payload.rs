@@ -20,6 +20,8 @@ pub(crate) struct Payload<'o> {
     overflow: &'o mut dyn Overflow,
     /// The salt, until it is written.
     salt: Option<&'o Salt>,
+    /// False once a number was written whose text is perhaps not the canonical one.
+    is_canonical: bool,
     /// Number of objects that are open inside the payload.
     depth: usize,
     /// Name of the last member of the innermost object.
@@ -44,18 +46,26 @@ const PIECE: usize = 3 << 16;
 /// Name of the member that no payload lacks.
 const SALT: &str = "salt";
 
-/// Appends an object with the members that `members` writes, and its salt; what is too long goes into the overflow.
+/// Appends an object with the members that `members` writes, and its salt; what is too long goes into the overflow. Returns true if
+/// the text is canonical; false if that takes a closer look.
 pub(crate) fn write(
     out: &mut Vec<u8>,
     overflow: &mut dyn Overflow,
     salt: &Salt,
     members: impl FnOnce(&mut Payload<'_>),
-) {
+) -> bool {
     out.push(b'{');
-    let mut payload = Payload { out, overflow, salt: Some(salt), depth: 0, last: "" };
+    let mut payload = Payload { out, overflow, salt: Some(salt), is_canonical: true, depth: 0, last: "" };
     members(&mut payload);
     payload.salt();
+    let is_canonical = payload.is_canonical;
     out.push(b'}');
+    is_canonical
+}
+
+/// Returns true if a whole number is its own canonical text: doubles hold it exactly.
+fn is_exact(number: u64) -> bool {
+    number < 1 << 53
 }
 
 impl Payload<'_> {
@@ -142,28 +152,32 @@ impl<'m> PayloadWriter<MaskedLeaves<'m>> for Payload<'_> {
     }
 
     fn whole(&mut self, name: &'static str, number: &u64) {
+        self.is_canonical &= is_exact(*number);
         self.number(name, number);
     }
 
     fn integer(&mut self, name: &'static str, number: &i64) {
+        self.is_canonical &= is_exact(number.unsigned_abs());
         self.number(name, number);
     }
 
     fn integers(&mut self, name: &'static str, numbers: &[i64]) {
+        self.is_canonical &= numbers.iter().all(|number| is_exact(number.unsigned_abs()));
         list(self.name(name), numbers, |number, out| out.extend_from_slice(number.to_string().as_bytes()));
     }
 
-    /// The text is perhaps not the canonical one, which whoever binds the event sees to.
     fn double(&mut self, name: &'static str, number: &f64) {
+        self.is_canonical = false;
         self.number(name, number);
     }
 
-    /// The text is perhaps not the canonical one, which whoever binds the event sees to.
     fn money(&mut self, name: &'static str, amount: &Money) {
+        self.is_canonical = false;
         self.name(name).extend_from_slice(amount.decimal().as_bytes());
     }
 
     fn chunks(&mut self, name: &'static str, chunks: &[Chunk]) {
+        self.is_canonical &= chunks.iter().all(|chunk| is_exact(chunk.length as u64));
         list(self.name(name), chunks, |chunk, out| {
             list(out, [milliseconds(chunk.at), chunk.length as u64], |number, out| {
                 out.extend_from_slice(number.to_string().as_bytes());

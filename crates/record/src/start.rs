@@ -215,10 +215,10 @@ impl Head {
         let redaction = redaction.as_deref().map(|text| Value::parse(text, &Limits::default()));
         let redaction = redaction.transpose().map_err(sealed)?;
         let mut members = vec![
-            ("envelope", Part::Value(Value::parse(&self.envelope, &Limits::default()).map_err(sealed)?)),
+            ("envelope", Part::Canonical(&self.envelope)),
             ("journal", Part::Text(JOURNAL)),
             ("key_id", Part::Text(&self.key_id)),
-            ("out", Part::Value(Value::parse(&out, &Limits::default()).map_err(sealed)?)),
+            ("out", Part::Canonical(&out)),
             ("run_id", Part::Text(&run_id)),
             ("runtime_version", Part::Text(env!("CARGO_PKG_VERSION"))),
         ];

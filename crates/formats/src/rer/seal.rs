@@ -86,21 +86,33 @@ impl Links {
     /// Binds an event to the one before and appends its canonical text to `out`; returns its hash. After an error, nothing
     /// was bound and nothing appended.
     pub fn append(&mut self, event: &NewEvent<'_>, out: &mut Vec<u8>) -> Result<Digest, SealError> {
-        let rewritten;
-        let payload = match event.payload {
-            Some(payload) => {
-                let payload = Value::parse(payload, &inside(3))?;
-                if payload.is_canonical() {
-                    Some(payload)
-                } else {
-                    rewritten = canonical::to_vec(payload, Profile::Jcs)?;
-                    Some(Value::parse(&rewritten, &inside(3))?)
-                }
-            }
-            None => None,
+        let Some(payload) = event.payload else {
+            return self.bind(event, None::<fn(&mut Vec<u8>)>, Digest::of(b"null"), out);
         };
-        let payload_hash = Digest::of(payload.map_or(b"null", |payload| payload.text()));
-        self.bind(event, payload.filter(|_| !event.redacted), payload_hash, out)
+        let payload = Value::parse(payload, &inside(3))?;
+        if payload.is_canonical() {
+            return self.append_canonical(&NewEvent { payload: Some(payload.text()), ..*event }, out);
+        }
+        let rewritten = canonical::to_vec(payload, Profile::Jcs)?;
+        self.append_canonical(&NewEvent { payload: Some(&rewritten), ..*event }, out)
+    }
+
+    /// The same for a payload that is in canonical form, by the word of the caller, and within the limits of a reader with the three
+    /// levels that lie around it: a writer need not have its own text read again.
+    pub fn append_canonical(&mut self, event: &NewEvent<'_>, out: &mut Vec<u8>) -> Result<Digest, SealError> {
+        let text = event.payload.unwrap_or(b"null");
+        debug_assert!(
+            Value::parse(text, &inside(3)).is_ok_and(|payload| payload.is_canonical()),
+            "{} is not canonical",
+            String::from_utf8_lossy(text)
+        );
+        let payload = event.payload.filter(|_| !event.redacted);
+        self.bind(
+            event,
+            payload.map(|text| |out: &mut Vec<u8>| out.extend_from_slice(text)),
+            Digest::of(text),
+            out,
+        )
     }
 
     /// The same for an event whose payload is withheld and not at hand: only its hash is known.
@@ -110,7 +122,7 @@ impl Links {
         payload_hash: Digest,
         out: &mut Vec<u8>,
     ) -> Result<Digest, SealError> {
-        self.bind(&NewEvent { payload: None, redacted: true, ..*event }, None, payload_hash, out)
+        self.bind(&NewEvent { redacted: true, ..*event }, None::<fn(&mut Vec<u8>)>, payload_hash, out)
     }
 
     /// The same for an event whose payload is too long to be held: only its hash is known, and its canonical text will stand
@@ -120,26 +132,21 @@ impl Links {
         event: &NewEvent<'_>,
         payload_hash: Digest,
     ) -> Result<EventFrame, SealError> {
-        let null = Value::parse(b"null", &Limits::default())?;
-        let mut before = Vec::new();
-        self.bind(&NewEvent { redacted: false, ..*event }, Some(null), payload_hash, &mut before)?;
-        // Behind the member's name comes the value, and behind that what has no such name in it.
-        let name = b"\"payload\":";
-        let found = before.windows(name.len()).rposition(|there| there == name);
-        let at = found.map_or(before.len(), |at| at + name.len());
-        let after = before.split_off((at + b"null".len()).min(before.len()));
-        before.truncate(at);
+        let (mut before, mut at) = (Vec::new(), 0);
+        let event = NewEvent { redacted: false, ..*event };
+        self.bind(&event, Some(|out: &mut Vec<u8>| at = out.len()), payload_hash, &mut before)?;
+        let after = before.split_off(at);
         Ok(EventFrame { before, after })
     }
 
+    /// Binds an event, whose payload `payload` appends, if it is there to be seen.
     fn bind(
         &mut self,
         event: &NewEvent<'_>,
-        payload: Option<Value<'_>>,
+        payload: Option<impl FnOnce(&mut Vec<u8>)>,
         payload_hash: Digest,
         out: &mut Vec<u8>,
     ) -> Result<Digest, SealError> {
-        let payload_hash = payload_hash.hex();
         if let Some((_, last)) = self.last
             && event.step_index <= last
         {
@@ -148,19 +155,15 @@ impl Links {
         if event.step_index >= 1 << 53 {
             return Err(SealError::StepIndexTooLarge { given: event.step_index });
         }
-        let step_index = event.step_index.to_string();
-        let step_index = Value::parse(step_index.as_bytes(), &Limits::default())?;
+        let payload_hash = payload_hash.hex();
         let parent = self.last.map(|(head, _)| head.hex());
-        let parent = match &parent {
-            Some(head) => Part::Text(text(head)),
-            None => Part::Value(Value::parse(b"null", &Limits::default())?),
-        };
+        let parent = parent.as_ref().map_or(Part::Null, |head| Part::Text(text(head)));
         let header = [
             ("event_type", Part::Text(event.event_type)),
             ("event_version", Part::Text(self.version.event())),
             ("parent_event_hash", parent),
             ("payload_hash", Part::Text(text(&payload_hash))),
-            ("step_index", Part::Value(step_index)),
+            ("step_index", Part::Whole(event.step_index)),
             ("timestamp", Part::Text(event.timestamp)),
         ];
         let mut hashed = Vec::with_capacity(512);
@@ -168,14 +171,21 @@ impl Links {
         let hash = Digest::of(&hashed);
 
         let event_hash = hash.hex();
-        let redacted: &[u8] = if event.redacted { b"true" } else { b"false" };
-        let redacted = Value::parse(redacted, &Limits::default())?;
         let [event_type, event_version, parent, payload_hash, step_index, timestamp] = header;
         let event_hash = ("event_hash", Part::Text(text(&event_hash)));
-        let mut members = vec![event_hash, event_type, event_version, parent];
-        members.extend(payload.map(|payload| ("payload", Part::Value(payload))));
-        members.extend([payload_hash, ("payload_redacted", Part::Value(redacted)), step_index, timestamp]);
-        canonical::write_object(&members, out)?;
+        canonical::write_object(&[event_hash, event_type, event_version, parent], out)?;
+        // Both halves are objects: the braces between them give way to the payload and commas.
+        out.pop();
+        if let Some(payload) = payload {
+            out.extend_from_slice(b",\"payload\":");
+            payload(out);
+        }
+        let at = out.len();
+        let redacted = ("payload_redacted", Part::Flag(event.redacted));
+        canonical::write_object(&[payload_hash, redacted, step_index, timestamp], out)?;
+        if let Some(brace) = out.get_mut(at) {
+            *brace = b',';
+        }
         self.last = Some((hash, event.step_index));
         Ok(hash)
     }
@@ -186,27 +196,22 @@ impl Links {
         let (envelope, envelope_hash) = sign_envelope(run.envelope, signer)?;
         let (envelope_hash, log_head) = (envelope_hash.to_string(), log_head.to_string());
         let runtime = runtime(run, signer)?;
-        let runtime = Value::parse(&runtime, &Limits::default())?;
-        let manifest_hash = match run.manifest_hash {
-            Some(hash) => format!("\"{hash}\""),
-            None => "null".into(),
-        };
-        let manifest_hash = Value::parse(manifest_hash.as_bytes(), &Limits::default())?;
+        let manifest_hash = run.manifest_hash.map(|hash| hash.to_string());
+        let manifest_hash = manifest_hash.as_deref().map_or(Part::Null, Part::Text);
         let mut members = vec![
             ("artifact_version", Part::Text(self.version.artifact())),
             ("envelope_hash", Part::Text(&envelope_hash)),
             ("log_head_hash", Part::Text(&log_head)),
         ];
         if self.version == Version::V02 {
-            members.push(("manifest_hash", Part::Value(manifest_hash)));
+            members.push(("manifest_hash", manifest_hash));
         }
         members.push(("run_id", Part::Text(run.run_id)));
-        members.push(("runtime", Part::Value(runtime)));
+        members.push(("runtime", Part::Canonical(&runtime)));
         let mut header = Vec::new();
         canonical::write_object(&members, &mut header)?;
         let signature = hex(&signer.sign(&header));
-        let envelope = Value::parse(&envelope, &Limits::default())?;
-        members.push(("envelope", Part::Value(envelope)));
+        members.push(("envelope", Part::Canonical(&envelope)));
         members.push(("runtime_signature", Part::Text(&signature)));
         Frame::around(members)
     }

@@ -111,6 +111,14 @@ pub enum Part<'a> {
     Value(Value<'a>),
     /// Text of our own.
     Text(&'a str),
+    /// Text of a value that is in canonical form already, by the word of whoever made it.
+    Canonical(&'a [u8]),
+    /// A whole number that doubles hold exactly, at most 2^53 - 1.
+    Whole(u64),
+    /// `true` or `false`.
+    Flag(bool),
+    /// `null`.
+    Null,
 }
 
 /// Writes a text of our own as a canonical JSON string, quotes included.
@@ -130,6 +138,10 @@ pub fn write_object<S: Sink>(members: &[(&str, Part<'_>)], out: &mut S) -> Resul
         match part {
             Part::Value(value) => write_jcs(*value, out)?,
             Part::Text(text) => string::write_text(text, out),
+            Part::Canonical(text) => out.put(text),
+            Part::Whole(number) => out.put(number.to_string().as_bytes()),
+            Part::Flag(flag) => out.put(if *flag { b"true" } else { b"false" }),
+            Part::Null => out.put(b"null"),
         }
         before = b",\"";
     }
