@@ -1,8 +1,6 @@
 //! Approvers' keys: closed with a passphrase, known without it, never opened by anything else.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on stops")]
 
-mod support;
-
 use std::fs;
 
 use reenact_formats::rer::approval::Approver;
@@ -11,7 +9,7 @@ use reenact_formats::rer::seal::Signer;
 use reenact_keys::keystore::Known;
 use reenact_keys::protected::{Cost, NotAPassphrase, ProtectedKey};
 use reenact_keys::{KeyName, KeyStore, KeyStoreError, Passphrase, ProtectedFault, SecretKey};
-use support::TempFolder;
+use reenact_testkit::fixture::TestDir;
 use zeroize::Zeroizing;
 
 fn passphrase(text: &str) -> Passphrase {
@@ -32,8 +30,8 @@ fn sealed() -> (SecretKey, ProtectedKey) {
 
 #[test]
 fn kept_known_and_opened() {
-    let place = TempFolder::new();
-    let store = KeyStore::new(place.0.join("keys"));
+    let place = TestDir::in_memory();
+    let store = KeyStore::new(place.join("keys"));
     let (plain, key, robot) =
         (SecretKey::generate().unwrap(), SecretKey::generate().unwrap(), SecretKey::generate().unwrap());
     store.create(&name("default"), &plain).unwrap();
@@ -64,8 +62,8 @@ fn kept_known_and_opened() {
 
 #[test]
 fn each_kind_does_its_own_work_only() {
-    let place = TempFolder::new();
-    let store = KeyStore::new(place.0.join("keys"));
+    let place = TestDir::in_memory();
+    let store = KeyStore::new(place.join("keys"));
     let (key, secret) = (SecretKey::generate().unwrap(), passphrase(SECRET));
     store.create(&name("plain"), &key).unwrap();
     store.create_approver(&name("alice"), &key, Human, &secret, Cost::LEAST).unwrap();
@@ -185,8 +183,8 @@ fn no_file_makes_its_reader_work_for_hours() {
 
 #[test]
 fn a_file_that_cannot_be_used_is_nobodys() {
-    let place = TempFolder::new();
-    let store = KeyStore::new(place.0.join("keys"));
+    let place = TestDir::in_memory();
+    let store = KeyStore::new(place.join("keys"));
     let (key, secret) = (SecretKey::generate().unwrap(), passphrase(SECRET));
     store.create_approver(&name("alice"), &key, Delegate, &secret, Cost::LEAST).unwrap();
     let path = store.path(&name("alice"));

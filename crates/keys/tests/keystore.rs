@@ -1,8 +1,6 @@
 //! Keys on a disk: kept, found again, never overwritten, closed to others.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on stops")]
 
-mod support;
-
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -12,23 +10,23 @@ use reenact_formats::rer::seal::Signer;
 use reenact_keys::durable::{self, Readers};
 use reenact_keys::keystore::{ForeignKeyError, NotAName, read_foreign};
 use reenact_keys::{KeyName, KeyStore, KeyStoreError, SecretKey, SecretKeyError};
-use support::TempFolder;
+use reenact_testkit::fixture::TestDir;
 
 /// A fresh folder with a store in it.
-struct Folder(TempFolder);
+struct Folder(TestDir);
 
 impl Folder {
     fn new() -> Self {
-        Self(TempFolder::new())
+        Self(TestDir::new())
     }
 
     fn store(&self) -> KeyStore {
-        KeyStore::new(self.0.0.join("keys"))
+        KeyStore::new(self.0.join("keys"))
     }
 
     /// The names of all that lies in the folder of keys, temporary files too.
     fn files(&self) -> Vec<String> {
-        let entries = fs::read_dir(self.0.0.join("keys")).unwrap();
+        let entries = fs::read_dir(self.0.join("keys")).unwrap();
         let mut names: Vec<String> =
             entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
@@ -62,7 +60,7 @@ fn a_key_is_kept_and_found() {
     let key = SecretKey::generate().unwrap();
     store.create(&name("b"), &key).unwrap();
     store.create(&name("a"), &SecretKey::generate().unwrap()).unwrap();
-    fs::write(folder.0.0.join("keys/notes.txt"), "not a key").unwrap();
+    fs::write(folder.0.join("keys/notes.txt"), "not a key").unwrap();
     assert_eq!(store.list(), Ok(vec![name("a"), name("b")]));
     assert_eq!(store.load(&name("b")).unwrap().public_key(), key.public_key());
     assert_eq!(folder.files(), ["a.jwk", "b.jwk", "notes.txt"]);
@@ -174,7 +172,7 @@ fn what_is_no_key_is_refused() {
 fn a_key_from_elsewhere() {
     let folder = Folder::new();
     let key = SecretKey::generate().unwrap();
-    let path = folder.0.0.join("key.jwk");
+    let path = folder.0.join("key.jwk");
     durable::create(&path, key.to_jwk().as_bytes(), Readers::Owner).unwrap();
     let (read, is_open) = read_foreign(fs::File::open(&path).unwrap()).unwrap();
     assert_eq!((read.public_key(), is_open), (key.public_key(), false));
@@ -205,7 +203,7 @@ mod permissions {
         let store = folder.store();
         store.create(&name("a"), &SecretKey::generate().unwrap()).unwrap();
         let (kept, _) = store.rotate(&name("a"), &SecretKey::generate().unwrap()).unwrap();
-        assert_eq!(mode(&folder.0.0.join("keys")), 0o700);
+        assert_eq!(mode(&folder.0.join("keys")), 0o700);
         assert_eq!(mode(&store.path(&name("a"))), 0o600);
         assert_eq!(mode(&store.path(&kept)), 0o600);
     }
@@ -239,7 +237,7 @@ mod permissions {
         let folder = Folder::new();
         let store = folder.store();
         store.create(&name("a"), &SecretKey::generate().unwrap()).unwrap();
-        let keys = folder.0.0.join("keys");
+        let keys = folder.0.join("keys");
         set_mode(&keys, 0o770);
         let expected = KeyStoreError::FolderOpenToOthers { path: shown(&keys), mode: 0o770 };
         assert_eq!(store.load(&name("a")).err(), Some(expected.clone()));
@@ -258,10 +256,10 @@ mod permissions {
         assert_eq!(store.load(&name("link")).err(), Some(KeyStoreError::Link { path: shown(&link) }));
         // Nor one that leads nowhere, when a key is to be written there.
         let nowhere = store.path(&name("nowhere"));
-        symlink(folder.0.0.join("elsewhere.jwk"), &nowhere).unwrap();
+        symlink(folder.0.join("elsewhere.jwk"), &nowhere).unwrap();
         let expected = KeyStoreError::Exists { path: shown(&nowhere) };
         assert_eq!(store.create(&name("nowhere"), &SecretKey::generate().unwrap()), Err(expected));
-        assert!(!folder.0.0.join("elsewhere.jwk").exists());
+        assert!(!folder.0.join("elsewhere.jwk").exists());
     }
 }
 

@@ -1,23 +1,21 @@
 //! The trust store on a disk: empty until it is written, refused where others wrote it or nobody can read it.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops")]
 
-mod support;
-
 use std::fs;
 
 use reenact_formats::rer::seal::Signer;
 use reenact_formats::trust::{Standing, TrustStore};
 use reenact_keys::{SecretKey, TrustFile, TrustFileError};
-use support::TempFolder;
+use reenact_testkit::fixture::TestDir;
 
-fn text(folder: &TempFolder) -> String {
-    folder.0.join("trust.json").to_str().unwrap().to_owned()
+fn text(folder: &TestDir) -> String {
+    folder.join("trust.json").to_str().unwrap().to_owned()
 }
 
 #[test]
 fn what_is_edited_is_loaded() {
-    let folder = TempFolder::new();
-    let file = TrustFile::new(&folder.0);
+    let folder = TestDir::new();
+    let file = TrustFile::new(folder.path());
     assert_eq!(file.load(), Ok(TrustStore::default()));
     let key = SecretKey::generate().unwrap().public_key();
     file.edit(|store| -> Result<(), TrustFileError> {
@@ -31,22 +29,22 @@ fn what_is_edited_is_loaded() {
 
 #[test]
 fn an_edit_that_fails_changes_nothing() {
-    let folder = TempFolder::new();
-    let file = TrustFile::new(&folder.0);
+    let folder = TestDir::new();
+    let file = TrustFile::new(folder.path());
     let refused = TrustFileError::TooLarge { path: "x".into() };
     let failed: Result<(), _> = file.edit(|store| {
         store.trust(SecretKey::generate().unwrap().public_key(), None).unwrap();
         Err(refused.clone())
     });
     assert_eq!(failed, Err(refused));
-    assert!(!folder.0.join("trust.json").exists());
+    assert!(!folder.join("trust.json").exists());
 }
 
 #[test]
 fn what_is_broken_is_an_error() {
-    let folder = TempFolder::new();
-    fs::write(folder.0.join("trust.json"), "{").unwrap();
-    let error = TrustFile::new(&folder.0).load().unwrap_err();
+    let folder = TestDir::new();
+    fs::write(folder.join("trust.json"), "{").unwrap();
+    let error = TrustFile::new(folder.path()).load().unwrap_err();
     assert!(error.to_string().starts_with(&format!("{}: is not JSON: ", text(&folder))), "{error}");
     assert!(error.to_string().ends_with(" (correct it, or move it away to begin anew)"), "{error}");
 }
@@ -55,11 +53,11 @@ fn what_is_broken_is_an_error() {
 #[test]
 fn what_others_can_write_is_refused() {
     use std::os::unix::fs::PermissionsExt;
-    let folder = TempFolder::new();
-    let path = folder.0.join("trust.json");
+    let folder = TestDir::new();
+    let path = folder.join("trust.json");
     fs::write(&path, TrustStore::default().to_json()).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
-    let file = TrustFile::new(&folder.0);
+    let file = TrustFile::new(folder.path());
     assert_eq!(file.load(), Err(TrustFileError::WrittenByOthers { path: text(&folder) }));
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
     assert_eq!(file.load(), Ok(TrustStore::default()));
