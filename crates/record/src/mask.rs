@@ -6,7 +6,7 @@
 use core::time::Duration;
 use std::borrow::Cow;
 use std::ffi::OsString;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use reenact_json::{Kind, Limits, Profile, Value, canonical};
 use reenact_secrets::{Cut, Pack, Redactor, Side, Window, http};
@@ -90,17 +90,17 @@ const OTHER_RULES: [&str; 5] = ["argument", "credential", "environment", "known"
 
 /// The masks of one run. The same secret gets the same mark wherever it appears.
 pub(crate) struct Masks {
-    pack: &'static Pack,
+    pack: Arc<Pack>,
     redactor: Mutex<Redactor>,
 }
 
 impl Masks {
-    pub(crate) fn new(pack: &'static Pack) -> Self {
-        Self { pack, redactor: Mutex::new(Redactor::new(pack)) }
+    pub(crate) fn new(pack: Arc<Pack>) -> Self {
+        Self { redactor: Mutex::new(Redactor::new(Arc::clone(&pack))), pack }
     }
 
-    pub(crate) fn pack(&self) -> &'static Pack {
-        self.pack
+    pub(crate) fn pack(&self) -> &Pack {
+        &self.pack
     }
 
     fn redactor(&self) -> MutexGuard<'_, Redactor> {
@@ -114,7 +114,7 @@ impl Masks {
     }
 
     /// A value that is masked from now on.
-    pub(crate) fn know(&self, rule: &'static str, value: &[u8]) {
+    pub(crate) fn know(&self, rule: impl Into<Cow<'static, str>>, value: &[u8]) {
         self.redactor().know(rule, value);
     }
 
@@ -124,10 +124,7 @@ impl Masks {
     }
 
     /// Every value that is known, under its name.
-    pub(crate) fn each_known<E>(
-        &self,
-        take: impl FnMut(&'static str, &[u8]) -> Result<(), E>,
-    ) -> Result<(), E> {
+    pub(crate) fn each_known<E>(&self, take: impl FnMut(&str, &[u8]) -> Result<(), E>) -> Result<(), E> {
         let mut take = take;
         self.redactor().known().try_for_each(|(rule, value)| take(rule, value))
     }

@@ -125,7 +125,7 @@ impl Links {
         self.bind(&NewEvent { redacted: false, ..*event }, Some(null), payload_hash, &mut before)?;
         // Behind the member's name comes the value, and behind that what has no such name in it.
         let name = b"\"payload\":";
-        let found = before.windows(name.len()).rposition(|there| there == name);
+        let found = memchr::memmem::rfind(&before, name);
         let at = found.map_or(before.len(), |at| at + name.len());
         let after = before.split_off((at + b"null".len()).min(before.len()));
         before.truncate(at);

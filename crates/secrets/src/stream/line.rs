@@ -1,7 +1,7 @@
 //! The lines of a stream that carry data: `data:` of server-sent events, and JSON a line.
 
-use crate::swar;
 use core::ops::Range;
+use memchr::{memchr, memchr2};
 
 /// What a line is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(crate) fn is_stream(text: &[u8]) -> bool {
     match text.first() {
         Some(b'{') => {
             let head = text.get(..text.len().min(FIRST_LINE)).unwrap_or_default();
-            let end = swar::find(head, 0, b'\n', b'\n');
+            let end = memchr(b'\n', head).unwrap_or(head.len());
             let next = text.get(end..).unwrap_or_default().trim_ascii_start();
             end < head.len() && head[..end].trim_ascii_end().ends_with(b"}") && next.starts_with(b"{")
         }
@@ -39,8 +39,9 @@ pub(crate) fn is_stream(text: &[u8]) -> bool {
 pub(super) fn each(text: &[u8], mut take: impl FnMut(Line)) {
     let mut from = if text.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     while from < text.len() {
-        let end = swar::find(text, from, b'\n', b'\r');
-        let line = text.get(from..end).unwrap_or_default();
+        let rest = text.get(from..).unwrap_or_default();
+        let line = rest.get(..memchr2(b'\n', b'\r', rest).unwrap_or(rest.len())).unwrap_or_default();
+        let end = from + line.len();
         if let Some(data) = line.strip_prefix(b"data:") {
             let blank = usize::from(data.starts_with(b" "));
             take(Line::Data(from + 5 + blank..end));

@@ -14,7 +14,7 @@ mod walk;
 pub(crate) use line::is_stream;
 pub(crate) use told::{Parting, Told};
 
-use crate::swar;
+use memchr::memchr2;
 
 /// Goes through the lines of a stream.
 pub(crate) fn told(text: &[u8]) -> Told {
@@ -26,7 +26,8 @@ pub(crate) fn told(text: &[u8]) -> Told {
 
 /// Whether no event comes after the one that a place lies in: if the stream broke off, it did so here.
 pub(crate) fn is_last(text: &[u8], place: usize) -> bool {
-    let behind = swar::find(text, place, b'\n', b'\r');
+    let behind =
+        text.get(place..).and_then(|rest| memchr2(b'\n', b'\r', rest)).map_or(text.len(), |at| place + at);
     let mut has_more = false;
     line::each(text.get(behind..).unwrap_or_default(), |line| {
         has_more |= matches!(line, line::Line::Data(_))

@@ -6,8 +6,8 @@
 use super::line::Line;
 use super::mould::Mould;
 use super::told::Told;
-use crate::swar;
 use core::ops::Range;
+use memchr::memchr2;
 
 /// Deeper objects and lists are taken for parts of the one at this depth.
 const DEEPEST: usize = 32;
@@ -268,11 +268,14 @@ impl<'t> Walk<'t> {
 pub(super) fn string_end(text: &[u8], from: usize) -> usize {
     let mut end = from;
     loop {
-        end = swar::find(text, end, b'"', b'\\');
-        match text.get(end) {
-            Some(b'\\') => end += 2,
-            _ => return end.min(text.len()),
+        let Some(found) = text.get(end..).and_then(|rest| memchr2(b'"', b'\\', rest)) else {
+            return text.len();
+        };
+        end += found;
+        if text.get(end) == Some(&b'"') {
+            return end;
         }
+        end += 2;
     }
 }
 
