@@ -16,7 +16,7 @@ use serde_json::Value;
 const DRAWN: &[(&str, &[&str])] = &[
     ("json", &[]),
     ("pack", &[]),
-    ("secrets", &[]),
+    ("secrets", &["json"]),
     ("formats", &["json", "pack"]),
     ("verify", &["json", "pack", "secrets", "formats"]),
     ("wire", &["json"]),

@@ -18,6 +18,7 @@
 //! | [`canonical`], [`profile`] | canonical bytes, to a sink, in memory that does not grow with the text |
 //! | [`leaves`] | where two values differ, leaf by leaf |
 //! | [`digest`] | SHA-256 and comparison in constant time |
+//! | [`event_stream`] | framing of server-sent events and JSON lines |
 //! | [`position`] | line, column and JSON path of an offset, found only when someone asks |
 //! | [`shown`] | untrusted text that is safe to print |
 //! | [`mod@print`] | the JSON that we write ourselves |
@@ -26,6 +27,7 @@ mod block;
 pub mod canonical;
 pub mod digest;
 mod disorder;
+pub mod event_stream;
 pub mod leaves;
 pub mod limits;
 mod listener;
