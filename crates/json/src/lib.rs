@@ -19,12 +19,14 @@
 //! | [`leaves`] | where two values differ, leaf by leaf |
 //! | [`digest`] | SHA-256 and comparison in constant time |
 //! | [`event_stream`] | framing of server-sent events and JSON lines |
+//! | [`civil`] | dates as days since 1970 |
 //! | [`position`] | line, column and JSON path of an offset, found only when someone asks |
 //! | [`shown`] | untrusted text that is safe to print |
 //! | [`mod@print`] | the JSON that we write ourselves |
 
 mod block;
 pub mod canonical;
+pub mod civil;
 pub mod digest;
 mod disorder;
 pub mod event_stream;
