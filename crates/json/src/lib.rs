@@ -22,7 +22,8 @@
 //! | [`civil`] | dates as days since 1970 |
 //! | [`position`] | line, column and JSON path of an offset, found only when someone asks |
 //! | [`shown`] | untrusted text that is safe to print |
-//! | [`mod@print`] | the JSON that we write ourselves |
+//! | [`writer`] | the JSON that we write ourselves |
+//! | [`mod@print`] | the same for reports that may meet a terminal |
 
 mod block;
 pub mod canonical;
@@ -47,6 +48,7 @@ mod spell;
 mod string;
 pub mod syntax;
 pub mod value;
+pub mod writer;
 
 pub use canonical::CanonicalFault;
 pub use digest::Digest;
