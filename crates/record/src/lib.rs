@@ -38,6 +38,7 @@ pub mod folder;
 mod journal;
 pub mod keystore;
 pub mod ledger;
+mod lock;
 mod mask;
 mod payload;
 pub mod pen;

@@ -6,12 +6,13 @@
 use core::time::Duration;
 use std::borrow::Cow;
 use std::ffi::OsString;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use reenact_json::{Kind, Limits, Profile, Value, canonical};
 use reenact_secrets::{Cut, Pack, Redactor, Side, Window, http};
 
 use crate::exchange::{Chunk, Headers};
+use crate::lock::locked;
 use crate::spool::Spool;
 
 /// Text without secrets.
@@ -105,7 +106,7 @@ impl Masks {
 
     fn redactor(&self) -> MutexGuard<'_, Redactor> {
         // What a redactor knows is never half-written: after a panic elsewhere it still masks.
-        self.redactor.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.redactor)
     }
 
     /// Goes on behind the numbers of the marks in a text that was masked before.

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use reenact_json::Digest;
 
@@ -13,6 +13,7 @@ use crate::exchange::{
     Called, Chunk, Exchange, Headers, MaskedRequest, RawAnswer, RawRequest, Returned, StepId,
 };
 use crate::ledger::{Counts, Ledger, Open};
+use crate::lock::locked;
 use crate::mask::{MaskedBody, MaskedBytes, MaskedJson, Masks, moved};
 use crate::payload::Payload;
 use crate::run_id::RunId;
@@ -37,7 +38,7 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn ledger(&self) -> MutexGuard<'_, Ledger> {
         // A journal refuses by itself what would follow half a line.
-        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.ledger)
     }
 }
 
