@@ -199,7 +199,7 @@ impl Redactor {
                     let said = secret.places.iter().filter_map(|place| text.get(place.clone()));
                     escape::spelled_out(said.collect::<Vec<_>>().concat())
                 });
-                let number = number(&mut self.numbers, rule, value);
+                let number = number(&mut self.numbers, rule.clone(), value);
                 bytes.extend_from_slice(placeholder::mark(rule, number).as_bytes());
             }
             copied = place.end.min(part.end);
@@ -211,10 +211,10 @@ impl Redactor {
 
 fn number(
     numbers: &mut HashMap<Cow<'static, str>, Numbers>,
-    rule: &Cow<'static, str>,
+    rule: Cow<'static, str>,
     value: Vec<u8>,
 ) -> usize {
-    let numbers = numbers.entry(rule.clone()).or_default();
+    let numbers = numbers.entry(rule).or_default();
     if let Some(number) = numbers.given.get(&value) {
         return *number;
     }
