@@ -16,7 +16,7 @@ use serde_json::Value;
 const DRAWN: &[(&str, &[&str])] = &[
     ("json", &[]),
     ("pack", &[]),
-    ("secrets", &[]),
+    ("secrets", &["json"]),
     ("formats", &["json", "pack"]),
     ("verify", &["json", "pack", "secrets", "formats"]),
     ("wire", &["json"]),
@@ -79,6 +79,9 @@ const JUDGE_BRINGS: &[&str] = &[
     "signature",
     // Base64 of keys.
     "base64ct",
+    // Searches: for the literals of all secret rules at once, and for single bytes.
+    "aho-corasick",
+    "memchr",
     // Error enums.
     "thiserror",
     // At compile time only: the derive of error enums, and the CPU dispatch of curve25519-dalek.

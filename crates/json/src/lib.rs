@@ -18,14 +18,19 @@
 //! | [`canonical`], [`profile`] | canonical bytes, to a sink, in memory that does not grow with the text |
 //! | [`leaves`] | where two values differ, leaf by leaf |
 //! | [`digest`] | SHA-256 and comparison in constant time |
+//! | [`event_stream`] | framing of server-sent events and JSON lines |
+//! | [`civil`] | dates as days since 1970 |
 //! | [`position`] | line, column and JSON path of an offset, found only when someone asks |
 //! | [`shown`] | untrusted text that is safe to print |
-//! | [`mod@print`] | the JSON that we write ourselves |
+//! | [`writer`] | the JSON that we write ourselves |
+//! | [`mod@print`] | the same for reports that may meet a terminal |
 
 mod block;
 pub mod canonical;
+pub mod civil;
 pub mod digest;
 mod disorder;
+pub mod event_stream;
 pub mod leaves;
 pub mod limits;
 mod listener;
@@ -43,6 +48,7 @@ mod spell;
 mod string;
 pub mod syntax;
 pub mod value;
+pub mod writer;
 
 pub use canonical::CanonicalFault;
 pub use digest::Digest;

@@ -1,10 +1,21 @@
 //! Where in a text something stands, for people.
 
 use core::fmt;
+use core::ops::Range;
 
 use crate::limits::Limits;
 use crate::shown::Shown;
 use crate::string;
+
+/// Returns the place of a part in the text that it was borrowed from; `None` if it lies elsewhere.
+///
+/// Spans are compared by their addresses, and nothing is read through them: a part of another text never gives a place that is not
+/// there.
+pub fn range_in(part: &[u8], text: &[u8]) -> Option<Range<usize>> {
+    let start = part.as_ptr().addr().checked_sub(text.as_ptr().addr())?;
+    let end = start.checked_add(part.len())?;
+    (end <= text.len()).then_some(start..end)
+}
 
 /// A place in a JSON text: line and column as an editor counts them, and the path of the value it lies in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,6 +119,16 @@ fn is_plain(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_have_a_place_only_in_their_own_text() {
+        let (text, other) = (b"abcdef".to_vec(), b"abcdef".to_vec());
+        assert_eq!(range_in(&text[2..4], &text), Some(2..4));
+        assert_eq!(range_in(&text[6..], &text), Some(6..6));
+        assert_eq!(range_in(&text, &text[..5]), None);
+        assert_eq!(range_in(&text, &text[1..]), None);
+        assert_eq!(range_in(&text, &other), None);
+    }
 
     #[test]
     fn line_column_and_path() {

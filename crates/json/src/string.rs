@@ -411,12 +411,12 @@ pub(crate) fn unicode(text: &[u8], at: usize) -> (char, usize) {
 /// Writes text as a canonical JSON string, quotes included (RFC 8785 §3.2.2.2).
 pub(crate) fn write_text<S: Sink>(text: &str, out: &mut S) {
     out.put(b"\"");
-    write_content(text, out);
+    write_content(text.as_bytes(), out);
     out.put(b"\"");
 }
 
-fn write_content<S: Sink>(text: &str, out: &mut S) {
-    let bytes = text.as_bytes();
+/// Writes what stands between the quotes. All that needs an escape is one byte, so that the text may be a piece of a longer one.
+pub(crate) fn write_content<S: Sink>(bytes: &[u8], out: &mut S) {
     let mut at = 0;
     loop {
         let end = run(bytes, at, &mut 0);
@@ -462,7 +462,7 @@ pub(crate) fn write_scanned<S: Sink>(text: &[u8], out: &mut S) {
             out.put(text.get(copied..at).unwrap_or_default());
             let mut buffer = [0; 4];
             for character in Characters::new(text.get(at..next).unwrap_or_default()) {
-                write_content(character.encode_utf8(&mut buffer), out);
+                write_content(character.encode_utf8(&mut buffer).as_bytes(), out);
             }
             copied = next;
         }

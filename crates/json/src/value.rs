@@ -1,10 +1,12 @@
 //! A JSON value as a span of its text.
 
+use core::ops::Range;
 use std::borrow::Cow;
 
 use crate::canonical::Sink;
 use crate::limits::Limits;
 use crate::number::{self, Integers};
+use crate::position;
 use crate::scanner::{OpenArray, OpenObject, Scanner};
 use crate::spell;
 use crate::string::Characters;
@@ -87,6 +89,11 @@ impl<'a> Value<'a> {
     /// The text as it stands in the document, without the white space around it.
     pub fn text(&self) -> &'a [u8] {
         self.text
+    }
+
+    /// Returns the place of the text in the document that it was read from; `None` if that is another one.
+    pub fn range_in(&self, document: &[u8]) -> Option<Range<usize>> {
+        position::range_in(self.text, document)
     }
 
     /// What kind of value it is.

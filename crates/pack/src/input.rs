@@ -119,19 +119,15 @@ impl<R: Read + Seek> Input<R> {
     }
 }
 
-impl<R: Read> Input<R> {
-    /// The bytes at hand, at least so many unless the archive ends; it is less than the buffer holds.
-    pub(crate) fn ahead(&mut self, least: usize) -> Result<&[u8], PackError> {
-        while self.end - self.start < least {
-            self.buffer.copy_within(self.start..self.end, 0);
-            (self.start, self.end) = (0, self.end - self.start);
-            let room = &mut self.buffer[self.end..];
-            let got = match self.reader.read(room) {
-                Ok(got) => got.min(room.len()),
+impl<R: Read> Stream for Input<R> {
+    fn chunk(&mut self) -> Result<&[u8], PackError> {
+        while self.start == self.end {
+            let got = match self.reader.read(&mut self.buffer) {
+                Ok(got) => got.min(self.buffer.len()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error.into()),
             };
-            self.end += got;
+            (self.start, self.end) = (0, got);
             self.fetched = self.fetched.saturating_add(count(got));
             Limit::SourceBytes.hold(self.fetched, self.max)?;
             if got == 0 {
@@ -139,12 +135,6 @@ impl<R: Read> Input<R> {
             }
         }
         Ok(&self.buffer[self.start..self.end])
-    }
-}
-
-impl<R: Read> Stream for Input<R> {
-    fn chunk(&mut self) -> Result<&[u8], PackError> {
-        self.ahead(1)
     }
 
     fn advance(&mut self, count: usize) {

@@ -4,12 +4,13 @@
 //! from tasks alike; what is under way can be carried over an `await`.
 
 use core::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use reenact_json::Digest;
 
 use crate::error::RecordError;
 use crate::exchange::{EndedBy, Exchange, RawAnswer, RawRequest, StepId};
+use crate::lock::locked;
 use crate::pen::Pen;
 use crate::policy::{Denial, Evaluation, Spent};
 use crate::reported::Report;
@@ -258,9 +259,4 @@ impl Drop for OpenTool {
             let _ = self.pen.tool_returned(&step, &result);
         }
     }
-}
-
-/// What a warden knows is never half-changed: after a panic elsewhere it still decides.
-fn locked(warden: &Mutex<Warden>) -> MutexGuard<'_, Warden> {
-    warden.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,6 +3,8 @@
 use core::time::Duration;
 use std::time::{Instant, SystemTime};
 
+use reenact_json::civil;
+
 /// What tells the time of events.
 pub trait Clock: Send + Sync {
     /// The time since 1970-01-01T00:00:00Z.
@@ -37,37 +39,12 @@ const LAST_SECOND: u64 = 253_402_300_799;
 /// together by hand.
 pub fn timestamp(moment: Duration) -> String {
     let seconds = moment.as_secs().min(LAST_SECOND);
-    let (year, month, day) = date(seconds / 86_400);
-    let mut text = *b"0000-00-00T00:00:00.000000Z";
-    for (number, place) in [
-        (year, 0..4),
-        (month, 5..7),
-        (day, 8..10),
-        (seconds / 3600 % 24, 11..13),
-        (seconds / 60 % 60, 14..16),
-        (seconds % 60, 17..19),
-        (moment.subsec_micros().into(), 20..26),
-    ] {
-        let mut left = number;
-        for digit in text.get_mut(place).unwrap_or_default().iter_mut().rev() {
-            *digit = b'0' + (left % 10) as u8;
-            left /= 10;
-        }
+    let mut text = *b"9999-12-31T23:59:59.000000Z";
+    if let Some(date_time) = i64::try_from(seconds).ok().and_then(civil::date_time) {
+        text[..civil::DATE_TIME].copy_from_slice(&date_time);
     }
+    civil::put_digits(moment.subsec_micros(), &mut text[civil::DATE_TIME + 1..26]);
     String::from_utf8_lossy(&text).into_owned()
-}
-
-/// The date that many days after 1970-01-01, in the Gregorian calendar.
-fn date(days: u64) -> (u64, u64, u64) {
-    // Years that begin in March have their leap day at their end; 719 468 days lie before 1970 from 0000-03-01.
-    let days = days + 719_468;
-    let (era, in_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (in_era - in_era / 1_460 + in_era / 36_524 - in_era / 146_096) / 365;
-    let in_year = in_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let from_march = (5 * in_year + 2) / 153;
-    let day = in_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
-    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
 }
 
 #[cfg(test)]

@@ -62,8 +62,8 @@ pub enum RecordError {
     /// Whoever reads the artifact would read the secret.
     #[error("the envelope holds a secret (rule {rule}); take it out")]
     SecretInEnvelope {
-        /// What found it.
-        rule: &'static str,
+        /// Name of the rule that found it.
+        rule: std::borrow::Cow<'static, str>,
     },
     /// There would be no room for events.
     #[error("the envelope has {bytes} bytes: that is too long")]

@@ -33,6 +33,7 @@ pub mod exchange;
 pub mod folder;
 mod journal;
 pub mod ledger;
+mod lock;
 mod mask;
 mod payload;
 pub mod pen;

@@ -7,13 +7,14 @@ use core::marker::PhantomData;
 use core::time::Duration;
 use std::borrow::Cow;
 use std::ffi::OsString;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use reenact_formats::rer::payload::Leaves;
 use reenact_json::{Kind, Limits, Profile, Value, canonical};
 use reenact_secrets::{Cut, Pack, Redactor, Side, Window, http};
 
 use crate::exchange::{Chunk, Headers};
+use crate::lock::locked;
 use crate::spool::Spool;
 
 /// Text without secrets.
@@ -108,22 +109,22 @@ const OTHER_RULES: [&str; 5] = ["argument", "credential", "environment", "known"
 
 /// The masks of one run. The same secret gets the same mark wherever it appears.
 pub(crate) struct Masks {
-    pack: &'static Pack,
+    pack: Arc<Pack>,
     redactor: Mutex<Redactor>,
 }
 
 impl Masks {
-    pub(crate) fn new(pack: &'static Pack) -> Self {
-        Self { pack, redactor: Mutex::new(Redactor::new(pack)) }
+    pub(crate) fn new(pack: Arc<Pack>) -> Self {
+        Self { redactor: Mutex::new(Redactor::new(Arc::clone(&pack))), pack }
     }
 
-    pub(crate) fn pack(&self) -> &'static Pack {
-        self.pack
+    pub(crate) fn pack(&self) -> &Pack {
+        &self.pack
     }
 
     fn redactor(&self) -> MutexGuard<'_, Redactor> {
         // What a redactor knows is never half-written: after a panic elsewhere it still masks.
-        self.redactor.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.redactor)
     }
 
     /// Goes on behind the numbers of the marks in a text that was masked before.
@@ -132,7 +133,7 @@ impl Masks {
     }
 
     /// A value that is masked from now on.
-    pub(crate) fn know(&self, rule: &'static str, value: &[u8]) {
+    pub(crate) fn know(&self, rule: impl Into<Cow<'static, str>>, value: &[u8]) {
         self.redactor().know(rule, value);
     }
 
@@ -142,10 +143,7 @@ impl Masks {
     }
 
     /// Every value that is known, under its name.
-    pub(crate) fn each_known<E>(
-        &self,
-        take: impl FnMut(&'static str, &[u8]) -> Result<(), E>,
-    ) -> Result<(), E> {
+    pub(crate) fn each_known<E>(&self, take: impl FnMut(&str, &[u8]) -> Result<(), E>) -> Result<(), E> {
         let mut take = take;
         self.redactor().known().try_for_each(|(rule, value)| take(rule, value))
     }

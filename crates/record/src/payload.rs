@@ -7,7 +7,8 @@ use std::io;
 use base64ct::{Base64, Encoding};
 use reenact_formats::rer::envelope::money::Money;
 use reenact_formats::rer::payload::{Chunk, PayloadWriter, StepId};
-use reenact_json::Digest;
+use reenact_json::writer::{ObjectWriter, write_escaped, write_list};
+use reenact_json::{Digest, canonical};
 
 use crate::mask::{Masked, MaskedBody, MaskedHeaders, MaskedJson, MaskedLeaves, milliseconds};
 use crate::salt::Salt;
@@ -15,8 +16,8 @@ use crate::salt::Salt;
 /// An object that is being written. Members must come in the order of their names; the salt takes its place among them by
 /// itself.
 pub(crate) struct Payload<'o> {
-    /// What is held of it: all, as long as it is not too long.
-    out: &'o mut Vec<u8>,
+    /// Text that is held: all of it, as long as it is not too long.
+    object: ObjectWriter<&'o mut Vec<u8>>,
     overflow: &'o mut dyn Overflow,
     /// The salt, until it is written.
     salt: Option<&'o Salt>,
@@ -24,8 +25,6 @@ pub(crate) struct Payload<'o> {
     is_canonical: bool,
     /// Number of objects that are open inside the payload.
     depth: usize,
-    /// Name of the last member of the innermost object.
-    last: &'static str,
 }
 
 /// Where a payload goes that is too long to be held.
@@ -54,13 +53,12 @@ pub(crate) fn write(
     salt: &Salt,
     members: impl FnOnce(&mut Payload<'_>),
 ) -> bool {
-    out.push(b'{');
-    let mut payload = Payload { out, overflow, salt: Some(salt), is_canonical: true, depth: 0, last: "" };
+    let object = ObjectWriter::open(out).in_order();
+    let mut payload = Payload { object, overflow, salt: Some(salt), is_canonical: true, depth: 0 };
     members(&mut payload);
     payload.salt();
-    let is_canonical = payload.is_canonical;
-    out.push(b'}');
-    is_canonical
+    payload.object.close();
+    payload.is_canonical
 }
 
 /// Returns true if a whole number is its own canonical text: doubles hold it exactly.
@@ -71,29 +69,21 @@ fn is_exact(number: u64) -> bool {
 impl Payload<'_> {
     /// Begins a member, after the salt if that belongs before it.
     fn name(&mut self, name: &'static str) -> &mut Vec<u8> {
+        self.salt_before(name);
+        self.object.name(name)
+    }
+
+    /// Writes the salt if its place is before a member of the payload.
+    fn salt_before(&mut self, name: &'static str) {
         if self.depth == 0 && name > SALT {
             self.salt();
         }
-        self.member(name)
     }
 
     fn salt(&mut self) {
         if let Some(salt) = self.salt.take() {
-            quote(salt.as_str(), self.member(SALT));
+            quote(salt.as_str(), self.object.name(SALT));
         }
-    }
-
-    fn member(&mut self, name: &'static str) -> &mut Vec<u8> {
-        debug_assert!(self.last < name, "{name} must come before {}", self.last);
-        if !self.last.is_empty() {
-            self.out.push(b',');
-        }
-        self.last = name;
-        // Our own names need no escapes.
-        self.out.push(b'"');
-        self.out.extend_from_slice(name.as_bytes());
-        self.out.extend_from_slice(b"\":");
-        self.out
     }
 
     fn number(&mut self, name: &'static str, number: impl ToString) {
@@ -107,7 +97,7 @@ impl<'m> PayloadWriter<MaskedLeaves<'m>> for Payload<'_> {
     }
 
     fn texts(&mut self, name: &'static str, texts: &[&'m Masked]) {
-        list(self.name(name), texts, |text, out| quote(text.as_str(), out));
+        write_list(texts, self.name(name), |text, out| quote(text.as_str(), out));
     }
 
     fn json(&mut self, name: &'static str, value: &&'m MaskedJson) {
@@ -119,15 +109,16 @@ impl<'m> PayloadWriter<MaskedLeaves<'m>> for Payload<'_> {
 
     fn body(&mut self, name: &'static str, body: &MaskedBody<'m>) {
         let is_text = body.is_text();
-        let out = self.name(name);
+        self.salt_before(name);
+        let out = self.object.name(name);
         out.extend_from_slice(if is_text { b"{\"text\":\"" } else { b"{\"base64\":\"" });
         let mut piece = |bytes: &[u8]| {
             match is_text {
-                true => escape(bytes, self.out),
-                false => self.out.extend_from_slice(Base64::encode_string(bytes).as_bytes()),
+                true => write_escaped(bytes, out),
+                false => out.extend_from_slice(Base64::encode_string(bytes).as_bytes()),
             }
-            if self.out.len() > HELD {
-                self.overflow.take(self.out);
+            if out.len() > HELD {
+                self.overflow.take(out);
             }
         };
         match body {
@@ -138,12 +129,12 @@ impl<'m> PayloadWriter<MaskedLeaves<'m>> for Payload<'_> {
                 }
             }
         }
-        self.out.extend_from_slice(b"\"}");
+        out.extend_from_slice(b"\"}");
     }
 
     fn headers(&mut self, name: &'static str, headers: &&'m MaskedHeaders) {
-        list(self.name(name), headers.as_slice(), |(name, value), out| {
-            list(out, [name, value], |text, out| quote(text, out));
+        write_list(headers.as_slice(), self.name(name), |(name, value), out| {
+            write_list([name, value], out, |text, out| quote(text, out));
         });
     }
 
@@ -163,7 +154,9 @@ impl<'m> PayloadWriter<MaskedLeaves<'m>> for Payload<'_> {
 
     fn integers(&mut self, name: &'static str, numbers: &[i64]) {
         self.is_canonical &= numbers.iter().all(|number| is_exact(number.unsigned_abs()));
-        list(self.name(name), numbers, |number, out| out.extend_from_slice(number.to_string().as_bytes()));
+        write_list(numbers, self.name(name), |number, out| {
+            out.extend_from_slice(number.to_string().as_bytes())
+        });
     }
 
     fn double(&mut self, name: &'static str, number: &f64) {
@@ -178,8 +171,8 @@ impl<'m> PayloadWriter<MaskedLeaves<'m>> for Payload<'_> {
 
     fn chunks(&mut self, name: &'static str, chunks: &[Chunk]) {
         self.is_canonical &= chunks.iter().all(|chunk| is_exact(chunk.length as u64));
-        list(self.name(name), chunks, |chunk, out| {
-            list(out, [milliseconds(chunk.at), chunk.length as u64], |number, out| {
+        write_list(chunks, self.name(name), |chunk, out| {
+            write_list([milliseconds(chunk.at), chunk.length as u64], out, |number, out| {
                 out.extend_from_slice(number.to_string().as_bytes());
             });
         });
@@ -205,99 +198,16 @@ impl<'m> PayloadWriter<MaskedLeaves<'m>> for Payload<'_> {
     }
 
     fn object(&mut self, name: &'static str, members: impl FnOnce(&mut Self)) {
-        self.name(name).push(b'{');
-        let last = core::mem::take(&mut self.last);
+        self.salt_before(name);
+        let outer = self.object.enter(name);
         self.depth += 1;
         members(self);
         self.depth -= 1;
-        self.last = last;
-        self.out.push(b'}');
+        self.object.leave(outer);
     }
-}
-
-fn list<T>(out: &mut Vec<u8>, items: impl IntoIterator<Item = T>, mut item: impl FnMut(T, &mut Vec<u8>)) {
-    out.push(b'[');
-    for (at, next) in items.into_iter().enumerate() {
-        if at > 0 {
-            out.push(b',');
-        }
-        item(next, out);
-    }
-    out.push(b']');
 }
 
 /// Appends a canonical JSON string (RFC 8785 §3.2.2.2).
 pub(crate) fn quote(text: &str, out: &mut Vec<u8>) {
-    out.push(b'"');
-    escape(text.as_bytes(), out);
-    out.push(b'"');
-}
-
-/// Appends what stands between the quotes. A text may come in pieces, cut anywhere: all that needs an escape is one byte.
-fn escape(mut rest: &[u8], out: &mut Vec<u8>) {
-    loop {
-        let (before, from) = rest.split_at(plain(rest));
-        out.extend_from_slice(before);
-        let Some((byte, behind)) = from.split_first() else { break };
-        match byte {
-            b'"' => out.extend_from_slice(b"\\\""),
-            b'\\' => out.extend_from_slice(b"\\\\"),
-            0x08 => out.extend_from_slice(b"\\b"),
-            b'\t' => out.extend_from_slice(b"\\t"),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            0x0C => out.extend_from_slice(b"\\f"),
-            b'\r' => out.extend_from_slice(b"\\r"),
-            other => out.extend_from_slice(format!("\\u{other:04x}").as_bytes()),
-        }
-        rest = behind;
-    }
-}
-
-/// How many bytes come before the first that needs an escape. Eight are looked at at a time: bodies are long.
-fn plain(text: &[u8]) -> usize {
-    const ONES: u64 = u64::MAX / 255;
-    // In each byte's highest bit: whether it is below `least`. A wrong one stands only above a right one.
-    let below = |word: u64, least: u64| word.wrapping_sub(ONES * least) & !word & (ONES << 7);
-    let is_plain = |bytes: &&[u8; 8]| {
-        let word = u64::from_le_bytes(**bytes);
-        let (quote, slash) = (word ^ (ONES * u64::from(b'"')), word ^ (ONES * u64::from(b'\\')));
-        below(word, 0x20) | below(quote, 1) | below(slash, 1) == 0
-    };
-    let whole = 8 * text.as_chunks().0.iter().take_while(is_plain).count();
-    let rest = text.get(whole..).unwrap_or_default();
-    whole + rest.iter().take_while(|byte| !matches!(byte, b'"' | b'\\' | 0..0x20)).count()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use reenact_json::{Limits, Value};
-
-    proptest! {
-        #[test]
-        fn plain_bytes_end_before_the_first_that_needs_an_escape(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
-            let first = bytes.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20));
-            prop_assert_eq!(plain(&bytes), first.unwrap_or(bytes.len()));
-        }
-
-        #[test]
-        fn plain_text_of_any_length_is_plain_up_to_the_escape(
-            before in "[ -!#-\\[\\]-~é中\u{7f}]{0,40}",
-            escape in "[\"\\\\\u{0}-\u{1f}]",
-            behind in any::<String>(),
-        ) {
-            prop_assert_eq!(plain(format!("{before}{escape}{behind}").as_bytes()), before.len());
-            prop_assert_eq!(plain(before.as_bytes()), before.len());
-        }
-
-        #[test]
-        fn any_text_is_quoted_in_canonical_form(text in any::<String>()) {
-            let mut out = Vec::new();
-            quote(&text, &mut out);
-            let value = Value::parse(&out, &Limits::default()).unwrap();
-            prop_assert!(value.is_canonical());
-            prop_assert_eq!(value.string().unwrap(), text);
-        }
-    }
+    canonical::write_string(text, out);
 }

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use reenact_formats::rer::EventType;
 use reenact_formats::rer::payload::{
@@ -15,6 +15,7 @@ use crate::clock::Clock;
 use crate::error::RecordError;
 use crate::exchange::{Chunk, Exchange, Headers, MaskedRequest, RawAnswer, RawRequest, StepId};
 use crate::ledger::{Counts, Ledger, Open};
+use crate::lock::locked;
 use crate::mask::{MaskedBody, MaskedBytes, MaskedJson, Masks, milliseconds, moved};
 use crate::payload::Payload;
 use crate::run_id::RunId;
@@ -39,7 +40,7 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn ledger(&self) -> MutexGuard<'_, Ledger> {
         // A journal refuses by itself what would follow half a line.
-        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.ledger)
     }
 }
 

@@ -1,6 +1,8 @@
 //! What a project adds to the masks, and what it has withheld: given when a run begins, and kept in the first line of its journal,
 //! so that whoever takes up the run again masks and withholds the same.
 
+use std::sync::Arc;
+
 use reenact_json::Value;
 use reenact_secrets::{Alphabet, CustomRule, Pack};
 
@@ -20,8 +22,8 @@ pub struct Redaction {
 }
 
 impl Redaction {
-    /// Our rules with these. The pack lives as long as the program.
-    pub fn pack(&self) -> &'static Pack {
+    /// Builds a pack of our rules with these.
+    pub fn pack(&self) -> Arc<Pack> {
         Pack::with(&self.rules)
     }
 

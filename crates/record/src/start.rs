@@ -78,7 +78,7 @@ pub(crate) fn envelope(
     let text = match start.envelope {
         Some(given) => {
             // It was perhaps authorised as it is: it cannot be masked, only refused.
-            if let Some(finding) = masks.pack().scan(given).first() {
+            if let Some(finding) = masks.pack().scan(given).into_iter().next() {
                 return Err(RecordError::SecretInEnvelope { rule: finding.rule });
             }
             routed(given, start.upstreams, masks)?

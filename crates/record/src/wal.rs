@@ -10,9 +10,10 @@
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, IoSlice, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::exchange::StepId;
+use crate::lock::locked;
 use crate::run_id::RunId;
 use crate::storage::{Disk, Opening, Storage, Stored, append_all};
 use crate::wal::frame::HEAD;
@@ -172,7 +173,7 @@ impl Wal {
 
     fn log(&self) -> MutexGuard<'_, Log> {
         // A log that was left half-written says so itself.
-        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.log)
     }
 }
 

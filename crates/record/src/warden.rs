@@ -143,11 +143,6 @@ impl Warden {
         self.history.cost(actual.micro_rounded_up());
     }
 
-    /// Whether what is spent is limited.
-    pub fn limits_spend(&self) -> bool {
-        self.envelope.max_spend.is_some()
-    }
-
     /// Whether a vendor may run a tool of its own. It leaves no trace that could be held back: it is on the list, or it is not
     /// asked for.
     pub fn rule_vendor_tool(&self, name: &str) -> Result<(), Refused> {

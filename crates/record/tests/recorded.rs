@@ -351,7 +351,7 @@ fn envelopes_that_cannot_be_sealed() {
     };
     let secret = "sk-proj-Zm9vYmFyYmF6cXV4MDEyMzQ1Njc4OTAx";
     let with_secret = format!(r#"{{"metadata":{{"note":"{secret}"}}}}"#);
-    let rule = Pack::standard().scan(secret.as_bytes())[0].rule;
+    let rule = Pack::standard().scan(secret.as_bytes())[0].rule.clone();
     assert_eq!(begin(&with_secret), RecordError::SecretInEnvelope { rule });
     assert!(matches!(begin("{}"), RecordError::Envelope(_)));
     assert!(matches!(begin("[]"), RecordError::Seal(_)));

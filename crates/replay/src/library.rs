@@ -1,6 +1,7 @@
 //! The recorded exchanges, by their keys.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use reenact_json::{Digest, Shown};
 use reenact_run::{Body, Dialect, Exchange, Held, Run, Unreadable};
@@ -40,7 +41,7 @@ pub enum LoadError {
 }
 
 /// The rules that a run's requests are masked with.
-pub(crate) fn pack(run: &Run, project: &'static Pack) -> Result<&'static Pack, LoadError> {
+pub(crate) fn pack(run: &Run, project: Arc<Pack>) -> Result<Arc<Pack>, LoadError> {
     let redaction = recorded_rules(run);
     let Some((name, digest)) = redaction.filter(|(name, _)| Pack::is_custom(name)) else {
         return Ok(Pack::standard());

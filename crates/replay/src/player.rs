@@ -1,6 +1,7 @@
 //! Requests in, recorded answers out.
 
 use core::fmt;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -68,7 +69,7 @@ impl Player {
 
     /// The same, where a project has rules of its own. Requests are masked with the rules that the record names: these, or ours
     /// alone. A record that was masked with other rules of a project's own is refused: what it holds would not be found.
-    pub fn load_with(run: &Run, project: &'static Pack) -> Result<Self, LoadError> {
+    pub fn load_with(run: &Run, project: Arc<Pack>) -> Result<Self, LoadError> {
         let pack = library::pack(run, project)?;
         let library = Library::load(run)?;
         let state = State { given: vec![0; library.groups.len()], ..State::default() };
@@ -78,7 +79,7 @@ impl Player {
 
     /// Makes a value known that stands in for a secret: it is masked, wherever a request has it, by the [`rule`] by which the
     /// recorder masked that secret. For the dummies that a replayed command is given in the place of its credentials.
-    pub fn know(&self, rule: &'static str, value: &[u8]) {
+    pub fn know(&self, rule: impl Into<Cow<'static, str>>, value: &[u8]) {
         locked(&self.masks).know(rule, value);
     }
 

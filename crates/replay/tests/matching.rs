@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use reenact_json::Digest;
@@ -192,20 +193,20 @@ fn rules_of_a_project_must_be_the_recorded_ones() {
     let rule = |prefix| CustomRule::new("acme-key", prefix, Alphabet::Alnum, 8).unwrap();
     let (same, other) = (Pack::with(&[rule("acme_")]), Pack::with(&[rule("acme-")]));
     let digest = |pack: &Pack| Digest::of(pack.text().as_bytes()).to_string();
-    let started = format!(r#"{{"redaction":{{"pack":"{}","digest":"{}"}}}}"#, same.name(), digest(same));
+    let started = format!(r#"{{"redaction":{{"pack":"{}","digest":"{}"}}}}"#, same.name(), digest(&same));
     let masked = r#"{"model":"m","messages":["[masked:acme-key:1]"]}"#;
     let run = RunBuilder::empty()
         .event("rer.run.started", &started)
         .called("s1", &asked(masked))
         .returned("s1", "I")
         .run();
-    let player = Player::load_with(&run, same).unwrap();
+    let player = Player::load_with(&run, Arc::clone(&same)).unwrap();
     assert_eq!(player.notes(), []);
     let plain = masked.replace("[masked:acme-key:1]", "acme_0123456789");
     assert_eq!(said(&hit(&player, &chat(&plain))), "I");
     for pack in [other, Pack::standard()] {
-        let error = Player::load_with(&run, pack).unwrap_err();
-        assert_eq!(error, LoadError::Rules { recorded: digest(same), ours: digest(pack) });
+        let error = Player::load_with(&run, Arc::clone(&pack)).unwrap_err();
+        assert_eq!(error, LoadError::Rules { recorded: digest(&same), ours: digest(&pack) });
     }
     assert_eq!(Player::load(&run).unwrap_err(), Player::load_with(&run, Pack::standard()).unwrap_err());
 }

@@ -17,9 +17,8 @@ pub(crate) struct Span {
 impl Span {
     /// Where a value lies in the text that it was read from. Texts beyond 4 GiB are refused by the scanner.
     pub(crate) fn of(value: Option<Value<'_>>, bytes: &[u8]) -> Self {
-        let Some(value) = value else { return Self::default() };
-        let start = value.text().as_ptr().addr().checked_sub(bytes.as_ptr().addr());
-        start.map_or(Self::default(), |start| Self::at(start, value.text().len()))
+        let place = value.and_then(|value| value.range_in(bytes));
+        place.map_or(Self::default(), |place| Self::at(place.start, place.len()))
     }
 
     /// The place of so many bytes; empty if it is beyond 4 GiB.

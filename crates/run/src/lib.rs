@@ -16,6 +16,7 @@
 //! | [`exchange`], [`body`] | a request and its answer over HTTP |
 //! | [`exit`] | how a command ended |
 //! | [`tool`] | a tool's call and what came of it |
+//! | [`timeline`] | the steps of a run and their facts, for every output |
 //! | [`summary`] | counts, models, tokens, time |
 //! | [`gate`] | `run.json` and `summary.json`: what came out |
 //! | [`convert`] | records of other formats as RER, and RER as others, with what is lost |
@@ -36,6 +37,7 @@ pub mod redact;
 pub mod run;
 pub mod summary;
 pub mod text_rule;
+pub mod timeline;
 pub mod tool;
 pub mod unreadable;
 
@@ -48,5 +50,6 @@ pub use reenact_formats::rer::EventType;
 pub use reenact_formats::rer::payload::{Chunk, EndedBy, Source};
 pub use run::Run;
 pub use summary::Summary;
+pub use timeline::Timeline;
 pub use tool::{Json, ToolUse};
 pub use unreadable::Unreadable;

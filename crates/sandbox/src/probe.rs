@@ -1,6 +1,6 @@
 //! What this machine allows, why not, and what to do. Found out by doing it, not by reading settings.
 
-use crate::enforcement::{Enforcement, Rung};
+use crate::enforcement::Enforcement;
 use crate::plan::{Plan, SandboxError};
 
 #[cfg(not(target_os = "linux"))]
@@ -16,12 +16,6 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// Whether the best rung can be had.
-    #[must_use]
-    pub fn is_enforced(&self) -> bool {
-        self.enforcement.rung == Rung::Netns
-    }
-
     /// What an error of [`Plan::spawn`] means, in the same words.
     #[must_use]
     pub fn from_error(error: &SandboxError) -> Self {

@@ -1,4 +1,7 @@
 //! Base64, both alphabets: enough to look into a header and to recognise a value that was encoded.
+//!
+//! `base64ct` does not do for this: it refuses letters of both alphabets in one text, padding that is missing or doubled, bits left
+//! over in the last letter and text that is cut off, and whoever uses a credential may accept all of these.
 
 /// The letters of base64.
 pub(crate) const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -4,9 +4,10 @@
 //! only be added.
 
 use crate::class::{ALNUM, ANY_HEX, BASE64, Class, WORD};
-use crate::rule::{Piece, Shape, run, shape};
+use crate::rule::{Piece, run, shape};
 use crate::{Pack, class};
 use core::fmt;
+use core::ops::Range;
 
 /// A rule of a project's own.
 ///
@@ -67,14 +68,6 @@ impl Alphabet {
             Self::Base64 => &BASE64,
         }
     }
-
-    fn pieces(self, least: usize) -> Vec<Piece> {
-        let mut pieces = vec![run(self.class(), least, LONGEST)];
-        if self == Self::Base64 {
-            pieces.push(Piece::Padding);
-        }
-        pieces
-    }
 }
 
 /// Why a rule is none.
@@ -129,7 +122,7 @@ impl CustomRule {
         {
             return Err(RuleFault::Name);
         }
-        if Pack::standard().names().contains(&name) || KNOWN.contains(&name) {
+        if Pack::standard().names().any(|known| known == name) || KNOWN.contains(&name) {
             return Err(RuleFault::Taken);
         }
         let is_prefix = |byte: u8| class::ALNUM.has(byte) || b"_-.:=/+~@#".contains(&byte);
@@ -162,12 +155,13 @@ impl CustomRule {
         self.min_length
     }
 
-    /// The rule as the scanner has it, for as long as the program lives.
-    pub(crate) fn shape(&self) -> (&'static str, &'static Shape) {
-        let leak = |text: &str| -> &'static str { Box::leak(text.to_owned().into_boxed_str()) };
-        let pieces = Box::leak(self.alphabet.pieces(self.min_length).into_boxed_slice());
-        let shape = shape(leak(&self.prefix), pieces);
-        (leak(&self.name), Box::leak(Box::new(shape)))
+    /// The secret whose prefix begins at `start`, if there is one.
+    pub(crate) fn find(&self, bytes: &[u8], start: usize) -> Option<Range<usize>> {
+        let letters = run(self.alphabet.class(), self.min_length, LONGEST);
+        let pieces = [letters, Piece::Padding];
+        let is_padded = self.alphabet == Alphabet::Base64;
+        let pieces = if is_padded { &pieces[..] } else { &pieces[..1] };
+        shape(&self.prefix, pieces).find(bytes, start)
     }
 }
 
@@ -182,6 +176,7 @@ impl fmt::Display for CustomRule {
 mod tests {
     use super::*;
     use crate::Redactor;
+    use std::sync::Arc;
 
     #[test]
     fn what_is_no_rule() {
@@ -218,7 +213,7 @@ mod tests {
             )
         );
         assert_eq!(pack.custom(), [one, two]);
-        assert!(core::ptr::eq(Pack::with(&[]), Pack::standard()));
+        assert!(Arc::ptr_eq(&Pack::with(&[]), &Pack::standard()));
 
         let mut redactor = Redactor::new(pack);
         let text = format!("acme_0123456789aF, acme_ab+/ab+/ab+/==. sk-{}", "0123456789abcdef".repeat(2));

@@ -1,6 +1,7 @@
 //! The escapes of JSON and of URLs: what they stand for.
 
 use crate::reading::Reading;
+use memchr::memchr;
 
 /// Whether an escape that begins at the backslash hides a byte that could be part of a secret: `\u0073` for `s`, `\/` for `/`.
 /// What writers escape for the sake of HTML is in no secret.
@@ -18,7 +19,7 @@ pub(crate) fn hides(text: &[u8], backslash: usize) -> bool {
 /// Appends what the text of a JSON string says. What is no escape stands for itself.
 pub(crate) fn resolve(text: &[u8], offset: usize, reading: &mut Reading) {
     let mut from = 0;
-    while let Some(at) = text.get(from..).and_then(|rest| rest.iter().position(|byte| *byte == b'\\')) {
+    while let Some(at) = text.get(from..).and_then(|rest| memchr(b'\\', rest)) {
         let backslash = from + at;
         let mut buffer = [0; 4];
         let Some((length, said)) = read(text, backslash, &mut buffer) else {

@@ -6,6 +6,7 @@
 
 use crate::http::Side;
 use crate::{Finding, Redactor, base64, path};
+use memchr::memchr;
 
 /// Headers that hold a credential and nothing else.
 pub(crate) const CREDENTIALS: [&str; 12] = [
@@ -194,7 +195,7 @@ pub(crate) fn cookie_values(value: &[u8], is_set: bool) -> Vec<core::ops::Range<
     let mut values = Vec::new();
     let mut from = 0;
     for pair in value.split(|byte| *byte == b';') {
-        let start = pair.iter().position(|byte| *byte == b'=').map_or(0, |at| at + 1);
+        let start = memchr(b'=', pair).map_or(0, |at| at + 1);
         let blanks = pair.iter().skip(start).take_while(|byte| **byte == b' ').count();
         if start + blanks < pair.len() {
             values.push(from + start + blanks..from + pair.len());
@@ -226,7 +227,7 @@ impl Redactor {
                 Treatment::Account => whole("account", 0, value),
                 Treatment::Cookie => {
                     let values = cookie_values(value, name == "set-cookie");
-                    values.into_iter().map(|span| Finding { rule: "cookie", span }).collect()
+                    values.into_iter().map(|span| Finding { rule: "cookie".into(), span }).collect()
                 }
             };
             let masked = self.masked(value, forced);
@@ -237,13 +238,13 @@ impl Redactor {
 }
 
 fn whole(rule: &'static str, from: usize, value: &[u8]) -> Vec<Finding> {
-    if from < value.len() { vec![Finding { rule, span: from..value.len() }] } else { Vec::new() }
+    if from < value.len() { vec![Finding { rule: rule.into(), span: from..value.len() }] } else { Vec::new() }
 }
 
 /// The user's password inside the credential of `Basic`, and the pair it belongs to.
 pub(crate) fn basic_pair(credential: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     let pair = base64::decoded(credential)?;
-    let colon = pair.iter().position(|byte| *byte == b':')?;
+    let colon = memchr(b':', &pair)?;
     let password = pair.get(colon + 1..)?.to_vec();
     Some((pair, password))
 }

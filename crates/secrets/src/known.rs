@@ -2,8 +2,9 @@
 
 use crate::Finding;
 use crate::base64;
-use crate::sieve::{Literal, Sieve};
+use crate::literals::{Literal, LiteralSet};
 use core::fmt::Write;
+use std::borrow::Cow;
 
 /// Values under this length would be found inside words.
 pub(crate) const SHORTEST: usize = 8;
@@ -13,23 +14,23 @@ const SHORTEST_IN_BASE64: usize = 12;
 /// Known values, and where to look for them.
 #[derive(Default)]
 pub(crate) struct Known {
-    rules: Vec<&'static str>,
-    values: Vec<(&'static str, Vec<u8>)>,
+    rules: Vec<Cow<'static, str>>,
+    values: Vec<(Cow<'static, str>, Vec<u8>)>,
     /// The forms of all values, and of which value each is.
     forms: Vec<(usize, Vec<u8>)>,
-    /// Of the forms, and of the other literals that it was asked for with.
-    sieve: Option<Sieve>,
+    /// The literals of a pack and, behind them, the forms; built at the first search after a value was added.
+    literals: Option<LiteralSet>,
     is_changed_by_urls: bool,
 }
 
 impl Known {
     /// Adds a value, unless it is too short or known already.
-    pub(crate) fn add(&mut self, rule: &'static str, value: &[u8]) {
+    pub(crate) fn add(&mut self, rule: Cow<'static, str>, value: &[u8]) {
         if value.len() < SHORTEST || self.values.iter().any(|(_, known)| known == value) {
             return;
         }
         if !self.rules.contains(&rule) {
-            self.rules.push(rule);
+            self.rules.push(rule.clone());
         }
         let id = self.values.len();
         self.values.push((rule, value.to_vec()));
@@ -38,23 +39,23 @@ impl Known {
                 self.forms.push((id, form));
             }
         }
-        self.sieve = None;
+        self.literals = None;
         let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
         self.is_changed_by_urls |= !value.iter().all(is_plain);
     }
 
     /// The rules under which values are known.
-    pub(crate) fn rules(&self) -> &[&'static str] {
-        &self.rules
+    pub(crate) fn rules(&self) -> Vec<&str> {
+        self.rules.iter().map(|rule| &**rule).collect()
     }
 
     /// All of them.
-    pub(crate) fn values(&self) -> impl Iterator<Item = (&'static str, &[u8])> {
-        self.values.iter().map(|(rule, value)| (*rule, value.as_slice()))
+    pub(crate) fn values(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.values.iter().map(|(rule, value)| (&**rule, value.as_slice()))
     }
 
     /// The value of this id.
-    pub(crate) fn value(&self, id: usize) -> Option<&(&'static str, Vec<u8>)> {
+    pub(crate) fn value(&self, id: usize) -> Option<&(Cow<'static, str>, Vec<u8>)> {
         self.values.get(id)
     }
 
@@ -71,25 +72,24 @@ impl Known {
             let length = (least..value.len())
                 .rev()
                 .find(|length| value.get(length - 1) == Some(last) && text.ends_with(&value[..*length]))?;
-            Some((id, Finding { rule, span: text.len() - length..text.len() }))
+            Some((id, Finding { rule: rule.clone(), span: text.len() - length..text.len() }))
         })
     }
 
-    /// What finds the forms of the values together with other literals, in one pass; `None` if nothing is known. The ids of the
-    /// others come first.
-    pub(crate) fn sieve(&mut self, others: &[Literal<'static>]) -> Option<&Sieve> {
+    /// The literals of a pack and all forms of the values behind them, for one pass; `None` if nothing is known.
+    pub(crate) fn beside(&mut self, pack: &LiteralSet) -> Option<&LiteralSet> {
         if self.values.is_empty() {
             return None;
         }
         let forms = self.forms.iter().map(|(_, form)| Literal { bytes: form, any_case: false });
-        Some(self.sieve.get_or_insert_with(|| Sieve::new(others.iter().copied().chain(forms))))
+        Some(self.literals.get_or_insert_with(|| LiteralSet::new(pack.literals().chain(forms))))
     }
 
     /// The value whose form was found somewhere, with its id.
     pub(crate) fn finding(&self, form: usize, start: usize) -> Option<(usize, Finding)> {
         let (id, form) = self.forms.get(form)?;
         let (rule, _) = self.values.get(*id)?;
-        Some((*id, Finding { rule, span: start..start + form.len() }))
+        Some((*id, Finding { rule: rule.clone(), span: start..start + form.len() }))
     }
 }
 
@@ -233,14 +233,14 @@ mod tests {
     #[test]
     fn short_values_are_not_known() {
         let mut known = Known::default();
-        known.add("x", b"1234567");
-        assert!(known.sieve(&[]).is_none());
-        known.add("x", b"12345678");
+        known.add("x".into(), b"1234567");
+        assert!(known.beside(&LiteralSet::new([])).is_none());
+        known.add("x".into(), b"12345678");
         let mut found = Vec::new();
-        let sieve = known.sieve(&[]).unwrap();
-        sieve.search(b"a12345678", |form, start| found.push((form, start)));
+        let literals = known.beside(&LiteralSet::new([])).unwrap();
+        literals.search(b"a12345678", |form, start| found.push((form, start)));
         assert_eq!(found, [(0, 1)]);
-        assert_eq!(known.finding(0, 1), Some((0, Finding { rule: "x", span: 1..9 })));
+        assert_eq!(known.finding(0, 1), Some((0, Finding { rule: "x".into(), span: 1..9 })));
         assert_eq!(known.finding(1, 1), None);
     }
 }

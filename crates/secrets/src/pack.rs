@@ -2,37 +2,38 @@
 
 use crate::custom::{CUSTOM, CustomRule};
 use crate::known::Known;
+use crate::literals::{Literal, LiteralSet};
 use crate::rule::Shape;
-use crate::sieve::{Literal, Sieve};
 use crate::{assignment, escape, header, name, pem, placeholder, rules, text, url};
 use core::fmt;
 use core::ops::Range;
-use std::sync::LazyLock;
+use std::borrow::Cow;
+use std::sync::{Arc, LazyLock};
 
 /// A versioned set of named rules.
 pub struct Pack {
     name: String,
-    /// What was added to the rules that we ship.
+    /// Rules of a project, added to the rules that we ship.
     custom: Vec<CustomRule>,
-    /// The names that marks of this pack may have.
-    names: Vec<&'static str>,
+    /// Actions by the id of their literal.
     targets: Vec<Target>,
-    literals: Vec<Literal<'static>>,
-    sieve: Sieve,
+    literals: LiteralSet,
 }
 
 /// Something that a rule found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// The rule's name.
-    pub rule: &'static str,
+    pub rule: Cow<'static, str>,
     /// Where the secret itself lies, without the words around it.
     pub span: Range<usize>,
 }
 
 /// What to do where a literal is found.
 enum Target {
-    Shape(&'static str, &'static Shape),
+    Shape(&'static str, &'static Shape<'static>),
+    /// The custom rule at this place.
+    Custom(usize),
     Word(usize),
     Url(usize),
     Pem,
@@ -50,27 +51,27 @@ pub(crate) struct Pass {
     pub(crate) is_hiding: bool,
 }
 
-static STANDARD: LazyLock<Pack> = LazyLock::new(|| Pack::build(&[]));
+static STANDARD: LazyLock<Arc<Pack>> = LazyLock::new(|| Arc::new(Pack::build(&[])));
 
 /// The name of the rules that we ship.
 const NAME: &str = "reenact-1";
 
 impl Pack {
     /// The rules that we ship.
-    pub fn standard() -> &'static Pack {
-        &STANDARD
+    pub fn standard() -> Arc<Pack> {
+        Arc::clone(&STANDARD)
     }
 
     /// The pack of this name, as a record gives it.
-    pub fn named(name: &str) -> Option<&'static Pack> {
+    pub fn named(name: &str) -> Option<Arc<Pack>> {
         Some(Self::standard()).filter(|pack| pack.name() == name)
     }
 
     /// The rules that we ship and others beside them. None of ours can be taken away or changed by that.
     ///
-    /// It lives as long as the program: whoever needs one makes it once.
-    pub fn with(custom: &[CustomRule]) -> &'static Pack {
-        if custom.is_empty() { Self::standard() } else { Box::leak(Box::new(Self::build(custom))) }
+    /// Builds an automaton of all rules: make a pack once and share it.
+    pub fn with(custom: &[CustomRule]) -> Arc<Pack> {
+        if custom.is_empty() { Self::standard() } else { Arc::new(Self::build(custom)) }
     }
 
     /// The pack's name, with its version; with other rules beside ours it ends in `+custom`.
@@ -89,8 +90,10 @@ impl Pack {
     }
 
     /// The names that marks of this pack may have.
-    pub(crate) fn names(&self) -> &[&'static str] {
-        &self.names
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        let ours = rules::all().map(|rule| rule.name);
+        let ours = ours.chain(assignment::RULES).chain(header::RULES).chain([url::RULE, pem::RULE]);
+        ours.chain(self.custom.iter().map(CustomRule::name))
     }
 
     /// All rules as text. It changes when a rule does: callers record its digest.
@@ -105,19 +108,18 @@ impl Pack {
 
     fn build(custom: &[CustomRule]) -> Self {
         let mut targets = Vec::new();
-        let mut literals: Vec<Literal<'static>> = Vec::new();
-        let mut add = |target, text: &'static str, any_case| {
+        let mut literals: Vec<Literal<'_>> = Vec::new();
+        let mut add = |target, text, any_case| {
             targets.push(target);
-            literals.push(Literal { bytes: text.as_bytes(), any_case });
+            literals.push(Literal { bytes: str::as_bytes(text), any_case });
         };
         for rule in rules::all() {
             for shape in rule.shapes {
                 add(Target::Shape(rule.name, shape), shape.literal, false);
             }
         }
-        let added: Vec<(&'static str, &'static Shape)> = custom.iter().map(CustomRule::shape).collect();
-        for (name, shape) in &added {
-            add(Target::Shape(name, shape), shape.literal, false);
+        for (place, rule) in custom.iter().enumerate() {
+            add(Target::Custom(place), rule.prefix(), false);
         }
         for start in url::STARTS {
             add(Target::Url(start.len()), start, false);
@@ -130,33 +132,29 @@ impl Pack {
         for start in ["\\u00", "\\/"] {
             add(Target::Escape, start, false);
         }
-        let mut names: Vec<&'static str> = rules::all().map(|rule| rule.name).collect();
-        names.extend(assignment::RULES.iter().chain(&header::RULES).chain([&url::RULE, &pem::RULE]));
-        names.extend(added.iter().map(|(name, _)| name));
-        let sieve = Sieve::new(literals.iter().copied());
+        let literals = LiteralSet::new(literals);
         let name = format!("{NAME}{}", if custom.is_empty() { "" } else { CUSTOM });
-        Self { name, custom: custom.to_vec(), names, targets, literals, sieve }
+        Self { name, custom: custom.to_vec(), targets, literals }
     }
 
     /// Looks through a text once. Marks are those of this pack's rules and of the others given: a secret between
     /// brackets is not made a mark by that.
     pub(crate) fn pass(&self, text: &[u8], others: &[&str]) -> Pass {
-        self.pass_with(text, others, |found| self.sieve.search(text, found))
+        self.pass_with(text, others, |found| self.literals.search(text, found))
     }
 
     /// The same, with known values beside: those found, with their ids, in no order.
     pub(crate) fn pass_beside(&self, text: &[u8], known: &mut Known) -> (Pass, Vec<(usize, Finding)>) {
+        let Some(literals) = known.beside(&self.literals) else { return (self.pass(text, &[]), Vec::new()) };
         let mut forms = Vec::new();
-        let rules = known.rules().to_vec();
-        let pass = match known.sieve(&self.literals) {
-            None => self.pass(text, &rules),
-            Some(sieve) => self.pass_with(text, &rules, |found| {
-                sieve.search(text, |id, start| match id.checked_sub(self.targets.len()) {
-                    None => found(id, start),
-                    Some(form) => forms.push((form, start)),
-                });
-            }),
-        };
+        let mut ours = Vec::new();
+        literals.search(text, |id, start| match id.checked_sub(self.targets.len()) {
+            None => ours.push((id, start)),
+            Some(form) => forms.push((form, start)),
+        });
+        let pass = self.pass_with(text, &known.rules(), |found| {
+            ours.into_iter().for_each(|(id, start)| found(id, start));
+        });
         (pass, forms.into_iter().filter_map(|(form, start)| known.finding(form, start)).collect())
     }
 
@@ -166,13 +164,22 @@ impl Pack {
         others: &[&str],
         search: impl FnOnce(&mut dyn FnMut(usize, usize)),
     ) -> Pass {
-        let is_rule = |name: &[u8]| self.names.iter().chain(others).any(|rule| rule.as_bytes() == name);
+        let is_rule =
+            |name: &[u8]| self.names().chain(others.iter().copied()).any(|rule| rule.as_bytes() == name);
         let mut found: Vec<(usize, Finding)> = Vec::new();
         let mut marks: Vec<Range<usize>> = Vec::new();
         let mut is_hiding = false;
         search(&mut |id, start| {
             let finding = match self.targets.get(id) {
                 Some(Target::Shape(rule, shape)) => shape.find(text, start).map(|span| (*rule, span)),
+                Some(Target::Custom(place)) => {
+                    if let Some(rule) = self.custom.get(*place)
+                        && let Some(span) = rule.find(text, start)
+                    {
+                        found.push((id, Finding { rule: Cow::Owned(rule.name().to_owned()), span }));
+                    }
+                    None
+                }
                 Some(Target::Word(length)) => assignment::find(text, start..start + length),
                 Some(Target::Url(length)) => url::find(text, start + length).map(|span| (url::RULE, span)),
                 Some(Target::Pem) => pem::find(text, start).map(|span| (pem::RULE, span)),
@@ -188,7 +195,7 @@ impl Pack {
                 None => None,
             };
             if let Some((rule, span)) = finding {
-                found.push((id, Finding { rule, span }));
+                found.push((id, Finding { rule: Cow::Borrowed(rule), span }));
             }
         });
         marks.sort_unstable_by_key(|mark| mark.start);
@@ -230,7 +237,7 @@ pub(crate) fn without(holes: &[Range<usize>], findings: Vec<Finding>) -> Vec<Fin
         let mut at = hole;
         while let Some(hole) = holes.get(at).filter(|hole| hole.start < span.end) {
             if from < hole.start {
-                left.push(Finding { rule, span: from..hole.start });
+                left.push(Finding { rule: rule.clone(), span: from..hole.start });
             }
             from = from.max(hole.end);
             at += 1;

@@ -2,6 +2,7 @@
 
 use crate::name::is_secret_parameter;
 use crate::{Finding, Redactor};
+use memchr::memchr;
 
 /// The rule.
 pub(crate) const RULE: &str = "parameter";
@@ -24,16 +25,16 @@ impl Redactor {
 /// The values of the parameters that are secret by name.
 pub(crate) fn secret_parameters(url: &[u8]) -> Vec<Finding> {
     let mut found = Vec::new();
-    let Some(question) = url.iter().position(|byte| *byte == b'?') else { return found };
+    let Some(question) = memchr(b'?', url) else { return found };
     let mut from = question + 1;
     let query = url.get(from..).unwrap_or_default();
     let query = query.split(|byte| *byte == b'#').next().unwrap_or_default();
     for pair in query.split(|byte| matches!(byte, b'&' | b';')) {
-        if let Some(equals) = pair.iter().position(|byte| *byte == b'=')
+        if let Some(equals) = memchr(b'=', pair)
             && equals + 1 < pair.len()
             && is_secret_parameter(&percent_decoded(&pair[..equals]))
         {
-            found.push(Finding { rule: RULE, span: from + equals + 1..from + pair.len() });
+            found.push(Finding { rule: RULE.into(), span: from + equals + 1..from + pair.len() });
         }
         from += pair.len() + 1;
     }

@@ -1,6 +1,7 @@
 //! The marks that stand where secrets stood: `[masked:RULE:N]`.
 
 use core::ops::Range;
+use memchr::memmem;
 use std::borrow::Cow;
 
 /// How a mark begins.
@@ -25,9 +26,10 @@ pub(crate) fn mark(rule: &str, number: usize) -> String {
 /// The marks in a text, in order.
 pub(crate) fn marks(text: &[u8]) -> impl Iterator<Item = Mark<'_>> {
     let mut from = 0;
+    let finder = memmem::Finder::new(OPEN);
     core::iter::from_fn(move || {
         loop {
-            let open = from + text.get(from..)?.iter().position(|&byte| byte == b'[')?;
+            let open = from + finder.find(text.get(from..)?)?;
             match read(text, open) {
                 Some(mark) => {
                     from = mark.span.end;

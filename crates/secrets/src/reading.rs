@@ -5,6 +5,7 @@
 
 use crate::escape;
 use core::ops::Range;
+use memchr::memchr;
 
 /// What a source says, put together from pieces of it.
 #[derive(Default)]
@@ -82,7 +83,7 @@ impl Reading {
 
 /// A text with the escapes of JSON resolved, wherever they stand: as a reader of its strings would see it. `None` if there are none.
 pub(crate) fn unescaped(text: &[u8]) -> Option<Reading> {
-    text.contains(&b'\\').then(|| {
+    memchr(b'\\', text).is_some().then(|| {
         let mut reading = Reading { text: Vec::with_capacity(text.len()), runs: Vec::new() };
         escape::resolve(text, 0, &mut reading);
         reading
@@ -93,7 +94,7 @@ pub(crate) fn unescaped(text: &[u8]) -> Option<Reading> {
 pub(crate) fn from_url(text: &[u8]) -> Reading {
     let mut reading = Reading { text: Vec::with_capacity(text.len()), runs: Vec::new() };
     let mut from = 0;
-    while let Some(at) = text.get(from..).and_then(|rest| rest.iter().position(|byte| *byte == b'%')) {
+    while let Some(at) = text.get(from..).and_then(|rest| memchr(b'%', rest)) {
         let percent = from + at;
         let Some(byte) = escape::percent(text, percent) else {
             reading.plain(&text[from..=percent], from);

@@ -7,6 +7,7 @@ use core::fmt;
 use core::ops::Range;
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// A pack, the values that are known to be secret, and the numbers that were given out.
 ///
@@ -20,7 +21,7 @@ use std::collections::HashMap;
 /// assert_eq!(redacted.position(27), 43);
 /// ```
 pub struct Redactor {
-    pack: &'static Pack,
+    pack: Arc<Pack>,
     known: Known,
     numbers: HashMap<Cow<'static, str>, Numbers>,
 }
@@ -50,7 +51,7 @@ pub struct Redacted<'t> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cut {
     /// The rule that found the secret, or under which it was made known.
-    pub rule: &'static str,
+    pub rule: Cow<'static, str>,
     /// Where the secret was.
     pub source: Range<usize>,
     /// Where the mark is. Empty for a part that is not the first.
@@ -77,15 +78,15 @@ impl Cut {
 
 impl Redactor {
     /// Begins with no known value and no number given out.
-    pub fn new(pack: &'static Pack) -> Self {
+    pub fn new(pack: Arc<Pack>) -> Self {
         Self { pack, known: Known::default(), numbers: HashMap::new() }
     }
 
     /// Makes a value known: it is masked wherever it appears, also escaped as in JSON, in a URL, or inside
     /// base64. Values under 8 bytes are ignored: they would be found in words. The first rule that a value is
     /// given is its rule.
-    pub fn know(&mut self, rule: &'static str, value: &[u8]) {
-        self.known.add(rule, value);
+    pub fn know(&mut self, rule: impl Into<Cow<'static, str>>, value: &[u8]) {
+        self.known.add(rule.into(), value);
     }
 
     /// Takes the numbers of all marks in a text: none of them is given to a value from now on. For whoever goes on with
@@ -122,7 +123,7 @@ impl Redactor {
     }
 
     /// The values that are known, each under its rule.
-    pub fn known(&self) -> impl Iterator<Item = (&'static str, &[u8])> {
+    pub fn known(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.known.values()
     }
 
@@ -145,7 +146,7 @@ impl Redactor {
 
     /// Masks what is found, and what the caller found by itself.
     pub(crate) fn masked<'t>(&mut self, text: &'t [u8], forced: Vec<Finding>) -> Redacted<'t> {
-        let secrets = search::secrets(self.pack, &mut self.known, text, forced);
+        let secrets = search::secrets(&self.pack, &mut self.known, text, forced);
         if secrets.is_empty() {
             return Redacted { bytes: Cow::Borrowed(text), cuts: Vec::new() };
         }
@@ -157,7 +158,7 @@ impl Redactor {
 
     /// Everything to be masked in a text.
     pub(crate) fn secrets(&mut self, text: &[u8]) -> Vec<Secret> {
-        search::secrets(self.pack, &mut self.known, text, Vec::new())
+        search::secrets(&self.pack, &mut self.known, text, Vec::new())
     }
 
     /// The longest value that is known.
@@ -179,11 +180,11 @@ impl Redactor {
         let mut copied = part.start.max(hidden).min(part.end);
         let rest = |from: usize, to: usize| text.get(from..to).unwrap_or_default();
         // All places in order; the first of a secret gets the mark, the others get nothing.
-        let mut places: Vec<(&Range<usize>, Option<&Secret>, &'static str)> =
+        let mut places: Vec<(&Range<usize>, Option<&Secret>, &Cow<'static, str>)> =
             Vec::with_capacity(secrets.len());
         for secret in secrets {
             for (at, place) in secret.places.iter().enumerate() {
-                places.push((place, (at == 0).then_some(secret), secret.rule));
+                places.push((place, (at == 0).then_some(secret), &secret.rule));
             }
         }
         places.retain(|(place, ..)| place.start < part.end && place.end > copied);
@@ -198,18 +199,22 @@ impl Redactor {
                     let said = secret.places.iter().filter_map(|place| text.get(place.clone()));
                     escape::spelled_out(said.collect::<Vec<_>>().concat())
                 });
-                let number = number(&mut self.numbers, rule, value);
+                let number = number(&mut self.numbers, rule.clone(), value);
                 bytes.extend_from_slice(placeholder::mark(rule, number).as_bytes());
             }
             copied = place.end.min(part.end);
-            cuts.push(Cut { rule, source: from..copied, result: start..bytes.len() });
+            cuts.push(Cut { rule: rule.clone(), source: from..copied, result: start..bytes.len() });
         }
         bytes.extend_from_slice(rest(copied, part.end));
     }
 }
 
-fn number(numbers: &mut HashMap<Cow<'static, str>, Numbers>, rule: &'static str, value: Vec<u8>) -> usize {
-    let numbers = numbers.entry(Cow::Borrowed(rule)).or_default();
+fn number(
+    numbers: &mut HashMap<Cow<'static, str>, Numbers>,
+    rule: Cow<'static, str>,
+    value: Vec<u8>,
+) -> usize {
+    let numbers = numbers.entry(rule).or_default();
     if let Some(number) = numbers.given.get(&value) {
         return *number;
     }

@@ -7,22 +7,23 @@ use crate::class::{Class, WORD};
 use crate::{base64, chance, value};
 use core::fmt;
 use core::ops::Range;
+use memchr::memmem;
 
 /// A name, and the shapes that it stands for.
 pub(crate) struct Rule {
     pub(crate) name: &'static str,
-    pub(crate) shapes: &'static [Shape],
+    pub(crate) shapes: &'static [Shape<'static>],
 }
 
 /// What a secret looks like.
-pub(crate) struct Shape {
+pub(crate) struct Shape<'s> {
     /// A run that ends where the literal begins.
     behind: Option<Run>,
     /// What is looked for.
-    pub(crate) literal: &'static str,
+    pub(crate) literal: &'s str,
     /// Whether the literal only introduces the secret, and is kept.
     introduces: bool,
-    ahead: &'static [Piece],
+    ahead: &'s [Piece],
     check: Check,
 }
 
@@ -59,17 +60,17 @@ pub(crate) enum Check {
 }
 
 /// A rule with its shapes.
-pub(crate) const fn rule(name: &'static str, shapes: &'static [Shape]) -> Rule {
+pub(crate) const fn rule(name: &'static str, shapes: &'static [Shape<'static>]) -> Rule {
     Rule { name, shapes }
 }
 
 /// A literal, then pieces.
-pub(crate) const fn shape(literal: &'static str, ahead: &'static [Piece]) -> Shape {
+pub(crate) const fn shape<'s>(literal: &'s str, ahead: &'s [Piece]) -> Shape<'s> {
     Shape { behind: None, literal, introduces: false, ahead, check: Check::None }
 }
 
 /// A literal that is kept, then the secret.
-pub(crate) const fn after(literal: &'static str, ahead: &'static [Piece]) -> Shape {
+pub(crate) const fn after<'s>(literal: &'s str, ahead: &'s [Piece]) -> Shape<'s> {
     Shape { behind: None, literal, introduces: true, ahead, check: Check::None }
 }
 
@@ -88,7 +89,7 @@ pub(crate) const fn text(text: &'static str) -> Piece {
     Piece::Text(text)
 }
 
-impl Shape {
+impl Shape<'_> {
     /// Whether what begins at `from` is only more of a text in base64, where a slash or a plus ends no word.
     fn continues(&self, bytes: &[u8], from: usize) -> bool {
         let before = from.checked_sub(1).and_then(|at| bytes.get(at));
@@ -176,7 +177,7 @@ impl Check {
             Self::Jwt => {
                 let header = secret.split(|byte| *byte == b'.').next().unwrap_or_default();
                 base64::decoded(header).is_some_and(|header| {
-                    header.starts_with(b"{\"") && header.windows(5).any(|window| window == b"\"alg\"")
+                    header.starts_with(b"{\"") && memmem::find(&header, b"\"alg\"").is_some()
                 })
             }
             Self::Basic => base64::decoded(secret).is_some_and(|pair| {
@@ -201,7 +202,7 @@ pub(crate) fn stands_free(bytes: &[u8], at: usize) -> bool {
     }
 }
 
-impl fmt::Display for Shape {
+impl fmt::Display for Shape<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(run) = &self.behind {
             write!(f, "{run} ")?;
@@ -241,9 +242,9 @@ mod tests {
     use super::*;
     use crate::class::{ALNUM, BASE64, DIGIT};
 
-    static KEY: Shape = shape("k_", &[run(&ALNUM, 4, 6)]);
+    static KEY: Shape<'static> = shape("k_", &[run(&ALNUM, 4, 6)]);
 
-    fn found<'t>(shape: &Shape, text: &'t str) -> Option<&'t str> {
+    fn found<'t>(shape: &Shape<'_>, text: &'t str) -> Option<&'t str> {
         shape.find(text.as_bytes(), text.find(shape.literal)?).map(|span| &text[span])
     }
 
@@ -270,13 +271,13 @@ mod tests {
 
     #[test]
     fn runs_before_and_literals_between() {
-        static BOT: Shape =
+        static BOT: Shape<'static> =
             shape(":AA", &[exactly(&ALNUM, 3), text("."), exactly(&DIGIT, 2)]).behind(&DIGIT, 3, 4);
         assert_eq!(found(&BOT, "x 1234:AAabc.12"), Some("1234:AAabc.12"));
         assert_eq!(found(&BOT, "12:AAabc.12"), None);
         assert_eq!(found(&BOT, "12345:AAabc.12"), None);
         assert_eq!(found(&BOT, "123:AAabc-12"), None);
-        static LONG: Shape = shape(":AA", &[exactly(&DIGIT, 2)]).behind(&ALNUM, 3, 4);
+        static LONG: Shape<'static> = shape(":AA", &[exactly(&DIGIT, 2)]).behind(&ALNUM, 3, 4);
         assert_eq!(found(&LONG, r"\nabcd:AA12"), Some("abcd:AA12"));
         assert_eq!(found(&LONG, r"\u000aabcd:AA12"), Some("abcd:AA12"));
         assert_eq!(found(&LONG, "%0aabcd:AA12"), Some("abcd:AA12"));
@@ -287,7 +288,8 @@ mod tests {
 
     #[test]
     fn what_introduces_is_kept_and_padding_is_not() {
-        static AFTER: Shape = after("Key=", &[run(&BASE64, 4, 8), Piece::Padding]).check(Check::Mixed);
+        static AFTER: Shape<'static> =
+            after("Key=", &[run(&BASE64, 4, 8), Piece::Padding]).check(Check::Mixed);
         assert_eq!(found(&AFTER, "Key=ab12=="), Some("ab12=="));
         assert_eq!(found(&AFTER, "Key=abcd"), None);
         assert_eq!(AFTER.to_string(), r#"("Key=") [A-Za-z0-9+/]{4,8} [=]{0,2} if mixed"#);
@@ -295,7 +297,7 @@ mod tests {
 
     #[test]
     fn inside_base64_nothing_begins() {
-        static KEY: Shape = shape("AB", &[run(&BASE64, 4, 8)]);
+        static KEY: Shape<'static> = shape("AB", &[run(&BASE64, 4, 8)]);
         assert_eq!(found(&KEY, "xy/ABcdef"), None);
         assert_eq!(found(&KEY, "xy=ABcdef"), Some("ABcdef"));
     }

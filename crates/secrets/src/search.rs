@@ -13,7 +13,7 @@ use std::collections::HashMap;
 /// A secret, and every place that holds a part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Secret {
-    pub(crate) rule: &'static str,
+    pub(crate) rule: Cow<'static, str>,
     /// In order, apart from each other and from all others' places.
     pub(crate) places: Vec<Range<usize>>,
     /// Which known value it is, if it is exactly one.
@@ -59,7 +59,7 @@ pub(crate) fn secrets(pack: &Pack, known: &mut Known, text: &[u8], forced: Vec<F
 impl Secret {
     /// Without what lies in these places, which are in order and apart.
     fn outside(mut self, taken: &[Range<usize>]) -> Self {
-        let places = self.places.into_iter().map(|span| Finding { rule: self.rule, span });
+        let places = self.places.into_iter().map(|span| Finding { rule: self.rule.clone(), span });
         let left = without(taken, places.collect());
         self.places = left.into_iter().map(|finding| finding.span).collect();
         self
@@ -197,7 +197,7 @@ fn placed(reading: &Reading, finding: Finding) -> Option<Finding> {
 }
 
 fn has_percent(text: &[u8]) -> bool {
-    text.windows(2).any(|pair| pair[0] == b'%' && pair[1].is_ascii_hexdigit())
+    memchr::memchr_iter(b'%', text).any(|at| text.get(at + 1).is_some_and(u8::is_ascii_hexdigit))
 }
 
 /// In order, and not overlapping.
@@ -248,8 +248,8 @@ fn merged(mut secrets: Vec<Secret>) -> Vec<Secret> {
     };
     let begin = |secret: &Secret| secret.places.first().map_or(0, |place| place.start);
     let length = |secret: &Secret| secret.places.iter().map(Range::len).sum::<usize>();
-    secrets.sort_by_key(|secret| {
-        (begin(secret), usize::MAX - length(secret), secret.known.is_none(), secret.rule)
+    secrets.sort_by_cached_key(|secret| {
+        (begin(secret), usize::MAX - length(secret), secret.known.is_none(), secret.rule.clone())
     });
     if is_apart(&secrets) {
         return secrets;

@@ -2,6 +2,7 @@
 
 use crate::{chance, value};
 use core::ops::Range;
+use memchr::{memchr, memrchr};
 
 /// The rule.
 pub(crate) const RULE: &str = "url-password";
@@ -18,8 +19,8 @@ pub(crate) fn find(bytes: &[u8], from: usize) -> Option<Range<usize>> {
     let authority = bytes.get(from..)?;
     let length = authority.iter().take(LONGEST).take_while(|byte| in_authority(**byte)).count();
     let user_info = authority.get(..length)?;
-    let user_info = user_info.get(..user_info.iter().rposition(|byte| *byte == b'@')?)?;
-    let Some(colon) = user_info.iter().position(|byte| *byte == b':') else {
+    let user_info = user_info.get(..memrchr(b'@', user_info)?)?;
+    let Some(colon) = memchr(b':', user_info) else {
         return (chance::is_random(user_info) && user_info.len() >= 16)
             .then_some(from..from + user_info.len());
     };

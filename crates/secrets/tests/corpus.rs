@@ -21,7 +21,7 @@ fn what_is_secret_is_found() {
             let found = pack.scan(made.text.as_bytes());
             tried += made.spans.len();
             let expected = made.spans.iter().map(|span| (rule.as_str(), span.clone()));
-            if !found.iter().map(|finding| (finding.rule, finding.span.clone())).eq(expected) {
+            if !found.iter().map(|finding| (&*finding.rule, finding.span.clone())).eq(expected) {
                 misses.insert(format!("{rule} | {template}\n  {}\n  {found:?}", made.text));
                 break;
             }

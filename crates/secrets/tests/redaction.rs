@@ -46,7 +46,7 @@ fn cuts_say_what_moved_where() {
     let key = key(1);
     let text = format!("ab {key} cd");
     let redacted = redactor().redact(text.as_bytes());
-    assert_eq!(redacted.cuts, [Cut { rule: "github-token", source: 3..43, result: 3..26 }]);
+    assert_eq!(redacted.cuts, [Cut { rule: "github-token".into(), source: 3..43, result: 3..26 }]);
     let positions: Vec<usize> = [0, 3, 4, 42, 43, 44, 46].map(|at| redacted.position(at)).into();
     assert_eq!(positions, [0, 3, 26, 26, 26, 27, 29]);
 }

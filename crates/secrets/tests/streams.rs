@@ -251,7 +251,7 @@ fn cuts_and_positions_cover_what_was_removed() {
     assert_eq!(result.bytes, redacted);
     let mark = "[masked:openai-key:1]".len();
     let places: Vec<_> =
-        result.cuts.iter().map(|cut| (cut.rule, cut.source.clone(), cut.result.clone())).collect();
+        result.cuts.iter().map(|cut| (&*cut.rule, cut.source.clone(), cut.result.clone())).collect();
     let second = 12 + 9 + 4 + 12;
     assert_eq!(
         places,

@@ -23,8 +23,9 @@ pub mod message;
 pub mod price;
 pub mod refusal;
 pub mod shape;
-pub mod sse;
 mod vendor;
+
+pub use reenact_json::event_stream as sse;
 
 pub use endpoint::{Endpoint, Vendor};
 pub use message::{Answer, ToolCall, ToolResult, Usage, VendorError};

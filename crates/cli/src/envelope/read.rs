@@ -4,6 +4,7 @@ use std::fmt;
 
 use reenact_formats::rer::time;
 use reenact_json::canonical::write_string;
+use reenact_json::writer::ObjectWriter;
 use reenact_json::{Limits, Profile, Shown, Value, canonical};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -113,29 +114,29 @@ impl<'t> Reader<'t> {
             "required_signer_types",
         ];
         self.known("envelope", table, &allowed)?;
-        let mut out = Json::new();
+        let mut out = ObjectWriter::new();
         match table.get("envelope_version") {
             Some(version) if version.get_ref().as_str() != Some(VERSION) => {
                 let problem = format!("must be \"{VERSION}\"; it may be left out");
                 return Err(self.fault(version.span().start, "envelope.envelope_version", problem));
             }
-            _ => out.member("envelope_version", &quoted(VERSION)),
+            _ => out.raw("envelope_version", &quoted(VERSION)),
         }
         let Some(permissions) = table.get("permissions") else {
             let problem = "is missing: [envelope.permissions] says which models and tools may be called";
             return Err(self.fault(at, "envelope.permissions", problem));
         };
-        out.member("permissions", &self.permissions(permissions)?);
+        out.raw("permissions", &self.permissions(permissions)?);
         let limits = table.get("limits").map(|limits| self.limits(limits)).transpose()?;
-        out.member("limits", &limits.unwrap_or(b"{}".to_vec()));
+        out.raw("limits", &limits.unwrap_or(b"{}".to_vec()));
         if let Some(expiry) = table.get("expiry") {
-            out.member("expiry", &self.expiry(expiry)?);
+            out.raw("expiry", &self.expiry(expiry)?);
         }
         if let Some(rules) = table.get("required_approvals") {
-            out.member("required_approvals", &self.approvals(rules)?);
+            out.raw("required_approvals", &self.approvals(rules)?);
         }
         if let Some(types) = table.get("required_signer_types") {
-            out.member("required_signer_types", &self.signer_types("envelope.required_signer_types", types)?);
+            out.raw("required_signer_types", &self.signer_types("envelope.required_signer_types", types)?);
         }
         let metadata = match table.get("metadata") {
             Some(metadata) => {
@@ -144,7 +145,7 @@ impl<'t> Reader<'t> {
             }
             None => b"{}".to_vec(),
         };
-        out.member("metadata", &metadata);
+        out.raw("metadata", &metadata);
         Ok(out.close())
     }
 
@@ -152,21 +153,21 @@ impl<'t> Reader<'t> {
         let table = self.table("envelope.permissions", value)?;
         let lists = ["allowed_models", "allowed_tools"];
         self.known("envelope.permissions", table, &lists)?;
-        let mut out = Json::new();
+        let mut out = ObjectWriter::new();
         for name in lists {
             let field = format!("envelope.permissions.{name}");
             let Some(list) = table.get(name) else {
                 let problem = "is missing: a list of exact names; [] allows none";
                 return Err(self.fault(value.span().start, &field, problem));
             };
-            out.member(name, &self.strings(&field, list)?);
+            out.raw(name, &self.strings(&field, list)?);
         }
         Ok(out.close())
     }
 
     fn limits(&self, value: &Spanned<DeValue<'t>>) -> Result<Vec<u8>, Fault> {
         let table = self.table("envelope.limits", value)?;
-        let mut out = Json::new();
+        let mut out = ObjectWriter::new();
         for (name, value) in
             self.known("envelope.limits", table, &["max_steps", "max_spend_usd", "rate_limit_rpm"])?
         {
@@ -185,7 +186,7 @@ impl<'t> Reader<'t> {
                 let problem = "must be a whole number of at least 1; leave it out for no limit";
                 return Err(self.fault(value.span().start, &field, problem));
             }
-            out.member(name, number.as_bytes());
+            out.raw(name, number.as_bytes());
         }
         Ok(out.close())
     }
@@ -216,13 +217,13 @@ impl<'t> Reader<'t> {
             let field = format!("envelope.required_approvals[{at}]");
             let table = self.table(&field, rule)?;
             let allowed = ["action", "model_pattern", "signer_types", "tool_pattern"];
-            let mut json = Json::new();
+            let mut json = ObjectWriter::new();
             let mut has_action = false;
             for (name, value) in self.known(&field, table, &allowed)? {
                 let name = name.get_ref().as_ref();
                 let field = format!("{field}.{name}");
                 if name == "signer_types" {
-                    json.member(name, &self.signer_types(&field, value)?);
+                    json.raw(name, &self.signer_types(&field, value)?);
                     continue;
                 }
                 let Some(text) = value.get_ref().as_str() else {
@@ -235,7 +236,7 @@ impl<'t> Reader<'t> {
                         return Err(self.fault(value.span().start, &field, problem));
                     }
                 }
-                json.member(name, &quoted(text));
+                json.raw(name, &quoted(text));
             }
             if !has_action {
                 let problem = "is missing: \"model.call\" or \"tool.call\"";
@@ -311,10 +312,10 @@ impl<'t> Reader<'t> {
                 out
             }
             DeValue::Table(table) => {
-                let mut out = Json::new();
+                let mut out = ObjectWriter::new();
                 for (name, value) in table {
                     let name = name.get_ref().as_ref();
-                    out.member(name, &self.any(&format!("{field}.{name}"), value)?);
+                    out.raw(name, &self.any(&format!("{field}.{name}"), value)?);
                 }
                 out.close()
             }
@@ -333,27 +334,4 @@ fn quoted(text: &str) -> Vec<u8> {
     let mut out = Vec::new();
     write_string(text, &mut out);
     out
-}
-
-/// An object in the making.
-struct Json(Vec<u8>);
-
-impl Json {
-    fn new() -> Self {
-        Self(b"{".to_vec())
-    }
-
-    fn member(&mut self, name: &str, value: &[u8]) {
-        if self.0.len() > 1 {
-            self.0.push(b',');
-        }
-        write_string(name, &mut self.0);
-        self.0.push(b':');
-        self.0.extend_from_slice(value);
-    }
-
-    fn close(mut self) -> Vec<u8> {
-        self.0.push(b'}');
-        self.0
-    }
 }

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use reenact_json::canonical::write_string;
+use reenact_json::writer::ObjectWriter;
 use reenact_json::{Digest, Limits as JsonLimits, Value};
 
 use super::draft::{Coverage, Held, NewManifest, Outputs, Toolchain};
 use super::writer::{Packed, WriteError};
 use super::{LARGEST_MANIFEST, VERSION, content_type, manifest_limits};
+
+type Writer<'o> = ObjectWriter<&'o mut Vec<u8>>;
 
 /// The manifest as the real tool spells it: compact, in the order of its fields, not sorted but for maps.
 pub(super) fn manifest_text(
@@ -33,23 +35,24 @@ pub(super) fn manifest_text(
     }
     let spelled = |digest: Option<Digest>| digest.map(|digest| format!("sha256:{digest}"));
     let mut text = Vec::new();
-    let mut root = Writer::open(&mut text);
+    let mut object = ObjectWriter::open(&mut text);
+    let root = &mut object;
     root.raw("schema_version", VERSION.to_string().as_bytes());
-    root.string("assay_version", Some(&new.assay_version));
-    root.string("created_at", new.created_at.as_ref());
-    root.string("source_run_path", new.source_run_path.as_ref());
-    root.string("selection_method", new.selection_method.as_ref());
-    root.string("git_sha", new.git_sha.as_ref());
-    root.boolean("git_dirty", new.git_dirty);
-    root.string("workflow_run_id", new.workflow_run_id.as_ref());
-    root.string("config_digest", spelled(config).as_ref());
-    root.string("policy_digest", spelled(new.policy_digest).as_ref());
-    root.string("baseline_digest", spelled(new.baseline_digest).as_ref());
-    root.string("trace_digest", spelled(trace).as_ref());
-    root.string("trace_path", trace_path.as_ref());
+    optional_string(root, "assay_version", Some(&new.assay_version));
+    optional_string(root, "created_at", new.created_at.as_ref());
+    optional_string(root, "source_run_path", new.source_run_path.as_ref());
+    optional_string(root, "selection_method", new.selection_method.as_ref());
+    optional_string(root, "git_sha", new.git_sha.as_ref());
+    optional_boolean(root, "git_dirty", new.git_dirty);
+    optional_string(root, "workflow_run_id", new.workflow_run_id.as_ref());
+    optional_string(root, "config_digest", spelled(config).as_ref());
+    optional_string(root, "policy_digest", spelled(new.policy_digest).as_ref());
+    optional_string(root, "baseline_digest", spelled(new.baseline_digest).as_ref());
+    optional_string(root, "trace_digest", spelled(trace).as_ref());
+    optional_string(root, "trace_path", trace_path.as_ref());
     if new.outputs != Outputs::default() {
         root.object("outputs", |object| {
-            outputs.iter().for_each(|(name, path)| object.string(name, path.as_ref()))
+            outputs.iter().for_each(|(name, path)| optional_string(object, name, path.as_ref()))
         });
     }
     if let Some(toolchain) = &new.toolchain {
@@ -60,8 +63,8 @@ pub(super) fn manifest_text(
             if let Some(version) = seeds.seed_version {
                 object.raw("seed_version", version.to_string().as_bytes());
             }
-            object.string("order_seed", seeds.order_seed.as_ref());
-            object.string("judge_seed", seeds.judge_seed.as_ref());
+            optional_string(object, "order_seed", seeds.order_seed.as_ref());
+            optional_string(object, "judge_seed", seeds.judge_seed.as_ref());
         });
     }
     if let Some(coverage) = &new.coverage {
@@ -69,9 +72,9 @@ pub(super) fn manifest_text(
     }
     if let Some(policy) = &new.scrub_policy {
         root.object("scrub_policy", |object| {
-            object.boolean("include_prompts", policy.include_prompts);
-            object.boolean("scrub_cassettes", policy.scrub_cassettes);
-            object.string("name", policy.name.as_ref());
+            optional_boolean(object, "include_prompts", policy.include_prompts);
+            optional_boolean(object, "scrub_cassettes", policy.scrub_cassettes);
+            optional_string(object, "name", policy.name.as_ref());
         });
     }
     root.object("files", |object| files.iter().for_each(|(name, file)| write_file(name, file, object)));
@@ -82,7 +85,7 @@ pub(super) fn manifest_text(
             new.env.iter().for_each(|(name, value)| object.raw(name, value.trim_ascii().as_bytes()));
         });
     }
-    root.close();
+    object.close();
     if text.len() as u64 > LARGEST_MANIFEST {
         return Err(WriteError::LargeManifest { bytes: text.len() });
     }
@@ -103,15 +106,15 @@ fn held(
 }
 
 fn write_toolchain(toolchain: &Toolchain, object: &mut Writer<'_>) {
-    object.string("rustc", toolchain.rustc.as_ref());
-    object.string("cargo", toolchain.cargo.as_ref());
-    object.string("cargo_lock_hash", toolchain.cargo_lock_hash.as_ref());
+    optional_string(object, "rustc", toolchain.rustc.as_ref());
+    optional_string(object, "cargo", toolchain.cargo.as_ref());
+    optional_string(object, "cargo_lock_hash", toolchain.cargo_lock_hash.as_ref());
     if let Some(runner) = &toolchain.runner {
         object.object("runner", |object| {
-            object.string("os", runner.os.as_ref());
-            object.string("arch", runner.arch.as_ref());
-            object.string("container_image_digest", runner.container_image_digest.as_ref());
-            object.boolean("ci", runner.ci);
+            optional_string(object, "os", runner.os.as_ref());
+            optional_string(object, "arch", runner.arch.as_ref());
+            optional_string(object, "container_image_digest", runner.container_image_digest.as_ref());
+            optional_boolean(object, "ci", runner.ci);
         });
     }
 }
@@ -121,78 +124,31 @@ fn write_coverage(coverage: &Coverage, object: &mut Writer<'_>) {
     object.strings("incomplete_tests", &coverage.incomplete);
     if !coverage.reason.is_empty() {
         object.object("reason", |object| {
-            coverage.reason.iter().for_each(|(test, why)| object.string(test, Some(why)));
+            coverage.reason.iter().for_each(|(test, why)| optional_string(object, test, Some(why)));
         });
     }
 }
 
 fn write_file(name: &str, file: &Packed<'_>, object: &mut Writer<'_>) {
     object.object(name, |object| {
-        object.string("sha256", Some(&format!("sha256:{}", file.digest)));
+        optional_string(object, "sha256", Some(&format!("sha256:{}", file.digest)));
         object.raw("size", file.size.to_string().as_bytes());
         // Readable by everyone, written by its owner: the only mode that is written.
         object.raw("mode", 0o644.to_string().as_bytes());
-        object.string("content_type", content_type(name).map(str::to_owned).as_ref());
+        optional_string(object, "content_type", content_type(name).map(str::to_owned).as_ref());
     });
 }
 
-/// An object in the making. Strings are spelled as RFC 8785 does, which is how the real tool spells them too.
-struct Writer<'a> {
-    out: &'a mut Vec<u8>,
-    is_empty: bool,
+/// Appends a string that is there.
+fn optional_string(object: &mut Writer<'_>, name: &str, text: Option<&String>) {
+    if let Some(text) = text {
+        object.string(name, text);
+    }
 }
 
-impl<'a> Writer<'a> {
-    fn open(out: &'a mut Vec<u8>) -> Self {
-        out.push(b'{');
-        Self { out, is_empty: true }
-    }
-
-    fn name(&mut self, name: &str) -> &mut Vec<u8> {
-        if !self.is_empty {
-            self.out.push(b',');
-        }
-        self.is_empty = false;
-        write_string(name, self.out);
-        self.out.push(b':');
-        self.out
-    }
-
-    fn string(&mut self, name: &str, text: Option<&String>) {
-        if let Some(text) = text {
-            write_string(text, self.name(name));
-        }
-    }
-
-    fn boolean(&mut self, name: &str, value: Option<bool>) {
-        if let Some(value) = value {
-            self.raw(name, if value { b"true" } else { b"false" });
-        }
-    }
-
-    fn strings(&mut self, name: &str, texts: &[String]) {
-        let out = self.name(name);
-        out.push(b'[');
-        for (at, text) in texts.iter().enumerate() {
-            if at > 0 {
-                out.push(b',');
-            }
-            write_string(text, out);
-        }
-        out.push(b']');
-    }
-
-    fn raw(&mut self, name: &str, text: &[u8]) {
-        self.name(name).extend_from_slice(text);
-    }
-
-    fn object(&mut self, name: &str, fill: impl FnOnce(&mut Writer<'_>)) {
-        let mut object = Writer::open(self.name(name));
-        fill(&mut object);
-        object.close();
-    }
-
-    fn close(self) {
-        self.out.push(b'}');
+/// Appends a flag that is there.
+fn optional_boolean(object: &mut Writer<'_>, name: &str, value: Option<bool>) {
+    if let Some(value) = value {
+        object.boolean(name, value);
     }
 }

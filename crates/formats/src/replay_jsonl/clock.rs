@@ -1,6 +1,7 @@
 //! Moments, read fast: there is a time on every line.
 
 use reenact_json::Value;
+use reenact_json::civil::{self, CivilDate};
 
 use crate::rer::time;
 
@@ -52,26 +53,19 @@ fn whole_seconds(text: &[u8]) -> Option<i64> {
     for (byte, mark) in text.iter().zip(PATTERN) {
         fits &= if *mark == b'0' { byte.is_ascii_digit() } else { byte == mark };
     }
-    let two = |at: usize| i64::from(text[at] & 15) * 10 + i64::from(text[at + 1] & 15);
-    let (year, month, day) = (two(0) * 100 + two(2), two(5), two(8));
+    let two = |at: usize| i32::from(text[at] & 15) * 10 + i32::from(text[at + 1] & 15);
+    let date = CivilDate { year: two(0) * 100 + two(2), month: two(5), day: two(8) };
     let (hour, minute, second) = (two(11), two(14), two(17));
     if !(fits
-        && (1..=12).contains(&month)
-        && (1..=28).contains(&day)
+        && (1..=12).contains(&date.month)
+        && (1..=28).contains(&date.day)
         && hour < 24
         && minute < 60
         && second < 60)
     {
         return None;
     }
-    // The year begins in March, so that the leap day comes last.
-    let year = if month > 2 { year } else { year - 1 };
-    let days = 365 * year + year.div_euclid(4) - year.div_euclid(100)
-        + year.div_euclid(400)
-        + (153 * ((month + 9) % 12) + 2) / 5
-        + day
-        - 719_469;
-    Some(days * 86_400 + hour * 3_600 + minute * 60 + second)
+    Some(date.days() * civil::DAY + i64::from(hour * 3_600 + minute * 60 + second))
 }
 
 #[cfg(test)]

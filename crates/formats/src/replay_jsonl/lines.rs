@@ -96,7 +96,7 @@ impl<R: BufRead> Lines<R> {
     fn next_line_feed(&mut self) -> io::Result<Option<usize>> {
         loop {
             match self.reader.fill_buf() {
-                Ok(bytes) => return Ok(line_feed(bytes)),
+                Ok(bytes) => return Ok(memchr::memchr(b'\n', bytes)),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
@@ -145,17 +145,6 @@ impl<R: BufRead> Lines<R> {
         }
         Ok(count as u64)
     }
-}
-
-/// Where the first line feed stands. Lines are long: a block at a time.
-fn line_feed(bytes: &[u8]) -> Option<usize> {
-    let (blocks, rest) = bytes.as_chunks::<64>();
-    let has_one = |block: &[u8; 64]| block.iter().fold(false, |found, &byte| found | (byte == b'\n'));
-    let (before, block) = match blocks.iter().position(has_one) {
-        Some(at) => (at * 64, blocks.get(at).map(<[u8; 64]>::as_slice)?),
-        None => (bytes.len() - rest.len(), rest),
-    };
-    block.iter().position(|&byte| byte == b'\n').map(|at| before + at)
 }
 
 #[cfg(test)]

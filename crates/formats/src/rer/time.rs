@@ -1,5 +1,7 @@
 //! The syntax of timestamps. Their values are never judged: a clock proves nothing, the chain orders events (§10.2).
 
+use reenact_json::civil::CivilDate;
+
 /// `YYYY-MM-DDTHH:MM:SS.f+Z`: fractional seconds and the letter Z, as §4.1 asks of events.
 pub fn is_event_timestamp(text: &[u8]) -> bool {
     let Some((seconds, fraction)) = text.split_at_checked(19) else { return false };
@@ -42,24 +44,11 @@ pub fn instant(text: &str) -> Option<i128> {
         return None;
     }
     let bytes = text.as_bytes();
-    let year = text.get(..4)?.parse::<i128>().ok()?;
-    let (month, day) = (i128::from(two(bytes, 5)), i128::from(two(bytes, 8)));
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let length = match month {
-        2 => 28 + i128::from(leap),
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    };
-    if day > length {
+    let year = text.get(..4)?.parse().ok()?;
+    let date = CivilDate { year, month: two(bytes, 5).into(), day: two(bytes, 8).into() };
+    if !date.is_valid() {
         return None;
     }
-    // Days before a year and a month, with the year beginning in March so that the leap day comes last.
-    let shifted = if month > 2 { year } else { year - 1 };
-    let days = 365 * shifted + shifted.div_euclid(4) - shifted.div_euclid(100)
-        + shifted.div_euclid(400)
-        + (153 * ((month + 9) % 12) + 2) / 5
-        + day
-        - 719_469;
     let seconds =
         3600 * i128::from(two(bytes, 11)) + 60 * i128::from(two(bytes, 14)) + i128::from(two(bytes, 17));
     let rest = bytes.get(19..)?;
@@ -77,7 +66,7 @@ pub fn instant(text: &str) -> Option<i128> {
         }
         _ => 0,
     };
-    Some((days * 86_400 + seconds - offset * 60) * 1_000_000_000 + nanoseconds)
+    Some((i128::from(date.days()) * 86_400 + seconds - offset * 60) * 1_000_000_000 + nanoseconds)
 }
 
 /// Whether the text has the pattern's length, a digit for each `d`, and the same byte elsewhere.

@@ -10,9 +10,6 @@ use reenact_json::digest::Hmac;
 /// The one algorithm.
 pub const ALGORITHM: &str = "hmac-sha256";
 
-/// The name of a key that has none.
-pub const DEFAULT_KEY_ID: &str = "default";
-
 /// The largest key file that is read.
 pub const LARGEST_KEY: usize = 64 * 1024;
 

@@ -4,7 +4,7 @@
 //! the trailer, reserved flags.
 
 use crate::error::{Checked, Malformation, PackError, Stage};
-use crate::inflate::{AHEAD, Inflater, Stop};
+use crate::inflate::{Inflater, Stop};
 use crate::input::{Input, Stream, count, exact};
 use crate::limits::{Limit, Limits};
 use crate::rules::Rules;
@@ -89,7 +89,7 @@ impl<R: Read> Gunzip<R> {
                 (self.crc, self.length) = (Crc::new(), 0);
                 self.state = State::Data;
             }
-            let step = self.inflater.step(self.input.ahead(AHEAD)?)?;
+            let step = self.inflater.step(self.input.chunk()?)?;
             let made = self.inflater.made();
             let made = &made[made.len() - step.made..];
             self.input.advance(step.used);

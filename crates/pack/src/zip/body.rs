@@ -4,7 +4,7 @@ use super::directory::Entry;
 use super::local::disagreement;
 use super::{DEFLATED, STORED};
 use crate::error::{Checked, Field, PackError, Stage};
-use crate::inflate::{AHEAD, Inflater, Stop};
+use crate::inflate::{Inflater, Stop};
 use crate::input::{Input, Stream, count, within};
 use flate2::Crc;
 use std::io::Read;
@@ -78,7 +78,7 @@ impl<'a, R: Read> Body<'a, R> {
 
     /// Makes some bytes, or uses some.
     fn inflate(&mut self) -> Result<(usize, Stop), PackError> {
-        let chunk = self.input.ahead(AHEAD)?;
+        let chunk = self.input.chunk()?;
         let step = self.inflater.step(&chunk[..within(self.packed_left, chunk.len())])?;
         self.input.advance(step.used);
         self.packed_left -= count(step.used);

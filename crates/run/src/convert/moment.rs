@@ -1,6 +1,7 @@
 //! Times as RER events have them: in UTC, with a fraction and the letter Z.
 
 use reenact_formats::rer::time::{instant, is_event_timestamp};
+use reenact_json::civil;
 
 /// A time of RFC 3339 in the form that events need; `None` if it names no moment of the years 0 to 9999.
 pub(crate) fn of_event(text: &str) -> Option<String> {
@@ -14,25 +15,12 @@ pub(crate) fn of_event(text: &str) -> Option<String> {
 /// The moment so many nanoseconds after 1970, as text.
 pub(crate) fn of_nanoseconds(nanoseconds: i128) -> Option<String> {
     let (seconds, fraction) = (nanoseconds.div_euclid(1_000_000_000), nanoseconds.rem_euclid(1_000_000_000));
-    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    // Days since 1 March of the year 0, so that leap days come last; 400 years are 146 097 days.
-    let days = days + 719_468;
-    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year + era * 400 + i128::from(month <= 2);
-    if !(0..=9999).contains(&year) {
-        return None;
-    }
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    let date_time = civil::date_time(i64::try_from(seconds).ok()?)?;
     let mut fraction = format!("{fraction:09}");
     while fraction.len() > 3 && fraction.ends_with('0') {
         fraction.pop();
     }
-    Some(format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{fraction}Z"))
+    Some(format!("{}.{fraction}Z", String::from_utf8_lossy(&date_time)))
 }
 
 #[cfg(test)]

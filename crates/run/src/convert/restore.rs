@@ -253,7 +253,7 @@ fn spliced(origin: Origin, document: &[u8], items: &[u8]) -> Result<Vec<u8>, Con
     };
     let list = path.iter().try_fold(parsed, |value, name| value.member(name));
     let list = list.filter(|list| list.kind() == Kind::Array && list.text() == b"[]");
-    let place = list.and_then(|list| list.text().as_ptr().addr().checked_sub(document.as_ptr().addr()));
+    let place = list.and_then(|list| list.range_in(document)).map(|place| place.start);
     let compact = match place {
         Some(at) if !items.is_empty() => {
             let (before, after) = (document.get(..=at), document.get(at + 1..));

@@ -6,30 +6,31 @@
 //! also parts by the ids and types that events have, and one that parts by the last name of the path alone. The finest comes first,
 //! and what it finds is not looked at again: else what was told in between would be taken for a part of it.
 
-mod line;
 mod mould;
 mod told;
 mod walk;
 
-pub(crate) use line::is_stream;
+pub(crate) use reenact_json::event_stream::is_stream;
 pub(crate) use told::{Parting, Told};
 
-use crate::swar;
+use memchr::memchr2;
+use reenact_json::event_stream::{StreamLine, stream_lines};
 
 /// Goes through the lines of a stream.
 pub(crate) fn told(text: &[u8]) -> Told {
     let mut walk = walk::Walk::new(text);
-    line::each(text, |line| walk.line(line));
+    stream_lines(text, |line| walk.line(line));
     walk.finish();
     walk.told
 }
 
 /// Whether no event comes after the one that a place lies in: if the stream broke off, it did so here.
 pub(crate) fn is_last(text: &[u8], place: usize) -> bool {
-    let behind = swar::find(text, place, b'\n', b'\r');
+    let behind =
+        text.get(place..).and_then(|rest| memchr2(b'\n', b'\r', rest)).map_or(text.len(), |at| place + at);
     let mut has_more = false;
-    line::each(text.get(behind..).unwrap_or_default(), |line| {
-        has_more |= matches!(line, line::Line::Data(_))
+    stream_lines(text.get(behind..).unwrap_or_default(), |line| {
+        has_more |= matches!(line, StreamLine::Data(_));
     });
     !has_more
 }

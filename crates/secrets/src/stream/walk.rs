@@ -1,13 +1,14 @@
 //! Events of a stream, looked through for their strings and the places where these stand.
 //!
 //! Whatever JSON an event holds is walked through as it comes, complete or not, and no tree is kept: what is no JSON only tells
-//! less. An event's strings are put where they belong at its end, since the `index` of an object may follow its strings.
+//! less. [`reenact_json::Scanner`] does not do for this: it stops at the first byte that is not strict JSON, and what stands behind that byte
+//! must be masked all the same. An event's strings are put where they belong at its end, since the `index` of an object may follow its strings.
 
-use super::line::Line;
 use super::mould::Mould;
 use super::told::Told;
-use crate::swar;
 use core::ops::Range;
+use memchr::memchr2;
+use reenact_json::event_stream::StreamLine;
 
 /// Deeper objects and lists are taken for parts of the one at this depth.
 const DEEPEST: usize = 32;
@@ -85,10 +86,11 @@ impl<'t> Walk<'t> {
     }
 
     /// Takes a line. JSON may go on over several lines of an event, but none of its strings does.
-    pub(super) fn line(&mut self, line: Line) {
+    pub(super) fn line(&mut self, line: StreamLine) {
         match line {
-            Line::Data(span) if self.lines == 0 && self.mould.fill(self.text, &span, &mut self.told) => {}
-            Line::Data(span) => {
+            StreamLine::Data(span)
+                if self.lines == 0 && self.mould.fill(self.text, &span, &mut self.told) => {}
+            StreamLine::Data(span) => {
                 let data = self.text.get(span.clone()).unwrap_or_default();
                 let is_json = matches!(data.trim_ascii_start().first(), Some(b'{' | b'[' | b'"'));
                 if is_json || self.lines > 0 {
@@ -99,7 +101,7 @@ impl<'t> Walk<'t> {
                     self.told.verbatim(span);
                 }
             }
-            Line::End => self.end(),
+            StreamLine::End => self.end(),
         }
     }
 
@@ -268,11 +270,14 @@ impl<'t> Walk<'t> {
 pub(super) fn string_end(text: &[u8], from: usize) -> usize {
     let mut end = from;
     loop {
-        end = swar::find(text, end, b'"', b'\\');
-        match text.get(end) {
-            Some(b'\\') => end += 2,
-            _ => return end.min(text.len()),
+        let Some(found) = text.get(end..).and_then(|rest| memchr2(b'"', b'\\', rest)) else {
+            return text.len();
+        };
+        end += found;
+        if text.get(end) == Some(&b'"') {
+            return end;
         }
+        end += 2;
     }
 }
 

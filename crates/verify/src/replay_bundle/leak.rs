@@ -9,10 +9,10 @@ use reenact_secrets::{Pack, Redactor};
 pub(super) const AUTHORIZATION_LINE: &str = "authorization-line";
 
 /// Where a member seems to hold secrets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leak {
     /// The rule that found the first.
-    pub rule: &'static str,
+    pub rule: Cow<'static, str>,
     /// Where it begins, in bytes from the start of the member.
     pub offset: u64,
     /// How many there are.
@@ -21,7 +21,7 @@ pub struct Leak {
 
 impl Leak {
     /// Adds a finding to those before it.
-    fn add(leak: &mut Option<Self>, rule: &'static str, offset: u64) {
+    fn add(leak: &mut Option<Self>, rule: Cow<'static, str>, offset: u64) {
         match leak {
             None => *leak = Some(Self { rule, offset, count: 1 }),
             Some(leak) => {
@@ -39,14 +39,14 @@ pub(super) fn look(text: &[u8], from: usize, to: usize, base: u64, leak: &mut Op
     let place = |at: usize| base + at as u64;
     let found = Pack::standard().scan(text);
     for finding in found.iter().filter(|finding| (from..to).contains(&finding.span.start)) {
-        Leak::add(leak, finding.rule, place(finding.span.start));
+        Leak::add(leak, finding.rule.clone(), place(finding.span.start));
     }
     authorization_lines(text, |span| {
         // They are in order and do not overlap: the first that ends behind the line's beginning tells.
         let next = found.partition_point(|finding| finding.span.end <= span.start);
         let is_known = found.get(next).is_some_and(|finding| finding.span.start < span.end);
         if (from..to).contains(&span.start) && !is_known {
-            Leak::add(leak, AUTHORIZATION_LINE, place(span.start));
+            Leak::add(leak, Cow::Borrowed(AUTHORIZATION_LINE), place(span.start));
         }
     });
 }
@@ -62,18 +62,11 @@ const RAREST: usize = 7;
 
 /// Calls `found` with the value of each line that is an `Authorization` header.
 fn authorization_lines(text: &[u8], mut found: impl FnMut(core::ops::Range<usize>)) {
-    const STEP: usize = 64;
-    for (step, chunk) in text.chunks(STEP).enumerate() {
-        // Without an early exit this compares many bytes at once.
-        if !chunk.iter().fold(false, |any, byte| any | (byte | 0x20 == b'z')) {
-            continue;
-        }
-        for at in (0..chunk.len()).filter(|at| chunk[*at] | 0x20 == b'z') {
-            if let Some(start) = (step * STEP + at).checked_sub(RAREST)
-                && let Some(span) = header_value(text, start)
-            {
-                found(span);
-            }
+    for at in memchr::memchr2_iter(b'z', b'Z', text) {
+        if let Some(start) = at.checked_sub(RAREST)
+            && let Some(span) = header_value(text, start)
+        {
+            found(span);
         }
     }
 }

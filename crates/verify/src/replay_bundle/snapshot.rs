@@ -14,7 +14,7 @@ use super::leak::Leak;
 use super::window::Window;
 
 /// What is known of a member.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemberFacts {
     /// The SHA-256 of its bytes.
     pub digest: Digest,
@@ -220,14 +220,15 @@ impl Snapshot {
         let is_cassette = name.starts_with(CASSETTES) && name.ends_with(".json");
         let whole = passed.whole.filter(|_| is_cassette);
         let cassette = whole.and_then(|whole| CassetteView::read(whole, &JsonLimits::default()));
+        let size = passed.size;
         let facts = MemberFacts {
             digest: passed.digest,
-            size: passed.size,
+            size,
             leak: passed.leak,
             cassette: cassette.map(|cassette| cassette.holds()),
         };
         self.members.insert(name, facts);
-        Ok(facts.size)
+        Ok(size)
     }
 
     /// The bytes of the manifest. Empty, if it is there and could not be read.

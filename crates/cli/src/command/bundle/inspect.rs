@@ -155,7 +155,7 @@ fn as_json(target: &str, document: Option<Value<'_>>, snapshot: &Snapshot, repor
             None => member.string("secret", None),
             Some(leak) => {
                 let mut secret = Object::open(member.name("secret"));
-                secret.string("rule", leak.rule);
+                secret.string("rule", &*leak.rule);
                 secret.name("offset").push_str(&leak.offset.to_string());
                 secret.name("count").push_str(&leak.count.to_string());
                 secret.close();

@@ -6,10 +6,10 @@ use reenact_formats::replay_jsonl::Figures;
 use reenact_formats::rer::envelope::money::Money;
 use reenact_json::Value;
 use reenact_json::print::{self, Object};
-use reenact_run::{Body, Exchange, Exit, Payload, Source, ToolUse};
+use reenact_run::timeline::{StepAction, TimelineStep};
+use reenact_run::{Exchange, Exit, Payload, Source, ToolUse};
 use reenact_wire::price::Table;
 
-use super::step::{Step, What};
 use crate::runs::Found;
 
 /// Whether bodies and headers are written.
@@ -19,7 +19,7 @@ pub(super) enum Bodies {
     Whole,
 }
 
-pub(super) fn run(found: &Found, steps: &[Step<'_>]) -> String {
+pub(super) fn run(found: &Found, steps: &[TimelineStep<'_>]) -> String {
     let prices = Table::standard();
     let summary = found.run.summary_at(&prices);
     let mut text = String::new();
@@ -65,16 +65,16 @@ pub(super) fn run(found: &Found, steps: &[Step<'_>]) -> String {
     text
 }
 
-pub(super) fn step(step: &Step<'_>, bodies: Bodies) -> String {
+pub(super) fn step(step: &TimelineStep<'_>, bodies: Bodies) -> String {
     let mut text = String::new();
     let mut object = Object::open(&mut text);
     object.string("step_id", (!step.id.is_empty()).then_some(&*step.id));
     milliseconds(&mut object, "at_ms", step.at);
-    match &step.what {
-        What::Model(exchange) => asked(exchange, "model", bodies, &mut object),
-        What::Http(exchange) => asked(exchange, "http", bodies, &mut object),
-        What::Tool(tool) => tool_use(tool, &mut object),
-        What::Other(event) => {
+    match &step.action {
+        StepAction::Model(exchange) => asked(exchange, "model", bodies, &mut object),
+        StepAction::Http(exchange) => asked(exchange, "http", bodies, &mut object),
+        StepAction::Tool(tool) => tool_use(tool, &mut object),
+        StepAction::Other(event) => {
             object.string("kind", "event");
             object.string("name", &*event.name());
             match event.payload() {
@@ -90,40 +90,43 @@ pub(super) fn step(step: &Step<'_>, bodies: Bodies) -> String {
 
 fn asked(exchange: &Exchange<'_>, kind: &str, bodies: Bodies, object: &mut Object<'_>) {
     object.string("kind", kind);
-    match exchange.request() {
+    let facts = exchange.facts();
+    match &facts.request {
         Ok(request) => {
             object.string("provider", &*request.provider);
             object.string("model", request.model.as_deref());
             object.string("endpoint", request.endpoint.map(|endpoint| endpoint.name()));
             object.string("method", &*request.method);
             object.string("path", &*request.path);
-            match &request.body {
-                Body::Hash(digest) => object.string("request_sha256", digest.to_string().as_str()),
-                held if bodies == Bodies::Whole => {
-                    headers(object, "request_headers", &request.headers);
-                    body(object, "request_body", held.bytes());
-                }
-                _ => {}
+            if let Some(digest) = &request.body_hash {
+                object.string("request_sha256", digest.to_string().as_str());
+            } else if bodies == Bodies::Whole
+                && let Ok(request) = exchange.request()
+            {
+                headers(object, "request_headers", &request.headers);
+                body(object, "request_body", request.body.bytes());
             }
         }
         Err(why) => object.string("unreadable", why.to_string().as_str()),
     }
-    match exchange.answer() {
+    match &facts.answer {
         Ok(answer) => {
             number(object, "status", answer.status);
-            object.boolean("stream", answer.is_stream());
+            object.boolean("stream", answer.is_stream);
             object.boolean("complete", answer.complete);
             object.string("ended_by", answer.ended_by.name());
             milliseconds(object, "ttft_ms", answer.ttft);
             milliseconds(object, "latency_ms", answer.latency);
-            if bodies == Bodies::Whole {
+            if bodies == Bodies::Whole
+                && let Ok(answer) = exchange.answer()
+            {
                 headers(object, "answer_headers", &answer.headers);
                 body(object, "answer_body", &answer.body);
             }
         }
         Err(why) => object.string("unanswered", why.to_string().as_str()),
     }
-    let Some(message) = exchange.message() else { return };
+    let Some(message) = &facts.message else { return };
     object.string("text", message.text.as_str());
     print::list(&message.tool_calls, object.name("tool_calls"), |call, out| {
         let mut object = Object::open(out);

@@ -3,12 +3,13 @@
 mod json;
 mod masked;
 pub(super) mod page;
-mod step;
 mod timeline;
 
 use std::ffi::OsString;
 
 use reenact_json::Shown;
+use reenact_run::Timeline;
+use reenact_run::timeline::TimelineStep;
 
 use crate::output::{self, Ending};
 use crate::runs;
@@ -42,12 +43,12 @@ pub(crate) struct Show {
 impl Show {
     pub(crate) fn run(&self) -> Result<u8, Ending> {
         let found = runs::open(&self.run, &self.keys)?;
-        let steps = step::of(&found.run);
-        let chosen = self.step.as_ref().map(|name| choose(&steps, name)).transpose()?;
+        let timeline = Timeline::of(&found.run);
+        let chosen = self.step.as_ref().map(|name| choose(&timeline, name)).transpose()?;
         let text = match (self.json, chosen) {
-            (true, None) => json::run(&found, &steps) + "\n",
+            (true, None) => json::run(&found, &timeline.steps) + "\n",
             (true, Some(step)) => json::step(step, json::Bodies::Whole) + "\n",
-            (false, None) => timeline::page(&found, &steps),
+            (false, None) => timeline::page(&found, &timeline.steps),
             (false, Some(step)) => page::step(step),
         };
         output::print(&text)?;
@@ -55,16 +56,10 @@ impl Show {
     }
 }
 
-/// The step that a person means: `s2` or `step-000002`, or `2`.
-fn choose<'s, 'r>(steps: &'s [step::Step<'r>], name: &str) -> Result<&'s step::Step<'r>, Ending> {
-    let number = name.parse::<u64>().ok();
-    let is_meant = |step: &&step::Step<'_>| {
-        let digits = step.id.trim_start_matches(|letter: char| !letter.is_ascii_digit());
-        number.is_some() && !digits.is_empty() && digits.parse().ok() == number
-    };
-    let exact = steps.iter().find(|step| step.id == name);
-    exact.or_else(|| steps.iter().find(is_meant)).ok_or_else(|| {
-        let mut named = steps.iter().filter(|step| !step.id.is_empty());
+/// The step that a person means, or an error that says which there are.
+fn choose<'s, 'r>(timeline: &'s Timeline<'r>, name: &str) -> Result<&'s TimelineStep<'r>, Ending> {
+    timeline.find(name).ok_or_else(|| {
+        let mut named = timeline.steps.iter().filter(|step| !step.id.is_empty());
         let range = match (named.next(), named.next_back()) {
             (Some(first), Some(last)) => {
                 format!("; it has {} to {}", Shown::new(&first.id), Shown::new(&last.id))

@@ -4,19 +4,19 @@ use std::fmt::Write as _;
 
 use reenact_json::shown::is_unsafe;
 use reenact_json::{Kind, Limits, Shown, Value};
+use reenact_run::timeline::{StepAction, TimelineStep};
 use reenact_run::{Body, Event, Exchange, Payload, ToolUse};
 use reenact_verify::render::Tone;
 use reenact_wire::ToolCall;
 
-use super::step::{Step, What};
 use crate::output::paint;
 use crate::quantity;
 
-pub(super) fn step(step: &Step<'_>) -> String {
-    match &step.what {
-        What::Model(exchange) | What::Http(exchange) => asked(exchange),
-        What::Tool(tool) => tool_use(tool),
-        What::Other(event) => other(event),
+pub(super) fn step(step: &TimelineStep<'_>) -> String {
+    match &step.action {
+        StepAction::Model(exchange) | StepAction::Http(exchange) => asked(exchange),
+        StepAction::Tool(tool) => tool_use(tool),
+        StepAction::Other(event) => other(event),
     }
 }
 

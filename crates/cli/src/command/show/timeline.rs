@@ -6,11 +6,12 @@ use std::time::Duration;
 use reenact_formats::replay_jsonl::Figures;
 use reenact_json::{Shown, Value};
 use reenact_run::run::Producer;
-use reenact_run::{Body, Dialect, EndedBy, Event, EventType, Exchange, Payload, Run, Summary, ToolUse};
+use reenact_run::timeline::facts::{BlockedFacts, CallFacts};
+use reenact_run::timeline::{StepAction, TimelineStep};
+use reenact_run::{Dialect, EndedBy, Event, Payload, Run, Summary, ToolUse};
 use reenact_verify::Trust;
 use reenact_verify::render::Tone;
 
-use super::step::{Step, What};
 use crate::output::paint;
 use crate::quantity;
 use crate::runs::Found;
@@ -24,14 +25,14 @@ const WIDEST_ID: usize = 16;
 /// How many characters of a hash are enough to know it again.
 const HASH: usize = 19;
 
-pub(super) fn page(found: &Found, steps: &[Step<'_>]) -> String {
+pub(super) fn page(found: &Found, steps: &[TimelineStep<'_>]) -> String {
     let summary = found.run.summary();
     let mut text = verdict(found);
     heading(found, &summary, &mut text);
     let wide = steps.iter().map(|step| step.id.chars().count()).max().unwrap_or(0).clamp(2, WIDEST_ID);
     // Some formats know no times.
     let room = if steps.iter().any(|step| step.at.is_some()) { 9 } else { 0 };
-    for step in steps.iter().filter(|step| !step.is_told) {
+    for step in steps.iter().filter(|step| !step.is_told_elsewhere) {
         text.push('\n');
         let mut lines = lines(step).into_iter();
         let id = format!("{:wide$}", short(&step.id, wide));
@@ -168,17 +169,17 @@ fn offset(at: Duration) -> String {
     format!("+{}", quantity::duration(at))
 }
 
-fn lines(step: &Step<'_>) -> Vec<String> {
-    match &step.what {
-        What::Model(exchange) => model(exchange),
-        What::Http(exchange) => http(exchange),
-        What::Tool(tool) => tool_use(tool),
-        What::Other(event) => other(event),
+fn lines(step: &TimelineStep<'_>) -> Vec<String> {
+    match &step.action {
+        StepAction::Model(exchange) => model(&exchange.facts()),
+        StepAction::Http(exchange) => http(&exchange.facts()),
+        StepAction::Tool(tool) => tool_use(tool),
+        StepAction::Other(event) => other(event),
     }
 }
 
-fn model(exchange: &Exchange<'_>) -> Vec<String> {
-    let request = match exchange.request() {
+fn model(facts: &CallFacts<'_>) -> Vec<String> {
+    let request = match &facts.request {
         Ok(request) => request,
         Err(why) => return vec![format!("a model, {}", paint(Tone::Bad, &why.to_string()))],
     };
@@ -188,14 +189,14 @@ fn model(exchange: &Exchange<'_>) -> Vec<String> {
         None if request.path.is_empty() => Shown::new(&request.provider).to_string(),
         None => format!("{} {}", Shown::new(&request.method), Shown::new(&request.path)),
     };
-    let mut lines = vec![beside(&paint(Tone::Title, &name), &answered(exchange, &how))];
+    let mut lines = vec![beside(&paint(Tone::Title, &name), &answered(facts, &how))];
     // A prompt may be the whole body, which is for --step to show.
-    if let Body::Prompt(prompt) = &request.body
+    if let Some(prompt) = &request.prompt
         && !prompt.starts_with('{')
     {
         lines.push(format!("asked {}", one_line(prompt)));
     }
-    let Some(message) = exchange.message() else { return lines };
+    let Some(message) = &facts.message else { return lines };
     if let Some(error) = &message.error {
         lines.push(paint(Tone::Bad, &format!("{}: {}", Shown::new(&error.kind), one_line(&error.message))));
     }
@@ -213,20 +214,20 @@ fn beside(left: &str, right: &str) -> String {
     if right.is_empty() { left.to_owned() } else { format!("{left}  {right}") }
 }
 
-fn http(exchange: &Exchange<'_>) -> Vec<String> {
-    match exchange.request() {
+fn http(facts: &CallFacts<'_>) -> Vec<String> {
+    match &facts.request {
         Ok(request) => {
             let what = format!("{} {}", Shown::new(&request.method), Shown::new(&request.path));
-            vec![beside(&what, &answered(exchange, &Shown::new(&request.provider).to_string()))]
+            vec![beside(&what, &answered(facts, &Shown::new(&request.provider).to_string()))]
         }
         Err(why) => vec![format!("a request, {}", paint(Tone::Bad, &why.to_string()))],
     }
 }
 
 /// How it was asked and what came back, in one line.
-fn answered(exchange: &Exchange<'_>, how: &str) -> String {
+fn answered(facts: &CallFacts<'_>, how: &str) -> String {
     let mut parts = vec![how.to_owned()];
-    let answer = match exchange.answer() {
+    let answer = match &facts.answer {
         Ok(answer) => answer,
         Err(why) => {
             parts.push(paint(Tone::Bad, &why.to_string()));
@@ -234,7 +235,7 @@ fn answered(exchange: &Exchange<'_>, how: &str) -> String {
             return parts.join(", ");
         }
     };
-    if answer.is_stream() {
+    if answer.is_stream {
         parts.push("stream".into());
     }
     match answer.status {
@@ -242,7 +243,7 @@ fn answered(exchange: &Exchange<'_>, how: &str) -> String {
         Some(status) => parts.push(paint(Tone::Bad, &format!("status {status}"))),
         None => parts.push(paint(Tone::Bad, "no answer")),
     }
-    if let Some(usage) = exchange.message().and_then(|message| message.usage) {
+    if let Some(usage) = facts.message.as_ref().and_then(|message| message.usage) {
         let (input, output) = (quantity::grouped(usage.input_tokens), quantity::grouped(usage.output_tokens));
         parts.push(format!("{input} tokens in, {output} out"));
     }
@@ -290,37 +291,29 @@ fn tool_use(tool: &ToolUse<'_>) -> Vec<String> {
 }
 
 /// An action that was not allowed: which, by which rule, and why.
-fn blocked(payload: Value<'_>) -> Vec<String> {
-    let text = |name: &str| payload.member(name).and_then(|value| value.string());
-    let (kind, name) = match text("tool") {
-        Some(tool) => ("tool", Some(tool)),
-        None => ("model", text("model")),
-    };
-    let name = name.map_or("no name".into(), |name| Shown::new(&name).to_string());
-    let rule = text("rule").map(|rule| format!(" by {}", Shown::new(&rule))).unwrap_or_default();
+fn blocked(facts: &BlockedFacts<'_>) -> Vec<String> {
+    let kind = if facts.is_tool { "tool" } else { "model" };
+    let name = facts.name.as_ref().map_or("no name".into(), |name| Shown::new(name).to_string());
+    let rule = facts.rule.as_ref().map(|rule| format!(" by {}", Shown::new(rule))).unwrap_or_default();
     let mut lines = vec![format!(
         "{}  {kind}, {}",
         paint(Tone::Title, &name),
         paint(Tone::Bad, &format!("denied{rule}"))
     )];
-    lines.extend(text("reason").map(|reason| one_line(&reason)));
+    lines.extend(facts.reason.as_ref().map(|reason| one_line(reason)));
     lines
 }
 
 fn other(event: &Event<'_>) -> Vec<String> {
-    if let (Some(EventType::StepBlocked), Dialect::Rer, Payload::Present(payload)) =
-        (event.kind(), event.dialect(), event.payload())
-    {
-        return blocked(payload);
+    if let Some(facts) = event.blocked() {
+        return blocked(&facts);
     }
     let name = Shown::new(&event.name()).to_string();
     let said = match event.payload() {
-        Payload::Present(payload) => {
-            let members = telling(event.dialect(), payload).members().filter_map(|(name, value)| {
-                let name = name.string()?;
-                (!is_frame(event.dialect(), &name))
-                    .then(|| format!("{}: {}", Shown::new(&name), self::value(value)))
-            });
+        Payload::Present(_) => {
+            let members = event
+                .telling_members()
+                .map(|(name, value)| format!("{}: {}", Shown::new(&name), self::value(value)));
             members.take(4).collect::<Vec<_>>().join(", ")
         }
         Payload::Withheld => "withheld".into(),
@@ -331,25 +324,6 @@ fn other(event: &Event<'_>) -> Vec<String> {
         lines.push(said);
     }
     lines
-}
-
-/// The part of a payload that tells what happened.
-fn telling(dialect: Dialect, payload: Value<'_>) -> Value<'_> {
-    let has_members = |value: &Value<'_>| value.members().next().is_some();
-    let part = |name: &str| payload.member(name).filter(has_members);
-    match dialect {
-        Dialect::Rpk => part("output").or_else(|| part("input")).unwrap_or(payload),
-        _ => payload,
-    }
-}
-
-/// What belongs to the format, and not to what happened.
-fn is_frame(dialect: Dialect, name: &str) -> bool {
-    match dialect {
-        Dialect::ReplayJsonl => matches!(name, "event" | "t"),
-        Dialect::ReplayBundle => matches!(name, "type" | "timestamp"),
-        _ => matches!(name, "salt" | "source"),
-    }
 }
 
 /// A value of a payload in one line: a string as it reads, anything else as its text.

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use reenact_formats::replay_bundle::{CASSETTES, MANIFEST, ManifestView};
 use reenact_formats::rer::EventType;
 use reenact_formats::rpk;
+use reenact_json::position::range_in;
 use reenact_json::{Kind as JsonKind, Limits, Scanner, Value};
 
 use crate::convert::loss::{Losses, Place};
@@ -153,7 +154,7 @@ pub(crate) fn document(run: &Run) -> &[u8] {
     if run.files().next().is_none() {
         return bytes;
     }
-    let starts = run.files().filter_map(|(_, file)| file.as_ptr().addr().checked_sub(bytes.as_ptr().addr()));
+    let starts = run.files().filter_map(|(_, file)| Some(range_in(file, bytes)?.start));
     let end = match run.dialect() {
         Dialect::Rer => end_of_value(bytes),
         _ if run.is_imported() => end_of_value(bytes),

@@ -1,31 +1,26 @@
-//! JSON that is put together here, member by member.
+//! Objects as one expression, over [`ObjectWriter`].
 
 use reenact_json::canonical::write_string;
+use reenact_json::writer::ObjectWriter;
 
 /// An object in the making.
-pub(in crate::convert) struct Object {
-    text: Vec<u8>,
-}
+pub(in crate::convert) struct Object(ObjectWriter);
 
 impl Object {
     pub(in crate::convert) fn new() -> Self {
-        Self { text: b"{".to_vec() }
+        Self(ObjectWriter::new())
     }
 
     /// A member whose value is JSON text.
     pub(in crate::convert) fn raw(mut self, name: &str, value: &[u8]) -> Self {
-        if self.text.len() > 1 {
-            self.text.push(b',');
-        }
-        write_string(name, &mut self.text);
-        self.text.push(b':');
-        self.text.extend_from_slice(value);
+        self.0.raw(name, value);
         self
     }
 
     /// A member that is a string.
-    pub(in crate::convert) fn text(self, name: &str, value: &str) -> Self {
-        self.raw(name, &quoted(value))
+    pub(in crate::convert) fn text(mut self, name: &str, value: &str) -> Self {
+        self.0.string(name, value);
+        self
     }
 
     /// A member that is a string, if there is one that is not empty.
@@ -44,9 +39,8 @@ impl Object {
         }
     }
 
-    pub(in crate::convert) fn close(mut self) -> Vec<u8> {
-        self.text.push(b'}');
-        self.text
+    pub(in crate::convert) fn close(self) -> Vec<u8> {
+        self.0.close()
     }
 }
 

@@ -106,8 +106,8 @@ fn parse(text: &[u8]) -> Result<Value<'_>, ConvertError> {
 /// A text without what lies at a place in it: an empty list stands there instead.
 fn without_items(text: &[u8], items: Option<Value<'_>>) -> Vec<u8> {
     let place = items.and_then(|items| {
-        let start = items.text().as_ptr().addr().checked_sub(text.as_ptr().addr())?;
-        Some((text.get(..start)?, text.get(start + items.text().len()..)?))
+        let place = items.range_in(text)?;
+        Some((text.get(..place.start)?, text.get(place.end..)?))
     });
     match place {
         Some((before, after)) => [before, b"[]", after].concat(),

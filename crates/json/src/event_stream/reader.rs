@@ -3,7 +3,8 @@
 //! A stream arrives in pieces that end anywhere, even inside a character or between CR and LF. The reader keeps every byte:
 //! the raw text of its events, one after the other, is the stream, and what is left at the end is told as what it is.
 
-use memchr::{memchr, memchr2};
+use super::line::{DATA, field, lines};
+use memchr::memchr2;
 
 /// One event of a stream, or what is left of one at its end.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -130,7 +131,7 @@ impl<'s> RawEvent<'s> {
 
     /// The `data` fields, one by one.
     pub fn data(self) -> impl Iterator<Item = &'s [u8]> {
-        self.fields().filter(|(field, _)| *field == b"data").map(|(_, data)| data)
+        self.fields().filter(|(field, _)| *field == DATA).map(|(_, data)| data)
     }
 
     /// Reads its fields (HTML, section 9.2.6). A comment has no field, ids and retry times say nothing about the answer, others are
@@ -151,34 +152,11 @@ impl<'s> RawEvent<'s> {
         SseEvent { name, data, complete, raw: self.0.to_vec() }
     }
 
-    /// Its lines, as a name and what it says.
+    /// Names and values of its lines.
     fn fields(self) -> impl Iterator<Item = (&'s [u8], &'s [u8])> {
-        const MARK: &[u8] = "\u{FEFF}".as_bytes();
-        lines(self.0.strip_prefix(MARK).unwrap_or(self.0)).map(|line| {
-            let colon = memchr(b':', line).unwrap_or(line.len());
-            let (field, value) = line.split_at(colon);
-            let value = value.strip_prefix(b":").unwrap_or(value);
-            (field, value.strip_prefix(b" ").unwrap_or(value))
-        })
+        let text = self.0;
+        lines(text).map(move |line| field(text.get(line).unwrap_or_default()))
     }
-}
-
-/// Lines that end with CR, LF or CRLF.
-fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut rest = text;
-    core::iter::from_fn(move || {
-        if rest.is_empty() {
-            return None;
-        }
-        let end = memchr2(b'\r', b'\n', rest).unwrap_or(rest.len());
-        let (line, after) = rest.split_at(end);
-        rest = after
-            .strip_prefix(b"\r\n")
-            .or(after.strip_prefix(b"\r"))
-            .or(after.strip_prefix(b"\n"))
-            .unwrap_or(after);
-        Some(line)
-    })
 }
 
 #[cfg(test)]

@@ -1,0 +1,149 @@
+//! Facts of one step, without bodies and headers: enough for a line of a timeline, whatever prints it.
+//!
+//! All text here is the record's own and untrusted. Facts about tools are those of [`ToolUse`](crate::ToolUse).
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use reenact_json::{Digest, Value};
+use reenact_wire::Endpoint;
+
+use crate::{Answer, Body, Dialect, EndedBy, Event, EventType, Exchange, Payload, Request, Unreadable};
+use reenact_formats::rer::payload::{Member, StepBlockedView};
+
+/// A request and its answer.
+#[derive(Debug, Clone)]
+pub struct CallFacts<'r> {
+    /// The request, or why it cannot be read.
+    pub request: Result<RequestFacts<'r>, Unreadable>,
+    /// The answer, or why there is none that can be read.
+    pub answer: Result<AnswerFacts, Unreadable>,
+    /// The message that the answer holds, if it is a model's.
+    pub message: Option<reenact_wire::Answer>,
+}
+
+/// What was asked.
+#[derive(Debug, Clone)]
+pub struct RequestFacts<'r> {
+    /// Name of the route, such as `openai`; empty if the record does not say.
+    pub provider: Cow<'r, str>,
+    /// Model, as the record says.
+    pub model: Option<Cow<'r, str>>,
+    /// Interface, if it is one that we read.
+    pub endpoint: Option<Endpoint>,
+    /// `POST` and the like; empty if the record does not say.
+    pub method: Cow<'r, str>,
+    /// Path at the vendor, with its query; empty if the record does not say.
+    pub path: Cow<'r, str>,
+    /// Prompt, where the record holds words and not a body.
+    pub prompt: Option<String>,
+    /// SHA-256 of the body, where the record holds nothing else of it.
+    pub body_hash: Option<Digest>,
+}
+
+/// How an answer came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AnswerFacts {
+    /// Status; `None` if no answer came.
+    pub status: Option<u16>,
+    /// True if it came as a stream of events.
+    pub is_stream: bool,
+    /// True if it came to its end.
+    pub complete: bool,
+    /// Cause of its end.
+    pub ended_by: EndedBy,
+    /// Time to the first byte of the body.
+    pub ttft: Option<Duration>,
+    /// Time to its end.
+    pub latency: Option<Duration>,
+}
+
+/// An action that policy did not allow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlockedFacts<'r> {
+    /// True for a tool, false for a model.
+    pub is_tool: bool,
+    /// Name of the tool or the model, if the record has one.
+    pub name: Option<Cow<'r, str>>,
+    /// Rule that denied it.
+    pub rule: Option<Cow<'r, str>>,
+    /// Reason, in words.
+    pub reason: Option<Cow<'r, str>>,
+}
+
+impl<'r> Exchange<'r> {
+    /// Reads the facts of a request and its answer.
+    pub fn facts(&self) -> CallFacts<'r> {
+        CallFacts {
+            request: self.request().map(RequestFacts::of),
+            answer: self.answer().map(|answer| AnswerFacts::of(&answer)),
+            message: self.message(),
+        }
+    }
+}
+
+impl<'r> RequestFacts<'r> {
+    fn of(request: Request<'r>) -> Self {
+        let Request { provider, model, endpoint, method, path, body, .. } = request;
+        let (prompt, body_hash) = match body {
+            Body::Prompt(prompt) => (Some(prompt.into_owned()), None),
+            Body::Hash(digest) => (None, Some(digest)),
+            _ => (None, None),
+        };
+        Self { provider, model, endpoint, method, path, prompt, body_hash }
+    }
+}
+
+impl AnswerFacts {
+    fn of(answer: &Answer<'_>) -> Self {
+        let &Answer { status, complete, ended_by, ttft, latency, .. } = answer;
+        Self { status, is_stream: answer.is_stream(), complete, ended_by, ttft, latency }
+    }
+}
+
+impl<'r> Event<'r> {
+    /// Reads the facts of an action that was not allowed; `None` if the event is none.
+    pub fn blocked(&self) -> Option<BlockedFacts<'r>> {
+        let Payload::Present(payload) = self.payload() else { return None };
+        if self.kind() != Some(EventType::StepBlocked) || self.dialect() != Dialect::Rer {
+            return None;
+        }
+        let view = StepBlockedView::read(payload);
+        let text = |member: Member<'r>| member.text().ok().flatten();
+        let tool = text(view.tool);
+        Some(BlockedFacts {
+            is_tool: tool.is_some(),
+            name: tool.or_else(|| text(view.model)),
+            rule: text(view.rule),
+            reason: text(view.reason),
+        })
+    }
+
+    /// Members of a payload that tell what happened, without those that belong to the format.
+    pub fn telling_members(&self) -> impl Iterator<Item = (Cow<'r, str>, Value<'r>)> {
+        let dialect = self.dialect();
+        let payload = self.payload().value().map(|payload| telling_part(dialect, payload));
+        payload.into_iter().flat_map(|payload| payload.members()).filter_map(move |(name, value)| {
+            let name = name.string()?;
+            (!is_format_member(dialect, &name)).then_some((name, value))
+        })
+    }
+}
+
+/// The part of a payload that tells what happened.
+fn telling_part(dialect: Dialect, payload: Value<'_>) -> Value<'_> {
+    let has_members = |value: &Value<'_>| value.members().next().is_some();
+    let part = |name: &str| payload.member(name).filter(has_members);
+    match dialect {
+        Dialect::Rpk => part("output").or_else(|| part("input")).unwrap_or(payload),
+        _ => payload,
+    }
+}
+
+fn is_format_member(dialect: Dialect, name: &str) -> bool {
+    match dialect {
+        Dialect::ReplayJsonl => matches!(name, "event" | "t"),
+        Dialect::ReplayBundle => matches!(name, "type" | "timestamp"),
+        _ => matches!(name, "salt" | "source"),
+    }
+}

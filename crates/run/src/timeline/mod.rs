@@ -1,0 +1,130 @@
+//! The timeline of a run: each call with what came of it, and what else happened between them.
+//!
+//! A model for every output: text, JSON and HTML differ only in how they print it. [`Timeline::of`] makes the steps; the
+//! [`facts`] of one are read from its payloads when asked for, so that a long run takes no more memory than its list of steps.
+
+pub mod facts;
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use reenact_formats::rer::time;
+
+use crate::{Asked, Dialect, Event, EventType, Exchange, Run, ToolUse};
+use reenact_formats::rer::payload::{PolicyDecision, PolicyEvaluatedView};
+
+/// Everything that happened in a run, in order.
+#[derive(Debug, Clone)]
+pub struct Timeline<'r> {
+    /// Steps, in the order of the events that begin them.
+    pub steps: Vec<TimelineStep<'r>>,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone)]
+pub struct TimelineStep<'r> {
+    /// Id by the record's word, untrusted; empty for an event that is no step.
+    pub id: Cow<'r, str>,
+    /// Time since the beginning of the run; `None` if the format or the event has no time.
+    pub at: Option<Duration>,
+    /// Kind of step, with the events that hold it.
+    pub action: StepAction<'r>,
+    /// True if another step or the summary says the same, so that a person need not read it twice.
+    pub is_told_elsewhere: bool,
+}
+
+/// Kinds of steps.
+#[derive(Debug, Clone)]
+pub enum StepAction<'r> {
+    /// A model was asked.
+    Model(Exchange<'r>),
+    /// Something else was asked over HTTP.
+    Http(Exchange<'r>),
+    /// A tool was called.
+    Tool(ToolUse<'r>),
+    /// Anything else that is worth a line: decisions, gaps, errors.
+    Other(Event<'r>),
+}
+
+impl<'r> Timeline<'r> {
+    /// Lists the steps of a run.
+    pub fn of(run: &'r Run) -> Self {
+        let began = run.started_at().and_then(|at| time::instant(&at));
+        let mut tools = run.tool_calls();
+        let mut steps = Vec::new();
+        for event in run.events() {
+            let at = event.time().and_then(|text| time::instant(&text));
+            let at = at
+                .zip(began)
+                .and_then(|(at, began)| u64::try_from(at - began).ok())
+                .map(Duration::from_nanos);
+            let is_told_elsewhere = is_told_elsewhere(run, &event);
+            let (id, action) = match event.kind() {
+                Some(EventType::ModelCalled | EventType::HttpCalled) => {
+                    let Some(exchange) = run.exchange(event.index()) else { continue };
+                    let id = exchange.step_id();
+                    match exchange.asked {
+                        Asked::Model => (id, StepAction::Model(exchange)),
+                        Asked::Http => (id, StepAction::Http(exchange)),
+                    }
+                }
+                Some(EventType::ToolCalled) => {
+                    // Both come in the order of the events.
+                    let Some(tool) = tools.next() else { continue };
+                    (event.step_id(), StepAction::Tool(tool))
+                }
+                // The ends of calls belong to their beginnings; the ends of the run are told by its summary.
+                Some(EventType::ModelReturned | EventType::HttpReturned | EventType::ToolReturned)
+                    if event.partner().is_some() =>
+                {
+                    continue;
+                }
+                Some(EventType::RunStarted | EventType::RunEnded) => continue,
+                Some(EventType::StepBlocked) => (event.step_id(), StepAction::Other(event)),
+                None if is_frame(&event) => continue,
+                _ if event.dialect() == Dialect::Rpk => (event.step_id(), StepAction::Other(event)),
+                _ => (Cow::default(), StepAction::Other(event)),
+            };
+            steps.push(TimelineStep { id, at, action, is_told_elsewhere });
+        }
+        Self { steps }
+    }
+
+    /// Finds the step that a person means: by its id, such as `s2` or `step-000002`, or by the number in it, such as `2`.
+    pub fn find(&self, name: &str) -> Option<&TimelineStep<'r>> {
+        let number = name.parse::<u64>().ok();
+        let is_meant = |step: &&TimelineStep<'_>| {
+            let digits = step.id.trim_start_matches(|letter: char| !letter.is_ascii_digit());
+            number.is_some() && !digits.is_empty() && digits.parse().ok() == number
+        };
+        let exact = self.steps.iter().find(|step| step.id == name);
+        exact.or_else(|| self.steps.iter().find(is_meant))
+    }
+}
+
+/// Returns true if an event is part of the format and not of the run: the line of a replay that says who wrote it, and the files
+/// of a bundle that was imported, whose lines are steps of their own.
+fn is_frame(event: &Event<'_>) -> bool {
+    let Some(payload) = event.payload().value() else { return false };
+    match event.dialect() {
+        Dialect::ReplayJsonl => payload.member("event").is_some_and(|tag| tag.is_string("ReplayHeader")),
+        Dialect::ReplayBundle => payload.member("name").is_some() && payload.member("body").is_some(),
+        _ => false,
+    }
+}
+
+/// Returns true for costs, which the summary adds up, and for a decision that is followed by its consequence: an action that was
+/// allowed, or the block of one that was denied.
+fn is_told_elsewhere(run: &Run, event: &Event<'_>) -> bool {
+    if event.kind() != Some(EventType::PolicyEvaluated) {
+        return event.kind() == Some(EventType::SpendCounted);
+    }
+    let evaluated = event.payload().value().map(PolicyEvaluatedView::read);
+    match evaluated.and_then(|evaluated| evaluated.decision.word()) {
+        Some(PolicyDecision::Allow) => true,
+        Some(PolicyDecision::Deny) => {
+            run.event(event.index() + 1).and_then(|next| next.kind()) == Some(EventType::StepBlocked)
+        }
+        None => false,
+    }
+}
