@@ -22,10 +22,6 @@ fn stretch(offset: u32) -> usize {
     offset as usize / 256
 }
 
-/// That of a text in which every object is in order.
-pub(crate) static NONE: Disorder =
-    Disorder { objects: Vec::new(), members: Vec::new(), stretches: Vec::new(), first: 0 };
-
 impl Disorder {
     /// Notes the object at `start`, whose names come in canonical order.
     pub(crate) fn note(&mut self, start: usize, names: &[Place]) {

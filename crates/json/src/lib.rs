@@ -28,7 +28,6 @@ pub mod digest;
 mod disorder;
 pub mod leaves;
 pub mod limits;
-mod listener;
 mod names;
 mod number;
 mod open;

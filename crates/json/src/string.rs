@@ -14,9 +14,6 @@ pub(crate) struct StringSpan {
     pub(crate) escaped: bool,
     /// Whether it is spelled as RFC 8785 §3.2.2.2 spells it.
     pub(crate) canonical: bool,
-    /// Whether it is surely spelled as the profiles of `.rpk` spell it: in printable ASCII, with no carriage return. `false` means
-    /// only that it takes a closer look.
-    pub(crate) settled: bool,
 }
 
 /// The end of a string that is printable ASCII without escapes, and its first eight bytes as a number that sorts as they do.
@@ -93,12 +90,11 @@ pub(crate) fn scan(input: &[u8], start: usize) -> Result<StringSpan, Box<SyntaxE
     let mut seen = 0;
     let mut escaped = false;
     let mut canonical = true;
-    let mut settled = true;
     let mut short = 0_u32;
     loop {
         // Where short escapes are few, a closer look at each is cheap; where there are more, they are many.
         if short >= MANY {
-            at = block::pass(input, at, &mut Strict { seen: &mut seen, settled: &mut settled });
+            at = block::pass(input, at, &mut Strict { seen: &mut seen });
         }
         at = run(input, at, &mut seen);
         match input.get(at) {
@@ -108,18 +104,12 @@ pub(crate) fn scan(input: &[u8], start: usize) -> Result<StringSpan, Box<SyntaxE
                 short += 1;
                 // Short escapes, which most are, take no call.
                 at = match input.get(at + 1) {
-                    Some(&kind) if SHORT[usize::from(kind)] != 0 && kind != b'/' => {
-                        settled &= kind != b'r';
-                        at + 2
-                    }
-                    Some(b'u') if let Some(next) = units(input, at, &mut canonical, &mut settled) => {
+                    Some(&kind) if SHORT[usize::from(kind)] != 0 && kind != b'/' => at + 2,
+                    Some(b'u') if let Some(next) = units(input, at, &mut canonical) => {
                         short = 0;
                         next
                     }
-                    _ => {
-                        settled = false;
-                        escape(input, at, &mut canonical)?
-                    }
+                    _ => escape(input, at, &mut canonical)?,
                 };
             }
             Some(&found) => return Err(fault(at, SyntaxFault::ControlCharacter { found })),
@@ -134,8 +124,7 @@ pub(crate) fn scan(input: &[u8], start: usize) -> Result<StringSpan, Box<SyntaxE
             return Err(fault(start + error.valid_up_to(), SyntaxFault::NotUtf8));
         }
     }
-    settled &= seen & HIGH == 0;
-    Ok(StringSpan { end: at, escaped, canonical, settled })
+    Ok(StringSpan { end: at, escaped, canonical })
 }
 
 /// Whether bytes are UTF-8; where they are not, the standard library says from which byte on.
@@ -149,13 +138,11 @@ const MANY: u32 = 3;
 /// What a string may hold without a closer look; gathers whether it is beyond printable ASCII as [`run`] does.
 struct Strict<'s> {
     seen: &'s mut u64,
-    settled: &'s mut bool,
 }
 
 impl block::Walk for Strict<'_> {
     #[inline(always)]
     fn passes(&mut self, kind: u8) -> bool {
-        *self.settled &= kind != b'r';
         SHORT[usize::from(kind)] != 0 && kind != b'/'
     }
 
@@ -198,9 +185,9 @@ fn are_units(block: &[u8; UNITS]) -> bool {
 
 /// Where the `\u` escapes from `at` on end that need only one look, if there is any: those of one unit that is a character.
 #[inline]
-fn units(input: &[u8], at: usize, canonical: &mut bool, settled: &mut bool) -> Option<usize> {
+fn units(input: &[u8], at: usize, canonical: &mut bool) -> Option<usize> {
     let mut end = at;
-    let (mut all_canonical, mut all_settled) = (true, true);
+    let mut all_canonical = true;
     while input.get(end..).and_then(<[u8]>::first_chunk).is_some_and(are_units) {
         end += UNITS;
         all_canonical = false;
@@ -214,14 +201,10 @@ fn units(input: &[u8], at: usize, canonical: &mut bool, settled: &mut bool) -> O
         }
         // As in `unicode_escape`: a control character without a short escape, in lower case.
         let is_control = a | b == 0 && c < 2 && !(c == 0 && matches!(low, 8 | 9 | 10 | 12 | 13));
-        let is_beyond_printable = a | b != 0 || c > 7 || c == 7 && low == 15;
-        let is_lower = any & UPPER == 0;
-        all_canonical &= is_control && is_lower;
-        all_settled &= (is_control || is_beyond_printable) && is_lower;
+        all_canonical &= is_control && any & UPPER == 0;
         end += 6;
     }
     *canonical &= all_canonical;
-    *settled &= all_settled;
     (end > at).then_some(end)
 }
 

@@ -120,35 +120,6 @@ pub fn detect(bytes: &[u8], limits: &Limits) -> Result<Format, Unrecognised> {
     }
 }
 
-/// The format of bytes whose checks are worth more than one core. For an `.rpk`, which is judged on one, all of it would have to
-/// be read to say so: there [`crate::safe`] finds out what it is while it verifies.
-pub fn of_many_jobs(bytes: &[u8], limits: &Limits) -> Option<Format> {
-    if begins_like_rpk(bytes, limits) {
-        return None;
-    }
-    detect(bytes, limits).ok().filter(|format| matches!(format, Format::Rer | Format::ModelIo))
-}
-
-/// Whether the first members are those of an `.rpk` artifact, up to one that may be long. To be certain, [`detect`] may have to read
-/// all of that one; who then verifies reads it again.
-pub(crate) fn begins_like_rpk(bytes: &[u8], limits: &Limits) -> bool {
-    let look = || {
-        let mut scanner = Scanner::new(bytes, limits)?;
-        let mut root = scanner.enter_object()?;
-        while let Some(name) = scanner.next_name(&mut root)? {
-            if !RPK_NAMES.iter().any(|known| name.is_string(known)) {
-                break;
-            }
-            if scanner.kind()? == Kind::Object {
-                return Ok(true);
-            }
-            scanner.value()?;
-        }
-        Ok::<bool, SyntaxError>(false)
-    };
-    look().unwrap_or(false)
-}
-
 #[derive(Default)]
 struct Seen {
     /// How many of [`RER_NAMES`].

@@ -79,12 +79,6 @@ pub fn safe(bytes: &[u8], keys: &Keys, options: &Options) -> Report {
             Err(error) => Unrecognised::Archive(error.to_string()).report(),
         };
     }
-    if options.format.is_none()
-        && detect::begins_like_rpk(bytes, &options.limits)
-        && let Some(report) = rpk::verify_if_certain(bytes, keys, options)
-    {
-        return report;
-    }
     let format = match options.format {
         Some(format) => Ok(format),
         None => detect::detect(bytes, &options.limits),

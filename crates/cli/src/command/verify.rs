@@ -253,7 +253,7 @@ impl Verify {
         let options = self.options();
         match content {
             Content::Bytes(bytes) if threads > 1 && bytes.len() >= WORTH_THREADS => {
-                match self.format.or_else(|| detect::of_many_jobs(bytes, &options.limits)) {
+                match self.format.or_else(|| detect::detect(bytes, &options.limits).ok()) {
                     Some(Format::Rer) => {
                         let run = |survey: &mut _| parallel::jobs(survey, threads, seen);
                         rer::verify_with(bytes, keys, &options, run)

@@ -70,7 +70,7 @@ impl<'a> RunView<'a> {
         ("listener_bind", Kind::Object),
     ];
 
-    pub(super) fn slot(&mut self, name: Value<'_>) -> Option<&mut Option<Value<'a>>> {
+    fn slot(&mut self, name: Value<'_>) -> Option<&mut Option<Value<'a>>> {
         if let Some(at) = Self::OPTIONAL.iter().position(|(known, _)| name.is_string(known)) {
             return self.optional.get_mut(at);
         }
@@ -96,7 +96,7 @@ impl<'a> Head<'a> {
             scanner.finish()?;
             return Err(ReadError::NotAnObject { found: kind.name() });
         }
-        let mut head = Self::over(text);
+        let mut head = Self { text, ..Self::default() };
         let mut root = scanner.enter_object()?;
         while let Some(name) = scanner.next_name(&mut root)? {
             if name.is_string("payload") && scanner.kind()? == Kind::Object {
@@ -111,13 +111,8 @@ impl<'a> Head<'a> {
         Ok(head)
     }
 
-    /// That of a text of which nothing was read yet.
-    pub(super) fn over(text: &'a [u8]) -> Self {
-        Self { text, ..Self::default() }
-    }
-
     /// Takes a member of the root.
-    pub(super) fn note(&mut self, name: Value<'a>, value: Value<'a>) {
+    fn note(&mut self, name: Value<'a>, value: Value<'a>) {
         let slot = name.read_string(|name| match name {
             b"version" => Some(&mut self.version),
             b"metadata" => Some(&mut self.metadata),
@@ -134,7 +129,7 @@ impl<'a> Head<'a> {
         }
     }
 
-    pub(super) fn read_payload(&mut self, scanner: &mut Scanner<'a>) -> Result<(), SyntaxError> {
+    fn read_payload(&mut self, scanner: &mut Scanner<'a>) -> Result<(), SyntaxError> {
         let mut payload = scanner.enter_object()?;
         while let Some(name) = scanner.next_name(&mut payload)? {
             if !name.is_string("run") {

@@ -16,7 +16,6 @@
 pub mod artifact;
 pub mod bundle;
 mod compose;
-pub mod hearing;
 pub mod hmac;
 pub mod mask;
 pub mod migrate;

@@ -36,18 +36,18 @@ pub fn survey<'a>(
 }
 
 /// Takes the text of `metadata`, `payload` and `version`.
-pub(super) struct Whole {
+struct Whole {
     hasher: Hasher,
     code: Option<Hmac>,
 }
 
 impl Whole {
-    pub(super) fn new(key: Option<&HmacKey>) -> Self {
+    fn new(key: Option<&HmacKey>) -> Self {
         Self { hasher: Hasher::new(), code: key.map(HmacKey::begin) }
     }
 
     /// What comes before the first of them.
-    pub(super) fn begin(&mut self, head: &Head<'_>) {
+    fn begin(&mut self, head: &Head<'_>) {
         self.hasher.put(b"{");
         if let Some(code) = &mut self.code {
             code.put(b"{\"checksum\":");
@@ -61,7 +61,7 @@ impl Whole {
     }
 
     /// The sums, unless there was a fault.
-    pub(super) fn finish(mut self, fault: Option<CanonicalFault>, is_respelled: bool) -> Sums {
+    fn finish(mut self, fault: Option<CanonicalFault>, is_respelled: bool) -> Sums {
         let checksum = match fault {
             Some(fault) => Err(fault),
             None => Ok(self.hasher.finish()),

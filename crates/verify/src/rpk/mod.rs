@@ -3,10 +3,8 @@
 //! The text is scanned once and walked once; nothing of it is kept. A version that cannot be read ends the matter: what the
 //! members of another major mean, nobody here knows.
 
-mod certain;
 mod judge;
 
-pub(crate) use certain::verify_if_certain;
 pub use judge::verify;
 
 /// It is strict JSON, and an object.

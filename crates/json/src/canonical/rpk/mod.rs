@@ -2,10 +2,8 @@
 //!
 //! They are what CPython's `json.dumps(…, sort_keys=True, ensure_ascii=True)` writes of a document whose values were brought
 //! into one spelling first, by the names that they stand under: paths, times, line ends, floats, lists that are sets. A
-//! [`Walk`] writes either form, or both at once: the checksum of a file and the hashes of its steps then cost one walk. Of text in
-//! order, that is the walk of the scanner itself.
+//! [`Walk`] writes either form, or both at once: the checksum of a file and the hashes of its steps then cost one walk.
 
-mod hearing;
 mod list;
 mod name;
 mod number;

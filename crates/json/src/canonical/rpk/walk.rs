@@ -24,10 +24,6 @@ pub struct Walk<'a, 's, W, T> {
     is_whole: bool,
     is_stripped: bool,
     is_respelled: bool,
-    /// What the name of a member says of the value that comes next, for a walk that listens.
-    pub(super) rule: Rule,
-    /// Whether a walk that listens heard what it cannot write.
-    pub(super) is_void: bool,
     /// What is to go to the forms that are turned on: they take few large pieces faster than many small ones.
     gathered: Vec<u8>,
 }
@@ -38,7 +34,7 @@ const GATHER: usize = 8 * 1024;
 const SHORT: usize = 32;
 
 /// An object that is being written.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Object<'a> {
     /// The names that are still to come, if they stand out of order.
     names: Option<core::slice::Iter<'a, u32>>,
@@ -57,9 +53,9 @@ pub struct Found<'a> {
     /// Where its value begins.
     pub at: usize,
     /// Where its name begins.
-    pub(super) start: usize,
-    pub(super) is_plain: bool,
-    pub(super) class: Class,
+    start: usize,
+    is_plain: bool,
+    class: Class,
 }
 
 /// A list that is being written.
@@ -81,8 +77,6 @@ impl<'a, 's, W: Sink, T: Sink> Walk<'a, 's, W, T> {
             is_whole: true,
             is_stripped: true,
             is_respelled: false,
-            rule: Rule::Plain,
-            is_void: false,
             gathered,
         }
     }
@@ -248,7 +242,7 @@ impl<'a, 's, W: Sink, T: Sink> Walk<'a, 's, W, T> {
     }
 
     /// A path or a time.
-    pub(super) fn string_by(&mut self, at: usize, rule: Rule) -> Result<usize, CanonicalFault> {
+    fn string_by(&mut self, at: usize, rule: Rule) -> Result<usize, CanonicalFault> {
         let is_normal = if rule == Rule::Path { path::is_normal } else { time::is_normal };
         if let Some(end) = text::plain(self.text, at)
             && is_normal(&self.text[at + 1..end - 1])
@@ -274,23 +268,13 @@ impl<'a, 's, W: Sink, T: Sink> Walk<'a, 's, W, T> {
 
     fn number(&mut self, at: usize) -> Result<usize, CanonicalFault> {
         let Some(span) = crate::number::scan(self.text, at) else { return Ok(self.text.len()) };
-        self.number_within(at, span.end, span.integer).map(|()| span.end)
-    }
-
-    /// Writes the number from `at` to `end`.
-    pub(super) fn number_within(
-        &mut self,
-        at: usize,
-        end: usize,
-        is_integer: bool,
-    ) -> Result<(), CanonicalFault> {
-        let literal = &self.text[at..end];
+        let literal = &self.text[at..span.end];
         let mut buffer = [0; 40];
-        match number::text(literal, is_integer, &mut buffer) {
+        match number::text(literal, span.integer, &mut buffer) {
             Ok(text) => {
                 self.respelled(text != literal);
                 self.put(text);
-                Ok(())
+                Ok(span.end)
             }
             Err(fault) => Err(CanonicalFault::Number {
                 path: Position::of(self.text, at).path,
@@ -406,20 +390,8 @@ impl<'a, 's, W: Sink, T: Sink> Walk<'a, 's, W, T> {
     /// Writes the name of a member to the forms that are turned on.
     #[inline]
     pub fn write_name(&mut self, object: &mut Object<'a>, member: &Found<'a>) {
-        let end = member.start + member.name.text().len();
-        self.write_name_within(object, member.start, end, member.is_plain, member.at);
-    }
-
-    /// Writes the name that stands from `start` to `end`; the value comes at `at`.
-    #[inline]
-    pub(super) fn write_name_within(
-        &mut self,
-        object: &mut Object<'a>,
-        start: usize,
-        end: usize,
-        is_plain: bool,
-        at: usize,
-    ) {
+        let Found { start, is_plain, at, .. } = *member;
+        let end = start + member.name.text().len();
         if object.has_whole == object.has_stripped || self.forms() != (true, true) {
             let is_first = if self.is_whole { !object.has_whole } else { !object.has_stripped };
             if !is_first {
