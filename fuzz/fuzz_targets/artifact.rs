@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use reenact_json::shown::is_unsafe;
-use reenact_json::{Limits, Profile, Value, canonical};
+use reenact_json::{Jcs, Limits, Value, canonical};
 use reenact_verify::rer::{self, Finding, Findings, Survey};
 use reenact_verify::{Format, Keys, Options, Outcome, Report, render, safe, strict};
 use serde_json::{Value as Json, json};
@@ -83,7 +83,7 @@ fn by_jobs(bytes: &[u8], keys: &Keys, options: &Options) -> Report {
 
 fn passed(bytes: &[u8], keys: &Keys, options: &Options, report: &Report) {
     let value = Value::parse(bytes, &Limits::default()).expect("what passes is JSON");
-    let canonical = canonical::to_vec(value, Profile::Jcs).expect("what passes has a canonical form");
+    let canonical = canonical::to_vec(value, Jcs).expect("what passes has a canonical form");
     let again = safe(&canonical, keys, options);
     assert!(again.pass(), "{:?}", again.reasons);
     let spelling = |note: &String| note.starts_with("the file is not in canonical form");

@@ -5,7 +5,8 @@
 use libfuzzer_sys::fuzz_target;
 use reenact_formats::key::PublicKey;
 use reenact_formats::rer::seal::Signer;
-use reenact_json::{Digest, Limits, Profile, Value, canonical};
+use reenact_formats::Profile;
+use reenact_json::{Digest, Jcs, Limits, Value, canonical};
 use reenact_run::convert::source::recognise;
 use reenact_run::convert::{Found, Input, Origin, Sealing, Source, convert, import, restore};
 use reenact_run::text_rule::TextRule;
@@ -58,7 +59,7 @@ fn texts(bytes: &[u8]) {
         rule.encode(value, &mut encoded).expect("what has a canonical form can be encoded");
         let limits = Limits { depth: Limits::DEEPEST, ..Limits::default() };
         let carried = Value::parse(&encoded, &limits).expect("what is encoded is JSON");
-        let carried = canonical::to_vec(carried, Profile::Jcs).expect("what is encoded has an RFC 8785 form");
+        let carried = canonical::to_vec(carried, Jcs).expect("what is encoded has an RFC 8785 form");
         let carried = Value::parse(&carried, &limits).expect("a canonical form is JSON");
         rule.decode(carried, &mut decoded).expect("what was encoded can be decoded");
         assert_eq!(String::from_utf8_lossy(&decoded), String::from_utf8_lossy(&expected));

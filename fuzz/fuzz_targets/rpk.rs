@@ -11,7 +11,8 @@ use reenact_formats::rpk::migrate::migrate;
 use reenact_formats::rpk::survey::survey;
 use reenact_formats::rpk::{Head, HmacKey};
 use reenact_json::shown::is_unsafe;
-use reenact_json::{Limits, Profile, Value, canonical};
+use reenact_formats::Profile;
+use reenact_json::{Limits, Value, canonical};
 use reenact_verify::{Format, Keys, Options, Outcome, Report, render, safe};
 
 const EXAMPLES: [&[u8]; 4] = [

@@ -5,6 +5,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`profile`] | the canonical forms by name |
 //! | [`key`] | public keys: every form in which people keep them, key ids, strict Ed25519 |
 //! | [`trust`] | which keys are whose, as data: trusted, superseded, compromised |
 //! | [`model_io`] | Model IO sessions 1.0.0: views, the core and its hash, the writer |
@@ -15,8 +16,11 @@
 
 pub mod key;
 pub mod model_io;
+pub mod profile;
 pub mod replay_bundle;
 pub mod replay_jsonl;
 pub mod rer;
 pub mod rpk;
 pub mod trust;
+
+pub use profile::Profile;

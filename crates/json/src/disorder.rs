@@ -4,7 +4,7 @@ use crate::names::{Place, offset};
 
 /// The objects whose members do not stand in canonical order, and the order in which they should.
 #[derive(Debug, Default)]
-pub struct Disorder {
+pub(crate) struct Disorder {
     /// For each such object: where it begins, and where its list begins in `members`. Once arranged, those that begin in one
     /// stretch of the text stand together.
     objects: Vec<(u32, u32)>,

@@ -7,7 +7,7 @@
 //!
 //! Memory: eight bytes for each member of the objects that are open. Nothing is kept of a value that was read.
 
-pub use crate::disorder::Disorder;
+use crate::disorder::Disorder;
 use crate::limits::Limits;
 pub use crate::names::Room;
 use crate::names::{self, Place, offset, spelled};
@@ -15,6 +15,7 @@ use crate::number;
 pub use crate::open::{OpenArray, OpenObject};
 use crate::order::Order;
 use crate::run::{is_one_space, skip_spaces};
+use crate::scanned::Scanned;
 use crate::string::{self, Characters};
 use crate::syntax::{SyntaxError, SyntaxFault};
 use crate::value::{Kind, Value};
@@ -97,9 +98,11 @@ impl<'a> Scanner<'a> {
         self
     }
 
-    /// The objects that were out of order. Only a scanner that is [`Scanner::noting_disorder`] knows any.
-    pub fn into_disorder(self) -> Disorder {
-        self.disorder.unwrap_or_default().arranged()
+    /// The text up to here, for a writer that walks over it again. Only a scanner that is [`Scanner::noting_disorder`] knows which
+    /// objects are out of order.
+    pub fn into_scanned(self) -> Scanned<'a> {
+        let text = self.input.get(..self.at).unwrap_or_default();
+        Scanned::new(text, self.disorder.unwrap_or_default().arranged())
     }
 
     /// The offset of the next byte to read.
@@ -288,7 +291,7 @@ impl<'a> Scanner<'a> {
     pub(crate) fn disorder(mut self) -> Result<Disorder> {
         self.disorder = Some(Disorder::default());
         self.value()?;
-        Ok(self.into_disorder())
+        Ok(self.disorder.unwrap_or_default().arranged())
     }
 
     /// Checks the value that comes next. Inlined into the walks of objects and arrays, so that scalars, which most values

@@ -6,20 +6,20 @@ use crate::run::{HIGH, LONG, run, skip_plain, stops};
 use crate::syntax::{SyntaxError, SyntaxFault};
 
 /// What the scan of one string found. The string itself lies between the byte after its opening quote and `end`.
-#[derive(Clone, Copy)]
-pub(crate) struct StringSpan {
+#[derive(Debug, Clone, Copy)]
+pub struct StringSpan {
     /// The offset of the closing quote.
-    pub(crate) end: usize,
+    pub end: usize,
     /// Whether any escape occurs: if not, the bytes are the text.
-    pub(crate) escaped: bool,
+    pub escaped: bool,
     /// Whether it is spelled as RFC 8785 §3.2.2.2 spells it.
-    pub(crate) canonical: bool,
+    pub canonical: bool,
 }
 
 /// The end of a string that is printable ASCII without escapes, and its first eight bytes as a number that sorts as they do.
 /// Most strings are; `None` means only that this one needs [`scan`].
 #[inline(always)]
-pub(crate) fn scan_plain(input: &[u8], start: usize) -> Option<(usize, u64)> {
+pub fn scan_plain(input: &[u8], start: usize) -> Option<(usize, u64)> {
     let first = word(input, start);
     let mut next = first;
     let mut end = start;
@@ -85,7 +85,7 @@ pub(crate) const fn key_of(name: &[u8]) -> u64 {
 
 /// Scans a string whose opening quote lies just before `start`.
 #[inline(never)]
-pub(crate) fn scan(input: &[u8], start: usize) -> Result<StringSpan, Box<SyntaxError>> {
+pub fn scan(input: &[u8], start: usize) -> Result<StringSpan, Box<SyntaxError>> {
     let mut at = start;
     let mut seen = 0;
     let mut escaped = false;
@@ -94,7 +94,7 @@ pub(crate) fn scan(input: &[u8], start: usize) -> Result<StringSpan, Box<SyntaxE
     loop {
         // Where short escapes are few, a closer look at each is cheap; where there are more, they are many.
         if short >= MANY {
-            at = block::pass(input, at, &mut Strict { seen: &mut seen });
+            at = block::pass_blocks(input, at, &mut Strict { seen: &mut seen });
         }
         at = run(input, at, &mut seen);
         match input.get(at) {
@@ -140,7 +140,7 @@ struct Strict<'s> {
     seen: &'s mut u64,
 }
 
-impl block::Walk for Strict<'_> {
+impl block::BlockRule for Strict<'_> {
     #[inline(always)]
     fn passes(&mut self, kind: u8) -> bool {
         SHORT[usize::from(kind)] != 0 && kind != b'/'
@@ -290,13 +290,14 @@ fn code_unit(input: &[u8], at: usize) -> Result<u16, Box<SyntaxError>> {
 /// what it can and stops.
 ///
 /// Nothing is read ahead: whoever needs three characters of a long name does not pay for its length.
-#[derive(Clone)]
-pub(crate) struct Characters<'a> {
+#[derive(Debug, Clone)]
+pub struct Characters<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Characters<'a> {
-    pub(crate) fn new(text: &'a [u8]) -> Self {
+    /// The characters of the text between two quotes.
+    pub fn new(text: &'a [u8]) -> Self {
         Self { rest: text }
     }
 

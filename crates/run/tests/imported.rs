@@ -6,7 +6,8 @@ mod workshop;
 
 use std::path::Path;
 
-use reenact_json::{Profile, Value, canonical};
+use reenact_formats::Profile;
+use reenact_json::{Value, canonical};
 use reenact_run::convert::source::unpack;
 use reenact_run::convert::{Origin, Source, import};
 use reenact_run::redact::{Choice, redact};

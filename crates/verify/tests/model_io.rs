@@ -2,10 +2,11 @@
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
+use reenact_formats::Profile;
 use reenact_formats::model_io::writer::{Interaction, Mode, Prompt, Session};
 use reenact_formats::model_io::{SessionWriter, WriteFault, content_hash, pack};
 use reenact_json::shown::is_unsafe;
-use reenact_json::{Digest, Limits, Profile, Value, canonical};
+use reenact_json::{Digest, Limits, Value, canonical};
 use reenact_verify::{Format, Keys, Members, Options, Outcome, Report, model_io, render, safe, safe_members};
 
 fn options() -> Options {

@@ -6,9 +6,10 @@
 
 use std::path::{Path, PathBuf};
 
+use reenact_formats::Profile;
 use reenact_formats::model_io::{content_hash, core};
 use reenact_json::digest::Hasher;
-use reenact_json::{Digest, Limits, Profile, Value, canonical};
+use reenact_json::{Digest, Limits, Value, canonical};
 use reenact_verify::{Format, Keys, Options, Report, safe};
 use serde_json::{Value as Json, json};
 

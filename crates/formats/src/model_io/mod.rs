@@ -4,10 +4,12 @@
 //! |---|---|---|
 //! | [`session`] | §3.1, §3.2 | a streaming view: the members of the document, one interaction at a time |
 //! | [`interaction`] | §3.3 | the members of one interaction, and the digest of its response |
+//! | [`canonical`] | §4 | the canonical form |
 //! | [`core`] | §4 | what `model_io_hash` covers, and the hash |
 //! | [`writer`] | §3 to §5 | writing a session, in canonical form and within the limits |
 //! | [`pack`] | §7 | `run.json` of a pack: where it names the session, and writing that |
 
+pub mod canonical;
 pub mod core;
 pub mod interaction;
 pub mod pack;

@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`lines`] | the lines of a file of any size, in memory that does not grow with it |
+//! | [`canonical`] | the canonical form |
 //! | [`clock`] | the moments of timestamps |
 //! | [`event`] | the members of one line |
 //! | [`field`] | what each member of each event must be |
@@ -12,6 +13,7 @@
 //! | [`preview`] | how long output is shortened for display |
 //! | [`writer`] | writing a replay and its receipt |
 
+pub mod canonical;
 pub mod clock;
 pub mod event;
 pub mod field;

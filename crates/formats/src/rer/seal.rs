@@ -3,7 +3,7 @@
 //! Everything is written in canonical form, so that a verifier hashes what we wrote where it lies.
 
 use reenact_json::canonical::{self, Part};
-use reenact_json::{CanonicalFault, Digest, Limits, Profile, SyntaxError, Value};
+use reenact_json::{CanonicalFault, Digest, Jcs, Limits, SyntaxError, Value};
 
 use super::Version;
 use crate::key::PublicKey;
@@ -93,7 +93,7 @@ impl Links {
                 if payload.is_canonical() {
                     Some(payload)
                 } else {
-                    rewritten = canonical::to_vec(payload, Profile::Jcs)?;
+                    rewritten = canonical::to_vec(payload, Jcs)?;
                     Some(Value::parse(&rewritten, &inside(3))?)
                 }
             }
@@ -316,7 +316,7 @@ pub fn sign_envelope(envelope: &[u8], signer: &dyn Signer) -> Result<(Vec<u8>, D
     if envelope.kind() != reenact_json::Kind::Object || envelope.member("signature").is_some() {
         return Err(SealError::Envelope);
     }
-    let signable = canonical::to_vec(envelope, Profile::Jcs)?;
+    let signable = canonical::to_vec(envelope, Jcs)?;
     let signature = format!("\"signature\":\"{}\"", hex(&signer.sign(&signable)));
     // Any place will do: the canonical writer puts the member where it belongs.
     let mut signed = b"{".to_vec();
@@ -326,7 +326,7 @@ pub fn sign_envelope(envelope: &[u8], signer: &dyn Signer) -> Result<(Vec<u8>, D
     }
     signed.extend_from_slice(&signable[1..]);
     let hash = Digest::of(&signable);
-    Ok((canonical::to_vec(Value::parse(&signed, &Limits::default())?, Profile::Jcs)?, hash))
+    Ok((canonical::to_vec(Value::parse(&signed, &Limits::default())?, Jcs)?, hash))
 }
 
 /// Limits for what will lie that many levels deep in an artifact, which must itself be within the limits to be read.

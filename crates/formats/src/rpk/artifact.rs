@@ -1,7 +1,6 @@
 //! The members of a document as they stand, right or wrong, found in one strict scan.
 
-use reenact_json::scanner::Disorder;
-use reenact_json::{Kind, Limits, Scanner, SyntaxError, Value};
+use reenact_json::{Kind, Limits, Scanned, Scanner, SyntaxError, Value};
 
 /// Why a text cannot be read as an artifact at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -37,8 +36,7 @@ pub struct Head<'a> {
     pub of_run: RunView<'a>,
     /// The first member name at the root that the format does not know. No checksum covers such members.
     pub unknown: Option<Value<'a>>,
-    pub(super) text: &'a [u8],
-    pub(super) disorder: Disorder,
+    pub(super) scanned: Scanned<'a>,
 }
 
 /// The members of `payload.run`.
@@ -96,7 +94,7 @@ impl<'a> Head<'a> {
             scanner.finish()?;
             return Err(ReadError::NotAnObject { found: kind.name() });
         }
-        let mut head = Self { text, ..Self::default() };
+        let mut head = Self::default();
         let mut root = scanner.enter_object()?;
         while let Some(name) = scanner.next_name(&mut root)? {
             if name.is_string("payload") && scanner.kind()? == Kind::Object {
@@ -107,7 +105,7 @@ impl<'a> Head<'a> {
             head.note(name, value);
         }
         scanner.finish()?;
-        head.disorder = scanner.into_disorder();
+        head.scanned = scanner.into_scanned();
         Ok(head)
     }
 

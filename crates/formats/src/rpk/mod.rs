@@ -2,6 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`canonical`] | the two canonical forms |
 //! | [`artifact`] | the members of a document, in one strict scan |
 //! | [`version`] | which versions can be read |
 //! | [`structure`] | every way in which a document is not of the published shape |
@@ -15,6 +16,7 @@
 
 pub mod artifact;
 pub mod bundle;
+pub mod canonical;
 mod compose;
 pub mod hmac;
 pub mod mask;

@@ -1,11 +1,11 @@
 //! All that is computed of a document, in one walk over its text: the checksum, the hash of each step, and the code of the
 //! signature if a key is at hand.
 
-use reenact_json::canonical::rpk::{Found, Walk};
-use reenact_json::canonical::{self, Sink};
+use reenact_json::canonical::Sink;
 use reenact_json::digest::{Hasher, Hmac};
-use reenact_json::{CanonicalFault, Digest, Kind, Profile};
+use reenact_json::{CanonicalFault, CanonicalForm, Digest, Kind};
 
+use super::canonical::{Found, RpkForm, Walk};
 use super::{Head, HmacKey, Item, StepView};
 
 /// What a survey gives of the document as a whole.
@@ -27,7 +27,7 @@ pub fn survey<'a>(
 ) -> Sums {
     let mut whole = Whole::new(key);
     let mut stripped = Hasher::new();
-    let walk = Walk::new(head.text, &head.disorder, &mut whole, &mut stripped);
+    let walk = Walk::new(&head.scanned, &mut whole, &mut stripped);
     let mut surveyor = Surveyor { walk, fault: None, each };
     surveyor.root(head);
     let is_respelled = surveyor.walk.is_respelled();
@@ -53,7 +53,7 @@ impl Whole {
             code.put(b"{\"checksum\":");
             match head.checksum {
                 // A checksum that has no form is none that was signed.
-                Some(checksum) => drop(canonical::write(checksum, Profile::Rpk, code)),
+                Some(checksum) => drop(RpkForm.write(checksum, code)),
                 None => code.put(b"null"),
             }
             code.put(b",");

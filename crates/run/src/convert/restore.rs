@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 
 use base64ct::{Base64, Encoding};
+use reenact_formats::Profile;
 use reenact_formats::replay_bundle::archive;
 use reenact_formats::rer::artifact::ReadError;
 use reenact_formats::rer::{ArtifactReader, EventView, Item};
-use reenact_json::{Digest, Kind, Limits, Profile, Value, canonical};
+use reenact_json::{Digest, Kind, Limits, Value, canonical};
 
 use super::fault::ConvertError;
 use super::import::{lines, model_io, profile};

@@ -21,7 +21,8 @@ pub(crate) mod rpk;
 
 use std::borrow::Cow;
 
-use reenact_json::{Limits, Profile, Value};
+use reenact_formats::Profile;
+use reenact_json::{Limits, Value};
 use reenact_wire::Endpoint;
 
 use crate::event::Event;

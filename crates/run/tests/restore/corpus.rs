@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use reenact_formats::Profile;
 use reenact_formats::replay_bundle::archive;
 use reenact_formats::rpk;
-use reenact_json::{Limits, Profile, Value, canonical};
+use reenact_json::{Limits, Value, canonical};
 use reenact_run::convert::source::unpack;
 use reenact_run::convert::{File, Origin, Restored, Source, import, restore};
 use reenact_verify::{Options, safe};

@@ -1,7 +1,8 @@
 //! Runs of which every value is odd somewhere, and one that is long.
 
 use proptest::prelude::*;
-use reenact_json::{Limits, Profile, Value, canonical, print};
+use reenact_formats::Profile;
+use reenact_json::{Limits, Value, canonical, print};
 use reenact_run::convert::{Origin, Source, restore};
 
 use crate::corpus::{canonical_main, check, sealed};

@@ -1,6 +1,7 @@
 //! The formats that are only read, each in a file of our own; and what no import writes.
 
-use reenact_json::{Digest, Limits, Profile, Value, canonical};
+use reenact_formats::Profile;
+use reenact_json::{Digest, Limits, Value, canonical};
 use reenact_run::convert::source::recognise;
 use reenact_run::convert::{ConvertError, Origin, Source, restore};
 

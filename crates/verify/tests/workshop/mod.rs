@@ -7,7 +7,7 @@ use ed25519_dalek::{Signer as _, SigningKey};
 use reenact_formats::key::PublicKey;
 use reenact_formats::rer::Version;
 use reenact_formats::rer::seal::{Chain, NewEvent, RunHeader, Signer};
-use reenact_json::{Limits, Profile, Value, canonical};
+use reenact_json::{Jcs, Limits, Value, canonical};
 use reenact_verify::{Format, Keys, Options, Report, safe};
 
 /// A private key, for tests only.
@@ -45,7 +45,7 @@ pub(crate) fn failed(report: &Report) -> Vec<&'static str> {
 
 /// The canonical form of a text, if it has one.
 pub(crate) fn canonical(text: &[u8]) -> Option<Vec<u8>> {
-    canonical::to_vec(Value::parse(text, &Limits::default()).ok()?, Profile::Jcs).ok()
+    canonical::to_vec(Value::parse(text, &Limits::default()).ok()?, Jcs).ok()
 }
 
 /// A published vector, and its key.

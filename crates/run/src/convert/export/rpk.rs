@@ -1,9 +1,10 @@
 //! A run → `.rpk`: a step for each event that has a type there. What we recorded goes into input and output as it is, so that the
 //! `.rpk` replays as the run does; what others recorded is written as the programs of the format write it.
 
+use reenact_formats::Profile;
 use reenact_formats::rpk::write::{Draft, NewStep, RunHeader};
+use reenact_json::Value;
 use reenact_json::leaves::{Bounds, differences};
-use reenact_json::{Profile, Value};
 
 use super::Exporting;
 use super::account::{NO_PLACE, UNREADABLE, WITHHELD, limits, lost, others, place};
@@ -20,7 +21,6 @@ use crate::event::Event;
 use crate::exchange::{Answer, Body, Exchange, Held, Request};
 use crate::kind::Kind;
 use crate::run::Run;
-use crate::text_rule;
 use crate::tool::ToolUse;
 
 /// What the form changes: long fractions, paths, times, line ends, the order of sets.
@@ -417,6 +417,6 @@ fn turned(text: &[u8]) -> Result<(Vec<u8>, bool), ConvertError> {
     let failed = |fault| ConvertError::Text { place: "a value of the source".into(), fault };
     let value = Value::parse(text, &limits()).map_err(|error| failed(error.into()))?;
     let mut out = Vec::with_capacity(text.len());
-    let at_rest = text_rule::write(value, Profile::Rpk, &mut out).map_err(failed)?;
+    let at_rest = Profile::Rpk.write_noting(value, &mut out).map_err(|fault| failed(fault.into()))?;
     Ok((out, at_rest))
 }

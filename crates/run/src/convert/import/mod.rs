@@ -12,8 +12,9 @@ pub(super) mod timeline;
 use std::borrow::Cow;
 
 use base64ct::{Base64, Encoding};
+use reenact_formats::Profile;
 use reenact_json::canonical::write_string;
-use reenact_json::{Kind, Limits, Profile, Value};
+use reenact_json::{Kind, Limits, Value};
 
 use super::fault::ConvertError;
 use super::sealing::{Sealing, spelled};

@@ -6,25 +6,28 @@
 
 mod number;
 
-use super::{CanonicalFault, Sink, token};
-use crate::number::scan as scan_number;
-use crate::order::Order;
-use crate::position::Position;
-use crate::string;
-use crate::value::{Kind, Value};
+use reenact_json::canonical::Sink;
+use reenact_json::token::{self, Order, scan_number, scan_plain, scan_string};
+use reenact_json::{CanonicalFault, CanonicalForm, Kind, Position, Value};
 
 /// Whether the text of a value is its own canonical form.
 pub fn is_canonical(value: Value<'_>) -> bool {
     Survey::of(value.text()).canonical
 }
 
-pub(super) fn write<S: Sink>(value: Value<'_>, out: &mut S) -> Result<(), CanonicalFault> {
-    let survey = Survey::of(value.text());
-    if survey.canonical {
-        out.put(value.text());
-        return Ok(());
+/// Canonical form of REPLAY.jsonl: names by code point, escapes as RFC 8785, numbers as serde_json 1.0.140 prints them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReplayJsonlForm;
+
+impl CanonicalForm for ReplayJsonlForm {
+    fn write<S: Sink>(self, value: Value<'_>, out: &mut S) -> Result<(), CanonicalFault> {
+        let survey = Survey::of(value.text());
+        if survey.canonical {
+            out.put(value.text());
+            return Ok(());
+        }
+        Writer { survey: &survey, omitted: &[], out }.value(0).map(|_| ())
     }
-    Writer { survey: &survey, omitted: &[], out }.value(0).map(|_| ())
 }
 
 /// Writes an object without some of its members. A value that is no object is written whole.
@@ -37,7 +40,7 @@ pub fn write_without<S: Sink>(
     Writer { survey: &survey, omitted, out }.value(0).map(|_| ())
 }
 
-/// Where the text of a name begins and ends. Offsets fit, because no text is longer than [`crate::Limits::LARGEST`].
+/// Where the text of a name begins and ends. Offsets fit, because no text is longer than [`reenact_json::Limits::LARGEST`].
 type Place = (u32, u32);
 
 fn offset(at: usize) -> u32 {
@@ -110,10 +113,10 @@ impl<'a> Survey<'a> {
 
     /// The offset of the closing quote.
     fn string(&mut self, at: usize) -> usize {
-        if let Some((end, _)) = string::scan_plain(self.text, at + 1) {
+        if let Some((end, _)) = scan_plain(self.text, at + 1) {
             return end;
         }
-        let Ok(span) = string::scan(self.text, at + 1) else { return self.text.len() };
+        let Ok(span) = scan_string(self.text, at + 1) else { return self.text.len() };
         self.canonical &= span.canonical;
         span.end
     }
@@ -186,7 +189,7 @@ impl<S: Sink> Writer<'_, S> {
             return Ok(text.len());
         };
         match kind {
-            Kind::String => Ok(token::string(text, at, self.out)),
+            Kind::String => Ok(token::write_string(text, at, self.out)),
             Kind::Number => self.number(at),
             Kind::Object => self.object(at),
             Kind::Array => self.array(at),
@@ -274,7 +277,7 @@ impl<S: Sink> Writer<'_, S> {
             return Ok(token::end_of_member(text, at));
         }
         self.out.put(core::mem::replace(before, b","));
-        let colon = token::skip_space(text, token::string(text, at, self.out));
+        let colon = token::skip_space(text, token::write_string(text, at, self.out));
         self.out.put(b":");
         self.value(colon + 1)
     }

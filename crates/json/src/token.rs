@@ -1,6 +1,8 @@
-//! The pieces that both writers share. Every text here was scanned, so that what cannot be there is passed over.
+//! Pieces of text that has passed the scanner, for writers of canonical forms.
+//!
+//! Offsets are those of the whole text. What cannot stand in scanned text is passed over, and never a panic.
 
-use super::{CanonicalFault, Sink};
+use crate::canonical::{CanonicalFault, Sink};
 use crate::limits::Limits;
 use crate::number::{self, Integers};
 use crate::position::Position;
@@ -9,9 +11,15 @@ use crate::scanner::Scanner;
 use crate::string;
 use crate::value::Value;
 
+pub use crate::block::{BLOCK, BlockRule, pass_blocks};
+pub use crate::number::{NumberSpan, scan as scan_number};
+pub use crate::order::Order;
+pub use crate::run::stops;
+pub use crate::string::{Characters, StringSpan, scan as scan_string, scan_plain};
+
 /// Writes the string whose opening quote lies at `at`; returns where it ends.
 #[inline]
-pub(super) fn string<S: Sink>(text: &[u8], at: usize, out: &mut S) -> usize {
+pub fn write_string<S: Sink>(text: &[u8], at: usize, out: &mut S) -> usize {
     if let Some((end, _)) = string::scan_plain(text, at + 1) {
         out.put(&text[at..=end]);
         return end + 1;
@@ -26,13 +34,13 @@ pub(super) fn string<S: Sink>(text: &[u8], at: usize, out: &mut S) -> usize {
 }
 
 /// Writes the number at `at`; returns where it ends.
-pub(super) fn number<S: Sink>(
+pub(crate) fn write_number<S: Sink>(
     text: &[u8],
     at: usize,
     integers: Integers,
     out: &mut S,
 ) -> Result<usize, CanonicalFault> {
-    let Some(span) = number::scan(text, at) else { return Ok(text.len()) };
+    let Some(span) = scan_number(text, at) else { return Ok(text.len()) };
     let literal = &text[at..span.end];
     if number::is_canonical(literal, span.integer) {
         out.put(literal);
@@ -52,7 +60,7 @@ pub(super) fn number<S: Sink>(
 
 /// The offset of the next byte that is not white space.
 #[inline(always)]
-pub(super) fn skip_space(text: &[u8], at: usize) -> usize {
+pub fn skip_space(text: &[u8], at: usize) -> usize {
     match text.get(at) {
         Some(byte) if *byte <= b' ' && is_one_space(text, at, *byte) => at + 1,
         Some(byte) if *byte <= b' ' => skip_run_of_space(text, at),
@@ -71,19 +79,19 @@ fn skip_run_of_space(text: &[u8], mut at: usize) -> usize {
 }
 
 /// Whether the member whose name's opening quote lies at `at` bears one of these names.
-pub(super) fn is_named(text: &[u8], at: usize, names: &[&str]) -> bool {
+pub fn is_named(text: &[u8], at: usize, names: &[&str]) -> bool {
     let name = scanned(text, at);
     names.iter().any(|known| name.is_some_and(|name| name.is_string(known)))
 }
 
 /// Where the value of the member at `at` ends.
-pub(super) fn end_of_member(text: &[u8], at: usize) -> usize {
+pub fn end_of_member(text: &[u8], at: usize) -> usize {
     let colon = scanned(text, at).map_or(text.len(), |name| skip_space(text, at + name.text().len()));
     end_of_value(text, colon + 1)
 }
 
 /// Where the value at `at` ends; white space may come first.
-pub(super) fn end_of_value(text: &[u8], at: usize) -> usize {
+pub fn end_of_value(text: &[u8], at: usize) -> usize {
     let value = skip_space(text, at);
     scanned(text, value).map_or(text.len(), |found| value + found.text().len())
 }

@@ -1,24 +1,21 @@
 //! A walk over scanned text that writes it anew.
 
+use reenact_json::canonical::Sink;
+use reenact_json::token::{end_of_value, scan_number, scan_string, skip_space};
+use reenact_json::{CanonicalFault, Kind, Position, Scanned, Value};
+
 use super::list;
 use super::name::{self, Class, Rule};
 use super::text::{self, LineEnds};
 use super::{number, path, time};
-use crate::canonical::token::{end_of_value, skip_space};
-use crate::canonical::{CanonicalFault, Sink};
-use crate::position::Position;
-use crate::scanner::Disorder;
-use crate::string;
-use crate::value::{Kind, Value};
 
-/// Writes the values of one text, which must have passed a [`crate::Scanner`] that was noting its disorder: in the whole form,
-/// in the stripped form, or in both at once.
+/// Writes the values of one text that a scanner has passed: in the whole form, in the stripped form, or in both at once.
 ///
 /// A caller that knows the shape of a document opens its objects and lists and decides of each member where it goes; any
 /// value is written by [`Walk::value`].
 pub struct Walk<'a, 's, W, T> {
     pub(super) text: &'a [u8],
-    pub(super) disorder: &'a Disorder,
+    pub(super) scanned: &'a Scanned<'a>,
     whole: &'s mut W,
     stripped: &'s mut T,
     is_whole: bool,
@@ -67,11 +64,11 @@ pub struct List {
 
 impl<'a, 's, W: Sink, T: Sink> Walk<'a, 's, W, T> {
     /// A walk that writes both forms.
-    pub fn new(text: &'a [u8], disorder: &'a Disorder, whole: &'s mut W, stripped: &'s mut T) -> Self {
+    pub fn new(scanned: &'a Scanned<'a>, whole: &'s mut W, stripped: &'s mut T) -> Self {
         let gathered = Vec::with_capacity(GATHER);
         Self {
-            text,
-            disorder,
+            text: scanned.text(),
+            scanned,
             whole,
             stripped,
             is_whole: true,
@@ -181,10 +178,7 @@ impl<'a, 's, W: Sink, T: Sink> Walk<'a, 's, W, T> {
 
     /// What stands from `at` to `end`, where writing it has found its end.
     pub fn span(&self, at: usize, end: usize) -> Option<Value<'a>> {
-        let text = self.text.get(skip_space(self.text, at)..end)?;
-        let kind = Kind::of_first_byte(*text.first()?)?;
-        let is_escaped = kind == Kind::String && text.contains(&b'\\');
-        Some(Value::scanned(text, kind, false, is_escaped))
+        self.scanned.value(skip_space(self.text, at), end)
     }
 
     /// Where the value at `at` ends, by reading it again.
@@ -250,7 +244,7 @@ impl<'a, 's, W: Sink, T: Sink> Walk<'a, 's, W, T> {
             self.put(&self.text[at..end]);
             return Ok(end);
         }
-        let Ok(span) = string::scan(self.text, at + 1) else { return Ok(self.text.len()) };
+        let Ok(span) = scan_string(self.text, at + 1) else { return Ok(self.text.len()) };
         let text = text::unified(&self.text[at + 1..span.end]);
         let normal = match rule {
             Rule::Path => path::normal(&text),
@@ -267,7 +261,7 @@ impl<'a, 's, W: Sink, T: Sink> Walk<'a, 's, W, T> {
     }
 
     fn number(&mut self, at: usize) -> Result<usize, CanonicalFault> {
-        let Some(span) = crate::number::scan(self.text, at) else { return Ok(self.text.len()) };
+        let Some(span) = scan_number(self.text, at) else { return Ok(self.text.len()) };
         let literal = &self.text[at..span.end];
         let mut buffer = [0; 40];
         match number::text(literal, span.integer, &mut buffer) {
@@ -354,7 +348,7 @@ impl<'a, 's, W: Sink, T: Sink> Walk<'a, 's, W, T> {
     pub fn open_object(&mut self, at: usize) -> Object<'a> {
         let at = skip_space(self.text, at);
         self.put(b"{");
-        let names = self.disorder.names_of(at).map(<[u32]>::iter);
+        let names = self.scanned.names_of(at).map(<[u32]>::iter);
         self.respelled(names.is_some());
         Object { names, end: at + 1, has_whole: false, has_stripped: false }
     }
@@ -379,10 +373,10 @@ impl<'a, 's, W: Sink, T: Sink> Walk<'a, 's, W, T> {
         let plain = text::plain(self.text, at);
         let end = match plain {
             Some(end) => end,
-            None => string::scan(self.text, at + 1).ok()?.end + 1,
+            None => scan_string(self.text, at + 1).ok()?.end + 1,
         };
         let class = name::class(self.text.get(at + 1..end - 1).unwrap_or_default(), plain.is_some());
-        let name = Value::scanned(self.text.get(at..end)?, Kind::String, false, plain.is_none());
+        let name = self.scanned.string(at, end, plain.is_none())?;
         let is_plain = plain.is_some();
         Some(Found { name, at: skip_space(self.text, end) + 1, start: at, is_plain, class })
     }

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use crate::number::NumberFault;
+use reenact_json::NumberFault;
 
 /// The most digits of an integer that CPython reads from text (`sys.int_info.default_max_str_digits`). A file with a longer
 /// one cannot have been made, nor be checked, by the programs of this format.

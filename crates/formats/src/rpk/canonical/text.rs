@@ -1,9 +1,7 @@
 //! Strings in ASCII: everything beyond the printable characters is escaped, line ends are one line feed.
 
-use crate::block::{self, BLOCK};
-use crate::canonical::Sink;
-use crate::run::stops;
-use crate::string::Characters;
+use reenact_json::canonical::Sink;
+use reenact_json::token::{BLOCK, BlockRule, Characters, pass_blocks, stops};
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
@@ -47,7 +45,7 @@ pub(super) fn write<S: Sink>(text: &[u8], at: usize, ends: LineEnds, out: &mut S
     let mut after_return = false;
     let mut short = 0_u32;
     loop {
-        let from = if short < MANY || after_return { at } else { block::pass(text, at, &mut Printable) };
+        let from = if short < MANY || after_return { at } else { pass_blocks(text, at, &mut Printable) };
         let end = run(text, from);
         short += 1;
         after_return &= end == at;
@@ -108,7 +106,7 @@ const MANY: u32 = 3;
 /// What stands for itself here, line feeds included where no carriage return stands before them.
 struct Printable;
 
-impl block::Walk for Printable {
+impl BlockRule for Printable {
     #[inline(always)]
     fn passes(&mut self, kind: u8) -> bool {
         matches!(kind, b'n' | b't' | b'b' | b'f')
@@ -273,7 +271,7 @@ impl Spelled {
 }
 
 /// Writes text of ours as such a string, quotes included.
-pub(super) fn write_text<S: Sink>(text: &str, out: &mut S) {
+pub fn write_text<S: Sink>(text: &str, out: &mut S) {
     out.put(b"\"");
     let mut spelled = Spelled::default();
     for character in text.chars() {

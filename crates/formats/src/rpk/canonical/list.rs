@@ -3,9 +3,10 @@
 //! Each form sorts by its own text, so that the same list may come out in two orders. Both are put together in memory, which
 //! nothing else in a walk is.
 
+use reenact_json::canonical::Sink;
+use reenact_json::{CanonicalFault, Position};
+
 use super::walk::Walk;
-use crate::canonical::{CanonicalFault, Sink};
-use crate::position::Position;
 
 pub(super) fn write<W: Sink, T: Sink>(
     walk: &mut Walk<'_, '_, W, T>,
@@ -13,7 +14,7 @@ pub(super) fn write<W: Sink, T: Sink>(
 ) -> Result<usize, CanonicalFault> {
     let forms = walk.forms();
     let (mut whole, mut stripped) = (Pieces::default(), Pieces::default());
-    let mut inner = Walk::new(walk.text, walk.disorder, &mut whole.text, &mut stripped.text);
+    let mut inner = Walk::new(walk.scanned, &mut whole.text, &mut stripped.text);
     inner.turn(forms.0, forms.1);
     let mut list = inner.open_list(at);
     while let Some(at) = inner.next_element(&mut list) {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::string::Characters;
+use reenact_json::token::Characters;
 
 /// How a value is treated because of the name it stands under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

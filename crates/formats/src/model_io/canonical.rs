@@ -4,17 +4,25 @@
 //! A text is canonical here if and only if it is under RFC 8785, so that both are hashed where they lie. Lone surrogates
 //! and duplicate names, of which that producer makes something too, never pass the scanner.
 
-use super::{CanonicalFault, Sink, rewrite};
-use crate::number::{self, Integers};
-use crate::value::{Kind, Value};
+use reenact_json::canonical::{Integers, Sink, rewrite};
+use reenact_json::{CanonicalFault, CanonicalForm, Kind, Value};
 
-/// Writes the canonical form of a value. After an error, what was written is to be thrown away.
-pub fn write<S: Sink>(value: Value<'_>, out: &mut S) -> Result<(), CanonicalFault> {
-    if value.is_canonical() {
-        out.put(value.text());
-        return Ok(());
+/// Canonical form of Model IO: the text of RFC 8785, integers that doubles cannot hold as the nearest double.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ModelIoForm;
+
+impl CanonicalForm for ModelIoForm {
+    fn write<S: Sink>(self, value: Value<'_>, out: &mut S) -> Result<(), CanonicalFault> {
+        if value.is_canonical() {
+            out.put(value.text());
+            return Ok(());
+        }
+        rewrite(value, Integers::Nearest, &[], out)
     }
-    rewrite(value, Integers::Nearest, &[], out)
+
+    fn is_own_text(self, value: Value<'_>) -> bool {
+        value.is_canonical()
+    }
 }
 
 /// The text of a number as ECMAScript prints the double that it reads, `Infinity` included; `None` of anything else.
@@ -22,18 +30,15 @@ pub fn number_text(value: Value<'_>) -> Option<String> {
     if value.kind() != Kind::Number {
         return None;
     }
-    let mut buffer = ryu_js::Buffer::new();
-    let text = number::canonical(value.text(), Integers::Nearest, &mut buffer);
-    let infinite = if value.text().starts_with(b"-") { b"-Infinity".as_slice() } else { b"Infinity" };
-    Some(String::from_utf8_lossy(text.unwrap_or(infinite)).into_owned())
+    let infinite = if value.text().starts_with(b"-") { "-Infinity" } else { "Infinity" };
+    Some(value.double_text().unwrap_or_else(|| infinite.to_owned()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::canonical::{self, large, small};
-    use crate::digest::Hasher;
-    use crate::{Digest, Limits, NumberFault, Profile};
+    use reenact_json::digest::Hasher;
+    use reenact_json::{Digest, Limits, NumberFault, canonical};
 
     fn parsed(text: &str) -> Value<'_> {
         Value::parse(text.as_bytes(), &Limits::default()).unwrap()
@@ -43,14 +48,9 @@ mod tests {
     fn integers_become_the_nearest_double() {
         let value = parsed(r#"{"b":[9007199254740993,-18446744073709551615],"a":1.0}"#);
         let expected = br#"{"a":1,"b":[9007199254740992,-18446744073709552000]}"#;
-        assert_eq!(canonical::to_vec(value, Profile::ModelIo).unwrap(), expected);
-        for write in [small::write::<Vec<u8>>, large::write::<Vec<u8>>] {
-            let mut out = Vec::new();
-            write(value, Integers::Nearest, &[], &mut out).unwrap();
-            assert_eq!(out, expected);
-        }
+        assert_eq!(canonical::to_vec(value, ModelIoForm).unwrap(), expected);
         assert_eq!(
-            canonical::digest(value, Profile::ModelIo, &mut Hasher::new()),
+            canonical::digest(value, ModelIoForm, &mut Hasher::new()),
             Ok(Digest::of(expected.as_slice()))
         );
     }
@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn what_exceeds_the_doubles_is_refused() {
         assert_eq!(
-            canonical::to_vec(parsed(r#"{"a":{"b":[0,-1e999]}}"#), Profile::ModelIo),
+            canonical::to_vec(parsed(r#"{"a":{"b":[0,-1e999]}}"#), ModelIoForm),
             Err(CanonicalFault::Number {
                 path: "$.a.b[1]".into(),
                 literal: "-1e999".into(),

@@ -5,9 +5,10 @@
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use proptest::sample::select;
-use reenact_json::canonical::{self, replay_jsonl};
+use reenact_formats::Profile;
+use reenact_formats::replay_jsonl::canonical as replay_jsonl;
 use reenact_json::digest::{Digest, Hasher};
-use reenact_json::{CanonicalFault, Limits, NumberFault, Profile, Value};
+use reenact_json::{CanonicalFault, Limits, NumberFault, Value, canonical};
 use serde_json::Value as Json;
 
 fn parse(text: &str) -> Value<'_> {

@@ -1,7 +1,7 @@
 //! The text that serde_json 1.0.140 gives to numbers: integers of 64 bits as they are, all else as a double printed by
 //! Ryū. Later versions print some doubles otherwise (`1e+16`), so the version is part of the rule.
 
-use crate::number::NumberFault;
+use reenact_json::NumberFault;
 
 /// Decimals of up to 15 significant digits are told apart by doubles, so none of them has a shorter spelling.
 const SURE_DIGITS: usize = 15;
@@ -92,15 +92,11 @@ fn of_double(double: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::number;
     use proptest::prelude::*;
+    use reenact_json::token::scan_number;
 
     fn said(literal: &str) -> Result<String, NumberFault> {
-        assert_eq!(
-            number::scan(literal.as_bytes(), 0).map(|span| span.end),
-            Some(literal.len()),
-            "{literal}"
-        );
+        assert_eq!(scan_number(literal.as_bytes(), 0).map(|span| span.end), Some(literal.len()), "{literal}");
         text(literal.as_bytes())
     }
 
@@ -150,7 +146,7 @@ mod tests {
 
     /// The short cut must say what the long way says.
     fn agree(literal: &str) {
-        let span = number::scan(literal.as_bytes(), 0).unwrap();
+        let span = scan_number(literal.as_bytes(), 0).unwrap();
         let long_way = text(literal.as_bytes()).is_ok_and(|text| text == literal);
         assert_eq!(is_own(literal.as_bytes(), span.integer), long_way, "{literal}");
     }
