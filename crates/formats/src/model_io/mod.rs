@@ -23,6 +23,36 @@ pub use interaction::InteractionView;
 pub use session::{Head, SessionReader};
 pub use writer::{SessionWriter, WriteFault};
 
+use crate::Profile;
+use crate::format::{Folder, Format, FormatId, MANIFEST_FILE, Signs, Support};
+
+/// The row of Model IO: a session is known by its version, or by any two of the other members. With a manifest, a folder is a
+/// bundle, whatever else it holds.
+pub static FORMAT: Format = Format {
+    id: FormatId::ModelIo,
+    name: "model-io",
+    report_name: "model-io",
+    support: Support::Full,
+    dialect: FormatId::ModelIo,
+    profile: Profile::ModelIo,
+    signs: Signs::Members {
+        names: &[("adapter_id", 1), ("model_id", 1), ("interactions", 1), ("model_io_schema_version", 2)],
+        prefixes: &[],
+        enough: 2,
+    },
+    folder: Some(Folder {
+        needs: &[pack::SESSION, pack::RUN],
+        reads: &[pack::SESSION, pack::RUN],
+        companions: &[],
+        without: &[MANIFEST_FILE],
+        documents: &[(pack::RUN, 256 << 20), (pack::SESSION, 1 << 30)],
+        manifest_names: &[],
+        is_whole: true,
+    }),
+    main_file: pack::SESSION,
+    endings: &[],
+};
+
 /// The version that is written, and whose rules are known (§6.3).
 pub const VERSION: &str = "1.0.0";
 

@@ -20,6 +20,7 @@ pub mod event;
 pub mod header;
 pub mod manifest;
 pub mod rewrite;
+mod row;
 pub mod seal;
 pub mod structure;
 pub mod time;
@@ -28,6 +29,7 @@ use reenact_json::{CanonicalFault, Value};
 
 pub use artifact::{ArtifactReader, Head, Item};
 pub use event::{EventView, Noted};
+pub use row::{ARTIFACT, ARTIFACT_FILE, BUNDLE, JWK_FILE, KEY_FILE};
 pub use structure::{Problem, StructureFault};
 
 /// The two published versions (§3.1).

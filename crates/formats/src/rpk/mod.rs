@@ -32,6 +32,27 @@ pub use hmac::HmacKey;
 pub use step::{Item, StepView};
 pub use structure::StructureFault;
 
+use crate::Profile;
+use crate::format::{Format, FormatId, Signs, Support};
+
+/// The row of `.rpk`: any three of its members, or a checksum that begins as they do and one more.
+pub static FORMAT: Format = Format {
+    id: FormatId::Rpk,
+    name: "rpk",
+    report_name: "rpk",
+    support: Support::Full,
+    dialect: FormatId::Rpk,
+    profile: Profile::Rpk,
+    signs: Signs::Members {
+        names: &[("checksum", 1), ("metadata", 1), ("payload", 1), ("version", 1)],
+        prefixes: &[("checksum", HASH_PREFIX)],
+        enough: 3,
+    },
+    folder: None,
+    main_file: "run.rpk",
+    endings: &[".rpk"],
+};
+
 /// What a step may be.
 pub const STEP_TYPES: [&str; 7] = [
     "prompt.render",

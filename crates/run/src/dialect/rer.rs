@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use reenact_formats::FormatId;
 use reenact_formats::replay_bundle::MANIFEST;
 use reenact_formats::rer::artifact::ReadError;
 use reenact_formats::rer::{ArtifactReader, EventView, Item, Noted};
@@ -10,12 +11,16 @@ use reenact_wire::{Endpoint, Vendor};
 
 use super::{Context, Dialect, replay_bundle};
 use crate::body::{self, Headers};
-use crate::event::Source;
+use crate::convert::export::account::{NO_PLACE, ONLY_ITS_HASH, SIGNS_THE_SOURCE};
+use crate::convert::loss::{Losses, Place};
+use crate::event::{Event, Source};
 use crate::exchange::{Answer, Body, Chunk, EndedBy, Request};
+use crate::exit::Exit;
 use crate::index::{Found, Index, Span, Tie};
 use crate::kind::Kind;
 use crate::open::NotARun;
-use crate::run::{Inner, Parts, Producer};
+use crate::outcome::{ReportedOutcome, read_exit_code, word, words};
+use crate::run::{Inner, Parts, Producer, Run};
 use crate::tool::{Json, ToolCall, ToolResult};
 use crate::unreadable::{Unreadable, flag, milliseconds, mistyped, needed, needed_text, pick, text};
 
@@ -40,7 +45,7 @@ pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<Parts, NotARun> {
             import = Import::of(&event);
         }
         let of_item = import.as_ref().filter(|_| index.len() > 0);
-        if import.as_ref().is_some_and(|import| import.dialect == Dialect::ReplayBundle) {
+        if import.as_ref().is_some_and(|import| import.format == FormatId::ReplayBundle) {
             files.extend(file(&event));
         }
         index.push(found(&event, bytes, of_item));
@@ -70,14 +75,16 @@ pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<Parts, NotARun> {
     };
     Ok(match import {
         None => parts,
-        Some(Import { dialect, context, .. }) => Parts { dialect, context, is_imported: true, ..parts },
+        Some(Import { format, context }) => {
+            Parts { dialect: format.row().dialect, context, is_imported: true, ..parts }
+        }
     })
 }
 
 /// What the first event says of the record that a run was imported from.
 struct Import {
-    dialect: Dialect,
-    is_timeline: bool,
+    /// The format, which may be a relative of the one whose words it is in.
+    format: FormatId,
     context: Context,
 }
 
@@ -85,9 +92,9 @@ impl Import {
     fn of(event: &EventView<'_>) -> Option<Self> {
         let import = event.payload?.member("import")?;
         let format = import.member("format")?.string()?;
-        let dialect = Dialect::of_import(&format)?;
-        let is_timeline = format == "session-timeline";
-        Some(Self { dialect, is_timeline, context: Context::of(dialect, import.member("document")) })
+        let format = super::of_import(&format)?;
+        let context = import.member("document").map(|document| super::of(format).context(document));
+        Some(Self { format, context: context.unwrap_or_default() })
     }
 }
 
@@ -106,12 +113,10 @@ fn found(event: &EventView<'_>, bytes: &[u8], import: Option<&Import>) -> Found 
     let named = event.event_type.and_then(|name| name.read_string(Kind::of_rer)).unwrap_or(Kind::Other);
     let withheld = event.is_redacted();
     let payload = event.payload.filter(|payload| !withheld && !payload.is_null());
-    let item = import.and_then(|import| Some((import.dialect, payload?.member("import")?)));
+    let item = import.and_then(|import| Some((import.format, payload?.member("import")?)));
     let (kind, tie) = match item {
-        Some((dialect, item)) => dialect.mark(named, item),
-        None if withheld && let Some(import) = import => {
-            (named, import.dialect.mark_withheld(named, import.is_timeline))
-        }
+        Some((format, item)) => super::of(format).mark(named, item),
+        None if withheld && let Some(import) = import => (named, super::mark_withheld(import.format, named)),
         None => (named, Tie::last(event.noted(Noted::StepId))),
     };
     Found {
@@ -255,4 +260,66 @@ pub(crate) fn tool_result(payload: Value<'_>) -> Result<ToolResult<'_>, Unreadab
         source: Source::of(source),
         ..ToolResult::default()
     })
+}
+
+/// The payloads that we write ourselves.
+pub(crate) struct Rer;
+
+impl Dialect for Rer {
+    fn read(&self, bytes: &[u8], limits: &Limits) -> Result<Parts, NotARun> {
+        read(bytes, limits)
+    }
+
+    fn mark(&self, named: Kind, item: Value<'_>) -> (Kind, Tie) {
+        (named, Tie::last(item.member("step_id")))
+    }
+
+    fn place(&self, event: &Event<'_>) -> Place {
+        Place::Item("$.events[", event.index(), "]".into())
+    }
+
+    fn around(&self, run: &Run, target: FormatId, losses: &mut Losses) {
+        if run.envelope().is_some() {
+            let is_bundle = target == FormatId::ReplayBundle;
+            losses.add(Place::At("$.envelope".into()), if is_bundle { ONLY_ITS_HASH } else { NO_PLACE });
+        }
+        losses.add(Place::At("$.runtime".into()), NO_PLACE);
+        losses.add(Place::At("$.runtime_signature".into()), SIGNS_THE_SOURCE);
+    }
+
+    fn step_id<'r>(&self, _: &Event<'r>, payload: Value<'r>) -> Option<Cow<'r, str>> {
+        payload.member("step_id")?.string()
+    }
+
+    fn request<'v>(&self, item: Value<'v>, run: &'v Inner) -> Result<Request<'v>, Unreadable> {
+        request(item, run)
+    }
+
+    fn answer<'v>(
+        &self,
+        item: Value<'v>,
+        run: &'v Inner,
+        _: Option<Endpoint>,
+    ) -> Result<Answer<'v>, Unreadable> {
+        answer(item, run)
+    }
+
+    fn tool_call<'v>(&self, item: Value<'v>) -> Result<ToolCall<'v>, Unreadable> {
+        tool_call(item)
+    }
+
+    fn tool_result<'v>(&self, item: Value<'v>) -> Result<ToolResult<'v>, Unreadable> {
+        tool_result(item)
+    }
+
+    fn outcome(&self, run: &Run) -> ReportedOutcome {
+        let command = words(run.started().and_then(|started| started.member("command")));
+        let Some(ended) = run.ended() else {
+            return ReportedOutcome { command, ..ReportedOutcome::default() };
+        };
+        let [status, reason, exit_code] = pick(ended, ["status", "reason", "exit_code"]);
+        let reason = word(reason);
+        let exit = exit_code.and_then(read_exit_code).or_else(|| Exit::read_signal(reason.as_deref()?));
+        ReportedOutcome { status: word(status), reason, exit, command }
+    }
 }

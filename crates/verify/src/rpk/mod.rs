@@ -7,6 +7,18 @@ mod judge;
 
 pub use judge::verify;
 
+use reenact_formats::FormatId;
+
+use crate::checker::{Checker, no_members};
+
+/// What judges `.rpk`.
+pub(crate) static CHECKER: Checker = Checker {
+    id: FormatId::Rpk,
+    document: |bytes, keys, options, _| verify(bytes, keys, options),
+    members: no_members,
+    broken: None,
+};
+
 /// It is strict JSON, and an object.
 pub const PARSE: &str = "parse";
 /// It is of a version that can be read.

@@ -8,7 +8,7 @@ use reenact_formats::key::PublicKey;
 use reenact_formats::rer::Version;
 use reenact_formats::rer::seal::{Chain, NewEvent, RunHeader, Signer};
 use reenact_json::{Jcs, Limits, Value, canonical};
-use reenact_verify::{Format, Keys, Options, Report, safe};
+use reenact_verify::{FormatId, Keys, Options, Report, safe};
 
 /// A private key, for tests only.
 pub(crate) struct Key(pub(crate) SigningKey);
@@ -35,7 +35,7 @@ impl Signer for Key {
 
 /// Judges bytes as an RER artifact, whatever they look like.
 pub(crate) fn judge(bytes: &[u8], keys: &Keys) -> Report {
-    safe(bytes, keys, &Options { format: Some(Format::Rer), ..Options::default() })
+    safe(bytes, keys, &Options { format: Some(FormatId::Rer), ..Options::default() })
 }
 
 /// The names of the checks that do not hold.

@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use reenact_formats::FormatId;
 use reenact_formats::rer::time;
-use reenact_run::{Asked, Dialect, Event, Exchange, Kind, Run, ToolUse};
+use reenact_run::{Asked, Event, Exchange, Kind, Run, ToolUse};
 
 /// Something that happened.
 pub(super) struct Step<'r> {
@@ -33,8 +34,8 @@ pub(super) enum What<'r> {
 fn is_frame(event: &Event<'_>) -> bool {
     let Some(payload) = event.payload().value() else { return false };
     match event.dialect() {
-        Dialect::ReplayJsonl => payload.member("event").is_some_and(|tag| tag.is_string("ReplayHeader")),
-        Dialect::ReplayBundle => payload.member("name").is_some() && payload.member("body").is_some(),
+        FormatId::ReplayJsonl => payload.member("event").is_some_and(|tag| tag.is_string("ReplayHeader")),
+        FormatId::ReplayBundle => payload.member("name").is_some() && payload.member("body").is_some(),
         _ => false,
     }
 }
@@ -83,7 +84,7 @@ pub(super) fn of(run: &Run) -> Vec<Step<'_>> {
             Kind::RunStarted | Kind::RunEnded => continue,
             Kind::StepBlocked => (event.step_id(), What::Other(event)),
             Kind::Other if is_frame(&event) => continue,
-            _ if event.dialect() == Dialect::Rpk => (event.step_id(), What::Other(event)),
+            _ if event.dialect() == FormatId::Rpk => (event.step_id(), What::Other(event)),
             _ => (Cow::default(), What::Other(event)),
         };
         steps.push(Step { id, at, what, is_told });

@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use reenact_formats::FormatId;
 use reenact_formats::replay_jsonl::Figures;
 use reenact_json::{Shown, Value};
 use reenact_run::run::Producer;
-use reenact_run::{Body, Dialect, EndedBy, Event, Exchange, Kind, Payload, Run, Summary, ToolUse};
+use reenact_run::{Body, EndedBy, Event, Exchange, Kind, Payload, Run, Summary, ToolUse};
 use reenact_verify::Trust;
 use reenact_verify::render::Tone;
 
@@ -70,7 +71,7 @@ fn heading(found: &Found, summary: &Summary, text: &mut String) {
     let format = Shown::new(found.run.format());
     if found.run.is_imported() {
         let _ = writeln!(text, "format  {format}, imported from {}", found.run.dialect().name());
-    } else if found.run.dialect() != Dialect::Rer {
+    } else if found.run.dialect() != FormatId::Rer {
         let _ = writeln!(text, "format  {format}{}", producer(&found.run));
     }
     if !summary.command.is_empty() {
@@ -311,7 +312,7 @@ fn blocked(payload: Value<'_>) -> Vec<String> {
 }
 
 fn other(event: &Event<'_>) -> Vec<String> {
-    if let (Kind::StepBlocked, Dialect::Rer, Payload::Present(payload)) =
+    if let (Kind::StepBlocked, FormatId::Rer, Payload::Present(payload)) =
         (event.kind(), event.dialect(), event.payload())
     {
         return blocked(payload);
@@ -337,20 +338,20 @@ fn other(event: &Event<'_>) -> Vec<String> {
 }
 
 /// The part of a payload that tells what happened.
-fn telling(dialect: Dialect, payload: Value<'_>) -> Value<'_> {
+fn telling(dialect: FormatId, payload: Value<'_>) -> Value<'_> {
     let has_members = |value: &Value<'_>| value.members().next().is_some();
     let part = |name: &str| payload.member(name).filter(has_members);
     match dialect {
-        Dialect::Rpk => part("output").or_else(|| part("input")).unwrap_or(payload),
+        FormatId::Rpk => part("output").or_else(|| part("input")).unwrap_or(payload),
         _ => payload,
     }
 }
 
 /// What belongs to the format, and not to what happened.
-fn is_frame(dialect: Dialect, name: &str) -> bool {
+fn is_frame(dialect: FormatId, name: &str) -> bool {
     match dialect {
-        Dialect::ReplayJsonl => matches!(name, "event" | "t"),
-        Dialect::ReplayBundle => matches!(name, "type" | "timestamp"),
+        FormatId::ReplayJsonl => matches!(name, "event" | "t"),
+        FormatId::ReplayBundle => matches!(name, "type" | "timestamp"),
         _ => matches!(name, "salt" | "source"),
     }
 }

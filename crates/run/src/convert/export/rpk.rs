@@ -1,6 +1,7 @@
 //! A run → `.rpk`: a step for each event that has a type there. What we recorded goes into input and output as it is, so that the
 //! `.rpk` replays as the run does; what others recorded is written as the programs of the format write it.
 
+use reenact_formats::FormatId;
 use reenact_formats::Profile;
 use reenact_formats::rpk::write::{Draft, NewStep, RunHeader};
 use reenact_json::Value;
@@ -16,7 +17,6 @@ use crate::convert::layout;
 use crate::convert::loss::{Losses, Place};
 use crate::convert::moment;
 use crate::convert::source::File;
-use crate::dialect::Dialect;
 use crate::event::Event;
 use crate::exchange::{Answer, Body, Exchange, Held, Request};
 use crate::kind::Kind;
@@ -30,7 +30,11 @@ const LISTED: usize = 1000;
 /// How deep the members of a step lie in a document.
 const DEPTH: usize = 5;
 
-pub(super) fn write(run: &Run, how: &Exporting<'_>, losses: &mut Losses) -> Result<Vec<File>, ConvertError> {
+pub(in crate::convert) fn write(
+    run: &Run,
+    how: &Exporting<'_>,
+    losses: &mut Losses,
+) -> Result<Vec<File>, ConvertError> {
     let mut writer = Writer { run, draft: Draft::new(), count: 0, bytes: 0, compact: 0, losses };
     for event in run.events() {
         writer.event(&event)?;
@@ -96,7 +100,7 @@ impl Writer<'_> {
                 return Ok(());
             }
         };
-        if event.dialect() != Dialect::Rer {
+        if event.dialect() != FormatId::Rer {
             return self.foreign(event, step_type);
         }
         let at = place(self.run, event).inside(".payload");
@@ -146,11 +150,11 @@ impl Writer<'_> {
     fn frame(&mut self, event: &Event<'_>) {
         let at = place(self.run, event);
         match event.payload().value() {
-            Some(payload) if event.dialect() == Dialect::Rer => {
+            Some(payload) if event.dialect() == FormatId::Rer => {
                 let kept = ["environment", "envelope_hash", "salt", "source"];
                 others(payload, &kept, &at.inside(".payload"), self.losses);
             }
-            Some(line) if event.dialect() == Dialect::ReplayJsonl && event.kind() == Kind::RunStarted => {
+            Some(line) if event.dialect() == FormatId::ReplayJsonl && event.kind() == Kind::RunStarted => {
                 others(line, &["event", "session_id", "t"], &at, self.losses);
             }
             _ => lost(self.run, event, self.losses),
@@ -305,7 +309,7 @@ impl Writer<'_> {
             self.losses.add(at.clone(), UNREADABLE);
             return Step::default();
         };
-        if self.run.dialect() == Dialect::ModelIo
+        if self.run.dialect() == FormatId::ModelIo
             && let Some(item) = exchange.and_then(|exchange| exchange.called.payload().value())
         {
             let kept = [

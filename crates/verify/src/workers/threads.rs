@@ -1,14 +1,9 @@
-//! Work on all cores: many targets at once, or one large artifact in batches. Results come in the order of the work.
+//! Work on several threads: many targets at once, or one large record in batches. Results come in the order of the work.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
-
-use reenact_json::SyntaxError;
-use reenact_verify::model_io;
-use reenact_verify::rer::{Findings, Job, Survey};
 
 /// How many threads this machine runs at once.
 pub(crate) fn cores() -> usize {
@@ -16,13 +11,17 @@ pub(crate) fn cores() -> usize {
 }
 
 /// Does `work` on each item, on several threads, and hands the results to `take` in the order of the items, each as soon
-/// as it and all before it are there. Stops early if `take` fails.
-pub(crate) fn in_order<I: Sync, T: Send, E>(
+/// as it and all before it are there.
+pub(crate) fn in_order<I: Sync, T: Send>(
     items: &[I],
     threads: usize,
     work: impl Fn(&I) -> T + Sync,
-    mut take: impl FnMut(usize, T) -> Result<(), E>,
-) -> Result<(), E> {
+    mut take: impl FnMut(usize, T),
+) {
+    if threads <= 1 {
+        items.iter().enumerate().for_each(|(at, item)| take(at, work(item)));
+        return;
+    }
     let next = AtomicUsize::new(0);
     // Results of large items must not pile up behind one slow item.
     let (sender, receiver) = mpsc::sync_channel(threads * 4);
@@ -45,34 +44,33 @@ pub(crate) fn in_order<I: Sync, T: Send, E>(
         for (at, result) in receiver {
             waiting.insert(at, result);
             while let Some(result) = waiting.remove(&due) {
-                take(due, result)?;
+                take(due, result);
                 due += 1;
             }
         }
-        Ok(())
-    })
+    });
 }
 
-/// Runs the jobs of a Model IO session on several threads; gives their findings in order.
-pub(crate) fn all(jobs: &[model_io::Job<'_, '_>], threads: usize) -> Vec<model_io::Finding> {
-    let mut findings = Vec::with_capacity(jobs.len());
-    let taken: Result<(), core::convert::Infallible> =
-        in_order(jobs, threads, model_io::Job::run, |_, finding| {
-            findings.push(finding);
-            Ok(())
-        });
-    match taken {
-        Ok(()) => findings,
-    }
+/// Does `work` on each item, on several threads; gives the results in order.
+#[cfg(feature = "model-io")]
+pub(super) fn all<I: Sync, T: Send>(items: &[I], threads: usize, work: impl Fn(&I) -> T + Sync) -> Vec<T> {
+    let mut results = Vec::with_capacity(items.len());
+    in_order(items, threads, work, |_, result| results.push(result));
+    results
 }
 
 /// Runs the jobs of a survey on several threads; gives their findings in order. `seen` is told how many more bytes were
 /// read.
-pub(crate) fn jobs<'a>(
-    survey: &mut Survey<'a>,
+#[cfg(feature = "rer")]
+pub(super) fn survey<'a>(
+    survey: &mut crate::rer::Survey<'a>,
     threads: usize,
-    seen: impl Fn(usize) + Sync,
-) -> Result<Findings<'a>, SyntaxError> {
+    seen: &(dyn Fn(usize) + Sync),
+) -> Result<crate::rer::Findings<'a>, reenact_json::SyntaxError> {
+    use std::sync::Mutex;
+
+    use crate::rer::{Findings, Job};
+
     let (work, jobs) = mpsc::sync_channel::<(usize, Job<'_>)>(threads * 2);
     let jobs = Mutex::new(jobs);
     let findings = Mutex::new(BTreeMap::new());

@@ -1,7 +1,8 @@
-//! Is this a replay? The first bytes tell.
+//! Recognition of a replay by its first bytes.
 
-use reenact_formats::replay_jsonl::EventKind;
 use reenact_json::{Kind, Limits, Scanner, SyntaxError, Value};
+
+use super::EventKind;
 
 /// How many bytes are looked at.
 pub const LOOKED_AT: usize = 64 << 10;

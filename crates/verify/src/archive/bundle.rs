@@ -1,4 +1,4 @@
-//! Which record an archive is, read once where that is possible.
+//! Archives that may be Replay Bundles.
 //!
 //! A Replay Bundle is read by stricter rules than the others, and judged while it is read. So an archive is taken for one until
 //! a name shows that it is another record; only then is it read from its beginning by the rules of all others.
@@ -9,31 +9,18 @@ use std::cell::Cell;
 use std::io::{self, BufRead, SeekFrom};
 use std::io::{Read, Seek};
 
-use reenact_json::{Kind, Limits, Scanner, SyntaxError};
+use reenact_formats::format::MANIFEST_FILE;
+use reenact_formats::recognise::recognise_manifest;
+use reenact_formats::replay_bundle::is_in_layout;
+use reenact_formats::{FORMATS, FormatId};
+#[cfg(feature = "disk")]
+use reenact_json::Limits;
 use reenact_pack::{Container, PackError};
 
-use crate::members::{BrokenArchive, Members};
+use super::{Opened, unpacked};
+use crate::Options;
+use crate::members::Members;
 use crate::replay_bundle::{self, Fault, Snapshot};
-use crate::{Format, Options, Report};
-
-/// What an archive turned out to be.
-pub(crate) enum Opened {
-    /// A Replay Bundle, judged while it was read.
-    ReplayBundle(Box<Report>),
-    /// Anything else.
-    Members(Members),
-    /// Anything else, and not readable to its end.
-    Broken(Box<BrokenArchive>),
-}
-
-/// Reads an archive. The error is a failure of the reader itself.
-pub(crate) fn open<R: Read + Seek>(
-    container: Container,
-    archive: R,
-    options: &Options,
-) -> Result<Opened, PackError> {
-    open_while(container, archive, options, |_| false)
-}
 
 /// Reads a tar inside gzip that comes through a pipe. What went by is kept, for it may have to be read again: until the
 /// manifest says that it is a Replay Bundle. All that are written say so in their first member, and need no memory.
@@ -43,7 +30,7 @@ pub(crate) fn open_pipe(archive: impl Read, options: &Options) -> Result<Opened,
     let keeps = Cell::new(options.format.is_none());
     let archive = Kept { reader: archive, keeps: &keeps, kept: Vec::new(), at: 0 };
     open_while(Container::TarGz, archive, options, |snapshot| {
-        if keeps.get() && snapshot.manifest().and_then(manifest_of) == Some(Format::ReplayBundle) {
+        if keeps.get() && snapshot.manifest().and_then(recognise_manifest) == Some(FormatId::ReplayBundle) {
             keeps.set(false);
         }
         !keeps.get()
@@ -51,7 +38,7 @@ pub(crate) fn open_pipe(archive: impl Read, options: &Options) -> Result<Opened,
 }
 
 /// Reads a tar that another takes out of its gzip, as one of a Replay Bundle; `None` if it is not for certain that of one, and is
-/// to be read from its beginning by [`open`].
+/// to be read from its beginning by [`super::open`].
 #[cfg(feature = "disk")]
 pub(crate) fn open_gunzipped(tar: impl BufRead) -> Result<Option<Opened>, PackError> {
     let (snapshot, is_one) = Snapshot::read_gunzipped_while(tar, |_, name| is_of_no_other(name))?;
@@ -62,20 +49,20 @@ pub(crate) fn open_gunzipped(tar: impl BufRead) -> Result<Option<Opened>, PackEr
 fn is_replay_bundle(snapshot: &Snapshot, is_one: bool) -> bool {
     match (snapshot.manifest(), snapshot.fault()) {
         (Some(_), None) => is_one,
-        (Some(manifest), Some(_)) => manifest_of(manifest) == Some(Format::ReplayBundle),
+        (Some(manifest), Some(_)) => recognise_manifest(manifest) == Some(FormatId::ReplayBundle),
         (None, _) => false,
     }
 }
 
-/// As [`open`]. There is no way back to the archive's beginning once `is_decided` has said so.
-fn open_while<R: Read + Seek>(
+/// As [`super::open`]. There is no way back to the archive's beginning once `is_decided` has said so.
+pub(super) fn open_while<R: Read + Seek>(
     container: Container,
     mut archive: R,
     options: &Options,
     is_decided: impl Fn(&Snapshot) -> bool,
 ) -> Result<Opened, PackError> {
     match options.format {
-        Some(Format::ReplayBundle) => return Ok(judged(&Snapshot::read(archive)?)),
+        Some(FormatId::ReplayBundle) => return Ok(judged(&Snapshot::read(archive)?)),
         None => {}
         Some(_) => return Ok(unpacked(Members::unpack(container, archive))),
     }
@@ -90,10 +77,12 @@ fn open_while<R: Read + Seek>(
         archive.rewind()?;
     }
     let members = match Members::unpack(container, &mut archive) {
-        Ok(members) if members.is_replay_bundle() => members,
-        Err(broken) if broken.seen.is_replay_bundle() && has_manifest(attempt.as_ref()) => {
-            let manifest = broken.seen.document(MANIFEST).unwrap_or_default();
-            if manifest_of(manifest) == Some(Format::RerBundle) {
+        Ok(members) if members.format() == Some(FormatId::ReplayBundle) => members,
+        Err(broken)
+            if broken.seen.format() == Some(FormatId::ReplayBundle) && has_manifest(attempt.as_ref()) =>
+        {
+            let manifest = broken.seen.document(MANIFEST_FILE).unwrap_or_default();
+            if recognise_manifest(manifest) == Some(FormatId::RerBundle) {
                 return Ok(Opened::Broken(broken));
             }
             broken.seen
@@ -115,7 +104,7 @@ fn open_while<R: Read + Seek>(
     };
     let mut report = replay_bundle::verify(&snapshot);
     if snapshot.manifest().is_none() {
-        report.notes.extend(note_on(members.document(MANIFEST).unwrap_or_default()));
+        report.notes.extend(note_on(members.document(MANIFEST_FILE).unwrap_or_default()));
     }
     Ok(Opened::ReplayBundle(Box::new(report)))
 }
@@ -125,55 +114,29 @@ fn has_manifest(attempt: Option<&(Snapshot, bool)>) -> bool {
     attempt.is_some_and(|(snapshot, _)| snapshot.manifest().is_some())
 }
 
-const MANIFEST: &str = "manifest.json";
-
 fn judged(snapshot: &Snapshot) -> Opened {
     Opened::ReplayBundle(Box::new(replay_bundle::verify(snapshot)))
-}
-
-fn unpacked(read: Result<Members, Box<BrokenArchive>>) -> Opened {
-    read.map_or_else(Opened::Broken, Opened::Members)
 }
 
 /// Whether a name belongs to no other record: these are the documents by which the others are known, at the root or in
 /// one folder around everything.
 fn is_of_no_other(name: &str) -> bool {
     let inner = match name.split_once('/') {
-        Some(("files" | "outputs" | "cassettes", _)) => return true,
+        Some(_) if is_in_layout(name) => return true,
         Some((_, inner)) => inner,
         None => name,
     };
-    !matches!(inner, "artifact.json" | "model_io.json")
+    let is_of_other = |row: &&reenact_formats::Format| {
+        row.id != FormatId::ReplayBundle
+            && row.folder.is_some_and(|folder| folder.is_whole && folder.needs.first() == Some(&inner))
+    };
+    !FORMATS.iter().any(is_of_other)
 }
 
 /// What the owner of a bundle that lost its artifact should hear.
 pub(crate) fn note_on(manifest: &[u8]) -> Option<String> {
-    let is_other = manifest_of(manifest) == Some(Format::RerBundle);
+    let is_other = recognise_manifest(manifest) == Some(FormatId::RerBundle);
     is_other.then(|| "the manifest is that of an RER bundle, whose artifact.json is missing".into())
-}
-
-/// Which bundle a manifest is of, by its first member that tells; it may be torn.
-fn manifest_of(manifest: &[u8]) -> Option<Format> {
-    fn look(manifest: &[u8]) -> Result<Option<Format>, SyntaxError> {
-        let mut scanner = Scanner::new(manifest, &Limits::default())?;
-        if scanner.kind()? != Kind::Object {
-            return Ok(None);
-        }
-        let mut root = scanner.enter_object()?;
-        while let Some(name) = scanner.next_name(&mut root)? {
-            match name.string().as_deref() {
-                Some("artifact_hash" | "bundle_hash" | "runtime_key_hash" | "total_event_count") => {
-                    return Ok(Some(Format::RerBundle));
-                }
-                Some("schema_version" | "assay_version" | "replay_coverage" | "trace_digest") => {
-                    return Ok(Some(Format::ReplayBundle));
-                }
-                _ => scanner.value()?,
-            };
-        }
-        Ok(None)
-    }
-    look(manifest).ok().flatten()
 }
 
 /// A reader that can go back to its beginning as long as it keeps what it gave.
@@ -222,22 +185,8 @@ impl<R> Seek for Kept<'_, R> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::open;
     use super::*;
-
-    #[test]
-    fn manifests_by_their_members() {
-        for (text, format) in [
-            (r#"{"schema_version":1,"ass"#, Some(Format::ReplayBundle)),
-            (r#"{"x":{},"trace_digest":"#, Some(Format::ReplayBundle)),
-            (r#"{"artifact_hash":"#, Some(Format::RerBundle)),
-            (r#"{"blobs":[],"bundle_hash":""}"#, Some(Format::RerBundle)),
-            (r#"{"blobs":["#, None),
-            ("[]", None),
-            ("", None),
-        ] {
-            assert_eq!(manifest_of(text.as_bytes()), format, "{text}");
-        }
-    }
 
     /// Whatever comes through a pipe is judged as it is from a file.
     #[cfg(feature = "disk")]
@@ -253,7 +202,7 @@ mod tests {
         for name in ["valid", "invalid"] {
             for entry in std::fs::read_dir(format!("{folder}/{name}")).unwrap() {
                 let bytes = std::fs::read(entry.unwrap().path()).unwrap();
-                for format in [None, Some(Format::ReplayBundle), Some(Format::RerBundle)] {
+                for format in [None, Some(FormatId::ReplayBundle), Some(FormatId::RerBundle)] {
                     let options = Options { format, ..Options::default() };
                     if Container::detect(&bytes) != Some(Container::TarGz) {
                         continue;
