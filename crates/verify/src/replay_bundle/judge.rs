@@ -263,7 +263,7 @@ fn secrets(snapshot: &Snapshot, report: &mut Report) {
     let mut leak = None;
     leak::look(manifest, 0, manifest.len(), 0, &mut leak);
     if let Some(leak) = &leak {
-        notes.push(told("manifest.json", leak));
+        notes.push(told(MANIFEST_FILE, leak));
     }
     faults.lines(Clone::clone).into_iter().for_each(|line| report.fail(SECRETS, line));
     report

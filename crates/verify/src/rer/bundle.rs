@@ -7,7 +7,7 @@ use reenact_formats::FormatId;
 use reenact_formats::format::MANIFEST_FILE;
 use reenact_formats::key::{self, KeyError, PublicKey};
 use reenact_formats::rer::manifest::{self, BlobView, ManifestView};
-use reenact_formats::rer::{ARTIFACT_FILE, Head};
+use reenact_formats::rer::{ARTIFACT_FILE, Head, JWK_FILE, KEY_FILE};
 use reenact_json::{Digest, Kind, Limits, Shown, SyntaxError, Value};
 
 use super::job::{Findings, is_digest, spelled};
@@ -174,8 +174,8 @@ impl Artifact {
 
 /// The key that the bundle brings: `key.bin`, `key.jwk`, or both if they agree.
 fn bundle_key(members: &Members, report: &mut Report) -> Result<Option<PublicKey>, String> {
-    let bin = members.document("key.bin").map(PublicKey::from_raw);
-    let jwk = members.document("key.jwk").map(|bytes| {
+    let bin = members.document(KEY_FILE).map(PublicKey::from_raw);
+    let jwk = members.document(JWK_FILE).map(|bytes| {
         let file = key::read(bytes)?;
         if file.holds_private {
             report
