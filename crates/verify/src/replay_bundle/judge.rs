@@ -13,7 +13,7 @@ use reenact_pack::{PackError, name_fault};
 
 use super::shape::{self, spelled, whole};
 use super::snapshot::{Fault, Snapshot};
-use super::{ARCHIVE, CHECKS, CONTENTS, FILES, MANIFEST, PATHS, SECRETS, digests, leak};
+use super::{ARCHIVE, CHECKS, CONTENTS, FILES, MANIFEST, MANIFEST_FILE, PATHS, SECRETS, digests, leak};
 use crate::archive;
 use crate::capped::Capped;
 use crate::report::{NOTHING_TO_CHECK, Report};
