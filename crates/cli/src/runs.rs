@@ -7,7 +7,7 @@ use reenact_formats::key::KeyFile;
 use reenact_json::Shown;
 use reenact_record::{Folder, FolderError};
 use reenact_run::{Files, Opened, Run};
-use reenact_verify::disk::{self, Scope, record};
+use reenact_verify::disk::{self, FolderScope, record};
 use reenact_verify::{Keys, Options, Report};
 
 use crate::config::Config;
@@ -44,7 +44,7 @@ pub(crate) fn holds(folder: &Path, name: &str) -> Result<bool, Ending> {
 
 /// The files of a folder that is one record.
 fn files(folder: &Path) -> Result<Files, Ending> {
-    disk::record_files(folder, Scope::Events).map_err(|fault| Ending::impossible(fault.to_string()))
+    disk::record_files(folder, FolderScope::Events).map_err(|fault| Ending::impossible(fault.to_string()))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Ending> {

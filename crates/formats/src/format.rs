@@ -64,7 +64,7 @@ pub struct Format {
     /// How a text is recognised.
     pub signs: Signs,
     /// How a folder or an archive is recognised, where it may be one.
-    pub folder: Option<Folder>,
+    pub folder: Option<FolderLayout>,
     /// The file that holds the record, where it is one of several.
     pub main_file: &'static str,
     /// Endings of file names that claim the format, with their dot; an entry without one is a whole name.
@@ -102,7 +102,7 @@ pub enum Signs {
 
 /// The files of a record that is a folder or an archive.
 #[derive(Debug, Clone, Copy)]
-pub struct Folder {
+pub struct FolderLayout {
     /// Documents that must be there, the main one first.
     pub needs: &'static [&'static str],
     /// Files that the events are read from, where there is no manifest that lists all.
@@ -181,7 +181,7 @@ impl FormatId {
         Self::find_folder(|folder| folder.needs.first().is_some_and(|main| has(main)), &has)
     }
 
-    fn find_folder(is_it: impl Fn(&Folder) -> bool, has: impl Fn(&str) -> bool) -> Option<Self> {
+    fn find_folder(is_it: impl Fn(&FolderLayout) -> bool, has: impl Fn(&str) -> bool) -> Option<Self> {
         let is_found = |row: &&&Format| {
             row.folder.is_some_and(|folder| is_it(&folder) && !folder.without.iter().any(|name| has(name)))
         };

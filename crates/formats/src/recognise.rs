@@ -25,6 +25,9 @@ pub enum Unrecognised {
     /// An archive or a folder of something else.
     #[error("it holds no record of a run: a bundle has a manifest.json, a pack run.json and model_io.json")]
     OtherMembers,
+    /// A format that this build, or any verifier, does not judge. Holds its name.
+    #[error("it is of the format {0}, which is not judged here")]
+    NotJudged(&'static str),
     /// An object whose members say nothing that we know. Holds its first names.
     #[error("it is a JSON object, but not of a known format{0}")]
     OtherObject(String),

@@ -98,7 +98,7 @@ pub fn safe_with(bytes: &[u8], keys: &Keys, options: &Options, workers: &Workers
     match options.format.map_or_else(|| recognise(bytes, &options.limits), Ok) {
         Ok(id) => match checker(id) {
             Some(checker) => (checker.document)(bytes, keys, options, workers),
-            None => not_judged(id),
+            None => unrecognised(&Unrecognised::NotJudged(id.name())),
         },
         Err(why) => unrecognised(&why),
     }
@@ -114,7 +114,7 @@ pub fn safe_members_with(members: &Members, keys: &Keys, options: &Options, work
     match options.format.or_else(|| members.format()) {
         Some(id) => match checker(id) {
             Some(checker) => (checker.members)(members, keys, options, workers),
-            None => not_judged(id),
+            None => unrecognised(&Unrecognised::NotJudged(id.name())),
         },
         None => unrecognised(&Unrecognised::OtherMembers),
     }
@@ -145,14 +145,4 @@ pub(crate) fn broken_folder(format: Option<FormatId>, fault: &str) -> Report {
         Some(judge) => judge(&Broken::Folder(fault)),
         None => unrecognised(&Unrecognised::OtherMembers),
     }
-}
-
-/// The report on a format that this build does not judge.
-fn not_judged(id: FormatId) -> Report {
-    let name = id.name();
-    let mut report =
-        Report::new("unknown".into(), &[("recognised", "the content is of a format known here")]);
-    report.fail("recognised", format!("it is asked for as {name}, which is not judged here"));
-    report.verdict = "this is not a record that can be verified here".into();
-    report
 }

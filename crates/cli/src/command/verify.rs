@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use reenact_formats::rer::time;
 use reenact_json::Shown;
-use reenact_verify::disk::targets::{Judged, Request, Targets};
+use reenact_verify::disk::targets::{Judged, Targets, VerifyRequest};
 use reenact_verify::disk::{self, Argument};
 use reenact_verify::{Demands, FormatId, Keys, Options, Outcome, Unreadable, render};
 
@@ -99,7 +99,7 @@ impl Verify {
         let keys = self.load_keys()?;
         let receipt = self.receipt.as_deref().map(disk::receipt).transpose();
         let receipt = receipt.map_err(|error| Ending::impossible(format!("{error} ({})", error.code)))?;
-        let request = Request {
+        let request = VerifyRequest {
             keys: &keys,
             options: Options { format: self.format, at: self.at, ..Options::default() },
             receipt: receipt.as_deref(),

@@ -24,7 +24,7 @@ pub use session::{Head, SessionReader};
 pub use writer::{SessionWriter, WriteFault};
 
 use crate::Profile;
-use crate::format::{Folder, Format, FormatId, MANIFEST_FILE, Signs, Support};
+use crate::format::{FolderLayout, Format, FormatId, MANIFEST_FILE, Signs, Support};
 
 /// The row of Model IO: a session is known by its version, or by any two of the other members. With a manifest, a folder is a
 /// bundle, whatever else it holds.
@@ -40,7 +40,7 @@ pub static FORMAT: Format = Format {
         prefixes: &[],
         enough: 2,
     },
-    folder: Some(Folder {
+    folder: Some(FolderLayout {
         needs: &[pack::SESSION, pack::RUN],
         reads: &[pack::SESSION, pack::RUN],
         companions: &[],

@@ -17,7 +17,7 @@ use reenact_json::{Digest, Limits as JsonLimits};
 use reenact_pack::{Limits, Rules};
 
 use crate::Profile;
-use crate::format::{Folder, Format, FormatId, Signs, Support};
+use crate::format::{FolderLayout, Format, FormatId, Signs, Support};
 use crate::rer::ARTIFACT_FILE;
 
 pub use crate::format::MANIFEST_FILE as MANIFEST;
@@ -31,7 +31,7 @@ pub static FORMAT: Format = Format {
     dialect: FormatId::ReplayBundle,
     profile: Profile::Jcs,
     signs: Signs::Files,
-    folder: Some(Folder {
+    folder: Some(FolderLayout {
         needs: &[MANIFEST],
         reads: &[MANIFEST],
         companions: &[],

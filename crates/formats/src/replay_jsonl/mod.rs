@@ -35,7 +35,7 @@ pub use receipt::{Receipt, ReceiptError};
 pub use writer::{ReplayWriter, WriteError};
 
 use crate::Profile;
-use crate::format::{Folder, Format, FormatId, MANIFEST_FILE, Signs, Support};
+use crate::format::{FolderLayout, Format, FormatId, MANIFEST_FILE, Signs, Support};
 use crate::model_io;
 
 /// The replay of a session, in a folder of its own.
@@ -54,7 +54,7 @@ pub static FORMAT: Format = Format {
     dialect: FormatId::ReplayJsonl,
     profile: Profile::ReplayJsonl,
     signs: Signs::Lines(is_replay),
-    folder: Some(Folder {
+    folder: Some(FolderLayout {
         needs: &[REPLAY],
         reads: &[REPLAY, RECEIPT],
         companions: &[SUMMARY],

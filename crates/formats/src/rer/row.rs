@@ -1,7 +1,7 @@
 //! The rows of RER in the table of formats: artifacts, and the bundles that carry them.
 
 use crate::Profile;
-use crate::format::{Folder, Format, FormatId, MANIFEST_FILE, Signs, Support};
+use crate::format::{FolderLayout, Format, FormatId, MANIFEST_FILE, Signs, Support};
 
 /// The artifact of a bundle (§9.1).
 pub const ARTIFACT_FILE: &str = "artifact.json";
@@ -42,7 +42,7 @@ pub static BUNDLE: Format = Format {
     dialect: FormatId::Rer,
     profile: Profile::Jcs,
     signs: Signs::Files,
-    folder: Some(Folder {
+    folder: Some(FolderLayout {
         needs: &[ARTIFACT_FILE, MANIFEST_FILE],
         reads: &[ARTIFACT_FILE],
         companions: &[],

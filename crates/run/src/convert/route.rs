@@ -18,7 +18,7 @@ type Export = fn(&Run, &Exporting<'_>, &mut Losses) -> Result<Vec<File>, Convert
 pub(super) type Document = (FormatId, Vec<u8>);
 
 /// How one format is converted.
-pub(super) struct Route {
+pub(super) struct ConversionRoute {
     id: FormatId,
     /// Seals a record as an RER artifact.
     pub(super) import: fn(&Source<'_>, &mut Sealing<'_>) -> Result<Vec<u8>, ConvertError>,
@@ -27,7 +27,7 @@ pub(super) struct Route {
     /// Writes a run; `None` of formats that are never written.
     pub(super) export: Option<Export>,
     /// Shows a record as a run of another format; `None` of formats that are read everywhere.
-    pub(super) view: Option<View>,
+    pub(super) view: Option<ForeignView>,
 }
 
 /// How the items of a format lie in its main file.
@@ -45,67 +45,67 @@ pub(super) enum ItemLayout {
 
 /// How a record that only conversion knows is shown as a run.
 #[derive(Clone, Copy)]
-pub(super) struct View {
+pub(super) struct ForeignView {
     /// Writes it as a document of another format, as far as a target can hold it.
     pub(super) write: fn(&[u8], FormatId, &mut Losses) -> Result<Document, ConvertError>,
     /// Where its items lie, and how many events of the view each is; `None` if its places are those of the view.
     pub(super) items: Option<(&'static str, usize)>,
 }
 
-static ROUTES: [Route; 7] = [
-    Route {
+static ROUTES: [ConversionRoute; 7] = [
+    ConversionRoute {
         id: FormatId::Rpk,
         import: import::rpk::import,
         items: ItemLayout::List(&["payload", "run", "steps"]),
         export: Some(export::rpk::write),
         view: None,
     },
-    Route {
+    ConversionRoute {
         id: FormatId::ModelIo,
         import: import::model_io::import,
         items: ItemLayout::Halves,
         export: Some(export::model_io::write),
         view: None,
     },
-    Route {
+    ConversionRoute {
         id: FormatId::ReplayJsonl,
         import: import::lines::import,
         items: ItemLayout::Lines,
         export: Some(export::replay_jsonl::write),
         view: None,
     },
-    Route {
+    ConversionRoute {
         id: FormatId::ReplayBundle,
         import: import::replay_bundle::import,
         items: ItemLayout::Files,
         export: Some(export::replay_bundle::write),
         view: None,
     },
-    Route {
+    ConversionRoute {
         id: FormatId::RecordingSession,
         import: import::model_io::import,
         items: ItemLayout::Halves,
         export: None,
-        view: Some(View { write: foreign::recording_session, items: Some(("$.interactions[", 2)) }),
+        view: Some(ForeignView { write: foreign::recording_session, items: Some(("$.interactions[", 2)) }),
     },
-    Route {
+    ConversionRoute {
         id: FormatId::SessionTimeline,
         import: import::timeline::import,
         items: ItemLayout::List(&["timeline"]),
         export: None,
-        view: Some(View { write: foreign::session_timeline, items: Some(("$.timeline[", 1)) }),
+        view: Some(ForeignView { write: foreign::session_timeline, items: Some(("$.timeline[", 1)) }),
     },
-    Route {
+    ConversionRoute {
         id: FormatId::TypedReplay,
         import: import::lines::import,
         items: ItemLayout::Lines,
         export: None,
-        view: Some(View { write: foreign::typed_replay, items: None }),
+        view: Some(ForeignView { write: foreign::typed_replay, items: None }),
     },
 ];
 
 /// The route of a format. RER has none: it is what others become.
-pub(super) fn route(id: FormatId) -> Result<&'static Route, ConvertError> {
+pub(super) fn route(id: FormatId) -> Result<&'static ConversionRoute, ConvertError> {
     ROUTES.iter().find(|route| route.id == id).ok_or(ConvertError::NotATarget)
 }
 

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use reenact_formats::key::KeyFile;
 use reenact_formats::rer::time;
 use reenact_json::Shown;
-use reenact_verify::disk::targets::{RepeatedInput, Request, Targets};
+use reenact_verify::disk::targets::{RepeatedInput, Targets, VerifyRequest};
 use reenact_verify::disk::{self, KeyFolder};
 use reenact_verify::{Demands, FormatId, Keys, Options, Outcome, render};
 
@@ -65,7 +65,7 @@ fn main() -> ExitCode {
         Ok(targets) => targets,
         Err(RepeatedInput) => return refused(&RepeatedInput.to_string()),
     };
-    let request = Request {
+    let request = VerifyRequest {
         keys: &arguments.keys,
         options: arguments.options,
         receipt: arguments.receipt.as_deref(),

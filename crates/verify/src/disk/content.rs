@@ -8,7 +8,7 @@ use reenact_formats::FormatId;
 use reenact_json::{Digest, Shown};
 use reenact_pack::{Container, PackError, gunzip};
 
-use super::folder::{self, Below};
+use super::folder::{self, FolderEntry};
 use super::place::{Place, folder_format};
 use super::{file_digest, read_bounded, snapshot, stream, unreadable};
 use crate::ahead::Ahead;
@@ -159,7 +159,7 @@ fn whole_folder(path: &Path, options: &Options) -> Result<Content, Unreadable> {
     }
     let mut members = Members::default();
     let mut fault = None;
-    folder::visit(path, |Below { path, name, kind, is_named }| {
+    folder::visit(path, |FolderEntry { path, name, kind, is_named }| {
         fault = match (is_named, kind.is_file()) {
             (false, _) => Some(format!("the name {} is not UTF-8", Shown::new(&name))),
             (true, false) => Some(format!("{} is neither a file nor a folder", Shown::new(&name))),

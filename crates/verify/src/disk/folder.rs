@@ -25,7 +25,7 @@ pub(super) fn entries(folder: &Path, depth: usize) -> io::Result<Vec<(PathBuf, f
 }
 
 /// Something below a folder that is no folder.
-pub(super) struct Below {
+pub(super) struct FolderEntry {
     pub(super) path: PathBuf,
     /// Its name inside the folder, with slashes.
     pub(super) name: String,
@@ -37,7 +37,7 @@ pub(super) struct Below {
 /// Hands all that lies below a folder to `visit`, until that says no.
 pub(super) fn visit(
     folder: &Path,
-    mut visit: impl FnMut(Below) -> Result<bool, Unreadable>,
+    mut visit: impl FnMut(FolderEntry) -> Result<bool, Unreadable>,
 ) -> Result<(), Unreadable> {
     let mut pending = vec![(folder.to_owned(), String::new(), 0)];
     while let Some((folder, prefix, depth)) = pending.pop() {
@@ -46,7 +46,7 @@ pub(super) fn visit(
             let (name, is_named) = (format!("{prefix}{}", own.to_string_lossy()), own.to_str().is_some());
             if kind.is_dir() && is_named {
                 pending.push((path, format!("{name}/"), depth + 1));
-            } else if !visit(Below { path, name, kind, is_named })? {
+            } else if !visit(FolderEntry { path, name, kind, is_named })? {
                 return Ok(());
             }
         }

@@ -30,7 +30,7 @@ use crate::report::Unreadable;
 pub use content::{Content, digest_of, open, open_standard_input, open_with};
 pub use keys::{KeyFileError, KeyFolder, hmac_key_file, key_file, key_folder, private_key_warning};
 pub use place::{Argument, Place, empty_folder, is_passed_over, look_up, passed_over};
-pub use record::{FolderFault, Scope, record_files};
+pub use record::{FolderFault, FolderScope, record_files};
 pub use snapshot::{snapshot, snapshot_of_standard_input};
 
 /// The code of what is not there.

@@ -6,13 +6,13 @@ use reenact_formats::format::MANIFEST_FILE;
 use reenact_formats::{FORMATS, FormatId};
 use reenact_json::{Limits, Shown};
 
-use super::folder::{self, Below};
+use super::folder::{self, FolderEntry};
 use super::read;
 use crate::report::Unreadable;
 
 /// Which files are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum FolderScope {
     /// Those that the record's events are read from.
     Events,
     /// All that belong to the record.
@@ -62,16 +62,16 @@ pub fn format_of(folder: &Path) -> Result<Option<FormatId>, FolderFault> {
 }
 
 /// The files of a folder that is one record, in the order of their names. Links are not followed.
-pub fn record_files(path: &Path, scope: Scope) -> Result<Vec<(String, Vec<u8>)>, FolderFault> {
+pub fn record_files(path: &Path, scope: FolderScope) -> Result<Vec<(String, Vec<u8>)>, FolderFault> {
     let Some(files) = format_of(path)?.and_then(|id| id.row().folder) else { return Ok(Vec::new()) };
     let takes_all = match scope {
-        Scope::Events => holds(path, MANIFEST_FILE)?,
-        Scope::Record => files.is_whole,
+        FolderScope::Events => holds(path, MANIFEST_FILE)?,
+        FolderScope::Record => files.is_whole,
     };
     if takes_all {
         return all(path);
     }
-    let companions = if scope == Scope::Record { files.companions } else { &[] };
+    let companions = if scope == FolderScope::Record { files.companions } else { &[] };
     let mut found = Vec::new();
     for name in files.reads.iter().chain(companions) {
         if holds(path, name)? {
@@ -85,7 +85,7 @@ pub fn record_files(path: &Path, scope: Scope) -> Result<Vec<(String, Vec<u8>)>,
 /// Every file below a folder.
 fn all(path: &Path) -> Result<Vec<(String, Vec<u8>)>, FolderFault> {
     let (mut found, mut bytes, mut fault) = (Vec::new(), 0_usize, None);
-    folder::visit(path, |Below { path, name, kind, is_named }| {
+    folder::visit(path, |FolderEntry { path, name, kind, is_named }| {
         if !kind.is_file() || !is_named {
             fault = Some(FolderFault::NotAFile(name));
             return Ok(false);

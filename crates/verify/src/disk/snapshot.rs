@@ -6,7 +6,7 @@ use std::path::Path;
 
 use reenact_pack::{Entry, PackError};
 
-use super::folder::{self, Below};
+use super::folder::{self, FolderEntry};
 use super::unreadable;
 use crate::replay_bundle::{Copies, Fault, Snapshot};
 use crate::report::Unreadable;
@@ -31,7 +31,7 @@ pub fn snapshot_of_standard_input(copies: Copies<'_>) -> Result<Snapshot, Unread
 /// Takes a snapshot of a folder. Links and other things that are no files make it a broken one.
 pub(super) fn folder(path: &Path) -> Result<Snapshot, Unreadable> {
     let mut snapshot = Snapshot::default();
-    folder::visit(path, |Below { path, name, kind, is_named }| {
+    folder::visit(path, |FolderEntry { path, name, kind, is_named }| {
         if !is_named {
             snapshot.refuse_name(name);
             return Ok(false);

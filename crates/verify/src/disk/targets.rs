@@ -18,7 +18,7 @@ use crate::{Demands, Keys, Options, Outcome};
 
 /// How targets are judged.
 #[derive(Debug, Clone, Copy)]
-pub struct Request<'a> {
+pub struct VerifyRequest<'a> {
     /// The keys at hand.
     pub keys: &'a Keys,
     /// How to verify.
@@ -105,7 +105,7 @@ impl Targets {
     }
 
     /// Judges all of them; `seen` is told how many more bytes are done.
-    pub fn judge(&self, request: &Request<'_>, seen: &(dyn Fn(u64) + Sync)) -> Judged {
+    pub fn judge(&self, request: &VerifyRequest<'_>, seen: &(dyn Fn(u64) + Sync)) -> Judged {
         let threads = if request.on_all_cores { cores() } else { 1 };
         let inner = (threads / self.targets.len().max(1)).max(1);
         let mut collected =
@@ -149,8 +149,13 @@ impl Judged {
 
 impl Target {
     /// Reads and judges it; `None` if it is none of our business.
-    fn judge(&self, request: &Request<'_>, threads: usize, seen: &(dyn Fn(u64) + Sync)) -> Option<Outcome> {
-        let Request { keys, options, receipt, digest, .. } = request;
+    fn judge(
+        &self,
+        request: &VerifyRequest<'_>,
+        threads: usize,
+        seen: &(dyn Fn(u64) + Sync),
+    ) -> Option<Outcome> {
+        let VerifyRequest { keys, options, receipt, digest, .. } = request;
         let beside = Beside { receipt: *receipt, digest: *digest };
         let (read, place) = match &self.source {
             Source::StandardInput => (content::open_standard_input(options, &beside), None),

@@ -13,7 +13,7 @@ use reenact_formats::rer::{JWK_FILE, KEY_FILE};
 use reenact_formats::{recognise, recognise_import};
 use reenact_json::{Digest, Limits, Shown};
 use reenact_run::{Files, Opened, Run};
-use reenact_verify::disk::{self, Scope};
+use reenact_verify::disk::{self, FolderScope};
 use reenact_verify::{FormatId, Keys, Members, Options, Report};
 
 use crate::output::Ending;
@@ -48,7 +48,7 @@ pub(super) fn open(given: &OsStr, keys: &Keys, keep: bool) -> Result<Opening, En
     let path = runs::locate(given)?;
     let name = Shown::whole(&path.to_string_lossy()).to_string();
     if path.is_dir() {
-        let files = disk::record_files(&path, Scope::Record);
+        let files = disk::record_files(&path, FolderScope::Record);
         let files = files.map_err(|fault| Ending::impossible(fault.to_string()))?;
         return of_files(name, files, keys, keep);
     }
