@@ -11,9 +11,9 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use reenact_json::shown::is_unsafe;
-use reenact_json::{Limits, Profile, Value, canonical};
+use reenact_json::{Jcs, Limits, Value, canonical};
 use reenact_verify::rer::{self, Finding, Findings, Survey};
-use reenact_verify::{Format, Keys, Options, Outcome, Report, render, safe, strict};
+use reenact_verify::{FormatId, Keys, Options, Outcome, Report, render, safe, strict};
 use serde_json::{Value as Json, json};
 
 const KEY: &[u8; 32] = include_bytes!("../../vectors/rer/keys/alpha.bin");
@@ -40,13 +40,13 @@ fuzz_target!(|input: &[u8]| {
 
 fn judge(bytes: &[u8]) {
     let keys = Keys::from_raw(KEY);
-    let options = Options { format: Some(Format::Rer), ..Options::default() };
+    let options = Options { format: Some(FormatId::Rer), ..Options::default() };
     let report = safe(bytes, &keys, &options);
     well_formed(&report);
 
     let detected = safe(bytes, &keys, &Options::default());
     well_formed(&detected);
-    if detected.format.starts_with("rer-artifact/") {
+    if detected.id() == Some(FormatId::Rer) {
         assert_eq!(detected, report, "the same bytes, told apart by content");
     }
     match strict(bytes, &keys, &options) {
@@ -83,7 +83,7 @@ fn by_jobs(bytes: &[u8], keys: &Keys, options: &Options) -> Report {
 
 fn passed(bytes: &[u8], keys: &Keys, options: &Options, report: &Report) {
     let value = Value::parse(bytes, &Limits::default()).expect("what passes is JSON");
-    let canonical = canonical::to_vec(value, Profile::Jcs).expect("what passes has a canonical form");
+    let canonical = canonical::to_vec(value, Jcs).expect("what passes has a canonical form");
     let again = safe(&canonical, keys, options);
     assert!(again.pass(), "{:?}", again.reasons);
     let spelling = |note: &String| note.starts_with("the file is not in canonical form");

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use libfuzzer_sys::fuzz_target;
 use reenact_json::shown::is_unsafe;
 use reenact_verify::replay_jsonl::{Beside, CHECKS, verify_bytes};
-use reenact_verify::{Format, Keys, Options, Outcome, Report, render, safe};
+use reenact_verify::{FormatId, Keys, Options, Outcome, Report, render, safe};
 
 /// Every published pair.
 static VECTORS: LazyLock<Vec<(Vec<u8>, Vec<u8>)>> = LazyLock::new(|| {
@@ -69,11 +69,11 @@ fn scripted(script: &[u8]) -> (Vec<u8>, Vec<u8>) {
 }
 
 fn judge(replay: &[u8], receipt: Option<&[u8]>) {
-    let options = Options { format: Some(Format::ReplayJsonl), ..Options::default() };
+    let options = Options { format: Some(FormatId::ReplayJsonl), ..Options::default() };
     let alone = safe(replay, &Keys::default(), &options);
     well_formed(&alone);
     let detected = safe(replay, &Keys::default(), &Options::default());
-    if detected.format.starts_with("replay-jsonl/") {
+    if detected.id() == Some(FormatId::ReplayJsonl) {
         assert_eq!(detected, alone, "the same bytes, told apart by content");
     }
     let Some(receipt) = receipt else { return };

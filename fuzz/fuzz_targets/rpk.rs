@@ -11,8 +11,9 @@ use reenact_formats::rpk::migrate::migrate;
 use reenact_formats::rpk::survey::survey;
 use reenact_formats::rpk::{Head, HmacKey};
 use reenact_json::shown::is_unsafe;
-use reenact_json::{Limits, Profile, Value, canonical};
-use reenact_verify::{Format, Keys, Options, Outcome, Report, render, safe};
+use reenact_formats::Profile;
+use reenact_json::{Limits, Value, canonical};
+use reenact_verify::{FormatId, Keys, Options, Outcome, Report, render, safe};
 
 const EXAMPLES: [&[u8]; 4] = [
     include_bytes!("../../examples/runs/invoice.bundle"),
@@ -36,11 +37,11 @@ fuzz_target!(|input: &[u8]| {
 });
 
 fn judge(bytes: &[u8]) {
-    let options = Options { format: Some(Format::Rpk), ..Options::default() };
+    let options = Options { format: Some(FormatId::Rpk), ..Options::default() };
     let report = safe(bytes, &KEYS, &options);
     well_formed(&report);
     let detected = safe(bytes, &KEYS, &Options::default());
-    if detected.format.starts_with("rpk/") {
+    if detected.id() == Some(FormatId::Rpk) {
         assert_eq!(detected, report, "the same bytes, told apart by content");
     }
     // With another key than the one that signed, no signature holds.

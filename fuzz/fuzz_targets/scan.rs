@@ -10,7 +10,7 @@ use std::fmt;
 use libfuzzer_sys::fuzz_target;
 use reenact_json::canonical::{self, write_without};
 use reenact_json::digest::{Digest, Hasher};
-use reenact_json::{Kind, Limits, Position, Profile, Scanner, SyntaxError, Value};
+use reenact_json::{Jcs, Kind, Limits, Position, Scanner, SyntaxError, Value};
 
 fuzz_target!(|input: &[u8]| {
     let limits = Limits::default();
@@ -30,20 +30,20 @@ fuzz_target!(|input: &[u8]| {
 
 fn accepted(input: &[u8], value: Value<'_>, refused: Option<serde_json::Error>) {
     let mut hasher = Hasher::new();
-    let canonical = match canonical::to_vec(value, Profile::Jcs) {
+    let canonical = match canonical::to_vec(value, Jcs) {
         Ok(canonical) => canonical,
         Err(fault) => {
             assert!(!value.is_canonical());
-            assert_eq!(canonical::digest(value, Profile::Jcs, &mut hasher), Err(fault));
+            assert_eq!(canonical::digest(value, Jcs, &mut hasher), Err(fault));
             return;
         }
     };
-    assert_eq!(canonical::digest(value, Profile::Jcs, &mut hasher), Ok(Digest::of(&canonical)));
+    assert_eq!(canonical::digest(value, Jcs, &mut hasher), Ok(Digest::of(&canonical)));
     assert_eq!(value.is_canonical(), value.text() == canonical);
 
     let again = Value::parse(&canonical, &Limits::default()).expect("canonical text is JSON");
     assert!(again.is_canonical());
-    assert_eq!(canonical::to_vec(again, Profile::Jcs).as_deref(), Ok(canonical.as_slice()));
+    assert_eq!(canonical::to_vec(again, Jcs).as_deref(), Ok(canonical.as_slice()));
 
     // Leaving members out of either text gives the same; leaving none out gives all of it.
     let first = again.members().next().and_then(|(name, _)| name.string());

@@ -8,11 +8,12 @@ mod naive;
 
 use libfuzzer_sys::fuzz_target;
 use reenact_json::shown::is_unsafe;
-use reenact_json::{Limits, Profile, Value, canonical};
-use reenact_verify::{Format, Keys, Options, Outcome, Report, model_io, render, safe};
+use reenact_formats::Profile;
+use reenact_json::{Limits, Value, canonical};
+use reenact_verify::{FormatId, Keys, Options, Outcome, Report, model_io, render, safe};
 
 fuzz_target!(|input: &[u8]| {
-    let options = Options { format: Some(Format::ModelIo), ..Options::default() };
+    let options = Options { format: Some(FormatId::ModelIo), ..Options::default() };
     let report = safe(input, &Keys::default(), &options);
     well_formed(&report);
     let backwards = model_io::verify_with(input, &options, |jobs| {

@@ -1,7 +1,8 @@
 //! One thing to judge, and the judging.
 
+use reenact_formats::format::UnknownFormat;
 use reenact_formats::key;
-use reenact_verify::{Format, Keys, Options, Outcome, Unreadable, safe};
+use reenact_verify::{FormatId, Keys, Options, Outcome, Unreadable, safe};
 
 /// What the host filled in. Empty is: not given.
 pub(crate) struct Request {
@@ -61,15 +62,11 @@ impl Request {
         }
     }
 
-    fn forced(&self) -> Result<Option<Format>, Unreadable> {
+    fn forced(&self) -> Result<Option<FormatId>, Unreadable> {
         if self.format.is_empty() {
             return Ok(None);
         }
-        let format = str::from_utf8(&self.format).ok().and_then(Format::of_name);
-        format.map(Some).ok_or_else(|| {
-            let known: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
-            let message = format!("no such format; there is: {}", known.join(", "));
-            Unreadable { code: "E_FORMAT", message }
-        })
+        let format = str::from_utf8(&self.format).map_err(|_| UnknownFormat).and_then(FormatId::of_verified_name);
+        format.map(Some).map_err(|unknown| Unreadable { code: "E_FORMAT", message: unknown.to_string() })
     }
 }

@@ -111,7 +111,12 @@ fn doc_tests(context: &Context) -> Result<(), Failure> {
 }
 
 fn library_alone(context: &Context) -> Result<(), Failure> {
-    context.cargo("check --package reenact-verify --lib --no-default-features")
+    for features in ["formats", "rer", ""] {
+        context.cargo(&format!(
+            "check --package reenact-verify --lib --no-default-features --features={features}"
+        ))?;
+    }
+    Ok(())
 }
 
 fn docs(context: &Context) -> Result<(), Failure> {

@@ -8,7 +8,6 @@ mod command;
 mod config;
 mod envelope;
 mod output;
-mod parallel;
 mod passphrase;
 mod prices;
 mod progress;

@@ -4,10 +4,11 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use reenact_formats::key::KeyFile;
-use reenact_json::{Limits, Shown};
+use reenact_json::Shown;
 use reenact_record::{Folder, FolderError};
 use reenact_run::{Files, Opened, Run};
-use reenact_verify::{Keys, Options, Report, disk};
+use reenact_verify::disk::{self, FolderScope, record};
+use reenact_verify::{Keys, Options, Report};
 
 use crate::config::Config;
 use crate::output::{self, Ending};
@@ -24,11 +25,8 @@ pub(crate) fn locate(given: &OsStr) -> Result<PathBuf, Ending> {
         if holds(path, "artifact.rer.json")? {
             return Ok(path.join("artifact.rer.json"));
         }
-        let mut is_one = false;
-        for name in ["manifest.json", "artifact.json", "model_io.json", REPLAY] {
-            is_one |= holds(path, name)?;
-        }
-        return is_one.then(|| path.to_owned()).ok_or_else(|| {
+        let format = record::format_of(path).map_err(|fault| Ending::impossible(fault.to_string()))?;
+        return format.is_some().then(|| path.to_owned()).ok_or_else(|| {
             let name = given.to_string_lossy();
             Ending::impossible(format!("{}: this folder holds no record of a run", Shown::whole(&name)))
         });
@@ -39,80 +37,15 @@ pub(crate) fn locate(given: &OsStr) -> Result<PathBuf, Ending> {
     recorded(given).unwrap_or_else(|| Ok(path.to_owned())).map_err(Ending::impossible)
 }
 
-/// The replay of a session, in a folder of its own.
-const REPLAY: &str = "REPLAY.jsonl";
-
-/// Whether a folder holds a file of that name. A link of that name could lead anywhere, and is refused.
+/// Returns true if a folder holds a file of that name. A link of that name could lead anywhere, and is refused.
 pub(crate) fn holds(folder: &Path, name: &str) -> Result<bool, Ending> {
-    let path = folder.join(name);
-    let Ok(found) = path.symlink_metadata() else { return Ok(false) };
-    if found.is_symlink() {
-        let path = path.to_string_lossy();
-        return Err(Ending::impossible(format!(
-            "{}: this is a link, and links are not followed; nothing was read",
-            Shown::whole(&path)
-        )));
-    }
-    Ok(found.is_file())
+    record::holds(folder, name).map_err(|fault| Ending::impossible(fault.to_string()))
 }
 
-/// The files of a folder that is one record. A link could lead anywhere, and is not followed.
+/// The files of a folder that is one record.
 fn files(folder: &Path) -> Result<Files, Ending> {
-    let wanted: &[&str] = if holds(folder, "manifest.json")? {
-        &[]
-    } else if holds(folder, "artifact.json")? {
-        &["artifact.json"]
-    } else if holds(folder, "model_io.json")? {
-        &["model_io.json", "run.json"]
-    } else {
-        &[REPLAY, "RECEIPT.json"]
-    };
-    let mut files = Files::new();
-    for name in wanted {
-        if holds(folder, name)? {
-            files.push(((*name).to_owned(), read(&folder.join(name))?));
-        }
-    }
-    if !wanted.is_empty() {
-        return Ok(files);
-    }
-    let (mut pending, mut bytes) = (vec![(folder.to_owned(), String::new())], 0_usize);
-    while let Some((folder, prefix)) = pending.pop() {
-        let failed = |error: std::io::Error| {
-            Ending::impossible(format!("{}: {error}", Shown::whole(&folder.to_string_lossy())))
-        };
-        for entry in std::fs::read_dir(&folder).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
-            let kind = entry.file_type().map_err(failed)?;
-            let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
-            if kind.is_dir() {
-                pending.push((entry.path(), format!("{name}/")));
-                continue;
-            }
-            if !kind.is_file() || entry.file_name().to_str().is_none() {
-                let name = Shown::whole(&name);
-                return Err(Ending::impossible(format!(
-                    "{name}: this is no file of a bundle; nothing was read"
-                )));
-            }
-            let content = read(&entry.path())?;
-            bytes = bytes.saturating_add(content.len());
-            if bytes > Limits::LARGEST || files.len() >= MOST_FILES {
-                return Err(Ending::impossible("the bundle is larger than any that can be read"));
-            }
-            files.push((name, content));
-        }
-        // Nothing that was packed is nested as deep as that.
-        if pending.len() > MOST_FILES || prefix.matches('/').count() > DEEPEST {
-            return Err(Ending::impossible("the bundle's folders are nested too deep"));
-        }
-    }
-    Ok(files)
+    disk::record_files(folder, FolderScope::Events).map_err(|fault| Ending::impossible(fault.to_string()))
 }
-
-/// As many as an archive may hold.
-const MOST_FILES: usize = 100_000;
-const DEEPEST: usize = 64;
 
 fn read(path: &Path) -> Result<Vec<u8>, Ending> {
     disk::read(path).map_err(|error| Ending::impossible(format!("{error} ({})", error.code)))

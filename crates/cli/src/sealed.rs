@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
+use reenact_formats::FormatId;
 use reenact_formats::rer::payload::ArtifactWrittenView;
 use reenact_formats::rer::rewrite::Blob;
 use reenact_json::{Digest, Shown};
@@ -30,7 +31,7 @@ impl Sealed {
     /// Opens the record that is meant. Another format is refused, with what to do instead.
     pub(crate) fn open(given: &OsStr, keys: &runs::KeyFiles) -> Result<Self, Ending> {
         let runs::Found { path, run, report } = runs::open(given, keys)?;
-        if report.format != "rer-bundle" && !report.format.starts_with("rer-artifact/") {
+        if report.id().is_none_or(|id| id.row().dialect != FormatId::Rer) {
             let (name, format) = (path.to_string_lossy(), &report.format);
             return Err(Ending::impossible(format!(
                 "{}: this is {}, and only RER records can be rewritten under their signature; `reenact convert --to rer` makes one of it",
@@ -49,7 +50,7 @@ impl Sealed {
 
     /// Whether it is a bundle, and not an artifact alone.
     pub(crate) fn is_bundle(&self) -> bool {
-        self.report.format == "rer-bundle"
+        self.report.id() == Some(FormatId::RerBundle)
     }
 
     /// The record must verify before anything is made of it: a new signature must not make a forged record good.

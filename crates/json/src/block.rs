@@ -1,7 +1,7 @@
 //! Blocks of 64 bytes, of which each byte is one bit: text full of escapes is read a block at a time, not an escape at a time.
 
 /// How many bytes a block has.
-pub(crate) const BLOCK: usize = 64;
+pub const BLOCK: usize = 64;
 
 /// One bit for each byte that is `wanted`. Written so that it becomes a few instructions on many bytes: each byte is given
 /// the bit of its place among eight, and a multiplication adds the eight up.
@@ -29,8 +29,8 @@ pub(crate) fn escapes(slashes: u64) -> u64 {
     ((behind | ODD).wrapping_sub(slashes) ^ ODD) & slashes
 }
 
-/// What ends a walk over blocks.
-pub(crate) trait Walk {
+/// Bytes of a string over which [`pass_blocks`] goes.
+pub trait BlockRule {
     /// What may stand behind a backslash, beside a quote and a backslash.
     fn passes(&mut self, kind: u8) -> bool;
     /// Whether all bytes of a block may stand in a string, quotes and backslashes aside.
@@ -40,9 +40,9 @@ pub(crate) trait Walk {
 /// Goes over the blocks of a string from `at` on, where no escape is under way. Returns where it stopped: at the closing
 /// quote, at an escape or in a block that takes a closer look, or close to the end of the text.
 #[inline]
-pub(crate) fn pass<W: Walk>(text: &[u8], mut at: usize, walk: &mut W) -> usize {
+pub fn pass_blocks<R: BlockRule>(text: &[u8], mut at: usize, rule: &mut R) -> usize {
     while let Some(block) = text.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>) {
-        if !walk.is_text(block) {
+        if !rule.is_text(block) {
             break;
         }
         let (quotes, slashes) = (places_of(block, b'"'), places_of(block, b'\\'));
@@ -54,7 +54,7 @@ pub(crate) fn pass<W: Walk>(text: &[u8], mut at: usize, walk: &mut W) -> usize {
         let mut others = escaped & inside & !(quotes | slashes);
         while others != 0 {
             let place = others.trailing_zeros() as usize;
-            if !walk.passes(block[place % BLOCK]) {
+            if !rule.passes(block[place % BLOCK]) {
                 return at + place - 1;
             }
             others &= others - 1;
@@ -75,7 +75,7 @@ mod tests {
 
     struct Letters;
 
-    impl Walk for Letters {
+    impl BlockRule for Letters {
         fn passes(&mut self, kind: u8) -> bool {
             kind == b'n'
         }
@@ -106,7 +106,7 @@ mod tests {
             let expected = stop(text.as_bytes());
             // Far from the end, so that only the text stops it.
             let padded = format!("{text}{}", "x".repeat(2 * BLOCK));
-            prop_assert_eq!(pass(padded.as_bytes(), 0, &mut Letters), expected);
+            prop_assert_eq!(pass_blocks(padded.as_bytes(), 0, &mut Letters), expected);
         }
 
         #[test]

@@ -4,7 +4,7 @@ use crate::names::{Place, offset};
 
 /// The objects whose members do not stand in canonical order, and the order in which they should.
 #[derive(Debug, Default)]
-pub struct Disorder {
+pub(crate) struct Disorder {
     /// For each such object: where it begins, and where its list begins in `members`. Once arranged, those that begin in one
     /// stretch of the text stand together.
     objects: Vec<(u32, u32)>,
@@ -21,10 +21,6 @@ pub struct Disorder {
 fn stretch(offset: u32) -> usize {
     offset as usize / 256
 }
-
-/// That of a text in which every object is in order.
-pub(crate) static NONE: Disorder =
-    Disorder { objects: Vec::new(), members: Vec::new(), stretches: Vec::new(), first: 0 };
 
 impl Disorder {
     /// Notes the object at `start`, whose names come in canonical order.

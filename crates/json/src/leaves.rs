@@ -424,8 +424,8 @@ mod tests {
             let back = differences(value(&right), value(&left), ALL);
             prop_assert_eq!(there.count, back.count);
             prop_assert_eq!(there.listed.len(), back.listed.len());
-            prop_assert_eq!(there.count == 0, crate::canonical::to_vec(value(&left), crate::Profile::Jcs)
-                == crate::canonical::to_vec(value(&right), crate::Profile::Jcs));
+            prop_assert_eq!(there.count == 0, crate::canonical::to_vec(value(&left), crate::Jcs)
+                == crate::canonical::to_vec(value(&right), crate::Jcs));
         }
     }
 }

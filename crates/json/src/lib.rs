@@ -2,20 +2,22 @@
 //!
 //! What was signed is a sequence of bytes, so this crate keeps bytes: one strict [`Scanner`] is the only front door for
 //! untrusted JSON, it yields [`Value`]s that are spans into the input, and nothing ever builds a tree of the document.
-//! Canonical forms are named [`Profile`]s; input that is already canonical is hashed where it lies.
+//! A [`CanonicalForm`] is a value: this crate has [`Jcs`], each format brings its own. Input that is already canonical is hashed
+//! where it lies.
 //!
 //! ```
-//! use reenact_json::{Limits, Profile, Value, canonical};
+//! use reenact_json::{Jcs, Limits, Value, canonical};
 //!
 //! let value = Value::parse(br#"{ "b": 1.0, "a": "\u0041" }"#, &Limits::default()).unwrap();
-//! assert_eq!(canonical::to_vec(value, Profile::Jcs).unwrap(), br#"{"a":"A","b":1}"#);
+//! assert_eq!(canonical::to_vec(value, Jcs).unwrap(), br#"{"a":"A","b":1}"#);
 //! ```
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | [`scanner`] | the strict pull scanner: every rule of RFC 8259 and I-JSON that evidence needs |
 //! | [`value`] | a validated span, and what it says |
-//! | [`canonical`], [`profile`] | canonical bytes, to a sink, in memory that does not grow with the text |
+//! | [`canonical`] | canonical bytes, to a sink, in memory that does not grow with the text |
+//! | [`scanned`], [`token`] | text that was scanned, and its pieces, for writers of other canonical forms |
 //! | [`leaves`] | where two values differ, leaf by leaf |
 //! | [`digest`] | SHA-256 and comparison in constant time |
 //! | [`event_stream`] | framing of server-sent events and JSON lines |
@@ -33,29 +35,29 @@ mod disorder;
 pub mod event_stream;
 pub mod leaves;
 pub mod limits;
-mod listener;
 mod names;
 mod number;
 mod open;
 mod order;
 pub mod position;
 pub mod print;
-pub mod profile;
 mod run;
+pub mod scanned;
 pub mod scanner;
 pub mod shown;
 mod spell;
 mod string;
 pub mod syntax;
+pub mod token;
 pub mod value;
 pub mod writer;
 
-pub use canonical::CanonicalFault;
+pub use canonical::{CanonicalFault, CanonicalForm, Jcs};
 pub use digest::Digest;
 pub use limits::Limits;
 pub use number::NumberFault;
 pub use position::Position;
-pub use profile::Profile;
+pub use scanned::Scanned;
 pub use scanner::Scanner;
 pub use shown::Shown;
 pub use syntax::{SyntaxError, SyntaxFault};

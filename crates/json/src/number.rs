@@ -20,7 +20,7 @@ pub enum NumberFault {
 
 /// What becomes of an integer that doubles cannot hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Integers {
+pub enum Integers {
     /// It is refused, unless ECMAScript happens to print the very same digits: two texts with different digits must never
     /// share one hash.
     Exact,
@@ -29,14 +29,17 @@ pub(crate) enum Integers {
 }
 
 /// The end of the number that begins at `start`, and whether it has a fraction or an exponent.
-pub(crate) struct NumberSpan {
-    pub(crate) end: usize,
-    pub(crate) integer: bool,
+#[derive(Debug, Clone, Copy)]
+pub struct NumberSpan {
+    /// Offset behind its last byte.
+    pub end: usize,
+    /// True if it has neither a fraction nor an exponent.
+    pub integer: bool,
 }
 
 /// Reads a number by the grammar of RFC 8259 §6; `None` where the text is none.
 #[inline]
-pub(crate) fn scan(input: &[u8], start: usize) -> Option<NumberSpan> {
+pub fn scan(input: &[u8], start: usize) -> Option<NumberSpan> {
     let digits = |mut at: usize| {
         let from = at;
         while input.get(at).is_some_and(u8::is_ascii_digit) {

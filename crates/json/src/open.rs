@@ -18,11 +18,6 @@ pub struct OpenObject {
 }
 
 impl OpenObject {
-    /// Whether the names so far stand in the order that the scanner holds them to.
-    pub fn is_in_order(&self) -> bool {
-        self.sorted
-    }
-
     pub(crate) fn at(start: usize, base: usize) -> Self {
         Self { base, start, end: start, first: true, left: false, sorted: true, plain: true, key: 0 }
     }
@@ -31,9 +26,6 @@ impl OpenObject {
 /// An array that the caller has entered.
 #[derive(Debug, Clone, Copy)]
 pub struct OpenArray {
-    pub(crate) start: usize,
-    /// Where it ends, once it is left.
-    pub(crate) end: usize,
     pub(crate) first: bool,
     pub(crate) left: bool,
 }

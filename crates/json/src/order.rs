@@ -6,7 +6,7 @@ use crate::string::Characters;
 
 /// What names are sorted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Order {
+pub enum Order {
     /// UTF-16 code units.
     #[default]
     Utf16,
@@ -16,7 +16,7 @@ pub(crate) enum Order {
 
 impl Order {
     /// Compares two names, as they stand between their quotes, by what they spell.
-    pub(crate) fn compare(self, a: &[u8], b: &[u8]) -> Ordering {
+    pub fn compare(self, a: &[u8], b: &[u8]) -> Ordering {
         match self {
             Self::Utf16 => compare(a, b),
             Self::CodePoints => compare_by(a, b, u32::from),

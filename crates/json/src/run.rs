@@ -20,7 +20,7 @@ fn marks(word: u64) -> u64 {
 /// As [`marks`], and marks each byte beyond printable ASCII too. Below 0x80, adding carries nothing into the next byte, so that
 /// four additions tell what is neither a quote, nor a backslash, nor a control character.
 #[inline]
-pub(crate) fn stops(word: u64) -> u64 {
+pub fn stops(word: u64) -> u64 {
     let quote = (word ^ (ONES * b'"' as u64)).wrapping_add(!HIGH);
     let slash = (word ^ (ONES * b'\\' as u64)).wrapping_add(!HIGH);
     let control = word.wrapping_add(ONES * (0x80 - 0x20));

@@ -7,15 +7,15 @@
 //!
 //! Memory: eight bytes for each member of the objects that are open. Nothing is kept of a value that was read.
 
-pub use crate::disorder::Disorder;
+use crate::disorder::Disorder;
 use crate::limits::Limits;
-use crate::listener::{Listener, Nobody};
 pub use crate::names::Room;
 use crate::names::{self, Place, offset, spelled};
 use crate::number;
 pub use crate::open::{OpenArray, OpenObject};
 use crate::order::Order;
 use crate::run::{is_one_space, skip_spaces};
+use crate::scanned::Scanned;
 use crate::string::{self, Characters};
 use crate::syntax::{SyntaxError, SyntaxFault};
 use crate::value::{Kind, Value};
@@ -98,19 +98,16 @@ impl<'a> Scanner<'a> {
         self
     }
 
-    /// The objects that were out of order. Only a scanner that is [`Scanner::noting_disorder`] knows any.
-    pub fn into_disorder(self) -> Disorder {
-        self.disorder.unwrap_or_default().arranged()
+    /// The text up to here, for a writer that walks over it again. Only a scanner that is [`Scanner::noting_disorder`] knows which
+    /// objects are out of order.
+    pub fn into_scanned(self) -> Scanned<'a> {
+        let text = self.input.get(..self.at).unwrap_or_default();
+        Scanned::new(text, self.disorder.unwrap_or_default().arranged())
     }
 
     /// The offset of the next byte to read.
     pub fn offset(&self) -> usize {
         self.at
-    }
-
-    /// Where the name stands that was read last in the object that is open.
-    pub(crate) fn last_name(&self) -> Place {
-        self.names.last().copied().unwrap_or_default()
     }
 
     /// Whether all that was read so far, white space included, is canonical.
@@ -148,12 +145,6 @@ impl<'a> Scanner<'a> {
 
     #[inline(never)]
     fn other_value(&mut self) -> Result<Value<'a>> {
-        self.value_telling(&mut Nobody)
-    }
-
-    /// As [`Scanner::value`], telling `listener` of all that is in it.
-    #[inline]
-    pub(crate) fn value_telling<L: Listener>(&mut self, listener: &mut L) -> Result<Value<'a>> {
         self.skip_space();
         let start = self.at;
         let outside = core::mem::replace(&mut self.canonical, true);
@@ -161,7 +152,7 @@ impl<'a> Scanner<'a> {
             self.canonical = outside;
             return Err(*self.no_value());
         };
-        self.any(listener)?;
+        self.any()?;
         let canonical = self.canonical;
         self.canonical = outside && canonical;
         let text = &self.input[start..self.at];
@@ -178,7 +169,7 @@ impl<'a> Scanner<'a> {
         }
         let start = self.at;
         let outside = core::mem::replace(&mut self.canonical, true);
-        self.object_noting(note, &mut Nobody)?;
+        self.object_noting(note)?;
         let canonical = self.canonical;
         self.canonical = outside && canonical;
         Ok(Value::scanned(&self.input[start..self.at], Kind::Object, canonical, false))
@@ -260,10 +251,9 @@ impl<'a> Scanner<'a> {
     /// Enters the array that comes next.
     pub fn enter_array(&mut self) -> Result<OpenArray> {
         self.skip_space();
-        let start = self.at;
         self.consume(b'[', "an array")?;
         self.descend()?;
-        Ok(OpenArray { start, end: start, first: true, left: false })
+        Ok(OpenArray { first: true, left: false })
     }
 
     /// Whether another element comes next; if not, the array is left.
@@ -276,7 +266,7 @@ impl<'a> Scanner<'a> {
             (Some(b']'), _) => {
                 self.at += 1;
                 self.depth -= 1;
-                (array.left, array.end) = (true, self.at);
+                array.left = true;
                 Ok(false)
             }
             (Some(b','), false) => {
@@ -291,12 +281,6 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// As [`Scanner::left`], of an array.
-    pub fn left_array(&self, array: &OpenArray) -> Option<Value<'a>> {
-        let text = self.input.get(array.start..array.end).filter(|_| array.left)?;
-        Some(Value::scanned(text, Kind::Array, self.canonical, false))
-    }
-
     /// Nothing but white space may follow.
     pub fn finish(&mut self) -> Result<()> {
         self.skip_space();
@@ -307,84 +291,73 @@ impl<'a> Scanner<'a> {
     pub(crate) fn disorder(mut self) -> Result<Disorder> {
         self.disorder = Some(Disorder::default());
         self.value()?;
-        Ok(self.into_disorder())
+        Ok(self.disorder.unwrap_or_default().arranged())
     }
 
     /// Checks the value that comes next. Inlined into the walks of objects and arrays, so that scalars, which most values
     /// are, cost no call.
     #[inline(always)]
-    fn any<L: Listener>(&mut self, listener: &mut L) -> Checked<()> {
+    fn any(&mut self) -> Checked<()> {
         if self.peek() == Some(b'"') {
-            return self.string(listener);
+            return self.string();
         }
         match self.next_byte() {
-            Some(b'"') => self.string(listener),
-            Some(b'{') => self.object(listener),
-            Some(b'[') => self.array(listener),
-            Some(b'-' | b'0'..=b'9') => self.number(listener),
-            Some(b't') => self.literal(b"true", "`true`", listener),
-            Some(b'f') => self.literal(b"false", "`false`", listener),
-            Some(b'n') => self.literal(b"null", "`null`", listener),
+            Some(b'"') => self.string(),
+            Some(b'{') => self.object(),
+            Some(b'[') => self.array(),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(b't') => self.literal(b"true", "`true`"),
+            Some(b'f') => self.literal(b"false", "`false`"),
+            Some(b'n') => self.literal(b"null", "`null`"),
             _ => Err(self.unexpected("a value")),
         }
     }
 
     #[inline(always)]
-    fn string<L: Listener>(&mut self, listener: &mut L) -> Checked<()> {
+    fn string(&mut self) -> Checked<()> {
         let start = self.at;
         if let Some((end, _)) = string::scan_plain(self.input, start + 1) {
             self.escaped = false;
             self.at = end + 1;
-            listener.string(start, self.at, true);
             return Ok(());
         }
         let span = string::scan(self.input, start + 1)?;
         self.canonical &= span.canonical;
         self.escaped = span.escaped;
         self.at = span.end + 1;
-        listener.string(start, self.at, span.settled);
         Ok(())
     }
 
     #[inline(never)]
-    fn object<L: Listener>(&mut self, listener: &mut L) -> Checked<()> {
-        self.object_noting(&mut |_, _, _| {}, listener)
+    fn object(&mut self) -> Checked<()> {
+        self.object_noting(&mut |_, _, _| {})
     }
 
     #[inline(always)]
-    fn object_noting<L: Listener>(
-        &mut self,
-        note: &mut impl FnMut(&'a [u8], bool, usize),
-        listener: &mut L,
-    ) -> Checked<()> {
+    fn object_noting(&mut self, note: &mut impl FnMut(&'a [u8], bool, usize)) -> Checked<()> {
         let mut object = OpenObject::at(self.at, self.names.len());
-        let mut heard = listener.open_object();
         self.at += 1;
         self.descend()?;
         if self.next_byte() == Some(b'}') {
             self.at += 1;
-            listener.close_object(heard, true);
             return self.leave_object(&mut object);
         }
         loop {
             if !self.is_next(b'"') {
                 return Err(self.unexpected("a member name in quotes"));
             }
-            let is_plain = self.name(&mut object)?;
-            let place = self.last_name();
+            self.name(&mut object)?;
+            let place = self.names.last().copied().unwrap_or_default();
             if !self.is_next(b':') {
                 return Err(self.unexpected("a colon"));
             }
             self.at += 1;
             note(spelled(self.input, place), self.escaped, self.at - object.start);
-            listener.member(&mut heard, place, is_plain, self.at);
-            self.any(listener)?;
-            listener.close_member(&heard);
+            self.any()?;
             if self.is_next(b',') {
                 self.at += 1;
             } else if self.peek() == Some(b'}') {
                 self.at += 1;
-                listener.close_object(heard, object.sorted);
                 return self.leave_object(&mut object);
             } else {
                 return Err(self.unexpected("a comma or the end of the object"));
@@ -393,25 +366,21 @@ impl<'a> Scanner<'a> {
     }
 
     #[inline(never)]
-    fn array<L: Listener>(&mut self, listener: &mut L) -> Checked<()> {
-        let heard = listener.open_array(self.at);
+    fn array(&mut self) -> Checked<()> {
         self.at += 1;
         self.descend()?;
         if self.next_byte() == Some(b']') {
             self.at += 1;
             self.depth -= 1;
-            listener.close_array(heard);
             return Ok(());
         }
         loop {
-            self.any(listener)?;
+            self.any()?;
             if self.is_next(b',') {
                 self.at += 1;
-                listener.comma();
             } else if self.peek() == Some(b']') {
                 self.at += 1;
                 self.depth -= 1;
-                listener.close_array(heard);
                 return Ok(());
             } else {
                 return Err(self.unexpected("a comma or the end of the array"));
@@ -429,9 +398,9 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Reads the name whose opening quote comes next and compares it with the one before; says whether it is plain.
+    /// Reads the name whose opening quote comes next and compares it with the one before.
     #[inline(always)]
-    fn name(&mut self, object: &mut OpenObject) -> Checked<bool> {
+    fn name(&mut self, object: &mut OpenObject) -> Checked<()> {
         let start = self.at + 1;
         if let Some((end, key)) = string::scan_plain(self.input, start) {
             self.escaped = false;
@@ -439,14 +408,14 @@ impl<'a> Scanner<'a> {
             let ascends = object.plain && object.key < key;
             object.key = key;
             self.named(object, start, end, ascends);
-            return Ok(true);
+            return Ok(());
         }
         let span = string::scan(self.input, start)?;
         self.escaped = span.escaped;
         self.canonical &= span.canonical;
         object.plain = false;
         self.named(object, start, span.end, false);
-        Ok(false)
+        Ok(())
     }
 
     #[inline(always)]
@@ -490,24 +459,22 @@ impl<'a> Scanner<'a> {
     }
 
     #[inline]
-    fn number<L: Listener>(&mut self, listener: &mut L) -> Checked<()> {
+    fn number(&mut self) -> Checked<()> {
         let Some(span) = number::scan(self.input, self.at) else {
             return Err(self.fault(SyntaxFault::Number));
         };
         if self.canonical {
             self.canonical = number::is_canonical(&self.input[self.at..span.end], span.integer);
         }
-        listener.number(self.at, span.end, span.integer);
         self.at = span.end;
         Ok(())
     }
 
     #[inline]
-    fn literal<L: Listener>(&mut self, text: &[u8], wanted: &'static str, listener: &mut L) -> Checked<()> {
+    fn literal(&mut self, text: &[u8], wanted: &'static str) -> Checked<()> {
         if !self.input[self.at..].starts_with(text) {
             return Err(self.unexpected(wanted));
         }
-        listener.literal(self.at, self.at + text.len());
         self.at += text.len();
         Ok(())
     }

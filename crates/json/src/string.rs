@@ -6,23 +6,20 @@ use crate::run::{HIGH, LONG, run, skip_plain, stops};
 use crate::syntax::{SyntaxError, SyntaxFault};
 
 /// What the scan of one string found. The string itself lies between the byte after its opening quote and `end`.
-#[derive(Clone, Copy)]
-pub(crate) struct StringSpan {
+#[derive(Debug, Clone, Copy)]
+pub struct StringSpan {
     /// The offset of the closing quote.
-    pub(crate) end: usize,
+    pub end: usize,
     /// Whether any escape occurs: if not, the bytes are the text.
-    pub(crate) escaped: bool,
+    pub escaped: bool,
     /// Whether it is spelled as RFC 8785 §3.2.2.2 spells it.
-    pub(crate) canonical: bool,
-    /// Whether it is surely spelled as the profiles of `.rpk` spell it: in printable ASCII, with no carriage return. `false` means
-    /// only that it takes a closer look.
-    pub(crate) settled: bool,
+    pub canonical: bool,
 }
 
 /// The end of a string that is printable ASCII without escapes, and its first eight bytes as a number that sorts as they do.
 /// Most strings are; `None` means only that this one needs [`scan`].
 #[inline(always)]
-pub(crate) fn scan_plain(input: &[u8], start: usize) -> Option<(usize, u64)> {
+pub fn scan_plain(input: &[u8], start: usize) -> Option<(usize, u64)> {
     let first = word(input, start);
     let mut next = first;
     let mut end = start;
@@ -88,17 +85,16 @@ pub(crate) const fn key_of(name: &[u8]) -> u64 {
 
 /// Scans a string whose opening quote lies just before `start`.
 #[inline(never)]
-pub(crate) fn scan(input: &[u8], start: usize) -> Result<StringSpan, Box<SyntaxError>> {
+pub fn scan(input: &[u8], start: usize) -> Result<StringSpan, Box<SyntaxError>> {
     let mut at = start;
     let mut seen = 0;
     let mut escaped = false;
     let mut canonical = true;
-    let mut settled = true;
     let mut short = 0_u32;
     loop {
         // Where short escapes are few, a closer look at each is cheap; where there are more, they are many.
         if short >= MANY {
-            at = block::pass(input, at, &mut Strict { seen: &mut seen, settled: &mut settled });
+            at = block::pass_blocks(input, at, &mut Strict { seen: &mut seen });
         }
         at = run(input, at, &mut seen);
         match input.get(at) {
@@ -108,18 +104,12 @@ pub(crate) fn scan(input: &[u8], start: usize) -> Result<StringSpan, Box<SyntaxE
                 short += 1;
                 // Short escapes, which most are, take no call.
                 at = match input.get(at + 1) {
-                    Some(&kind) if SHORT[usize::from(kind)] != 0 && kind != b'/' => {
-                        settled &= kind != b'r';
-                        at + 2
-                    }
-                    Some(b'u') if let Some(next) = units(input, at, &mut canonical, &mut settled) => {
+                    Some(&kind) if SHORT[usize::from(kind)] != 0 && kind != b'/' => at + 2,
+                    Some(b'u') if let Some(next) = units(input, at, &mut canonical) => {
                         short = 0;
                         next
                     }
-                    _ => {
-                        settled = false;
-                        escape(input, at, &mut canonical)?
-                    }
+                    _ => escape(input, at, &mut canonical)?,
                 };
             }
             Some(&found) => return Err(fault(at, SyntaxFault::ControlCharacter { found })),
@@ -134,8 +124,7 @@ pub(crate) fn scan(input: &[u8], start: usize) -> Result<StringSpan, Box<SyntaxE
             return Err(fault(start + error.valid_up_to(), SyntaxFault::NotUtf8));
         }
     }
-    settled &= seen & HIGH == 0;
-    Ok(StringSpan { end: at, escaped, canonical, settled })
+    Ok(StringSpan { end: at, escaped, canonical })
 }
 
 /// Whether bytes are UTF-8; where they are not, the standard library says from which byte on.
@@ -149,13 +138,11 @@ const MANY: u32 = 3;
 /// What a string may hold without a closer look; gathers whether it is beyond printable ASCII as [`run`] does.
 struct Strict<'s> {
     seen: &'s mut u64,
-    settled: &'s mut bool,
 }
 
-impl block::Walk for Strict<'_> {
+impl block::BlockRule for Strict<'_> {
     #[inline(always)]
     fn passes(&mut self, kind: u8) -> bool {
-        *self.settled &= kind != b'r';
         SHORT[usize::from(kind)] != 0 && kind != b'/'
     }
 
@@ -198,9 +185,9 @@ fn are_units(block: &[u8; UNITS]) -> bool {
 
 /// Where the `\u` escapes from `at` on end that need only one look, if there is any: those of one unit that is a character.
 #[inline]
-fn units(input: &[u8], at: usize, canonical: &mut bool, settled: &mut bool) -> Option<usize> {
+fn units(input: &[u8], at: usize, canonical: &mut bool) -> Option<usize> {
     let mut end = at;
-    let (mut all_canonical, mut all_settled) = (true, true);
+    let mut all_canonical = true;
     while input.get(end..).and_then(<[u8]>::first_chunk).is_some_and(are_units) {
         end += UNITS;
         all_canonical = false;
@@ -214,14 +201,10 @@ fn units(input: &[u8], at: usize, canonical: &mut bool, settled: &mut bool) -> O
         }
         // As in `unicode_escape`: a control character without a short escape, in lower case.
         let is_control = a | b == 0 && c < 2 && !(c == 0 && matches!(low, 8 | 9 | 10 | 12 | 13));
-        let is_beyond_printable = a | b != 0 || c > 7 || c == 7 && low == 15;
-        let is_lower = any & UPPER == 0;
-        all_canonical &= is_control && is_lower;
-        all_settled &= (is_control || is_beyond_printable) && is_lower;
+        all_canonical &= is_control && any & UPPER == 0;
         end += 6;
     }
     *canonical &= all_canonical;
-    *settled &= all_settled;
     (end > at).then_some(end)
 }
 
@@ -307,13 +290,14 @@ fn code_unit(input: &[u8], at: usize) -> Result<u16, Box<SyntaxError>> {
 /// what it can and stops.
 ///
 /// Nothing is read ahead: whoever needs three characters of a long name does not pay for its length.
-#[derive(Clone)]
-pub(crate) struct Characters<'a> {
+#[derive(Debug, Clone)]
+pub struct Characters<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Characters<'a> {
-    pub(crate) fn new(text: &'a [u8]) -> Self {
+    /// The characters of the text between two quotes.
+    pub fn new(text: &'a [u8]) -> Self {
         Self { rest: text }
     }
 

@@ -33,7 +33,8 @@ pub enum Kind {
 
 impl Kind {
     #[inline]
-    pub(crate) fn of_first_byte(byte: u8) -> Option<Self> {
+    /// The kind of a value that begins with that byte.
+    pub fn of_first_byte(byte: u8) -> Option<Self> {
         Some(match byte {
             b'"' => Self::String,
             b'-' | b'0'..=b'9' => Self::Number,
@@ -218,6 +219,14 @@ impl<'a> Value<'a> {
         let mut buffer = ryu_js::Buffer::new();
         let text = (self.kind == Kind::Number)
             .then(|| number::canonical(self.text, Integers::Exact, &mut buffer).ok())??;
+        Some(String::from_utf8_lossy(text).into_owned())
+    }
+
+    /// Text that ECMAScript prints for the double nearest to a number; `None` of anything else and of numbers beyond the doubles.
+    pub fn double_text(&self) -> Option<String> {
+        let mut buffer = ryu_js::Buffer::new();
+        let text = (self.kind == Kind::Number)
+            .then(|| number::canonical(self.text, Integers::Nearest, &mut buffer).ok())??;
         Some(String::from_utf8_lossy(text).into_owned())
     }
 

@@ -11,14 +11,14 @@ use proptest::sample::select;
 use reenact_json::canonical::{self, Sink};
 use reenact_json::digest::{Digest, Hasher};
 use reenact_json::scanner::Scanner;
-use reenact_json::{CanonicalFault, Kind, Limits, NumberFault, Profile, Value};
+use reenact_json::{CanonicalFault, Jcs, Kind, Limits, NumberFault, Value};
 
 fn parse(text: &str) -> Value<'_> {
     Value::parse(text.as_bytes(), &Limits::default()).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
 fn canonical_of(text: &str) -> Result<String, CanonicalFault> {
-    canonical::to_vec(parse(text), Profile::Jcs).map(|bytes| String::from_utf8(bytes).unwrap())
+    canonical::to_vec(parse(text), Jcs).map(|bytes| String::from_utf8(bytes).unwrap())
 }
 
 // ---------------------------------------------------------------------------------------------------- the RFC's samples
@@ -159,7 +159,7 @@ fn integers_that_doubles_cannot_hold_are_refused() {
 fn a_failed_digest_leaves_the_hasher_empty() {
     let mut hasher = Hasher::new();
     let text = format!("[ \"{}\", 1e999]", "x".repeat(50_000));
-    assert!(canonical::digest(parse(&text), Profile::Jcs, &mut hasher).is_err());
+    assert!(canonical::digest(parse(&text), Jcs, &mut hasher).is_err());
     assert_eq!(hasher.finish(), Digest::of(b""));
 }
 
@@ -485,7 +485,7 @@ proptest! {
         let value = parse(&canonical);
         prop_assert!(value.is_canonical(), "{}", canonical);
         let mut pieces = Pieces::default();
-        canonical::write(value, Profile::Jcs, &mut pieces).unwrap();
+        canonical::write(value, Jcs, &mut pieces).unwrap();
         prop_assert_eq!(pieces.0, vec![canonical.into_bytes()], "it goes through as it lies");
     }
 
@@ -493,7 +493,7 @@ proptest! {
     fn canonical_is_said_of_canonical_text_only(tree in tree(), seed in any::<u64>()) {
         for text in renderings(&tree, seed) {
             let value = parse(&text);
-            let canonical = canonical::to_vec(value, Profile::Jcs).unwrap();
+            let canonical = canonical::to_vec(value, Jcs).unwrap();
             prop_assert_eq!(value.is_canonical(), value.text() == canonical, "{}", text);
             let mut scanner = Scanner::new(text.as_bytes(), &Limits::default()).unwrap();
             scanner.value().unwrap();
@@ -531,7 +531,7 @@ proptest! {
         for tree in &trees {
             let expected = serde_json_canonicalizer::to_vec(&tree.to_serde()).unwrap();
             for text in renderings(tree, seed) {
-                let digest = canonical::digest(parse(&text), Profile::Jcs, &mut hasher).unwrap();
+                let digest = canonical::digest(parse(&text), Jcs, &mut hasher).unwrap();
                 prop_assert_eq!(digest, Digest::of(&expected));
             }
         }

@@ -4,12 +4,12 @@
 
 use std::fmt::Write as _;
 
-use reenact_json::{Limits, Profile, SyntaxError, SyntaxFault, Value, canonical};
+use reenact_json::{Jcs, Limits, SyntaxError, SyntaxFault, Value, canonical};
 
 fn canonical_of(text: &str) -> String {
     let limits = Limits { depth: u32::MAX, ..Limits::default() };
     let value = Value::parse(text.as_bytes(), &limits).unwrap();
-    String::from_utf8(canonical::to_vec(value, Profile::Jcs).unwrap()).unwrap()
+    String::from_utf8(canonical::to_vec(value, Jcs).unwrap()).unwrap()
 }
 
 /// `count` numbers from 0, in an order that is neither up nor down.

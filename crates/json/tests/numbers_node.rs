@@ -6,7 +6,7 @@
 use std::io::{ErrorKind, Read, Write};
 use std::process::{Command, Stdio};
 
-use reenact_json::{CanonicalFault, Limits, NumberFault, Profile, Value, canonical};
+use reenact_json::{CanonicalFault, Jcs, Limits, NumberFault, Value, canonical};
 
 /// Each line of input is `b` and the bits of a double in hexadecimal, or `t` and a JSON number.
 const SCRIPT: &str = r#"
@@ -111,7 +111,7 @@ fn decimals() -> Vec<String> {
 
 fn canonical_of(text: &str) -> Result<String, CanonicalFault> {
     let value = Value::parse(text.as_bytes(), &Limits::default()).unwrap();
-    canonical::to_vec(value, Profile::Jcs).map(|bytes| String::from_utf8(bytes).unwrap())
+    canonical::to_vec(value, Jcs).map(|bytes| String::from_utf8(bytes).unwrap())
 }
 
 #[test]

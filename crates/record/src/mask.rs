@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use reenact_formats::rer::payload::Leaves;
-use reenact_json::{Kind, Limits, Profile, Value, canonical};
+use reenact_json::{Jcs, Kind, Limits, Value, canonical};
 use reenact_secrets::{Cut, Pack, Redactor, Side, Window, http};
 
 use crate::exchange::{Chunk, Headers};
@@ -86,7 +86,7 @@ impl MaskedJson {
     pub(crate) fn token(text: &str) -> Option<Self> {
         let limits = Limits { depth: DEEPEST, ..Limits::default() };
         let value = Value::parse(text.as_bytes(), &limits).ok()?;
-        canonical::to_vec(value, Profile::Jcs).ok().map(Self::Value)
+        canonical::to_vec(value, Jcs).ok().map(Self::Value)
     }
 }
 
@@ -260,11 +260,11 @@ impl Masks {
             return None;
         }
         // First into canonical form, then under the masks: a secret that is spelled with escapes would come out in clear.
-        let plain = canonical::to_vec(value, Profile::Jcs).ok()?;
+        let plain = canonical::to_vec(value, Jcs).ok()?;
         let masked = self.redactor().redact(&plain).bytes.into_owned();
         // A mark in the place of a number leaves no JSON; a mark in a name may leave two names alike.
         let value = Value::parse(&masked, &limits).ok()?;
-        canonical::to_vec(value, Profile::Jcs).ok()
+        canonical::to_vec(value, Jcs).ok()
     }
 }
 

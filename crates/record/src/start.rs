@@ -8,7 +8,7 @@ use reenact_formats::rer::envelope::permission::{Enforcement, Envelope};
 use reenact_formats::rer::payload::{Environment, RedactionPack, RunStarted, Source};
 use reenact_formats::rer::seal::{Signer, sign_envelope};
 use reenact_json::canonical::{self, Part};
-use reenact_json::{Digest, Limits, Profile, Value};
+use reenact_json::{Digest, Jcs, Limits, Value};
 
 use crate::error::RecordError;
 use crate::journal::VERSION;
@@ -190,8 +190,7 @@ impl Head {
     ) -> Result<Self, RecordError> {
         let sealed = |error: reenact_json::SyntaxError| RecordError::Seal(error.into());
         let value = Value::parse(&envelope.text, &Limits::default()).map_err(sealed)?;
-        let envelope =
-            canonical::to_vec(value, Profile::Jcs).map_err(|error| RecordError::Seal(error.into()))?;
+        let envelope = canonical::to_vec(value, Jcs).map_err(|error| RecordError::Seal(error.into()))?;
         let key_id = signer.public_key().id().to_string();
         let out = start.out.as_ref().and_then(|out| named(out, masks));
         let redaction = Redaction { known_env: Vec::new(), ..start.redaction.clone() };

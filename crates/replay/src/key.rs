@@ -6,7 +6,7 @@
 
 use reenact_json::Digest;
 use reenact_json::print::{self, Object};
-use reenact_json::{Limits, Profile, Value, canonical};
+use reenact_json::{Jcs, Limits, Value, canonical};
 use reenact_secrets::renumbered;
 
 /// The headers that are part of a key. What else an SDK sends (its version, its platform) changes no answer.
@@ -48,7 +48,7 @@ pub(crate) fn digest(parts: &KeyParts<'_>) -> Digest {
     // Our own text is always JSON, and strings always have a canonical form.
     let canonical = Value::parse(text.as_bytes(), &Limits::default())
         .ok()
-        .and_then(|value| canonical::to_vec(value, Profile::Jcs).ok());
+        .and_then(|value| canonical::to_vec(value, Jcs).ok());
     Digest::of(&canonical.unwrap_or_else(|| text.into_bytes()))
 }
 

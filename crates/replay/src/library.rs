@@ -4,7 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use reenact_json::{Digest, Shown};
-use reenact_run::{Body, Dialect, Exchange, Held, Run, Unreadable};
+use reenact_run::FormatId;
+use reenact_run::{Body, Exchange, Held, Run, Unreadable};
 use reenact_secrets::Pack;
 
 use crate::denial::Denial;
@@ -55,7 +56,7 @@ pub(crate) fn pack(run: &Run, project: Arc<Pack>) -> Result<Arc<Pack>, LoadError
 
 /// The name and the digest of the rules that a record names.
 fn recorded_rules(run: &Run) -> Option<(String, String)> {
-    if run.dialect() != Dialect::Rer {
+    if run.dialect() != FormatId::Rer {
         return None;
     }
     let redaction = run.started()?.member("redaction")?;
@@ -144,7 +145,7 @@ pub(crate) struct Library {
 
 impl Library {
     pub(crate) fn load(run: &Run) -> Result<Self, LoadError> {
-        if run.dialect() == Dialect::ReplayJsonl {
+        if run.dialect() == FormatId::ReplayJsonl {
             return Err(LoadError::OnlyHashes);
         }
         let mut library = Self {
@@ -153,7 +154,7 @@ impl Library {
             groups: Vec::new(),
             by_key: HashMap::new(),
             rungs: BTreeSet::new(),
-            is_repeatable: run.dialect() == Dialect::ReplayBundle,
+            is_repeatable: run.dialect() == FormatId::ReplayBundle,
             hashes: 0,
             notes: Vec::new(),
             denials: Denial::all(run),
@@ -204,7 +205,7 @@ impl Library {
                 return Some(Note::Request { step_id: step_id(), why });
             }
         };
-        let keys = rung::recorded(&request, exchange.called.dialect() == Dialect::Rer);
+        let keys = rung::recorded(&request, exchange.called.dialect() == FormatId::Rer);
         let Some(&(own, digest)) = keys.own.first() else {
             self.recorded.push(Recorded { event, group: None, place: 0 });
             let why = Unreadable::Missing { member: "what was asked" };
@@ -325,7 +326,7 @@ pub(crate) fn place(provider: &str, method: &str, path: &str) -> u64 {
 }
 
 fn pack_note(run: &Run) -> Option<Note> {
-    if run.dialect() != Dialect::Rer {
+    if run.dialect() != FormatId::Rer {
         return None;
     }
     let redaction = run.started()?.member("redaction")?;

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use reenact_json::{Digest, Kind, Limits, Profile, Value, canonical};
+use reenact_json::{Digest, Jcs, Kind, Limits, Value, canonical};
 use reenact_run::{Body, Request};
 use reenact_wire::{Endpoint, Vendor};
 
@@ -208,7 +208,7 @@ fn document(body: &[u8]) -> Option<Value<'_>> {
 
 /// The digest of the values of a body; `None` if it is no object.
 fn json(body: &[u8]) -> Option<Digest> {
-    Some(Digest::of(&canonical::to_vec(document(body)?, Profile::Jcs).ok()?))
+    Some(Digest::of(&canonical::to_vec(document(body)?, Jcs).ok()?))
 }
 
 /// The members that hold what is asked, whichever vendor is.
@@ -218,7 +218,7 @@ fn conversation(model: Option<&str>, body: Value<'_>) -> Option<Digest> {
     let said = CONVERSATION.iter().find_map(|name| body.member(name))?;
     let mut text = model.unwrap_or_default().as_bytes().to_vec();
     text.push(0);
-    text.extend(canonical::to_vec(said, Profile::Jcs).ok()?);
+    text.extend(canonical::to_vec(said, Jcs).ok()?);
     Some(Digest::of(&text))
 }
 

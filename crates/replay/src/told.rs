@@ -1,6 +1,6 @@
 //! What several records of one answer say, as far as it can be compared: one may hold the words alone, another all of it.
 
-use reenact_json::{Digest, Limits, Profile, Value, canonical};
+use reenact_json::{Digest, Jcs, Limits, Value, canonical};
 use reenact_run::Exchange;
 use reenact_wire::{Answer, Endpoint, exchange, shape};
 
@@ -66,6 +66,6 @@ fn body(endpoint: Endpoint, text: &str) -> Option<Answer> {
 /// The digest of the values of a document, whatever its spelling; of other bytes, of these.
 fn values(bytes: &[u8]) -> Digest {
     let text = Value::parse(bytes, &Limits::default()).ok();
-    let text = text.and_then(|value| canonical::to_vec(value, Profile::Jcs).ok());
+    let text = text.and_then(|value| canonical::to_vec(value, Jcs).ok());
     Digest::of(text.as_deref().unwrap_or(bytes))
 }

@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
+use reenact_formats::FormatId;
 use reenact_formats::rer::EventType;
 use reenact_formats::rer::payload::{Source, Word};
 use reenact_json::Value;
 
-use crate::dialect::{self, Dialect};
+use crate::dialect;
 use crate::index::Entry;
 use crate::run::Inner;
 
@@ -55,8 +56,8 @@ impl<'r> Event<'r> {
     }
 
     /// Whose words its payload is in.
-    pub fn dialect(&self) -> Dialect {
-        if self.entry.foreign { self.run.parts.dialect } else { Dialect::Rer }
+    pub fn dialect(&self) -> FormatId {
+        if self.entry.foreign { self.run.parts.dialect } else { FormatId::Rer }
     }
 
     /// What the format that it was read from calls it. Untrusted text.
@@ -85,7 +86,7 @@ impl<'r> Event<'r> {
     /// The step that it belongs to; empty if the record does not say. Untrusted text.
     pub fn step_id(&self) -> Cow<'r, str> {
         let payload = self.payload().value();
-        payload.and_then(|payload| dialect::step_id(self, payload)).unwrap_or_default()
+        payload.and_then(|payload| dialect::of(self.dialect()).step_id(self, payload)).unwrap_or_default()
     }
 
     /// How the record came to know of the event; `None` if it does not say, or says something else.

@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use reenact_formats::FormatId;
 use reenact_formats::rer::Callee;
 use reenact_formats::rer::payload::{Chunk, EndedBy, Source};
 use reenact_json::Digest;
 use reenact_wire::{Endpoint, exchange as wire};
 
 use crate::body::{Headers, header};
-use crate::dialect::{self, Dialect};
+use crate::dialect;
 use crate::event::Event;
 use crate::unreadable::Unreadable;
 
@@ -162,7 +163,7 @@ impl<'r> Exchange<'r> {
         let returned = self.returned.as_ref().ok_or(Unreadable::NoAnswer)?;
         // Only what came in pieces needs to know by whose rules they are put together.
         let endpoint = match returned.dialect() {
-            Dialect::Rpk => self.request().ok().and_then(|request| request.endpoint),
+            FormatId::Rpk => self.request().ok().and_then(|request| request.endpoint),
             _ => None,
         };
         dialect::answer(returned, endpoint)

@@ -4,11 +4,14 @@ use std::cell::RefCell;
 use std::io::{self, Write};
 use std::rc::Rc;
 
+use reenact_formats::format::Signs;
+use reenact_formats::replay_jsonl::{RECEIPT, REPLAY};
+use reenact_formats::{FORMATS, recognise};
 use reenact_verify::replay_bundle::{self as bundle, Snapshot};
 use reenact_verify::replay_jsonl::{self, Beside};
-use reenact_verify::{Format, Keys, Members, Options, Report, Unrecognised, detect, safe, safe_members};
+use reenact_verify::{FormatId, Keys, Members, Options, Report, Unrecognised, safe, safe_members};
 
-use crate::dialect::{model_io, replay_bundle, replay_jsonl as lines, rer, rpk};
+use crate::dialect::{self, replay_bundle};
 use crate::index::Span;
 use crate::run::{Parts, Run};
 
@@ -57,39 +60,25 @@ pub fn open_with(bytes: Vec<u8>, options: &Options, judge: impl FnOnce(&[u8]) ->
 /// Opens what a folder holds, and judges it: an RER bundle, a Replay Bundle, a Model IO pack, or a REPLAY.jsonl with its
 /// RECEIPT.json.
 pub fn open_files(files: Files, keys: &Keys, options: &Options) -> Opened {
-    let has = |name: &str| files.iter().any(|(known, _)| known == name);
-    let replay = !has(MANIFEST) && !has(SESSION) && has(REPLAY);
-    let report = if replay {
-        let file =
-            |name: &str| files.iter().find(|(known, _)| known == name).map(|(_, bytes)| bytes.as_slice());
-        let beside = Beside { receipt: file(RECEIPT), ..Beside::default() };
-        replay_jsonl::verify_bytes(file(REPLAY).unwrap_or_default(), &beside, options)
-    } else if has(MANIFEST) && !has(ARTIFACT) {
-        bundle::verify(&snapshot(&files))
-    } else {
-        safe_members(&members(&files), keys, options)
+    let file = |name: &str| files.iter().find(|(known, _)| known == name).map(|(_, bytes)| bytes.as_slice());
+    let format = FormatId::of_main_file(|name| file(name).is_some());
+    let report = match format {
+        Some(FormatId::ReplayJsonl) => {
+            let beside = Beside { receipt: file(RECEIPT), ..Beside::default() };
+            replay_jsonl::verify_bytes(file(REPLAY).unwrap_or_default(), &beside, options)
+        }
+        Some(FormatId::ReplayBundle) => bundle::verify(&snapshot(&files)),
+        _ => safe_members(&members(&files), keys, options),
     };
-    let run = if replay {
-        document(files, REPLAY).and_then(|(bytes, files)| with_files(lines::read, bytes, files, options))
-    } else if has(ARTIFACT) {
-        document(files, ARTIFACT).and_then(|(bytes, files)| with_files(rer::read, bytes, files, options))
-    } else if has(MANIFEST) {
-        replay_bundle::read(files, None, &options.limits)
-    } else if has(SESSION) {
-        document(files, SESSION).and_then(|(bytes, files)| with_files(model_io::read, bytes, files, options))
-    } else {
-        Err(Unrecognised::OtherMembers.into())
+    let run = match format {
+        Some(FormatId::ReplayBundle) => replay_bundle::read(files, None, &options.limits),
+        Some(format) => document(files, format.row().main_file)
+            .and_then(|(bytes, files)| with_files(format, bytes, files, options)),
+        None => Err(Unrecognised::OtherMembers.into()),
     };
     let run = run.map(|(parts, bytes)| Run::new(parts, bytes, &report));
     Opened { run, report }
 }
-
-const MANIFEST: &str = "manifest.json";
-const ARTIFACT: &str = "artifact.json";
-const SESSION: &str = "model_io.json";
-const RUN: &str = "run.json";
-const REPLAY: &str = "REPLAY.jsonl";
-const RECEIPT: &str = "RECEIPT.json";
 
 /// What a run keeps, and the bytes that it lies in.
 type Read = Result<(Parts, Vec<u8>), NotARun>;
@@ -97,32 +86,29 @@ type Read = Result<(Parts, Vec<u8>), NotARun>;
 /// Reads bytes that were judged.
 fn read(bytes: Vec<u8>, options: &Options, report: &Report) -> Read {
     let limits = &options.limits;
-    if report.format.starts_with("replay-bundle/") {
+    if report.id() == Some(FormatId::ReplayBundle) {
         return replay_bundle::read(unpacked(&bytes)?, None, limits);
     }
     let mut blobs = Kept::default();
     if let Some(members) = Members::in_memory(&bytes, &mut |name| Ok(blobs.take(name))) {
         let members = members.map_err(|broken| NotARun::Unreadable(broken.error.to_string()))?;
         drop(bytes);
-        return match (members.document(ARTIFACT), members.document(SESSION)) {
-            (Some(artifact), _) => with_files(rer::read, artifact.to_vec(), blobs.finish(), options),
-            (None, Some(session)) => {
-                let run = members.document(RUN).map(|run| (RUN.to_owned(), run.to_vec()));
-                with_files(model_io::read, session.to_vec(), run.into_iter().collect(), options)
-            }
-            (None, None) => Err(Unrecognised::OtherMembers.into()),
-        };
+        let found = FORMATS
+            .iter()
+            .filter(|row| row.id != FormatId::ReplayBundle)
+            .find_map(|row| Some((row.id, row.folder?, members.document(row.main_file)?.to_vec())));
+        let Some((format, folder, main)) = found else { return Err(Unrecognised::OtherMembers.into()) };
+        let beside = folder.reads.iter().filter(|name| **name != format.row().main_file);
+        let beside = beside.filter_map(|name| Some(((*name).to_owned(), members.document(name)?.to_vec())));
+        let blobs = if format == FormatId::RerBundle { blobs.finish() } else { Files::new() };
+        return with_files(format, main, beside.chain(blobs).collect(), options);
     }
-    let format = options.format.map_or_else(|| detect::detect(&bytes, limits), Ok)?;
-    let parts = match format {
-        Format::Rer => rer::read(&bytes, limits)?,
-        Format::Rpk => rpk::read(&bytes, limits)?,
-        Format::ModelIo => model_io::read(&bytes, limits)?,
-        Format::ReplayJsonl => lines::read(&bytes, limits)?,
+    let format = options.format.map_or_else(|| recognise(&bytes, limits), Ok)?;
+    if matches!(format.row().signs, Signs::Files) {
         // Bundles are archives, and this is none.
-        _ => return Err(Unrecognised::OtherMembers.into()),
-    };
-    Ok((parts, bytes))
+        return Err(Unrecognised::OtherMembers.into());
+    }
+    Ok((dialect::of(format).read(&bytes, limits)?, bytes))
 }
 
 /// Takes the document of that name out of the files.
@@ -133,13 +119,8 @@ fn document(mut files: Files, name: &str) -> Result<(Vec<u8>, Files), NotARun> {
 }
 
 /// Reads a document, and lays the files beside it behind its bytes.
-fn with_files(
-    read: impl FnOnce(&[u8], &reenact_json::Limits) -> Result<Parts, NotARun>,
-    mut bytes: Vec<u8>,
-    mut files: Files,
-    options: &Options,
-) -> Read {
-    let mut parts = read(&bytes, &options.limits)?;
+fn with_files(format: FormatId, mut bytes: Vec<u8>, mut files: Files, options: &Options) -> Read {
+    let mut parts = dialect::of(format).read(&bytes, &options.limits)?;
     files.sort_by(|(a, _), (b, _)| a.cmp(b));
     for (name, content) in files {
         parts.files.push((name, Span::at(bytes.len(), content.len())));

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use reenact_formats::FormatId;
 use reenact_formats::rer::{Callee, EventType, Role};
 use reenact_json::{Digest, Limits, Value};
 use reenact_verify::Report;
 use reenact_wire::price::Table;
 
-use crate::dialect::{Context, Dialect, replay_bundle};
+use crate::dialect::{Context, replay_bundle};
 use crate::event::Event;
 use crate::exchange::Exchange;
 use crate::index::{Entry, Span};
@@ -41,7 +42,7 @@ pub(crate) struct Parts {
     /// When it began and ended, in a format that keeps this beside its events.
     pub(crate) began: Span,
     pub(crate) ended: Span,
-    pub(crate) dialect: Dialect,
+    pub(crate) dialect: FormatId,
     /// Whether the payloads came from another format.
     pub(crate) is_imported: bool,
     /// What the items of a format leave to the document around them.
@@ -82,7 +83,7 @@ impl Run {
     }
 
     /// Whose words its payloads are in: those of the format that it was read from, or imported from.
-    pub fn dialect(&self) -> Dialect {
+    pub fn dialect(&self) -> FormatId {
         self.inner.parts.dialect
     }
 

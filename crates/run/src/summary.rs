@@ -3,15 +3,14 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
+use reenact_formats::FormatId;
 use reenact_formats::replay_jsonl::Figures;
 use reenact_formats::rer::EventType;
-use reenact_formats::rer::payload::{RunEndedView, RunStartedView};
 use reenact_formats::rer::time::instant;
-use reenact_json::Value;
 use reenact_wire::price::{Rates, Table};
 use reenact_wire::{Endpoint, Vendor};
 
-use crate::dialect::Dialect;
+use crate::dialect;
 use crate::exchange::{Asked, Request};
 use crate::exit::Exit;
 use crate::run::Run;
@@ -55,9 +54,6 @@ pub struct Summary {
     /// The command that it was, by its own word. To be shown, never to be run.
     pub command: Vec<String>,
 }
-
-/// The step of an `.rpk` that names the command of an agent.
-const AGENT_COMMAND: &str = reenact_formats::rpk::AGENT_COMMAND;
 
 /// What one model did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -113,8 +109,10 @@ impl Summary {
         summary.errors = count(EventType::ErrorRaised);
         summary.duration = duration(run);
         summary.read_exchanges(run, prices);
-        summary.read_own_words(run);
-        summary.figures = (run.dialect() == Dialect::ReplayJsonl).then(|| figures(run));
+        let outcome = dialect::of(run.dialect()).outcome(run);
+        (summary.status, summary.reason) = (outcome.status, outcome.reason);
+        (summary.exit, summary.command) = (outcome.exit, outcome.command);
+        summary.figures = (run.dialect() == FormatId::ReplayJsonl).then(|| figures(run));
         summary
     }
 
@@ -143,52 +141,13 @@ impl Summary {
             }
         }
     }
-
-    fn read_own_words(&mut self, run: &Run) {
-        let word = |value: Option<Value<'_>>| value?.string().map(|text| text.into_owned());
-        let words = |list: Option<Value<'_>>| {
-            let list = list.into_iter().flat_map(|list| list.elements());
-            list.filter_map(|argument| word(Some(argument))).collect()
-        };
-        let items = || run.events().filter(|event| event.dialect() != Dialect::Rer);
-        let last = |wanted| items().rfind(|event| event.kind() == Some(wanted))?.payload().value();
-        match run.dialect() {
-            Dialect::Rer => {
-                if let Some(ended) = run.ended() {
-                    let ended = RunEndedView::read(ended);
-                    self.status = word(ended.status.value());
-                    self.reason = word(ended.reason.value());
-                    let exit_code = ended.exit_code.value();
-                    self.exit = exit_code
-                        .and_then(read_exit_code)
-                        .or_else(|| Exit::read_signal(self.reason.as_deref()?));
-                }
-                self.command =
-                    words(run.started().and_then(|started| RunStartedView::read(started).command.value()));
-            }
-            Dialect::Rpk => {
-                // What an agent was run with, and how it ended, if it was captured as a whole.
-                let command = items().find(|event| event.name() == AGENT_COMMAND);
-                let command =
-                    command.and_then(|event| event.payload().value()?.member("input")?.member("command"));
-                self.command = words(command);
-                let output =
-                    last(EventType::OutputFinal).and_then(|step| step.member("output")?.member("returncode"));
-                self.exit = output.and_then(read_exit_code);
-            }
-            Dialect::ReplayJsonl => {
-                self.status = word(last(EventType::RunEnded).and_then(|end| end.member("status")));
-            }
-            Dialect::ModelIo | Dialect::ReplayBundle => {}
-        }
-    }
 }
 
 /// The sums that the format's own summaries have.
 fn figures(run: &Run) -> Figures {
     let mut figures = Figures::default();
     let mut ids = HashSet::new();
-    for event in run.events().filter(|event| event.dialect() == Dialect::ReplayJsonl) {
+    for event in run.events().filter(|event| event.dialect() == FormatId::ReplayJsonl) {
         match event.kind() {
             Some(EventType::ToolCalled) => {
                 ids.insert(event.step_id());
@@ -233,14 +192,6 @@ fn price(request: &Request<'_>, prices: &Table) -> Option<(Vendor, Rates)> {
     let vendor =
         request.endpoint.and_then(Endpoint::vendor).or_else(|| Vendor::of_name(&request.provider))?;
     Some((vendor, prices.rates(vendor, request.model.as_deref()?)?))
-}
-
-fn read_exit_code(value: Value<'_>) -> Option<Exit> {
-    let double = value.double().filter(|code| code.fract() == 0.0)?;
-    let in_range = (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&double);
-    // In that range the double is an integer, and the cast is exact.
-    #[allow(clippy::cast_possible_truncation)]
-    in_range.then_some(Exit::Code(double as i32))
 }
 
 fn duration(run: &Run) -> Option<Duration> {

@@ -7,8 +7,10 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use reenact_json::canonical::{self, rpk};
-use reenact_json::{CanonicalFault, Kind, Limits, Profile, Scanner, SyntaxError, Value};
+use reenact_formats::Profile;
+use reenact_json::canonical;
+use reenact_json::token::Order;
+use reenact_json::{CanonicalFault, CanonicalForm, Jcs, Kind, Limits, Scanner, SyntaxError, Value};
 
 /// The name that marks a text.
 const MARK: &str = "$text";
@@ -48,13 +50,13 @@ impl TextRule {
 
     /// Appends a value as JSON that RFC 8785 can carry; nearly always in that form already.
     pub fn encode(&mut self, value: Value<'_>, out: &mut Vec<u8>) -> Result<(), TextFault> {
-        if value.is_canonical() && self.is_at_rest(value) {
+        if value.is_canonical() && self.profile.is_own_text(value) && !value.text().contains(&b'$') {
             out.extend_from_slice(value.text());
             return Ok(());
         }
         let Self { profile, text, plain, again } = self;
         text.clear();
-        let at_rest = write(value, *profile, text)?;
+        let at_rest = profile.write_noting(value, text)?;
         let canonical = Value::parse(text, &LIMITS)?;
         if at_rest && canonical.is_canonical() && !is_marked(text)? {
             out.extend_from_slice(text);
@@ -77,17 +79,6 @@ impl TextRule {
         Ok(())
     }
 
-    /// Whether text that is canonical under RFC 8785 is so under the profile too, and holds no mark. `false` means only that it
-    /// takes a closer look.
-    fn is_at_rest(&self, value: Value<'_>) -> bool {
-        let is_own = match self.profile {
-            Profile::Jcs | Profile::ModelIo => true,
-            Profile::ReplayJsonl => canonical::replay_jsonl::is_canonical(value),
-            _ => false,
-        };
-        is_own && !value.text().contains(&b'$')
-    }
-
     /// Appends the canonical text, under the profile, of the value that was encoded.
     pub fn decode(&mut self, value: Value<'_>, out: &mut Vec<u8>) -> Result<(), TextFault> {
         // Where nothing is escaped that need not be, the mark is spelled in one way.
@@ -99,23 +90,6 @@ impl TextRule {
         let scanner = Scanner::new(value.text(), &LIMITS)?;
         Decoder { scanner, profile: self.profile, marked: &marked, out }.value(None)
     }
-}
-
-/// Writes the canonical form; says whether writing that once more would surely change nothing.
-pub(crate) fn write(value: Value<'_>, profile: Profile, out: &mut Vec<u8>) -> Result<bool, TextFault> {
-    if profile != Profile::Rpk {
-        canonical::write(value, profile, out)?;
-        return Ok(profile == Profile::ModelIo);
-    }
-    let mut scanner = Scanner::new(value.text(), &LIMITS)?.noting_disorder();
-    scanner.value()?;
-    let disorder = scanner.into_disorder();
-    let mut nowhere = rpk::Nowhere;
-    let mut walk = rpk::Walk::new(value.text(), &disorder, out, &mut nowhere);
-    walk.turn(true, false);
-    walk.value(0)?;
-    walk.whole();
-    Ok(!walk.is_respelled())
 }
 
 /// Whether a text, canonical under RFC 8785, holds an object that looks like a mark.
@@ -134,7 +108,7 @@ fn native<'p>(
         canonical.text()
     } else {
         plain.clear();
-        canonical::write(canonical, Profile::Jcs, plain).ok()?;
+        canonical::write(canonical, Jcs, plain).ok()?;
         plain
     };
     if is_marked(written).ok()? {
@@ -200,7 +174,7 @@ fn leaf(
     profile: Profile,
     out: &mut Vec<u8>,
 ) -> Result<(), CanonicalFault> {
-    let Some(name) = name.filter(|_| profile == Profile::Rpk && value.kind() == Kind::String) else {
+    let Some(name) = name.filter(|_| profile.minds_names() && value.kind() == Kind::String) else {
         return canonical::write(value, profile, out);
     };
     let member = [b"{", name.text(), b":", value.text(), b"}"].concat();
@@ -251,7 +225,7 @@ impl<'a> Encoder<'a, '_> {
             }
             _ => {
                 let value = self.scanner.value()?;
-                let plain = canonical::to_vec(value, Profile::Jcs).ok();
+                let plain = canonical::to_vec(value, Jcs).ok();
                 let native = plain.filter(|plain| self.comes_back(plain, name, value));
                 match native {
                     Some(plain) => self.out.extend_from_slice(&plain),
@@ -324,15 +298,12 @@ impl<'a> Decoder<'a, '_> {
             }
             let spelled = name.string().unwrap_or_default();
             let from = self.out.len();
-            match self.profile {
-                Profile::Rpk | Profile::RpkStep => rpk::write_text(&spelled, self.out),
-                _ => canonical::write_string(&spelled, self.out),
-            }
+            self.profile.write_name(&spelled, self.out);
             self.out.push(b':');
             self.value(Some(name))?;
             members.push((spelled, from..self.out.len()));
         }
-        let is_utf16 = matches!(self.profile, Profile::Jcs | Profile::ModelIo);
+        let is_utf16 = self.profile.order() == Order::Utf16;
         let order = |(a, _): &(Cow<'_, str>, _), (b, _): &(Cow<'_, str>, _)| {
             if is_utf16 { a.encode_utf16().cmp(b.encode_utf16()) } else { a.cmp(b) }
         };

@@ -4,8 +4,9 @@
 use std::path::Path;
 use std::time::Duration;
 
+use reenact_formats::FormatId;
 use reenact_json::Digest;
-use reenact_run::{Body, Dialect, EventType, Files, Held, Opened, Run, Unreadable, open, open_files};
+use reenact_run::{Body, EventType, Files, Held, Opened, Run, Unreadable, open, open_files};
 use reenact_verify::{Keys, Options};
 use reenact_wire::Endpoint;
 
@@ -45,7 +46,7 @@ fn kinds(run: &Run) -> Vec<Option<EventType>> {
 #[test]
 fn rpk_of_a_wrapped_sdk() {
     let run = example("invoice.rpk");
-    assert_eq!((run.dialect(), run.id(), run.is_imported()), (Dialect::Rpk, "run-invoice-1042", false));
+    assert_eq!((run.dialect(), run.id(), run.is_imported()), (FormatId::Rpk, "run-invoice-1042", false));
     assert_eq!(run.started_at().as_deref(), Some("2026-11-14T08:30:00.000000Z"));
     assert!(run.environment().unwrap().member("os").unwrap().is_string("linux"));
     assert_eq!(
@@ -161,7 +162,7 @@ fn model_io_alone_and_in_a_pack() {
     let Opened { run, report } = open_files(folder("invoice.pack"), &Keys::default(), &Options::default());
     assert!(report.pass(), "{:?}", report.reasons);
     for run in [example("invoice.model_io.json"), run.unwrap()] {
-        assert_eq!((run.dialect(), run.len(), run.id()), (Dialect::ModelIo, 4, ""));
+        assert_eq!((run.dialect(), run.len(), run.id()), (FormatId::ModelIo, 4, ""));
         assert_eq!(run.ended_at().as_deref(), Some("2026-11-14T09:30:02.310Z"));
         assert_eq!(run.summary().duration, Some(Duration::from_millis(2310)));
         let exchange = run.exchanges().nth(1).unwrap();
@@ -183,7 +184,7 @@ fn replay_jsonl_with_its_receipt() {
     let Opened { run, report } = open_files(folder("invoice.replay"), &Keys::default(), &Options::default());
     assert_eq!((report.pass(), report.check("receipt")), (true, Some(true)));
     let run = run.unwrap();
-    assert_eq!((run.dialect(), run.id()), (Dialect::ReplayJsonl, "019a8172-3a80-7d21-9f3e-2b6c5d4e3f2a"));
+    assert_eq!((run.dialect(), run.id()), (FormatId::ReplayJsonl, "019a8172-3a80-7d21-9f3e-2b6c5d4e3f2a"));
     assert_eq!(
         (run.producer().name.as_deref(), run.producer().version.as_deref()),
         (Some("reenact"), Some("0.1.0"))
@@ -221,7 +222,7 @@ fn replay_jsonl_with_its_receipt() {
 #[test]
 fn replay_bundle_with_trace_and_cassettes() {
     let run = example("invoice.tar.gz");
-    assert_eq!(run.dialect(), Dialect::ReplayBundle);
+    assert_eq!(run.dialect(), FormatId::ReplayBundle);
     assert_eq!(
         (run.producer().name.as_deref(), run.producer().version.as_deref()),
         (Some("reenact"), Some("0.1.0"))

@@ -6,11 +6,13 @@ mod support;
 
 use std::path::Path;
 
-use reenact_json::{Profile, Value, canonical};
+use reenact_formats::FormatId;
+use reenact_formats::Profile;
+use reenact_json::{Value, canonical};
 use reenact_run::convert::source::unpack;
-use reenact_run::convert::{Origin, Source, import};
+use reenact_run::convert::{Source, import};
 use reenact_run::redact::{Choice, redact};
-use reenact_run::{Body, Dialect, Event, Opened, Run, open};
+use reenact_run::{Body, Event, Opened, Run, open};
 use reenact_testkit::fixture::TestKey;
 use reenact_verify::{Keys, Options};
 use support::{KeyRing as _, sealing};
@@ -49,7 +51,7 @@ fn spelled(bytes: &[u8], profile: Profile) -> String {
 
 /// All that a run says of exchanges and tools, as text.
 fn told(run: &Run) -> Vec<String> {
-    let profile = run.dialect().profile();
+    let profile = run.dialect().row().profile;
     let body = |body: &Body<'_>| match body {
         Body::Hash(digest) => digest.to_string(),
         body => spelled(body.bytes(), profile),
@@ -103,10 +105,10 @@ fn told(run: &Run) -> Vec<String> {
 #[test]
 fn what_was_imported_says_the_same() {
     let cases = [
-        (Origin::Rpk, "examples/runs/invoice.rpk", 1),
-        (Origin::Rpk, "examples/runs/minimal.rpk", 0),
-        (Origin::ModelIo, "examples/runs/invoice.model_io.json", 2),
-        (Origin::ReplayJsonl, "examples/runs/invoice.replay/REPLAY.jsonl", 0),
+        (FormatId::Rpk, "examples/runs/invoice.rpk", 1),
+        (FormatId::Rpk, "examples/runs/minimal.rpk", 0),
+        (FormatId::ModelIo, "examples/runs/invoice.model_io.json", 2),
+        (FormatId::ReplayJsonl, "examples/runs/invoice.replay/REPLAY.jsonl", 0),
     ];
     for (origin, path, exchanges) in cases {
         let bytes = bytes(path);
@@ -126,9 +128,9 @@ fn what_was_imported_says_the_same() {
 fn a_bundle_that_was_imported_is_one_still() {
     let archive = bytes("examples/runs/invoice.tar.gz");
     let (manifest, files) = unpack(&archive).unwrap();
-    let source = Source { beside: &files, ..Source::of(Origin::ReplayBundle, &manifest) };
+    let source = Source { beside: &files, ..Source::of(FormatId::ReplayBundle, &manifest) };
     let (native, imported) = (native(&archive), sealed(&source));
-    assert_eq!(imported.dialect(), Dialect::ReplayBundle);
+    assert_eq!(imported.dialect(), FormatId::ReplayBundle);
     assert_eq!(told(&imported), told(&native));
     let files =
         |run: &Run| run.files().map(|(name, bytes)| (name.to_owned(), bytes.to_vec())).collect::<Vec<_>>();
@@ -139,7 +141,7 @@ fn a_bundle_that_was_imported_is_one_still() {
 fn texts_are_decoded_before_they_are_read() {
     // `1.0` and the integer are nothing that RFC 8785 can carry as they are.
     let text = "{\"event\":\"ReplayHeader\",\"replay_version\":1}\n{\"event\":\"ToolCall\",\"id\":\"c\",\"params\":{\"a\":1.0,\"b\":18446744073709551615,\"$text\":1},\"tool\":\"t\"}\n{\"event\":\"ToolResult\",\"id\":\"c\",\"latency_ms\":7.0,\"step_utility\":1.0}\n";
-    let imported = sealed(&Source::of(Origin::ReplayJsonl, text.as_bytes()));
+    let imported = sealed(&Source::of(FormatId::ReplayJsonl, text.as_bytes()));
     let item =
         imported.events().find_map(|event: Event<'_>| event.payload().value()?.member("params")).unwrap();
     assert!(core::str::from_utf8(item.text()).unwrap().contains("{\"$text\":\"1.0\"}"));
@@ -155,17 +157,18 @@ fn texts_are_decoded_before_they_are_read() {
 #[test]
 fn formats_that_are_only_imported() {
     let run = sealed(&Source::of(
-        Origin::RecordingSession,
+        FormatId::RecordingSession,
         &bytes("crates/run/tests/restore/files/recording-session.json"),
     ));
     let exchange = run.exchanges().next().unwrap();
     assert_eq!(exchange.request().unwrap().body, Body::Prompt("hello".into()));
     assert_eq!(exchange.message().unwrap().text, "Good morning. Grüße, 世界.");
-    let run = sealed(&Source::of(Origin::TypedReplay, &bytes("crates/run/tests/restore/files/typed.jsonl")));
+    let run =
+        sealed(&Source::of(FormatId::TypedReplay, &bytes("crates/run/tests/restore/files/typed.jsonl")));
     let tool = run.tool_calls().next().unwrap();
     assert_eq!((&*tool.call().unwrap().tool, tool.result().unwrap().utility), ("read_file", Some(0.5)));
     let run = sealed(&Source::of(
-        Origin::SessionTimeline,
+        FormatId::SessionTimeline,
         &bytes("crates/run/tests/restore/files/session-timeline.json"),
     ));
     let results: Vec<_> =
@@ -178,7 +181,7 @@ fn what_is_withheld_leaves_no_answer_to_another_question() {
     let session = native(&bytes("examples/runs/invoice.model_io.json"));
     let all: Vec<_> = session.exchanges().map(|exchange| exchange.message().unwrap().text).collect();
     let bytes = bytes("examples/runs/invoice.model_io.json");
-    let source = Source::of(Origin::ModelIo, &bytes);
+    let source = Source::of(FormatId::ModelIo, &bytes);
     let said = |run: &Run| -> Vec<Option<String>> {
         run.exchanges().map(|exchange| exchange.message().map(|said| said.text)).collect()
     };
@@ -203,7 +206,7 @@ fn what_is_withheld_leaves_no_answer_to_another_question() {
         r#"{{"version":"1.0","metadata":{{}},"payload":{{"run":{{"id":"r","steps":[{}]}}}},"checksum":""}}"#,
         steps.join(",")
     );
-    let source = Source::of(Origin::Rpk, rpk.as_bytes());
+    let source = Source::of(FormatId::Rpk, rpk.as_bytes());
     assert_eq!(said(&withheld(&source, &[2])), [None, Some("2".into())]);
     assert_eq!(said(&withheld(&source, &[1])), [Some("1".into()), Some("2".into())]);
 }

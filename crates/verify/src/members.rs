@@ -9,26 +9,15 @@
 use std::collections::BTreeMap;
 use std::io::{Cursor, ErrorKind, Read, Seek, Write};
 
-use reenact_formats::model_io::pack;
+use reenact_formats::format::MANIFEST_FILE;
+use reenact_formats::{FORMATS, FormatId, model_io, rer};
 use reenact_json::Digest;
 use reenact_json::canonical::Sink;
 use reenact_json::digest::Hasher;
 use reenact_pack::{Container, Limits, Member, PackError, Rules, read_tar, read_tar_gz, read_zip};
 
-use crate::replay_bundle::Copies;
-
-/// The documents of a bundle that are kept whole, and the largest of each that is worth reading.
-const DOCUMENTS: [(&str, u64); 6] = [
-    ("artifact.json", 1 << 30),
-    ("manifest.json", 256 << 20),
-    ("key.bin", 1 << 10),
-    ("key.jwk", 1 << 20),
-    (pack::RUN, 256 << 20),
-    (pack::SESSION, 1 << 30),
-];
-
-/// The documents that mean something in a Model IO pack only. Anywhere else they are files like others.
-const OF_PACKS: [&str; 2] = [pack::RUN, pack::SESSION];
+/// Where copies of members go while they are read: to nowhere, or to a writer for each.
+pub type Copies<'c> = &'c mut dyn FnMut(&str) -> std::io::Result<Option<Box<dyn Write>>>;
 
 /// What a bundle holds, by name.
 #[derive(Debug, Clone, Default)]
@@ -191,7 +180,8 @@ impl Members {
 
     /// Everything else, by name.
     pub fn files(&self) -> impl Iterator<Item = (&str, FileFacts)> {
-        let others = self.documents.iter().filter(|(name, _)| OF_PACKS.contains(&name.as_str()));
+        // Documents of other formats are files like others in an RER bundle, which alone lists its files so.
+        let others = self.documents.iter().filter(|(name, _)| !is_document_of(&rer::BUNDLE, name));
         let others = others.map(|(name, bytes)| {
             let facts = FileFacts { digest: Digest::of(bytes), size: bytes.len() as u64 };
             (name.as_str(), facts)
@@ -204,25 +194,29 @@ impl Members {
         self.documents.len() + self.files.len()
     }
 
-    /// Whether this looks like an RER bundle: content decides, and these two are its content.
-    pub fn is_rer_bundle(&self) -> bool {
-        self.document("artifact.json").is_some() && self.document("manifest.json").is_some()
+    /// The format that these are a record of, by the documents among them.
+    pub fn format(&self) -> Option<FormatId> {
+        FormatId::of_files(|name| self.document(name).is_some())
     }
 
-    /// Whether this looks like a Replay Bundle: it has a manifest, and nothing of what an RER bundle needs beside it.
-    pub fn is_replay_bundle(&self) -> bool {
-        self.document("manifest.json").is_some() && self.document("artifact.json").is_none()
-    }
-
-    /// Whether this looks like a Model IO pack. With a manifest it is a bundle, whatever else it holds.
-    pub fn is_model_io_pack(&self) -> bool {
-        OF_PACKS.iter().all(|name| self.document(name).is_some()) && self.document("manifest.json").is_none()
+    /// The format that an archive was meant to be of, of which only a part could be read.
+    pub(crate) fn meant(&self) -> Option<FormatId> {
+        let has = |name: &str| self.document(name).is_some();
+        match has(rer::ARTIFACT_FILE) || has(MANIFEST_FILE) {
+            true => Some(FormatId::RerBundle),
+            false => has(model_io::pack::SESSION).then_some(FormatId::ModelIo),
+        }
     }
 }
 
 /// The most bytes of a document of that name; `None` if it is no document.
 fn document(name: &str) -> Option<u64> {
-    DOCUMENTS.into_iter().find(|(known, _)| *known == name).map(|(_, limit)| limit)
+    let mut documents = FORMATS.iter().filter_map(|row| row.folder).flat_map(|folder| folder.documents);
+    documents.find(|(known, _)| *known == name).map(|(_, limit)| *limit)
+}
+
+fn is_document_of(row: &reenact_formats::Format, name: &str) -> bool {
+    row.folder.is_some_and(|folder| folder.documents.iter().any(|(known, _)| *known == name))
 }
 
 /// What ordinary tools write, with room for large blobs: memory does not grow with them.

@@ -1,12 +1,12 @@
 //! What a verification found.
 
+use reenact_formats::FormatId;
 use reenact_json::print::{self, Object};
 use reenact_json::shown::is_unsafe;
 use reenact_json::{Digest, Shown};
 
 use crate::audit::Audit;
 use crate::keys::{Keys, Trust};
-use crate::model_io::Violation;
 
 /// One check of a format's matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +54,17 @@ pub struct Report {
     pub has_twin: bool,
 }
 
+/// What breaks a rule of Model IO, where, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// The rule: `MI1` to `MI11`, `SCHEMA` or `PARSE`.
+    pub rule_id: &'static str,
+    /// Where, as a JSON path from `$`.
+    pub path: String,
+    /// What is wrong. It may quote the file and is not safe to print as it stands.
+    pub message: String,
+}
+
 /// Which run a record claims to be of, and which record of it this is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunIdentity {
@@ -91,6 +102,11 @@ impl Signer {
 }
 
 impl Report {
+    /// The format that was judged; `None` of content that is of none.
+    pub fn id(&self) -> Option<FormatId> {
+        FormatId::of_report(&self.format)
+    }
+
     /// A matrix of checks that all hold so far.
     pub(crate) fn new(format: String, checks: &[(&'static str, &'static str)]) -> Self {
         let checks = checks.iter().map(|&(name, asks)| Check { name, asks, holds: Some(true) }).collect();

@@ -2,11 +2,7 @@
 
 use core::ops::Deref;
 
-use reenact_formats::rer::{ArtifactReader, Head, Item};
-use reenact_json::Limits;
-
-use crate::rer::{self, Survey};
-use crate::{Keys, Options, Report};
+use crate::Report;
 
 /// Proof that a check ran and held. There is no other way to make one.
 #[derive(Debug)]
@@ -38,41 +34,4 @@ impl<T> Deref for Verified<T> {
     fn deref(&self) -> &T {
         &self.inner
     }
-}
-
-/// An artifact's members over its bytes.
-#[derive(Debug)]
-pub struct Artifact<'a> {
-    bytes: &'a [u8],
-    limits: Limits,
-    head: Head<'a>,
-}
-
-impl<'a> Artifact<'a> {
-    /// The members beside the events.
-    pub fn head(&self) -> &Head<'a> {
-        &self.head
-    }
-
-    /// The events, in order, read from the very bytes that were verified.
-    pub fn events(&self) -> impl Iterator<Item = Item<'a>> + use<'a> {
-        let mut reader = ArtifactReader::open(self.bytes, &self.limits).ok();
-        core::iter::from_fn(move || reader.as_mut()?.next_event().ok().flatten())
-    }
-}
-
-pub(crate) fn artifact<'a>(
-    bytes: &'a [u8],
-    keys: &Keys,
-    options: &Options,
-) -> Result<Verified<Artifact<'a>>, Box<Report>> {
-    let refused = |head: &Head<'_>, error| Box::new(rer::unreadable(bytes, head, &error));
-    let mut survey = Survey::open(bytes, options).map_err(|error| refused(&Head::default(), error))?;
-    let findings = match rer::in_order(&mut survey) {
-        Ok(findings) => findings,
-        Err(error) => return Err(refused(survey.head(), error.into())),
-    };
-    let inner = Artifact { bytes, limits: options.limits, head: survey.head().clone() };
-    let report = survey.conclude(findings, keys);
-    Verified::if_passed(inner, report)
 }

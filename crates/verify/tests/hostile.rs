@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use reenact_json::Limits;
 use reenact_json::shown::is_unsafe;
 use reenact_testkit::fixture::TestKey;
-use reenact_verify::{Format, Keys, Options, Outcome, Report, render, rer, safe};
+use reenact_verify::{FormatId, Keys, Options, Outcome, Report, render, rer, safe};
 use serde_json::{Value as Json, json};
 use support::{KeyRing as _, failed, judge, troubled};
 
@@ -253,7 +253,7 @@ fn nesting_without_end() {
     // As deep as any caller may ask for, and deeper than that.
     for limit in [Limits::DEEPEST, u32::MAX] {
         let limits = Limits { depth: limit, ..Limits::default() };
-        let options = Options { format: Some(Format::Rer), limits, ..Options::default() };
+        let options = Options { format: Some(FormatId::Rer), limits, ..Options::default() };
         for depth in [900, 990, 997, 998, 1_000, 5_000] {
             let payload = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
             let text = with_events(&format!("[{{\"payload\":{payload}}}]"));

@@ -2,14 +2,17 @@
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
+use reenact_formats::Profile;
 use reenact_formats::model_io::writer::{Interaction, Mode, Prompt, Session};
 use reenact_formats::model_io::{SessionWriter, WriteFault, content_hash, pack};
 use reenact_json::shown::is_unsafe;
-use reenact_json::{Digest, Limits, Profile, Value, canonical};
-use reenact_verify::{Format, Keys, Members, Options, Outcome, Report, model_io, render, safe, safe_members};
+use reenact_json::{Digest, Limits, Value, canonical};
+use reenact_verify::{
+    FormatId, Keys, Members, Options, Outcome, Report, model_io, render, safe, safe_members,
+};
 
 fn options() -> Options {
-    Options { format: Some(Format::ModelIo), ..Options::default() }
+    Options { format: Some(FormatId::ModelIo), ..Options::default() }
 }
 
 fn judge(text: impl AsRef<[u8]>) -> Report {

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use reenact_verify::{Format, Keys, Options, Report, safe};
+use reenact_verify::{FormatId, Keys, Options, Report, safe};
 use serde_json::{Value as Json, json};
 
 fn schema() -> jsonschema::Validator {
@@ -13,7 +13,7 @@ fn schema() -> jsonschema::Validator {
 }
 
 fn judge(document: &Json) -> Report {
-    let options = Options { format: Some(Format::ModelIo), ..Options::default() };
+    let options = Options { format: Some(FormatId::ModelIo), ..Options::default() };
     safe(&serde_json::to_vec(document).unwrap(), &Keys::default(), &options)
 }
 
@@ -147,7 +147,7 @@ fn published_vectors() {
         let bytes = std::fs::read(&path).unwrap();
         // What only one of two readers reads cannot be compared.
         let Ok(document) = serde_json::from_slice::<Json>(&bytes) else { continue };
-        let options = Options { format: Some(Format::ModelIo), ..Options::default() };
+        let options = Options { format: Some(FormatId::ModelIo), ..Options::default() };
         let report = safe(&bytes, &Keys::default(), &options);
         if report.violations.iter().flatten().any(|violation| violation.rule_id == "PARSE") {
             continue;

@@ -6,7 +6,7 @@ mod model_io_naive;
 use proptest::prelude::*;
 use proptest::sample::select;
 use reenact_json::Digest;
-use reenact_verify::{Format, Keys, Options, safe};
+use reenact_verify::{FormatId, Keys, Options, safe};
 use serde_json::{Value as Json, json};
 
 fn hash(text: &str) -> Json {
@@ -93,7 +93,7 @@ proptest! {
             true => serde_json::to_vec_pretty(&session).unwrap(),
             false => serde_json::to_vec(&session).unwrap(),
         };
-        let options = Options { format: Some(Format::ModelIo), ..Options::default() };
+        let options = Options { format: Some(FormatId::ModelIo), ..Options::default() };
         let report = safe(&text, &Keys::default(), &options);
         let (expected, hash) = model_io_naive::judge(&session);
         let found = report.violations.as_deref().unwrap_or_default().iter();

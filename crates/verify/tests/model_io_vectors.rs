@@ -6,10 +6,11 @@
 
 use std::path::{Path, PathBuf};
 
+use reenact_formats::Profile;
 use reenact_formats::model_io::{content_hash, core};
 use reenact_json::digest::Hasher;
-use reenact_json::{Digest, Limits, Profile, Value, canonical};
-use reenact_verify::{Format, Keys, Options, Report, safe};
+use reenact_json::{Digest, Limits, Value, canonical};
+use reenact_verify::{FormatId, Keys, Options, Report, safe};
 use serde_json::{Value as Json, json};
 
 fn folder() -> PathBuf {
@@ -31,7 +32,7 @@ fn rows() -> Vec<(String, Json, Vec<u8>)> {
 }
 
 fn judge(bytes: &[u8]) -> Report {
-    safe(bytes, &Keys::default(), &Options { format: Some(Format::ModelIo), ..Options::default() })
+    safe(bytes, &Keys::default(), &Options { format: Some(FormatId::ModelIo), ..Options::default() })
 }
 
 fn violations(report: &Report) -> Json {

@@ -14,7 +14,7 @@ use reenact_pack::{Limits, TarGzWriter, TarStyle};
 use reenact_testkit::fixture::TestDir;
 use reenact_verify::disk::{self, Argument};
 use reenact_verify::replay_bundle::Snapshot;
-use reenact_verify::{Format, Keys, Options, Outcome, Report, folder, render, safe};
+use reenact_verify::{FormatId, Keys, Options, Outcome, Report, render, safe};
 use replay_bundle_maker::archives_forge::{END, gzip, header};
 use replay_bundle_maker::{Draft, SECRET, sha256};
 use serde_json::json;
@@ -272,7 +272,7 @@ fn a_folder_with_other_records_is_not_one() {
     let folder = lay_out(&Draft::sound());
     fs::write(folder.path().join("artifact.json"), b"{}").unwrap();
     assert_eq!(judge_path(folder.path()).format, "rer-bundle");
-    let options = Options { format: Some(Format::ReplayBundle), ..Options::default() };
+    let options = Options { format: Some(FormatId::ReplayBundle), ..Options::default() };
     let Argument::Place(place) = disk::look_up(folder.path().as_os_str()) else { unreachable!("one record") };
     let content = disk::open_with(&place, &options, &Default::default()).unwrap();
     let report = content.judge(&Keys::default(), &options);
@@ -291,7 +291,7 @@ fn copies_are_what_was_judged() {
     let out = folder.path().join("out");
     fs::create_dir(&out).unwrap();
     let mut names = Vec::new();
-    let snapshot = folder::snapshot(&path, &mut |name| {
+    let snapshot = disk::snapshot(&path, &mut |name| {
         names.push(name.to_owned());
         Ok(Some(Box::new(fs::File::create(out.join((names.len() - 1).to_string()))?)))
     })

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use reenact_verify::{Format, Keys, Options, Report, safe};
+use reenact_verify::{FormatId, Keys, Options, Report, safe};
 use serde_json::Value;
 
 /// `REENACT_PEERS`, or the folder beside the project.
@@ -60,7 +60,7 @@ fn expected(id: &str) -> Option<&'static [&'static str]> {
 #[test]
 fn asked_for_by_name() {
     let Some(folder) = folder() else { return };
-    let options = Options { format: Some(Format::ReplayBundle), ..Options::default() };
+    let options = Options { format: Some(FormatId::ReplayBundle), ..Options::default() };
     for (name, reason) in [
         ("t54_second_gzip_member", "archive: there is data after a gzip stream"),
         ("t58_truncated_gzip", "archive: the archive ends inside a gzip stream"),

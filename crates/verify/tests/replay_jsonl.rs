@@ -7,7 +7,7 @@ use reenact_formats::replay_jsonl::EventKind;
 use reenact_formats::replay_jsonl::writer::{Event, ReplayWriter, Session, SessionStatus};
 use reenact_json::Digest;
 use reenact_verify::replay_jsonl::{Beside, strict, verify, verify_bytes};
-use reenact_verify::{Format, Keys, Options, Report, safe};
+use reenact_verify::{FormatId, Keys, Options, Report, safe};
 
 /// The example of the document, to the byte: elided hashes, `event` first, totals of another session.
 const EXAMPLE: &str = r#"{"event":"ReplayHeader","created_at":"2026-01-13T10:00:00Z","producer":"adjutant@1.2.3","replay_version":1}
@@ -276,7 +276,7 @@ fn nothing_and_next_to_nothing() {
         );
         assert_eq!(report.format, "replay-jsonl/?");
     }
-    let options = Options { format: Some(Format::ReplayJsonl), ..Options::default() };
+    let options = Options { format: Some(FormatId::ReplayJsonl), ..Options::default() };
     for (bytes, expected) in [
         (&b"\xff\xfe{\x00"[..], &["E_NOT_UTF8"][..]),
         (b"{\"event\":\"\xff\"}\n", &["E_NOT_UTF8"]),

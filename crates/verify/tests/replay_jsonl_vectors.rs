@@ -3,8 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
+use reenact_formats::recognise;
 use reenact_verify::replay_jsonl::{Beside, CHECKS, verify_bytes};
-use reenact_verify::{Format, Keys, Options, Report, detect, safe};
+use reenact_verify::{FormatId, Keys, Options, Report, safe};
 use serde_json::{Value, json};
 
 fn vectors() -> PathBuf {
@@ -56,8 +57,8 @@ fn every_row_is_told_by_its_content() {
     for row in rows() {
         let replay = read(&row, "replay").unwrap();
         assert_eq!(
-            detect::detect(&replay, &Options::default().limits),
-            Ok(Format::ReplayJsonl),
+            recognise(&replay, &Options::default().limits),
+            Ok(FormatId::ReplayJsonl),
             "{}",
             row["id"]
         );

@@ -9,7 +9,7 @@ use reenact_formats::rpk::{Head, HmacKey, StepView};
 use reenact_json::digest::Hasher;
 use reenact_json::shown::is_unsafe;
 use reenact_json::{Limits, Value};
-use reenact_verify::{Format, Keys, Options, Outcome, Report, Trust, render, rpk, safe};
+use reenact_verify::{FormatId, Keys, Options, Outcome, Report, Trust, render, rpk, safe};
 use serde_json::{Value as Json, json};
 
 fn folder(name: &str) -> std::path::PathBuf {
@@ -27,7 +27,7 @@ fn shared() -> Keys {
 }
 
 fn judge(bytes: &[u8], keys: &Keys) -> Report {
-    let report = safe(bytes, keys, &Options { format: Some(Format::Rpk), ..Options::default() });
+    let report = safe(bytes, keys, &Options { format: Some(FormatId::Rpk), ..Options::default() });
     let outcome = Outcome::Judged(report.clone());
     let (line, text) = (outcome.to_json("x"), render::outcome("x", &outcome, &render::plain));
     assert!(line.len().max(text.len()) < 64 * 1024, "a report of {} and {} bytes", line.len(), text.len());
@@ -429,7 +429,7 @@ fn more_than_the_limit() {
     let good = example("minimal.rpk");
     let limits = Limits { bytes: good.len() - 1, ..Limits::default() };
     let report =
-        safe(&good, &Keys::default(), &Options { format: Some(Format::Rpk), limits, ..Options::default() });
+        safe(&good, &Keys::default(), &Options { format: Some(FormatId::Rpk), limits, ..Options::default() });
     assert_eq!(failed(&report), ALL);
     let size = good.len();
     assert!(

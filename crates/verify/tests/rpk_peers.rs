@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use reenact_formats::rpk::HmacKey;
 use reenact_formats::rpk::migrate::migrate;
-use reenact_verify::{Format, Keys, Options, Report, Trust, rpk, safe};
+use reenact_verify::{FormatId, Keys, Options, Report, Trust, rpk, safe};
 use serde_json::Value as Json;
 
 /// The folder of peers, if it is there: `../shared/peers`, or what `REENACT_PEERS` names.
@@ -35,7 +35,7 @@ fn judge(bytes: &[u8], key: Option<&str>) -> Report {
         keys.share(HmacKey::from_text(key.as_bytes()).unwrap());
     }
     let report = safe(bytes, &keys, &Options::default());
-    let forced = safe(bytes, &keys, &Options { format: Some(Format::Rpk), ..Options::default() });
+    let forced = safe(bytes, &keys, &Options { format: Some(FormatId::Rpk), ..Options::default() });
     if report.format != "unknown" {
         assert_eq!(report, forced);
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use reenact_verify::disk::{self, Place};
 use reenact_verify::report::Check;
-use reenact_verify::{Format, Keys, Options, Report, Trust, rer, safe, strict};
+use reenact_verify::{FormatId, Keys, Options, Report, Trust, rer, safe, strict};
 use serde_json::Value;
 
 fn vectors() -> PathBuf {
@@ -61,7 +61,7 @@ fn every_artifact_gives_the_expected_matrix() {
     for row in rows {
         let bytes = std::fs::read(path(row, "file")).unwrap();
         let keys = Keys::from_raw(&std::fs::read(path(row, "key")).unwrap());
-        let options = Options { format: Some(Format::Rer), ..Options::default() };
+        let options = Options { format: Some(FormatId::Rer), ..Options::default() };
         let report = safe(&bytes, &keys, &options);
         wrong.extend(compare(row, &report));
         assert_eq!(strict(&bytes, &keys, &options).is_ok(), report.pass(), "{}", row["id"]);

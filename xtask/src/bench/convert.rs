@@ -3,6 +3,7 @@
 
 use std::hint::black_box;
 
+use reenact_formats::FormatId;
 use reenact_formats::model_io::SessionWriter;
 use reenact_formats::model_io::writer::{Interaction, Mode, Prompt, Session};
 use reenact_formats::replay_bundle::{Held, NewFile, NewManifest, write};
@@ -13,7 +14,7 @@ use reenact_formats::rer::seal::{Chain, NewEvent, RunHeader as RerHeader, Signer
 use reenact_formats::rpk::write::{Draft, NewStep, RunHeader};
 use reenact_json::{Digest, print};
 use reenact_run::convert::{Converted, Found, Input, Sealing, convert};
-use reenact_run::{Dialect, Run, open};
+use reenact_run::{Run, open};
 use reenact_verify::{Keys, Options};
 
 use super::corpus::Content;
@@ -23,18 +24,18 @@ use reenact_testkit::fixture::TestKey;
 const SIZE: usize = 20 << 20;
 
 /// The rows: a name, what is converted, and to what. What goes back goes through RER first.
-const ROWS: [(&str, Source, &[Dialect]); 11] = [
-    ("convert rpk to rer", Source::Rpk(Content::Native), &[Dialect::Rer]),
-    ("convert rpk floats to rer", Source::Rpk(Content::Floats), &[Dialect::Rer]),
-    ("convert rer back to rpk", Source::Rpk(Content::Native), &[Dialect::Rer, Dialect::Rpk]),
-    ("convert model-io to rer", Source::ModelIo, &[Dialect::Rer]),
-    ("convert rer back to model-io", Source::ModelIo, &[Dialect::Rer, Dialect::ModelIo]),
-    ("convert replay-jsonl to rer", Source::ReplayJsonl, &[Dialect::Rer]),
-    ("convert replay-bundle to rer", Source::ReplayBundle, &[Dialect::Rer]),
-    ("convert rer to rpk", Source::Rer, &[Dialect::Rpk]),
-    ("convert rer to model-io", Source::Rer, &[Dialect::ModelIo]),
-    ("convert rer to replay-bundle", Source::Rer, &[Dialect::ReplayBundle]),
-    ("convert model-io to rpk", Source::ModelIo, &[Dialect::Rpk]),
+const ROWS: [(&str, Source, &[FormatId]); 11] = [
+    ("convert rpk to rer", Source::Rpk(Content::Native), &[FormatId::Rer]),
+    ("convert rpk floats to rer", Source::Rpk(Content::Floats), &[FormatId::Rer]),
+    ("convert rer back to rpk", Source::Rpk(Content::Native), &[FormatId::Rer, FormatId::Rpk]),
+    ("convert model-io to rer", Source::ModelIo, &[FormatId::Rer]),
+    ("convert rer back to model-io", Source::ModelIo, &[FormatId::Rer, FormatId::ModelIo]),
+    ("convert replay-jsonl to rer", Source::ReplayJsonl, &[FormatId::Rer]),
+    ("convert replay-bundle to rer", Source::ReplayBundle, &[FormatId::Rer]),
+    ("convert rer to rpk", Source::Rer, &[FormatId::Rpk]),
+    ("convert rer to model-io", Source::Rer, &[FormatId::ModelIo]),
+    ("convert rer to replay-bundle", Source::Rer, &[FormatId::ReplayBundle]),
+    ("convert model-io to rpk", Source::ModelIo, &[FormatId::Rpk]),
 ];
 
 /// Every row that is asked for, under a head of their own.
@@ -52,7 +53,7 @@ pub(super) fn rows(is_asked_for: impl Fn(&str) -> bool) -> Result<(), String> {
     Ok(())
 }
 
-fn row(name: &str, record: Vec<u8>, way: &[Dialect]) -> Result<(), String> {
+fn row(name: &str, record: Vec<u8>, way: &[FormatId]) -> Result<(), String> {
     let signer = TestKey::of(9);
     let (target, before) = way.split_last().ok_or("a way without an end")?;
     let mut bytes = record;
@@ -95,7 +96,7 @@ fn opened(name: &str, bytes: Vec<u8>, signer: &TestKey) -> Result<Run, String> {
     opened.run.map_err(|error| error.to_string())
 }
 
-fn converted(run: &Run, target: Dialect, signer: &TestKey) -> Result<Converted, String> {
+fn converted(run: &Run, target: FormatId, signer: &TestKey) -> Result<Converted, String> {
     let mut count = 0_u128;
     let mut salts = || {
         count += 1;

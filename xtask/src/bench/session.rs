@@ -14,7 +14,7 @@ use reenact_formats::model_io::SessionWriter;
 use reenact_formats::model_io::writer::{Interaction, Mode, Prompt, Session};
 use reenact_json::Digest;
 use reenact_verify::model_io::{self, Finding, Job};
-use reenact_verify::{Format, Keys, Options, safe};
+use reenact_verify::{FormatId, Keys, Options, safe};
 
 use super::{corpus, peak_memory};
 
@@ -113,7 +113,7 @@ pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result
 }
 
 fn row(name: &str, bytes: &[u8], budget: &str, folder: &Path) -> Result<(), String> {
-    let options = Options { format: Some(Format::ModelIo), ..Options::default() };
+    let options = Options { format: Some(FormatId::ModelIo), ..Options::default() };
     let report = safe(bytes, &Keys::default(), &options);
     if !report.pass() {
         return Err(format!("{name} does not verify: {:?}", report.reasons));

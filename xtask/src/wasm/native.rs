@@ -7,16 +7,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use reenact_json::{Limits, Value};
-use reenact_verify::{Format, Keys, Members, Options, Outcome, safe, safe_members};
+use reenact_verify::{FormatId, Keys, Members, Options, Outcome, safe, safe_members};
 
 use crate::failure::Failure;
 
 /// The indexes of vectors that are files: the folder, the member of the index that lists them, the members of a row that make
 /// up the file's name, and the format.
-const FILES: [(&str, &str, &[&str], Format); 3] = [
-    ("vectors/model_io/files", "files", &["file"], Format::ModelIo),
-    ("vectors/replay_jsonl", "vectors", &["dir", "replay"], Format::ReplayJsonl),
-    ("vectors/replay_bundle", "bundles", &["file"], Format::ReplayBundle),
+const FILES: [(&str, &str, &[&str], FormatId); 3] = [
+    ("vectors/model_io/files", "files", &["file"], FormatId::ModelIo),
+    ("vectors/replay_jsonl", "vectors", &["dir", "replay"], FormatId::ReplayJsonl),
+    ("vectors/replay_bundle", "bundles", &["file"], FormatId::ReplayBundle),
 ];
 
 /// Whole `.rpk` documents.
@@ -52,7 +52,7 @@ fn lines(root: &Path) -> io::Result<String> {
     }
     for name in RPK_EXAMPLES {
         let name = format!("examples/runs/{name}");
-        add(judged(&name, &read(&root.join(&name))?, Format::Rpk));
+        add(judged(&name, &read(&root.join(&name))?, FormatId::Rpk));
     }
     for name in RPK_TEXTS {
         let name = format!("vectors/rpk/{name}.jsonl");
@@ -61,7 +61,7 @@ fn lines(root: &Path) -> io::Result<String> {
             let row = Value::parse(row.as_bytes(), &Limits::default()).map_err(io::Error::other)?;
             let document =
                 format!(r#"{{"version":"1.0","metadata":{{}},"payload":{}}}"#, text(row, "input_text")?);
-            add(judged(&format!("{name}:{number}"), document.as_bytes(), Format::Rpk));
+            add(judged(&format!("{name}:{number}"), document.as_bytes(), FormatId::Rpk));
         }
     }
     Ok(lines)
@@ -84,7 +84,7 @@ fn text(row: Value<'_>, name: &str) -> io::Result<String> {
     text.ok_or_else(|| io::Error::other(format!("a row of the index has no `{name}`")))
 }
 
-fn judged(target: &str, bytes: &[u8], format: Format) -> String {
+fn judged(target: &str, bytes: &[u8], format: FormatId) -> String {
     let options = Options { format: Some(format), ..Options::default() };
     Outcome::Judged(safe(bytes, &Keys::default(), &options)).to_json(target)
 }
@@ -95,13 +95,13 @@ fn rer(vectors: &Path, row: Value<'_>) -> io::Result<Option<String>> {
     let report = match text(row, "kind")?.as_str() {
         "artifact" => {
             let keys = Keys::from_raw(&read(&vectors.join(text(row, "key")?))?);
-            let options = Options { format: Some(Format::Rer), ..Options::default() };
+            let options = Options { format: Some(FormatId::Rer), ..Options::default() };
             safe(&read(&vectors.join(&file))?, &keys, &options)
         }
         "bundle" => {
             let mut members = Members::default();
             take_folder(&mut members, &vectors.join(&file), "")?;
-            let options = Options { format: Some(Format::RerBundle), ..Options::default() };
+            let options = Options { format: Some(FormatId::RerBundle), ..Options::default() };
             safe_members(&members, &Keys::default(), &options)
         }
         _ => return Ok(None),

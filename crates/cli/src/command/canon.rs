@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use reenact_json::{Limits, Profile, Value, canonical};
+use reenact_formats::Profile;
+use reenact_json::{Limits, Value, canonical};
 
 use super::{document, refused};
 use crate::output::{self, Ending};

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use reenact_formats::Profile;
 use reenact_formats::model_io::core;
 use reenact_formats::rer::{EventView, envelope};
 use reenact_formats::rpk::survey::survey;
 use reenact_formats::rpk::{Head, StepView};
 use reenact_json::digest::Hasher;
-use reenact_json::{Digest, Kind, Limits, Profile, Value, canonical};
+use reenact_json::{Digest, Kind, Limits, Value, canonical};
 
 use super::{document, refused};
 use crate::output::{self, Ending};

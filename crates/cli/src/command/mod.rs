@@ -19,7 +19,8 @@ mod show;
 mod verify;
 
 use clap::{Parser, Subcommand};
-use reenact_json::{Profile, Shown};
+use reenact_formats::Profile;
+use reenact_json::Shown;
 use reenact_verify::disk;
 
 use crate::output::Ending;
@@ -83,7 +84,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<u8, Ending> {
 
 /// A profile by its name, for clap.
 fn profile(name: &str) -> Result<Profile, String> {
-    name.parse().map_err(|error: reenact_json::profile::UnknownProfile| error.to_string())
+    name.parse().map_err(|error: reenact_formats::profile::UnknownProfile| error.to_string())
 }
 
 /// Reads the one document that a command works on: a file, or standard input.

@@ -9,7 +9,7 @@ pub(crate) mod read;
 use std::path::Path;
 
 use reenact_formats::rer::envelope::permission::Envelope;
-use reenact_json::{Limits, Profile, Shown, Value, canonical};
+use reenact_json::{Jcs, Limits, Shown, Value, canonical};
 use reenact_verify::disk;
 
 use crate::output::Ending;
@@ -62,7 +62,7 @@ fn json(bytes: &[u8]) -> Result<Vec<u8>, String> {
     canonical::write_without(value, &["signature"], &mut out).map_err(|fault| fault.to_string())?;
     // What was canonical is copied as it stands; the rest was rewritten.
     let value = Value::parse(&out, &Limits::default()).map_err(|error| error.describe(&out))?;
-    canonical::to_vec(value, Profile::Jcs).map_err(|fault| fault.to_string())
+    canonical::to_vec(value, Jcs).map_err(|fault| fault.to_string())
 }
 
 /// The same with a signature of the right shape, so that the rest can be judged.

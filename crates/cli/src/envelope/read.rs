@@ -5,7 +5,7 @@ use std::fmt;
 use reenact_formats::rer::time;
 use reenact_json::canonical::write_string;
 use reenact_json::writer::ObjectWriter;
-use reenact_json::{Limits, Profile, Shown, Value, canonical};
+use reenact_json::{Jcs, Limits, Shown, Value, canonical};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -50,7 +50,7 @@ pub(super) fn toml(text: &str) -> Result<Vec<u8>, Fault> {
     let table = reader.table("envelope", envelope)?;
     let json = reader.envelope(table, envelope.span().start)?;
     let value = Value::parse(&json, &Limits::default());
-    let json = value.ok().and_then(|value| canonical::to_vec(value, Profile::Jcs).ok());
+    let json = value.ok().and_then(|value| canonical::to_vec(value, Jcs).ok());
     json.ok_or_else(|| reader.fault(envelope.span().start, "envelope", "it cannot be written as JSON"))
 }
 

@@ -4,10 +4,11 @@
 
 use core::cmp::Ordering;
 
-use reenact_json::canonical::{Sink, model_io};
+use reenact_json::canonical::Sink;
 use reenact_json::digest::Hasher;
-use reenact_json::{CanonicalFault, Digest, Kind, Limits, Value};
+use reenact_json::{CanonicalFault, CanonicalForm, Digest, Kind, Limits, Value};
 
+use super::canonical::ModelIoForm;
 use super::session::ReadError;
 use super::{Head, InteractionView, SessionReader};
 
@@ -86,15 +87,15 @@ pub fn write<S: Sink>(
         None => return Err(CoreFault::Missing { member: "interactions" }),
     }
     out.put(b"{\"adapter_id\":");
-    model_io::write(adapter_id, out)?;
+    ModelIoForm.write(adapter_id, out)?;
     out.put(b",\"interactions\":[");
     each(interactions, out)?;
     out.put(b"],\"mode\":");
-    model_io::write(mode, out)?;
+    ModelIoForm.write(mode, out)?;
     out.put(b",\"model_id\":");
-    model_io::write(model_id, out)?;
+    ModelIoForm.write(model_id, out)?;
     out.put(b",\"model_io_schema_version\":");
-    model_io::write(version, out)?;
+    ModelIoForm.write(version, out)?;
     out.put(b"}");
     Ok(())
 }
@@ -128,13 +129,13 @@ impl<'a> Covered<'a> {
 
     fn write<S: Sink>(&self, out: &mut S) -> Result<(), CanonicalFault> {
         out.put(b"{\"i\":");
-        model_io::write(self.i, out)?;
+        ModelIoForm.write(self.i, out)?;
         out.put(b",\"prompt_hash\":");
-        model_io::write(self.prompt_hash, out)?;
+        ModelIoForm.write(self.prompt_hash, out)?;
         out.put(b",\"response_content\":");
-        model_io::write(self.response_content, out)?;
+        ModelIoForm.write(self.response_content, out)?;
         out.put(b",\"response_hash\":");
-        model_io::write(self.response_hash, out)?;
+        ModelIoForm.write(self.response_hash, out)?;
         out.put(b"}");
         Ok(())
     }

@@ -4,10 +4,12 @@
 //! |---|---|---|
 //! | [`session`] | §3.1, §3.2 | a streaming view: the members of the document, one interaction at a time |
 //! | [`interaction`] | §3.3 | the members of one interaction, and the digest of its response |
+//! | [`canonical`] | §4 | the canonical form |
 //! | [`core`] | §4 | what `model_io_hash` covers, and the hash |
 //! | [`writer`] | §3 to §5 | writing a session, in canonical form and within the limits |
 //! | [`pack`] | §7 | `run.json` of a pack: where it names the session, and writing that |
 
+pub mod canonical;
 pub mod core;
 pub mod interaction;
 pub mod pack;
@@ -20,6 +22,36 @@ pub use self::core::CoreFault;
 pub use interaction::InteractionView;
 pub use session::{Head, SessionReader};
 pub use writer::{SessionWriter, WriteFault};
+
+use crate::Profile;
+use crate::format::{FolderLayout, Format, FormatId, MANIFEST_FILE, Signs, Support};
+
+/// The row of Model IO: a session is known by its version, or by any two of the other members. With a manifest, a folder is a
+/// bundle, whatever else it holds.
+pub static FORMAT: Format = Format {
+    id: FormatId::ModelIo,
+    name: "model-io",
+    report_name: "model-io",
+    support: Support::Full,
+    dialect: FormatId::ModelIo,
+    profile: Profile::ModelIo,
+    signs: Signs::Members {
+        names: &[("adapter_id", 1), ("model_id", 1), ("interactions", 1), ("model_io_schema_version", 2)],
+        prefixes: &[],
+        enough: 2,
+    },
+    folder: Some(FolderLayout {
+        needs: &[pack::SESSION, pack::RUN],
+        reads: &[pack::SESSION, pack::RUN],
+        companions: &[],
+        without: &[MANIFEST_FILE],
+        documents: &[(pack::RUN, 256 << 20), (pack::SESSION, 1 << 30)],
+        manifest_names: &[],
+        is_whole: true,
+    }),
+    main_file: pack::SESSION,
+    endings: &[],
+};
 
 /// The version that is written, and whose rules are known (§6.3).
 pub const VERSION: &str = "1.0.0";

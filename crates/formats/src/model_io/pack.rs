@@ -1,7 +1,8 @@
 //! Packs (§7): a run in `run.json`, and the session that it may name by `model_io_hash`.
 
-use reenact_json::{CanonicalFault, Digest, Kind, Limits, Profile, SyntaxError, Value, canonical};
+use reenact_json::{CanonicalFault, Digest, Kind, Limits, SyntaxError, Value, canonical};
 
+use super::canonical::ModelIoForm;
 use super::content_hash;
 
 /// The run of a pack.
@@ -45,7 +46,7 @@ pub fn bind(run: &[u8], session: &Digest, limits: &Limits) -> Result<Vec<u8>, Bi
         text.extend_from_slice(value.text());
     }
     text.push(b'}');
-    Ok(canonical::to_vec(Value::parse(&text, limits)?, Profile::ModelIo)?)
+    Ok(canonical::to_vec(Value::parse(&text, limits)?, ModelIoForm)?)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use reenact_json::canonical::{self, Sink};
 use reenact_json::digest::Hasher;
-use reenact_json::{CanonicalFault, Digest, Kind, Limits, Profile, Value};
+use reenact_json::{CanonicalFault, Digest, Jcs, Kind, Limits, Value};
 
 /// The version of the cassettes that are known here.
 pub const VERSION: u64 = 2;
@@ -65,7 +65,7 @@ pub fn fingerprint(method: &str, url: &str, body: Value<'_>) -> Result<Digest, C
     hasher.put(b"|");
     hasher.put(url.trim_end_matches('/').to_lowercase().as_bytes());
     hasher.put(b"|");
-    canonical::write(body, Profile::Jcs, &mut hasher)?;
+    canonical::write(body, Jcs, &mut hasher)?;
     Ok(hasher.finish())
 }
 

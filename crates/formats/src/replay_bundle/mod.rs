@@ -16,8 +16,34 @@ pub use writer::{NewFile, Source, WriteError, archive, write};
 use reenact_json::{Digest, Limits as JsonLimits};
 use reenact_pack::{Limits, Rules};
 
-/// The manifest, at the root of the archive (§3).
-pub const MANIFEST: &str = "manifest.json";
+use crate::Profile;
+use crate::format::{FolderLayout, Format, FormatId, Signs, Support};
+use crate::rer::ARTIFACT_FILE;
+
+pub use crate::format::MANIFEST_FILE as MANIFEST;
+
+/// The row of Replay Bundles: a manifest, and nothing of what an RER bundle needs beside it.
+pub static FORMAT: Format = Format {
+    id: FormatId::ReplayBundle,
+    name: "replay-bundle",
+    report_name: "replay-bundle",
+    support: Support::Full,
+    dialect: FormatId::ReplayBundle,
+    profile: Profile::Jcs,
+    signs: Signs::Files,
+    folder: Some(FolderLayout {
+        needs: &[MANIFEST],
+        reads: &[MANIFEST],
+        companions: &[],
+        without: &[ARTIFACT_FILE],
+        documents: &[(MANIFEST, 256 << 20)],
+        manifest_names: &["schema_version", "assay_version", "replay_coverage", "trace_digest"],
+        is_whole: true,
+    }),
+    main_file: MANIFEST,
+    endings: &[],
+};
+
 /// What was used: config and trace.
 pub const FILES: &str = "files/";
 /// What came out: the run, its summary, reports.

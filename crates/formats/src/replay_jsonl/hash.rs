@@ -4,8 +4,9 @@
 //! is accepted, and what was not found in one is looked for in the other.
 
 use reenact_json::digest::Hasher;
-use reenact_json::{CanonicalFault, Digest, Profile, Value, canonical};
+use reenact_json::{CanonicalFault, Digest, Jcs, Value, canonical};
 
+use super::canonical::ReplayJsonlForm;
 use super::field::is_hash_of;
 
 /// What became of a hash that was recomputed.
@@ -21,7 +22,7 @@ pub enum HashCheck {
 
 /// The hash of a value in the profile's own text.
 pub fn digest(value: Value<'_>, hasher: &mut Hasher) -> Result<Digest, CanonicalFault> {
-    canonical::digest(value, Profile::ReplayJsonl, hasher)
+    canonical::digest(value, ReplayJsonlForm, hasher)
 }
 
 /// Whether `carried` is the hash of `value` in one of the two number texts.
@@ -36,7 +37,7 @@ pub fn check(value: Value<'_>, carried: Option<Value<'_>>, hasher: &mut Hasher) 
         return HashCheck::Holds;
     }
     match own {
-        _ if canonical::digest(value, Profile::Jcs, hasher).is_ok_and(|digest| is_carried(&digest)) => {
+        _ if canonical::digest(value, Jcs, hasher).is_ok_and(|digest| is_carried(&digest)) => {
             HashCheck::Holds
         }
         Ok(own) => HashCheck::Differs(own),

@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
-use reenact_json::canonical::{self, Sink, replay_jsonl};
+use reenact_json::canonical::{self, Sink};
 use reenact_json::digest::Hasher;
-use reenact_json::{CanonicalFault, Digest, Kind, Limits, Profile, SyntaxError, Value};
+use reenact_json::{CanonicalFault, Digest, Kind, Limits, SyntaxError, Value};
 
+use super::canonical::{ReplayJsonlForm, write_without};
 use crate::rer::Problem;
 
 /// The largest receipt that is read.
@@ -147,18 +148,18 @@ impl<'a> Receipt<'a> {
         for (found, value) in members {
             out.put(before);
             before = b",";
-            canonical::write(found, Profile::ReplayJsonl, &mut out)?;
+            canonical::write(found, ReplayJsonlForm, &mut out)?;
             out.put(b":");
             if found.is_string("payments") && value.kind() == Kind::Array {
                 let mut before: &[u8] = b"[";
                 for payment in value.elements() {
                     out.put(before);
                     before = b",";
-                    replay_jsonl::write_without(payment, &["signature"], &mut out)?;
+                    write_without(payment, &["signature"], &mut out)?;
                 }
                 out.put(if before == b"[" { b"[]" } else { b"]" });
             } else {
-                canonical::write(value, Profile::ReplayJsonl, &mut out)?;
+                canonical::write(value, ReplayJsonlForm, &mut out)?;
             }
         }
         out.put(if before == b"{" { b"{}" } else { b"}" });

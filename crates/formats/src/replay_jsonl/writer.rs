@@ -11,8 +11,9 @@ use std::io::{self, Write};
 
 use reenact_json::canonical::Sink;
 use reenact_json::digest::Hasher;
-use reenact_json::{CanonicalFault, Digest, Limits, Profile, SyntaxError, Value, canonical, print};
+use reenact_json::{CanonicalFault, Digest, Limits, SyntaxError, Value, canonical, print};
 
+use super::canonical::ReplayJsonlForm;
 use super::field::is_folder_name;
 use super::lines::LONGEST_LINE;
 use super::{Figures, VERSION, hash};
@@ -383,7 +384,7 @@ impl<W: Store> ReplayWriter<W> {
             return Err(WriteError::Broken);
         }
         let value = Value::parse(text.as_bytes(), &Limits::default())?;
-        let mut line = canonical::to_vec(value, Profile::ReplayJsonl)?;
+        let mut line = canonical::to_vec(value, ReplayJsonlForm)?;
         if line.len() > LONGEST_LINE {
             return Err(WriteError::TooLong { bytes: line.len() });
         }

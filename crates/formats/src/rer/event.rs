@@ -3,7 +3,7 @@
 use reenact_json::canonical::{self, Part, Sink};
 use reenact_json::digest::Hasher;
 use reenact_json::scanner::OpenObject;
-use reenact_json::{CanonicalFault, Digest, Profile, Scanner, SyntaxError, Value};
+use reenact_json::{CanonicalFault, Digest, Jcs, Scanner, SyntaxError, Value};
 
 use super::HashFault;
 
@@ -279,7 +279,7 @@ impl<'a> EventView<'a> {
     /// SHA-256 over the payload's canonical form. An event without data hashes `null` (§4.1).
     pub fn payload_digest(&self, hasher: &mut Hasher) -> Result<Digest, CanonicalFault> {
         match self.payload {
-            Some(payload) => canonical::digest(payload, Profile::Jcs, hasher),
+            Some(payload) => canonical::digest(payload, Jcs, hasher),
             None => Ok(Digest::of(b"null")),
         }
     }
@@ -297,7 +297,7 @@ mod tests {
     /// The canonical text of a header, which is what is hashed, by the way that all objects go.
     fn canonical_text(document: &str) -> Option<Vec<u8>> {
         let value = Value::parse(document.as_bytes(), &Limits::default()).unwrap();
-        canonical::to_vec(value, Profile::Jcs).ok()
+        canonical::to_vec(value, Jcs).ok()
     }
 
     proptest! {

@@ -24,6 +24,7 @@ pub mod header;
 pub mod manifest;
 pub mod payload;
 pub mod rewrite;
+mod row;
 pub mod seal;
 pub mod structure;
 pub mod time;
@@ -33,6 +34,7 @@ use reenact_json::{CanonicalFault, Value};
 pub use artifact::{ArtifactReader, Head, Item};
 pub use event::{EventView, Noted};
 pub use event_type::{Callee, EventType, Role};
+pub use row::{ARTIFACT, ARTIFACT_FILE, BUNDLE, JWK_FILE, KEY_FILE};
 pub use structure::{Problem, StructureFault};
 
 /// The two published versions (§3.1).

@@ -10,7 +10,10 @@ use reenact_pack::{PackError, TarGzWriter, TarStyle};
 use super::artifact::ReadError;
 use super::header::{self, Coverage};
 use super::seal::{Frame, SealError, Signer, hex};
-use super::{ArtifactReader, EventView, HashFault, Head, Item, Version, envelope, manifest};
+use super::{
+    ARTIFACT_FILE, ArtifactReader, EventView, HashFault, Head, Item, KEY_FILE, Version, envelope, manifest,
+};
+use crate::format::MANIFEST_FILE;
 use crate::key::KeyId;
 
 /// Why an artifact cannot be written once more.
@@ -203,7 +206,7 @@ impl Bound {
     ) -> Result<W, PackError> {
         let mut archive = TarGzWriter::new(sink, TarStyle::Ustar, reenact_pack::Limits::default())?;
         let documents =
-            [("artifact.json", &*self.artifact), ("manifest.json", &self.manifest), ("key.bin", &self.key)];
+            [(ARTIFACT_FILE, &*self.artifact), (MANIFEST_FILE, &self.manifest), (KEY_FILE, &self.key)];
         for (name, bytes) in documents {
             archive.add(name, bytes.len() as u64, bytes)?;
         }

@@ -3,7 +3,7 @@
 //! Everything is written in canonical form, so that a verifier hashes what we wrote where it lies.
 
 use reenact_json::canonical::{self, Part};
-use reenact_json::{CanonicalFault, Digest, Limits, Profile, SyntaxError, Value};
+use reenact_json::{CanonicalFault, Digest, Jcs, Limits, SyntaxError, Value};
 
 use super::Version;
 use crate::key::PublicKey;
@@ -93,7 +93,7 @@ impl Links {
         if payload.is_canonical() {
             return self.append_canonical(&NewEvent { payload: Some(payload.text()), ..*event }, out);
         }
-        let rewritten = canonical::to_vec(payload, Profile::Jcs)?;
+        let rewritten = canonical::to_vec(payload, Jcs)?;
         self.append_canonical(&NewEvent { payload: Some(&rewritten), ..*event }, out)
     }
 
@@ -321,7 +321,7 @@ pub fn sign_envelope(envelope: &[u8], signer: &dyn Signer) -> Result<(Vec<u8>, D
     if envelope.kind() != reenact_json::Kind::Object || envelope.member("signature").is_some() {
         return Err(SealError::Envelope);
     }
-    let signable = canonical::to_vec(envelope, Profile::Jcs)?;
+    let signable = canonical::to_vec(envelope, Jcs)?;
     let signature = format!("\"signature\":\"{}\"", hex(&signer.sign(&signable)));
     // Any place will do: the canonical writer puts the member where it belongs.
     let mut signed = b"{".to_vec();
@@ -331,7 +331,7 @@ pub fn sign_envelope(envelope: &[u8], signer: &dyn Signer) -> Result<(Vec<u8>, D
     }
     signed.extend_from_slice(&signable[1..]);
     let hash = Digest::of(&signable);
-    Ok((canonical::to_vec(Value::parse(&signed, &Limits::default())?, Profile::Jcs)?, hash))
+    Ok((canonical::to_vec(Value::parse(&signed, &Limits::default())?, Jcs)?, hash))
 }
 
 /// Limits for what will lie that many levels deep in an artifact, which must itself be within the limits to be read.

@@ -1,7 +1,6 @@
 //! The members of a document as they stand, right or wrong, found in one strict scan.
 
-use reenact_json::scanner::Disorder;
-use reenact_json::{Kind, Limits, Scanner, SyntaxError, Value};
+use reenact_json::{Kind, Limits, Scanned, Scanner, SyntaxError, Value};
 
 /// Why a text cannot be read as an artifact at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -37,8 +36,7 @@ pub struct Head<'a> {
     pub of_run: RunView<'a>,
     /// The first member name at the root that the format does not know. No checksum covers such members.
     pub unknown: Option<Value<'a>>,
-    pub(super) text: &'a [u8],
-    pub(super) disorder: Disorder,
+    pub(super) scanned: Scanned<'a>,
 }
 
 /// The members of `payload.run`.
@@ -70,7 +68,7 @@ impl<'a> RunView<'a> {
         ("listener_bind", Kind::Object),
     ];
 
-    pub(super) fn slot(&mut self, name: Value<'_>) -> Option<&mut Option<Value<'a>>> {
+    fn slot(&mut self, name: Value<'_>) -> Option<&mut Option<Value<'a>>> {
         if let Some(at) = Self::OPTIONAL.iter().position(|(known, _)| name.is_string(known)) {
             return self.optional.get_mut(at);
         }
@@ -96,7 +94,7 @@ impl<'a> Head<'a> {
             scanner.finish()?;
             return Err(ReadError::NotAnObject { found: kind.name() });
         }
-        let mut head = Self::over(text);
+        let mut head = Self::default();
         let mut root = scanner.enter_object()?;
         while let Some(name) = scanner.next_name(&mut root)? {
             if name.is_string("payload") && scanner.kind()? == Kind::Object {
@@ -107,17 +105,12 @@ impl<'a> Head<'a> {
             head.note(name, value);
         }
         scanner.finish()?;
-        head.disorder = scanner.into_disorder();
+        head.scanned = scanner.into_scanned();
         Ok(head)
     }
 
-    /// That of a text of which nothing was read yet.
-    pub(super) fn over(text: &'a [u8]) -> Self {
-        Self { text, ..Self::default() }
-    }
-
     /// Takes a member of the root.
-    pub(super) fn note(&mut self, name: Value<'a>, value: Value<'a>) {
+    fn note(&mut self, name: Value<'a>, value: Value<'a>) {
         let slot = name.read_string(|name| match name {
             b"version" => Some(&mut self.version),
             b"metadata" => Some(&mut self.metadata),
@@ -134,7 +127,7 @@ impl<'a> Head<'a> {
         }
     }
 
-    pub(super) fn read_payload(&mut self, scanner: &mut Scanner<'a>) -> Result<(), SyntaxError> {
+    fn read_payload(&mut self, scanner: &mut Scanner<'a>) -> Result<(), SyntaxError> {
         let mut payload = scanner.enter_object()?;
         while let Some(name) = scanner.next_name(&mut payload)? {
             if !name.is_string("run") {

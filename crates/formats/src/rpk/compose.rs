@@ -1,7 +1,8 @@
 //! JSON put together from pieces of documents and from text of our own. The canonical writer brings it into form later.
 
-use reenact_json::canonical::rpk;
 use reenact_json::{Kind, Value};
+
+use super::canonical;
 
 /// An object that grows member by member.
 #[derive(Debug)]
@@ -17,7 +18,7 @@ impl Composed {
     /// A member whose value is JSON text.
     pub(super) fn raw(&mut self, name: &str, value: &[u8]) -> &mut Self {
         self.part();
-        rpk::write_text(name, &mut self.text);
+        canonical::write_text(name, &mut self.text);
         self.text.push(b':');
         self.text.extend_from_slice(value);
         self
@@ -59,7 +60,7 @@ impl Composed {
 /// A string as JSON.
 pub(super) fn quoted(text: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + 2);
-    rpk::write_text(text, &mut out);
+    canonical::write_text(text, &mut out);
     out
 }
 

@@ -2,6 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`canonical`] | the two canonical forms |
 //! | [`artifact`] | the members of a document, in one strict scan |
 //! | [`version`] | which versions can be read |
 //! | [`structure`] | every way in which a document is not of the published shape |
@@ -15,8 +16,8 @@
 
 pub mod artifact;
 pub mod bundle;
+pub mod canonical;
 mod compose;
-pub mod hearing;
 pub mod hmac;
 pub mod mask;
 pub mod migrate;
@@ -30,6 +31,27 @@ pub use artifact::{Head, ReadError, RunView};
 pub use hmac::HmacKey;
 pub use step::{Item, StepView};
 pub use structure::StructureFault;
+
+use crate::Profile;
+use crate::format::{Format, FormatId, Signs, Support};
+
+/// The row of `.rpk`: any three of its members, or a checksum that begins as they do and one more.
+pub static FORMAT: Format = Format {
+    id: FormatId::Rpk,
+    name: "rpk",
+    report_name: "rpk",
+    support: Support::Full,
+    dialect: FormatId::Rpk,
+    profile: Profile::Rpk,
+    signs: Signs::Members {
+        names: &[("checksum", 1), ("metadata", 1), ("payload", 1), ("version", 1)],
+        prefixes: &[("checksum", HASH_PREFIX)],
+        enough: 3,
+    },
+    folder: None,
+    main_file: "run.rpk",
+    endings: &[".rpk"],
+};
 
 /// What a step may be.
 pub const STEP_TYPES: [&str; 7] = [

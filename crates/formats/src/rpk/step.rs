@@ -4,9 +4,11 @@
 //! timestamp and what else a step may hold, which only the checksum covers. The specification's text would drop volatile members
 //! from the metadata alone; the programs of the format do it everywhere.
 
-use reenact_json::canonical::{self, Sink};
+use reenact_json::canonical::Sink;
 use reenact_json::digest::Hasher;
-use reenact_json::{CanonicalFault, Digest, Kind, Profile, Value};
+use reenact_json::{CanonicalFault, CanonicalForm, Digest, Kind, Value};
+
+use super::canonical::{RpkForm, RpkStepForm};
 
 /// The members of a step as they stand, right or wrong.
 #[derive(Debug, Clone, Copy, Default)]
@@ -76,21 +78,21 @@ impl<'a> StepView<'a> {
 
     /// The step's hash, as the programs of the format compute it.
     pub fn digest(&self, hasher: &mut Hasher) -> Result<Digest, CanonicalFault> {
-        self.digest_by(Profile::RpkStep, hasher)
+        self.digest_by(RpkStepForm, hasher)
     }
 
     /// The step's hash, as the specification's text has it: volatile members are dropped from the metadata alone.
     pub fn digest_by_text(&self, hasher: &mut Hasher) -> Result<Digest, CanonicalFault> {
-        self.digest_by(Profile::Rpk, hasher)
+        self.digest_by(RpkForm, hasher)
     }
 
-    fn digest_by(&self, of_data: Profile, hasher: &mut Hasher) -> Result<Digest, CanonicalFault> {
+    fn digest_by(&self, of_data: impl CanonicalForm, hasher: &mut Hasher) -> Result<Digest, CanonicalFault> {
         hasher.clear();
         let metadata = self.metadata.filter(|metadata| !metadata.is_null());
         let written = write_member(b"{\"input\":", self.input, of_data, b"null", hasher)
-            .and_then(|()| write_member(b",\"metadata\":", metadata, Profile::RpkStep, b"{}", hasher))
+            .and_then(|()| write_member(b",\"metadata\":", metadata, RpkStepForm, b"{}", hasher))
             .and_then(|()| write_member(b",\"output\":", self.output, of_data, b"null", hasher))
-            .and_then(|()| write_member(b",\"type\":", self.step_type, Profile::RpkStep, b"null", hasher));
+            .and_then(|()| write_member(b",\"type\":", self.step_type, RpkStepForm, b"null", hasher));
         hasher.put(b"}");
         let digest = hasher.finish();
         written.map(|()| digest)
@@ -101,13 +103,13 @@ impl<'a> StepView<'a> {
 fn write_member(
     name: &[u8],
     value: Option<Value<'_>>,
-    profile: Profile,
+    form: impl CanonicalForm,
     absent: &[u8],
     hasher: &mut Hasher,
 ) -> Result<(), CanonicalFault> {
     hasher.put(name);
     match value {
-        Some(value) => canonical::write(value, profile, hasher),
+        Some(value) => form.write(value, hasher),
         None => {
             hasher.put(absent);
             Ok(())

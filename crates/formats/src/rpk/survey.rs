@@ -1,11 +1,11 @@
 //! All that is computed of a document, in one walk over its text: the checksum, the hash of each step, and the code of the
 //! signature if a key is at hand.
 
-use reenact_json::canonical::rpk::{Found, Walk};
-use reenact_json::canonical::{self, Sink};
+use reenact_json::canonical::Sink;
 use reenact_json::digest::{Hasher, Hmac};
-use reenact_json::{CanonicalFault, Digest, Kind, Profile};
+use reenact_json::{CanonicalFault, CanonicalForm, Digest, Kind};
 
+use super::canonical::{Found, RpkForm, Walk};
 use super::{Head, HmacKey, Item, StepView};
 
 /// What a survey gives of the document as a whole.
@@ -27,7 +27,7 @@ pub fn survey<'a>(
 ) -> Sums {
     let mut whole = Whole::new(key);
     let mut stripped = Hasher::new();
-    let walk = Walk::new(head.text, &head.disorder, &mut whole, &mut stripped);
+    let walk = Walk::new(&head.scanned, &mut whole, &mut stripped);
     let mut surveyor = Surveyor { walk, fault: None, each };
     surveyor.root(head);
     let is_respelled = surveyor.walk.is_respelled();
@@ -36,24 +36,24 @@ pub fn survey<'a>(
 }
 
 /// Takes the text of `metadata`, `payload` and `version`.
-pub(super) struct Whole {
+struct Whole {
     hasher: Hasher,
     code: Option<Hmac>,
 }
 
 impl Whole {
-    pub(super) fn new(key: Option<&HmacKey>) -> Self {
+    fn new(key: Option<&HmacKey>) -> Self {
         Self { hasher: Hasher::new(), code: key.map(HmacKey::begin) }
     }
 
     /// What comes before the first of them.
-    pub(super) fn begin(&mut self, head: &Head<'_>) {
+    fn begin(&mut self, head: &Head<'_>) {
         self.hasher.put(b"{");
         if let Some(code) = &mut self.code {
             code.put(b"{\"checksum\":");
             match head.checksum {
                 // A checksum that has no form is none that was signed.
-                Some(checksum) => drop(canonical::write(checksum, Profile::Rpk, code)),
+                Some(checksum) => drop(RpkForm.write(checksum, code)),
                 None => code.put(b"null"),
             }
             code.put(b",");
@@ -61,7 +61,7 @@ impl Whole {
     }
 
     /// The sums, unless there was a fault.
-    pub(super) fn finish(mut self, fault: Option<CanonicalFault>, is_respelled: bool) -> Sums {
+    fn finish(mut self, fault: Option<CanonicalFault>, is_respelled: bool) -> Sums {
         let checksum = match fault {
             Some(fault) => Err(fault),
             None => Ok(self.hasher.finish()),

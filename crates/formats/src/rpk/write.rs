@@ -1,14 +1,15 @@
 //! Writing documents as the format's own programs write them, to the byte: canonical values, two spaces for each level, one line
 //! feed at the end.
 //!
-//! The canonical form is not idempotent (see [`Profile::Rpk`]), so a document can be written that does not verify. What was put
+//! The canonical form is not idempotent (see [`RpkForm`]), so a document can be written that does not verify. What was put
 //! together here is read again, and refused if it would not.
 
 use reenact_json::canonical::{self, Sink};
 use reenact_json::digest::Hasher;
-use reenact_json::{CanonicalFault, Digest, Kind, Limits, Profile, Shown, SyntaxError, Value};
+use reenact_json::{CanonicalFault, Digest, Kind, Limits, Shown, SyntaxError, Value};
 
 use super::artifact::ReadError;
+use super::canonical::RpkForm;
 use super::compose::{Composed, list, quoted};
 use super::survey::survey;
 use super::version::{self, VersionFault};
@@ -201,7 +202,7 @@ pub(super) fn seal(mut root: Composed, signing: Option<Signing<'_>>) -> Result<V
     }
     let sealed = root.close();
     let value = Value::parse(&sealed, &limits).map_err(ReadError::from)?;
-    let compact = canonical::to_vec(value, Profile::Rpk)?;
+    let compact = canonical::to_vec(value, RpkForm)?;
     let mut written = Vec::with_capacity(compact.len() * 3 / 2);
     indent(&compact, &mut written);
     confirm(&written, signing)?;

@@ -1,8 +1,9 @@
 //! The canonical form of a large text, straight to its sink.
 
-use super::{CanonicalFault, Sink, token};
+use super::{CanonicalFault, Sink};
+use crate::disorder::Disorder;
 use crate::number::Integers;
-use crate::scanner::Disorder;
+use crate::token;
 use crate::value::{Kind, Value};
 
 pub(super) fn write<S: Sink>(
@@ -36,7 +37,7 @@ impl<S: Sink> Writer<'_, S> {
         };
         match kind {
             Kind::String => Ok(self.string(at)),
-            Kind::Number => token::number(self.text, at, self.integers, self.out),
+            Kind::Number => token::write_number(self.text, at, self.integers, self.out),
             Kind::Object => self.object(at),
             Kind::Array => self.array(at),
             Kind::True | Kind::Null => Ok(self.literal(at, 4)),
@@ -50,7 +51,7 @@ impl<S: Sink> Writer<'_, S> {
     }
 
     fn string(&mut self, at: usize) -> usize {
-        token::string(self.text, at, self.out)
+        token::write_string(self.text, at, self.out)
     }
 
     fn array(&mut self, at: usize) -> Result<usize, CanonicalFault> {

@@ -6,24 +6,29 @@
 //! - `large`: one more scan tells which objects are out of order, then a walk writes each member in its turn. Needs four
 //!   bytes for each member of an object in disorder, whatever the size of the text.
 
+mod jcs;
 mod large;
-pub mod model_io;
-pub mod replay_jsonl;
-pub mod rpk;
 mod small;
-mod token;
 
 use crate::digest::{Digest, Hasher};
-use crate::number::{Integers, NumberFault};
-use crate::profile::Profile;
+use crate::number::NumberFault;
 use crate::shown::Shown;
 use crate::string;
 use crate::value::{Kind, Value};
+
+pub use crate::number::Integers;
+pub use jcs::Jcs;
 
 /// Something that takes canonical bytes, piece by piece.
 pub trait Sink {
     /// Takes the next piece.
     fn put(&mut self, bytes: &[u8]);
+}
+
+impl<S: Sink + ?Sized> Sink for &mut S {
+    fn put(&mut self, bytes: &[u8]) {
+        (**self).put(bytes);
+    }
 }
 
 impl Sink for Vec<u8> {
@@ -62,29 +67,31 @@ pub enum CanonicalFault {
     },
 }
 
-/// Writes the canonical form of a value. After an error, what was written is to be thrown away.
-pub fn write<S: Sink>(value: Value<'_>, profile: Profile, out: &mut S) -> Result<(), CanonicalFault> {
-    match profile {
-        Profile::Jcs => write_jcs(value, out),
-        Profile::Rpk => rpk::write(value, rpk::Form::Whole, out),
-        Profile::RpkStep => rpk::write(value, rpk::Form::Stripped, out),
-        Profile::ModelIo => model_io::write(value, out),
-        Profile::ReplayJsonl => replay_jsonl::write(value, out),
+/// A canonical form: one text for each value that has one.
+///
+/// There is no such thing as *the* canonical form of JSON: each format that hashes JSON says how, and they differ in the order of
+/// names, the text of numbers and the escapes. A form never selects members: that is up to each format's own hash rules.
+pub trait CanonicalForm: Copy {
+    /// Writes the canonical text of a value. After an error, what was written is to be thrown away.
+    fn write<S: Sink>(self, value: Value<'_>, out: &mut S) -> Result<(), CanonicalFault>;
+
+    /// Returns true if the text of a value is surely its canonical text; false means only that a closer look is needed.
+    fn is_own_text(self, value: Value<'_>) -> bool {
+        let _ = value;
+        false
     }
 }
 
-fn write_jcs<S: Sink>(value: Value<'_>, out: &mut S) -> Result<(), CanonicalFault> {
-    if value.is_canonical() {
-        out.put(value.text());
-        return Ok(());
-    }
-    rewrite(value, Integers::Exact, &[], out)
+/// Writes the canonical form of a value. After an error, what was written is to be thrown away.
+pub fn write<S: Sink>(value: Value<'_>, form: impl CanonicalForm, out: &mut S) -> Result<(), CanonicalFault> {
+    form.write(value, out)
 }
 
 /// Up to this size the result is put together in memory.
 const SMALL: usize = 1 << 20;
 
-fn rewrite<S: Sink>(
+/// Writes the text of RFC 8785 for a value that is not canonical, without some members of the outermost object.
+pub fn rewrite<S: Sink>(
     value: Value<'_>,
     integers: Integers,
     omitted: &[&str],
@@ -98,9 +105,9 @@ fn rewrite<S: Sink>(
 }
 
 /// The canonical form as bytes.
-pub fn to_vec(value: Value<'_>, profile: Profile) -> Result<Vec<u8>, CanonicalFault> {
+pub fn to_vec(value: Value<'_>, form: impl CanonicalForm) -> Result<Vec<u8>, CanonicalFault> {
     let mut out = Vec::new();
-    write(value, profile, &mut out)?;
+    form.write(value, &mut out)?;
     Ok(out)
 }
 
@@ -136,7 +143,7 @@ pub fn write_object<S: Sink>(members: &[(&str, Part<'_>)], out: &mut S) -> Resul
         out.put(name.as_bytes());
         out.put(b"\":");
         match part {
-            Part::Value(value) => write_jcs(*value, out)?,
+            Part::Value(value) => Jcs.write(*value, out)?,
             Part::Text(text) => string::write_text(text, out),
             Part::Canonical(text) => out.put(text),
             Part::Whole(number) => out.put(number.to_string().as_bytes()),
@@ -174,12 +181,16 @@ pub fn write_without<S: Sink>(
 }
 
 /// The digest of a value's canonical form. `hasher` lends its room and is left empty.
-pub fn digest(value: Value<'_>, profile: Profile, hasher: &mut Hasher) -> Result<Digest, CanonicalFault> {
-    if profile.is_of_rfc8785_text() && value.is_canonical() {
+pub fn digest(
+    value: Value<'_>,
+    form: impl CanonicalForm,
+    hasher: &mut Hasher,
+) -> Result<Digest, CanonicalFault> {
+    if form.is_own_text(value) {
         return Ok(Digest::of(value.text()));
     }
     hasher.clear();
-    let written = write(value, profile, hasher);
+    let written = form.write(value, hasher);
     let digest = hasher.finish();
     written.map(|()| digest)
 }
@@ -243,6 +254,17 @@ mod tests {
                 prop_assert_eq!(std::str::from_utf8(&a), std::str::from_utf8(&b));
                 prop_assert!(Value::parse(&a, &Limits::default()).unwrap().is_canonical());
             }
+        }
+    }
+
+    #[test]
+    fn both_writers_round_integers_alike() {
+        let text = br#"{"b":[9007199254740993,-18446744073709551615],"a":1.0}"#;
+        let value = Value::parse(text, &Limits::default()).unwrap();
+        for write in [small::write::<Vec<u8>>, large::write::<Vec<u8>>] {
+            let mut out = Vec::new();
+            write(value, Integers::Nearest, &[], &mut out).unwrap();
+            assert_eq!(out, br#"{"a":1,"b":[9007199254740992,-18446744073709552000]}"#);
         }
     }
 }

@@ -2,10 +2,11 @@
 
 use core::ops::Range;
 
-use super::{CanonicalFault, Sink, token};
+use super::{CanonicalFault, Sink};
 use crate::number::Integers;
 use crate::order;
 use crate::string;
+use crate::token;
 use crate::value::{Kind, Value};
 
 pub(super) fn write<S: Sink>(
@@ -53,8 +54,8 @@ impl Writer<'_> {
             return Ok(self.text.len());
         };
         match kind {
-            Kind::String => Ok(token::string(self.text, at, &mut self.out)),
-            Kind::Number => token::number(self.text, at, self.integers, &mut self.out),
+            Kind::String => Ok(token::write_string(self.text, at, &mut self.out)),
+            Kind::Number => token::write_number(self.text, at, self.integers, &mut self.out),
             Kind::Object => self.object(at),
             Kind::Array => self.array(at),
             Kind::True | Kind::Null => Ok(self.literal(at, 4)),
@@ -105,7 +106,7 @@ impl Writer<'_> {
                 sorted = sorted && before.is_none_or(|before| self.comes_before(before, key, &name, plain));
                 let from = self.out.len();
                 self.out.push(b',');
-                let end = token::string(self.text, at, &mut self.out);
+                let end = token::write_string(self.text, at, &mut self.out);
                 self.out.push(b':');
                 let colon = token::skip_space(self.text, end);
                 at = self.value(colon + 1)?;

@@ -131,7 +131,7 @@ fn size_at_the_limit_and_one_over_it() {
 
 #[test]
 fn long_numbers_are_read_and_have_no_canonical_form() {
-    use reenact_json::{CanonicalFault, NumberFault, Profile, canonical};
+    use reenact_json::{CanonicalFault, Jcs, NumberFault, canonical};
     let integer = "7".repeat(5_000);
     let huge = "1".repeat(1_000_000);
     let fraction = format!("0.{}", "3".repeat(1_000_000));
@@ -152,7 +152,7 @@ fn long_numbers_are_read_and_have_no_canonical_form() {
         assert_eq!(outcome(text.as_bytes(), &Limits::default()), Ok(()));
         let value = Value::parse(text.as_bytes(), &Limits::default()).unwrap();
         assert!(!value.is_canonical());
-        let written = canonical::to_vec(value, Profile::Jcs).map(|text| String::from_utf8(text).unwrap());
+        let written = canonical::to_vec(value, Jcs).map(|text| String::from_utf8(text).unwrap());
         assert_eq!(written, expected, "{}", cut(text));
     }
     let bad = format!("{huge}.");

@@ -1,5 +1,7 @@
 //! Any format to any other: which way it takes.
 
+use reenact_formats::FormatId;
+use reenact_formats::format::Support;
 use reenact_formats::replay_bundle::MANIFEST;
 use reenact_json::{Digest, Limits};
 use reenact_verify::{Keys, Options};
@@ -12,8 +14,7 @@ use super::import::import;
 use super::loss::Losses;
 use super::restore::{Restored, restore};
 use super::sealing::Sealing;
-use super::source::{File, Origin, Source};
-use crate::dialect::Dialect;
+use super::source::{File, Source};
 use crate::open::{Files, open, open_files};
 use crate::run::Run;
 
@@ -23,7 +24,7 @@ pub enum Input<'a> {
     /// A run of a format that is read everywhere.
     Run(&'a Run),
     /// A record that only conversion knows.
-    Other(Origin, &'a [u8]),
+    Other(FormatId, &'a [u8]),
 }
 
 /// What a conversion gave.
@@ -70,7 +71,7 @@ impl Input<'_> {
     /// What it is, in the words of commands and imports.
     pub fn format(&self) -> &'static str {
         match self {
-            Self::Run(run) if run.is_imported() => Dialect::Rer.name(),
+            Self::Run(run) if run.is_imported() => FormatId::Rer.name(),
             Self::Run(run) => run.dialect().name(),
             Self::Other(origin, _) => origin.name(),
         }
@@ -81,7 +82,7 @@ impl Input<'_> {
 pub fn convert(
     input: Input<'_>,
     found: Found<'_>,
-    target: Dialect,
+    target: FormatId,
     sealing: &mut Sealing<'_>,
 ) -> Result<Converted, ConvertError> {
     if input.format() == target.name() {
@@ -90,20 +91,20 @@ pub fn convert(
     let exporting =
         Exporting { version: sealing.version, now: sealing.now, source: (input.format(), found.digest) };
     match input {
-        Input::Other(origin, main) if target == Dialect::Rer => {
+        Input::Other(origin, main) if target == FormatId::Rer => {
             // No verifier knows these, whatever is said of them.
             let source = Source { digest: found.digest, kept: found.kept, ..Source::of(origin, main) };
             Ok(Converted::one("artifact.rer.json", import(&source, sealing)?))
         }
         Input::Other(origin, main) => other(origin, main, target, &exporting),
-        Input::Run(run) if target == Dialect::Rer => {
+        Input::Run(run) if target == FormatId::Rer => {
             let (origin, main, beside) = parts(run)?;
             let Found { digest, kept, verified, .. } = found;
             let source = Source { origin, main, beside: &beside, digest, kept, verified };
             Ok(Converted::one("artifact.rer.json", import(&source, sealing)?))
         }
         Input::Run(run) => {
-            if (run.dialect() == Dialect::Rer || run.is_imported())
+            if (run.dialect() == FormatId::Rer || run.is_imported())
                 && let Some(restored) = restore(document(run), &Limits::default())?
             {
                 return back(&restored, target, &exporting, found.keys);
@@ -114,10 +115,10 @@ pub fn convert(
 }
 
 /// A run as what it is imported from: its origin, its main file, and the other files.
-fn parts(run: &Run) -> Result<(Origin, &[u8], Vec<File>), ConvertError> {
+fn parts(run: &Run) -> Result<(FormatId, &[u8], Vec<File>), ConvertError> {
     let file = |(name, bytes): (&str, &[u8])| File { name: name.into(), bytes: bytes.to_vec() };
-    let origin = Origin::of_name(run.dialect().name()).ok_or(ConvertError::NotATarget)?;
-    if origin == Origin::ReplayBundle {
+    let origin = run.dialect();
+    if origin == FormatId::ReplayBundle {
         let manifest = run.file(MANIFEST).unwrap_or_default();
         let files = run.files().filter(|(name, _)| *name != MANIFEST).map(file).collect();
         return Ok((origin, manifest, files));
@@ -125,23 +126,23 @@ fn parts(run: &Run) -> Result<(Origin, &[u8], Vec<File>), ConvertError> {
     Ok((origin, document(run), run.files().map(file).collect()))
 }
 
-fn exported(run: &Run, target: Dialect, exporting: &Exporting<'_>) -> Result<Converted, ConvertError> {
+fn exported(run: &Run, target: FormatId, exporting: &Exporting<'_>) -> Result<Converted, ConvertError> {
     let exported = export(run, target, exporting)?;
-    let is_folder = target == Dialect::ReplayJsonl;
+    let is_folder = target == FormatId::ReplayJsonl;
     let (files, losses) = (exported.files, exported.losses);
     Ok(Converted { files, is_folder, restored: false, losses, doubts: Vec::new() })
 }
 
 fn other(
-    origin: Origin,
+    origin: FormatId,
     main: &[u8],
-    target: Dialect,
+    target: FormatId,
     exporting: &Exporting<'_>,
 ) -> Result<Converted, ConvertError> {
     let mut losses = Losses::new();
     let view = foreign::view(origin, main, target, &mut losses)?;
-    if view.dialect() == target && target == Dialect::ModelIo {
-        let mut converted = Converted::one(Origin::ModelIo.main_file(), view.bytes().to_vec());
+    if view.dialect() == target && target == FormatId::ModelIo {
+        let mut converted = Converted::one(FormatId::ModelIo.row().main_file, view.bytes().to_vec());
         converted.losses = losses;
         return Ok(converted);
     }
@@ -154,7 +155,7 @@ fn other(
 /// A record that was imported: given back as what it was, or converted from that.
 fn back(
     restored: &Restored,
-    target: Dialect,
+    target: FormatId,
     exporting: &Exporting<'_>,
     keys: &Keys,
 ) -> Result<Converted, ConvertError> {
@@ -164,23 +165,23 @@ fn back(
         doubts.push("it did not verify when it was imported".to_owned());
     }
     if origin.name() == target.name() {
-        let main = File { name: origin.main_file().into(), bytes: restored.file()?.into_owned() };
+        let main = File { name: origin.row().main_file.into(), bytes: restored.file()?.into_owned() };
         let mut files = vec![main];
-        if origin != Origin::ReplayBundle {
+        if origin != FormatId::ReplayBundle {
             files.extend(restored.beside.iter().cloned());
         }
-        let is_folder = files.len() > 1 || origin == Origin::ReplayJsonl;
+        let is_folder = files.len() > 1 || origin == FormatId::ReplayJsonl;
         return Ok(Converted { files, is_folder, restored: true, losses: Losses::new(), doubts });
     }
-    if Dialect::of_name(origin.name()).is_none() {
+    if origin.row().support == Support::ImportOnly {
         let converted = other(origin, &restored.main, target, exporting)?;
         return Ok(Converted { doubts, ..converted });
     }
     let options = Options::default();
-    let opened = if restored.beside.is_empty() && origin != Origin::ReplayBundle {
+    let opened = if restored.beside.is_empty() && origin != FormatId::ReplayBundle {
         open(restored.main.clone(), keys, &options)
     } else {
-        let main = (origin.main_file().to_owned(), restored.main.clone());
+        let main = (origin.row().main_file.to_owned(), restored.main.clone());
         let beside = restored.beside.iter().map(|file| (file.name.clone(), file.bytes.clone()));
         open_files(Files::from_iter(std::iter::once(main).chain(beside)), keys, &options)
     };

@@ -4,9 +4,10 @@
 
 use std::borrow::Cow;
 
+use reenact_formats::FormatId;
 use reenact_formats::rer::EventType;
 use reenact_json::{Digest, Kind, Limits, Value};
-use reenact_verify::{Format, Keys, Options, safe};
+use reenact_verify::{Keys, Options, safe};
 
 use super::export::json::Object;
 use super::fault::ConvertError;
@@ -14,8 +15,7 @@ use super::import::lines::lines;
 use super::import::timeline::Calls;
 use super::loss::{Losses, Place};
 use super::moment;
-use super::source::Origin;
-use crate::dialect::Dialect;
+use super::route::{Document, route};
 use crate::open::open_with;
 use crate::run::Run;
 
@@ -23,28 +23,50 @@ const NO_PLACE: &str = "the format has no place for it";
 
 /// A run that says what a record says, as far as `target` can hold it; what is left out is noted.
 pub(super) fn view(
-    origin: Origin,
+    origin: FormatId,
     main: &[u8],
-    target: Dialect,
+    target: FormatId,
     losses: &mut Losses,
 ) -> Result<Run, ConvertError> {
-    let (format, text) = match origin {
-        Origin::RecordingSession if target == Dialect::ModelIo => (Format::ModelIo, session(main, losses)?),
-        Origin::RecordingSession => (Format::Rer, recording(main, losses)?),
-        Origin::SessionTimeline => (Format::Rer, timeline(main, losses)?),
-        Origin::TypedReplay => (Format::ReplayJsonl, typed(main, losses)?),
-        _ => return Err(ConvertError::NotATarget),
-    };
+    let view = route(origin)?.view.ok_or(ConvertError::NotATarget)?;
+    let (format, text) = (view.write)(main, target, losses)?;
     let options = Options { format: Some(format), ..Options::default() };
     let opened = open_with(text, &options, |bytes| safe(bytes, &Keys::default(), &options));
     opened.run.map_err(|error| ConvertError::Unreadable(error.to_string()))
+}
+
+/// A recording: as a session where one is wanted, as an artifact of prompts and answers for all others.
+pub(super) fn recording_session(
+    main: &[u8],
+    target: FormatId,
+    losses: &mut Losses,
+) -> Result<Document, ConvertError> {
+    if target == FormatId::ModelIo {
+        return Ok((FormatId::ModelIo, session(main, losses)?));
+    }
+    Ok((FormatId::Rer, recording(main, losses)?))
+}
+
+/// A timeline as an artifact.
+pub(super) fn session_timeline(
+    main: &[u8],
+    _: FormatId,
+    losses: &mut Losses,
+) -> Result<Document, ConvertError> {
+    Ok((FormatId::Rer, timeline(main, losses)?))
+}
+
+/// The dialect of `type` and `ts` as a replay in the other one.
+pub(super) fn typed_replay(main: &[u8], _: FormatId, losses: &mut Losses) -> Result<Document, ConvertError> {
+    Ok((FormatId::ReplayJsonl, typed(main, losses)?))
 }
 
 /// What an artifact has and a view of one has not.
 const NOT_OF_VIEWS: [&str; 3] = ["$.runtime_signature", "$.envelope", "$.runtime"];
 
 /// Losses of a view, at the places where the things lie in the record itself.
-pub(super) fn relocated(losses: &Losses, origin: Origin) -> Losses {
+pub(super) fn relocated(losses: &Losses, origin: FormatId) -> Losses {
+    let items = route(origin).ok().and_then(|route| route.view?.items);
     let mut moved = Losses::new();
     for loss in losses.iter() {
         if loss.without_place() > 0 {
@@ -52,12 +74,9 @@ pub(super) fn relocated(losses: &Losses, origin: Origin) -> Losses {
             continue;
         }
         for place in loss.places() {
-            let place = match (place, origin) {
-                (Place::Item("$.events[", at, _), Origin::RecordingSession) => {
-                    Place::Item("$.interactions[", at / 2, "]".into())
-                }
-                (Place::Item("$.events[", at, _), Origin::SessionTimeline) => {
-                    Place::Item("$.timeline[", at, "]".into())
+            let place = match (place, items) {
+                (Place::Item("$.events[", at, _), Some((list, events))) => {
+                    Place::Item(list, at / events, "]".into())
                 }
                 // The view was signed by nobody.
                 (Place::At(path), _) if NOT_OF_VIEWS.contains(&path.as_str()) => continue,

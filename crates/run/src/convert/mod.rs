@@ -8,7 +8,8 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`conversion`] | any format to any other: which way it takes |
-//! | [`source`] | what is to be converted, and the recognition of what no verifier knows |
+//! | `route` | the table: how each format goes |
+//! | [`source`] | what is to be converted |
 //! | [`sealing`] | the RER artifact in the making |
 //! | [`mod@import`] | any format → RER |
 //! | [`mod@restore`] | an imported RER → what it was |
@@ -25,6 +26,7 @@ mod layout;
 pub mod loss;
 mod moment;
 pub mod restore;
+mod route;
 pub mod sealing;
 pub mod source;
 
@@ -35,4 +37,4 @@ pub use import::import;
 pub use loss::{Loss, Losses};
 pub use restore::{Restored, restore};
 pub use sealing::Sealing;
-pub use source::{File, Origin, Source};
+pub use source::{File, Source};

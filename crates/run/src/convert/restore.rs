@@ -3,23 +3,27 @@
 use std::borrow::Cow;
 
 use base64ct::{Base64, Encoding};
+use reenact_formats::FormatId;
+use reenact_formats::Profile;
 use reenact_formats::replay_bundle::archive;
 use reenact_formats::rer::EventType;
 use reenact_formats::rer::artifact::ReadError;
 use reenact_formats::rer::{ArtifactReader, EventView, Item};
-use reenact_json::{Digest, Kind, Limits, Profile, Value, canonical};
+use reenact_json::{Digest, Kind, Limits, Value, canonical};
 
 use super::fault::ConvertError;
-use super::import::{lines, model_io, profile};
+use super::import::{lines, model_io};
 use super::layout::laid_out;
-use super::source::{File, Origin, unpack};
+use super::route::{ItemLayout, route};
+use super::source::{File, unpack};
+use crate::dialect::of_import;
 use crate::text_rule::TextRule;
 
 /// What an artifact was imported from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
     /// The format that it had.
-    pub origin: Origin,
+    pub origin: FormatId,
     /// Its main file, in canonical form: of a Replay Bundle the manifest, of a pack the session.
     pub main: Vec<u8>,
     /// All other files, as they were.
@@ -36,7 +40,7 @@ impl Restored {
     pub fn file(&self) -> Result<Cow<'_, [u8]>, ConvertError> {
         match (&self.kept, self.origin) {
             (Some(kept), _) => Ok(Cow::Borrowed(kept)),
-            (None, Origin::ReplayBundle) => {
+            (None, FormatId::ReplayBundle) => {
                 let files = self.beside.iter().map(|file| (file.name.as_str(), file.bytes.as_slice()));
                 Ok(Cow::Owned(archive(&self.main, files)?))
             }
@@ -83,14 +87,15 @@ pub fn restore(artifact: &[u8], limits: &Limits) -> Result<Option<Restored>, Con
 }
 
 /// What the first event of an artifact says that it was imported from.
-fn imported<'a>(first: &EventView<'a>) -> Option<(Origin, Value<'a>)> {
+fn imported<'a>(first: &EventView<'a>) -> Option<(FormatId, Value<'a>)> {
     let payload = first.payload.filter(|_| !first.is_redacted())?;
     let import = payload.member("import")?;
-    Some((Origin::of_name(&import.member("format")?.string()?)?, import))
+    Some((of_import(&import.member("format")?.string()?)?, import))
 }
 
 struct Restoring {
-    origin: Origin,
+    origin: FormatId,
+    layout: ItemLayout,
     rule: TextRule,
     /// The canonical text of the document without its items.
     document: Vec<u8>,
@@ -102,11 +107,12 @@ struct Restoring {
 }
 
 impl Restoring {
-    fn begin(origin: Origin, import: Value<'_>) -> Result<Self, ConvertError> {
-        let mut rule = TextRule::new(profile(origin));
+    fn begin(origin: FormatId, import: Value<'_>) -> Result<Self, ConvertError> {
+        let mut rule = TextRule::new(origin.row().profile);
         let document = import.member("document").ok_or(NOT_THERE)?;
-        let document = match origin {
-            Origin::ReplayBundle => body(document).ok_or(NOT_THERE)?,
+        let layout = route(origin)?.items;
+        let document = match layout {
+            ItemLayout::Files => body(document).ok_or(NOT_THERE)?,
             _ => {
                 let mut text = Vec::new();
                 let place = || "the document".to_owned();
@@ -115,18 +121,18 @@ impl Restoring {
                 text
             }
         };
-        Ok(Self { origin, rule, document, items: Vec::new(), called: None, members: Vec::new() })
+        Ok(Self { origin, layout, rule, document, items: Vec::new(), called: None, members: Vec::new() })
     }
 
     fn item(&mut self, event: usize, name: &str, item: Value<'_>) -> Result<(), ConvertError> {
         let odd = |what| ConvertError::NotAnImport { event, what };
-        match self.origin {
-            Origin::ReplayBundle => {
+        match self.layout {
+            ItemLayout::Files => {
                 let name = item.member("name").and_then(|name| name.string()).ok_or(odd("the name"))?;
                 let bytes = item.member("body").and_then(body).ok_or(odd("the body"))?;
                 self.members.push(File { name: name.into_owned(), bytes });
             }
-            Origin::ReplayJsonl | Origin::TypedReplay => {
+            ItemLayout::Lines => {
                 if name == lines::TORN {
                     self.items.extend_from_slice(&body(item).ok_or(odd("the line"))?);
                 } else {
@@ -134,7 +140,7 @@ impl Restoring {
                 }
                 self.items.push(b'\n');
             }
-            Origin::ModelIo | Origin::RecordingSession => {
+            ItemLayout::Halves => {
                 if name != model_io::WHOLE && self.called.is_none() {
                     let mut called = Vec::new();
                     self.decode_to(event, item, &mut called)?;
@@ -152,7 +158,7 @@ impl Restoring {
                     self.decode(event, item)?;
                 }
             }
-            Origin::Rpk | Origin::SessionTimeline => {
+            ItemLayout::List(_) => {
                 self.part();
                 self.decode(event, item)?;
             }
@@ -182,11 +188,12 @@ impl Restoring {
         if self.called.is_some() {
             return Err(ConvertError::NotAnImport { event: 0, what: "an interaction without its answer" });
         }
-        let Self { origin, document, items, mut members, .. } = self;
-        let main = match origin {
-            Origin::ReplayBundle => document,
-            Origin::ReplayJsonl | Origin::TypedReplay => items,
-            _ => spliced(origin, &document, &items)?,
+        let Self { origin, layout, document, items, mut members, .. } = self;
+        let main = match layout {
+            ItemLayout::Files => document,
+            ItemLayout::Lines => items,
+            ItemLayout::Halves => spliced(origin, &["interactions"], &document, &items)?,
+            ItemLayout::List(path) => spliced(origin, path, &document, &items)?,
         };
         for file in import.member("beside").into_iter().flat_map(|files| files.elements()) {
             let name = file.member("name").and_then(|name| name.string()).ok_or(NOT_THERE)?;
@@ -201,7 +208,7 @@ impl Restoring {
                 return Err(odd("the digest of the kept source"));
             }
             // Bytes that say something else than the events do would be given back in their place.
-            if !says(origin, kept, &main, &members) {
+            if !says(origin, layout, kept, &main, &members) {
                 return Err(odd("the kept source"));
             }
         }
@@ -213,20 +220,21 @@ impl Restoring {
 const NOT_THERE: ConvertError = ConvertError::NotAnImport { event: 0, what: "the document" };
 
 /// Whether the canonical form of a file is the main file that was put together from events, with the members of a bundle.
-fn says(origin: Origin, kept: &[u8], main: &[u8], members: &[File]) -> bool {
+fn says(origin: FormatId, layout: ItemLayout, kept: &[u8], main: &[u8], members: &[File]) -> bool {
+    let profile = origin.row().profile;
     let whole = || {
         let value = Value::parse(kept, &Limits::default()).ok()?;
-        canonical::to_vec(value, profile(origin)).ok()
+        canonical::to_vec(value, profile).ok()
     };
-    match origin {
-        Origin::ReplayBundle => {
+    match layout {
+        ItemLayout::Files => {
             let unpacked = unpack(kept);
             unpacked.is_ok_and(|(manifest, files)| manifest == main && files == members)
         }
-        Origin::ReplayJsonl | Origin::TypedReplay => {
+        ItemLayout::Lines => {
             let mut out = Vec::with_capacity(main.len());
             for line in lines::lines(kept) {
-                match line.map(|line| canonical::to_vec(line, profile(origin))) {
+                match line.map(|line| canonical::to_vec(line, profile)) {
                     Ok(Ok(line)) => out.extend_from_slice(&line),
                     Ok(Err(_)) => return false,
                     Err(torn) => out.extend_from_slice(torn),
@@ -235,22 +243,17 @@ fn says(origin: Origin, kept: &[u8], main: &[u8], members: &[File]) -> bool {
             }
             out == main
         }
-        Origin::Rpk => whole().and_then(|compact| laid_out(&compact).ok()).is_some_and(|text| text == main),
-        Origin::ModelIo | Origin::RecordingSession | Origin::SessionTimeline => {
-            whole().is_some_and(|text| text == main)
+        ItemLayout::Halves | ItemLayout::List(_) => {
+            let written = whole().and_then(|compact| laid_out_as(origin, compact).ok());
+            written.is_some_and(|text| text == main)
         }
     }
 }
 
 /// The document with its items where they were.
-fn spliced(origin: Origin, document: &[u8], items: &[u8]) -> Result<Vec<u8>, ConvertError> {
+fn spliced(origin: FormatId, path: &[&str], document: &[u8], items: &[u8]) -> Result<Vec<u8>, ConvertError> {
     let limits = Limits { depth: Limits::DEEPEST, bytes: Limits::LARGEST };
     let parsed = Value::parse(document, &limits).map_err(|_| NOT_THERE)?;
-    let path: &[&str] = match origin {
-        Origin::Rpk => &["payload", "run", "steps"],
-        Origin::SessionTimeline => &["timeline"],
-        _ => &["interactions"],
-    };
     let list = path.iter().try_fold(parsed, |value, name| value.member(name));
     let list = list.filter(|list| list.kind() == Kind::Array && list.text() == b"[]");
     let place = list.and_then(|list| list.range_in(document)).map(|place| place.start);
@@ -263,10 +266,12 @@ fn spliced(origin: Origin, document: &[u8], items: &[u8]) -> Result<Vec<u8>, Con
         None if !items.is_empty() => return Err(NOT_THERE),
         _ => document.to_vec(),
     };
-    if origin != Origin::Rpk {
-        return Ok(compact);
-    }
-    laid_out(&compact)
+    laid_out_as(origin, compact)
+}
+
+/// Compact JSON as the programs of a format write it: `.rpk` alone is laid out on lines.
+fn laid_out_as(origin: FormatId, compact: Vec<u8>) -> Result<Vec<u8>, ConvertError> {
+    if origin == FormatId::Rpk { laid_out(&compact) } else { Ok(compact) }
 }
 
 /// The two halves of an interaction as one.

@@ -7,11 +7,11 @@
 //!
 //! | dialect | item | both ends of an exchange |
 //! |---|---|---|
-//! | [`Dialect::Rer`] | a payload as we write it | `…called`, `…returned` of one `step_id` |
-//! | [`Dialect::Rpk`] | a step | `….request`, `….response` by their ids, else in order |
-//! | [`Dialect::ModelIo`] | an interaction, or its half | two events for each interaction |
-//! | [`Dialect::ReplayJsonl`] | a line | `ToolCall`, `ToolResult` of one `id` |
-//! | [`Dialect::ReplayBundle`] | a line of the trace, a cassette | one event, or two of one `episode_id` |
+//! | [`FormatId::Rer`] | a payload as we write it | `…called`, `…returned` of one `step_id` |
+//! | [`FormatId::Rpk`] | a step | `….request`, `….response` by their ids, else in order |
+//! | [`FormatId::ModelIo`] | an interaction, or its half | two events for each interaction |
+//! | [`FormatId::ReplayJsonl`] | a line | `ToolCall`, `ToolResult` of one `id` |
+//! | [`FormatId::ReplayBundle`] | a line of the trace, a cassette | one event, or two of one `episode_id` |
 
 pub(crate) mod model_io;
 pub(crate) mod replay_bundle;
@@ -21,98 +21,137 @@ pub(crate) mod rpk;
 
 use std::borrow::Cow;
 
+use reenact_formats::FormatId;
 use reenact_formats::rer::{Callee, EventType};
-use reenact_json::{Limits, Profile, Value};
+use reenact_json::{Limits, Value};
 use reenact_wire::Endpoint;
 
+use crate::convert::loss::{Losses, Place};
 use crate::event::Event;
 use crate::exchange::{Answer, Request};
 use crate::index::{Hidden, Tie};
-use crate::run::Inner;
+use crate::open::NotARun;
+use crate::outcome::ReportedOutcome;
+use crate::run::{Inner, Parts, Run};
 use crate::text_rule::TextRule;
 use crate::tool::{ToolCall, ToolResult};
 use crate::unreadable::{Unreadable, object};
 
-/// Whose words the payloads of a run are in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Dialect {
-    /// RER, and what we write ourselves.
-    #[default]
-    Rer,
-    /// `.rpk`
-    Rpk,
-    /// Model IO.
-    ModelIo,
-    /// REPLAY.jsonl
-    ReplayJsonl,
-    /// A Replay Bundle.
-    ReplayBundle,
+/// How the items of a format are read. A format without exchanges or without tools leaves those out.
+pub(crate) trait Dialect: Sync {
+    /// Reads what a run keeps of a document.
+    fn read(&self, bytes: &[u8], limits: &Limits) -> Result<Parts, NotARun>;
+
+    /// What an item says has happened, and how it finds its other end. `named` is what the record around it calls that.
+    fn mark(&self, named: Option<EventType>, item: Value<'_>) -> (Option<EventType>, Tie);
+
+    /// How a withheld event that was imported finds its other end, by what the record around it calls its action. Events of a
+    /// timeline have the names of their tools, all others of the dialect ids, which need no order.
+    fn mark_withheld(&self, callee: Callee, is_timeline: bool) -> Option<Hidden> {
+        let _ = (callee, is_timeline);
+        None
+    }
+
+    /// What the items leave to the document around them.
+    fn context(&self, document: Value<'_>) -> Context {
+        let _ = document;
+        Context::default()
+    }
+
+    /// The step that an event belongs to, by its payload.
+    fn step_id<'r>(&self, event: &Event<'r>, payload: Value<'r>) -> Option<Cow<'r, str>>;
+
+    /// What an item says was asked.
+    fn request<'v>(&self, item: Value<'v>, run: &'v Inner) -> Result<Request<'v>, Unreadable> {
+        let _ = (item, run);
+        Err(Unreadable::NoExchange)
+    }
+
+    /// What an item says was answered; `endpoint` is that of the request, if it is known.
+    fn answer<'v>(
+        &self,
+        item: Value<'v>,
+        run: &'v Inner,
+        endpoint: Option<Endpoint>,
+    ) -> Result<Answer<'v>, Unreadable> {
+        let _ = (item, run, endpoint);
+        Err(Unreadable::NoExchange)
+    }
+
+    /// What an item says was asked of a tool.
+    fn tool_call<'v>(&self, item: Value<'v>) -> Result<ToolCall<'v>, Unreadable> {
+        let _ = item;
+        Err(Unreadable::NoTool)
+    }
+
+    /// What an item says a tool gave.
+    fn tool_result<'v>(&self, item: Value<'v>) -> Result<ToolResult<'v>, Unreadable> {
+        let _ = item;
+        Err(Unreadable::NoTool)
+    }
+
+    /// Returns true if an item is part of the format and not of the run, so that it is no step.
+    fn is_frame(&self, item: Value<'_>) -> bool {
+        let _ = item;
+        false
+    }
+
+    /// Returns the part of a payload that tells what happened.
+    fn telling_part<'v>(&self, payload: Value<'v>) -> Value<'v> {
+        payload
+    }
+
+    /// Returns true for members of a payload that belong to the format, and not to what happened.
+    fn is_format_member(&self, name: &str) -> bool {
+        matches!(name, "salt" | "source")
+    }
+
+    /// Returns true if every event has a step of its own.
+    fn has_step_ids(&self) -> bool {
+        false
+    }
+
+    /// Where an event lies in its source, for the list of what a conversion loses.
+    fn place(&self, event: &Event<'_>) -> Place;
+
+    /// Notes what lies around the events and has no place in a target.
+    fn around(&self, run: &Run, target: FormatId, losses: &mut Losses) {
+        let _ = (run, target, losses);
+    }
+
+    /// What the record says of how its run was started and ended.
+    fn outcome(&self, run: &Run) -> ReportedOutcome {
+        let _ = run;
+        ReportedOutcome::default()
+    }
 }
 
-impl Dialect {
-    /// All of them.
-    pub const ALL: [Self; 5] = [Self::Rer, Self::Rpk, Self::ModelIo, Self::ReplayJsonl, Self::ReplayBundle];
+/// Every dialect, by the row whose words it reads.
+static DIALECTS: [(FormatId, &dyn Dialect); 5] = [
+    (FormatId::Rer, &rer::Rer),
+    (FormatId::Rpk, &rpk::Rpk),
+    (FormatId::ModelIo, &model_io::ModelIo),
+    (FormatId::ReplayJsonl, &replay_jsonl::ReplayJsonl),
+    (FormatId::ReplayBundle, &replay_bundle::ReplayBundle),
+];
 
-    /// The name that commands and imported runs use.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Rer => "rer",
-            Self::Rpk => "rpk",
-            Self::ModelIo => "model-io",
-            Self::ReplayJsonl => "replay-jsonl",
-            Self::ReplayBundle => "replay-bundle",
-        }
-    }
+/// The dialect of a format's payloads.
+pub(crate) fn of(id: FormatId) -> &'static dyn Dialect {
+    let id = id.row().dialect;
+    // A test holds the table against that of the formats.
+    DIALECTS.iter().find(|(known, _)| *known == id).map_or(&rer::Rer, |(_, dialect)| *dialect)
+}
 
-    /// The dialect of that name.
-    pub fn of_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|dialect| dialect.name() == name)
-    }
+/// The dialect of a record that was imported from a format of that name, and the format.
+pub(crate) fn of_import(name: &str) -> Option<FormatId> {
+    FormatId::of_name(name).filter(|id| id.row().dialect != FormatId::Rer)
+}
 
-    /// The dialect of a record that was imported from a format of that name: some formats are read and never written.
-    pub(crate) fn of_import(name: &str) -> Option<Self> {
-        match name {
-            "recording-session" => Some(Self::ModelIo),
-            "replay-jsonl-typed" | "session-timeline" => Some(Self::ReplayJsonl),
-            _ => Self::of_name(name).filter(|dialect| *dialect != Self::Rer),
-        }
-    }
-
-    /// The profile under which its values have their canonical text.
-    pub fn profile(self) -> Profile {
-        match self {
-            Self::Rer | Self::ReplayBundle => Profile::Jcs,
-            Self::Rpk => Profile::Rpk,
-            Self::ModelIo => Profile::ModelIo,
-            Self::ReplayJsonl => Profile::ReplayJsonl,
-        }
-    }
-
-    /// What an item of this dialect says has happened, and how it finds its other end. `named` is what the record around it
-    /// calls that.
-    pub(crate) fn mark(self, named: Option<EventType>, item: Value<'_>) -> (Option<EventType>, Tie) {
-        match self {
-            Self::Rer => (named, Tie::last(item.member("step_id"))),
-            Self::Rpk => rpk::mark(item),
-            Self::ModelIo => (named, Tie::InOrder(Vec::new())),
-            Self::ReplayJsonl => replay_jsonl::mark(item),
-            Self::ReplayBundle => replay_bundle::mark(named, item),
-        }
-    }
-
-    /// How a withheld event that was imported finds its other end: only what the record around it calls it is known.
-    /// Events of a timeline have the names of their tools, all others of the dialect ids, which need no order.
-    pub(crate) fn mark_withheld(self, named: Option<EventType>, is_timeline: bool) -> Tie {
-        let (actions, names_repeat): (&'static [Callee], bool) =
-            match (self, named.and_then(|named| named.role().callee())) {
-                (Self::ModelIo | Self::Rpk, Some(Callee::Model)) => (&[Callee::Model], false),
-                // A wrapped HTTP client calls its requests tools.
-                (Self::Rpk, Some(Callee::Tool)) => (&[Callee::Tool, Callee::Http, Callee::Model], false),
-                (Self::ReplayJsonl, Some(Callee::Tool)) if is_timeline => (&[Callee::Tool], true),
-                _ => return Tie::None,
-            };
-        Tie::Hidden(Hidden { actions, names_repeat })
-    }
+/// How a withheld event that was imported finds its other end.
+pub(crate) fn mark_withheld(id: FormatId, named: Option<EventType>) -> Tie {
+    let callee = named.and_then(|named| named.role().callee());
+    let hidden = callee.and_then(|callee| of(id).mark_withheld(callee, id == FormatId::SessionTimeline));
+    hidden.map_or(Tie::None, Tie::Hidden)
 }
 
 /// What the items of a format leave to the document around them.
@@ -122,43 +161,12 @@ pub(crate) struct Context {
     pub(crate) model: Option<String>,
 }
 
-impl Context {
-    /// What the document around the items of a dialect says.
-    pub(crate) fn of(dialect: Dialect, document: Option<Value<'_>>) -> Self {
-        match (dialect, document) {
-            (Dialect::ModelIo, Some(document)) => model_io::context(document),
-            _ => Self::default(),
-        }
-    }
-}
-
-/// The step that an event belongs to, by its payload.
-pub(crate) fn step_id<'r>(event: &Event<'r>, payload: Value<'r>) -> Option<Cow<'r, str>> {
-    match event.dialect() {
-        Dialect::Rer => payload.member("step_id")?.string(),
-        Dialect::Rpk => payload.member("id")?.string(),
-        Dialect::ModelIo => model_io::step_id(event, payload),
-        Dialect::ReplayJsonl => replay_jsonl::step_id(payload),
-        Dialect::ReplayBundle => replay_bundle::step_id(payload),
-    }
-}
-
 /// What the event that holds it says was asked.
 pub(crate) fn request<'r>(called: &Event<'r>) -> Result<Request<'r>, Unreadable> {
     let item = object(called)?;
     match decoded(called, item)? {
-        None => read_request(called.dialect(), item, called.run),
-        Some(text) => Ok(read_request(called.dialect(), parse(&text)?, called.run)?.into_owned()),
-    }
-}
-
-fn read_request<'v>(dialect: Dialect, item: Value<'v>, run: &'v Inner) -> Result<Request<'v>, Unreadable> {
-    match dialect {
-        Dialect::Rer => rer::request(item, run),
-        Dialect::Rpk => rpk::request(item, run),
-        Dialect::ModelIo => model_io::request(item, &run.parts.context),
-        Dialect::ReplayJsonl => Err(Unreadable::NoExchange),
-        Dialect::ReplayBundle => replay_bundle::request(item),
+        None => of(called.dialect()).request(item, called.run),
+        Some(text) => Ok(of(called.dialect()).request(parse(&text)?, called.run)?.into_owned()),
     }
 }
 
@@ -166,25 +174,8 @@ fn read_request<'v>(dialect: Dialect, item: Value<'v>, run: &'v Inner) -> Result
 pub(crate) fn answer<'r>(returned: &Event<'r>, endpoint: Option<Endpoint>) -> Result<Answer<'r>, Unreadable> {
     let item = object(returned)?;
     match decoded(returned, item)? {
-        None => read_answer(returned.dialect(), item, returned.run, endpoint),
-        Some(text) => {
-            Ok(read_answer(returned.dialect(), parse(&text)?, returned.run, endpoint)?.into_owned())
-        }
-    }
-}
-
-fn read_answer<'v>(
-    dialect: Dialect,
-    item: Value<'v>,
-    run: &'v Inner,
-    endpoint: Option<Endpoint>,
-) -> Result<Answer<'v>, Unreadable> {
-    match dialect {
-        Dialect::Rer => rer::answer(item, run),
-        Dialect::Rpk => rpk::answer(item, run, endpoint),
-        Dialect::ModelIo => model_io::answer(item, &run.parts.context),
-        Dialect::ReplayJsonl => Err(Unreadable::NoExchange),
-        Dialect::ReplayBundle => replay_bundle::answer(item),
+        None => of(returned.dialect()).answer(item, returned.run, endpoint),
+        Some(text) => Ok(of(returned.dialect()).answer(parse(&text)?, returned.run, endpoint)?.into_owned()),
     }
 }
 
@@ -192,18 +183,8 @@ fn read_answer<'v>(
 pub(crate) fn tool_call<'r>(called: &Event<'r>) -> Result<ToolCall<'r>, Unreadable> {
     let item = object(called)?;
     match decoded(called, item)? {
-        None => read_tool_call(called.dialect(), item),
-        Some(text) => Ok(read_tool_call(called.dialect(), parse(&text)?)?.into_owned()),
-    }
-}
-
-fn read_tool_call(dialect: Dialect, item: Value<'_>) -> Result<ToolCall<'_>, Unreadable> {
-    match dialect {
-        Dialect::Rer => rer::tool_call(item),
-        Dialect::Rpk => rpk::tool_call(item),
-        Dialect::ModelIo => Err(Unreadable::NoTool),
-        Dialect::ReplayJsonl => replay_jsonl::tool_call(item),
-        Dialect::ReplayBundle => replay_bundle::tool_call(item),
+        None => of(called.dialect()).tool_call(item),
+        Some(text) => Ok(of(called.dialect()).tool_call(parse(&text)?)?.into_owned()),
     }
 }
 
@@ -211,18 +192,8 @@ fn read_tool_call(dialect: Dialect, item: Value<'_>) -> Result<ToolCall<'_>, Unr
 pub(crate) fn tool_result<'r>(returned: &Event<'r>) -> Result<ToolResult<'r>, Unreadable> {
     let item = object(returned)?;
     match decoded(returned, item)? {
-        None => read_tool_result(returned.dialect(), item),
-        Some(text) => Ok(read_tool_result(returned.dialect(), parse(&text)?)?.into_owned()),
-    }
-}
-
-fn read_tool_result(dialect: Dialect, item: Value<'_>) -> Result<ToolResult<'_>, Unreadable> {
-    match dialect {
-        Dialect::Rer => rer::tool_result(item),
-        Dialect::Rpk => rpk::tool_result(item),
-        Dialect::ModelIo => Err(Unreadable::NoTool),
-        Dialect::ReplayJsonl => replay_jsonl::tool_result(item),
-        Dialect::ReplayBundle => replay_bundle::tool_result(item),
+        None => of(returned.dialect()).tool_result(item),
+        Some(text) => Ok(of(returned.dialect()).tool_result(parse(&text)?)?.into_owned()),
     }
 }
 
@@ -230,11 +201,11 @@ fn read_tool_result(dialect: Dialect, item: Value<'_>) -> Result<ToolResult<'_>,
 fn decoded(event: &Event<'_>, item: Value<'_>) -> Result<Option<Vec<u8>>, Unreadable> {
     let has_text = || item.text().windows(MARK.len()).any(|window| window == MARK);
     // A bundle's files lie as they were.
-    if !event.is_imported() || event.dialect() == Dialect::ReplayBundle || !has_text() {
+    if !event.is_imported() || event.dialect() == FormatId::ReplayBundle || !has_text() {
         return Ok(None);
     }
     let mut text = Vec::new();
-    let decoded = TextRule::new(event.dialect().profile()).decode(item, &mut text);
+    let decoded = TextRule::new(event.dialect().row().profile).decode(item, &mut text);
     decoded.map_err(|_| Unreadable::Text)?;
     Ok(Some(text))
 }
@@ -246,4 +217,19 @@ const MARK: &[u8] = b"\"$text\"";
 fn parse(text: &[u8]) -> Result<Value<'_>, Unreadable> {
     let limits = Limits { depth: Limits::DEEPEST, bytes: Limits::LARGEST };
     Value::parse(text, &limits).map_err(|_| Unreadable::Text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_format_has_a_dialect() {
+        for id in FormatId::targets() {
+            assert!(DIALECTS.iter().any(|(known, _)| *known == id), "{}", id.name());
+        }
+        assert_eq!(DIALECTS.len(), FormatId::targets().count());
+        assert_eq!(of_import("recording-session"), Some(FormatId::RecordingSession));
+        assert_eq!((of_import("rer"), of_import("rer-bundle"), of_import("x")), (None, None, None));
+    }
 }

@@ -2,17 +2,20 @@
 
 use std::borrow::Cow;
 
+use reenact_formats::FormatId;
 use reenact_formats::model_io::read_content_hash;
-use reenact_formats::rer::EventType;
+use reenact_formats::rer::{Callee, EventType};
 use reenact_json::{Kind as JsonKind, Limits, Value};
-use reenact_wire::{Answer as Said, Usage};
+use reenact_wire::{Answer as Said, Endpoint, Usage};
 
 use super::{Context, Dialect};
+use crate::convert::export::account::{document, limits, others};
+use crate::convert::loss::{Losses, Place};
 use crate::event::Event;
 use crate::exchange::{Answer, Body, Held, Request};
-use crate::index::{Found, Index, Span, Tie};
+use crate::index::{Found, Hidden, Index, Span, Tie};
 use crate::open::NotARun;
-use crate::run::{Parts, Producer};
+use crate::run::{Inner, Parts, Producer, Run};
 use crate::unreadable::{Unreadable, milliseconds, mistyped, needed, needed_text, pick};
 
 /// Reads what a run keeps of a session: two events for each interaction, which both carry all of it.
@@ -31,7 +34,7 @@ pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<Parts, NotARun> {
         producer: Producer { name: word(adapter), ..Producer::default() },
         began: Span::of(began, bytes),
         ended: Span::of(ended, bytes),
-        dialect: Dialect::ModelIo,
+        dialect: FormatId::ModelIo,
         context: context(document),
         index: index.finish(),
         ..Parts::default()
@@ -109,4 +112,57 @@ pub(super) fn answer<'v>(item: Value<'v>, context: &Context) -> Result<Answer<'v
         latency: milliseconds("latency_ms", latency).ok().flatten(),
         ..Answer::whole(Held::Said)
     })
+}
+
+/// Interactions, or their halves.
+pub(crate) struct ModelIo;
+
+impl Dialect for ModelIo {
+    fn read(&self, bytes: &[u8], limits: &Limits) -> Result<Parts, NotARun> {
+        read(bytes, limits)
+    }
+
+    fn mark(&self, named: Option<EventType>, _: Value<'_>) -> (Option<EventType>, Tie) {
+        (named, Tie::InOrder(Vec::new()))
+    }
+
+    fn mark_withheld(&self, callee: Callee, _: bool) -> Option<Hidden> {
+        (callee == Callee::Model).then_some(Hidden { actions: &[Callee::Model], names_repeat: false })
+    }
+
+    fn context(&self, document: Value<'_>) -> Context {
+        context(document)
+    }
+
+    fn place(&self, event: &Event<'_>) -> Place {
+        Place::Item("$.interactions[", event.index() / 2, "]".into())
+    }
+
+    fn around(&self, run: &Run, target: FormatId, losses: &mut Losses) {
+        let kept: &[&str] = match target {
+            FormatId::ReplayJsonl => &["created_at_utc", "ended_at_utc"],
+            _ => &["created_at_utc", "model_id", "adapter_id"],
+        };
+        let kept = [kept, &["interactions", "model_io_schema_version"]].concat();
+        if let Ok(session) = Value::parse(document(run), &limits()) {
+            others(session, &kept, &Place::At("$".into()), losses);
+        }
+    }
+
+    fn step_id<'r>(&self, event: &Event<'r>, payload: Value<'r>) -> Option<Cow<'r, str>> {
+        step_id(event, payload)
+    }
+
+    fn request<'v>(&self, item: Value<'v>, run: &'v Inner) -> Result<Request<'v>, Unreadable> {
+        request(item, &run.parts.context)
+    }
+
+    fn answer<'v>(
+        &self,
+        item: Value<'v>,
+        run: &'v Inner,
+        _: Option<Endpoint>,
+    ) -> Result<Answer<'v>, Unreadable> {
+        answer(item, &run.parts.context)
+    }
 }

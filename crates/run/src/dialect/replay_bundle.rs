@@ -8,16 +8,19 @@ use std::borrow::Cow;
 use reenact_formats::replay_bundle::cassette::CassetteView;
 use reenact_formats::replay_bundle::{CASSETTES, MANIFEST, ManifestView, manifest_limits};
 use reenact_formats::rer::EventType;
+use reenact_formats::{FormatId, Unrecognised};
 use reenact_json::{Kind as JsonKind, Limits, Value, print};
 use reenact_wire::{Answer as Said, Endpoint, Vendor};
 
 use super::Dialect;
 use super::replay_jsonl::lines;
 use super::rer::read_status;
+use crate::convert::loss;
+use crate::event::Event;
 use crate::exchange::{Answer, Body, Held, Request};
 use crate::index::{Found, Index, Span, Tie};
 use crate::open::NotARun;
-use crate::run::{Parts, Producer};
+use crate::run::{Inner, Parts, Producer};
 use crate::tool::{Json, ToolCall, ToolResult};
 use crate::unreadable::{Unreadable, needed, needed_text, pick, text};
 
@@ -31,7 +34,7 @@ pub(crate) fn read(
 ) -> Result<(Parts, Vec<u8>), NotARun> {
     let mut index = Index::default();
     let laid = Laid::out(files, 0);
-    let mut parts = Parts { dialect: Dialect::ReplayBundle, ..Parts::default() };
+    let mut parts = Parts { dialect: FormatId::ReplayBundle, ..Parts::default() };
     let (name, manifest) = laid.place(MANIFEST).ok_or(NotARun::NoEvents)?;
     let document = Value::parse(laid.content(manifest), &manifest_limits());
     let document = document.map_err(|error| NotARun::Unreadable(error.describe(laid.content(manifest))))?;
@@ -334,5 +337,65 @@ impl<'u> Place<'u> {
 
     pub(super) fn endpoint(&self, method: &str) -> Option<Endpoint> {
         Endpoint::of(self.vendor?, method, self.path)
+    }
+}
+
+/// Lines of the trace, and cassettes.
+pub(crate) struct ReplayBundle;
+
+impl Dialect for ReplayBundle {
+    /// A bundle is several files, and never a document.
+    fn read(&self, _: &[u8], _: &Limits) -> Result<Parts, NotARun> {
+        Err(Unrecognised::OtherMembers.into())
+    }
+
+    fn mark(&self, named: Option<EventType>, item: Value<'_>) -> (Option<EventType>, Tie) {
+        mark(named, item)
+    }
+
+    /// The files of a bundle that was imported: the lines of its trace are steps of their own.
+    fn is_frame(&self, item: Value<'_>) -> bool {
+        item.member("name").is_some() && item.member("body").is_some()
+    }
+
+    fn is_format_member(&self, name: &str) -> bool {
+        matches!(name, "type" | "timestamp")
+    }
+
+    fn place(&self, event: &Event<'_>) -> loss::Place {
+        let name = event.name();
+        if event.kind() == Some(EventType::RunStarted) {
+            loss::Place::At(MANIFEST.into())
+        } else if name.starts_with(CASSETTES) {
+            loss::Place::At(name.into_owned())
+        } else {
+            // The first event is the manifest.
+            loss::Place::Item("trace[", event.index().saturating_sub(1), "]".into())
+        }
+    }
+
+    fn step_id<'r>(&self, _: &Event<'r>, payload: Value<'r>) -> Option<Cow<'r, str>> {
+        step_id(payload)
+    }
+
+    fn request<'v>(&self, item: Value<'v>, _: &'v Inner) -> Result<Request<'v>, Unreadable> {
+        request(item)
+    }
+
+    fn answer<'v>(
+        &self,
+        item: Value<'v>,
+        _: &'v Inner,
+        _: Option<Endpoint>,
+    ) -> Result<Answer<'v>, Unreadable> {
+        answer(item)
+    }
+
+    fn tool_call<'v>(&self, item: Value<'v>) -> Result<ToolCall<'v>, Unreadable> {
+        tool_call(item)
+    }
+
+    fn tool_result<'v>(&self, item: Value<'v>) -> Result<ToolResult<'v>, Unreadable> {
+        tool_result(item)
     }
 }

@@ -3,21 +3,25 @@
 
 use std::borrow::Cow;
 
+use reenact_formats::FormatId;
 use reenact_formats::replay_jsonl::EventKind;
-use reenact_formats::rer::EventType;
+use reenact_formats::rer::{Callee, EventType};
 use reenact_json::{Kind as JsonKind, Limits, Value};
 
 use super::Dialect;
-use crate::index::{Found, Index, Span, Tie};
+use crate::convert::loss::Place;
+use crate::event::Event;
+use crate::index::{Found, Hidden, Index, Span, Tie};
 use crate::open::NotARun;
-use crate::run::{Parts, Producer};
+use crate::outcome::{ReportedOutcome, last, word};
+use crate::run::{Parts, Producer, Run};
 use crate::tool::{Json, ToolCall, ToolResult};
 use crate::unreadable::{Unreadable, milliseconds, mistyped, needed_text, pick, text};
 
 /// Reads what a run keeps of a replay: one event a line. A line that is no event is one of which nothing is known.
 pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<Parts, NotARun> {
     let mut index = Index::default();
-    let mut parts = Parts { dialect: Dialect::ReplayJsonl, ..Parts::default() };
+    let mut parts = Parts { dialect: FormatId::ReplayJsonl, ..Parts::default() };
     for line in lines(bytes) {
         let value = Value::parse(line, limits).ok().filter(|line| line.kind() == JsonKind::Object);
         let Some(line) = value else {
@@ -130,4 +134,52 @@ pub(crate) fn single(value: Value<'_>) -> Option<f32> {
 
 fn whole(value: Value<'_>) -> Option<i64> {
     core::str::from_utf8(value.text()).ok()?.parse().ok()
+}
+
+/// Lines.
+pub(crate) struct ReplayJsonl;
+
+impl Dialect for ReplayJsonl {
+    fn read(&self, bytes: &[u8], limits: &Limits) -> Result<Parts, NotARun> {
+        read(bytes, limits)
+    }
+
+    fn mark(&self, _: Option<EventType>, item: Value<'_>) -> (Option<EventType>, Tie) {
+        mark(item)
+    }
+
+    /// The line that says who wrote the file.
+    fn is_frame(&self, item: Value<'_>) -> bool {
+        item.member("event").is_some_and(|tag| tag.is_string("ReplayHeader"))
+    }
+
+    fn is_format_member(&self, name: &str) -> bool {
+        matches!(name, "event" | "t")
+    }
+
+    fn mark_withheld(&self, callee: Callee, is_timeline: bool) -> Option<Hidden> {
+        let is_hidden = is_timeline && callee == Callee::Tool;
+        is_hidden.then_some(Hidden { actions: &[Callee::Tool], names_repeat: true })
+    }
+
+    fn place(&self, event: &Event<'_>) -> Place {
+        Place::Item("$[", event.index(), "]".into())
+    }
+
+    fn step_id<'r>(&self, _: &Event<'r>, payload: Value<'r>) -> Option<Cow<'r, str>> {
+        step_id(payload)
+    }
+
+    fn tool_call<'v>(&self, item: Value<'v>) -> Result<ToolCall<'v>, Unreadable> {
+        tool_call(item)
+    }
+
+    fn tool_result<'v>(&self, item: Value<'v>) -> Result<ToolResult<'v>, Unreadable> {
+        tool_result(item)
+    }
+
+    fn outcome(&self, run: &Run) -> ReportedOutcome {
+        let status = word(last(run, EventType::RunEnded).and_then(|end| end.member("status")));
+        ReportedOutcome { status, ..ReportedOutcome::default() }
+    }
 }

@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 
+use reenact_formats::FormatId;
 use reenact_formats::replay_bundle::MANIFEST;
 use reenact_formats::rer::EventType;
 use reenact_formats::rer::artifact::ReadError;
 use reenact_formats::rer::payload::{
     Chunk, EndedBy, ExchangeCalledView, ExchangeReturnedView, HttpAnswerView, HttpRequestView, Member,
-    ToolCalledView, ToolReturnedView, Word,
+    RunEndedView, RunStartedView, ToolCalledView, ToolReturnedView, Word,
 };
 use reenact_formats::rer::{ArtifactReader, EventView, Item, Noted};
 use reenact_json::{Kind as JsonKind, Limits, Value};
@@ -15,10 +16,15 @@ use reenact_wire::{Endpoint, Vendor};
 
 use super::{Context, Dialect, replay_bundle};
 use crate::body::{self, Headers};
+use crate::convert::export::account::{NO_PLACE, ONLY_ITS_HASH, SIGNS_THE_SOURCE};
+use crate::convert::loss::{Losses, Place};
+use crate::event::Event;
 use crate::exchange::{Answer, Body, Request};
+use crate::exit::Exit;
 use crate::index::{Found, Index, Span, Tie};
 use crate::open::NotARun;
-use crate::run::{Inner, Parts, Producer};
+use crate::outcome::{ReportedOutcome, read_exit_code, word, words};
+use crate::run::{Inner, Parts, Producer, Run};
 use crate::tool::{Json, ToolCall, ToolResult};
 use crate::unreadable::{Unreadable, mistyped};
 
@@ -43,7 +49,7 @@ pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<Parts, NotARun> {
             import = Import::of(&event);
         }
         let of_item = import.as_ref().filter(|_| index.len() > 0);
-        if import.as_ref().is_some_and(|import| import.dialect == Dialect::ReplayBundle) {
+        if import.as_ref().is_some_and(|import| import.format == FormatId::ReplayBundle) {
             files.extend(file(&event));
         }
         index.push(found(&event, bytes, of_item));
@@ -73,14 +79,16 @@ pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<Parts, NotARun> {
     };
     Ok(match import {
         None => parts,
-        Some(Import { dialect, context, .. }) => Parts { dialect, context, is_imported: true, ..parts },
+        Some(Import { format, context }) => {
+            Parts { dialect: format.row().dialect, context, is_imported: true, ..parts }
+        }
     })
 }
 
 /// What the first event says of the record that a run was imported from.
 struct Import {
-    dialect: Dialect,
-    is_timeline: bool,
+    /// The format, which may be a relative of the one whose words it is in.
+    format: FormatId,
     context: Context,
 }
 
@@ -88,9 +96,9 @@ impl Import {
     fn of(event: &EventView<'_>) -> Option<Self> {
         let import = event.payload?.member("import")?;
         let format = import.member("format")?.string()?;
-        let dialect = Dialect::of_import(&format)?;
-        let is_timeline = format == "session-timeline";
-        Some(Self { dialect, is_timeline, context: Context::of(dialect, import.member("document")) })
+        let format = super::of_import(&format)?;
+        let context = import.member("document").map(|document| super::of(format).context(document));
+        Some(Self { format, context: context.unwrap_or_default() })
     }
 }
 
@@ -109,12 +117,10 @@ fn found(event: &EventView<'_>, bytes: &[u8], import: Option<&Import>) -> Found 
     let named = event.event_type.and_then(EventType::of);
     let withheld = event.is_redacted();
     let payload = event.payload.filter(|payload| !withheld && !payload.is_null());
-    let item = import.and_then(|import| Some((import.dialect, payload?.member("import")?)));
+    let item = import.and_then(|import| Some((import.format, payload?.member("import")?)));
     let (kind, tie) = match item {
-        Some((dialect, item)) => dialect.mark(named, item),
-        None if withheld && let Some(import) = import => {
-            (named, import.dialect.mark_withheld(named, import.is_timeline))
-        }
+        Some((format, item)) => super::of(format).mark(named, item),
+        None if withheld && let Some(import) = import => (named, super::mark_withheld(import.format, named)),
         None => (named, Tie::last(event.noted(Noted::StepId))),
     };
     Found {
@@ -245,4 +251,66 @@ pub(crate) fn tool_result(payload: Value<'_>) -> Result<ToolResult<'_>, Unreadab
         source: returned.source.word(),
         ..ToolResult::default()
     })
+}
+
+/// The payloads that we write ourselves.
+pub(crate) struct Rer;
+
+impl Dialect for Rer {
+    fn read(&self, bytes: &[u8], limits: &Limits) -> Result<Parts, NotARun> {
+        read(bytes, limits)
+    }
+
+    fn mark(&self, named: Option<EventType>, item: Value<'_>) -> (Option<EventType>, Tie) {
+        (named, Tie::last(item.member("step_id")))
+    }
+
+    fn place(&self, event: &Event<'_>) -> Place {
+        Place::Item("$.events[", event.index(), "]".into())
+    }
+
+    fn around(&self, run: &Run, target: FormatId, losses: &mut Losses) {
+        if run.envelope().is_some() {
+            let is_bundle = target == FormatId::ReplayBundle;
+            losses.add(Place::At("$.envelope".into()), if is_bundle { ONLY_ITS_HASH } else { NO_PLACE });
+        }
+        losses.add(Place::At("$.runtime".into()), NO_PLACE);
+        losses.add(Place::At("$.runtime_signature".into()), SIGNS_THE_SOURCE);
+    }
+
+    fn step_id<'r>(&self, _: &Event<'r>, payload: Value<'r>) -> Option<Cow<'r, str>> {
+        payload.member("step_id")?.string()
+    }
+
+    fn request<'v>(&self, item: Value<'v>, run: &'v Inner) -> Result<Request<'v>, Unreadable> {
+        request(item, run)
+    }
+
+    fn answer<'v>(
+        &self,
+        item: Value<'v>,
+        run: &'v Inner,
+        _: Option<Endpoint>,
+    ) -> Result<Answer<'v>, Unreadable> {
+        answer(item, run)
+    }
+
+    fn tool_call<'v>(&self, item: Value<'v>) -> Result<ToolCall<'v>, Unreadable> {
+        tool_call(item)
+    }
+
+    fn tool_result<'v>(&self, item: Value<'v>) -> Result<ToolResult<'v>, Unreadable> {
+        tool_result(item)
+    }
+
+    fn outcome(&self, run: &Run) -> ReportedOutcome {
+        let command = words(run.started().and_then(|started| RunStartedView::read(started).command.value()));
+        let Some(ended) = run.ended().map(RunEndedView::read) else {
+            return ReportedOutcome { command, ..ReportedOutcome::default() };
+        };
+        let reason = word(ended.reason.value());
+        let exit_code = ended.exit_code.value().and_then(read_exit_code);
+        let exit = exit_code.or_else(|| Exit::read_signal(reason.as_deref()?));
+        ReportedOutcome { status: word(ended.status.value()), reason, exit, command }
+    }
 }

@@ -8,7 +8,9 @@ use std::time::Duration;
 use reenact_json::{Digest, Value};
 use reenact_wire::Endpoint;
 
-use crate::{Answer, Body, Dialect, EndedBy, Event, EventType, Exchange, Payload, Request, Unreadable};
+use crate::dialect;
+use crate::{Answer, Body, EndedBy, Event, EventType, Exchange, Payload, Request, Unreadable};
+use reenact_formats::FormatId;
 use reenact_formats::rer::payload::{Member, StepBlockedView};
 
 /// A request and its answer.
@@ -105,7 +107,7 @@ impl<'r> Event<'r> {
     /// Reads the facts of an action that was not allowed; `None` if the event is none.
     pub fn blocked(&self) -> Option<BlockedFacts<'r>> {
         let Payload::Present(payload) = self.payload() else { return None };
-        if self.kind() != Some(EventType::StepBlocked) || self.dialect() != Dialect::Rer {
+        if self.kind() != Some(EventType::StepBlocked) || self.dialect() != FormatId::Rer {
             return None;
         }
         let view = StepBlockedView::read(payload);
@@ -121,29 +123,11 @@ impl<'r> Event<'r> {
 
     /// Members of a payload that tell what happened, without those that belong to the format.
     pub fn telling_members(&self) -> impl Iterator<Item = (Cow<'r, str>, Value<'r>)> {
-        let dialect = self.dialect();
-        let payload = self.payload().value().map(|payload| telling_part(dialect, payload));
+        let dialect = dialect::of(self.dialect());
+        let payload = self.payload().value().map(|payload| dialect.telling_part(payload));
         payload.into_iter().flat_map(|payload| payload.members()).filter_map(move |(name, value)| {
             let name = name.string()?;
-            (!is_format_member(dialect, &name)).then_some((name, value))
+            (!dialect.is_format_member(&name)).then_some((name, value))
         })
-    }
-}
-
-/// The part of a payload that tells what happened.
-fn telling_part(dialect: Dialect, payload: Value<'_>) -> Value<'_> {
-    let has_members = |value: &Value<'_>| value.members().next().is_some();
-    let part = |name: &str| payload.member(name).filter(has_members);
-    match dialect {
-        Dialect::Rpk => part("output").or_else(|| part("input")).unwrap_or(payload),
-        _ => payload,
-    }
-}
-
-fn is_format_member(dialect: Dialect, name: &str) -> bool {
-    match dialect {
-        Dialect::ReplayJsonl => matches!(name, "event" | "t"),
-        Dialect::ReplayBundle => matches!(name, "type" | "timestamp"),
-        _ => matches!(name, "salt" | "source"),
     }
 }

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use reenact_formats::rer::time;
 
-use crate::{Asked, Dialect, Event, EventType, Exchange, Run, ToolUse};
+use crate::dialect;
+use crate::{Asked, Event, EventType, Exchange, Run, ToolUse};
 use reenact_formats::rer::payload::{PolicyDecision, PolicyEvaluatedView};
 
 /// Everything that happened in a run, in order.
@@ -82,7 +83,9 @@ impl<'r> Timeline<'r> {
                 Some(EventType::RunStarted | EventType::RunEnded) => continue,
                 Some(EventType::StepBlocked) => (event.step_id(), StepAction::Other(event)),
                 None if is_frame(&event) => continue,
-                _ if event.dialect() == Dialect::Rpk => (event.step_id(), StepAction::Other(event)),
+                _ if dialect::of(event.dialect()).has_step_ids() => {
+                    (event.step_id(), StepAction::Other(event))
+                }
                 _ => (Cow::default(), StepAction::Other(event)),
             };
             steps.push(TimelineStep { id, at, action, is_told_elsewhere });
@@ -102,15 +105,9 @@ impl<'r> Timeline<'r> {
     }
 }
 
-/// Returns true if an event is part of the format and not of the run: the line of a replay that says who wrote it, and the files
-/// of a bundle that was imported, whose lines are steps of their own.
+/// Returns true if an event is part of the format and not of the run.
 fn is_frame(event: &Event<'_>) -> bool {
-    let Some(payload) = event.payload().value() else { return false };
-    match event.dialect() {
-        Dialect::ReplayJsonl => payload.member("event").is_some_and(|tag| tag.is_string("ReplayHeader")),
-        Dialect::ReplayBundle => payload.member("name").is_some() && payload.member("body").is_some(),
-        _ => false,
-    }
+    event.payload().value().is_some_and(|payload| dialect::of(event.dialect()).is_frame(payload))
 }
 
 /// Returns true for costs, which the summary adds up, and for a decision that is followed by its consequence: an action that was

@@ -1,15 +1,16 @@
 //! What no conversion makes up, hides or blows up: outcomes, ids, doubts about the source, and what has no place.
 
+use reenact_formats::FormatId;
 use reenact_formats::replay_jsonl::writer::SessionStatus;
 use reenact_json::{Digest, Limits, Value};
-use reenact_run::convert::{ConvertError, Found, Input, Origin, convert, restore};
-use reenact_run::{Dialect, gate::Gate};
+use reenact_run::convert::{ConvertError, Found, Input, convert, restore};
+use reenact_run::gate::Gate;
 
 use super::sources::{Record, converted, converted_input, folder};
 use super::support::{KeyRing as _, OpenRun as _, sealing};
 use reenact_testkit::fixture::{RunBuilder, TestKey};
 
-fn losses(record: &Record, target: Dialect) -> Vec<String> {
+fn losses(record: &Record, target: FormatId) -> Vec<String> {
     let converted = converted(record, target).unwrap();
     converted
         .losses
@@ -18,7 +19,7 @@ fn losses(record: &Record, target: Dialect) -> Vec<String> {
         .collect()
 }
 
-fn text(record: &Record, target: Dialect, at: usize) -> String {
+fn text(record: &Record, target: FormatId, at: usize) -> String {
     String::from_utf8(converted(record, target).unwrap().files.swap_remove(at).bytes).unwrap()
 }
 
@@ -38,7 +39,7 @@ fn ids_that_are_taken() {
             );
         at += 2;
     }
-    let replay = text(&Record::File(tape.ended(0).seal(&TestKey::of(1))), Dialect::ReplayJsonl, 0);
+    let replay = text(&Record::File(tape.ended(0).seal(&TestKey::of(1))), FormatId::ReplayJsonl, 0);
     let calls = replay.lines().map(|line| Value::parse(line.as_bytes(), &Limits::default()).unwrap());
     let calls = calls.filter(|line| line.member("event").unwrap().is_string("ToolCall"));
     let ids: Vec<String> =
@@ -70,10 +71,10 @@ fn outcomes_that_are_not_recorded() {
         (said(r#"{"status":"crashed"}"#), SessionStatus::Failed, ""),
     ] {
         let record = Record::File(tape.seal(&TestKey::of(1)));
-        let replay = text(&record, Dialect::ReplayJsonl, 0);
+        let replay = text(&record, FormatId::ReplayJsonl, 0);
         assert!(replay.contains(&format!("\"status\":\"{status:?}\"")), "{replay}");
         let reason =
-            losses(&record, Dialect::ReplayJsonl).into_iter().find(|loss| loss.starts_with("status "));
+            losses(&record, FormatId::ReplayJsonl).into_iter().find(|loss| loss.starts_with("status "));
         assert_eq!(
             reason.unwrap_or_default(),
             if told.is_empty() { String::new() } else { format!("status (1): {told}") }
@@ -108,7 +109,7 @@ fn replays_that_were_cut_off() {
         .fold(String::new(), |text, line| text + line + "\n");
     let ended = |text: &str| {
         let record = Record::File(text.as_bytes().to_vec());
-        let run = Record::of(converted(&record, Dialect::Rer).unwrap());
+        let run = Record::of(converted(&record, FormatId::Rer).unwrap());
         let Record::File(artifact) = run else { unreachable!() };
         let artifact = Value::parse(&artifact, &Limits::default()).unwrap();
         let last = artifact.member("events").unwrap().elements().last().unwrap();
@@ -123,8 +124,8 @@ fn replays_that_were_cut_off() {
 #[test]
 fn the_summary_shows_the_confidence() {
     let bytes = std::fs::read(folder("crates/run/tests/restore/files/typed.jsonl")).unwrap();
-    let input = Input::Other(Origin::TypedReplay, &bytes);
-    let files = converted_input(input, Digest::of(&bytes), Dialect::ReplayJsonl).unwrap().files;
+    let input = Input::Other(FormatId::TypedReplay, &bytes);
+    let files = converted_input(input, Digest::of(&bytes), FormatId::ReplayJsonl).unwrap().files;
     let replay = String::from_utf8(files[0].bytes.clone()).unwrap();
     let summary = String::from_utf8(files[2].bytes.clone()).unwrap();
     let end = Value::parse(replay.lines().last().unwrap().as_bytes(), &Limits::default()).unwrap();
@@ -146,11 +147,11 @@ fn nothing_vanishes() {
         .ended(0);
     let record = Record::File(tape.seal(&TestKey::of(1)));
     let orphan = "$.events[1] (1): what it answers is not recorded, and the format wants it";
-    for target in [Dialect::ModelIo, Dialect::ReplayBundle] {
+    for target in [FormatId::ModelIo, FormatId::ReplayBundle] {
         let told = losses(&record, target);
         assert!(told.iter().any(|loss| loss == orphan), "{told:?}");
     }
-    let told = losses(&record, Dialect::ReplayJsonl);
+    let told = losses(&record, FormatId::ReplayJsonl);
     for (path, reason) in [
         ("$.events[3].payload.note", "the format has no place for it"),
         ("$.events[4].payload.goal", "the format has no place for it"),
@@ -162,7 +163,7 @@ fn nothing_vanishes() {
     }
     // That of the result, and that of the run.
     assert!(told.contains(&"$.events[*].payload.exit_code (2): the format has no place for it".to_owned()));
-    for target in [Dialect::Rpk, Dialect::ModelIo, Dialect::ReplayJsonl, Dialect::ReplayBundle] {
+    for target in [FormatId::Rpk, FormatId::ModelIo, FormatId::ReplayJsonl, FormatId::ReplayBundle] {
         let told = losses(&record, target);
         for path in ["$.envelope (1): ", "$.runtime (1): "] {
             assert!(told.iter().any(|loss| loss.starts_with(path)), "{path} → {}: {told:?}", target.name());
@@ -176,7 +177,7 @@ fn what_is_respelled_is_counted() {
     let values = vec!["0.1234567890123456"; 1_500].join(",");
     let tape =
         RunBuilder::started().event("rer.output.final", &format!(r#"{{"output":[{values}]}}"#)).ended(0);
-    let told = losses(&Record::File(tape.seal(&TestKey::of(1))), Dialect::Rpk);
+    let told = losses(&Record::File(tape.seal(&TestKey::of(1))), FormatId::Rpk);
     assert!(told.contains(&"elsewhere (500): the format writes it in another way".to_owned()));
 }
 
@@ -185,7 +186,7 @@ fn what_is_respelled_is_counted() {
 fn what_lines_would_blow_up() {
     let deep = format!("{}{}1{}", "[".repeat(480), "1,".repeat(600_000), "]".repeat(480));
     let tape = RunBuilder::started().event("rer.output.final", &format!(r#"{{"output":{deep}}}"#)).ended(0);
-    let fault = converted(&Record::File(tape.seal(&TestKey::of(1))), Dialect::Rpk).unwrap_err();
+    let fault = converted(&Record::File(tape.seal(&TestKey::of(1))), FormatId::Rpk).unwrap_err();
     assert!(matches!(fault, ConvertError::LaidOut { limit: 536_870_912, .. }), "{fault}");
 }
 
@@ -194,7 +195,7 @@ fn imported(bytes: &[u8], verified: Option<bool>) -> Record {
     let run = record.open().run.unwrap();
     let key = TestKey::of(1);
     let found = Found { digest: Digest::of(bytes), kept: None, verified, keys: &key.keys() };
-    let sealed = sealing(&key, |sealing| convert(Input::Run(&run), found, Dialect::Rer, sealing));
+    let sealed = sealing(&key, |sealing| convert(Input::Run(&run), found, FormatId::Rer, sealing));
     Record::of(sealed.unwrap())
 }
 
@@ -214,17 +215,17 @@ fn doubts_stay() {
     }
     let record = imported(&good, Some(true));
     assert!(record.open().report.pass());
-    for target in [Dialect::Rpk, Dialect::ModelIo] {
+    for target in [FormatId::Rpk, FormatId::ModelIo] {
         assert_eq!(doubts(&record, target), Vec::<String>::new());
     }
     let record = imported(&good, Some(false));
-    for target in [Dialect::Rpk, Dialect::ModelIo] {
+    for target in [FormatId::Rpk, FormatId::ModelIo] {
         assert_eq!(doubts(&record, target), ["it did not verify when it was imported"]);
     }
     // Whoever imports may say what they like: what comes out is judged again.
     let record = imported(bad.as_bytes(), Some(true));
     assert!(record.open().report.pass());
-    let doubts = doubts(&record, Dialect::ModelIo);
+    let doubts = doubts(&record, FormatId::ModelIo);
     assert!(doubts.iter().any(|doubt| doubt.contains("checksum")), "{doubts:?}");
 }
 
@@ -242,8 +243,8 @@ fn views_tell_what_they_drop() {
         {"t":1,"type":"tool_result","tool":"Read","data":{"result":1,"took":2}},
         {"t":2,"type":"tool_call","tool":"Read","data":{"all":"of it"}},
         {"t":3,"type":"tool_result","tool":"Read","data":"text"}]}"#;
-    for target in [Dialect::Rpk, Dialect::ReplayJsonl] {
-        let told = told(Origin::SessionTimeline, timeline, target);
+    for target in [FormatId::Rpk, FormatId::ReplayJsonl] {
+        let told = told(FormatId::SessionTimeline, timeline, target);
         for loss in [
             "$.timeline[0].cost: the format has no place for it",
             "$.timeline[0].data.why: the format has no place for it",
@@ -260,7 +261,7 @@ fn views_tell_what_they_drop() {
     let recording = r#"{"format_version":"1.0","model_id":"m","stats":{},"interactions":[
         {"sequence":4,"prompt_hash":"00","result":{"content":"x","latency_ms":1.5,"tokens_input":null}},
         {"sequence":1,"result":{}}]}"#;
-    let told = told(Origin::RecordingSession, recording, Dialect::ModelIo);
+    let told = told(FormatId::RecordingSession, recording, FormatId::ModelIo);
     assert_eq!(
         told,
         [

@@ -1,10 +1,9 @@
 //! What the reports say, to the word.
 
-use reenact_run::Dialect;
-
 use super::sources::{Record, all, converted, rich_rer};
+use reenact_formats::FormatId;
 
-fn told(record: &Record, target: Dialect) -> Vec<String> {
+fn told(record: &Record, target: FormatId) -> Vec<String> {
     let converted = converted(record, target).unwrap();
     converted
         .losses
@@ -16,7 +15,7 @@ fn told(record: &Record, target: Dialect) -> Vec<String> {
 #[test]
 fn rer_to_rpk() {
     assert_eq!(
-        told(&Record::File(rich_rer()), Dialect::Rpk),
+        told(&Record::File(rich_rer()), FormatId::Rpk),
         [
             "$.envelope (1): the format has no place for it",
             "$.runtime (1): the format has no place for it",
@@ -41,7 +40,7 @@ fn rer_to_rpk() {
 #[test]
 fn rer_to_model_io() {
     assert_eq!(
-        told(&Record::File(rich_rer()), Dialect::ModelIo),
+        told(&Record::File(rich_rer()), FormatId::ModelIo),
         [
             "$.envelope (1): the format has no place for it",
             "$.runtime (1): the format has no place for it",
@@ -67,7 +66,7 @@ fn rer_to_model_io() {
 #[test]
 fn rer_to_replay() {
     assert_eq!(
-        told(&Record::File(rich_rer()), Dialect::ReplayJsonl),
+        told(&Record::File(rich_rer()), FormatId::ReplayJsonl),
         [
             "$.envelope (1): the format has no place for it",
             "$.runtime (1): the format has no place for it",
@@ -99,7 +98,7 @@ fn rer_to_replay() {
 #[test]
 fn rer_to_bundle() {
     assert_eq!(
-        told(&Record::File(rich_rer()), Dialect::ReplayBundle),
+        told(&Record::File(rich_rer()), FormatId::ReplayBundle),
         [
             "$.envelope (1): only the hash that the run's first event names is kept",
             "$.runtime (1): the format has no place for it",
@@ -124,14 +123,14 @@ fn rer_to_bundle() {
 }
 
 /// The record of that name.
-fn record(dialect: Dialect, name: &str) -> Record {
+fn record(dialect: FormatId, name: &str) -> Record {
     all().into_iter().find(|(of, called, _)| (*of, *called) == (dialect, name)).unwrap().2
 }
 
 #[test]
 fn others_to_others() {
     assert_eq!(
-        told(&record(Dialect::ModelIo, "odd"), Dialect::Rpk),
+        told(&record(FormatId::ModelIo, "odd"), FormatId::Rpk),
         [
             "$.zz (1): the format has no place for it",
             "$.n (1): the format has no place for it",
@@ -142,7 +141,7 @@ fn others_to_others() {
         ]
     );
     assert_eq!(
-        told(&record(Dialect::ReplayJsonl, "example"), Dialect::ModelIo),
+        told(&record(FormatId::ReplayJsonl, "example"), FormatId::ModelIo),
         [
             "RECEIPT.json (1): the format holds no other files",
             "$[0] (1): the format has no place for it",
@@ -155,7 +154,7 @@ fn others_to_others() {
         ]
     );
     assert_eq!(
-        told(&record(Dialect::ReplayBundle, "odd"), Dialect::ReplayJsonl),
+        told(&record(FormatId::ReplayBundle, "odd"), FormatId::ReplayJsonl),
         [
             "cassettes/other.bin (1): the format holds no other files",
             "outputs/empty (1): the format holds no other files",

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use reenact_formats::FormatId;
 use reenact_formats::model_io::writer::{Interaction, Mode, Prompt, Session, SessionWriter};
 use reenact_formats::replay_bundle::draft::Outputs;
 use reenact_formats::replay_bundle::{Held, NewFile, NewManifest, write};
@@ -10,7 +11,6 @@ use reenact_formats::replay_jsonl::writer::{Event, ReplayWriter, Session as Repl
 use reenact_formats::rpk::write::{Draft, NewStep, RunHeader};
 use reenact_json::Digest;
 use reenact_run::convert::{ConvertError, Converted, Found, Input, convert};
-use reenact_run::dialect::Dialect;
 use reenact_run::open::{Files, Opened, open, open_files};
 use reenact_verify::Options;
 
@@ -47,7 +47,7 @@ impl Record {
 }
 
 /// Converts as the command does.
-pub(crate) fn converted(record: &Record, target: Dialect) -> Result<Converted, ConvertError> {
+pub(crate) fn converted(record: &Record, target: FormatId) -> Result<Converted, ConvertError> {
     let run = record.open().run.unwrap();
     converted_input(Input::Run(&run), record.digest(), target)
 }
@@ -55,7 +55,7 @@ pub(crate) fn converted(record: &Record, target: Dialect) -> Result<Converted, C
 pub(crate) fn converted_input(
     input: Input<'_>,
     digest: Digest,
-    target: Dialect,
+    target: FormatId,
 ) -> Result<Converted, ConvertError> {
     let key = TestKey::of(1);
     let found = Found { digest, kept: None, verified: Some(true), keys: &key.keys() };
@@ -81,29 +81,29 @@ fn folder_of(name: &str) -> Record {
 }
 
 /// Every record: what it is, its name, and whether it has something for everyone.
-pub(crate) fn all() -> Vec<(Dialect, &'static str, Record)> {
+pub(crate) fn all() -> Vec<(FormatId, &'static str, Record)> {
     vec![
-        (Dialect::Rer, "rich", Record::File(rich_rer())),
-        (Dialect::Rer, "odd", Record::File(odd_rer())),
-        (Dialect::Rer, "empty", Record::File(RunBuilder::started().ended(0).seal(&TestKey::of(1)))),
-        (Dialect::Rpk, "example", file("examples/runs/invoice.rpk")),
-        (Dialect::Rpk, "odd", Record::File(odd_rpk())),
-        (Dialect::Rpk, "empty", Record::File(rpk(Draft::new()))),
-        (Dialect::ModelIo, "example", file("examples/runs/invoice.model_io.json")),
-        (Dialect::ModelIo, "pack", folder_of("examples/runs/invoice.pack")),
-        (Dialect::ModelIo, "odd", Record::File(odd_session())),
-        (Dialect::ModelIo, "empty", Record::File(session(|_| {}))),
-        (Dialect::ReplayJsonl, "example", folder_of("examples/runs/invoice.replay")),
-        (Dialect::ReplayJsonl, "odd", Record::File(odd_replay())),
+        (FormatId::Rer, "rich", Record::File(rich_rer())),
+        (FormatId::Rer, "odd", Record::File(odd_rer())),
+        (FormatId::Rer, "empty", Record::File(RunBuilder::started().ended(0).seal(&TestKey::of(1)))),
+        (FormatId::Rpk, "example", file("examples/runs/invoice.rpk")),
+        (FormatId::Rpk, "odd", Record::File(odd_rpk())),
+        (FormatId::Rpk, "empty", Record::File(rpk(Draft::new()))),
+        (FormatId::ModelIo, "example", file("examples/runs/invoice.model_io.json")),
+        (FormatId::ModelIo, "pack", folder_of("examples/runs/invoice.pack")),
+        (FormatId::ModelIo, "odd", Record::File(odd_session())),
+        (FormatId::ModelIo, "empty", Record::File(session(|_| {}))),
+        (FormatId::ReplayJsonl, "example", folder_of("examples/runs/invoice.replay")),
+        (FormatId::ReplayJsonl, "odd", Record::File(odd_replay())),
         (
-            Dialect::ReplayJsonl,
+            FormatId::ReplayJsonl,
             "floats",
             file("vectors/replay_jsonl/valid/r14_float_params_serde_hash/REPLAY.jsonl"),
         ),
-        (Dialect::ReplayJsonl, "empty", Record::File(replay(|_| {}))),
-        (Dialect::ReplayBundle, "example", file("examples/runs/invoice.tar.gz")),
-        (Dialect::ReplayBundle, "odd", Record::File(odd_bundle())),
-        (Dialect::ReplayBundle, "summary only", file("vectors/replay_bundle/valid/summary_only.tar.gz")),
+        (FormatId::ReplayJsonl, "empty", Record::File(replay(|_| {}))),
+        (FormatId::ReplayBundle, "example", file("examples/runs/invoice.tar.gz")),
+        (FormatId::ReplayBundle, "odd", Record::File(odd_bundle())),
+        (FormatId::ReplayBundle, "summary only", file("vectors/replay_bundle/valid/summary_only.tar.gz")),
     ]
 }
 

@@ -1,10 +1,11 @@
 //! Each record in each other format: what comes out verifies, or there is a reason why nothing does.
 
+use reenact_formats::FormatId;
 use reenact_formats::model_io::WriteFault;
+use reenact_formats::recognise_import;
 use reenact_json::{Digest, Limits};
-use reenact_run::convert::source::recognise;
+use reenact_run::Body;
 use reenact_run::convert::{ConvertError, Input};
-use reenact_run::{Body, Dialect};
 
 use super::sources::{Record, all, converted, converted_input, folder};
 
@@ -13,15 +14,15 @@ fn twenty_ways() {
     let mut ways = std::collections::BTreeSet::new();
     for (dialect, name, record) in all() {
         assert_eq!(record.open().run.unwrap().dialect(), dialect, "{name}");
-        for target in Dialect::ALL.into_iter().filter(|target| *target != dialect) {
+        for target in FormatId::targets().filter(|target| *target != dialect) {
             let way = format!("{} ({name}) → {}", dialect.name(), target.name());
             let converted = converted(&record, target).unwrap_or_else(|error| panic!("{way}: {error}"));
-            assert_eq!(converted.losses.is_empty(), target == Dialect::Rer, "{way}");
+            assert_eq!(converted.losses.is_empty(), target == FormatId::Rer, "{way}");
             let back = Record::of(converted).open();
             assert!(back.report.pass(), "{way}: {:?}", back.report.reasons);
             let run = back.run.unwrap();
-            let expected = if target == Dialect::Rer { dialect } else { target };
-            assert_eq!((run.dialect(), run.is_imported()), (expected, target == Dialect::Rer), "{way}");
+            let expected = if target == FormatId::Rer { dialect } else { target };
+            assert_eq!((run.dialect(), run.is_imported()), (expected, target == FormatId::Rer), "{way}");
             ways.insert((dialect.name(), target.name()));
         }
     }
@@ -31,14 +32,14 @@ fn twenty_ways() {
 /// Through RER and back, everything is what its canonical form is; and what is made of the RER is what is made of the original.
 #[test]
 fn through_rer() {
-    for (dialect, name, record) in all().into_iter().filter(|(dialect, ..)| *dialect != Dialect::Rer) {
-        let rer = Record::of(converted(&record, Dialect::Rer).unwrap());
+    for (dialect, name, record) in all().into_iter().filter(|(dialect, ..)| *dialect != FormatId::Rer) {
+        let rer = Record::of(converted(&record, FormatId::Rer).unwrap());
         let back = converted(&rer, dialect).unwrap();
         assert!(back.losses.is_empty(), "{name}");
-        let again = Record::of(converted(&Record::of(back.clone()), Dialect::Rer).unwrap());
+        let again = Record::of(converted(&Record::of(back.clone()), FormatId::Rer).unwrap());
         let twice = converted(&again, dialect).unwrap();
         assert_eq!(twice.files, back.files, "{} {name}", dialect.name());
-        for target in Dialect::ALL.into_iter().filter(|target| ![dialect, Dialect::Rer].contains(target)) {
+        for target in FormatId::targets().filter(|target| ![dialect, FormatId::Rer].contains(target)) {
             let direct = converted(&record, target).unwrap();
             let through = converted(&rer, target).unwrap();
             let paths = |converted: &reenact_run::convert::Converted| -> Vec<String> {
@@ -58,7 +59,7 @@ fn through_rer() {
 #[test]
 fn an_rpk_of_ours_answers_as_the_run_does() {
     let record = Record::File(super::sources::rich_rer());
-    let (run, rpk) = (record.open().run.unwrap(), Record::of(converted(&record, Dialect::Rpk).unwrap()));
+    let (run, rpk) = (record.open().run.unwrap(), Record::of(converted(&record, FormatId::Rpk).unwrap()));
     let again = rpk.open().run.unwrap();
     let (before, after): (Vec<_>, Vec<_>) = (run.exchanges().collect(), again.exchanges().collect());
     assert_eq!((before.len(), after.len()), (2, 2));
@@ -68,7 +69,7 @@ fn an_rpk_of_ours_answers_as_the_run_does() {
         assert_eq!(before.answer(), after.answer());
         assert_eq!(before.message(), after.message());
     }
-    let model_io = Record::of(converted(&record, Dialect::ModelIo).unwrap()).open().run.unwrap();
+    let model_io = Record::of(converted(&record, FormatId::ModelIo).unwrap()).open().run.unwrap();
     let (asked, said) =
         model_io.exchanges().map(|exchange| (exchange.request(), exchange.message())).next().unwrap();
     let Body::Bytes(body) = before[0].request().unwrap().body else { panic!("a body") };
@@ -92,11 +93,11 @@ fn the_same_format_is_no_conversion() {
 fn what_only_conversion_knows() {
     for name in ["recording-session.json", "session-timeline.json", "typed.jsonl"] {
         let bytes = std::fs::read(folder("crates/run/tests/restore/files").join(name)).unwrap();
-        let origin = recognise(&bytes, &Limits::default()).unwrap();
+        let origin = recognise_import(&bytes, &Limits::default()).unwrap();
         let input = Input::Other(origin, &bytes);
-        let rer = Record::of(converted_input(input, Digest::of(&bytes), Dialect::Rer).unwrap());
+        let rer = Record::of(converted_input(input, Digest::of(&bytes), FormatId::Rer).unwrap());
         assert!(rer.open().report.pass());
-        for target in Dialect::ALL.into_iter().filter(|target| *target != Dialect::Rer) {
+        for target in FormatId::targets().filter(|target| *target != FormatId::Rer) {
             let direct = converted_input(input, Digest::of(&bytes), target).unwrap();
             let report = Record::of(direct.clone()).open().report;
             assert!(report.pass(), "{name} → {}: {:?}", target.name(), report.reasons);
@@ -125,14 +126,14 @@ fn a_long_run() {
     text.push_str("{\"confidence\":0.5,\"event\":\"SessionEnd\",\"status\":\"Success\",\"t\":\"2026-02-21T18:31:00Z\",\"total_latency_ms\":50000,\"total_tool_calls\":50000}\n");
     let record = Record::File(text.clone().into_bytes());
     assert!(record.open().report.pass());
-    let rer = converted(&record, Dialect::Rer).unwrap();
+    let rer = converted(&record, FormatId::Rer).unwrap();
     let Record::File(artifact) = Record::of(rer) else { unreachable!() };
     let restored = reenact_run::convert::restore(&artifact, &Limits::default()).unwrap().unwrap();
     let is_same = restored.main == text.as_bytes();
     assert!(is_same, "a line changed");
-    let bundle = converted(&record, Dialect::ReplayBundle).unwrap();
+    let bundle = converted(&record, FormatId::ReplayBundle).unwrap();
     assert_eq!(bundle.losses.count(), 100_003);
-    let rpk = converted(&record, Dialect::Rpk).unwrap();
+    let rpk = converted(&record, FormatId::Rpk).unwrap();
     assert!(Record::of(rpk).open().report.pass());
 }
 
@@ -170,9 +171,9 @@ fn more_than_a_session_holds() {
         };
         Record::File(draft.finish(&header, None).unwrap())
     };
-    let many = converted(&steps(10_001, "x"), Dialect::ModelIo);
+    let many = converted(&steps(10_001, "x"), FormatId::ModelIo);
     assert_eq!(many, Err(ConvertError::ModelIo { interaction: 10_000, fault: WriteFault::TooMany }));
-    let large = converted(&steps(2, &"x".repeat(1_000_001)), Dialect::ModelIo);
+    let large = converted(&steps(2, &"x".repeat(1_000_001)), FormatId::ModelIo);
     let fault = WriteFault::ResponseTooLarge { bytes: 1_000_001 };
     assert_eq!(large, Err(ConvertError::ModelIo { interaction: 0, fault }));
 }

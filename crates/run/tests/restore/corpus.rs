@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use reenact_formats::FormatId;
+use reenact_formats::Profile;
 use reenact_formats::replay_bundle::archive;
 use reenact_formats::rpk;
-use reenact_json::{Limits, Profile, Value, canonical};
+use reenact_json::{Limits, Value, canonical};
 use reenact_run::convert::source::unpack;
-use reenact_run::convert::{File, Origin, Restored, Source, import, restore};
+use reenact_run::convert::{File, Restored, Source, import, restore};
 use reenact_verify::{Options, safe};
 
 use super::support::{KeyRing as _, sealing};
@@ -52,20 +54,20 @@ pub(crate) fn there_and_back(source: &Source<'_>) -> Restored {
 }
 
 /// The canonical bytes of a record's main file, computed in one piece.
-pub(crate) fn canonical_main(origin: Origin, main: &[u8]) -> Vec<u8> {
+pub(crate) fn canonical_main(origin: FormatId, main: &[u8]) -> Vec<u8> {
     let whole = |profile| {
         let value = Value::parse(main, &Limits::default()).unwrap();
         canonical::to_vec(value, profile).unwrap()
     };
     match origin {
-        Origin::Rpk => {
+        FormatId::Rpk => {
             let mut out = Vec::new();
             rpk::write::indent(&whole(Profile::Rpk), &mut out);
             out
         }
-        Origin::ModelIo | Origin::RecordingSession => whole(Profile::ModelIo),
-        Origin::SessionTimeline => whole(Profile::ReplayJsonl),
-        Origin::ReplayJsonl | Origin::TypedReplay => {
+        FormatId::ModelIo | FormatId::RecordingSession => whole(Profile::ModelIo),
+        FormatId::SessionTimeline => whole(Profile::ReplayJsonl),
+        FormatId::ReplayJsonl | FormatId::TypedReplay => {
             let mut out = Vec::new();
             for line in main.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
                 let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -77,12 +79,12 @@ pub(crate) fn canonical_main(origin: Origin, main: &[u8]) -> Vec<u8> {
             }
             out
         }
-        Origin::ReplayBundle => main.to_vec(),
+        _ => main.to_vec(),
     }
 }
 
 /// Checks that a record comes back, and that its canonical form does so byte for byte.
-pub(crate) fn check(origin: Origin, main: &[u8], beside: &[File]) {
+pub(crate) fn check(origin: FormatId, main: &[u8], beside: &[File]) {
     let source = Source { beside, ..Source::of(origin, main) };
     let restored = there_and_back(&source);
     let expected = canonical_main(origin, main);
@@ -105,7 +107,7 @@ pub(crate) fn check_bundle(bytes: &[u8]) -> bool {
     let named = |files: &[File]| -> Vec<(String, Vec<u8>)> {
         files.iter().map(|file| (file.name.clone(), file.bytes.clone())).collect()
     };
-    let source = Source { beside: &files, ..Source::of(Origin::ReplayBundle, &manifest) };
+    let source = Source { beside: &files, ..Source::of(FormatId::ReplayBundle, &manifest) };
     let restored = there_and_back(&source);
     assert_eq!(restored.main, manifest);
     assert_eq!(named(&restored.beside), named(&files));

@@ -1,8 +1,10 @@
 //! Runs of which every value is odd somewhere, and one that is long.
 
 use proptest::prelude::*;
-use reenact_json::{Limits, Profile, Value, canonical, print};
-use reenact_run::convert::{Origin, Source, restore};
+use reenact_formats::FormatId;
+use reenact_formats::Profile;
+use reenact_json::{Limits, Value, canonical, print};
+use reenact_run::convert::{Source, restore};
 
 use crate::corpus::{canonical_main, check, sealed};
 
@@ -63,7 +65,7 @@ proptest! {
         }).collect();
         let text = format!(r#"{{"version":"1.0","x":{around},"payload":{{"run":{{"id":"r","timestamp":"2026-01-01T00:00:00Z","steps":[{}]}}}}}}"#, steps.join(" ,"));
         if has_form(&text, Profile::Rpk) {
-            check(Origin::Rpk, text.as_bytes(), &[]);
+            check(FormatId::Rpk, text.as_bytes(), &[]);
         }
     }
 
@@ -75,7 +77,7 @@ proptest! {
         }).collect();
         let text = format!(r#"{{"mode":"record","interactions":[{}],"stats":{around}}}"#, interactions.join(","));
         if has_form(&text, Profile::ModelIo) {
-            check(Origin::ModelIo, text.as_bytes(), &[]);
+            check(FormatId::ModelIo, text.as_bytes(), &[]);
         }
     }
 
@@ -86,7 +88,7 @@ proptest! {
             format!("{{\"event\":\"{tag}\",\"id\":\"{at}\",\"params\":{line}}}{}", ["\n", "\r\n", "\n\n"][at % 3])
         }).collect();
         if text.lines().all(|line| line.is_empty() || has_form(line, Profile::ReplayJsonl)) {
-            check(Origin::ReplayJsonl, text.as_bytes(), &[]);
+            check(FormatId::ReplayJsonl, text.as_bytes(), &[]);
         }
     }
 }
@@ -95,12 +97,12 @@ proptest! {
 fn documents_without_items() {
     for text in ["{}", "[]", "1.0", "\"x\"", r#"{"payload":{"run":{"steps":{}}}}"#, r#"{"payload":7}"#] {
         if text.starts_with('{') {
-            check(Origin::Rpk, text.as_bytes(), &[]);
+            check(FormatId::Rpk, text.as_bytes(), &[]);
         }
-        check(Origin::ModelIo, text.as_bytes(), &[]);
+        check(FormatId::ModelIo, text.as_bytes(), &[]);
     }
-    check(Origin::ReplayJsonl, b"", &[]);
-    check(Origin::ReplayJsonl, b"\n\n", &[]);
+    check(FormatId::ReplayJsonl, b"", &[]);
+    check(FormatId::ReplayJsonl, b"\n\n", &[]);
 }
 
 /// A hundred thousand steps, of which each has something that RFC 8785 would change.
@@ -110,8 +112,8 @@ fn a_long_run() {
         .map(|at| format!(r#"{{"type":"tool.request","id":"step-{at:06}","input":{{"n":{at}.0,"big":9007199254740993}},"output":null,"metadata":{{}}}}"#))
         .collect();
     let text = format!(r#"{{"version":"1.0","payload":{{"run":{{"steps":[{}]}}}}}}"#, steps.join(","));
-    let artifact = sealed(&Source::of(Origin::Rpk, text.as_bytes())).unwrap();
+    let artifact = sealed(&Source::of(FormatId::Rpk, text.as_bytes())).unwrap();
     assert!(artifact.len() < 8 * text.len(), "{} of {}", artifact.len(), text.len());
     let restored = restore(&artifact, &Limits::default()).unwrap().unwrap();
-    assert_eq!(restored.main, canonical_main(Origin::Rpk, text.as_bytes()));
+    assert_eq!(restored.main, canonical_main(FormatId::Rpk, text.as_bytes()));
 }

@@ -1,8 +1,10 @@
 //! The formats that are only read, each in a file of our own; and what no import writes.
 
-use reenact_json::{Digest, Limits, Profile, Value, canonical};
-use reenact_run::convert::source::recognise;
-use reenact_run::convert::{ConvertError, Origin, Source, restore};
+use reenact_formats::FormatId;
+use reenact_formats::Profile;
+use reenact_formats::recognise_import;
+use reenact_json::{Digest, Limits, Value, canonical};
+use reenact_run::convert::{ConvertError, Source, restore};
 
 use crate::corpus::{check, folder, sealed};
 use reenact_testkit::fixture::{RunBuilder, TestKey};
@@ -10,12 +12,12 @@ use reenact_testkit::fixture::{RunBuilder, TestKey};
 #[test]
 fn each_is_known_by_its_content_and_comes_back() {
     for (name, origin) in [
-        ("recording-session.json", Origin::RecordingSession),
-        ("session-timeline.json", Origin::SessionTimeline),
-        ("typed.jsonl", Origin::TypedReplay),
+        ("recording-session.json", FormatId::RecordingSession),
+        ("session-timeline.json", FormatId::SessionTimeline),
+        ("typed.jsonl", FormatId::TypedReplay),
     ] {
         let bytes = std::fs::read(folder("crates/run/tests/restore/files").join(name)).unwrap();
-        assert_eq!(recognise(&bytes, &Limits::default()), Some(origin), "{name}");
+        assert_eq!(recognise_import(&bytes, &Limits::default()), Some(origin), "{name}");
         check(origin, &bytes, &[]);
     }
 }
@@ -32,7 +34,7 @@ fn event_types(artifact: &[u8]) -> Vec<String> {
 #[test]
 fn each_item_is_an_event_of_its_kind() {
     let recording = std::fs::read(folder("crates/run/tests/restore/files/recording-session.json")).unwrap();
-    let artifact = sealed(&Source::of(Origin::RecordingSession, &recording)).unwrap();
+    let artifact = sealed(&Source::of(FormatId::RecordingSession, &recording)).unwrap();
     assert_eq!(
         event_types(&artifact),
         [
@@ -45,7 +47,7 @@ fn each_item_is_an_event_of_its_kind() {
         ]
     );
     let typed = std::fs::read(folder("crates/run/tests/restore/files/typed.jsonl")).unwrap();
-    let artifact = sealed(&Source::of(Origin::TypedReplay, &typed)).unwrap();
+    let artifact = sealed(&Source::of(FormatId::TypedReplay, &typed)).unwrap();
     assert_eq!(
         event_types(&artifact),
         [
@@ -100,7 +102,7 @@ fn a_kept_source_that_is_another() {
         let source = Source {
             digest: Digest::of(digest.as_bytes()),
             kept: Some(bytes.as_bytes()),
-            ..Source::of(Origin::Rpk, text.as_bytes())
+            ..Source::of(FormatId::Rpk, text.as_bytes())
         };
         restore(&sealed(&source).unwrap(), &Limits::default())
     };
@@ -113,7 +115,7 @@ fn a_kept_source_that_is_another() {
         let source = Source {
             digest: Digest::of(kept.as_bytes()),
             kept: Some(kept.as_bytes()),
-            ..Source::of(Origin::ModelIo, main.as_bytes())
+            ..Source::of(FormatId::ModelIo, main.as_bytes())
         };
         restore(&sealed(&source).unwrap(), &Limits::default())
     };
@@ -139,15 +141,15 @@ fn events_after_the_end() {
 fn what_has_no_canonical_form_has_a_reason() {
     let fault = |origin, text: &str| sealed(&Source::of(origin, text.as_bytes())).unwrap_err().to_string();
     assert_eq!(
-        fault(Origin::ModelIo, r#"{"interactions":[{"i":0},{"i":1e999}]}"#),
+        fault(FormatId::ModelIo, r#"{"interactions":[{"i":0},{"i":1e999}]}"#),
         "interaction 1: the number 1e999 at $.i is too large for an IEEE 754 double"
     );
     assert_eq!(
-        fault(Origin::Rpk, r#"{"metadata":{"timestamp":"0001-01-01T00:00:00+14:00"}}"#),
+        fault(FormatId::Rpk, r#"{"metadata":{"timestamp":"0001-01-01T00:00:00+14:00"}}"#),
         "the document: the time \"0001-01-01T00:00:00+14:00\" at $.metadata.timestamp lies outside the years 1 to 9999 in UTC"
     );
     assert_eq!(
-        fault(Origin::Rpk, "{"),
+        fault(FormatId::Rpk, "{"),
         "it cannot be read: line 1, column 2 ($): the text ends here, a member name in quotes was due"
     );
     let deep = format!("{{\"interactions\":[{}{}]}}", "[".repeat(509), "]".repeat(509));
@@ -155,5 +157,8 @@ fn what_has_no_canonical_form_has_a_reason() {
     let canonical =
         canonical::to_vec(Value::parse(deep.as_bytes(), &Limits::default()).unwrap(), Profile::ModelIo);
     assert_eq!(canonical.unwrap(), deep.as_bytes());
-    assert!(fault(Origin::ModelIo, &deep).starts_with("the artifact cannot be sealed: is not JSON"), "deep");
+    assert!(
+        fault(FormatId::ModelIo, &deep).starts_with("the artifact cannot be sealed: is not JSON"),
+        "deep"
+    );
 }

@@ -2,9 +2,10 @@
 
 use std::fs;
 
+use reenact_formats::FormatId;
 use reenact_formats::model_io::pack;
-use reenact_run::convert::source::RECEIPT;
-use reenact_run::convert::{File, Origin};
+use reenact_formats::replay_jsonl::RECEIPT;
+use reenact_run::convert::File;
 use reenact_verify::{Keys, Options, safe};
 
 use crate::corpus::{check, check_bundle, files, folder, peers};
@@ -19,7 +20,7 @@ fn every_session() {
     for path in files(&folder("vectors/model_io/files")) {
         let bytes = fs::read(&path).unwrap();
         if verifies(&bytes) {
-            check(Origin::ModelIo, &bytes, &[]);
+            check(FormatId::ModelIo, &bytes, &[]);
             count += 1;
         }
     }
@@ -27,7 +28,7 @@ fn every_session() {
     let example = folder("examples/runs/invoice.pack");
     let session = fs::read(example.join(pack::SESSION)).unwrap();
     let run = File { name: pack::RUN.into(), bytes: fs::read(example.join(pack::RUN)).unwrap() };
-    check(Origin::ModelIo, &session, &[run]);
+    check(FormatId::ModelIo, &session, &[run]);
 }
 
 #[test]
@@ -37,7 +38,7 @@ fn every_replay() {
         if path.extension().is_some_and(|extension| extension == "jsonl") {
             let receipt = path.with_file_name(RECEIPT);
             let beside = fs::read(receipt).map(|bytes| File { name: RECEIPT.into(), bytes });
-            check(Origin::ReplayJsonl, &fs::read(&path).unwrap(), &Vec::from_iter(beside.ok()));
+            check(FormatId::ReplayJsonl, &fs::read(&path).unwrap(), &Vec::from_iter(beside.ok()));
             count += 1;
         }
     }
@@ -53,7 +54,7 @@ fn torn_replays() {
         let is_replay = path.extension().is_some_and(|extension| extension == "jsonl");
         // Numbers that the format cannot write have no canonical form.
         if is_replay && !path.to_string_lossy().contains("1e400") && std::str::from_utf8(&bytes).is_ok() {
-            let source = reenact_run::convert::Source::of(Origin::ReplayJsonl, &bytes);
+            let source = reenact_run::convert::Source::of(FormatId::ReplayJsonl, &bytes);
             if crate::corpus::sealed(&source).is_ok() {
                 let back = crate::corpus::there_and_back(&source);
                 assert_eq!(
@@ -82,11 +83,11 @@ fn every_bundle() {
 #[test]
 fn every_rpk() {
     for name in ["invoice.rpk", "invoice.bundle", "minimal.rpk", "legacy-0.9.rpk"] {
-        check(Origin::Rpk, &fs::read(folder("examples/runs").join(name)).unwrap(), &[]);
+        check(FormatId::Rpk, &fs::read(folder("examples/runs").join(name)).unwrap(), &[]);
     }
     let rpk = fs::read(folder("examples/runs/invoice.rpk")).unwrap();
     // A file that its own programs wrote is its own canonical form.
-    assert_eq!(crate::corpus::canonical_main(Origin::Rpk, &rpk), rpk);
+    assert_eq!(crate::corpus::canonical_main(FormatId::Rpk, &rpk), rpk);
 }
 
 #[test]
@@ -103,7 +104,7 @@ fn what_other_projects_wrote() {
     for path in files(&peers.join("rpk_artifacts")) {
         let bytes = fs::read(&path).unwrap();
         if verifies(&bytes) {
-            check(Origin::Rpk, &bytes, &[]);
+            check(FormatId::Rpk, &bytes, &[]);
             artifacts += 1;
         }
     }

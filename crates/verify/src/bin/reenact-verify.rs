@@ -11,10 +11,9 @@ use std::process::ExitCode;
 use reenact_formats::key::KeyFile;
 use reenact_formats::rer::time;
 use reenact_json::Shown;
-use reenact_verify::demand::{Demands, note_twins};
-use reenact_verify::disk::{self, Argument, Content, KeyFolder, Place};
-use reenact_verify::replay_jsonl::Beside;
-use reenact_verify::{Format, Keys, Options, Outcome, Unreadable, render};
+use reenact_verify::disk::targets::{RepeatedInput, Targets, VerifyRequest};
+use reenact_verify::disk::{self, KeyFolder};
+use reenact_verify::{Demands, FormatId, Keys, Options, Outcome, render};
 
 const HELP: &str = "\
 Verifies records of agent runs, offline: every hash recomputed, every check reported.
@@ -56,29 +55,26 @@ struct Arguments {
     json: bool,
 }
 
-impl Arguments {
-    fn beside(&self) -> Beside<'_> {
-        Beside { receipt: self.receipt.as_deref(), digest: self.digest }
-    }
-}
-
 fn main() -> ExitCode {
     let arguments = match parse(std::env::args_os().skip(1)) {
         Ok(Some(arguments)) => arguments,
         Ok(None) => return ExitCode::SUCCESS,
-        Err(message) => {
-            complain(&format!("{message}\nTry: reenact-verify --help"));
-            return ExitCode::from(2);
-        }
+        Err(message) => return refused(&message),
     };
-    let mut outcomes: Vec<(String, Outcome)> =
-        arguments.paths.iter().flat_map(|path| verify(path, &arguments)).collect();
-    note_twins(&mut outcomes);
-    if arguments.receipt.is_some() && !outcomes.iter().any(|(_, outcome)| disk::is_of_replay(outcome)) {
-        complain(disk::RECEIPT_NOT_USED);
-    }
-    let mut worst = 0;
-    for (target, outcome) in &outcomes {
+    let targets = match Targets::look_up(&arguments.paths, disk::look_up) {
+        Ok(targets) => targets,
+        Err(RepeatedInput) => return refused(&RepeatedInput.to_string()),
+    };
+    let request = VerifyRequest {
+        keys: &arguments.keys,
+        options: arguments.options,
+        receipt: arguments.receipt.as_deref(),
+        digest: arguments.digest,
+        on_all_cores: false,
+    };
+    let judged = targets.judge(&request, &|_| {});
+    judged.complaints.iter().for_each(|complaint| complain(complaint));
+    for (target, outcome) in &judged.outcomes {
         // If whoever reads us has left, there is nobody to tell.
         if print(target, outcome, &arguments).is_err() {
             return ExitCode::from(2);
@@ -88,9 +84,14 @@ fn main() -> ExitCode {
                 complain(&format!("{}: {unmet}", Shown::whole(target)));
             }
         }
-        worst = worst.max(arguments.demands.exit_code(outcome));
     }
-    ExitCode::from(worst)
+    ExitCode::from(judged.exit_code(&arguments.demands))
+}
+
+/// Says what is wrong with the command's own words.
+fn refused(message: &str) -> ExitCode {
+    complain(&format!("{message}\nTry: reenact-verify --help"));
+    ExitCode::from(2)
 }
 
 /// Says something to whoever asked for it, if they are still there.
@@ -168,8 +169,8 @@ fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Option<Arguments>,
             }
             "--format" => {
                 let name = value()?.to_string_lossy().into_owned();
-                let format =
-                    Format::of_name(&name).ok_or(format!("no such format: {}", Shown::new(&name)))?;
+                let format = FormatId::of_verified_name(&name)
+                    .map_err(|_| format!("no such format: {}", Shown::new(&name)))?;
                 arguments.options.format = Some(format);
             }
             "--help" | "-h" => {
@@ -183,60 +184,10 @@ fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Option<Arguments>,
             _ => return Err(format!("unknown option {}", Shown::new(&text))),
         }
     }
-    match arguments.paths.iter().filter(|path| *path == "-").count() {
-        _ if arguments.paths.is_empty() => Err("give a PATH to verify".into()),
-        0 | 1 => Ok(Some(arguments)),
-        _ => Err("standard input (-) can be read only once".into()),
+    match arguments.paths.is_empty() {
+        true => Err("give a PATH to verify".into()),
+        false => Ok(Some(arguments)),
     }
-}
-
-/// Verifies what one argument stands for.
-fn verify(argument: &OsString, arguments: &Arguments) -> Vec<(String, Outcome)> {
-    let name = argument.to_string_lossy().into_owned();
-    let outcome = match disk::look_up(argument) {
-        Argument::StandardInput => {
-            judge(disk::open_standard_input(&arguments.options, &arguments.beside()), None, arguments)
-        }
-        Argument::Place(place) => judge(open(&place, arguments), Some(&place), arguments),
-        Argument::Unreadable(error) => Outcome::Unreadable(error),
-        Argument::Folder { places, links } => {
-            let mut outcomes = Vec::new();
-            for place in &places {
-                let outcome = judge(open(place, arguments), Some(place), arguments);
-                if !matches!(&outcome, Outcome::Judged(report) if disk::is_passed_over(place.path(), report))
-                {
-                    outcomes.push((place.path().to_string_lossy().into_owned(), outcome));
-                }
-            }
-            if !outcomes.is_empty() {
-                if let Some(others) = disk::passed_over(places.len() - outcomes.len(), links) {
-                    complain(&format!("{}: {others}", Shown::whole(&name)));
-                }
-                return outcomes;
-            }
-            Outcome::Judged(disk::empty_folder(places.len(), links))
-        }
-    };
-    vec![(name, outcome)]
-}
-
-fn open(place: &Place, arguments: &Arguments) -> Result<Content, Unreadable> {
-    disk::open_with(place, &arguments.options, &arguments.beside())
-}
-
-fn judge(content: Result<Content, Unreadable>, place: Option<&Place>, arguments: &Arguments) -> Outcome {
-    let content = match content {
-        Ok(content) => content,
-        Err(error) => return Outcome::Unreadable(error),
-    };
-    let mut report = content.judge(&arguments.keys, &arguments.options);
-    if arguments.digest {
-        match disk::digest_of(&content, place) {
-            Ok(digest) => report.digests.extend(digest),
-            Err(error) => return Outcome::Unreadable(error),
-        }
-    }
-    Outcome::Judged(report)
 }
 
 fn print(target: &str, outcome: &Outcome, arguments: &Arguments) -> io::Result<()> {

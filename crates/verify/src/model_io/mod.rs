@@ -21,7 +21,26 @@ pub use session::{Session, strict};
 pub use survey::Survey;
 pub use violation::Violation;
 
+use reenact_formats::FormatId;
+use reenact_formats::model_io::pack::SESSION;
+
+use crate::checker::{Broken, Checker};
 use crate::{Options, Report};
+
+/// What judges Model IO: sessions, and packs of them.
+pub(crate) static CHECKER: Checker = Checker {
+    id: FormatId::ModelIo,
+    document: |bytes, _, options, workers| verify_with(bytes, options, |jobs| workers.session(jobs)),
+    members: |members, _, options, workers| match members.format() {
+        Some(FormatId::ModelIo) => pack::verify_with(members, options, |jobs| workers.session(jobs)),
+        _ => verify(members.document(SESSION).unwrap_or_default(), options),
+    },
+    broken: Some(|broken| match broken {
+        Broken::Archive(error) => unreadable_pack(error),
+        #[cfg(feature = "disk")]
+        Broken::Folder(fault) => unreadable_pack(fault),
+    }),
+};
 
 /// The schema version.
 pub const MI1: &str = "MI1";

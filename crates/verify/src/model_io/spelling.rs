@@ -1,6 +1,7 @@
 //! Values in messages, as the reference spells them: by ECMAScript's conversion to a string.
 
-use reenact_json::canonical::{Sink, model_io};
+use reenact_formats::model_io::canonical::number_text;
+use reenact_json::canonical::Sink;
 use reenact_json::{Kind, Limits, Scanner, SyntaxError, Value};
 
 /// What `typeof` says of a member.
@@ -52,7 +53,7 @@ pub(super) fn write<S: Sink>(value: Option<Value<'_>>, out: &mut S) {
     match value.kind() {
         Kind::Null | Kind::True | Kind::False => out.put(value.text()),
         Kind::String => value.write_string(out),
-        Kind::Number => out.put(model_io::number_text(value).unwrap_or_default().as_bytes()),
+        Kind::Number => out.put(number_text(value).unwrap_or_default().as_bytes()),
         Kind::Object => out.put(b"[object Object]"),
         Kind::Array => {
             let limits = Limits { depth: Limits::DEEPEST, bytes: Limits::LARGEST };

@@ -1,8 +1,8 @@
 //! The sums that a session states of itself (§3.4). No hash covers them, so that false ones are notes, not violations.
 
+use reenact_formats::model_io::canonical::number_text;
 use reenact_formats::model_io::{Head, InteractionView};
 use reenact_json::Value;
-use reenact_json::canonical::model_io;
 
 /// What the interactions sum up to.
 #[derive(Debug, Default)]
@@ -58,7 +58,7 @@ impl Metrics {
         for (name, sum) in sums {
             let Some(value) = stats.member(name) else { continue };
             if value.double().is_some_and(|total| sum.refutes(total)) {
-                let stated = model_io::number_text(value).unwrap_or_default();
+                let stated = number_text(value).unwrap_or_default();
                 let known = sum.known;
                 notes.push(format!("stats.{name} is {stated}, but the interactions sum up to {known}"));
             }

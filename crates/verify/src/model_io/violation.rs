@@ -2,16 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// One violation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Violation {
-    /// The rule: `MI1` to `MI11`, `SCHEMA` or `PARSE`.
-    pub rule_id: &'static str,
-    /// Where, as a JSON path from `$`.
-    pub path: String,
-    /// What is wrong. It may quote the file and is not safe to print as it stands.
-    pub message: String,
-}
+pub use crate::report::Violation;
 
 /// Where a rule is broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

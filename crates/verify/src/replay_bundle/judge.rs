@@ -13,7 +13,7 @@ use reenact_pack::{PackError, name_fault};
 
 use super::shape::{self, spelled, whole};
 use super::snapshot::{Fault, Snapshot};
-use super::{ARCHIVE, CHECKS, CONTENTS, FILES, MANIFEST, PATHS, SECRETS, digests, leak};
+use super::{ARCHIVE, CHECKS, CONTENTS, FILES, MANIFEST, MANIFEST_FILE, PATHS, SECRETS, digests, leak};
 use crate::archive;
 use crate::capped::Capped;
 use crate::report::{NOTHING_TO_CHECK, Report};
@@ -263,7 +263,7 @@ fn secrets(snapshot: &Snapshot, report: &mut Report) {
     let mut leak = None;
     leak::look(manifest, 0, manifest.len(), 0, &mut leak);
     if let Some(leak) = &leak {
-        notes.push(told("manifest.json", leak));
+        notes.push(told(MANIFEST_FILE, leak));
     }
     faults.lines(Clone::clone).into_iter().for_each(|line| report.fail(SECRETS, line));
     report

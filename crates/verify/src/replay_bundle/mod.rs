@@ -11,9 +11,31 @@ mod shape;
 mod snapshot;
 mod window;
 
+pub use crate::members::Copies;
 pub use judge::verify;
 pub use leak::{Leak, masked};
-pub use snapshot::{Copies, Fault, MemberFacts, Snapshot};
+pub use snapshot::{Fault, MemberFacts, Snapshot};
+
+use reenact_formats::FormatId;
+use reenact_formats::format::MANIFEST_FILE;
+
+use crate::checker::{Broken, Checker};
+
+/// What judges Replay Bundles.
+pub(crate) static CHECKER: Checker = Checker {
+    id: FormatId::ReplayBundle,
+    document: |_, _, _, _| verify(&Snapshot::broken(Fault::NoArchive)),
+    // An archive of one was judged while it was read: these members are not.
+    members: |members, _, _, _| {
+        let is_one = members.document(MANIFEST_FILE).is_some();
+        verify(&Snapshot::broken(if is_one { Fault::NotLookedThrough } else { Fault::NoManifest }))
+    },
+    broken: Some(|broken| match broken {
+        Broken::Archive(error) => verify(&Snapshot::broken(Fault::Pack((*error).clone()))),
+        #[cfg(feature = "disk")]
+        Broken::Folder(_) => verify(&Snapshot::broken(Fault::Folder)),
+    }),
+};
 
 /// Check 1.
 pub const ARCHIVE: &str = "archive";

@@ -12,6 +12,7 @@ use reenact_pack::{Container, Limit, Member, NameFault, Names, PackError, Tally,
 
 use super::leak::Leak;
 use super::window::Window;
+use crate::members::Copies;
 
 /// What is known of a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,9 +50,6 @@ pub enum Fault {
     #[error("everything in it is inside one folder; pack what is in the folder, not the folder")]
     Folder,
 }
-
-/// Where copies of members go while they are read: to nowhere, or to a writer for each.
-pub type Copies<'c> = &'c mut dyn FnMut(&str) -> io::Result<Option<Box<dyn Write>>>;
 
 /// What is done with each member.
 type Visit<'v> = dyn FnMut(&mut Member<'_>) -> Result<(), PackError> + 'v;

@@ -6,7 +6,6 @@
 
 mod against;
 mod code;
-mod detect;
 mod finding;
 mod judge;
 mod pair;
@@ -14,11 +13,21 @@ mod replay;
 
 use std::io::{self, BufRead};
 
-pub use detect::{LOOKED_AT, is_replay};
 pub use replay::{Replay, strict};
 
+use reenact_formats::FormatId;
+
+use crate::checker::{Checker, no_members};
 use crate::{Options, Report};
 use judge::Judge;
+
+/// What judges REPLAY.jsonl.
+pub(crate) static CHECKER: Checker = Checker {
+    id: FormatId::ReplayJsonl,
+    document: |bytes, _, options, _| verify_bytes(bytes, &Beside::default(), options),
+    members: no_members,
+    broken: None,
+};
 
 /// Check 1.
 pub const LINES: &str = "lines";

@@ -3,14 +3,17 @@
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
 
+use reenact_formats::FormatId;
+use reenact_formats::format::MANIFEST_FILE;
 use reenact_formats::key::{self, KeyError, PublicKey};
-use reenact_formats::rer::Head;
 use reenact_formats::rer::manifest::{self, BlobView, ManifestView};
+use reenact_formats::rer::{ARTIFACT_FILE, Head, JWK_FILE, KEY_FILE};
 use reenact_json::{Digest, Kind, Limits, Shown, SyntaxError, Value};
 
 use super::job::{Findings, is_digest, spelled};
 use super::{Survey, unreadable};
 use crate::capped::Capped;
+use crate::checker::{Broken, Checker};
 use crate::members::{FileFacts, Members};
 use crate::report::{NOTHING_TO_CHECK, carried};
 use crate::{Keys, Options, Report, Signer, Trust};
@@ -50,6 +53,20 @@ pub const CHECKS: [(&str, &str); 10] = [
     (BLOB_METADATA, "every blob has its listed size"),
 ];
 
+/// What judges bundles.
+pub(crate) static BUNDLE: Checker = Checker {
+    id: FormatId::RerBundle,
+    document: |_, _, _, _| unreadable_archive(&"it is neither a tar, nor a tar.gz, nor a zip"),
+    members: |members, keys, options, workers| {
+        verify_with(members, keys, options, |survey| workers.survey(survey))
+    },
+    broken: Some(|broken| match broken {
+        Broken::Archive(error) => unreadable_archive(error),
+        #[cfg(feature = "disk")]
+        Broken::Folder(fault) => unreadable_folder(fault),
+    }),
+};
+
 /// Runs the ten checks, the events in order.
 pub fn verify(members: &Members, keys: &Keys, options: &Options) -> Report {
     verify_with(members, keys, options, super::in_order)
@@ -68,7 +85,7 @@ pub fn verify_with<'a>(
     if let Ok(Some(key)) = &own_key {
         keys.assert(*key);
     }
-    let artifact = Artifact::judge(members.document("artifact.json"), &keys, options, run);
+    let artifact = Artifact::judge(members.document(ARTIFACT_FILE), &keys, options, run);
     report.signer = artifact.report.signer.clone();
     for reason in &artifact.report.reasons {
         report.fail(ARTIFACT, reason);
@@ -157,8 +174,8 @@ impl Artifact {
 
 /// The key that the bundle brings: `key.bin`, `key.jwk`, or both if they agree.
 fn bundle_key(members: &Members, report: &mut Report) -> Result<Option<PublicKey>, String> {
-    let bin = members.document("key.bin").map(PublicKey::from_raw);
-    let jwk = members.document("key.jwk").map(|bytes| {
+    let bin = members.document(KEY_FILE).map(PublicKey::from_raw);
+    let jwk = members.document(JWK_FILE).map(|bytes| {
         let file = key::read(bytes)?;
         if file.holds_private {
             report
@@ -180,7 +197,7 @@ fn bundle_key(members: &Members, report: &mut Report) -> Result<Option<PublicKey
 }
 
 fn manifest<'a>(members: &'a Members, options: &Options) -> Result<Value<'a>, String> {
-    let bytes = members.document("manifest.json").ok_or("manifest.json is missing")?;
+    let bytes = members.document(MANIFEST_FILE).ok_or("manifest.json is missing")?;
     let limits = Limits { bytes: options.limits.bytes, ..options.limits };
     let document =
         Value::parse(bytes, &limits).map_err(|error| format!("manifest.json: {}", error.describe(bytes)))?;

@@ -10,14 +10,31 @@ pub mod bundle;
 mod job;
 mod judge;
 mod survey;
+mod verified;
 
 pub use job::{Finding, Findings, Job};
 pub use survey::{Survey, unreadable};
+pub use verified::{Artifact, strict};
 
-use reenact_formats::rer::Head;
+use reenact_formats::FormatId;
+use reenact_formats::rer::{ARTIFACT_FILE, Head};
 use reenact_json::SyntaxError;
 
+use crate::checker::Checker;
 use crate::{Keys, Options, Report};
+
+/// What judges artifacts. Of a bundle it judges the artifact inside.
+pub(crate) static ARTIFACT: Checker = Checker {
+    id: FormatId::Rer,
+    document: |bytes, keys, options, workers| {
+        verify_with(bytes, keys, options, |survey| workers.survey(survey))
+    },
+    members: |members, keys, options, workers| {
+        let artifact = members.document(ARTIFACT_FILE).unwrap_or_default();
+        verify_with(artifact, keys, options, |survey| workers.survey(survey))
+    },
+    broken: None,
+};
 
 /// Check 1.
 pub const SCHEMA_VALID: &str = "schema_valid";

@@ -4,8 +4,8 @@ use core::fmt;
 
 use reenact_formats::rpk::survey::{Sums, survey};
 use reenact_formats::rpk::{
-    AGENT_COMMAND, HASH_PREFIX, Head, Item, ReadError, SIGNATURE_PREFIX, StepView, StructureFault, hearing,
-    hmac, structure, version,
+    AGENT_COMMAND, HASH_PREFIX, Head, Item, ReadError, SIGNATURE_PREFIX, StepView, StructureFault, hmac,
+    structure, version,
 };
 use reenact_json::digest::Hasher;
 use reenact_json::{CanonicalFault, Digest, Shown, SyntaxError, Value};
@@ -17,28 +17,13 @@ use crate::{Keys, Options, Trust};
 
 /// Runs the six checks on bytes that should be an artifact.
 pub fn verify(bytes: &[u8], keys: &Keys, options: &Options) -> Report {
-    match heard(bytes, keys, options) {
-        Ok((head, heard)) => judge(&head, heard, keys),
+    match Head::read(bytes, &options.limits) {
+        Ok(head) => judge(&head, keys),
         Err(error) => unreadable(bytes, &error),
     }
 }
 
-/// What was found and computed while the document was read; to be thrown away where there are no sums.
-pub(super) type Heard<'a> = (Option<Sums>, Findings<'a>);
-
-pub(super) fn heard<'a>(
-    bytes: &'a [u8],
-    keys: &Keys,
-    options: &Options,
-) -> Result<(Head<'a>, Heard<'a>), ReadError> {
-    let mut findings = Findings::default();
-    let (head, sums) = hearing::read(bytes, &options.limits, keys.hmac(), |index, item, digest| {
-        findings.step(index, &item, Ok(digest));
-    })?;
-    Ok((head, (sums, findings)))
-}
-
-pub(super) fn judge<'a>(head: &'a Head<'a>, (sums, findings): Heard<'a>, keys: &Keys) -> Report {
+fn judge<'a>(head: &'a Head<'a>, keys: &Keys) -> Report {
     let mut report = Report::new(format(head), &CHECKS);
     if let Err(fault) = version::check(head.version) {
         report.fail(VERSION, fault);
@@ -50,18 +35,9 @@ pub(super) fn judge<'a>(head: &'a Head<'a>, (sums, findings): Heard<'a>, keys: &
         report.verdict = format!("the version is not one that can be judged here{advice}");
         return report;
     }
-    let mut structure = Capped::default();
-    structure::head(head, &mut |fault| structure.push(fault));
-    let are_none = structure.is_empty() && findings.are_none();
-    let (sums, mut findings) = match sums.filter(|_| are_none) {
-        Some(sums) => (sums, findings),
-        // Faults are told in the order of the document, those of its head first.
-        None => {
-            let mut findings = Findings { structure, ..Findings::default() };
-            let sums = survey(head, keys.hmac(), |index, item, digest| findings.step(index, &item, digest));
-            (sums, findings)
-        }
-    };
+    let mut findings = Findings::default();
+    structure::head(head, &mut |fault| findings.structure.push(fault));
+    let sums = survey(head, keys.hmac(), |index, item, digest| findings.step(index, &item, digest));
     conclude(head, &sums, &mut findings, keys, &mut report);
     report
 }
@@ -98,7 +74,7 @@ fn format(head: &Head<'_>) -> String {
 
 /// What was found in the steps.
 #[derive(Default)]
-pub(super) struct Findings<'a> {
+struct Findings<'a> {
     steps: usize,
     structure: Capped<StructureFault>,
     hashes: Capped<(usize, HashFault)>,
@@ -154,11 +130,6 @@ impl<'a> Findings<'a> {
             }
             Err(fault) => self.hashes.push((index, HashFault::Uncomputable(fault))),
         }
-    }
-
-    /// Whether every step is as it should be.
-    fn are_none(&self) -> bool {
-        self.structure.is_empty() && self.hashes.is_empty()
     }
 
     /// Whether the hash is what the specification's text says and no program computes.

@@ -3,11 +3,21 @@
 //! The text is scanned once and walked once; nothing of it is kept. A version that cannot be read ends the matter: what the
 //! members of another major mean, nobody here knows.
 
-mod certain;
 mod judge;
 
-pub(crate) use certain::verify_if_certain;
 pub use judge::verify;
+
+use reenact_formats::FormatId;
+
+use crate::checker::{Checker, no_members};
+
+/// What judges `.rpk`.
+pub(crate) static CHECKER: Checker = Checker {
+    id: FormatId::Rpk,
+    document: |bytes, keys, options, _| verify(bytes, keys, options),
+    members: no_members,
+    broken: None,
+};
 
 /// It is strict JSON, and an object.
 pub const PARSE: &str = "parse";

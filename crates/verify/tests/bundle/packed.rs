@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use reenact_verify::{Format, Keys, Options, safe};
+use reenact_verify::{FormatId, Keys, Options, safe};
 
 use crate::bundle_maker::{KeyRing as _, TestDir, TestKey, archives, bundle, failed, judge_path, lay_out};
 use crate::{everywhere, judge, notes, other_run, wrapped};
@@ -86,7 +86,7 @@ fn what_is_no_bundle_is_unknown_unless_it_is_asked_for() {
             assert_eq!((report.format.as_str(), report.pass()), (format, false), "{missing}: {form}");
             let is_told = report.notes.iter().any(|note| note.contains("whose artifact.json is missing"));
             assert_eq!(is_told, missing == "artifact.json", "{form}");
-            let options = Options { format: Some(Format::RerBundle), ..Options::default() };
+            let options = Options { format: Some(FormatId::RerBundle), ..Options::default() };
             let report = safe(&archive, &Keys::default(), &options);
             assert_eq!((report.format.as_str(), report.pass()), ("rer-bundle", false), "{missing}: {form}");
         }

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use reenact_formats::rer::Version;
 use reenact_formats::rer::seal::{Chain, NewEvent, RunHeader, Signer};
-use reenact_json::{Limits, Profile, Value, canonical};
-use reenact_verify::{Format, Keys, Options, Report, safe};
+use reenact_json::{Jcs, Limits, Value, canonical};
+use reenact_verify::{FormatId, Keys, Options, Report, safe};
 
 use reenact_testkit::fixture::TestKey;
 
@@ -24,7 +24,7 @@ impl KeyRing for TestKey {
 
 /// Judges bytes as an RER artifact, whatever they look like.
 pub(crate) fn judge(bytes: &[u8], keys: &Keys) -> Report {
-    safe(bytes, keys, &Options { format: Some(Format::Rer), ..Options::default() })
+    safe(bytes, keys, &Options { format: Some(FormatId::Rer), ..Options::default() })
 }
 
 /// The names of the checks that do not hold.
@@ -34,7 +34,7 @@ pub(crate) fn failed(report: &Report) -> Vec<&'static str> {
 
 /// The canonical form of a text, if it has one.
 pub(crate) fn canonical(text: &[u8]) -> Option<Vec<u8>> {
-    canonical::to_vec(Value::parse(text, &Limits::default()).ok()?, Profile::Jcs).ok()
+    canonical::to_vec(Value::parse(text, &Limits::default()).ok()?, Jcs).ok()
 }
 
 /// A published vector, and its key.

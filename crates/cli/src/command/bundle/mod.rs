@@ -8,10 +8,11 @@ mod verify;
 use std::path::Path;
 
 use reenact_formats::replay_bundle::LIMIT_CODE;
+use reenact_formats::rer::ARTIFACT_FILE;
 use reenact_json::Shown;
 use reenact_verify::disk::{self, Place};
 use reenact_verify::replay_bundle::{self, Copies, Snapshot};
-use reenact_verify::{Keys, Options, Report, Unreadable, folder};
+use reenact_verify::{FormatId, Keys, Options, Report, Unreadable};
 
 use crate::output::Ending;
 
@@ -44,7 +45,11 @@ impl Bundle {
 
 /// Reads what should be a bundle: a file, a folder laid out like one, or standard input.
 fn snapshot(path: &Path, copies: Copies<'_>) -> Result<Snapshot, Unreadable> {
-    if path.as_os_str() == "-" { folder::standard_input(copies) } else { folder::snapshot(path, copies) }
+    if path.as_os_str() == "-" {
+        disk::snapshot_of_standard_input(copies)
+    } else {
+        disk::snapshot(path, copies)
+    }
 }
 
 /// As [`snapshot`], for commands that need one: what could not be read to its end is refused.
@@ -75,7 +80,7 @@ fn place(path: &Path) -> Place {
 
 /// Whether what lies there may be another record, and can be read once more to see. Of a folder the names tell.
 fn may_be_other(path: &Path) -> bool {
-    if path.is_dir() { path.join("artifact.json").is_file() } else { path.is_file() }
+    if path.is_dir() { path.join(ARTIFACT_FILE).is_file() } else { path.is_file() }
 }
 
 /// The format of what was taken for a Replay Bundle and is another record.
@@ -84,7 +89,7 @@ fn other_format(path: &Path) -> Option<String> {
         return None;
     }
     let report = disk::open(&place(path)).ok()?.judge(&Keys::default(), &Options::default());
-    let is_other = report.format != "unknown" && !report.format.starts_with("replay-bundle/");
+    let is_other = report.id().is_some_and(|id| id != FormatId::ReplayBundle);
     is_other.then_some(report.format)
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use reenact_json::Shown;
 use reenact_verify::disk::{self, Content};
 use reenact_verify::replay_jsonl::Beside;
-use reenact_verify::{Format, Keys, Options, Outcome, Report, Unreadable, render, safe};
+use reenact_verify::{FormatId, Keys, Options, Outcome, Report, Unreadable, render, safe};
 
 use crate::output::{self, Ending};
 use crate::runs;
@@ -75,7 +75,7 @@ impl Verify {
 }
 
 fn as_replay_bundle() -> Options {
-    Options { format: Some(Format::ReplayBundle), ..Options::default() }
+    Options { format: Some(FormatId::ReplayBundle), ..Options::default() }
 }
 
 /// What the content says that it is, if that is a bundle. Whatever else it is, a Replay Bundle was meant.
@@ -107,5 +107,5 @@ fn of_bundle(content: &Content, keys: &Keys) -> Option<Report> {
         return None;
     }
     let report = content.judge(keys, &Options::default());
-    (report.format == "rer-bundle" || report.format.starts_with("replay-bundle/")).then_some(report)
+    matches!(report.id(), Some(FormatId::RerBundle | FormatId::ReplayBundle)).then_some(report)
 }

@@ -7,13 +7,13 @@ mod target;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use reenact_formats::FormatId;
 use reenact_formats::rer::seal::Signer;
 use reenact_json::Shown;
 use reenact_keys::randomness::{Randomness, SystemRandomness};
 use reenact_keys::{KeyName, SecretKey};
 use reenact_record::RunId;
 use reenact_record::clock::{Clock, SystemClock, timestamp};
-use reenact_run::Dialect;
 use reenact_run::convert::{Found, Input, Sealing, convert};
 use reenact_verify::Keys;
 
@@ -43,8 +43,8 @@ pub(super) struct Convert {
     input: OsString,
 
     /// The format to write: rer, rpk, model-io, replay-jsonl (a folder of three files), replay-bundle
-    #[arg(long, value_name = "FORMAT", value_parser = dialect)]
-    to: Dialect,
+    #[arg(long, value_name = "FORMAT", value_parser = target_format)]
+    to: FormatId,
 
     /// Where to write it; what is there already is left alone
     #[arg(long, value_name = "PATH")]
@@ -75,19 +75,19 @@ pub(super) struct Convert {
     json: bool,
 }
 
-fn dialect(name: &str) -> Result<Dialect, String> {
-    match name {
-        "rer-bundle" => Err("bundles are made by: reenact bundle create --as rer".into()),
-        _ => Dialect::of_name(name).ok_or_else(|| {
-            let known: Vec<&str> = Dialect::ALL.iter().map(|dialect| dialect.name()).collect();
-            format!("no such format; there is: {}", known.join(", "))
-        }),
+fn target_format(name: &str) -> Result<FormatId, String> {
+    if name == FormatId::RerBundle.name() {
+        return Err("bundles are made by: reenact bundle create --as rer".into());
     }
+    FormatId::targets().find(|id| id.name() == name).ok_or_else(|| {
+        let known: Vec<&str> = FormatId::targets().map(FormatId::name).collect();
+        format!("no such format; there is: {}", known.join(", "))
+    })
 }
 
 impl Convert {
     pub(super) fn run(&self) -> Result<u8, Ending> {
-        let to_rer = self.to == Dialect::Rer;
+        let to_rer = self.to == FormatId::Rer;
         if self.keep_source && !to_rer {
             return Err(Ending::impossible(
                 "--keep-source goes with --to rer: other formats have no place for it",
@@ -223,7 +223,7 @@ impl Convert {
 /// A file that the way back could not write is not taken in.
 fn must_have_a_way_back(name: &str, record: &Record) -> Result<(), Ending> {
     let Record::Run(run, _) = record else { return Ok(()) };
-    let is_bundle = run.dialect() == Dialect::ReplayBundle;
+    let is_bundle = run.dialect() == FormatId::ReplayBundle;
     match run.files().find(|(file, _)| !is_bundle && !target::is_plain(file)) {
         Some((file, _)) => Err(Ending::impossible(format!(
             "{name}: \"{}\" could not be written on the way back, which makes no folders inside a record and no hidden files; take it out first",

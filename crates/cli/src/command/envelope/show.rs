@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use reenact_formats::rer::envelope::permission::Envelope;
-use reenact_json::{Limits, Profile, Shown, Value, canonical};
+use reenact_json::{Jcs, Limits, Shown, Value, canonical};
 use reenact_verify::disk;
 
 use super::{now, page, safe_json};
@@ -72,6 +72,6 @@ impl Show {
 }
 
 fn json(value: Value<'_>) -> Result<String, Ending> {
-    let bytes = canonical::to_vec(value, Profile::Jcs).map_err(|fault| Ending::refused(fault.to_string()))?;
+    let bytes = canonical::to_vec(value, Jcs).map_err(|fault| Ending::refused(fault.to_string()))?;
     Ok(safe_json(&bytes) + "\n")
 }

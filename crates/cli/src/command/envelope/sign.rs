@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use reenact_formats::rer::envelope::authorisable;
 use reenact_formats::rer::seal::Signer as _;
 use reenact_json::canonical::{self, write_string};
-use reenact_json::{Limits, Profile, Shown, Value};
+use reenact_json::{Jcs, Limits, Shown, Value};
 use reenact_keys::KeyName;
 use reenact_keys::durable::{self, Readers};
 
@@ -69,7 +69,7 @@ impl Sign {
         others.for_each(|entry| member(entry, &mut text));
         text.push(b'}');
         let signed = Value::parse(&text, &Limits::default()).map_err(|error| failed(&error))?;
-        let mut signed = canonical::to_vec(signed, Profile::Jcs).map_err(|error| failed(&error))?;
+        let mut signed = canonical::to_vec(signed, Jcs).map_err(|error| failed(&error))?;
         signed.push(b'\n');
         let Some(out) = &self.out else {
             output::print(&super::safe_json(&signed))?;

@@ -3,14 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use reenact_formats::FormatId;
 use reenact_formats::replay_bundle::manifest::{OutputsView, SeedsView};
-use reenact_formats::replay_bundle::{CoverageView, FILES, LIMIT_CODE, ManifestView, read_digest};
+use reenact_formats::replay_bundle::{CoverageView, FILES, LIMIT_CODE, MANIFEST, ManifestView, read_digest};
 use reenact_json::{Digest, Limits, Shown, Value};
 use reenact_keys::durable::{self, Readers};
 use reenact_record::RunId;
 use reenact_replay::{Verdict, miss};
 use reenact_run::gate::{Gate, Outcome, Replayed, Seeds, Status};
-use reenact_run::{Dialect, Opened, Run};
+use reenact_run::{Opened, Run};
 use reenact_verify::disk;
 
 use super::Replay;
@@ -105,7 +106,7 @@ impl Replay {
 
     /// The run of a bundle that is whole: verified, with its config, and with its trace.
     fn checked(&self, found: &Found) -> Result<Run, Stopped> {
-        if found.run.dialect() != Dialect::ReplayBundle {
+        if found.run.dialect() != FormatId::ReplayBundle {
             let message = "this is no Replay Bundle; leave --bundle out to replay it";
             return Err(Stopped { code: NOT_READ, message: message.into() });
         }
@@ -171,7 +172,7 @@ fn given(
 }
 
 fn manifest(run: &Run) -> Option<Value<'_>> {
-    Value::parse(run.file("manifest.json")?, &Limits::default()).ok()
+    Value::parse(run.file(MANIFEST)?, &Limits::default()).ok()
 }
 
 /// The digest of a bundle's archive; a folder has none.

@@ -3,12 +3,13 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use reenact_formats::FormatId;
 use reenact_formats::replay_jsonl::Figures;
 use reenact_json::{Shown, Value};
 use reenact_run::run::Producer;
 use reenact_run::timeline::facts::{BlockedFacts, CallFacts};
 use reenact_run::timeline::{StepAction, TimelineStep};
-use reenact_run::{Dialect, EndedBy, Event, Payload, Run, Summary, ToolUse};
+use reenact_run::{EndedBy, Event, Payload, Run, Summary, ToolUse};
 use reenact_verify::Trust;
 use reenact_verify::render::Tone;
 
@@ -71,7 +72,7 @@ fn heading(found: &Found, summary: &Summary, text: &mut String) {
     let format = Shown::new(found.run.format());
     if found.run.is_imported() {
         let _ = writeln!(text, "format  {format}, imported from {}", found.run.dialect().name());
-    } else if found.run.dialect() != Dialect::Rer {
+    } else if found.run.dialect() != FormatId::Rer {
         let _ = writeln!(text, "format  {format}{}", producer(&found.run));
     }
     if !summary.command.is_empty() {

@@ -17,7 +17,7 @@
 pub mod judge;
 pub mod token;
 
-use reenact_json::{Digest, Limits, Profile, Value, canonical};
+use reenact_json::{Digest, Jcs, Limits, Value, canonical};
 
 pub use judge::{Approver, Expected, Refusal, Verdict, judge};
 pub use token::{Decision, Draft, LARGEST, SignFault, Token, TokenFault, VERSION, sign};
@@ -26,6 +26,6 @@ pub use token::{Decision, Draft, LARGEST, SignFault, Token, TokenFault, VERSION,
 /// bytes if it is not.
 pub fn input_hash(input: &[u8]) -> Digest {
     let value = Value::parse(input, &Limits::default()).ok();
-    let canonical = value.and_then(|value| canonical::to_vec(value, Profile::Jcs).ok());
+    let canonical = value.and_then(|value| canonical::to_vec(value, Jcs).ok());
     Digest::of(canonical.as_deref().unwrap_or(input))
 }

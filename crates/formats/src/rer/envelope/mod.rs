@@ -12,7 +12,7 @@ pub mod money;
 pub mod permission;
 
 use reenact_json::canonical;
-use reenact_json::{Digest, Kind, Limits, Profile, Value};
+use reenact_json::{Digest, Jcs, Kind, Limits, Value};
 
 use super::HashFault;
 
@@ -55,7 +55,7 @@ pub fn authorisable(envelope: Value<'_>) -> Result<Vec<u8>, HashFault> {
     text.push(b'}');
     let limits = Limits { depth: Limits::DEEPEST, bytes: Limits::LARGEST };
     match Value::parse(&text, &limits) {
-        Ok(document) => Ok(canonical::to_vec(document, Profile::Jcs)?),
+        Ok(document) => Ok(canonical::to_vec(document, Jcs)?),
         // Put together from values that were read, it can only be too large to be read again.
         Err(_) => Err(HashFault::Missing { member: "envelope" }),
     }

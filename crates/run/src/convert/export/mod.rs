@@ -3,18 +3,19 @@
 pub(crate) mod account;
 mod ids;
 pub(super) mod json;
-mod model_io;
+pub(super) mod model_io;
 pub mod replay_bundle;
-mod replay_jsonl;
-mod rpk;
+pub(super) mod replay_jsonl;
+pub(super) mod rpk;
 mod summary;
 
+use reenact_formats::FormatId;
 use reenact_json::Digest;
 
 use super::fault::ConvertError;
 use super::loss::Losses;
+use super::route::route;
 use super::source::File;
-use crate::dialect::Dialect;
 use crate::run::Run;
 
 /// What a run is written as, and when and by which version.
@@ -38,15 +39,10 @@ pub struct Exported {
 }
 
 /// Writes a run as a record of another format. RER is not among them: that is [`super::import()`].
-pub fn export(run: &Run, target: Dialect, how: &Exporting<'_>) -> Result<Exported, ConvertError> {
+pub fn export(run: &Run, target: FormatId, how: &Exporting<'_>) -> Result<Exported, ConvertError> {
     let mut losses = Losses::new();
     account::around(run, target, &mut losses);
-    let files = match target {
-        Dialect::Rpk => rpk::write(run, how, &mut losses)?,
-        Dialect::ModelIo => model_io::write(run, how, &mut losses)?,
-        Dialect::ReplayJsonl => replay_jsonl::write(run, how, &mut losses)?,
-        Dialect::ReplayBundle => replay_bundle::write(run, how, &mut losses)?,
-        Dialect::Rer => return Err(ConvertError::NotATarget),
-    };
+    let write = route(target)?.export.ok_or(ConvertError::NotATarget)?;
+    let files = write(run, how, &mut losses)?;
     Ok(Exported { files, losses })
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use reenact_formats::FormatId;
 use reenact_formats::model_io::writer::{Interaction, Mode, Prompt, Session, SessionWriter};
 use reenact_formats::rer::EventType;
 
@@ -11,7 +12,6 @@ use crate::convert::fault::ConvertError;
 use crate::convert::loss::{Losses, Place};
 use crate::convert::moment;
 use crate::convert::source::File;
-use crate::dialect::Dialect;
 use crate::event::Event;
 use crate::exchange::{Answer, Asked, Body, Exchange, Held, Request};
 use crate::run::Run;
@@ -22,7 +22,11 @@ const ONLY_THE_TEXT: &str = "only the text of the answer is kept, with its token
 const ONE_MODEL: &str = "a session names one model";
 const ONE_ADAPTER: &str = "a session names one provider";
 
-pub(super) fn write(run: &Run, how: &Exporting<'_>, losses: &mut Losses) -> Result<Vec<File>, ConvertError> {
+pub(in crate::convert) fn write(
+    run: &Run,
+    how: &Exporting<'_>,
+    losses: &mut Losses,
+) -> Result<Vec<File>, ConvertError> {
     for event in run.events() {
         if !matches!(event.kind(), Some(EventType::ModelCalled | EventType::ModelReturned)) {
             lost(run, &event, losses);
@@ -69,7 +73,7 @@ pub(super) fn write(run: &Run, how: &Exporting<'_>, losses: &mut Losses) -> Resu
         }
         let message = said(&request, &answer);
         let response = response(&answer, message.as_ref());
-        if answer.held != Held::Said || run.dialect() != Dialect::ReplayBundle {
+        if answer.held != Held::Said || run.dialect() != FormatId::ReplayBundle {
             losses.add(place(run, exchange.returned.as_ref().unwrap_or(&exchange.called)), ONLY_THE_TEXT);
         }
         let usage = message.as_ref().and_then(|message| message.usage);

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use reenact_formats::FormatId;
 use reenact_formats::replay_bundle::cassette::{VERSION, fingerprint};
 use reenact_formats::replay_bundle::draft::{Coverage, ScrubPolicy};
 use reenact_formats::replay_bundle::{CASSETTES, Held as HeldFile, NewFile, NewManifest, write as pack};
@@ -17,7 +18,6 @@ use super::model_io::{is_orphan, models, prompt, read, response, said};
 use crate::convert::fault::ConvertError;
 use crate::convert::loss::Losses;
 use crate::convert::source::File;
-use crate::dialect::Dialect;
 use crate::event::Event;
 use crate::exchange::{Answer, Body, Exchange, Held, Request};
 use crate::run::Run;
@@ -41,7 +41,11 @@ pub struct Parts {
     pub coverage: Coverage,
 }
 
-pub(super) fn write(run: &Run, how: &Exporting<'_>, losses: &mut Losses) -> Result<Vec<File>, ConvertError> {
+pub(in crate::convert) fn write(
+    run: &Run,
+    how: &Exporting<'_>,
+    losses: &mut Losses,
+) -> Result<Vec<File>, ConvertError> {
     let parts = parts(run, losses);
     let mut files = vec![NewFile { name: TRACE, content: &parts.trace }];
     files.extend(parts.cassettes.iter().map(|(name, content)| NewFile { name, content }));
@@ -54,7 +58,7 @@ pub(super) fn write(run: &Run, how: &Exporting<'_>, losses: &mut Losses) -> Resu
 pub fn manifest(run: &Run, how: &Exporting<'_>, coverage: Coverage) -> NewManifest {
     let redaction = run.started().and_then(|started| started.member("redaction"));
     let mask = redaction.and_then(|redaction| redaction.member("pack")?.string());
-    let mask = mask.filter(|mask| run.dialect() == Dialect::Rer && *mask != "none");
+    let mask = mask.filter(|mask| run.dialect() == FormatId::Rer && *mask != "none");
     let envelope = run.started().and_then(|started| started.member("envelope_hash")?.string());
     let (format, digest) = how.source;
     let source = Object::new().text("digest", &format!("sha256:{digest}")).text("format", format).close();
@@ -108,7 +112,7 @@ pub fn parts(run: &Run, losses: &mut Losses) -> Parts {
             exchange.returned.as_ref(),
         ) {
             losses.add(at.clone(), WORDS);
-        } else if run.dialect() == Dialect::Rer || answer.held != Held::Said {
+        } else if run.dialect() == FormatId::Rer || answer.held != Held::Said {
             losses.add(at.clone(), "its words are kept, and nothing else of it");
         }
         if matches!(request.body, Body::Hash(_)) {
@@ -160,7 +164,7 @@ fn other(run: &Run, exchange: &Exchange<'_>, parts: &mut Parts, losses: &mut Los
 
 fn frame(run: &Run, event: &Event<'_>, losses: &mut Losses) {
     match (event.kind(), event.payload().value()) {
-        (Some(EventType::RunStarted), Some(payload)) if run.dialect() == Dialect::Rer => {
+        (Some(EventType::RunStarted), Some(payload)) if run.dialect() == FormatId::Rer => {
             let kept = ["envelope_hash", "redaction", "salt", "source"];
             super::account::others(payload, &kept, &place(run, event).inside(".payload"), losses);
         }

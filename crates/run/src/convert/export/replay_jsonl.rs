@@ -3,10 +3,11 @@
 
 use std::collections::HashMap;
 
+use reenact_formats::FormatId;
 use reenact_formats::replay_jsonl::writer::{
     Event as Line, ReplayWriter, Session, SessionStatus, StepStatus,
 };
-use reenact_formats::replay_jsonl::{WriteError, hash};
+use reenact_formats::replay_jsonl::{RECEIPT, REPLAY, SUMMARY, WriteError, hash};
 use reenact_formats::rer::EventType;
 use reenact_json::digest::Hasher;
 use reenact_json::{Digest, Kind as JsonKind, Value};
@@ -19,8 +20,7 @@ use super::summary::{self, Told};
 use crate::convert::fault::ConvertError;
 use crate::convert::loss::{Losses, Place};
 use crate::convert::moment;
-use crate::convert::source::{File, RECEIPT, REPLAY, SUMMARY};
-use crate::dialect::Dialect;
+use crate::convert::source::File;
 use crate::dialect::replay_jsonl::single;
 use crate::event::Event;
 use crate::run::Run;
@@ -50,13 +50,17 @@ const RESULT_OF_RER: [&str; 8] =
 const RESULT_OF_LINE: [&str; 8] =
     ["event", "t", "id", "output_hash", "exit_code", "step_utility", "latency_ms", "ok"];
 
-pub(super) fn write(run: &Run, how: &Exporting<'_>, losses: &mut Losses) -> Result<Vec<File>, ConvertError> {
+pub(in crate::convert) fn write(
+    run: &Run,
+    how: &Exporting<'_>,
+    losses: &mut Losses,
+) -> Result<Vec<File>, ConvertError> {
     let now = moment::of_event(how.now).unwrap_or_default();
     let started_at = run.started_at().as_deref().and_then(moment::of_event).unwrap_or(now);
     let producer = format!("reenact@{}", how.version);
     // Only the other dialect of this format has these.
     let own = |value: Option<Value<'_>>, names: &[&str]| {
-        let value = value.filter(|_| run.dialect() == Dialect::ReplayJsonl)?;
+        let value = value.filter(|_| run.dialect() == FormatId::ReplayJsonl)?;
         names.iter().find_map(|name| value.member(name)).map(|value| value.text().to_vec())
     };
     let policy = own(run.started(), &["policy_bundle_id", "policy_version"]);
@@ -163,7 +167,7 @@ impl Writer<'_> {
             Some(EventType::PlanStarted) => self.plan(event),
             Some(EventType::StepCompleted) => self.step(event),
             Some(EventType::VerificationRan) => self.verification(event),
-            Some(EventType::RunStarted | EventType::RunEnded) if event.dialect() == Dialect::Rer => {
+            Some(EventType::RunStarted | EventType::RunEnded) if event.dialect() == FormatId::Rer => {
                 if let Some(payload) = event.payload().value() {
                     let kept = ["status", "salt", "source", "envelope_hash"];
                     others(payload, &kept, &place(self.run, event).inside(".payload"), self.losses);
@@ -172,7 +176,7 @@ impl Writer<'_> {
                 }
                 Ok(())
             }
-            Some(EventType::RunStarted | EventType::RunEnded) if event.dialect() == Dialect::ReplayJsonl => {
+            Some(EventType::RunStarted | EventType::RunEnded) if event.dialect() == FormatId::ReplayJsonl => {
                 if let Some(line) = event.payload().value() {
                     let kept = [
                         "event",
@@ -218,7 +222,7 @@ impl Writer<'_> {
         let line = Line::ToolCall { id: &id, tool: &call.tool, params: &params, step_id: &plan_step };
         self.replay.emit(&self.time, &line)?;
         self.told.call(&call.tool);
-        if event.dialect() == Dialect::Rer
+        if event.dialect() == FormatId::Rer
             && let Some(payload) = event.payload().value()
         {
             let kept = ["step_id", "tool_call_id", "tool", "input", "salt", "source"];
@@ -296,8 +300,8 @@ impl Writer<'_> {
             self.losses.add(at.inside(".exit_code"), EXIT_CODE);
         }
         let kept: &[&str] = match event.dialect() {
-            Dialect::Rer => &RESULT_OF_RER,
-            Dialect::ReplayJsonl => &RESULT_OF_LINE,
+            FormatId::Rer => &RESULT_OF_RER,
+            FormatId::ReplayJsonl => &RESULT_OF_LINE,
             _ => &[],
         };
         if let Some(payload) = event.payload().value().filter(|_| !kept.is_empty()) {
@@ -407,7 +411,7 @@ impl Writer<'_> {
 /// Where an event's payload lies in its source.
 fn payload_place(run: &Run, event: &Event<'_>) -> Place {
     let at = place(run, event);
-    if event.dialect() == Dialect::Rer { at.inside(".payload") } else { at }
+    if event.dialect() == FormatId::Rer { at.inside(".payload") } else { at }
 }
 
 fn integer(value: Value<'_>) -> Option<i32> {

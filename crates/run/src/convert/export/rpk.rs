@@ -1,10 +1,12 @@
 //! A run → `.rpk`: a step for each event that has a type there. What we recorded goes into input and output as it is, so that the
 //! `.rpk` replays as the run does; what others recorded is written as the programs of the format write it.
 
+use reenact_formats::FormatId;
+use reenact_formats::Profile;
 use reenact_formats::rer::EventType;
 use reenact_formats::rpk::write::{Draft, NewStep, RunHeader};
+use reenact_json::Value;
 use reenact_json::leaves::{Bounds, differences};
-use reenact_json::{Profile, Value};
 
 use super::Exporting;
 use super::account::{NO_PLACE, UNREADABLE, WITHHELD, limits, lost, others, place};
@@ -16,11 +18,9 @@ use crate::convert::layout;
 use crate::convert::loss::{Losses, Place};
 use crate::convert::moment;
 use crate::convert::source::File;
-use crate::dialect::Dialect;
 use crate::event::Event;
 use crate::exchange::{Answer, Body, Exchange, Held, Request};
 use crate::run::Run;
-use crate::text_rule;
 use crate::tool::ToolUse;
 
 /// What the form changes: long fractions, paths, times, line ends, the order of sets.
@@ -30,7 +30,11 @@ const LISTED: usize = 1000;
 /// How deep the members of a step lie in a document.
 const DEPTH: usize = 5;
 
-pub(super) fn write(run: &Run, how: &Exporting<'_>, losses: &mut Losses) -> Result<Vec<File>, ConvertError> {
+pub(in crate::convert) fn write(
+    run: &Run,
+    how: &Exporting<'_>,
+    losses: &mut Losses,
+) -> Result<Vec<File>, ConvertError> {
     let mut writer = Writer { run, draft: Draft::new(), count: 0, bytes: 0, compact: 0, losses };
     for event in run.events() {
         writer.event(&event)?;
@@ -96,7 +100,7 @@ impl Writer<'_> {
                 return Ok(());
             }
         };
-        if event.dialect() != Dialect::Rer {
+        if event.dialect() != FormatId::Rer {
             return self.foreign(event, step_type);
         }
         let at = place(self.run, event).inside(".payload");
@@ -146,12 +150,13 @@ impl Writer<'_> {
     fn frame(&mut self, event: &Event<'_>) {
         let at = place(self.run, event);
         match event.payload().value() {
-            Some(payload) if event.dialect() == Dialect::Rer => {
+            Some(payload) if event.dialect() == FormatId::Rer => {
                 let kept = ["environment", "envelope_hash", "salt", "source"];
                 others(payload, &kept, &at.inside(".payload"), self.losses);
             }
             Some(line)
-                if event.dialect() == Dialect::ReplayJsonl && event.kind() == Some(EventType::RunStarted) =>
+                if event.dialect() == FormatId::ReplayJsonl
+                    && event.kind() == Some(EventType::RunStarted) =>
             {
                 others(line, &["event", "session_id", "t"], &at, self.losses);
             }
@@ -309,7 +314,7 @@ impl Writer<'_> {
             self.losses.add(at.clone(), UNREADABLE);
             return Step::default();
         };
-        if self.run.dialect() == Dialect::ModelIo
+        if self.run.dialect() == FormatId::ModelIo
             && let Some(item) = exchange.and_then(|exchange| exchange.called.payload().value())
         {
             let kept = [
@@ -421,6 +426,6 @@ fn turned(text: &[u8]) -> Result<(Vec<u8>, bool), ConvertError> {
     let failed = |fault| ConvertError::Text { place: "a value of the source".into(), fault };
     let value = Value::parse(text, &limits()).map_err(|error| failed(error.into()))?;
     let mut out = Vec::with_capacity(text.len());
-    let at_rest = text_rule::write(value, Profile::Rpk, &mut out).map_err(failed)?;
+    let at_rest = Profile::Rpk.write_noting(value, &mut out).map_err(|fault| failed(fault.into()))?;
     Ok((out, at_rest))
 }

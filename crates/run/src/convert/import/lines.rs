@@ -1,5 +1,6 @@
 //! REPLAY.jsonl, in either dialect → RER: each line is an event.
 
+use reenact_formats::FormatId;
 use reenact_formats::replay_jsonl::EventKind;
 use reenact_formats::rer::{Callee, EventType};
 use reenact_json::{Kind, Limits, Value};
@@ -7,14 +8,17 @@ use reenact_json::{Kind, Limits, Value};
 use super::{Items, callee, origin, word, write_body};
 use crate::convert::fault::ConvertError;
 use crate::convert::sealing::{Sealing, Status, Tape, Words};
-use crate::convert::source::{Origin, Source};
+use crate::convert::source::Source;
 use crate::unreadable::pick;
 
 /// A line that is no JSON. Its bytes are kept as they are.
 pub(crate) const TORN: &str = "reenact.replay_jsonl.torn";
 
-pub(super) fn import(source: &Source<'_>, sealing: &mut Sealing<'_>) -> Result<Vec<u8>, ConvertError> {
-    let is_typed = source.origin == Origin::TypedReplay;
+pub(in crate::convert) fn import(
+    source: &Source<'_>,
+    sealing: &mut Sealing<'_>,
+) -> Result<Vec<u8>, ConvertError> {
+    let is_typed = source.origin == FormatId::TypedReplay;
     let (tag, time, id) = if is_typed { ("type", "ts", "step_id") } else { ("event", "t", "id") };
     let started_at = lines(source.main).take(2).filter_map(|line| line.ok()).find_map(|line| {
         [time, "created_at"].iter().find_map(|name| word(line, name)).map(|time| time.into_owned())

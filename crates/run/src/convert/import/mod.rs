@@ -5,48 +5,33 @@
 
 pub(super) mod lines;
 pub(super) mod model_io;
-mod replay_bundle;
-mod rpk;
+pub(super) mod replay_bundle;
+pub(super) mod rpk;
 pub(super) mod timeline;
 
 use std::borrow::Cow;
 
 use base64ct::{Base64, Encoding};
+use reenact_formats::FormatId;
 use reenact_formats::rer::{Callee, EventType};
 use reenact_json::canonical::write_string;
-use reenact_json::{Kind, Limits, Profile, Value};
+use reenact_json::{Kind, Limits, Value};
 
 use super::fault::ConvertError;
+use super::route::route;
 use super::sealing::{Sealing, spelled};
-use super::source::{File, Origin, Source};
+use super::source::{File, Source};
 use crate::text_rule::TextRule;
 
 /// Seals a record as an RER artifact that says where it came from.
 pub fn import(source: &Source<'_>, sealing: &mut Sealing<'_>) -> Result<Vec<u8>, ConvertError> {
-    match source.origin {
-        Origin::Rpk => rpk::import(source, sealing),
-        Origin::ModelIo | Origin::RecordingSession => model_io::import(source, sealing),
-        Origin::ReplayJsonl | Origin::TypedReplay => lines::import(source, sealing),
-        Origin::ReplayBundle => replay_bundle::import(source, sealing),
-        Origin::SessionTimeline => timeline::import(source, sealing),
-    }
-}
-
-/// The profile by which the values of a format are written.
-pub(super) fn profile(origin: Origin) -> Profile {
-    match origin {
-        Origin::Rpk => Profile::Rpk,
-        Origin::ModelIo | Origin::RecordingSession => Profile::ModelIo,
-        Origin::ReplayJsonl | Origin::TypedReplay | Origin::ReplayBundle | Origin::SessionTimeline => {
-            Profile::ReplayJsonl
-        }
-    }
+    (route(source.origin)?.import)(source, sealing)
 }
 
 /// What the first event says of the source; `document` is JSON text.
 fn origin(source: &Source<'_>, document: &[u8]) -> Vec<u8> {
     let mut out = b"{".to_vec();
-    if source.origin != Origin::ReplayBundle && !source.beside.is_empty() {
+    if source.origin != FormatId::ReplayBundle && !source.beside.is_empty() {
         let mut before: &[u8] = b"\"beside\":[";
         for file in source.beside {
             out.extend_from_slice(before);
@@ -116,9 +101,9 @@ fn without_items(text: &[u8], items: Option<Value<'_>>) -> Vec<u8> {
 }
 
 /// A document as the first event holds it.
-fn encode_document(document: &[u8], origin: Origin) -> Result<Vec<u8>, ConvertError> {
+fn encode_document(document: &[u8], origin: FormatId) -> Result<Vec<u8>, ConvertError> {
     let mut out = Vec::new();
-    TextRule::new(profile(origin))
+    TextRule::new(origin.row().profile)
         .encode(parse(document)?, &mut out)
         .map_err(|fault| ConvertError::Text { place: "the document".into(), fault })?;
     Ok(out)
@@ -132,8 +117,8 @@ struct Items {
 }
 
 impl Items {
-    fn new(origin: Origin, what: &'static str) -> Self {
-        Self { rule: TextRule::new(profile(origin)), out: Vec::new(), what }
+    fn new(origin: FormatId, what: &'static str) -> Self {
+        Self { rule: TextRule::new(origin.row().profile), out: Vec::new(), what }
     }
 
     fn encode(&mut self, index: usize, item: Value<'_>) -> Result<&[u8], ConvertError> {

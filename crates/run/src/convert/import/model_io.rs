@@ -1,12 +1,13 @@
 //! Model IO and recordings of its kernel → RER: each interaction is a call and its return, its members divided between the two.
 
+use reenact_formats::FormatId;
 use reenact_formats::rer::EventType;
 use reenact_json::{Kind, Value};
 
 use super::{Items, encode_document, origin, parse, without_items};
 use crate::convert::fault::ConvertError;
 use crate::convert::sealing::{Sealing, Tape, Words};
-use crate::convert::source::{Origin, Source};
+use crate::convert::source::Source;
 use crate::unreadable::pick;
 
 /// The members that were there when the model was asked; the rest came with its answer.
@@ -15,7 +16,10 @@ const ASKED: [&str; 5] = ["i", "prompt_hash", "sequence", "prompt", "context"];
 /// An element that is no object cannot be divided.
 pub(crate) const WHOLE: &str = "reenact.model_io.interaction";
 
-pub(super) fn import(source: &Source<'_>, sealing: &mut Sealing<'_>) -> Result<Vec<u8>, ConvertError> {
+pub(in crate::convert) fn import(
+    source: &Source<'_>,
+    sealing: &mut Sealing<'_>,
+) -> Result<Vec<u8>, ConvertError> {
     let session = parse(source.main)?;
     // Each look would be one at all of it.
     let names = ["interactions", "model_id", "created_at_utc", "ended_at_utc", "started_at", "ended_at"];
@@ -23,7 +27,7 @@ pub(super) fn import(source: &Source<'_>, sealing: &mut Sealing<'_>) -> Result<V
     let interactions = interactions.filter(|list| list.kind() == Kind::Array);
     let document = encode_document(&without_items(source.main, interactions), source.origin)?;
     let (started_at, ended_at) = match source.origin {
-        Origin::RecordingSession => (started_at, ended_at),
+        FormatId::RecordingSession => (started_at, ended_at),
         _ => (created_at, ended_at_utc),
     };
     let text = |value: Option<Value<'_>>| Some(value?.string()?.into_owned());

@@ -11,7 +11,10 @@ use crate::convert::source::Source;
 /// A member of a bundle.
 pub(crate) const MEMBER: &str = "reenact.replay_bundle.member";
 
-pub(super) fn import(source: &Source<'_>, sealing: &mut Sealing<'_>) -> Result<Vec<u8>, ConvertError> {
+pub(in crate::convert) fn import(
+    source: &Source<'_>,
+    sealing: &mut Sealing<'_>,
+) -> Result<Vec<u8>, ConvertError> {
     let mut document = Vec::new();
     write_body(source.main, &mut document);
     let manifest = Value::parse(source.main, &Limits::default()).ok();

@@ -1,5 +1,6 @@
 //! `.rpk` → RER: each step is an event.
 
+use reenact_formats::FormatId;
 use reenact_formats::rer::{Callee, EventType};
 use reenact_formats::rpk::{Head, ReadError, StepView};
 use reenact_json::{Kind, Limits, Value};
@@ -7,9 +8,12 @@ use reenact_json::{Kind, Limits, Value};
 use super::{Items, callee, encode_document, origin, without_items};
 use crate::convert::fault::ConvertError;
 use crate::convert::sealing::{Sealing, Tape, Words};
-use crate::convert::source::{Origin, Source};
+use crate::convert::source::Source;
 
-pub(super) fn import(source: &Source<'_>, sealing: &mut Sealing<'_>) -> Result<Vec<u8>, ConvertError> {
+pub(in crate::convert) fn import(
+    source: &Source<'_>,
+    sealing: &mut Sealing<'_>,
+) -> Result<Vec<u8>, ConvertError> {
     let head = Head::read(source.main, &Limits::default()).map_err(|error| {
         ConvertError::Unreadable(match error {
             ReadError::Syntax(error) => error.describe(source.main),
@@ -17,10 +21,10 @@ pub(super) fn import(source: &Source<'_>, sealing: &mut Sealing<'_>) -> Result<V
         })
     })?;
     let steps = head.of_run.steps.filter(|steps| steps.kind() == Kind::Array);
-    let document = encode_document(&without_items(source.main, steps), Origin::Rpk)?;
+    let document = encode_document(&without_items(source.main, steps), FormatId::Rpk)?;
     let started_at = head.of_run.timestamp.and_then(|time| time.string());
     let mut tape = Tape::begin(sealing, started_at.as_deref(), &origin(source, &document))?;
-    let mut items = Items::new(Origin::Rpk, "step");
+    let mut items = Items::new(FormatId::Rpk, "step");
     let mut pairs = Pairs::default();
     for (index, step) in steps.into_iter().flat_map(|steps| steps.elements()).enumerate() {
         let view = StepView::of(step);

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use reenact_formats::FormatId;
 use reenact_formats::rer::time::instant;
 use reenact_formats::rer::{Callee, EventType};
 
@@ -9,16 +10,19 @@ use super::{Items, callee, encode_document, list, origin, parse, without_items, 
 use crate::convert::fault::ConvertError;
 use crate::convert::moment;
 use crate::convert::sealing::{Sealing, Tape, Words};
-use crate::convert::source::{Origin, Source};
+use crate::convert::source::Source;
 
-pub(super) fn import(source: &Source<'_>, sealing: &mut Sealing<'_>) -> Result<Vec<u8>, ConvertError> {
+pub(in crate::convert) fn import(
+    source: &Source<'_>,
+    sealing: &mut Sealing<'_>,
+) -> Result<Vec<u8>, ConvertError> {
     let session = parse(source.main)?;
     let timeline = list(session, "timeline");
     let document = encode_document(&without_items(source.main, timeline), source.origin)?;
     let created_at = word(session, "created_at");
     let start = created_at.as_deref().and_then(instant);
     let mut tape = Tape::begin(sealing, created_at.as_deref(), &origin(source, &document))?;
-    let mut items = Items::new(Origin::SessionTimeline, "entry");
+    let mut items = Items::new(FormatId::SessionTimeline, "entry");
     let mut calls = Calls::default();
     for (index, entry) in timeline.into_iter().flat_map(|list| list.elements()).enumerate() {
         let elapsed = entry.member("t").and_then(|t| t.whole()).map(|t| i128::from(t) * 1_000_000);

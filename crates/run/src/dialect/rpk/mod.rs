@@ -16,16 +16,26 @@ pub(super) use answered::answer;
 pub(super) use asked::request;
 pub(super) use tools::{tool_call, tool_result};
 
-use reenact_formats::rer::EventType;
-use reenact_formats::rpk::{self, ReadError, StepView};
+use std::borrow::Cow;
+
+use reenact_formats::FormatId;
+use reenact_formats::rer::{Callee, EventType};
+use reenact_formats::rpk::{self, AGENT_COMMAND, ReadError, StepView};
 use reenact_json::{Kind as JsonKind, Limits, Value};
+use reenact_wire::Endpoint;
 
 use super::Dialect;
 use super::replay_bundle::Place;
-use crate::index::{Found, Index, Span, Tie};
+use crate::convert::export::account::{SIGNS_THE_SOURCE, document, limits, others};
+use crate::convert::loss::{self, Losses};
+use crate::event::Event;
+use crate::exchange::{Answer, Request};
+use crate::index::{Found, Hidden, Index, Span, Tie};
 use crate::open::NotARun;
-use crate::run::Parts;
-use crate::unreadable::pick;
+use crate::outcome::{ReportedOutcome, items, last, read_exit_code, words};
+use crate::run::{Inner, Parts, Run};
+use crate::tool::{ToolCall, ToolResult};
+use crate::unreadable::{Unreadable, pick};
 
 /// Reads what a run keeps of an artifact: one event a step.
 pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<Parts, NotARun> {
@@ -59,7 +69,7 @@ pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<Parts, NotARun> {
         id: run.id.and_then(|id| id.string()).unwrap_or_default().into_owned(),
         environment: Span::of(run.environment_fingerprint, bytes),
         began: Span::of(run.timestamp, bytes),
-        dialect: Dialect::Rpk,
+        dialect: FormatId::Rpk,
         index: index.finish(),
         ..Parts::default()
     })
@@ -138,4 +148,100 @@ fn headers(headers: Option<Value<'_>>) -> Vec<(String, String)> {
         Some((name.string()?.into_owned(), value.string()?.into_owned()))
     };
     headers.into_iter().flat_map(|headers| headers.members()).filter_map(pair).collect()
+}
+
+/// What an `.rpk` says beside its steps.
+fn around_steps(run: &Run, root: &loss::Place, losses: &mut Losses) {
+    let Ok(head) = rpk::Head::read(document(run), &limits()) else { return };
+    if head.signature.is_some() {
+        losses.add(root.inside(".signature"), SIGNS_THE_SOURCE);
+    }
+    let at = root.inside(".payload");
+    if let Some(payload) = head.payload.filter(|payload| payload.kind() == JsonKind::Object) {
+        others(payload, &["run"], &at, losses);
+    }
+    if let Some(of_run) = head.run.filter(|of_run| of_run.kind() == JsonKind::Object) {
+        others(of_run, &["id", "timestamp", "steps"], &at.inside(".run"), losses);
+    }
+    if let Some(metadata) = head.metadata {
+        others(metadata, &["run_id", "created_at"], &root.inside(".metadata"), losses);
+    }
+}
+
+/// Steps.
+pub(crate) struct Rpk;
+
+impl Dialect for Rpk {
+    fn read(&self, bytes: &[u8], limits: &Limits) -> Result<Parts, NotARun> {
+        read(bytes, limits)
+    }
+
+    fn mark(&self, _: Option<EventType>, item: Value<'_>) -> (Option<EventType>, Tie) {
+        mark(item)
+    }
+
+    fn telling_part<'v>(&self, payload: Value<'v>) -> Value<'v> {
+        let part = |name: &str| payload.member(name).filter(|part| part.members().next().is_some());
+        part("output").or_else(|| part("input")).unwrap_or(payload)
+    }
+
+    fn has_step_ids(&self) -> bool {
+        true
+    }
+
+    fn mark_withheld(&self, callee: Callee, _: bool) -> Option<Hidden> {
+        let actions: &[Callee] = match callee {
+            Callee::Model => &[Callee::Model],
+            // A wrapped HTTP client calls its requests tools.
+            Callee::Tool => &[Callee::Tool, Callee::Http, Callee::Model],
+            Callee::Http => return None,
+        };
+        Some(Hidden { actions, names_repeat: false })
+    }
+
+    fn place(&self, event: &Event<'_>) -> loss::Place {
+        loss::Place::Item("$.payload.run.steps[", event.index(), "]".into())
+    }
+
+    fn around(&self, run: &Run, _: FormatId, losses: &mut Losses) {
+        around_steps(run, &loss::Place::At("$".into()), losses);
+    }
+
+    fn step_id<'r>(&self, _: &Event<'r>, payload: Value<'r>) -> Option<Cow<'r, str>> {
+        payload.member("id")?.string()
+    }
+
+    fn request<'v>(&self, item: Value<'v>, run: &'v Inner) -> Result<Request<'v>, Unreadable> {
+        request(item, run)
+    }
+
+    fn answer<'v>(
+        &self,
+        item: Value<'v>,
+        run: &'v Inner,
+        endpoint: Option<Endpoint>,
+    ) -> Result<Answer<'v>, Unreadable> {
+        answer(item, run, endpoint)
+    }
+
+    fn tool_call<'v>(&self, item: Value<'v>) -> Result<ToolCall<'v>, Unreadable> {
+        tool_call(item)
+    }
+
+    fn tool_result<'v>(&self, item: Value<'v>) -> Result<ToolResult<'v>, Unreadable> {
+        tool_result(item)
+    }
+
+    fn outcome(&self, run: &Run) -> ReportedOutcome {
+        // What an agent was run with, and how it ended, if it was captured as a whole.
+        let command = items(run).find(|event| event.name() == AGENT_COMMAND);
+        let command = command.and_then(|event| event.payload().value()?.member("input")?.member("command"));
+        let output =
+            last(run, EventType::OutputFinal).and_then(|step| step.member("output")?.member("returncode"));
+        ReportedOutcome {
+            command: words(command),
+            exit: output.and_then(read_exit_code),
+            ..ReportedOutcome::default()
+        }
+    }
 }

@@ -4,11 +4,11 @@ mod conclusion;
 
 use std::io::{self, BufRead};
 
+use reenact_formats::replay_jsonl::canonical::is_canonical;
 use reenact_formats::replay_jsonl::hash::{self, HashCheck};
 use reenact_formats::replay_jsonl::{
     Clock, Ending, EventKind, EventView, Field, Figures, Line, LineFault, Lines, VERSION, field,
 };
-use reenact_json::canonical::replay_jsonl::is_canonical;
 use reenact_json::digest::Hasher;
 use reenact_json::scanner::Room;
 use reenact_json::{Digest, Limits, Shown, SyntaxError, SyntaxFault, Value};
