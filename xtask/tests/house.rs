@@ -290,6 +290,7 @@ fn the_judge_brings_only_what_is_written() {
         "tree",
         "--package=reenact-verify",
         "--no-default-features",
+        "--features=formats",
         "--edges=normal",
         "--prefix=none",
         "--format={p}",

@@ -17,7 +17,8 @@ fn marks(word: u64) -> u64 {
     found & HIGH
 }
 
-/// As [`marks`], and marks each byte beyond printable ASCII too. Below 0x80, adding carries nothing into the next byte, so that
+/// Marks, in its highest bit, each byte of a word that is a quote, a backslash, a control character or beyond printable ASCII; only
+/// the lowest mark is sure. Below 0x80, adding carries nothing into the next byte, so that
 /// four additions tell what is neither a quote, nor a backslash, nor a control character.
 #[inline]
 pub fn stops(word: u64) -> u64 {
