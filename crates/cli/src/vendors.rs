@@ -3,36 +3,9 @@
 use std::ffi::{OsStr, OsString};
 
 use reenact_gateway::{Gateway, Route, UpstreamUrl};
-use reenact_wire::Vendor;
+use reenact_wire::{VENDORS, Vendor};
 
 use crate::output::Ending;
-
-/// What the clients of one vendor read.
-pub(crate) struct Variables {
-    pub(crate) vendor: Vendor,
-    /// The base address. The first is what current clients read, the others are older names for it.
-    pub(crate) base: &'static [&'static str],
-    /// The credential.
-    pub(crate) key: &'static str,
-    /// Where requests go when nothing else is said.
-    upstream: &'static str,
-}
-
-/// Each vendor's own.
-pub(crate) const VARIABLES: [Variables; 2] = [
-    Variables {
-        vendor: Vendor::OpenAi,
-        base: &["OPENAI_BASE_URL", "OPENAI_API_BASE"],
-        key: "OPENAI_API_KEY",
-        upstream: "https://api.openai.com/v1",
-    },
-    Variables {
-        vendor: Vendor::Anthropic,
-        base: &["ANTHROPIC_BASE_URL"],
-        key: "ANTHROPIC_API_KEY",
-        upstream: "https://api.anthropic.com",
-    },
-];
 
 /// `NAME=URL`, as `--upstream` takes it.
 #[derive(Debug, Clone)]
@@ -45,10 +18,7 @@ pub(crate) struct Upstream {
 pub(crate) fn upstream(text: &str) -> Result<Upstream, String> {
     let (name, url) =
         text.split_once('=').ok_or("write it as NAME=URL, such as openai=http://localhost:8080/v1")?;
-    let vendor = Vendor::of_name(name).ok_or_else(|| {
-        let known: Vec<&str> = Vendor::ALL.iter().map(|vendor| vendor.name()).collect();
-        format!("no such vendor; there is: {}", known.join(", "))
-    })?;
+    let vendor = Vendor::of_name(name).ok_or_else(|| format!("no such vendor; there is: {}", names(", ")))?;
     let url = url.parse().map_err(|error: reenact_gateway::UpstreamUrlError| error.to_string())?;
     Ok(Upstream { vendor, url })
 }
@@ -58,31 +28,36 @@ pub(crate) fn routes(
     asked: &[Upstream],
     variable: impl Fn(&str) -> Option<OsString>,
 ) -> Result<Vec<Route>, Ending> {
-    VARIABLES.iter().map(|of| Ok(Route::to(of.vendor, of.upstream(asked, &variable)?))).collect()
+    VENDORS.into_iter().map(|vendor| Ok(Route::to(vendor, address(vendor, asked, &variable)?))).collect()
 }
 
-impl Variables {
-    fn upstream(
-        &self,
-        asked: &[Upstream],
-        variable: impl Fn(&str) -> Option<OsString>,
-    ) -> Result<UpstreamUrl, Ending> {
-        if let Some(asked) = asked.iter().rev().find(|asked| asked.vendor == self.vendor) {
-            return Ok(asked.url.clone());
-        }
-        let set = self
-            .base
-            .iter()
-            .find_map(|name| Some((*name, variable(name).filter(|value| !value.is_empty())?)));
-        let (name, text) = match set {
-            Some((name, value)) => (name, value.to_string_lossy().into_owned()),
-            None => ("", self.upstream.to_owned()),
-        };
-        // What it says is not repeated: it may hold a password.
-        text.parse().map_err(|error: reenact_gateway::UpstreamUrlError| {
-            Ending::impossible(format!("{name}: {error}"))
-        })
+/// The names of all vendors.
+pub(crate) fn names(separator: &str) -> String {
+    VENDORS.map(Vendor::name).join(separator)
+}
+
+/// The variables from which vendors' clients read their base addresses, the current name of each.
+pub(crate) fn base_variables() -> Vec<&'static str> {
+    VENDORS.iter().filter_map(|vendor| vendor.base_variables().first()).copied().collect()
+}
+
+fn address(
+    vendor: Vendor,
+    asked: &[Upstream],
+    variable: impl Fn(&str) -> Option<OsString>,
+) -> Result<UpstreamUrl, Ending> {
+    if let Some(asked) = asked.iter().rev().find(|asked| asked.vendor == vendor) {
+        return Ok(asked.url.clone());
     }
+    let mut names = vendor.base_variables().iter();
+    let set = names.find_map(|name| Some((*name, variable(name).filter(|value| !value.is_empty())?)));
+    let (name, text) = match set {
+        Some((name, value)) => (name, value.to_string_lossy().into_owned()),
+        None => ("", vendor.base_url()),
+    };
+    // The value of the variable is not repeated: it may hold a password.
+    text.parse()
+        .map_err(|error: reenact_gateway::UpstreamUrlError| Ending::impossible(format!("{name}: {error}")))
 }
 
 /// The whole environment of an agent whose requests are to come to us. `base` tells where, by the name of a route.
@@ -91,9 +66,9 @@ pub(crate) fn environment(
     base: impl Fn(&str) -> Option<String>,
 ) -> Vec<(OsString, OsString)> {
     let mut environment: Vec<(OsString, OsString)> = before.into_iter().collect();
-    for of in &VARIABLES {
-        if let Some(url) = base(of.vendor.name()) {
-            of.base.iter().for_each(|name| set(&mut environment, name, OsString::from(&url)));
+    for vendor in VENDORS {
+        if let Some(url) = base(vendor.name()) {
+            vendor.base_variables().iter().for_each(|name| set(&mut environment, name, OsString::from(&url)));
         }
     }
     // Both are read, by different clients.
@@ -128,11 +103,12 @@ pub(crate) fn take_out_credentials(environment: &mut Vec<(OsString, OsString)>) 
             *value = OsString::from(dummy(name));
         }
     }
-    for of in &VARIABLES {
-        let is_set = environment.iter().any(|(name, value)| name == of.key && !value.is_empty());
-        if !is_set {
-            dummies.push(dummy(OsStr::new(of.key)));
-            set(environment, of.key, OsString::from(dummy(OsStr::new(of.key))));
+    for names in VENDORS.map(Vendor::key_variables) {
+        let is_set =
+            names.iter().any(|key| environment.iter().any(|(name, value)| name == key && !value.is_empty()));
+        if let Some(key) = names.first().filter(|_| !is_set) {
+            dummies.push(dummy(OsStr::new(key)));
+            set(environment, key, OsString::from(dummy(OsStr::new(key))));
         }
     }
     dummies

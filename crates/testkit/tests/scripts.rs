@@ -10,7 +10,8 @@ use reenact_wire::{Answer, Endpoint, ToolCall, Usage, VendorError};
 use support::{Got, asking, get};
 
 fn read(path: &str, got: &Got) -> Answer {
-    let endpoint = Kind::ALL.into_iter().find_map(|kind| Endpoint::of(kind, "POST", path)).unwrap();
+    let endpoint =
+        reenact_wire::VENDORS.into_iter().find_map(|kind| Endpoint::of(kind, "POST", path)).unwrap();
     answer(endpoint, is_stream(got.header("content-type")), &got.body).unwrap()
 }
 

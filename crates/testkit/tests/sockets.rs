@@ -16,8 +16,8 @@ use support::{asking, begin, begin_http2_on, block_on, get, piece, rest};
 #[test]
 fn what_came_and_what_went() {
     let mut vendor = Vendor::start(Script::echo()).unwrap();
-    assert_eq!(vendor.base_url(Kind::OpenAi), format!("http://{}/v1", vendor.address()));
-    assert_eq!(vendor.base_url(Kind::Anthropic), format!("http://{}", vendor.address()));
+    assert_eq!(vendor.base_url(Kind::OPENAI), format!("http://{}/v1", vendor.address()));
+    assert_eq!(vendor.base_url(Kind::ANTHROPIC), format!("http://{}", vendor.address()));
     let got: Vec<Vec<u8>> =
         asking("hi", true).iter().map(|(path, body)| get(&vendor, "POST", path, body).body).collect();
     vendor.wait_for(Moment::Ends(3)).unwrap();

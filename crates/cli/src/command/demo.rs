@@ -35,7 +35,7 @@ pub(crate) struct DemoAgent {
 
 impl DemoAgent {
     pub(crate) fn run(&self) -> Result<u8, Ending> {
-        let kind = if self.anthropic { Kind::Anthropic } else { Kind::OpenAi };
+        let kind = if self.anthropic { Kind::ANTHROPIC } else { Kind::OPENAI };
         Ok(reenact_testkit::agent::run(
             kind,
             self.task.as_deref(),
@@ -67,7 +67,7 @@ impl Demo {
         say("A small agent books a flight. Its model is a script on this machine: no key, no network.\n")?;
 
         chapter(1, "Record it: the agent runs as ever, and what it asks its model passes through reenact")?;
-        let base = vendor.base_url(Kind::OpenAi);
+        let base = vendor.base_url(Kind::OPENAI);
         let record = ["record", "--out", RUN, "--", "reenact", "demo-agent"];
         let recorded = stage.reenact("author", &record, &[("OPENAI_BASE_URL", &base)])?;
         show(&recorded)?;

@@ -345,9 +345,8 @@ impl Record {
             }
             let is_denied = |run: &Run| run.events().any(|event| event.kind() == Kind::StepBlocked);
             if counts.model_calls + counts.http_calls == 0 && !run.as_ref().is_ok_and(is_denied) {
-                output::complain(
-                    "no request came through: does the agent read OPENAI_BASE_URL or ANTHROPIC_BASE_URL?",
-                );
+                let variables = vendors::base_variables().join(" or ");
+                output::complain(&format!("no request came through: does the agent read {variables}?"));
             } else if enforced.is_none() {
                 output::complain("no policy was set: every call was let through (observe-only)");
             }

@@ -167,8 +167,8 @@ impl Stage<'_> {
 /// Sends clients to the vendor, or our gateway, by the variables that they read.
 pub(crate) fn with_vendor<'a>(command: &'a mut Command, vendor: &Vendor) -> &'a mut Command {
     command
-        .env("OPENAI_BASE_URL", vendor.base_url(Kind::OpenAi))
-        .env("ANTHROPIC_BASE_URL", vendor.base_url(Kind::Anthropic))
+        .env("OPENAI_BASE_URL", vendor.base_url(Kind::OPENAI))
+        .env("ANTHROPIC_BASE_URL", vendor.base_url(Kind::ANTHROPIC))
 }
 
 /// Whether the kernel cut the network off. Where it refuses, the command must have said so.

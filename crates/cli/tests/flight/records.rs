@@ -107,7 +107,7 @@ fn a_bundle_where_one_is_wanted() {
 fn another_upstream_and_another_key() {
     let airport = Airport::new(Script::travel());
     airport.fly(&["keys", "generate", "work"]).expect(0, "...\n", "...\n");
-    let upstream = format!("openai={}", airport.vendor.base_url(reenact_testkit::Kind::OpenAi));
+    let upstream = format!("openai={}", airport.vendor.base_url(reenact_testkit::Kind::OPENAI));
     let arguments = ["record", "--key", "work", "--upstream", &upstream, "--", REENACT, "demo-agent"];
     let output =
         airport.command(&arguments).env("OPENAI_BASE_URL", "http://127.0.0.1:9/v1").output().unwrap();
@@ -115,7 +115,7 @@ fn another_upstream_and_another_key() {
     assert_eq!(output.status.code(), Some(0), "{stderr}");
     assert!(stderr.contains("key \"work\""), "{stderr}");
     let artifact = fs::read_to_string(airport.artifact()).unwrap();
-    assert!(artifact.contains(&airport.vendor.base_url(reenact_testkit::Kind::OpenAi)));
+    assert!(artifact.contains(&airport.vendor.base_url(reenact_testkit::Kind::OPENAI)));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use http::{HeaderMap, StatusCode, Version};
 use reenact_record::wal::Entry;
 use reenact_record::warden::Money;
-use reenact_wire::sse::{RawEvent, SseReader};
+use reenact_wire::sse::SseReader;
 use reenact_wire::{Endpoint, Usage, Vendor};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -282,21 +282,9 @@ impl Stream {
             }
         };
         let mut is_last = false;
-        self.events.each(piece, |event| is_last |= ends_stream(endpoint, event));
+        self.events
+            .each(piece, |event| is_last |= endpoint.is_some_and(|endpoint| endpoint.ends_stream(event)));
         is_last
-    }
-}
-
-/// Whether nothing that its client waits for comes behind an event.
-fn ends_stream(endpoint: Option<Endpoint>, event: RawEvent<'_>) -> bool {
-    match endpoint {
-        Some(Endpoint::ChatCompletions) => event.data().map(<[u8]>::trim_ascii).eq([b"[DONE]"]),
-        Some(Endpoint::Messages) => matches!(event.name(), b"message_stop" | b"error"),
-        Some(Endpoint::Responses) => matches!(
-            event.name(),
-            b"response.completed" | b"response.failed" | b"response.incomplete" | b"error"
-        ),
-        _ => false,
     }
 }
 

@@ -13,7 +13,7 @@ use http_body::{Body, Frame};
 use reenact_record::warden::Refused;
 use reenact_wire::gate::{self, Gate};
 use reenact_wire::sse::{SseEvent, SseReader};
-use reenact_wire::{Endpoint, ToolCall, refusal};
+use reenact_wire::{Endpoint, ToolCall, Vendor};
 use tokio::runtime::Handle as Runtime;
 use tokio::sync::{mpsc, watch};
 
@@ -107,7 +107,8 @@ impl Watch {
         let whole = match ruling {
             Ok(()) => Whole::Allowed(Bytes::from(body)),
             Err(refused) => {
-                let instead = super::refused_body(self.endpoint, &refused);
+                let vendor = self.endpoint.vendor().unwrap_or(Vendor::OPENAI);
+                let instead = super::denial(&refused).body(vendor);
                 self.exchange.with(|exchange| exchange.withhold(0, instead.as_bytes()));
                 Whole::Refused(refused)
             }
@@ -264,8 +265,7 @@ impl Watch {
         let length = ready.len();
         if let Some(Stop::Refused(refused)) = stop {
             hold.delivered += length;
-            let (kind, message) = super::refused_words(&refused);
-            let instead = refusal::event(self.endpoint, kind, super::DENIED, &message);
+            let instead = super::denial(&refused).event(self.endpoint);
             self.exchange.with(|exchange| exchange.withhold(hold.delivered, instead.as_bytes()));
             if !ready.is_empty() {
                 let _ = to.send(Ok(Frame::data(Bytes::from(ready)))).await;

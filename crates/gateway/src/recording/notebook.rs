@@ -9,11 +9,10 @@ use reenact_record::reported;
 use reenact_record::warden::{Action, Money};
 use reenact_record::{
     ApprovalRequest, Chunk, Denial, Evaluation, Exchange as Kind, Pen, RawAnswer, RawRequest, RawToolCall,
-    RawToolResult, RecordError, Source, Spent, StepId, Via,
+    RawToolResult, RecordError, Source, Spent, StepId, Via, renumbered,
 };
-use reenact_replay::{KeyParts, match_key};
 use reenact_wire::conversation::{Conversation, InferredCall};
-use reenact_wire::{Answer, Endpoint, ToolResult, Usage, Vendor, exchange};
+use reenact_wire::{Answer, Endpoint, KeyParts, ToolResult, Usage, Vendor, exchange, match_key};
 
 use super::job::{Answered, Approval, Asked, Decided, Decision, Ended, Head, Job, News, Part};
 use super::parts::{Body, Kept, Parts};
@@ -68,7 +67,8 @@ impl Notebook {
     fn model(&self, asked: &Asked) -> String {
         let codings = decode::codings(&asked.headers);
         let body = decode::whole(&codings, &asked.body, false, self.most).unwrap_or_default();
-        exchange::request(Endpoint::Models, &body).and_then(|request| request.model).unwrap_or_default()
+        let request = exchange::request_to(asked.vendor, asked.endpoint(), &asked.path, &body);
+        request.and_then(|request| request.model).unwrap_or_default()
     }
 
     /// Tool calls that are written already.
@@ -114,7 +114,7 @@ impl Page<'_> {
     fn asked(&mut self, number: u64, asked: &Asked) -> Option<StepId> {
         let (provider, method, path) = (asked.provider.as_str(), asked.method.as_str(), asked.path.as_str());
         let endpoint = asked.endpoint();
-        let kind = if matches!(method, "GET" | "HEAD" | "OPTIONS") { Kind::Http } else { Kind::Model };
+        let kind = if asked.vendor.calls_a_model(method, path) { Kind::Model } else { Kind::Http };
         let codings = decode::codings(&asked.headers);
         let readable = decode::readable(&codings, &asked.body, false, self.notebook.most);
         if let Some(fault) = &readable.fault {
@@ -123,8 +123,7 @@ impl Page<'_> {
         let body = &*readable.body;
         let mut model = None;
         if kind == Kind::Model && !body.is_empty() {
-            // An endpoint that nobody knows has no conversation that could be read, but perhaps a model.
-            let request = exchange::request(endpoint.unwrap_or(Endpoint::Models), body);
+            let request = exchange::request_to(asked.vendor, endpoint, path, body);
             if let Some(request) = request {
                 if asked.decided.is_none() {
                     let inferred = self.notebook.conversation.requested(&request);
@@ -148,13 +147,14 @@ impl Page<'_> {
             None => None,
         };
         let masked = pen.mask_request(&RawRequest { provider, method, path, headers: &headers, body });
-        let key = match_key(&KeyParts {
+        let parts = KeyParts {
             provider: masked.provider(),
             method: masked.method(),
             path: masked.path(),
             headers: masked.headers(),
             body: masked.body(),
-        });
+        };
+        let key = match_key(&parts, renumbered);
         let endpoint_name = endpoint.map(Endpoint::name);
         let called = pen.called_as(decided, kind, &masked, model.as_deref(), endpoint_name, &key);
         if asked.has_trailers {

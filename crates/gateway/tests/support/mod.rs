@@ -109,7 +109,7 @@ pub(crate) fn url(text: &str) -> UpstreamUrl {
 
 /// Both routes to one vendor.
 pub(crate) fn routes(root: &str) -> Vec<Route> {
-    vec![Route::to(Kind::OpenAi, url(&format!("{root}/v1"))), Route::to(Kind::Anthropic, url(root))]
+    vec![Route::to(Kind::OPENAI, url(&format!("{root}/v1"))), Route::to(Kind::ANTHROPIC, url(root))]
 }
 
 /// A run that is being recorded.
