@@ -161,7 +161,7 @@ mod tests {
             ("date = \"2026-1-31\"", "line 1: date: must be a day, such as \"2026-01-31\""),
             (
                 "date = \"2026-01-31\"\n[acme]",
-                "line 2: acme: there is no such table; allowed are date, openai, anthropic",
+                "line 2: acme: there is no such table; allowed are date, openai, anthropic, gemini",
             ),
             ("date = \"2026-01-31\"\nopenai = 1", "line 2: openai: must be a table of models"),
             (

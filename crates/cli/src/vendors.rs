@@ -14,11 +14,16 @@ pub(crate) struct Upstream {
     url: UpstreamUrl,
 }
 
+/// Reads the name of a vendor, for clap.
+pub(crate) fn vendor(name: &str) -> Result<Vendor, String> {
+    Vendor::of_name(name).ok_or_else(|| format!("no such vendor; there is: {}", names(", ")))
+}
+
 /// Reads `NAME=URL`, for clap.
 pub(crate) fn upstream(text: &str) -> Result<Upstream, String> {
     let (name, url) =
         text.split_once('=').ok_or("write it as NAME=URL, such as openai=http://localhost:8080/v1")?;
-    let vendor = Vendor::of_name(name).ok_or_else(|| format!("no such vendor; there is: {}", names(", ")))?;
+    let vendor = vendor(name)?;
     let url = url.parse().map_err(|error: reenact_gateway::UpstreamUrlError| error.to_string())?;
     Ok(Upstream { vendor, url })
 }
@@ -36,9 +41,15 @@ pub(crate) fn names(separator: &str) -> String {
     VENDORS.map(Vendor::name).join(separator)
 }
 
-/// The variables from which vendors' clients read their base addresses, the current name of each.
-pub(crate) fn base_variables() -> Vec<&'static str> {
-    VENDORS.iter().filter_map(|vendor| vendor.base_variables().first()).copied().collect()
+/// The variables from which vendors' clients read their base addresses, the current name of each, in words: `A, B or C`.
+pub(crate) fn base_variables() -> String {
+    let names: Vec<&str> =
+        VENDORS.iter().filter_map(|vendor| vendor.base_variables().first()).copied().collect();
+    match names.split_last() {
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
+    }
 }
 
 fn address(
@@ -147,12 +158,13 @@ mod tests {
         let urls = |asked: &[Upstream]| -> Vec<String> {
             routes(asked, variable).unwrap().iter().map(|route| route.upstream.to_string()).collect()
         };
-        assert_eq!(urls(&[]), ["http://localhost:1/x", "https://api.anthropic.com"]);
+        let gemini = "https://generativelanguage.googleapis.com";
+        assert_eq!(urls(&[]), ["http://localhost:1/x", "https://api.anthropic.com", gemini]);
         let asked = [
             upstream("openai=http://localhost:2").unwrap(),
             upstream("anthropic=https://a.example/b").unwrap(),
         ];
-        assert_eq!(urls(&asked), ["http://localhost:2", "https://a.example/b"]);
+        assert_eq!(urls(&asked), ["http://localhost:2", "https://a.example/b", gemini]);
     }
 
     #[test]
@@ -172,7 +184,10 @@ mod tests {
             upstream("openai").unwrap_err(),
             "write it as NAME=URL, such as openai=http://localhost:8080/v1"
         );
-        assert_eq!(upstream("acme=http://a").unwrap_err(), "no such vendor; there is: openai, anthropic");
+        assert_eq!(
+            upstream("acme=http://a").unwrap_err(),
+            "no such vendor; there is: openai, anthropic, gemini"
+        );
         assert_eq!(upstream("openai=ftp://a").unwrap_err(), "the scheme must be http or https");
     }
 
@@ -183,6 +198,7 @@ mod tests {
         assert_eq!(value(&after, "OPENAI_BASE_URL"), Some("http://here/openai"));
         assert_eq!(value(&after, "OPENAI_API_BASE"), Some("http://here/openai"));
         assert_eq!(value(&after, "ANTHROPIC_BASE_URL"), Some("http://here/anthropic"));
+        assert_eq!(value(&after, "GOOGLE_GEMINI_BASE_URL"), Some("http://here/gemini"));
         assert_eq!(value(&after, "NO_PROXY"), Some("a.example,127.0.0.1,localhost"));
         assert_eq!(value(&after, "no_proxy"), Some("127.0.0.1,localhost"));
         assert_eq!(value(&after, "PATH"), Some("/bin"));
@@ -192,6 +208,7 @@ mod tests {
     fn credentials_are_exchanged_for_dummies() {
         let mut after = pairs(&[
             ("OPENAI_API_KEY", "sk-real"),
+            ("GOOGLE_API_KEY", "AIza-real"),
             ("db_password", "hunter22"),
             ("MONKEYS", "3"),
             ("A_TOKEN", ""),
@@ -202,6 +219,9 @@ mod tests {
         assert_eq!(value(&after, "db_password"), Some("reenact-dummy-db_password"));
         assert_eq!(value(&after, "MONKEYS"), Some("3"));
         assert_eq!(value(&after, "A_TOKEN"), Some(""));
-        assert_eq!(dummies.len(), 3);
+        // One key is enough for a vendor whose clients read two variables.
+        assert_eq!(value(&after, "GOOGLE_API_KEY"), Some("reenact-dummy-GOOGLE_API_KEY"));
+        assert_eq!(value(&after, "GEMINI_API_KEY"), None);
+        assert_eq!(dummies.len(), 4);
     }
 }

@@ -64,12 +64,12 @@ impl Request {
         if let Some(text) = body["input"].as_str() {
             return text.to_owned();
         }
-        let messages = body["messages"].as_array().or_else(|| body["input"].as_array());
+        let messages = ["messages", "input", "contents"].into_iter().find_map(|name| body[name].as_array());
         let from_user = messages.into_iter().flatten().filter(|message| message["role"] == "user");
         // A message that only hands over tool results is the agent's, not the user's.
         from_user
             .rev()
-            .map(|message| text_of(&message["content"]))
+            .map(|message| text_of(message.get("content").unwrap_or(&message["parts"])))
             .find(|text| !text.is_empty())
             .unwrap_or_default()
     }
@@ -133,6 +133,13 @@ pub(crate) mod tests {
                 r#"{"messages":[{"role":"user","content":"q"},{"role":"assistant","content":[]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"r"}]}]}"#
             ),
             "q"
+        );
+        assert_eq!(
+            text(
+                "/v1beta/models/m:generateContent",
+                r#"{"contents":[{"role":"user","parts":[{"text":"x"},{"text":"y"}]},{"role":"model","parts":[]},{"role":"user","parts":[{"functionResponse":{"name":"t","response":{}}}]}]}"#
+            ),
+            "xy"
         );
         assert_eq!(text("/v1/messages", "not json"), "");
     }

@@ -33,6 +33,12 @@ fn the_story_is_the_same_with_either_vendor() {
     for (kind, path, header, key) in [
         (Kind::OPENAI, "/v1/chat/completions", "authorization", "Bearer sk-test"),
         (Kind::ANTHROPIC, "/v1/messages", "x-api-key", "sk-test"),
+        (
+            Kind::GEMINI,
+            "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse",
+            "x-goog-api-key",
+            "sk-test",
+        ),
     ] {
         let (ended, output, vendor) = run(kind, Script::travel());
         assert_eq!((ended, output.as_str()), (Ok(()), STORY));
@@ -57,9 +63,11 @@ fn two_runs_ask_the_same_bytes() {
 
 #[test]
 fn the_vendors_words_are_the_users() {
-    for (kind, words) in
-        [(Kind::OPENAI, "Incorrect API key provided."), (Kind::ANTHROPIC, "invalid x-api-key")]
-    {
+    for (kind, words) in [
+        (Kind::OPENAI, "Incorrect API key provided."),
+        (Kind::ANTHROPIC, "invalid x-api-key"),
+        (Kind::GEMINI, "Request had invalid authentication credentials."),
+    ] {
         let (ended, output, _) = run(kind, Script::failing(401));
         assert_eq!(ended, Err(format!("the vendor says: {words}")));
         assert_eq!(output.lines().count(), 1, "{output}");

@@ -63,7 +63,7 @@ impl Table {
     /// The prices of a model: by its name, or by the name without the day of its edition.
     pub fn rates(&self, vendor: Vendor, model: &str) -> Option<Rates> {
         let find = |name: &str| self.models.get(&(vendor.name(), name.to_owned())).copied();
-        find(model).or_else(|| find(undated(model)?))
+        find(model).or_else(|| find((vendor.0.unedited)(model)?))
     }
 
     /// All that are in it, in order of their names.
@@ -95,7 +95,7 @@ impl Rates {
 }
 
 /// A name without the day of its edition: `gpt-5-2025-08-07`, `claude-sonnet-4-5-20250929`, `claude-3-5-haiku-latest`.
-fn undated(model: &str) -> Option<&str> {
+pub(crate) fn undated(model: &str) -> Option<&str> {
     let is_day = |text: &str| {
         let digits = text.bytes().filter(u8::is_ascii_digit).count();
         let dashes = text.bytes().enumerate().filter(|(_, byte)| *byte == b'-').map(|(at, _)| at);
@@ -134,6 +134,8 @@ mod tests {
             (Vendor::OPENAI, "gpt-5", "gpt-5-2025-08-07"),
             (Vendor::ANTHROPIC, "claude-sonnet-4-5", "claude-sonnet-4-5-20250929"),
             (Vendor::ANTHROPIC, "claude-3-5-haiku", "claude-3-5-haiku-latest"),
+            (Vendor::GEMINI, "gemini-2.0-flash", "gemini-2.0-flash-001"),
+            (Vendor::GEMINI, "gemini-2.5-flash", "gemini-2.5-flash-preview-09-2025"),
         ] {
             assert!(rates(vendor, model).is_some());
             assert_eq!(rates(vendor, edition), rates(vendor, model), "{edition}");
@@ -168,6 +170,9 @@ mod tests {
         // 1000 × 3 + 400 × 0.30 + 10 × 3.75 + 100 × 15.
         let claude = table.rates(Vendor::ANTHROPIC, "claude-sonnet-4-5").unwrap();
         assert_eq!(claude.cost(Vendor::ANTHROPIC, &usage), 4_657_500_000);
+        // 600 × 0.30 + 400 × 0.03 + 100 × 2.50.
+        let gemini = table.rates(Vendor::GEMINI, "gemini-2.5-flash").unwrap();
+        assert_eq!(gemini.cost(Vendor::GEMINI, &usage), 442_000_000);
         assert_eq!((claude.estimate(0), claude.estimate(1), claude.estimate(9)), (1, 3_000_000, 9_000_000));
         let free = Rates::default();
         assert_eq!((free.estimate(9), Rates { output: 7, ..free }.estimate(9)), (0, 1));

@@ -7,17 +7,19 @@ use core::fmt;
 
 use crate::message::Usage;
 use crate::price::Listed;
-use crate::protocol::{anthropic, openai};
+use crate::protocol::{anthropic, gemini, openai};
 use crate::refusal::Refusal;
 
 /// All vendors whose interfaces are read.
-pub const VENDORS: [Vendor; 2] = [Vendor::OPENAI, Vendor::ANTHROPIC];
+pub const VENDORS: [Vendor; 3] = [Vendor::OPENAI, Vendor::ANTHROPIC, Vendor::GEMINI];
 
 impl Vendor {
     /// OpenAI, and everyone who speaks its interface.
     pub const OPENAI: Self = Self(&openai::VENDOR);
     /// Anthropic.
     pub const ANTHROPIC: Self = Self(&anthropic::VENDOR);
+    /// Google's Gemini API.
+    pub const GEMINI: Self = Self(&gemini::VENDOR);
 }
 
 /// A vendor: a reference to its row.
@@ -46,6 +48,8 @@ pub(crate) struct VendorRow {
     pub(crate) without_tools: &'static [&'static str],
     /// Segments of paths behind which answers of models are kept, to be fetched later.
     pub(crate) kept_answers: &'static [&'static str],
+    /// Returns the name that a price list has for an edition of a model; `None` if the name names no edition.
+    pub(crate) unedited: fn(model: &str) -> Option<&str>,
     /// List prices.
     pub(crate) prices: &'static [Listed],
     /// True if tokens from a cache are counted among the input tokens, false if they are counted beside them.
@@ -182,7 +186,11 @@ mod tests {
     fn default_addresses() {
         assert_eq!(
             VENDORS.map(Vendor::base_url),
-            ["https://api.openai.com/v1", "https://api.anthropic.com",]
+            [
+                "https://api.openai.com/v1",
+                "https://api.anthropic.com",
+                "https://generativelanguage.googleapis.com"
+            ]
         );
     }
 
@@ -190,7 +198,19 @@ mod tests {
     fn interfaces_without_tools_are_their_vendors_own() {
         assert!(Vendor::OPENAI.is_without_tools("/v1/embeddings?x=/chat"));
         assert!(Vendor::ANTHROPIC.is_without_tools("/v1/messages/count_tokens/"));
+        assert!(Vendor::GEMINI.is_without_tools("/v1beta/models/g:countTokens"));
         assert!(!Vendor::OPENAI.is_without_tools("/v1/xembeddings"));
+        assert!(!Vendor::OPENAI.is_without_tools("/v1beta/models/g:countTokens"));
+        assert!(!Vendor::GEMINI.is_without_tools("/v1beta/models/g:generateContent"));
+    }
+
+    #[test]
+    fn what_is_only_kept_calls_no_model() {
+        let calls = Vendor::calls_a_model;
+        assert!(calls(Vendor::OPENAI, "POST", "/v1/files") && !calls(Vendor::OPENAI, "GET", "/v1/responses"));
+        assert!(calls(Vendor::GEMINI, "POST", "/v1beta/models/g:embedContent"));
+        assert!(!calls(Vendor::GEMINI, "POST", "/v1beta/cachedContents?key=x"));
+        assert!(!calls(Vendor::GEMINI, "POST", "/upload/v1beta/files"));
     }
 
     #[test]

@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use reenact_wire::shape::{body_delivery, completed, shaped};
 use reenact_wire::{Answer, Delivery, Endpoint, ToolCall, Usage, VendorError, exchange};
 
-const MODELS: [Endpoint; 3] = [Endpoint::CHAT_COMPLETIONS, Endpoint::RESPONSES, Endpoint::MESSAGES];
+const MODELS: [Endpoint; 4] =
+    [Endpoint::CHAT_COMPLETIONS, Endpoint::RESPONSES, Endpoint::MESSAGES, Endpoint::GENERATE_CONTENT];
 
 fn answers() -> impl Strategy<Value = Answer> {
     let call = (
@@ -46,16 +47,19 @@ fn deliveries() -> impl Strategy<Value = Delivery> {
 
 proptest! {
     #[test]
-    fn read_back_equal(answer in answers(), at in 0_usize..3, delivery in deliveries(), id in "[a-z0-9]{0,8}") {
+    fn read_back_equal(answer in answers(), at in 0_usize..4, delivery in deliveries(), id in "[a-z0-9]{0,8}") {
         let endpoint = MODELS[at];
         let stream = delivery == Delivery::Events;
+        // What ends a stream of Gemini is that it says why.
+        let reason = answer.stop_reason.clone().or((endpoint == Endpoint::GENERATE_CONTENT).then(|| "STOP".into()));
+        let answer = Answer { stop_reason: reason, ..answer };
         let shaped = shaped(endpoint, &answer, delivery, &id).unwrap();
         prop_assert_eq!(exchange::is_stream(shaped.content_type), stream);
         prop_assert_eq!(exchange::answer(endpoint, stream, &shaped.body).unwrap(), answer);
     }
 
     #[test]
-    fn what_was_shaped_is_a_body(answer in answers(), at in 0_usize..3, delivery in deliveries()) {
+    fn what_was_shaped_is_a_body(answer in answers(), at in 0_usize..4, delivery in deliveries()) {
         let endpoint = MODELS[at];
         let answer = completed(endpoint, answer, Some("m"));
         let shaped = shaped(endpoint, &answer, delivery, "x").unwrap();
@@ -63,6 +67,26 @@ proptest! {
         prop_assert_eq!(body_delivery(endpoint, &text), Some(delivery));
         prop_assert_eq!(body_delivery(endpoint, &answer.text), None);
     }
+}
+
+#[test]
+fn a_list_of_documents() {
+    let call = ToolCall { id: String::new(), name: "look".into(), input: "{\"at\":1}".into() };
+    let answer = Answer {
+        text: "hi".into(),
+        model: Some("m".into()),
+        tool_calls: vec![call],
+        stop_reason: Some("STOP".into()),
+        complete: true,
+        ..Answer::default()
+    };
+    let list = shaped(Endpoint::GENERATE_CONTENT, &answer, Delivery::List, "s1").unwrap();
+    assert_eq!(list.content_type, "application/json");
+    let text = String::from_utf8(list.body).unwrap();
+    assert!(text.starts_with("[{") && text.ends_with("}]"));
+    assert_eq!(exchange::answer(Endpoint::GENERATE_CONTENT, false, text.as_bytes()).unwrap(), answer);
+    assert_eq!(body_delivery(Endpoint::GENERATE_CONTENT, &text), Some(Delivery::List));
+    assert_eq!(shaped(Endpoint::MESSAGES, &answer, Delivery::List, "s1"), None);
 }
 
 #[test]

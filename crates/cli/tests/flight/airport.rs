@@ -40,6 +40,7 @@ impl Airport {
             .args(arguments)
             .env("OPENAI_BASE_URL", self.vendor.base_url(Kind::OPENAI))
             .env("ANTHROPIC_BASE_URL", self.vendor.base_url(Kind::ANTHROPIC))
+            .env("GOOGLE_GEMINI_BASE_URL", self.vendor.base_url(Kind::GEMINI))
             .env("OPENAI_API_KEY", API_KEY)
             .stdin(Stdio::null());
         command

@@ -10,6 +10,7 @@ use std::time::Duration;
 use reenact_record::Warden;
 use reenact_record::approval::{Desk, Look, Question};
 use reenact_record::warden::{Action, Money, Needed, Refused, Ruling, Wanted};
+use reenact_wire::call_ids::CallIds;
 use reenact_wire::conversation::{Conversation, InferredCall};
 use reenact_wire::exchange::Request;
 use reenact_wire::price::{Rates, Table};
@@ -66,8 +67,9 @@ impl Guard {
         Self { scribe, prices, desk, most, state: Mutex::new(state) }
     }
 
-    /// Has a request decided on. If it may go out it is taken by the scribe; else why not is.
-    pub(super) async fn admit(&self, asked: Asked) -> Result<(Decided, Taken), Refused> {
+    /// Has a request decided on. If it may go out it is taken by the scribe; else why not is. Gives the ids for calls of its answer
+    /// that have none, too.
+    pub(super) async fn admit(&self, asked: Asked) -> Result<(Decided, Taken, Option<CallIds>), Refused> {
         let plea = self.plea(&asked);
         let form = unknown_form(&asked);
         let mut results = Some(&plea.request);
@@ -107,7 +109,10 @@ impl Guard {
                 (Step::Go(decided), jobs)
             })?;
             match step {
-                Step::Go(decided) => return Ok((decided, taken.pop().ok_or_else(Refused::unrecorded)?)),
+                Step::Go(decided) => {
+                    let taken = taken.pop().ok_or_else(Refused::unrecorded)?;
+                    return Ok((decided, taken, plea.request.call_ids));
+                }
                 Step::Stop(refused) => return Err(refused),
                 Step::Ask(needed) => {
                     let input = asked.as_ref().map(|asked| self.shown_body(asked)).unwrap_or_default();

@@ -90,7 +90,11 @@ impl Watch {
             return Err(Cut);
         }
         let told = decode(&body).filter(|_| is_kept).ok_or(gate::Unreadable);
-        let told = told.and_then(|body| gate::told(self.endpoint, &body));
+        let mut told = told.and_then(|body| gate::told(self.endpoint, &body));
+        let call_ids = self.exchange.with(|exchange| exchange.call_ids());
+        if let (Ok(told), Some(mut call_ids)) = (&mut told, call_ids) {
+            call_ids.fill(&mut told.calls);
+        }
         if let Ok(told) = &told {
             self.exchange.with(|exchange| exchange.counted(told.usage));
         }
@@ -135,7 +139,9 @@ impl Watch {
 
     async fn run(mut self, sender: Sender) {
         let mut reader = SseReader::new();
-        let mut hold = Hold { gate: Gate::new(self.endpoint), held: Vec::new(), delivered: 0 };
+        let call_ids = self.exchange.with(|exchange| exchange.call_ids());
+        let gate = Gate::new(self.endpoint).identifying(call_ids);
+        let mut hold = Hold { gate, held: Vec::new(), delivered: 0 };
         // What is held back is read to its end all the same, without anyone who gets it: the record has it, and its cost.
         let mut sender = Some(sender);
         let mut over = std::pin::pin!(over(self.over.clone(), self.linger));

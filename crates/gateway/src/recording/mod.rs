@@ -216,14 +216,14 @@ impl Recorder {
         let (decided, (number, written)) = match guard {
             None => (None, self.scribe.asked(asked)),
             Some(guard) => {
-                let (decided, taken) = Box::pin(guard.admit(asked)).await?;
-                (Some((Arc::clone(guard), decided, vendor)), taken)
+                let (decided, taken, call_ids) = Box::pin(guard.admit(asked)).await?;
+                (Some((Arc::clone(guard), decided, vendor, call_ids)), taken)
             }
         };
         let scribe = Arc::clone(&self.scribe);
         let mut exchange = Exchange::new(scribe, number, endpoint, at, self.most, running);
-        if let Some((guard, decided, vendor)) = decided {
-            exchange.decided(guard, decided, vendor);
+        if let Some((guard, decided, vendor, call_ids)) = decided {
+            exchange.decided(guard, decided, vendor, call_ids);
         }
         let handle = Handle::new(exchange);
         if let Some(written) = written {

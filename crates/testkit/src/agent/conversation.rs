@@ -52,6 +52,7 @@ impl Conversation {
     pub(super) fn ran(&mut self, answer: &Answer, results: &[Result<String, ToolError>]) {
         let results = answer.tool_calls.iter().zip(results).map(|(call, result)| Ran {
             id: &call.id,
+            name: &call.name,
             output: result.as_ref().map_or_else(ToString::to_string, Clone::clone),
             is_error: result.is_err(),
         });
@@ -62,6 +63,7 @@ impl Conversation {
 /// A tool that ran.
 pub(super) struct Ran<'a> {
     pub(super) id: &'a str,
+    pub(super) name: &'a str,
     pub(super) output: String,
     pub(super) is_error: bool,
 }

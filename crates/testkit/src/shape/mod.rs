@@ -1,6 +1,7 @@
 //! The vendors' own shapes, as they are sent: one folder for each vendor, one line in [`SHAPES`].
 
 mod anthropic;
+mod gemini;
 mod openai;
 
 use reenact_wire::Endpoint;
@@ -13,8 +14,11 @@ use crate::reply::Reply;
 use crate::request::Request;
 
 /// How each vendor speaks. A request is that of the first one that takes it for its own; OpenAI takes all.
-static SHAPES: [(Kind, &dyn Shape); 2] =
-    [(Kind::ANTHROPIC, &anthropic::Anthropic), (Kind::OPENAI, &openai::OpenAi)];
+static SHAPES: [(Kind, &dyn Shape); 3] = [
+    (Kind::GEMINI, &gemini::Gemini),
+    (Kind::ANTHROPIC, &anthropic::Anthropic),
+    (Kind::OPENAI, &openai::OpenAi),
+];
 
 /// How a vendor speaks.
 pub(crate) trait Shape: Sync {

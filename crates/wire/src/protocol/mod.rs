@@ -5,6 +5,7 @@
 //! questions that a row answers; [`Endpoint`] is a reference to a row.
 
 pub(crate) mod anthropic;
+pub(crate) mod gemini;
 mod models;
 pub(crate) mod openai;
 pub(crate) mod reading;
@@ -22,8 +23,13 @@ use crate::sse::RawEvent;
 use crate::vendor::{Vendor, route};
 
 /// All interfaces that are read. Others pass through, and are kept as they are.
-pub const PROTOCOLS: [Endpoint; 4] =
-    [Endpoint::CHAT_COMPLETIONS, Endpoint::RESPONSES, Endpoint::MESSAGES, Endpoint::MODELS];
+pub const PROTOCOLS: [Endpoint; 5] = [
+    Endpoint::CHAT_COMPLETIONS,
+    Endpoint::RESPONSES,
+    Endpoint::MESSAGES,
+    Endpoint::GENERATE_CONTENT,
+    Endpoint::MODELS,
+];
 
 impl Endpoint {
     /// OpenAI `POST /chat/completions`
@@ -32,6 +38,8 @@ impl Endpoint {
     pub const RESPONSES: Self = Self(&openai::responses::Responses);
     /// Anthropic `POST /v1/messages`
     pub const MESSAGES: Self = Self(&anthropic::messages::Messages);
+    /// Gemini `POST /v1beta/models/{model}:generateContent` and `:streamGenerateContent`
+    pub const GENERATE_CONTENT: Self = Self(&gemini::GenerateContent);
     /// `GET /models`, of all vendors
     pub const MODELS: Self = Self(&models::Models);
 }
@@ -279,5 +287,18 @@ mod tests {
         assert_eq!(of(Vendor::ANTHROPIC, "POST", "/v1/chat/completions"), None);
         assert_eq!(of(Vendor::ANTHROPIC, "GET", "/v1/models"), Some(Endpoint::MODELS));
         assert_eq!(of(Vendor::OPENAI, "POST", "/notresponses"), None);
+        let content = Some(Endpoint::GENERATE_CONTENT);
+        assert_eq!(of(Vendor::GEMINI, "POST", "/v1beta/models/gemini-2.5-flash:generateContent"), content);
+        assert_eq!(of(Vendor::GEMINI, "POST", "/v1/tunedModels/x:streamGenerateContent?alt=sse"), content);
+        assert_eq!(
+            of(Vendor::GEMINI, "POST", "/v1/projects/p/publishers/google/models/m:generateContent"),
+            content
+        );
+        assert_eq!(of(Vendor::GEMINI, "POST", "/v1beta/models/m:countTokens"), None);
+        assert_eq!(of(Vendor::GEMINI, "POST", "/v1beta/models/:generateContent"), None);
+        assert_eq!(of(Vendor::GEMINI, "POST", "/v1beta/models/m%3AgenerateContent"), None);
+        assert_eq!(of(Vendor::GEMINI, "POST", "/v1beta/agents/m:generateContent"), None);
+        assert_eq!(of(Vendor::GEMINI, "GET", "/v1beta/models"), Some(Endpoint::MODELS));
+        assert_eq!(of(Vendor::OPENAI, "POST", "/v1beta/models/m:generateContent"), None);
     }
 }

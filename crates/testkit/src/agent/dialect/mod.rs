@@ -1,6 +1,7 @@
 //! How the agent speaks to each vendor: one file for each, one line in [`DIALECTS`].
 
 mod anthropic;
+mod gemini;
 mod openai;
 
 use reenact_wire::{Answer, Endpoint};
@@ -14,8 +15,11 @@ use crate::travel::Tool;
 const SYSTEM: &str =
     "You are a travel agent. Book the flight that the user wants, and never go over the budget.";
 
-static DIALECTS: [(Kind, &dyn Dialect); 2] =
-    [(Kind::OPENAI, &openai::OpenAi), (Kind::ANTHROPIC, &anthropic::Anthropic)];
+static DIALECTS: [(Kind, &dyn Dialect); 3] = [
+    (Kind::OPENAI, &openai::OpenAi),
+    (Kind::ANTHROPIC, &anthropic::Anthropic),
+    (Kind::GEMINI, &gemini::Gemini),
+];
 
 /// How to speak to a vendor.
 pub(super) fn of(kind: Kind) -> &'static dyn Dialect {

@@ -5,7 +5,7 @@ pub(crate) mod messages;
 use reenact_json::print::Object;
 
 use super::reading::denied_status;
-use crate::price::Listed;
+use crate::price::{Listed, undated};
 use crate::refusal::Refusal;
 use crate::vendor::VendorRow;
 
@@ -20,6 +20,7 @@ pub(crate) static VENDOR: VendorRow = VendorRow {
     without_models: &[],
     without_tools: &["/messages/count_tokens"],
     kept_answers: &["batches", "messages"],
+    unedited: undated,
     prices: &PRICES,
     counts_cached_as_input: false,
     model_in_path: |_| None,

@@ -9,7 +9,7 @@ use reenact_json::{Kind, Value};
 use super::reading::{count, denied_status};
 use super::writing::number;
 use crate::message::Usage;
-use crate::price::Listed;
+use crate::price::{Listed, undated};
 use crate::refusal::Refusal;
 use crate::vendor::VendorRow;
 
@@ -30,6 +30,7 @@ pub(crate) static VENDOR: VendorRow = VendorRow {
         "/audio/speech",
     ],
     kept_answers: &["batches", "completions", "conversations", "messages", "responses", "threads"],
+    unedited: undated,
     prices: &PRICES,
     counts_cached_as_input: true,
     model_in_path: |_| None,
