@@ -9,11 +9,14 @@ use reenact_wire::conversation::Conversation;
 use reenact_wire::gate::{self, Gate};
 use reenact_wire::shape::shaped;
 use reenact_wire::sse::{SseEvent, SseReader};
-use reenact_wire::{Answer, Endpoint, ToolCall, Usage, exchange};
+use reenact_wire::{Answer, Delivery, Endpoint, PROTOCOLS, ToolCall, Usage, exchange};
+
+/// A path that names a model, and the form of its answer.
+const PATH: &str = "/v1beta/models/m:streamGenerateContent?alt=sse";
 
 fuzz_target!(|input: &[u8]| {
     let [which, length, body @ ..] = input else { return };
-    let endpoint = Endpoint::ALL[usize::from(which % 4)];
+    let endpoint = PROTOCOLS[usize::from(*which) % PROTOCOLS.len()];
     let piece = usize::from(length % 64) + 1;
     stream(endpoint, piece, body);
     document(endpoint, body);
@@ -59,8 +62,9 @@ fn document(endpoint: Endpoint, body: &[u8]) {
     let Ok(told) = told else { panic!("a client reads what the gate does not") };
     assert_eq!(told.usage, answer.usage);
     must_have(&told.calls, &answer);
-    for is_stream in [false, true] {
-        let Some(written) = shaped(endpoint, &answer, is_stream, "x") else { continue };
+    for delivery in [Delivery::Document, Delivery::Events, Delivery::List] {
+        let Some(written) = shaped(endpoint, &answer, delivery, "x") else { continue };
+        let is_stream = delivery == Delivery::Events;
         let again = exchange::answer(endpoint, is_stream, &written.body).expect("what we wrote can be read");
         assert_eq!((&again.text, again.tool_calls.len()), (&answer.text, answer.tool_calls.len()));
     }
@@ -78,7 +82,7 @@ fn must_have(given: &[ToolCall], answer: &Answer) {
 }
 
 fn request(endpoint: Endpoint, body: &[u8]) {
-    let Some(request) = exchange::request(endpoint, body) else { return };
+    let Some(request) = exchange::request(endpoint, PATH, body) else { return };
     let mut conversation = Conversation::default();
     let inferred = conversation.requested(&request);
     assert!(inferred.len() <= request.tool_results.len());
@@ -96,7 +100,7 @@ fn edited(endpoint: Endpoint, script: &[u8]) -> Option<Vec<u8>> {
         error: None,
         complete: true,
     };
-    let whole = shaped(endpoint, &answer, true, "x")?.body;
+    let whole = shaped(endpoint, &answer, Delivery::Events, "x")?.body;
     let mut events: Vec<Vec<u8>> = read(&whole, whole.len()).into_iter().map(|event| event.raw).collect();
     for edit in script.chunks_exact(3).take(64) {
         let at = usize::from(edit[1]) % events.len().max(1);

@@ -13,9 +13,9 @@ use crate::context::Context;
 use crate::failure::Failure;
 
 /// The clients of Python, from PyPI. What they need themselves is what they ask for.
-const PYTHON: [&str; 2] = ["openai==3.49.0", "anthropic==2.8.0"];
+const PYTHON: [&str; 3] = ["openai==3.49.0", "anthropic==2.8.0", "google-genai==3.3.0"];
 /// The clients of Node, from npm.
-const NODE: [&str; 2] = ["openai@7.53.0", "@anthropic-ai/sdk@1.8.0"];
+const NODE: [&str; 3] = ["openai@7.53.0", "@anthropic-ai/sdk@1.8.0", "@google/genai@2.32.0"];
 
 /// As in the step `build`, so that nothing is compiled twice. Many wait for a client that waits: more at once than cores.
 const TESTS: &str = "test --workspace --all-features --test clients -- --ignored";

@@ -12,6 +12,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::output::Ending;
+use crate::vendors;
 
 /// The fields of a price, in the order in which they are printed.
 const FIELDS: [&str; 4] = ["input", "cached_input", "cache_write", "output"];
@@ -75,8 +76,9 @@ fn of(text: &str) -> Result<Table, String> {
         if name == "date" {
             continue;
         }
-        let vendor = Vendor::of_name(name)
-            .ok_or_else(|| fault(at, name, "there is no such table; allowed are date, openai, anthropic"))?;
+        let vendor = Vendor::of_name(name).ok_or_else(|| {
+            fault(at, name, &format!("there is no such table; allowed are date, {}", vendors::names(", ")))
+        })?;
         let models =
             models.get_ref().as_table().ok_or_else(|| fault(at, name, "must be a table of models"))?;
         for (model, price) in models {
@@ -147,7 +149,7 @@ mod tests {
     #[test]
     fn one_of_your_own() {
         let table = of("date = \"2026-01-31\"\n[openai]\nlocal = { input = 0, output = 0.000001 }").unwrap();
-        let rates = table.rates(Vendor::OpenAi, "local").unwrap();
+        let rates = table.rates(Vendor::OPENAI, "local").unwrap();
         assert_eq!(rates, Rates { input: 0, cached_input: 0, cache_write: 0, output: 1 });
     }
 
@@ -159,7 +161,7 @@ mod tests {
             ("date = \"2026-1-31\"", "line 1: date: must be a day, such as \"2026-01-31\""),
             (
                 "date = \"2026-01-31\"\n[acme]",
-                "line 2: acme: there is no such table; allowed are date, openai, anthropic",
+                "line 2: acme: there is no such table; allowed are date, openai, anthropic, gemini",
             ),
             ("date = \"2026-01-31\"\nopenai = 1", "line 2: openai: must be a table of models"),
             (

@@ -3,36 +3,9 @@
 use std::ffi::{OsStr, OsString};
 
 use reenact_gateway::{Gateway, Route, UpstreamUrl};
-use reenact_wire::Vendor;
+use reenact_wire::{VENDORS, Vendor};
 
 use crate::output::Ending;
-
-/// What the clients of one vendor read.
-pub(crate) struct Variables {
-    pub(crate) vendor: Vendor,
-    /// The base address. The first is what current clients read, the others are older names for it.
-    pub(crate) base: &'static [&'static str],
-    /// The credential.
-    pub(crate) key: &'static str,
-    /// Where requests go when nothing else is said.
-    upstream: &'static str,
-}
-
-/// Each vendor's own.
-pub(crate) const VARIABLES: [Variables; 2] = [
-    Variables {
-        vendor: Vendor::OpenAi,
-        base: &["OPENAI_BASE_URL", "OPENAI_API_BASE"],
-        key: "OPENAI_API_KEY",
-        upstream: "https://api.openai.com/v1",
-    },
-    Variables {
-        vendor: Vendor::Anthropic,
-        base: &["ANTHROPIC_BASE_URL"],
-        key: "ANTHROPIC_API_KEY",
-        upstream: "https://api.anthropic.com",
-    },
-];
 
 /// `NAME=URL`, as `--upstream` takes it.
 #[derive(Debug, Clone)]
@@ -41,14 +14,16 @@ pub(crate) struct Upstream {
     url: UpstreamUrl,
 }
 
+/// Reads the name of a vendor, for clap.
+pub(crate) fn vendor(name: &str) -> Result<Vendor, String> {
+    Vendor::of_name(name).ok_or_else(|| format!("no such vendor; there is: {}", names(", ")))
+}
+
 /// Reads `NAME=URL`, for clap.
 pub(crate) fn upstream(text: &str) -> Result<Upstream, String> {
     let (name, url) =
         text.split_once('=').ok_or("write it as NAME=URL, such as openai=http://localhost:8080/v1")?;
-    let vendor = Vendor::of_name(name).ok_or_else(|| {
-        let known: Vec<&str> = Vendor::ALL.iter().map(|vendor| vendor.name()).collect();
-        format!("no such vendor; there is: {}", known.join(", "))
-    })?;
+    let vendor = vendor(name)?;
     let url = url.parse().map_err(|error: reenact_gateway::UpstreamUrlError| error.to_string())?;
     Ok(Upstream { vendor, url })
 }
@@ -58,31 +33,42 @@ pub(crate) fn routes(
     asked: &[Upstream],
     variable: impl Fn(&str) -> Option<OsString>,
 ) -> Result<Vec<Route>, Ending> {
-    VARIABLES.iter().map(|of| Ok(Route::to(of.vendor, of.upstream(asked, &variable)?))).collect()
+    VENDORS.into_iter().map(|vendor| Ok(Route::to(vendor, address(vendor, asked, &variable)?))).collect()
 }
 
-impl Variables {
-    fn upstream(
-        &self,
-        asked: &[Upstream],
-        variable: impl Fn(&str) -> Option<OsString>,
-    ) -> Result<UpstreamUrl, Ending> {
-        if let Some(asked) = asked.iter().rev().find(|asked| asked.vendor == self.vendor) {
-            return Ok(asked.url.clone());
-        }
-        let set = self
-            .base
-            .iter()
-            .find_map(|name| Some((*name, variable(name).filter(|value| !value.is_empty())?)));
-        let (name, text) = match set {
-            Some((name, value)) => (name, value.to_string_lossy().into_owned()),
-            None => ("", self.upstream.to_owned()),
-        };
-        // What it says is not repeated: it may hold a password.
-        text.parse().map_err(|error: reenact_gateway::UpstreamUrlError| {
-            Ending::impossible(format!("{name}: {error}"))
-        })
+/// The names of all vendors.
+pub(crate) fn names(separator: &str) -> String {
+    VENDORS.map(Vendor::name).join(separator)
+}
+
+/// The variables from which vendors' clients read their base addresses, the current name of each, in words: `A, B or C`.
+pub(crate) fn base_variables() -> String {
+    let names: Vec<&str> =
+        VENDORS.iter().filter_map(|vendor| vendor.base_variables().first()).copied().collect();
+    match names.split_last() {
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
     }
+}
+
+fn address(
+    vendor: Vendor,
+    asked: &[Upstream],
+    variable: impl Fn(&str) -> Option<OsString>,
+) -> Result<UpstreamUrl, Ending> {
+    if let Some(asked) = asked.iter().rev().find(|asked| asked.vendor == vendor) {
+        return Ok(asked.url.clone());
+    }
+    let mut names = vendor.base_variables().iter();
+    let set = names.find_map(|name| Some((*name, variable(name).filter(|value| !value.is_empty())?)));
+    let (name, text) = match set {
+        Some((name, value)) => (name, value.to_string_lossy().into_owned()),
+        None => ("", vendor.base_url()),
+    };
+    // The value of the variable is not repeated: it may hold a password.
+    text.parse()
+        .map_err(|error: reenact_gateway::UpstreamUrlError| Ending::impossible(format!("{name}: {error}")))
 }
 
 /// The whole environment of an agent whose requests are to come to us. `base` tells where, by the name of a route.
@@ -91,9 +77,9 @@ pub(crate) fn environment(
     base: impl Fn(&str) -> Option<String>,
 ) -> Vec<(OsString, OsString)> {
     let mut environment: Vec<(OsString, OsString)> = before.into_iter().collect();
-    for of in &VARIABLES {
-        if let Some(url) = base(of.vendor.name()) {
-            of.base.iter().for_each(|name| set(&mut environment, name, OsString::from(&url)));
+    for vendor in VENDORS {
+        if let Some(url) = base(vendor.name()) {
+            vendor.base_variables().iter().for_each(|name| set(&mut environment, name, OsString::from(&url)));
         }
     }
     // Both are read, by different clients.
@@ -128,11 +114,12 @@ pub(crate) fn take_out_credentials(environment: &mut Vec<(OsString, OsString)>) 
             *value = OsString::from(dummy(name));
         }
     }
-    for of in &VARIABLES {
-        let is_set = environment.iter().any(|(name, value)| name == of.key && !value.is_empty());
-        if !is_set {
-            dummies.push(dummy(OsStr::new(of.key)));
-            set(environment, of.key, OsString::from(dummy(OsStr::new(of.key))));
+    for names in VENDORS.map(Vendor::key_variables) {
+        let is_set =
+            names.iter().any(|key| environment.iter().any(|(name, value)| name == key && !value.is_empty()));
+        if let Some(key) = names.first().filter(|_| !is_set) {
+            dummies.push(dummy(OsStr::new(key)));
+            set(environment, key, OsString::from(dummy(OsStr::new(key))));
         }
     }
     dummies
@@ -171,12 +158,13 @@ mod tests {
         let urls = |asked: &[Upstream]| -> Vec<String> {
             routes(asked, variable).unwrap().iter().map(|route| route.upstream.to_string()).collect()
         };
-        assert_eq!(urls(&[]), ["http://localhost:1/x", "https://api.anthropic.com"]);
+        let gemini = "https://generativelanguage.googleapis.com";
+        assert_eq!(urls(&[]), ["http://localhost:1/x", "https://api.anthropic.com", gemini]);
         let asked = [
             upstream("openai=http://localhost:2").unwrap(),
             upstream("anthropic=https://a.example/b").unwrap(),
         ];
-        assert_eq!(urls(&asked), ["http://localhost:2", "https://a.example/b"]);
+        assert_eq!(urls(&asked), ["http://localhost:2", "https://a.example/b", gemini]);
     }
 
     #[test]
@@ -196,7 +184,10 @@ mod tests {
             upstream("openai").unwrap_err(),
             "write it as NAME=URL, such as openai=http://localhost:8080/v1"
         );
-        assert_eq!(upstream("acme=http://a").unwrap_err(), "no such vendor; there is: openai, anthropic");
+        assert_eq!(
+            upstream("acme=http://a").unwrap_err(),
+            "no such vendor; there is: openai, anthropic, gemini"
+        );
         assert_eq!(upstream("openai=ftp://a").unwrap_err(), "the scheme must be http or https");
     }
 
@@ -207,6 +198,7 @@ mod tests {
         assert_eq!(value(&after, "OPENAI_BASE_URL"), Some("http://here/openai"));
         assert_eq!(value(&after, "OPENAI_API_BASE"), Some("http://here/openai"));
         assert_eq!(value(&after, "ANTHROPIC_BASE_URL"), Some("http://here/anthropic"));
+        assert_eq!(value(&after, "GOOGLE_GEMINI_BASE_URL"), Some("http://here/gemini"));
         assert_eq!(value(&after, "NO_PROXY"), Some("a.example,127.0.0.1,localhost"));
         assert_eq!(value(&after, "no_proxy"), Some("127.0.0.1,localhost"));
         assert_eq!(value(&after, "PATH"), Some("/bin"));
@@ -216,6 +208,7 @@ mod tests {
     fn credentials_are_exchanged_for_dummies() {
         let mut after = pairs(&[
             ("OPENAI_API_KEY", "sk-real"),
+            ("GOOGLE_API_KEY", "AIza-real"),
             ("db_password", "hunter22"),
             ("MONKEYS", "3"),
             ("A_TOKEN", ""),
@@ -226,6 +219,9 @@ mod tests {
         assert_eq!(value(&after, "db_password"), Some("reenact-dummy-db_password"));
         assert_eq!(value(&after, "MONKEYS"), Some("3"));
         assert_eq!(value(&after, "A_TOKEN"), Some(""));
-        assert_eq!(dummies.len(), 3);
+        // One key is enough for a vendor whose clients read two variables.
+        assert_eq!(value(&after, "GOOGLE_API_KEY"), Some("reenact-dummy-GOOGLE_API_KEY"));
+        assert_eq!(value(&after, "GEMINI_API_KEY"), None);
+        assert_eq!(dummies.len(), 4);
     }
 }

@@ -66,6 +66,16 @@ scenarios!(
     super::Client { program: "node", script: "anthropic_client.mjs" },
     [plain, stream, parallel, tools, errors, cut, big, unicode, encodings, secrets]
 );
+scenarios!(
+    python_google,
+    super::Client { program: "python", script: "google_client.py" },
+    [plain, stream, parallel, tools, errors, big, unicode, secrets, asynchronous]
+);
+scenarios!(
+    node_google,
+    super::Client { program: "node", script: "google_client.mjs" },
+    [plain, stream, parallel, tools, errors, big, unicode, secrets]
+);
 
 #[test]
 #[ignore = "needs the vendors' clients: cargo xtask test clients"]

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderValue};
-use http::{Response, StatusCode};
+use http::{HeaderName, HeaderValue, Response, StatusCode};
 use reenact_wire::{Vendor, refusal};
 
 use crate::outgoing::Outgoing;
@@ -55,7 +54,8 @@ impl Refusal {
 }
 
 pub(crate) fn text(status: StatusCode, words: &str) -> Response<Outgoing> {
-    answer(status, "text/plain; charset=utf-8", format!("{words}\n"))
+    let headers = [("content-type", "text/plain; charset=utf-8".to_owned())];
+    answer(status.as_u16(), &headers, format!("{words}\n"))
 }
 
 /// An error as the vendor's own clients understand it.
@@ -66,12 +66,19 @@ pub(crate) fn in_shape(
     code: &str,
     message: &str,
 ) -> Response<Outgoing> {
-    answer(status, "application/json", refusal::body(vendor, kind, code, message))
+    let refusal = refusal::Refusal { status: status.as_u16(), kind, code, message };
+    let headers = [("content-type", "application/json".to_owned())];
+    answer(refusal.status, &headers, refusal::body(vendor, &refusal))
 }
 
-fn answer(status: StatusCode, content_type: &'static str, body: String) -> Response<Outgoing> {
+/// An answer of our own making.
+pub(crate) fn answer(status: u16, headers: &[(&'static str, String)], body: String) -> Response<Outgoing> {
     let mut response = Response::new(Outgoing::whole(Bytes::from(body)));
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    for (name, value) in headers {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            response.headers_mut().insert(HeaderName::from_static(name), value);
+        }
+    }
     response
 }

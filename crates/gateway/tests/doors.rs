@@ -43,7 +43,7 @@ async fn only_ours_come_in() {
     let (status, words) = ask(&flight, get(&format!("/{token}/gemini/v1/models"), &ours)).await;
     assert_eq!(
         (status, words.as_str()),
-        (404, "reenact: no route of that name; there is: openai, anthropic")
+        (404, "reenact: no route of that name; there is: openai, anthropic, gemini")
     );
 
     for host in [format!("127.0.0.1:{port}"), ours, format!("[::1]:{port}")] {

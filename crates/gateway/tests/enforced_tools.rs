@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use reenact_gateway::Limits;
 use reenact_testkit::{Answer, Encoding, Moment, Reply, Script, SentEnd, Vendor};
-use reenact_wire::{Endpoint, refusal};
+use reenact_wire::Endpoint;
+use reenact_wire::refusal::{self, Refusal};
 use serde_json::Value;
 use support::Landed;
 use support::enforced::{Door, Law};
@@ -23,9 +24,9 @@ const BLOCKED: [&str; 2] = ["policy.evaluated", "policy.step_blocked"];
 
 fn endpoint(door: Door) -> Endpoint {
     match door {
-        Door::Chat => Endpoint::ChatCompletions,
-        Door::Responses => Endpoint::Responses,
-        Door::Messages => Endpoint::Messages,
+        Door::Chat => Endpoint::CHAT_COMPLETIONS,
+        Door::Responses => Endpoint::RESPONSES,
+        Door::Messages => Endpoint::MESSAGES,
     }
 }
 
@@ -36,7 +37,9 @@ fn wants_to_pay() -> Reply {
 /// The event that ends a stream which may not go on.
 fn no_event(door: Door, reason: &str) -> String {
     let message = format!("reenact: denied by allowed_tools: {reason}");
-    refusal::event(endpoint(door), "permission_error", "reenact_denied", &message)
+    let refusal =
+        Refusal { status: 403, kind: "permission_error", code: "reenact_denied", message: &message };
+    refusal::event(endpoint(door), &refusal)
 }
 
 /// What of a stream comes before the first event that has this in it.

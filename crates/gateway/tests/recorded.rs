@@ -202,7 +202,7 @@ async fn tools_are_inferred_when_their_results_appear() {
         let id = if is_stream { "streamed" } else { "whole" };
         let first = client.post("/chat/completions", &chat(&format!("look up {id}"), is_stream)).await;
         let answer =
-            reenact_wire::exchange::answer(reenact_wire::Endpoint::ChatCompletions, is_stream, &first.body);
+            reenact_wire::exchange::answer(reenact_wire::Endpoint::CHAT_COMPLETIONS, is_stream, &first.body);
         let [call] = &answer.unwrap().tool_calls[..] else { panic!("one call") };
         let next = serde_json::json!({"model": "gpt-5", "messages": [
             {"role": "user", "content": "look up"},

@@ -143,7 +143,7 @@ async fn plain_requests_through_a_proxy() {
     let flight = Flight::with(routes(&vendor.root_url()), environment, Limits::default());
     assert_eq!(flight.ask().await, 200);
     let head = &proxy.heads()[0];
-    assert!(head.starts_with(&format!("POST {}/chat/completions ", vendor.base_url(Kind::OpenAi))), "{head}");
+    assert!(head.starts_with(&format!("POST {}/chat/completions ", vendor.base_url(Kind::OPENAI))), "{head}");
     assert!(head.to_ascii_lowercase().contains("proxy-authorization: basic "), "{head}");
     let bytes = flight.land().await.place.bytes();
     assert!(!bytes.windows(PASSWORD.len()).any(|window| window == PASSWORD.as_bytes()));

@@ -65,6 +65,7 @@ pub use recorder::{End, Ended, Recorder, Recording, RunStatus};
 pub use redaction::Redaction;
 /// Files, and randomness, as values: a run is recorded with [`Surroundings`] of them.
 pub use reenact_keys::{durable, randomness, storage};
+pub use reenact_secrets::renumbered;
 pub use reported::Report;
 pub use run_id::RunId;
 pub use spool::Spool;

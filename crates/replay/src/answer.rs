@@ -3,9 +3,8 @@
 use reenact_json::Shown;
 use reenact_run::{Answer, Chunk, EndedBy, Held, Unreadable};
 use reenact_wire::shape::{self, Shaped};
-use reenact_wire::{Endpoint, Vendor, exchange};
+use reenact_wire::{Delivery, Endpoint, Vendor, exchange, refusal};
 
-use crate::denial;
 use crate::incoming::Incoming;
 
 /// A recorded answer. The body is served as it is here, without any coding but what its headers name.
@@ -101,7 +100,7 @@ impl RecordedAnswer {
         let mut status = answer.status;
         let (body, chunks) = match answer.delivered {
             Some(delivered) if !answer.body.starts_with(&delivered) => {
-                status = denial::status(&delivered).or(status);
+                status = refusal::denied_status(&delivered).or(status);
                 (delivered, Vec::new())
             }
             _ => (answer.body, answer.chunks),
@@ -124,8 +123,8 @@ impl RecordedAnswer {
 fn rebuild(incoming: &Incoming<'_>, step_id: &str, answer: &mut Answer<'_>) -> Result<(), NotServed> {
     let vendor = Vendor::of_name(incoming.provider);
     let endpoint = vendor.and_then(|vendor| Endpoint::of(vendor, incoming.method, incoming.path));
-    let request = endpoint.and_then(|endpoint| exchange::request(endpoint, incoming.body));
-    let wants_stream = request.as_ref().is_some_and(|request| request.stream);
+    let request = endpoint.and_then(|endpoint| exchange::request(endpoint, incoming.path, incoming.body));
+    let wanted = request.as_ref().map(|request| request.delivery).unwrap_or_default();
     let Some(endpoint) = endpoint.filter(|endpoint| endpoint.calls_a_model()) else {
         // JSON is served as what it is.
         return match answer.held {
@@ -142,21 +141,21 @@ fn rebuild(incoming: &Incoming<'_>, step_id: &str, answer: &mut Answer<'_>) -> R
         Some(said) => Some(said.text.as_str()),
         None => core::str::from_utf8(&answer.body).ok(),
     };
-    let whole = text.and_then(|text| shape::is_body(endpoint, text).map(|is_stream| (text, is_stream)));
+    let whole = text.and_then(|text| Some((text, shape::body_delivery(endpoint, text)?)));
     let is_error = answer.status.is_some_and(|status| status >= 400);
     let shaped = match (whole, &answer.said) {
-        (Some((text, is_stream)), _) if is_stream == wants_stream || is_error => {
-            let content_type = if is_stream { "text/event-stream" } else { "application/json" };
+        (Some((text, delivery)), _) if delivery == wanted || is_error => {
+            let content_type = delivery.content_type().split(';').next().unwrap_or_default();
             Some(Shaped { content_type, body: text.as_bytes().to_vec() })
         }
-        (Some((text, is_stream)), _) => {
-            let said = exchange::answer(endpoint, is_stream, text.as_bytes());
-            said.and_then(|said| shape::shaped(endpoint, &said, wants_stream, step_id))
+        (Some((text, delivery)), _) => {
+            let said = exchange::answer(endpoint, delivery == Delivery::Events, text.as_bytes());
+            said.and_then(|said| shape::shaped(endpoint, &said, wanted, step_id))
         }
         (None, Some(said)) => {
             let model = request.as_ref().and_then(|request| request.model.as_deref());
             let said = shape::completed(endpoint, reenact_wire::Answer::clone(said), model);
-            shape::shaped(endpoint, &said, wants_stream, step_id)
+            shape::shaped(endpoint, &said, wanted, step_id)
         }
         // JSON that is no answer of a model, such as an error.
         (None, None) => return Ok(()),

@@ -8,10 +8,10 @@ use reenact_run::{Body, Request};
 
 use crate::difference::Differences;
 use crate::incoming::Masked;
-use crate::key::KeyParts;
 use crate::library::{Library, place};
 use crate::miss::Closest;
 use crate::rung::{parts, prompts};
+use reenact_wire::KeyParts;
 
 /// How many bytes of recorded bodies are worth comparing for one miss.
 const MOST_BYTES: usize = 64 << 20;

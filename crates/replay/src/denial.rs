@@ -4,14 +4,13 @@
 //! its place: everything that was asked before it has been asked, and it asks the same model for something that was never
 //! answered.
 
+use std::time::Duration;
+
 use reenact_run::{EventType, Payload, Run};
 use reenact_wire::{Vendor, refusal};
 
 use crate::answer::{End, RecordedAnswer};
 use crate::incoming::Incoming;
-
-/// By which clients' errors tell that an envelope says no.
-pub(crate) const CODE: &str = "reenact_denied";
 
 /// A call of a model that was denied.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,32 +41,20 @@ impl Denial {
         blocked.filter_map(denial).collect()
     }
 
-    /// What its agent was told then.
+    /// The answer that its agent got then. How long it was to wait is not recorded; nobody has to wait for a replay.
     pub(crate) fn answer(&self, incoming: &Incoming<'_>) -> RecordedAnswer {
-        let vendor = Vendor::of_name(incoming.provider).unwrap_or(Vendor::OpenAi);
-        let (status, kind) = match self.rule.as_str() {
-            "rate_limit_rpm" => (429, "rate_limit_error"),
-            _ => (403, "permission_error"),
-        };
-        let message = format!("reenact: denied by {}: {}", self.rule, self.reason);
+        let vendor = Vendor::of_route(incoming.provider);
+        let denial = refusal::Denial::new(&self.rule, &self.reason, Some(Duration::ZERO));
         RecordedAnswer {
             step_id: self.step_id.clone(),
-            status: Some(status),
+            status: Some(denial.status()),
             version: None,
-            headers: vec![("content-type".to_owned(), "application/json".to_owned())],
+            headers: denial.headers().into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
             trailers: Vec::new(),
-            body: refusal::body(vendor, kind, CODE, &message).into_bytes(),
+            body: denial.body(vendor).into_bytes(),
             chunks: Vec::new(),
             end: End::Complete,
             is_rebuilt: false,
         }
     }
-}
-
-/// The status with which something was handed out in the place of an answer in one piece.
-pub(crate) fn status(delivered: &[u8]) -> Option<u16> {
-    let document = reenact_json::Value::parse(delivered, &reenact_json::Limits::default()).ok()?;
-    let error = document.member("error")?;
-    let is = |name: &str, word: &str| error.member(name).is_some_and(|found| found.is_string(word));
-    is("code", CODE).then(|| if is("type", "rate_limit_error") { 429 } else { 403 })
 }

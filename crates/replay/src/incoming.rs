@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
-use reenact_json::{Digest, Limits, Shown, Value};
-use reenact_secrets::{Redactor, Side, http};
+use reenact_json::{Digest, Shown};
+use reenact_secrets::{Redactor, Side, http, renumbered};
+use reenact_wire::key::{self, KeyParts};
+use reenact_wire::{Endpoint, Vendor, exchange};
 
-use crate::key::{self, KeyParts};
 use crate::player::rule;
 
 /// A request as it came in: nothing is masked yet, but content codings are removed from the body.
@@ -62,12 +63,38 @@ impl Masked<'_> {
     }
 
     pub(crate) fn key(&self) -> Digest {
-        key::digest(&self.parts())
+        key::digest(&self.parts(), renumbered)
     }
 
-    /// The model that the body asks for, safe to print.
+    /// The model that is asked, safe to print.
     pub(crate) fn model(&self) -> Option<String> {
-        let body = Value::parse(&self.body, &Limits::default()).ok()?;
-        Some(Shown::new(&body.member("model")?.string()?).to_string())
+        let vendor = Vendor::of_route(self.provider);
+        let endpoint = Endpoint::of(vendor, self.method, &self.path);
+        let request = exchange::request_to(vendor, endpoint, &self.path, &self.body)?;
+        Some(Shown::new(&request.model?).to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_numbers_of_marks_do_not_count() {
+        let marked = |numbers: [u8; 3]| {
+            let [a, b, c] = numbers;
+            let body = format!("[masked:key:{a}] [masked:key:{b}] [masked:key:{c}]");
+            let path = format!("/x?key=[masked:query:{a}]");
+            let masked = Masked {
+                provider: "anthropic",
+                method: "POST",
+                path,
+                headers: Vec::new(),
+                body: Cow::Owned(body.into_bytes()),
+            };
+            masked.key()
+        };
+        assert_eq!(marked([7, 3, 7]), marked([1, 2, 1]));
+        assert_ne!(marked([7, 3, 7]), marked([1, 1, 2]));
     }
 }

@@ -3,15 +3,15 @@
 //! What we record is found by all of it. Other records hold less: the JSON of a body in another spelling, a hash, some of the
 //! arguments of a call, the words of a prompt. Each has a rung of its own, and the weakest that was stood on is told in the end.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use reenact_json::{Digest, Jcs, Kind, Limits, Value, canonical};
 use reenact_run::{Body, Request};
-use reenact_wire::{Endpoint, Vendor};
+use reenact_secrets::renumbered;
+use reenact_wire::key::{self, KeyParts};
+use reenact_wire::{Endpoint, Vendor, exchange, prompt};
 
 use crate::incoming::{Incoming, Masked};
-use crate::key::{self, KeyParts};
 
 /// By what a request is found, the strictest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -60,7 +60,7 @@ pub(crate) fn recorded(request: &Request<'_>, is_ours: bool) -> Keys {
     let key = |rung, digest: Digest| place.key(rung, digest);
     let own = match &request.body {
         Body::Bytes(_) if is_ours || request.source.is_some() => {
-            vec![(Rung::Exact, key::digest(&parts(request)))]
+            vec![(Rung::Exact, key::digest(&parts(request), renumbered))]
         }
         Body::Bytes(bytes) | Body::Json(bytes) => {
             let json = json(bytes);
@@ -112,10 +112,8 @@ pub(crate) fn asked(asked: &Masked<'_>, incoming: &Incoming<'_>, rungs: &BTreeSe
                 }
                 Rung::JsonBody => json(body).into_iter().collect(),
                 Rung::Conversation => {
-                    let found = document(body).and_then(|body| {
-                        let model = body.member("model").and_then(|model| model.string());
-                        conversation(model.as_deref(), body)
-                    });
+                    let found = document(body)
+                        .and_then(|body| conversation(model(asked, body.text()).as_deref(), body));
                     found.into_iter().collect()
                 }
             };
@@ -142,7 +140,7 @@ impl Place {
     fn of(request: &Request<'_>) -> Self {
         let provider = request.provider.to_ascii_lowercase();
         // `azure-openai` and the like; other names are of those who speak an interface, and do not tell which.
-        let vendor = Vendor::ALL.into_iter().find(|vendor| provider.contains(vendor.name()));
+        let vendor = Vendor::of_mark(&provider);
         let is_told = !request.method.is_empty() && !request.path.is_empty();
         let at = is_told.then(|| at(request.endpoint, &request.method, &request.path));
         Self { vendor, at }
@@ -211,44 +209,22 @@ fn json(body: &[u8]) -> Option<Digest> {
     Some(Digest::of(&canonical::to_vec(document(body)?, Jcs).ok()?))
 }
 
-/// The members that hold what is asked, whichever vendor is.
-const CONVERSATION: [&str; 3] = ["messages", "input", "prompt"];
-
 fn conversation(model: Option<&str>, body: Value<'_>) -> Option<Digest> {
-    let said = CONVERSATION.iter().find_map(|name| body.member(name))?;
+    let said = prompt::conversation(body)?;
     let mut text = model.unwrap_or_default().as_bytes().to_vec();
     text.push(0);
     text.extend(canonical::to_vec(said, Jcs).ok()?);
     Some(Digest::of(&text))
 }
 
-/// What may be called the prompt of a request: the words of the last message if it is the user's, or of the input. Once a model or a
-/// tool has spoken after them, they are no longer what is asked.
-pub(crate) fn prompts(body: &[u8]) -> Vec<String> {
-    let Some(body) = document(body) else { return Vec::new() };
-    let mut prompts = Vec::new();
-    for name in CONVERSATION {
-        let Some(said) = body.member(name) else { continue };
-        if let Some(text) = said.string() {
-            prompts.push(text.into_owned());
-            continue;
-        }
-        let is_users =
-            |message: &Value<'_>| message.member("role").is_some_and(|role| role.is_string("user"));
-        let last = said.elements().last().filter(is_users).and_then(|message| message.member("content"));
-        let is_result =
-            |part: Value<'_>| part.member("type").is_some_and(|kind| kind.is_string("tool_result"));
-        prompts.extend(last.filter(|content| !content.elements().any(is_result)).and_then(words));
-    }
-    prompts
+/// The model that is asked, by path or body.
+fn model(asked: &Masked<'_>, body: &[u8]) -> Option<String> {
+    let vendor = Vendor::of_route(asked.provider);
+    let endpoint = Endpoint::of(vendor, asked.method, &asked.path);
+    exchange::request_to(vendor, endpoint, &asked.path, body)?.model
 }
 
-/// The words of a content: a string, or a list of parts.
-fn words(content: Value<'_>) -> Option<String> {
-    if let Some(text) = content.string() {
-        return Some(text.into_owned());
-    }
-    let texts = content.elements().filter_map(|part| part.member("text")?.string().map(Cow::into_owned));
-    let words: String = texts.collect();
-    (!words.is_empty()).then_some(words)
+/// What may be called the prompt of a request.
+pub(crate) fn prompts(body: &[u8]) -> Vec<String> {
+    document(body).map(prompt::prompts).unwrap_or_default()
 }

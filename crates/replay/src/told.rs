@@ -2,7 +2,7 @@
 
 use reenact_json::{Digest, Jcs, Limits, Value, canonical};
 use reenact_run::Exchange;
-use reenact_wire::{Answer, Endpoint, exchange, shape};
+use reenact_wire::{Answer, Delivery, Endpoint, exchange, shape};
 
 /// What was told so far of an answer.
 #[derive(Debug, Default)]
@@ -60,7 +60,8 @@ impl Told {
 
 /// What a text says that is the whole body of an answer.
 fn body(endpoint: Endpoint, text: &str) -> Option<Answer> {
-    exchange::answer(endpoint, shape::is_body(endpoint, text)?, text.as_bytes())
+    let is_stream = shape::body_delivery(endpoint, text)? == Delivery::Events;
+    exchange::answer(endpoint, is_stream, text.as_bytes())
 }
 
 /// The digest of the values of a document, whatever its spelling; of other bytes, of these.

@@ -55,7 +55,7 @@ fn model_io_by_the_hash_of_the_body() {
     assert!(answer.is_rebuilt);
     assert_eq!((answer.status, answer.step_id.as_str()), (Some(200), "0"));
     assert_eq!(answer.headers, [("content-type".to_owned(), "application/json".to_owned())]);
-    let read = read(Endpoint::ChatCompletions, false, &said(&answer));
+    let read = read(Endpoint::CHAT_COMPLETIONS, false, &said(&answer));
     assert_eq!(
         (read.text.as_str(), read.model.as_deref(), read.stop_reason.as_deref()),
         ("Hi.", Some("gpt-5"), Some("stop"))
@@ -73,7 +73,7 @@ fn model_io_of_others_by_the_hash_of_the_prompt() {
     let player = Player::load(&opened(&session("hello", "Hi."))).unwrap();
     let answer = hit(&player, &chat(STREAM));
     assert_eq!(answer.headers[0].1, "text/event-stream; charset=utf-8");
-    let read = read(Endpoint::ChatCompletions, true, &said(&answer));
+    let read = read(Endpoint::CHAT_COMPLETIONS, true, &said(&answer));
     assert_eq!((read.text.as_str(), read.complete), ("Hi.", true));
 }
 
@@ -84,7 +84,7 @@ fn a_whole_body_that_was_kept_as_what_was_said() {
     assert_eq!(said(&hit(&player, &chat(BODY))), whole);
     // The same as a stream, if that is what is asked for.
     let player = Player::load(&opened(&session(STREAM, whole))).unwrap();
-    let answer = read(Endpoint::ChatCompletions, true, &said(&hit(&player, &chat(STREAM))));
+    let answer = read(Endpoint::CHAT_COMPLETIONS, true, &said(&hit(&player, &chat(STREAM))));
     assert_eq!(answer.tool_calls, [ToolCall { id: "c".into(), name: "now".into(), input: "{}".into() }]);
 }
 
@@ -94,7 +94,7 @@ fn other_vendors_and_what_has_no_shape() {
     let claude = session("hello", "Hi.").replace("reenact/openai", "other/claude");
     let player = Player::load(&opened(&claude)).unwrap();
     let messages = Incoming { provider: "anthropic", path: "/v1/messages", ..chat(body) };
-    let read_back = read(Endpoint::Messages, false, &said(&hit(&player, &messages)));
+    let read_back = read(Endpoint::MESSAGES, false, &said(&hit(&player, &messages)));
     assert_eq!((read_back.text.as_str(), read_back.stop_reason.as_deref()), ("Hi.", Some("end_turn")));
     let player = rpk(
         r#"{"id":"a","type":"model.request","input":{"provider":"openai","path":"/v1/completions","payload":{"prompt":"hello"}},"output":{},"metadata":{}},
@@ -244,7 +244,7 @@ fn rpk_of_a_wrapped_sdk_by_model_and_messages() {
     let missed = miss(&player, &chat(&BODY.replace("hello", "hullo")));
     let Cause::Unknown(closest) = &missed.cause else { panic!("{missed}") };
     assert_eq!((closest.step_id.as_str(), closest.distance), ("a", 2));
-    let answer = read(Endpoint::ChatCompletions, false, &said(&hit(&player, &chat(BODY))));
+    let answer = read(Endpoint::CHAT_COMPLETIONS, false, &said(&hit(&player, &chat(BODY))));
     assert_eq!(answer.text, "Hi.");
     assert_eq!(player.conclude().rung, Some(Rung::Conversation));
 }
@@ -268,7 +268,7 @@ fn traces_by_the_prompt_as_often_as_it_is_asked() {
         &[],
     );
     for _ in 0..2 {
-        assert_eq!(read(Endpoint::ChatCompletions, false, &said(&hit(&player, &chat(BODY)))).text, "Hi.");
+        assert_eq!(read(Endpoint::CHAT_COMPLETIONS, false, &said(&hit(&player, &chat(BODY)))).text, "Hi.");
     }
     let outcome = player.conclude();
     assert_eq!((outcome.hits, outcome.ambiguous, outcome.rung), (2, 0, Some(Rung::Prompt)));

@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use reenact_json::Digest;
 use reenact_replay::player::rule;
-use reenact_replay::{Chunk, End, Incoming, KeyParts, LoadError, Note, Outcome, Player, Rung, match_key};
+use reenact_replay::{Chunk, End, Incoming, LoadError, Note, Outcome, Player, Rung};
 use reenact_run::Unreadable;
+use reenact_secrets::renumbered;
 use reenact_secrets::{Alphabet, CustomRule, Pack};
 use reenact_testkit::fixture::{ModelRequest, RunBuilder, returned_payload, text_body};
+use reenact_wire::{KeyParts, match_key};
 use support::{OpenRun as _, chat, hit, said};
 
 fn asked(body: &str) -> ModelRequest<'_> {
@@ -131,13 +133,14 @@ fn an_agent_that_left_early_is_served_all_and_one_that_got_something_else_gets_t
 
 #[test]
 fn keys_are_computed_anew() {
-    let right = match_key(&KeyParts {
+    let parts = KeyParts {
         provider: "openai",
         method: "POST",
         path: ModelRequest::CHAT.path,
         headers: &[],
         body: b"two",
-    });
+    };
+    let right = match_key(&parts, renumbered);
     let run = RunBuilder::started()
         .called("s1", &ModelRequest { body: "one", match_key: &right, ..ModelRequest::CHAT })
         .returned("s1", "I")

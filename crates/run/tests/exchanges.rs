@@ -27,7 +27,7 @@ fn a_request_and_its_answer() {
     let request = exchange.request().unwrap();
     assert_eq!((&*request.provider, request.model.as_deref()), ("openai", Some("gpt-5")));
     assert_eq!((&*request.method, &*request.path), ("POST", "/v1/chat/completions"));
-    assert_eq!(request.endpoint, Some(Endpoint::ChatCompletions));
+    assert_eq!(request.endpoint, Some(Endpoint::CHAT_COMPLETIONS));
     assert_eq!(request.headers, [("content-type".to_owned(), "application/json".to_owned())]);
     assert_eq!(request.body, Body::Bytes(REQUEST.as_bytes().into()));
     assert_eq!(request.match_key.as_deref(), Some(key.as_str()));
@@ -123,7 +123,7 @@ fn steps_are_paired_within_their_kind() {
     let about: Vec<About> = run.exchanges().map(|exchange| exchange.asked).collect();
     assert_eq!(about, [About::Model, About::Http]);
     assert!(run.exchange(2).is_none() && run.exchange(5).is_none());
-    assert_eq!(run.exchange(3).unwrap().request().unwrap().endpoint, Some(Endpoint::ChatCompletions));
+    assert_eq!(run.exchange(3).unwrap().request().unwrap().endpoint, Some(Endpoint::CHAT_COMPLETIONS));
 }
 
 #[test]
@@ -134,10 +134,10 @@ fn the_endpoint_is_found_where_it_is_not_named() {
             .run();
         run.exchanges().next().unwrap().request().unwrap().endpoint
     };
-    assert_eq!(find("anthropic", "/v1/messages?beta=true", None), Some(Endpoint::Messages));
+    assert_eq!(find("anthropic", "/v1/messages?beta=true", None), Some(Endpoint::MESSAGES));
     assert_eq!(find("openai", "/v1/embeddings", None), None);
-    assert_eq!(find("my-proxy", "/x", Some("responses")), Some(Endpoint::Responses));
-    assert_eq!(find("openai", "/v1/responses", Some("made.up")), Some(Endpoint::Responses));
+    assert_eq!(find("my-proxy", "/x", Some("responses")), Some(Endpoint::RESPONSES));
+    assert_eq!(find("openai", "/v1/responses", Some("made.up")), Some(Endpoint::RESPONSES));
 }
 
 #[test]

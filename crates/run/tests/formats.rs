@@ -95,7 +95,7 @@ fn rpk_of_every_capture() {
     let request = exchange.request().unwrap();
     assert_eq!(
         (request.endpoint, &*request.path, &*request.method),
-        (Some(Endpoint::Responses), "/v1/responses", "POST")
+        (Some(Endpoint::RESPONSES), "/v1/responses", "POST")
     );
     assert_eq!(request.headers, [("x".to_owned(), "y".to_owned())]);
     assert_eq!(request.body, Body::Json(br#"{"model":"gpt-5","input":"hi"}"#.into()));
@@ -110,7 +110,7 @@ fn rpk_of_every_capture() {
         "chunks":[{"chunk":{"choices":[{"delta":{"content":"Hel"}}]}},{"chunk":{"choices":[{"delta":{"content":"lo"},"finish_reason":"stop"}]}}]}},"metadata":{}}"#;
     let run = rpk(one_shot);
     let exchange = run.exchanges().next().unwrap();
-    assert_eq!(exchange.request().unwrap().endpoint, Some(Endpoint::ChatCompletions));
+    assert_eq!(exchange.request().unwrap().endpoint, Some(Endpoint::CHAT_COMPLETIONS));
     let message = exchange.message().unwrap();
     assert_eq!(
         (message.text.as_str(), message.stop_reason.as_deref(), message.complete),
@@ -133,7 +133,7 @@ fn rpk_of_every_capture() {
     );
     let exchanges: Vec<_> = run.exchanges().collect();
     let request = exchanges[0].request().unwrap();
-    assert_eq!((request.endpoint, request.model.as_deref()), (Some(Endpoint::Messages), Some("c")));
+    assert_eq!((request.endpoint, request.model.as_deref()), (Some(Endpoint::MESSAGES), Some("c")));
     assert_eq!(request.body, Body::Bytes(br#"{"model":"c"}"#.into()));
     assert_eq!(exchanges[0].answer().unwrap_err(), Unreadable::LeftOut { member: "the body" });
     assert_eq!(exchanges[1].request().unwrap_err(), Unreadable::LeftOut { member: "the body" });
@@ -235,7 +235,7 @@ fn replay_bundle_with_trace_and_cassettes() {
     assert_eq!(exchanges[0].message().unwrap().text, "No. Invoice 2041 over 1,240.00 EUR is open.");
     assert_eq!((exchanges[0].step_id().as_ref(), exchanges[0].called.index()), ("r1", 1));
     let judged = exchanges[1].request().unwrap();
-    assert_eq!((&*judged.path, judged.endpoint), ("/v1/chat/completions", Some(Endpoint::ChatCompletions)));
+    assert_eq!((&*judged.path, judged.endpoint), ("/v1/chat/completions", Some(Endpoint::CHAT_COMPLETIONS)));
     assert!(matches!(judged.body, Body::Json(_)));
     assert_eq!(exchanges[1].called.name(), "cassettes/example/judge/49779c8bc98e59de.json");
     assert_eq!(exchanges[1].message().unwrap().text, "{\"score\": 1.0}");

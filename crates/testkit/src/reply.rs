@@ -1,11 +1,11 @@
 //! What the model says, whichever vendor's format it is said in.
 
-use reenact_wire::{Endpoint, Usage};
+use reenact_wire::Usage;
 
 use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::request::Request;
-use crate::shape::{catalogue, chat, messages, responses};
+use crate::shape;
 
 /// A part of what the model says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,14 +85,10 @@ impl Reply {
     /// The answer in the format that the request asks for, as a stream if it asks for one. A request that asks no model gets
     /// what a vendor says to it: lists of models, counts of tokens, else that there is no such thing.
     pub fn answer(&self, request: &Request) -> Answer {
-        match request.endpoint() {
-            Some(Endpoint::ChatCompletions) => chat::answer(self, request),
-            Some(Endpoint::Responses) => responses::answer(self, request),
-            Some(Endpoint::Messages) => messages::answer(self, request),
-            Some(Endpoint::Models) | None => {
-                catalogue::answer(request).unwrap_or_else(|| Failure::not_found().answer(request))
-            }
-        }
+        let of_model =
+            request.endpoint().and_then(|endpoint| shape::of(request).answer(endpoint, self, request));
+        let answer = of_model.or_else(|| shape::catalogue(request));
+        answer.unwrap_or_else(|| Failure::not_found().answer(request))
     }
 
     /// All that it says, without thoughts.

@@ -5,6 +5,7 @@ use reenact_wire::{Endpoint, exchange};
 use serde_json::Value;
 
 use crate::Kind;
+use crate::shape;
 
 /// A request that a vendor received.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,14 +31,9 @@ impl Request {
         str::from_utf8(value).ok()
     }
 
-    /// Whose interface it speaks. What only one vendor has tells them apart; what both have is OpenAI's unless the header
-    /// that Anthropic demands is there.
+    /// Whose interface it speaks. What only one vendor has tells them apart, or a header that it demands; else it is OpenAI's.
     pub fn kind(&self) -> Kind {
-        let path = self.route();
-        let is_anthropic = self.header("anthropic-version").is_some()
-            || path.ends_with("/messages")
-            || path.ends_with("/messages/count_tokens");
-        if is_anthropic { Kind::Anthropic } else { Kind::OpenAi }
+        shape::kind(self)
     }
 
     /// What it is for, where `wire` knows it.
@@ -57,7 +53,9 @@ impl Request {
 
     /// The model, whether a stream is wanted, earlier tool calls and their results, as `wire` reads them.
     pub fn reading(&self) -> exchange::Request {
-        self.endpoint().and_then(|endpoint| exchange::request(endpoint, &self.body)).unwrap_or_default()
+        self.endpoint()
+            .and_then(|endpoint| exchange::request(endpoint, &self.path, &self.body))
+            .unwrap_or_default()
     }
 
     /// The text of the last message that a user wrote; empty if there is none.
@@ -66,12 +64,12 @@ impl Request {
         if let Some(text) = body["input"].as_str() {
             return text.to_owned();
         }
-        let messages = body["messages"].as_array().or_else(|| body["input"].as_array());
+        let messages = ["messages", "input", "contents"].into_iter().find_map(|name| body[name].as_array());
         let from_user = messages.into_iter().flatten().filter(|message| message["role"] == "user");
         // A message that only hands over tool results is the agent's, not the user's.
         from_user
             .rev()
-            .map(|message| text_of(&message["content"]))
+            .map(|message| text_of(message.get("content").unwrap_or(&message["parts"])))
             .find(|text| !text.is_empty())
             .unwrap_or_default()
     }
@@ -136,16 +134,23 @@ pub(crate) mod tests {
             ),
             "q"
         );
+        assert_eq!(
+            text(
+                "/v1beta/models/m:generateContent",
+                r#"{"contents":[{"role":"user","parts":[{"text":"x"},{"text":"y"}]},{"role":"model","parts":[]},{"role":"user","parts":[{"functionResponse":{"name":"t","response":{}}}]}]}"#
+            ),
+            "xy"
+        );
         assert_eq!(text("/v1/messages", "not json"), "");
     }
 
     #[test]
     fn paths_and_headers_tell_the_vendors_apart() {
-        assert_eq!(request("POST", "/v1/messages?beta=true", "").endpoint(), Some(Endpoint::Messages));
-        assert_eq!(request("POST", "/v1/messages/count_tokens", "").kind(), Kind::Anthropic);
+        assert_eq!(request("POST", "/v1/messages?beta=true", "").endpoint(), Some(Endpoint::MESSAGES));
+        assert_eq!(request("POST", "/v1/messages/count_tokens", "").kind(), Kind::ANTHROPIC);
         let mut models = request("GET", "/v1/models", "");
-        assert_eq!(models.kind(), Kind::OpenAi);
+        assert_eq!(models.kind(), Kind::OPENAI);
         models.headers.push(("Anthropic-Version".into(), b"2023-06-01".to_vec()));
-        assert_eq!((models.kind(), models.endpoint()), (Kind::Anthropic, Some(Endpoint::Models)));
+        assert_eq!((models.kind(), models.endpoint()), (Kind::ANTHROPIC, Some(Endpoint::MODELS)));
     }
 }

@@ -8,7 +8,7 @@ use crate::answer::{Answer, Encoding, Raw, Step};
 use crate::failure::Failure;
 use crate::reply::{Reply, long_text};
 use crate::request::Request;
-use crate::shape::catalogue;
+use crate::shape;
 
 /// What one request gets.
 #[derive(Clone)]
@@ -96,7 +96,7 @@ impl Script {
         let turns: Vec<Turn> = turns.into_iter().map(Into::into).collect();
         let next = AtomicUsize::new(0);
         Self::answering(move |request| {
-            if let Some(answer) = catalogue::answer(request) {
+            if let Some(answer) = shape::catalogue(request) {
                 return answer;
             }
             match turns.get(next.fetch_add(1, Ordering::SeqCst)) {

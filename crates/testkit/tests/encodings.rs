@@ -58,7 +58,7 @@ fn an_encoded_event_can_be_read_before_the_next_is_sent() {
             Vendor::start(Script::echo().map(|_, answer| answer.wait_before(1, "next")).encoded(encoding))
                 .unwrap();
         block_on(async {
-            let [_, _, (path, body)] = asking("hi", true);
+            let [_, _, (path, body), _] = asking("hi", true);
             let mut response = begin(&vendor, "POST", path, &body).await.unwrap();
             let first = piece(&mut response).await;
             vendor.when(Moment::Gate("next".into())).await;

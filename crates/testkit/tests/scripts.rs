@@ -4,13 +4,14 @@
 
 mod support;
 
-use reenact_testkit::{Failure, Kind, Reply, Script, Turn, Vendor};
+use reenact_testkit::{Failure, Reply, Script, Turn, Vendor};
 use reenact_wire::exchange::{answer, is_stream};
 use reenact_wire::{Answer, Endpoint, ToolCall, Usage, VendorError};
-use support::{Got, asking, get};
+use support::{GEMINI, GEMINI_STREAM, Got, asking, get};
 
 fn read(path: &str, got: &Got) -> Answer {
-    let endpoint = Kind::ALL.into_iter().find_map(|kind| Endpoint::of(kind, "POST", path)).unwrap();
+    let endpoint =
+        reenact_wire::VENDORS.into_iter().find_map(|kind| Endpoint::of(kind, "POST", path)).unwrap();
     answer(endpoint, is_stream(got.header("content-type")), &got.body).unwrap()
 }
 
@@ -33,6 +34,7 @@ fn stop_reason(path: &str, has_calls: bool) -> &'static str {
         ("/v1/chat/completions", true) => "tool_calls",
         ("/v1/messages", false) => "end_turn",
         ("/v1/messages", true) => "tool_use",
+        (GEMINI | GEMINI_STREAM, _) => "STOP",
         _ => "completed",
     }
 }
@@ -51,8 +53,12 @@ fn a_reply_says_the_same_in_every_format() {
             found.tool_calls.iter().map(|call| (call.name.as_str(), call.input.as_str())).collect();
         assert_eq!(names, [("lookup", r#"{"city":"Zürich","n":[1,2,3]}"#), ("now", "{}")], "{path}");
         let ids: Vec<&str> = found.tool_calls.iter().map(|call| call.id.as_str()).collect();
-        assert_ne!(ids[0], ids[1], "{path}");
-        let model = if path == "/v1/messages" { "claude-sonnet-4-5" } else { "gpt-5" };
+        assert!(ids[0] != ids[1] || matches!(path, GEMINI | GEMINI_STREAM), "{path}");
+        let model = match path {
+            "/v1/messages" => "claude-sonnet-4-5",
+            GEMINI | GEMINI_STREAM => "gemini-2.5-flash",
+            _ => "gpt-5",
+        };
         let expected = Answer {
             model: Some(model.into()),
             text: "Grüße, \"Welt\" 🦀\nand more".into(),
@@ -82,9 +88,11 @@ fn echo_says_it_back() {
 fn a_thought_is_shown_where_the_format_shows_it() {
     for (path, stream, got) in ask_all(Script::thinking(), "hi") {
         assert!(read(path, &got).text.starts_with("You said: hi ["), "{path} {stream}");
-        let has_thought = String::from_utf8(got.body).unwrap().contains("thinking_delta")
+        let body = String::from_utf8(got.body).unwrap();
+        let has_thought = ["thinking_delta", "\"thought\":true"].iter().any(|mark| body.contains(mark))
             || !stream && path == "/v1/messages";
-        assert_eq!(has_thought, path == "/v1/messages", "{path} {stream}");
+        let shows = matches!(path, "/v1/messages" | GEMINI | GEMINI_STREAM);
+        assert_eq!(has_thought, shows, "{path} {stream}");
     }
 }
 
@@ -101,6 +109,9 @@ fn the_tool_loop_asks_once_and_then_tells() {
             }
             "/v1/responses" => {
                 format!(r#"{{"input":[{{"type":"function_call_output","call_id":"{id}","output":"42"}}]}}"#)
+            }
+            GEMINI_STREAM => {
+                r#"{"contents":[{"role":"user","parts":[{"functionResponse":{"name":"lookup","response":{"result":"42"}}}]}]}"#.to_owned()
             }
             _ => format!(
                 r#"{{"messages":[{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"{id}","content":"42"}}]}}]}}"#
@@ -137,9 +148,15 @@ fn failures_have_their_vendors_shapes() {
         (500, "server_error"),
         (529, "server_error"),
     ];
-    for ((status, anthropic), (_, openai)) in anthropic.into_iter().zip(openai) {
+    let gemini =
+        ["INVALID_ARGUMENT", "UNAUTHENTICATED", "NOT_FOUND", "RESOURCE_EXHAUSTED", "INTERNAL", "UNAVAILABLE"];
+    for (((status, anthropic), (_, openai)), gemini) in anthropic.into_iter().zip(openai).zip(gemini) {
         for (path, _, got) in ask_all(Script::failing(status), "hi") {
-            let kind = if path == "/v1/messages" { anthropic } else { openai };
+            let kind = match path {
+                "/v1/messages" => anthropic,
+                GEMINI | GEMINI_STREAM => gemini,
+                _ => openai,
+            };
             let error = read(path, &got).error.unwrap();
             assert_eq!((got.status, error.kind.as_str()), (status, kind), "{path}");
             assert_ne!(error.message, "");
@@ -153,7 +170,11 @@ fn a_stream_can_fail_in_the_middle() {
     for (path, stream, got) in ask_all(Script::failing_after(4), "one two three") {
         let found = read(path, &got);
         assert_eq!((got.status, found.complete), (if stream { 200 } else { 529 }, !stream), "{path}");
-        let kind = if path == "/v1/messages" { "overloaded_error" } else { "server_error" };
+        let kind = match path {
+            "/v1/messages" => "overloaded_error",
+            GEMINI | GEMINI_STREAM => "UNAVAILABLE",
+            _ => "server_error",
+        };
         assert_eq!(found.error.map(|error| error.kind), Some(kind.to_owned()), "{path} {stream}");
     }
 }

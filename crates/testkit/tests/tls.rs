@@ -38,7 +38,7 @@ async fn connect(
 #[test]
 fn who_trusts_the_authority_gets_an_answer() {
     let vendor = Vendor::start_tls(Script::echo()).unwrap();
-    assert_eq!(vendor.base_url(Kind::OpenAi), format!("https://{}/v1", vendor.address()));
+    assert_eq!(vendor.base_url(Kind::OPENAI), format!("https://{}/v1", vendor.address()));
     let [(path, body), ..] = asking("hi", true);
     block_on(async {
         let socket = connect(&vendor, vendor.authority_pem(), "http/1.1").await.unwrap();

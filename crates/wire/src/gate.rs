@@ -4,13 +4,12 @@
 //! call begins in a stream: from there on nothing may be handed out until the call is whole and decided on. What cannot be
 //! read is told, since a client may read it all the same.
 
-use reenact_json::{Kind, Limits, Value};
+use reenact_json::{Limits, Value};
 
-use crate::endpoint::Endpoint;
-use crate::exchange::text;
+use crate::call_ids::CallIds;
 use crate::message::{ToolCall, Usage};
+use crate::protocol::Endpoint;
 use crate::sse::SseEvent;
-use crate::vendor::{self, chat, messages, responses};
 
 /// The answer cannot be read, so that nobody knows what it asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,48 +24,54 @@ pub struct Told {
     pub usage: Option<Usage>,
 }
 
-/// What an answer in one piece tells.
+/// Reads an answer in one piece.
 pub fn told(endpoint: Endpoint, body: &[u8]) -> Result<Told, Unreadable> {
-    let document = Value::parse(body, &Limits::default()).map_err(|_| Unreadable)?;
-    Ok(match endpoint {
-        Endpoint::ChatCompletions => chat::told(document),
-        Endpoint::Messages => messages::told(document),
-        Endpoint::Responses => responses::told(document),
-        Endpoint::Models => Told::default(),
-    })
+    endpoint.row().told(Value::parse(body, &Limits::default()).map_err(|_| Unreadable)?)
 }
 
 /// Watches a stream for the tools that it asks for.
 #[derive(Debug)]
 pub struct Gate {
     endpoint: Endpoint,
+    call_ids: Option<CallIds>,
+    calls: OpenCalls,
+    /// Tokens that the answer took, as far as it has told.
+    usage: Option<Usage>,
+}
+
+/// The calls of a stream, from their beginnings to their ends.
+#[derive(Debug, Default)]
+pub(crate) struct OpenCalls {
     /// Calls that have begun and are not whole, in the order in which they began.
     open: Vec<Begun>,
-    /// Calls that were whole. What grows all the same is open again, with what it had.
+    /// Calls that were whole. One that grows all the same is open again, with what it had.
     closed: Vec<Begun>,
-    /// What a stream of responses repeats: calls that were told of before.
+    /// Calls that were told of before, in streams that repeat them.
     told: Vec<ToolCall>,
-    /// What the answer took, as far as it has told.
-    usage: Option<Usage>,
 }
 
 /// A call that has begun.
 #[derive(Debug, Default)]
-struct Begun {
-    /// What its vendor ties its pieces together with.
-    key: String,
-    call: ToolCall,
+pub(crate) struct Begun {
+    /// By which its vendor ties its pieces together.
+    pub(crate) key: String,
+    pub(crate) call: ToolCall,
     /// The input that came with its beginning; it counts if no piece follows.
-    first: String,
+    pub(crate) first: String,
 }
 
-/// A hostile stream may begin as many calls as it likes; no answer has more.
-const MOST: usize = 1024;
+/// Bound on the calls of one answer; a hostile stream may begin as many as it likes.
+const MAX_CALLS: usize = 1024;
 
 impl Gate {
-    /// For a stream of an endpoint.
+    /// For a stream of an interface.
     pub fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint, open: Vec::new(), closed: Vec::new(), told: Vec::new(), usage: None }
+        Self { endpoint, call_ids: None, calls: OpenCalls::default(), usage: None }
+    }
+
+    /// Gives ids to calls that come without one: those that the request of the stream has for them.
+    pub fn identifying(self, call_ids: Option<CallIds>) -> Self {
+        Self { call_ids, ..self }
     }
 
     /// What the answer took, as far as it has told: as [`crate::exchange::answer`] finds it in the whole of the stream.
@@ -76,7 +81,7 @@ impl Gate {
 
     /// Whether a call has begun that is not whole yet: what has come since must be held back.
     pub fn is_open(&self) -> bool {
-        !self.open.is_empty()
+        !self.calls.open.is_empty()
     }
 
     /// Takes the next event; gives the calls that are whole with it.
@@ -88,56 +93,47 @@ impl Gate {
         let Some(data) = event.data.as_deref().filter(|data| !data.is_empty()) else { return Ok(Vec::new()) };
         // OpenAI ends its chats so, and those who speak like it end all their streams so.
         if data.trim() == "[DONE]" {
-            return Ok(self.close(|_| true));
+            let mut calls = self.calls.close(|_| true);
+            self.identify(&mut calls);
+            return Ok(calls);
         }
         let value = Value::parse(data.as_bytes(), &Limits::default()).map_err(|_| Unreadable)?;
         // No client counts an event whose end never came.
         let mut usage = self.usage;
-        let calls = self.take_value(value, &event.name, &mut usage);
+        let mut calls = self.endpoint.row().watch(value, &event.name, &mut self.calls, &mut usage)?;
         if event.complete {
             self.usage = usage;
         }
+        self.identify(&mut calls);
+        Ok(calls)
+    }
+
+    /// Ends the stream; gives the calls that never became whole, which a client may act on all the same.
+    pub fn finish(mut self) -> Vec<ToolCall> {
+        let mut calls = self.calls.close(|_| true);
+        self.identify(&mut calls);
         calls
     }
 
-    fn take_value(
-        &mut self,
-        value: Value<'_>,
-        name: &str,
-        usage: &mut Option<Usage>,
-    ) -> Result<Vec<ToolCall>, Unreadable> {
-        if self.endpoint == Endpoint::ChatCompletions {
-            return self.chat(value, usage);
-        }
-        let kind = vendor::kind(value, name);
-        match self.endpoint {
-            Endpoint::Messages => {
-                messages::measure(usage, &kind, value);
-                self.messages(&kind, value)
-            }
-            Endpoint::Responses => {
-                responses::measure(usage, &kind, value);
-                self.responses(&kind, value)
-            }
-            Endpoint::ChatCompletions | Endpoint::Models => Ok(Vec::new()),
+    fn identify(&mut self, calls: &mut [ToolCall]) {
+        if let Some(call_ids) = &mut self.call_ids {
+            call_ids.fill(calls);
         }
     }
+}
 
-    /// The stream has ended; gives the calls that never became whole, which a client may act on all the same.
-    pub fn finish(mut self) -> Vec<ToolCall> {
-        self.close(|_| true)
-    }
-
-    fn close(&mut self, which: impl Fn(&str) -> bool) -> Vec<ToolCall> {
+impl OpenCalls {
+    /// Ends the calls whose keys are asked for, and gives them.
+    pub(crate) fn close(&mut self, which: impl Fn(&str) -> bool) -> Vec<ToolCall> {
         let closing: Vec<Begun> = self.open.extract_if(.., |begun| which(&begun.key)).collect();
         let calls = closing.iter().map(Begun::whole).collect();
         self.closed.extend(closing);
         calls
     }
 
-    /// A call begins, whatever has the same key.
-    fn begin(&mut self, begun: Begun) -> Result<(), Unreadable> {
-        if self.open.len() + self.closed.len() >= MOST {
+    /// Begins a call, whatever has the same key.
+    pub(crate) fn begin(&mut self, begun: Begun) -> Result<(), Unreadable> {
+        if self.open.len() + self.closed.len() >= MAX_CALLS {
             return Err(Unreadable);
         }
         self.open.push(begun);
@@ -145,7 +141,7 @@ impl Gate {
     }
 
     /// The call that a piece belongs to: the last of that key.
-    fn growing(&mut self, key: &str) -> Option<&mut ToolCall> {
+    pub(crate) fn growing(&mut self, key: &str) -> Option<&mut ToolCall> {
         if !self.open.iter().any(|begun| begun.key == key) {
             let closed = self.closed.iter().rposition(|begun| begun.key == key)?;
             let begun = self.closed.remove(closed);
@@ -154,109 +150,36 @@ impl Gate {
         self.open.iter_mut().rfind(|begun| begun.key == key).map(|begun| &mut begun.call)
     }
 
-    /// The same; one that is not known begins with the piece.
-    fn grow(&mut self, key: &str) -> Result<&mut ToolCall, Unreadable> {
+    /// The call that a piece belongs to; one that is not known begins with the piece.
+    pub(crate) fn grow(&mut self, key: &str) -> Result<&mut ToolCall, Unreadable> {
         if self.growing(key).is_none() {
             self.begin(Begun { key: key.to_owned(), ..Begun::default() })?;
         }
         self.growing(key).ok_or(Unreadable)
     }
 
-    fn chat(&mut self, chunk: Value<'_>, sum: &mut Option<Usage>) -> Result<Vec<ToolCall>, Unreadable> {
-        let mut whole = Vec::new();
-        let [choices, usage] = chunk.pick(["choices", "usage"]);
-        chat::measure(sum, usage);
-        for choice in choices.into_iter().flat_map(|choices| choices.elements()) {
-            let [index, delta, message, reason] = choice.pick(["index", "delta", "message", "finish_reason"]);
-            let prefix = format!("{}/", number(index)?.unwrap_or_default());
-            // Some send whole messages where others send differences.
-            for message in [delta, message].into_iter().flatten() {
-                let [calls, function] = message.pick(["tool_calls", "function_call"]);
-                let pieces = calls.into_iter().flat_map(|calls| calls.elements());
-                for (place, piece) in (0..).zip(pieces) {
-                    let index = number(piece.member("index"))?.unwrap_or(place);
-                    chat::grow(self.grow(&format!("{prefix}{index}"))?, piece);
-                }
-                if let Some(function) = function.filter(is_object) {
-                    let call = self.grow(&format!("{prefix}function"))?;
-                    call.name += &text(function.member("name")).unwrap_or_default();
-                    call.input += &text(function.member("arguments")).unwrap_or_default();
-                }
-            }
-            if reason.is_some_and(|reason| !reason.is_null()) {
-                whole.extend(self.close(|key| key.starts_with(&prefix)));
-            }
+    /// Begins a call that is whole already: what grows all the same grows from here, unless its beginning is known.
+    pub(crate) fn begin_closed(&mut self, key: String, call: ToolCall) -> Result<(), Unreadable> {
+        if !self.closed.iter().any(|closed| closed.key == key) {
+            self.begin(Begun { key, call, first: String::new() })?;
+            self.closed.extend(self.open.pop());
         }
-        Ok(whole)
-    }
-
-    fn messages(&mut self, kind: &str, event: Value<'_>) -> Result<Vec<ToolCall>, Unreadable> {
-        let key = number(event.member("index"))?.unwrap_or_default().to_string();
-        match kind {
-            "content_block_start" => {
-                let block = event.member("content_block");
-                if let Some(mut call) = block.and_then(messages::asked_tool) {
-                    // What stands here is an empty object, in the place of the pieces that follow.
-                    let first = std::mem::take(&mut call.input);
-                    self.begin(Begun { key, call, first })?;
-                }
-            }
-            "content_block_delta" => {
-                let piece = event.member("delta").and_then(|delta| text(delta.member("partial_json")));
-                if let (Some(piece), Some(call)) = (piece, self.growing(&key)) {
-                    call.input += &piece;
-                }
-            }
-            "content_block_stop" => return Ok(self.close(|open| open == key)),
-            "message_start" => {
-                return Ok(event.member("message").map(messages::told).unwrap_or_default().calls);
-            }
-            "message_stop" => return Ok(self.close(|_| true)),
-            _ => {}
-        }
-        Ok(Vec::new())
-    }
-
-    fn responses(&mut self, kind: &str, event: Value<'_>) -> Result<Vec<ToolCall>, Unreadable> {
-        if let Some(response) = event.member("response").filter(is_object) {
-            let is_last = responses::is_last(kind);
-            let begun = self.close(|_| is_last);
-            return self.news(begun, responses::told(response).calls);
-        }
-        number(event.member("output_index"))?;
-        let key = responses::key(event);
-        if let Some(mut call) = event.member("item").and_then(responses::asked_tool) {
-            if kind == "response.output_item.added" {
-                let first = std::mem::take(&mut call.input);
-                self.begin(Begun { key, call, first })?;
-                return Ok(Vec::new());
-            }
-            // An event that only some clients know ends nothing for the others.
-            let is_end = kind == "response.output_item.done";
-            let begun = self.close(|open| is_end && open == key);
-            let news = self.news(begun, vec![call.clone()])?;
-            // What grows all the same grows from its beginning, as with clients that gather pieces, or from here if it had none.
-            if !self.closed.iter().any(|closed| closed.key == key) {
-                self.begin(Begun { key, call, first: String::new() })?;
-                self.closed.extend(self.open.pop());
-            }
-            return Ok(news);
-        }
-        if let Some(piece) = responses::piece_of_input(kind, event) {
-            piece.add_to(&mut self.grow(&key)?.input);
-        }
-        Ok(Vec::new())
+        Ok(())
     }
 
     /// Of calls as they are at their end, those that were not told of before; and what was begun as something else, since a client
     /// may have taken it from there.
-    fn news(&mut self, begun: Vec<ToolCall>, calls: Vec<ToolCall>) -> Result<Vec<ToolCall>, Unreadable> {
+    pub(crate) fn news(
+        &mut self,
+        begun: Vec<ToolCall>,
+        calls: Vec<ToolCall>,
+    ) -> Result<Vec<ToolCall>, Unreadable> {
         let calls: Vec<ToolCall> = calls.into_iter().map(whole).collect();
         let begun = begun.into_iter().filter(|begun| !calls.iter().any(|call| is_of(begun, call)));
         let mut news = Vec::new();
         for call in begun.collect::<Vec<_>>().into_iter().chain(calls) {
             if !self.told.contains(&call) {
-                if self.told.len() >= MOST {
+                if self.told.len() >= MAX_CALLS {
                     return Err(Unreadable);
                 }
                 self.told.push(call.clone());
@@ -285,8 +208,8 @@ fn is_of(begun: &ToolCall, call: &ToolCall) -> bool {
         && (begun.input == NOTHING || begun.input == call.input)
 }
 
-/// A number that ties pieces together. One that is none ties them in a way that only some clients know.
-fn number(value: Option<Value<'_>>) -> Result<Option<u64>, Unreadable> {
+/// A number that ties pieces together. A value of another type ties them in a way that only some clients know.
+pub(crate) fn number(value: Option<Value<'_>>) -> Result<Option<u64>, Unreadable> {
     value.filter(|value| !value.is_null()).map(|value| value.whole().ok_or(Unreadable)).transpose()
 }
 
@@ -299,10 +222,6 @@ fn has_known_fields(raw: &[u8]) -> bool {
         let field = line.split(|byte| *byte == b':').next().unwrap_or_default();
         matches!(field, b"" | b"data" | b"event" | b"id" | b"retry")
     })
-}
-
-fn is_object(value: &Value<'_>) -> bool {
-    value.kind() == Kind::Object
 }
 
 /// A tool without parameters streams no input at all; it means an empty object.

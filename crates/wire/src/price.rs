@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::endpoint::Vendor;
 use crate::message::Usage;
+use crate::vendor::{VENDORS, Vendor};
 
 /// Prices by vendor and model.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,54 +30,17 @@ pub struct Rates {
 }
 
 /// Dollars per million tokens, as price lists have them: input, from a cache, to a cache, output, in thousandths.
-type Listed = (&'static str, u64, u64, u64, u64);
+pub(crate) type Listed = (&'static str, u64, u64, u64, u64);
 
 /// The day of the prices below.
 const DATE: &str = "2025-11-30";
-
-/// OpenAI writes to its cache for nothing but the price of the input, which it counts there.
-const OPENAI: [Listed; 19] = [
-    ("gpt-4.1", 2_000, 500, 0, 8_000),
-    ("gpt-4.1-mini", 400, 100, 0, 1_600),
-    ("gpt-4.1-nano", 100, 25, 0, 400),
-    ("gpt-4o", 2_500, 1_250, 0, 10_000),
-    ("gpt-4o-mini", 150, 75, 0, 600),
-    ("gpt-5", 1_250, 125, 0, 10_000),
-    ("gpt-5-chat-latest", 1_250, 125, 0, 10_000),
-    ("gpt-5-codex", 1_250, 125, 0, 10_000),
-    ("gpt-5-mini", 250, 25, 0, 2_000),
-    ("gpt-5-nano", 50, 5, 0, 400),
-    ("gpt-5.1", 1_250, 125, 0, 10_000),
-    ("gpt-5.1-codex", 1_250, 125, 0, 10_000),
-    ("gpt-5.1-codex-mini", 250, 25, 0, 2_000),
-    ("o1", 15_000, 7_500, 0, 60_000),
-    ("o3", 2_000, 500, 0, 8_000),
-    ("o3-mini", 1_100, 550, 0, 4_400),
-    ("o4-mini", 1_100, 275, 0, 4_400),
-    ("text-embedding-3-large", 130, 130, 0, 0),
-    ("text-embedding-3-small", 20, 20, 0, 0),
-];
-
-/// Writing to a cache that lasts five minutes, which is what is counted unless one asks for more.
-const ANTHROPIC: [Listed; 10] = [
-    ("claude-3-5-haiku", 800, 80, 1_000, 4_000),
-    ("claude-3-7-sonnet", 3_000, 300, 3_750, 15_000),
-    ("claude-3-haiku", 250, 30, 300, 1_250),
-    ("claude-haiku-4-5", 1_000, 100, 1_250, 5_000),
-    ("claude-opus-4", 15_000, 1_500, 18_750, 75_000),
-    ("claude-opus-4-0", 15_000, 1_500, 18_750, 75_000),
-    ("claude-opus-4-1", 15_000, 1_500, 18_750, 75_000),
-    ("claude-opus-4-5", 5_000, 500, 6_250, 25_000),
-    ("claude-sonnet-4", 3_000, 300, 3_750, 15_000),
-    ("claude-sonnet-4-5", 3_000, 300, 3_750, 15_000),
-];
 
 impl Table {
     /// The list prices that come with this version. Prices for long contexts, batches and other tiers are not in it.
     pub fn standard() -> Self {
         let mut table = Self::new(DATE);
-        for (vendor, list) in [(Vendor::OpenAi, &OPENAI[..]), (Vendor::Anthropic, &ANTHROPIC[..])] {
-            for &(model, input, cached_input, cache_write, output) in list {
+        for vendor in VENDORS {
+            for &(model, input, cached_input, cache_write, output) in vendor.0.prices {
                 // A thousandth of a dollar for a million tokens is a thousand picodollars for one.
                 let [input, cached_input, cache_write, output] =
                     [input, cached_input, cache_write, output].map(|rate| rate * 1_000);
@@ -100,7 +63,7 @@ impl Table {
     /// The prices of a model: by its name, or by the name without the day of its edition.
     pub fn rates(&self, vendor: Vendor, model: &str) -> Option<Rates> {
         let find = |name: &str| self.models.get(&(vendor.name(), name.to_owned())).copied();
-        find(model).or_else(|| find(undated(model)?))
+        find(model).or_else(|| find((vendor.0.unedited)(model)?))
     }
 
     /// All that are in it, in order of their names.
@@ -113,13 +76,8 @@ impl Rates {
     /// What an answer cost, in picodollars.
     pub fn cost(&self, vendor: Vendor, usage: &Usage) -> u128 {
         let part = |tokens: u64, rate: u64| u128::from(tokens) * u128::from(rate);
-        // OpenAI counts what comes from a cache among what it reads, Anthropic beside it.
-        let input = match vendor {
-            Vendor::OpenAi => usage.input_tokens.saturating_sub(usage.cached_input_tokens),
-            Vendor::Anthropic => usage.input_tokens,
-        };
         [
-            part(input, self.input),
+            part(vendor.uncached_input(usage), self.input),
             part(usage.cached_input_tokens, self.cached_input),
             part(usage.cache_write_tokens, self.cache_write),
             part(usage.output_tokens, self.output),
@@ -137,7 +95,7 @@ impl Rates {
 }
 
 /// A name without the day of its edition: `gpt-5-2025-08-07`, `claude-sonnet-4-5-20250929`, `claude-3-5-haiku-latest`.
-fn undated(model: &str) -> Option<&str> {
+pub(crate) fn undated(model: &str) -> Option<&str> {
     let is_day = |text: &str| {
         let digits = text.bytes().filter(u8::is_ascii_digit).count();
         let dashes = text.bytes().enumerate().filter(|(_, byte)| *byte == b'-').map(|(at, _)| at);
@@ -164,7 +122,8 @@ mod tests {
 
     #[test]
     fn a_table_has_no_name_twice() {
-        assert_eq!(Table::standard().models().count(), OPENAI.len() + ANTHROPIC.len());
+        let listed: usize = VENDORS.iter().map(|vendor| vendor.0.prices.len()).sum();
+        assert_eq!(Table::standard().models().count(), listed);
     }
 
     #[test]
@@ -172,9 +131,11 @@ mod tests {
         let table = Table::standard();
         let rates = |vendor, model| table.rates(vendor, model);
         for (vendor, model, edition) in [
-            (Vendor::OpenAi, "gpt-5", "gpt-5-2025-08-07"),
-            (Vendor::Anthropic, "claude-sonnet-4-5", "claude-sonnet-4-5-20250929"),
-            (Vendor::Anthropic, "claude-3-5-haiku", "claude-3-5-haiku-latest"),
+            (Vendor::OPENAI, "gpt-5", "gpt-5-2025-08-07"),
+            (Vendor::ANTHROPIC, "claude-sonnet-4-5", "claude-sonnet-4-5-20250929"),
+            (Vendor::ANTHROPIC, "claude-3-5-haiku", "claude-3-5-haiku-latest"),
+            (Vendor::GEMINI, "gemini-2.0-flash", "gemini-2.0-flash-001"),
+            (Vendor::GEMINI, "gemini-2.5-flash", "gemini-2.5-flash-preview-09-2025"),
         ] {
             assert!(rates(vendor, model).is_some());
             assert_eq!(rates(vendor, edition), rates(vendor, model), "{edition}");
@@ -189,9 +150,9 @@ mod tests {
             "GPT-5",
             "é-20250929",
         ] {
-            assert_eq!(rates(Vendor::OpenAi, unknown), None, "{unknown}");
+            assert_eq!(rates(Vendor::OPENAI, unknown), None, "{unknown}");
         }
-        assert_eq!(rates(Vendor::Anthropic, "gpt-5"), None);
+        assert_eq!(rates(Vendor::ANTHROPIC, "gpt-5"), None);
     }
 
     #[test]
@@ -204,11 +165,14 @@ mod tests {
             cache_write_tokens: 10,
         };
         // 600 × 1.25 + 400 × 0.125 + 100 × 10 dollars for a million.
-        let gpt = table.rates(Vendor::OpenAi, "gpt-5").unwrap();
-        assert_eq!(gpt.cost(Vendor::OpenAi, &usage), 1_800_000_000);
+        let gpt = table.rates(Vendor::OPENAI, "gpt-5").unwrap();
+        assert_eq!(gpt.cost(Vendor::OPENAI, &usage), 1_800_000_000);
         // 1000 × 3 + 400 × 0.30 + 10 × 3.75 + 100 × 15.
-        let claude = table.rates(Vendor::Anthropic, "claude-sonnet-4-5").unwrap();
-        assert_eq!(claude.cost(Vendor::Anthropic, &usage), 4_657_500_000);
+        let claude = table.rates(Vendor::ANTHROPIC, "claude-sonnet-4-5").unwrap();
+        assert_eq!(claude.cost(Vendor::ANTHROPIC, &usage), 4_657_500_000);
+        // 600 × 0.30 + 400 × 0.03 + 100 × 2.50.
+        let gemini = table.rates(Vendor::GEMINI, "gemini-2.5-flash").unwrap();
+        assert_eq!(gemini.cost(Vendor::GEMINI, &usage), 442_000_000);
         assert_eq!((claude.estimate(0), claude.estimate(1), claude.estimate(9)), (1, 3_000_000, 9_000_000));
         let free = Rates::default();
         assert_eq!((free.estimate(9), Rates { output: 7, ..free }.estimate(9)), (0, 1));
@@ -223,9 +187,9 @@ mod tests {
             cached_input_tokens: u64::MAX,
             cache_write_tokens: u64::MAX,
         };
-        assert_eq!(most.cost(Vendor::Anthropic, &usage), u128::MAX);
+        assert_eq!(most.cost(Vendor::ANTHROPIC, &usage), u128::MAX);
         // More from the cache than was read at all is a vendor's fault, and nobody gets money back.
         let odd = Usage { input_tokens: 1, cached_input_tokens: 5, ..Usage::default() };
-        assert_eq!(Rates { input: 10, cached_input: 1, ..Rates::default() }.cost(Vendor::OpenAi, &odd), 5);
+        assert_eq!(Rates { input: 10, cached_input: 1, ..Rates::default() }.cost(Vendor::OPENAI, &odd), 5);
     }
 }

@@ -3,10 +3,9 @@
 
 use reenact_wire::exchange::{self, request};
 use reenact_wire::gate::{Gate, Unreadable, told};
+use reenact_wire::refusal::{self, Refusal};
 use reenact_wire::sse::{SseEvent, SseReader};
-use reenact_wire::{Endpoint, ToolCall, Usage, refusal};
-
-use Endpoint::{ChatCompletions as Chat, Messages, Responses};
+use reenact_wire::{Endpoint, PROTOCOLS, ToolCall, Usage};
 
 /// Whoever watches a stream has counted what whoever reads the whole of it finds.
 #[test]
@@ -35,11 +34,11 @@ fn what_a_stream_took_is_counted_along() {
         Some(Usage { input_tokens, output_tokens, cached_input_tokens, cache_write_tokens: 0 })
     };
     for (endpoint, stream, due) in [
-        (Endpoint::ChatCompletions, chat, count(7, 2, 3)),
-        (Endpoint::ChatCompletions, cut, count(1, 0, 0)),
-        (Endpoint::Messages, messages, count(9, 8, 4)),
-        (Endpoint::Messages, named, count(0, 5, 0)),
-        (Endpoint::Responses, responses, count(5, 6, 0)),
+        (Endpoint::CHAT_COMPLETIONS, chat, count(7, 2, 3)),
+        (Endpoint::CHAT_COMPLETIONS, cut, count(1, 0, 0)),
+        (Endpoint::MESSAGES, messages, count(9, 8, 4)),
+        (Endpoint::MESSAGES, named, count(0, 5, 0)),
+        (Endpoint::RESPONSES, responses, count(5, 6, 0)),
     ] {
         let mut gate = Gate::new(endpoint);
         for event in events(&stream) {
@@ -60,12 +59,12 @@ fn a_call_that_grows_after_its_end_keeps_its_name() {
         r#"{"type":"response.function_call_arguments.delta","output_index":0,"item_id":"i","delta":"{\"all\":1}"}"#,
     ]);
     let call = |input: &str| ToolCall { id: "c".into(), name: "pay".into(), input: input.into() };
-    let mut gate = Gate::new(Endpoint::Responses);
+    let mut gate = Gate::new(Endpoint::RESPONSES);
     let given: Vec<ToolCall> = events(&stream).iter().flat_map(|event| gate.take(event).unwrap()).collect();
     assert_eq!(given, [call("{}")]);
     assert!(gate.is_open());
     assert_eq!(gate.finish(), [call("{}{\"all\":1}")]);
-    let read = exchange::answer(Endpoint::Responses, true, stream.as_bytes()).unwrap();
+    let read = exchange::answer(Endpoint::RESPONSES, true, stream.as_bytes()).unwrap();
     assert_eq!(read.tool_calls, given);
 }
 
@@ -79,7 +78,7 @@ fn what_an_unknown_event_ends_goes_on_for_some() {
     let stream =
         stream(&[&event("response.output_item.added", ""), &event("response.output_item.finished", "1")]);
     let call = |input: &str| ToolCall { id: "c".into(), name: "look".into(), input: input.into() };
-    let mut gate = Gate::new(Endpoint::Responses);
+    let mut gate = Gate::new(Endpoint::RESPONSES);
     let given: Vec<_> = events(&stream).iter().map(|event| gate.take(event)).collect();
     assert_eq!(given, [Ok(vec![]), Ok(vec![call("1")])]);
     assert_eq!(gate.finish(), [call("{}")]);
@@ -96,10 +95,10 @@ fn what_the_gate_gives_is_what_the_record_reads() {
     let due = [ToolCall { id: "c".into(), name: "look".into(), input: r#"{"at":1}"#.into() }];
     for said in [vec![added.as_str(), delta], vec![&added, done], vec![&added, delta, done]] {
         let stream = stream(&said);
-        let mut gate = Gate::new(Endpoint::Responses);
+        let mut gate = Gate::new(Endpoint::RESPONSES);
         events(&stream).iter().for_each(|event| assert_eq!(gate.take(event), Ok(vec![])));
         assert_eq!(gate.finish(), due);
-        let read = exchange::answer(Endpoint::Responses, true, stream.as_bytes()).unwrap();
+        let read = exchange::answer(Endpoint::RESPONSES, true, stream.as_bytes()).unwrap();
         assert_eq!(read.tool_calls, due);
     }
 }
@@ -110,9 +109,11 @@ fn what_a_document_took_is_told() {
     let openai = r#"{"choices":[],"output":[],"usage":{"prompt_tokens":7,"completion_tokens":2}}"#;
     let anthropic =
         r#"{"content":[],"usage":{"input_tokens":7,"output_tokens":2,"cache_creation_input_tokens":5}}"#;
-    for (endpoint, document, cache_write_tokens) in
-        [(Chat, openai, 0), (Responses, openai, 0), (Messages, anthropic, 5)]
-    {
+    for (endpoint, document, cache_write_tokens) in [
+        (Endpoint::CHAT_COMPLETIONS, openai, 0),
+        (Endpoint::RESPONSES, openai, 0),
+        (Endpoint::MESSAGES, anthropic, 5),
+    ] {
         let read = exchange::answer(endpoint, false, document.as_bytes()).unwrap().usage;
         let due = Usage { input_tokens: 7, output_tokens: 2, cached_input_tokens: 0, cache_write_tokens };
         let told = told(endpoint, document.as_bytes()).unwrap().usage;
@@ -175,7 +176,7 @@ const CHAT: [&str; 7] = [
 
 #[test]
 fn choices_and_calls_side_by_side() {
-    let (steps, given) = watched(Chat, &stream(&CHAT));
+    let (steps, given) = watched(Endpoint::CHAT_COMPLETIONS, &stream(&CHAT));
     assert_eq!(
         steps,
         [(0, false), (0, true), (0, true), (0, true), (1, true), (1, false), (0, false)],
@@ -186,10 +187,10 @@ fn choices_and_calls_side_by_side() {
 
 #[test]
 fn a_call_that_never_ends_is_given_at_the_end() {
-    let (steps, given) = watched(Chat, &stream(&CHAT[..3]));
+    let (steps, given) = watched(Endpoint::CHAT_COMPLETIONS, &stream(&CHAT[..3]));
     assert_eq!(steps, [(0, false), (0, true), (0, true)]);
     assert_eq!(given, [call("b", "pay", "{}"), call("a", "look", r#"{"n":"#)]);
-    let (steps, given) = watched(Chat, &stream(&[CHAT[1], "[DONE]"]));
+    let (steps, given) = watched(Endpoint::CHAT_COMPLETIONS, &stream(&[CHAT[1], "[DONE]"]));
     assert_eq!((steps, given), (vec![(0, true), (1, false)], vec![call("b", "pay", "{}")]));
 }
 
@@ -246,7 +247,7 @@ fn other_ways_to_ask_in_a_chat() {
         ),
     ];
     for (what, data, expected) in cases {
-        assert_eq!(given(Chat, &data), expected, "{what}");
+        assert_eq!(given(Endpoint::CHAT_COMPLETIONS, &data), expected, "{what}");
     }
 }
 
@@ -261,7 +262,7 @@ const TEXT: &str = r#"{"type":"content_block_delta","index":0,"delta":{"type":"t
 #[test]
 fn blocks_of_a_message() {
     let data = [TEXT, TOOL_USE, TOOL_MORE, TEXT, TOOL_LAST, TOOL_STOP, TEXT, r#"{"type":"message_stop"}"#];
-    let (steps, given) = watched(Messages, &stream(&data));
+    let (steps, given) = watched(Endpoint::MESSAGES, &stream(&data));
     assert_eq!(
         steps,
         [(0, false), (0, true), (0, true), (0, true), (0, true), (1, false), (0, false), (0, false)]
@@ -303,22 +304,22 @@ fn other_ways_to_ask_in_a_message() {
         ),
     ];
     for (what, data, expected) in cases {
-        assert_eq!(given(Messages, &data), expected, "{what}");
+        assert_eq!(given(Endpoint::MESSAGES, &data), expected, "{what}");
     }
     // Clients take the name of the event where the data has no type.
     let named = format!("event: content_block_start\ndata: {untyped}\n\n");
-    assert_eq!(watched(Messages, &named), (vec![(0, true)], vec![call("t1", "pay", "{}")]));
+    assert_eq!(watched(Endpoint::MESSAGES, &named), (vec![(0, true)], vec![call("t1", "pay", "{}")]));
 }
 
 #[test]
 fn what_the_vendor_runs_is_not_judged() {
     for kind in ["server_tool_use", "mcp_tool_use", "web_search_tool_result", "text", "thinking"] {
         let start = TOOL_USE.replace("tool_use", kind).replace(&format!("server_{kind}"), kind);
-        let (steps, given) = watched(Messages, &stream(&[&start, TOOL_MORE, TOOL_LAST, TOOL_STOP]));
+        let (steps, given) = watched(Endpoint::MESSAGES, &stream(&[&start, TOOL_MORE, TOOL_LAST, TOOL_STOP]));
         assert_eq!((steps, given), (vec![(0, false); 4], vec![]), "{kind}");
         let document =
             format!(r#"{{"content":[{{"type":"{kind}","id":"x","name":"web_search","input":{{}}}}]}}"#);
-        assert_eq!(calls(Messages, document.as_bytes()), Ok(vec![]), "{kind}");
+        assert_eq!(calls(Endpoint::MESSAGES, document.as_bytes()), Ok(vec![]), "{kind}");
     }
     for kind in ["web_search_call", "file_search_call", "mcp_call", "code_interpreter_call", "message"] {
         let item = format!(r#"{{"id":"i","type":"{kind}","name":"x","arguments":"{{}}"}}"#);
@@ -327,7 +328,7 @@ fn what_the_vendor_runs_is_not_judged() {
             r#"{"type":"response.mcp_call_arguments.delta","output_index":0,"item_id":"i","delta":"{"}"#;
         let done = added.replace("added", "done");
         let last = format!(r#"{{"type":"response.completed","response":{{"output":[{item}]}}}}"#);
-        let (steps, given) = watched(Responses, &stream(&[&added, more, &done, &last]));
+        let (steps, given) = watched(Endpoint::RESPONSES, &stream(&[&added, more, &done, &last]));
         assert_eq!((steps, given), (vec![(0, false); 4], vec![]), "{kind}");
     }
 }
@@ -340,7 +341,7 @@ const COMPLETED: &str = r#"{"type":"response.completed","response":{"output":[{"
 
 #[test]
 fn items_of_a_response_are_told_once() {
-    let (steps, given) = watched(Responses, &stream(&[ADDED, ARGUMENTS, ARGUED, DONE, COMPLETED]));
+    let (steps, given) = watched(Endpoint::RESPONSES, &stream(&[ADDED, ARGUMENTS, ARGUED, DONE, COMPLETED]));
     assert_eq!(steps, [(0, true), (0, true), (0, true), (1, false), (0, false)]);
     assert_eq!(given, [call("c1", "pay", r#"{"n":7}"#)]);
 }
@@ -381,14 +382,17 @@ fn a_response_that_changes_its_mind_is_told_again() {
     ];
     for (what, data, expected) in cases {
         let data: Vec<&str> = data.iter().map(String::as_str).collect();
-        assert_eq!(given(Responses, &data), expected, "{what}");
+        assert_eq!(given(Endpoint::RESPONSES, &data), expected, "{what}");
     }
     // Without numbers it is their ids that tie events together; two without either stay two.
     let loose = |event: &str| event.replace(r#""output_index":0,"#, "");
     let bare = loose(ADDED).replace(r#""id":"fc_1","#, "");
     let other = bare.replace("c1", "c2").replace("pay", "rm");
-    assert_eq!(given(Responses, &[&loose(ADDED), &loose(ARGUMENTS), &loose(DONE)]), [seven]);
-    assert_eq!(given(Responses, &[&bare, &other]), [call("c1", "pay", "{}"), call("c2", "rm", "{}")]);
+    assert_eq!(given(Endpoint::RESPONSES, &[&loose(ADDED), &loose(ARGUMENTS), &loose(DONE)]), [seven]);
+    assert_eq!(
+        given(Endpoint::RESPONSES, &[&bare, &other]),
+        [call("c1", "pay", "{}"), call("c2", "rm", "{}")]
+    );
 }
 
 #[test]
@@ -408,10 +412,10 @@ fn tools_that_a_vendor_gave_their_form() {
         (r#"{"type":"apply_patch_call","call_id":"c"}"#, "apply_patch", ""),
     ] {
         let document = format!(r#"{{"output":[{item}]}}"#);
-        assert_eq!(calls(Responses, document.as_bytes()), Ok(vec![call("c", name, input)]));
+        assert_eq!(calls(Endpoint::RESPONSES, document.as_bytes()), Ok(vec![call("c", name, input)]));
         let done = format!(r#"{{"type":"response.output_item.done","output_index":2,"item":{item}}}"#);
         let input = if input.is_empty() { "{}" } else { input };
-        assert_eq!(given(Responses, &[&done]), [call("c", name, input)]);
+        assert_eq!(given(Endpoint::RESPONSES, &[&done]), [call("c", name, input)]);
     }
 }
 
@@ -419,12 +423,12 @@ fn tools_that_a_vendor_gave_their_form() {
 fn documents() {
     let chat = r#"{"choices":[{"index":0,"message":{"content":"x","tool_calls":[{"id":"a","type":"function","function":{"name":"x","arguments":"{}"}},{"id":"b","type":"custom","custom":{"name":"sql","input":"DROP"}}]}},{"index":1,"message":{"function_call":{"name":"old","arguments":"{}"}}}]}"#;
     assert_eq!(
-        calls(Chat, chat.as_bytes()),
+        calls(Endpoint::CHAT_COMPLETIONS, chat.as_bytes()),
         Ok(vec![call("a", "x", "{}"), call("b", "sql", "DROP"), call("", "old", "{}")])
     );
     let message = r#"{"content":[{"type":"text","text":"x"},{"type":"tool_use","id":"t","name":"pay","input":{"n": 7}}]}"#;
-    assert_eq!(calls(Messages, message.as_bytes()), Ok(vec![call("t", "pay", r#"{"n": 7}"#)]));
-    for endpoint in Endpoint::ALL {
+    assert_eq!(calls(Endpoint::MESSAGES, message.as_bytes()), Ok(vec![call("t", "pay", r#"{"n": 7}"#)]));
+    for endpoint in PROTOCOLS {
         assert_eq!(calls(endpoint, b"{}"), Ok(vec![]));
         for broken in ["", "{", "data: {}\n\n", r#"{"choices":[],"choices":[]}"#, "\u{FEFF}{}"] {
             assert_eq!(calls(endpoint, broken.as_bytes()), Err(Unreadable), "{broken}");
@@ -446,17 +450,24 @@ fn what_cannot_be_read_does_not_pass() {
         "{\"choices\":[{\"message\":{\"tool_calls\":[{\"function\":{\"name\":\"rm\"}}]}}]}",
         "dаta: {}\n\n",
     ] {
-        assert_eq!(refused_at(Chat, &format!("data: {text}\n\n{broken}")), Some(1), "{broken}");
+        assert_eq!(
+            refused_at(Endpoint::CHAT_COMPLETIONS, &format!("data: {text}\n\n{broken}")),
+            Some(1),
+            "{broken}"
+        );
     }
-    assert_eq!(refused_at(Messages, "data: {\"type\":\"content_block_stop\",\"index\":-1}\n\n"), Some(0));
+    assert_eq!(
+        refused_at(Endpoint::MESSAGES, "data: {\"type\":\"content_block_stop\",\"index\":-1}\n\n"),
+        Some(0)
+    );
     let added = ADDED.replace("\"output_index\":0", "\"output_index\":\"0\"");
-    assert_eq!(refused_at(Responses, &stream(&[&added])), Some(0));
+    assert_eq!(refused_at(Endpoint::RESPONSES, &stream(&[&added])), Some(0));
 }
 
 #[test]
 fn what_says_nothing_passes() {
     let quiet = "\u{FEFF}: ping\r\n\r\nretry: 3\nid: 7\n\nevent: ping\n\ndata\n\ndata: [DONE]\r\r: x";
-    for endpoint in Endpoint::ALL {
+    for endpoint in PROTOCOLS {
         let (steps, given) = watched(endpoint, quiet);
         assert_eq!((steps, given), (vec![(0, false); 6], vec![]), "{endpoint:?}");
     }
@@ -464,7 +475,7 @@ fn what_says_nothing_passes() {
     for end in ["\n", "\r", "\r\n"] {
         let lines = CHAT.map(|data| data.replace("{\"choices\"", "{\n\"choices\"").replace('\n', "\ndata: "));
         let text = stream(&lines.each_ref().map(String::as_str)).replace('\n', end);
-        assert_eq!(watched(Chat, &text).1.len(), 2, "{end:?}");
+        assert_eq!(watched(Endpoint::CHAT_COMPLETIONS, &text).1.len(), 2, "{end:?}");
     }
 }
 
@@ -484,9 +495,9 @@ fn a_thousand_calls_and_no_more() {
         (0..count).map(|at| format!("data: {}\n\n", one(at))).collect()
     };
     for (endpoint, most, more, last) in [
-        (Chat, chat(1024), chat(1025), 1024),
-        (Messages, messages(1024), messages(1025), 2048),
-        (Responses, responses(1024), responses(1025), 1024),
+        (Endpoint::CHAT_COMPLETIONS, chat(1024), chat(1025), 1024),
+        (Endpoint::MESSAGES, messages(1024), messages(1025), 2048),
+        (Endpoint::RESPONSES, responses(1024), responses(1025), 1024),
     ] {
         assert_eq!(watched(endpoint, &most).1.len(), 1024, "{endpoint:?}");
         assert_eq!(refused_at(endpoint, &more), Some(last), "{endpoint:?}");
@@ -495,21 +506,23 @@ fn a_thousand_calls_and_no_more() {
 
 #[test]
 fn errors_in_the_shape_of_each_stream() {
-    let event = |endpoint| refusal::event(endpoint, "permission_error", "reenact_denied", "no \"x\"\n");
+    let refusal =
+        Refusal { status: 403, kind: "permission_error", code: "reenact_denied", message: "no \"x\"\n" };
+    let event = |endpoint| refusal::event(endpoint, &refusal);
     assert_eq!(
-        event(Chat),
+        event(Endpoint::CHAT_COMPLETIONS),
         "data: {\"error\":{\"message\":\"no \\\"x\\\"\\n\",\"type\":\"permission_error\",\"param\":null,\"code\":\"reenact_denied\"}}\n\n"
     );
     assert_eq!(
-        event(Messages),
+        event(Endpoint::MESSAGES),
         "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"permission_error\",\"message\":\"no \\\"x\\\"\\n\",\"code\":\"reenact_denied\"}}\n\n"
     );
     assert_eq!(
-        event(Responses),
+        event(Endpoint::RESPONSES),
         "event: error\ndata: {\"type\":\"error\",\"code\":\"reenact_denied\",\"message\":\"no \\\"x\\\"\\n\",\"param\":null,\"error\":{\"message\":\"no \\\"x\\\"\\n\",\"type\":\"permission_error\",\"param\":null,\"code\":\"reenact_denied\"}}\n\n"
     );
     // One event each, whatever the words are: they cannot end it early.
-    for endpoint in Endpoint::ALL {
+    for endpoint in PROTOCOLS {
         let found = events(&event(endpoint));
         assert_eq!((found.len(), found[0].complete), (1, true), "{endpoint:?}");
     }
@@ -518,24 +531,24 @@ fn errors_in_the_shape_of_each_stream() {
 #[test]
 fn tools_that_a_request_has_its_vendor_run() {
     for (endpoint, body, expected) in [
-        (Chat, r#"{"tools":[{"type":"function","function":{"name":"x"}}]}"#, vec![]),
-        (Chat, r#"{"web_search_options":{}}"#, vec!["web_search"]),
-        (Chat, r#"{"web_search_options":null}"#, vec![]),
+        (Endpoint::CHAT_COMPLETIONS, r#"{"tools":[{"type":"function","function":{"name":"x"}}]}"#, vec![]),
+        (Endpoint::CHAT_COMPLETIONS, r#"{"web_search_options":{}}"#, vec!["web_search"]),
+        (Endpoint::CHAT_COMPLETIONS, r#"{"web_search_options":null}"#, vec![]),
         (
-            Responses,
+            Endpoint::RESPONSES,
             r#"{"tools":[{"type":"function","name":"x"},{"type":"web_search_preview"},{"type":"mcp","server_label":"git"},{"type":"custom","name":"y"},{"type":"local_shell"},{"type":"code_interpreter","container":{}},{}]}"#,
             vec!["web_search_preview", "mcp:git", "code_interpreter", ""],
         ),
-        (Responses, r#"{"prompt":{"id":"pmpt_1","version":"2"}}"#, vec!["prompt:pmpt_1"]),
-        (Responses, r#"{"prompt":null}"#, vec![]),
-        (Responses, r#"{"prompt":7}"#, vec!["prompt:"]),
+        (Endpoint::RESPONSES, r#"{"prompt":{"id":"pmpt_1","version":"2"}}"#, vec!["prompt:pmpt_1"]),
+        (Endpoint::RESPONSES, r#"{"prompt":null}"#, vec![]),
+        (Endpoint::RESPONSES, r#"{"prompt":7}"#, vec!["prompt:"]),
         (
-            Messages,
+            Endpoint::MESSAGES,
             r#"{"tools":[{"name":"x","input_schema":{}},{"type":"custom","name":"y"},{"type":"bash_20250124","name":"bash"},{"type":"web_search_20250305","name":"web_search"},{"type":"code_execution_20250825"}],"mcp_servers":[{"type":"url","name":"git"}]}"#,
             vec!["web_search", "code_execution_20250825", "mcp:git"],
         ),
     ] {
-        assert_eq!(request(endpoint, body.as_bytes()).unwrap().vendor_tools, expected, "{body}");
+        assert_eq!(request(endpoint, "", body.as_bytes()).unwrap().vendor_tools, expected, "{body}");
     }
 }
 
@@ -543,10 +556,13 @@ fn tools_that_a_request_has_its_vendor_run() {
 #[test]
 fn results_of_every_kind_of_tool_are_seen() {
     let body = r#"{"input":[{"type":"custom_tool_call","call_id":"c1","name":"sql","input":"DROP"},{"type":"custom_tool_call_output","call_id":"c1","output":"gone"},{"type":"local_shell_call_output","call_id":"c2","output":"x"}]}"#;
-    let read = request(Responses, body.as_bytes()).unwrap();
+    let read = request(Endpoint::RESPONSES, "", body.as_bytes()).unwrap();
     assert_eq!(read.earlier_calls, [call("c1", "sql", "DROP")]);
     let ids: Vec<&str> = read.tool_results.iter().map(|result| result.id.as_str()).collect();
     assert_eq!(ids, ["c1", "c2"]);
     let body = r#"{"messages":[{"role":"assistant","tool_calls":[{"id":"c","type":"custom","custom":{"name":"sql","input":"DROP"}}]},{"role":"tool","tool_call_id":"c","content":"gone"}]}"#;
-    assert_eq!(request(Chat, body.as_bytes()).unwrap().earlier_calls, [call("c", "sql", "DROP")]);
+    assert_eq!(
+        request(Endpoint::CHAT_COMPLETIONS, "", body.as_bytes()).unwrap().earlier_calls,
+        [call("c", "sql", "DROP")]
+    );
 }

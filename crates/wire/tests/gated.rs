@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use reenact_wire::exchange::answer;
 use reenact_wire::gate::Gate;
 use reenact_wire::sse::SseReader;
-use reenact_wire::{Endpoint, ToolCall};
+use reenact_wire::{Endpoint, PROTOCOLS, ToolCall};
 
 /// One event: its text, and what of it must not pass before a call that has it was given.
 #[derive(Debug, Clone)]
@@ -185,17 +185,17 @@ proptest! {
 
     #[test]
     fn of_chats(steps in steps()) {
-        check(Endpoint::ChatCompletions, &chat(&steps))?;
+        check(Endpoint::CHAT_COMPLETIONS, &chat(&steps))?;
     }
 
     #[test]
     fn of_messages(steps in steps()) {
-        check(Endpoint::Messages, &messages(&steps))?;
+        check(Endpoint::MESSAGES, &messages(&steps))?;
     }
 
     #[test]
     fn of_responses(steps in steps()) {
-        check(Endpoint::Responses, &responses(&steps))?;
+        check(Endpoint::RESPONSES, &responses(&steps))?;
     }
 }
 
@@ -203,7 +203,7 @@ proptest! {
     /// Whatever comes, the gate never falls over.
     #[test]
     fn of_anything(lines in prop::collection::vec(r#"(data|event|: |x)[ :]{0,2}[\[\]{}",a-z0-9:]{0,20}\n?"#, 0..20)) {
-        for endpoint in Endpoint::ALL {
+        for endpoint in PROTOCOLS {
             let (mut gate, mut reader) = (Gate::new(endpoint), SseReader::new());
             let mut events = reader.push(lines.concat().as_bytes());
             events.extend(reader.finish());

@@ -2,7 +2,7 @@
 
 use reenact_wire::conversation::Conversation;
 use reenact_wire::exchange::{Request, answer, is_stream, request};
-use reenact_wire::{Answer, Endpoint, ToolCall, ToolResult, Usage, VendorError};
+use reenact_wire::{Answer, Delivery, Endpoint, ToolCall, ToolResult, Usage, VendorError};
 
 struct Case {
     endpoint: Endpoint,
@@ -18,7 +18,7 @@ fn call(id: &str, name: &str, input: &str) -> ToolCall {
 fn cases() -> Vec<Case> {
     vec![
         Case {
-            endpoint: Endpoint::ChatCompletions,
+            endpoint: Endpoint::CHAT_COMPLETIONS,
             document: r#"{"id":"chatcmpl-1","object":"chat.completion","model":"gpt-5","choices":[{"index":0,"message":{"role":"assistant","content":"Grüße 🦀","tool_calls":[{"id":"call_1","type":"function","function":{"name":"lookup","arguments":"{\"n\": 7}"}},{"id":"call_2","type":"function","function":{"name":"now","arguments":"{}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":11,"completion_tokens":5,"total_tokens":16,"prompt_tokens_details":{"cached_tokens":4}}}"#,
             stream: concat!(
                 "data: {\"model\":\"gpt-5\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"Gr\"},\"finish_reason\":null}],\"usage\":null}\n\n",
@@ -47,7 +47,7 @@ fn cases() -> Vec<Case> {
             },
         },
         Case {
-            endpoint: Endpoint::Messages,
+            endpoint: Endpoint::MESSAGES,
             document: r#"{"id":"msg_1","type":"message","role":"assistant","model":"claude-sonnet-4-5","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"Let me look."},{"type":"tool_use","id":"toolu_1","name":"lookup","input":{"n":7}},{"type":"tool_use","id":"toolu_2","name":"now","input":{}}],"stop_reason":"tool_use","usage":{"input_tokens":9,"output_tokens":30,"cache_read_input_tokens":100,"cache_creation_input_tokens":20}}"#,
             stream: concat!(
                 "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"model\":\"claude-sonnet-4-5\",\"content\":[],\"usage\":{\"input_tokens\":9,\"output_tokens\":1,\"cache_read_input_tokens\":100,\"cache_creation_input_tokens\":20}}}\n\n",
@@ -80,7 +80,7 @@ fn cases() -> Vec<Case> {
             },
         },
         Case {
-            endpoint: Endpoint::Responses,
+            endpoint: Endpoint::RESPONSES,
             document: r#"{"id":"resp_1","object":"response","status":"completed","model":"gpt-5","output":[{"type":"reasoning","summary":[]},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Hello"},{"type":"output_text","text":" there"}]},{"type":"function_call","id":"fc_1","call_id":"call_9","name":"lookup","arguments":"{\"n\":7}"}],"usage":{"input_tokens":20,"output_tokens":8,"input_tokens_details":{"cached_tokens":2}},"error":null}"#,
             stream: concat!(
                 "event: response.created\ndata: {\"type\":\"response.created\",\"response\":{\"model\":\"gpt-5\",\"status\":\"in_progress\"}}\n\n",
@@ -143,14 +143,14 @@ fn errors_in_documents_and_streams() {
     let openai = r#"{"error":{"message":"Rate limit reached","type":"requests","param":null,"code":"rate_limit_exceeded"}}"#;
     let anthropic = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
     let read = |endpoint, stream, body: &str| answer(endpoint, stream, body.as_bytes()).unwrap().error;
-    assert_eq!(read(Endpoint::ChatCompletions, false, openai), error("requests", "Rate limit reached"));
-    assert_eq!(read(Endpoint::Responses, false, openai), error("requests", "Rate limit reached"));
-    assert_eq!(read(Endpoint::Messages, false, anthropic), error("overloaded_error", "Overloaded"));
+    assert_eq!(read(Endpoint::CHAT_COMPLETIONS, false, openai), error("requests", "Rate limit reached"));
+    assert_eq!(read(Endpoint::RESPONSES, false, openai), error("requests", "Rate limit reached"));
+    assert_eq!(read(Endpoint::MESSAGES, false, anthropic), error("overloaded_error", "Overloaded"));
     let stream = format!("event: error\ndata: {anthropic}\n\n");
-    assert_eq!(read(Endpoint::Messages, true, &stream), error("overloaded_error", "Overloaded"));
+    assert_eq!(read(Endpoint::MESSAGES, true, &stream), error("overloaded_error", "Overloaded"));
     let stream =
         "event: error\ndata: {\"type\":\"error\",\"code\":\"server_error\",\"message\":\"oops\"}\n\n";
-    assert_eq!(read(Endpoint::Responses, true, stream), error("server_error", "oops"));
+    assert_eq!(read(Endpoint::RESPONSES, true, stream), error("server_error", "oops"));
 }
 
 #[test]
@@ -159,16 +159,16 @@ fn the_last_count_counts_even_if_it_is_the_only_one() {
         "data: {\"type\":\"message_start\",\"message\":{\"model\":\"m\"}}\n\n",
         "data: {\"type\":\"message_delta\",\"usage\":{\"input_tokens\":4,\"output_tokens\":9}}\n\n",
     );
-    let usage = answer(Endpoint::Messages, true, stream.as_bytes()).unwrap().usage;
+    let usage = answer(Endpoint::MESSAGES, true, stream.as_bytes()).unwrap().usage;
     assert_eq!(usage, Some(Usage { input_tokens: 4, output_tokens: 9, ..Usage::default() }));
 }
 
 #[test]
 fn what_is_no_json_is_no_answer() {
-    for endpoint in [Endpoint::ChatCompletions, Endpoint::Responses, Endpoint::Messages] {
+    for endpoint in [Endpoint::CHAT_COMPLETIONS, Endpoint::RESPONSES, Endpoint::MESSAGES] {
         for body in ["", "<html>502</html>", "[", "{\"a\":1,\"a\":2}"] {
             assert_eq!(answer(endpoint, false, body.as_bytes()), None);
-            assert_eq!(request(endpoint, body.as_bytes()), None);
+            assert_eq!(request(endpoint, "", body.as_bytes()), None);
         }
         let odd = answer(endpoint, false, b"[1,{},null]").unwrap();
         assert_eq!(odd, Answer { complete: true, ..Answer::default() });
@@ -177,7 +177,7 @@ fn what_is_no_json_is_no_answer() {
             answer(endpoint, true, b"data: nonsense\n\ndata: {\"choices\":7,\"type\":[]}\n\n").unwrap();
         assert_eq!(answer, Answer::default());
     }
-    assert_eq!(answer(Endpoint::Models, false, b"{}"), None);
+    assert_eq!(answer(Endpoint::MODELS, false, b"{}"), None);
 }
 
 #[test]
@@ -192,15 +192,15 @@ fn streams_are_known_by_their_type() {
 fn requests() -> [(Endpoint, &'static str); 3] {
     [
         (
-            Endpoint::ChatCompletions,
+            Endpoint::CHAT_COMPLETIONS,
             r#"{"model":"m","stream":true,"messages":[{"role":"user","content":"?"},{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"lookup","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c1","content":"found"},{"role":"tool","tool_call_id":"c9","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}]}"#,
         ),
         (
-            Endpoint::Messages,
+            Endpoint::MESSAGES,
             r#"{"model":"m","stream":true,"max_tokens":1,"messages":[{"role":"user","content":"?"},{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"lookup","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"found"},{"type":"tool_result","tool_use_id":"c9","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}]}]}"#,
         ),
         (
-            Endpoint::Responses,
+            Endpoint::RESPONSES,
             r#"{"model":"m","stream":true,"input":[{"role":"user","content":"?"},{"type":"function_call","call_id":"c1","name":"lookup","arguments":"{}"},{"type":"function_call_output","call_id":"c1","output":"found"},{"type":"function_call_output","call_id":"c9","output":[{"type":"input_text","text":"a"},{"type":"input_text","text":"b"}]}]}"#,
         ),
     ]
@@ -214,11 +214,12 @@ fn requests_tell_earlier_calls_and_results() {
         let expected = Request {
             vendor_tools: Vec::new(),
             model: Some("m".into()),
-            stream: true,
+            delivery: Delivery::Events,
             earlier_calls: vec![call("c1", "lookup", "{}")],
             tool_results: vec![result("c1", "found"), result("c9", "ab")],
+            call_ids: None,
         };
-        assert_eq!(request(endpoint, body.as_bytes()), Some(expected), "{endpoint:?}");
+        assert_eq!(request(endpoint, "", body.as_bytes()), Some(expected), "{endpoint:?}");
     }
 }
 
@@ -227,7 +228,7 @@ fn each_result_is_inferred_once() {
     for (endpoint, body) in requests() {
         let mut conversation = Conversation::default();
         conversation.answered(&Answer { tool_calls: vec![call("c0", "later", "{}")], ..Answer::default() });
-        let request = request(endpoint, body.as_bytes()).unwrap();
+        let request = request(endpoint, "", body.as_bytes()).unwrap();
         let inferred = conversation.requested(&request);
         assert_eq!(inferred.len(), 2);
         assert_eq!(inferred[0].call, Some(call("c1", "lookup", "{}")));

@@ -12,6 +12,7 @@ use reenact_testkit::{Kind, Script, Vendor};
 use reenact_verify::render::Tone;
 
 use crate::output::{self, Ending, paint};
+use crate::vendors;
 
 /// Record an agent, catch a forgery, replay the run offline: no key, no network, a few seconds
 #[derive(clap::Args)]
@@ -25,9 +26,9 @@ pub(crate) struct Demo {
 /// The agent of the demo, as a program of its own.
 #[derive(clap::Args)]
 pub(crate) struct DemoAgent {
-    /// Speak Anthropic's interface instead of OpenAI's
-    #[arg(long)]
-    anthropic: bool,
+    /// Whose interface it speaks
+    #[arg(long, value_name = "NAME", default_value = "openai", value_parser = vendors::vendor)]
+    vendor: Kind,
 
     /// What it is to do, instead of booking a flight from Vienna to Lisbon
     task: Option<String>,
@@ -35,9 +36,8 @@ pub(crate) struct DemoAgent {
 
 impl DemoAgent {
     pub(crate) fn run(&self) -> Result<u8, Ending> {
-        let kind = if self.anthropic { Kind::Anthropic } else { Kind::OpenAi };
         Ok(reenact_testkit::agent::run(
-            kind,
+            self.vendor,
             self.task.as_deref(),
             &mut std::io::stdout().lock(),
             &mut std::io::stderr().lock(),
@@ -67,7 +67,7 @@ impl Demo {
         say("A small agent books a flight. Its model is a script on this machine: no key, no network.\n")?;
 
         chapter(1, "Record it: the agent runs as ever, and what it asks its model passes through reenact")?;
-        let base = vendor.base_url(Kind::OpenAi);
+        let base = vendor.base_url(Kind::OPENAI);
         let record = ["record", "--out", RUN, "--", "reenact", "demo-agent"];
         let recorded = stage.reenact("author", &record, &[("OPENAI_BASE_URL", &base)])?;
         show(&recorded)?;

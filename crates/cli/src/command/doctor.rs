@@ -201,16 +201,16 @@ fn variables() -> Vec<Finding> {
     let mut findings = Vec::new();
     match vendors::routes(&[], |name| std::env::var_os(name)) {
         Ok(routes) => {
-            for (route, of) in routes.iter().zip(&vendors::VARIABLES) {
-                let set = of.base.iter().find(|name| is_set(name));
+            for route in &routes {
+                let vendor = route.vendor;
+                let set = vendor.base_variables().iter().find(|name| is_set(name));
                 let from = set.map_or(String::new(), |name| format!(" ({name})"));
-                let key = if is_set(of.key) { "is set" } else { "is not set" };
-                let says = format!("requests go to {}{from}; {} {key}", route.upstream, of.key);
-                findings.push(Finding::new(
-                    of.vendor.name(),
-                    if is_set(of.key) { State::Fine } else { State::Note },
-                    says,
-                ));
+                let key = vendor.key_variables().iter().find(|name| is_set(name));
+                let (state, is) =
+                    if key.is_some() { (State::Fine, "is set") } else { (State::Note, "is not set") };
+                let name = key.or(vendor.key_variables().first()).copied().unwrap_or_default();
+                let says = format!("requests go to {}{from}; {name} {is}", route.upstream);
+                findings.push(Finding::new(vendor.name(), state, says));
             }
         }
         Err(Ending::Failed { message, .. }) => {

@@ -27,7 +27,7 @@ use crate::{envelope, prices, quantity, runs, runtime, settings, vendors};
 /// Record a run: watch an agent's calls to its models, and seal them into a file that anyone can verify and replay
 ///
 /// The command runs as it would without us: it has the terminal, its signals and its exit code. Its clients are sent through a
-/// gateway on this machine by the variables that they read anyway (OPENAI_BASE_URL, ANTHROPIC_BASE_URL); no code changes. Credentials
+/// gateway on this machine by the variables that they read anyway (OPENAI_BASE_URL and the like); no code changes. Credentials
 /// are masked before anything is written. The exit code is the command's own; 125 if recording failed, 126 or 127 if the command
 /// could not be started.
 #[derive(clap::Args)]
@@ -43,7 +43,7 @@ pub(crate) struct Record {
     #[arg(long, requires = "out")]
     force: bool,
 
-    /// Where a vendor's requests go: openai=URL or anthropic=URL; may be given more than once
+    /// Where a vendor's requests go, such as openai=URL; may be given more than once
     #[arg(long, value_name = "NAME=URL", value_parser = vendors::upstream)]
     upstream: Vec<vendors::Upstream>,
 
@@ -345,9 +345,8 @@ impl Record {
             let is_denied =
                 |run: &Run| run.events().any(|event| event.kind() == Some(EventType::StepBlocked));
             if counts.model_calls + counts.http_calls == 0 && !run.as_ref().is_ok_and(is_denied) {
-                output::complain(
-                    "no request came through: does the agent read OPENAI_BASE_URL or ANTHROPIC_BASE_URL?",
-                );
+                let variables = vendors::base_variables();
+                output::complain(&format!("no request came through: does the agent read {variables}?"));
             } else if enforced.is_none() {
                 output::complain("no policy was set: every call was let through (observe-only)");
             }

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 
-use reenact_testkit::{Kind, Vendor};
+use reenact_testkit::Vendor;
+use reenact_wire::VENDORS;
 
 use crate::compare::{Came, as_replayed, came, same_requests, same_text, without_encodings};
 use crate::installed::{Client, judge, path, ran};
@@ -86,7 +87,9 @@ pub(crate) fn check(client: &Client, scenario: &str, name: &str) {
 /// Where the first request of a scenario has its prompt, of those that are also played with another one.
 fn changes_at(client: &Client, scenario: &str) -> Option<&'static str> {
     let is_openai = client.script.starts_with("openai");
+    let is_google = client.script.starts_with("google");
     match scenario {
+        "plain" | "asynchronous" | "stream" | "tools" if is_google => Some("$.contents[0].parts[0].text"),
         "plain" | "asynchronous" => Some("$.messages[0].content"),
         "stream" if is_openai => Some("$.input"),
         "tools" if is_openai => Some("$.input[0].content"),
@@ -144,7 +147,9 @@ impl Stage<'_> {
     fn replayed(&self, prompt: &str) -> Ran {
         let line = [&["replay", "last", "--"], &self.line(prompt)[..]].concat();
         let mut command = self.reenact(&line);
-        command.env_remove("OPENAI_API_KEY").env_remove("ANTHROPIC_API_KEY");
+        VENDORS.iter().flat_map(|vendor| vendor.key_variables()).for_each(|name| {
+            command.env_remove(name);
+        });
         command.output().unwrap().into()
     }
 
@@ -166,9 +171,7 @@ impl Stage<'_> {
 
 /// Sends clients to the vendor, or our gateway, by the variables that they read.
 pub(crate) fn with_vendor<'a>(command: &'a mut Command, vendor: &Vendor) -> &'a mut Command {
-    command
-        .env("OPENAI_BASE_URL", vendor.base_url(Kind::OpenAi))
-        .env("ANTHROPIC_BASE_URL", vendor.base_url(Kind::Anthropic))
+    command.envs(VENDORS.map(|kind| (kind.base_variables()[0], vendor.base_url(kind))))
 }
 
 /// Whether the kernel cut the network off. Where it refuses, the command must have said so.

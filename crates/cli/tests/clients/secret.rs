@@ -9,6 +9,7 @@ pub(crate) fn credentials() -> Vec<(&'static str, String)> {
         ("OPENAI_API_KEY", ["sk-proj-", "Zt4vQm91LkXw07RbUyHc52NdGsPf83Ea"].concat()),
         ("ANTHROPIC_API_KEY", ["sk-ant-api03-", "Wq7TzK2mBv95HxLc40RnYgUd81JsPe36"].concat()),
         ("DATABASE_PASSWORD", "correct-horse-battery-41".to_owned()),
+        ("GEMINI_API_KEY", ["AIza", "SyB7TzK2mBv95HxLc40RnYgUd81JsPe36Qw"].concat()),
     ]
 }
 

@@ -38,8 +38,9 @@ impl Airport {
         let mut command = support::command(Path::new(REENACT), &self.folder);
         command
             .args(arguments)
-            .env("OPENAI_BASE_URL", self.vendor.base_url(Kind::OpenAi))
-            .env("ANTHROPIC_BASE_URL", self.vendor.base_url(Kind::Anthropic))
+            .env("OPENAI_BASE_URL", self.vendor.base_url(Kind::OPENAI))
+            .env("ANTHROPIC_BASE_URL", self.vendor.base_url(Kind::ANTHROPIC))
+            .env("GOOGLE_GEMINI_BASE_URL", self.vendor.base_url(Kind::GEMINI))
             .env("OPENAI_API_KEY", API_KEY)
             .stdin(Stdio::null());
         command

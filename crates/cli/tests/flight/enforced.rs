@@ -57,7 +57,7 @@ fn what_is_denied_never_happens_and_is_denied_again() {
             "",
             "allowed_tools: the tool \"book_flight\" is not on the list",
             3,
-            &[REENACT, "demo-agent", "--anthropic"][..],
+            &[REENACT, "demo-agent", "--vendor=anthropic"][..],
         ),
         (
             "max_steps = 7",
@@ -126,7 +126,7 @@ fn prices_of_ones_own() {
     };
     // What costs nothing may be had for nothing; what nobody knows the price of may not.
     airport.fly(&record(&AGENT)).expect(0, "...\n", "");
-    airport.fly(&record(&[REENACT, "demo-agent", "--anthropic"])).expect(
+    airport.fly(&record(&[REENACT, "demo-agent", "--vendor=anthropic"])).expect(
         1,
         "task: [..]\n",
         "agent: the vendor says: reenact: denied by max_spend_usd: nobody knows what \"claude-sonnet-4-5\" costs, and 0.00 USD are allowed; give it a price\n",

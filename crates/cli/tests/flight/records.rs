@@ -35,7 +35,7 @@ fn an_agent_is_recorded_and_notices_nothing() {
 #[test]
 fn what_the_model_got_is_what_it_would_have_got() {
     let airport = Airport::new(Script::travel());
-    let agent = [REENACT, "demo-agent", "--anthropic"];
+    let agent = [REENACT, "demo-agent", "--vendor=anthropic"];
     airport.unwatched(&agent).expect(0, "...\n", "");
     let direct = airport.vendor.requests();
     airport.fly(&[&["record", "--"], &agent[..]].concat()).expect(0, "...\n", "...\n");
@@ -107,7 +107,7 @@ fn a_bundle_where_one_is_wanted() {
 fn another_upstream_and_another_key() {
     let airport = Airport::new(Script::travel());
     airport.fly(&["keys", "generate", "work"]).expect(0, "...\n", "...\n");
-    let upstream = format!("openai={}", airport.vendor.base_url(reenact_testkit::Kind::OpenAi));
+    let upstream = format!("openai={}", airport.vendor.base_url(reenact_testkit::Kind::OPENAI));
     let arguments = ["record", "--key", "work", "--upstream", &upstream, "--", REENACT, "demo-agent"];
     let output =
         airport.command(&arguments).env("OPENAI_BASE_URL", "http://127.0.0.1:9/v1").output().unwrap();
@@ -115,7 +115,7 @@ fn another_upstream_and_another_key() {
     assert_eq!(output.status.code(), Some(0), "{stderr}");
     assert!(stderr.contains("key \"work\""), "{stderr}");
     let artifact = fs::read_to_string(airport.artifact()).unwrap();
-    assert!(artifact.contains(&airport.vendor.base_url(reenact_testkit::Kind::OpenAi)));
+    assert!(artifact.contains(&airport.vendor.base_url(reenact_testkit::Kind::OPENAI)));
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn an_agent_that_asks_nobody_is_told_apart() {
         0,
         "",
         "reenact: recorded 0 model calls and 0 tool calls, [..] (exit 0)\n...\n\
-         reenact: no request came through: does the agent read OPENAI_BASE_URL or ANTHROPIC_BASE_URL?\n\
+         reenact: no request came through: does the agent read OPENAI_BASE_URL, ANTHROPIC_BASE_URL or GOOGLE_GEMINI_BASE_URL?\n\
          reenact: next: reenact show last\n\
          reenact:       reenact replay last -- true\n",
     );

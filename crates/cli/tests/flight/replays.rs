@@ -31,6 +31,23 @@ fn the_same_words_with_the_model_gone() {
     paced.expect(0, &recorded.stdout, "...\n");
 }
 
+/// A model in the path, tools without ids, and a stream that only its end ends.
+#[test]
+fn gemini_comes_back_too() {
+    let mut airport = Airport::new(Script::travel());
+    let agent = [REENACT, "demo-agent", "--vendor=gemini"];
+    let recorded = airport.fly(&[&["record", "--"], &agent[..]].concat());
+    recorded.expect(0, "...\nmodel: Booked: [..]\n", "...\n");
+    let told = "reenact: recorded 4 model calls and 3 tool calls, ";
+    assert!(recorded.stderr.contains(told), "{}", recorded.stderr);
+    airport.vendor.stop();
+    airport.fly(&[&["replay", "last", "--"], &agent[..]].concat()).expect(
+        0,
+        &recorded.stdout,
+        &format!("...\nreenact: reproduced: 4 exchanges, exit 0, as recorded\n{HERMETIC}"),
+    );
+}
+
 #[test]
 fn another_question_is_shown_beside_the_recorded_one() {
     let (airport, _) = recorded();

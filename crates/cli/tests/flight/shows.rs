@@ -6,7 +6,7 @@ use super::airport::{Airport, REENACT};
 
 fn recorded() -> Airport {
     let airport = Airport::new(Script::travel());
-    airport.fly(&["record", "-q", "--", REENACT, "demo-agent", "--anthropic"]).expect(0, "...\n", "");
+    airport.fly(&["record", "-q", "--", REENACT, "demo-agent", "--vendor=anthropic"]).expect(0, "...\n", "");
     airport
 }
 
@@ -17,7 +17,7 @@ fn a_timeline_under_the_verdict() {
         "PASS  intact, and signed by a key that you trust (16 events)\n\
          \n\
          run     [..]\n\
-         command [..] demo-agent --anthropic\n\
+         command [..] demo-agent --vendor=anthropic\n\
          time    began [..], took [..], completed (exit 0)\n\
          calls   4 model calls, 3 tool calls\n\
          masked  account 1\n\

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use http::{HeaderMap, StatusCode, Version};
 use reenact_record::wal::Entry;
 use reenact_record::warden::Money;
-use reenact_wire::sse::{RawEvent, SseReader};
+use reenact_wire::call_ids::CallIds;
+use reenact_wire::sse::SseReader;
 use reenact_wire::{Endpoint, Usage, Vendor};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -44,6 +45,8 @@ pub(crate) struct Exchange {
     trailers: HeaderMap,
     /// Who decided on it, and what.
     decided: Option<(Arc<Guard>, Decided, Vendor)>,
+    /// Ids for tool calls of the answer that come without one.
+    call_ids: Option<CallIds>,
     /// What its client got instead of the rest.
     withheld: Option<Withheld>,
     stream: Option<Stream>,
@@ -97,6 +100,7 @@ impl Exchange {
             is_too_long: false,
             trailers: HeaderMap::new(),
             decided: None,
+            call_ids: None,
             withheld: None,
             stream: None,
             counted: Counted::Not,
@@ -108,8 +112,20 @@ impl Exchange {
     }
 
     /// It goes out under a decision.
-    pub(super) fn decided(&mut self, guard: Arc<Guard>, decided: Decided, vendor: Vendor) {
+    pub(super) fn decided(
+        &mut self,
+        guard: Arc<Guard>,
+        decided: Decided,
+        vendor: Vendor,
+        call_ids: Option<CallIds>,
+    ) {
         self.decided = Some((guard, decided, vendor));
+        self.call_ids = call_ids;
+    }
+
+    /// Ids for tool calls of the answer that come without one.
+    pub(super) fn call_ids(&self) -> Option<CallIds> {
+        self.call_ids.clone()
     }
 
     /// The rest of the answer is held back: its client gets something else behind what it has.
@@ -282,21 +298,9 @@ impl Stream {
             }
         };
         let mut is_last = false;
-        self.events.each(piece, |event| is_last |= ends_stream(endpoint, event));
+        self.events
+            .each(piece, |event| is_last |= endpoint.is_some_and(|endpoint| endpoint.ends_stream(event)));
         is_last
-    }
-}
-
-/// Whether nothing that its client waits for comes behind an event.
-fn ends_stream(endpoint: Option<Endpoint>, event: RawEvent<'_>) -> bool {
-    match endpoint {
-        Some(Endpoint::ChatCompletions) => event.data().map(<[u8]>::trim_ascii).eq([b"[DONE]"]),
-        Some(Endpoint::Messages) => matches!(event.name(), b"message_stop" | b"error"),
-        Some(Endpoint::Responses) => matches!(
-            event.name(),
-            b"response.completed" | b"response.failed" | b"response.incomplete" | b"error"
-        ),
-        _ => false,
     }
 }
 

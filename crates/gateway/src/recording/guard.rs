@@ -10,6 +10,7 @@ use std::time::Duration;
 use reenact_record::Warden;
 use reenact_record::approval::{Desk, Look, Question};
 use reenact_record::warden::{Action, Money, Needed, Refused, Ruling, Wanted};
+use reenact_wire::call_ids::CallIds;
 use reenact_wire::conversation::{Conversation, InferredCall};
 use reenact_wire::exchange::Request;
 use reenact_wire::price::{Rates, Table};
@@ -66,8 +67,9 @@ impl Guard {
         Self { scribe, prices, desk, most, state: Mutex::new(state) }
     }
 
-    /// Has a request decided on. If it may go out it is taken by the scribe; else why not is.
-    pub(super) async fn admit(&self, asked: Asked) -> Result<(Decided, Taken), Refused> {
+    /// Has a request decided on. If it may go out it is taken by the scribe; else why not is. Gives the ids for calls of its answer
+    /// that have none, too.
+    pub(super) async fn admit(&self, asked: Asked) -> Result<(Decided, Taken, Option<CallIds>), Refused> {
         let plea = self.plea(&asked);
         let form = unknown_form(&asked);
         let mut results = Some(&plea.request);
@@ -107,7 +109,10 @@ impl Guard {
                 (Step::Go(decided), jobs)
             })?;
             match step {
-                Step::Go(decided) => return Ok((decided, taken.pop().ok_or_else(Refused::unrecorded)?)),
+                Step::Go(decided) => {
+                    let taken = taken.pop().ok_or_else(Refused::unrecorded)?;
+                    return Ok((decided, taken, plea.request.call_ids));
+                }
                 Step::Stop(refused) => return Err(refused),
                 Step::Ask(needed) => {
                     let input = asked.as_ref().map(|asked| self.shown_body(asked)).unwrap_or_default();
@@ -288,8 +293,8 @@ impl Guard {
             // What cannot be read names no model.
             (None, false) => &[],
         };
-        let request =
-            exchange::request(asked.endpoint().unwrap_or(Endpoint::Models), body).unwrap_or_default();
+        let request = exchange::request_to(asked.vendor, asked.endpoint(), &asked.path, body);
+        let request = request.unwrap_or_default();
         let model = request.model.clone().unwrap_or_default();
         let rates = self.prices.rates(asked.vendor, &model);
         let expected = rates.map(|rates| Money::from_picodollars(rates.estimate(body.len())));
@@ -433,34 +438,12 @@ fn denial(action: Action, name: &str, at: Duration, refused: &Refused) -> Job {
     })
 }
 
-/// Interfaces that ask for no tools, whatever they answer, beside those that are read.
-const WITHOUT_TOOLS: [&str; 6] = [
-    "embeddings",
-    "moderations",
-    "messages/count_tokens",
-    "responses/input_tokens",
-    "images/generations",
-    "audio/speech",
-];
-
-/// Where vendors keep what their models answered: a tool that was held back could be fetched there.
-const KEPT_ANSWERS: [&str; 6] =
-    ["batches", "completions", "conversations", "messages", "responses", "threads"];
-
-/// Whether a path leads to answers that a vendor keeps, or is spelled so that it may.
-pub(super) fn fetches_answers(path: &str) -> bool {
-    let path = path.split('?').next().unwrap_or_default();
-    let is_kept = |segment: &str| KEPT_ANSWERS.iter().any(|kept| kept.eq_ignore_ascii_case(segment));
-    path.contains('%') || path.split('/').any(is_kept)
-}
-
 /// An interface that is not known here may ask for tools in a way that nobody sees.
 fn unknown_form(asked: &Asked) -> Result<(), Refused> {
-    let path = asked.path.split('?').next().unwrap_or_default().trim_end_matches('/');
-    let is_known = WITHOUT_TOOLS.iter().any(|end| path.ends_with(&format!("/{end}")));
     let calls_model = asked.endpoint().is_some_and(Endpoint::calls_a_model);
-    if calls_model || is_known {
+    if calls_model || asked.vendor.is_without_tools(&asked.path) {
         return Ok(());
     }
+    let path = asked.path.split('?').next().unwrap_or_default().trim_end_matches('/');
     Err(Refused::unknown_form(&asked.method, path))
 }

@@ -13,7 +13,7 @@ use http_body::{Body, Frame};
 use reenact_record::warden::Refused;
 use reenact_wire::gate::{self, Gate};
 use reenact_wire::sse::{SseEvent, SseReader};
-use reenact_wire::{Endpoint, ToolCall, refusal};
+use reenact_wire::{Endpoint, ToolCall, Vendor};
 use tokio::runtime::Handle as Runtime;
 use tokio::sync::{mpsc, watch};
 
@@ -90,7 +90,11 @@ impl Watch {
             return Err(Cut);
         }
         let told = decode(&body).filter(|_| is_kept).ok_or(gate::Unreadable);
-        let told = told.and_then(|body| gate::told(self.endpoint, &body));
+        let mut told = told.and_then(|body| gate::told(self.endpoint, &body));
+        let call_ids = self.exchange.with(|exchange| exchange.call_ids());
+        if let (Ok(told), Some(mut call_ids)) = (&mut told, call_ids) {
+            call_ids.fill(&mut told.calls);
+        }
         if let Ok(told) = &told {
             self.exchange.with(|exchange| exchange.counted(told.usage));
         }
@@ -107,7 +111,8 @@ impl Watch {
         let whole = match ruling {
             Ok(()) => Whole::Allowed(Bytes::from(body)),
             Err(refused) => {
-                let instead = super::refused_body(self.endpoint, &refused);
+                let vendor = self.endpoint.vendor().unwrap_or(Vendor::OPENAI);
+                let instead = super::denial(&refused).body(vendor);
                 self.exchange.with(|exchange| exchange.withhold(0, instead.as_bytes()));
                 Whole::Refused(refused)
             }
@@ -134,7 +139,9 @@ impl Watch {
 
     async fn run(mut self, sender: Sender) {
         let mut reader = SseReader::new();
-        let mut hold = Hold { gate: Gate::new(self.endpoint), held: Vec::new(), delivered: 0 };
+        let call_ids = self.exchange.with(|exchange| exchange.call_ids());
+        let gate = Gate::new(self.endpoint).identifying(call_ids);
+        let mut hold = Hold { gate, held: Vec::new(), delivered: 0 };
         // What is held back is read to its end all the same, without anyone who gets it: the record has it, and its cost.
         let mut sender = Some(sender);
         let mut over = std::pin::pin!(over(self.over.clone(), self.linger));
@@ -264,8 +271,7 @@ impl Watch {
         let length = ready.len();
         if let Some(Stop::Refused(refused)) = stop {
             hold.delivered += length;
-            let (kind, message) = super::refused_words(&refused);
-            let instead = refusal::event(self.endpoint, kind, super::DENIED, &message);
+            let instead = super::denial(&refused).event(self.endpoint);
             self.exchange.with(|exchange| exchange.withhold(hold.delivered, instead.as_bytes()));
             if !ready.is_empty() {
                 let _ = to.send(Ok(Frame::data(Bytes::from(ready)))).await;

@@ -16,13 +16,13 @@ mod unpacking;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, HeaderValue, RETRY_AFTER};
+use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, HeaderValue};
 use http::response::Parts;
-use http::{Request, Response, StatusCode, Version};
+use http::{Request, Response, Version};
 use http_body_util::Full;
 use reenact_record::reported::{self, ReportFault};
 use reenact_record::warden::Refused;
-use reenact_wire::{Endpoint, Vendor};
+use reenact_wire::{Endpoint, Vendor, refusal, vendor};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -43,7 +43,7 @@ use crate::error::StartError;
 use crate::headers;
 use crate::line::{Busy, LineState};
 use crate::outgoing::{Cut, Outgoing};
-use crate::refusal::{self, Refusal};
+use crate::refusal::{Refusal, answer};
 use crate::upstream::{Note, Upstream};
 use crate::work::Recording;
 
@@ -122,7 +122,7 @@ impl Recorder {
         let busy = line.busy();
         let guard = self.guard.as_ref().filter(|_| {
             let asks_model = !matches!(arrival.method.as_str(), "GET" | "HEAD" | "OPTIONS");
-            asks_model || guard::fetches_answers(arrival.path.as_str())
+            asks_model || vendor::fetches_answers(arrival.path.as_str())
         });
         let endpoint = Endpoint::of(arrival.route.vendor, arrival.method.as_str(), arrival.path.as_str());
         let (route, version, at) = (Arc::clone(&arrival.route), arrival.version, arrival.at);
@@ -196,7 +196,7 @@ impl Recorder {
         match whole.await? {
             Whole::Allowed(body) => Ok(Response::from_parts(head, Outgoing::whole(body))),
             Whole::Refused(refused) => {
-                Ok(refused_answer(endpoint.vendor().unwrap_or(Vendor::OpenAi), &refused))
+                Ok(refused_answer(endpoint.vendor().unwrap_or(Vendor::OPENAI), &refused))
             }
         }
     }
@@ -216,14 +216,14 @@ impl Recorder {
         let (decided, (number, written)) = match guard {
             None => (None, self.scribe.asked(asked)),
             Some(guard) => {
-                let (decided, taken) = Box::pin(guard.admit(asked)).await?;
-                (Some((Arc::clone(guard), decided, vendor)), taken)
+                let (decided, taken, call_ids) = Box::pin(guard.admit(asked)).await?;
+                (Some((Arc::clone(guard), decided, vendor, call_ids)), taken)
             }
         };
         let scribe = Arc::clone(&self.scribe);
         let mut exchange = Exchange::new(scribe, number, endpoint, at, self.most, running);
-        if let Some((guard, decided, vendor)) = decided {
-            exchange.decided(guard, decided, vendor);
+        if let Some((guard, decided, vendor, call_ids)) = decided {
+            exchange.decided(guard, decided, vendor, call_ids);
         }
         let handle = Handle::new(exchange);
         if let Some(written) = written {
@@ -237,32 +237,15 @@ impl Recorder {
     }
 }
 
-/// By which a program tells that an envelope says no.
-const DENIED: &str = "reenact_denied";
-
-/// The type of an error by which a client knows it, and its text.
-fn refused_words(refused: &Refused) -> (&'static str, String) {
-    let kind = if refused.retry_after.is_some() { "rate_limit_error" } else { "permission_error" };
-    (kind, format!("reenact: denied by {}: {}", refused.rule, refused.reason))
+/// What an agent is told instead of an answer that an envelope forbids.
+fn denial(refused: &Refused) -> refusal::Denial {
+    refusal::Denial::new(refused.rule, &refused.reason, refused.retry_after)
 }
 
-/// The body of an answer that says no.
-fn refused_body(endpoint: Endpoint, refused: &Refused) -> String {
-    let (kind, message) = refused_words(refused);
-    reenact_wire::refusal::body(endpoint.vendor().unwrap_or(Vendor::OpenAi), kind, DENIED, &message)
-}
-
-/// An answer that says no: one that clients do not try again, unless waiting helps.
+/// The same as an answer.
 fn refused_answer(vendor: Vendor, refused: &Refused) -> Response<Outgoing> {
-    let (kind, message) = refused_words(refused);
-    let status =
-        if refused.retry_after.is_some() { StatusCode::TOO_MANY_REQUESTS } else { StatusCode::FORBIDDEN };
-    let mut answer = refusal::in_shape(vendor, status, kind, DENIED, &message);
-    if let Some(after) = refused.retry_after {
-        let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
-        answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
-    }
-    answer
+    let denial = denial(refused);
+    answer(denial.status(), &denial.headers(), denial.body(vendor))
 }
 
 /// The request as it goes to the vendor, and as it came.

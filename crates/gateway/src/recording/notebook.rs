@@ -9,11 +9,12 @@ use reenact_record::reported;
 use reenact_record::warden::{Action, Money};
 use reenact_record::{
     ApprovalRequest, Chunk, Denial, Evaluation, Exchange as Kind, Pen, RawAnswer, RawRequest, RawToolCall,
-    RawToolResult, RecordError, Source, Spent, StepId, Via,
+    RawToolResult, RecordError, Source, Spent, StepId, Via, renumbered,
 };
-use reenact_replay::{KeyParts, match_key};
+use reenact_wire::call_ids::CallIds;
 use reenact_wire::conversation::{Conversation, InferredCall};
-use reenact_wire::{Answer, Endpoint, ToolResult, Usage, Vendor, exchange};
+use reenact_wire::exchange::Request;
+use reenact_wire::{Answer, Endpoint, KeyParts, ToolResult, Usage, Vendor, exchange, match_key};
 
 use super::job::{Answered, Approval, Asked, Decided, Decision, Ended, Head, Job, News, Part};
 use super::parts::{Body, Kept, Parts};
@@ -38,6 +39,8 @@ struct Open {
     endpoint: Option<Endpoint>,
     /// Under which decision it went out, and to which model of whom.
     decided: Option<(Decided, Vendor, String)>,
+    /// Ids for tool calls of the answer that come without one.
+    call_ids: Option<CallIds>,
     /// What came of a body that is too long for memory.
     parts: Option<Parts>,
 }
@@ -60,15 +63,18 @@ impl Notebook {
 
     /// An exchange that has its step already.
     pub(super) fn take_up(&mut self, exchange: u64, step: StepId, asked: &Asked) {
-        let decided = asked.decided.clone().map(|decided| (decided, asked.vendor, self.model(asked)));
-        self.open.insert(exchange, Open { step, endpoint: asked.endpoint(), decided, parts: None });
+        let request = self.request(asked);
+        let model = request.model.unwrap_or_default();
+        let decided = asked.decided.clone().map(|decided| (decided, asked.vendor, model));
+        let (endpoint, call_ids) = (asked.endpoint(), request.call_ids);
+        self.open.insert(exchange, Open { step, endpoint, decided, call_ids, parts: None });
     }
 
-    /// The model that a request asks.
-    fn model(&self, asked: &Asked) -> String {
+    /// What a request asks for.
+    fn request(&self, asked: &Asked) -> Request {
         let codings = decode::codings(&asked.headers);
         let body = decode::whole(&codings, &asked.body, false, self.most).unwrap_or_default();
-        exchange::request(Endpoint::Models, &body).and_then(|request| request.model).unwrap_or_default()
+        exchange::request_to(asked.vendor, asked.endpoint(), &asked.path, &body).unwrap_or_default()
     }
 
     /// Tool calls that are written already.
@@ -114,23 +120,22 @@ impl Page<'_> {
     fn asked(&mut self, number: u64, asked: &Asked) -> Option<StepId> {
         let (provider, method, path) = (asked.provider.as_str(), asked.method.as_str(), asked.path.as_str());
         let endpoint = asked.endpoint();
-        let kind = if matches!(method, "GET" | "HEAD" | "OPTIONS") { Kind::Http } else { Kind::Model };
+        let kind = if asked.vendor.calls_a_model(method, path) { Kind::Model } else { Kind::Http };
         let codings = decode::codings(&asked.headers);
         let readable = decode::readable(&codings, &asked.body, false, self.notebook.most);
         if let Some(fault) = &readable.fault {
             self.unreadable("request body", fault, readable.is_decoded, readable.body.len());
         }
         let body = &*readable.body;
-        let mut model = None;
+        let (mut model, mut call_ids) = (None, None);
         if kind == Kind::Model && !body.is_empty() {
-            // An endpoint that nobody knows has no conversation that could be read, but perhaps a model.
-            let request = exchange::request(endpoint.unwrap_or(Endpoint::Models), body);
+            let request = exchange::request_to(asked.vendor, endpoint, path, body);
             if let Some(request) = request {
                 if asked.decided.is_none() {
                     let inferred = self.notebook.conversation.requested(&request);
                     inferred.iter().for_each(|call| self.infer(call));
                 }
-                model = request.model;
+                (model, call_ids) = (request.model, request.call_ids);
             }
         }
         let headers = pairs(&asked.headers);
@@ -148,13 +153,14 @@ impl Page<'_> {
             None => None,
         };
         let masked = pen.mask_request(&RawRequest { provider, method, path, headers: &headers, body });
-        let key = match_key(&KeyParts {
+        let parts = KeyParts {
             provider: masked.provider(),
             method: masked.method(),
             path: masked.path(),
             headers: masked.headers(),
             body: masked.body(),
-        });
+        };
+        let key = match_key(&parts, renumbered);
         let endpoint_name = endpoint.map(Endpoint::name);
         let called = pen.called_as(decided, kind, &masked, model.as_deref(), endpoint_name, &key);
         if asked.has_trailers {
@@ -162,7 +168,7 @@ impl Page<'_> {
         }
         let step = self.kept(called)?;
         let decided = asked.decided.clone().map(|decided| (decided, asked.vendor, model.unwrap_or_default()));
-        self.notebook.open.insert(number, Open { step, endpoint, decided, parts: None });
+        self.notebook.open.insert(number, Open { step, endpoint, decided, call_ids, parts: None });
         Some(step)
     }
 
@@ -306,7 +312,7 @@ impl Page<'_> {
     /// Records what came of a request that was recorded.
     fn answered(&mut self, answered: Answered) {
         let Some(open) = self.notebook.open.remove(&answered.exchange) else { return };
-        let Open { step, endpoint, decided, parts } = open;
+        let Open { step, endpoint, decided, call_ids, parts } = open;
         let Answered { head, body: raw, reads, is_too_long, trailers, withheld, ended, latency, .. } =
             answered;
         if ended == Ended::Killed {
@@ -376,7 +382,10 @@ impl Page<'_> {
             // What a vendor refuses it does not charge for.
             let usage = if head.status.is_success() { usage } else { Some(Usage::default()) };
             self.spent(step, model, decided, *vendor, usage);
-        } else if let Some(answer) = answer {
+        } else if let Some(mut answer) = answer {
+            if let Some(mut call_ids) = call_ids {
+                call_ids.fill(&mut answer.tool_calls);
+            }
             // The tools that it asks for may be run from now on.
             self.notebook.conversation.answered(&answer);
         }

@@ -143,7 +143,7 @@ mod tests {
         });
         let connection = Connection::over(Stream::plain(near), PAUSE + PAUSE / 2).await.unwrap();
         let (pool, mut connection) = (Arc::new(Pool::default()), Box::new(connection));
-        let to = Arc::new(Route::to(reenact_wire::Vendor::OpenAi, "http://vendor.invalid".parse().unwrap()));
+        let to = Arc::new(Route::to(reenact_wire::Vendor::OPENAI, "http://vendor.invalid".parse().unwrap()));
         for _ in 0..3 {
             let Ok(answer) = connection.ask(Request::new(Full::new(Bytes::new()))).await else {
                 panic!("the vendor was not silent for too long")

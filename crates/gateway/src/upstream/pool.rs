@@ -89,7 +89,7 @@ mod tests {
     use crate::upstream::connector::Stream;
 
     fn route(url: &str) -> Arc<Route> {
-        Arc::new(Route::to(reenact_wire::Vendor::OpenAi, url.parse().unwrap()))
+        Arc::new(Route::to(reenact_wire::Vendor::OPENAI, url.parse().unwrap()))
     }
 
     /// A connection that is ready for a request, and its other end.

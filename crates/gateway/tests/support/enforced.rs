@@ -13,6 +13,7 @@ use reenact_record::{Durability, Folder, Recorder, RunId, RunStart, Surroundings
 use reenact_testkit::{Kind, Vendor};
 use reenact_verify::audit::Verdict;
 use reenact_wire::price::Table;
+use reenact_wire::refusal::Refusal;
 
 use super::client::{Client, Got};
 use super::{Flight, Landed, Logs, Place, listener, routes};
@@ -118,7 +119,7 @@ impl Door {
     pub(crate) const ALL: [Door; 3] = [Door::Chat, Door::Responses, Door::Messages];
 
     pub(crate) fn kind(self) -> Kind {
-        if self == Self::Messages { Kind::Anthropic } else { Kind::OpenAi }
+        if self == Self::Messages { Kind::ANTHROPIC } else { Kind::OPENAI }
     }
 
     pub(crate) fn path(self) -> &'static str {
@@ -154,7 +155,9 @@ impl Door {
     /// The body with which a request is denied.
     pub(crate) fn no(self, kind: &str, rule: &str, reason: &str) -> String {
         let message = format!("reenact: denied by {rule}: {reason}");
-        reenact_wire::refusal::body(self.kind(), kind, "reenact_denied", &message)
+        let status = if kind == "rate_limit_error" { 429 } else { 403 };
+        let refusal = Refusal { status, kind, code: "reenact_denied", message: &message };
+        reenact_wire::refusal::body(self.kind(), &refusal)
     }
 }
 

@@ -23,8 +23,9 @@ use reenact_record::{
 };
 use reenact_replay::Player;
 use reenact_run::{Run, open};
-use reenact_testkit::{Kind, Vendor};
+use reenact_testkit::Vendor;
 use reenact_verify::{Keys, Options, Report};
+use reenact_wire::VENDORS;
 use serde_json::Value;
 
 /// A fresh place on the disk, gone when it is dropped.
@@ -107,9 +108,9 @@ pub(crate) fn url(text: &str) -> UpstreamUrl {
     text.parse().unwrap()
 }
 
-/// Both routes to one vendor.
+/// A route for each kind of vendor, all of them to one.
 pub(crate) fn routes(root: &str) -> Vec<Route> {
-    vec![Route::to(Kind::OpenAi, url(&format!("{root}/v1"))), Route::to(Kind::Anthropic, url(root))]
+    VENDORS.map(|kind| Route::to(kind, url(&format!("{root}{}", kind.base_path())))).to_vec()
 }
 
 /// A run that is being recorded.
@@ -224,6 +225,10 @@ impl Flight {
         client::Client::of(&self.gateway.base_url("anthropic").unwrap())
     }
 
+    pub(crate) fn gemini(&self) -> client::Client {
+        client::Client::of(&self.gateway.base_url("gemini").unwrap())
+    }
+
     pub(crate) fn pen(&self) -> reenact_record::Pen {
         self.recorder.pen()
     }
@@ -327,6 +332,10 @@ impl Replay {
 
     pub(crate) fn anthropic(&self) -> client::Client {
         client::Client::of(&self.gateway.base_url("anthropic").unwrap())
+    }
+
+    pub(crate) fn gemini(&self) -> client::Client {
+        client::Client::of(&self.gateway.base_url("gemini").unwrap())
     }
 }
 

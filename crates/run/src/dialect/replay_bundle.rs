@@ -10,7 +10,7 @@ use reenact_formats::replay_bundle::{CASSETTES, MANIFEST, ManifestView, manifest
 use reenact_formats::rer::EventType;
 use reenact_formats::{FormatId, Unrecognised};
 use reenact_json::{Kind as JsonKind, Limits, Value, print};
-use reenact_wire::{Answer as Said, Endpoint, Vendor};
+use reenact_wire::{Answer as Said, Endpoint, VENDORS, Vendor, exchange};
 
 use super::Dialect;
 use super::replay_jsonl::lines;
@@ -256,7 +256,7 @@ pub(super) fn request(item: Value<'_>) -> Result<Request<'_>, Unreadable> {
             let body = needed("request_body", body)?;
             Ok(Request {
                 provider: Cow::Borrowed(place.vendor.map_or("", Vendor::name)),
-                model: body.member("model").and_then(|model| model.string()),
+                model: place.model(body.text()).map(Cow::Owned),
                 endpoint: place.endpoint(&method),
                 path: Cow::Owned(place.path.to_owned()),
                 method,
@@ -330,13 +330,19 @@ impl<'u> Place<'u> {
         let rest = url.split_once("://").map_or("", |(_, rest)| rest);
         let at = rest.find(['/', '?']).unwrap_or(rest.len());
         let (host, path) = if rest.is_empty() { ("", url) } else { rest.split_at(at) };
-        let by_host = Vendor::ALL.into_iter().find(|vendor| host.contains(vendor.name()));
-        let by_path = || Vendor::ALL.into_iter().find(|vendor| Endpoint::of(*vendor, "POST", path).is_some());
+        let by_host = Vendor::of_mark(host);
+        let by_path = || VENDORS.into_iter().find(|vendor| Endpoint::of(*vendor, "POST", path).is_some());
         Self { vendor: by_host.or_else(by_path), path }
     }
 
     pub(super) fn endpoint(&self, method: &str) -> Option<Endpoint> {
         Endpoint::of(self.vendor?, method, self.path)
+    }
+
+    /// The model that a request there asks for.
+    pub(super) fn model(&self, body: &[u8]) -> Option<String> {
+        let vendor = self.vendor.unwrap_or(Vendor::OPENAI);
+        exchange::request_to(vendor, None, self.path, body)?.model
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod client;
 mod conversation;
+mod dialect;
 
 use std::io::{self, Write};
 
@@ -34,16 +35,14 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// From the variables that the vendor's own clients read: `OPENAI_BASE_URL` and `OPENAI_API_KEY`, or `ANTHROPIC_BASE_URL`
-    /// and `ANTHROPIC_API_KEY`. The task is the one of the story.
+    /// From the variables that the vendor's own clients read, such as `OPENAI_BASE_URL` and `OPENAI_API_KEY`. The task is the one
+    /// of the story.
     pub fn from_environment(kind: Kind) -> Result<Self, AgentError> {
-        let (base_url, key) = match kind {
-            Kind::OpenAi => ("OPENAI_BASE_URL", "OPENAI_API_KEY"),
-            Kind::Anthropic => ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"),
-        };
-        let read = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let base_url = read(base_url).ok_or(AgentError::NoBaseUrl(base_url))?;
-        Ok(Self { kind, base_url, key: read(key), task: TASK.to_owned() })
+        let read = |name: &&str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let variable = kind.base_variables().first().copied().unwrap_or_default();
+        let base_url = read(&variable).ok_or(AgentError::NoBaseUrl(variable))?;
+        let key = kind.key_variables().iter().find_map(read);
+        Ok(Self { kind, base_url, key, task: TASK.to_owned() })
     }
 }
 
@@ -109,9 +108,9 @@ pub fn book(settings: &Settings, output: &mut dyn Write) -> Result<(), AgentErro
                 Err(error) => error.to_string(),
             };
             writeln!(output, "tool:  {} {}: {told}", printable(&call.name), inputs(&call.input))?;
-            results.push((call.id.clone(), result));
+            results.push(result);
         }
-        conversation.ran(&results);
+        conversation.ran(&answer, &results);
     }
     Err(AgentError::Endless)
 }

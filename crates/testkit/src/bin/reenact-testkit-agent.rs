@@ -4,19 +4,16 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use reenact_testkit::{Kind, agent};
+use reenact_wire::VENDORS;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let (kind, task) = match arguments.iter().map(String::as_str).collect::<Vec<&str>>().as_slice() {
-        [] | ["openai"] => (Kind::OpenAi, None),
-        ["anthropic"] => (Kind::Anthropic, None),
-        ["openai", task] => (Kind::OpenAi, Some(*task)),
-        ["anthropic", task] => (Kind::Anthropic, Some(*task)),
-        _ => {
-            let _ = io::stderr().write_all(b"usage: reenact-testkit-agent [openai|anthropic [TASK]]\n");
-            return ExitCode::from(2);
-        }
+    let kind = arguments.first().map_or(Some(Kind::OPENAI), |name| Kind::of_name(name));
+    let Some(kind) = kind.filter(|_| arguments.len() <= 2) else {
+        let names = VENDORS.map(Kind::name).join("|");
+        let _ = writeln!(io::stderr(), "usage: reenact-testkit-agent [{names} [TASK]]");
+        return ExitCode::from(2);
     };
-    let task = task.map(str::to_owned);
-    ExitCode::from(agent::run(kind, task.as_deref(), &mut io::stdout(), &mut io::stderr()))
+    let task = arguments.get(1).map(String::as_str);
+    ExitCode::from(agent::run(kind, task, &mut io::stdout(), &mut io::stderr()))
 }

@@ -83,10 +83,7 @@ impl Vendor {
 
     /// What a client of this kind takes as its base URL.
     pub fn base_url(&self, kind: Kind) -> String {
-        match kind {
-            Kind::OpenAi => format!("{}/v1", self.root_url()),
-            Kind::Anthropic => self.root_url(),
-        }
+        format!("{}{}", self.root_url(), kind.base_path())
     }
 
     /// The certificate that a client must trust, if the vendor is behind TLS.

@@ -1,14 +1,79 @@
-//! The vendors' own shapes, as they are sent.
+//! The vendors' own shapes, as they are sent: one folder for each vendor, one line in [`SHAPES`].
 
-pub(crate) mod catalogue;
-pub(crate) mod chat;
-pub(crate) mod messages;
-pub(crate) mod responses;
+mod anthropic;
+mod gemini;
+mod openai;
+
+use reenact_wire::Endpoint;
 
 use crate::Kind;
 use crate::answer::Answer;
+use crate::failure::Failure;
 use crate::json::Json;
+use crate::reply::Reply;
 use crate::request::Request;
+
+/// How each vendor speaks. A request is that of the first one that takes it for its own; OpenAI takes all.
+static SHAPES: [(Kind, &dyn Shape); 3] = [
+    (Kind::GEMINI, &gemini::Gemini),
+    (Kind::ANTHROPIC, &anthropic::Anthropic),
+    (Kind::OPENAI, &openai::OpenAi),
+];
+
+/// How a vendor speaks.
+pub(crate) trait Shape: Sync {
+    /// Returns true if a request speaks this vendor's interface.
+    fn is_asked(&self, request: &Request) -> bool;
+
+    /// The answer of a model of this interface; `None` if it calls none.
+    fn answer(&self, endpoint: Endpoint, reply: &Reply, request: &Request) -> Option<Answer>;
+
+    /// The answer to what asks no model: lists of models, counts of tokens. `None` if the vendor has nothing of this name.
+    fn catalogue(&self, request: &Request) -> Option<Json>;
+
+    /// The body of an error.
+    fn failure(&self, failure: &Failure, request: &Request) -> Json;
+
+    /// The same as the event of this number, from 0, in a stream that began well.
+    fn failure_event(&self, failure: &Failure, request: &Request, number: usize) -> String;
+
+    /// Adds the headers that the vendor puts on its answers.
+    fn headers(&self, answer: Answer, request: &Request) -> Answer;
+}
+
+/// The vendor whose interface a request speaks.
+pub(crate) fn kind(request: &Request) -> Kind {
+    let found = SHAPES.iter().find(|(_, shape)| shape.is_asked(request));
+    found.map_or(Kind::OPENAI, |(kind, _)| *kind)
+}
+
+/// How the vendor speaks that a request is to.
+pub(crate) fn of(request: &Request) -> &'static dyn Shape {
+    let kind = kind(request);
+    SHAPES.iter().find(|(of, _)| *of == kind).map_or(&openai::OpenAi, |(_, shape)| *shape)
+}
+
+/// The answer to what asks no model; `None` if the vendor has nothing of this name.
+pub(crate) fn catalogue(request: &Request) -> Option<Answer> {
+    let shape = of(request);
+    let body = shape.catalogue(request)?;
+    Some(shape.headers(Answer::json(200, body.to_string()), request))
+}
+
+/// The id of the one model that a `GET` asks for.
+fn asked_model(request: &Request) -> Option<&str> {
+    let (before, last) = request.route().rsplit_once('/')?;
+    (is_get(request) && before.ends_with("/models")).then_some(last)
+}
+
+/// Returns true if a `GET` asks for the list of models.
+fn asks_for_models(request: &Request) -> bool {
+    is_get(request) && request.route().ends_with("/models")
+}
+
+fn is_get(request: &Request) -> bool {
+    matches!(request.method.as_str(), "GET" | "HEAD")
+}
 
 /// When everything was made: 2026-01-01T00:00:00Z. A script has no clock.
 const MADE_AT: u64 = 1_767_225_600;
@@ -55,28 +120,6 @@ fn fragments(input: &str) -> Vec<&str> {
 /// An event with its name.
 fn named(name: &str, data: &Json) -> String {
     format!("event: {name}\ndata: {data}\n\n")
-}
-
-/// The headers that the vendor puts on its answers.
-pub(crate) fn headers(answer: Answer, request: &Request) -> Answer {
-    match request.kind() {
-        Kind::OpenAi => openai_headers(answer, request),
-        Kind::Anthropic => anthropic_headers(answer, request),
-    }
-}
-
-fn openai_headers(answer: Answer, request: &Request) -> Answer {
-    answer
-        .header("x-request-id", id("req_", request, 0))
-        .header("openai-organization", "testkit")
-        .header("openai-processing-ms", "42")
-        .header("openai-version", "2020-10-01")
-}
-
-fn anthropic_headers(answer: Answer, request: &Request) -> Answer {
-    answer
-        .header("request-id", id("req_", request, 0))
-        .header("anthropic-organization-id", "00000000-0000-0000-0000-000000000000")
 }
 
 #[cfg(test)]

@@ -111,8 +111,12 @@ pub(crate) async fn piece(response: &mut Response<Incoming>) -> Vec<u8> {
     response.body_mut().frame().await.unwrap().unwrap().into_data().unwrap().to_vec()
 }
 
+/// Where Gemini is asked for a document, and for a stream.
+pub(crate) const GEMINI: &str = "/v1beta/models/gemini-2.5-flash:generateContent";
+pub(crate) const GEMINI_STREAM: &str = "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse";
+
 /// A request of a user who says this, in every format: path and body.
-pub(crate) fn asking(text: &str, stream: bool) -> [(&'static str, String); 3] {
+pub(crate) fn asking(text: &str, stream: bool) -> [(&'static str, String); 4] {
     let text = serde_json::json!(text);
     [
         (
@@ -127,6 +131,10 @@ pub(crate) fn asking(text: &str, stream: bool) -> [(&'static str, String); 3] {
             format!(
                 r#"{{"model":"claude-sonnet-4-5","max_tokens":99,"stream":{stream},"messages":[{{"role":"user","content":{text}}}]}}"#
             ),
+        ),
+        (
+            if stream { GEMINI_STREAM } else { GEMINI },
+            format!(r#"{{"contents":[{{"role":"user","parts":[{{"text":{text}}}]}}]}}"#),
         ),
     ]
 }

@@ -42,7 +42,7 @@ impl Address {
 
     /// To the gateway's route of a vendor.
     pub(super) fn of_gateway(gateway: &Gateway) -> Result<Arc<Self>, String> {
-        let base = gateway.base_url(Interface::OpenAi.name()).ok_or("the gateway has no such route")?;
+        let base = gateway.base_url(Interface::OPENAI.name()).ok_or("the gateway has no such route")?;
         let root = format!("http://{}", gateway.address());
         let path = base.strip_prefix(&root).ok_or("the route is not at the gateway")?;
         let path = format!("{path}/chat/completions");

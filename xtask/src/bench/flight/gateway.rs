@@ -183,8 +183,8 @@ impl<'f> Flight<'f> {
             fs::write(&path, authority).map_err(said)?;
             environment.ssl_cert_file = Some(path);
         }
-        let upstream = self.vendor.base_url(Interface::OpenAi).parse().map_err(said)?;
-        let routes = vec![Route::to(Interface::OpenAi, upstream)];
+        let upstream = self.vendor.base_url(Interface::OPENAI).parse().map_err(said)?;
+        let routes = vec![Route::to(Interface::OPENAI, upstream)];
         let work = Work::Record(Box::new(Recording {
             pen: book.pen(),
             log: book.log()?,

@@ -87,7 +87,7 @@ fn turn(run: &Run, kind: Kind, connections: u64) -> Result<(Duration, Duration),
     let work = Work::Replay(Replaying {
         player: Arc::clone(&player),
         pace: Pace::Instant,
-        routes: vec![Route::to(Interface::OpenAi, upstream)],
+        routes: vec![Route::to(Interface::OPENAI, upstream)],
         limits: Limits::default(),
     });
     let home = Home::build()?;

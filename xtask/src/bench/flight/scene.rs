@@ -253,9 +253,9 @@ mod tests {
     #[test]
     fn a_turn_brings_the_result_of_the_call_that_the_turn_before_was_answered_with() {
         let answer = asking_as(&call_id(6), &Kind::Tool.answer());
-        let call = reenact_wire::gate::told(Endpoint::ChatCompletions, &answer.body()).unwrap().calls;
+        let call = reenact_wire::gate::told(Endpoint::CHAT_COMPLETIONS, &answer.body()).unwrap().calls;
         assert_eq!((call[0].id.as_str(), call[0].name.as_str()), ("call_00000000000000000006", TOOL));
-        let request = exchange::request(Endpoint::ChatCompletions, &Kind::Tool.prompt(7)).unwrap();
+        let request = exchange::request(Endpoint::CHAT_COMPLETIONS, "", &Kind::Tool.prompt(7)).unwrap();
         let brought: Vec<&str> = request.tool_results.iter().map(|result| result.id.as_str()).collect();
         assert_eq!(brought, ["call_00000000000000000006"]);
     }

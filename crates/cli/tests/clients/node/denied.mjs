@@ -1,6 +1,7 @@
-// Agents under an envelope, with both vendors' clients for Node: what they throw when a model or a tool is denied.
+// Agents under an envelope, with all vendors' clients for Node: what they throw when a model or a tool is denied.
 
 import Anthropic from "@anthropic-ai/sdk";
+import { GoogleGenAI } from "@google/genai";
 import OpenAI from "openai";
 
 import * as seen from "./seen.mjs";
@@ -41,9 +42,21 @@ async function anthropicAgent(prompt) {
   await denied("message tool stream", () => ask({ model: "claude-testkit", tools, stream: true }));
 }
 
+async function googleAgent(prompt) {
+  const { models } = new GoogleGenAI({});
+  const tools = [{ functionDeclarations: [{ name: "lookup" }] }];
+  const ask = (model, config) => models.generateContent({ model, contents: prompt, config });
+  const stream = (model, config) => models.generateContentStream({ model, contents: prompt, config });
+  await denied("content model", () => ask("gemini-other"));
+  await denied("content model stream", () => stream("gemini-other"));
+  await denied("content tool", () => ask("gemini-testkit", { tools }));
+  await denied("content tool stream", () => stream("gemini-testkit", { tools }));
+}
+
 async function denials(prompt) {
   await openaiAgent(prompt);
   await anthropicAgent(prompt);
+  await googleAgent(prompt);
 }
 
 await seen.run([denials]);

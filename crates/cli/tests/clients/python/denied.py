@@ -1,7 +1,8 @@
-"""Agents under an envelope, with both vendors' clients for Python: what they raise when a model or a tool is denied."""
+"""Agents under an envelope, with all vendors' clients for Python: what they raise when a model or a tool is denied."""
 
 import anthropic
 import openai
+from google import genai
 
 import seen
 
@@ -48,9 +49,20 @@ def anthropic_agent(prompt):
         denied("message tool stream", lambda: ask(model="claude-testkit", tools=[TOOL], stream=True, **rest))
 
 
+def google_agent(prompt):
+    with genai.Client() as client:
+        tools = {"tools": [{"function_declarations": [{"name": "lookup"}]}]}
+        ask, stream = client.models.generate_content, client.models.generate_content_stream
+        denied("content model", lambda: ask(model="gemini-other", contents=prompt))
+        denied("content model stream", lambda: stream(model="gemini-other", contents=prompt))
+        denied("content tool", lambda: ask(model="gemini-testkit", contents=prompt, config=tools))
+        denied("content tool stream", lambda: stream(model="gemini-testkit", contents=prompt, config=tools))
+
+
 def denials(prompt):
     openai_agent(prompt)
     anthropic_agent(prompt)
+    google_agent(prompt)
 
 
 if __name__ == "__main__":

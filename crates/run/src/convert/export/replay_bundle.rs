@@ -8,7 +8,7 @@ use reenact_formats::replay_bundle::draft::{Coverage, ScrubPolicy};
 use reenact_formats::replay_bundle::{CASSETTES, Held as HeldFile, NewFile, NewManifest, write as pack};
 use reenact_formats::rer::EventType;
 use reenact_json::{Limits, Value};
-use reenact_wire::{Endpoint, shape};
+use reenact_wire::{Delivery, Vendor, shape};
 
 use super::Exporting;
 use super::account::{NO_CALL, lost, place};
@@ -195,7 +195,7 @@ impl Parts {
         };
         let is_told = |(told, _): &(&reenact_wire::Answer, &str)| told.complete && told.error.is_none();
         let told = message.filter(|_| answer.is_stream()).filter(is_told);
-        let told = told.and_then(|(told, id)| shape::shaped(request.endpoint?, told, false, id));
+        let told = told.and_then(|(told, id)| shape::shaped(request.endpoint?, told, Delivery::Document, id));
         let body = told.as_ref().map_or(&*answer.body, |told| &told.body);
         let said = Value::parse(body, &limits).ok().filter(|_| answer.held != Held::Said);
         let (Some(asked), Some(said), Some(status)) = (asked, said, answer.status) else { return false };
@@ -204,15 +204,8 @@ impl Parts {
         }
         let url = url(run, request);
         let Ok(key) = fingerprint(&request.method, &url, asked) else { return false };
-        let kind = match request.endpoint {
-            Some(Endpoint::ChatCompletions) => "judge",
-            Some(endpoint) if endpoint.calls_a_model() => "completions",
-            _ => "other",
-        };
-        let provider = match &*request.provider {
-            known @ ("openai" | "anthropic") => known,
-            _ => "unknown",
-        };
+        let kind = request.endpoint.map_or("other", |endpoint| endpoint.cassette_kind());
+        let provider = Vendor::of_name(&request.provider).map_or("unknown", Vendor::name);
         let time = returned.and_then(|returned| returned.time());
         let meta = Object::new()
             .word("recorded_at", time.as_deref())
@@ -245,11 +238,10 @@ pub(super) fn url(run: &Run, request: &Request<'_>) -> String {
     }
     let upstreams = run.metadata().and_then(|metadata| metadata.member("reenact")?.member("upstreams"));
     let upstream = upstreams.and_then(|upstreams| upstreams.member(&request.provider)?.string());
-    let base = match (upstream, &*request.provider) {
+    let base = match (upstream, Vendor::of_name(&request.provider)) {
         (Some(upstream), _) => upstream.trim_end_matches('/').to_owned(),
-        (None, "openai") => "https://api.openai.com".into(),
-        (None, "anthropic") => "https://api.anthropic.com".into(),
-        (None, _) => "https://upstream.invalid".into(),
+        (None, Some(vendor)) => vendor.origin().into(),
+        (None, None) => "https://upstream.invalid".into(),
     };
     // The paths of some routes begin with what their address ends with.
     let path = match base.rsplit_once('/') {

@@ -72,7 +72,12 @@ fn modelled(output: Value<'_>, endpoint: Option<Endpoint>) -> Result<Answer<'_>,
         return Ok(spoken(put_together(chunks, assembled, endpoint)));
     }
     let document = response.filter(|response| response.kind() == JsonKind::Object).unwrap_or(answer);
-    if endpoint.or_else(|| shape(document)).is_some_and(|endpoint| is_of(document, endpoint)) {
+    let is_error = document.member("error").is_some_and(|error| error.kind() == JsonKind::Object);
+    let is_answer = match endpoint {
+        Some(endpoint) => endpoint.is_answer(document),
+        None => Endpoint::of_answer(document).is_some(),
+    };
+    if is_error || is_answer {
         return Ok(Answer {
             headers: vec![("content-type".into(), "application/json".into())],
             body: Cow::Borrowed(document.text()),
@@ -118,38 +123,11 @@ fn put_together(chunks: Value<'_>, assembled: Option<Cow<'_, str>>, endpoint: Op
             .extend(chunk.text().iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }));
         stream.extend_from_slice(b"\n\n");
     }
-    let endpoint = endpoint.or_else(|| {
-        let first = first?;
-        if first.member("choices").is_some() {
-            return Some(Endpoint::ChatCompletions);
-        }
-        let kind = first.member("type")?.string()?;
-        Some(if kind.starts_with("response.") { Endpoint::Responses } else { Endpoint::Messages })
-    });
+    let endpoint = endpoint.or_else(|| Endpoint::of_event(first?));
     let said = endpoint.and_then(|endpoint| exchange::answer(endpoint, true, &stream)).unwrap_or_default();
     let text = match assembled {
         Some(assembled) if said.text.is_empty() => assembled.into_owned(),
         _ => said.text,
     };
     Said { text, complete: true, ..said }
-}
-
-/// Whose answer a document looks like.
-fn shape(document: Value<'_>) -> Option<Endpoint> {
-    [Endpoint::ChatCompletions, Endpoint::Responses, Endpoint::Messages]
-        .into_iter()
-        .find(|endpoint| is_of(document, *endpoint))
-}
-
-/// Whether a document has what every answer of an endpoint has.
-fn is_of(document: Value<'_>, endpoint: Endpoint) -> bool {
-    let is_list = |name: &str| document.member(name).is_some_and(|list| list.kind() == JsonKind::Array);
-    let is_error = document.member("error").is_some_and(|error| error.kind() == JsonKind::Object);
-    is_error
-        || match endpoint {
-            Endpoint::ChatCompletions => is_list("choices"),
-            Endpoint::Responses => is_list("output"),
-            Endpoint::Messages => is_list("content"),
-            Endpoint::Models => is_list("data"),
-        }
 }

@@ -97,8 +97,7 @@ fn wrapped_http<'v>(input: Value<'v>, method: Value<'v>, url: Value<'v>) -> Resu
             None => Body::Json(Cow::Borrowed(body.text())),
         },
     };
-    let model = reenact_json::Value::parse(body.bytes(), &reenact_json::Limits::default());
-    let model = model.ok().and_then(|body| body.member("model")?.string().map(|model| model.into_owned()));
+    let model = place.model(body.bytes());
     let (endpoint, path) = (place.endpoint(&method), place.path.to_owned());
     // Whom it is to, if it is nobody that we know: the host is part of what was asked.
     let (provider, path) = match place.vendor {

@@ -1,16 +1,17 @@
-//! Anthropic messages.
+//! Requests, answers and streams of messages, read.
 
 use std::collections::BTreeMap;
 
 use reenact_json::{Kind, Value};
 
-use super::{Growing, at, count, error};
 use crate::exchange::{Request, text};
 use crate::gate::Told;
 use crate::message::{Answer, ToolCall, ToolResult, Usage};
+use crate::protocol::Reassembly;
+use crate::protocol::reading::{Growing, at, count, error, kind};
 
 /// What a request asks for, and what its messages tell: earlier calls, and their results.
-pub(crate) fn request(document: Value<'_>) -> Request {
+pub(super) fn request(document: Value<'_>) -> Request {
     let [model, stream, tools, servers, messages] =
         document.pick(["model", "stream", "tools", "mcp_servers", "messages"]);
     let mut request = Request::of(model, stream);
@@ -47,14 +48,14 @@ fn vendor_tools(tools: Option<Value<'_>>, servers: Option<Value<'_>>) -> Vec<Str
 }
 
 /// Every tool that a document asks for, and what it took.
-pub(crate) fn told(document: Value<'_>) -> Told {
+pub(super) fn told(document: Value<'_>) -> Told {
     let [content, took] = document.pick(["content", "usage"]);
     let blocks = content.into_iter().flat_map(|content| content.elements());
     Told { calls: blocks.filter_map(asked_tool).collect(), usage: usage(took) }
 }
 
 /// The tool that a block asks its agent for. What the vendor runs by itself is another matter.
-pub(crate) fn asked_tool(block: Value<'_>) -> Option<ToolCall> {
+pub(super) fn asked_tool(block: Value<'_>) -> Option<ToolCall> {
     let kind = text(block.member("type"))?;
     if !kind.ends_with("tool_use") || matches!(kind.as_str(), "server_tool_use" | "mcp_tool_use") {
         return None;
@@ -103,7 +104,7 @@ fn usage(usage: Option<Value<'_>>) -> Option<Usage> {
 }
 
 /// The answer in a document.
-pub(crate) fn answer(document: Value<'_>) -> Answer {
+pub(super) fn answer(document: Value<'_>) -> Answer {
     let blocks = || document.member("content").into_iter().flat_map(|content| content.elements());
     Answer {
         model: text(document.member("model")),
@@ -120,7 +121,7 @@ pub(crate) fn answer(document: Value<'_>) -> Answer {
 }
 
 /// What a stream took, with its next event.
-pub(crate) fn measure(sum: &mut Option<Usage>, kind: &str, event: Value<'_>) {
+pub(super) fn measure(sum: &mut Option<Usage>, kind: &str, event: Value<'_>) {
     match kind {
         "message_start" => *sum = usage(at(event, &["message", "usage"])),
         "message_delta" => {
@@ -137,18 +138,19 @@ pub(crate) fn measure(sum: &mut Option<Usage>, kind: &str, event: Value<'_>) {
 
 /// A stream of events.
 #[derive(Default)]
-pub(crate) struct Stream {
+pub(super) struct Stream {
     answer: Answer,
     calls: Growing,
     /// The inputs with which calls began; they count if no piece follows.
     first: BTreeMap<String, String>,
 }
 
-impl Stream {
-    pub(super) fn take(&mut self, kind: &str, event: Value<'_>) {
+impl Reassembly for Stream {
+    fn take(&mut self, name: &str, event: Value<'_>) {
+        let kind = kind(event, name);
         let index = event.member("index").and_then(|index| index.whole()).unwrap_or_default().to_string();
-        measure(&mut self.answer.usage, kind, event);
-        match kind {
+        measure(&mut self.answer.usage, &kind, event);
+        match kind.as_str() {
             "message_start" => self.answer.model = text(at(event, &["message", "model"])),
             "content_block_start" => {
                 let Some(block) = event.member("content_block") else { return };
@@ -183,7 +185,7 @@ impl Stream {
         }
     }
 
-    pub(super) fn finish(mut self) -> Answer {
+    fn finish(mut self: Box<Self>) -> Answer {
         for (index, first) in self.first {
             if let Some(call) = self.calls.known(&index).filter(|call| call.input.is_empty()) {
                 call.input = first;

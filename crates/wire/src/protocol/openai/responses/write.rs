@@ -1,9 +1,10 @@
-//! OpenAI responses.
+//! Answers of responses, written anew.
 
 use reenact_json::print::{self, Object};
 
-use super::{event, number, openai_usage};
+use super::super::write_usage as openai_usage;
 use crate::message::{Answer, ToolCall};
+use crate::protocol::writing::{event, number};
 
 const USAGE: [&str; 3] = ["input_tokens", "output_tokens", "input_tokens_details"];
 

@@ -1,20 +1,20 @@
 //! OpenAI chat completions.
 
-use reenact_wire::Usage;
+use reenact_wire::{Delivery, Usage};
 
-use super::{MADE_AT, fragments, id, model, pieces};
 use crate::answer::Answer;
 use crate::json::{Json, object};
 use crate::reply::Reply;
 use crate::request::Request;
+use crate::shape::{MADE_AT, fragments, id, model, pieces};
 
 pub(crate) fn answer(reply: &Reply, request: &Request) -> Answer {
-    let answer = if request.reading().stream {
+    let answer = if request.reading().delivery == Delivery::Events {
         Answer::events(stream(reply, request))
     } else {
         Answer::json(200, document(reply, request).to_string())
     };
-    super::openai_headers(answer, request)
+    super::headers(answer, request)
 }
 
 /// How many choices the request asks for; OpenAI allows no more.

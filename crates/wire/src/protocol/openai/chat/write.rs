@@ -1,9 +1,10 @@
-//! OpenAI chat completions.
+//! Answers of chat completions, written anew.
 
 use reenact_json::print::{self, Object};
 
-use super::{event, number, openai_usage};
+use super::super::write_usage as openai_usage;
 use crate::message::{Answer, ToolCall};
+use crate::protocol::writing::{event, number};
 
 const USAGE: [&str; 3] = ["prompt_tokens", "completion_tokens", "prompt_tokens_details"];
 

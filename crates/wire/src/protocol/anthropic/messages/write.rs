@@ -1,9 +1,9 @@
-//! Anthropic messages.
+//! Answers of messages, written anew.
 
 use reenact_json::print::{self, Object};
 
-use super::{event, input, number};
 use crate::message::{Answer, ToolCall, Usage};
+use crate::protocol::writing::{event, input, number};
 
 fn usage(usage: Usage, out: &mut String) {
     let mut object = Object::open(out);

@@ -1,23 +1,23 @@
 //! Anthropic messages.
 
-use reenact_wire::Usage;
+use reenact_wire::{Delivery, Usage};
 
-use super::{fragments, id, model, named, pieces};
 use crate::answer::Answer;
 use crate::json::{Json, object};
 use crate::reply::{Block, Reply};
 use crate::request::Request;
+use crate::shape::{fragments, id, model, named, pieces};
 
 /// Under a thought; only the vendor can say whether it is right.
 const SIGNATURE: &str = "dGVzdGtpdA==";
 
 pub(crate) fn answer(reply: &Reply, request: &Request) -> Answer {
-    let answer = if request.reading().stream {
+    let answer = if request.reading().delivery == Delivery::Events {
         Answer::events(stream(reply, request))
     } else {
         Answer::json(200, document(reply, request).to_string())
     };
-    super::anthropic_headers(answer, request)
+    super::headers(answer, request)
 }
 
 fn stop_reason(reply: &Reply) -> String {

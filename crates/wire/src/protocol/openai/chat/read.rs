@@ -1,14 +1,16 @@
-//! OpenAI chat completions.
+//! Requests, answers and streams of chat completions, read.
 
 use reenact_json::{Kind, Value};
 
-use super::{Growing, error, error_of, openai_usage};
+use super::super::usage as openai_usage;
 use crate::exchange::{Request, text};
 use crate::gate::Told;
 use crate::message::{Answer, ToolCall, ToolResult, Usage};
+use crate::protocol::Reassembly;
+use crate::protocol::reading::{Growing, error, error_of};
 
 /// What a request asks for, and what its messages tell: earlier calls, and their results.
-pub(crate) fn request(document: Value<'_>) -> Request {
+pub(super) fn request(document: Value<'_>) -> Request {
     let [model, stream, search, messages] =
         document.pick(["model", "stream", "web_search_options", "messages"]);
     let mut request = Request::of(model, stream);
@@ -29,7 +31,7 @@ pub(crate) fn request(document: Value<'_>) -> Request {
 }
 
 /// Every tool that a document asks for, in any of its choices, in today's way or in that of before; and what it took.
-pub(crate) fn told(document: Value<'_>) -> Told {
+pub(super) fn told(document: Value<'_>) -> Told {
     let [choices, usage] = document.pick(["choices", "usage"]);
     let choices = choices.into_iter().flat_map(|choices| choices.elements());
     let messages = choices.filter_map(|choice| choice.member("message"));
@@ -61,7 +63,7 @@ fn content(content: Value<'_>) -> String {
 }
 
 /// Adds what a piece of a call has, or the whole of it. Tools of a vendor's own making have their members under another name.
-pub(crate) fn grow(call: &mut ToolCall, piece: Value<'_>) {
+pub(super) fn grow(call: &mut ToolCall, piece: Value<'_>) {
     let [id, function, custom] = piece.pick(["id", "function", "custom"]);
     if let Some(id) = text(id) {
         call.id = id;
@@ -85,7 +87,7 @@ fn named_calls(calls: Value<'_>) -> impl Iterator<Item = ToolCall> {
 }
 
 /// The answer in a document. Of several choices the first one speaks.
-pub(crate) fn answer(document: Value<'_>) -> Answer {
+pub(super) fn answer(document: Value<'_>) -> Answer {
     let choice = document.member("choices").and_then(|choices| choices.elements().next());
     let message = choice.and_then(|choice| choice.member("message"));
     Answer {
@@ -104,19 +106,35 @@ pub(crate) fn answer(document: Value<'_>) -> Answer {
 }
 
 /// What a stream took, with the `usage` of its next chunk.
-pub(crate) fn measure(sum: &mut Option<Usage>, usage: Option<Value<'_>>) {
+pub(super) fn measure(sum: &mut Option<Usage>, usage: Option<Value<'_>>) {
     *sum = openai_usage(usage).or(*sum);
 }
 
 /// A stream of chunks.
 #[derive(Default)]
-pub(crate) struct Stream {
+pub(super) struct Stream {
     answer: Answer,
     calls: Growing,
 }
 
 impl Stream {
-    pub(super) fn take(&mut self, chunk: Value<'_>) {
+    /// Adds a piece of a call. The first one has its id and name, the others only more of its arguments; an index ties them together.
+    fn grow(&mut self, place: u64, piece: Value<'_>) {
+        let index = piece.member("index").and_then(|index| index.whole()).unwrap_or(place);
+        if let Some(call) = self.calls.get(&index.to_string()) {
+            grow(call, piece);
+        }
+    }
+}
+
+impl Reassembly for Stream {
+    fn is_end(&mut self, data: &str) -> bool {
+        let is_end = data == "[DONE]";
+        self.answer.complete |= is_end;
+        is_end
+    }
+
+    fn take(&mut self, _name: &str, chunk: Value<'_>) {
         let [model, usage, error, choices] = chunk.pick(["model", "usage", "error", "choices"]);
         self.answer.model = self.answer.model.take().or_else(|| text(model));
         measure(&mut self.answer.usage, usage);
@@ -139,19 +157,7 @@ impl Stream {
         }
     }
 
-    /// The first piece of a call has its id and name, the others only more of its arguments; an index ties them together.
-    fn grow(&mut self, place: u64, piece: Value<'_>) {
-        let index = piece.member("index").and_then(|index| index.whole()).unwrap_or(place);
-        if let Some(call) = self.calls.get(&index.to_string()) {
-            grow(call, piece);
-        }
-    }
-
-    pub(super) fn done(&mut self) {
-        self.answer.complete = true;
-    }
-
-    pub(super) fn finish(mut self) -> Answer {
+    fn finish(mut self: Box<Self>) -> Answer {
         self.answer.tool_calls = self.calls.finish();
         self.answer
     }

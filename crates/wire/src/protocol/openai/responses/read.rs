@@ -1,16 +1,18 @@
-//! OpenAI responses.
+//! Requests, answers and streams of responses, read.
 
 use std::collections::BTreeSet;
 
 use reenact_json::{Kind, Value};
 
-use super::{Growing, at, error, openai_usage};
+use super::super::usage as openai_usage;
 use crate::exchange::{Request, text};
 use crate::gate::Told;
-use crate::message::{Answer, ToolCall, ToolResult, Usage};
+use crate::message::{Answer, ToolCall, ToolResult, Usage, VendorError};
+use crate::protocol::Reassembly;
+use crate::protocol::reading::{Growing, at, error, kind};
 
 /// What a request asks for, and what its input tells: earlier calls, and their results.
-pub(crate) fn request(document: Value<'_>) -> Request {
+pub(super) fn request(document: Value<'_>) -> Request {
     let [model, stream, tools, prompt, input] =
         document.pick(["model", "stream", "tools", "prompt", "input"]);
     let mut request = Request::of(model, stream);
@@ -48,7 +50,7 @@ fn vendor_tools(tools: Option<Value<'_>>, prompt: Option<Value<'_>>) -> Vec<Stri
 }
 
 /// Every tool that a document asks for, and what it took.
-pub(crate) fn told(document: Value<'_>) -> Told {
+pub(super) fn told(document: Value<'_>) -> Told {
     let [output, usage] = document.pick(["output", "usage"]);
     let items = output.into_iter().flat_map(|output| output.elements());
     Told { calls: items.filter_map(asked_tool).collect(), usage: openai_usage(usage) }
@@ -56,7 +58,7 @@ pub(crate) fn told(document: Value<'_>) -> Told {
 
 /// The tool that an item asks its agent for: a function, or one that the vendor has given a form, such as `local_shell_call`. What
 /// the vendor runs by itself is another matter.
-pub(crate) fn asked_tool(item: Value<'_>) -> Option<ToolCall> {
+pub(super) fn asked_tool(item: Value<'_>) -> Option<ToolCall> {
     const VENDORS: [&str; 5] = ["code_interpreter", "file_search", "image_generation", "mcp", "web_search"];
     let kind = text(item.member("type"))?;
     let form = kind.strip_suffix("_call").filter(|form| !VENDORS.iter().any(|run| form.starts_with(run)))?;
@@ -92,7 +94,7 @@ fn has_id(call: &ToolCall) -> bool {
 
 /// What ties the events of one item together: its place in the answer, by which OpenAI's own clients go, or its id where no place is
 /// told. With some who speak like OpenAI the ids of one item differ from event to event.
-pub(crate) fn key(event: Value<'_>) -> String {
+pub(super) fn key(event: Value<'_>) -> String {
     let [item, id, place] = event.pick(["item", "item_id", "output_index"]);
     match place.and_then(|place| place.whole()) {
         Some(place) => place.to_string(),
@@ -101,7 +103,7 @@ pub(crate) fn key(event: Value<'_>) -> String {
 }
 
 /// What an event adds to the input of a call.
-pub(crate) enum Piece {
+pub(super) enum Piece {
     /// The next part of it.
     More(String),
     /// All of it, in place of its parts.
@@ -109,7 +111,7 @@ pub(crate) enum Piece {
 }
 
 impl Piece {
-    pub(crate) fn add_to(self, input: &mut String) {
+    pub(super) fn add_to(self, input: &mut String) {
         match self {
             Self::More(more) => *input += &more,
             Self::Whole(whole) => *input = whole,
@@ -118,7 +120,7 @@ impl Piece {
 }
 
 /// What an event adds to the input of a call that an agent is asked for; the name of the event tells.
-pub(crate) fn piece_of_input(kind: &str, event: Value<'_>) -> Option<Piece> {
+pub(super) fn piece_of_input(kind: &str, event: Value<'_>) -> Option<Piece> {
     let kind = kind.strip_prefix("response.").filter(|kind| !kind.starts_with("mcp_"))?;
     let (call, stage) = kind.rsplit_once('.')?;
     if !call.ends_with("_call_arguments") && !call.ends_with("_call_input") {
@@ -132,7 +134,7 @@ pub(crate) fn piece_of_input(kind: &str, event: Value<'_>) -> Option<Piece> {
 }
 
 /// The answer in a document, or in the event that ends a stream.
-pub(crate) fn answer(document: Value<'_>) -> Answer {
+pub(super) fn answer(document: Value<'_>) -> Answer {
     let items = || document.member("output").into_iter().flat_map(|output| output.elements());
     let parts = items().filter(|item| is(*item, "message")).filter_map(|item| item.member("content"));
     let texts = parts.flat_map(|content| content.elements()).filter(|part| is(*part, "output_text"));
@@ -149,20 +151,20 @@ pub(crate) fn answer(document: Value<'_>) -> Answer {
 }
 
 /// What a stream took, with its next event: the last one tells.
-pub(crate) fn measure(sum: &mut Option<Usage>, kind: &str, event: Value<'_>) {
+pub(super) fn measure(sum: &mut Option<Usage>, kind: &str, event: Value<'_>) {
     if is_last(kind) {
         *sum = openai_usage(at(event, &["response", "usage"]));
     }
 }
 
 /// Whether an event repeats the whole answer, and ends it.
-pub(crate) fn is_last(kind: &str) -> bool {
+pub(super) fn is_last(kind: &str) -> bool {
     matches!(kind, "response.completed" | "response.failed" | "response.incomplete")
 }
 
 /// A stream of events. The last one repeats the whole answer; what came before counts only if the stream was cut.
 #[derive(Default)]
-pub(crate) struct Stream {
+pub(super) struct Stream {
     partial: Answer,
     calls: Growing,
     /// The calls that were told as they are at their end: no piece changes them.
@@ -170,9 +172,10 @@ pub(crate) struct Stream {
     whole: Option<Answer>,
 }
 
-impl Stream {
-    pub(super) fn take(&mut self, kind: &str, event: Value<'_>) {
-        match kind {
+impl Reassembly for Stream {
+    fn take(&mut self, name: &str, event: Value<'_>) {
+        let kind = kind(event, name);
+        match kind.as_str() {
             "response.created" | "response.in_progress" => {
                 self.partial.model = text(at(event, &["response", "model"])).or(self.partial.model.take());
             }
@@ -195,11 +198,11 @@ impl Stream {
             last if is_last(last) => self.whole = event.member("response").map(answer),
             "error" => {
                 let word = |name: &str| text(event.member(name)).unwrap_or_default();
-                let flat = crate::message::VendorError { kind: word("code"), message: word("message") };
+                let flat = VendorError { kind: word("code"), message: word("message") };
                 self.partial.error = Some(error(event).unwrap_or(flat));
             }
             _ => {
-                let Some(piece) = piece_of_input(kind, event) else { return };
+                let Some(piece) = piece_of_input(&kind, event) else { return };
                 let key = key(event);
                 if !self.done.contains(&key)
                     && let Some(call) = self.calls.known(&key)
@@ -210,7 +213,7 @@ impl Stream {
         }
     }
 
-    pub(super) fn finish(mut self) -> Answer {
+    fn finish(mut self: Box<Self>) -> Answer {
         if let Some(whole) = self.whole {
             return whole;
         }

@@ -1,21 +1,21 @@
 //! OpenAI responses.
 
-use reenact_wire::Usage;
+use reenact_wire::{Delivery, Usage};
 
-use super::{MADE_AT, fragments, id, model, named, pieces};
 use crate::answer::Answer;
 use crate::json::{Json, object};
 use crate::reply::{Block, Reply};
 use crate::request::Request;
+use crate::shape::{MADE_AT, fragments, id, model, named, pieces};
 
 pub(crate) fn answer(reply: &Reply, request: &Request) -> Answer {
-    let answer = if request.reading().stream {
+    let answer = if request.reading().delivery == Delivery::Events {
         Answer::events(stream(reply, request))
     } else {
         let output = items(reply, request, "completed");
         Answer::json(200, response(reply, request, "completed", output).to_string())
     };
-    super::openai_headers(answer, request)
+    super::headers(answer, request)
 }
 
 fn usage(usage: Usage) -> Json {

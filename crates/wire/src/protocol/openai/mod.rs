@@ -1,0 +1,107 @@
+//! OpenAI, and everyone who speaks its interfaces.
+
+pub(crate) mod chat;
+pub(crate) mod responses;
+
+use reenact_json::print::Object;
+use reenact_json::{Kind, Value};
+
+use super::reading::{count, denied_status};
+use super::writing::number;
+use crate::message::Usage;
+use crate::price::{Listed, undated};
+use crate::refusal::Refusal;
+use crate::vendor::VendorRow;
+
+pub(crate) static VENDOR: VendorRow = VendorRow {
+    name: "openai",
+    marks: &["openai"],
+    base_variables: &["OPENAI_BASE_URL", "OPENAI_API_BASE"],
+    key_variables: &["OPENAI_API_KEY"],
+    origin: "https://api.openai.com",
+    base_path: "/v1",
+    headers: &["openai-beta"],
+    without_models: &[],
+    without_tools: &[
+        "/embeddings",
+        "/moderations",
+        "/responses/input_tokens",
+        "/images/generations",
+        "/audio/speech",
+    ],
+    kept_answers: &["batches", "completions", "conversations", "messages", "responses", "threads"],
+    unedited: undated,
+    prices: &PRICES,
+    counts_cached_as_input: true,
+    model_in_path: |_| None,
+    error_body,
+    denied_status,
+};
+
+/// OpenAI writes to its cache for nothing but the price of the input, which it counts there.
+const PRICES: [Listed; 19] = [
+    ("gpt-4.1", 2_000, 500, 0, 8_000),
+    ("gpt-4.1-mini", 400, 100, 0, 1_600),
+    ("gpt-4.1-nano", 100, 25, 0, 400),
+    ("gpt-4o", 2_500, 1_250, 0, 10_000),
+    ("gpt-4o-mini", 150, 75, 0, 600),
+    ("gpt-5", 1_250, 125, 0, 10_000),
+    ("gpt-5-chat-latest", 1_250, 125, 0, 10_000),
+    ("gpt-5-codex", 1_250, 125, 0, 10_000),
+    ("gpt-5-mini", 250, 25, 0, 2_000),
+    ("gpt-5-nano", 50, 5, 0, 400),
+    ("gpt-5.1", 1_250, 125, 0, 10_000),
+    ("gpt-5.1-codex", 1_250, 125, 0, 10_000),
+    ("gpt-5.1-codex-mini", 250, 25, 0, 2_000),
+    ("o1", 15_000, 7_500, 0, 60_000),
+    ("o3", 2_000, 500, 0, 8_000),
+    ("o3-mini", 1_100, 550, 0, 4_400),
+    ("o4-mini", 1_100, 275, 0, 4_400),
+    ("text-embedding-3-large", 130, 130, 0, 0),
+    ("text-embedding-3-small", 20, 20, 0, 0),
+];
+
+fn error_body(refusal: &Refusal<'_>) -> String {
+    let mut text = String::new();
+    let mut object = Object::open(&mut text);
+    write_error(refusal, object.name("error"));
+    object.close();
+    text
+}
+
+fn write_error(refusal: &Refusal<'_>, out: &mut String) {
+    let mut error = Object::open(out);
+    error.string("message", refusal.message);
+    error.string("type", refusal.kind);
+    error.string("param", None);
+    error.string("code", refusal.code);
+    error.close();
+}
+
+/// Reads a usage. The two interfaces differ in the names.
+fn usage(usage: Option<Value<'_>>) -> Option<Usage> {
+    let usage = usage.filter(|usage| usage.kind() == Kind::Object)?;
+    let sum = |one: &[&str], other: &[&str]| count(usage, one).saturating_add(count(usage, other));
+    Some(Usage {
+        input_tokens: sum(&["prompt_tokens"], &["input_tokens"]),
+        output_tokens: sum(&["completion_tokens"], &["output_tokens"]),
+        cached_input_tokens: sum(
+            &["prompt_tokens_details", "cached_tokens"],
+            &["input_tokens_details", "cached_tokens"],
+        ),
+        cache_write_tokens: 0,
+    })
+}
+
+/// Writes a usage; `names` are those of the interface for what was read and written, and for the details of the former.
+fn write_usage(usage: Usage, names: [&str; 3], out: &mut String) {
+    let [read, written, details] = names;
+    let mut object = Object::open(out);
+    number(&mut object, read, usage.input_tokens);
+    number(&mut object, written, usage.output_tokens);
+    number(&mut object, "total_tokens", usage.input_tokens.saturating_add(usage.output_tokens));
+    let mut inner = Object::open(object.name(details));
+    number(&mut inner, "cached_tokens", usage.cached_input_tokens);
+    inner.close();
+    object.close();
+}
