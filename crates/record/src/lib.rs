@@ -73,6 +73,7 @@ pub use protected::{Passphrase, ProtectedFault};
 pub use randomness::NoRandomness;
 pub use recorder::{End, Ended, Recorder, Recording, Status};
 pub use redaction::Redaction;
+pub use reenact_secrets::renumbered;
 pub use reported::Report;
 pub use run_id::RunId;
 pub use secret::{SecretKey, SecretKeyError};

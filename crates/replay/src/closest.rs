@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use reenact_json::print::Object;
 use reenact_json::{Limits, Shown, Value};
 use reenact_run::{Body, Request};
+use reenact_wire::KeyParts;
 
 use crate::difference::Differences;
 use crate::incoming::Masked;
-use crate::key::KeyParts;
 use crate::library::{Library, place};
 use crate::miss::Closest;
 use crate::rung::{parts, prompts};

@@ -8,7 +8,7 @@ use reenact_json::leaves::{self, Bounds};
 use reenact_json::{Kind, Limits, Shown, Value};
 use reenact_secrets::renumbered;
 
-use crate::key::{KeyParts, counted};
+use reenact_wire::key::{KeyParts, counted, counted_names};
 
 /// One difference. All texts are safe to print.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl Differences {
 
     /// Headers are sorted; those of one name are compared in their order.
     fn headers(&mut self, recorded: &[(String, String)], asked: &[(String, String)]) {
-        for name in crate::key::HEADERS {
+        for name in counted_names() {
             let values = |headers: &[(String, String)]| {
                 let values = headers.iter().filter(|(known, _)| known == name);
                 let values: Vec<&str> = values.map(|(_, value)| value.as_str()).collect();

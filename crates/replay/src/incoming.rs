@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use reenact_json::{Digest, Limits, Shown, Value};
-use reenact_secrets::{Redactor, Side, http};
+use reenact_secrets::{Redactor, Side, http, renumbered};
+use reenact_wire::key::{self, KeyParts};
 
-use crate::key::{self, KeyParts};
 use crate::player::rule;
 
 /// A request as it came in: nothing is masked yet, but content codings are removed from the body.
@@ -62,7 +62,7 @@ impl Masked<'_> {
     }
 
     pub(crate) fn key(&self) -> Digest {
-        key::digest(&self.parts())
+        key::digest(&self.parts(), renumbered)
     }
 
     /// The model that the body asks for, safe to print.

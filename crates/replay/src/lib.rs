@@ -6,7 +6,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`key`], [`rung`] | when two requests are the same, where all of them is held and where less is |
+//! | [`rung`] | when two requests are the same, where all of them is held and where less is |
 //! | [`player`] | requests in, answers out |
 //! | [`answer`] | what was recorded, ready to be served |
 //! | [`miss`], [`difference`] | what is not recorded, the closest that is, and where they part |
@@ -18,7 +18,6 @@ mod closest;
 mod denial;
 pub mod difference;
 mod incoming;
-pub mod key;
 mod library;
 pub mod miss;
 pub mod outcome;
@@ -30,7 +29,6 @@ mod told;
 pub use answer::{End, NotServed, RecordedAnswer};
 pub use difference::Difference;
 pub use incoming::Incoming;
-pub use key::{KeyParts, match_key};
 pub use library::{LoadError, Note};
 pub use miss::{Cause, Closest, Miss};
 pub use outcome::{Outcome, Unused, Verdict};

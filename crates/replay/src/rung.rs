@@ -8,10 +8,11 @@ use std::collections::BTreeSet;
 
 use reenact_json::{Digest, Kind, Limits, Profile, Value, canonical};
 use reenact_run::{Body, Request, Source};
+use reenact_secrets::renumbered;
+use reenact_wire::key::{self, KeyParts};
 use reenact_wire::{Endpoint, Vendor};
 
 use crate::incoming::{Incoming, Masked};
-use crate::key::{self, KeyParts};
 
 /// By what a request is found, the strictest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -60,7 +61,7 @@ pub(crate) fn recorded(request: &Request<'_>, is_ours: bool) -> Keys {
     let key = |rung, digest: Digest| place.key(rung, digest);
     let own = match &request.body {
         Body::Bytes(_) if is_ours || request.source != Source::Unsaid => {
-            vec![(Rung::Exact, key::digest(&parts(request)))]
+            vec![(Rung::Exact, key::digest(&parts(request), renumbered))]
         }
         Body::Bytes(bytes) | Body::Json(bytes) => {
             let json = json(bytes);

@@ -9,9 +9,11 @@ use std::time::Duration;
 
 use reenact_json::Digest;
 use reenact_replay::player::rule;
-use reenact_replay::{Chunk, End, Incoming, KeyParts, LoadError, Note, Outcome, Player, Rung, match_key};
+use reenact_replay::{Chunk, End, Incoming, LoadError, Note, Outcome, Player, Rung};
 use reenact_run::Unreadable;
+use reenact_secrets::renumbered;
 use reenact_secrets::{Alphabet, CustomRule, Pack};
+use reenact_wire::{KeyParts, match_key};
 use stage::{chat, hit, said};
 use workshop::{Asked, CHAT, Tape, answer, text};
 
@@ -124,13 +126,8 @@ fn an_agent_that_left_early_is_served_all_and_one_that_got_something_else_gets_t
 
 #[test]
 fn keys_are_computed_anew() {
-    let right = match_key(&KeyParts {
-        provider: "openai",
-        method: "POST",
-        path: CHAT.path,
-        headers: &[],
-        body: b"two",
-    });
+    let parts = KeyParts { provider: "openai", method: "POST", path: CHAT.path, headers: &[], body: b"two" };
+    let right = match_key(&parts, renumbered);
     let run = Tape::started()
         .called("s1", &Asked { body: "one", match_key: &right, ..CHAT })
         .returned("s1", "I")

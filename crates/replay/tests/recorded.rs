@@ -14,9 +14,11 @@ use reenact_record::{
     End, Exchange, Folder, RawAnswer, RawRequest, Recorder, RunId, RunStart, SecretKey, Status,
 };
 use reenact_replay::player::rule;
-use reenact_replay::{Incoming, KeyParts, Outcome, Player, Rung, match_key};
+use reenact_replay::{Incoming, Outcome, Player, Rung};
 use reenact_run::{Run, open};
+use reenact_secrets::renumbered;
 use reenact_verify::{Keys, Options};
+use reenact_wire::{KeyParts, match_key};
 use stage::{hit, said};
 
 /// What an agent knows: the value of a variable, the key that it sends, and a token that no one told us of.
@@ -106,13 +108,14 @@ fn recorded(requests: &[Vec<Piece>]) -> Run {
             headers: &headers,
             body: body.as_bytes(),
         });
-        let match_key = match_key(&KeyParts {
+        let parts = KeyParts {
             provider: masked.provider(),
             method: masked.method(),
             path: masked.path(),
             headers: masked.headers(),
             body: masked.body(),
-        });
+        };
+        let match_key = match_key(&parts, renumbered);
         let step =
             pen.called(Exchange::Model, &masked, Some("gpt-5"), Some("responses"), &match_key).unwrap();
         let answer = number.to_string();

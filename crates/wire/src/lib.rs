@@ -11,6 +11,7 @@
 //! | [`message`] | answers, tool calls and usage, whichever vendor's |
 //! | [`exchange`] | a request and its answer, read by the rules of their endpoint |
 //! | [`conversation`] | tool calls that an agent made between two requests |
+//! | [`key`] | when two requests are the same |
 //! | [`price`] | what tokens cost, on which day |
 //! | [`refusal`] | an error in the shape that a vendor's own client understands |
 //! | [`shape`] | an answer written anew in its vendor's shape |
@@ -19,6 +20,7 @@ pub mod conversation;
 pub mod endpoint;
 pub mod exchange;
 pub mod gate;
+pub mod key;
 pub mod message;
 pub mod price;
 pub mod refusal;
@@ -27,4 +29,5 @@ pub mod sse;
 mod vendor;
 
 pub use endpoint::{Endpoint, Vendor};
+pub use key::{KeyParts, match_key};
 pub use message::{Answer, ToolCall, ToolResult, Usage, VendorError};

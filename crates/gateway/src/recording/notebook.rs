@@ -9,11 +9,10 @@ use reenact_record::reported;
 use reenact_record::warden::{Action, Money};
 use reenact_record::{
     ApprovalRequest, Chunk, Denial, Evaluation, Exchange as Kind, Pen, RawAnswer, RawRequest, RawToolCall,
-    RawToolResult, RecordError, Source, Spent, StepId, Via,
+    RawToolResult, RecordError, Source, Spent, StepId, Via, renumbered,
 };
-use reenact_replay::{KeyParts, match_key};
 use reenact_wire::conversation::{Conversation, InferredCall};
-use reenact_wire::{Answer, Endpoint, ToolResult, Usage, Vendor, exchange};
+use reenact_wire::{Answer, Endpoint, KeyParts, ToolResult, Usage, Vendor, exchange, match_key};
 
 use super::job::{Answered, Approval, Asked, Decided, Decision, Ended, Head, Job, News, Part};
 use super::parts::{Body, Kept, Parts};
@@ -148,13 +147,14 @@ impl Page<'_> {
             None => None,
         };
         let masked = pen.mask_request(&RawRequest { provider, method, path, headers: &headers, body });
-        let key = match_key(&KeyParts {
+        let parts = KeyParts {
             provider: masked.provider(),
             method: masked.method(),
             path: masked.path(),
             headers: masked.headers(),
             body: masked.body(),
-        });
+        };
+        let key = match_key(&parts, renumbered);
         let endpoint_name = endpoint.map(Endpoint::name);
         let called = pen.called_as(decided, kind, &masked, model.as_deref(), endpoint_name, &key);
         if asked.has_trailers {

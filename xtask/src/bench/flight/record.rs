@@ -10,9 +10,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use reenact_json::Digest;
-use reenact_record::{Chunk, EndedBy, Exchange, Pen, RawAnswer, RawRequest};
-use reenact_replay::{KeyParts, match_key};
+use reenact_record::{Chunk, EndedBy, Exchange, Pen, RawAnswer, RawRequest, renumbered};
 use reenact_testkit::{Answer, Step};
+use reenact_wire::{KeyParts, match_key};
 
 use super::said;
 use super::scene::{Book, CREDENTIAL, Kind, PATH};
@@ -141,13 +141,14 @@ pub(super) fn exchange(pen: &Pen, prompt: &[u8], answer: &Answer) -> Result<(), 
     let (provider, method) = ("openai", "POST");
     let masked =
         pen.mask_request(&RawRequest { provider, method, path: PATH, headers: &headers, body: prompt });
-    let key = match_key(&KeyParts {
+    let parts = KeyParts {
         provider: masked.provider(),
         method: masked.method(),
         path: masked.path(),
         headers: masked.headers(),
         body: masked.body(),
-    });
+    };
+    let key = match_key(&parts, renumbered);
     let endpoint = Some("chat.completions");
     let step = pen.called(Exchange::Model, &masked, Some("gpt-5"), endpoint, &key).map_err(said)?;
     let body = answer.body();

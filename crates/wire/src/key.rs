@@ -1,16 +1,16 @@
-//! When two requests are the same: the exact rung.
+//! When two requests are the same: their match key.
 //!
 //! A key covers whom, how, where, and the body to its last byte; of the headers only those that change what a vendor answers.
 //! Secrets are masked before, and their marks numbered within each text: neither another credential nor the order in which
 //! parallel requests came makes another key.
 
-use reenact_json::Digest;
-use reenact_json::print::{self, Object};
-use reenact_json::{Limits, Profile, Value, canonical};
-use reenact_secrets::renumbered;
+use std::borrow::Cow;
 
-/// The headers that are part of a key. What else an SDK sends (its version, its platform) changes no answer.
-pub const HEADERS: [&str; 3] = ["anthropic-beta", "anthropic-version", "openai-beta"];
+use reenact_json::print::{self, Object};
+use reenact_json::{Digest, Limits, Profile, Value, canonical};
+
+/// Headers that change what a vendor answers.
+const HEADERS: [&str; 3] = ["anthropic-beta", "anthropic-version", "openai-beta"];
 
 /// The parts of a request that make its key, all of them masked.
 #[derive(Debug, Clone, Copy)]
@@ -27,14 +27,18 @@ pub struct KeyParts<'a> {
     pub body: &'a [u8],
 }
 
+/// Numbers the marks of masked secrets in a text by their first appearance; `reenact_secrets::renumbered` does.
+pub type Renumber = fn(&[u8]) -> Cow<'_, [u8]>;
+
 /// The key of a request: 64 hexadecimal digits.
-pub fn match_key(parts: &KeyParts<'_>) -> String {
-    digest(parts).to_string()
+pub fn match_key(parts: &KeyParts<'_>, renumber: Renumber) -> String {
+    digest(parts, renumber).to_string()
 }
 
-pub(crate) fn digest(parts: &KeyParts<'_>) -> Digest {
-    let body = Digest::of(&renumbered(parts.body)).to_string();
-    let path = renumbered(parts.path.as_bytes());
+/// The key of a request as a digest.
+pub fn digest(parts: &KeyParts<'_>, renumber: Renumber) -> Digest {
+    let body = Digest::of(&renumber(parts.body)).to_string();
+    let path = renumber(parts.path.as_bytes());
     let mut text = String::new();
     let mut object = Object::open(&mut text);
     object.string("body", body.as_str());
@@ -52,9 +56,16 @@ pub(crate) fn digest(parts: &KeyParts<'_>) -> Digest {
     Digest::of(&canonical.unwrap_or_else(|| text.into_bytes()))
 }
 
-/// The headers that count: names in lower case, sorted.
-pub(crate) fn counted(headers: &[(String, String)]) -> Vec<(String, String)> {
-    let counts = |name: &str| HEADERS.iter().any(|known| known.eq_ignore_ascii_case(name));
+/// Names of the headers that are part of a key, sorted.
+pub fn counted_names() -> Vec<&'static str> {
+    HEADERS.to_vec()
+}
+
+/// The headers that are part of a key: names in lower case, sorted. What else an SDK sends (its version, its platform) changes
+/// no answer.
+pub fn counted(headers: &[(String, String)]) -> Vec<(String, String)> {
+    let names = counted_names();
+    let counts = |name: &str| names.iter().any(|known| known.eq_ignore_ascii_case(name));
     let mut counted: Vec<(String, String)> = headers
         .iter()
         .filter(|(name, _)| counts(name))
@@ -75,7 +86,8 @@ mod tests {
     fn key(path: &str, given: &[(&str, &str)], body: &str) -> String {
         let headers = headers(given);
         let body = body.as_bytes();
-        match_key(&KeyParts { provider: "anthropic", method: "POST", path, headers: &headers, body })
+        let parts = KeyParts { provider: "anthropic", method: "POST", path, headers: &headers, body };
+        match_key(&parts, |text| Cow::Borrowed(text))
     }
 
     #[test]
@@ -97,22 +109,18 @@ mod tests {
     fn only_headers_that_change_the_answer_count() {
         let plain = key("/", &[], "");
         assert_eq!(key("/", &[("user-agent", "x"), ("content-type", "y")], ""), plain);
-        for name in HEADERS {
+        for name in ["anthropic-beta", "anthropic-version", "openai-beta"] {
             assert_ne!(key("/", &[(name, "x")], ""), plain, "{name}");
         }
     }
 
     #[test]
-    fn the_numbers_of_marks_do_not_count() {
-        let marked = |numbers: [u8; 3]| {
-            let [a, b, c] = numbers;
-            key(
-                &format!("/x?key=[masked:query:{a}]"),
-                &[],
-                &format!("[masked:key:{a}] [masked:key:{b}] [masked:key:{c}]"),
-            )
-        };
-        assert_eq!(marked([7, 3, 7]), marked([1, 2, 1]));
-        assert_ne!(marked([7, 3, 7]), marked([1, 1, 2]));
+    fn path_and_body_are_renumbered() {
+        let parts = |path, body| KeyParts { provider: "p", method: "GET", path, headers: &[], body };
+        let upper = |text: &[u8]| Cow::Owned(text.to_ascii_uppercase());
+        assert_eq!(
+            match_key(&parts("/a", b"b"), upper),
+            match_key(&parts("/A", b"B"), |text| Cow::Borrowed(text))
+        );
     }
 }
