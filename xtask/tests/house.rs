@@ -21,10 +21,11 @@ const DRAWN: &[(&str, &[&str])] = &[
     ("verify", &["json", "pack", "secrets", "formats"]),
     ("wire", &["json"]),
     ("run", &["json", "formats", "verify", "wire", "secrets"]),
-    ("record", &["json", "formats", "secrets"]),
+    ("record", &["json", "formats", "secrets", "wire"]),
+    ("capture", &["json", "formats", "wire", "record"]),
     ("replay", &["json", "run", "wire", "secrets"]),
     ("sandbox", &[]),
-    ("gateway", &["wire", "record", "replay"]),
+    ("gateway", &["json", "wire", "capture"]),
     ("compare", &["json", "run", "wire"]),
     ("store", &["run", "verify"]),
     ("web", &["run", "verify", "compare", "store"]),
@@ -32,8 +33,8 @@ const DRAWN: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "json", "pack", "secrets", "formats", "verify", "wire", "run", "record", "replay", "sandbox",
-            "gateway", "compare", "store", "web", "testkit",
+            "json", "pack", "secrets", "formats", "verify", "wire", "run", "record", "capture", "replay",
+            "sandbox", "gateway", "compare", "store", "web", "testkit",
         ],
     ),
 ];

@@ -1,9 +1,7 @@
-//! Why a gateway did not start, and what it could not record.
+//! Reasons why a gateway did not start.
 
 use std::io;
 use std::path::PathBuf;
-
-use reenact_record::RecordError;
 
 /// Why a gateway did not start.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -30,14 +28,4 @@ pub enum StartError {
     /// The cryptography does not offer what TLS needs.
     #[error("TLS cannot be set up")]
     Tls,
-}
-
-/// Events that are missing from the record.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{count} events could not be recorded: {first}")]
-pub struct Unrecorded {
-    /// How many.
-    pub count: u64,
-    /// Why the first of them could not.
-    pub first: RecordError,
 }

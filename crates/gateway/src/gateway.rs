@@ -10,15 +10,16 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
+use reenact_capture::{Capture, Running, Unrecorded};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::arrival::{self, Door};
-use crate::error::{StartError, Unrecorded};
+use crate::error::StartError;
 use crate::line::{HangUp, Line, LineState};
 use crate::outgoing::{Cut, Outgoing};
-use crate::recording::{Recorder, Running, Scribe};
+use crate::recording::Recorder;
 use crate::refusal;
 use crate::replaying::Replayer;
 use crate::route::Route;
@@ -36,7 +37,7 @@ pub struct Gateway {
     accepting: JoinHandle<()>,
     /// Gives nothing; ends when nobody can record anything any more.
     running: mpsc::Receiver<Infallible>,
-    scribe: Option<Arc<Scribe>>,
+    capture: Option<Arc<Capture>>,
 }
 
 impl std::fmt::Debug for Gateway {
@@ -64,15 +65,15 @@ impl Gateway {
                 (replaying.limits.request_bytes, Job::Replay(Replayer::new(replaying)))
             }
         };
-        let scribe = match &job {
-            Job::Record(recorder) => Some(recorder.scribe()),
+        let capture = match &job {
+            Job::Record(recorder) => Some(Arc::clone(recorder.capture())),
             Job::Replay(_) => None,
         };
         let server = Arc::new(Server { door, limit, job });
         let (stop, stopping) = oneshot::channel();
         let (running, ended) = mpsc::channel(1);
         let accepting = tokio::spawn(accept(listener, server, stopping, running));
-        Ok(Self { address, token, routes, notes, stop, accepting, running: ended, scribe })
+        Ok(Self { address, token, routes, notes, stop, accepting, running: ended, capture })
     }
 
     /// Where it listens.
@@ -98,12 +99,12 @@ impl Gateway {
 
     /// Whether its log could not be written any more, so that everything waits for the journal.
     pub fn has_lost_its_log(&self) -> bool {
-        self.scribe.as_ref().is_some_and(|scribe| scribe.has_lost_its_log())
+        self.capture.as_ref().is_some_and(|capture| capture.has_lost_its_log())
     }
 
     /// What could not be recorded so far.
     pub fn unrecorded(&self) -> Option<Unrecorded> {
-        self.scribe.as_ref()?.unrecorded()
+        self.capture.as_ref()?.unrecorded()
     }
 
     /// Ends it: no new connections; exchanges that run are broken off and recorded as far as they came. When this returns,
@@ -113,11 +114,11 @@ impl Gateway {
         let _ = self.stop.send(());
         let _ = self.accepting.await;
         while self.running.recv().await.is_some() {}
-        let Some(scribe) = self.scribe else { return Ok(()) };
-        let finished = Arc::clone(&scribe);
+        let Some(capture) = self.capture else { return Ok(()) };
+        let finished = Arc::clone(&capture);
         // It waits for a thread. The task only ends early with the whole process.
         let _ = tokio::task::spawn_blocking(move || finished.finish()).await;
-        scribe.unrecorded().map_or(Ok(()), Err)
+        capture.unrecorded().map_or(Ok(()), Err)
     }
 }
 
@@ -196,7 +197,7 @@ impl Server {
         };
         let taken = match &self.job {
             Job::Record(recorder) => recorder.reported(text).await,
-            Job::Replay(_) => reenact_record::reported::read(&text, |_| ()),
+            Job::Replay(_) => reenact_capture::reported::read(&text, |_| ()),
         };
         if let Err(fault) = taken {
             return Ok(refused(&fault.to_string()));

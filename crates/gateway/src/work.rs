@@ -4,12 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reenact_record::approval::Desk;
-use reenact_record::wal::Wal;
-use reenact_record::{Durability, Pen, Warden};
-use reenact_replay::Player;
-use reenact_wire::price::Table;
+use reenact_capture::{DEFAULT_MAX_BODY_BYTES, Durability, Pen, Policy, Wal};
 
+use crate::answers::Answers;
 use crate::route::Route;
 use crate::upstream::Environment;
 
@@ -60,21 +57,11 @@ impl fmt::Debug for Recording {
     }
 }
 
-/// An envelope that is enforced.
-pub struct Policy {
-    /// Who decides.
-    pub warden: Warden,
-    /// What models cost.
-    pub prices: Table,
-    /// Where approvals are asked for.
-    pub desk: Desk,
-}
-
 /// All that replaying needs.
 #[derive(Debug)]
 pub struct Replaying {
-    /// The recorded run.
-    pub player: Arc<Player>,
+    /// Who answers.
+    pub answers: Arc<dyn Answers>,
     /// When the pieces of an answer come.
     pub pace: Pace,
     /// The routes under which it was recorded. Their upstreams are not used.
@@ -113,7 +100,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             request_bytes: 512 << 20,
-            answer_bytes: 256 << 20,
+            answer_bytes: DEFAULT_MAX_BODY_BYTES,
             connect: Duration::from_secs(30),
             idle: Duration::from_secs(600),
             linger: Duration::from_secs(2),

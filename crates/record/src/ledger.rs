@@ -322,12 +322,14 @@ impl Ledger {
         self.spent
     }
 
-    /// The calls of tools that have not returned: what they are called by, and their steps.
-    pub(crate) fn open_tools(&self) -> impl Iterator<Item = (&str, StepId)> {
-        self.open.iter().filter_map(|(step, open)| match open {
-            Open::Tool { tool_call_id, .. } => Some((tool_call_id.as_str(), *step)),
-            Open::Exchange(_) => None,
-        })
+    /// Returns the step of a tool's call that was decided on and has not returned, by its masked id: the last one, if several
+    /// calls have that id.
+    pub(crate) fn open_tool(&self, id: &str) -> Option<StepId> {
+        let is_called = |(step, open): &(&StepId, &Open)| match open {
+            Open::Tool { tool_call_id, .. } => tool_call_id.as_str() == id && self.policed.contains(step),
+            Open::Exchange(_) => false,
+        };
+        self.open.iter().rev().find(is_called).map(|(step, _)| *step)
     }
 
     /// Writes the event with which a step begins: one that was decided on, or the next. The number is used up only if that

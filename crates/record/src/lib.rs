@@ -21,6 +21,7 @@
 //! | [`protected`] | private keys under a passphrase: those of approvers |
 //! | [`keystore`] | the folder in which they are kept, closed to others |
 //! | [`warden`] | what may happen next |
+//! | [`observation`] | the raw facts of a run |
 //! | [`wal`] | what passes, before it passes on |
 //! | [`redaction`] | what a project adds to the masks |
 //! | [`withhold`] | what is sealed without its payload |
@@ -39,6 +40,7 @@ mod journal;
 pub mod keystore;
 pub mod ledger;
 mod mask;
+pub mod observation;
 mod payload;
 pub mod pen;
 pub mod policy;
@@ -67,6 +69,7 @@ pub use exchange::{Chunk, EndedBy, Exchange, Headers, MaskedRequest, RawAnswer, 
 pub use folder::{Folder, FolderError};
 pub use keystore::{DefaultKey, KeyName, KeyStore, KeyStoreError};
 pub use ledger::Counts;
+pub use observation::Observation;
 pub use pen::Pen;
 pub use policy::{ApprovalRequest, Denial, Evaluation, Spent};
 pub use protected::{Passphrase, ProtectedFault};

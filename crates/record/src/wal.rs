@@ -13,15 +13,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::exchange::StepId;
+use crate::observation::Observation;
 use crate::run_id::RunId;
 use crate::storage::{Disk, Opening, Storage, Stored, append_all};
 use crate::wal::frame::HEAD;
 
-mod entry;
 mod frame;
 mod place;
 
-pub use entry::{ApprovalNews, Decided, Decision, Ending, Entry, Pairs};
 pub use place::Place;
 
 /// A segment that is longer is closed, so that it can be dropped when all that began in it is over.
@@ -99,14 +98,14 @@ impl Wal {
         Ok(Self { storage, folder, log: Mutex::new(log) })
     }
 
-    /// Writes an entry about `id`. When this returns, the operating system has it. After an error nothing more is written.
-    pub fn append(&self, id: u64, entry: &Entry<'_>) -> io::Result<()> {
+    /// Writes an observation about `id`. When this returns, the operating system has it. After an error nothing more is written.
+    pub fn append(&self, id: u64, entry: &Observation<'_>) -> io::Result<()> {
         self.log().append(&self.folder, &[(id, entry)])
     }
 
-    /// Writes entries about `id` by one call.
-    pub fn append_each(&self, id: u64, entries: &[Entry<'_>]) -> io::Result<()> {
-        let entries: Vec<(u64, &Entry<'_>)> = entries.iter().map(|entry| (id, entry)).collect();
+    /// Writes observations about `id` by one call.
+    pub fn append_each(&self, id: u64, entries: &[Observation<'_>]) -> io::Result<()> {
+        let entries: Vec<(u64, &Observation<'_>)> = entries.iter().map(|entry| (id, entry)).collect();
         self.log().append(&self.folder, &entries)
     }
 
@@ -122,11 +121,11 @@ impl Wal {
         // The steps say nothing new of the journal: whoever finds only some of them must not take the rest for written.
         let (job_before, bytes_before) = log.journaled;
         let mark = |(id, step): &(u64, StepId)| {
-            (*id, Entry::Journaled { job: job_before, bytes: bytes_before, step: Some(*step) })
+            (*id, Observation::Journaled { job: job_before, bytes: bytes_before, step: Some(*step) })
         };
-        let mut marks: Vec<(u64, Entry<'_>)> = steps.iter().map(mark).collect();
-        marks.push((0, Entry::Journaled { job, bytes, step: None }));
-        let marks: Vec<(u64, &Entry<'_>)> = marks.iter().map(|(id, entry)| (*id, entry)).collect();
+        let mut marks: Vec<(u64, Observation<'_>)> = steps.iter().map(mark).collect();
+        marks.push((0, Observation::Journaled { job, bytes, step: None }));
+        let marks: Vec<(u64, &Observation<'_>)> = marks.iter().map(|(id, entry)| (*id, entry)).collect();
         let written = log.append(&self.folder, &marks);
         // Not before: a segment that begins on the way must not know more than the one before it.
         log.journaled = (job, bytes);
@@ -137,7 +136,8 @@ impl Wal {
     pub fn know(&self, rule: &str, value: &[u8]) -> io::Result<()> {
         let mut log = self.log();
         log.scratch.clear();
-        let bulk = frame::write(&mut log.scratch, 0, &Entry::Known { rule, value })?;
+        let known = Observation::Known { rule: rule.into(), value: value.into() };
+        let bulk = frame::write(&mut log.scratch, 0, &known)?;
         let written = self.storage.open(&self.folder.join(KNOWN), Opening::Either).and_then(|mut file| {
             append_all(&mut *file, &mut [IoSlice::new(&log.scratch), IoSlice::new(bulk)])
         });
@@ -177,7 +177,7 @@ impl Wal {
 }
 
 impl Log {
-    fn append(&mut self, folder: &Path, entries: &[(u64, &Entry<'_>)]) -> io::Result<()> {
+    fn append(&mut self, folder: &Path, entries: &[(u64, &Observation<'_>)]) -> io::Result<()> {
         if self.has_failed {
             return Err(io::Error::from(io::ErrorKind::BrokenPipe));
         }
@@ -198,10 +198,10 @@ impl Log {
 
     fn begin_segment(&mut self) -> io::Result<()> {
         let (job, bytes) = self.journaled;
-        self.write(&[(0, &Entry::Journaled { job, bytes, step: None })])
+        self.write(&[(0, &Observation::Journaled { job, bytes, step: None })])
     }
 
-    fn write(&mut self, entries: &[(u64, &Entry<'_>)]) -> io::Result<()> {
+    fn write(&mut self, entries: &[(u64, &Observation<'_>)]) -> io::Result<()> {
         let Some(segment) = self.segments.last_mut() else {
             return Err(io::Error::from(io::ErrorKind::NotFound));
         };
@@ -246,7 +246,7 @@ impl Segment {
     /// of it; what is wiped is no frame.
     fn empty(&mut self, (job, bytes): (u64, u64), scratch: &mut Vec<u8>) -> io::Result<()> {
         scratch.clear();
-        frame::write(scratch, 0, &Entry::Journaled { job, bytes, step: None })?;
+        frame::write(scratch, 0, &Observation::Journaled { job, bytes, step: None })?;
         let used = usize::try_from(self.bytes).unwrap_or(ROOM);
         let wiped = WIPED.get(scratch.len()..used.min(ROOM)).unwrap_or_default();
         self.file.continue_at(0)?;
@@ -261,7 +261,7 @@ impl Segment {
 
 /// Reads the log of a run back, in the order in which it was written; says whether there is one. A frame that is torn ends its
 /// segment: nothing that passed on stood behind it.
-pub fn read(place: &Place, run_id: RunId, mut take: impl FnMut(u64, Entry<'_>)) -> io::Result<bool> {
+pub fn read(place: &Place, run_id: RunId, mut take: impl FnMut(u64, Observation<'_>)) -> io::Result<bool> {
     let folder = place.run(run_id);
     let mut segments: Vec<PathBuf> = match fs::read_dir(&folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),

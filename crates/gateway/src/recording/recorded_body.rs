@@ -11,20 +11,20 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
+use reenact_capture::observation::EndCause;
+use reenact_capture::{Capture, ExchangeHandle, ExchangeRecorder, Written};
 
 use super::ahead;
-use super::exchange::{Exchange, Handle, Settled};
 use super::flow::{Burst, Flow};
-use super::job::Ended;
-use super::scribe::Written;
+use super::observed::{failed, header_list};
 use crate::line::{Busy, LineState};
 use crate::outgoing::Cut;
 
 /// A vendor's answer that is recorded while it passes.
 pub(crate) struct Tee {
     upstream: Flow,
-    exchange: Handle,
-    settled: Arc<Settled>,
+    exchange: ExchangeHandle,
+    capture: Arc<Capture>,
     line: Arc<LineState>,
     /// Everything up to here has been handed out.
     mark: u64,
@@ -53,21 +53,20 @@ enum State {
 impl Tee {
     pub(super) fn new(
         upstream: Flow,
-        exchange: Handle,
-        settled: Arc<Settled>,
+        exchange: ExchangeHandle,
+        capture: Arc<Capture>,
         line: Arc<LineState>,
         busy: Busy,
     ) -> Self {
         let mark = line.mark();
-        exchange.with(Exchange::may_part);
         let (state, ready, behind) = (State::Flowing, VecDeque::new(), None);
-        Self { upstream, exchange, settled, line, mark, state, ready, behind, _busy: busy }
+        Self { upstream, exchange, capture, line, mark, state, ready, behind, _busy: busy }
     }
 
     /// Looks whether the first piece is there already.
     pub(super) async fn look_ahead(mut self) -> Self {
         ahead::look(self.upstream.is_at_hand(), |cx| self.poll_flowing(cx)).await;
-        self.exchange.with(Exchange::log);
+        self.exchange.with(ExchangeRecorder::log);
         // The line may have been flushed meanwhile, with nothing on it: the head must leave yet.
         self.mark = self.line.mark();
         self
@@ -75,9 +74,8 @@ impl Tee {
 
     /// The answer has no body: it is over before it is handed on.
     pub(super) async fn without_body(mut self) -> Self {
-        if let Some(writing) = self.exchange.with(|exchange| exchange.finish(Ended::Eof)) {
-            // A scribe that is gone has said so.
-            let _ = writing.await;
+        if let Some(writing) = self.exchange.with(|exchange| exchange.finish(EndCause::Eof)) {
+            writing.await;
         }
         self.state = State::Over;
         self
@@ -92,7 +90,7 @@ impl Tee {
                 if let Some(piece) = frame.data_ref() {
                     settles |= exchange.piece(piece);
                 } else if let Some(trailers) = frame.trailers_ref() {
-                    exchange.trailers(trailers.clone());
+                    exchange.trailers(header_list(trailers));
                 }
             }
         });
@@ -100,21 +98,20 @@ impl Tee {
             None => {
                 let behind = self.exchange.with(|exchange| {
                     exchange.log();
-                    exchange.is_behind()
+                    exchange.backpressure()
                 });
                 if settles {
-                    self.settled.add(&self.exchange.share());
+                    self.capture.stream_done(&self.exchange.share());
                 }
-                self.behind = behind.map(|scribe| -> Pin<Box<dyn Future<Output = ()> + Send>> {
-                    Box::pin(async move { scribe.caught_up().await })
-                });
+                self.behind = behind
+                    .map(|caught_up| -> Pin<Box<dyn Future<Output = ()> + Send>> { Box::pin(caught_up) });
             }
             Some(Ok(())) => {
-                let writing = self.exchange.with(|exchange| exchange.finish(Ended::Eof));
+                let writing = self.exchange.with(|exchange| exchange.finish(EndCause::Eof));
                 self.state = State::Closing { writing, last: frames.pop() };
             }
             Some(Err(failure)) => {
-                let writing = self.exchange.with(|exchange| exchange.finish(failure.into()));
+                let writing = self.exchange.with(|exchange| exchange.finish(failed(&failure)));
                 self.state = State::Cutting { writing };
             }
         }
@@ -186,8 +183,7 @@ impl Body for Tee {
 
 fn poll_written(writing: &mut Option<Written>, cx: &mut Context<'_>) -> Poll<()> {
     if let Some(task) = writing {
-        // A scribe that is gone has said so.
-        let _ = ready!(Pin::new(task).poll(cx));
+        ready!(Pin::new(task).poll(cx));
         *writing = None;
     }
     Poll::Ready(())

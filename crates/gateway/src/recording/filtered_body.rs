@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame};
-use reenact_record::warden::Refused;
+use reenact_capture::observation::EndCause;
+use reenact_capture::{Capture, ExchangeHandle, ExchangeRecorder, PolicyGate, Refused};
 use reenact_wire::gate::{self, Gate};
 use reenact_wire::sse::{SseEvent, SseReader};
 use reenact_wire::{Endpoint, ToolCall, refusal};
@@ -18,20 +19,17 @@ use tokio::runtime::Handle as Runtime;
 use tokio::sync::{mpsc, watch};
 
 use super::ahead;
-use super::exchange::{Exchange, Handle, Settled};
 use super::flow::{Burst, Flow};
-use super::guard::Guard;
-use super::job::Ended;
-use super::scribe::lock;
+use super::observed::{failed, header_list};
 use crate::line::{Busy, LineState};
 use crate::outgoing::Cut;
 
 /// Everything that it takes to watch over one answer.
 pub(super) struct Watch {
-    pub(super) guard: Arc<Guard>,
+    pub(super) gate: Arc<PolicyGate>,
     pub(super) upstream: Flow,
-    pub(super) exchange: Handle,
-    pub(super) settled: Arc<Settled>,
+    pub(super) exchange: ExchangeHandle,
+    pub(super) capture: Arc<Capture>,
     pub(super) endpoint: Endpoint,
     /// Closed when the gateway stops.
     pub(super) over: watch::Receiver<()>,
@@ -78,7 +76,9 @@ impl Watch {
                             exchange.piece(&piece);
                             body.extend_from_slice(&piece);
                         }
-                        Err(frame) => exchange.trailers(frame.into_trailers().unwrap_or_default()),
+                        Err(frame) => {
+                            exchange.trailers(header_list(&frame.into_trailers().unwrap_or_default()));
+                        }
                     }
                 }
                 exchange.is_kept()
@@ -86,7 +86,7 @@ impl Watch {
         }
         if let Some(Err(failure)) = end {
             drop(unsent);
-            finish(&self.exchange, failure.into()).await;
+            finish(&self.exchange, failed(&failure)).await;
             return Err(Cut);
         }
         let told = decode(&body).filter(|_| is_kept).ok_or(gate::Unreadable);
@@ -98,8 +98,8 @@ impl Watch {
             Ok(told) if told.calls.is_empty() => Ok(()),
             Ok(told) => {
                 // What is decided on comes before the decision.
-                self.exchange.with(Exchange::log);
-                self.guard.admit_tools(&told.calls).await
+                self.exchange.with(ExchangeRecorder::log);
+                self.gate.admit_tools(&told.calls).await
             }
             Err(gate::Unreadable) => Err(Refused::unreadable()),
         };
@@ -112,7 +112,7 @@ impl Watch {
                 Whole::Refused(refused)
             }
         };
-        finish(&self.exchange, Ended::Eof).await;
+        finish(&self.exchange, EndCause::Eof).await;
         Ok(whole)
     }
 
@@ -126,7 +126,7 @@ impl Watch {
         let (ahead, runtime) = (None, Runtime::current());
         let mut stream = Guarded { watching, pieces, ahead, line, mark, is_cut: false, runtime, _busy: busy };
         stream.ahead = ahead::look(is_at_hand, |cx| stream.poll_piece(cx)).await;
-        lock(&exchange).log();
+        exchange.log();
         // The line may have been flushed meanwhile, with nothing on it: the head must leave yet.
         stream.mark = stream.line.mark();
         stream
@@ -134,7 +134,7 @@ impl Watch {
 
     async fn run(mut self, sender: Sender) {
         let mut reader = SseReader::new();
-        let mut hold = Hold { gate: Gate::new(self.endpoint), held: Vec::new(), delivered: 0 };
+        let mut hold = Hold { filter: Gate::new(self.endpoint), held: Vec::new(), delivered: 0 };
         // What is held back is read to its end all the same, without anyone who gets it: the record has it, and its cost.
         let mut sender = Some(sender);
         let mut over = std::pin::pin!(over(self.over.clone(), self.linger));
@@ -159,7 +159,9 @@ impl Watch {
                                 events.append(&mut reader.push(&piece));
                             }
                         }
-                        Err(frame) => exchange.trailers(frame.into_trailers().unwrap_or_default()),
+                        Err(frame) => {
+                            exchange.trailers(header_list(&frame.into_trailers().unwrap_or_default()));
+                        }
                     }
                 }
                 // What is decided on comes before the decision, and what is handed on before it is.
@@ -173,9 +175,9 @@ impl Watch {
                     false => (Vec::new(), Some(Stop::Refused(Refused::unreadable()))),
                 };
                 if stop.is_none() {
-                    self.exchange.with(|exchange| exchange.counted(hold.gate.usage()));
+                    self.exchange.with(|exchange| exchange.counted(hold.filter.usage()));
                     if settles {
-                        self.settled.add(&self.exchange.share());
+                        self.capture.stream_done(&self.exchange.share());
                     }
                 }
                 if !self.hand_on(ready, stop, &mut hold, &mut sender).await {
@@ -188,10 +190,10 @@ impl Watch {
                 Some(Err(failure)) => {
                     if let Some(sender) = sender {
                         self.keep_back(&hold);
-                        finish(&self.exchange, failure.into()).await;
+                        finish(&self.exchange, failed(&failure)).await;
                         let _ = sender.send(Err(Cut)).await;
                     } else {
-                        finish(&self.exchange, failure.into()).await;
+                        finish(&self.exchange, failed(&failure)).await;
                     }
                     return;
                 }
@@ -199,12 +201,12 @@ impl Watch {
         }
         if let Some(client) = &sender {
             let rest = reader.finish();
-            self.exchange.with(Exchange::uncounted);
+            self.exchange.with(ExchangeRecorder::uncounted);
             let (mut ready, mut stop) = self.pass(rest, &mut hold, client).await;
             if stop.is_none() {
-                self.exchange.with(|exchange| exchange.counted(hold.gate.usage()));
+                self.exchange.with(|exchange| exchange.counted(hold.filter.usage()));
             }
-            let open = std::mem::replace(&mut hold.gate, Gate::new(self.endpoint)).finish();
+            let open = std::mem::replace(&mut hold.filter, Gate::new(self.endpoint)).finish();
             if stop.is_none() && !open.is_empty() {
                 match self.decide(&open, client).await {
                     Ok(()) => ready.append(&mut hold.held),
@@ -215,7 +217,7 @@ impl Watch {
                 return;
             }
         }
-        finish(&self.exchange, Ended::Eof).await;
+        finish(&self.exchange, EndCause::Eof).await;
     }
 
     /// What of the next events may be handed on; and why the rest may not.
@@ -223,7 +225,7 @@ impl Watch {
         let mut ready = Vec::new();
         for event in events {
             hold.held.extend_from_slice(&event.raw);
-            let calls = match hold.gate.take(&event) {
+            let calls = match hold.filter.take(&event) {
                 Ok(calls) => calls,
                 Err(gate::Unreadable) => return (ready, Some(Stop::Refused(Refused::unreadable()))),
             };
@@ -232,7 +234,7 @@ impl Watch {
             {
                 return (ready, Some(stop));
             }
-            if !hold.gate.is_open() {
+            if !hold.filter.is_open() {
                 ready.append(&mut hold.held);
             }
         }
@@ -244,7 +246,7 @@ impl Watch {
         tokio::select! {
             biased;
             () = client.closed() => Err(Stop::Gone),
-            ruling = self.guard.admit_tools(calls) => ruling.map_err(Stop::Refused),
+            ruling = self.gate.admit_tools(calls) => ruling.map_err(Stop::Refused),
         }
     }
 
@@ -304,7 +306,7 @@ async fn over(mut gateway: watch::Receiver<()>, linger: Duration) {
 }
 
 /// An answer of which its client has nothing: however it ends, the record says so.
-struct Unsent<'e>(Option<&'e Handle>);
+struct Unsent<'e>(Option<&'e ExchangeHandle>);
 
 impl Unsent<'_> {
     /// What becomes of it is told otherwise.
@@ -323,16 +325,15 @@ impl Drop for Unsent<'_> {
 
 /// What of a stream is held back.
 struct Hold {
-    gate: Gate,
+    filter: Gate,
     held: Vec<u8>,
     /// How much was handed on.
     delivered: usize,
 }
 
-async fn finish(exchange: &Handle, ended: Ended) {
-    if let Some(written) = exchange.with(|exchange: &mut Exchange| exchange.finish(ended)) {
-        // A scribe that is gone has said so.
-        let _ = written.await;
+async fn finish(exchange: &ExchangeHandle, cause: EndCause<'static>) {
+    if let Some(written) = exchange.with(|exchange| exchange.finish(cause)) {
+        written.await;
     }
 }
 

@@ -1,0 +1,141 @@
+//! An exchange whose answer is coming: its pieces put together, in memory or, if they are many, in a spool.
+
+use std::time::Duration;
+
+use reenact_record::observation::{Admission, HeaderList, InboundRequest, Observation};
+use reenact_record::{Pen, StepId};
+use reenact_wire::{Endpoint, Vendor};
+
+use crate::body::{FinishedBody, SpooledBody};
+use crate::decode;
+use crate::reading::{interface, is_stream, is_success};
+use crate::unpacking::Reads;
+
+/// Longest body held in memory if it need not be read as a whole, in bytes.
+const MAX_HELD: usize = 1 << 20;
+
+/// An exchange that has not returned.
+pub(super) struct OpenExchange {
+    pub(super) step: StepId,
+    pub(super) endpoint: Option<Endpoint>,
+    pub(super) vendor: Option<Vendor>,
+    /// Model that the request names.
+    pub(super) model: String,
+    /// Decision under which the request went out.
+    pub(super) admission: Option<Admission<'static>>,
+    pub(super) head: Option<AnswerHead>,
+    pub(super) trailers: HeaderList<'static>,
+    pub(super) withheld: Option<Withheld>,
+    /// Time of the last piece, since the request.
+    pub(super) last_at: Duration,
+    body: OpenBody,
+}
+
+/// The head of an answer.
+pub(super) struct AnswerHead {
+    pub(super) status: u16,
+    pub(super) version: String,
+    pub(super) headers: HeaderList<'static>,
+}
+
+/// The part of an answer that its client did not get.
+pub(super) struct Withheld {
+    /// Bytes of the body that were handed on.
+    pub(super) delivered: usize,
+    /// Bytes sent behind them.
+    pub(super) instead: Vec<u8>,
+}
+
+enum OpenBody {
+    Held { raw: Vec<u8>, reads: Reads },
+    Spooled { body: Box<SpooledBody>, came: usize },
+}
+
+impl OpenExchange {
+    pub(super) fn new(step: StepId, request: &InboundRequest<'_>, model: String) -> Self {
+        let (vendor, endpoint) = interface(request);
+        Self {
+            step,
+            endpoint,
+            vendor,
+            model,
+            admission: request.admission.clone().map(Admission::into_owned),
+            head: None,
+            trailers: HeaderList::default(),
+            withheld: None,
+            last_at: Duration::ZERO,
+            body: OpenBody::Held { raw: Vec::new(), reads: Vec::new() },
+        }
+    }
+
+    /// Takes a part of the answer.
+    pub(super) fn take(&mut self, pen: &Pen, observation: Observation<'_>, max_body_bytes: usize) {
+        match observation {
+            Observation::Head { status, version, headers } => {
+                let (version, headers) = (version.into_owned(), headers.into_owned());
+                self.head = Some(AnswerHead { status, version, headers });
+            }
+            Observation::Piece { at, bytes } => {
+                self.last_at = at;
+                self.piece(pen, at, &bytes, max_body_bytes);
+            }
+            Observation::Trailers { headers } => self.trailers = headers.into_owned(),
+            Observation::Withheld { delivered, instead } => {
+                let delivered = usize::try_from(delivered).unwrap_or(usize::MAX);
+                self.withheld = Some(Withheld { delivered, instead: instead.into_owned() });
+            }
+            _ => {}
+        }
+    }
+
+    fn piece(&mut self, pen: &Pen, at: Duration, bytes: &[u8], max_body_bytes: usize) {
+        match &mut self.body {
+            OpenBody::Held { raw, reads } => {
+                raw.extend_from_slice(bytes);
+                reads.push((at, raw.len()));
+                let is_long = raw.len() >= MAX_HELD;
+                if let Some(head) = self.head.as_ref().filter(|_| is_long)
+                    && is_spooled(self.endpoint, self.admission.is_some(), head.status, &head.headers)
+                {
+                    let codings = decode::codings(&head.headers);
+                    let mut body = SpooledBody::new(pen, &self.step, &codings, max_body_bytes);
+                    body.push(raw, reads);
+                    self.body = OpenBody::Spooled { body: Box::new(body), came: raw.len() };
+                }
+            }
+            OpenBody::Spooled { body, came } => {
+                *came += bytes.len();
+                body.push(bytes, &[(at, *came)]);
+            }
+        }
+    }
+
+    /// Ends the body. `is_whole` says that its end came.
+    pub(super) fn finish_body(
+        &mut self,
+        codings: &[String],
+        is_whole: bool,
+        max_body_bytes: usize,
+    ) -> FinishedBody {
+        let nothing = OpenBody::Held { raw: Vec::new(), reads: Vec::new() };
+        match std::mem::replace(&mut self.body, nothing) {
+            OpenBody::Held { raw, reads } => {
+                FinishedBody::whole(codings, raw, reads, is_whole, max_body_bytes)
+            }
+            OpenBody::Spooled { body, .. } => body.finish(is_whole),
+        }
+    }
+}
+
+/// Returns true if a long body need not stay in memory. A model's answer is read as a whole; so is a stream, in which a secret
+/// may be cut into pieces that lie apart; and of an answer that the policy gate judges a part may be withheld.
+pub(crate) fn is_spooled(
+    endpoint: Option<Endpoint>,
+    is_admitted: bool,
+    status: u16,
+    headers: &HeaderList<'_>,
+) -> bool {
+    let calls_model = endpoint.is_some_and(Endpoint::calls_a_model);
+    let is_judged = is_admitted && endpoint.is_some();
+    !(is_stream(headers) || is_success(status) && (calls_model || is_judged))
+}

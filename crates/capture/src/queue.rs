@@ -1,0 +1,136 @@
+//! The queue between front ends and the recorder thread: its order is the order of the log and of the journal.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use reenact_record::Observation;
+use tokio::sync::oneshot;
+
+use crate::reading::Reading;
+
+/// Requests wait while more bytes than this are queued.
+const MAX_BYTES: usize = 64 << 20;
+
+/// Long bodies wait while more bytes of bodies than this are queued.
+const MAX_PIECE_BYTES: usize = 8 << 20;
+
+/// Bytes that the recorder thread takes at one go. Pieces of bodies wake an idle thread only when so many are queued.
+pub(crate) const BATCH: usize = 256 << 10;
+
+/// Observations that the recorder thread has not taken yet.
+#[derive(Default)]
+pub(crate) struct Queue {
+    jobs: VecDeque<QueuedJob>,
+    /// Bytes of all that is queued, or taken and not written yet.
+    pub(crate) bytes: usize,
+    /// Bytes of bodies among them.
+    pub(crate) piece_bytes: usize,
+    /// Number of the last job.
+    last: u64,
+    /// True while the thread sleeps until it is woken.
+    pub(crate) is_idle: bool,
+    pub(crate) is_closed: bool,
+}
+
+/// One observation in the queue.
+pub(crate) struct QueuedJob {
+    /// Exchange or note that it belongs to: the number of the job that began it.
+    pub(crate) id: u64,
+    /// Its own number, if it writes events: a request, an end, a note.
+    pub(crate) number: Option<u64>,
+    /// Time at which it was queued, since 1970.
+    pub(crate) at: Duration,
+    pub(crate) observation: Observation<'static>,
+    /// The bodies in it, where they were read before.
+    pub(crate) reading: Option<Reading>,
+    /// True if the log has it.
+    pub(crate) is_logged: bool,
+    /// Notified when it is written, where someone waits for that.
+    pub(crate) written: Option<oneshot::Sender<()>>,
+}
+
+impl Queue {
+    /// Returns true while requests must wait.
+    pub(crate) fn is_full(&self) -> bool {
+        self.bytes > MAX_BYTES && !self.is_closed
+    }
+
+    /// Returns true while long bodies must wait.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.piece_bytes > MAX_PIECE_BYTES && !self.is_closed
+    }
+
+    /// Returns true if someone waits for the thread.
+    pub(crate) fn is_urgent(&self) -> bool {
+        self.is_closed
+            || self.is_full()
+            || self.is_behind()
+            || self.jobs.iter().any(|job| job.written.is_some())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    /// Returns the number of the next job.
+    pub(crate) fn next_number(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    pub(crate) fn push(&mut self, job: QueuedJob) {
+        let (bytes, piece_bytes) = sizes(&job.observation);
+        self.bytes += bytes;
+        self.piece_bytes += piece_bytes;
+        self.jobs.push_back(job);
+    }
+
+    /// Takes the jobs of one batch off the queue. They count as queued until [`Queue::written`].
+    pub(crate) fn take_batch(&mut self) -> Vec<QueuedJob> {
+        let mut bytes = 0;
+        let fits = |job: &&QueuedJob| {
+            bytes += job.observation.size();
+            bytes <= BATCH
+        };
+        let count = self.jobs.iter().take_while(fits).count().max(1).min(self.jobs.len());
+        self.jobs.drain(..count).collect()
+    }
+
+    /// Takes all jobs off the queue.
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = QueuedJob> {
+        self.jobs.drain(..)
+    }
+}
+
+/// Returns the bytes of an observation, and those of a body among them.
+pub(crate) fn sizes(observation: &Observation<'_>) -> (usize, usize) {
+    let bytes = observation.size();
+    (bytes, if matches!(observation, Observation::Piece { .. }) { bytes } else { 0 })
+}
+
+/// Ready when a job is written, as durably as the run asks for.
+pub struct Written(oneshot::Receiver<()>);
+
+impl Written {
+    /// Returns the two ends of a wait.
+    pub(crate) fn channel() -> (oneshot::Sender<()>, Self) {
+        let (sender, receiver) = oneshot::channel();
+        (sender, Self(receiver))
+    }
+}
+
+impl Future for Written {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        // The channel is closed only after the thread stored its error, so the receive error is dropped.
+        let _ = ready!(Pin::new(&mut self.0).poll(cx));
+        Poll::Ready(())
+    }
+}
+
+/// The number of a job, and the wait for it where one is needed.
+pub(crate) type Queued = (u64, Option<Written>);
