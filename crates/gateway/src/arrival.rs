@@ -11,8 +11,8 @@ use http::{Extensions, Method, Version};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
+use crate::client_socket;
 use crate::headers;
-use crate::line;
 use crate::refusal::Refusal;
 use crate::route::Route;
 use crate::token::Token;
@@ -79,7 +79,7 @@ impl Door {
         let mut hosts = head.headers.get_all(HOST).iter();
         let host = hosts.next().map(|host| host.to_str().unwrap_or_default());
         let authority = head.uri.authority().map(|authority| authority.as_str());
-        let is_ours = |name: &str| line::is_ours(name, self.address);
+        let is_ours = |name: &str| client_socket::is_ours(name, self.address);
         // HTTP/1.1 says it in Host, HTTP/2 in the address; whoever says both must mean us in both.
         if host.or(authority).is_none()
             || hosts.next().is_some()

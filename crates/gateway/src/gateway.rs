@@ -16,8 +16,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::arrival::{self, Door};
+use crate::client_socket::{ClientSocket, ClientSocketState, HangUp};
 use crate::error::StartError;
-use crate::line::{HangUp, Line, LineState};
 use crate::outgoing::{Cut, Outgoing};
 use crate::recording::Recorder;
 use crate::refusal;
@@ -173,18 +173,18 @@ async fn connection(socket: TcpStream, server: Arc<Server>, running: Running) {
         Job::Record(_) => HangUp::Noticed,
         Job::Replay(_) => HangUp::Ignored,
     };
-    let line = Line::new(socket, hang_up);
-    let state = line.state();
+    let socket = ClientSocket::new(socket, hang_up);
+    let state = socket.state();
     let service = service_fn(move |request| {
         let (server, state, running) = (Arc::clone(&server), Arc::clone(&state), running.clone());
         async move { server.serve(request, state, running).await }
     });
     let mut builder = Builder::new(TokioExecutor::new());
-    // The end of a client's bytes is judged by the line.
+    // `ClientSocket` judges the end of a client's bytes.
     builder.http1().preserve_header_case(true).auto_date_header(false).half_close(false);
     builder.http2().auto_date_header(false).max_header_list_size(1 << 20);
     // However a connection ends, its exchanges have written what there was to write.
-    let _ = builder.serve_connection(TokioIo::new(line), service).await;
+    let _ = builder.serve_connection(TokioIo::new(socket), service).await;
 }
 
 impl Server {
@@ -210,7 +210,7 @@ impl Server {
     async fn serve(
         &self,
         request: Request<Incoming>,
-        line: Arc<LineState>,
+        socket: Arc<ClientSocketState>,
         running: Running,
     ) -> Result<Response<Outgoing>, Cut> {
         let (head, body) = request.into_parts();
@@ -220,8 +220,8 @@ impl Server {
             Err(refusal) => Err(refusal),
         };
         match (arrived, &self.job) {
-            (Ok(arrival), Job::Record(recorder)) => recorder.serve(arrival, line, running).await,
-            (Ok(arrival), Job::Replay(replayer)) => replayer.serve(arrival, line).await,
+            (Ok(arrival), Job::Record(recorder)) => recorder.serve(arrival, socket, running).await,
+            (Ok(arrival), Job::Replay(replayer)) => replayer.serve(arrival, socket).await,
             (Err(refusal), Job::Record(recorder)) => {
                 recorder.refused(&refusal);
                 Ok(refusal.answer())

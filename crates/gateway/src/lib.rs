@@ -8,8 +8,8 @@
 //! |---|---|
 //! | `gateway` | the listener and its connections |
 //! | `arrival`, `refusal` | who is let in, and what the others are told |
-//! | `line`, `peer` | a client's socket: what has left, who has gone |
-//! | `recording` | an exchange on its way, and its copy on its way into the record |
+//! | `client_socket`, `peer` | a client's socket: flushes, and clients that have gone |
+//! | `recording` | an exchange on its way, told to `reenact-capture` |
 //! | `replaying`, [`answers`] | answers without a vendor, piece for piece, and who gives them |
 //! | `upstream` | the way to vendors: proxies, certificates, connections |
 //! | `headers` | what ends with a connection |
@@ -17,10 +17,10 @@
 
 pub mod answers;
 mod arrival;
+mod client_socket;
 mod error;
 mod gateway;
 mod headers;
-mod line;
 mod outgoing;
 mod peer;
 mod recording;

@@ -16,7 +16,7 @@ use tokio::time::{Instant, Sleep};
 
 use crate::answers::{Answers, ServedAnswer, ServedReply, ServedRequest};
 use crate::arrival::Arrival;
-use crate::line::{Busy, LineState};
+use crate::client_socket::{ClientSocketState, InFlight};
 use crate::outgoing::{Cut, Outgoing};
 use crate::recording::header_list;
 use crate::refusal;
@@ -40,15 +40,15 @@ impl Replayer {
     pub(crate) async fn serve(
         &self,
         arrival: Arrival,
-        line: Arc<LineState>,
+        socket: Arc<ClientSocketState>,
     ) -> Result<Response<Outgoing>, Cut> {
-        let busy = line.busy();
+        let in_flight = socket.in_flight();
         let (vendor, at) = (arrival.route.vendor, arrival.at);
         match self.look_up(arrival).await.ok_or(Cut)? {
             ServedReply::Missing { code, message } => {
                 Ok(refusal::in_shape(vendor, StatusCode::NOT_FOUND, "not_found_error", code, &message))
             }
-            ServedReply::Answer(answer) => played(answer, self.pace, at, line, busy).ok_or(Cut),
+            ServedReply::Answer(answer) => played(answer, self.pace, at, socket, in_flight).ok_or(Cut),
         }
     }
 
@@ -76,8 +76,8 @@ fn played(
     recorded: ServedAnswer,
     pace: Pace,
     begun: Instant,
-    line: Arc<LineState>,
-    busy: Busy,
+    socket: Arc<ClientSocketState>,
+    in_flight: InFlight,
 ) -> Option<Response<Outgoing>> {
     let status = recorded.status.and_then(|status| StatusCode::from_u16(status).ok())?;
     let mut headers = map(&recorded.headers);
@@ -92,7 +92,7 @@ fn played(
     let is_stream = content_type.is_some_and(exchange::is_stream);
     // A whole body says how long it is; a stream, and what will break off, does not.
     let has_length = !is_stream && !recorded.is_cut && trailers.is_empty();
-    let body = Played::new(recorded, trailers, has_length, pace, begun, line, busy);
+    let body = Played::new(recorded, trailers, has_length, pace, begun, socket, in_flight);
     let mut response = Response::new(Outgoing::Played(Box::new(body)));
     *response.status_mut() = status;
     *response.headers_mut() = headers;
@@ -121,11 +121,11 @@ pub(crate) struct Played {
     is_cut: bool,
     pace: Pace,
     timer: Option<Pin<Box<Sleep>>>,
-    line: Arc<LineState>,
+    socket: Arc<ClientSocketState>,
     /// The piece before was handed out and has perhaps not left.
     waiting: Option<u64>,
     is_over: bool,
-    _busy: Busy,
+    _in_flight: InFlight,
 }
 
 impl Played {
@@ -135,8 +135,8 @@ impl Played {
         has_length: bool,
         pace: Pace,
         begun: Instant,
-        line: Arc<LineState>,
-        busy: Busy,
+        socket: Arc<ClientSocketState>,
+        in_flight: InFlight,
     ) -> Self {
         let length = has_length.then_some(recorded.body.len() as u64);
         let mut rest = Bytes::from(recorded.body);
@@ -162,9 +162,9 @@ impl Played {
             pace,
             timer: None,
             // The head of an answer that breaks off before its body must leave as well.
-            waiting: is_cut.then(|| line.mark()),
-            line,
-            _busy: busy,
+            waiting: is_cut.then(|| socket.flushes()),
+            socket,
+            _in_flight: in_flight,
         }
     }
 
@@ -188,7 +188,7 @@ impl Body for Played {
             return Poll::Ready(None);
         }
         if let Some(mark) = this.waiting {
-            ready!(this.line.poll_left(mark, cx));
+            ready!(this.socket.poll_flushed_after(mark, cx));
             this.waiting = None;
         }
         if let Some(&(at, _)) = this.pieces.front() {
@@ -196,7 +196,7 @@ impl Body for Played {
             let piece = this.pieces.pop_front().map(|(_, piece)| piece).unwrap_or_default();
             this.length = this.length.map(|length| length.saturating_sub(piece.len() as u64));
             this.is_over = this.pieces.is_empty() && this.trailers.is_none() && !this.is_cut;
-            this.waiting = Some(this.line.mark());
+            this.waiting = Some(this.socket.flushes());
             return Poll::Ready(Some(Ok(Frame::data(piece))));
         }
         this.is_over = true;

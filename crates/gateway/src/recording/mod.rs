@@ -1,10 +1,12 @@
-//! Recording: a request is written down, goes to its vendor, and its answer comes back while a copy of it is kept.
+//! Recording: a request is recorded, goes to its vendor, and the answer comes back with a copy for the record.
+//!
+//! HTTP becomes observations in `observed`; `reenact-capture` makes events of them. Start with [`Recorder::serve`].
 
-mod ahead;
-mod flow;
-mod guarded;
+mod body_batcher;
+mod filtered_body;
+mod first_frame;
 mod observed;
-mod tee;
+mod recorded_body;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,16 +20,16 @@ use reenact_capture::{Capture, Refused, ReportFault, Running, decode, is_stream}
 use reenact_wire::{Endpoint, Vendor};
 use tokio::sync::watch;
 
-use self::flow::Flow;
-pub(crate) use self::guarded::Guarded;
-use self::guarded::{Watch, Whole};
+use self::body_batcher::BodyBatcher;
+pub(crate) use self::filtered_body::FilteredBody;
+use self::filtered_body::{AnswerFilter, Whole};
 pub(crate) use self::observed::header_list;
 use self::observed::{failed, inbound_request, version_name};
-pub(crate) use self::tee::Tee;
+pub(crate) use self::recorded_body::RecordedBody;
 use crate::arrival::Arrival;
+use crate::client_socket::{ClientSocketState, InFlight};
 use crate::error::StartError;
 use crate::headers;
-use crate::line::{Busy, LineState};
 use crate::outgoing::{Cut, Outgoing};
 use crate::refusal::{self, Refusal};
 use crate::upstream::{Note, Upstream};
@@ -40,7 +42,7 @@ pub(crate) struct Recorder {
     max_body_bytes: usize,
     upstream: Upstream,
     linger: Duration,
-    /// Dropped with the last connection: whoever still listens to a vendor for the record's sake stops soon after.
+    /// Dropped with the last connection: filters that still read an answer for the record stop soon after.
     over: watch::Sender<()>,
 }
 
@@ -63,7 +65,7 @@ impl Recorder {
         &self.capture
     }
 
-    /// A request that is not served because of what it asks for: the record says that something was asked.
+    /// Records that a request was refused for what it asks for.
     pub(crate) fn refused(&self, refusal: &Refusal) {
         match refusal {
             Refusal::Upgrade(route) => {
@@ -78,7 +80,7 @@ impl Recorder {
         }
     }
 
-    /// Takes what an agent tells of itself; why not, if it is no report.
+    /// Records what an agent tells of itself; returns why the text is no report.
     pub(crate) async fn reported(&self, text: bytes::Bytes) -> Result<(), ReportFault> {
         self.capture.reported(text).await
     }
@@ -87,10 +89,10 @@ impl Recorder {
     pub(crate) async fn serve(
         &self,
         arrival: Arrival,
-        line: Arc<LineState>,
+        socket: Arc<ClientSocketState>,
         running: Running,
     ) -> Result<Response<Outgoing>, Cut> {
-        let busy = line.busy();
+        let in_flight = socket.in_flight();
         let gate = self.capture.gate().filter(|_| {
             let asks_model = !matches!(arrival.method.as_str(), "GET" | "HEAD" | "OPTIONS");
             asks_model || reenact_capture::fetches_answers(arrival.path.as_str())
@@ -103,7 +105,7 @@ impl Recorder {
             Err(refused) => return Ok(refused_answer(route.vendor, &refused)),
         };
         if gate.is_some() {
-            // What comes in pieces is looked at as it comes: it must not be in one that hides them.
+            // A stream is judged piece by piece: a coding would hide the pieces.
             request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         }
         let answer = match self.upstream.send(&route, request, version).await {
@@ -117,7 +119,7 @@ impl Recorder {
         };
         let (mut head, body) = answer.into_parts();
         let is_over = body.is_over();
-        let upstream = Flow::new(body);
+        let upstream = BodyBatcher::new(body);
         let headers = headers::answer(&head.headers);
         let came = std::mem::replace(&mut head.headers, headers);
         let (status, version) = (head.status.as_u16(), version_name(head.version));
@@ -127,7 +129,7 @@ impl Recorder {
         if let (Some(gate), Some(endpoint)) = (gate, endpoint)
             && head.status.is_success()
         {
-            let watch = Watch {
+            let filter = AnswerFilter {
                 gate: Arc::clone(gate),
                 upstream,
                 exchange,
@@ -136,33 +138,33 @@ impl Recorder {
                 over: self.over.subscribe(),
                 linger: self.linger,
             };
-            return Box::pin(self.watched(watch, head, line, busy)).await;
+            return Box::pin(self.filtered(filter, head, socket, in_flight)).await;
         }
-        let tee = Tee::new(upstream, exchange, Arc::clone(&self.capture), line, busy);
-        let tee = if is_over { tee.without_body().await } else { tee.look_ahead().await };
-        Ok(Response::from_parts(head, Outgoing::Tee(Box::new(tee))))
+        let body = RecordedBody::new(upstream, exchange, Arc::clone(&self.capture), socket, in_flight);
+        let body = if is_over { body.without_body().await } else { body.look_ahead().await };
+        Ok(Response::from_parts(head, Outgoing::Recorded(Box::new(body))))
     }
 
     /// Hands an answer on as far as the envelope allows.
-    async fn watched(
+    async fn filtered(
         &self,
-        watch: Watch,
+        filter: AnswerFilter,
         mut head: Parts,
-        line: Arc<LineState>,
-        busy: Busy,
+        socket: Arc<ClientSocketState>,
+        in_flight: InFlight,
     ) -> Result<Response<Outgoing>, Cut> {
         // By the headers that the client gets: it will read the body by those.
         let headers = header_list(&head.headers);
         let (is_stream, codings) = (is_stream(&headers), decode::codings(&headers));
         if is_stream && codings.is_empty() {
-            // What is held back may make it shorter, and what comes instead longer.
+            // Bytes may be held back, and others sent instead.
             head.headers.remove(CONTENT_LENGTH);
-            let stream = watch.stream(line, busy).await;
-            return Ok(Response::from_parts(head, Outgoing::Guarded(Box::new(stream))));
+            let stream = filter.stream(socket, in_flight).await;
+            return Ok(Response::from_parts(head, Outgoing::Filtered(Box::new(stream))));
         }
-        let endpoint = watch.endpoint;
+        let endpoint = filter.endpoint;
         let max_body_bytes = self.max_body_bytes;
-        let whole = watch.whole(|body| {
+        let whole = filter.whole(|body| {
             // A stream that hides its pieces though it was asked not to is not waited for.
             if is_stream { None } else { decode::whole(&codings, body, false, max_body_bytes).ok() }
         });
