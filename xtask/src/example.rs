@@ -17,7 +17,7 @@ use reenact_formats::rer::envelope::authorisable;
 use reenact_formats::rer::seal::{Chain, NewEvent, RunHeader, Signer};
 use reenact_json::{Limits, Value};
 
-use crate::signer::OpenSigner;
+use reenact_testkit::fixture::TestKey;
 
 const ENVELOPE: &str = r#"{
     "envelope_version": "rer-envelope/0.2",
@@ -118,7 +118,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
 
 /// Every file of the example, by name.
 fn files() -> Result<Vec<(&'static str, Vec<u8>)>, String> {
-    let (signer, platform) = (OpenSigner::new(0x2A)?, OpenSigner::new(0x2B)?);
+    let (signer, platform) = (TestKey::of(0x2A), TestKey::of(0x2B));
     let run = artifact(&signer, &platform)?;
     let forged = forged(&run)?;
     let mut files = vec![
@@ -135,7 +135,7 @@ fn files() -> Result<Vec<(&'static str, Vec<u8>)>, String> {
 }
 
 /// The envelope with the platform's signature over all the rest of it.
-fn envelope(platform: &OpenSigner) -> Result<String, String> {
+fn envelope(platform: &TestKey) -> Result<String, String> {
     let plain = ENVELOPE.replace("AUTHORIZATION", "");
     let document = Value::parse(plain.as_bytes(), &Limits::default()).map_err(|error| error.to_string())?;
     let signable = authorisable(document).map_err(|fault| fault.to_string())?;
@@ -145,7 +145,7 @@ fn envelope(platform: &OpenSigner) -> Result<String, String> {
     Ok(ENVELOPE.replace("AUTHORIZATION", &authorization))
 }
 
-fn artifact(signer: &OpenSigner, platform: &OpenSigner) -> Result<Vec<u8>, String> {
+fn artifact(signer: &TestKey, platform: &TestKey) -> Result<Vec<u8>, String> {
     let envelope = envelope(platform)?;
     let mut chain = Chain::new(Version::V02);
     for (step_index, (event_type, milliseconds, payload)) in (0..).zip(EVENTS) {
@@ -181,7 +181,7 @@ fn forged(run: &[u8]) -> Result<Vec<u8>, String> {
     Ok(forged)
 }
 
-fn jwk(signer: &OpenSigner) -> String {
+fn jwk(signer: &TestKey) -> String {
     let key = signer.public_key();
     format!(
         "{{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"x\":\"{}\",\"kid\":\"{}\"}}\n",

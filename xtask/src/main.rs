@@ -17,7 +17,6 @@ mod example;
 mod failure;
 mod fuzz;
 mod kill;
-mod signer;
 mod step;
 mod stress;
 mod test;

@@ -29,7 +29,7 @@ const DRAWN: &[(&str, &[&str])] = &[
     ("compare", &["json", "run", "wire"]),
     ("store", &["run", "verify"]),
     ("web", &["run", "verify", "compare", "store"]),
-    ("testkit", &["wire"]),
+    ("testkit", &["wire", "formats"]),
     (
         "cli",
         &[

@@ -10,10 +10,9 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::thread;
 
-use ed25519_dalek::{Signer as _, SigningKey};
-use reenact_formats::key::PublicKey;
 use reenact_formats::rer::Version;
 use reenact_formats::rer::seal::{Chain, NewEvent, RunHeader, Signer};
+use reenact_testkit::fixture::TestKey;
 use reenact_verify::demand::note_twins;
 use reenact_verify::{Keys, Options, Outcome, safe};
 use support::folder::Folder;
@@ -248,26 +247,14 @@ fn many_records_are_reported_in_the_order_of_their_names() {
     }
 }
 
-struct Pen(SigningKey);
-
-impl Signer for Pen {
-    fn public_key(&self) -> PublicKey {
-        PublicKey::from_raw(self.0.verifying_key().as_bytes()).unwrap()
-    }
-
-    fn sign(&self, message: &[u8]) -> [u8; 64] {
-        self.0.sign(message).to_bytes()
-    }
+fn signer() -> TestKey {
+    TestKey::of(7)
 }
 
-fn pen() -> Pen {
-    Pen(SigningKey::from_bytes(&[7; 32]))
-}
-
-/// A folder with the public key of [`pen`] in `signer.bin`.
+/// A folder with the public key of [`signer`] in `signer.bin`.
 fn with_signer() -> Folder {
     let folder = Folder::empty();
-    folder.write("signer.bin", pen().public_key().as_bytes());
+    folder.write("signer.bin", signer().public_key().as_bytes());
     folder
 }
 
@@ -301,10 +288,10 @@ fn large() -> (Vec<u8>, Keys) {
         envelope: envelope.as_bytes(),
         manifest_hash: None,
     };
-    let bytes = chain.seal(&run, &pen()).unwrap();
+    let bytes = chain.seal(&run, &signer()).unwrap();
     assert!(bytes.len() > 3_000_000, "{} bytes", bytes.len());
     let mut keys = Keys::default();
-    keys.supply(pen().public_key());
+    keys.supply(signer().public_key());
     (bytes, keys)
 }
 

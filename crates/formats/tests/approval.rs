@@ -1,9 +1,7 @@
 //! Approval tokens: one text each, bound to one question, refused for what is wrong with them.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops")]
 
-use ed25519_dalek::{Signer as _, SigningKey};
 use proptest::prelude::*;
-use reenact_formats::key::PublicKey;
 use reenact_formats::rer::approval::judge::SKEW;
 use reenact_formats::rer::approval::{
     Approver, Decision, Draft, Expected, LARGEST, Refusal, SignFault, Token, TokenFault, Verdict, input_hash,
@@ -14,27 +12,11 @@ use reenact_formats::rer::envelope::permission::SignerType::{self, Automated, De
 use reenact_formats::rer::seal::Signer;
 use reenact_formats::rer::time;
 use reenact_json::{Digest, Limits, Value};
+use reenact_testkit::fixture::TestKey;
 
-struct Key(SigningKey);
-
-impl Key {
-    fn new(seed: u8) -> Self {
-        Self(SigningKey::from_bytes(&[seed; 32]))
-    }
-
-    fn approver(&self, signer_type: SignerType) -> Approver {
-        Approver { key: self.public_key(), signer_type }
-    }
-}
-
-impl Signer for Key {
-    fn public_key(&self) -> PublicKey {
-        PublicKey::from_raw(self.0.verifying_key().as_bytes()).unwrap()
-    }
-
-    fn sign(&self, message: &[u8]) -> [u8; 64] {
-        self.0.sign(message).to_bytes()
-    }
+/// Returns `key` as an approver's.
+fn approver(key: &TestKey, signer_type: SignerType) -> Approver {
+    Approver { key: key.public_key(), signer_type }
 }
 
 const INPUT: &[u8] = br#"{"to": "ACME", "amount": 12.50}"#;
@@ -71,17 +53,17 @@ fn at(text: &str) -> i128 {
 
 /// What comes of a token at 12:05, when key 1 is a person's.
 fn verdict(token: &[u8]) -> Result<Verdict, Refusal> {
-    judge(token, &expected(), &[Key::new(1).approver(Human)], at("2026-05-13T12:05:00Z"))
+    judge(token, &expected(), &[approver(&TestKey::of(1), Human)], at("2026-05-13T12:05:00Z"))
 }
 
 fn signed(draft: &Draft<'_>) -> Vec<u8> {
-    sign(draft, &Key::new(1)).unwrap()
+    sign(draft, &TestKey::of(1)).unwrap()
 }
 
 #[test]
 fn one_text() {
     let token = signed(&draft());
-    let key_id = Key::new(1).public_key().id();
+    let key_id = TestKey::of(1).public_key().id();
     let text = String::from_utf8(token.clone()).unwrap();
     let (before, after) = text.split_once(",\"signature\":\"").unwrap();
     let (signature, after) = after.split_once('"').unwrap();
@@ -98,8 +80,8 @@ fn one_text() {
         )
     );
     assert_eq!(signature.len(), 86);
-    assert!(Token::read(&token).unwrap().is_signed_by(&Key::new(1).public_key()));
-    assert!(!Token::read(&token).unwrap().is_signed_by(&Key::new(2).public_key()));
+    assert!(Token::read(&token).unwrap().is_signed_by(&TestKey::of(1).public_key()));
+    assert!(!Token::read(&token).unwrap().is_signed_by(&TestKey::of(2).public_key()));
     assert_eq!(verdict(&token), Ok(Verdict::Granted { signer_type: Human }));
 }
 
@@ -155,18 +137,21 @@ fn by_one_of_the_approvers() {
     let judged = |approvers: &[Approver], types: Option<&[SignerType]>| {
         judge(&token, &Expected { signer_types: types, ..expected() }, approvers, now)
     };
-    let foreign = Refusal::Foreign { key_id: Key::new(1).public_key().id() };
+    let foreign = Refusal::Foreign { key_id: TestKey::of(1).public_key().id() };
     assert_eq!(judged(&[], None), Err(foreign.clone()));
-    assert_eq!(judged(&[Key::new(2).approver(Human)], None), Err(foreign));
+    assert_eq!(judged(&[approver(&TestKey::of(2), Human)], None), Err(foreign));
     let granted = Ok(Verdict::Granted { signer_type: Human });
-    assert_eq!(judged(&[Key::new(2).approver(Human), Key::new(1).approver(Human)], None), granted);
+    assert_eq!(judged(&[approver(&TestKey::of(2), Human), approver(&TestKey::of(1), Human)], None), granted);
     // The type is the one that the key is registered with, whatever the token says.
     assert_eq!(
-        judged(&[Key::new(1).approver(Automated)], None),
+        judged(&[approver(&TestKey::of(1), Automated)], None),
         Err(Refusal::WrongSignerType { said: Human, registered: Automated })
     );
-    assert_eq!(judged(&[Key::new(1).approver(Automated), Key::new(1).approver(Human)], None), granted);
-    let human = [Key::new(1).approver(Human)];
+    assert_eq!(
+        judged(&[approver(&TestKey::of(1), Automated), approver(&TestKey::of(1), Human)], None),
+        granted
+    );
+    let human = [approver(&TestKey::of(1), Human)];
     let not_allowed = Err(Refusal::SignerTypeNotAllowed { signer_type: Human });
     assert_eq!(judged(&human, Some(&[Delegate, Automated])), not_allowed);
     assert_eq!(judged(&human, Some(&[])), not_allowed);
@@ -176,8 +161,8 @@ fn by_one_of_the_approvers() {
 #[test]
 fn forged() {
     // Signed with another key, under the approver's id.
-    let theirs = String::from_utf8(sign(&draft(), &Key::new(2)).unwrap()).unwrap();
-    let (ours, their_id) = (Key::new(1).public_key().id(), Key::new(2).public_key().id());
+    let theirs = String::from_utf8(sign(&draft(), &TestKey::of(2)).unwrap()).unwrap();
+    let (ours, their_id) = (TestKey::of(1).public_key().id(), TestKey::of(2).public_key().id());
     let forged = theirs.replace(&their_id.to_string(), &ours.to_string());
     assert_eq!(verdict(forged.as_bytes()), Err(Refusal::Forged));
     // Another's signature put into a good token.
@@ -192,7 +177,7 @@ fn forged() {
 
 #[test]
 fn in_its_time() {
-    let (token, approvers) = (signed(&draft()), [Key::new(1).approver(Human)]);
+    let (token, approvers) = (signed(&draft()), [approver(&TestKey::of(1), Human)]);
     let judged = |now: i128| judge(&token, &expected(), &approvers, now).map(|_| ());
     let (issued, expires) = (at("2026-05-13T12:00:00Z"), at("2026-05-13T12:10:00Z"));
     assert_eq!(judged(issued - SKEW - 1), Err(Refusal::NotYetValid));
@@ -262,7 +247,7 @@ fn malformed() {
     }
     let hash = input_hash(INPUT).to_string();
     assert_eq!(edited(&hash, &hash.to_uppercase()), value("input_hash", "64 lower-case hexadecimal digits"));
-    let id = Key::new(1).public_key().id().to_string();
+    let id = TestKey::of(1).public_key().id().to_string();
     assert_eq!(edited(&id, &id[1..]), value("key_id", "a key's id"));
     assert_eq!(
         edited("\"signature\":\"", "\"signature\":\"AA"),
@@ -291,7 +276,7 @@ fn not_even_an_object() {
 
 #[test]
 fn what_nobody_would_read_is_not_signed() {
-    let refused = |draft: Draft<'_>| match sign(&draft, &Key::new(1)) {
+    let refused = |draft: Draft<'_>| match sign(&draft, &TestKey::of(1)) {
         Err(SignFault::Draft(fault)) => fault,
         other => panic!("{other:?}"),
     };
@@ -311,7 +296,7 @@ fn what_nobody_would_read_is_not_signed() {
 fn every_refusal_has_a_word() {
     let refusals = [
         (Refusal::Malformed(TokenFault::NotCanonical), "malformed"),
-        (Refusal::Foreign { key_id: Key::new(1).public_key().id() }, "foreign"),
+        (Refusal::Foreign { key_id: TestKey::of(1).public_key().id() }, "foreign"),
         (Refusal::Forged, "forged"),
         (Refusal::OtherApproval, "other_approval"),
         (Refusal::OtherRun, "other_run"),
@@ -354,7 +339,7 @@ proptest! {
         prop_assert_eq!(&token.name, &name);
         prop_assert_eq!((token.action, token.signer_type, &token.decision), (action, signer_type, &draft.decision));
         prop_assert_eq!(token.input_hash, draft.input_hash);
-        prop_assert!(token.is_signed_by(&Key::new(1).public_key()));
+        prop_assert!(token.is_signed_by(&TestKey::of(1).public_key()));
         let value = Value::parse(&bytes, &Limits::default()).unwrap();
         prop_assert!(value.is_canonical());
         // The audit reads the type at the top.

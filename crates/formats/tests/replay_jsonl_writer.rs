@@ -8,6 +8,7 @@ use reenact_formats::replay_jsonl::writer::{
     Event, ReplayWriter, Session, SessionStatus, StepStatus, Store, WriteError,
 };
 use reenact_json::{CanonicalFault, Digest, NumberFault};
+use reenact_testkit::fixture::TestDir;
 
 const T: &str = "2026-01-13T10:00:00Z";
 
@@ -173,11 +174,11 @@ fn a_store_that_failed_is_left_alone() {
 
 #[test]
 fn a_file_that_is_there_is_not_written_over() {
-    let path = std::env::temp_dir().join(format!("reenact-replay-{}.jsonl", std::process::id()));
+    let folder = TestDir::new();
+    let path = folder.join("REPLAY.jsonl");
     let open = || std::fs::OpenOptions::new().write(true).create_new(true).open(&path);
     let writer = ReplayWriter::start(open().unwrap(), &SESSION).unwrap();
     writer.end(T, SessionStatus::Success, 1.0).unwrap();
     assert_eq!(open().unwrap_err().kind(), io::ErrorKind::AlreadyExists);
     assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 3);
-    std::fs::remove_file(&path).unwrap();
 }

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use reenact_record::actor::{Actor, ModelCall, NotActed, OpenCall, OpenTool};
 use reenact_record::warden::Money;
 use reenact_record::{RawRequest, RawToolCall, Recorder, Recording, RunStart, Source, Spent, Via};
+use reenact_testkit::fixture::TestDir;
 use reenact_verify::audit::Verdict;
-use support::{DONE, Place, answer, events, judged, key, run_id};
+use support::{DONE, answer, events, judged, key, run_id, runs};
 
 const REQUEST: RawRequest<'static> =
     RawRequest { provider: "openai", method: "POST", path: "/v1/responses", headers: &[], body: b"{}" };
@@ -22,12 +23,12 @@ const TOOL: RawToolCall<'static> = RawToolCall {
     source: Source::Reported,
 };
 
-fn begin(place: &Place, limits: &str) -> Recorder<Recording> {
+fn begin(place: &TestDir, limits: &str) -> Recorder<Recording> {
     let envelope = format!(
         r#"{{"envelope_version":"rer-envelope/0.2","limits":{limits},"metadata":{{}},"permissions":{{"allowed_models":["gpt-5"],"allowed_tools":["lookup"]}}}}"#
     );
     let start = RunStart { envelope: Some(envelope.as_bytes()), ..RunStart::new(run_id()) };
-    Recorder::begin(&place.folder(), &start, &key()).unwrap()
+    Recorder::begin(&runs(&place), &start, &key()).unwrap()
 }
 
 /// What was called, and how the rules of the envelope came out but for who authorised it.
@@ -51,7 +52,7 @@ fn they_go_where_tasks_go() {
 
 #[test]
 fn no_more_than_is_allowed_happens_on_sixteen_threads() {
-    let place = Place::new();
+    let place = TestDir::new();
     let recorder = begin(&place, r#"{"max_steps":5}"#);
     let actor = recorder.actor();
     let (acted, denied) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -80,12 +81,12 @@ fn no_more_than_is_allowed_happens_on_sixteen_threads() {
 
 #[test]
 fn what_is_dropped_returns_all_the_same() {
-    let place = Place::new();
+    let place = TestDir::new();
     let recorder = begin(&place, "{}");
     let actor = recorder.actor();
     drop(actor.model_call(&ModelCall::new(REQUEST, "gpt-5")).unwrap());
     drop(actor.tool_call(&TOOL).unwrap());
-    let journal = place.folder().journal(recorder.run_id());
+    let journal = runs(&place).journal(recorder.run_id());
     let types: Vec<String> = events(&journal).into_iter().map(|(event_type, _)| event_type).collect();
     assert_eq!(
         types,
@@ -104,7 +105,7 @@ fn what_is_dropped_returns_all_the_same() {
 
 #[test]
 fn what_it_cost_counts() {
-    let place = Place::new();
+    let place = TestDir::new();
     let recorder = begin(&place, r#"{"max_spend_usd":0.01}"#);
     let actor = recorder.actor();
     let micro = |count: u128| Money::from_picodollars(count * 1_000_000);
@@ -137,8 +138,8 @@ fn what_it_cost_counts() {
 
 #[test]
 fn without_an_envelope_nothing_is_denied() {
-    let place = Place::new();
-    let recorder = Recorder::begin(&place.folder(), &RunStart::new(run_id()), &key()).unwrap();
+    let place = TestDir::new();
+    let recorder = Recorder::begin(&runs(&place), &RunStart::new(run_id()), &key()).unwrap();
     let call = recorder.actor().model_call(&ModelCall::new(REQUEST, "anything")).unwrap();
     call.returned(answer(b"{}"), None).unwrap();
     drop(recorder.actor().tool_call(&TOOL).unwrap());

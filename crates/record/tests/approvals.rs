@@ -19,7 +19,8 @@ use reenact_record::approval::{
 use reenact_record::clock::timestamp;
 use reenact_record::durable::create_private_folder;
 use reenact_record::{Folder, RunId, SecretKey};
-use support::Place;
+use reenact_testkit::fixture::TestDir;
+use support::runs;
 
 const INPUT: &str = r#"{"amount": 12.5, "to": "ACME"}"#;
 const TIMEOUT: Duration = Duration::from_secs(600);
@@ -31,20 +32,20 @@ fn noon(seconds: u64) -> Duration {
 
 /// A run with its desk, and a person who may approve.
 struct Office {
-    place: Place,
+    place: TestDir,
     run_id: RunId,
     person: SecretKey,
 }
 
 impl Office {
     fn new() -> Self {
-        let (place, run_id) = (Place::in_memory(), RunId::generate().unwrap());
-        create_private_folder(&place.folder().run(run_id)).unwrap();
+        let (place, run_id) = (TestDir::in_memory(), RunId::generate().unwrap());
+        create_private_folder(&runs(&place).run(run_id)).unwrap();
         Self { place, run_id, person: SecretKey::generate().unwrap() }
     }
 
     fn folder(&self) -> Folder {
-        self.place.folder()
+        runs(&self.place)
     }
 
     fn desk(&self) -> Desk {
@@ -461,15 +462,15 @@ mod closed_to_others {
     fn links_are_not_followed() {
         let office = Office::new();
         let mut waiting = office.ask();
-        let elsewhere = office.place.0.join("token");
+        let elsewhere = office.place.join("token");
         fs::write(&elsewhere, token(waiting.request(), &office.person, Decision::Granted)).unwrap();
         symlink(&elsewhere, office.path(&waiting, "answer")).unwrap();
         assert_eq!(waiting.look(noon(1)), refused(Unreadable::Link));
         assert!(office.path(&waiting, "refused-1").is_symlink());
         // Nor where a question should be.
         let path = office.path(&waiting, "request");
-        fs::rename(&path, office.place.0.join("request")).unwrap();
-        symlink(office.place.0.join("request"), &path).unwrap();
+        fs::rename(&path, office.place.join("request")).unwrap();
+        symlink(office.place.join("request"), &path).unwrap();
         assert_eq!(office.queue().broken[0].fault, BrokenFault::File(Unreadable::Link));
     }
 
@@ -494,7 +495,7 @@ mod closed_to_others {
         assert_eq!(office.desk().ask(&question(), noon(0)).err(), Some(DeskError::Folder(error.clone())));
         assert_eq!(office.queue().broken[0].fault, BrokenFault::Folder(error));
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
-        let away = office.place.0.join("away");
+        let away = office.place.join("away");
         fs::rename(&folder, &away).unwrap();
         symlink(&away, &folder).unwrap();
         let error = DeskError::Folder(FolderError::Link { path });

@@ -11,7 +11,7 @@ use reenact_formats::rer::seal::Signer;
 use reenact_record::keystore::Known;
 use reenact_record::protected::{Cost, NotAPassphrase, ProtectedKey};
 use reenact_record::{KeyName, KeyStore, KeyStoreError, Passphrase, ProtectedFault, SecretKey};
-use support::Place;
+use reenact_testkit::fixture::TestDir;
 use zeroize::Zeroizing;
 
 fn passphrase(text: &str) -> Passphrase {
@@ -32,8 +32,8 @@ fn sealed() -> (SecretKey, ProtectedKey) {
 
 #[test]
 fn kept_known_and_opened() {
-    let place = Place::in_memory();
-    let store = KeyStore::new(place.0.join("keys"));
+    let place = TestDir::in_memory();
+    let store = KeyStore::new(place.join("keys"));
     let (plain, key, robot) =
         (SecretKey::generate().unwrap(), SecretKey::generate().unwrap(), SecretKey::generate().unwrap());
     store.create(&name("default"), &plain).unwrap();
@@ -64,8 +64,8 @@ fn kept_known_and_opened() {
 
 #[test]
 fn each_kind_does_its_own_work_only() {
-    let place = Place::in_memory();
-    let store = KeyStore::new(place.0.join("keys"));
+    let place = TestDir::in_memory();
+    let store = KeyStore::new(place.join("keys"));
     let (key, secret) = (SecretKey::generate().unwrap(), passphrase(SECRET));
     store.create(&name("plain"), &key).unwrap();
     store.create_approver(&name("alice"), &key, Human, &secret, Cost::LEAST).unwrap();
@@ -185,8 +185,8 @@ fn no_file_makes_its_reader_work_for_hours() {
 
 #[test]
 fn a_file_that_cannot_be_used_is_nobodys() {
-    let place = Place::in_memory();
-    let store = KeyStore::new(place.0.join("keys"));
+    let place = TestDir::in_memory();
+    let store = KeyStore::new(place.join("keys"));
     let (key, secret) = (SecretKey::generate().unwrap(), passphrase(SECRET));
     store.create_approver(&name("alice"), &key, Delegate, &secret, Cost::LEAST).unwrap();
     let path = store.path(&name("alice"));

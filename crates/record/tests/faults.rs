@@ -15,8 +15,9 @@ use reenact_record::clock::Clock;
 use reenact_record::{
     Exchange, Pen, RawRequest, RecordError, Recorder, Recording, ResumeError, RunId, RunStart, Surroundings,
 };
+use reenact_testkit::fixture::TestDir;
 use support::faulty::{EIO, ENOSPC, EROFS, Faulty};
-use support::{DONE, Place, answer, judged, key, known_surroundings};
+use support::{DONE, answer, judged, key, known_surroundings, runs};
 
 fn id() -> RunId {
     "017f22e2-79b0-7cc3-98c4-dc0c0c07398f".parse().unwrap()
@@ -24,13 +25,13 @@ fn id() -> RunId {
 
 /// A run on a disk that fails.
 struct Rig {
-    place: Place,
+    place: TestDir,
     storage: Faulty,
 }
 
 impl Rig {
     fn new() -> Self {
-        Self { place: Place::in_memory(), storage: Faulty::default() }
+        Self { place: TestDir::in_memory(), storage: Faulty::default() }
     }
 
     fn surroundings(&self) -> Surroundings {
@@ -38,16 +39,16 @@ impl Rig {
     }
 
     fn begin(&self) -> Result<Recorder<Recording>, RecordError> {
-        Recorder::begin_in(&self.place.folder(), &RunStart::new(id()), &key(), &self.surroundings())
+        Recorder::begin_in(&runs(&self.place), &RunStart::new(id()), &key(), &self.surroundings())
     }
 
     fn journal(&self) -> Vec<u8> {
-        fs::read(self.place.folder().journal(id())).unwrap_or_default()
+        fs::read(runs(&self.place).journal(id())).unwrap_or_default()
     }
 
     /// The run, taken up again on a disk that works, ended, sealed and found to hold; how many events were still there.
     fn recover(&self) -> Result<u64, ResumeError> {
-        let recorder = Recorder::resume(&self.place.folder(), id(), &key(), || None)?;
+        let recorder = Recorder::resume(&runs(&self.place), id(), &key(), || None)?;
         let events = recorder.counts().events;
         recorder.pen().gap("after", "the fault").unwrap();
         let sealed = recorder.end(&DONE).unwrap().seal(&key()).unwrap();
@@ -112,7 +113,7 @@ fn a_disk_without_room_at_any_byte() {
         rig.storage.faults().room = Some((at, errno));
         let error = write(&rig).err().unwrap();
         let expected = io::Error::from_raw_os_error(errno);
-        let path = rig.place.folder().journal(id()).to_str().unwrap().to_owned();
+        let path = runs(&rig.place).journal(id()).to_str().unwrap().to_owned();
         let journal =
             RecordError::Journal { path: path.clone(), kind: expected.kind(), text: expected.to_string() };
         assert_eq!(error, journal, "{at}");
@@ -166,7 +167,7 @@ fn a_disk_that_takes_nothing_to_begin_with() {
         matches!(&error, RecordError::Io { kind: io::ErrorKind::ReadOnlyFilesystem, path, .. } if path.ends_with("journal.jsonl")),
         "{error:?}"
     );
-    assert_eq!(rig.place.folder().unsealed(), Ok(vec![]), "there is nothing to recover");
+    assert_eq!(runs(&rig.place).unsealed(), Ok(vec![]), "there is nothing to recover");
 }
 
 #[test]
@@ -201,18 +202,18 @@ fn a_folder_that_is_removed_meanwhile() {
         if synced {
             recorder.pen().sync().unwrap();
         }
-        fs::remove_dir_all(rig.place.folder().path()).unwrap();
+        fs::remove_dir_all(runs(&rig.place).path()).unwrap();
         let pen = recorder.pen();
         ask(&pen, b"{}").unwrap();
         drop(pen);
         let ended = recorder.end(&DONE).unwrap();
-        let refused = Recorder::resume_ended(&rig.place.folder(), id(), &key()).map(|_| ()).unwrap_err();
+        let refused = Recorder::resume_ended(&runs(&rig.place), id(), &key()).map(|_| ()).unwrap_err();
         assert_eq!(refused, ResumeError::Busy { run_id: id() });
         let sealed = ended.seal(&key()).unwrap();
         assert_eq!((sealed.counts.events, sealed.counts.model_calls), (8, 3));
         assert_eq!(judged(&sealed.path, &key()).reasons, [""; 0]);
         use std::os::unix::fs::PermissionsExt;
-        for path in [rig.place.folder().path(), &rig.place.folder().run(id())] {
+        for path in [runs(&rig.place).path(), &runs(&rig.place).run(id())] {
             assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o700);
         }
     }
@@ -223,7 +224,7 @@ fn a_folder_that_is_removed_meanwhile() {
 fn a_link_in_the_place_of_a_removed_folder() {
     let rig = Rig::new();
     let recorder = write(&rig).unwrap();
-    let (folder, elsewhere) = (rig.place.folder(), rig.place.0.join("elsewhere"));
+    let (folder, elsewhere) = (runs(&rig.place), rig.place.join("elsewhere"));
     fs::remove_dir_all(folder.path()).unwrap();
     fs::create_dir(&elsewhere).unwrap();
     std::os::unix::fs::symlink(&elsewhere, folder.path()).unwrap();
@@ -240,7 +241,7 @@ fn a_link_in_the_place_of_a_removed_folder() {
 fn a_journal_that_was_replaced_meanwhile() {
     let rig = Rig::new();
     let recorder = write(&rig).unwrap();
-    let path = rig.place.folder().journal(id());
+    let path = runs(&rig.place).journal(id());
     fs::rename(&path, path.with_extension("old")).unwrap();
     fs::write(&path, "another").unwrap();
     let ended = recorder.end(&DONE).unwrap();
@@ -263,7 +264,7 @@ impl Clock for Seconds {
 fn slow(rig: &Rig) -> Recorder<Recording> {
     let surroundings = Surroundings { clock: Arc::new(Seconds::default()), ..rig.surroundings() };
     let start = RunStart::new(id());
-    let recorder = Recorder::begin_in(&rig.place.folder(), &start, &key(), &surroundings).unwrap();
+    let recorder = Recorder::begin_in(&runs(&rig.place), &start, &key(), &surroundings).unwrap();
     for _ in 0..2 {
         ask(&recorder.pen(), b"{}").unwrap();
     }
@@ -277,9 +278,9 @@ fn a_removed_journal_is_back_with_the_next_event() {
     for is_moved in [false, true] {
         let rig = Rig::new();
         let recorder = slow(&rig);
-        let folder = rig.place.folder();
+        let folder = runs(&rig.place);
         if is_moved {
-            fs::rename(folder.path(), rig.place.0.join("away")).unwrap();
+            fs::rename(folder.path(), rig.place.join("away")).unwrap();
         } else {
             fs::remove_dir_all(folder.path()).unwrap();
         }
@@ -295,17 +296,17 @@ fn a_removed_journal_is_back_with_the_next_event() {
 fn something_else_in_its_place_is_a_journals_end_with_the_next_event() {
     type Put = fn(&Rig);
     let cases: [(Put, Option<io::ErrorKind>); 3] = [
-        (|rig| fs::write(rig.place.folder().path(), "").unwrap(), Some(io::ErrorKind::NotADirectory)),
+        (|rig| fs::write(runs(&rig.place).path(), "").unwrap(), Some(io::ErrorKind::NotADirectory)),
         (
             |rig| {
-                fs::create_dir(rig.place.0.join("elsewhere")).unwrap();
-                std::os::unix::fs::symlink(rig.place.0.join("elsewhere"), rig.place.folder().path()).unwrap();
+                fs::create_dir(rig.place.join("elsewhere")).unwrap();
+                std::os::unix::fs::symlink(rig.place.join("elsewhere"), runs(&rig.place).path()).unwrap();
             },
             Some(io::ErrorKind::PermissionDenied),
         ),
         (
             |rig| {
-                let path = rig.place.folder().journal(id());
+                let path = runs(&rig.place).journal(id());
                 fs::create_dir_all(path.parent().unwrap()).unwrap();
                 fs::write(path, "another").unwrap();
             },
@@ -315,7 +316,7 @@ fn something_else_in_its_place_is_a_journals_end_with_the_next_event() {
     for (put, due) in cases {
         let rig = Rig::new();
         let recorder = slow(&rig);
-        fs::remove_dir_all(rig.place.folder().path()).unwrap();
+        fs::remove_dir_all(runs(&rig.place).path()).unwrap();
         put(&rig);
         let before = rig.place.names();
         let error = ask(&recorder.pen(), b"{}").unwrap_err();
@@ -368,8 +369,8 @@ proptest! {
         let written = rig.journal();
         let (events, bytes) = synced;
         for seed in seeds {
-            let path = rig.place.folder().journal(id());
-            rig.storage.crash(&rig.place.0, &mut chooser(seed));
+            let path = runs(&rig.place).journal(id());
+            rig.storage.crash(rig.place.path(), &mut chooser(seed));
             match (rig.journal().is_empty(), events) {
                 (true, 0) => {}
                 _ => prop_assert!(rig.journal().starts_with(&bytes)),
@@ -379,7 +380,7 @@ proptest! {
                 Err(error) => prop_assert!(events == 0, "{error}"),
             }
             // Once more, from where it went down.
-            let _ = fs::remove_file(rig.place.folder().artifact(id()));
+            let _ = fs::remove_file(runs(&rig.place).artifact(id()));
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(&path, &written).unwrap();
         }
@@ -392,7 +393,7 @@ fn a_sealed_run_survives_the_machine() {
     for seed in 0..20 {
         let rig = Rig::new();
         let sealed = write(&rig).unwrap().end(&DONE).unwrap().seal(&key()).unwrap();
-        rig.storage.crash(&rig.place.0, &mut chooser(seed));
+        rig.storage.crash(rig.place.path(), &mut chooser(seed));
         assert_eq!(judged(&sealed.path, &key()).reasons, [""; 0]);
     }
 }

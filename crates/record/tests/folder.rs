@@ -7,7 +7,8 @@ use std::fs;
 use std::path::Path;
 
 use reenact_record::{Folder, FolderError, RecordError, Recorder, RunId, RunStart};
-use support::{Place, key, run_id};
+use reenact_testkit::fixture::TestDir;
+use support::{key, run_id, runs};
 
 fn shown(path: &Path) -> String {
     path.to_str().unwrap().to_owned()
@@ -20,10 +21,10 @@ fn begin(folder: &Folder) -> Result<(), RecordError> {
 #[cfg(unix)]
 #[test]
 fn links_are_not_followed() {
-    let place = Place::new();
-    let elsewhere = place.0.join("elsewhere");
+    let place = TestDir::new();
+    let elsewhere = place.join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
-    let folder = place.folder();
+    let folder = runs(&place);
     std::os::unix::fs::symlink(&elsewhere, folder.path()).unwrap();
     let refused = FolderError::Link { path: shown(folder.path()) };
     assert_eq!(begin(&folder), Err(RecordError::Folder(refused.clone())));
@@ -46,8 +47,8 @@ fn links_are_not_followed() {
 #[test]
 fn another_users_folder_is_refused() {
     use std::os::unix::fs::MetadataExt;
-    let place = Place::new();
-    let mut folder = place.folder();
+    let place = TestDir::new();
+    let mut folder = runs(&place);
     fs::create_dir(folder.path()).unwrap();
     let our_id = folder.path().metadata().unwrap().uid();
     if our_id == 0 {
@@ -65,8 +66,8 @@ fn another_users_folder_is_refused() {
 #[test]
 fn a_folder_that_others_write_to_is_refused_and_one_that_they_read_is_closed() {
     use std::os::unix::fs::PermissionsExt;
-    let place = Place::new();
-    let folder = place.folder();
+    let place = TestDir::new();
+    let folder = runs(&place);
     fs::create_dir(folder.path()).unwrap();
     let set = |mode| fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode)).unwrap();
     set(0o770);
@@ -86,8 +87,8 @@ fn a_folder_that_others_write_to_is_refused_and_one_that_they_read_is_closed() {
 
 #[test]
 fn what_is_no_folder_is_refused() {
-    let place = Place::new();
-    let folder = place.folder();
+    let place = TestDir::new();
+    let folder = runs(&place);
     fs::write(folder.path(), "").unwrap();
     let refused = FolderError::NotAFolder { path: shown(folder.path()) };
     assert_eq!(begin(&folder), Err(RecordError::Folder(refused)));
@@ -95,8 +96,8 @@ fn what_is_no_folder_is_refused() {
 
 #[test]
 fn an_id_names_one_run() {
-    let place = Place::new();
-    let (folder, id) = (place.folder(), run_id());
+    let place = TestDir::new();
+    let (folder, id) = (runs(&place), run_id());
     let start = RunStart::new(id);
     let _recorder = Recorder::begin(&folder, &start, &key()).unwrap();
     let refused = Recorder::begin(&folder, &start, &key()).map(|_| ()).unwrap_err();
@@ -104,8 +105,8 @@ fn an_id_names_one_run() {
 }
 
 /// Runs of these ids, and things that are none.
-fn with_runs(place: &Place, ids: &[&str]) -> Folder {
-    let folder = place.folder();
+fn with_runs(place: &TestDir, ids: &[&str]) -> Folder {
+    let folder = runs(&place);
     let runs = folder.path().join("runs");
     fs::create_dir_all(&runs).unwrap();
     for id in ids {
@@ -129,7 +130,7 @@ fn id(text: &str) -> RunId {
 
 #[test]
 fn the_run_that_is_meant() {
-    let place = Place::new();
+    let place = TestDir::new();
     let folder = with_runs(&place, &[NEW, OLD, MIDDLE]);
     assert_eq!(folder.runs(), Ok(vec![id(OLD), id(MIDDLE), id(NEW)]));
     for (given, meant) in [
@@ -156,7 +157,7 @@ fn the_run_that_is_meant() {
 
 #[test]
 fn what_names_no_run() {
-    let place = Place::new();
+    let place = TestDir::new();
     let folder = with_runs(&place, &[OLD]);
     let long = format!("{OLD}0");
     for given in
@@ -179,8 +180,8 @@ fn many_that_begin_alike_are_not_all_listed() {
 
 #[test]
 fn where_nothing_was_recorded() {
-    let place = Place::new();
-    let folder = place.folder();
+    let place = TestDir::new();
+    let folder = runs(&place);
     let nothing = FolderError::NoRuns { path: shown(folder.path()) };
     assert_eq!(folder.runs(), Ok(vec![]));
     assert_eq!(folder.resolve("last"), Err(nothing.clone()));
@@ -192,7 +193,7 @@ fn where_nothing_was_recorded() {
 #[cfg(unix)]
 #[test]
 fn a_link_is_no_artifact() {
-    let place = Place::new();
+    let place = TestDir::new();
     let folder = with_runs(&place, &[OLD]);
     let artifact = folder.artifact(id(OLD));
     std::os::unix::fs::symlink("/etc/passwd", &artifact).unwrap();

@@ -13,8 +13,9 @@ use reenact_record::{
     Chunk, Exchange, Pen, RawAnswer, RawRequest, RecordError, Recorder, Recording, Redaction, RunId,
     RunStart, StepId, Surroundings, Withhold,
 };
+use reenact_testkit::fixture::TestDir;
 use support::faulty::{EIO, ENOSPC, Faulty};
-use support::{DONE, Place, answer, events, judged, key, known_surroundings};
+use support::{DONE, answer, events, judged, key, known_surroundings, runs};
 
 const KEY: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 /// Made up.
@@ -25,9 +26,9 @@ fn id() -> RunId {
     "017f22e2-79b0-7cc3-98c4-dc0c0c07398f".parse().unwrap()
 }
 
-fn begin(place: &Place, redaction: Redaction, surroundings: &Surroundings) -> Recorder<Recording> {
+fn begin(place: &TestDir, redaction: Redaction, surroundings: &Surroundings) -> Recorder<Recording> {
     let start = RunStart { redaction, ..RunStart::new(id()) };
-    Recorder::begin_in(&place.folder(), &start, &key(), surroundings).unwrap()
+    Recorder::begin_in(&runs(&place), &start, &key(), surroundings).unwrap()
 }
 
 fn ask(pen: &Pen, body: &[u8]) -> Result<StepId, RecordError> {
@@ -65,7 +66,7 @@ fn noise(length: usize) -> Vec<u8> {
 
 /// The payloads of a run with this body asked and answered; and the artifact, which was judged.
 fn recorded(body: &[u8], is_spooled: bool, has_chunks: bool) -> (Vec<(String, String)>, Vec<u8>) {
-    let place = Place::in_memory();
+    let place = TestDir::in_memory();
     let recorder = begin(&place, Redaction::default(), &known_surroundings());
     let pen = recorder.pen();
     let step = ask(&pen, body).unwrap();
@@ -83,7 +84,7 @@ fn recorded(body: &[u8], is_spooled: bool, has_chunks: bool) -> (Vec<(String, St
     // Nothing is left of the spool.
     let names = place.names();
     assert!(!names.iter().any(|name| name.ends_with(".spool")), "{names:?}");
-    (events(&place.folder().journal(id())), artifact)
+    (events(&runs(&place).journal(id())), artifact)
 }
 
 #[test]
@@ -122,7 +123,7 @@ fn held_or_spooled_it_is_the_same() {
 
 #[test]
 fn what_is_withheld_is_bound_by_its_hash() {
-    let place = Place::in_memory();
+    let place = TestDir::in_memory();
     let events = vec!["rer.http.returned".to_owned(), "rer.http.called".to_owned()];
     let redaction =
         Redaction { withhold: Withhold { events, ..Withhold::default() }, ..Redaction::default() };
@@ -151,23 +152,23 @@ fn what_is_withheld_is_bound_by_its_hash() {
 
 #[test]
 fn wherever_a_long_line_breaks_off_the_run_goes_on() {
-    let place = Place::in_memory();
+    let place = TestDir::in_memory();
     let recorder = begin(&place, Redaction::default(), &known_surroundings());
     let pen = recorder.pen();
     let step = ask(&pen, b"").unwrap();
-    let before = fs::read(place.folder().journal(id())).unwrap().len();
-    let left = place.folder().run(id()).join("1-0.spool");
+    let before = fs::read(runs(&place).journal(id())).unwrap().len();
+    let left = runs(&place).run(id()).join("1-0.spool");
     fs::write(&left, b"what a kill leaves").unwrap();
     spooled(&pen, &step, &prose(2 * MEGABYTE), answer(b"")).unwrap();
     drop((pen, recorder));
-    let journal = fs::read(place.folder().journal(id())).unwrap();
+    let journal = fs::read(runs(&place).journal(id())).unwrap();
     for end in [before, before + 1, before + 200, before + MEGABYTE, journal.len() - 1, journal.len()] {
-        fs::write(place.folder().journal(id()), &journal[..end]).unwrap();
-        let recorder = Recorder::resume(&place.folder(), id(), &key(), || None).unwrap();
+        fs::write(runs(&place).journal(id()), &journal[..end]).unwrap();
+        let recorder = Recorder::resume(&runs(&place), id(), &key(), || None).unwrap();
         assert_eq!(recorder.counts().events, if end == journal.len() { 3 } else { 2 });
         assert!(!left.exists());
     }
-    let recorder = Recorder::resume(&place.folder(), id(), &key(), || None).unwrap();
+    let recorder = Recorder::resume(&runs(&place), id(), &key(), || None).unwrap();
     let sealed = recorder.end(&DONE).unwrap().seal(&key()).unwrap();
     assert_eq!(judged(&sealed.path, &key()).reasons, [""; 0]);
 }
@@ -175,7 +176,7 @@ fn wherever_a_long_line_breaks_off_the_run_goes_on() {
 /// A disk that has no room for a spool closes nothing; one that has none for the line closes the journal.
 #[test]
 fn disks_that_fail() {
-    let (place, storage) = (Place::in_memory(), Faulty::default());
+    let (place, storage) = (TestDir::in_memory(), Faulty::default());
     let surroundings = Surroundings { storage: Arc::new(storage.clone()), ..known_surroundings() };
     let recorder = begin(&place, Redaction::default(), &surroundings);
     let pen = recorder.pen();
@@ -196,7 +197,7 @@ fn disks_that_fail() {
     (storage.faults().most, storage.faults().interrupts) = (0, false);
 
     let step = ask(&pen, b"").unwrap();
-    let whole = fs::read(place.folder().journal(id())).unwrap();
+    let whole = fs::read(runs(&place).journal(id())).unwrap();
     storage.faults().room = Some((MEGABYTE, EIO));
     let lost = pen.returned(&step, answer(&body)).unwrap_err();
     assert!(matches!(&lost, RecordError::Journal { .. }), "{lost:?}");
@@ -204,9 +205,9 @@ fn disks_that_fail() {
     assert_eq!(pen.gap("a", "b"), Err(lost));
     drop((pen, recorder));
     // Half a line is there; whoever goes on cuts it off.
-    assert!(fs::read(place.folder().journal(id())).unwrap().len() > whole.len());
-    let recorder = Recorder::resume(&place.folder(), id(), &key(), || None).unwrap();
-    assert_eq!(fs::read(place.folder().journal(id())).unwrap(), whole);
+    assert!(fs::read(runs(&place).journal(id())).unwrap().len() > whole.len());
+    let recorder = Recorder::resume(&runs(&place), id(), &key(), || None).unwrap();
+    assert_eq!(fs::read(runs(&place).journal(id())).unwrap(), whole);
     assert_eq!(recorder.counts().events, 5);
 }
 
@@ -214,7 +215,7 @@ fn disks_that_fail() {
 #[test]
 fn a_spool_that_someone_changed() {
     for body in [prose(2 * MEGABYTE), prose(MEGABYTE + MEGABYTE / 3)] {
-        let place = Place::in_memory();
+        let place = TestDir::in_memory();
         let recorder = begin(&place, Redaction::default(), &known_surroundings());
         let pen = recorder.pen();
         let step = ask(&pen, b"").unwrap();
@@ -227,10 +228,10 @@ fn a_spool_that_someone_changed() {
             .unwrap();
         assert!(!spooled.is_empty());
         fs::write(&path, &spooled[..spooled.len() / 2]).unwrap();
-        let before = fs::read(place.folder().journal(id())).unwrap();
+        let before = fs::read(runs(&place).journal(id())).unwrap();
         let lost = pen.returned_spooled(&step, answer(b""), &mut spool).unwrap_err();
         assert!(matches!(&lost, RecordError::Io { kind: std::io::ErrorKind::InvalidData, .. }), "{lost:?}");
-        assert_eq!(fs::read(place.folder().journal(id())).unwrap(), before);
+        assert_eq!(fs::read(runs(&place).journal(id())).unwrap(), before);
         pen.returned(&step, answer(b"short")).unwrap();
         let sealed = recorder.end(&DONE).unwrap().seal(&key()).unwrap();
         assert_eq!(judged(&sealed.path, &key()).reasons, [""; 0]);

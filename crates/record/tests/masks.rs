@@ -11,7 +11,8 @@ use reenact_record::{
     Chunk, End, EndedBy, Exchange, Pen, RawAnswer, RawRequest, RawToolCall, RawToolResult, Recorder, Report,
     RunStart, Source, Status, Via,
 };
-use support::{DONE, Place, answer, events, judged, key, run_id};
+use reenact_testkit::fixture::TestDir;
+use support::{DONE, answer, events, judged, key, run_id, runs};
 
 const KEY: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
@@ -30,7 +31,7 @@ const ODD: &str = "planted\"odd\\secret\tvalue";
 const ALL: [&str; 8] = [BEARER, HEADER_KEY, QUERY, ENVIRONMENT, OPTION, SHORT, KNOWN_SHAPE, ODD];
 
 /// No file below holds any of them, nor how JSON spells it.
-fn assert_clean(place: &Place) {
+fn assert_clean(place: &TestDir) {
     let odd = ODD.replace('\\', "\\\\").replace('"', "\\\"").replace('\t', "\\t");
     for (path, bytes) in place.files() {
         for secret in ALL.iter().copied().chain([odd.as_str()]) {
@@ -40,7 +41,7 @@ fn assert_clean(place: &Place) {
     }
 }
 
-fn begin(place: &Place) -> Recorder<reenact_record::Recording> {
+fn begin(place: &TestDir) -> Recorder<reenact_record::Recording> {
     let command: Vec<OsString> = [
         "agent",
         "--api-key",
@@ -60,7 +61,7 @@ fn begin(place: &Place) -> Recorder<reenact_record::Recording> {
         ("HOME".into(), "/home/someone".into()),
     ];
     let start = RunStart { command: &command, environment: &environment, ..RunStart::new(run_id()) };
-    Recorder::begin(&place.folder(), &start, &key()).unwrap()
+    Recorder::begin(&runs(&place), &start, &key()).unwrap()
 }
 
 /// A text with every secret in it.
@@ -74,7 +75,7 @@ fn everything_quoted() -> String {
     format!("\"{quoted}\"")
 }
 
-fn plant(place: &Place, pen: &Pen) {
+fn plant(place: &TestDir, pen: &Pen) {
     let bearer = format!("Bearer {BEARER}");
     let headers: [(&str, &[u8]); 4] = [
         ("Authorization", bearer.as_bytes()),
@@ -163,7 +164,7 @@ fn plant(place: &Place, pen: &Pen) {
 
 #[test]
 fn no_secret_reaches_the_disk() {
-    let place = Place::new();
+    let place = TestDir::new();
     let recorder = begin(&place);
     assert_clean(&place);
     plant(&place, &recorder.pen());
@@ -182,7 +183,7 @@ fn payload(text: &str) -> Value<'_> {
 
 #[test]
 fn the_same_secret_has_the_same_mark_everywhere() {
-    let place = Place::new();
+    let place = TestDir::new();
     let recorder = begin(&place);
     let (pen, id) = (recorder.pen(), recorder.run_id());
     let bearer = format!("Bearer {BEARER}");
@@ -195,7 +196,7 @@ fn the_same_secret_has_the_same_mark_everywhere() {
     assert_eq!(pen.mask_request(&raw), masked);
     pen.error("a", BEARER, &format!("{ENVIRONMENT}{BEARER}")).unwrap();
     recorder.end(&DONE).unwrap();
-    let events = events(&place.folder().journal(id));
+    let events = events(&runs(&place).journal(id));
     let error = payload(&events[1].1);
     assert!(error.member("error_type").unwrap().is_string("[masked:credential:1]"));
     assert!(error.member("message").unwrap().is_string("[masked:environment:1][masked:credential:1]"));
@@ -223,7 +224,7 @@ fn the_same_secret_has_the_same_mark_everywhere() {
 
 #[test]
 fn chunks_end_where_they_did_and_sum_to_the_body() {
-    let place = Place::new();
+    let place = TestDir::new();
     let recorder = begin(&place);
     let (pen, id) = (recorder.pen(), recorder.run_id());
     let raw = RawRequest { provider: "p", method: "POST", path: "/", headers: &[], body: b"" };
@@ -249,7 +250,7 @@ fn chunks_end_where_they_did_and_sum_to_the_body() {
         pen.returned(&step, RawAnswer { chunks, delivered, ..answer(body.as_bytes()) }).unwrap();
     }
     recorder.end(&DONE).unwrap();
-    let events = events(&place.folder().journal(id));
+    let events = events(&runs(&place).journal(id));
     let returned = events.iter().filter(|(event_type, _)| event_type == "rer.model.returned");
     for ((_, text), (_, chunks, delivered)) in returned.zip(cases) {
         let returned = payload(text);

@@ -15,9 +15,10 @@ use reenact_record::{
     ApprovalRequest, Denial, Evaluation, Exchange, Pen, RawRequest, RawToolCall, RawToolResult, Recorder,
     Recording, RunStart, Source, Spent, StepId, Surroundings, Via, Warden,
 };
+use reenact_testkit::fixture::TestDir;
 use reenact_verify::Report;
 use reenact_verify::audit::Verdict;
-use support::{DONE, Place, answer, events, judged, key, known_surroundings, run_id};
+use support::{DONE, answer, events, judged, key, known_surroundings, run_id, runs};
 
 /// 2026-05-13T12:00:00Z, and so many milliseconds.
 fn noon(milliseconds: u64) -> Duration {
@@ -153,16 +154,16 @@ impl Terms {
 
 /// A run under an envelope, on a clock of its own.
 struct Run {
-    place: Place,
+    place: TestDir,
     recorder: Recorder<Recording>,
 }
 
 impl Run {
     fn begin(terms: &Terms) -> Self {
-        let (place, envelope) = (Place::in_memory(), terms.json());
+        let (place, envelope) = (TestDir::in_memory(), terms.json());
         let surroundings = Surroundings { clock: Arc::new(Noon), ..known_surroundings() };
         let start = RunStart { envelope: Some(envelope.as_bytes()), ..RunStart::new(run_id()) };
-        let recorder = Recorder::begin_in(&place.folder(), &start, &key(), &surroundings).unwrap();
+        let recorder = Recorder::begin_in(&runs(&place), &start, &key(), &surroundings).unwrap();
         Self { place, recorder }
     }
 
@@ -400,7 +401,7 @@ fn every_prefix_of_a_policed_journal_can_be_gone_on_with() {
     finish(&pen, &wish(false, 0), first);
     begin(&pen, &wish(false, 1), 2, &run);
     finish(&pen, &wish(true, 1), second);
-    let (id, folder) = (run.recorder.run_id(), run.place.folder());
+    let (id, folder) = (run.recorder.run_id(), runs(&run.place));
     let whole = fs::read(folder.journal(id)).unwrap();
     drop((run.recorder, pen));
     let lines: Vec<&[u8]> = whole.split_inclusive(|byte| *byte == b'\n').collect();

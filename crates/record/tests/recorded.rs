@@ -13,8 +13,9 @@ use reenact_record::{
     RecordError, Recorder, Report, RunStart, Source, Via,
 };
 use reenact_secrets::Pack;
+use reenact_testkit::fixture::TestDir;
 use reenact_verify::audit::Verdict;
-use support::{DONE, Place, SALT, answer, events, judged, key, known_surroundings, run_id};
+use support::{DONE, SALT, answer, events, judged, key, known_surroundings, run_id, runs};
 
 const MATCH_KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 
@@ -98,8 +99,8 @@ fn report_all(pen: &Pen) {
 
 #[test]
 fn every_payload_is_as_agreed() {
-    let place = Place::new();
-    let (folder, id) = (place.folder(), run_id());
+    let place = TestDir::new();
+    let (folder, id) = (runs(&place), run_id());
     let command = ["python".into(), "agent.py".into()];
     let start = RunStart {
         command: &command,
@@ -234,16 +235,16 @@ fn every_payload_is_as_agreed() {
 /// The file alone is enough to seal the run.
 #[test]
 fn the_first_line_of_the_journal_names_the_run() {
-    let place = Place::new();
-    let (folder, id) = (place.folder(), run_id());
-    let out = Out { path: place.0.join("run.rer.json"), replace: true };
+    let place = TestDir::new();
+    let (folder, id) = (runs(&place), run_id());
+    let out = Out { path: place.join("run.rer.json"), replace: true };
     let envelope = br#"{"permissions":{"allowed_tools":[], "allowed_models":["gpt-5"]},
         "limits":{"max_steps":3.0}, "envelope_version":"rer-envelope/0.2"}"#;
     let start = RunStart { envelope: Some(envelope), out: Some(out), ..RunStart::new(id) };
     let _recorder = Recorder::begin(&folder, &start, &key()).unwrap();
     let journal = fs::read_to_string(folder.journal(id)).unwrap();
     let (key_id, version) = (key().public_key().id(), env!("CARGO_PKG_VERSION"));
-    let path = place.0.join("run.rer.json").to_str().unwrap().to_owned();
+    let path = place.join("run.rer.json").to_str().unwrap().to_owned();
     assert_eq!(
         journal.lines().next().unwrap(),
         format!(
@@ -254,8 +255,8 @@ fn the_first_line_of_the_journal_names_the_run() {
 
 #[test]
 fn a_sealed_run_passes_all_seven_checks() {
-    let place = Place::new();
-    let (folder, id) = (place.folder(), run_id());
+    let place = TestDir::new();
+    let (folder, id) = (runs(&place), run_id());
     let upstreams = [("openai", "https://api.openai.com/v1")];
     let start = RunStart { upstreams: &upstreams, ..RunStart::new(id) };
     let recorder = Recorder::begin(&folder, &start, &key()).unwrap();
@@ -310,10 +311,9 @@ fn a_sealed_run_passes_all_seven_checks() {
 #[test]
 fn the_same_run_twice_is_the_same_artifact() {
     let artifact = || {
-        let (place, id) = (Place::new(), "017f22e2-79b0-7cc3-98c4-dc0c0c07398f".parse().unwrap());
+        let (place, id) = (TestDir::new(), "017f22e2-79b0-7cc3-98c4-dc0c0c07398f".parse().unwrap());
         let surroundings = known_surroundings();
-        let recorder =
-            Recorder::begin_in(&place.folder(), &RunStart::new(id), &key(), &surroundings).unwrap();
+        let recorder = Recorder::begin_in(&runs(&place), &RunStart::new(id), &key(), &surroundings).unwrap();
         write_all(&recorder.pen());
         let sealed = recorder.end(&DONE).unwrap().seal(&key()).unwrap();
         let bytes = fs::read(&sealed.path).unwrap();
@@ -328,26 +328,26 @@ fn the_same_run_twice_is_the_same_artifact() {
 
 #[test]
 fn an_envelope_that_was_given_is_the_one_that_is_sealed() {
-    let place = Place::new();
+    let place = TestDir::new();
     let envelope = br#"{"envelope_version":"rer-envelope/0.2", "limits":{"max_steps":3},
         "permissions":{"allowed_tools":[], "allowed_models":["gpt-5"]}}"#;
     let start = RunStart { envelope: Some(envelope), ..RunStart::new(run_id()) };
-    let recorder = Recorder::begin(&place.folder(), &start, &key()).unwrap();
+    let recorder = Recorder::begin(&runs(&place), &start, &key()).unwrap();
     let id = recorder.run_id();
     let sealed = recorder.end(&DONE).unwrap().seal(&key()).unwrap();
     let report = judged(&sealed.path, &key());
     assert_eq!(report.reasons, [""; 0]);
     let audit = report.audit.unwrap();
     assert_eq!(audit.rules[2].reason, "the limit was kept");
-    assert!(events(&place.folder().journal(id))[0].1.contains(r#""enforcement":"enforce""#));
+    assert!(events(&runs(&place).journal(id))[0].1.contains(r#""enforcement":"enforce""#));
 }
 
 #[test]
 fn envelopes_that_cannot_be_sealed() {
-    let place = Place::new();
+    let place = TestDir::new();
     let begin = |envelope: &str| {
         let start = RunStart { envelope: Some(envelope.as_bytes()), ..RunStart::new(run_id()) };
-        Recorder::begin(&place.folder(), &start, &key()).map(|_| ()).unwrap_err()
+        Recorder::begin(&runs(&place), &start, &key()).map(|_| ()).unwrap_err()
     };
     let secret = "sk-proj-Zm9vYmFyYmF6cXV4MDEyMzQ1Njc4OTAx";
     let with_secret = format!(r#"{{"metadata":{{"note":"{secret}"}}}}"#);
@@ -361,7 +361,7 @@ fn envelopes_that_cannot_be_sealed() {
 
 #[test]
 fn upstreams_hold_no_secrets() {
-    let place = Place::new();
+    let place = TestDir::new();
     for url in [
         "https://user:pass@example.com/v1",
         "https://example.com/v1?key=x",
@@ -372,15 +372,15 @@ fn upstreams_hold_no_secrets() {
     ] {
         let upstreams = [("one", url)];
         let start = RunStart { upstreams: &upstreams, ..RunStart::new(run_id()) };
-        let refused = Recorder::begin(&place.folder(), &start, &key()).map(|_| ()).unwrap_err();
+        let refused = Recorder::begin(&runs(&place), &start, &key()).map(|_| ()).unwrap_err();
         assert_eq!(refused, RecordError::Upstream { name: "one".into() }, "{url}");
     }
 }
 
 #[test]
 fn each_step_returns_once_and_as_what_it_is() {
-    let place = Place::new();
-    let recorder = Recorder::begin(&place.folder(), &RunStart::new(run_id()), &key()).unwrap();
+    let place = TestDir::new();
+    let recorder = Recorder::begin(&runs(&place), &RunStart::new(run_id()), &key()).unwrap();
     let pen = recorder.pen();
     let masked = pen.mask_request(&request(b""));
     assert_eq!(pen.called(Exchange::Model, &masked, None, None, "x"), Err(RecordError::MatchKey));
@@ -394,17 +394,17 @@ fn each_step_returns_once_and_as_what_it_is() {
 
 #[test]
 fn a_pen_that_outlives_its_run_writes_nothing() {
-    let place = Place::new();
-    let recorder = Recorder::begin(&place.folder(), &RunStart::new(run_id()), &key()).unwrap();
+    let place = TestDir::new();
+    let recorder = Recorder::begin(&runs(&place), &RunStart::new(run_id()), &key()).unwrap();
     let (pen, id) = (recorder.pen(), recorder.run_id());
     let masked = pen.mask_request(&request(b""));
     let step = pen.called(Exchange::Model, &masked, Some("m"), None, MATCH_KEY).unwrap();
     let ended = recorder.end(&DONE).unwrap();
-    let before = fs::read(place.folder().journal(id)).unwrap();
+    let before = fs::read(runs(&place).journal(id)).unwrap();
     assert_eq!(pen.gap("a", "b"), Err(RecordError::Ended));
     assert_eq!(pen.returned(&step, answer(b"")), Err(RecordError::Ended));
     assert_eq!(pen.called(Exchange::Model, &masked, None, None, MATCH_KEY), Err(RecordError::Ended));
-    assert_eq!(fs::read(place.folder().journal(id)).unwrap(), before);
+    assert_eq!(fs::read(runs(&place).journal(id)).unwrap(), before);
 
     // The call that never returned is a gap, and no rule is broken by it.
     let sealed = ended.seal(&key()).unwrap();
@@ -412,7 +412,7 @@ fn a_pen_that_outlives_its_run_writes_nothing() {
     let gap = format!(
         r#""source":"observed","step_id":"{step}","what":"return","why":"the run ended before this step returned"}}"#
     );
-    let events = events(&place.folder().journal(id));
+    let events = events(&runs(&place).journal(id));
     assert_eq!(events[2].0, "rer.capture.gap");
     assert!(events[2].1.ends_with(&gap), "{}", events[2].1);
     let report = judged(&sealed.path, &key());

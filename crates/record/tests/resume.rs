@@ -15,7 +15,8 @@ use reenact_record::{
     Counts, Exchange, Pen, RawAnswer, RawRequest, RawToolCall, RawToolResult, RecordError, Recorder,
     Recording, ResumeError, RunId, RunStart, SecretKey, Source, StepId, Surroundings, Via,
 };
-use support::{DONE, Place, answer, events, judged, key, known_surroundings, run_id};
+use reenact_testkit::fixture::TestDir;
+use support::{DONE, answer, events, judged, key, known_surroundings, run_id, runs};
 
 const MATCH_KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 
@@ -42,7 +43,7 @@ fn write_some(pen: &Pen) {
 
 /// A journal that can be put in its place again and again.
 struct Killed {
-    place: Place,
+    place: TestDir,
     id: RunId,
     journal: Vec<u8>,
 }
@@ -50,16 +51,16 @@ struct Killed {
 impl Killed {
     /// A run in which `write` was written before the recorder was killed.
     fn after(write: impl FnOnce(Recorder<Recording>)) -> Self {
-        let (place, id) = (Place::in_memory(), run_id());
+        let (place, id) = (TestDir::in_memory(), run_id());
         let recorder =
-            Recorder::begin_in(&place.folder(), &RunStart::new(id), &key(), &known_surroundings()).unwrap();
+            Recorder::begin_in(&runs(&place), &RunStart::new(id), &key(), &known_surroundings()).unwrap();
         write(recorder);
-        let journal = fs::read(place.folder().journal(id)).unwrap();
+        let journal = fs::read(runs(&place).journal(id)).unwrap();
         Self { place, id, journal }
     }
 
     fn path(&self) -> PathBuf {
-        self.place.folder().journal(self.id)
+        runs(&self.place).journal(self.id)
     }
 
     fn shown(&self) -> String {
@@ -69,7 +70,7 @@ impl Killed {
     /// What becomes of it with these bytes as its journal.
     fn resume(&self, journal: &[u8], keep: Option<u64>) -> Result<Recorder<Recording>, ResumeError> {
         fs::write(self.path(), journal).unwrap();
-        Recorder::resume(&self.place.folder(), self.id, &key(), || keep)
+        Recorder::resume(&runs(&self.place), self.id, &key(), || keep)
     }
 
     /// The same, of which nothing but an error is expected, and that the file stays as it is.
@@ -150,15 +151,15 @@ fn what_is_sealed_is_what_would_have_been_sealed() {
     }
     let surroundings = Surroundings { clock: Arc::new(Still), ..known_surroundings() };
     let artifact = |is_killed: bool| {
-        let (place, id) = (Place::new(), "017f22e2-79b0-7cc3-98c4-dc0c0c07398f".parse().unwrap());
+        let (place, id) = (TestDir::new(), "017f22e2-79b0-7cc3-98c4-dc0c0c07398f".parse().unwrap());
         let command = ["agent".into()];
         let start = RunStart { command: &command, upstreams: &[("a", "http://a")], ..RunStart::new(id) };
-        let mut recorder = Recorder::begin_in(&place.folder(), &start, &key(), &surroundings).unwrap();
+        let mut recorder = Recorder::begin_in(&runs(&place), &start, &key(), &surroundings).unwrap();
         write_some(&recorder.pen());
         let before = recorder.counts();
         if is_killed {
             drop(recorder);
-            recorder = Recorder::resume_in(&place.folder(), id, &key(), || None, &surroundings).unwrap();
+            recorder = Recorder::resume_in(&runs(&place), id, &key(), || None, &surroundings).unwrap();
         }
         assert_eq!(recorder.counts(), before);
         let pen = recorder.pen();
@@ -266,14 +267,13 @@ fn zeros_at_the_end_are_cut_off() {
     let zeros = 64 << 20;
     let file = fs::OpenOptions::new().write(true).open(killed.path()).unwrap();
     file.set_len(killed.journal.len() as u64 + zeros).unwrap();
-    let recorder = Recorder::resume(&killed.place.folder(), killed.id, &key(), || None).unwrap();
+    let recorder = Recorder::resume(&runs(&killed.place), killed.id, &key(), || None).unwrap();
     assert_eq!((recorder.cut(), recorder.counts().events), (zeros, 5));
     assert!(fs::read(killed.path()).unwrap() == killed.journal);
     // More than a journal can ever be is not read at all.
     drop(recorder);
     file.set_len(1 << 33).unwrap();
-    let refused =
-        Recorder::resume(&killed.place.folder(), killed.id, &key(), || None).map(|_| ()).unwrap_err();
+    let refused = Recorder::resume(&runs(&killed.place), killed.id, &key(), || None).map(|_| ()).unwrap_err();
     let bytes = (1 << 33) - killed.head().len() as u64;
     assert_eq!(refused, ResumeError::Record(RecordError::Full { bytes }));
 }
@@ -285,8 +285,8 @@ fn a_run_that_has_ended_is_sealed_as_it_is() {
         recorder.end(&DONE).unwrap();
     });
     assert_eq!(killed.refused(&killed.journal, None), ResumeError::Ended);
-    let ended = Recorder::resume_ended(&killed.place.folder(), killed.id, &key()).unwrap();
-    assert_eq!(ended.out().path, killed.place.folder().artifact(killed.id));
+    let ended = Recorder::resume_ended(&runs(&killed.place), killed.id, &key()).unwrap();
+    assert_eq!(ended.out().path, runs(&killed.place).artifact(killed.id));
     let sealed = ended.seal(&key()).unwrap();
     assert_eq!((sealed.counts.events, sealed.counts.gaps), (8, 2));
     assert_eq!(judged(&sealed.path, &key()).reasons, [""; 0]);
@@ -296,7 +296,7 @@ fn a_run_that_has_ended_is_sealed_as_it_is() {
     // What was written behind the end is not part of the run.
     let more = [&killed.journal, killed.lines()[5]].concat();
     fs::write(killed.path(), &more).unwrap();
-    let ended = Recorder::resume_ended(&killed.place.folder(), killed.id, &key()).unwrap();
+    let ended = Recorder::resume_ended(&runs(&killed.place), killed.id, &key()).unwrap();
     assert_eq!(ended.counts().events, 8);
     assert!(fs::read(killed.path()).unwrap() == killed.journal);
     drop(ended);
@@ -314,7 +314,7 @@ fn a_run_that_has_ended_is_sealed_as_it_is() {
     assert_eq!(unfinished.pen().open_steps().iter().map(StepId::to_string).collect::<Vec<_>>(), ["s3"]);
     fs::write(killed.path(), &killed.journal[..one_gap]).unwrap();
     drop(unfinished);
-    let refused = Recorder::resume_ended(&killed.place.folder(), killed.id, &key()).map(|_| ()).unwrap_err();
+    let refused = Recorder::resume_ended(&runs(&killed.place), killed.id, &key()).map(|_| ()).unwrap_err();
     assert_eq!(refused, ResumeError::NotEnded);
 }
 
@@ -322,7 +322,7 @@ fn a_run_that_has_ended_is_sealed_as_it_is() {
 fn another_key_cannot_go_on() {
     let killed = Killed::after(|recorder| write_some(&recorder.pen()));
     let other = SecretKey::generate().unwrap();
-    let folder = killed.place.folder();
+    let folder = runs(&killed.place);
     let refused = Recorder::resume(&folder, killed.id, &other, || None).map(|_| ()).unwrap_err();
     assert_eq!(refused, ResumeError::Record(RecordError::OtherSigner));
     let refused = Recorder::resume_ended(&folder, killed.id, &other).map(|_| ()).unwrap_err();
@@ -383,7 +383,7 @@ fn time_does_not_go_back() {
     }
     let killed = Killed::after(|recorder| write_some(&recorder.pen()));
     let surroundings = Surroundings { clock: Arc::new(Behind), ..known_surroundings() };
-    let folder = killed.place.folder();
+    let folder = runs(&killed.place);
     let recorder = Recorder::resume_in(&folder, killed.id, &key(), || None, &surroundings).unwrap();
     recorder.pen().gap("a", "b").unwrap();
     let journal = fs::read_to_string(killed.path()).unwrap();

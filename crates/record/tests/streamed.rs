@@ -8,7 +8,8 @@ use std::time::Duration;
 use reenact_json::{Digest, Limits, Value};
 use reenact_record::{Chunk, Exchange, Pen, RawAnswer, RawRequest, Recorder, Redaction, RunStart};
 use reenact_secrets::{Alphabet, CustomRule};
-use support::{DONE, Place, answer, events, judged, key, run_id};
+use reenact_testkit::fixture::TestDir;
+use support::{DONE, answer, events, judged, key, run_id, runs};
 
 const KEY: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 const SECRET: &str = "sk-proj-PlantedZm9vYmFyYmF6cXV4MDEyMzQ1Njc4OTAx";
@@ -35,12 +36,12 @@ fn record(pen: &Pen, answer: RawAnswer<'_>) {
     pen.returned(&step, answer).unwrap();
 }
 
-fn begin(place: &Place, redaction: Redaction) -> Recorder<reenact_record::Recording> {
+fn begin(place: &TestDir, redaction: Redaction) -> Recorder<reenact_record::Recording> {
     let start = RunStart { redaction, ..RunStart::new(run_id()) };
-    Recorder::begin(&place.folder(), &start, &key()).unwrap()
+    Recorder::begin(&runs(&place), &start, &key()).unwrap()
 }
 
-fn assert_clean(place: &Place, secret: &str) {
+fn assert_clean(place: &TestDir, secret: &str) {
     for (path, bytes) in place.files() {
         for part in secret.as_bytes().windows(8) {
             assert!(!bytes.windows(8).any(|there| there == part), "{}", path.display());
@@ -50,7 +51,7 @@ fn assert_clean(place: &Place, secret: &str) {
 
 #[test]
 fn no_part_of_a_cut_secret_is_written_and_chunks_sum_to_the_body() {
-    let place = Place::new();
+    let place = TestDir::new();
     let recorder = begin(&place, Redaction::default());
     let (pen, id) = (recorder.pen(), recorder.run_id());
     let pieces = [
@@ -82,7 +83,7 @@ fn no_part_of_a_cut_secret_is_written_and_chunks_sum_to_the_body() {
     let masked =
         ["take ", "[masked:openai-key:1]", "", "", "", "", " and ", "[masked:credential:1]", "", "!"];
     let (expected, expected_chunks) = stream(&masked);
-    let events = events(&place.folder().journal(id));
+    let events = events(&runs(&place).journal(id));
     let mut seen = 0;
     for (_, text) in events.iter().filter(|(event_type, _)| event_type == "rer.model.returned") {
         let payload = Value::parse(text.as_bytes(), &Limits::default()).unwrap();
@@ -113,13 +114,13 @@ fn acme() -> Redaction {
 
 #[test]
 fn a_projects_own_rules_and_variables_are_masked_and_named() {
-    let place = Place::new();
+    let place = TestDir::new();
     let environment = [
         ("DATABASE_URL".into(), "postgres-somewhere-internal".into()),
         ("HOME".into(), "/home/of-somebody-else".into()),
     ];
     let start = RunStart { environment: &environment, redaction: acme(), ..RunStart::new(run_id()) };
-    let recorder = Recorder::begin(&place.folder(), &start, &key()).unwrap();
+    let recorder = Recorder::begin(&runs(&place), &start, &key()).unwrap();
     let (pen, id) = (recorder.pen(), recorder.run_id());
     pen.error("a", "b", "acme_0123456789ab postgres-somewhere-internal /home/of-somebody-else").unwrap();
     let (body, chunks) = stream(&["acme_01", "2345", "6789ab."]);
@@ -127,12 +128,12 @@ fn a_projects_own_rules_and_variables_are_masked_and_named() {
     drop((recorder, pen));
 
     // Whoever takes it up masks the same, without being told.
-    let resumed = Recorder::resume(&place.folder(), id, &key(), || None).unwrap();
+    let resumed = Recorder::resume(&runs(&place), id, &key(), || None).unwrap();
     resumed.pen().error("a", "b", "acme_0123456789ac").unwrap();
     let sealed = resumed.end(&DONE).unwrap().seal(&key()).unwrap();
     assert_clean(&place, "0123456789ab");
     assert_eq!(judged(&sealed.path, &key()).reasons, [""; 0]);
-    let events = events(&place.folder().journal(id));
+    let events = events(&runs(&place).journal(id));
     let started = Value::parse(events[0].1.as_bytes(), &Limits::default()).unwrap();
     let redaction = started.member("redaction").unwrap();
     assert!(redaction.member("pack").unwrap().is_string("reenact-1+custom"));

@@ -13,7 +13,8 @@ use std::thread;
 
 use reenact_json::{Limits, Value};
 use reenact_record::{Exchange, Folder, Pen, RawRequest, Recorder, RunId, RunStart};
-use support::{DONE, Place, answer, judged, key};
+use reenact_testkit::fixture::TestDir;
+use support::{DONE, answer, judged, key, runs};
 
 const THREADS: usize = 64;
 
@@ -95,19 +96,19 @@ fn sixty_four_threads_a_hundred_thousand_events_and_a_long_answer() {
         fs::write(PathBuf::from(&place).join("memory"), record(Path::new(&place))).unwrap();
         return;
     }
-    let place = Place::new();
+    let place = TestDir::new();
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["--exact", "sixty_four_threads_a_hundred_thousand_events_and_a_long_answer"]);
-    assert!(child.env(CHILD, &place.0).output().unwrap().status.success());
+    assert!(child.env(CHILD, place.path()).output().unwrap().status.success());
 
-    let taken = fs::read_to_string(place.0.join("memory")).unwrap();
+    let taken = fs::read_to_string(place.join("memory")).unwrap();
     let taken: Vec<u64> = taken.split(' ').map(|number| number.parse().unwrap()).collect();
     let [many, long, ending, sealing] = taken[..] else { panic!("{taken:?}") };
     println!("KiB: {many} for many events, {long} for a long answer, {ending} to end, {sealing} to seal");
     // What the long answer takes is its caller's; the recorder adds no second one to it.
     assert!(many < FLAT && long < FLAT && ending < FLAT && sealing < FLAT, "{taken:?}");
 
-    let folder = place.folder();
+    let folder = runs(&place);
     let report = judged(&folder.artifact(id()), &key());
     assert_eq!(report.reasons, [""; 0]);
     in_order(&folder.journal(id()));

@@ -8,7 +8,8 @@ use reenact_record::{
     Exchange, Pen, RawAnswer, RawRequest, RawToolCall, RawToolResult, Recorder, Redaction, Report, RunStart,
     Source, StepId, Via, Withhold,
 };
-use support::{DONE, Place, answer, judged, key, run_id};
+use reenact_testkit::fixture::TestDir;
+use support::{DONE, answer, judged, key, run_id, runs};
 
 const KEY: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
@@ -18,9 +19,9 @@ fn withhold(events: &[&str], tools: &[&str], models: &[&str]) -> Redaction {
     Redaction { withhold, ..Redaction::default() }
 }
 
-fn begin(place: &Place, redaction: Redaction) -> Recorder<reenact_record::Recording> {
+fn begin(place: &TestDir, redaction: Redaction) -> Recorder<reenact_record::Recording> {
     let start = RunStart { redaction, ..RunStart::new(run_id()) };
-    Recorder::begin(&place.folder(), &start, &key()).unwrap()
+    Recorder::begin(&runs(&place), &start, &key()).unwrap()
 }
 
 fn ask(pen: &Pen, model: &str) -> StepId {
@@ -53,13 +54,13 @@ fn render(pen: &Pen) {
         .unwrap();
 }
 
-fn holds(place: &Place, words: &str) -> bool {
+fn holds(place: &TestDir, words: &str) -> bool {
     place.files().iter().any(|(_, bytes)| bytes.windows(words.len()).any(|there| there == words.as_bytes()))
 }
 
 /// The type of each event in a journal, and whether its payload is withheld.
-fn lines(place: &Place, recorder: &Recorder<reenact_record::Recording>) -> Vec<(String, bool)> {
-    let journal = std::fs::read_to_string(place.folder().journal(recorder.run_id())).unwrap();
+fn lines(place: &TestDir, recorder: &Recorder<reenact_record::Recording>) -> Vec<(String, bool)> {
+    let journal = std::fs::read_to_string(runs(&place).journal(recorder.run_id())).unwrap();
     let event = |line: &str| {
         let event = Value::parse(line.as_bytes(), &Limits::default()).unwrap();
         let flag = event.member("payload_redacted").unwrap().boolean().unwrap();
@@ -71,7 +72,7 @@ fn lines(place: &Place, recorder: &Recorder<reenact_record::Recording>) -> Vec<(
 
 #[test]
 fn what_is_withheld_is_in_no_file_and_the_rest_is() {
-    let place = Place::new();
+    let place = TestDir::new();
     let redaction = withhold(&["rer.prompt.rendered"], &["pay_*"], &["private-?"]);
     let recorder = begin(&place, redaction);
     let pen = recorder.pen();
@@ -113,12 +114,12 @@ fn what_is_withheld_is_in_no_file_and_the_rest_is() {
 
 #[test]
 fn a_withheld_payload_is_bound_by_its_hash() {
-    let place = Place::new();
+    let place = TestDir::new();
     let surroundings = support::known_surroundings();
     let start = RunStart { redaction: withhold(&["rer.error.raised"], &[], &[]), ..RunStart::new(run_id()) };
-    let recorder = Recorder::begin_in(&place.folder(), &start, &key(), &surroundings).unwrap();
+    let recorder = Recorder::begin_in(&runs(&place), &start, &key(), &surroundings).unwrap();
     recorder.pen().error("a", "b", "c").unwrap();
-    let journal = std::fs::read_to_string(place.folder().journal(recorder.run_id())).unwrap();
+    let journal = std::fs::read_to_string(runs(&place).journal(recorder.run_id())).unwrap();
     let payload = format!(
         "{{\"boundary\":\"a\",\"error_type\":\"b\",\"message\":\"c\",\"salt\":\"{}\",\"source\":\"observed\"}}",
         support::SALT
@@ -131,7 +132,7 @@ fn a_withheld_payload_is_bound_by_its_hash() {
 /// How a run went as a whole, what was not seen, and what was permitted, is never withheld.
 #[test]
 fn what_cannot_be_withheld_is_not() {
-    let place = Place::new();
+    let place = TestDir::new();
     let recorder =
         begin(&place, withhold(&["rer.run.started", "rer.run.ended", "rer.capture.gap"], &[], &[]));
     recorder.pen().gap("something", "of a reason").unwrap();
@@ -144,7 +145,7 @@ fn what_cannot_be_withheld_is_not() {
 
 #[test]
 fn a_run_with_withheld_payloads_is_taken_up_again() {
-    let place = Place::new();
+    let place = TestDir::new();
     let recorder = begin(&place, withhold(&[], &["pay_*"], &["private-?"]));
     let (pen, id) = (recorder.pen(), recorder.run_id());
     let (one, two) = (ask(&pen, "public"), ask(&pen, "private-1"));
@@ -154,7 +155,7 @@ fn a_run_with_withheld_payloads_is_taken_up_again() {
     let counts = recorder.counts();
     drop((recorder, pen));
 
-    let resumed = Recorder::resume(&place.folder(), id, &key(), || None).unwrap();
+    let resumed = Recorder::resume(&runs(&place), id, &key(), || None).unwrap();
     assert_eq!((resumed.cut(), resumed.counts()), (0, counts));
     let pen = resumed.pen();
     assert_eq!(pen.open_steps(), [one, three]);
@@ -174,19 +175,19 @@ fn a_run_with_withheld_payloads_is_taken_up_again() {
 /// A line without its payload is judged like any other.
 #[test]
 fn a_withheld_line_that_was_changed_is_seen() {
-    let place = Place::new();
+    let place = TestDir::new();
     let recorder = begin(&place, withhold(&["rer.error.raised"], &[], &[]));
     let id = recorder.run_id();
     recorder.pen().error("a", "b", "c").unwrap();
     recorder.pen().error("d", "e", "f").unwrap();
     drop(recorder);
-    let path = place.folder().journal(id);
+    let path = runs(&place).journal(id);
     let journal = std::fs::read_to_string(&path).unwrap();
     let lines: Vec<&str> = journal.lines().collect();
     let (before, hash) = lines[2].split_once("\"payload_hash\":\"").unwrap();
     let other = if hash.starts_with('0') { "1" } else { "0" };
     let changed = format!("{before}\"payload_hash\":\"{other}{}", &hash[1..]);
     std::fs::write(&path, [lines[0], lines[1], &changed, lines[3], ""].join("\n")).unwrap();
-    let error = Recorder::resume(&place.folder(), id, &key(), || None).err().unwrap();
+    let error = Recorder::resume(&runs(&place), id, &key(), || None).err().unwrap();
     assert!(matches!(error, reenact_record::ResumeError::Changed { line: 3, .. }), "{error:?}");
 }

@@ -10,7 +10,8 @@ use std::path::Path;
 use reenact_record::{
     Exchange, Folder, FolderError, Out, RawRequest, RecordError, Recorder, ResumeError, RunId, RunStart,
 };
-use support::{DONE, Place, answer, judged, key, run_id};
+use reenact_testkit::fixture::TestDir;
+use support::{DONE, answer, judged, key, run_id, runs};
 
 /// A run whose recorder is gone.
 fn killed(folder: &Folder) -> RunId {
@@ -31,8 +32,8 @@ fn shown(path: &Path) -> String {
 
 #[test]
 fn a_run_has_one_recorder_at_a_time() {
-    let place = Place::new();
-    let (folder, run_id) = (place.folder(), run_id());
+    let place = TestDir::new();
+    let (folder, run_id) = (runs(&place), run_id());
     let busy = ResumeError::Busy { run_id };
     assert_eq!(busy.to_string(), format!("another reenact is recording this run ({run_id})"));
     let first = Recorder::begin(&folder, &RunStart::new(run_id), &key()).unwrap();
@@ -53,8 +54,8 @@ fn a_run_has_one_recorder_at_a_time() {
 
 #[test]
 fn what_is_no_journal() {
-    let place = Place::new();
-    let folder = place.folder();
+    let place = TestDir::new();
+    let folder = runs(&place);
     let id = run_id();
     let missing = FolderError::NotFound { given: id.to_string() };
     assert_eq!(refused(&folder, id), ResumeError::Record(RecordError::Folder(missing.clone())));
@@ -73,10 +74,10 @@ fn what_is_no_journal() {
 #[cfg(unix)]
 #[test]
 fn links_are_not_followed() {
-    let place = Place::new();
-    let folder = place.folder();
+    let place = TestDir::new();
+    let folder = runs(&place);
     let id = killed(&folder);
-    let (journal, elsewhere) = (folder.journal(id), place.0.join("elsewhere"));
+    let (journal, elsewhere) = (folder.journal(id), place.join("elsewhere"));
     fs::rename(&journal, &elsewhere).unwrap();
     std::os::unix::fs::symlink(&elsewhere, &journal).unwrap();
     let before = fs::read(&elsewhere).unwrap();
@@ -98,8 +99,8 @@ fn links_are_not_followed() {
 #[test]
 fn a_journal_of_another_user_is_refused() {
     use std::os::unix::fs::MetadataExt;
-    let place = Place::new();
-    let folder = place.folder();
+    let place = TestDir::new();
+    let folder = runs(&place);
     let id = killed(&folder);
     let journal = folder.journal(id);
     if journal.metadata().unwrap().uid() != 0 {
@@ -116,12 +117,12 @@ fn a_journal_of_another_user_is_refused() {
 #[test]
 fn a_folder_that_is_read_only() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
-    let place = Place::new();
-    let folder = place.folder();
+    let place = TestDir::new();
+    let folder = runs(&place);
     let id = killed(&folder);
     let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     // Root writes everywhere: what is asked of everyone else cannot be asked of it.
-    let is_root = place.0.metadata().unwrap().uid() == 0;
+    let is_root = place.path().metadata().unwrap().uid() == 0;
     let before = fs::read(folder.journal(id)).unwrap();
     set(&folder.journal(id), 0o400);
     set(&folder.run(id), 0o500);
@@ -140,15 +141,15 @@ fn a_folder_that_is_read_only() {
     if !is_root {
         assert!(matches!(ended.seal(&key()), Err(RecordError::Io { .. })));
     }
-    let out = Out { path: place.0.join("run.rer.json"), replace: false };
+    let out = Out { path: place.join("run.rer.json"), replace: false };
     assert_eq!(judged(&ended.seal_to(&key(), &out).unwrap().path, &key()).reasons, [""; 0]);
     set(&folder.run(id), 0o700);
 }
 
 #[test]
 fn runs_that_wait_to_be_sealed() {
-    let place = Place::new();
-    let folder = place.folder();
+    let place = TestDir::new();
+    let folder = runs(&place);
     assert_eq!(folder.unsealed(), Ok(vec![]), "there is no folder yet");
     let waits = killed(&folder);
     let recorder = Recorder::begin(&folder, &RunStart::new(run_id()), &key()).unwrap();
@@ -167,9 +168,9 @@ fn runs_that_wait_to_be_sealed() {
 
 #[test]
 fn runs_that_are_sealed_elsewhere() {
-    let place = Place::new();
-    let folder = place.folder();
-    let out = Out { path: place.0.join("run.rer.json"), replace: true };
+    let place = TestDir::new();
+    let folder = runs(&place);
+    let out = Out { path: place.join("run.rer.json"), replace: true };
     let begin = || {
         let start = RunStart { out: Some(out.clone()), ..RunStart::new(run_id()) };
         Recorder::begin(&folder, &start, &key()).unwrap()
@@ -194,8 +195,8 @@ fn runs_that_are_sealed_elsewhere() {
 /// Two values never have the same mark, though the second recorder does not know what the first one knew.
 #[test]
 fn the_numbers_of_marks_go_on() {
-    let place = Place::new();
-    let (folder, id) = (place.folder(), run_id());
+    let place = TestDir::new();
+    let (folder, id) = (runs(&place), run_id());
     let environment: [(OsString, OsString); 2] =
         [("A_KEY".into(), "planted-first-value".into()), ("B_KEY".into(), "planted-second-value".into())];
     let start = RunStart { environment: &environment, ..RunStart::new(id) };

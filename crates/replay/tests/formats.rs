@@ -1,14 +1,14 @@
 //! Records that hold less than all of an exchange: by what a request is found, and what it is given.
 #![allow(clippy::unwrap_used)]
 
-mod stage;
+mod support;
 
 use reenact_json::Digest;
 use reenact_replay::{Cause, Incoming, LoadError, NotServed, Player, Rung};
 use reenact_run::{Run, open, open_files};
 use reenact_verify::{Keys, Options};
 use reenact_wire::{Answer, Endpoint, ToolCall, exchange};
-use stage::{chat, hit, miss, said};
+use support::{chat, hit, miss, said};
 
 fn opened(text: &str) -> Run {
     open(text.as_bytes().to_vec(), &Keys::default(), &Options::default()).run.unwrap()

@@ -1,9 +1,7 @@
 //! The right answer to each request.
 #![allow(clippy::unwrap_used)]
 
-mod stage;
-#[path = "../../run/tests/workshop/mod.rs"]
-mod workshop;
+mod support;
 
 use std::time::Duration;
 
@@ -13,17 +11,17 @@ use reenact_replay::{Chunk, End, Incoming, LoadError, Note, Outcome, Player, Run
 use reenact_run::Unreadable;
 use reenact_secrets::renumbered;
 use reenact_secrets::{Alphabet, CustomRule, Pack};
+use reenact_testkit::fixture::{ModelRequest, RunBuilder, returned_payload, text_body};
 use reenact_wire::{KeyParts, match_key};
-use stage::{chat, hit, said};
-use workshop::{Asked, CHAT, Tape, answer, text};
+use support::{OpenRun as _, chat, hit, said};
 
-fn asked(body: &str) -> Asked<'_> {
-    Asked { body, ..CHAT }
+fn asked(body: &str) -> ModelRequest<'_> {
+    ModelRequest { body, ..ModelRequest::CHAT }
 }
 
 #[test]
 fn each_request_gets_its_own_in_any_order() {
-    let run = Tape::started()
+    let run = RunBuilder::started()
         .called("s1", &asked("one"))
         .called("s2", &asked("two"))
         .returned("s2", "II")
@@ -41,7 +39,7 @@ fn each_request_gets_its_own_in_any_order() {
 #[test]
 fn identical_requests_are_answered_in_recorded_order() {
     let tape = |third: &str| {
-        Tape::started()
+        RunBuilder::started()
             .called("s1", &asked("same"))
             .called("s2", &asked("same"))
             .returned("s2", third)
@@ -66,11 +64,14 @@ fn identical_requests_are_answered_in_recorded_order() {
 fn headers_of_codings_and_connections_are_gone() {
     let http = format!(
         r#"{{"version":"1.1","headers":[["Content-Encoding","gzip"],["content-length","5"],["transfer-encoding","chunked"],["Connection","keep-alive"],["keep-alive","x"],["x-request-id","r"],["content-type","text/event-stream"]],"trailers":[["x-sum","1"],["trailer","x"]],"body":{},"chunks":[[4,2],[250,3]],"content_encoding":"gzip"}}"#,
-        text("ab\n\nc")
+        text_body("ab\n\nc")
     );
-    let run = Tape::started()
+    let run = RunBuilder::started()
         .called("s1", &asked("x"))
-        .event("rer.model.returned", &answer("s1", &http, r#""status":200,"complete":true,"ended_by":"eof""#))
+        .event(
+            "rer.model.returned",
+            &returned_payload("s1", &http, r#""status":200,"complete":true,"ended_by":"eof""#),
+        )
         .run();
     let answer = hit(&Player::load(&run).unwrap(), &chat("x"));
     assert_eq!(answer.version.as_deref(), Some("1.1"));
@@ -84,9 +85,12 @@ fn headers_of_codings_and_connections_are_gone() {
 #[test]
 fn a_body_that_was_not_decoded_keeps_its_coding() {
     let http = r#"{"headers":[["content-encoding","gzip"]],"body":{"base64":"H4sI"}}"#;
-    let run = Tape::started()
+    let run = RunBuilder::started()
         .called("s1", &asked("x"))
-        .event("rer.model.returned", &answer("s1", http, r#""status":200,"complete":true,"ended_by":"eof""#))
+        .event(
+            "rer.model.returned",
+            &returned_payload("s1", http, r#""status":200,"complete":true,"ended_by":"eof""#),
+        )
         .run();
     let answer = hit(&Player::load(&run).unwrap(), &chat("x"));
     assert_eq!(answer.headers, [("content-encoding".to_owned(), "gzip".to_owned())]);
@@ -104,8 +108,8 @@ fn every_end_is_told() {
     ];
     for (members, end) in ends {
         let http = r#"{"headers":[],"body":{"text":"part"}}"#;
-        let tape = Tape::started().called("s1", &asked("x"));
-        let run = tape.event("rer.model.returned", &answer("s1", http, members)).run();
+        let tape = RunBuilder::started().called("s1", &asked("x"));
+        let run = tape.event("rer.model.returned", &returned_payload("s1", http, members)).run();
         let answer = hit(&Player::load(&run).unwrap(), &chat("x"));
         assert_eq!((answer.end, answer.status.is_none()), (end, end == End::NoAnswer), "{members}");
     }
@@ -115,10 +119,12 @@ fn every_end_is_told() {
 fn an_agent_that_left_early_is_served_all_and_one_that_got_something_else_gets_that() {
     for (delivered, served) in [("par", "part"), ("other", "other")] {
         let http = r#"{"headers":[],"body":{"text":"part"},"chunks":[[1,4]]}"#;
-        let members =
-            format!(r#""status":200,"complete":false,"ended_by":"client","delivered":{}"#, text(delivered));
-        let tape = Tape::started().called("s1", &asked("x"));
-        let run = tape.event("rer.model.returned", &answer("s1", http, &members)).run();
+        let members = format!(
+            r#""status":200,"complete":false,"ended_by":"client","delivered":{}"#,
+            text_body(delivered)
+        );
+        let tape = RunBuilder::started().called("s1", &asked("x"));
+        let run = tape.event("rer.model.returned", &returned_payload("s1", http, &members)).run();
         let answer = hit(&Player::load(&run).unwrap(), &chat("x"));
         assert_eq!((said(&answer).as_str(), answer.chunks.len()), (served, usize::from(served == "part")));
     }
@@ -126,12 +132,18 @@ fn an_agent_that_left_early_is_served_all_and_one_that_got_something_else_gets_t
 
 #[test]
 fn keys_are_computed_anew() {
-    let parts = KeyParts { provider: "openai", method: "POST", path: CHAT.path, headers: &[], body: b"two" };
+    let parts = KeyParts {
+        provider: "openai",
+        method: "POST",
+        path: ModelRequest::CHAT.path,
+        headers: &[],
+        body: b"two",
+    };
     let right = match_key(&parts, renumbered);
-    let run = Tape::started()
-        .called("s1", &Asked { body: "one", match_key: &right, ..CHAT })
+    let run = RunBuilder::started()
+        .called("s1", &ModelRequest { body: "one", match_key: &right, ..ModelRequest::CHAT })
         .returned("s1", "I")
-        .called("s2", &Asked { body: "two", match_key: &right, ..CHAT })
+        .called("s2", &ModelRequest { body: "two", match_key: &right, ..ModelRequest::CHAT })
         .returned("s2", "II")
         .run();
     let player = Player::load(&run).unwrap();
@@ -142,25 +154,25 @@ fn keys_are_computed_anew() {
 
 #[test]
 fn gets_are_served_too_and_headers_that_count_must_be_the_same() {
-    let list = CHAT.payload("s1").replace("POST", "GET").replace("chat/completions", "models");
+    let list = ModelRequest::CHAT.payload("s1").replace("POST", "GET").replace("chat/completions", "models");
     let headers = r#"[["openai-beta","assistants=v2"],["user-agent","recorded"]]"#;
-    let run = Tape::started()
+    let run = RunBuilder::started()
         .event("rer.http.called", &list)
         .event(
             "rer.http.returned",
-            &answer(
+            &returned_payload(
                 "s1",
                 r#"{"headers":[],"body":{"text":"list"}}"#,
                 r#""status":200,"complete":true,"ended_by":"eof""#,
             ),
         )
-        .called("s2", &Asked { headers, ..asked("x") })
+        .called("s2", &ModelRequest { headers, ..asked("x") })
         .returned("s2", "beta")
         .run();
     let player = Player::load(&run).unwrap();
     let get = Incoming { method: "GET", path: "/v1/models", headers: &[], ..chat("") };
     assert_eq!(said(&hit(&player, &get)), "list");
-    stage::miss(&player, &chat("x"));
+    support::miss(&player, &chat("x"));
     let beta =
         Incoming { headers: &[("OpenAI-Beta", b"assistants=v2"), ("user-agent", b"another")], ..chat("x") };
     assert_eq!(said(&hit(&player, &beta)), "beta");
@@ -169,7 +181,7 @@ fn gets_are_served_too_and_headers_that_count_must_be_the_same() {
 #[test]
 fn another_secret_in_the_same_place_is_the_same_request() {
     let body = r#"{"a":"[masked:environment:7]","b":"[masked:credential:4]","c":"[masked:environment:7]"}"#;
-    let run = Tape::started().called("s1", &asked(body)).returned("s1", "I").run();
+    let run = RunBuilder::started().called("s1", &asked(body)).returned("s1", "I").run();
     let player = Player::load(&run).unwrap();
     player.know(rule::ENVIRONMENT, b"stand-in \"one\"");
     let body = r#"{"a":"stand-in \"one\"","b":"dummy-dummy-dummy","c":"stand-in \"one\""}"#;
@@ -185,7 +197,7 @@ fn rules_of_a_project_must_be_the_recorded_ones() {
     let digest = |pack: &Pack| Digest::of(pack.text().as_bytes()).to_string();
     let started = format!(r#"{{"redaction":{{"pack":"{}","digest":"{}"}}}}"#, same.name(), digest(same));
     let masked = r#"{"model":"m","messages":["[masked:acme-key:1]"]}"#;
-    let run = Tape::empty()
+    let run = RunBuilder::empty()
         .event("rer.run.started", &started)
         .called("s1", &asked(masked))
         .returned("s1", "I")
@@ -207,8 +219,11 @@ fn rules_of_another_pack_are_told() {
     let digest = Digest::of(pack.text().as_bytes());
     let load = |name: &str, digest: &str| {
         let started = format!(r#"{{"redaction":{{"pack":"{name}","digest":"{digest}"}}}}"#);
-        let run =
-            Tape::empty().event("rer.run.started", &started).called("s1", &CHAT).returned("s1", "I").run();
+        let run = RunBuilder::empty()
+            .event("rer.run.started", &started)
+            .called("s1", &ModelRequest::CHAT)
+            .returned("s1", "I")
+            .run();
         Player::load(&run).unwrap().notes().to_vec()
     };
     assert_eq!(load(pack.name(), &digest.to_string()), []);
@@ -220,23 +235,26 @@ fn rules_of_another_pack_are_told() {
 #[test]
 fn requests_that_cannot_be_read_are_told_and_alone_are_an_error() {
     let tape = || {
-        Tape::started()
+        RunBuilder::started()
             .withheld("rer.model.called", "{}")
             .event("rer.model.called", "{\"step_id\":\"s\\u001b\"}")
     };
     let error = Player::load(&tape().run()).unwrap_err();
     assert_eq!(error, LoadError::NothingToServe { exchanges: 2, first: Unreadable::Withheld });
-    let player = Player::load(&tape().called("s3", &CHAT).returned("s3", "I").run()).unwrap();
+    let player = Player::load(&tape().called("s3", &ModelRequest::CHAT).returned("s3", "I").run()).unwrap();
     let note = |step_id: &str, why| Note::Request { step_id: step_id.into(), why };
     assert_eq!(
         player.notes(),
         [note("", Unreadable::Withheld), note("s\\u{1b}", Unreadable::Missing { member: "http" })]
     );
     // A run that asked for nothing can be played: nothing is what it gets.
-    assert_eq!(Player::load(&Tape::started().run()).unwrap().conclude(), Outcome::default());
+    assert_eq!(Player::load(&RunBuilder::started().run()).unwrap().conclude(), Outcome::default());
     // Notes do not grow with the run.
-    let many =
-        (0..80).fold(Tape::started().called("s0", &CHAT), |tape, _| tape.bare("rer.model.called")).run();
+    let many = (0..80)
+        .fold(RunBuilder::started().called("s0", &ModelRequest::CHAT), |tape, _| {
+            tape.bare("rer.model.called")
+        })
+        .run();
     let player = Player::load(&many).unwrap();
     assert_eq!((player.notes().len(), player.notes().last()), (51, Some(&Note::More { more: 30 })));
 }

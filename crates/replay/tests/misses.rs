@@ -1,9 +1,7 @@
 //! What is not recorded, and what is said about it: exact texts.
 #![allow(clippy::unwrap_used)]
 
-mod stage;
-#[path = "../../run/tests/workshop/mod.rs"]
-mod workshop;
+mod support;
 
 use std::sync::Arc;
 
@@ -11,23 +9,23 @@ use reenact_json::{Limits, Value};
 use reenact_replay::record::Sandbox;
 use reenact_replay::{Cause, Incoming, NotServed, Player, ReplayRecord, Verdict};
 use reenact_run::{Exit, Unreadable};
-use stage::{chat, hit, miss};
-use workshop::{Asked, CHAT, Tape, text};
+use reenact_testkit::fixture::{ModelRequest, RunBuilder, text_body};
+use support::{OpenRun as _, chat, hit, miss};
 
-fn asked(body: &str) -> Asked<'_> {
-    Asked { body, ..CHAT }
+fn asked(body: &str) -> ModelRequest<'_> {
+    ModelRequest { body, ..ModelRequest::CHAT }
 }
 
 const ONE: &str = r#"{"model":"gpt-5","messages":[{"role":"user","content":"hello"}]}"#;
 const TWO: &str = r#"{"model":"gpt-5","messages":[{"role":"user","content":"hello"},{"role":"assistant","content":"hi"},{"role":"user","content":"what day is 2026-01-05?"}]}"#;
 
 fn player() -> Player {
-    let run = Tape::started()
+    let run = RunBuilder::started()
         .called("s1", &asked(ONE))
         .returned("s1", "I")
         .called("s2", &asked(TWO))
         .returned("s2", "II")
-        .called("s3", &Asked { path: "/v1/embeddings", endpoint: None, ..asked(ONE) })
+        .called("s3", &ModelRequest { path: "/v1/embeddings", endpoint: None, ..asked(ONE) })
         .returned("s3", "III")
         .ended(0)
         .run();
@@ -55,7 +53,7 @@ fn the_closest_is_shown_with_what_differs() {
 
 #[test]
 fn of_two_as_close_the_one_not_asked_for_yet() {
-    let run = Tape::started()
+    let run = RunBuilder::started()
         .called("s1", &asked(r#"{"n":1}"#))
         .returned("s1", "I")
         .called("s2", &asked(r#"{"n":2}"#))
@@ -115,9 +113,9 @@ fn answers_that_cannot_be_served() {
     let blob = "ab".repeat(32);
     let http = format!(r#"{{"headers":[],"body":{{"blob":"{blob}","size":9}}}}"#);
     let members = r#""status":200,"complete":true,"ended_by":"eof""#;
-    let run = Tape::started()
+    let run = RunBuilder::started()
         .called("s1", &asked("x"))
-        .event("rer.model.returned", &workshop::answer("s1", &http, members))
+        .event("rer.model.returned", &reenact_testkit::fixture::returned_payload("s1", &http, members))
         .called("s2", &asked("x"))
         .called("s3", &asked("x"))
         .returned("s3", "III")
@@ -162,7 +160,7 @@ fn an_agent_that_asks_for_ever_is_counted_and_not_kept() {
     assert_eq!(miss(&player, &chat("{\"n\":-1}")).cause, Cause::NotCompared);
     let outcome = player.conclude();
     assert_eq!((outcome.missed, outcome.misses.len()), (1_011, 1_000));
-    let nothing = Player::load(&Tape::started().run()).unwrap();
+    let nothing = Player::load(&RunBuilder::started().run()).unwrap();
     assert_eq!(miss(&nothing, &chat("x")).cause, Cause::NothingRecorded);
 }
 
@@ -225,8 +223,11 @@ fn the_record_of_a_replay() {
 
 #[test]
 fn what_was_withheld_is_never_used() {
-    let run =
-        Tape::started().withheld("rer.model.called", &text("x")).called("s2", &CHAT).returned("s2", "").run();
+    let run = RunBuilder::started()
+        .withheld("rer.model.called", &text_body("x"))
+        .called("s2", &ModelRequest::CHAT)
+        .returned("s2", "")
+        .run();
     let player = Player::load(&run).unwrap();
     hit(&player, &chat(""));
     let unused = player.conclude().unused;

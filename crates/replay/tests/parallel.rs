@@ -1,31 +1,33 @@
 //! Many threads ask at once: each gets its own answer, and none is given twice.
 #![allow(clippy::unwrap_used)]
 
-mod stage;
-#[path = "../../run/tests/workshop/mod.rs"]
-mod workshop;
+mod support;
 
 use std::collections::BTreeMap;
 use std::sync::Barrier;
 use std::thread;
 
 use reenact_replay::{Outcome, Player, Rung};
-use stage::{chat, hit, miss, said};
-use workshop::{Asked, CHAT, Tape};
+use reenact_testkit::fixture::{ModelRequest, RunBuilder};
+use support::{OpenRun as _, chat, hit, miss, said};
 
 const THREADS: usize = 16;
 const ROUNDS: usize = 20;
 
 #[test]
 fn sixteen_at_once() {
-    let mut tape = Tape::started();
+    let mut tape = RunBuilder::started();
     for thread in 0..THREADS {
         for round in 0..ROUNDS {
             let step = format!("t{thread}r{round}");
             let body = format!(r#"{{"thread":{thread},"round":{round}}}"#);
-            tape = tape.called(&step, &Asked { body: &body, ..CHAT }).returned(&step, &step);
+            tape = tape
+                .called(&step, &ModelRequest { body: &body, ..ModelRequest::CHAT })
+                .returned(&step, &step);
             let step = format!("same-{thread}-{round}");
-            tape = tape.called(&step, &Asked { body: "same", ..CHAT }).returned(&step, &step);
+            tape = tape
+                .called(&step, &ModelRequest { body: "same", ..ModelRequest::CHAT })
+                .returned(&step, &step);
         }
     }
     let player = Player::load(&tape.run()).unwrap();

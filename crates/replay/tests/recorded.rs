@@ -1,7 +1,7 @@
 //! What the recorder writes is what the player finds: runs from the real recorder, played with other secrets.
 #![allow(clippy::unwrap_used)]
 
-mod stage;
+mod support;
 
 use std::ffi::OsString;
 use std::fs;
@@ -19,7 +19,7 @@ use reenact_run::{Run, open};
 use reenact_secrets::renumbered;
 use reenact_verify::{Keys, Options};
 use reenact_wire::{KeyParts, match_key};
-use stage::{hit, said};
+use support::{hit, said};
 
 /// What an agent knows: the value of a variable, the key that it sends, and a token that no one told us of.
 struct Secrets {

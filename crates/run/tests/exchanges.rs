@@ -1,16 +1,17 @@
 //! What was asked and answered, read from payloads as the recorder writes them.
 #![allow(clippy::unwrap_used)]
 
-mod workshop;
+mod support;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use reenact_run::summary::ModelUse;
 use reenact_run::{Asked as About, Body, Chunk, EndedBy, Exit, Kind, Source, Unreadable};
+use reenact_testkit::fixture::{ModelRequest, RunBuilder, returned_payload, text_body};
 use reenact_wire::price::Table;
 use reenact_wire::{Endpoint, ToolCall};
-use workshop::{Asked, CHAT, Tape, answer, text};
+use support::OpenRun as _;
 
 const REQUEST: &str = r#"{"model":"gpt-5","messages":[]}"#;
 const ANSWER: &str = r#"{"model":"gpt-5-2026","choices":[{"message":{"content":"hi","tool_calls":[{"id":"c1","function":{"name":"now","arguments":"{}"}}]},"finish_reason":"stop"}],"usage":{"prompt_tokens":7,"completion_tokens":2}}"#;
@@ -18,8 +19,8 @@ const ANSWER: &str = r#"{"model":"gpt-5-2026","choices":[{"message":{"content":"
 #[test]
 fn a_request_and_its_answer() {
     let key = "ab".repeat(32);
-    let asked = Asked { body: REQUEST, match_key: &key, ..CHAT };
-    let run = Tape::started().called("s1", &asked).returned("s1", ANSWER).run();
+    let asked = ModelRequest { body: REQUEST, match_key: &key, ..ModelRequest::CHAT };
+    let run = RunBuilder::started().called("s1", &asked).returned("s1", ANSWER).run();
     let [exchange] = run.exchanges().collect::<Vec<_>>()[..] else { unreachable!() };
     assert_eq!((exchange.asked, exchange.step_id().as_ref()), (About::Model, "s1"));
     assert_eq!((exchange.called.index(), exchange.returned.map(|event| event.index())), (1, Some(2)));
@@ -49,13 +50,13 @@ fn a_stream_with_its_chunks() {
     let body = "data: {\"choices\":[{\"delta\":{\"content\":\"hé\"}}]}\n\ndata: [DONE]\n\n";
     let http = format!(
         r#"{{"version":"2","headers":[["Content-Type","text/event-stream"]],"trailers":[["x","y"]],"body":{},"chunks":[[5,49],[9.25,0],[11,14]]}}"#,
-        text(body)
+        text_body(body)
     );
-    let run = Tape::started()
-        .called("s1", &Asked { body: REQUEST, ..CHAT })
+    let run = RunBuilder::started()
+        .called("s1", &ModelRequest { body: REQUEST, ..ModelRequest::CHAT })
         .event(
             "rer.model.returned",
-            &answer("s1", &http, r#""status":200,"complete":true,"ended_by":"client""#),
+            &returned_payload("s1", &http, r#""status":200,"complete":true,"ended_by":"client""#),
         )
         .run();
     let exchange = run.exchanges().next().unwrap();
@@ -72,15 +73,15 @@ fn a_stream_with_its_chunks() {
 fn bytes_that_are_no_text_and_no_answer_at_all() {
     let http = r#"{"version":"1.1","headers":[],"body":{"base64":"/wD+"},"wire_sha256":"x"}"#;
     let none = r#"{"step_id":"s2","status":null,"http":null,"complete":false,"ended_by":"timeout","ttft_ms":null,"latency_ms":8}"#;
-    let run = Tape::started()
-        .called("s1", &CHAT)
-        .called("s2", &CHAT)
+    let run = RunBuilder::started()
+        .called("s1", &ModelRequest::CHAT)
+        .called("s2", &ModelRequest::CHAT)
         .event("rer.model.returned", none)
         .event(
             "rer.model.returned",
-            &answer("s1", http, r#""status":502,"complete":false,"ended_by":"upstream""#),
+            &returned_payload("s1", http, r#""status":502,"complete":false,"ended_by":"upstream""#),
         )
-        .called("s3", &CHAT)
+        .called("s3", &ModelRequest::CHAT)
         .run();
     let answers: Vec<_> = run.exchanges().map(|exchange| exchange.answer()).collect();
     let cut = answers[0].as_ref().unwrap();
@@ -95,9 +96,9 @@ fn bytes_that_are_no_text_and_no_answer_at_all() {
 fn steps_are_paired_within_their_kind() {
     let tool = r#"{"step_id":"s1","tool_call_id":"c1","tool":"now","input":{"zone":"UTC"},"via":"conversation","source":"inferred"}"#;
     let result = r#"{"step_id":"s1","tool_call_id":"c1","tool":"now","output":"12:00","is_error":true,"latency_ms":4,"source":"inferred"}"#;
-    let list = CHAT.payload("s1").replace("POST", "GET").replace("chat/completions", "models");
-    let run = Tape::started()
-        .called("s1", &CHAT)
+    let list = ModelRequest::CHAT.payload("s1").replace("POST", "GET").replace("chat/completions", "models");
+    let run = RunBuilder::started()
+        .called("s1", &ModelRequest::CHAT)
         .event("rer.tool.called", tool)
         .event("rer.http.called", &list)
         .event("rer.tool.returned", result)
@@ -125,7 +126,9 @@ fn steps_are_paired_within_their_kind() {
 #[test]
 fn the_endpoint_is_found_where_it_is_not_named() {
     let find = |provider, path, endpoint| {
-        let run = Tape::started().called("s1", &Asked { provider, path, endpoint, ..CHAT }).run();
+        let run = RunBuilder::started()
+            .called("s1", &ModelRequest { provider, path, endpoint, ..ModelRequest::CHAT })
+            .run();
         run.exchanges().next().unwrap().request().unwrap().endpoint
     };
     assert_eq!(find("anthropic", "/v1/messages?beta=true", None), Some(Endpoint::Messages));
@@ -136,20 +139,23 @@ fn the_endpoint_is_found_where_it_is_not_named() {
 
 #[test]
 fn a_summary_counts_what_happened() {
-    let list = CHAT.payload("s9").replace("POST", "GET").replace("\"model\":\"gpt-5\"", "\"model\":null");
+    let list = ModelRequest::CHAT
+        .payload("s9")
+        .replace("POST", "GET")
+        .replace("\"model\":\"gpt-5\"", "\"model\":null");
     let error = format!(
         r#"{{"headers":[],"body":{}}}"#,
-        text(r#"{"error":{"type":"rate_limit_error","message":"slow down"}}"#)
+        text_body(r#"{"error":{"type":"rate_limit_error","message":"slow down"}}"#)
     );
-    let run = Tape::started()
-        .called("s1", &CHAT)
+    let run = RunBuilder::started()
+        .called("s1", &ModelRequest::CHAT)
         .returned("s1", ANSWER)
-        .called("s2", &CHAT)
+        .called("s2", &ModelRequest::CHAT)
         .event(
             "rer.model.returned",
-            &answer("s2", &error, r#""status":429,"complete":true,"ended_by":"eof""#),
+            &returned_payload("s2", &error, r#""status":429,"complete":true,"ended_by":"eof""#),
         )
-        .called("s3", &CHAT)
+        .called("s3", &ModelRequest::CHAT)
         .event("rer.http.called", &list)
         .withheld("rer.http.returned", r#"{"step_id":"s9"}"#)
         .withheld("rer.model.called", "{}")

@@ -2,7 +2,7 @@
 //! imported to.
 #![allow(clippy::unwrap_used)]
 
-mod workshop;
+mod support;
 
 use std::path::Path;
 
@@ -11,8 +11,9 @@ use reenact_run::convert::source::unpack;
 use reenact_run::convert::{Origin, Source, import};
 use reenact_run::redact::{Choice, redact};
 use reenact_run::{Body, Dialect, Event, Opened, Run, open};
+use reenact_testkit::fixture::TestKey;
 use reenact_verify::{Keys, Options};
-use workshop::{Key, sealing};
+use support::{KeyRing as _, sealing};
 
 fn bytes(path: &str) -> Vec<u8> {
     std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)).unwrap()
@@ -24,7 +25,7 @@ fn sealed(source: &Source<'_>) -> Run {
 
 /// Imported, and some events withheld then.
 fn withheld(source: &Source<'_>, events: &[usize]) -> Run {
-    let key = Key::of(7);
+    let key = TestKey::of(7);
     let mut artifact = sealing(&key, |sealing| import(source, sealing)).unwrap();
     if !events.is_empty() {
         let choice = Choice { events: events.to_vec(), ..Choice::default() };

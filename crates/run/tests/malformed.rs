@@ -1,12 +1,13 @@
 //! Anyone can sign nonsense: records that verify, and whose payloads are not what their events promise.
 #![allow(clippy::unwrap_used)]
 
-mod workshop;
+mod support;
 
 use proptest::prelude::*;
 use reenact_json::Digest;
 use reenact_run::Unreadable;
-use workshop::{CHAT, Tape, text};
+use reenact_testkit::fixture::{ModelRequest, RunBuilder, text_body};
+use support::OpenRun as _;
 
 fn mistyped(member: &'static str, found: &'static str, wanted: &'static str) -> Unreadable {
     Unreadable::Mistyped { member, found, wanted }
@@ -19,10 +20,10 @@ fn missing(member: &'static str) -> Unreadable {
 #[test]
 fn requests() {
     let read = |payload: &str| {
-        let run = Tape::started().event("rer.model.called", payload).run();
+        let run = RunBuilder::started().event("rer.model.called", payload).run();
         run.exchanges().next().unwrap().request().unwrap_err()
     };
-    let good = CHAT.payload("s1");
+    let good = ModelRequest::CHAT.payload("s1");
     let with = |from: &str, to: &str| {
         assert!(good.contains(from), "{from}");
         read(&good.replace(from, to))
@@ -47,16 +48,19 @@ fn requests() {
         mistyped("http.headers", "a number", "a name and a value")
     );
     let member = "http.body";
-    assert_eq!(with(&text(""), "\"text\""), mistyped(member, "a string", "an object"));
-    assert_eq!(with(&text(""), "{}"), Unreadable::NoBody { member });
-    assert_eq!(with(&text(""), "{\"text\":[]}"), mistyped(member, "an array", "a text"));
-    assert_eq!(with(&text(""), "{\"base64\":\"?\"}"), Unreadable::Base64 { member });
-    assert_eq!(with(&text(""), "{\"base64\":\"/wD\"}"), Unreadable::Base64 { member });
-    assert_eq!(with(&text(""), "{\"base64\":{}}"), Unreadable::Base64 { member });
-    assert_eq!(with(&text(""), "{\"blob\":\"../../etc/passwd\",\"size\":1}"), Unreadable::NoBody { member });
+    assert_eq!(with(&text_body(""), "\"text\""), mistyped(member, "a string", "an object"));
+    assert_eq!(with(&text_body(""), "{}"), Unreadable::NoBody { member });
+    assert_eq!(with(&text_body(""), "{\"text\":[]}"), mistyped(member, "an array", "a text"));
+    assert_eq!(with(&text_body(""), "{\"base64\":\"?\"}"), Unreadable::Base64 { member });
+    assert_eq!(with(&text_body(""), "{\"base64\":\"/wD\"}"), Unreadable::Base64 { member });
+    assert_eq!(with(&text_body(""), "{\"base64\":{}}"), Unreadable::Base64 { member });
+    assert_eq!(
+        with(&text_body(""), "{\"blob\":\"../../etc/passwd\",\"size\":1}"),
+        Unreadable::NoBody { member }
+    );
     let digest = Digest::of(b"large");
     assert_eq!(
-        with(&text(""), &format!("{{\"blob\":\"{digest}\",\"size\":5}}")),
+        with(&text_body(""), &format!("{{\"blob\":\"{digest}\",\"size\":5}}")),
         Unreadable::Blob { member, digest }
     );
 }
@@ -64,7 +68,10 @@ fn requests() {
 #[test]
 fn answers() {
     let read = |payload: &str| {
-        let run = Tape::started().called("s1", &CHAT).event("rer.model.returned", payload).run();
+        let run = RunBuilder::started()
+            .called("s1", &ModelRequest::CHAT)
+            .event("rer.model.returned", payload)
+            .run();
         run.exchanges().next().unwrap().answer().map(|_| ()).unwrap_err()
     };
     let good = r#"{"step_id":"s1","status":200,"http":{"version":"1.1","headers":[],"body":{"text":"abc"},"chunks":[[1,3]]},"complete":true,"ended_by":"eof","ttft_ms":1,"latency_ms":2}"#;
@@ -112,8 +119,8 @@ fn answers() {
 
 #[test]
 fn withheld_absent_and_tools() {
-    let run = Tape::started()
-        .withheld("rer.model.called", &CHAT.payload("s1"))
+    let run = RunBuilder::started()
+        .withheld("rer.model.called", &ModelRequest::CHAT.payload("s1"))
         .bare("rer.model.called")
         .event("rer.tool.called", "{\"step_id\":\"s1\",\"tool\":[]}")
         .withheld("rer.tool.returned", "{\"step_id\":\"s1\"}")
@@ -173,7 +180,7 @@ proptest! {
     fn no_payload_is_a_reason_to_panic(payloads in prop::collection::vec(nonsense(), 9)) {
         let types = ["run.started", "model.called", "model.returned", "http.called", "http.returned", "tool.called",
             "tool.returned", "policy.evaluated", "run.ended"];
-        let tape = types.iter().zip(&payloads).fold(Tape::empty(), |tape, (name, payload)| {
+        let tape = types.iter().zip(&payloads).fold(RunBuilder::empty(), |tape, (name, payload)| {
             tape.event(&format!("rer.{name}"), payload)
         });
         let run = tape.run();

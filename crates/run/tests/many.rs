@@ -2,11 +2,12 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 
-mod workshop;
+mod support;
 
 use reenact_run::{Opened, open};
+use reenact_testkit::fixture::{ModelRequest, RunBuilder, TestKey};
 use reenact_verify::Options;
-use workshop::{Asked, CHAT, Key, Tape};
+use support::KeyRing as _;
 
 /// A line of this process's status, in bytes.
 fn status(name: &str) -> usize {
@@ -17,12 +18,12 @@ fn status(name: &str) -> usize {
 
 #[test]
 fn a_hundred_thousand_events() {
-    let key = Key::of(1);
+    let key = TestKey::of(1);
     let body = "x".repeat(200);
-    let mut tape = Tape::started();
+    let mut tape = RunBuilder::started();
     for step in 0..50_000 {
         let step = format!("s{step}");
-        tape = tape.called(&step, &Asked { body: &body, ..CHAT }).returned(&step, "{}");
+        tape = tape.called(&step, &ModelRequest { body: &body, ..ModelRequest::CHAT }).returned(&step, "{}");
     }
     let bytes = tape.ended(0).seal(&key);
     let size = bytes.len();

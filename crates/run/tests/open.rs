@@ -1,12 +1,13 @@
 //! Bytes to a run: what is opened, and what is not.
 #![allow(clippy::unwrap_used)]
 
-mod workshop;
+mod support;
 
 use reenact_json::Digest;
 use reenact_run::{Exit, Kind, NotARun, Opened, Payload, Source, Unreadable, open, open_files};
+use reenact_testkit::fixture::{ModelRequest, RunBuilder, TestKey, text_body};
 use reenact_verify::{Keys, Options, Unrecognised};
-use workshop::{CHAT, Key, Tape, text};
+use support::{KeyRing as _, OpenRun as _};
 
 fn opened(bytes: &[u8]) -> Opened {
     open(bytes.to_vec(), &Keys::default(), &Options::default())
@@ -14,8 +15,8 @@ fn opened(bytes: &[u8]) -> Opened {
 
 #[test]
 fn a_run_says_who_when_and_what() {
-    let key = Key::of(3);
-    let bytes = Tape::started().event("rer.made.up", r#"{"source":"reported"}"#).ended(3).seal(&key);
+    let key = TestKey::of(3);
+    let bytes = RunBuilder::started().event("rer.made.up", r#"{"source":"reported"}"#).ended(3).seal(&key);
     let Opened { run, report } = open(bytes, &key.keys(), &Options::default());
     let run = run.unwrap();
     assert!(report.pass());
@@ -40,7 +41,7 @@ fn a_run_says_who_when_and_what() {
 
 #[test]
 fn payloads_are_there_or_withheld_or_none() {
-    let run = Tape::started().bare("a.b").withheld("a.c", "{\"secret\":1}").event("a.d", "null").run();
+    let run = RunBuilder::started().bare("a.b").withheld("a.c", "{\"secret\":1}").event("a.d", "null").run();
     let seen: Vec<&str> = run
         .events()
         .map(|event| match event.payload() {
@@ -55,8 +56,8 @@ fn payloads_are_there_or_withheld_or_none() {
 
 #[test]
 fn what_fails_verification_is_opened_with_its_report() {
-    let key = Key::of(3);
-    let text = String::from_utf8(Tape::started().ended(0).seal(&key)).unwrap();
+    let key = TestKey::of(3);
+    let text = String::from_utf8(RunBuilder::started().ended(0).seal(&key)).unwrap();
     let Opened { run, report } =
         open(text.replace("agent.py", "other.py").into_bytes(), &key.keys(), &Options::default());
     assert_eq!(report.failed().collect::<Vec<_>>(), ["payload_hashes"]);
@@ -118,9 +119,10 @@ fn what_is_no_run_says_why() {
 fn bodies_that_lie_in_blobs_of_the_same_bundle() {
     let body = r#"{"model":"gpt-5"}"#;
     let digest = Digest::of(body.as_bytes());
-    let payload =
-        CHAT.payload("s1").replace(&text(""), &format!("{{\"blob\":\"{digest}\",\"size\":{}}}", body.len()));
-    let artifact = Tape::started().event("rer.model.called", &payload).seal(&Key::of(1));
+    let payload = ModelRequest::CHAT
+        .payload("s1")
+        .replace(&text_body(""), &format!("{{\"blob\":\"{digest}\",\"size\":{}}}", body.len()));
+    let artifact = RunBuilder::started().event("rer.model.called", &payload).seal(&TestKey::of(1));
     let request = |blob: &[u8]| {
         let files = vec![
             ("artifact.json".to_owned(), artifact.clone()),

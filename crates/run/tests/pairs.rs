@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops")]
 
-mod workshop;
+mod support;
 
 #[path = "pairs/honesty.rs"]
 mod honesty;

@@ -1,12 +1,13 @@
 //! Which payloads are withheld: by number, by type, by what is in them, also where it is cut into pieces.
 #![allow(clippy::unwrap_used)]
 
-mod workshop;
+mod support;
 
 use reenact_json::{Digest, Limits, print};
 use reenact_run::redact::{Because, Choice, Redacted, redact};
+use reenact_testkit::fixture::{RunBuilder, TestKey};
 use reenact_verify::{Options, safe};
-use workshop::{Key, Tape};
+use support::KeyRing as _;
 
 /// A stream that tells "Lisbon" in two pieces, and thinks "Porto" in two others.
 const STREAM: &str = "event: a\ndata: {\"choices\":[{\"delta\":{\"content\":\"Lis\",\"thinking\":\"Por\"}}]}\n\n\
@@ -16,7 +17,7 @@ fn artifact() -> Vec<u8> {
     let mut body = String::new();
     print::string(STREAM, &mut body);
     let file = |content: &[u8]| format!(r#"{{"artifact_hash":"{}","name":"f"}}"#, Digest::of(content));
-    Tape::started()
+    RunBuilder::started()
         .event("rer.tool.called", r#"{"tool":"search","input":{"to":"Lisbon"}}"#)
         .event("rer.model.returned", &format!(r#"{{"http":{{"body":{{"text":{body}}}}}}}"#))
         .event("rer.http.returned", r#"{"http":{"body":{"base64":"TGlzYm9uIQ=="}}}"#)
@@ -26,12 +27,12 @@ fn artifact() -> Vec<u8> {
         .event("rer.x", r#"{"Lisbon":1}"#)
         .bare("rer.tool.empty")
         .ended(0)
-        .seal(&Key::of(1))
+        .seal(&TestKey::of(1))
 }
 
 /// The events that a choice takes, with the reason; what is made of it verifies.
 fn taken(choice: &Choice) -> Vec<(usize, Because)> {
-    let key = Key::of(1);
+    let key = TestKey::of(1);
     let Redacted { artifact, gone, before, events, .. } =
         redact(&artifact(), choice, &Limits::default(), |_| None).unwrap();
     assert_eq!((before, events), (1, 10));
@@ -78,7 +79,7 @@ fn however_it_is_spelled_and_wherever_it_lies() {
     let file: &[u8] = br#"{"who":"Zo\u00eb"}"#;
     let blob = Digest::of(file);
     let body = r#"{"text":"{\"said\":\"Zo\\u00eb \\\"Zed\\\"\"}"}"#;
-    let artifact = Tape::started()
+    let artifact = RunBuilder::started()
         .event("rer.model.called", &format!(r#"{{"http":{{"body":{body}}}}}"#))
         .event("rer.model.returned", &format!(r#"{{"http":{{"body":{{"blob":"{blob}","size":17}}}}}}"#))
         .event(
@@ -86,7 +87,7 @@ fn however_it_is_spelled_and_wherever_it_lies() {
             &format!(r#"{{"artifact_hash":"{}","name":"other"}}"#, Digest::of(b"x")),
         )
         .ended(0)
-        .seal(&Key::of(1));
+        .seal(&TestKey::of(1));
     let found = |text: &str| {
         let content = |digest| (digest == blob).then_some(file);
         let redacted = redact(&artifact, &texts(&[text]), &Limits::default(), content).unwrap();
@@ -99,11 +100,11 @@ fn however_it_is_spelled_and_wherever_it_lies() {
 
 #[test]
 fn a_file_that_was_kept_is_named() {
-    let artifact = Tape::empty()
+    let artifact = RunBuilder::empty()
         .event("rer.run.started", r#"{"import":{"format":"rpk","source":{"text":"all of it"}}}"#)
         .event("rer.tool.called", r#"{"import":{"id":"s1"}}"#)
         .ended(0)
-        .seal(&Key::of(1));
+        .seal(&TestKey::of(1));
     let source_in = |events: &[usize]| {
         let choice = Choice { events: events.to_vec(), ..Choice::default() };
         redact(&artifact, &choice, &Limits::default(), |_| None).unwrap().source_in

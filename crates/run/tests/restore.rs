@@ -5,7 +5,7 @@
 
 #[path = "restore/corpus.rs"]
 mod corpus;
-mod workshop;
+mod support;
 
 #[path = "restore/generated.rs"]
 mod generated;

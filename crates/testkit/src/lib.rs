@@ -1,4 +1,6 @@
-//! Scripted model vendors on loopback sockets, scripted tools, and a small agent.
+//! Test support: fixtures for the tests of every crate, scripted model vendors on loopback sockets, and a small agent.
+//!
+//! [`fixture`] has folders, keys and sealed artifacts (feature `fixtures`). All else is behind the feature `vendor`.
 //!
 //! A [`Vendor`] is a real server with a made-up mind: it speaks the wire formats of OpenAI and Anthropic, says what its
 //! [`Script`] tells it to, and remembers every byte that it got and gave. The same script and the same requests give the
@@ -25,6 +27,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`fixture`] | folders, keys and sealed artifacts |
 //! | [`server`] | the vendor: sockets, what came and went, gates to wait at |
 //! | [`script`] | who decides what is answered: by order, by a function, or ready-made |
 //! | [`request`] | a request as it came, and what it asks for |
@@ -35,25 +38,48 @@
 //! | [`travel`] | the model and the tools of the story that the demo tells |
 //! | [`agent`] | a small agent that books a flight under a budget |
 
+#[cfg(feature = "vendor")]
 pub mod agent;
+#[cfg(feature = "vendor")]
 pub mod answer;
+#[cfg(feature = "vendor")]
 mod encoding;
+#[cfg(feature = "vendor")]
 pub mod failure;
+#[cfg(feature = "fixtures")]
+pub mod fixture;
+#[cfg(feature = "vendor")]
 mod http1;
+#[cfg(feature = "vendor")]
 mod json;
+#[cfg(feature = "vendor")]
 pub mod received;
+#[cfg(feature = "vendor")]
 pub mod reply;
+#[cfg(feature = "vendor")]
 pub mod request;
+#[cfg(feature = "vendor")]
 pub mod script;
+#[cfg(feature = "vendor")]
 pub mod server;
+#[cfg(feature = "vendor")]
 mod shape;
+#[cfg(feature = "vendor")]
 pub mod travel;
 
+#[cfg(feature = "vendor")]
 pub use answer::{Answer, Encoding, Ending, Raw, Step};
+#[cfg(feature = "vendor")]
 pub use failure::Failure;
+#[cfg(feature = "vendor")]
 pub use received::Received;
+#[cfg(feature = "vendor")]
 pub use reenact_wire::Vendor as Kind;
+#[cfg(feature = "vendor")]
 pub use reply::Reply;
+#[cfg(feature = "vendor")]
 pub use request::Request;
+#[cfg(feature = "vendor")]
 pub use script::{Script, Turn};
+#[cfg(feature = "vendor")]
 pub use server::{Moment, Sent, SentEnd, Vendor, WaitError};

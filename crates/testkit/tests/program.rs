@@ -6,11 +6,14 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
+use reenact_testkit::fixture::TestDir;
+
 const PROGRAM: &str = env!("CARGO_BIN_EXE_reenact-testkit-vendor");
 
 #[test]
 fn serves_until_its_input_closes() {
-    let file = std::env::temp_dir().join(format!("reenact-testkit-{}.jsonl", std::process::id()));
+    let folder = TestDir::new();
+    let file = folder.join("requests.jsonl");
     let mut child = Command::new(PROGRAM)
         .args(["cut-after:0", "--requests"])
         .arg(&file)
@@ -28,7 +31,6 @@ fn serves_until_its_input_closes() {
     drop(child.stdin.take());
     assert!(child.wait().unwrap().success());
     let written = std::fs::read_to_string(&file).unwrap();
-    std::fs::remove_file(&file).unwrap();
     let line: serde_json::Value = serde_json::from_str(&written).unwrap();
     let sent = line["sent"]["text"].as_str().unwrap();
     assert!(answer.contains(sent) && sent.starts_with("{\"id\":\"msg_"), "{answer}");

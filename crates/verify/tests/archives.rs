@@ -10,7 +10,7 @@ mod archives {
 mod archives_forge;
 mod bundle_maker;
 
-use bundle_maker::{Folder, failed, judge_path};
+use bundle_maker::{TestDir, failed, judge_path};
 use reenact_json::shown::is_unsafe;
 use reenact_verify::rer::bundle::CHECKS;
 use reenact_verify::{Keys, Options, Outcome, Report, render, safe};
@@ -32,7 +32,7 @@ fn assert_bounded(report: &Report, what: &str) {
 /// That an archive is refused for this reason, as bytes and as a file: `meant` to be a bundle, or of no known format.
 fn refused(what: &str, archive: &[u8], meant: bool, reason: &str) {
     let report = judge(archive);
-    let folder = Folder::new();
+    let folder = TestDir::new();
     assert_eq!(judge_path(&folder.write("archive", archive), &Keys::default()), report, "{what}");
     assert_eq!(Outcome::Judged(report.clone()).exit_code(), 1, "{what}");
     assert_bounded(&report, what);

@@ -2,14 +2,14 @@
 #![allow(clippy::unwrap_used)]
 
 mod audit_run;
-mod workshop;
+mod support;
 
 use audit_run::{Run, assert_kept, assert_only, both_keys, envelope, exemplary, kept, noon};
 use reenact_verify::Outcome;
 use reenact_verify::audit::Verdict::{self, Fail, Inconclusive, Pass};
 use reenact_verify::audit::{Audit, RuleVerdict};
 use serde_json::{Value as Json, json};
-use workshop::judge;
+use support::judge;
 
 #[test]
 fn a_run_that_keeps_everything() {

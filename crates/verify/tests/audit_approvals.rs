@@ -2,15 +2,15 @@
 #![allow(clippy::unwrap_used)]
 
 mod audit_run;
-mod workshop;
+mod support;
 
 use audit_run::{Run, assert_kept, assert_only};
 use reenact_formats::rer::approval::{Decision, Draft, input_hash, sign};
 use reenact_formats::rer::envelope::decide::Action;
 use reenact_formats::rer::envelope::permission::SignerType;
+use reenact_testkit::fixture::TestKey;
 use reenact_verify::audit::Verdict::{Fail, Inconclusive};
 use serde_json::{Value as Json, json};
-use workshop::Key;
 
 #[test]
 fn required_approvals() {
@@ -183,7 +183,7 @@ fn tokens_as_they_are_signed() {
             issued_at: "2026-05-13T12:00:00Z",
             expires_at: "2026-05-13T12:10:00Z",
         };
-        let token = String::from_utf8(sign(&draft, &Key::of(3)).unwrap()).unwrap();
+        let token = String::from_utf8(sign(&draft, &TestKey::of(3)).unwrap()).unwrap();
         Run::approved(json!([{"action": "tool.call", "tool_pattern": "pay*", "signer_types": ["human"]}]))
             .event(
                 "rer.approval.requested",

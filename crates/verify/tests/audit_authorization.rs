@@ -2,16 +2,17 @@
 #![allow(clippy::unwrap_used)]
 
 mod audit_run;
-mod workshop;
+mod support;
 
 use audit_run::{PLATFORM, RUNTIME, Run, authorised, both_keys, envelope, hex, kept, platform_signature};
 use reenact_formats::key::PublicKey;
 use reenact_formats::rer::seal::Signer;
+use reenact_testkit::fixture::TestKey;
 use reenact_verify::audit::RuleVerdict;
 use reenact_verify::audit::Verdict::{self, Fail, Inconclusive, Pass};
 use reenact_verify::{Keys, Trust};
 use serde_json::{Value as Json, json};
-use workshop::{Key, judge};
+use support::{KeyRing as _, judge};
 
 /// The verdict on `authorization` of a run with this in its metadata.
 #[track_caller]
@@ -27,7 +28,7 @@ fn assert_authorization(envelope: Json, keys: &Keys, verdict: Verdict, reason: &
 
 #[test]
 fn who_authorised() {
-    let (platform, runtime) = (Key::of(PLATFORM), Key::of(RUNTIME));
+    let (platform, runtime) = (TestKey::of(PLATFORM), TestKey::of(RUNTIME));
     let id = platform.public_key().id();
     let signed = authorised(&envelope(json!({})), &platform);
     let knowing = |trust| {
@@ -65,7 +66,7 @@ fn who_authorised() {
 
 #[test]
 fn forged_authorizations() {
-    let platform = Key::of(PLATFORM);
+    let platform = TestKey::of(PLATFORM);
     let id = platform.public_key().id().to_string();
     let forged = format!("the authorization is not signed by {id}");
     let with = |authorization: Json| envelope(json!({"metadata": {"authorization": authorization}}));
@@ -82,7 +83,7 @@ fn forged_authorizations() {
         assert_authorization(by(&signature), &both_keys(), Fail, &forged);
     }
     // Under another key's name, or spelled as signatures are not.
-    let mallory = authorised(&envelope(json!({})), &Key::of(3));
+    let mallory = authorised(&envelope(json!({})), &TestKey::of(3));
     let of_mallory = mallory["metadata"]["authorization"]["signature"].as_str().unwrap();
     for bad in [
         of_mallory,
@@ -110,7 +111,7 @@ fn forged_authorizations() {
         assert_authorization(with(bad), &both_keys(), Fail, incomplete);
     }
     // A name that is no key id: nobody's key. The runtime's own, with a character more, is not another key.
-    let own = Key::of(RUNTIME).public_key().id().to_string();
+    let own = TestKey::of(RUNTIME).public_key().id().to_string();
     for name in ["", "platform", &format!("{id}="), &format!("{id} "), &format!("{own}=")] {
         let reason = format!("authorised by {name}, but that key is not at hand");
         let envelope = with(json!({"key_id": name, "signature": signature}));

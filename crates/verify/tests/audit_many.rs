@@ -2,12 +2,12 @@
 #![allow(clippy::unwrap_used)]
 
 mod audit_run;
-mod workshop;
+mod support;
 
 use audit_run::{both_keys, envelope, noon};
 use reenact_verify::audit::Verdict::{Fail, Inconclusive, Pass};
 use serde_json::{Value as Json, json};
-use workshop::judge;
+use support::judge;
 
 /// An artifact without hashes: only what an audit reads.
 fn bare(envelope: &Json, events: impl Iterator<Item = String>) -> String {

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod audit_run;
-mod workshop;
+mod support;
 
 use audit_run::{Event, Run, assert_kept, assert_only};
 use reenact_verify::audit::Verdict::{Fail, Inconclusive, Pass};

@@ -2,13 +2,13 @@
 #![allow(clippy::unwrap_used)]
 
 mod audit_run;
-mod workshop;
+mod support;
 
 use audit_run::{RUNTIME, Run, assert_kept, assert_only, authorised, envelope, noon};
+use reenact_testkit::fixture::TestKey;
 use reenact_verify::audit::RuleVerdict;
 use reenact_verify::audit::Verdict::{Inconclusive, Pass};
 use serde_json::{Value as Json, json};
-use workshop::Key;
 
 /// Whoever holds the runtime's key may write anything. What it wrote must not read as "all kept" when it does not say so.
 #[test]
@@ -217,7 +217,7 @@ fn tricks_of_a_runtime_with_its_own_key() {
         ),
         (
             "its own authorization",
-            Run { envelope: authorised(&envelope(json!({})), &Key::of(RUNTIME)), ..Run::new(json!({})) }
+            Run { envelope: authorised(&envelope(json!({})), &TestKey::of(RUNTIME)), ..Run::new(json!({})) }
                 .unauthorised(),
         ),
         ("no authorization", all().tool("1", "t").unauthorised()),

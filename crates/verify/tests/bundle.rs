@@ -10,7 +10,7 @@ mod bundle {
 }
 mod bundle_maker;
 
-use bundle_maker::{Files, Folder, Key, Run, archives, judge_path, rehash};
+use bundle_maker::{Files, Run, TestDir, TestKey, archives, judge_path, lay_out, rehash};
 use reenact_formats::rer::seal::Signer as _;
 use reenact_json::Digest;
 use reenact_verify::rer::bundle::{
@@ -27,8 +27,8 @@ fn judge(archive: &[u8], keys: &Keys) -> Report {
 
 /// The report on these files, the same from every archive and from a folder.
 fn everywhere(files: &Files, keys: &Keys, what: &str) -> Report {
-    let folder = Folder::new();
-    let report = judge_path(&folder.lay_out("b", files), keys);
+    let folder = TestDir::new();
+    let report = judge_path(&lay_out(&folder, "b", files), keys);
     for (form, archive) in archives(files) {
         assert_eq!(judge(&archive, keys), report, "{what}: {form}");
     }
@@ -92,14 +92,14 @@ fn withhold(files: &mut Files, event: usize) {
 }
 
 fn other_run() -> Files {
-    Run { run_id: "other", ..Run::default() }.bundle(&Key::of(1), |_| {})
+    Run { run_id: "other", ..Run::default() }.bundle(&TestKey::of(1), |_| {})
 }
 
 fn stranger_key() -> Vec<u8> {
-    Key::of(9).public_key().as_bytes().to_vec()
+    TestKey::of(9).public_key().as_bytes().to_vec()
 }
 
-fn jwk(key: &Key) -> Json {
+fn jwk(key: &TestKey) -> Json {
     json!({"kty": "OKP", "crv": "Ed25519", "x": key.public_key().to_base64url()})
 }
 

@@ -4,10 +4,11 @@
 //! not in canonical form. Other damage, of one byte or two, never passes with another meaning either.
 #![allow(clippy::unwrap_used)]
 
-mod workshop;
+mod support;
 
+use reenact_testkit::fixture::TestKey;
 use reenact_verify::Keys;
-use workshop::{Key, canonical, failed, judge, spread, troubled, vector};
+use support::{KeyRing as _, canonical, failed, judge, spread, troubled, vector};
 
 const SPELLING: &str = "the file is not in canonical form: its values were checked, not how they are spelled";
 
@@ -38,7 +39,7 @@ impl Sealed {
     }
 
     fn troubled() -> Self {
-        let key = Key::of(1);
+        let key = TestKey::of(1);
         Self::new(troubled(&key), key.keys())
     }
 

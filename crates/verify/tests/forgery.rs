@@ -7,13 +7,14 @@ mod forgery {
     mod signatures;
     mod uncovered;
 }
-mod workshop;
+mod support;
 
 use reenact_formats::rer::Version;
 use reenact_formats::rer::seal::{Chain, NewEvent, RunHeader, Signer as _};
 use reenact_json::Digest;
+use reenact_testkit::fixture::TestKey;
 use serde_json::{Value as Json, json};
-use workshop::{Key, canonical, failed, judge};
+use support::{KeyRing as _, canonical, failed, judge};
 
 const SCHEMA: &str = "schema_valid";
 const ENVELOPE: &str = "envelope_hash";
@@ -24,7 +25,7 @@ const RUNTIME_SIG: &str = "runtime_signature";
 const PAYLOADS: &str = "payload_hashes";
 
 /// Four events; the second has its payload withheld, the third has none.
-fn sealed(run_id: &str, model: &str, key: &Key) -> Json {
+fn sealed(run_id: &str, model: &str, key: &TestKey) -> Json {
     let mut chain = Chain::new(Version::V02);
     let events = [
         ("rer.run.started", Some(r#"{"n":0}"#), false),
@@ -55,7 +56,7 @@ fn sealed(run_id: &str, model: &str, key: &Key) -> Json {
 }
 
 fn base() -> Json {
-    sealed("run", "m", &Key::of(1))
+    sealed("run", "m", &TestKey::of(1))
 }
 
 fn hash(value: &Json) -> Json {
@@ -106,13 +107,13 @@ fn renumber(artifact: &mut Json) {
 }
 
 /// Signs the header as its holder would, over the hashes that the artifact carries.
-fn sign_header(artifact: &mut Json, key: &Key, also_without: &[&str]) {
+fn sign_header(artifact: &mut Json, key: &TestKey, also_without: &[&str]) {
     let header = without(artifact, &["envelope", "events", "runtime_signature"]);
     let header = canonical(without(&header, also_without).to_string().as_bytes()).unwrap();
     artifact["runtime_signature"] = hex(&key.sign(&header));
 }
 
-fn sign_envelope(artifact: &mut Json, key: &Key) {
+fn sign_envelope(artifact: &mut Json, key: &TestKey) {
     let envelope = without(&artifact["envelope"], &["signature"]);
     let text = canonical(envelope.to_string().as_bytes()).unwrap();
     artifact["envelope"]["signature"] = hex(&key.sign(&text));
@@ -122,7 +123,7 @@ type Edit = fn(&mut Json);
 
 /// Applies each edit to a fresh artifact and compares the checks that fail with the expected ones.
 fn assert_noticed(cases: &[(&str, Edit, &[&str])]) {
-    let keys = Key::of(1).keys();
+    let keys = TestKey::of(1).keys();
     assert_eq!(failed(&judge(base().to_string().as_bytes(), &keys)), [""; 0]);
     for (name, edit, expected) in cases {
         let mut artifact = base();

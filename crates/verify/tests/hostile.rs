@@ -2,15 +2,16 @@
 //! terminal.
 #![allow(clippy::unwrap_used)]
 
-mod workshop;
+mod support;
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use reenact_json::Limits;
 use reenact_json::shown::is_unsafe;
+use reenact_testkit::fixture::TestKey;
 use reenact_verify::{Format, Keys, Options, Outcome, Report, render, rer, safe};
 use serde_json::{Value as Json, json};
-use workshop::{Key, failed, judge, troubled};
+use support::{KeyRing as _, failed, judge, troubled};
 
 /// A report is for people: more lines than this help nobody.
 const LINES: usize = 150;
@@ -33,7 +34,7 @@ fn assert_bounded(report: &Report, what: &str) {
 
 /// Judges bytes both ways, and gives the report of the RER checks.
 fn survived(bytes: &[u8], what: &str) -> Report {
-    let keys = Key::of(1).keys();
+    let keys = TestKey::of(1).keys();
     assert_bounded(&safe(bytes, &keys, &Options::default()), what);
     let report = judge(bytes, &keys);
     assert_bounded(&report, what);
@@ -52,7 +53,7 @@ const ALL: [&str; 7] = [
 
 /// A sound artifact, to be spoilt.
 fn sound() -> Json {
-    serde_json::from_slice(&troubled(&Key::of(1))).unwrap()
+    serde_json::from_slice(&troubled(&TestKey::of(1))).unwrap()
 }
 
 /// Every place in an artifact where a text stands, and where a member name could.
@@ -459,7 +460,7 @@ proptest! {
 
 #[test]
 fn every_prefix_of_a_garbled_file() {
-    let text = troubled(&Key::of(1));
+    let text = troubled(&TestKey::of(1));
     for end in (0..text.len()).step_by(7) {
         let torn = [&text[..end], b"\xf0\x9f\x1b"].concat();
         assert_eq!(failed(&survived(&torn, "torn")), rer::CHECKS.map(|(name, _)| name));

@@ -4,33 +4,29 @@
 
 mod replay_bundle_maker;
 
-use std::fs;
 use std::path::PathBuf;
 
 use reenact_json::Digest;
+use reenact_testkit::fixture::TestDir;
 use reenact_verify::disk::{self, Place};
 use reenact_verify::{Keys, Options, Report, safe};
 use replay_bundle_maker::{Draft, SECRET};
 
-/// A file that is gone when this is.
-struct Large(PathBuf);
+/// A file that is large enough to be read ahead.
+struct Large {
+    path: PathBuf,
+    _folder: TestDir,
+}
 
 impl Large {
     fn new(name: &str, bytes: &[u8]) -> Self {
         assert!(bytes.len() > 4 << 20, "{name}: a small file is not read ahead");
-        let path = std::env::temp_dir().join(format!("reenact-large-{}-{name}", std::process::id()));
-        fs::write(&path, bytes).unwrap();
-        Self(path)
+        let folder = TestDir::new();
+        Self { path: folder.write(name, bytes), _folder: folder }
     }
 
     fn judge(&self) -> Report {
-        disk::open(&Place::File(self.0.clone())).unwrap().judge(&Keys::default(), &Options::default())
-    }
-}
-
-impl Drop for Large {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
+        disk::open(&Place::File(self.path.clone())).unwrap().judge(&Keys::default(), &Options::default())
     }
 }
 

@@ -5,13 +5,13 @@
 mod replay_bundle_maker;
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::path::Path;
 
 use proptest::prelude::*;
 use reenact_json::Digest;
 use reenact_json::shown::is_unsafe;
 use reenact_pack::{Limits, TarGzWriter, TarStyle};
+use reenact_testkit::fixture::TestDir;
 use reenact_verify::disk::{self, Argument};
 use reenact_verify::replay_bundle::Snapshot;
 use reenact_verify::{Format, Keys, Options, Outcome, Report, folder, render, safe};
@@ -32,37 +32,13 @@ fn assert_bounded(report: &Report) {
     assert!(!text.lines().flat_map(str::chars).any(is_unsafe), "{text}");
 }
 
-/// A folder that is gone when this is.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("reenact-rb-{}-{count}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
+/// Lays a bundle out in a folder.
+fn lay_out(draft: &Draft) -> TestDir {
+    let folder = TestDir::new();
+    for (name, content) in draft.members() {
+        folder.write(name, content);
     }
-
-    fn lay_out(draft: &Draft) -> Self {
-        let folder = Self::new();
-        for (name, content) in draft.members() {
-            let path = folder.0.join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, content).unwrap();
-        }
-        folder
-    }
-
-    fn judge(&self) -> Report {
-        judge_path(&self.0)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+    folder
 }
 
 fn judge_path(path: &Path) -> Report {
@@ -88,9 +64,9 @@ fn a_sound_bundle() {
     assert_eq!(report.reasons, Vec::<String>::new());
     assert_eq!(report.notes, Vec::<String>::new());
     assert_eq!(report.signer, None);
-    let folder = Folder::lay_out(&draft);
-    assert_eq!(folder.judge(), report, "the same as a folder");
-    let file = folder.0.join("packed");
+    let folder = lay_out(&draft);
+    assert_eq!(judge_path(folder.path()), report, "the same as a folder");
+    let file = folder.path().join("packed");
     fs::write(&file, draft.pack()).unwrap();
     assert_eq!(judge_path(&file), report, "the same as a file");
 }
@@ -271,33 +247,33 @@ fn a_report_stays_small_whatever_is_wrong() {
 #[cfg(unix)]
 #[test]
 fn links_in_a_folder_are_not_followed() {
-    let folder = Folder::lay_out(&Draft::sound());
-    std::os::unix::fs::symlink("/etc/hostname", folder.0.join("files/link")).unwrap();
+    let folder = lay_out(&Draft::sound());
+    std::os::unix::fs::symlink("/etc/hostname", folder.path().join("files/link")).unwrap();
     assert_eq!(
-        reasons(&folder.judge()),
+        reasons(&judge_path(folder.path())),
         ["archive: member \"files/link\" is a symbolic link, which is not accepted"]
     );
-    let folder = Folder::lay_out(&Draft::sound());
-    fs::write(folder.0.join("files/EVAL.yaml"), b"").unwrap();
-    if fs::read_dir(folder.0.join("files")).unwrap().count() == 3 {
+    let folder = lay_out(&Draft::sound());
+    fs::write(folder.path().join("files/EVAL.yaml"), b"").unwrap();
+    if fs::read_dir(folder.path().join("files")).unwrap().count() == 3 {
         let expected = ["paths: the names \"files/eval.yaml\" and \"files/EVAL.yaml\" differ only by case"];
-        assert_eq!(reasons(&folder.judge()), expected);
+        assert_eq!(reasons(&judge_path(folder.path())), expected);
     }
-    let folder = Folder::lay_out(&Draft::sound());
-    fs::write(folder.0.join("files/a\nb"), b"").unwrap();
+    let folder = lay_out(&Draft::sound());
+    fs::write(folder.path().join("files/a\nb"), b"").unwrap();
     assert_eq!(
-        reasons(&folder.judge()),
+        reasons(&judge_path(folder.path())),
         ["paths: unsafe member name \"files/a\\nb\": it contains a control character"]
     );
 }
 
 #[test]
 fn a_folder_with_other_records_is_not_one() {
-    let folder = Folder::lay_out(&Draft::sound());
-    fs::write(folder.0.join("artifact.json"), b"{}").unwrap();
-    assert_eq!(folder.judge().format, "rer-bundle");
+    let folder = lay_out(&Draft::sound());
+    fs::write(folder.path().join("artifact.json"), b"{}").unwrap();
+    assert_eq!(judge_path(folder.path()).format, "rer-bundle");
     let options = Options { format: Some(Format::ReplayBundle), ..Options::default() };
-    let Argument::Place(place) = disk::look_up(folder.0.as_os_str()) else { unreachable!("one record") };
+    let Argument::Place(place) = disk::look_up(folder.path().as_os_str()) else { unreachable!("one record") };
     let content = disk::open_with(&place, &options, &Default::default()).unwrap();
     let report = content.judge(&Keys::default(), &options);
     assert_eq!(
@@ -309,10 +285,10 @@ fn a_folder_with_other_records_is_not_one() {
 #[test]
 fn copies_are_what_was_judged() {
     let draft = Draft::sound();
-    let folder = Folder::new();
-    let path = folder.0.join("bundle");
+    let folder = TestDir::new();
+    let path = folder.path().join("bundle");
     fs::write(&path, draft.pack()).unwrap();
-    let out = folder.0.join("out");
+    let out = folder.path().join("out");
     fs::create_dir(&out).unwrap();
     let mut names = Vec::new();
     let snapshot = folder::snapshot(&path, &mut |name| {

@@ -3,7 +3,7 @@
 
 mod bundle_maker;
 
-use bundle_maker::{BLOBS, Files, Key, Run, archives, blob_name, failed};
+use bundle_maker::{BLOBS, Files, KeyRing as _, Run, TestKey, archives, blob_name, failed};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use reenact_formats::rer::Version;
@@ -45,7 +45,7 @@ fn respelled(artifact: &[u8]) -> Vec<u8> {
 
 #[test]
 fn a_withheld_payload_leaves_its_hash_and_nothing_else() {
-    let key = Key::of(1);
+    let key = TestKey::of(1);
     let whole = Run::default().artifact(&key, None);
     let withheld = withhold(&whole, &limits(), |index, _| index == 0).unwrap();
     assert_eq!((withheld.events, withheld.before, withheld.count), (vec![0], 1, 5));
@@ -71,7 +71,7 @@ fn a_withheld_payload_leaves_its_hash_and_nothing_else() {
 
 #[test]
 fn binding_gives_the_bundle_that_its_signer_makes() {
-    let key = Key::of(1);
+    let key = TestKey::of(1);
     let unbound = Run::default().artifact(&key, None);
     let bound = bind(&unbound, &blobs(), &limits(), &key).unwrap();
     assert_eq!((bound.events, bound.redacted), (5, 1));
@@ -91,7 +91,7 @@ fn binding_gives_the_bundle_that_its_signer_makes() {
 
 #[test]
 fn a_withheld_payload_in_a_bundle_needs_the_key() {
-    let key = Key::of(1);
+    let key = TestKey::of(1);
     let bound = bind(&Run::default().artifact(&key, None), &blobs(), &limits(), &key).unwrap();
     let withheld = withhold(&bound.artifact, &limits(), |index, _| index == 0).unwrap();
     // Without binding it again, the manifest tells.
@@ -106,7 +106,7 @@ fn a_withheld_payload_in_a_bundle_needs_the_key() {
 
 #[test]
 fn what_cannot_be_bound_is_refused() {
-    let (key, other) = (Key::of(1), Key::of(2));
+    let (key, other) = (TestKey::of(1), TestKey::of(2));
     let old = Run { version: Version::V01, ..Run::default() }.artifact(&key, None);
     assert_eq!(bind(&old, &[], &limits(), &key), Err(RewriteError::Version));
     let ours = Run::default().artifact(&key, None);
@@ -127,7 +127,7 @@ fn what_cannot_be_bound_is_refused() {
 
 #[test]
 fn a_forged_artifact_stays_forged() {
-    let key = Key::of(1);
+    let key = TestKey::of(1);
     let mut forged: Json = serde_json::from_slice(&Run::default().artifact(&key, None)).unwrap();
     forged["envelope"]["limits"]["max_steps"] = 10.into();
     let withheld = withhold(forged.to_string().as_bytes(), &limits(), |_, _| true).unwrap();
@@ -139,7 +139,7 @@ proptest! {
     /// Whichever payloads are withheld, the seven checks hold, and those that are left are as they were.
     #[test]
     fn any_choice_verifies(choice in vec(any::<bool>(), 5), spelled in any::<bool>()) {
-        let key = Key::of(3);
+        let key = TestKey::of(3);
         let mut artifact = Run::default().artifact(&key, None);
         if spelled {
             artifact = respelled(&artifact);
@@ -160,10 +160,10 @@ proptest! {
     /// Whatever bytes come, there is an answer.
     #[test]
     fn no_bytes_lead_astray(at in any::<prop::sample::Index>(), to in any::<u8>()) {
-        let mut artifact = Run::default().artifact(&Key::of(1), None);
+        let mut artifact = Run::default().artifact(&TestKey::of(1), None);
         let at = at.index(artifact.len());
         artifact[at] = to;
         let _ = withhold(&artifact, &limits(), |_, _| true);
-        let _ = bind(&artifact, &[], &limits(), &Key::of(1));
+        let _ = bind(&artifact, &[], &limits(), &TestKey::of(1));
     }
 }

@@ -1,7 +1,7 @@
 //! Whatever is sealed verifies, and whatever is reported has the shape that CONTRACTS.md promises.
 #![allow(clippy::unwrap_used)]
 
-mod workshop;
+mod support;
 
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -9,9 +9,10 @@ use proptest::prelude::*;
 use reenact_formats::rer::seal::{Chain, NewEvent, RunHeader, SealError, Signer as _};
 use reenact_formats::rer::{Item, Version};
 use reenact_json::{CanonicalFault, Digest, NumberFault, SyntaxError, SyntaxFault};
+use reenact_testkit::fixture::TestKey;
 use reenact_verify::{Keys, Options, Outcome, Report, Trust, Unreadable, safe, strict};
 use serde_json::Value as Json;
-use workshop::{Key, canonical, failed, judge, troubled, vector};
+use support::{KeyRing as _, canonical, failed, judge, troubled, vector};
 
 /// Texts of JSON values, in every spelling that has a canonical form.
 fn json() -> impl Strategy<Value = String> {
@@ -226,7 +227,7 @@ impl Run {
             envelope: self.envelope.as_bytes(),
             manifest_hash: self.manifest_hash,
         };
-        chain.seal(&header, &Key::of(self.seed)).unwrap()
+        chain.seal(&header, &TestKey::of(self.seed)).unwrap()
     }
 
     /// The notes on it, all of them.
@@ -248,7 +249,7 @@ impl Run {
 }
 
 fn assert_verifies(run: &Run) {
-    let keys = Key::of(run.seed).keys();
+    let keys = TestKey::of(run.seed).keys();
     let sealed = run.seal();
     assert_eq!(canonical(&sealed).as_ref(), Some(&sealed));
     let report = assert_agree(&sealed, &keys);
@@ -256,7 +257,7 @@ fn assert_verifies(run: &Run) {
     assert_eq!((report.format.as_str(), &report.notes), (run.version.artifact(), &run.notes()));
     assert_eq!(safe(&sealed, &keys, &Options::default()), report, "told apart by content");
     let signer = report.signer.unwrap();
-    let key_id = Key::of(run.seed).public_key().id().to_string();
+    let key_id = TestKey::of(run.seed).public_key().id().to_string();
     assert_eq!((signer.key_id, signer.trust), (Some(key_id), Trust::Supplied));
 
     // What `strict` gives is what was sealed.
@@ -273,7 +274,7 @@ fn assert_verifies(run: &Run) {
     assert!(read.eq(given));
 
     // Without the key, or with another, two checks fail and no other.
-    for keys in [Keys::default(), Key::of(run.seed.wrapping_add(1)).keys()] {
+    for keys in [Keys::default(), TestKey::of(run.seed.wrapping_add(1)).keys()] {
         let report = assert_agree(&sealed, &keys);
         assert_eq!(failed(&report), ["envelope_signature", "runtime_signature"]);
         assert_eq!(report.signer.unwrap().trust, Trust::Unknown);
@@ -290,7 +291,7 @@ proptest! {
 
     #[test]
     fn every_report_keeps_the_contract(at in any::<prop::sample::Index>(), with in any::<Vec<u8>>(), target in any::<String>()) {
-        let key = Key::of(1);
+        let key = TestKey::of(1);
         let mut damaged = troubled(&key);
         let at = at.index(damaged.len());
         damaged.splice(at..(at + with.len() / 2).min(damaged.len()), with);
@@ -340,7 +341,7 @@ fn sealed(chain: Chain, envelope: &str) -> Result<Vec<u8>, SealError> {
         envelope: envelope.as_bytes(),
         manifest_hash: None,
     };
-    chain.seal(&run, &Key::of(1))
+    chain.seal(&run, &TestKey::of(1))
 }
 
 #[test]
@@ -357,7 +358,7 @@ fn what_has_no_canonical_form_is_not_sealed() {
 #[test]
 fn a_step_index_that_check_1_refuses_is_not_sealed() {
     let last = chain_of((1 << 53) - 1, b"null").unwrap();
-    let report = judge(&sealed(last, workshop::ENVELOPE).unwrap(), &Key::of(1).keys());
+    let report = judge(&sealed(last, support::ENVELOPE).unwrap(), &TestKey::of(1).keys());
     assert_eq!(report.reasons, [""; 0]);
     for given in [1 << 53, (1 << 53) + 1, 1 << 60, u64::MAX] {
         assert_eq!(chain_of(given, b"null").unwrap_err(), SealError::StepIndexTooLarge { given });
@@ -372,13 +373,13 @@ fn what_would_be_too_deep_to_read_is_not_sealed() {
         Some(SealError::Syntax(SyntaxError { offset, fault: SyntaxFault::TooDeep { limit } }))
     };
     let deepest = chain_of(0, nested(509).as_bytes()).unwrap();
-    let report = judge(&sealed(deepest, workshop::ENVELOPE).unwrap(), &Key::of(1).keys());
+    let report = judge(&sealed(deepest, support::ENVELOPE).unwrap(), &TestKey::of(1).keys());
     assert_eq!(report.reasons, [""; 0]);
     assert_eq!(chain_of(0, nested(510).as_bytes()).err(), too_deep(509, 509));
 
-    let envelope = |depth| workshop::ENVELOPE.replace("\"\\u2028\"", &nested(depth));
+    let envelope = |depth| support::ENVELOPE.replace("\"\\u2028\"", &nested(depth));
     let deepest = sealed(chain_of(0, b"{}").unwrap(), &envelope(509)).unwrap();
-    assert_eq!(judge(&deepest, &Key::of(1).keys()).reasons, [""; 0]);
+    assert_eq!(judge(&deepest, &TestKey::of(1).keys()).reasons, [""; 0]);
     let offset = envelope(510).find("[[[").unwrap() + 509;
     assert_eq!(sealed(chain_of(0, b"{}").unwrap(), &envelope(510)).err(), too_deep(offset, 511));
 }

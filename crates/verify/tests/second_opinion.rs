@@ -5,7 +5,7 @@
 //! Where the draft is silent or contradicts itself, both follow the rulings of DESIGN §5.
 #![allow(clippy::unwrap_used)]
 
-mod workshop;
+mod support;
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,10 @@ use ed25519_dalek::{Signature, VerifyingKey};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use reenact_formats::rer::seal::Signer as _;
+use reenact_testkit::fixture::TestKey;
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest as _, Sha256};
-use workshop::{Key, judge, troubled, vector};
+use support::{judge, troubled, vector};
 
 /// The seven checks of §7.1, as naively as they can be written.
 mod naive {
@@ -521,7 +522,7 @@ fn originals() -> Vec<(Json, [u8; 32])> {
         "v32_hostile_names",
         "v41_floats_need_exact_parsing",
     ];
-    let own = Key::of(1);
+    let own = TestKey::of(1);
     let mut all: Vec<(Json, [u8; 32])> = files
         .iter()
         .map(|file| (serde_json::from_slice(&vector(&format!("valid/{file}.json"))).unwrap(), alpha))

@@ -18,7 +18,7 @@ use reenact_verify::{Keys, Options};
 
 use super::corpus::Content;
 use super::fastest;
-use crate::signer::OpenSigner;
+use reenact_testkit::fixture::TestKey;
 
 const SIZE: usize = 20 << 20;
 
@@ -53,7 +53,7 @@ pub(super) fn rows(is_asked_for: impl Fn(&str) -> bool) -> Result<(), String> {
 }
 
 fn row(name: &str, record: Vec<u8>, way: &[Dialect]) -> Result<(), String> {
-    let signer = OpenSigner::new(9)?;
+    let signer = TestKey::of(9);
     let (target, before) = way.split_last().ok_or("a way without an end")?;
     let mut bytes = record;
     for through in before {
@@ -85,7 +85,7 @@ fn one_file(mut converted: Converted) -> Result<Vec<u8>, String> {
     converted.files.pop().map(|file| file.bytes).ok_or_else(|| "nothing was converted".into())
 }
 
-fn opened(name: &str, bytes: Vec<u8>, signer: &OpenSigner) -> Result<Run, String> {
+fn opened(name: &str, bytes: Vec<u8>, signer: &TestKey) -> Result<Run, String> {
     let mut keys = Keys::default();
     keys.supply(signer.public_key());
     let opened = open(bytes, &keys, &Options::default());
@@ -95,7 +95,7 @@ fn opened(name: &str, bytes: Vec<u8>, signer: &OpenSigner) -> Result<Run, String
     opened.run.map_err(|error| error.to_string())
 }
 
-fn converted(run: &Run, target: Dialect, signer: &OpenSigner) -> Result<Converted, String> {
+fn converted(run: &Run, target: Dialect, signer: &TestKey) -> Result<Converted, String> {
     let mut count = 0_u128;
     let mut salts = || {
         count += 1;
@@ -185,7 +185,7 @@ fn rer() -> Result<Vec<u8>, String> {
         envelope: br#"{"envelope_version":"rer-envelope/0.2","limits":{},"metadata":{},"permissions":{"allowed_models":["*"],"allowed_tools":["*"]}}"#,
         manifest_hash: None,
     };
-    chain.seal(&run, &OpenSigner::new(9)?).map_err(|error| error.to_string())
+    chain.seal(&run, &TestKey::of(9)).map_err(|error| error.to_string())
 }
 
 fn rpk(content: Content) -> Result<Vec<u8>, String> {

@@ -5,7 +5,7 @@ use reenact_formats::rer::Version;
 use reenact_formats::rer::seal::{Chain, NewEvent, RunHeader, Signer};
 use reenact_json::{Digest, Kind, Limits, Value};
 
-use crate::signer::OpenSigner;
+use reenact_testkit::fixture::TestKey;
 
 /// What the payloads hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,7 +167,7 @@ impl Corpus {
 
     /// Those events, sealed, as part of a bundle or alone.
     pub(super) fn sealed(chain: &Chain, manifest_hash: Option<Digest>) -> Result<Self, String> {
-        let signer = OpenSigner::new(7)?;
+        let signer = TestKey::of(7);
         let run = RunHeader {
             run_id: "bench",
             implementation: "reenact",

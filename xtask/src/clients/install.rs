@@ -88,6 +88,7 @@ fn is_new_enough(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use reenact_testkit::fixture::TestDir;
 
     #[test]
     fn versions() {
@@ -97,7 +98,8 @@ mod tests {
 
     #[test]
     fn what_was_installed_is_not_installed_again() {
-        let folder = std::env::temp_dir().join(format!("reenact-xtask-{}", std::process::id()));
+        let parent = TestDir::new();
+        let folder = parent.join("installed");
         let installed = |stamp: &str| {
             let mut filled = false;
             once(&folder, stamp, || {
@@ -114,6 +116,5 @@ mod tests {
         // Half of it is none.
         once(&folder, "c", || Err(NO_NODE)).unwrap_err();
         assert!(installed("b"));
-        fs::remove_dir_all(&folder).unwrap();
     }
 }

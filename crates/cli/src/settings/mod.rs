@@ -89,23 +89,21 @@ pub(crate) fn here() -> Result<Settings, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use reenact_testkit::fixture::TestDir;
     use std::fs;
 
-    /// A folder of its own, gone when it is dropped.
-    struct Place(PathBuf);
+    /// A project with the folders `a/b`.
+    struct Project(TestDir);
 
-    impl Place {
-        fn new(name: &str) -> Self {
-            let path = std::env::temp_dir().join(format!("reenact-settings-{}-{name}", std::process::id()));
-            let _ = fs::remove_dir_all(&path);
-            fs::create_dir_all(path.join("a/b")).unwrap();
-            Self(path)
+    impl Project {
+        fn new() -> Self {
+            let dir = TestDir::new();
+            fs::create_dir_all(dir.join("a/b")).unwrap();
+            Self(dir)
         }
 
         fn write(&self, folder: &str, text: &str) -> PathBuf {
-            let path = self.0.join(folder).join(NAME);
-            fs::write(&path, text).unwrap();
-            path
+            self.0.write(Path::new(folder).join(NAME), text)
         }
 
         fn found(&self, folder: &str) -> Option<PathBuf> {
@@ -113,15 +111,9 @@ mod tests {
         }
     }
 
-    impl Drop for Place {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
-    }
-
     #[test]
     fn the_nearest_file_of_the_project_holds() {
-        let place = Place::new("nearest");
+        let place = Project::new();
         let outer = place.write("", "");
         // Without a project, only the folder itself counts.
         assert_eq!((place.found(""), place.found("a/b")), (Some(outer.clone()), None));
@@ -136,10 +128,10 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named_with_its_place() {
-        let place = Place::new("wrong");
+        let place = Project::new();
         let said = |text: &str| {
             let path = place.write("", text);
-            let refusal = load(&place.0).err().unwrap().to_string();
+            let refusal = load(place.0.path()).err().unwrap().to_string();
             refusal.strip_prefix(&format!("{}: ", path.display())).unwrap().to_owned()
         };
         assert_eq!(
@@ -156,11 +148,13 @@ mod tests {
         );
         assert!(said("a = ").starts_with("line 1: "));
         fs::write(place.0.join(NAME), b"\xff").unwrap();
-        assert!(load(&place.0).err().unwrap().to_string().ends_with(": it is not UTF-8"));
+        assert!(load(place.0.path()).err().unwrap().to_string().ends_with(": it is not UTF-8"));
         fs::write(place.0.join(NAME), vec![b'#'; 2 << 20]).unwrap();
-        assert!(load(&place.0).err().unwrap().to_string().ends_with(": it is too large: at most 1 MiB"));
+        assert!(
+            load(place.0.path()).err().unwrap().to_string().ends_with(": it is too large: at most 1 MiB")
+        );
         fs::remove_file(place.0.join(NAME)).unwrap();
         fs::create_dir(place.0.join(NAME)).unwrap();
-        assert!(load(&place.0).err().unwrap().to_string().ends_with(": it is not a file"));
+        assert!(load(place.0.path()).err().unwrap().to_string().ends_with(": it is not a file"));
     }
 }

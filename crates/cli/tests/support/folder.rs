@@ -2,23 +2,19 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+
+use reenact_testkit::fixture::TestDir;
 
 /// Holds `work`, in which commands run, and `home`, in which they find no configuration.
 pub(crate) struct Folder {
-    root: PathBuf,
+    root: TestDir,
 }
 
 impl Folder {
     /// An empty folder.
     pub(crate) fn empty() -> Self {
-        static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("reenact-{}-{}-{count}", env!("CARGO_CRATE_NAME"), std::process::id());
-        let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        // An earlier process of the same id may have been killed before it could clean up.
-        let _ = fs::remove_dir_all(&root);
-        let folder = Self { root };
+        // Not below `/tmp`: commands run with a folder for temporary files of their own.
+        let folder = Self { root: TestDir::within(env!("CARGO_TARGET_TMPDIR")) };
         fs::create_dir_all(folder.path()).unwrap();
         fs::create_dir_all(folder.home()).unwrap();
         folder
@@ -51,13 +47,6 @@ impl Folder {
         let path = self.path().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, bytes).unwrap();
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // What is left over lies in the target folder and harms nobody.
-        let _ = fs::remove_dir_all(&self.root);
     }
 }
 

@@ -2,20 +2,13 @@ use super::*;
 use crate::ledger::Ledger;
 use std::fs::{File, OpenOptions};
 
-/// A journal in a file of its own, gone when it is dropped.
-struct Fresh(PathBuf);
+/// The path of a journal in a folder of its own.
+struct Fresh(PathBuf, #[expect(dead_code, reason = "removed on drop")] tempfile::TempDir);
 
 impl Fresh {
     fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("reenact-journal-{}-{name}", std::process::id()));
-        let _ = std::fs::remove_file(&path);
-        Self(path)
-    }
-}
-
-impl Drop for Fresh {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
+        let folder = tempfile::tempdir().unwrap();
+        Self(folder.path().join(name), folder)
     }
 }
 

@@ -1,12 +1,12 @@
-//! What the tests of recording share: a folder, a clock that ticks when it is looked at, salts that are known, a judge.
+//! Test support of recording: a clock that ticks at each look, known salts, a verifier.
 #![allow(clippy::unwrap_used, dead_code, reason = "each test file uses a part of this one")]
 
 pub(crate) mod faulty;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use reenact_formats::rer::seal::Signer;
@@ -14,68 +14,12 @@ use reenact_json::{Limits, Value};
 use reenact_record::clock::Clock;
 use reenact_record::randomness::{NoRandomness, Randomness};
 use reenact_record::{End, Folder, RawAnswer, RunId, SecretKey, Status, Surroundings};
+use reenact_testkit::fixture::TestDir;
 use reenact_verify::{Keys, Options, Report, safe};
 
-/// A fresh place on the disk, gone when it is dropped.
-pub(crate) struct Place(pub(crate) PathBuf);
-
-impl Place {
-    pub(crate) fn new() -> Self {
-        Self::below(Path::new(env!("CARGO_TARGET_TMPDIR")))
-    }
-
-    /// One that lies in memory where that can be had, for what would wait for the disk a thousand times.
-    pub(crate) fn in_memory() -> Self {
-        let memory = Path::new("/dev/shm");
-        if memory.is_dir() { Self::below(memory) } else { Self::new() }
-    }
-
-    fn below(folder: &Path) -> Self {
-        static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let name = format!("reenact-record-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let path = folder.join(name);
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    pub(crate) fn folder(&self) -> Folder {
-        Folder::new(self.0.join(Folder::NAME))
-    }
-
-    /// Every file below, links not followed, with what it holds.
-    pub(crate) fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
-        let mut files = Vec::new();
-        let mut folders = vec![self.0.clone()];
-        while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(folder).unwrap() {
-                let path = entry.unwrap().path();
-                let found = path.symlink_metadata().unwrap();
-                if found.is_dir() {
-                    folders.push(path);
-                } else if found.is_file() {
-                    files.push((path.clone(), fs::read(path).unwrap()));
-                }
-            }
-        }
-        files.sort();
-        files
-    }
-
-    /// The paths of all files below, from here.
-    pub(crate) fn names(&self) -> Vec<String> {
-        let files = self.files();
-        files
-            .iter()
-            .map(|(path, _)| path.strip_prefix(&self.0).unwrap().to_str().unwrap().to_owned())
-            .collect()
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+/// Returns the folder of runs in `dir`.
+pub(crate) fn runs(dir: &TestDir) -> Folder {
+    Folder::new(dir.join(Folder::NAME))
 }
 
 /// 2026-11-15T20:02:26.000000Z, and a millisecond more each time it is asked.

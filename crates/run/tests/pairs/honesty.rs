@@ -6,7 +6,8 @@ use reenact_run::convert::{ConvertError, Found, Input, Origin, convert, restore}
 use reenact_run::{Dialect, gate::Gate};
 
 use super::sources::{Record, converted, converted_input, folder};
-use super::workshop::{Key, Tape, sealing};
+use super::support::{KeyRing as _, OpenRun as _, sealing};
+use reenact_testkit::fixture::{RunBuilder, TestKey};
 
 fn losses(record: &Record, target: Dialect) -> Vec<String> {
     let converted = converted(record, target).unwrap();
@@ -24,7 +25,7 @@ fn text(record: &Record, target: Dialect, at: usize) -> String {
 /// The id that would be made up is taken already.
 #[test]
 fn ids_that_are_taken() {
-    let (mut tape, mut at) = (Tape::started(), 1);
+    let (mut tape, mut at) = (RunBuilder::started(), 1);
     for id in ["a", "a-5", "a", "a-6"] {
         tape = tape
             .event(
@@ -37,7 +38,7 @@ fn ids_that_are_taken() {
             );
         at += 2;
     }
-    let replay = text(&Record::File(tape.ended(0).seal(&Key::of(1))), Dialect::ReplayJsonl, 0);
+    let replay = text(&Record::File(tape.ended(0).seal(&TestKey::of(1))), Dialect::ReplayJsonl, 0);
     let calls = replay.lines().map(|line| Value::parse(line.as_bytes(), &Limits::default()).unwrap());
     let calls = calls.filter(|line| line.member("event").unwrap().is_string("ToolCall"));
     let ids: Vec<String> =
@@ -48,11 +49,15 @@ fn ids_that_are_taken() {
 /// How a run ended that does not say so.
 #[test]
 fn outcomes_that_are_not_recorded() {
-    let said = |payload: &str| Tape::started().event("rer.run.ended", payload);
+    let said = |payload: &str| RunBuilder::started().event("rer.run.ended", payload);
     for (tape, status, told) in [
-        (Tape::started(), SessionStatus::Failed, "the source does not tell how it ended; Failed is written"),
         (
-            Tape::started().withheld("rer.run.ended", r#"{"status":"completed"}"#),
+            RunBuilder::started(),
+            SessionStatus::Failed,
+            "the source does not tell how it ended; Failed is written",
+        ),
+        (
+            RunBuilder::started().withheld("rer.run.ended", r#"{"status":"completed"}"#),
             SessionStatus::Failed,
             "the source does not tell how it ended; Failed is written",
         ),
@@ -64,7 +69,7 @@ fn outcomes_that_are_not_recorded() {
         (said(r#"{"status":"completed"}"#), SessionStatus::Success, ""),
         (said(r#"{"status":"crashed"}"#), SessionStatus::Failed, ""),
     ] {
-        let record = Record::File(tape.seal(&Key::of(1)));
+        let record = Record::File(tape.seal(&TestKey::of(1)));
         let replay = text(&record, Dialect::ReplayJsonl, 0);
         assert!(replay.contains(&format!("\"status\":\"{status:?}\"")), "{replay}");
         let reason =
@@ -78,13 +83,13 @@ fn outcomes_that_are_not_recorded() {
 
 #[test]
 fn gates_of_runs_that_crashed() {
-    let said = |payload: &str| Tape::started().event("rer.run.ended", payload).run();
+    let said = |payload: &str| RunBuilder::started().event("rer.run.ended", payload).run();
     for (run, exit_code, reason_code) in [
         (said(r#"{"status":"completed","exit_code":0}"#), 0, ""),
         (said(r#"{"status":"failed","exit_code":3}"#), 3, ""),
         (said(r#"{"status":"completed"}"#), 0, ""),
         (said(r#"{"status":"crashed"}"#), 1, "E_RUN_FAILED"),
-        (Tape::started().run(), 1, "E_OUTCOME_UNKNOWN"),
+        (RunBuilder::started().run(), 1, "E_OUTCOME_UNKNOWN"),
     ] {
         let gate = Gate::of(&run, "0.1.0");
         assert_eq!((gate.exit_code, gate.reason_code), (exit_code, reason_code));
@@ -132,14 +137,14 @@ fn the_summary_shows_the_confidence() {
 /// An answer to what is not recorded, a result with more than the format holds, a plan of nothing.
 #[test]
 fn nothing_vanishes() {
-    let tape = Tape::started()
+    let tape = RunBuilder::started()
         .returned("s9", "{}")
         .event("rer.tool.called", r#"{"step_id":"t1","tool":"a","input":1}"#)
         .event("rer.tool.returned", r#"{"step_id":"t1","output":1,"exit_code":7,"note":"x"}"#)
         .event("rer.plan.started", r#"{"goal":"x"}"#)
         .event("rer.verification.ran", r#"{"commands":[],"exit_codes":[],"delta":0,"log":"x"}"#)
         .ended(0);
-    let record = Record::File(tape.seal(&Key::of(1)));
+    let record = Record::File(tape.seal(&TestKey::of(1)));
     let orphan = "$.events[1] (1): what it answers is not recorded, and the format wants it";
     for target in [Dialect::ModelIo, Dialect::ReplayBundle] {
         let told = losses(&record, target);
@@ -169,8 +174,9 @@ fn nothing_vanishes() {
 #[test]
 fn what_is_respelled_is_counted() {
     let values = vec!["0.1234567890123456"; 1_500].join(",");
-    let tape = Tape::started().event("rer.output.final", &format!(r#"{{"output":[{values}]}}"#)).ended(0);
-    let told = losses(&Record::File(tape.seal(&Key::of(1))), Dialect::Rpk);
+    let tape =
+        RunBuilder::started().event("rer.output.final", &format!(r#"{{"output":[{values}]}}"#)).ended(0);
+    let told = losses(&Record::File(tape.seal(&TestKey::of(1))), Dialect::Rpk);
     assert!(told.contains(&"elsewhere (500): the format writes it in another way".to_owned()));
 }
 
@@ -178,15 +184,15 @@ fn what_is_respelled_is_counted() {
 #[test]
 fn what_lines_would_blow_up() {
     let deep = format!("{}{}1{}", "[".repeat(480), "1,".repeat(600_000), "]".repeat(480));
-    let tape = Tape::started().event("rer.output.final", &format!(r#"{{"output":{deep}}}"#)).ended(0);
-    let fault = converted(&Record::File(tape.seal(&Key::of(1))), Dialect::Rpk).unwrap_err();
+    let tape = RunBuilder::started().event("rer.output.final", &format!(r#"{{"output":{deep}}}"#)).ended(0);
+    let fault = converted(&Record::File(tape.seal(&TestKey::of(1))), Dialect::Rpk).unwrap_err();
     assert!(matches!(fault, ConvertError::LaidOut { limit: 536_870_912, .. }), "{fault}");
 }
 
 fn imported(bytes: &[u8], verified: Option<bool>) -> Record {
     let record = Record::File(bytes.to_vec());
     let run = record.open().run.unwrap();
-    let key = Key::of(1);
+    let key = TestKey::of(1);
     let found = Found { digest: Digest::of(bytes), kept: None, verified, keys: &key.keys() };
     let sealed = sealing(&key, |sealing| convert(Input::Run(&run), found, Dialect::Rer, sealing));
     Record::of(sealed.unwrap())

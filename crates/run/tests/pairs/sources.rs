@@ -14,7 +14,8 @@ use reenact_run::dialect::Dialect;
 use reenact_run::open::{Files, Opened, open, open_files};
 use reenact_verify::Options;
 
-use super::workshop::{Asked, CHAT, Key, Tape, sealing};
+use super::support::{KeyRing as _, sealing};
+use reenact_testkit::fixture::{ModelRequest, RunBuilder, TestKey};
 
 /// A record as it is found: a file, or a folder.
 #[derive(Clone)]
@@ -25,7 +26,7 @@ pub(crate) enum Record {
 
 impl Record {
     pub(crate) fn open(&self) -> Opened {
-        let (keys, options) = (Key::of(1).keys(), Options::default());
+        let (keys, options) = (TestKey::of(1).keys(), Options::default());
         match self.clone() {
             Self::File(bytes) => open(bytes, &keys, &options),
             Self::Folder(files) => open_files(files, &keys, &options),
@@ -56,7 +57,7 @@ pub(crate) fn converted_input(
     digest: Digest,
     target: Dialect,
 ) -> Result<Converted, ConvertError> {
-    let key = Key::of(1);
+    let key = TestKey::of(1);
     let found = Found { digest, kept: None, verified: Some(true), keys: &key.keys() };
     sealing(&key, |sealing| convert(input, found, target, sealing))
 }
@@ -84,7 +85,7 @@ pub(crate) fn all() -> Vec<(Dialect, &'static str, Record)> {
     vec![
         (Dialect::Rer, "rich", Record::File(rich_rer())),
         (Dialect::Rer, "odd", Record::File(odd_rer())),
-        (Dialect::Rer, "empty", Record::File(Tape::started().ended(0).seal(&Key::of(1)))),
+        (Dialect::Rer, "empty", Record::File(RunBuilder::started().ended(0).seal(&TestKey::of(1)))),
         (Dialect::Rpk, "example", file("examples/runs/invoice.rpk")),
         (Dialect::Rpk, "odd", Record::File(odd_rpk())),
         (Dialect::Rpk, "empty", Record::File(rpk(Draft::new()))),
@@ -107,9 +108,10 @@ pub(crate) fn all() -> Vec<(Dialect, &'static str, Record)> {
 }
 
 /// A request whose body is text.
-fn chat() -> Asked<'static> {
-    Asked {
-        body: r#"{"model":"gpt-5","messages":[{"role":"user","content":"Grüße, 世界 😀"}]}"#, ..CHAT
+fn chat() -> ModelRequest<'static> {
+    ModelRequest {
+        body: r#"{"model":"gpt-5","messages":[{"role":"user","content":"Grüße, 世界 😀"}]}"#,
+        ..ModelRequest::CHAT
     }
 }
 
@@ -117,7 +119,7 @@ const ANSWER: &str = r#"{"id":"1","object":"chat.completion","model":"gpt-5","ch
 
 /// A run with something of every kind.
 pub(crate) fn rich_rer() -> Vec<u8> {
-    Tape::started()
+    RunBuilder::started()
         .event("rer.prompt.rendered", r#"{"prompt":"Grüße","template":"t","source":"reported"}"#)
         .event("rer.plan.started", r#"{"steps":[{"id":"a"},{"id":"b"}],"source":"reported"}"#)
         .event("rer.policy.evaluated", r#"{"action":"model.call","decision":"allow","model":"gpt-5","rule":"x","step_id":"s1"}"#)
@@ -140,14 +142,14 @@ pub(crate) fn rich_rer() -> Vec<u8> {
             r#"{"step_id":"h1","status":200,"http":{"headers":[["content-type","application/json"]],"body":{"text":"{\"data\":[]}"}},"complete":true,"ended_by":"eof","source":"observed"}"#,
         )
         .ended(0)
-        .seal(&Key::of(1))
+        .seal(&TestKey::of(1))
 }
 
 /// Withheld payloads, binary bodies, answers that never came, calls without ends, names that are used twice.
 fn odd_rer() -> Vec<u8> {
     let binary =
         chat().payload("s1").replacen("\"body\":{\"text\":", "\"body\":{\"base64\":\"AP/+gA==\",\"x\":", 1);
-    Tape::started()
+    RunBuilder::started()
         .event("rer.model.called", &binary)
         .returned("s1", "not JSON \u{0} \u{1f600}")
         .called("s2", &chat())
@@ -168,7 +170,7 @@ fn odd_rer() -> Vec<u8> {
         .event("rer.http.called", "[]")
         .event("com.example.other", "7")
         .bare("rer.output.final")
-        .seal(&Key::of(1))
+        .seal(&TestKey::of(1))
 }
 
 fn rpk(draft: Draft) -> Vec<u8> {

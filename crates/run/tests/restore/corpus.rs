@@ -9,7 +9,8 @@ use reenact_run::convert::source::unpack;
 use reenact_run::convert::{File, Origin, Restored, Source, import, restore};
 use reenact_verify::{Options, safe};
 
-use super::workshop::{Key, sealing};
+use super::support::{KeyRing as _, sealing};
+use reenact_testkit::fixture::TestKey;
 
 pub(crate) fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
@@ -38,13 +39,13 @@ pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
 
 /// Seals an import, with salts that are told apart and a key of tests.
 pub(crate) fn sealed(source: &Source<'_>) -> Result<Vec<u8>, reenact_run::convert::ConvertError> {
-    sealing(&Key::of(7), |sealing| import(source, sealing))
+    sealing(&TestKey::of(7), |sealing| import(source, sealing))
 }
 
 /// Imports, verifies, and gives back.
 pub(crate) fn there_and_back(source: &Source<'_>) -> Restored {
     let artifact = sealed(source).unwrap();
-    let report = safe(&artifact, &Key::of(7).keys(), &Options::default());
+    let report = safe(&artifact, &TestKey::of(7).keys(), &Options::default());
     assert!(report.pass(), "{:?}", report.reasons);
     assert_eq!(report.notes, Vec::<String>::new());
     restore(&artifact, &Limits::default()).unwrap().unwrap()

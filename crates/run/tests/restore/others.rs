@@ -5,7 +5,7 @@ use reenact_run::convert::source::recognise;
 use reenact_run::convert::{ConvertError, Origin, Source, restore};
 
 use crate::corpus::{check, folder, sealed};
-use crate::workshop::{Key, Tape};
+use reenact_testkit::fixture::{RunBuilder, TestKey};
 
 #[test]
 fn each_is_known_by_its_content_and_comes_back() {
@@ -63,17 +63,18 @@ fn each_item_is_an_event_of_its_kind() {
 
 #[test]
 fn an_artifact_that_was_not_imported_is_nothing_to_give_back() {
-    let artifact = Tape::started().event("rer.run.ended", r#"{"status":"completed"}"#).seal(&Key::of(1));
+    let artifact =
+        RunBuilder::started().event("rer.run.ended", r#"{"status":"completed"}"#).seal(&TestKey::of(1));
     assert_eq!(restore(&artifact, &Limits::default()), Ok(None));
 }
 
 #[test]
 fn what_no_import_writes() {
     let import = |document: &str, rest: &str| {
-        Tape::empty()
+        RunBuilder::empty()
             .event("rer.run.started", &format!(r#"{{"import":{{"format":"rpk"{document}}}}}"#))
             .event("rer.error.raised", rest)
-            .seal(&Key::of(1))
+            .seal(&TestKey::of(1))
     };
     let odd = |event, what| Err(ConvertError::NotAnImport { event, what });
     let restored = |artifact: Vec<u8>| restore(&artifact, &Limits::default());
@@ -124,13 +125,13 @@ fn a_kept_source_that_is_another() {
 #[test]
 fn events_after_the_end() {
     let document = r#"{"import":{"format":"rpk","document":{"payload":{"run":{"steps":[]}}}}}"#;
-    let begun = || Tape::empty().event("rer.run.started", document);
+    let begun = || RunBuilder::empty().event("rer.run.started", document);
     let artifact = begun().event("rer.run.ended", "{}").event("rer.error.raised", r#"{"import":1}"#);
     assert_eq!(
-        restore(&artifact.seal(&Key::of(1)), &Limits::default()),
+        restore(&artifact.seal(&TestKey::of(1)), &Limits::default()),
         Err(ConvertError::NotAnImport { event: 2, what: "an event after the end" })
     );
-    let artifact = begun().event("rer.run.ended", "{}").seal(&Key::of(1));
+    let artifact = begun().event("rer.run.ended", "{}").seal(&TestKey::of(1));
     assert!(restore(&artifact, &Limits::default()).unwrap().is_some());
 }
 

@@ -64,16 +64,16 @@ mod tests {
 
     #[test]
     fn a_setting_that_refuses_is_named_with_its_way_back() {
-        let proc = std::env::temp_dir().join(format!("reenact-advice-{}", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
+        let proc = folder.path();
         for folder in ["sys/kernel", "sys/user", "self/ns"] {
             std::fs::create_dir_all(proc.join(folder)).unwrap();
         }
         std::fs::write(proc.join("self/ns/user"), "").unwrap();
         std::fs::write(proc.join("sys/user/max_user_namespaces"), "0\n").unwrap();
         let error = SandboxError::Refused { step: Step::Namespaces, errno: Some(28), detail: String::new() };
-        assert_eq!(for_error(&error, &proc), [SETTINGS[1].2]);
+        assert_eq!(for_error(&error, proc), [SETTINGS[1].2]);
         std::fs::write(proc.join("sys/user/max_user_namespaces"), "100\n").unwrap();
-        assert!(for_error(&error, &proc)[0].starts_with("in a container"));
-        std::fs::remove_dir_all(proc).unwrap();
+        assert!(for_error(&error, proc)[0].starts_with("in a container"));
     }
 }

@@ -237,14 +237,13 @@ fn identity() {
 }
 
 fn runtime_directory() {
-    let folder = std::env::temp_dir().join(format!("reenact-runtime-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
     std::fs::write(folder.join("secret"), "").unwrap();
     let mut plan = plan(&["runtime"]);
-    plan.env = Some(vec![("XDG_RUNTIME_DIR".into(), folder.clone().into())]);
+    plan.env = Some(vec![("XDG_RUNTIME_DIR".into(), folder.into())]);
     assert_eq!(run(plan), (Some(0), "0".into(), String::new()));
     assert!(!folder.join("mine").exists());
-    std::fs::remove_dir_all(folder).unwrap();
 }
 
 fn masked_directory() {
@@ -288,7 +287,8 @@ fn threads() {
 }
 
 fn never_started() {
-    let mark = std::env::temp_dir().join(format!("reenact-never-{}", std::process::id()));
+    let folder = tempfile::tempdir().unwrap();
+    let mark = folder.path().join("never");
     let (mut command, handshake) = Plan::new("touch").arg(&mark).prepare().unwrap();
     let mut child = command.spawn().unwrap();
     drop(command);

@@ -8,7 +8,7 @@ use reenact_pack::{Limits, TarGzWriter, TarStyle, ZipMethod, ZipWriter};
 use reenact_verify::rer::bundle::CHECKS;
 
 use crate::archives_forge::{END, entry, gzip, header};
-use crate::bundle_maker::{Folder, bundle, failed, tar, tar_gz};
+use crate::bundle_maker::{TestDir, bundle, failed, tar, tar_gz};
 use crate::{assert_bounded, judge, refused};
 
 /// A tar.gz of a bundle with members of zeros before the rest.
@@ -137,7 +137,7 @@ impl Read for Dense {
 fn three_hundred_megabytes_need_no_memory() {
     const KILOBYTES: u32 = 64 << 10;
     const SIZE: u64 = 300 << 20;
-    let folder = Folder::new();
+    let folder = TestDir::new();
     let dense = |writer: &mut TarGzWriter<Vec<u8>>, name: &str, size: u64| {
         writer.add(name, size, Dense { left: size, state: 0x2545_f491_4f6c_dd1d }).unwrap();
     };

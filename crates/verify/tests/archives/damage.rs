@@ -5,7 +5,7 @@ use std::io::Cursor;
 use reenact_pack::{Container, ZipMethod};
 use reenact_verify::{Members, Outcome};
 
-use crate::bundle_maker::{Files, Key, Run, tar, tar_gz, zip};
+use crate::bundle_maker::{Files, Run, TestKey, tar, tar_gz, zip};
 use crate::{assert_bounded, judge};
 
 /// What an archive says, if it can be read.
@@ -19,7 +19,7 @@ fn members(archive: &[u8]) -> Option<(Files, Vec<(String, reenact_verify::member
 
 /// A bundle of few bytes, so that every one of them can be tried.
 fn small() -> Files {
-    Run { blobs: vec![b"b".to_vec()], ..Default::default() }.bundle(&Key::of(1), |_| {})
+    Run { blobs: vec![b"b".to_vec()], ..Default::default() }.bundle(&TestKey::of(1), |_| {})
 }
 
 fn small_archives() -> [(&'static str, Vec<u8>, usize); 4] {

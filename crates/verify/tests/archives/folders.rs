@@ -9,7 +9,7 @@ use reenact_verify::rer::bundle::CHECKS;
 use reenact_verify::{Keys, Outcome};
 
 use crate::assert_bounded;
-use crate::bundle_maker::{Folder, bundle, failed, judge_path};
+use crate::bundle_maker::{TestDir, bundle, failed, judge_path, lay_out};
 
 /// A fault in a folder that is a bundle.
 #[cfg(unix)]
@@ -27,30 +27,30 @@ fn links_and_pipes_in_a_folder_are_refused() {
     use std::os::unix::fs::symlink;
     use std::os::unix::net::UnixListener;
 
-    let folder = Folder::new();
+    let folder = TestDir::new();
     let outside = folder.write("outside/secret", b"secret");
-    let at = folder.lay_out("file", &bundle());
+    let at = lay_out(&folder, "file", &bundle());
     symlink(&outside, at.join("blobs/link\u{1b}")).unwrap();
     refused_folder(&at, "blobs/link\\u{1b} is neither a file nor a folder");
 
-    let at = folder.lay_out("folder", &bundle());
+    let at = lay_out(&folder, "folder", &bundle());
     symlink(outside.parent().unwrap(), at.join("more")).unwrap();
     refused_folder(&at, "more is neither a file nor a folder");
 
-    let at = folder.lay_out("loop", &bundle());
+    let at = lay_out(&folder, "loop", &bundle());
     symlink(&at, at.join("self")).unwrap();
     refused_folder(&at, "self is neither a file nor a folder");
 
-    let at = folder.lay_out("artifact", &bundle());
+    let at = lay_out(&folder, "artifact", &bundle());
     fs::rename(at.join("artifact.json"), folder.path().join("outside/artifact.json")).unwrap();
     symlink(folder.path().join("outside/artifact.json"), at.join("artifact.json")).unwrap();
     refused_folder(&at, "artifact.json is neither a file nor a folder");
 
-    let at = folder.lay_out("s", &bundle());
+    let at = lay_out(&folder, "s", &bundle());
     let _listening = UnixListener::bind(at.join("socket")).unwrap();
     refused_folder(&at, "socket is neither a file nor a folder");
 
-    let at = folder.lay_out("pipe", &bundle());
+    let at = lay_out(&folder, "pipe", &bundle());
     match Command::new("mkfifo").arg(at.join("blobs/pipe")).status() {
         Ok(status) if status.success() => refused_folder(&at, "blobs/pipe is neither a file nor a folder"),
         other => eprintln!("skipped: mkfifo cannot be run here: {other:?}"),
@@ -62,8 +62,8 @@ fn links_and_pipes_in_a_folder_are_refused() {
 fn names_that_are_not_utf_8_are_refused_in_a_folder() {
     use std::os::unix::ffi::OsStrExt as _;
 
-    let folder = Folder::new();
-    let at = folder.lay_out("b", &bundle());
+    let folder = TestDir::new();
+    let at = lay_out(&folder, "b", &bundle());
     fs::write(at.join(std::ffi::OsStr::from_bytes(b"blobs/\xff")), b"").unwrap();
     refused_folder(&at, "the name blobs/\u{fffd} is not UTF-8");
 }
@@ -73,8 +73,8 @@ fn names_that_are_not_utf_8_are_refused_in_a_folder() {
 fn what_may_not_be_read_is_told() {
     use std::os::unix::fs::PermissionsExt as _;
 
-    let folder = Folder::new();
-    let at = folder.lay_out("b", &bundle());
+    let folder = TestDir::new();
+    let at = lay_out(&folder, "b", &bundle());
     let closed = at.join("closed");
     fs::write(&closed, b"x").unwrap();
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o0)).unwrap();
@@ -89,13 +89,13 @@ fn what_may_not_be_read_is_told() {
 
 #[test]
 fn folders_may_be_deep_but_not_without_end() {
-    let folder = Folder::new();
+    let folder = TestDir::new();
     let mut files = bundle();
     files.insert(format!("{}x", "d/".repeat(64)), Vec::new());
-    let at = folder.lay_out("deep", &files);
+    let at = lay_out(&folder, "deep", &files);
     assert!(judge_path(&at, &Keys::default()).pass());
     files.insert(format!("{}x", "d/".repeat(65)), Vec::new());
-    let at = folder.lay_out("deeper", &files);
+    let at = lay_out(&folder, "deeper", &files);
     let Argument::Place(place) = disk::look_up(at.as_os_str()) else { unreachable!("it is a bundle") };
     let error = disk::open(&place).unwrap_err();
     assert!(error.message.ends_with("folders are nested too deep"), "{}", error.message);

@@ -1,11 +1,12 @@
 //! What the tests of the audit build with: runs, event by event, and what is expected of one that kept every rule.
 #![allow(clippy::unwrap_used, dead_code, reason = "each test file uses a part of this one")]
 
-use crate::workshop::{Key, judge};
+use crate::support::{KeyRing as _, judge};
 use reenact_formats::rer::Version;
 use reenact_formats::rer::envelope::authorisable;
 use reenact_formats::rer::seal::{Chain, NewEvent, RunHeader, Signer};
 use reenact_json::{Limits, Value};
+use reenact_testkit::fixture::TestKey;
 use reenact_verify::audit::RuleVerdict;
 use reenact_verify::audit::Verdict::{self, Fail, Inconclusive, Pass};
 use reenact_verify::{Keys, Report, Trust};
@@ -156,7 +157,7 @@ impl Run {
 
     pub(crate) fn seal(&self) -> Vec<u8> {
         let envelope = match self.authorised {
-            true => authorised(&self.envelope, &Key::of(PLATFORM)),
+            true => authorised(&self.envelope, &TestKey::of(PLATFORM)),
             false => self.envelope.clone(),
         };
         let mut events = self.events.clone();
@@ -202,12 +203,12 @@ pub(crate) fn sealed(envelope: &Json, events: &[Event]) -> Vec<u8> {
         envelope: envelope.as_bytes(),
         manifest_hash: None,
     };
-    chain.seal(&run, &Key::of(RUNTIME)).unwrap()
+    chain.seal(&run, &TestKey::of(RUNTIME)).unwrap()
 }
 
 pub(crate) fn both_keys() -> Keys {
-    let mut keys = Key::of(RUNTIME).keys();
-    keys.know(Key::of(PLATFORM).public_key(), Trust::Trusted, Some("platform".into()));
+    let mut keys = TestKey::of(RUNTIME).keys();
+    keys.know(TestKey::of(PLATFORM).public_key(), Trust::Trusted, Some("platform".into()));
     keys
 }
 
@@ -215,14 +216,14 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-pub(crate) fn platform_signature(envelope: &Json, key: &Key) -> String {
+pub(crate) fn platform_signature(envelope: &Json, key: &TestKey) -> String {
     let text = envelope.to_string();
     let signable = authorisable(Value::parse(text.as_bytes(), &Limits::default()).unwrap()).unwrap();
     hex(&key.sign(&signable))
 }
 
 /// The envelope with an authorization by a key.
-pub(crate) fn authorised(envelope: &Json, key: &Key) -> Json {
+pub(crate) fn authorised(envelope: &Json, key: &TestKey) -> Json {
     let mut envelope = envelope.clone();
     let metadata = envelope.as_object_mut().unwrap().entry("metadata").or_insert(json!({}));
     metadata.as_object_mut().unwrap().remove("authorization");
@@ -246,7 +247,7 @@ pub(crate) fn kept(envelope: &Json) -> Vec<RuleVerdict> {
     };
     let either =
         |pointer: &str, set: &'static str, absent| if is_set(envelope, pointer) { set } else { absent };
-    let authorised = format!("authorised by {} (trusted)", Key::of(PLATFORM).public_key().id());
+    let authorised = format!("authorised by {} (trusted)", TestKey::of(PLATFORM).public_key().id());
     [
         ("allowed_models", "every model that was called is on the list"),
         ("allowed_tools", "every tool that was called is on the list"),

@@ -11,7 +11,7 @@ use reenact_verify::rer::bundle::{
 use reenact_verify::{Keys, Outcome};
 use serde_json::{Value as Json, json};
 
-use crate::bundle_maker::{BLOBS, Files, Key, Run, blob_name, bundle, failed, tar};
+use crate::bundle_maker::{BLOBS, Files, Run, TestKey, blob_name, bundle, failed, tar};
 use crate::{
     ALL_BUT_ARTIFACT, SIGNATURES, artifact_hash, bind, edit, edit_and_rehash, edit_for_hash, everywhere,
     inner_failed, judge, jwk, other_run, put, stranger_key, withhold,
@@ -155,7 +155,7 @@ const ATTACKS: &[Attack] = &[
         "another key, named by the manifest and the artifact",
         |files| {
             files.insert("key.bin".into(), stranger_key());
-            let id = Key::of(9).public_key().id().to_string();
+            let id = TestKey::of(9).public_key().id().to_string();
             edit(files, "artifact.json", |artifact| artifact["runtime"]["key_id"] = json!(id));
             let (key, artifact) = (Digest::of(&stranger_key()).to_string(), artifact_hash(files));
             let hash = edit_for_hash(files, |m| {
@@ -178,7 +178,7 @@ const ATTACKS: &[Attack] = &[
     ),
     (
         "another key beside the right one",
-        |files| put(files, "key.jwk", &jwk(&Key::of(9))),
+        |files| put(files, "key.jwk", &jwk(&TestKey::of(9))),
         &[ARTIFACT, KEY_INTEGRITY],
         SIGNATURES,
     ),
@@ -237,7 +237,7 @@ const ATTACKS: &[Attack] = &[
     ),
     (
         "the same run, sealed without a bundle",
-        |files| drop(files.insert("artifact.json".into(), Run::default().artifact(&Key::of(1), None))),
+        |files| drop(files.insert("artifact.json".into(), Run::default().artifact(&TestKey::of(1), None))),
         &[MANIFEST_BINDING],
         &[],
     ),
@@ -249,7 +249,7 @@ const ATTACKS: &[Attack] = &[
     ),
     (
         "an artifact of 0.1",
-        |files| *files = Run { version: Version::V01, ..Run::default() }.bundle(&Key::of(1), |_| {}),
+        |files| *files = Run { version: Version::V01, ..Run::default() }.bundle(&TestKey::of(1), |_| {}),
         &[MANIFEST_BINDING],
         &[],
     ),

@@ -5,7 +5,7 @@ use reenact_verify::Keys;
 use reenact_verify::rer::bundle::{BLOB_INTEGRITY, BLOB_METADATA};
 use serde_json::json;
 
-use crate::bundle_maker::{BLOBS, Key, Run, blob_name, bundle, failed};
+use crate::bundle_maker::{BLOBS, Run, TestKey, blob_name, bundle, failed};
 use crate::{assert_bounded, everywhere, notes};
 
 #[test]
@@ -70,12 +70,12 @@ fn a_changed_blob_beside_the_true_one_is_told() {
 fn names_of_blobs_are_labels() {
     let labels = ["../../etc/passwd", "/etc/passwd", "C:\\x", "", "\u{1b}[2J\u{202e}", "blobs/"];
     for label in labels {
-        let files = Run::default().bundle(&Key::of(1), |m| m["blobs"][0]["name"] = json!(label));
+        let files = Run::default().bundle(&TestKey::of(1), |m| m["blobs"][0]["name"] = json!(label));
         let report = everywhere(&files, &Keys::default(), label);
         assert_eq!((failed(&report), notes(&report)), (vec![], vec![]), "{label}");
     }
     for label in [json!(null), json!(7), json!(["x"])] {
-        let files = Run::default().bundle(&Key::of(1), |m| m["blobs"][0]["name"] = label.clone());
+        let files = Run::default().bundle(&TestKey::of(1), |m| m["blobs"][0]["name"] = label.clone());
         assert!(everywhere(&files, &Keys::default(), "label").pass(), "{label}");
     }
 }
@@ -83,7 +83,7 @@ fn names_of_blobs_are_labels() {
 #[test]
 fn hashes_that_are_paths_are_no_hashes() {
     for hash in ["../../artifact.json", "../../../../etc/passwd", "", "\u{1b}[2J"] {
-        let files = Run::default().bundle(&Key::of(1), |m| {
+        let files = Run::default().bundle(&TestKey::of(1), |m| {
             let entry = json!({"name": "x", "hash": hash, "size_bytes": 1});
             m["blobs"].as_array_mut().unwrap().push(entry);
         });
@@ -96,7 +96,7 @@ fn hashes_that_are_paths_are_no_hashes() {
 #[test]
 fn one_blob_listed_twice_must_have_one_size() {
     let twice = |size: usize| {
-        Run::default().bundle(&Key::of(1), |m| {
+        Run::default().bundle(&TestKey::of(1), |m| {
             let mut again = m["blobs"][0].clone();
             again["size_bytes"] = json!(size);
             m["blobs"].as_array_mut().unwrap().push(again);

@@ -5,7 +5,7 @@ use reenact_verify::rer::bundle::KEY_INTEGRITY;
 use reenact_verify::{Keys, Outcome, Trust, render};
 use serde_json::json;
 
-use crate::bundle_maker::{Key, Run, bundle, failed};
+use crate::bundle_maker::{KeyRing as _, Run, TestKey, bundle, failed};
 use crate::{everywhere, jwk, put, stranger_key};
 
 #[test]
@@ -15,12 +15,12 @@ fn who_vouches_for_the_key() {
     assert!(own.pass());
     assert_eq!(own.signer.as_ref().unwrap().trust, Trust::SelfAsserted);
     assert!(own.verdict.contains("signer unknown"), "{}", own.verdict);
-    let supplied = everywhere(&files, &Key::of(1).keys(), "supplied");
+    let supplied = everywhere(&files, &TestKey::of(1).keys(), "supplied");
     assert_eq!(supplied.signer.as_ref().unwrap().trust, Trust::Supplied);
     assert_eq!(failed(&supplied), [""; 0]);
     assert!(supplied.verdict.contains("signed by the key that you supplied"), "{}", supplied.verdict);
     // Someone else's key says nothing about this bundle; a stranger's bundle stays a stranger's.
-    let other = everywhere(&files, &Key::of(2).keys(), "another key supplied");
+    let other = everywhere(&files, &TestKey::of(2).keys(), "another key supplied");
     assert_eq!((other.signer, other.verdict), (own.signer.clone(), own.verdict.clone()));
     for report in [&own, &supplied] {
         let outcome = Outcome::Judged(report.clone());
@@ -31,8 +31,8 @@ fn who_vouches_for_the_key() {
 
 #[test]
 fn a_bundle_that_a_stranger_signed_anew_is_intact_and_nobodys() {
-    let files = Run::default().bundle(&Key::of(9), |_| {});
-    let report = everywhere(&files, &Key::of(1).keys(), "signed anew");
+    let files = Run::default().bundle(&TestKey::of(9), |_| {});
+    let report = everywhere(&files, &TestKey::of(1).keys(), "signed anew");
     assert!(report.pass());
     assert_eq!(report.signer.unwrap().trust, Trust::SelfAsserted);
     assert!(report.verdict.contains("signer unknown"), "{}", report.verdict);
@@ -40,18 +40,18 @@ fn a_bundle_that_a_stranger_signed_anew_is_intact_and_nobodys() {
 
 #[test]
 fn keys_may_come_from_either_side() {
-    let keys = Key::of(1).keys();
+    let keys = TestKey::of(1).keys();
     let mut files = bundle();
     files.remove("key.bin");
     let report = everywhere(&files, &keys, "no key file");
     assert_eq!((failed(&report), report.signer.unwrap().trust), (vec![], Trust::Supplied));
 
-    put(&mut files, "key.jwk", &jwk(&Key::of(1)));
+    put(&mut files, "key.jwk", &jwk(&TestKey::of(1)));
     let report = everywhere(&files, &Keys::default(), "key.jwk only");
     assert_eq!((failed(&report), report.signer.unwrap().trust), (vec![], Trust::SelfAsserted));
 
     // With the right key at hand the artifact is intact, and the bundle still brings another.
-    put(&mut files, "key.jwk", &jwk(&Key::of(9)));
+    put(&mut files, "key.jwk", &jwk(&TestKey::of(9)));
     let report = everywhere(&files, &keys, "another key.jwk");
     assert_eq!(failed(&report), [KEY_INTEGRITY]);
     files.insert("key.bin".into(), stranger_key());
@@ -62,9 +62,9 @@ fn keys_may_come_from_either_side() {
 #[test]
 fn a_signer_cannot_pass_another_key_off() {
     let hash = Digest::of(&stranger_key()).to_string();
-    let mut files = Run::default().bundle(&Key::of(1), |m| m["runtime_key_hash"] = json!(hash));
+    let mut files = Run::default().bundle(&TestKey::of(1), |m| m["runtime_key_hash"] = json!(hash));
     files.insert("key.bin".into(), stranger_key());
-    let report = everywhere(&files, &Key::of(1).keys(), "two keys");
+    let report = everywhere(&files, &TestKey::of(1).keys(), "two keys");
     assert_eq!(failed(&report), [KEY_INTEGRITY]);
     assert_eq!(report.reasons, ["key_integrity: the bundle's key is not the one that the artifact names"]);
 }
@@ -72,7 +72,7 @@ fn a_signer_cannot_pass_another_key_off() {
 #[test]
 fn a_private_key_in_a_bundle_is_told() {
     let mut files = bundle();
-    let mut private = jwk(&Key::of(1));
+    let mut private = jwk(&TestKey::of(1));
     private["d"] = json!("A".repeat(43));
     put(&mut files, "key.jwk", &private);
     let report = everywhere(&files, &Keys::default(), "private key");

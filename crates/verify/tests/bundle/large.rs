@@ -5,12 +5,12 @@ use reenact_verify::rer::bundle::{BLOB_COMPLETENESS, BLOB_INTEGRITY, BLOB_METADA
 use reenact_verify::{Keys, Members, Options, safe_members};
 use serde_json::json;
 
-use crate::bundle_maker::{Folder, Key, Run, archives, bundle, failed, judge_path, tar};
+use crate::bundle_maker::{Run, TestDir, TestKey, archives, bundle, failed, judge_path, lay_out, tar};
 use crate::{ALL_BUT_ARTIFACT, assert_bounded, judge, notes};
 
 #[test]
 fn a_hundred_thousand_blobs_that_are_not_there() {
-    let files = Run::default().bundle(&Key::of(1), |m| {
+    let files = Run::default().bundle(&TestKey::of(1), |m| {
         let entry = |number: u32| json!({"name": "x", "hash": Digest::of(&number.to_le_bytes()).to_string(), "size_bytes": 4});
         m["blobs"].as_array_mut().unwrap().extend((0..100_000).map(entry));
     });
@@ -26,7 +26,7 @@ fn a_hundred_thousand_blobs_that_are_not_there() {
 fn many_written_blobs_that_are_not_listed() {
     let blobs = (0_u32..3_000).map(|number| number.to_le_bytes().to_vec()).collect();
     let run = Run { blobs, ..Run::default() };
-    let mut files = run.bundle(&Key::of(1), |m| m["blobs"] = json!([]));
+    let mut files = run.bundle(&TestKey::of(1), |m| m["blobs"] = json!([]));
     files.retain(|name, _| !name.starts_with("blobs/"));
     let report = judge(&tar(&files), &Keys::default());
     assert_eq!(failed(&report), [BLOB_COMPLETENESS]);
@@ -72,8 +72,8 @@ fn documents_that_are_too_large_are_refused_in_every_form() {
     for (name, size) in [("key.bin", 1025), ("key.jwk", (1 << 20) + 1)] {
         let mut files = bundle();
         files.insert(name.into(), vec![b' '; size]);
-        let folder = Folder::new();
-        let report = judge_path(&folder.lay_out("b", &files), &Keys::default());
+        let folder = TestDir::new();
+        let report = judge_path(&lay_out(&folder, "b", &files), &Keys::default());
         assert_eq!(failed(&report), CHECKS.map(|(name, _)| name), "{name}");
         let limit = size - 1;
         assert_eq!(

@@ -5,13 +5,13 @@ use std::process::Command;
 
 use reenact_verify::{Format, Keys, Options, safe};
 
-use crate::bundle_maker::{Folder, Key, archives, bundle, failed, judge_path};
+use crate::bundle_maker::{KeyRing as _, TestDir, TestKey, archives, bundle, failed, judge_path, lay_out};
 use crate::{everywhere, judge, notes, other_run, wrapped};
 
 #[test]
 fn however_it_is_packed_the_report_is_the_same() {
     let files = bundle();
-    let keys = Key::of(1).keys();
+    let keys = TestKey::of(1).keys();
     let report = everywhere(&files, &keys, "bare");
     assert_eq!(failed(&report), [""; 0], "{:#?}", report.reasons);
     assert_eq!(report.format, "rer-bundle");
@@ -50,9 +50,9 @@ else:
     with tarfile.open(out, 'w:gz', format=form) as archive:
         archive.add(source, arcname='around')
 ";
-    let keys = Key::of(1).keys();
-    let folder = Folder::new();
-    let expected = judge_path(&folder.lay_out("b", &bundle()), &keys);
+    let keys = TestKey::of(1).keys();
+    let folder = TestDir::new();
+    let expected = judge_path(&lay_out(&folder, "b", &bundle()), &keys);
     assert!(expected.pass());
     let commands: &[&[&str]] = &[
         &["tar", "-cf", "a.tar", "b"],

@@ -1,14 +1,12 @@
 //! Bundles for the tests beside this folder: made, packed in every way, and laid out on disk.
 #![allow(clippy::unwrap_used, dead_code, reason = "each test file uses a part of this one")]
 
-#[path = "../workshop/mod.rs"]
-mod workshop;
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use reenact_formats::rer::seal::{Chain, NewEvent, RunHeader, Signer as _};
 use reenact_formats::rer::{Version, manifest};
@@ -18,7 +16,8 @@ use reenact_verify::disk::{self, Argument, Content};
 use reenact_verify::{Keys, Options, Report};
 use serde_json::{Value as Json, json};
 
-pub(crate) use workshop::{Key, failed};
+pub(crate) use reenact_testkit::fixture::{TestDir, TestKey};
+pub(crate) use support::{KeyRing, failed};
 
 /// What a bundle holds, by name.
 pub(crate) type Files = BTreeMap<String, Vec<u8>>;
@@ -40,7 +39,7 @@ impl Default for Run {
 
 impl Run {
     /// The artifact: a start, a withheld payload, each blob written, an end.
-    pub(crate) fn artifact(&self, key: &Key, manifest_hash: Option<Digest>) -> Vec<u8> {
+    pub(crate) fn artifact(&self, key: &TestKey, manifest_hash: Option<Digest>) -> Vec<u8> {
         let mut chain = Chain::new(self.version);
         let written = |blob: &Vec<u8>| json!({"artifact_hash": Digest::of(blob).to_string()}).to_string();
         let mut events = vec![
@@ -73,7 +72,7 @@ impl Run {
     }
 
     /// A bundle as its signer makes it; `change` edits the manifest before it is hashed and signed for.
-    pub(crate) fn bundle(&self, key: &Key, change: impl FnOnce(&mut Json)) -> Files {
+    pub(crate) fn bundle(&self, key: &TestKey, change: impl FnOnce(&mut Json)) -> Files {
         let unbound = self.artifact(key, None);
         let blobs: Vec<Json> = (0..)
             .zip(&self.blobs)
@@ -115,7 +114,7 @@ pub(crate) fn blob_name(blob: &[u8]) -> String {
 
 /// The bundle of [`Run::default`] by the key of seed 1.
 pub(crate) fn bundle() -> Files {
-    Run::default().bundle(&Key::of(1), |_| {})
+    Run::default().bundle(&TestKey::of(1), |_| {})
 }
 
 pub(crate) fn tar(files: &Files) -> Vec<u8> {
@@ -148,41 +147,10 @@ pub(crate) fn archives(files: &Files) -> [(&'static str, Vec<u8>); 4] {
     ]
 }
 
-/// A folder of its own for one test, gone when the test is.
-pub(crate) struct Folder(PathBuf);
-
-impl Folder {
-    pub(crate) fn new() -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("reenact-bundle-test-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.0
-    }
-
-    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
-        let path = self.0.join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, bytes).unwrap();
-        path
-    }
-
-    /// Lays a bundle out under `name`.
-    pub(crate) fn lay_out(&self, name: &str, files: &Files) -> PathBuf {
-        files.iter().for_each(|(file, bytes)| drop(self.write(&format!("{name}/{file}"), bytes)));
-        self.0.join(name)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+/// Lays a bundle out under `name`.
+pub(crate) fn lay_out(folder: &TestDir, name: &str, files: &Files) -> PathBuf {
+    files.iter().for_each(|(file, bytes)| drop(folder.write(format!("{name}/{file}"), bytes)));
+    folder.join(name)
 }
 
 /// Reads a path as the commands do.
@@ -199,7 +167,7 @@ pub(crate) fn judge_path(path: &Path, keys: &Keys) -> Report {
 
 #[test]
 fn the_bundle_is_sound() {
-    let folder = Folder::new();
-    let report = judge_path(&folder.lay_out("b", &bundle()), &Key::of(1).keys());
+    let folder = TestDir::new();
+    let report = judge_path(&lay_out(&folder, "b", &bundle()), &TestKey::of(1).keys());
     assert_eq!(failed(&report), [""; 0], "{:#?}", report.reasons);
 }

@@ -3,11 +3,11 @@
 use reenact_formats::rer::seal::Signer as _;
 use serde_json::{Value as Json, json};
 
-use crate::workshop::Key;
 use crate::{
     CHAIN, ENVELOPE, ENVELOPE_SIG, HEAD, PAYLOADS, RUNTIME_SIG, SCHEMA, assert_noticed, hash, rehash, remove,
     sealed,
 };
+use reenact_testkit::fixture::TestKey;
 
 #[test]
 fn the_header() {
@@ -56,17 +56,17 @@ fn the_header() {
         ("runtime null", |a| a["runtime"] = json!(null), &[SCHEMA, ENVELOPE_SIG, RUNTIME_SIG]),
         (
             "key_id of a stranger",
-            |a| a["runtime"]["key_id"] = json!(Key::of(2).public_key().id().to_string()),
+            |a| a["runtime"]["key_id"] = json!(TestKey::of(2).public_key().id().to_string()),
             &[ENVELOPE_SIG, RUNTIME_SIG],
         ),
         (
             "key_id padded",
-            |a| a["runtime"]["key_id"] = json!(format!("{}=", Key::of(1).public_key().id())),
+            |a| a["runtime"]["key_id"] = json!(format!("{}=", TestKey::of(1).public_key().id())),
             &[SCHEMA, ENVELOPE_SIG, RUNTIME_SIG],
         ),
         (
             "key_id in hex",
-            |a| a["runtime"]["key_id"] = json!(Key::of(1).public_key().digest().to_string()),
+            |a| a["runtime"]["key_id"] = json!(TestKey::of(1).public_key().digest().to_string()),
             &[SCHEMA, ENVELOPE_SIG, RUNTIME_SIG],
         ),
         (
@@ -77,7 +77,7 @@ fn the_header() {
         (
             "the log of another run",
             |a| {
-                let other = sealed("other", "m", &Key::of(1));
+                let other = sealed("other", "m", &TestKey::of(1));
                 a["events"] = other["events"].clone();
                 a["events"][0]["payload"] = json!(7);
                 rehash(a);
@@ -86,7 +86,7 @@ fn the_header() {
         ),
         (
             "the signature of another run",
-            |a| a["runtime_signature"] = sealed("other", "m", &Key::of(1))["runtime_signature"].clone(),
+            |a| a["runtime_signature"] = sealed("other", "m", &TestKey::of(1))["runtime_signature"].clone(),
             &[RUNTIME_SIG],
         ),
     ]);
@@ -113,17 +113,17 @@ fn the_envelope() {
         ("metadata", |a| a["envelope"]["metadata"]["x"] = json!(1), &[ENVELOPE, ENVELOPE_SIG, RUNTIME_SIG]),
         (
             "another envelope of the same key",
-            |a| a["envelope"] = sealed("run", "other", &Key::of(1))["envelope"].clone(),
+            |a| a["envelope"] = sealed("run", "other", &TestKey::of(1))["envelope"].clone(),
             &[ENVELOPE, RUNTIME_SIG],
         ),
         (
             "the same, rehashed",
-            |a| (a["envelope"] = sealed("run", "other", &Key::of(1))["envelope"].clone(), rehash(a)).1,
+            |a| (a["envelope"] = sealed("run", "other", &TestKey::of(1))["envelope"].clone(), rehash(a)).1,
             &[RUNTIME_SIG],
         ),
         (
             "the same envelope of another key",
-            |a| a["envelope"] = sealed("run", "m", &Key::of(2))["envelope"].clone(),
+            |a| a["envelope"] = sealed("run", "m", &TestKey::of(2))["envelope"].clone(),
             &[ENVELOPE_SIG],
         ),
         ("signature absent", |a| remove(&mut a["envelope"], "signature"), &[SCHEMA, ENVELOPE_SIG]),

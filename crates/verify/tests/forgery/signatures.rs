@@ -6,11 +6,12 @@ use reenact_json::Digest;
 use reenact_verify::Keys;
 use serde_json::{Value as Json, json};
 
-use crate::workshop::{Key, canonical, failed, judge, vector};
+use crate::support::{KeyRing as _, canonical, failed, judge, vector};
 use crate::{
     ENVELOPE, ENVELOPE_SIG, HEAD, RUNTIME_SIG, SCHEMA, assert_noticed, base, hash, hex, remove,
     sign_envelope, sign_header, without,
 };
+use reenact_testkit::fixture::TestKey;
 
 /// 2^252 + 27742317777372353535851937790883648493, the order of the group.
 const L: [u8; 32] = [
@@ -52,14 +53,14 @@ fn signatures() {
             |a| a["envelope"]["signature"] = json!(format!("01{}", "0".repeat(126))),
             &[ENVELOPE_SIG],
         ),
-        ("of another key, for the header", |a| sign_header(a, &Key::of(2), &[]), &[RUNTIME_SIG]),
-        ("of another key, for the envelope", |a| sign_envelope(a, &Key::of(2)), &[ENVELOPE_SIG]),
+        ("of another key, for the header", |a| sign_header(a, &TestKey::of(2), &[]), &[RUNTIME_SIG]),
+        ("of another key, for the envelope", |a| sign_envelope(a, &TestKey::of(2)), &[ENVELOPE_SIG]),
         (
             "of another key that says so",
             |a| {
-                a["runtime"]["key_id"] = json!(Key::of(2).public_key().id().to_string());
-                sign_envelope(a, &Key::of(2));
-                sign_header(a, &Key::of(2), &[]);
+                a["runtime"]["key_id"] = json!(TestKey::of(2).public_key().id().to_string());
+                sign_envelope(a, &TestKey::of(2));
+                sign_header(a, &TestKey::of(2), &[]);
             },
             &[ENVELOPE_SIG, RUNTIME_SIG],
         ),
@@ -90,7 +91,7 @@ fn signatures_over_other_bytes() {
         canonical(without(a, &["envelope", "events", "runtime_signature"]).to_string().as_bytes()).unwrap()
     }
     fn sign(a: &mut Json, message: &[u8]) {
-        a["runtime_signature"] = hex(&Key::of(1).sign(message));
+        a["runtime_signature"] = hex(&TestKey::of(1).sign(message));
     }
     assert_noticed(&[
         (
@@ -129,7 +130,7 @@ fn signatures_over_other_bytes() {
             "a false envelope_hash",
             |a| {
                 a["envelope_hash"] = hash(&json!(0));
-                sign_header(a, &Key::of(1), &[]);
+                sign_header(a, &TestKey::of(1), &[]);
             },
             &[ENVELOPE, RUNTIME_SIG],
         ),
@@ -137,7 +138,7 @@ fn signatures_over_other_bytes() {
             "a false log_head_hash",
             |a| {
                 a["log_head_hash"] = hash(&json!(0));
-                sign_header(a, &Key::of(1), &[]);
+                sign_header(a, &TestKey::of(1), &[]);
             },
             &[HEAD, RUNTIME_SIG],
         ),
@@ -146,7 +147,7 @@ fn signatures_over_other_bytes() {
             |a| {
                 a["envelope"]["signature"] = json!("");
                 let text = canonical(a["envelope"].to_string().as_bytes()).unwrap();
-                a["envelope"]["signature"] = hex(&Key::of(1).sign(&text));
+                a["envelope"]["signature"] = hex(&TestKey::of(1).sign(&text));
             },
             &[ENVELOPE_SIG],
         ),
@@ -159,16 +160,16 @@ fn a_signature_that_leaves_out_manifest_hash() {
     for manifest_hash in [json!(null), hash(&json!("bundle"))] {
         let mut artifact = base();
         artifact["manifest_hash"] = manifest_hash;
-        sign_header(&mut artifact, &Key::of(1), &["manifest_hash"]);
-        let report = judge(artifact.to_string().as_bytes(), &Key::of(1).keys());
+        sign_header(&mut artifact, &TestKey::of(1), &["manifest_hash"]);
+        let report = judge(artifact.to_string().as_bytes(), &TestKey::of(1).keys());
         let reason = "runtime_signature: the signature leaves out manifest_hash (as §8.1 of the draft has it); §6.6 requires it";
         assert_eq!((failed(&report), report.reasons), (vec![RUNTIME_SIG], vec![reason.to_owned()]));
     }
     // Without the member there is nothing to leave out: what is wrong is its absence.
     let mut artifact = base();
     remove(&mut artifact, "manifest_hash");
-    sign_header(&mut artifact, &Key::of(1), &[]);
-    let report = judge(artifact.to_string().as_bytes(), &Key::of(1).keys());
+    sign_header(&mut artifact, &TestKey::of(1), &[]);
+    let report = judge(artifact.to_string().as_bytes(), &TestKey::of(1).keys());
     assert_eq!(report.reasons, ["schema_valid: $.manifest_hash: is missing"]);
 }
 
@@ -234,23 +235,24 @@ fn a_key_of_mixed_order() {
 /// With both keys at hand it is still the named one that must have signed.
 #[test]
 fn one_of_two_keys() {
-    let mut keys = Key::of(1).keys();
-    keys.supply(Key::of(2).public_key());
+    let mut keys = TestKey::of(1).keys();
+    keys.supply(TestKey::of(2).public_key());
     let mut artifact = base();
-    sign_envelope(&mut artifact, &Key::of(2));
+    sign_envelope(&mut artifact, &TestKey::of(2));
     let report = judge(artifact.to_string().as_bytes(), &keys);
     assert_eq!(failed(&report), [ENVELOPE_SIG]);
-    sign_header(&mut artifact, &Key::of(2), &[]);
+    sign_header(&mut artifact, &TestKey::of(2), &[]);
     let report = judge(artifact.to_string().as_bytes(), &keys);
-    let reason = format!("the signature is not one of key {} over these bytes", Key::of(1).public_key().id());
+    let reason =
+        format!("the signature is not one of key {} over these bytes", TestKey::of(1).public_key().id());
     assert_eq!(
         report.reasons,
         [format!("envelope_signature: {reason}"), format!("runtime_signature: {reason}")]
     );
     // Wholly signed by the other, and naming it: that is another artifact, and its signer is told.
-    artifact["runtime"]["key_id"] = json!(Key::of(2).public_key().id().to_string());
-    sign_header(&mut artifact, &Key::of(2), &[]);
+    artifact["runtime"]["key_id"] = json!(TestKey::of(2).public_key().id().to_string());
+    sign_header(&mut artifact, &TestKey::of(2), &[]);
     let report = judge(artifact.to_string().as_bytes(), &keys);
     assert_eq!(report.reasons, [""; 0]);
-    assert_eq!(report.signer.unwrap().key_id, Some(Key::of(2).public_key().id().to_string()));
+    assert_eq!(report.signer.unwrap().key_id, Some(TestKey::of(2).public_key().id().to_string()));
 }

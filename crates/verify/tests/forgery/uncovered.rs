@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
-use crate::workshop::{Key, judge};
+use crate::support::{KeyRing as _, judge};
 use crate::{PAYLOADS, SCHEMA, assert_noticed, base, remove};
+use reenact_testkit::fixture::TestKey;
 
 /// What passes by the format, because no hash covers it. A withheld payload is always named.
 #[test]
@@ -12,7 +13,7 @@ fn anyone_may_withhold_a_payload() {
         let mut artifact = base();
         artifact["events"][at]["payload_redacted"] = json!(true);
         artifact["events"][at].as_object_mut().unwrap().remove("payload");
-        let report = judge(artifact.to_string().as_bytes(), &Key::of(1).keys());
+        let report = judge(artifact.to_string().as_bytes(), &TestKey::of(1).keys());
         assert_eq!(report.reasons, [""; 0]);
         let mut withheld = vec![1, at];
         withheld.sort_unstable();

@@ -20,7 +20,7 @@ use super::gateway::{Home, agent_runtime};
 use super::record::exchange;
 use super::said;
 use super::scene::{Book, Kind};
-use crate::signer::OpenSigner;
+use reenact_testkit::fixture::TestKey;
 
 /// How many exchanges a run holds; each of them is answered once in a turn.
 const EXCHANGES: u64 = 2_000;
@@ -67,7 +67,7 @@ fn recorded(kind: Kind, folder: &Path) -> Result<Run, String> {
     let mut run = None;
     book.seal(1, |sealed, _| {
         let mut keys = Keys::default();
-        keys.supply(OpenSigner::new(7)?.public_key());
+        keys.supply(TestKey::of(7).public_key());
         let opened = open(fs::read(&sealed.path).map_err(said)?, &keys, &Options::default());
         if !opened.report.pass() {
             return Err("the recorded run does not verify".into());

@@ -15,7 +15,7 @@ use reenact_testkit::{Answer, Reply, Request, Script, Step};
 use reenact_wire::price::Table;
 
 use super::said;
-use crate::signer::OpenSigner;
+use reenact_testkit::fixture::TestKey;
 
 /// Where chat completions are asked for.
 pub(super) const PATH: &str = "/v1/chat/completions";
@@ -156,7 +156,7 @@ fn asking_as(id: &str, answer: &Answer) -> Answer {
 pub(super) struct Book {
     place: Place,
     recorder: Recorder<Recording>,
-    signer: OpenSigner,
+    signer: TestKey,
 }
 
 /// A folder that is gone when this is.
@@ -183,7 +183,7 @@ impl Book {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let name = format!("run-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let place = Place(folder.join(name));
-        let signer = OpenSigner::new(7)?;
+        let signer = TestKey::of(7);
         let envelope = envelope.map(str::as_bytes);
         let start = RunStart { envelope, ..RunStart::new(RunId::generate().map_err(said)?) };
         let recorder = Recorder::begin(&Folder::new(&place.0), &start, &signer).map_err(said)?;

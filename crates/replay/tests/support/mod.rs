@@ -1,9 +1,30 @@
-//! Requests as an agent makes them, against runs from the workshop.
-#![allow(dead_code, clippy::panic, reason = "each test file uses a part of this one")]
+//! Requests as an agent makes them, and the recorded runs that answer them.
+#![allow(dead_code, clippy::panic, clippy::unwrap_used, reason = "each test file uses a part of this one")]
 
 use std::sync::Arc;
 
+use reenact_formats::rer::seal::Signer as _;
 use reenact_replay::{Incoming, Miss, Player, RecordedAnswer, Reply};
+use reenact_run::{Opened, Run, open};
+use reenact_testkit::fixture::{RunBuilder, TestKey};
+use reenact_verify::{Keys, Options};
+
+/// Opens what a [`RunBuilder`] built.
+pub(crate) trait OpenRun {
+    /// Seals the run and opens it; every check must hold, whatever its payloads say.
+    fn run(self) -> Run;
+}
+
+impl OpenRun for RunBuilder {
+    #[track_caller]
+    fn run(self) -> Run {
+        let key = TestKey::of(1);
+        let keys = Keys::from_raw(key.public_key().as_bytes());
+        let Opened { run, report } = open(self.seal(&key), &keys, &Options::default());
+        assert!(report.pass(), "{:?}", report.reasons);
+        run.unwrap()
+    }
+}
 
 /// A chat completion with this body.
 pub(crate) fn chat(body: &str) -> Incoming<'_> {

@@ -3,33 +3,22 @@
 
 use std::path::Path;
 
-use ed25519_dalek::{Signer as _, SigningKey};
-use reenact_formats::key::PublicKey;
 use reenact_formats::rer::Version;
 use reenact_formats::rer::seal::{Chain, NewEvent, RunHeader, Signer};
 use reenact_json::{Limits, Profile, Value, canonical};
 use reenact_verify::{Format, Keys, Options, Report, safe};
 
-/// A private key, for tests only.
-pub(crate) struct Key(pub(crate) SigningKey);
+use reenact_testkit::fixture::TestKey;
 
-impl Key {
-    pub(crate) fn of(seed: u8) -> Self {
-        Self(SigningKey::from_bytes(&[seed; 32]))
-    }
-
-    pub(crate) fn keys(&self) -> Keys {
-        Keys::from_raw(self.public_key().as_bytes())
-    }
+/// Trusts a [`TestKey`].
+pub(crate) trait KeyRing {
+    /// Returns a key ring with the public half.
+    fn keys(&self) -> Keys;
 }
 
-impl Signer for Key {
-    fn public_key(&self) -> PublicKey {
-        PublicKey::from_raw(self.0.verifying_key().as_bytes()).unwrap()
-    }
-
-    fn sign(&self, message: &[u8]) -> [u8; 64] {
-        self.0.sign(message).to_bytes()
+impl KeyRing for TestKey {
+    fn keys(&self) -> Keys {
+        Keys::from_raw(self.public_key().as_bytes())
     }
 }
 
@@ -71,7 +60,7 @@ pub(crate) const PAYLOADS: [(Option<&str>, bool); 4] = [
 ];
 
 /// A sealed artifact of 0.2, in canonical form, with those payloads.
-pub(crate) fn troubled(key: &Key) -> Vec<u8> {
+pub(crate) fn troubled(key: &TestKey) -> Vec<u8> {
     let mut chain = Chain::new(Version::V02);
     for (step_index, (payload, redacted)) in (7..).step_by(3).zip(PAYLOADS) {
         let event = NewEvent {
@@ -100,7 +89,7 @@ pub(crate) fn spread(text: &[u8]) -> Vec<u8> {
 
 #[test]
 fn the_troubled_artifact_is_sound() {
-    let key = Key::of(1);
+    let key = TestKey::of(1);
     let artifact = troubled(&key);
     let report = judge(&artifact, &key.keys());
     assert_eq!(failed(&report), [""; 0], "{:?}", report.reasons);
