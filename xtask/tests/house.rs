@@ -217,6 +217,24 @@ fn no_edge_that_is_not_drawn() {
     }
 }
 
+/// Recording a byte needs no verdict and no recorded run: the command verifies after sealing, and fills in who answers.
+#[test]
+fn recording_links_neither_the_judge_nor_replay() {
+    let members = members();
+    let uses: BTreeMap<&str, &BTreeSet<String>> =
+        members.iter().map(|member| (member.package.as_str(), &member.uses)).collect();
+    for recording in ["record", "capture", "gateway"] {
+        let (mut found, mut next) = (BTreeSet::new(), vec![package_in(recording)]);
+        while let Some(package) = next.pop() {
+            let used = uses.get(package.as_str()).into_iter().copied().flatten().cloned();
+            next.extend(used.filter(|used| found.insert(used.clone())));
+        }
+        for other in ["verify", "run", "replay"] {
+            assert!(!found.contains(&package_in(other)), "{recording} links {other}");
+        }
+    }
+}
+
 #[test]
 fn every_member_says_what_it_is_for() {
     let listed = listed(&read(&root().join("Cargo.toml")));

@@ -88,7 +88,7 @@ impl Queue {
         self.jobs.push_back(job);
     }
 
-    /// Takes the jobs of one batch off the queue. They count as queued until [`Queue::written`].
+    /// Takes the jobs of one batch off the queue. They count until the caller subtracts them.
     pub(crate) fn take_batch(&mut self) -> Vec<QueuedJob> {
         let mut bytes = 0;
         let fits = |job: &&QueuedJob| {
@@ -134,3 +134,40 @@ impl Future for Written {
 
 /// The number of a job, and the wait for it where one is needed.
 pub(crate) type Queued = (u64, Option<Written>);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(number: Option<u64>, length: usize) -> QueuedJob {
+        let (bytes, at) = (bytes::Bytes::from(vec![0; length]).into(), Duration::ZERO);
+        let observation = Observation::Piece { at, bytes };
+        QueuedJob { id: 1, number, at, observation, reading: None, is_logged: true, written: None }
+    }
+
+    #[test]
+    fn batches_keep_the_order_and_take_at_least_one() {
+        let mut queue = Queue::default();
+        for (number, length) in [(1, 10), (2, BATCH), (3, 2 * BATCH), (4, 10)] {
+            queue.push(job(Some(number), length));
+        }
+        let mut batches = Vec::new();
+        while !queue.is_empty() {
+            batches.push(queue.take_batch().iter().filter_map(|job| job.number).collect::<Vec<_>>());
+        }
+        assert_eq!(batches, [vec![1], vec![2], vec![3], vec![4]]);
+        assert_eq!(queue.bytes, 4 * 128 + 20 + 3 * BATCH, "they count until they are written");
+        assert_eq!(queue.piece_bytes, queue.bytes);
+    }
+
+    #[test]
+    fn who_must_wait_for_what() {
+        let mut queue = Queue::default();
+        queue.push(job(None, MAX_PIECE_BYTES));
+        assert!((queue.is_behind(), queue.is_full(), queue.is_urgent()) == (true, false, true));
+        queue.push(job(None, MAX_BYTES));
+        assert!(queue.is_full());
+        queue.is_closed = true;
+        assert!((queue.is_behind(), queue.is_full(), queue.is_urgent()) == (false, false, true));
+    }
+}

@@ -139,3 +139,29 @@ pub(crate) fn is_spooled(
     let is_judged = is_admitted && endpoint.is_some();
     !(is_stream(headers) || is_success(status) && (calls_model || is_judged))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bodies_that_are_read_as_a_whole_stay_in_memory() {
+        let json: HeaderList<'_> = [("content-type", &b"application/json"[..])].into_iter().collect();
+        let events: HeaderList<'_> = [("content-type", &b"text/event-stream"[..])].into_iter().collect();
+        let chat = Some(Endpoint::ChatCompletions);
+        let models = Some(Endpoint::Models);
+        for (endpoint, is_admitted, status, headers, expected) in [
+            (None, false, 200, &json, true),
+            (None, true, 200, &json, true),
+            (chat, false, 200, &json, false),
+            (chat, false, 500, &json, true),
+            (models, false, 200, &json, true),
+            (models, true, 200, &json, false),
+            (models, true, 404, &json, true),
+            (None, false, 200, &events, false),
+        ] {
+            let found = is_spooled(endpoint, is_admitted, status, headers);
+            assert_eq!(found, expected, "{endpoint:?} {is_admitted} {status} {headers:?}");
+        }
+    }
+}
