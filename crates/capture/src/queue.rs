@@ -17,7 +17,7 @@ const MAX_BYTES: usize = 64 << 20;
 /// Long bodies wait while more bytes of bodies than this are queued.
 const MAX_PIECE_BYTES: usize = 8 << 20;
 
-/// Bytes that the recorder thread takes at one go. Pieces of bodies wake an idle thread only when so many are queued.
+/// Bytes that the recorder thread writes at one go. Pieces of bodies wake an idle thread only when so many are queued.
 pub(crate) const BATCH: usize = 256 << 10;
 
 /// Observations that the recorder thread has not taken yet.
@@ -28,6 +28,8 @@ pub(crate) struct Queue {
     pub(crate) bytes: usize,
     /// Bytes of bodies among them.
     pub(crate) piece_bytes: usize,
+    /// Number of queued jobs that someone waits for.
+    waiting: usize,
     /// Number of the last job.
     last: u64,
     /// True while the thread sleeps until it is woken.
@@ -65,10 +67,7 @@ impl Queue {
 
     /// Returns true if someone waits for the thread.
     pub(crate) fn is_urgent(&self) -> bool {
-        self.is_closed
-            || self.is_full()
-            || self.is_behind()
-            || self.jobs.iter().any(|job| job.written.is_some())
+        self.is_closed || self.is_full() || self.is_behind() || self.waiting > 0
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -85,24 +84,26 @@ impl Queue {
         let (bytes, piece_bytes) = sizes(&job.observation);
         self.bytes += bytes;
         self.piece_bytes += piece_bytes;
+        self.waiting += usize::from(job.written.is_some());
         self.jobs.push_back(job);
     }
 
-    /// Takes the jobs of one batch off the queue. They count until the caller subtracts them.
-    pub(crate) fn take_batch(&mut self) -> Vec<QueuedJob> {
-        let mut bytes = 0;
-        let fits = |job: &&QueuedJob| {
-            bytes += job.observation.size();
-            bytes <= BATCH
-        };
-        let count = self.jobs.iter().take_while(fits).count().max(1).min(self.jobs.len());
-        self.jobs.drain(..count).collect()
+    /// Takes all jobs off the queue, in exchange for an empty list whose memory is used again. They count in `bytes` until the
+    /// caller subtracts them.
+    pub(crate) fn take_all(&mut self, empty: &mut VecDeque<QueuedJob>) {
+        self.waiting = 0;
+        std::mem::swap(&mut self.jobs, empty);
     }
+}
 
-    /// Takes all jobs off the queue.
-    pub(crate) fn drain(&mut self) -> impl Iterator<Item = QueuedJob> {
-        self.jobs.drain(..)
-    }
+/// Returns the number of jobs at the front that are written at one go: as many as [`BATCH`] holds, and at least one.
+pub(crate) fn batch(jobs: &VecDeque<QueuedJob>) -> usize {
+    let mut bytes = 0;
+    let fits = |job: &&QueuedJob| {
+        bytes += job.observation.size();
+        bytes <= BATCH
+    };
+    jobs.iter().take_while(fits).count().max(1).min(jobs.len())
 }
 
 /// Returns the bytes of an observation, and those of a body among them.
@@ -151,10 +152,13 @@ mod tests {
         for (number, length) in [(1, 10), (2, BATCH), (3, 2 * BATCH), (4, 10)] {
             queue.push(job(Some(number), length));
         }
-        let mut batches = Vec::new();
-        while !queue.is_empty() {
-            batches.push(queue.take_batch().iter().filter_map(|job| job.number).collect::<Vec<_>>());
+        let (mut jobs, mut batches) = (VecDeque::new(), Vec::new());
+        queue.take_all(&mut jobs);
+        while !jobs.is_empty() {
+            let batch = batch(&jobs);
+            batches.push(jobs.drain(..batch).filter_map(|job| job.number).collect::<Vec<_>>());
         }
+        assert!(queue.is_empty());
         assert_eq!(batches, [vec![1], vec![2], vec![3], vec![4]]);
         assert_eq!(queue.bytes, 4 * 128 + 20 + 3 * BATCH, "they count until they are written");
         assert_eq!(queue.piece_bytes, queue.bytes);

@@ -11,7 +11,7 @@ use crate::decode;
 use crate::reading::{interface, is_stream, is_success};
 use crate::unpacking::Reads;
 
-/// Longest body held in memory if it need not be read as a whole, in bytes.
+/// Bytes of a body held in memory before they go to a spool, if the body need not be read as a whole.
 const MAX_HELD: usize = 1 << 20;
 
 /// An exchange that has not returned.
@@ -46,9 +46,17 @@ pub(super) struct Withheld {
     pub(super) instead: Vec<u8>,
 }
 
-enum OpenBody {
-    Held { raw: Vec<u8>, reads: Reads },
-    Spooled { body: Box<SpooledBody>, came: usize },
+/// A body while it comes.
+#[derive(Default)]
+struct OpenBody {
+    /// The beginning that is in the spool, if there is one.
+    spooled: Option<Box<SpooledBody>>,
+    /// Bytes that came and are not in the spool.
+    raw: Vec<u8>,
+    /// Reads that brought them, counted from the start of the body.
+    reads: Reads,
+    /// Bytes that came.
+    came: usize,
 }
 
 impl OpenExchange {
@@ -64,7 +72,7 @@ impl OpenExchange {
             trailers: HeaderList::default(),
             withheld: None,
             last_at: Duration::ZERO,
-            body: OpenBody::Held { raw: Vec::new(), reads: Vec::new() },
+            body: OpenBody::default(),
         }
     }
 
@@ -89,24 +97,21 @@ impl OpenExchange {
     }
 
     fn piece(&mut self, pen: &Pen, at: Duration, bytes: &[u8], max_body_bytes: usize) {
-        match &mut self.body {
-            OpenBody::Held { raw, reads } => {
-                raw.extend_from_slice(bytes);
-                reads.push((at, raw.len()));
-                let is_long = raw.len() >= MAX_HELD;
-                if let Some(head) = self.head.as_ref().filter(|_| is_long)
-                    && is_spooled(self.endpoint, self.admission.is_some(), head.status, &head.headers)
-                {
-                    let codings = decode::codings(&head.headers);
-                    let mut body = SpooledBody::new(pen, &self.step, &codings, max_body_bytes);
-                    body.push(raw, reads);
-                    self.body = OpenBody::Spooled { body: Box::new(body), came: raw.len() };
-                }
-            }
-            OpenBody::Spooled { body, came } => {
-                *came += bytes.len();
-                body.push(bytes, &[(at, *came)]);
-            }
+        let body = &mut self.body;
+        body.raw.extend_from_slice(bytes);
+        body.came += bytes.len();
+        body.reads.push((at, body.came));
+        let is_long = body.raw.len() >= MAX_HELD;
+        if let Some(head) = self.head.as_ref().filter(|_| is_long)
+            && is_spooled(self.endpoint, self.admission.is_some(), head.status, &head.headers)
+        {
+            let spooled = body.spooled.get_or_insert_with(|| {
+                let codings = decode::codings(&head.headers);
+                Box::new(SpooledBody::new(pen, &self.step, &codings, max_body_bytes))
+            });
+            spooled.push(&body.raw, &body.reads);
+            body.raw.clear();
+            body.reads.clear();
         }
     }
 
@@ -117,12 +122,13 @@ impl OpenExchange {
         is_whole: bool,
         max_body_bytes: usize,
     ) -> FinishedBody {
-        let nothing = OpenBody::Held { raw: Vec::new(), reads: Vec::new() };
-        match std::mem::replace(&mut self.body, nothing) {
-            OpenBody::Held { raw, reads } => {
-                FinishedBody::whole(codings, raw, reads, is_whole, max_body_bytes)
+        let OpenBody { spooled, raw, reads, .. } = std::mem::take(&mut self.body);
+        match spooled {
+            None => FinishedBody::whole(codings, raw, reads, is_whole, max_body_bytes),
+            Some(mut spooled) => {
+                spooled.push(&raw, &reads);
+                spooled.finish(is_whole)
             }
-            OpenBody::Spooled { body, .. } => body.finish(is_whole),
         }
     }
 }

@@ -4,6 +4,8 @@
 //! after a kill. Only on a machine without a place for such a log do they wait, before a request goes out and before an answer
 //! ends; and where the record must survive the machine, until the disk has it, many waits by one flush.
 
+mod worker;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -14,17 +16,11 @@ use reenact_record::wal::Wal;
 use reenact_record::{Durability, Observation, Pen, RecordError};
 use tokio::sync::Notify;
 
+use self::worker::Worker;
 use crate::error::Unrecorded;
 use crate::event_builder::EventBuilder;
-use crate::queue::{BATCH, Queue, Queued, QueuedJob, Written, sizes};
+use crate::queue::{BATCH, Queue, Queued, QueuedJob, Written};
 use crate::reading::Reading;
-
-/// Time between two looks at the queue while jobs come. The log has them, so they can wait; waking the thread would cost each
-/// front end more than a look costs the thread.
-const NAP: Duration = Duration::from_millis(1);
-
-/// Number of looks in vain after which the thread sleeps until it is woken.
-const NAPS: u32 = 200;
 
 /// Handle of the thread.
 pub(crate) struct RecorderThread {
@@ -68,7 +64,9 @@ impl RecorderThread {
             unrecorded: Mutex::default(),
         });
         let of_thread = Arc::clone(&shared);
-        let thread = thread::Builder::new().name("recorder".into()).spawn(move || of_thread.work(builder))?;
+        let thread = thread::Builder::new()
+            .name("recorder".into())
+            .spawn(move || Worker::of(&of_thread).work(builder))?;
         Ok(Self { shared, thread: Mutex::new(Some(thread)) })
     }
 
@@ -263,81 +261,6 @@ impl Shared {
         }
     }
 
-    /// Waits for jobs; `None` when no more will come.
-    fn next(&self) -> Option<Vec<QueuedJob>> {
-        let mut queue = lock(&self.queue);
-        let mut naps = 0;
-        loop {
-            if !queue.is_empty() {
-                return Some(queue.take_batch());
-            }
-            if queue.is_closed {
-                return None;
-            }
-            if naps == NAPS {
-                queue.is_idle = true;
-                let come = self.has_come.wait_while(queue, |queue| queue.is_idle && !queue.is_closed);
-                queue = come.unwrap_or_else(PoisonError::into_inner);
-                queue.is_idle = false;
-                naps = 0;
-            }
-            let napped = self.hurry.wait_timeout_while(queue, NAP, |queue| !queue.is_urgent());
-            (queue, _) = napped.unwrap_or_else(PoisonError::into_inner);
-            naps += 1;
-        }
-    }
-
-    fn work(&self, mut builder: EventBuilder) {
-        let _closes = CloseOnDrop(self);
-        lower_priority();
-        // The log has had those that were known before since it began.
-        let mut known = self.pen.known();
-        while let Some(jobs) = self.next() {
-            let (mut bytes, mut piece_bytes) = (0, 0);
-            let (mut last, mut steps, mut over, mut waiting) = (None, Vec::new(), Vec::new(), Vec::new());
-            for QueuedJob { id, number, at, observation, reading, is_logged, written } in jobs {
-                let sizes = sizes(&observation);
-                (bytes, piece_bytes) = (bytes + sizes.0, piece_bytes + sizes.1);
-                last = number.or(last);
-                if number.is_some() && !matches!(observation, Observation::Request(_)) {
-                    over.push(id);
-                }
-                if !is_logged && !self.is_journal_lost() {
-                    // The log failed, and all jobs in it are in the journal. It would be taken for the newer of the two.
-                    self.remove_log();
-                }
-                let step = builder.take(id, Some(at), observation, reading, |error| self.failed(error));
-                steps.extend(step.map(|step| (id, step)));
-                waiting.extend(written);
-            }
-            if let Some(last) = last {
-                if self.durability == Durability::Machine
-                    && let Err(error) = self.pen.sync()
-                {
-                    self.failed(error);
-                }
-                for written in waiting {
-                    // A client that left does not wait.
-                    let _ = written.send(());
-                }
-                // Jobs that a lost journal did not take stay in the log, from where they can be recovered.
-                if let Some(log) = self.log.as_ref().filter(|_| !self.is_journal_lost()) {
-                    // Before anything is dropped that shows them: recovery must mask these values, too.
-                    known = self.pen.log_known(log, known).unwrap_or(known);
-                    // A log that fails is given up: from then on front ends wait for the journal.
-                    let _ = log.journaled(last, self.pen.counts().bytes, &steps);
-                    log.over(&over);
-                }
-            }
-            let mut queue = lock(&self.queue);
-            queue.bytes -= bytes;
-            queue.piece_bytes -= piece_bytes;
-            if !queue.is_full() || !queue.is_behind() {
-                self.room.notify_waiters();
-            }
-        }
-    }
-
     fn is_journal_lost(&self) -> bool {
         self.is_journal_lost.load(Ordering::Acquire)
     }
@@ -355,27 +278,6 @@ impl Shared {
         }
         let mut unrecorded = lock(&self.unrecorded);
         unrecorded.get_or_insert(Unrecorded { count: 0, first }).count += 1;
-    }
-}
-
-/// Gives way to the threads that serve. On Linux `nice` is about one thread, not about the process.
-fn lower_priority() {
-    #[cfg(target_os = "linux")]
-    // `nice` may fail without permission; the default priority is fine.
-    let _ = rustix::process::nice(10);
-}
-
-/// Closes the queue however the thread ends, so that nobody waits for it for ever.
-struct CloseOnDrop<'s>(&'s Shared);
-
-impl Drop for CloseOnDrop<'_> {
-    fn drop(&mut self) {
-        let mut queue = lock(&self.0.queue);
-        queue.is_closed = true;
-        for _ in queue.drain().filter(|job| job.number.is_some()) {
-            self.0.failed(RecordError::Ended);
-        }
-        self.0.room.notify_waiters();
     }
 }
 
