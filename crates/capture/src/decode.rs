@@ -156,7 +156,7 @@ enum Stage {
     },
 }
 
-/// Where a decoder writes to: no further than there is room.
+/// Output of a decoder, bounded by `room`.
 #[derive(Default)]
 struct Sink {
     bytes: Vec<u8>,

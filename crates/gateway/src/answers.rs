@@ -1,4 +1,4 @@
-//! Who answers in the place of vendors: a trait, so that serving recorded answers needs nothing of how they are found.
+//! The trait by which requests are answered in the place of vendors: serving answers needs nothing of how they are found.
 
 use std::fmt;
 use std::time::Duration;

@@ -26,11 +26,11 @@ pub(crate) struct Arrival {
     pub(crate) headers: HeaderMap,
     /// The version of HTTP that the client speaks.
     pub(crate) version: Version,
-    /// How the header names were spelled.
+    /// Spelling of the header names.
     pub(crate) extensions: Extensions,
     pub(crate) body: Bytes,
     pub(crate) has_trailers: bool,
-    /// When it had come.
+    /// Time at which it had come.
     pub(crate) at: tokio::time::Instant,
 }
 
@@ -74,7 +74,7 @@ impl Door {
         Ok((Arc::clone(route), path))
     }
 
-    /// What stands behind the token, of a request that is for us and has it.
+    /// Returns the rest of the path behind the token, of a request that is for us and has it.
     fn enter<'h>(&self, head: &'h Parts) -> Result<&'h str, Refusal> {
         let mut hosts = head.headers.get_all(HOST).iter();
         let host = hosts.next().map(|host| host.to_str().unwrap_or_default());
@@ -97,7 +97,7 @@ impl Door {
     }
 }
 
-/// What stands behind the token of an agent's report of itself.
+/// Path behind the token of an agent's report of itself.
 pub(crate) const REPORT: &str = "report";
 
 /// The body of a report, if it came whole and is not too long for one.

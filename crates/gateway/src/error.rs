@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Why a gateway did not start.
+/// Reason why a gateway did not start.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
@@ -19,7 +19,7 @@ pub enum StartError {
     /// SSL_CERT_FILE or SSL_CERT_DIR names something without certificates.
     #[error("{}: no certificate could be read from it; set SSL_CERT_FILE and SSL_CERT_DIR right or unset them", .path.display())]
     Certificates {
-        /// What the variable names.
+        /// Path that the variable names.
         path: PathBuf,
     },
     /// No thread to write with.

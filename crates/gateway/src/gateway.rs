@@ -76,33 +76,33 @@ impl Gateway {
         Ok(Self { address, token, routes, notes, stop, accepting, running: ended, capture })
     }
 
-    /// Where it listens.
+    /// Returns the address of the listener.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What a vendor's client takes as its base address; `None` if there is no route of that name.
+    /// Returns the base address for a vendor's client; `None` if there is no route of that name.
     pub fn base_url(&self, route: &str) -> Option<String> {
         let route = self.routes.iter().find(|known| known.name == route)?;
         Some(route.base_url(self.address, &self.token))
     }
 
-    /// Where an agent may tell of itself.
+    /// Returns the address for an agent's reports of itself.
     pub fn report_url(&self) -> String {
         report_url(self.address, &self.token)
     }
 
-    /// What the user should know about the way out.
+    /// Returns notes for the user about proxies and certificates.
     pub fn notes(&self) -> &[Note] {
         &self.notes
     }
 
-    /// Whether its log could not be written any more, so that everything waits for the journal.
+    /// Returns true if the log cannot be written any more, so that everything waits for the journal.
     pub fn has_lost_its_log(&self) -> bool {
         self.capture.as_ref().is_some_and(|capture| capture.has_lost_its_log())
     }
 
-    /// What could not be recorded so far.
+    /// Returns the events that could not be recorded so far.
     pub fn unrecorded(&self) -> Option<Unrecorded> {
         self.capture.as_ref()?.unrecorded()
     }
@@ -122,12 +122,12 @@ impl Gateway {
     }
 }
 
-/// Where the agent of a gateway at that address may tell of itself.
+/// Returns the address for reports of the agent of a gateway at that address.
 pub fn report_url(address: SocketAddr, token: &Token) -> String {
     format!("http://{address}/{}/{}", token.as_str(), arrival::REPORT)
 }
 
-/// What connections share.
+/// State that connections share.
 struct Server {
     door: Door,
     limit: usize,

@@ -115,7 +115,7 @@ fn map(headers: &[(String, String)]) -> HeaderMap {
 /// A recorded body, served piece for piece.
 pub(crate) struct Played {
     pieces: VecDeque<(Instant, Bytes)>,
-    /// What is left of the body, if its length is told.
+    /// Rest of the body in bytes, if its length is told.
     length: Option<u64>,
     trailers: Option<HeaderMap>,
     is_cut: bool,

@@ -236,7 +236,7 @@ impl PolicyGate {
     }
 }
 
-/// What follows from a decision.
+/// Consequence of a decision.
 enum Step<Go, Stop, Ask> {
     Go(Go),
     Stop(Stop),

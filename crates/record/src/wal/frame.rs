@@ -16,7 +16,7 @@ use crate::observation::{
 };
 use crate::warden::{Action, SignerType};
 
-/// How long a frame's length and checksum are.
+/// Bytes of a frame's length and checksum.
 pub(super) const HEAD: usize = 8;
 
 /// The length of the rest, and its checksum.
@@ -254,7 +254,7 @@ fn put_time(out: &mut Vec<u8>, time: Duration) {
     out.extend_from_slice(&u64::try_from(time.as_micros()).unwrap_or(u64::MAX).to_le_bytes());
 }
 
-/// What is left to read.
+/// The bytes left to read.
 struct From<'a>(&'a [u8]);
 
 impl<'a> From<'a> {
