@@ -11,8 +11,8 @@ use http::{Extensions, Method, Version};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
+use crate::client_socket;
 use crate::headers;
-use crate::line;
 use crate::refusal::Refusal;
 use crate::route::Route;
 use crate::token::Token;
@@ -26,11 +26,11 @@ pub(crate) struct Arrival {
     pub(crate) headers: HeaderMap,
     /// The version of HTTP that the client speaks.
     pub(crate) version: Version,
-    /// How the header names were spelled.
+    /// Spelling of the header names.
     pub(crate) extensions: Extensions,
     pub(crate) body: Bytes,
     pub(crate) has_trailers: bool,
-    /// When it had come.
+    /// Time at which it had come.
     pub(crate) at: tokio::time::Instant,
 }
 
@@ -74,12 +74,12 @@ impl Door {
         Ok((Arc::clone(route), path))
     }
 
-    /// What stands behind the token, of a request that is for us and has it.
+    /// Returns the rest of the path behind the token, of a request that is for us and has it.
     fn enter<'h>(&self, head: &'h Parts) -> Result<&'h str, Refusal> {
         let mut hosts = head.headers.get_all(HOST).iter();
         let host = hosts.next().map(|host| host.to_str().unwrap_or_default());
         let authority = head.uri.authority().map(|authority| authority.as_str());
-        let is_ours = |name: &str| line::is_ours(name, self.address);
+        let is_ours = |name: &str| client_socket::is_ours(name, self.address);
         // HTTP/1.1 says it in Host, HTTP/2 in the address; whoever says both must mean us in both.
         if host.or(authority).is_none()
             || hosts.next().is_some()
@@ -97,7 +97,7 @@ impl Door {
     }
 }
 
-/// What stands behind the token of an agent's report of itself.
+/// Path behind the token of an agent's report of itself.
 pub(crate) const REPORT: &str = "report";
 
 /// The body of a report, if it came whole and is not too long for one.

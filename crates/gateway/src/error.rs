@@ -1,11 +1,9 @@
-//! Why a gateway did not start, and what it could not record.
+//! Reasons why a gateway did not start.
 
 use std::io;
 use std::path::PathBuf;
 
-use reenact_record::RecordError;
-
-/// Why a gateway did not start.
+/// Reason why a gateway did not start.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
@@ -21,7 +19,7 @@ pub enum StartError {
     /// SSL_CERT_FILE or SSL_CERT_DIR names something without certificates.
     #[error("{}: no certificate could be read from it; set SSL_CERT_FILE and SSL_CERT_DIR right or unset them", .path.display())]
     Certificates {
-        /// What the variable names.
+        /// Path that the variable names.
         path: PathBuf,
     },
     /// No thread to write with.
@@ -30,14 +28,4 @@ pub enum StartError {
     /// The cryptography does not offer what TLS needs.
     #[error("TLS cannot be set up")]
     Tls,
-}
-
-/// Events that are missing from the record.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{count} events could not be recorded: {first}")]
-pub struct Unrecorded {
-    /// How many.
-    pub count: u64,
-    /// Why the first of them could not.
-    pub first: RecordError,
 }

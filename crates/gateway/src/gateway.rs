@@ -10,15 +10,16 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
+use reenact_capture::{Capture, Running, Unrecorded};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::arrival::{self, Door};
-use crate::error::{StartError, Unrecorded};
-use crate::line::{HangUp, Line, LineState};
+use crate::client_socket::{ClientSocket, ClientSocketState, HangUp};
+use crate::error::StartError;
 use crate::outgoing::{Cut, Outgoing};
-use crate::recording::{Recorder, Running, Scribe};
+use crate::recording::Recorder;
 use crate::refusal;
 use crate::replaying::Replayer;
 use crate::route::Route;
@@ -36,7 +37,7 @@ pub struct Gateway {
     accepting: JoinHandle<()>,
     /// Gives nothing; ends when nobody can record anything any more.
     running: mpsc::Receiver<Infallible>,
-    scribe: Option<Arc<Scribe>>,
+    capture: Option<Arc<Capture>>,
 }
 
 impl std::fmt::Debug for Gateway {
@@ -64,46 +65,46 @@ impl Gateway {
                 (replaying.limits.request_bytes, Job::Replay(Replayer::new(replaying)))
             }
         };
-        let scribe = match &job {
-            Job::Record(recorder) => Some(recorder.scribe()),
+        let capture = match &job {
+            Job::Record(recorder) => Some(Arc::clone(recorder.capture())),
             Job::Replay(_) => None,
         };
         let server = Arc::new(Server { door, limit, job });
         let (stop, stopping) = oneshot::channel();
         let (running, ended) = mpsc::channel(1);
         let accepting = tokio::spawn(accept(listener, server, stopping, running));
-        Ok(Self { address, token, routes, notes, stop, accepting, running: ended, scribe })
+        Ok(Self { address, token, routes, notes, stop, accepting, running: ended, capture })
     }
 
-    /// Where it listens.
+    /// Returns the address of the listener.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What a vendor's client takes as its base address; `None` if there is no route of that name.
+    /// Returns the base address for a vendor's client; `None` if there is no route of that name.
     pub fn base_url(&self, route: &str) -> Option<String> {
         let route = self.routes.iter().find(|known| known.name == route)?;
         Some(route.base_url(self.address, &self.token))
     }
 
-    /// Where an agent may tell of itself.
+    /// Returns the address for an agent's reports of itself.
     pub fn report_url(&self) -> String {
         report_url(self.address, &self.token)
     }
 
-    /// What the user should know about the way out.
+    /// Returns notes for the user about proxies and certificates.
     pub fn notes(&self) -> &[Note] {
         &self.notes
     }
 
-    /// Whether its log could not be written any more, so that everything waits for the journal.
+    /// Returns true if the log cannot be written any more, so that everything waits for the journal.
     pub fn has_lost_its_log(&self) -> bool {
-        self.scribe.as_ref().is_some_and(|scribe| scribe.has_lost_its_log())
+        self.capture.as_ref().is_some_and(|capture| capture.has_lost_its_log())
     }
 
-    /// What could not be recorded so far.
+    /// Returns the events that could not be recorded so far.
     pub fn unrecorded(&self) -> Option<Unrecorded> {
-        self.scribe.as_ref()?.unrecorded()
+        self.capture.as_ref()?.unrecorded()
     }
 
     /// Ends it: no new connections; exchanges that run are broken off and recorded as far as they came. When this returns,
@@ -113,20 +114,20 @@ impl Gateway {
         let _ = self.stop.send(());
         let _ = self.accepting.await;
         while self.running.recv().await.is_some() {}
-        let Some(scribe) = self.scribe else { return Ok(()) };
-        let finished = Arc::clone(&scribe);
+        let Some(capture) = self.capture else { return Ok(()) };
+        let finished = Arc::clone(&capture);
         // It waits for a thread. The task only ends early with the whole process.
         let _ = tokio::task::spawn_blocking(move || finished.finish()).await;
-        scribe.unrecorded().map_or(Ok(()), Err)
+        capture.unrecorded().map_or(Ok(()), Err)
     }
 }
 
-/// Where the agent of a gateway at that address may tell of itself.
+/// Returns the address for reports of the agent of a gateway at that address.
 pub fn report_url(address: SocketAddr, token: &Token) -> String {
     format!("http://{address}/{}/{}", token.as_str(), arrival::REPORT)
 }
 
-/// What connections share.
+/// State that connections share.
 struct Server {
     door: Door,
     limit: usize,
@@ -172,18 +173,18 @@ async fn connection(socket: TcpStream, server: Arc<Server>, running: Running) {
         Job::Record(_) => HangUp::Noticed,
         Job::Replay(_) => HangUp::Ignored,
     };
-    let line = Line::new(socket, hang_up);
-    let state = line.state();
+    let socket = ClientSocket::new(socket, hang_up);
+    let state = socket.state();
     let service = service_fn(move |request| {
         let (server, state, running) = (Arc::clone(&server), Arc::clone(&state), running.clone());
         async move { server.serve(request, state, running).await }
     });
     let mut builder = Builder::new(TokioExecutor::new());
-    // The end of a client's bytes is judged by the line.
+    // `ClientSocket` judges the end of a client's bytes.
     builder.http1().preserve_header_case(true).auto_date_header(false).half_close(false);
     builder.http2().auto_date_header(false).max_header_list_size(1 << 20);
     // However a connection ends, its exchanges have written what there was to write.
-    let _ = builder.serve_connection(TokioIo::new(line), service).await;
+    let _ = builder.serve_connection(TokioIo::new(socket), service).await;
 }
 
 impl Server {
@@ -196,7 +197,7 @@ impl Server {
         };
         let taken = match &self.job {
             Job::Record(recorder) => recorder.reported(text).await,
-            Job::Replay(_) => reenact_record::reported::read(&text, |_| ()),
+            Job::Replay(_) => reenact_capture::reported::read(&text, |_| ()),
         };
         if let Err(fault) = taken {
             return Ok(refused(&fault.to_string()));
@@ -209,7 +210,7 @@ impl Server {
     async fn serve(
         &self,
         request: Request<Incoming>,
-        line: Arc<LineState>,
+        socket: Arc<ClientSocketState>,
         running: Running,
     ) -> Result<Response<Outgoing>, Cut> {
         let (head, body) = request.into_parts();
@@ -219,8 +220,8 @@ impl Server {
             Err(refusal) => Err(refusal),
         };
         match (arrived, &self.job) {
-            (Ok(arrival), Job::Record(recorder)) => recorder.serve(arrival, line, running).await,
-            (Ok(arrival), Job::Replay(replayer)) => replayer.serve(arrival, line).await,
+            (Ok(arrival), Job::Record(recorder)) => recorder.serve(arrival, socket, running).await,
+            (Ok(arrival), Job::Replay(replayer)) => replayer.serve(arrival, socket).await,
             (Err(refusal), Job::Record(recorder)) => {
                 recorder.refused(&refusal);
                 Ok(refusal.answer())

@@ -8,19 +8,19 @@
 //! |---|---|
 //! | `gateway` | the listener and its connections |
 //! | `arrival`, `refusal` | who is let in, and what the others are told |
-//! | `line`, `peer` | a client's socket: what has left, who has gone |
-//! | `recording` | an exchange on its way, and its copy on its way into the record |
-//! | `replaying` | recorded answers, piece for piece |
+//! | `client_socket`, `peer` | a client's socket: flushes, and clients that have gone |
+//! | `recording` | an exchange on its way, told to `reenact-capture` |
+//! | `replaying`, [`answers`] | answers without a vendor, piece for piece, and who gives them |
 //! | `upstream` | the way to vendors: proxies, certificates, connections |
-//! | `decode`, `headers` | what a record needs without its codings; what ends with a connection |
+//! | `headers` | what ends with a connection |
 //! | `route`, `token`, `work`, `error` | what a gateway is told |
 
+pub mod answers;
 mod arrival;
-mod decode;
+mod client_socket;
 mod error;
 mod gateway;
 mod headers;
-mod line;
 mod outgoing;
 mod peer;
 mod recording;
@@ -31,10 +31,11 @@ mod token;
 mod upstream;
 mod work;
 
-pub use error::{StartError, Unrecorded};
+pub use answers::{Answers, ServedAnswer, ServedReply, ServedRequest};
+pub use error::StartError;
 pub use gateway::{Gateway, report_url};
-pub use recording::{Recovered, Remains};
+pub use reenact_capture::{Policy, Unrecorded};
 pub use route::{Route, UpstreamUrl, UpstreamUrlError};
 pub use token::{Token, TokenError};
 pub use upstream::{Environment, Note};
-pub use work::{Limits, Pace, Policy, Recording, Replaying, Work};
+pub use work::{Limits, Pace, Recording, Replaying, Work};

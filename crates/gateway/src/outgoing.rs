@@ -1,4 +1,4 @@
-//! The bodies that clients get: our own words, a vendor's answer as it comes, a recorded one as it came.
+//! The bodies that clients get: a text of our own, a vendor's answer, a recorded answer.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -7,14 +7,14 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
 
-use crate::recording::{Guarded, Tee};
+use crate::recording::{FilteredBody, RecordedBody};
 use crate::replaying::Played;
 
 /// Any of them.
 pub(crate) enum Outgoing {
     Whole(Full<Bytes>),
-    Tee(Box<Tee>),
-    Guarded(Box<Guarded>),
+    Recorded(Box<RecordedBody>),
+    Filtered(Box<FilteredBody>),
     Played(Box<Played>),
 }
 
@@ -36,8 +36,8 @@ impl Body for Outgoing {
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
         match self.get_mut() {
             Self::Whole(body) => Pin::new(body).poll_frame(cx).map_err(|never| match never {}),
-            Self::Tee(body) => Pin::new(body.as_mut()).poll_frame(cx),
-            Self::Guarded(body) => Pin::new(body.as_mut()).poll_frame(cx),
+            Self::Recorded(body) => Pin::new(body.as_mut()).poll_frame(cx),
+            Self::Filtered(body) => Pin::new(body.as_mut()).poll_frame(cx),
             Self::Played(body) => Pin::new(body.as_mut()).poll_frame(cx),
         }
     }
@@ -45,8 +45,8 @@ impl Body for Outgoing {
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Whole(body) => body.is_end_stream(),
-            Self::Tee(body) => body.is_end_stream(),
-            Self::Guarded(body) => body.is_end_stream(),
+            Self::Recorded(body) => body.is_end_stream(),
+            Self::Filtered(body) => body.is_end_stream(),
             Self::Played(body) => body.is_end_stream(),
         }
     }
@@ -54,8 +54,8 @@ impl Body for Outgoing {
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Whole(body) => body.size_hint(),
-            Self::Tee(body) => body.size_hint(),
-            Self::Guarded(body) => body.size_hint(),
+            Self::Recorded(body) => body.size_hint(),
+            Self::Filtered(body) => body.size_hint(),
             Self::Played(body) => body.size_hint(),
         }
     }

@@ -1,4 +1,4 @@
-//! Whether someone who stopped sending still listens.
+//! Clients that stopped sending: gone, or waiting for their answer.
 //!
 //! A client that closes its connection and one that only closes its sending half look the same on the socket: the end of
 //! its bytes. The first has hung up, which must be noticed even while the vendor is silent; the second waits for its
@@ -6,16 +6,16 @@
 
 use std::net::SocketAddr;
 
-/// Whether the client at `peer`, whose bytes to `local` have ended, is gone. Where the machine does not tell, it is: that
-/// is how vendors' own servers take it.
-pub(crate) fn has_gone(peer: SocketAddr, local: SocketAddr) -> bool {
+/// Returns true if the client at `peer`, whose bytes to `local` have ended, has gone; also where the machine does not tell, as
+/// vendors' own servers assume.
+pub(crate) fn client_disconnected(peer: SocketAddr, local: SocketAddr) -> bool {
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
     !tables.iter().any(|table| {
         std::fs::read_to_string(table).is_ok_and(|text| is_held(&text, peer.port(), local.port()))
     })
 }
 
-/// Whether a process holds the socket from one port to another. Both ends are on this machine, where the pair of ports
+/// Returns true if a process holds the socket from one port to another. Both ends are on this machine, where the pair of ports
 /// says enough.
 fn is_held(table: &str, from: u16, to: u16) -> bool {
     let (from, to) = (format!(":{from:04X}"), format!(":{to:04X}"));
@@ -60,8 +60,8 @@ mod tests {
         let local = server.local_addr().unwrap();
         client.shutdown(Shutdown::Write).unwrap();
         assert_eq!(server.read(&mut [0; 1]).unwrap(), 0);
-        assert!(!has_gone(peer, local));
+        assert!(!client_disconnected(peer, local));
         drop(client);
-        assert!(has_gone(peer, local));
+        assert!(client_disconnected(peer, local));
     }
 }

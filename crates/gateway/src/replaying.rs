@@ -1,4 +1,4 @@
-//! Replaying: requests are answered from a recorded run, piece for piece. Nothing here can reach out.
+//! Replaying: requests are answered by [`Answers`], piece for piece as the answers were recorded. Nothing here can reach out.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -10,63 +10,60 @@ use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, TRAILER};
 use http::{Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
-use reenact_replay::{End, Incoming, Player, RecordedAnswer, Reply};
+use reenact_capture::decode;
 use reenact_wire::exchange;
 use tokio::time::{Instant, Sleep};
 
+use crate::answers::{Answers, ServedAnswer, ServedReply, ServedRequest};
 use crate::arrival::Arrival;
-use crate::decode;
-use crate::line::{Busy, LineState};
+use crate::client_socket::{ClientSocketState, InFlight};
 use crate::outgoing::{Cut, Outgoing};
-use crate::recording::pairs;
+use crate::recording::header_list;
 use crate::refusal;
 use crate::work::{Pace, Replaying, SMALL};
 
-/// Answers from a recorded run.
+/// Serves answers without a vendor.
 pub(crate) struct Replayer {
-    player: Arc<Player>,
+    answers: Arc<dyn Answers>,
     pace: Pace,
-    /// How much of a request's body is decoded.
-    most: usize,
+    /// Longest request body that is decoded, in bytes.
+    max_body_bytes: usize,
 }
 
 impl Replayer {
     pub(crate) fn new(replaying: Replaying) -> Self {
-        Self { player: replaying.player, pace: replaying.pace, most: replaying.limits.answer_bytes }
+        let Replaying { answers, pace, limits, .. } = replaying;
+        Self { answers, pace, max_body_bytes: limits.answer_bytes }
     }
 
     /// Serves one request. The error closes the connection without an answer, as it was recorded.
     pub(crate) async fn serve(
         &self,
         arrival: Arrival,
-        line: Arc<LineState>,
+        socket: Arc<ClientSocketState>,
     ) -> Result<Response<Outgoing>, Cut> {
-        let busy = line.busy();
+        let in_flight = socket.in_flight();
         let (vendor, at) = (arrival.route.vendor, arrival.at);
         match self.look_up(arrival).await.ok_or(Cut)? {
-            Reply::Miss(miss) => Ok(refusal::in_shape(
-                vendor,
-                StatusCode::NOT_FOUND,
-                "not_found_error",
-                reenact_replay::miss::CODE,
-                &miss.to_string(),
-            )),
-            Reply::Hit(recorded) => played(&recorded, self.pace, at, line, busy).ok_or(Cut),
+            ServedReply::Missing { code, message } => {
+                Ok(refusal::in_shape(vendor, StatusCode::NOT_FOUND, "not_found_error", code, &message))
+            }
+            ServedReply::Answer(answer) => played(answer, self.pace, at, socket, in_flight).ok_or(Cut),
         }
     }
 
-    async fn look_up(&self, arrival: Arrival) -> Option<Reply> {
-        let (player, most) = (Arc::clone(&self.player), self.most);
+    async fn look_up(&self, arrival: Arrival) -> Option<ServedReply> {
+        let (answers, max_body_bytes) = (Arc::clone(&self.answers), self.max_body_bytes);
         let is_small = arrival.body.len() <= SMALL;
         let look_up = move || {
-            let codings = decode::codings(&arrival.headers);
-            // What could not be decoded was not recorded, and is not looked for.
-            let readable = decode::readable(&codings, &arrival.body, false, most);
-            player.answer(&Incoming {
+            let headers = header_list(&arrival.headers);
+            // Bytes that could not be decoded were not recorded, and are not looked for.
+            let readable = decode::readable(&decode::codings(&headers), &arrival.body, false, max_body_bytes);
+            answers.answer(&ServedRequest {
                 provider: &arrival.route.name,
                 method: arrival.method.as_str(),
                 path: arrival.path.as_str(),
-                headers: &pairs(&arrival.headers),
+                headers: &headers.pairs(),
                 body: &readable.body,
             })
         };
@@ -76,11 +73,11 @@ impl Replayer {
 
 /// A recorded answer as a response; `None` if there was none.
 fn played(
-    recorded: &RecordedAnswer,
+    recorded: ServedAnswer,
     pace: Pace,
     begun: Instant,
-    line: Arc<LineState>,
-    busy: Busy,
+    socket: Arc<ClientSocketState>,
+    in_flight: InFlight,
 ) -> Option<Response<Outgoing>> {
     let status = recorded.status.and_then(|status| StatusCode::from_u16(status).ok())?;
     let mut headers = map(&recorded.headers);
@@ -93,10 +90,9 @@ fn played(
     }
     let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let is_stream = content_type.is_some_and(exchange::is_stream);
-    let is_cut = recorded.end != End::Complete;
     // A whole body says how long it is; a stream, and what will break off, does not.
-    let has_length = !is_stream && !is_cut && trailers.is_empty();
-    let body = Played::new(recorded, trailers, has_length, pace, begun, line, busy);
+    let has_length = !is_stream && !recorded.is_cut && trailers.is_empty();
+    let body = Played::new(recorded, trailers, has_length, pace, begun, socket, in_flight);
     let mut response = Response::new(Outgoing::Played(Box::new(body)));
     *response.status_mut() = status;
     *response.headers_mut() = headers;
@@ -119,35 +115,36 @@ fn map(headers: &[(String, String)]) -> HeaderMap {
 /// A recorded body, served piece for piece.
 pub(crate) struct Played {
     pieces: VecDeque<(Instant, Bytes)>,
-    /// What is left of the body, if its length is told.
+    /// Rest of the body in bytes, if its length is told.
     length: Option<u64>,
     trailers: Option<HeaderMap>,
     is_cut: bool,
     pace: Pace,
     timer: Option<Pin<Box<Sleep>>>,
-    line: Arc<LineState>,
+    socket: Arc<ClientSocketState>,
     /// The piece before was handed out and has perhaps not left.
     waiting: Option<u64>,
     is_over: bool,
-    _busy: Busy,
+    _in_flight: InFlight,
 }
 
 impl Played {
     fn new(
-        recorded: &RecordedAnswer,
+        recorded: ServedAnswer,
         trailers: HeaderMap,
         has_length: bool,
         pace: Pace,
         begun: Instant,
-        line: Arc<LineState>,
-        busy: Busy,
+        socket: Arc<ClientSocketState>,
+        in_flight: InFlight,
     ) -> Self {
-        let mut rest = Bytes::from(recorded.body.clone());
+        let length = has_length.then_some(recorded.body.len() as u64);
+        let mut rest = Bytes::from(recorded.body);
         let mut pieces = VecDeque::with_capacity(recorded.chunks.len() + 1);
         let mut at = begun;
-        for chunk in &recorded.chunks {
-            at = begun + chunk.at;
-            let piece = rest.split_to(chunk.length.min(rest.len()));
+        for (since, length) in recorded.chunks {
+            at = begun + since;
+            let piece = rest.split_to(length.min(rest.len()));
             if !piece.is_empty() {
                 pieces.push_back((at, piece));
             }
@@ -155,8 +152,7 @@ impl Played {
         if !rest.is_empty() {
             pieces.push_back((at, rest));
         }
-        let is_cut = recorded.end != End::Complete;
-        let length = has_length.then_some(recorded.body.len() as u64);
+        let is_cut = recorded.is_cut;
         Self {
             is_over: pieces.is_empty() && trailers.is_empty() && !is_cut,
             pieces,
@@ -166,9 +162,9 @@ impl Played {
             pace,
             timer: None,
             // The head of an answer that breaks off before its body must leave as well.
-            waiting: is_cut.then(|| line.mark()),
-            line,
-            _busy: busy,
+            waiting: is_cut.then(|| socket.flushes()),
+            socket,
+            _in_flight: in_flight,
         }
     }
 
@@ -192,7 +188,7 @@ impl Body for Played {
             return Poll::Ready(None);
         }
         if let Some(mark) = this.waiting {
-            ready!(this.line.poll_left(mark, cx));
+            ready!(this.socket.poll_flushed_after(mark, cx));
             this.waiting = None;
         }
         if let Some(&(at, _)) = this.pieces.front() {
@@ -200,7 +196,7 @@ impl Body for Played {
             let piece = this.pieces.pop_front().map(|(_, piece)| piece).unwrap_or_default();
             this.length = this.length.map(|length| length.saturating_sub(piece.len() as u64));
             this.is_over = this.pieces.is_empty() && this.trailers.is_none() && !this.is_cut;
-            this.waiting = Some(this.line.mark());
+            this.waiting = Some(this.socket.flushes());
             return Poll::Ready(Some(Ok(Frame::data(piece))));
         }
         this.is_over = true;

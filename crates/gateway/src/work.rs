@@ -1,19 +1,16 @@
-//! What a gateway is there for: to record, or to replay.
+//! The job of a gateway: to record, or to replay.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reenact_record::approval::Desk;
-use reenact_record::wal::Wal;
-use reenact_record::{Durability, Pen, Warden};
-use reenact_replay::Player;
-use reenact_wire::price::Table;
+use reenact_capture::{DEFAULT_MAX_BODY_BYTES, Durability, Pen, Policy, Wal};
 
+use crate::answers::Answers;
 use crate::route::Route;
 use crate::upstream::Environment;
 
-/// What a gateway does with requests.
+/// Job of a gateway.
 #[derive(Debug)]
 pub enum Work {
     /// Passes them on to vendors, and records both sides.
@@ -33,20 +30,19 @@ impl Work {
 
 /// All that recording needs.
 pub struct Recording {
-    /// What writes into the run.
+    /// Writer of the run's events.
     pub pen: Pen,
-    /// What passes is written here before it passes on; `None` where there is no place for it: then everything waits until it
-    /// is in the journal.
+    /// Write-ahead log; `None` where there is no place for it: then everything waits until it is in the journal.
     pub log: Option<Wal>,
-    /// What the record survives.
+    /// Failures that the record survives.
     pub durability: Durability,
-    /// What is enforced; `None` if the run is only watched.
+    /// Envelope that is enforced; `None` if the run is only watched.
     pub policy: Option<Policy>,
-    /// Where requests go.
+    /// Routes to vendors.
     pub routes: Vec<Route>,
-    /// How to get there.
+    /// Proxies and certificates on the way.
     pub environment: Environment,
-    /// How much and how long.
+    /// Limits of size and time.
     pub limits: Limits,
 }
 
@@ -60,52 +56,41 @@ impl fmt::Debug for Recording {
     }
 }
 
-/// An envelope that is enforced.
-pub struct Policy {
-    /// Who decides.
-    pub warden: Warden,
-    /// What models cost.
-    pub prices: Table,
-    /// Where approvals are asked for.
-    pub desk: Desk,
-}
-
 /// All that replaying needs.
 #[derive(Debug)]
 pub struct Replaying {
-    /// The recorded run.
-    pub player: Arc<Player>,
-    /// When the pieces of an answer come.
+    /// Source of the answers.
+    pub answers: Arc<dyn Answers>,
+    /// Pace of the pieces of an answer.
     pub pace: Pace,
     /// The routes under which it was recorded. Their upstreams are not used.
     pub routes: Vec<Route>,
-    /// How much.
+    /// Limits of size.
     pub limits: Limits,
 }
 
-/// When the pieces of a recorded answer come.
+/// Pace of the pieces of a recorded answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Pace {
     /// Each as soon as the one before has left.
     #[default]
     Instant,
-    /// When they came in the recorded run, counted from the request.
+    /// At their recorded times, counted from the request.
     Recorded,
 }
 
-/// How much a gateway takes, and how long it waits.
+/// Limits of size and time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The longest body of a request; more is refused with 413.
     pub request_bytes: usize,
-    /// How much of an answer is recorded, as it came and decoded. More is passed on and not recorded.
+    /// Longest answer that is recorded, in bytes, as it came and decoded. More is passed on and not recorded.
     pub answer_bytes: usize,
-    /// How long a connection to a vendor may take.
+    /// Longest time for a connection to a vendor.
     pub connect: Duration,
-    /// How long a vendor may be silent: before the answer, and between two pieces of it.
+    /// Longest silence of a vendor, before the answer and between two pieces of it.
     pub idle: Duration,
-    /// How long after the end of a run the rest of an answer is still taken down that was held back from its client: what it
-    /// cost stands in its last bytes.
+    /// Time after the end of a run for which an answer that was held back is still read: its last bytes tell the cost.
     pub linger: Duration,
 }
 
@@ -113,7 +98,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             request_bytes: 512 << 20,
-            answer_bytes: 256 << 20,
+            answer_bytes: DEFAULT_MAX_BODY_BYTES,
             connect: Duration::from_secs(30),
             idle: Duration::from_secs(600),
             linger: Duration::from_secs(2),

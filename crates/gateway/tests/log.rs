@@ -6,7 +6,7 @@ mod support;
 
 use std::fs;
 
-use reenact_gateway::Recovered;
+use reenact_capture::Recovered;
 use reenact_record::Durability;
 use reenact_testkit::{Answer, Script, Vendor};
 use support::trace::{Act, Trace};

@@ -9,7 +9,7 @@ mod support;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use reenact_gateway::Remains;
+use reenact_capture::LeftoverLog;
 use reenact_keys::SecretKey;
 use reenact_record::wal::Place as LogPlace;
 use reenact_record::{Durability, End, Folder, Recorder, ResumeError, RunId, RunStatus};
@@ -106,7 +106,7 @@ impl Flown {
         let folder = Folder::new(place.0.join(Folder::NAME));
         let mut remains = None;
         let resumed = Recorder::resume(&folder, self.run_id, &self.key, || {
-            remains = Remains::read(&log_place, self.run_id).unwrap();
+            remains = LeftoverLog::read(&log_place, self.run_id).unwrap();
             remains.as_ref()?.journal_bytes()
         });
         let path = match resumed {

@@ -326,9 +326,12 @@ impl Ledger {
         self.spent
     }
 
-    /// The calls of tools that have not returned: what they are called by, and their steps.
-    pub(crate) fn open_tools(&self) -> impl Iterator<Item = (&str, StepId)> {
-        self.open.iter().filter_map(|(step, open)| Some((open.tool_call_id()?, *step)))
+    /// Returns the step of a tool's call that was decided on and has not returned, by its masked id: the last one, if several
+    /// calls have that id.
+    pub(crate) fn open_tool(&self, id: &str) -> Option<StepId> {
+        let is_called =
+            |(step, open): &(&StepId, &Open)| open.tool_call_id() == Some(id) && self.policed.contains(*step);
+        self.open.iter().rev().find(is_called).map(|(step, _)| *step)
     }
 
     /// Writes the event with which a step begins: one that was decided on, or the next. The number is used up only if that

@@ -18,6 +18,7 @@
 //! | [`clock`], [`randomness`], [`storage`], [`surroundings`] | time, chance and the disk, as values |
 //! | [`approval`] | questions to approvers, and their answers |
 //! | [`warden`] | what may happen next |
+//! | [`observation`] | the raw facts of a run |
 //! | [`wal`] | what passes, before it passes on |
 //! | [`redaction`] | what a project adds to the masks |
 //! | [`withhold`] | what is sealed without its payload |
@@ -35,6 +36,7 @@ mod journal;
 pub mod ledger;
 mod lock;
 mod mask;
+pub mod observation;
 mod payload;
 pub mod pen;
 pub mod policy;
@@ -59,6 +61,7 @@ pub use error::{RecordError, ResumeError};
 pub use exchange::{Chunk, EndedBy, Exchange, Headers, MaskedRequest, RawAnswer, RawRequest, StepId};
 pub use folder::{Folder, FolderError};
 pub use ledger::Counts;
+pub use observation::Observation;
 pub use pen::Pen;
 pub use policy::{ApprovalRequest, Denial, Evaluation, Spent};
 pub use recorder::{End, Ended, Recorder, Recording, RunStatus};

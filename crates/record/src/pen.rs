@@ -329,9 +329,10 @@ impl Pen {
         self.shared.ledger().open_steps().collect()
     }
 
-    /// The calls of tools that have not returned: what they are called by, masked, and their steps.
-    pub fn open_tools(&self) -> Vec<(String, StepId)> {
-        self.shared.ledger().open_tools().map(|(id, step)| (id.to_owned(), step)).collect()
+    /// Returns the step of a tool's call that was decided on and has not returned.
+    pub fn open_tool(&self, tool_call_id: &str) -> Option<StepId> {
+        let id = self.shared.masks.text(tool_call_id);
+        self.shared.ledger().open_tool(id.as_str())
     }
 
     pub(crate) fn shared(&self) -> Arc<Shared> {

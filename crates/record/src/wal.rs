@@ -1,11 +1,11 @@
-//! The write-ahead log: what passes, as it is, before it passes on.
+//! The write-ahead log: observations as they are, before the bytes in them pass on.
 //!
-//! Masking, hashing and chaining take longer than a byte should wait. So what comes is first written here, by one call to the
-//! operating system, and passes on; the journal follows. Whoever kills the recorder in between loses nothing: the log is
-//! there, and [`read`] gives it back.
+//! Masking, hashing and chaining take longer than a byte should wait. So an observation is first written here, by one call to
+//! the operating system, and its bytes pass on; the journal follows. A kill in between loses nothing: [`read`] returns the
+//! observations.
 //!
-//! It holds what the journal masks, so it lies in memory only (a tmpfs, closed to others), and what is in the journal is
-//! wiped from it. A machine that has no such place has no log: then the journal is waited for.
+//! The log holds secrets that the journal masks. It therefore lies in memory only (a tmpfs, closed to others), and observations
+//! that are in the journal are wiped. A machine without such memory has no log; front ends then wait for the journal.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, IoSlice, Read};
@@ -14,30 +14,29 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::exchange::StepId;
 use crate::lock::locked;
+use crate::observation::Observation;
 use crate::run_id::RunId;
 use crate::storage::{Disk, Opening, Storage, Stored, append_all};
 use crate::wal::frame::HEAD;
 
-mod entry;
 mod frame;
 mod place;
 
-pub use entry::{ApprovalNews, Decided, Decision, Ending, Entry, Pairs};
 pub use place::Place;
 
-/// A segment that is longer is closed, so that it can be dropped when all that began in it is over.
+/// Bytes after which a segment is closed, so that it can be dropped when all that began in it is over.
 const SEGMENT: u64 = 16 << 20;
 
-/// How long a segment is that holds nothing but its beginning.
+/// Bytes of a segment that holds nothing but its first mark.
 const EMPTY: usize = HEAD + 8 + 1 + 3 * 8;
 
-/// So much room is kept when a segment is emptied: it is wiped, and written over. New room would cost whoever waits for the next
-/// write more than the write itself.
+/// Bytes that stay allocated when a segment is emptied: they are wiped, and written over. New pages would cost the next write
+/// more than the write itself.
 const ROOM: usize = 64 << 10;
 
 static WIPED: [u8; ROOM] = [0; ROOM];
 
-/// What is known to be secret, for as long as the log is there.
+/// Name of the file with the values that are known to be secret.
 const KNOWN: &str = "known.wal";
 
 /// The log of one run.
@@ -51,12 +50,12 @@ struct Log {
     storage: Arc<dyn Storage>,
     segments: Vec<Segment>,
     next: u64,
-    /// Frames are built here, without the long part.
+    /// Frames being built, without their long parts.
     scratch: Vec<u8>,
-    /// After a failure nothing is written any more: what would follow half a frame could not be read.
+    /// True after a failure: nothing is written any more, since frames behind half a frame cannot be read.
     has_failed: bool,
     longest: u64,
-    /// The last job that is in the journal, and how long the journal was then: every segment begins with it.
+    /// Last job in the journal, and the bytes of events that the journal had then. Every segment begins with this mark.
     journaled: (u64, u64),
 }
 
@@ -64,7 +63,7 @@ struct Segment {
     path: PathBuf,
     file: Box<dyn Stored>,
     bytes: u64,
-    /// How much of what began in it is not over.
+    /// Exchanges and notes that began in this segment and are not in the journal.
     open: Vec<u64>,
 }
 
@@ -74,7 +73,7 @@ impl Wal {
         Self::create_in(Arc::new(Disk), place, run_id, bytes)
     }
 
-    /// The same with another storage.
+    /// Begins the log in another storage.
     pub fn create_in(
         storage: Arc<dyn Storage>,
         place: &Place,
@@ -100,54 +99,55 @@ impl Wal {
         Ok(Self { storage, folder, log: Mutex::new(log) })
     }
 
-    /// Writes an entry about `id`. When this returns, the operating system has it. After an error nothing more is written.
-    pub fn append(&self, id: u64, entry: &Entry<'_>) -> io::Result<()> {
+    /// Writes an observation about `id`. The operating system has it when this returns. After an error nothing more is written.
+    pub fn append(&self, id: u64, entry: &Observation<'_>) -> io::Result<()> {
         self.log().append(&self.folder, &[(id, entry)])
     }
 
-    /// Writes entries about `id` by one call.
-    pub fn append_each(&self, id: u64, entries: &[Entry<'_>]) -> io::Result<()> {
-        let entries: Vec<(u64, &Entry<'_>)> = entries.iter().map(|entry| (id, entry)).collect();
+    /// Writes observations about `id` by one call.
+    pub fn append_each(&self, id: u64, entries: &[Observation<'_>]) -> io::Result<()> {
+        let entries: Vec<(u64, &Observation<'_>)> = entries.iter().map(|entry| (id, entry)).collect();
         self.log().append(&self.folder, &entries)
     }
 
-    /// Whether something could not be written. Then nothing is any more.
+    /// Returns true after a failure. Nothing is written any more then.
     pub fn has_failed(&self) -> bool {
         self.log().has_failed
     }
 
-    /// Everything up to `job` is in the journal, which has that many bytes of events; `steps` are what exchanges were given
-    /// there.
+    /// Marks all jobs up to `job` as written into the journal, which has `bytes` of events; `steps` are the steps that exchanges
+    /// got there.
     pub fn journaled(&self, job: u64, bytes: u64, steps: &[(u64, StepId)]) -> io::Result<()> {
         let mut log = self.log();
-        // The steps say nothing new of the journal: whoever finds only some of them must not take the rest for written.
+        // Marks with a step repeat the old position: a log that ends among them must not count the rest as written.
         let (job_before, bytes_before) = log.journaled;
         let mark = |(id, step): &(u64, StepId)| {
-            (*id, Entry::Journaled { job: job_before, bytes: bytes_before, step: Some(*step) })
+            (*id, Observation::Journaled { job: job_before, bytes: bytes_before, step: Some(*step) })
         };
-        let mut marks: Vec<(u64, Entry<'_>)> = steps.iter().map(mark).collect();
-        marks.push((0, Entry::Journaled { job, bytes, step: None }));
-        let marks: Vec<(u64, &Entry<'_>)> = marks.iter().map(|(id, entry)| (*id, entry)).collect();
+        let mut marks: Vec<(u64, Observation<'_>)> = steps.iter().map(mark).collect();
+        marks.push((0, Observation::Journaled { job, bytes, step: None }));
+        let marks: Vec<(u64, &Observation<'_>)> = marks.iter().map(|(id, entry)| (*id, entry)).collect();
         let written = log.append(&self.folder, &marks);
         // Not before: a segment that begins on the way must not know more than the one before it.
         log.journaled = (job, bytes);
         written
     }
 
-    /// Keeps a value for as long as the log is there: whoever reads it back must mask it too.
+    /// Keeps a secret for as long as the log is there, since recovery must mask it too.
     pub fn know(&self, rule: &str, value: &[u8]) -> io::Result<()> {
         let mut log = self.log();
         log.scratch.clear();
-        let bulk = frame::write(&mut log.scratch, 0, &Entry::Known { rule, value })?;
+        let known = Observation::Known { rule: rule.into(), value: value.into() };
+        let bulk = frame::write(&mut log.scratch, 0, &known)?;
         let written = self.storage.open(&self.folder.join(KNOWN), Opening::Either).and_then(|mut file| {
             append_all(&mut *file, &mut [IoSlice::new(&log.scratch), IoSlice::new(bulk)])
         });
-        // What would follow half a frame could not be read, and what is not known could not be masked.
+        // Frames behind half a frame cannot be read, and a value that is not known cannot be masked.
         log.has_failed |= written.is_err();
         written
     }
 
-    /// What these began is over, and all of it is in the journal.
+    /// Tells that these exchanges and notes are over and in the journal. Segments in which nothing is open are dropped.
     pub fn over(&self, ids: &[u64]) {
         let mut log = self.log();
         for segment in &mut log.segments {
@@ -158,12 +158,12 @@ impl Wal {
         }
     }
 
-    /// Removes the log: everything is in the journal, or the log is no good any more.
+    /// Removes the log, once everything is in the journal or the log has failed.
     pub fn remove(&self) -> io::Result<()> {
         let mut log = self.log();
         log.has_failed = true;
         log.segments.clear();
-        // By one step: of a log of which only the newer part is gone, more would be recovered than is so.
+        // By one rename: of a log that lost only its newer part, too much would be recovered.
         let gone = place::gone(&self.folder);
         match self.storage.rename(&self.folder, &gone) {
             Ok(()) => self.storage.remove_folder(&gone),
@@ -172,13 +172,13 @@ impl Wal {
     }
 
     fn log(&self) -> MutexGuard<'_, Log> {
-        // A log that was left half-written says so itself.
+        // A log that a panic left half-written is marked as failed.
         locked(&self.log)
     }
 }
 
 impl Log {
-    fn append(&mut self, folder: &Path, entries: &[(u64, &Entry<'_>)]) -> io::Result<()> {
+    fn append(&mut self, folder: &Path, entries: &[(u64, &Observation<'_>)]) -> io::Result<()> {
         if self.has_failed {
             return Err(io::Error::from(io::ErrorKind::BrokenPipe));
         }
@@ -199,10 +199,10 @@ impl Log {
 
     fn begin_segment(&mut self) -> io::Result<()> {
         let (job, bytes) = self.journaled;
-        self.write(&[(0, &Entry::Journaled { job, bytes, step: None })])
+        self.write(&[(0, &Observation::Journaled { job, bytes, step: None })])
     }
 
-    fn write(&mut self, entries: &[(u64, &Entry<'_>)]) -> io::Result<()> {
+    fn write(&mut self, entries: &[(u64, &Observation<'_>)]) -> io::Result<()> {
         let Some(segment) = self.segments.last_mut() else {
             return Err(io::Error::from(io::ErrorKind::NotFound));
         };
@@ -224,11 +224,11 @@ impl Log {
         Ok(())
     }
 
-    /// Drops the oldest segments in which nothing is open; the one that is written to is emptied.
+    /// Drops the oldest segments in which nothing is open, and empties the current one.
     fn drop_what_is_over(&mut self) {
         let over = self.segments.iter().take_while(|segment| segment.open.is_empty()).count();
         for segment in self.segments.drain(..over.min(self.segments.len().saturating_sub(1))) {
-            // One that stays is read again, and found to be over.
+            // A segment that stays is read by recovery, and found to be over.
             let _ = self.storage.remove(&segment.path);
         }
         if over > 0
@@ -243,11 +243,11 @@ impl Log {
 }
 
 impl Segment {
-    /// Wipes all that is in it but a new beginning. In this order: whatever is found on the way is all that was there, or nothing
-    /// of it; what is wiped is no frame.
+    /// Wipes the segment but for a new first mark. A reader at any moment finds all of the old content or none: wiped bytes are
+    /// no frame.
     fn empty(&mut self, (job, bytes): (u64, u64), scratch: &mut Vec<u8>) -> io::Result<()> {
         scratch.clear();
-        frame::write(scratch, 0, &Entry::Journaled { job, bytes, step: None })?;
+        frame::write(scratch, 0, &Observation::Journaled { job, bytes, step: None })?;
         let used = usize::try_from(self.bytes).unwrap_or(ROOM);
         let wiped = WIPED.get(scratch.len()..used.min(ROOM)).unwrap_or_default();
         self.file.continue_at(0)?;
@@ -260,16 +260,16 @@ impl Segment {
     }
 }
 
-/// Reads the log of a run back, in the order in which it was written; says whether there is one. A frame that is torn ends its
-/// segment: nothing that passed on stood behind it.
-pub fn read(place: &Place, run_id: RunId, mut take: impl FnMut(u64, Entry<'_>)) -> io::Result<bool> {
+/// Reads the log of a run in the order in which it was written; returns false if there is none. A torn frame ends its segment:
+/// no bytes behind it had passed on.
+pub fn read(place: &Place, run_id: RunId, mut take: impl FnMut(u64, Observation<'_>)) -> io::Result<bool> {
     let folder = place.run(run_id);
     let mut segments: Vec<PathBuf> = match fs::read_dir(&folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         entries => entries?.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<_>>()?,
     };
     segments.retain(|path| path.extension().is_some_and(|extension| extension == "wal"));
-    // By their numbers, and what is known before all of them.
+    // By their numbers, behind the known secrets.
     segments.sort_by_key(|path| (!path.ends_with(KNOWN), path.clone()));
     let mut body = Vec::new();
     for path in segments {
@@ -283,7 +283,7 @@ pub fn read(place: &Place, run_id: RunId, mut take: impl FnMut(u64, Entry<'_>)) 
             file.read_exact(&mut head)?;
             left -= HEAD as u64;
             let (length, sum) = frame::read_head(head);
-            // No frame is empty: what was wiped begins here.
+            // No frame is empty: wiped bytes begin here.
             if length == 0 || u64::from(length) > left {
                 break;
             }
@@ -297,7 +297,7 @@ pub fn read(place: &Place, run_id: RunId, mut take: impl FnMut(u64, Entry<'_>)) 
     Ok(true)
 }
 
-/// Removes what is left of the log of a run, once it is recovered.
+/// Removes the rest of a run's log, once it is recovered.
 pub fn forget(place: &Place, run_id: RunId) -> io::Result<()> {
     match fs::remove_dir_all(place.run(run_id)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

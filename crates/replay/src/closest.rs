@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use reenact_json::print::Object;
 use reenact_json::{Limits, Shown, Value};
 use reenact_run::{Body, Request};
+use reenact_wire::KeyParts;
 
 use crate::difference::Differences;
 use crate::incoming::Masked;
 use crate::library::{Library, place};
 use crate::miss::Closest;
 use crate::rung::{parts, prompts};
-use reenact_wire::KeyParts;
 
 /// How many bytes of recorded bodies are worth comparing for one miss.
 const MOST_BYTES: usize = 64 << 20;

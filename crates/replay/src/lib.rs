@@ -6,7 +6,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`key`], [`rung`] | when two requests are the same, where all of them is held and where less is |
+//! | [`rung`] | when two requests are the same, where all of them is held and where less is |
 //! | [`player`] | requests in, answers out |
 //! | [`answer`] | what was recorded, ready to be served |
 //! | [`miss`], [`difference`] | what is not recorded, the closest that is, and where they part |

@@ -4,6 +4,9 @@
 //! gateway beside the same call without it, a seal beside one hash of the same bytes.
 
 mod agent;
+// As the command has it: what is measured here is what it serves.
+#[path = "../../../crates/cli/src/command/replay/answers.rs"]
+mod answers;
 mod gateway;
 mod lane;
 mod record;

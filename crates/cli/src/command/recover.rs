@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use reenact_gateway::{Recovered, Remains};
+use reenact_capture::{LeftoverLog, Recovered};
 use reenact_json::Shown;
 use reenact_keys::{KeyStore, SecretKey};
 use reenact_record::wal::{self, Place};
@@ -79,25 +79,25 @@ struct Found {
 fn recover(folder: &Folder, id: RunId, store: &KeyStore) -> Result<Outcome, String> {
     let key = key(folder, id, store)?;
     let place = Place::holding(id);
-    let mut remains = Ok(None);
+    let mut leftover = Ok(None);
     // The log is read when nobody else can write to either.
     let resumed = Recorder::resume(folder, id, &key, || {
-        remains = place.as_ref().map_or(Ok(None), |place| Remains::read(place, id));
-        remains.as_ref().ok()?.as_ref()?.journal_bytes()
+        leftover = place.as_ref().map_or(Ok(None), |place| LeftoverLog::read(place, id));
+        leftover.as_ref().ok()?.as_ref()?.journal_bytes()
     });
-    let remains = remains.map_err(|error| format!("its log cannot be read: {error}"))?;
+    let leftover = leftover.map_err(|error| format!("its log cannot be read: {error}"))?;
     let (found, ended) = match resumed {
         Ok(recorder) => {
             let mut found = Found::default();
-            if remains.as_ref().and_then(Remains::journal_bytes).is_none() && recorder.cut() > 0 {
+            if leftover.as_ref().and_then(LeftoverLog::journal_bytes).is_none() && recorder.cut() > 0 {
                 found.torn = recorder.cut();
                 let why = format!("its last {} bytes were no whole event, and were cut off", found.torn);
                 recorder.pen().gap("end of the journal", &why).map_err(text)?;
             }
-            if let Some(remains) = remains {
+            if let Some(leftover) = leftover {
                 let told = recorder.resumed_tool_calls();
                 let told = told.iter().map(String::as_str);
-                found.from_log = remains.write(&recorder.pen(), told).map_err(text)?;
+                found.from_log = leftover.write(&recorder.pen(), told).map_err(text)?;
             }
             let reason = "its recorder did not come to the end";
             let end = End { status: RunStatus::Crashed, reason, exit_code: None };

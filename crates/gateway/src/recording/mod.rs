@@ -1,17 +1,12 @@
-//! Recording: a request is written down, goes to its vendor, and its answer comes back while a copy of it is kept.
+//! Recording: a request is recorded, goes to its vendor, and the answer comes back with a copy for the record.
+//!
+//! HTTP becomes observations in `observed`; `reenact-capture` makes events of them. Start with [`Recorder::serve`].
 
-mod ahead;
-mod exchange;
-mod flow;
-mod guard;
-mod guarded;
-mod job;
-mod notebook;
-mod parts;
-mod recovery;
-mod scribe;
-mod tee;
-mod unpacking;
+mod body_batcher;
+mod filtered_body;
+mod first_frame;
+mod observed;
+mod recorded_body;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,28 +15,21 @@ use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, HeaderValue};
 use http::response::Parts;
 use http::{Request, Response, Version};
 use http_body_util::Full;
-use reenact_record::reported::{self, ReportFault};
-use reenact_record::warden::Refused;
+use reenact_capture::observation::InboundRequest;
+use reenact_capture::{Capture, Refused, ReportFault, Running, decode, is_stream};
 use reenact_wire::{Endpoint, Vendor, refusal, vendor};
 use tokio::sync::watch;
-use tokio::time::Instant;
 
-pub(crate) use self::exchange::Running;
-use self::exchange::{Exchange, Handle, Settled};
-use self::flow::Flow;
-use self::guard::Guard;
-pub(crate) use self::guarded::Guarded;
-use self::guarded::{Watch, Whole};
-use self::job::Asked;
-pub(crate) use self::notebook::pairs;
-pub use self::recovery::{Recovered, Remains};
-pub(crate) use self::scribe::Scribe;
-pub(crate) use self::tee::Tee;
+use self::body_batcher::BodyBatcher;
+pub(crate) use self::filtered_body::FilteredBody;
+use self::filtered_body::{AnswerFilter, Whole};
+pub(crate) use self::observed::header_list;
+use self::observed::{failed, inbound_request, version_name};
+pub(crate) use self::recorded_body::RecordedBody;
 use crate::arrival::Arrival;
-use crate::decode;
+use crate::client_socket::{ClientSocketState, InFlight};
 use crate::error::StartError;
 use crate::headers;
-use crate::line::{Busy, LineState};
 use crate::outgoing::{Cut, Outgoing};
 use crate::refusal::{Refusal, answer};
 use crate::upstream::{Note, Upstream};
@@ -49,15 +37,12 @@ use crate::work::Recording;
 
 /// Records exchanges with vendors.
 pub(crate) struct Recorder {
-    scribe: Arc<Scribe>,
-    settled: Arc<Settled>,
-    /// How much of an answer is kept.
-    most: usize,
+    capture: Arc<Capture>,
+    /// Longest answer body that is kept, in bytes.
+    max_body_bytes: usize,
     upstream: Upstream,
     linger: Duration,
-    /// Who decides, where an envelope is enforced.
-    guard: Option<Arc<Guard>>,
-    /// Dropped with the last connection: whoever still listens to a vendor for the record's sake stops soon after.
+    /// Dropped with the last connection: filters that still read an answer for the record stop soon after.
     over: watch::Sender<()>,
 }
 
@@ -65,133 +50,123 @@ impl Recorder {
     pub(crate) fn new(recording: Recording, notes: &mut Vec<Note>) -> Result<Self, StartError> {
         let Recording { pen, log, durability, policy, routes, environment, limits } = recording;
         let needs_tls = routes.iter().any(|route| route.upstream.is_https());
-        let scribe = Scribe::new(pen, log, durability, limits.answer_bytes)
+        let capture = Capture::start(pen, log, durability, policy, limits.answer_bytes)
             .map_err(|error| StartError::Thread(error.kind()))?;
-        let scribe = Arc::new(scribe);
-        let guard = policy.map(|policy| {
-            let scribe = Arc::clone(&scribe);
-            Arc::new(Guard::new(scribe, policy, limits.answer_bytes))
-        });
         Ok(Self {
             upstream: Upstream::new(&environment, needs_tls, &limits, notes)?,
-            scribe,
-            guard,
-            settled: Arc::default(),
-            most: limits.answer_bytes,
+            capture: Arc::new(capture),
+            max_body_bytes: limits.answer_bytes,
             linger: limits.linger,
             over: watch::Sender::new(()),
         })
     }
 
-    pub(crate) fn scribe(&self) -> Arc<Scribe> {
-        Arc::clone(&self.scribe)
+    pub(crate) fn capture(&self) -> &Arc<Capture> {
+        &self.capture
     }
 
-    /// A request that is not served because of what it asks for: the record says that something was asked.
+    /// Records that a request was refused for what it asks for.
     pub(crate) fn refused(&self, refusal: &Refusal) {
         match refusal {
             Refusal::Upgrade(route) => {
-                self.scribe.gap(&format!("WebSocket to {}", route.name), "WebSockets cannot be recorded yet");
+                self.capture
+                    .gap(&format!("WebSocket to {}", route.name), "WebSockets cannot be recorded yet");
             }
             Refusal::TooLong(route, limit) => {
                 let why = format!("it was longer than {limit} bytes and was refused");
-                self.scribe.gap(&format!("request to {}", route.name), &why);
+                self.capture.gap(&format!("request to {}", route.name), &why);
             }
             Refusal::Misdirected | Refusal::NoSuchAddress | Refusal::NoSuchRoute(_) => {}
         }
     }
 
-    /// Takes what an agent tells of itself; why not, if it is no report.
+    /// Records what an agent tells of itself; returns why the text is no report.
     pub(crate) async fn reported(&self, text: bytes::Bytes) -> Result<(), ReportFault> {
-        reported::read(&text, |_| ())?;
-        self.scribe.room().await;
-        if let Some(written) = self.scribe.reported(text) {
-            // A scribe that is gone has said so.
-            let _ = written.await;
-        }
-        Ok(())
+        self.capture.reported(text).await
     }
 
     /// Serves one request. The error closes the connection without an answer, as the vendor's silence would have.
     pub(crate) async fn serve(
         &self,
         arrival: Arrival,
-        line: Arc<LineState>,
+        socket: Arc<ClientSocketState>,
         running: Running,
     ) -> Result<Response<Outgoing>, Cut> {
-        let busy = line.busy();
-        let guard = self.guard.as_ref().filter(|_| {
+        let in_flight = socket.in_flight();
+        let gate = self.capture.gate().filter(|_| {
             let asks_model = !matches!(arrival.method.as_str(), "GET" | "HEAD" | "OPTIONS");
             asks_model || vendor::fetches_answers(arrival.path.as_str())
         });
         let endpoint = Endpoint::of(arrival.route.vendor, arrival.method.as_str(), arrival.path.as_str());
         let (route, version, at) = (Arc::clone(&arrival.route), arrival.version, arrival.at);
-        let (mut request, asked) = split(arrival);
-        let exchange = match self.begin(asked, endpoint, at, guard, running).await {
+        let (mut request, inbound) = split(arrival);
+        let exchange = match self.capture.begin(inbound, at, gate, running).await {
             Ok(exchange) => exchange,
             Err(refused) => return Ok(refused_answer(route.vendor, &refused)),
         };
-        if guard.is_some() {
-            // What comes in pieces is looked at as it comes: it must not be in one that hides them.
+        if gate.is_some() {
+            // A stream is judged piece by piece: a coding would hide the pieces.
             request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         }
         let answer = match self.upstream.send(&route, request, version).await {
             Ok(answer) => answer,
             Err(failure) => {
-                if let Some(written) = exchange.with(|exchange| exchange.finish(failure.into())) {
-                    let _ = written.await;
+                if let Some(written) = exchange.with(|exchange| exchange.finish(failed(&failure))) {
+                    written.await;
                 }
                 return Err(Cut);
             }
         };
         let (mut head, body) = answer.into_parts();
-        let (announced, is_over) = (body.size_hint().lower(), body.is_over());
-        let upstream = Flow::new(body);
+        let is_over = body.is_over();
+        let upstream = BodyBatcher::new(body);
         let headers = headers::answer(&head.headers);
         let came = std::mem::replace(&mut head.headers, headers);
-        exchange.with(|exchange| exchange.head(head.status, head.version, came, announced));
+        let (status, version) = (head.status.as_u16(), version_name(head.version));
+        exchange.with(|exchange| exchange.head(status, version, header_list(&came)));
         // The connection to the client has a version of its own.
         head.version = Version::HTTP_11;
-        if let (Some(guard), Some(endpoint)) = (guard, endpoint)
+        if let (Some(gate), Some(endpoint)) = (gate, endpoint)
             && head.status.is_success()
         {
-            let watch = Watch {
-                guard: Arc::clone(guard),
+            let filter = AnswerFilter {
+                gate: Arc::clone(gate),
                 upstream,
                 exchange,
-                settled: Arc::clone(&self.settled),
+                capture: Arc::clone(&self.capture),
                 endpoint,
                 over: self.over.subscribe(),
                 linger: self.linger,
             };
-            return Box::pin(self.watched(watch, head, line, busy)).await;
+            return Box::pin(self.filtered(filter, head, socket, in_flight)).await;
         }
-        let tee = Tee::new(upstream, exchange, Arc::clone(&self.settled), line, busy);
-        let tee = if is_over { tee.without_body().await } else { tee.look_ahead().await };
-        Ok(Response::from_parts(head, Outgoing::Tee(Box::new(tee))))
+        let body = RecordedBody::new(upstream, exchange, Arc::clone(&self.capture), socket, in_flight);
+        let body = if is_over { body.without_body().await } else { body.look_ahead().await };
+        Ok(Response::from_parts(head, Outgoing::Recorded(Box::new(body))))
     }
 
     /// Hands an answer on as far as the envelope allows.
-    async fn watched(
+    async fn filtered(
         &self,
-        watch: Watch,
+        filter: AnswerFilter,
         mut head: Parts,
-        line: Arc<LineState>,
-        busy: Busy,
+        socket: Arc<ClientSocketState>,
+        in_flight: InFlight,
     ) -> Result<Response<Outgoing>, Cut> {
-        let codings = decode::codings(&head.headers);
-        if notebook::is_stream(&head.headers) && codings.is_empty() {
-            // What is held back may make it shorter, and what comes instead longer.
+        // By the headers that the client gets: it will read the body by those.
+        let headers = header_list(&head.headers);
+        let (is_stream, codings) = (is_stream(&headers), decode::codings(&headers));
+        if is_stream && codings.is_empty() {
+            // Bytes may be held back, and others sent instead.
             head.headers.remove(CONTENT_LENGTH);
-            let stream = watch.stream(line, busy).await;
-            return Ok(Response::from_parts(head, Outgoing::Guarded(Box::new(stream))));
+            let stream = filter.stream(socket, in_flight).await;
+            return Ok(Response::from_parts(head, Outgoing::Filtered(Box::new(stream))));
         }
-        let endpoint = watch.endpoint;
-        let most = self.most;
-        let is_stream = notebook::is_stream(&head.headers);
-        let whole = watch.whole(|body| {
+        let endpoint = filter.endpoint;
+        let max_body_bytes = self.max_body_bytes;
+        let whole = filter.whole(|body| {
             // A stream that hides its pieces though it was asked not to is not waited for.
-            if is_stream { None } else { decode::whole(&codings, body, false, most).ok() }
+            if is_stream { None } else { decode::whole(&codings, body, false, max_body_bytes).ok() }
         });
         match whole.await? {
             Whole::Allowed(body) => Ok(Response::from_parts(head, Outgoing::whole(body))),
@@ -199,41 +174,6 @@ impl Recorder {
                 Ok(refused_answer(endpoint.vendor().unwrap_or(Vendor::OPENAI), &refused))
             }
         }
-    }
-
-    /// Has a request written down before anything of it goes out; or why it may not.
-    async fn begin(
-        &self,
-        asked: Asked,
-        endpoint: Option<Endpoint>,
-        at: Instant,
-        guard: Option<&Arc<Guard>>,
-        running: Running,
-    ) -> Result<Handle, Refused> {
-        self.settled.finish();
-        let vendor = asked.vendor;
-        self.scribe.room().await;
-        let (decided, (number, written)) = match guard {
-            None => (None, self.scribe.asked(asked)),
-            Some(guard) => {
-                let (decided, taken, call_ids) = Box::pin(guard.admit(asked)).await?;
-                (Some((Arc::clone(guard), decided, vendor, call_ids)), taken)
-            }
-        };
-        let scribe = Arc::clone(&self.scribe);
-        let mut exchange = Exchange::new(scribe, number, endpoint, at, self.most, running);
-        if let Some((guard, decided, vendor, call_ids)) = decided {
-            exchange.decided(guard, decided, vendor, call_ids);
-        }
-        let handle = Handle::new(exchange);
-        if let Some(written) = written {
-            // A scribe that is gone has said so.
-            let _ = written.await;
-            if guard.is_some() && self.scribe.has_lost_something() {
-                return Err(Refused::unrecorded());
-            }
-        }
-        Ok(handle)
     }
 }
 
@@ -248,23 +188,14 @@ fn refused_answer(vendor: Vendor, refused: &Refused) -> Response<Outgoing> {
     answer(denial.status(), &denial.headers(), denial.body(vendor))
 }
 
-/// The request as it goes to the vendor, and as it came.
-fn split(arrival: Arrival) -> (Request<Full<bytes::Bytes>>, Asked) {
-    let Arrival { route, method, path, headers, extensions, body, has_trailers, .. } = arrival;
-    let asked = Asked {
-        provider: route.name.clone(),
-        vendor: route.vendor,
-        method: method.as_str().to_owned(),
-        path: path.as_str().to_owned(),
-        headers,
-        body,
-        has_trailers,
-        decided: None,
-    };
-    let mut request = Request::new(Full::new(asked.body.clone()));
+/// Returns the request as it goes to the vendor, and as it came.
+fn split(arrival: Arrival) -> (Request<Full<bytes::Bytes>>, InboundRequest<'static>) {
+    let inbound = inbound_request(&arrival);
+    let Arrival { route, method, path, headers, extensions, body, .. } = arrival;
+    let mut request = Request::new(Full::new(body));
     *request.method_mut() = method;
     *request.uri_mut() = path.into();
-    *request.headers_mut() = headers::request(&asked.headers, route.upstream.host().clone());
+    *request.headers_mut() = headers::request(&headers, route.upstream.host().clone());
     *request.extensions_mut() = extensions;
-    (request, asked)
+    (request, inbound)
 }

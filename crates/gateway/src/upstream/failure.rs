@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::io;
 
-use reenact_record::EndedBy;
+use reenact_capture::EndedBy;
 
 /// Why a vendor gave no answer. The texts hold no secrets: hosts and the system's own words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

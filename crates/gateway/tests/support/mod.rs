@@ -1,6 +1,9 @@
 //! What the gateway's tests share: a run that is recorded, sealed, judged and played; and a client that hides nothing.
 #![allow(clippy::unwrap_used, clippy::panic, dead_code, reason = "each test file uses a part of this one")]
 
+// As the command has it: what is tested here is what it serves.
+#[path = "../../../cli/src/command/replay/answers.rs"]
+mod answers;
 pub(crate) mod client;
 pub(crate) mod enforced;
 pub(crate) mod trace;
@@ -311,9 +314,9 @@ impl Landed {
     /// A gateway that plays it, without any vendor.
     pub(crate) fn replay(&self, pace: Pace) -> Replay {
         let player = Arc::new(Player::load(&self.run).unwrap());
+        let answers = Arc::new(answers::RecordedRun(Arc::clone(&player)));
         let routes = routes("http://vendor.invalid");
-        let work =
-            Work::Replay(Replaying { player: Arc::clone(&player), pace, routes, limits: Limits::default() });
+        let work = Work::Replay(Replaying { answers, pace, routes, limits: Limits::default() });
         let gateway = Gateway::start(listener(), Token::generate().unwrap(), work).unwrap();
         Replay { gateway, player }
     }

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use reenact_gateway::{Recovered, Remains};
+use reenact_capture::{LeftoverLog, Observation, Recovered};
 use reenact_keys::SecretKey;
-use reenact_record::wal::{self, Entry};
+use reenact_record::wal;
 use reenact_record::{End, Folder, Recorder, RunId, RunStatus};
 
 use super::{Flight, Landed, Logs, Place};
@@ -33,10 +33,12 @@ impl Wreck {
         let mut entries = Vec::new();
         let is_there = wal::read(&self.logs.place(), self.run_id, |id, entry| {
             entries.push(match entry {
-                Entry::Request { method, path, .. } => format!("{id} {method} {path}"),
-                Entry::Head { status, .. } => format!("{id} head {status}"),
-                Entry::Piece { bytes, .. } => format!("{id} {}", String::from_utf8_lossy(bytes).trim()),
-                Entry::Journaled { job, step, .. } => {
+                Observation::Request(request) => format!("{id} {} {}", request.method, request.path),
+                Observation::Head { status, .. } => format!("{id} head {status}"),
+                Observation::Piece { bytes, .. } => {
+                    format!("{id} {}", String::from_utf8_lossy(&bytes).trim())
+                }
+                Observation::Journaled { job, step, .. } => {
                     format!("{id} journaled {job} {}", step.map(|step| step.to_string()).unwrap_or_default())
                 }
                 other => format!("{id} {other:?}"),
@@ -48,7 +50,7 @@ impl Wreck {
 
     /// Recovers the run, seals it, and judges it.
     pub(crate) fn recover(self, key: &SecretKey) -> (Recovered, Landed) {
-        let remains = Remains::read(&self.logs.place(), self.run_id).unwrap().unwrap();
+        let remains = LeftoverLog::read(&self.logs.place(), self.run_id).unwrap().unwrap();
         let folder = Folder::new(self.place.0.join(Folder::NAME));
         let recorder = Recorder::resume(&folder, self.run_id, key, || remains.journal_bytes()).unwrap();
         let recovered = remains.write(&recorder.pen(), []).unwrap();

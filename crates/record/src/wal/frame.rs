@@ -1,15 +1,22 @@
-//! Entries as bytes: a length, a checksum, then the entry. Numbers are little-endian; texts come after their length.
+//! Observations as bytes: a length, a checksum, then the observation. Numbers are little-endian; texts come after their length.
 //!
-//! A frame that was cut off, or that is not what was written, is told from a whole one by its length and its checksum. This is
-//! no protection against anyone who wants to deceive: the log never leaves the machine, and what is made of it is sealed.
+//! Length and checksum tell a whole frame from one that was cut off or changed by accident. They are no protection against
+//! an attacker: the log never leaves the machine, and the artifact made of it is signed. Logs of older versions are recovered,
+//! so the tags and the order of fields are fixed.
 
 use core::time::Duration;
+use std::borrow::Cow;
 use std::io;
 
-use super::entry::{ApprovalNews, Decided, Decision, Ending, Entry, Pairs};
-use crate::exchange::{EndedBy, StepId};
+use reenact_wire::price::Rates;
 
-/// How long a frame's length and checksum are.
+use crate::exchange::{EndedBy, StepId};
+use crate::observation::{
+    Admission, ApprovalNews, EndCause, ExchangeEnd, HeaderList, InboundRequest, Observation, PolicyDecision,
+};
+use crate::warden::{Action, SignerType};
+
+/// Bytes of a frame's length and checksum.
 pub(super) const HEAD: usize = 8;
 
 /// The length of the rest, and its checksum.
@@ -18,106 +25,103 @@ pub(super) fn read_head(head: [u8; HEAD]) -> (u32, u32) {
     (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]))
 }
 
-/// Appends a frame to `out`, without the part that is long; that is given back, and belongs behind it.
-pub(super) fn write<'e>(out: &mut Vec<u8>, id: u64, entry: &Entry<'e>) -> io::Result<&'e [u8]> {
+/// Appends a frame to `out`, without its long part, which is returned and belongs behind it.
+pub(super) fn write<'e>(
+    out: &mut Vec<u8>,
+    id: u64,
+    observation: &'e Observation<'_>,
+) -> io::Result<&'e [u8]> {
     let start = out.len();
     out.extend_from_slice(&[0; HEAD]);
     out.extend_from_slice(&id.to_le_bytes());
-    let bulk: &[u8] = match entry {
-        Entry::Known { rule, value } => {
+    let bulk: &[u8] = match observation {
+        Observation::Known { rule, value } => {
             out.push(0);
             put(out, rule.as_bytes())?;
             value
         }
-        Entry::Request { provider, method, path, headers, has_trailers, decided, body } => {
+        Observation::Request(request) => {
+            let InboundRequest { provider, method, path, headers, has_trailers, admission, body } =
+                &**request;
             out.push(1);
             out.push(u8::from(*has_trailers));
-            put_decided(out, decided.as_ref())?;
+            put_admission(out, admission.as_ref())?;
             for text in [provider, method, path] {
                 put(out, text.as_bytes())?;
             }
-            put_pairs(out, headers)?;
+            out.extend_from_slice(headers.as_bytes());
             body
         }
-        Entry::Head { status, version, headers } => {
+        Observation::Head { status, version, headers } => {
             out.push(2);
             out.extend_from_slice(&status.to_le_bytes());
             put(out, version.as_bytes())?;
-            put_pairs(out, headers)?;
+            out.extend_from_slice(headers.as_bytes());
             &[]
         }
-        Entry::Piece { at, bytes } => {
+        Observation::Piece { at, bytes } => {
             out.push(3);
             put_time(out, *at);
             bytes
         }
-        Entry::Trailers { headers } => {
+        Observation::Trailers { headers } => {
             out.push(4);
-            put_pairs(out, headers)?;
+            out.extend_from_slice(headers.as_bytes());
             &[]
         }
-        Entry::End(Ending { job, by, is_settled, is_too_long, latency, error }) => {
+        Observation::End(end) => {
             out.push(5);
-            out.extend_from_slice(&job.to_le_bytes());
-            let by = BY.iter().position(|known| known == by).unwrap_or_default();
-            let flags = [u8::from(*is_settled), u8::from(*is_too_long)];
-            out.push(u8::try_from(by).unwrap_or_default());
-            out.extend_from_slice(&flags);
-            put_time(out, *latency);
-            out.push(u8::from(error.is_some()));
-            if let Some((name, text)) = error {
-                put(out, name.as_bytes())?;
-                put(out, text.as_bytes())?;
-            }
+            put_end(out, end)?;
             &[]
         }
-        Entry::Gap { what, why } => {
+        Observation::Gap { what, why } => {
             out.push(6);
             put(out, what.as_bytes())?;
             put(out, why.as_bytes())?;
             &[]
         }
-        Entry::Withheld { delivered, instead } => {
+        Observation::Journaled { job, bytes, step } => {
+            out.push(7);
+            for number in [*job, *bytes, step.map_or(0, |step| step.0)] {
+                out.extend_from_slice(&number.to_le_bytes());
+            }
+            &[]
+        }
+        Observation::Withheld { delivered, instead } => {
             out.push(8);
             out.extend_from_slice(&delivered.to_le_bytes());
             instead
         }
-        Entry::Decision(Decision { at, is_tool, name, denial, approval_id, call }) => {
+        Observation::Decision(decision) => {
+            let PolicyDecision { at, action, name, denial, approval_id, call } = &**decision;
             out.push(9);
             put_time(out, *at);
-            out.push(u8::from(*is_tool));
+            out.push(u8::from(*action == Action::Tool));
             put(out, name.as_bytes())?;
-            put_optional(out, *approval_id)?;
+            put_optional(out, approval_id.as_deref())?;
             for pair in [denial, call] {
-                put_optional(out, pair.map(|(first, _)| first))?;
-                put_optional(out, pair.map(|(_, second)| second))?;
+                put_optional(out, pair.as_ref().map(|(first, _)| &**first))?;
+                put_optional(out, pair.as_ref().map(|(_, second)| &**second))?;
             }
             &[]
         }
-        Entry::ToolResult { at, tool_call_id, output, is_error } => {
+        Observation::ToolResult { at, tool_call_id, output, is_error } => {
             out.push(10);
             put_time(out, *at);
             out.push(u8::from(*is_error));
             put(out, tool_call_id.as_bytes())?;
             output.as_bytes()
         }
-        Entry::Reported { text } => {
-            out.push(12);
-            text
-        }
-        Entry::Approval { at, approval_id, news } => {
+        Observation::Approval { at, approval_id, news } => {
             out.push(11);
             put_time(out, *at);
             put(out, approval_id.as_bytes())?;
             put_news(out, news)?;
             &[]
         }
-        Entry::Journaled { job, bytes, step } => {
-            out.push(7);
-            for number in [*job, *bytes, step.map_or(0, |step| step.0)] {
-                out.extend_from_slice(&number.to_le_bytes());
-            }
-            &[]
+        Observation::Reported { text } => {
+            out.push(12);
+            text
         }
     };
     let mut sum = crc32fast::Hasher::new();
@@ -132,59 +136,54 @@ pub(super) fn write<'e>(out: &mut Vec<u8>, id: u64, entry: &Entry<'e>) -> io::Re
     Ok(bulk)
 }
 
-/// Reads what stands behind a head; `None` if it is not what was written.
-pub(super) fn read(body: &[u8], sum: u32) -> Option<(u64, Entry<'_>)> {
+/// Reads what follows a head; `None` if the checksum or the form is wrong.
+pub(super) fn read(body: &[u8], sum: u32) -> Option<(u64, Observation<'_>)> {
     if crc32fast::hash(body) != sum {
         return None;
     }
     let mut from = From(body);
     let id = from.number()?;
-    let entry = match from.byte()? {
-        0 => Entry::Known { rule: from.text()?, value: from.0 },
+    let observation = match from.byte()? {
+        0 => Observation::Known { rule: from.text()?, value: from.0.into() },
         1 => {
             let has_trailers = from.byte()? == 1;
-            let decided = from.decided()?;
+            let admission = from.admission()?;
             let (provider, method, path) = (from.text()?, from.text()?, from.text()?);
-            let headers = from.pairs()?;
-            Entry::Request { provider, method, path, headers, has_trailers, decided, body: from.0 }
+            let (headers, body) = (from.headers()?, from.0.into());
+            let request = InboundRequest { provider, method, path, headers, has_trailers, admission, body };
+            Observation::Request(Box::new(request))
         }
         2 => {
-            let [low, high] = from.array()?;
-            let status = u16::from_le_bytes([low, high]);
-            Entry::Head { status, version: from.text()?, headers: from.pairs()? }
+            let status = from.array().map(u16::from_le_bytes)?;
+            Observation::Head { status, version: from.text()?, headers: from.headers()? }
         }
-        3 => Entry::Piece { at: from.time()?, bytes: from.0 },
-        4 => Entry::Trailers { headers: from.pairs()? },
-        5 => {
-            let job = from.number()?;
-            let by = *BY.get(usize::from(from.byte()?))?;
-            let (is_settled, is_too_long) = (from.byte()? == 1, from.byte()? == 1);
-            let latency = from.time()?;
-            let error = if from.byte()? == 1 { Some((from.text()?, from.text()?)) } else { None };
-            Entry::End(Ending { job, by, is_settled, is_too_long, latency, error })
-        }
-        6 => Entry::Gap { what: from.text()?, why: from.text()? },
+        3 => Observation::Piece { at: from.time()?, bytes: from.0.into() },
+        4 => Observation::Trailers { headers: from.headers()? },
+        5 => Observation::End(from.end()?),
+        6 => Observation::Gap { what: from.text()?, why: from.text()? },
         7 => {
             let (job, bytes, step) = (from.number()?, from.number()?, from.number()?);
-            Entry::Journaled { job, bytes, step: (step > 0).then_some(StepId(step)) }
+            Observation::Journaled { job, bytes, step: (step > 0).then_some(StepId(step)) }
         }
-        8 => Entry::Withheld { delivered: from.number()?, instead: from.0 },
+        8 => Observation::Withheld { delivered: from.number()?, instead: from.0.into() },
         9 => {
-            let (at, is_tool, name) = (from.time()?, from.byte()? == 1, from.text()?);
+            let (at, action, name) = (from.time()?, from.action()?, from.text()?);
             let approval_id = from.optional()?;
             let denial = from.optional()?.zip(from.optional()?);
             let call = from.optional()?.zip(from.optional()?);
-            Entry::Decision(Decision { at, is_tool, name, denial, approval_id, call })
+            let decision = PolicyDecision { at, action, name, denial, approval_id, call };
+            Observation::Decision(Box::new(decision))
         }
         10 => {
             let (at, is_error, tool_call_id) = (from.time()?, from.byte()? == 1, from.text()?);
-            Entry::ToolResult { at, tool_call_id, output: core::str::from_utf8(from.0).ok()?, is_error }
+            let output = core::str::from_utf8(from.0).ok()?.into();
+            Observation::ToolResult { at, tool_call_id, output, is_error }
         }
-        11 => Entry::Approval { at: from.time()?, approval_id: from.text()?, news: from.news()? },
-        12 => Entry::Reported { text: from.0 },
+        11 => Observation::Approval { at: from.time()?, approval_id: from.text()?, news: from.news()? },
+        12 => Observation::Reported { text: from.0.into() },
         _ => return None,
     };
-    Some((id, entry))
+    Some((id, observation))
 }
 
 /// In the order of their numbers here.
@@ -202,47 +201,60 @@ fn put_optional(out: &mut Vec<u8>, text: Option<&str>) -> io::Result<()> {
     text.map_or(Ok(()), |text| put(out, text.as_bytes()))
 }
 
-fn put_decided(out: &mut Vec<u8>, decided: Option<&Decided<'_>>) -> io::Result<()> {
-    out.push(u8::from(decided.is_some()));
-    let Some(Decided { at, approval_id, rates, estimate }) = decided else { return Ok(()) };
+fn put_admission(out: &mut Vec<u8>, admission: Option<&Admission<'_>>) -> io::Result<()> {
+    out.push(u8::from(admission.is_some()));
+    let Some(Admission { at, approval_id, rates, estimate }) = admission else { return Ok(()) };
     put_time(out, *at);
-    put_optional(out, *approval_id)?;
+    put_optional(out, approval_id.as_deref())?;
     out.extend_from_slice(&estimate.to_le_bytes());
     out.push(u8::from(rates.is_some()));
-    for rate in rates.iter().flatten() {
-        out.extend_from_slice(&rate.to_le_bytes());
+    if let Some(Rates { input, cached_input, cache_write, output }) = rates {
+        for rate in [input, cached_input, cache_write, output] {
+            out.extend_from_slice(&rate.to_le_bytes());
+        }
+    }
+    Ok(())
+}
+
+fn put_end(out: &mut Vec<u8>, end: &ExchangeEnd<'_>) -> io::Result<()> {
+    let ExchangeEnd { job, cause, is_too_long, latency } = end;
+    out.extend_from_slice(&job.to_le_bytes());
+    let by = BY.iter().position(|known| *known == cause.ended_by()).unwrap_or_default();
+    out.push(u8::try_from(by).unwrap_or_default());
+    out.extend_from_slice(&[u8::from(*cause == EndCause::StreamDone), u8::from(*is_too_long)]);
+    put_time(out, *latency);
+    let error = match cause {
+        EndCause::Upstream { error_type, message, .. } => Some((error_type, message)),
+        _ => None,
+    };
+    out.push(u8::from(error.is_some()));
+    if let Some((error_type, message)) = error {
+        put(out, error_type.as_bytes())?;
+        put(out, message.as_bytes())?;
     }
     Ok(())
 }
 
 fn put_news(out: &mut Vec<u8>, news: &ApprovalNews<'_>) -> io::Result<()> {
+    let types: String;
     let (tag, texts): (u8, &[&str]) = match news {
-        ApprovalNews::Requested { is_tool, name, input_hash, rule, signer_types } => {
-            (u8::from(*is_tool), &[name, input_hash, rule, signer_types])
+        ApprovalNews::Requested { action, name, input_hash, rule, signer_types } => {
+            types = signer_types.iter().map(|known| known.name()).collect::<Vec<_>>().join(" ");
+            (u8::from(*action == Action::Tool), &[name, input_hash, rule, &types])
         }
-        ApprovalNews::Granted(token) => (2, &[token]),
-        ApprovalNews::Denied(reason) => (3, &[reason]),
-        ApprovalNews::Refused(code, why) => (4, &[code, why]),
+        ApprovalNews::Granted { token } => (2, &[token]),
+        ApprovalNews::Denied { reason } => (3, &[reason]),
+        ApprovalNews::Refused { code, why } => (4, &[code, why]),
     };
     out.push(tag);
     texts.iter().try_for_each(|text| put(out, text.as_bytes()))
-}
-
-fn put_pairs(out: &mut Vec<u8>, pairs: &Pairs<'_>) -> io::Result<()> {
-    let count = u32::try_from(pairs.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
-    out.extend_from_slice(&count.to_le_bytes());
-    for (name, value) in pairs {
-        put(out, name.as_bytes())?;
-        put(out, value)?;
-    }
-    Ok(())
 }
 
 fn put_time(out: &mut Vec<u8>, time: Duration) {
     out.extend_from_slice(&u64::try_from(time.as_micros()).unwrap_or(u64::MAX).to_le_bytes());
 }
 
-/// What is left to read.
+/// The bytes left to read.
 struct From<'a>(&'a [u8]);
 
 impl<'a> From<'a> {
@@ -277,51 +289,75 @@ impl<'a> From<'a> {
         self.take(length)
     }
 
-    fn text(&mut self) -> Option<&'a str> {
-        core::str::from_utf8(self.bytes()?).ok()
+    fn text(&mut self) -> Option<Cow<'a, str>> {
+        core::str::from_utf8(self.bytes()?).ok().map(Cow::Borrowed)
     }
 
-    /// A text that may not be there.
-    fn optional(&mut self) -> Option<Option<&'a str>> {
+    /// Reads a text that may be missing.
+    fn optional(&mut self) -> Option<Option<Cow<'a, str>>> {
         if self.byte()? == 1 { self.text().map(Some) } else { Some(None) }
     }
 
-    fn decided(&mut self) -> Option<Option<Decided<'a>>> {
+    fn action(&mut self) -> Option<Action> {
+        Some(if self.byte()? == 1 { Action::Tool } else { Action::Model })
+    }
+
+    fn headers(&mut self) -> Option<HeaderList<'a>> {
+        let (headers, rest) = HeaderList::read(self.0)?;
+        self.0 = rest;
+        Some(headers)
+    }
+
+    fn admission(&mut self) -> Option<Option<Admission<'a>>> {
         if self.byte()? == 0 {
             return Some(None);
         }
         let (at, approval_id, estimate) = (self.time()?, self.optional()?, self.number()?);
         let rates = if self.byte()? == 1 {
-            Some([self.number()?, self.number()?, self.number()?, self.number()?])
+            let (input, cached_input) = (self.number()?, self.number()?);
+            Some(Rates { input, cached_input, cache_write: self.number()?, output: self.number()? })
         } else {
             None
         };
-        Some(Some(Decided { at, approval_id, rates, estimate }))
+        Some(Some(Admission { at, approval_id, rates, estimate }))
+    }
+
+    fn end(&mut self) -> Option<ExchangeEnd<'a>> {
+        let job = self.number()?;
+        let by = *BY.get(usize::from(self.byte()?))?;
+        let (is_stream_done, is_too_long) = (self.byte()? == 1, self.byte()? == 1);
+        let latency = self.time()?;
+        let cause = if self.byte()? == 1 {
+            EndCause::Upstream { by, error_type: self.text()?, message: self.text()? }
+        } else if by == EndedBy::Client {
+            EndCause::ClientLeft
+        } else if is_stream_done {
+            EndCause::StreamDone
+        } else {
+            EndCause::Eof
+        };
+        Some(ExchangeEnd { job, cause, is_too_long, latency })
     }
 
     fn news(&mut self) -> Option<ApprovalNews<'a>> {
         Some(match self.byte()? {
-            2 => ApprovalNews::Granted(self.text()?),
-            3 => ApprovalNews::Denied(self.text()?),
-            4 => ApprovalNews::Refused(self.text()?, self.text()?),
+            2 => ApprovalNews::Granted { token: self.text()? },
+            3 => ApprovalNews::Denied { reason: self.text()? },
+            4 => ApprovalNews::Refused { code: self.text()?, why: self.text()? },
             tag @ (0 | 1) => ApprovalNews::Requested {
-                is_tool: tag == 1,
+                action: if tag == 1 { Action::Tool } else { Action::Model },
                 name: self.text()?,
                 input_hash: self.text()?,
                 rule: self.text()?,
-                signer_types: self.text()?,
+                signer_types: self.text()?.split(' ').filter_map(signer_type).collect(),
             },
             _ => return None,
         })
     }
+}
 
-    fn pairs(&mut self) -> Option<Pairs<'a>> {
-        let count = self.length()?;
-        // No count makes room that its bytes do not fill.
-        let mut pairs = Vec::with_capacity(count.min(self.0.len() / 8));
-        for _ in 0..count {
-            pairs.push((self.text()?, self.bytes()?));
-        }
-        Some(pairs)
-    }
+const SIGNER_TYPES: [SignerType; 3] = [SignerType::Human, SignerType::Delegate, SignerType::Automated];
+
+fn signer_type(name: &str) -> Option<SignerType> {
+    SIGNER_TYPES.into_iter().find(|known| known.name() == name)
 }

@@ -1,4 +1,4 @@
-//! Where logs may lie: in memory, closed to others.
+//! Places for logs: in memory, closed to others.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -67,15 +67,16 @@ impl Place {
     }
 }
 
-/// How the folder of a log ends that is being removed.
+/// Extension of a log's folder that is being removed.
 const GONE: &str = "gone";
 
-/// What the folder of a log is called while it is removed: no run's id has a dot.
+/// Returns the name of a log's folder while it is removed. No run's id has a dot.
 pub(super) fn gone(folder: &Path) -> PathBuf {
     folder.with_extension(GONE)
 }
 
-/// Where logs may be, the best first: the user's runtime folder, by its variable and where it commonly is, and shared memory.
+/// Returns the places where logs may lie, the best first: the user's runtime folder, by its variable and where it commonly is,
+/// and shared memory.
 fn candidates() -> Vec<PathBuf> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
     let common = user().map(|user| PathBuf::from(format!("/run/user/{user}")));
@@ -105,7 +106,7 @@ fn is_private(_: &fs::Metadata) -> bool {
     false
 }
 
-/// Whether a folder's file system has no disk under it. Pages of a tmpfs may be swapped out, as those of any program may.
+/// Returns true if a folder's file system has no disk under it. Pages of a tmpfs may be swapped out, as those of any program.
 #[cfg(target_os = "linux")]
 fn is_in_memory(path: &Path) -> io::Result<bool> {
     const TMPFS: u64 = 0x0102_1994;

@@ -1,11 +1,18 @@
 #![cfg(target_os = "linux")]
 
 use core::time::Duration;
+use std::borrow::Cow;
 
 use proptest::prelude::*;
 
 use super::*;
+use reenact_wire::price::Rates;
+
 use crate::exchange::EndedBy;
+use crate::observation::{
+    Admission, ApprovalNews, BodyBytes, EndCause, ExchangeEnd, HeaderList, InboundRequest, PolicyDecision,
+};
+use crate::warden::{Action, SignerType};
 
 /// A place in memory, gone when it is dropped; `None` on a machine without one.
 struct Fresh(PathBuf, Place);
@@ -42,36 +49,42 @@ impl Drop for Fresh {
     }
 }
 
-fn name(entry: &Entry<'_>) -> String {
+fn name(entry: &Observation<'_>) -> String {
     match entry {
-        Entry::Known { rule, .. } => format!("known {rule}"),
-        Entry::Request { path, .. } => format!("request {path}"),
-        Entry::Journaled { job, bytes, .. } => format!("journaled {job} {bytes}"),
-        Entry::End(ending) => format!("end {}", ending.job),
+        Observation::Known { rule, .. } => format!("known {rule}"),
+        Observation::Request(request) => format!("request {}", request.path),
+        Observation::Journaled { job, bytes, .. } => format!("journaled {job} {bytes}"),
+        Observation::End(end) => format!("end {}", end.job),
         other => format!("{other:?}"),
     }
 }
 
-fn request(path: &str) -> Entry<'_> {
-    Entry::Request {
-        provider: "openai",
-        method: "POST",
-        path,
-        headers: vec![("accept", b"*/*"), ("x", b"\xff")],
-        has_trailers: true,
-        decided: None,
-        body: b"{}",
-    }
+fn request(path: &str) -> Observation<'_> {
+    request_with(path, b"{}")
 }
 
-fn end(job: u64) -> Entry<'static> {
-    Entry::End(Ending {
+fn request_with<'a>(path: &'a str, body: &'a [u8]) -> Observation<'a> {
+    Observation::Request(Box::new(InboundRequest {
+        provider: "openai".into(),
+        method: "POST".into(),
+        path: path.into(),
+        headers: [("accept", &b"*/*"[..]), ("x", b"\xff")].into_iter().collect(),
+        has_trailers: true,
+        admission: None,
+        body: body.into(),
+    }))
+}
+
+fn end(job: u64) -> Observation<'static> {
+    Observation::End(ExchangeEnd {
         job,
-        by: EndedBy::Timeout,
-        is_settled: false,
+        cause: EndCause::Upstream {
+            by: EndedBy::Timeout,
+            error_type: "idle_timeout".into(),
+            message: "silent".into(),
+        },
         is_too_long: true,
         latency: Duration::from_micros(1_500),
-        error: Some(("idle_timeout", "silent")),
     })
 }
 
@@ -123,11 +136,7 @@ fn what_is_over_is_wiped_and_its_room_used_again() {
         let path = format!("/secret-path-{length}");
         let body = "secret".repeat(length / 6);
         for id in [job + 1, job + 2] {
-            let Entry::Request { provider, method, headers, .. } = request("") else { unreachable!() };
-            let (has_trailers, decided) = (false, None);
-            let (path, body) = (path.as_str(), body.as_bytes());
-            let entry = Entry::Request { provider, method, path, headers, has_trailers, decided, body };
-            log.append(id, &entry).unwrap();
+            log.append(id, &request_with(&path, body.as_bytes())).unwrap();
         }
         job += 2;
         let written = [(job - 1, format!("request {path}")), (job, format!("request {path}"))];
@@ -196,8 +205,123 @@ fn nobody_else_can_read_it() {
     }
 }
 
+/// Frames as version 0.1 wrote them before observations had a type of their own: logs of then are recovered.
+const OLD_FRAMES: [&str; 21] = [
+    "1e000000d9d78c5d0201000000000000000b000000656e7669726f6e6d656e74736563726574",
+    "490000006bf3f7b00201000000000000010100060000006f70656e616904000000504f5354070000002f76312f783f790200000006000000616363657074030000002a2f2a010000007801000000ff7b7d",
+    "5e000000b12b5256020100000000000001000187d6120000000000010200000061310500000000000000010100000000000000020000000000000003000000000000000400000000000000060000006f70656e616904000000504f5354010000002f00000000",
+    "310000000d712c4e020100000000000002940103000000312e310200000006000000616363657074030000002a2f2a010000007801000000ff",
+    "1600000052ec287f02010000000000000387d61200000000007069656365",
+    "28000000328e3f7f0201000000000000040200000006000000616363657074030000002a2f2a010000007801000000ff",
+    "13000000a3b9823f02010000000000000807000000000000006e6f",
+    "37000000672619c9020100000000000005090000000000000003000187d6120000000000010c00000069646c655f74696d656f75740600000073696c656e74",
+    "1d00000098a0f84a020100000000000005090000000000000000010087d612000000000000",
+    "1d0000003733d310020100000000000005090000000000000001000087d612000000000000",
+    "1d000000587f768b020100000000000005090000000000000000000087d612000000000000",
+    "180000007aa5e4aa020100000000000006040000007768617403000000776879",
+    "330000008e839d8f02010000000000000987d612000000000001060000006c6f6f6b75700102000000613100000102000000633101020000007b7d",
+    "370000007e2a985302010000000000000987d612000000000000050000006770742d350001090000006d61785f73746570730106000000656e6f7567680000",
+    "1b000000c9cb9d3502010000000000000a87d6120000000000010200000063316f7574",
+    "0b000000cb374c3702010000000000000c7b7d",
+    "43000000a8d5171002010000000000000b87d612000000000002000000613101060000006c6f6f6b757002000000303004000000725b305d0f00000068756d616e206175746f6d61746564",
+    "2100000013f781ec02010000000000000b87d61200000000000200000061310205000000746f6b656e",
+    "1e00000032a8c7a502010000000000000b87d612000000000002000000613103020000006e6f",
+    "270000001372b5b602010000000000000b87d61200000000000200000061310404000000636f646503000000776879",
+    "21000000613fce3b02010000000000000703000000000000002c010000000000000200000000000000",
+];
+
+#[test]
+fn logs_of_older_versions_are_read() {
+    let at = Duration::from_micros(1_234_567);
+    let headers: HeaderList<'_> = [("accept", &b"*/*"[..]), ("x", b"\xff")].into_iter().collect();
+    let plain = InboundRequest {
+        provider: "openai".into(),
+        method: "POST".into(),
+        path: "/v1/x?y".into(),
+        headers: headers.clone(),
+        has_trailers: true,
+        admission: None,
+        body: BodyBytes::Borrowed(b"{}"),
+    };
+    let rates = Rates { input: 1, cached_input: 2, cache_write: 3, output: 4 };
+    let admitted = InboundRequest {
+        path: "/".into(),
+        headers: HeaderList::default(),
+        has_trailers: false,
+        admission: Some(Admission { at, approval_id: Some("a1".into()), rates: Some(rates), estimate: 5 }),
+        body: BodyBytes::Borrowed(b""),
+        ..plain.clone()
+    };
+    let timeout = EndCause::Upstream {
+        by: EndedBy::Timeout,
+        error_type: "idle_timeout".into(),
+        message: "silent".into(),
+    };
+    let end = |cause, is_too_long| Observation::End(ExchangeEnd { job: 9, cause, is_too_long, latency: at });
+    let approval = |news| Observation::Approval { at, approval_id: "a1".into(), news };
+    let allowed = PolicyDecision {
+        at,
+        action: Action::Tool,
+        name: "lookup".into(),
+        denial: None,
+        approval_id: Some("a1".into()),
+        call: Some(("c1".into(), "{}".into())),
+    };
+    let denied = PolicyDecision {
+        at,
+        action: Action::Model,
+        name: "gpt-5".into(),
+        denial: Some(("max_steps".into(), "enough".into())),
+        approval_id: None,
+        call: None,
+    };
+    let requested = ApprovalNews::Requested {
+        action: Action::Tool,
+        name: "lookup".into(),
+        input_hash: "00".into(),
+        rule: "r[0]".into(),
+        signer_types: vec![SignerType::Human, SignerType::Automated],
+    };
+    let observations = [
+        Observation::Known { rule: "environment".into(), value: (&b"secret"[..]).into() },
+        Observation::Request(Box::new(plain)),
+        Observation::Request(Box::new(admitted)),
+        Observation::Head { status: 404, version: "1.1".into(), headers: headers.clone() },
+        Observation::Piece { at, bytes: BodyBytes::Borrowed(b"piece") },
+        Observation::Trailers { headers },
+        Observation::Withheld { delivered: 7, instead: (&b"no"[..]).into() },
+        end(timeout, true),
+        end(EndCause::StreamDone, false),
+        end(EndCause::ClientLeft, false),
+        end(EndCause::Eof, false),
+        Observation::Gap { what: "what".into(), why: "why".into() },
+        Observation::Decision(Box::new(allowed)),
+        Observation::Decision(Box::new(denied)),
+        Observation::ToolResult { at, tool_call_id: "c1".into(), output: "out".into(), is_error: true },
+        Observation::Reported { text: BodyBytes::Borrowed(b"{}") },
+        approval(requested),
+        approval(ApprovalNews::Granted { token: "token".into() }),
+        approval(ApprovalNews::Denied { reason: "no".into() }),
+        approval(ApprovalNews::Refused { code: "code".into(), why: "why".into() }),
+        Observation::Journaled { job: 3, bytes: 300, step: Some(StepId(2)) },
+    ];
+    for (hex, observation) in OLD_FRAMES.into_iter().zip(observations) {
+        let mut frame = Vec::new();
+        let bulk = frame::write(&mut frame, 258, &observation).unwrap();
+        frame.extend_from_slice(bulk);
+        assert_eq!(
+            frame.iter().map(|byte| format!("{byte:02x}")).collect::<String>(),
+            hex,
+            "{observation:?}"
+        );
+        let (head, body) = frame.split_at(HEAD);
+        let (_, sum) = frame::read_head(head.try_into().unwrap());
+        assert_eq!(frame::read(body, sum), Some((258, observation)));
+    }
+}
+
 proptest! {
-    /// Whatever is written is read as it was; whatever else lies there is no entry and no panic.
+    /// Whatever is written is read as it was; whatever else lies there is no observation and no panic.
     #[test]
     fn frames_are_read_as_they_were_written(
         id in any::<u64>(),
@@ -207,53 +331,56 @@ proptest! {
         flip in any::<(prop::sample::Index, u8)>(),
     ) {
         let (job, bytes, micros, status, one, other) = numbers;
-        let headers: Pairs<'_> = texts.iter().map(|text| (text.as_str(), value.as_slice())).collect();
+        let headers: HeaderList<'_> = texts.iter().map(|text| (text.as_str(), value.as_slice())).collect();
         let at = Duration::from_micros(micros.into());
-        let [a, b, c] = [&texts[0], &texts[1], &texts[2]].map(String::as_str);
-        let entries = [
-            Entry::Known { rule: a, value: &value },
-            Entry::Request {
-                provider: a, method: b, path: c, headers: headers.clone(), has_trailers: one, decided: None, body: &value,
-            },
-            Entry::Request {
-                provider: a, method: b, path: c, headers: headers.clone(), has_trailers: one,
-                decided: Some(Decided {
-                    at, approval_id: one.then_some(a), rates: other.then_some([job, bytes, 0, 1]), estimate: bytes,
-                }),
-                body: &value,
-            },
-            Entry::Withheld { delivered: job, instead: &value },
-            Entry::Decision(Decision {
-                at, is_tool: one, name: a, denial: other.then_some((b, c)), approval_id: one.then_some(c),
-                call: one.then_some((c, a)),
+        let [a, b, c] = [&texts[0], &texts[1], &texts[2]].map(|text| Cow::Borrowed(text.as_str()));
+        let body = BodyBytes::Borrowed(&value);
+        let action = if one { Action::Tool } else { Action::Model };
+        let request = InboundRequest {
+            provider: a.clone(), method: b.clone(), path: c.clone(), headers: headers.clone(), has_trailers: one,
+            admission: None, body: body.clone(),
+        };
+        let rates = Rates { input: job, cached_input: bytes, cache_write: 0, output: 1 };
+        let admission = Admission {
+            at, approval_id: one.then(|| a.clone()), rates: other.then_some(rates), estimate: bytes,
+        };
+        let end = |cause| Observation::End(ExchangeEnd { job, cause, is_too_long: other, latency: at });
+        let approval = |news| Observation::Approval { at, approval_id: a.clone(), news };
+        let signer_types = if one { vec![SignerType::Delegate, SignerType::Human] } else { Vec::new() };
+        let observations = [
+            Observation::Known { rule: a.clone(), value: (&value[..]).into() },
+            Observation::Request(Box::new(request.clone())),
+            Observation::Request(Box::new(InboundRequest { admission: Some(admission), ..request })),
+            Observation::Withheld { delivered: job, instead: (&value[..]).into() },
+            Observation::Decision(Box::new(PolicyDecision {
+                at, action, name: a.clone(), denial: other.then(|| (b.clone(), c.clone())),
+                approval_id: one.then(|| c.clone()), call: one.then(|| (c.clone(), a.clone())),
+            })),
+            Observation::Reported { text: body.clone() },
+            Observation::ToolResult { at, tool_call_id: a.clone(), output: b.clone(), is_error: one },
+            approval(ApprovalNews::Requested {
+                action, name: b.clone(), input_hash: c.clone(), rule: a.clone(), signer_types,
             }),
-            Entry::Reported { text: &value },
-            Entry::ToolResult { at, tool_call_id: a, output: b, is_error: one },
-            Entry::Approval {
-                at, approval_id: a,
-                news: ApprovalNews::Requested { is_tool: one, name: b, input_hash: c, rule: a, signer_types: b },
-            },
-            Entry::Approval { at, approval_id: a, news: ApprovalNews::Granted(b) },
-            Entry::Approval { at, approval_id: a, news: ApprovalNews::Denied(c) },
-            Entry::Approval { at, approval_id: a, news: ApprovalNews::Refused(b, c) },
-            Entry::Head { status, version: a, headers: headers.clone() },
-            Entry::Piece { at, bytes: &value },
-            Entry::Trailers { headers },
-            Entry::End(Ending {
-                job, by: EndedBy::Upstream, is_settled: one, is_too_long: other, latency: at,
-                error: one.then_some((a, b)),
-            }),
-            Entry::Gap { what: a, why: b },
-            Entry::Journaled { job, bytes, step: one.then_some(StepId(1 + job / 2)) },
+            approval(ApprovalNews::Granted { token: b.clone() }),
+            approval(ApprovalNews::Denied { reason: c.clone() }),
+            approval(ApprovalNews::Refused { code: b.clone(), why: c.clone() }),
+            Observation::Head { status, version: a.clone(), headers: headers.clone() },
+            Observation::Piece { at, bytes: body },
+            Observation::Trailers { headers },
+            end(EndCause::Eof),
+            end(EndCause::StreamDone),
+            end(EndCause::ClientLeft),
+            end(EndCause::Upstream { by: EndedBy::Upstream, error_type: a.clone(), message: b.clone() }),
+            Observation::Gap { what: a.clone(), why: b.clone() },
+            Observation::Journaled { job, bytes, step: one.then_some(StepId(1 + job / 2)) },
         ];
-        for entry in entries {
+        for observation in observations {
             let mut frame = Vec::new();
-            let bulk = frame::write(&mut frame, id, &entry).unwrap();
+            let bulk = frame::write(&mut frame, id, &observation).unwrap();
             frame.extend_from_slice(bulk);
             let (head, body) = frame.split_at(HEAD);
             let (length, sum) = frame::read_head(head.try_into().unwrap());
             prop_assert_eq!(length as usize, body.len());
-            prop_assert_eq!(frame::read(body, sum), Some((id, entry)));
             let mut flipped = body.to_vec();
             let (index, mask) = &flip;
             flipped[index.index(body.len())] ^= mask | 1;
@@ -263,6 +390,8 @@ proptest! {
             for cut in 0..body.len() {
                 let _ = frame::read(&body[..cut], crc32fast::hash(&body[..cut]));
             }
+            prop_assert_eq!(frame::read(body, sum), Some((id, observation.clone())));
+            prop_assert_eq!(observation.clone().into_owned(), observation);
         }
     }
 }

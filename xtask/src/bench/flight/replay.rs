@@ -15,6 +15,7 @@ use reenact_verify::{Keys, Options};
 use tokio::task::JoinSet;
 
 use super::agent::{Address, Line};
+use super::answers::RecordedRun;
 use super::gateway::{Home, agent_runtime};
 use super::record::exchange;
 use super::said;
@@ -85,7 +86,7 @@ fn turn(run: &Run, kind: Kind, connections: u64) -> Result<(Duration, Duration),
     // Nobody goes there.
     let upstream = "http://vendor.invalid/v1".parse().map_err(said)?;
     let work = Work::Replay(Replaying {
-        player: Arc::clone(&player),
+        answers: Arc::new(RecordedRun(Arc::clone(&player))),
         pace: Pace::Instant,
         routes: vec![Route::to(Interface::OPENAI, upstream)],
         limits: Limits::default(),

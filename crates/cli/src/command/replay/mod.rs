@@ -1,5 +1,6 @@
 //! `reenact replay RUN -- CMD`: runs an agent again on what was recorded, with no network.
 
+mod answers;
 mod bundle;
 
 use std::ffi::OsString;
@@ -19,6 +20,7 @@ use reenact_run::{Exit, Run, Unreadable};
 use reenact_sandbox::{Enforcement, Plan, Probe, Rung, SandboxError};
 use reenact_wire::Vendor;
 
+use self::answers::RecordedRun;
 use crate::child::{self, Signals};
 use crate::output::{self, Ending};
 use crate::runs::KeyFiles;
@@ -264,8 +266,8 @@ impl Replay {
             PaceName::Instant => Pace::Instant,
             PaceName::Recorded => Pace::Recorded,
         };
-        let player = Arc::clone(&staged.player);
-        let replaying = Replaying { player, pace, routes: staged.routes.clone(), limits: Limits::default() };
+        let answers = Arc::new(RecordedRun(Arc::clone(&staged.player)));
+        let replaying = Replaying { answers, pace, routes: staged.routes.clone(), limits: Limits::default() };
         Gateway::start(listener, staged.token.clone(), Work::Replay(replaying))
             .map_err(|error| Ending::impossible(error.to_string()))
     }

@@ -1,8 +1,8 @@
-//! What a vendor sends, as it comes.
+//! The frames of a vendor's answer, taken in batches.
 //!
-//! Often more than one piece comes at once, and each of them would be a write to the log and one to the client's socket. So what
-//! came together is taken together. A connection that others share hands over one piece at a time, when it has its turn: after each
-//! of them it is given one more, and a piece that does not come then is not waited for.
+//! Several frames often come at once, and each of them would be a write to the log and one to the client's socket; a batch is
+//! one of each. A shared connection (HTTP/2) hands over one frame whenever its own task is polled: after each frame it is given
+//! one more poll, and a frame that does not come then is not waited for.
 
 use std::task::{Context, Poll, ready};
 
@@ -11,53 +11,54 @@ use http_body::{Frame, SizeHint};
 
 use crate::upstream::{Coming, Failure};
 
-/// No more than this is taken at once.
-const MOST_FRAMES: usize = 64;
-const MOST_BYTES: usize = 256 << 10;
+/// Largest number of frames in a batch.
+const MAX_FRAMES: usize = 64;
 
-/// The body of an answer on its way from its vendor.
-pub(super) struct Flow {
+/// Bytes after which a batch is not extended.
+const MAX_BYTES: usize = 256 << 10;
+
+/// Batches the frames of one answer.
+pub(super) struct BodyBatcher {
     upstream: Coming,
     frames: Vec<Frame<Bytes>>,
     bytes: usize,
-    /// Whether a shared connection is given a turn to bring more. Not before the first piece has gone: nothing is waited for
-    /// more than that.
+    /// True if a shared connection is given a poll to bring more. False for the first batch, which everyone waits for.
     is_patient: bool,
-    /// It was given one, in vain so far.
+    /// True if it was given one, in vain so far.
     has_turned: bool,
 }
 
-/// What came together.
-pub(super) struct Burst {
+/// Frames that came together.
+pub(super) struct FrameBatch {
     /// Empty only at the end.
     pub(super) frames: Vec<Frame<Bytes>>,
-    /// How it ended, if it has.
+    /// End of the answer, if it has come.
     pub(super) end: Option<Result<(), Failure>>,
 }
 
-impl Flow {
+impl BodyBatcher {
     pub(super) fn new(upstream: Coming) -> Self {
         Self { upstream, frames: Vec::new(), bytes: 0, is_patient: false, has_turned: false }
     }
 
-    /// Whether what has come can be had without a turn of others.
+    /// Returns true if frames can be had without a poll of another task.
     pub(super) fn is_at_hand(&self) -> bool {
         !self.upstream.is_shared()
     }
 
-    /// The rest of it, as far as that is known.
+    /// Returns the length of the rest, as far as it is known.
     pub(super) fn size_hint(&self) -> SizeHint {
         self.upstream.size_hint()
     }
 
-    /// The next that comes. Not to be asked again after its end.
-    pub(super) async fn next(&mut self) -> Burst {
+    /// Waits for the next batch. Must not be called after the end.
+    pub(super) async fn next(&mut self) -> FrameBatch {
         std::future::poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    /// The next that comes. Not to be asked again after its end.
-    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Burst> {
-        while self.frames.len() < MOST_FRAMES && self.bytes < MOST_BYTES {
+    /// Polls for the next batch. Must not be called after the end.
+    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<FrameBatch> {
+        while self.frames.len() < MAX_FRAMES && self.bytes < MAX_BYTES {
             match self.upstream.poll_frame(cx) {
                 Poll::Ready(Some(Ok(frame))) => {
                     self.upstream.end_silence();
@@ -75,7 +76,7 @@ impl Flow {
                     return Poll::Ready(self.take(Some(Err(Failure::IdleTimeout))));
                 }
                 Poll::Pending if self.is_patient && !self.has_turned && self.upstream.is_shared() => {
-                    // The connection to the vendor has its turn now, and hands over what it has.
+                    // The connection's task is polled now, and hands over what it has.
                     self.has_turned = true;
                     cx.waker().wake_by_ref();
                     return Poll::Pending;
@@ -86,8 +87,8 @@ impl Flow {
         Poll::Ready(self.take(None))
     }
 
-    fn take(&mut self, end: Option<Result<(), Failure>>) -> Burst {
+    fn take(&mut self, end: Option<Result<(), Failure>>) -> FrameBatch {
         (self.bytes, self.is_patient, self.has_turned) = (0, true, false);
-        Burst { frames: std::mem::take(&mut self.frames), end }
+        FrameBatch { frames: std::mem::take(&mut self.frames), end }
     }
 }

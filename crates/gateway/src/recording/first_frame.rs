@@ -1,12 +1,11 @@
-//! The first piece of an answer, if it is there already: then it leaves together with the answer's head, and its client is woken
-//! once.
+//! The first frame of an answer, if it is there already: then it leaves together with the head, and its client is woken once.
 
 use std::future::poll_fn;
 use std::task::{Context, Poll};
 
-/// Looks once at what is at hand; otherwise twice, with a turn for the connection to the vendor in between. `None` if nothing is
+/// Polls once if frames are at hand; otherwise twice, with a poll of the vendor's connection in between. `None` if nothing is
 /// there.
-pub(super) async fn look<T>(
+pub(super) async fn poll_first_frame<T>(
     is_at_hand: bool,
     mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
 ) -> Option<T> {
@@ -18,7 +17,7 @@ pub(super) async fn look<T>(
         if std::mem::replace(&mut has_looked, true) {
             return Poll::Ready(None);
         }
-        // The connection to the vendor has its turn now, and hands over what it has.
+        // The connection's task is polled now, and hands over what it has.
         cx.waker().wake_by_ref();
         Poll::Pending
     })

@@ -1,6 +1,7 @@
-//! Content codings taken off, for the record alone: the client always gets the bytes that came.
+//! Content codings removed, for the record alone: the client always gets the bytes that came.
 //!
-//! Pieces go in as they came and give what can be known by then, so that a compressed stream's pieces keep their times.
+//! A [`Decoder`] takes pieces as they came and returns all that is known by then, so that the pieces of a compressed stream
+//! keep their times. [`readable`] decodes a whole body.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -8,51 +9,58 @@ use std::io::{self, Write};
 use brotli_decompressor::DecompressorWriter;
 use flate2::write::MultiGzDecoder;
 use flate2::{Decompress, FlushDecompress, Status};
-use http::header::{CONTENT_ENCODING, HeaderMap};
+use reenact_record::observation::HeaderList;
 use zstd::stream::raw::{InBuffer, Operation, OutBuffer};
 
-/// How much of a body is decoded at a time.
+/// Bytes of a whole body that are decoded at a time.
 const PIECE: usize = 16 << 10;
 
-/// More codings on one body than this are an attack.
-const MOST_CODINGS: usize = 4;
+/// Largest number of codings on one body; more are an attack.
+const MAX_CODINGS: usize = 4;
 
-/// Takes the content codings of one body off.
+/// Removes the content codings of one body.
 pub(crate) struct Decoder {
     stages: Vec<Stage>,
-    /// What may still come out.
+    /// Bytes that may still come out.
     room: usize,
 }
 
-/// Why the codings of a body do not come off.
+/// Reason why the codings of a body cannot be removed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Undecodable {
+#[non_exhaustive]
+pub enum Undecodable {
+    /// A coding that is not implemented here.
     #[error("content coding not known")]
     Unknown,
-    #[error("more than {MOST_CODINGS} content codings")]
+    /// A list of codings that is an attack.
+    #[error("more than {MAX_CODINGS} content codings")]
     TooMany,
+    /// Bytes that the coding does not allow.
     #[error("not what its content coding says")]
     Damaged,
+    /// An end that came too early.
     #[error("ends before its content coding does")]
     Truncated,
+    /// More bytes than the limit.
     #[error("longer than a record takes when decoded")]
     TooLong,
 }
 
-/// What `content-encoding` lists, without `identity`; in order of application.
-pub(crate) fn codings(headers: &HeaderMap) -> Vec<String> {
-    let texts = headers.get_all(CONTENT_ENCODING).iter().map(|value| value.to_str().unwrap_or("?"));
+/// Returns the codings that `content-encoding` lists, without `identity`, in order of application.
+pub fn codings(headers: &HeaderList<'_>) -> Vec<String> {
+    let texts = headers.all("content-encoding").map(|value| visible_text(value).unwrap_or("?"));
     let names = texts.flat_map(|text| text.split(',')).map(|name| name.trim().to_ascii_lowercase());
     names.filter(|name| !name.is_empty() && name != "identity").collect()
 }
 
-/// A whole body without its codings; `is_cut` when its end never came, so that what there is counts.
-pub(crate) fn whole(
-    codings: &[String],
-    body: &[u8],
-    is_cut: bool,
-    limit: usize,
-) -> Result<Vec<u8>, Undecodable> {
+/// Returns a header's value as text, if it has visible characters, blanks and tabs only (RFC 9110 §5.5).
+pub(crate) fn visible_text(value: &[u8]) -> Option<&str> {
+    let is_visible = |byte: &u8| matches!(byte, b'\t' | b' '..=b'~');
+    if value.iter().all(is_visible) { core::str::from_utf8(value).ok() } else { None }
+}
+
+/// Returns a whole body without its codings. With `is_cut` the end never came, and what there is counts.
+pub fn whole(codings: &[String], body: &[u8], is_cut: bool, limit: usize) -> Result<Vec<u8>, Undecodable> {
     let mut decoder = Decoder::new(codings, limit)?;
     let mut result = Vec::new();
     decoder.push(body, &mut result)?;
@@ -62,17 +70,19 @@ pub(crate) fn whole(
     Ok(result)
 }
 
-/// What may be kept of a body, and why that is not all of it.
-pub(crate) struct Readable<'b> {
-    pub(crate) body: Cow<'b, [u8]>,
-    /// Whether its codings were taken off.
-    pub(crate) is_decoded: bool,
-    pub(crate) fault: Option<Undecodable>,
+/// The part of a body that may be kept.
+pub struct Readable<'b> {
+    /// Body without its codings.
+    pub body: Cow<'b, [u8]>,
+    /// True if codings were removed.
+    pub is_decoded: bool,
+    /// Reason why this is not all of the body.
+    pub fault: Option<Undecodable>,
 }
 
-/// What can be read of a body: masks see nothing in what is compressed, so nothing of that may be kept. A body that only says
-/// that it is compressed, and is text, is read as it came.
-pub(crate) fn readable<'b>(codings: &[String], body: &'b [u8], is_cut: bool, limit: usize) -> Readable<'b> {
+/// Returns the part of a body that can be read. Masks see nothing in compressed bytes, so none of those may be kept. A body
+/// that only claims to be compressed, and is text, is read as it came.
+pub fn readable<'b>(codings: &[String], body: &'b [u8], is_cut: bool, limit: usize) -> Readable<'b> {
     if codings.is_empty() {
         return Readable { body: Cow::Borrowed(body), is_decoded: false, fault: None };
     }
@@ -93,7 +103,7 @@ pub(crate) fn readable<'b>(codings: &[String], body: &'b [u8], is_cut: bool, lim
 impl Decoder {
     /// For a body with these codings, of which at most `limit` bytes may come.
     pub(crate) fn new(codings: &[String], limit: usize) -> Result<Self, Undecodable> {
-        if codings.len() > MOST_CODINGS {
+        if codings.len() > MAX_CODINGS {
             return Err(Undecodable::TooMany);
         }
         // The coding applied last comes off first.
@@ -146,7 +156,7 @@ enum Stage {
     },
 }
 
-/// Where a decoder writes to: no further than there is room.
+/// Output of a decoder, bounded by `room`.
 #[derive(Default)]
 struct Sink {
     bytes: Vec<u8>,

@@ -1,16 +1,18 @@
-//! The body of an answer on its way into the record: its codings taken off as far as that goes, each piece with its time.
+//! An answer's body on its way into the record: content codings removed as far as possible, each piece with its time.
 //!
-//! What cannot be decoded is not kept: masks see nothing in what is compressed.
+//! Bytes that cannot be decoded are not kept: masks see nothing in compressed bytes.
 
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
-use super::job::Reads;
 use crate::decode::{Decoder, Undecodable};
 
+/// Reads of a body: the time of each, since the request, and the length of the body behind it.
+pub(crate) type Reads = Vec<(Duration, usize)>;
+
 /// A body while it comes.
-pub(super) struct Unpacking {
+pub(crate) struct Unpacking {
     /// `None` when there is no coding, or none any more.
     decoder: Option<Decoder>,
     has_coding: bool,
@@ -18,31 +20,31 @@ pub(super) struct Unpacking {
     /// SHA-256 of what came.
     wire: Sha256,
     came: usize,
-    /// When the last of it came.
+    /// Time of the last piece.
     last: Duration,
-    /// How much was given out.
+    /// Bytes given out so far.
     given: usize,
     reads: Reads,
 }
 
-/// What is known when it is over.
-pub(super) struct Unpacked {
-    pub(super) wire_sha256: [u8; 32],
-    /// How many bytes came.
-    pub(super) came: usize,
-    /// When how much of what was given out had come.
-    pub(super) reads: Reads,
-    /// Whether codings were taken off.
-    pub(super) is_decoded: bool,
-    /// Why not all could be given out.
-    pub(super) fault: Option<Undecodable>,
+/// Facts about a body that is over.
+pub(crate) struct Unpacked {
+    pub(crate) wire_sha256: [u8; 32],
+    /// Bytes that came, before decoding.
+    pub(crate) came: usize,
+    /// Reads of the bytes that were given out.
+    pub(crate) reads: Reads,
+    /// True if codings were removed.
+    pub(crate) is_decoded: bool,
+    /// Reason why not all could be given out.
+    pub(crate) fault: Option<Undecodable>,
 }
 
 impl Unpacking {
-    /// Begins a body with these codings, of which at most `most` bytes are decoded.
-    pub(super) fn new(codings: &[String], most: usize) -> Self {
+    /// Begins a body with these codings, of which at most `max_body_bytes` are decoded.
+    pub(crate) fn new(codings: &[String], max_body_bytes: usize) -> Self {
         let has_coding = !codings.is_empty();
-        let decoder = has_coding.then(|| Decoder::new(codings, most)).transpose();
+        let decoder = has_coding.then(|| Decoder::new(codings, max_body_bytes)).transpose();
         let fault = decoder.as_ref().err().cloned();
         Self {
             decoder: decoder.ok().flatten(),
@@ -56,8 +58,8 @@ impl Unpacking {
         }
     }
 
-    /// Takes what came, and when how much of it had come in all; gives out what can be kept of it.
-    pub(super) fn push(&mut self, bytes: &[u8], reads: &[(Duration, usize)], mut give: impl FnMut(&[u8])) {
+    /// Takes bytes and the reads that brought them, counted from the start of the body; gives out what can be kept.
+    pub(crate) fn push(&mut self, bytes: &[u8], reads: &[(Duration, usize)], mut give: impl FnMut(&[u8])) {
         self.wire.update(bytes);
         self.unpack(bytes, reads, &mut give);
         if self.came == 0 && self.is_plain(bytes) {
@@ -67,7 +69,7 @@ impl Unpacking {
         self.last = reads.last().map_or(self.last, |(at, _)| *at);
     }
 
-    /// Whether a body only says that it is compressed, and is text: from then on it is taken as it comes.
+    /// Returns true if a body only claims to be compressed, and is text; from then on it is taken as it comes.
     fn is_plain(&mut self, start: &[u8]) -> bool {
         let is_plain = self.has_coding && self.fault.is_some() && self.given == 0 && is_text(start);
         if is_plain {
@@ -101,8 +103,8 @@ impl Unpacking {
         }
     }
 
-    /// It is over; `is_whole` if its end came. `all` is the whole of it, for whoever has that.
-    pub(super) fn finish(
+    /// Ends the body. `is_whole` says that its end came; `all` is the whole of it, where that is in memory.
+    pub(crate) fn finish(
         mut self,
         is_whole: bool,
         all: Option<(&[u8], &Reads)>,
@@ -132,7 +134,7 @@ impl Unpacking {
     }
 }
 
-/// Whether bytes are UTF-8, perhaps without the end of their last character.
+/// Returns true for UTF-8, perhaps without the end of its last character.
 fn is_text(bytes: &[u8]) -> bool {
     str::from_utf8(bytes).map_or_else(|error| error.error_len().is_none(), |_| true)
 }

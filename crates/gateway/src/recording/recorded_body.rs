@@ -1,7 +1,7 @@
-//! A vendor's answer on its way to the client, and a copy of it on its way into the record.
+//! A vendor's answer on its way to the client, with a copy for the record: a tee.
 //!
-//! Pieces are handed on as they come. Only the last one waits: until the answer is in the log or in the journal, the client
-//! must not know that it is over.
+//! Each piece is in the log before it is handed on. Only the last one waits for more: the client must not know that the answer
+//! is over before its end is in the log, or in the journal where there is no log.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -11,88 +11,86 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
+use reenact_capture::observation::EndCause;
+use reenact_capture::{Capture, ExchangeHandle, ExchangeRecorder, Written};
 
-use super::ahead;
-use super::exchange::{Exchange, Handle, Settled};
-use super::flow::{Burst, Flow};
-use super::job::Ended;
-use super::scribe::Written;
-use crate::line::{Busy, LineState};
+use super::body_batcher::{BodyBatcher, FrameBatch};
+use super::first_frame;
+use super::observed::{failed, header_list};
+use crate::client_socket::{ClientSocketState, InFlight};
 use crate::outgoing::Cut;
 
 /// A vendor's answer that is recorded while it passes.
-pub(crate) struct Tee {
-    upstream: Flow,
-    exchange: Handle,
-    settled: Arc<Settled>,
-    line: Arc<LineState>,
-    /// Everything up to here has been handed out.
-    mark: u64,
+pub(crate) struct RecordedBody {
+    upstream: BodyBatcher,
+    exchange: ExchangeHandle,
+    capture: Arc<Capture>,
+    socket: Arc<ClientSocketState>,
+    /// Number of flushes when the last piece was handed out.
+    flushes: u64,
     state: State,
-    /// What came and is in the log, and was not asked for yet.
+    /// Pieces that are in the log and were not asked for yet.
     ready: VecDeque<Frame<Bytes>>,
-    /// What must be waited for before more is asked for: a record that does not keep up with a long body.
+    /// The wait before more is asked for, while the record does not keep up with a long body.
     behind: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
-    _busy: Busy,
+    _in_flight: InFlight,
 }
 
 enum State {
     Flowing,
-    /// The answer is over and is being written down.
+    /// The answer is over and is being recorded.
     Closing {
         writing: Option<Written>,
         last: Option<Frame<Bytes>>,
     },
-    /// The answer broke off: what came must leave, then the connection breaks off too.
+    /// The answer broke off: pieces must be flushed, then the connection breaks off too.
     Cutting {
         writing: Option<Written>,
     },
     Over,
 }
 
-impl Tee {
+impl RecordedBody {
     pub(super) fn new(
-        upstream: Flow,
-        exchange: Handle,
-        settled: Arc<Settled>,
-        line: Arc<LineState>,
-        busy: Busy,
+        upstream: BodyBatcher,
+        exchange: ExchangeHandle,
+        capture: Arc<Capture>,
+        socket: Arc<ClientSocketState>,
+        in_flight: InFlight,
     ) -> Self {
-        let mark = line.mark();
-        exchange.with(Exchange::may_part);
+        let flushes = socket.flushes();
         let (state, ready, behind) = (State::Flowing, VecDeque::new(), None);
-        Self { upstream, exchange, settled, line, mark, state, ready, behind, _busy: busy }
+        Self { upstream, exchange, capture, socket, flushes, state, ready, behind, _in_flight: in_flight }
     }
 
-    /// Looks whether the first piece is there already.
+    /// Polls for the first piece, so that it can leave together with the head.
     pub(super) async fn look_ahead(mut self) -> Self {
-        ahead::look(self.upstream.is_at_hand(), |cx| self.poll_flowing(cx)).await;
-        self.exchange.with(Exchange::log);
-        // The line may have been flushed meanwhile, with nothing on it: the head must leave yet.
-        self.mark = self.line.mark();
+        first_frame::poll_first_frame(self.upstream.is_at_hand(), |cx| self.poll_flowing(cx)).await;
+        self.exchange.with(ExchangeRecorder::log);
+        // The socket may have been flushed meanwhile, with nothing on it: the head must leave yet.
+        self.flushes = self.socket.flushes();
         self
     }
 
-    /// The answer has no body: it is over before it is handed on.
+    /// Records the end of an answer without a body, before it is handed on.
     pub(super) async fn without_body(mut self) -> Self {
-        if let Some(writing) = self.exchange.with(|exchange| exchange.finish(Ended::Eof)) {
-            // A scribe that is gone has said so.
-            let _ = writing.await;
+        if let Some(writing) = self.exchange.with(|exchange| exchange.finish(EndCause::Eof)) {
+            writing.await;
         }
         self.state = State::Over;
         self
     }
 
-    /// Takes what came.
-    fn take(&mut self, burst: Burst) {
-        let Burst { mut frames, end } = burst;
-        let mut settles = false;
+    /// Logs a batch and makes it ready to be handed on.
+    fn take(&mut self, burst: FrameBatch) {
+        let FrameBatch { mut frames, end } = burst;
+        let mut is_done = false;
         self.exchange.with(|exchange| {
             for frame in &frames {
                 if let Some(piece) = frame.data_ref() {
-                    settles |= exchange.piece(piece);
+                    is_done |= exchange.piece(piece);
                 } else if let Some(trailers) = frame.trailers_ref() {
-                    exchange.trailers(trailers.clone());
+                    exchange.trailers(header_list(trailers));
                 }
             }
         });
@@ -100,28 +98,27 @@ impl Tee {
             None => {
                 let behind = self.exchange.with(|exchange| {
                     exchange.log();
-                    exchange.is_behind()
+                    exchange.backpressure()
                 });
-                if settles {
-                    self.settled.add(&self.exchange.share());
+                if is_done {
+                    self.capture.stream_done(&self.exchange.share());
                 }
-                self.behind = behind.map(|scribe| -> Pin<Box<dyn Future<Output = ()> + Send>> {
-                    Box::pin(async move { scribe.caught_up().await })
-                });
+                self.behind = behind
+                    .map(|caught_up| -> Pin<Box<dyn Future<Output = ()> + Send>> { Box::pin(caught_up) });
             }
             Some(Ok(())) => {
-                let writing = self.exchange.with(|exchange| exchange.finish(Ended::Eof));
+                let writing = self.exchange.with(|exchange| exchange.finish(EndCause::Eof));
                 self.state = State::Closing { writing, last: frames.pop() };
             }
             Some(Err(failure)) => {
-                let writing = self.exchange.with(|exchange| exchange.finish(failure.into()));
+                let writing = self.exchange.with(|exchange| exchange.finish(failed(&failure)));
                 self.state = State::Cutting { writing };
             }
         }
         self.ready.extend(frames);
     }
 
-    /// Takes what comes next, while the answer flows.
+    /// Takes the next batch.
     fn poll_flowing(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if let Some(behind) = &mut self.behind {
             ready!(behind.as_mut().poll(cx));
@@ -133,7 +130,7 @@ impl Tee {
     }
 }
 
-impl Body for Tee {
+impl Body for RecordedBody {
     type Data = Bytes;
     type Error = Cut;
 
@@ -141,7 +138,7 @@ impl Body for Tee {
         let this = self.get_mut();
         loop {
             if let Some(frame) = this.ready.pop_front() {
-                this.mark = this.line.mark();
+                this.flushes = this.socket.flushes();
                 return Poll::Ready(Some(Ok(frame)));
             }
             match &mut this.state {
@@ -154,7 +151,7 @@ impl Body for Tee {
                 }
                 State::Cutting { writing } => {
                     ready!(poll_written(writing, cx));
-                    ready!(this.line.poll_left(this.mark, cx));
+                    ready!(this.socket.poll_flushed_after(this.flushes, cx));
                     this.state = State::Over;
                     return Poll::Ready(Some(Err(Cut)));
                 }
@@ -186,8 +183,7 @@ impl Body for Tee {
 
 fn poll_written(writing: &mut Option<Written>, cx: &mut Context<'_>) -> Poll<()> {
     if let Some(task) = writing {
-        // A scribe that is gone has said so.
-        let _ = ready!(Pin::new(task).poll(cx));
+        ready!(Pin::new(task).poll(cx));
         *writing = None;
     }
     Poll::Ready(())

@@ -1,7 +1,7 @@
-//! An answer under an envelope: what asks for a tool is held back until the tool is decided on.
+//! An answer under an envelope: the calls of tools in it are held back until they are decided on.
 //!
-//! A stream goes on as it comes, but for what belongs to a tool's call; an answer in one piece is held until it is whole. A client
-//! gets what was allowed, or its vendor's own shape of an error in its place.
+//! A stream passes as it comes, but for the events of a call; a document is held until it is whole. The client gets what was
+//! allowed, or an error in its vendor's own shape. [`AnswerFilter`] does the work, [`FilteredBody`] hands out the pieces.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,63 +10,61 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame};
-use reenact_record::warden::Refused;
+use reenact_capture::observation::EndCause;
+use reenact_capture::{Capture, ExchangeHandle, ExchangeRecorder, PolicyGate, Refused};
 use reenact_wire::gate::{self, Gate};
 use reenact_wire::sse::{SseEvent, SseReader};
 use reenact_wire::{Endpoint, ToolCall, Vendor};
 use tokio::runtime::Handle as Runtime;
 use tokio::sync::{mpsc, watch};
 
-use super::ahead;
-use super::exchange::{Exchange, Handle, Settled};
-use super::flow::{Burst, Flow};
-use super::guard::Guard;
-use super::job::Ended;
-use super::scribe::lock;
-use crate::line::{Busy, LineState};
+use super::body_batcher::{BodyBatcher, FrameBatch};
+use super::first_frame;
+use super::observed::{failed, header_list};
+use crate::client_socket::{ClientSocketState, InFlight};
 use crate::outgoing::Cut;
 
-/// Everything that it takes to watch over one answer.
-pub(super) struct Watch {
-    pub(super) guard: Arc<Guard>,
-    pub(super) upstream: Flow,
-    pub(super) exchange: Handle,
-    pub(super) settled: Arc<Settled>,
+/// Filters one answer.
+pub(super) struct AnswerFilter {
+    pub(super) gate: Arc<PolicyGate>,
+    pub(super) upstream: BodyBatcher,
+    pub(super) exchange: ExchangeHandle,
+    pub(super) capture: Arc<Capture>,
     pub(super) endpoint: Endpoint,
     /// Closed when the gateway stops.
     pub(super) over: watch::Receiver<()>,
-    /// How long what nobody gets is listened to after that.
+    /// Time for which an answer that nobody gets is still read after that.
     pub(super) linger: Duration,
 }
 
-/// Hands pieces to a client.
+/// Sends pieces to the body.
 type Sender = mpsc::Sender<Piece>;
 
-/// A piece, or that there will be no more though it is not over.
+/// A piece, or a break before the end.
 type Piece = Result<Frame<Bytes>, Cut>;
 
-/// Why the rest of a stream is not handed on.
+/// Reason why the rest of a stream is not handed on.
 enum Stop {
     Refused(Refused),
-    /// There is nobody any more who could get it.
+    /// The client has left.
     Gone,
 }
 
-/// What came of an answer in one piece.
+/// The decision on a document.
 pub(super) enum Whole {
-    /// It may be handed on.
+    /// The document may be handed on.
     Allowed(Bytes),
-    /// It may not.
+    /// The document may not be handed on.
     Refused(Refused),
 }
 
-impl Watch {
-    /// Reads an answer to its end, and has it decided on. What broke off is not handed on at all: half a document is nothing.
+impl AnswerFilter {
+    /// Reads a document to its end, and has it decided on. One that broke off is not handed on at all.
     pub(super) async fn whole(mut self, decode: impl Fn(&[u8]) -> Option<Vec<u8>>) -> Result<Whole, Cut> {
         let unsent = Unsent(Some(&self.exchange));
         let mut body = Vec::new();
         let mut is_kept = true;
-        // What no record takes nobody can decide on: its end is not waited for.
+        // A body that the record does not take cannot be decided on: its end is not waited for.
         let mut end = None;
         while is_kept && end.is_none() {
             let burst = self.upstream.next().await;
@@ -78,7 +76,9 @@ impl Watch {
                             exchange.piece(&piece);
                             body.extend_from_slice(&piece);
                         }
-                        Err(frame) => exchange.trailers(frame.into_trailers().unwrap_or_default()),
+                        Err(frame) => {
+                            exchange.trailers(header_list(&frame.into_trailers().unwrap_or_default()));
+                        }
                     }
                 }
                 exchange.is_kept()
@@ -86,7 +86,7 @@ impl Watch {
         }
         if let Some(Err(failure)) = end {
             drop(unsent);
-            finish(&self.exchange, failure.into()).await;
+            finish(&self.exchange, failed(&failure)).await;
             return Err(Cut);
         }
         let told = decode(&body).filter(|_| is_kept).ok_or(gate::Unreadable);
@@ -101,9 +101,9 @@ impl Watch {
         let ruling = match told {
             Ok(told) if told.calls.is_empty() => Ok(()),
             Ok(told) => {
-                // What is decided on comes before the decision.
-                self.exchange.with(Exchange::log);
-                self.guard.admit_tools(&told.calls).await
+                // The log has the calls before the decision on them.
+                self.exchange.with(ExchangeRecorder::log);
+                self.gate.admit_tools(&told.calls).await
             }
             Err(gate::Unreadable) => Err(Refused::unreadable()),
         };
@@ -117,38 +117,47 @@ impl Watch {
                 Whole::Refused(refused)
             }
         };
-        finish(&self.exchange, Ended::Eof).await;
+        finish(&self.exchange, EndCause::Eof).await;
         Ok(whole)
     }
 
-    /// Hands a stream on as it comes, from its head on.
-    pub(super) async fn stream(self, line: Arc<LineState>, busy: Busy) -> Guarded {
-        // Few are in between: a client that does not read slows its vendor down, as it would without us.
+    /// Starts to hand a stream on.
+    pub(super) async fn stream(self, socket: Arc<ClientSocketState>, in_flight: InFlight) -> FilteredBody {
+        // A short channel: a client that does not read slows its vendor down, as it would without us.
         let (sender, pieces) = mpsc::channel(4);
-        let mark = line.mark();
+        let flushes = socket.flushes();
         let (exchange, is_at_hand) = (self.exchange.share(), self.upstream.is_at_hand());
-        let watching: Option<Watching> = Some(Box::pin(self.run(sender)));
+        let filtering: Option<Filtering> = Some(Box::pin(self.run(sender)));
         let (ahead, runtime) = (None, Runtime::current());
-        let mut stream = Guarded { watching, pieces, ahead, line, mark, is_cut: false, runtime, _busy: busy };
-        stream.ahead = ahead::look(is_at_hand, |cx| stream.poll_piece(cx)).await;
-        lock(&exchange).log();
-        // The line may have been flushed meanwhile, with nothing on it: the head must leave yet.
-        stream.mark = stream.line.mark();
+        let mut stream = FilteredBody {
+            filtering,
+            pieces,
+            ahead,
+            socket,
+            flushes,
+            is_cut: false,
+            runtime,
+            _in_flight: in_flight,
+        };
+        stream.ahead = first_frame::poll_first_frame(is_at_hand, |cx| stream.poll_piece(cx)).await;
+        exchange.log();
+        // The socket may have been flushed meanwhile, with nothing on it: the head must leave yet.
+        stream.flushes = stream.socket.flushes();
         stream
     }
 
     async fn run(mut self, sender: Sender) {
         let mut reader = SseReader::new();
         let call_ids = self.exchange.with(|exchange| exchange.call_ids());
-        let gate = Gate::new(self.endpoint).identifying(call_ids);
-        let mut hold = Hold { gate, held: Vec::new(), delivered: 0 };
-        // What is held back is read to its end all the same, without anyone who gets it: the record has it, and its cost.
+        let filter = Gate::new(self.endpoint).identifying(call_ids);
+        let mut hold = HeldBack { filter, held: Vec::new(), delivered: 0 };
+        // A stream that was stopped is read to its end all the same, for the record and its cost; `sender` is `None` then.
         let mut sender = Some(sender);
         let mut over = std::pin::pin!(over(self.over.clone(), self.linger));
         loop {
-            let Burst { frames, end } = tokio::select! {
-                // Whoever has left is noticed before anything that came meanwhile: nothing is decided for them, or said to have
-                // reached them.
+            let FrameBatch { frames, end } = tokio::select! {
+                // A client that left is noticed before anything that came meanwhile: nothing is decided for it, or said to have
+                // reached it.
                 biased;
                 // The client has left, and the exchange with it.
                 () = gone(sender.as_ref()) => return self.keep_back(&hold),
@@ -156,33 +165,35 @@ impl Watch {
                 burst = self.upstream.next() => burst,
             };
             let mut events = Vec::new();
-            let (settles, is_kept) = self.exchange.with(|exchange| {
-                let mut settles = false;
+            let (is_done, is_kept) = self.exchange.with(|exchange| {
+                let mut is_done = false;
                 for frame in frames {
                     match frame.into_data() {
                         Ok(piece) => {
-                            settles |= exchange.piece(&piece);
+                            is_done |= exchange.piece(&piece);
                             if sender.is_some() && exchange.is_kept() {
                                 events.append(&mut reader.push(&piece));
                             }
                         }
-                        Err(frame) => exchange.trailers(frame.into_trailers().unwrap_or_default()),
+                        Err(frame) => {
+                            exchange.trailers(header_list(&frame.into_trailers().unwrap_or_default()));
+                        }
                     }
                 }
-                // What is decided on comes before the decision, and what is handed on before it is.
+                // The log has the calls before the decision on them, and bytes before they are handed on.
                 exchange.log();
-                (settles, exchange.is_kept())
+                (is_done, exchange.is_kept())
             });
             if let Some(client) = &sender {
-                // What no record takes is not handed on.
+                // Bytes that the record does not take are not handed on.
                 let (ready, stop) = match is_kept {
                     true => self.pass(events, &mut hold, client).await,
                     false => (Vec::new(), Some(Stop::Refused(Refused::unreadable()))),
                 };
                 if stop.is_none() {
-                    self.exchange.with(|exchange| exchange.counted(hold.gate.usage()));
-                    if settles {
-                        self.settled.add(&self.exchange.share());
+                    self.exchange.with(|exchange| exchange.counted(hold.filter.usage()));
+                    if is_done {
+                        self.capture.stream_done(&self.exchange.share());
                     }
                 }
                 if !self.hand_on(ready, stop, &mut hold, &mut sender).await {
@@ -195,10 +206,10 @@ impl Watch {
                 Some(Err(failure)) => {
                     if let Some(sender) = sender {
                         self.keep_back(&hold);
-                        finish(&self.exchange, failure.into()).await;
+                        finish(&self.exchange, failed(&failure)).await;
                         let _ = sender.send(Err(Cut)).await;
                     } else {
-                        finish(&self.exchange, failure.into()).await;
+                        finish(&self.exchange, failed(&failure)).await;
                     }
                     return;
                 }
@@ -206,12 +217,12 @@ impl Watch {
         }
         if let Some(client) = &sender {
             let rest = reader.finish();
-            self.exchange.with(Exchange::uncounted);
+            self.exchange.with(ExchangeRecorder::uncounted);
             let (mut ready, mut stop) = self.pass(rest, &mut hold, client).await;
             if stop.is_none() {
-                self.exchange.with(|exchange| exchange.counted(hold.gate.usage()));
+                self.exchange.with(|exchange| exchange.counted(hold.filter.usage()));
             }
-            let open = std::mem::replace(&mut hold.gate, Gate::new(self.endpoint)).finish();
+            let open = std::mem::replace(&mut hold.filter, Gate::new(self.endpoint)).finish();
             if stop.is_none() && !open.is_empty() {
                 match self.decide(&open, client).await {
                     Ok(()) => ready.append(&mut hold.held),
@@ -222,15 +233,20 @@ impl Watch {
                 return;
             }
         }
-        finish(&self.exchange, Ended::Eof).await;
+        finish(&self.exchange, EndCause::Eof).await;
     }
 
-    /// What of the next events may be handed on; and why the rest may not.
-    async fn pass(&self, events: Vec<SseEvent>, hold: &mut Hold, client: &Sender) -> (Vec<u8>, Option<Stop>) {
+    /// Returns the part of the next events that may be handed on, and why the rest may not.
+    async fn pass(
+        &self,
+        events: Vec<SseEvent>,
+        hold: &mut HeldBack,
+        client: &Sender,
+    ) -> (Vec<u8>, Option<Stop>) {
         let mut ready = Vec::new();
         for event in events {
             hold.held.extend_from_slice(&event.raw);
-            let calls = match hold.gate.take(&event) {
+            let calls = match hold.filter.take(&event) {
                 Ok(calls) => calls,
                 Err(gate::Unreadable) => return (ready, Some(Stop::Refused(Refused::unreadable()))),
             };
@@ -239,28 +255,28 @@ impl Watch {
             {
                 return (ready, Some(stop));
             }
-            if !hold.gate.is_open() {
+            if !hold.filter.is_open() {
                 ready.append(&mut hold.held);
             }
         }
         (ready, None)
     }
 
-    /// Has tools decided on, as long as there is someone to call them.
+    /// Has tools decided on, as long as the client is there to call them.
     async fn decide(&self, calls: &[ToolCall], client: &Sender) -> Result<(), Stop> {
         tokio::select! {
             biased;
             () = client.closed() => Err(Stop::Gone),
-            ruling = self.guard.admit_tools(calls) => ruling.map_err(Stop::Refused),
+            ruling = self.gate.admit_tools(calls) => ruling.map_err(Stop::Refused),
         }
     }
 
-    /// Hands on what may be; ends the stream for its client where it may not go on. False if the client has left.
+    /// Hands bytes on, and ends the stream for its client if it is stopped. Returns false if the client has left.
     async fn hand_on(
         &self,
         ready: Vec<u8>,
         stop: Option<Stop>,
-        hold: &mut Hold,
+        hold: &mut HeldBack,
         sender: &mut Option<Sender>,
     ) -> bool {
         let Some(to) = sender else { return true };
@@ -288,13 +304,13 @@ impl Watch {
         true
     }
 
-    /// The record says how much of what came was handed on.
-    fn keep_back(&self, hold: &Hold) {
+    /// Records how much of the body was handed on.
+    fn keep_back(&self, hold: &HeldBack) {
         self.exchange.with(|exchange| exchange.withhold(hold.delivered, b""));
     }
 }
 
-/// When the client has left; never, if it has its last piece.
+/// Ready when the client has left; never if it has its last piece.
 async fn gone(client: Option<&Sender>) {
     match client {
         Some(client) => client.closed().await,
@@ -302,18 +318,18 @@ async fn gone(client: Option<&Sender>) {
     }
 }
 
-/// When the run has been over for so long that no more is waited for.
+/// Ready when the run has been over for `linger`.
 async fn over(mut gateway: watch::Receiver<()>, linger: Duration) {
-    // It never changes; it ends.
+    // The value never changes; the channel closes.
     let _ = gateway.changed().await;
     tokio::time::sleep(linger).await;
 }
 
-/// An answer of which its client has nothing: however it ends, the record says so.
-struct Unsent<'e>(Option<&'e Handle>);
+/// An answer of which its client has nothing. Records that when it is dropped, however the answer ended.
+struct Unsent<'e>(Option<&'e ExchangeHandle>);
 
 impl Unsent<'_> {
-    /// What becomes of it is told otherwise.
+    /// Leaves the record as it is.
     fn forget(mut self) {
         self.0 = None;
     }
@@ -327,66 +343,65 @@ impl Drop for Unsent<'_> {
     }
 }
 
-/// What of a stream is held back.
-struct Hold {
-    gate: Gate,
+/// The part of a stream that is held back.
+struct HeldBack {
+    filter: Gate,
     held: Vec<u8>,
-    /// How much was handed on.
+    /// Bytes handed on so far.
     delivered: usize,
 }
 
-async fn finish(exchange: &Handle, ended: Ended) {
-    if let Some(written) = exchange.with(|exchange: &mut Exchange| exchange.finish(ended)) {
-        // A scribe that is gone has said so.
-        let _ = written.await;
+async fn finish(exchange: &ExchangeHandle, cause: EndCause<'static>) {
+    if let Some(written) = exchange.with(|exchange| exchange.finish(cause)) {
+        written.await;
     }
 }
 
-/// What watches over a stream, to its end.
-type Watching = Pin<Box<dyn Future<Output = ()> + Send>>;
+/// The work of a filter, to the end of its stream.
+type Filtering = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A stream that is watched over, on its way to its client.
-pub(crate) struct Guarded {
-    /// Runs where its client is served, so that no piece has to go from one task to another. `None` when it has ended.
-    watching: Option<Watching>,
+/// A filtered stream on its way to its client.
+pub(crate) struct FilteredBody {
+    /// Runs in the task that serves the client, so that no piece goes from one task to another. `None` when it has ended.
+    filtering: Option<Filtering>,
     pieces: mpsc::Receiver<Piece>,
-    /// What is there before the head has left.
+    /// The piece that was there before the head left.
     ahead: Option<Option<Piece>>,
-    line: Arc<LineState>,
-    /// Everything up to here has been handed out.
-    mark: u64,
-    /// It broke off: what came must leave first.
+    socket: Arc<ClientSocketState>,
+    /// Number of flushes when the last piece was handed out.
+    flushes: u64,
+    /// True if the stream broke off: pieces must be flushed first.
     is_cut: bool,
     runtime: Runtime,
-    _busy: Busy,
+    _in_flight: InFlight,
 }
 
-impl Guarded {
-    /// The next piece that may be handed on; nothing more is read while there is one.
+impl FilteredBody {
+    /// Polls for the next piece. Nothing more is read while there is one.
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Piece>> {
         if let Some(piece) = self.ahead.take() {
             return Poll::Ready(piece);
         }
         let piece = self.pieces.poll_recv(cx);
-        let Some(watching) = self.watching.as_mut().filter(|_| piece.is_pending()) else { return piece };
-        if watching.as_mut().poll(cx).is_ready() {
-            self.watching = None;
+        let Some(filtering) = self.filtering.as_mut().filter(|_| piece.is_pending()) else { return piece };
+        if filtering.as_mut().poll(cx).is_ready() {
+            self.filtering = None;
         }
         self.pieces.poll_recv(cx)
     }
 }
 
-/// The client has left, or has its last piece: what is still to be done is done without it.
-impl Drop for Guarded {
+/// The client has left, or has its last piece: the rest of the work goes on in a task of its own.
+impl Drop for FilteredBody {
     fn drop(&mut self) {
-        if let Some(watching) = self.watching.take() {
+        if let Some(filtering) = self.filtering.take() {
             self.pieces.close();
-            self.runtime.spawn(watching);
+            self.runtime.spawn(filtering);
         }
     }
 }
 
-impl Body for Guarded {
+impl Body for FilteredBody {
     type Data = Bytes;
     type Error = Cut;
 
@@ -396,12 +411,12 @@ impl Body for Guarded {
             match ready!(this.poll_piece(cx)) {
                 Some(Err(Cut)) => this.is_cut = true,
                 piece => {
-                    this.mark = this.line.mark();
+                    this.flushes = this.socket.flushes();
                     return Poll::Ready(piece);
                 }
             }
         }
-        ready!(this.line.poll_left(this.mark, cx));
+        ready!(this.socket.poll_flushed_after(this.flushes, cx));
         Poll::Ready(Some(Err(Cut)))
     }
 }

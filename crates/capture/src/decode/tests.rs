@@ -173,11 +173,15 @@ fn long_bodies() {
 
 #[test]
 fn the_list_of_codings() {
-    let mut headers = HeaderMap::new();
-    assert_eq!(codings(&headers), [""; 0]);
-    headers.append(CONTENT_ENCODING, "identity".parse().unwrap());
-    headers.append(CONTENT_ENCODING, "GZIP , br,".parse().unwrap());
-    assert_eq!(codings(&headers), ["gzip", "br"]);
+    assert_eq!(codings(&HeaderList::default()), [""; 0]);
+    let pairs: [(&str, &[u8]); 3] = [
+        ("content-encoding", b"identity"),
+        ("Content-Encoding", b"GZIP , br,"),
+        ("accept-encoding", b"zstd"),
+    ];
+    assert_eq!(codings(&pairs.into_iter().collect()), ["gzip", "br"]);
+    let noise: [(&str, &[u8]); 1] = [("content-encoding", b"gz\xffip")];
+    assert_eq!(codings(&noise.into_iter().collect()), ["?"], "no coding is known by that name");
 }
 
 proptest! {

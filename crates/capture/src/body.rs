@@ -1,52 +1,51 @@
-//! The body of an answer as it is kept: in memory, or, where that would take too much of it, in a spool that grows part by part.
+//! An answer's body as it is kept: in memory, or, where it is too long for that, in a [`Spool`] that grows piece by piece.
 
 use std::time::Duration;
 
 use reenact_record::{Pen, RecordError, Spool, StepId};
 use sha2::{Digest, Sha256};
 
-use super::job::Reads;
-use super::unpacking::{Unpacked, Unpacking};
+use crate::unpacking::{Reads, Unpacked, Unpacking};
 
-/// A body that is too long for memory, as far as it has come.
-pub(super) struct Parts {
+/// A body that is too long for memory, while it comes.
+pub(crate) struct SpooledBody {
     unpacking: Unpacking,
-    /// The error with which it was lost, if it was.
+    /// The error with which the body was lost, if it was.
     spool: Result<Spool, RecordError>,
 }
 
 /// A body that is over.
-pub(super) struct Body {
-    pub(super) kept: Kept,
-    pub(super) unpacked: Unpacked,
+pub(crate) struct FinishedBody {
+    pub(crate) kept: Kept,
+    pub(crate) unpacked: Unpacked,
 }
 
-/// Where it is.
-pub(super) enum Kept {
+/// Place of a body.
+pub(crate) enum Kept {
     Whole(Vec<u8>),
     Spooled(Box<Spool>),
-    /// It was lost on its way.
+    /// The body was lost on its way.
     Lost(RecordError),
 }
 
-impl Parts {
-    /// Begins the body with which a step returns, with these codings, of which at most `most` bytes are decoded.
-    pub(super) fn new(pen: &Pen, step: &StepId, codings: &[String], most: usize) -> Self {
-        Self { unpacking: Unpacking::new(codings, most), spool: pen.spool(step) }
+impl SpooledBody {
+    /// Begins the body with which a step returns. At most `max_body_bytes` of it are decoded.
+    pub(crate) fn new(pen: &Pen, step: &StepId, codings: &[String], max_body_bytes: usize) -> Self {
+        Self { unpacking: Unpacking::new(codings, max_body_bytes), spool: pen.spool(step) }
     }
 
-    /// Takes what came, and when how much of the whole had come.
-    pub(super) fn push(&mut self, bytes: &[u8], reads: &[(Duration, usize)]) {
+    /// Takes bytes and the reads that brought them, counted from the start of the body.
+    pub(crate) fn push(&mut self, bytes: &[u8], reads: &[(Duration, usize)]) {
         let spool = &mut self.spool;
         self.unpacking.push(bytes, reads, |piece| keep(spool, piece));
     }
 
-    /// It is over; `is_whole` if its end came.
-    pub(super) fn finish(self, is_whole: bool) -> Body {
+    /// Ends the body. `is_whole` says that its end came.
+    pub(crate) fn finish(self, is_whole: bool) -> FinishedBody {
         let Self { unpacking, mut spool } = self;
         let unpacked = unpacking.finish(is_whole, None, |piece| keep(&mut spool, piece));
         let kept = spool.map_or_else(Kept::Lost, |spool| Kept::Spooled(Box::new(spool)));
-        Body { kept, unpacked }
+        FinishedBody { kept, unpacked }
     }
 }
 
@@ -58,37 +57,43 @@ fn keep(spool: &mut Result<Spool, RecordError>, piece: &[u8]) {
     }
 }
 
-impl Body {
-    /// A body that came whole into memory.
-    pub(super) fn whole(codings: &[String], raw: Vec<u8>, reads: Reads, is_whole: bool, most: usize) -> Self {
+impl FinishedBody {
+    /// Makes one of a body that is in memory.
+    pub(crate) fn whole(
+        codings: &[String],
+        raw: Vec<u8>,
+        reads: Reads,
+        is_whole: bool,
+        max_body_bytes: usize,
+    ) -> Self {
         if codings.is_empty() {
             let wire_sha256 = Sha256::digest(&raw).into();
             let unpacked = Unpacked { wire_sha256, came: raw.len(), reads, is_decoded: false, fault: None };
             return Self { kept: Kept::Whole(raw), unpacked };
         }
         let mut body = Vec::new();
-        let mut unpacking = Unpacking::new(codings, most);
+        let mut unpacking = Unpacking::new(codings, max_body_bytes);
         unpacking.push(&raw, &reads, |piece| body.extend_from_slice(piece));
         let all = Some((&raw[..], &reads));
         let unpacked = unpacking.finish(is_whole, all, |piece| body.extend_from_slice(piece));
         Self { kept: Kept::Whole(body), unpacked }
     }
 
-    /// What is in memory of it.
-    pub(super) fn bytes(&self) -> &[u8] {
+    /// Returns the bytes in memory: all or none.
+    pub(crate) fn bytes(&self) -> &[u8] {
         match &self.kept {
             Kept::Whole(body) => body,
             Kept::Spooled(_) | Kept::Lost(_) => b"",
         }
     }
 
-    /// How many bytes are kept.
-    pub(super) fn length(&self) -> usize {
+    /// Returns the number of bytes kept.
+    pub(crate) fn length(&self) -> usize {
         self.unpacked.reads.last().map_or(0, |(_, to)| *to)
     }
 
-    /// Whether some of what came is not kept.
-    pub(super) fn is_short(&self) -> bool {
+    /// Returns true if bytes that came are not kept.
+    pub(crate) fn is_short(&self) -> bool {
         matches!(self.kept, Kept::Lost(_)) || self.unpacked.is_decoded && self.unpacked.fault.is_some()
     }
 }

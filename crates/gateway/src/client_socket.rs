@@ -1,7 +1,7 @@
-//! The line to a client: its socket, and what the bodies on it need to know about it.
+//! A client's socket, with two facts that HTTP libraries do not tell.
 //!
-//! Two things that HTTP libraries do not tell: whether what was handed out has left (so that an answer can be cut exactly
-//! where it was cut, and chunks stay apart), and whether a client that has stopped sending has gone (see [`crate::peer`]).
+//! Bodies must know when the bytes that they handed out were flushed, so that an answer can break off exactly where it did at
+//! the vendor, and chunks stay apart. And a client that stopped sending may have gone, or may wait (see [`crate::peer`]).
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,85 +15,85 @@ use tokio::net::TcpStream;
 
 use crate::peer;
 
-/// Whether the end of a client's bytes can mean that it has gone.
+/// Meaning of the end of a client's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HangUp {
-    /// It is looked into: who has gone needs no answer.
+    /// The client may have gone; the operating system is asked.
     Noticed,
-    /// Never: the client lives in a namespace that we cannot look into, and answers cost nothing.
+    /// The client waits: it lives in a namespace that cannot be looked into, and answers cost nothing.
     Ignored,
 }
 
 /// A client's socket.
-pub(crate) struct Line {
+pub(crate) struct ClientSocket {
     socket: TcpStream,
-    state: Arc<LineState>,
+    state: Arc<ClientSocketState>,
     hang_up: HangUp,
-    /// The client's bytes have ended.
+    /// True if the client's bytes have ended.
     has_ended: bool,
-    /// Whether the client has gone, if that was looked into.
+    /// True if the client has gone; `None` before that was asked.
     has_gone: Option<bool>,
-    /// How often the end was held back for a request that is not known to be whole yet.
+    /// Number of polls for which the end was held back, since the last request may not be whole yet.
     turns: u8,
 }
 
-/// A request that came right before the end of its client's bytes is handed over in a few turns of its connection. Only then
-/// is it known whether it was whole.
+/// Polls for which the end of a client's bytes is held back. A request that came right before it is handed over within a few
+/// polls of its connection; only then is it known whether it was whole.
 const TURNS: u8 = 64;
 
-/// What the exchanges on a line share with it.
+/// State that a socket shares with the bodies on it.
 #[derive(Debug, Default)]
-pub(crate) struct LineState {
-    /// Exchanges whose request was read whole and whose answer is not yet.
+pub(crate) struct ClientSocketState {
+    /// Number of exchanges whose request was read whole and whose answer has not left.
     running: AtomicUsize,
-    /// How often everything that was handed out had left.
+    /// Number of completed flushes.
     flushes: AtomicU64,
     is_watched: AtomicBool,
     watchers: Mutex<Vec<Waker>>,
     reader: Mutex<Option<Waker>>,
 }
 
-impl Line {
+impl ClientSocket {
     pub(crate) fn new(socket: TcpStream, hang_up: HangUp) -> Self {
         Self { socket, state: Arc::default(), hang_up, has_ended: false, has_gone: None, turns: 0 }
     }
 
-    pub(crate) fn state(&self) -> Arc<LineState> {
+    pub(crate) fn state(&self) -> Arc<ClientSocketState> {
         Arc::clone(&self.state)
     }
 
-    /// Looks whether the client has gone.
+    /// Returns true if the client has gone.
     fn look_for_client(&self) -> bool {
         match (self.hang_up, self.socket.peer_addr(), self.socket.local_addr()) {
             (HangUp::Ignored, _, _) => false,
-            (HangUp::Noticed, Ok(peer), Ok(local)) => peer::has_gone(peer, local),
+            (HangUp::Noticed, Ok(peer), Ok(local)) => peer::client_disconnected(peer, local),
             // A socket without a peer has lost it.
             _ => true,
         }
     }
 }
 
-impl LineState {
-    /// An exchange runs until the returned value is dropped; until then the line is not closed for a client that merely
-    /// stopped sending.
-    pub(crate) fn busy(self: &Arc<Self>) -> Busy {
+impl ClientSocketState {
+    /// Counts an exchange until the returned value is dropped. Meanwhile the socket stays open for a client that merely stopped
+    /// sending.
+    pub(crate) fn in_flight(self: &Arc<Self>) -> InFlight {
         self.running.fetch_add(1, Ordering::AcqRel);
-        Busy(Arc::clone(self))
+        InFlight(Arc::clone(self))
     }
 
-    /// The mark of what has been handed out so far, for [`Self::poll_left`].
-    pub(crate) fn mark(&self) -> u64 {
+    /// Returns the number of completed flushes, for [`Self::poll_flushed_after`].
+    pub(crate) fn flushes(&self) -> u64 {
         self.flushes.load(Ordering::Acquire)
     }
 
-    /// Ready when everything that was handed out right after `mark` has left.
-    pub(crate) fn poll_left(&self, mark: u64, cx: &mut Context<'_>) -> Poll<()> {
-        if self.mark() > mark {
+    /// Ready when bytes that were handed out after so many flushes have left.
+    pub(crate) fn poll_flushed_after(&self, flushes: u64, cx: &mut Context<'_>) -> Poll<()> {
+        if self.flushes() > flushes {
             return Poll::Ready(());
         }
         lock(&self.watchers).push(cx.waker().clone());
         self.is_watched.store(true, Ordering::Release);
-        if self.mark() > mark { Poll::Ready(()) } else { Poll::Pending }
+        if self.flushes() > flushes { Poll::Ready(()) } else { Poll::Pending }
     }
 
     fn flushed(&self) {
@@ -104,16 +104,16 @@ impl LineState {
         }
     }
 
-    fn is_busy(&self) -> bool {
+    fn has_in_flight(&self) -> bool {
         self.running.load(Ordering::Acquire) > 0
     }
 }
 
-/// An exchange that runs.
+/// An exchange that is counted in [`ClientSocketState`].
 #[derive(Debug)]
-pub(crate) struct Busy(Arc<LineState>);
+pub(crate) struct InFlight(Arc<ClientSocketState>);
 
-impl Drop for Busy {
+impl Drop for InFlight {
     fn drop(&mut self) {
         if self.0.running.fetch_sub(1, Ordering::AcqRel) == 1
             && let Some(reader) = lock(&self.0.reader).take()
@@ -123,7 +123,7 @@ impl Drop for Busy {
     }
 }
 
-impl AsyncRead for Line {
+impl AsyncRead for ClientSocket {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -137,14 +137,14 @@ impl AsyncRead for Line {
             }
             self.has_ended = true;
         }
-        if self.state.is_busy() {
+        if self.state.has_in_flight() {
             let has_gone = self.has_gone.unwrap_or_else(|| self.look_for_client());
             self.has_gone = Some(has_gone);
             if has_gone {
                 return Poll::Ready(Ok(()));
             }
             *lock(&self.state.reader) = Some(cx.waker().clone());
-            if self.state.is_busy() {
+            if self.state.has_in_flight() {
                 return Poll::Pending;
             }
         }
@@ -157,7 +157,7 @@ impl AsyncRead for Line {
     }
 }
 
-impl AsyncWrite for Line {
+impl AsyncWrite for ClientSocket {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.socket).poll_write(cx, bytes)
     }
@@ -185,12 +185,12 @@ impl AsyncWrite for Line {
     }
 }
 
-/// What a lock guards here is whole after a panic elsewhere: single stores and moves.
+/// Locks. All values behind these locks are whole after a panic elsewhere: single stores and moves.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether an authority, such as Host's, is a loopback name of this port.
+/// Returns true if an authority, such as Host's, is a loopback name of this port.
 pub(crate) fn is_ours(authority: &str, address: SocketAddr) -> bool {
     let Some((host, port)) = authority.rsplit_once(':') else { return false };
     let is_loopback = host == "127.0.0.1" || host == "[::1]" || host.eq_ignore_ascii_case("localhost");

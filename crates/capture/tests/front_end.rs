@@ -1,0 +1,136 @@
+//! A front end that speaks no HTTP: what it observes is recorded, and recovered after a kill as it would have been.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops")]
+
+use std::fs;
+use std::path::Path;
+
+use bytes::Bytes;
+use reenact_capture::observation::{EndCause, HeaderList, InboundRequest};
+use reenact_capture::{Capture, DEFAULT_MAX_BODY_BYTES, LeftoverLog};
+use reenact_record::wal::Place;
+use reenact_keys::SecretKey;
+use reenact_record::{Durability, Folder, Recorder, RunId, RunStart};
+use reenact_testkit::fixture::TestDir;
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+const EVENTS: [&str; 3] = ["data: {\"choices\":[]}\n\n", "data: {\"choices\":[{}]}\n\n", "data: [DONE]\n\n"];
+
+fn request(turn: u32) -> InboundRequest<'static> {
+    let body = format!(r#"{{"model":"gpt-5","messages":[{{"role":"user","content":"{turn}"}}]}}"#);
+    InboundRequest {
+        provider: "openai".into(),
+        method: "POST".into(),
+        path: "/v1/chat/completions".into(),
+        headers: [("authorization", &b"Bearer not-a-real-credential"[..])].into_iter().collect(),
+        has_trailers: false,
+        admission: None,
+        body: Bytes::from(body).into(),
+    }
+}
+
+fn stream_head() -> HeaderList<'static> {
+    [("content-type", &b"text/event-stream"[..])].into_iter().collect()
+}
+
+/// Returns the payloads of one type in a journal.
+fn payloads(journal: &Path, event_type: &str) -> Vec<Value> {
+    let text = fs::read_to_string(journal).unwrap();
+    let events = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    events.filter(|event| event["event_type"] == event_type).map(|event| event["payload"].clone()).collect()
+}
+
+/// A run in a folder of its own, with its log in memory. `None` on a machine without such memory.
+struct Run {
+    dir: TestDir,
+    logs: TestDir,
+    id: RunId,
+    key: SecretKey,
+}
+
+impl Run {
+    fn new() -> Option<Self> {
+        let (dir, logs) = (TestDir::new(), TestDir::in_memory());
+        let run = Self { dir, logs, id: RunId::generate().unwrap(), key: SecretKey::generate().unwrap() };
+        Place::at(&run.logs.join("log")).ok().map(|_| run)
+    }
+
+    fn folder(&self) -> Folder {
+        Folder::new(self.dir.join(Folder::NAME))
+    }
+
+    fn place(&self) -> Place {
+        Place::at(&self.logs.join("log")).unwrap()
+    }
+
+    fn copy_of_key(&self) -> SecretKey {
+        SecretKey::from_jwk(self.key.to_jwk().as_bytes()).unwrap()
+    }
+
+    fn journal(&self) -> std::path::PathBuf {
+        self.folder().journal(self.id)
+    }
+}
+
+#[tokio::test]
+async fn a_killed_recorder_leaves_what_a_live_one_writes() {
+    let Some(run) = Run::new() else { return };
+    let recorder = Recorder::begin(&run.folder(), &RunStart::new(run.id), &run.key).unwrap();
+    let log = recorder.pen().log(&run.place(), run.id).unwrap();
+    let policy = None;
+    let capture =
+        Capture::start(recorder.pen(), Some(log), Durability::Process, policy, DEFAULT_MAX_BODY_BYTES);
+    let capture = capture.unwrap();
+    let (running, _ended) = mpsc::channel(1);
+    let exchange = capture.begin(request(1), Instant::now(), None, running.clone()).await.unwrap();
+    exchange.with(|exchange| {
+        exchange.head(200, "1.1", stream_head());
+        assert!(!exchange.piece(&Bytes::from(EVENTS[0])), "more events follow");
+        exchange.log();
+    });
+
+    // The recorder is killed here: its files, elsewhere, are all that is left.
+    let wreck = Run { dir: TestDir::new(), logs: TestDir::in_memory(), id: run.id, key: run.copy_of_key() };
+    wreck.place();
+    copy(run.dir.path(), wreck.dir.path());
+    copy(run.logs.path(), wreck.logs.path());
+    let leftover = LeftoverLog::read(&wreck.place(), wreck.id).unwrap().unwrap();
+    let resumed =
+        Recorder::resume(&wreck.folder(), wreck.id, &wreck.key, || leftover.journal_bytes()).unwrap();
+    let recovered = leftover.write(&resumed.pen(), []).unwrap();
+    assert_eq!((recovered.answers, recovered.cut), (0, 1));
+    let cut = payloads(&wreck.journal(), "rer.model.returned");
+    assert_eq!(cut.len(), 1);
+    assert_eq!((&cut[0]["complete"], &cut[0]["ended_by"]), (&false.into(), &"client".into()));
+    assert_eq!(cut[0]["http"]["body"]["text"], EVENTS[0]);
+
+    // The live one goes on.
+    exchange.with(|exchange| {
+        exchange.piece(&Bytes::from(EVENTS[1]));
+        assert!(exchange.piece(&Bytes::from(EVENTS[2])), "nothing that a client waits for follows");
+        assert!(exchange.finish(EndCause::Eof).is_none(), "it is in the log: nobody waits");
+    });
+    capture.gap("sound", "nobody listens");
+    capture.finish();
+    assert_eq!(capture.unrecorded(), None);
+    let returned = payloads(&run.journal(), "rer.model.returned");
+    assert_eq!(returned.len(), 1);
+    assert_eq!(returned[0]["http"]["body"]["text"], EVENTS.concat());
+    assert_eq!((&returned[0]["complete"], &returned[0]["ended_by"]), (&true.into(), &"eof".into()));
+    assert!(LeftoverLog::read(&run.place(), run.id).unwrap().is_none(), "everything is in the journal");
+}
+
+fn copy(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            fs::create_dir_all(&target).unwrap();
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), &target).unwrap();
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! HTTP turned into observations: the one place where its types end.
+
+use http::{HeaderMap, Version};
+use reenact_capture::observation::{EndCause, HeaderList, InboundRequest};
+
+use crate::arrival::Arrival;
+use crate::upstream::Failure;
+
+/// Packs headers in the order in which they came.
+pub(crate) fn header_list(headers: &HeaderMap) -> HeaderList<'static> {
+    headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect()
+}
+
+/// Returns a request as it came. The body is shared, not copied.
+pub(super) fn inbound_request(arrival: &Arrival) -> InboundRequest<'static> {
+    InboundRequest {
+        provider: arrival.route.name.clone().into(),
+        method: arrival.method.as_str().to_owned().into(),
+        path: arrival.path.as_str().to_owned().into(),
+        headers: header_list(&arrival.headers),
+        has_trailers: arrival.has_trailers,
+        admission: None,
+        body: arrival.body.clone().into(),
+    }
+}
+
+/// Returns the name of a version of HTTP, as records have it.
+pub(super) fn version_name(version: Version) -> &'static str {
+    match version {
+        Version::HTTP_09 => "0.9",
+        Version::HTTP_10 => "1.0",
+        Version::HTTP_2 => "2",
+        Version::HTTP_3 => "3",
+        _ => "1.1",
+    }
+}
+
+/// Returns the end of an exchange whose vendor failed.
+pub(super) fn failed(failure: &Failure) -> EndCause<'static> {
+    EndCause::Upstream {
+        by: failure.ended_by(),
+        error_type: failure.error_type().into(),
+        message: failure.to_string().into(),
+    }
+}
