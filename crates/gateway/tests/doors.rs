@@ -40,7 +40,7 @@ async fn only_ours_come_in() {
         assert_eq!(ask(&flight, get(path, &ours)).await, nothing, "{path}");
     }
     let token = base.split('/').nth(1).unwrap();
-    let (status, words) = ask(&flight, get(&format!("/{token}/gemini/v1/models"), &ours)).await;
+    let (status, words) = ask(&flight, get(&format!("/{token}/acme/v1/models"), &ours)).await;
     assert_eq!(
         (status, words.as_str()),
         (404, "reenact: no route of that name; there is: openai, anthropic, gemini")
