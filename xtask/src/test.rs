@@ -1,7 +1,7 @@
 //! `cargo xtask test`: all that a commit must pass.
 //!
 //! One run tells everything: a failed step does not hide the ones after it. A step that needs a tool installs it or says
-//! how to. The test of the house (`tests/house.rs`) is part of the step `tests`.
+//! how to. The tests of the layout (`tests/layering.rs`, `tests/tables.rs`) are part of the step `tests`.
 
 use crate::Ending;
 use crate::context::Context;
@@ -13,7 +13,7 @@ const STEPS: &[Step] = &[
     Step { name: "format", budget: 10, about: "every file as rustfmt writes it", run: format },
     Step { name: "build", budget: 300, about: "everything compiles; if not, the run stops", run: build },
     Step { name: "lint", budget: 90, about: "clippy, with warnings as errors", run: lint },
-    Step { name: "tests", budget: 120, about: "unit and behaviour tests, and the house", run: tests },
+    Step { name: "tests", budget: 120, about: "unit and behaviour tests, and the layout", run: tests },
     Step {
         name: "clients",
         budget: 240,
@@ -24,13 +24,13 @@ const STEPS: &[Step] = &[
     Step {
         name: "library alone",
         budget: 30,
-        about: "the judge builds with no file system",
+        about: "the verifier builds with no file system",
         run: library_alone,
     },
     Step {
         name: "wasm",
         budget: 120,
-        about: "the judge in WebAssembly gives the same reports",
+        about: "the verifier in WebAssembly gives the same reports",
         run: crate::wasm::run,
     },
     Step {

@@ -28,7 +28,7 @@ fn begin(place: &TestDir, limits: &str) -> Recorder<Recording> {
         r#"{{"envelope_version":"rer-envelope/0.2","limits":{limits},"metadata":{{}},"permissions":{{"allowed_models":["gpt-5"],"allowed_tools":["lookup"]}}}}"#
     );
     let start = RunStart { envelope: Some(envelope.as_bytes()), ..RunStart::new(run_id()) };
-    Recorder::begin(&runs(&place), &start, &key()).unwrap()
+    Recorder::begin(&runs(place), &start, &key()).unwrap()
 }
 
 /// What was called, and how the rules of the envelope came out but for who authorised it.

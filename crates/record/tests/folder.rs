@@ -106,7 +106,7 @@ fn an_id_names_one_run() {
 
 /// Runs of these ids, and things that are none.
 fn with_runs(place: &TestDir, ids: &[&str]) -> Folder {
-    let folder = runs(&place);
+    let folder = runs(place);
     let runs = folder.path().join("runs");
     fs::create_dir_all(&runs).unwrap();
     for id in ids {

@@ -28,7 +28,7 @@ fn id() -> RunId {
 
 fn begin(place: &TestDir, redaction: Redaction, surroundings: &Surroundings) -> Recorder<Recording> {
     let start = RunStart { redaction, ..RunStart::new(id()) };
-    Recorder::begin_in(&runs(&place), &start, &key(), surroundings).unwrap()
+    Recorder::begin_in(&runs(place), &start, &key(), surroundings).unwrap()
 }
 
 fn ask(pen: &Pen, body: &[u8]) -> Result<StepId, RecordError> {

@@ -61,7 +61,7 @@ fn begin(place: &TestDir) -> Recorder<reenact_record::Recording> {
         ("HOME".into(), "/home/someone".into()),
     ];
     let start = RunStart { command: &command, environment: &environment, ..RunStart::new(run_id()) };
-    Recorder::begin(&runs(&place), &start, &key()).unwrap()
+    Recorder::begin(&runs(place), &start, &key()).unwrap()
 }
 
 /// A text with every secret in it.

@@ -15,7 +15,7 @@ use support::{DONE, events, judged, key, run_id, runs};
 
 /// A run that has ended, with two events between its first and its last.
 fn ended(place: &TestDir) -> Recorder<Ended> {
-    let recorder = Recorder::begin(&runs(&place), &RunStart::new(run_id()), &key()).unwrap();
+    let recorder = Recorder::begin(&runs(place), &RunStart::new(run_id()), &key()).unwrap();
     recorder.pen().gap("a", "b").unwrap();
     recorder.pen().error("x", "y", "z").unwrap();
     recorder.end(&DONE).unwrap()

@@ -38,7 +38,7 @@ fn record(pen: &Pen, answer: RawAnswer<'_>) {
 
 fn begin(place: &TestDir, redaction: Redaction) -> Recorder<reenact_record::Recording> {
     let start = RunStart { redaction, ..RunStart::new(run_id()) };
-    Recorder::begin(&runs(&place), &start, &key()).unwrap()
+    Recorder::begin(&runs(place), &start, &key()).unwrap()
 }
 
 fn assert_clean(place: &TestDir, secret: &str) {

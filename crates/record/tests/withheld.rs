@@ -21,7 +21,7 @@ fn withhold(events: &[&str], tools: &[&str], models: &[&str]) -> Redaction {
 
 fn begin(place: &TestDir, redaction: Redaction) -> Recorder<reenact_record::Recording> {
     let start = RunStart { redaction, ..RunStart::new(run_id()) };
-    Recorder::begin(&runs(&place), &start, &key()).unwrap()
+    Recorder::begin(&runs(place), &start, &key()).unwrap()
 }
 
 fn ask(pen: &Pen, model: &str) -> StepId {
@@ -60,7 +60,7 @@ fn holds(place: &TestDir, words: &str) -> bool {
 
 /// The type of each event in a journal, and whether its payload is withheld.
 fn lines(place: &TestDir, recorder: &Recorder<reenact_record::Recording>) -> Vec<(String, bool)> {
-    let journal = std::fs::read_to_string(runs(&place).journal(recorder.run_id())).unwrap();
+    let journal = std::fs::read_to_string(runs(place).journal(recorder.run_id())).unwrap();
     let event = |line: &str| {
         let event = Value::parse(line.as_bytes(), &Limits::default()).unwrap();
         let flag = event.member("payload_redacted").unwrap().boolean().unwrap();

@@ -79,7 +79,7 @@ pub fn verify_with<'a>(
     options: &Options,
     run: impl FnOnce(&mut Survey<'a>) -> Result<Findings<'a>, SyntaxError>,
 ) -> Report {
-    let mut report = Report::new("rer-bundle".into(), &CHECKS);
+    let mut report = Report::new(FormatId::RerBundle.name().into(), &CHECKS);
     let own_key = bundle_key(members, &mut report);
     let mut keys = keys.clone();
     if let Ok(Some(key)) = &own_key {
@@ -402,7 +402,7 @@ pub fn unreadable_folder(fault: &dyn fmt::Display) -> Report {
 }
 
 fn unreadable_whole(what: &str, error: &dyn fmt::Display) -> Report {
-    let mut report = Report::new("rer-bundle".into(), &CHECKS);
+    let mut report = Report::new(FormatId::RerBundle.name().into(), &CHECKS);
     report.fail(ARTIFACT, format!("the {what} cannot be read: {error}"));
     for (name, _) in &CHECKS[1..] {
         report.fail(name, NOTHING_TO_CHECK);

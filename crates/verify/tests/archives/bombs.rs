@@ -158,12 +158,12 @@ fn three_hundred_megabytes_need_no_memory() {
     // Documents are kept; those of six folders are not.
     let mut writer = begin();
     (0..6).for_each(|number| dense(&mut writer, &format!("{number}/artifact.json"), 16 << 20));
-    let documents = folder.write("documents.tar.gz", &writer.finish().unwrap());
+    let documents = folder.write("documents.tar.gz", writer.finish().unwrap());
     // The same, with nothing around that tells the first folder from one around everything.
     let mut writer = TarGzWriter::new(Vec::new(), TarStyle::Gnu, Limits::default()).unwrap();
     (0..6).for_each(|number| dense(&mut writer, &format!("{number}/artifact.json"), 16 << 20));
-    let folders = folder.write("folders.tar.gz", &writer.finish().unwrap());
-    let zeros = folder.write("zeros.tar.gz", &tar_gz_of_zeros(&[("blobs/zeros", 64 << 20)]));
+    let folders = folder.write("folders.tar.gz", writer.finish().unwrap());
+    let zeros = folder.write("zeros.tar.gz", tar_gz_of_zeros(&[("blobs/zeros", 64 << 20)]));
 
     if cfg!(not(target_os = "linux")) {
         in_memory(KILOBYTES, &zeros);
@@ -173,6 +173,6 @@ fn three_hundred_megabytes_need_no_memory() {
         assert_eq!(in_memory(KILOBYTES, path), Some(code), "{}", path.display());
     }
     // That the limit bites: an artifact is kept whole.
-    let large = folder.write("large.json", &vec![b' '; 100 << 20]);
+    let large = folder.write("large.json", vec![b' '; 100 << 20]);
     assert_ne!(in_memory(KILOBYTES, &large), Some(1));
 }

@@ -1,5 +1,6 @@
 //! `--as rer`: the artifact bound to a manifest of itself, its key and its files.
 
+use reenact_formats::FormatId;
 use reenact_formats::rer::rewrite;
 use reenact_json::print::Object;
 use reenact_json::{Digest, Limits, Shown};
@@ -38,7 +39,7 @@ impl Create {
             let mut line = String::new();
             let mut object = Object::open(&mut line);
             object.string("out", name.as_ref());
-            object.string("format", "rer-bundle");
+            object.string("format", FormatId::RerBundle.name());
             object.string("digest", format!("sha256:{}", written.digest).as_str());
             object.name("bytes").push_str(&written.size.to_string());
             object.name("events").push_str(&bound.events.to_string());

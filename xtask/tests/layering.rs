@@ -1,7 +1,6 @@
-//! The house is as it was drawn: who may use whom, and that each room and each dependency says why it is there.
+//! The layering of the workspace: which crate may use which, and that each crate and each dependency says why it is there.
 //!
-//! The drawing is DESIGN §3; `DRAWN` is that drawing for machines. A new edge is a decision about the design: it is made
-//! there first and written here second.
+//! A new edge is a decision about the design: it is made in `ALLOWED_EDGES` first, and in a Cargo.toml second.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot read stops")]
 
@@ -13,7 +12,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Each folder of `crates/` and the ones that it may use. `cli` may use all.
-const DRAWN: &[(&str, &[&str])] = &[
+const ALLOWED_EDGES: &[(&str, &[&str])] = &[
     ("json", &[]),
     ("pack", &[]),
     ("secrets", &["json"]),
@@ -27,21 +26,18 @@ const DRAWN: &[(&str, &[&str])] = &[
     ("replay", &["json", "run", "wire", "secrets"]),
     ("sandbox", &[]),
     ("gateway", &["json", "wire", "capture"]),
-    ("compare", &["json", "run", "wire"]),
-    ("store", &["run", "verify"]),
-    ("web", &["run", "verify", "compare", "store"]),
     ("testkit", &["wire", "formats"]),
     (
         "cli",
         &[
             "json", "pack", "secrets", "formats", "verify", "wire", "run", "keys", "record", "capture",
-            "replay", "sandbox", "gateway", "compare", "store", "web", "testkit",
+            "replay", "sandbox", "gateway", "testkit",
         ],
     ),
 ];
 
-/// All that the library of `reenact-verify` may bring along, on any platform: whoever trusts the judge trusts this list.
-const JUDGE_BRINGS: &[&str] = &[
+/// All that the library of `reenact-verify` may bring along, on any platform: whoever trusts the verifier trusts this list.
+const VERIFY_DEPENDENCIES: &[&str] = &[
     // Ours.
     "reenact-formats",
     "reenact-json",
@@ -154,7 +150,7 @@ fn package_in(folder: &str) -> String {
 }
 
 /// Lines of dependencies that have no comment: none directly above them, and none above the unbroken run of lines that
-/// they belong to. Our own crates need none, the drawing explains them.
+/// they belong to. Our own crates need none, the layout explains them.
 fn unexplained(manifest: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let (mut is_dependency, mut is_explained, mut depth) = (false, false, 0_usize);
@@ -201,21 +197,21 @@ fn listed(manifest: &str) -> BTreeMap<String, bool> {
 }
 
 #[test]
-fn no_edge_that_is_not_drawn() {
-    let drawn: BTreeMap<String, BTreeSet<String>> = DRAWN
+fn no_edge_that_is_not_allowed() {
+    let edges: BTreeMap<String, BTreeSet<String>> = ALLOWED_EDGES
         .iter()
         .map(|(folder, uses)| (package_in(folder), uses.iter().map(|used| package_in(used)).collect()))
         .collect();
     let members = members();
     let ours: BTreeSet<&str> = members.iter().map(|member| member.package.as_str()).collect();
     for Member { package, uses, .. } in members.iter().filter(|member| member.package != "xtask") {
-        let allowed = drawn.get(package).unwrap_or_else(|| {
-            panic!("{package} is not in the drawing of the house (DESIGN §3; DRAWN in xtask/tests/house.rs)")
-        });
+        let allowed = edges
+            .get(package)
+            .unwrap_or_else(|| panic!("{package} is not in ALLOWED_EDGES (xtask/tests/layering.rs)"));
         for used in uses.iter().filter(|used| ours.contains(used.as_str())) {
             assert!(
                 allowed.contains(used),
-                "the edge {package} → {used} is not in the drawing of the house (DESIGN §3; DRAWN in xtask/tests/house.rs)"
+                "the edge {package} → {used} is not in ALLOWED_EDGES (xtask/tests/layering.rs)"
             );
         }
     }
@@ -223,7 +219,7 @@ fn no_edge_that_is_not_drawn() {
 
 /// Recording a byte needs no verdict and no recorded run: the command verifies after sealing, and fills in who answers.
 #[test]
-fn recording_links_neither_the_judge_nor_replay() {
+fn recording_links_neither_verify_nor_replay() {
     let members = members();
     let uses: BTreeMap<&str, &BTreeSet<String>> =
         members.iter().map(|member| (member.package.as_str(), &member.uses)).collect();
@@ -236,6 +232,17 @@ fn recording_links_neither_the_judge_nor_replay() {
         for other in ["verify", "run", "replay"] {
             assert!(!found.contains(&package_in(other)), "{recording} links {other}");
         }
+    }
+}
+
+#[test]
+fn every_crate_with_allowed_edges_exists() {
+    let named = ALLOWED_EDGES.iter().flat_map(|(folder, uses)| uses.iter().chain([folder]));
+    for folder in named {
+        assert!(
+            root().join("crates").join(folder).join("Cargo.toml").exists(),
+            "there is no crates/{folder}"
+        );
     }
 }
 
@@ -304,7 +311,7 @@ workspace = true
 }
 
 #[test]
-fn the_judge_brings_only_what_is_written() {
+fn the_verifier_brings_only_what_is_listed() {
     let tree = cargo(&[
         "tree",
         "--package=reenact-verify",
@@ -317,16 +324,16 @@ fn the_judge_brings_only_what_is_written() {
         "--target=all",
     ]);
     let brought: BTreeSet<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
-    let written: BTreeSet<&str> = JUDGE_BRINGS.iter().copied().collect();
+    let written: BTreeSet<&str> = VERIFY_DEPENDENCIES.iter().copied().collect();
     let more: Vec<&&str> = brought.difference(&written).collect();
     assert!(
         more.is_empty(),
-        "the library of reenact-verify brings {more:?}, which JUDGE_BRINGS in xtask/tests/house.rs does not name"
+        "the library of reenact-verify brings {more:?}, which VERIFY_DEPENDENCIES in xtask/tests/layering.rs does not name"
     );
     let gone: Vec<&&str> = written.difference(&brought).collect();
     assert!(
         gone.is_empty(),
-        "JUDGE_BRINGS in xtask/tests/house.rs names {gone:?}, which is gone: strike it out"
+        "VERIFY_DEPENDENCIES in xtask/tests/layering.rs names {gone:?}, which is gone: strike it out"
     );
 }
 
