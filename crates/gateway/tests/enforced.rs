@@ -343,7 +343,7 @@ async fn a_journal_that_is_lost_ends_an_enforced_run_and_no_other() {
         let vendor = Vendor::start(Script::echo()).unwrap();
         let law = Law { durability: Durability::Machine, ..Law::default() };
         let flight = if is_enforced { law.over(&vendor) } else { Flight::durable(&vendor) };
-        let folder = flight.place.0.join(".reenact");
+        let folder = flight.place.join(".reenact");
         std::fs::remove_dir_all(&folder).unwrap();
         std::fs::write(&folder, "").unwrap();
         for turn in 1..=2 {
@@ -367,7 +367,7 @@ async fn a_removed_folder_is_noticed_while_the_run_goes_on() {
     let law = Law::default();
     let clock = law.clock.clone();
     let flight = law.over(&vendor);
-    let folder = flight.place.0.join(".reenact");
+    let folder = flight.place.join(".reenact");
     assert_eq!(Door::Chat.ask(&flight, "").await.status(), 200);
     std::fs::remove_dir_all(&folder).unwrap();
     clock.pass(Duration::from_secs(1));

@@ -51,7 +51,7 @@ impl Office {
     }
 
     fn folder(&self) -> Folder {
-        Folder::new(self.flight.place.0.join(Folder::NAME))
+        Folder::new(self.flight.place.join(Folder::NAME))
     }
 
     /// The question that waits.

@@ -9,8 +9,9 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use reenact_gateway::{Environment, Limits};
+use reenact_testkit::fixture::TestDir;
 use reenact_testkit::{Answer, Encoding, Raw, Script, Step, Vendor};
-use support::{Flight, Place, chat};
+use support::{Flight, chat};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn header_names_keep_their_spelling_and_order() {
@@ -183,7 +184,7 @@ async fn a_client_that_speaks_http2() {
 /// What a client says in HTTP/2, its vendor hears in HTTP/2 where it has it.
 #[tokio::test(flavor = "multi_thread")]
 async fn http2_on_both_sides() {
-    let (place, vendor) = (Place::new(), Vendor::start_tls(Script::echo()).unwrap());
+    let (place, vendor) = (TestDir::new(), Vendor::start_tls(Script::echo()).unwrap());
     let ssl_cert_file = Some(place.write("ca.pem", vendor.authority_pem().unwrap()));
     let environment = Environment { ssl_cert_file, ..Environment::default() };
     let flight = Flight::with(support::routes(&vendor.root_url()), environment, Limits::default());

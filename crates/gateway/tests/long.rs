@@ -6,16 +6,17 @@ mod support;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use reenact_gateway::{Limits, Pace};
+use reenact_testkit::fixture::TestDir;
 use reenact_testkit::{Answer, Encoding, Script, Step, Vendor};
 use sha2::{Digest, Sha256};
 use support::wreck::Wreck;
-use support::{Flight, Landed, Place};
+use support::{Flight, Landed};
 
 const MEGABYTE: usize = 1 << 20;
 /// Made up.
@@ -279,12 +280,12 @@ fn it_is_never_held() {
         fs::write(PathBuf::from(&place).join("memory"), taken.to_string()).unwrap();
         return;
     }
-    let place = Place::new();
+    let place = TestDir::new();
     let mut child = Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", "it_is_never_held"]).env(CHILD, &place.0);
+    child.args(["--exact", "it_is_never_held"]).env(CHILD, place.path());
     let output = child.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let taken = fs::read_to_string(Path::new(&place.0).join("memory")).unwrap();
+    let taken = fs::read_to_string(place.join("memory")).unwrap();
     println!("{taken} KiB for a body of {} KiB", HUGE >> 10);
     assert!(taken.parse::<u64>().unwrap() < FLAT, "{taken}");
 }

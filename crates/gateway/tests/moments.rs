@@ -7,15 +7,15 @@
 mod support;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use reenact_capture::LeftoverLog;
 use reenact_keys::SecretKey;
-use reenact_record::wal::Place as LogPlace;
 use reenact_record::{Durability, End, Folder, Recorder, ResumeError, RunId, RunStatus};
+use reenact_testkit::fixture::TestDir;
 use reenact_testkit::{Answer, Received, Request, Script, Vendor};
 use support::trace::{Act, Moment, Trace};
-use support::{Flight, Landed, Logs, Place, chat};
+use support::{Flight, Landed, Logs, chat};
 use tokio::io::AsyncReadExt;
 
 /// The name that a client gave its question.
@@ -56,7 +56,7 @@ async fn fly(durability: Durability) -> Option<Flown> {
     });
     let vendor = Vendor::start(script).unwrap();
     let flight = Flight::traced(&vendor, durability, &trace)?;
-    let (place, logs) = (flight.place.0.clone(), flight.logs.as_ref()?.0.clone());
+    let (place, logs) = (flight.place.path().to_owned(), flight.logs.as_ref()?.0.path().to_owned());
     let (run_id, key) = (flight.run_id(), SecretKey::from_jwk(flight.key().to_jwk().as_bytes()).unwrap());
     let client = flight.openai();
     let asking = ["a", "b"].map(|thread| {
@@ -92,18 +92,18 @@ async fn fly(durability: Durability) -> Option<Flown> {
 impl Flown {
     /// Has the run recovered from what lay there at a moment, and compares.
     fn judge(&self, moment: &Moment, at: &str, only_whole: bool) {
-        let (place, logs) = (Place(memory("place")), Logs(memory("logs")));
-        let log_place = LogPlace::at(&logs.0).unwrap();
-        fs::create_dir_all(place.0.join(".reenact/runs").join(self.run_id.to_string())).unwrap();
+        let (place, logs) = (TestDir::in_memory(), Logs::new().unwrap());
+        let log_place = logs.place();
+        fs::create_dir_all(place.join(".reenact/runs").join(self.run_id.to_string())).unwrap();
         for (path, bytes) in &moment.files {
             let path = match path.strip_prefix(&self.place) {
-                Ok(rest) => place.0.join(rest),
+                Ok(rest) => place.join(rest),
                 Err(_) => logs.0.join(path.strip_prefix(&self.logs).unwrap()),
             };
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, bytes).unwrap();
         }
-        let folder = Folder::new(place.0.join(Folder::NAME));
+        let folder = Folder::new(place.join(Folder::NAME));
         let mut remains = None;
         let resumed = Recorder::resume(&folder, self.run_id, &self.key, || {
             remains = LeftoverLog::read(&log_place, self.run_id).unwrap();
@@ -162,13 +162,6 @@ impl Flown {
             "{at}: a gap for each that broke off"
         );
     }
-}
-
-/// A folder in memory that nobody else has.
-fn memory(name: &str) -> PathBuf {
-    static COUNT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
-    let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    Path::new("/dev/shm").join(format!("reenact-moment-{}-{count}-{name}", std::process::id()))
 }
 
 /// `REENACT_EVERY_BYTE=1` cuts each write at each of its bytes; here some of them will do.

@@ -7,8 +7,9 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use reenact_gateway::{Environment, Limits};
+use reenact_testkit::fixture::TestDir;
 use reenact_testkit::{Script, Vendor};
-use support::{Flight, Place, routes};
+use support::{Flight, routes, trusting};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -105,10 +106,10 @@ async fn names_and_ports() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_proxy_that_wants_to_know_who() {
-    let (place, vendor) = (Place::new(), Vendor::start_tls(Script::echo()).unwrap());
+    let (place, vendor) = (TestDir::new(), Vendor::start_tls(Script::echo()).unwrap());
     let (address, asked) = proxy(vendor.address()).await;
     let all_proxy = Some(format!("socks5://user:{PASSWORD}@{address}"));
-    let environment = Environment { all_proxy, ..place.trusting(&vendor) };
+    let environment = Environment { all_proxy, ..trusting(&place, &vendor) };
     let flight = Flight::with(routes("https://localhost"), environment, Limits::default());
     assert_eq!(flight.ask().await, 200);
     let asked = asked.lock().unwrap().remove(0);

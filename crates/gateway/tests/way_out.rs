@@ -8,8 +8,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use reenact_gateway::{Environment, Gateway, Limits, Note, Recording, StartError, Token, Work};
+use reenact_testkit::fixture::TestDir;
 use reenact_testkit::{Kind, Script, Vendor};
-use support::{Flight, Place, chat, listener, routes};
+use support::{Flight, chat, listener, routes, trusting};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -61,8 +62,8 @@ async fn pass(client: TcpStream, heads: Arc<Mutex<Vec<String>>>) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tls_with_a_certificate_of_ones_own() {
-    let (place, vendor) = (Place::new(), Vendor::start_tls(Script::echo()).unwrap());
-    let flight = Flight::with(routes(&vendor.root_url()), place.trusting(&vendor), Limits::default());
+    let (place, vendor) = (TestDir::new(), Vendor::start_tls(Script::echo()).unwrap());
+    let flight = Flight::with(routes(&vendor.root_url()), trusting(&place, &vendor), Limits::default());
     assert_eq!(flight.ask().await, 200);
     // As the client would have spoken with its vendor.
     assert_eq!(vendor.requests()[0].version, "HTTP/1.1");
@@ -71,13 +72,13 @@ async fn tls_with_a_certificate_of_ones_own() {
     assert_eq!((&returned["http"]["version"], &returned["complete"]), (&"1.1".into(), &true.into()));
 
     // The same, named as one that is trusted besides the machine's own.
-    let extra = Environment { extra_certificates: vec![place.0.join("ca.pem")], ..Environment::default() };
+    let extra = Environment { extra_certificates: vec![place.join("ca.pem")], ..Environment::default() };
     let flight = Flight::with(routes(&vendor.root_url()), extra, Limits::default());
     assert_eq!(flight.ask().await, 200);
     flight.land().await;
 
     // A folder of them.
-    let folder = Environment { extra_certificates: vec![place.0.clone()], ..Environment::default() };
+    let folder = Environment { extra_certificates: vec![place.path().to_owned()], ..Environment::default() };
     let flight = Flight::with(routes(&vendor.root_url()), folder, Limits::default());
     assert_eq!(flight.ask().await, 200);
     flight.land().await;
@@ -85,8 +86,8 @@ async fn tls_with_a_certificate_of_ones_own() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn many_at_once_over_tls() {
-    let (place, vendor) = (Place::new(), Vendor::start_tls(Script::echo()).unwrap());
-    let flight = Flight::with(routes(&vendor.root_url()), place.trusting(&vendor), Limits::default());
+    let (place, vendor) = (TestDir::new(), Vendor::start_tls(Script::echo()).unwrap());
+    let flight = Flight::with(routes(&vendor.root_url()), trusting(&place, &vendor), Limits::default());
     let client = flight.openai();
     let asking = (0..32).map(|number| {
         let client = client.clone();
@@ -103,9 +104,9 @@ async fn many_at_once_over_tls() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_vendor_that_nobody_vouches_for() {
-    let (place, vendor) = (Place::new(), Vendor::start_tls(Script::echo()).unwrap());
+    let (place, vendor) = (TestDir::new(), Vendor::start_tls(Script::echo()).unwrap());
     let other = Vendor::start_tls(Script::echo()).unwrap();
-    let flight = Flight::with(routes(&vendor.root_url()), place.trusting(&other), Limits::default());
+    let flight = Flight::with(routes(&vendor.root_url()), trusting(&place, &other), Limits::default());
     assert_eq!(flight.openai().send("POST", "/responses", &[], b"{}").await, None);
     assert_eq!(vendor.requests().len(), 0);
     let landed = flight.land().await;
@@ -118,10 +119,10 @@ const PASSWORD: &str = "proxy-password-0123456789";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn through_a_tunnel() {
-    let (place, vendor) = (Place::new(), Vendor::start_tls(Script::echo()).unwrap());
+    let (place, vendor) = (TestDir::new(), Vendor::start_tls(Script::echo()).unwrap());
     let proxy = Proxy::start().await;
     let https_proxy = Some(format!("http://user:{PASSWORD}@{}", proxy.address));
-    let environment = Environment { https_proxy, ..place.trusting(&vendor) };
+    let environment = Environment { https_proxy, ..trusting(&place, &vendor) };
     let flight = Flight::with(routes(&vendor.root_url()), environment, Limits::default());
     assert_eq!(flight.ask().await, 200);
     let heads = proxy.heads();

@@ -10,13 +10,14 @@ use reenact_keys::SecretKey;
 use reenact_record::approval::Desk;
 use reenact_record::clock::Clock;
 use reenact_record::{Durability, Folder, Recorder, RunId, RunStart, Surroundings};
+use reenact_testkit::fixture::TestDir;
 use reenact_testkit::{Kind, Vendor};
 use reenact_verify::audit::Verdict;
 use reenact_wire::price::Table;
 use reenact_wire::refusal::Refusal;
 
 use super::client::{Client, Got};
-use super::{Flight, Landed, Logs, Place, listener, routes};
+use super::{Flight, Landed, Logs, listener, routes};
 
 /// 2026-05-13T12:00:00Z, and as much later as a test says.
 #[derive(Debug, Clone, Default)]
@@ -84,8 +85,9 @@ impl Law {
 
     /// Begins a run.
     pub(crate) fn over(self, vendor: &Vendor) -> Flight {
-        let (place, key, run_id) = (Place::new(), SecretKey::generate().unwrap(), RunId::generate().unwrap());
-        let folder = Folder::new(place.0.join(Folder::NAME));
+        let (place, key, run_id) =
+            (TestDir::new(), SecretKey::generate().unwrap(), RunId::generate().unwrap());
+        let folder = Folder::new(place.join(Folder::NAME));
         let envelope = self.envelope();
         let start = RunStart { envelope: Some(envelope.as_bytes()), ..RunStart::new(run_id) };
         let surroundings = Surroundings { clock: Arc::new(self.clock.clone()), ..Surroundings::default() };

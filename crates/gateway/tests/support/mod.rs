@@ -11,9 +11,8 @@ pub(crate) mod wreck;
 
 use std::fs;
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use reenact_formats::rer::seal::Signer;
 use reenact_gateway::{
@@ -27,79 +26,29 @@ use reenact_record::{
 use reenact_replay::Player;
 use reenact_run::{Run, open};
 use reenact_testkit::Vendor;
+use reenact_testkit::fixture::TestDir;
 use reenact_verify::{Keys, Options, Report};
 use reenact_wire::VENDORS;
 use serde_json::Value;
 
-/// A fresh place on the disk, gone when it is dropped.
-pub(crate) struct Place(pub(crate) PathBuf);
-
-impl Place {
-    pub(crate) fn new() -> Self {
-        static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let name = format!("gateway-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.0.join(name);
-        fs::write(&path, text).unwrap();
-        path
-    }
-
-    /// An environment that takes this vendor's certificate for good.
-    pub(crate) fn trusting(&self, vendor: &Vendor) -> Environment {
-        let file = self.write("ca.pem", vendor.authority_pem().unwrap());
-        Environment { ssl_cert_file: Some(file), ..Environment::default() }
-    }
-
-    /// Everything that lies here, one file after the other.
-    pub(crate) fn bytes(&self) -> Vec<u8> {
-        let (mut bytes, mut folders) = (Vec::new(), vec![self.0.clone()]);
-        while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(folder).unwrap() {
-                let path = entry.unwrap().path();
-                if path.is_dir() {
-                    folders.push(path);
-                } else {
-                    bytes.extend_from_slice(path.as_os_str().as_encoded_bytes());
-                    bytes.extend(fs::read(path).unwrap());
-                }
-            }
-        }
-        bytes
-    }
+/// Returns an environment that takes this vendor's certificate for good; its file lies in `dir`.
+pub(crate) fn trusting(dir: &TestDir, vendor: &Vendor) -> Environment {
+    let file = dir.write("ca.pem", vendor.authority_pem().unwrap());
+    Environment { ssl_cert_file: Some(file), ..Environment::default() }
 }
 
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-/// A fresh place for logs, in memory; gone when it is dropped.
-pub(crate) struct Logs(pub(crate) PathBuf);
+/// A fresh folder for logs, in memory.
+pub(crate) struct Logs(pub(crate) TestDir);
 
 impl Logs {
-    /// `None` on a machine that has no such place.
+    /// `None` on a machine that has no such folder.
     pub(crate) fn new() -> Option<Self> {
-        static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = PathBuf::from(format!("/dev/shm/reenact-test-{}-{count}", std::process::id()));
-        wal::Place::at(&path).ok().map(|_| Self(path))
+        let dir = TestDir::in_memory();
+        wal::Place::at(dir.path()).ok().map(|_| Self(dir))
     }
 
     pub(crate) fn place(&self) -> wal::Place {
-        wal::Place::at(&self.0).unwrap()
-    }
-}
-
-impl Drop for Logs {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        wal::Place::at(self.0.path()).unwrap()
     }
 }
 
@@ -118,7 +67,7 @@ pub(crate) fn routes(root: &str) -> Vec<Route> {
 
 /// A run that is being recorded.
 pub(crate) struct Flight {
-    pub(crate) place: Place,
+    pub(crate) place: TestDir,
     pub(crate) gateway: Gateway,
     key: SecretKey,
     recorder: Recorder<Recordable>,
@@ -155,7 +104,7 @@ impl Flight {
     }
 
     pub(crate) fn journal_path(&self) -> std::path::PathBuf {
-        Folder::new(self.place.0.join(Folder::NAME)).journal(self.run_id)
+        Folder::new(self.place.join(Folder::NAME)).journal(self.run_id)
     }
 
     /// With a log that takes nothing; `None` on a machine that has no place for one.
@@ -194,8 +143,9 @@ impl Flight {
         durability: Durability,
         prepare: impl Fn(&wal::Wal),
     ) -> Self {
-        let (place, key, run_id) = (Place::new(), SecretKey::generate().unwrap(), RunId::generate().unwrap());
-        let folder = Folder::new(place.0.join(Folder::NAME));
+        let (place, key, run_id) =
+            (TestDir::new(), SecretKey::generate().unwrap(), RunId::generate().unwrap());
+        let folder = Folder::new(place.join(Folder::NAME));
         let recorder = Recorder::begin_in(&folder, &RunStart::new(run_id), &key, surroundings).unwrap();
         let log = logs.as_ref().map(|logs| recorder.pen().log(&logs.place(), run_id).unwrap());
         log.iter().for_each(prepare);
@@ -238,7 +188,7 @@ impl Flight {
 
     /// The journal as it is now: each event's type and payload.
     pub(crate) fn journal(&self) -> Vec<(String, Value)> {
-        let folder = Folder::new(self.place.0.join(Folder::NAME));
+        let folder = Folder::new(self.place.join(Folder::NAME));
         let text = fs::read_to_string(folder.journal(self.run_id)).unwrap();
         text.lines()
             .filter_map(|line| serde_json::from_str(line).ok())
@@ -274,7 +224,7 @@ fn event(line: &Value) -> Option<(String, Value)> {
 
 /// A run that was recorded and sealed, and holds.
 pub(crate) struct Landed {
-    pub(crate) place: Place,
+    pub(crate) place: TestDir,
     pub(crate) run: Run,
     pub(crate) events: Vec<(String, Value)>,
     pub(crate) stopped: Result<(), Unrecorded>,
@@ -283,7 +233,7 @@ pub(crate) struct Landed {
 
 impl Landed {
     /// Judges and opens a sealed run.
-    pub(crate) fn of(place: Place, path: &Path, key: &SecretKey) -> Self {
+    pub(crate) fn of(place: TestDir, path: &Path, key: &SecretKey) -> Self {
         let bytes = fs::read(path).unwrap();
         let document: Value = serde_json::from_slice(&bytes).unwrap();
         let mut keys = Keys::default();

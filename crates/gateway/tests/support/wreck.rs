@@ -8,20 +8,21 @@ use reenact_keys::SecretKey;
 use reenact_record::wal;
 use reenact_record::{End, Folder, Recorder, RunId, RunStatus};
 
-use super::{Flight, Landed, Logs, Place};
+use super::{Flight, Landed, Logs};
+use reenact_testkit::fixture::TestDir;
 
 /// What a kill leaves at a moment in which nothing moves: the files, elsewhere.
 pub(crate) struct Wreck {
-    pub(crate) place: Place,
+    pub(crate) place: TestDir,
     pub(crate) logs: Logs,
     run_id: RunId,
 }
 
 impl Wreck {
     pub(crate) fn of(flight: &Flight) -> Self {
-        let (place, logs, run_id) = (Place::new(), Logs::new().unwrap(), flight.run_id());
-        copy(&flight.place.0, &place.0);
-        copy(&flight.logs.as_ref().unwrap().0, &logs.0);
+        let (place, logs, run_id) = (TestDir::new(), Logs::new().unwrap(), flight.run_id());
+        copy(flight.place.path(), place.path());
+        copy(flight.logs.as_ref().unwrap().0.path(), logs.0.path());
         Self { place, logs, run_id }
     }
 
@@ -51,7 +52,7 @@ impl Wreck {
     /// Recovers the run, seals it, and judges it.
     pub(crate) fn recover(self, key: &SecretKey) -> (Recovered, Landed) {
         let remains = LeftoverLog::read(&self.logs.place(), self.run_id).unwrap().unwrap();
-        let folder = Folder::new(self.place.0.join(Folder::NAME));
+        let folder = Folder::new(self.place.join(Folder::NAME));
         let recorder = Recorder::resume(&folder, self.run_id, key, || remains.journal_bytes()).unwrap();
         let recovered = remains.write(&recorder.pen(), []).unwrap();
         let end = End { status: RunStatus::Crashed, reason: "killed", exit_code: None };
