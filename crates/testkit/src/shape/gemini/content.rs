@@ -6,20 +6,30 @@ use crate::answer::{Answer, Step};
 use crate::json::{Json, object};
 use crate::reply::{Block, Reply};
 use crate::request::Request;
-use crate::shape::{id, model, pieces};
+use crate::shape::{id, pieces};
 
 pub(super) fn answer(reply: &Reply, request: &Request) -> Answer {
-    let answer = match request.reading().delivery {
+    // Read once: a request may be long, and its answer has many chunks.
+    let reading = request.reading();
+    let names = Names { model: reading.model.unwrap_or_default(), response: id("", request, 0) };
+    let answer = match reading.delivery {
         Delivery::Document => {
             let parts = reply.blocks.iter().map(part).collect();
-            Answer::json(200, chunk(reply, request, parts, true).to_string())
+            Answer::json(200, last_chunk(reply, request, &names, parts).to_string())
         }
         Delivery::Events => {
-            Answer::events(chunks(reply, request).iter().map(|chunk| format!("data: {chunk}\r\n\r\n")))
+            let chunks = chunks(reply, request, &names);
+            Answer::events(chunks.iter().map(|chunk| format!("data: {chunk}\r\n\r\n")))
         }
-        Delivery::List => list(&chunks(reply, request)),
+        Delivery::List => list(&chunks(reply, request, &names)),
     };
     super::headers(answer, request)
+}
+
+/// Names that every chunk repeats.
+struct Names {
+    model: String,
+    response: String,
 }
 
 /// A list that is sent piece by piece.
@@ -51,20 +61,30 @@ fn part(block: &Block) -> Json {
     }
 }
 
-fn chunk(reply: &Reply, request: &Request, parts: Vec<Json>, is_last: bool) -> Json {
-    let mut candidate = object! { "content": object! { "parts": parts, "role": "model" } };
-    if is_last {
-        candidate = candidate.with("finishReason", reply.stop_reason.as_deref().unwrap_or("STOP"));
-    }
+fn chunk(names: &Names, parts: Vec<Json>) -> Json {
+    framed(names, content(parts), None)
+}
+
+/// The chunk that says why the answer ends, and how many tokens it took.
+fn last_chunk(reply: &Reply, request: &Request, names: &Names, parts: Vec<Json>) -> Json {
+    let candidate = content(parts).with("finishReason", reply.stop_reason.as_deref().unwrap_or("STOP"));
+    framed(names, candidate, Some(usage(reply.tokens(request))))
+}
+
+fn content(parts: Vec<Json>) -> Json {
+    object! { "content": object! { "parts": parts, "role": "model" } }
+}
+
+fn framed(names: &Names, candidate: Json, usage: Option<Json>) -> Json {
     let mut chunk = object! { "candidates": vec![candidate.with("index", 0_u64)] };
-    if is_last {
-        chunk = chunk.with("usageMetadata", usage(reply.tokens(request)));
+    if let Some(usage) = usage {
+        chunk = chunk.with("usageMetadata", usage);
     }
-    chunk.with("modelVersion", model(request)).with("responseId", id("", request, 0))
+    chunk.with("modelVersion", names.model.as_str()).with("responseId", names.response.as_str())
 }
 
 /// Texts word by word, each call whole, and an end without content.
-fn chunks(reply: &Reply, request: &Request) -> Vec<Json> {
+fn chunks(reply: &Reply, request: &Request, names: &Names) -> Vec<Json> {
     let mut chunks = Vec::new();
     for block in &reply.blocks {
         let parts: Vec<Json> = match block {
@@ -76,8 +96,8 @@ fn chunks(reply: &Reply, request: &Request) -> Vec<Json> {
             }
             Block::Call { .. } => vec![part(block)],
         };
-        chunks.extend(parts.into_iter().map(|part| chunk(reply, request, vec![part], false)));
+        chunks.extend(parts.into_iter().map(|part| chunk(names, vec![part])));
     }
-    chunks.push(chunk(reply, request, Vec::new(), true));
+    chunks.push(last_chunk(reply, request, names, Vec::new()));
     chunks
 }
