@@ -8,8 +8,8 @@ use reenact_formats::rer::seal::Signer;
 use reenact_formats::{FORMATS, FormatId, Profile, recognise_import};
 use reenact_json::{Digest, Jcs, Limits, Value, canonical};
 use reenact_run::convert::{Found, Input, Sealing, Source, convert, import, restore};
-use reenact_run::text_rule::TextRule;
 use reenact_run::open;
+use reenact_run::text_rule::TextRule;
 use reenact_verify::{Keys, Options, safe};
 
 /// Signs nothing that anybody would believe: of small order is no key, so this is the base point.

@@ -48,7 +48,9 @@ fn check(text: &[u8]) {
     // A known value lies in strings only, and strings stay strings.
     let only_known = redacted.cuts.iter().all(|cut| cut.rule == "known");
     let data = |text: &[u8]| -> Vec<Vec<u8>> {
-        text.split(|byte| *byte == b'\n').filter_map(|line| Some(line.strip_prefix(b"data: ")?.to_vec())).collect()
+        text.split(|byte| *byte == b'\n')
+            .filter_map(|line| Some(line.strip_prefix(b"data: ")?.to_vec()))
+            .collect()
     };
     let is_json = |line: &Vec<u8>| serde_json::from_slice::<serde_json::Value>(line).is_ok();
     if only_known && text.starts_with(b"data: ") && data(text).iter().all(is_json) {
@@ -58,5 +60,10 @@ fn check(text: &[u8]) {
     let is_in_place = redacted.cuts.iter().all(|cut| !cut.result.is_empty());
     let once = redacted.bytes.into_owned();
     let twice = redactor.redact(&once).bytes.into_owned();
-    assert!(!is_in_place || twice == once, "{}\n{}", String::from_utf8_lossy(&twice), String::from_utf8_lossy(&once));
+    assert!(
+        !is_in_place || twice == once,
+        "{}\n{}",
+        String::from_utf8_lossy(&twice),
+        String::from_utf8_lossy(&once)
+    );
 }

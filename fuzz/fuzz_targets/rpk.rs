@@ -7,11 +7,11 @@
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
+use reenact_formats::Profile;
 use reenact_formats::rpk::migrate::migrate;
 use reenact_formats::rpk::survey::survey;
 use reenact_formats::rpk::{Head, HmacKey};
 use reenact_json::shown::is_unsafe;
-use reenact_formats::Profile;
 use reenact_json::{Limits, Value, canonical};
 use reenact_verify::{FormatId, Keys, Options, Outcome, Report, render, safe};
 

@@ -7,8 +7,8 @@
 mod naive;
 
 use libfuzzer_sys::fuzz_target;
-use reenact_json::shown::is_unsafe;
 use reenact_formats::Profile;
+use reenact_json::shown::is_unsafe;
 use reenact_json::{Limits, Value, canonical};
 use reenact_verify::{FormatId, Keys, Options, Outcome, Report, model_io, render, safe};
 

@@ -94,7 +94,11 @@ fn request(endpoint: Endpoint, body: &[u8]) {
 
 /// A stream in which two tools are called, as a script leaves it: each three bytes of it say what is done, to which event, and where.
 fn edited(endpoint: Endpoint, script: &[u8]) -> Option<Vec<u8>> {
-    let call = |id: &str, name: &str, input: &str| ToolCall { id: id.into(), name: name.into(), input: input.into() };
+    let call = |id: &str, name: &str, input: &str| ToolCall {
+        id: id.into(),
+        name: name.into(),
+        input: input.into(),
+    };
     let answer = Answer {
         model: Some("m".into()),
         text: "Two things.".into(),

@@ -66,7 +66,8 @@ impl Request {
         if self.format.is_empty() {
             return Ok(None);
         }
-        let format = str::from_utf8(&self.format).map_err(|_| UnknownFormat).and_then(FormatId::of_verified_name);
+        let format =
+            str::from_utf8(&self.format).map_err(|_| UnknownFormat).and_then(FormatId::of_verified_name);
         format.map(Some).map_err(|unknown| Unreadable { code: "E_FORMAT", message: unknown.to_string() })
     }
 }

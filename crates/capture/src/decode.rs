@@ -1,6 +1,6 @@
 //! Content codings removed, for the record alone: the client always gets the bytes that came.
 //!
-//! A [`Decoder`] takes pieces as they came and returns all that is known by then, so that the pieces of a compressed stream
+//! A `Decoder` takes pieces as they came and returns all that is known by then, so that the pieces of a compressed stream
 //! keep their times. [`readable`] decodes a whole body.
 
 use std::borrow::Cow;

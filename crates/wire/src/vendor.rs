@@ -1,7 +1,7 @@
 //! The table of vendors: who serves models, where, and what all interfaces of one vendor have in common.
 //!
 //! A row lives with the vendor's interfaces in [`crate::protocol`]; the table here is the one line that names it. Start with
-//! [`VendorRow`].
+//! `VendorRow`.
 
 use core::fmt;
 

@@ -1,7 +1,7 @@
 //! The vocabulary of events: one line of the table for each `rer.…` type that reenact writes and reads.
 //!
 //! The recorder, the log, the audit, the run model, redaction and conversion all ask this table. A new event is one payload in
-//! [`super::payload`] and one line in [`event_types!`] below; start reading there.
+//! [`super::payload`] and one line in `event_types!` below; start reading there.
 
 use reenact_json::Value;
 

@@ -1,7 +1,7 @@
 //! The table of interfaces: one row for each, one folder for each vendor.
 //!
 //! Whatever depends on an interface asks its row: which paths it has, what a request and an answer say, which tools an answer asks
-//! for, which event is the last of a stream, how an error looks, how an answer is written anew. Start with [`Protocol`], the
+//! for, which event is the last of a stream, how an error looks, how an answer is written anew. Start with `Protocol`, the
 //! questions that a row answers; [`Endpoint`] is a reference to a row.
 
 pub(crate) mod anthropic;
