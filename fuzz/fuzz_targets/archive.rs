@@ -1,7 +1,9 @@
-//! Any bytes as an archive: bounded, the same by both rule books, and what was read can be written and read again.
+//! Any bytes as an archive: memory is bounded, both rule sets read the same content, and what was
+//! read can be written and read again.
 //!
-//! An input that begins with a byte below 16 is a script: it edits a sound archive byte by byte, and mends what would
-//! otherwise stop every edit at the door (the checksums of tar headers). Anything else is read as it stands.
+//! An input that begins with a byte below 16 is a script: it edits a valid archive byte by byte,
+//! and then fixes the checksums of tar headers, which would otherwise stop every edit. Anything
+//! else is read as it is.
 #![no_main]
 
 use std::collections::BTreeSet;
@@ -9,15 +11,15 @@ use std::io::Cursor;
 
 use libfuzzer_sys::fuzz_target;
 use reenact_pack::{
-    Container, Limits, PackError, Ratio, Rules, TarGzWriter, TarStyle, TarWriter, ZipMethod, ZipWriter,
-    name_fault, read_tar, read_tar_gz, read_zip,
+    ArchiveLimits, ArchiveRules, Container, ExpansionLimit, PackError, TarGzWriter, TarStyle, TarWriter,
+    ZipMethod, ZipWriter, name_fault, read_tar, read_tar_gz, read_zip,
 };
 
 type Members = Vec<(String, Vec<u8>)>;
 
-/// Small, so that each of them is met.
-fn limits() -> Limits {
-    Limits {
+/// Returns limits so small that inputs reach each of them.
+fn limits() -> ArchiveLimits {
+    ArchiveLimits {
         source_bytes: 48 << 10,
         members: 16,
         name_bytes: 200,
@@ -25,34 +27,34 @@ fn limits() -> Limits {
         member_bytes: 8 << 10,
         total_bytes: 32 << 10,
         extension_bytes: 1 << 10,
-        ratio: Some(Ratio { max: 50, after: 1 << 10 }),
+        expansion: Some(ExpansionLimit { max_ratio: 50, free_bytes: 1 << 10 }),
     }
 }
 
 fuzz_target!(|input: &[u8]| {
     match input.split_first() {
-        Some((&choice @ 0..=15, script)) => judge(&scripted(choice, script)),
-        _ => judge(input),
+        Some((&choice @ 0..=15, script)) => check_archive(&edited_archive(choice, script)),
+        _ => check_archive(input),
     }
 });
 
-fn judge(bytes: &[u8]) {
+fn check_archive(bytes: &[u8]) {
     let Some(container) = Container::detect(bytes) else { return };
-    // The generous limits of every day must hold too; they only never bite here.
-    let _ = read(container, bytes, &Rules::plain());
-    let plain = read(container, bytes, &Rules { limits: limits(), ..Rules::plain() });
-    let portable = read(container, bytes, &Rules { limits: limits(), ..Rules::portable() });
+    // The default limits must hold too, although no input here reaches them.
+    let _ = read(container, bytes, &ArchiveRules::plain());
+    let plain = read(container, bytes, &ArchiveRules { limits: limits(), ..ArchiveRules::plain() });
+    let portable = read(container, bytes, &ArchiveRules { limits: limits(), ..ArchiveRules::portable() });
     if let (Ok(plain), Ok(portable)) = (&plain, &portable) {
         assert_eq!(plain, portable, "two rule books, two contents");
     }
     for members in [plain, portable].into_iter().flatten() {
-        written(&members);
+        check_round_trip(&members);
     }
 }
 
-fn read(container: Container, bytes: &[u8], rules: &Rules) -> Result<Members, PackError> {
+fn read(container: Container, bytes: &[u8], rules: &ArchiveRules) -> Result<Members, PackError> {
     let mut members = Members::new();
-    let visit = |member: &mut reenact_pack::Member<'_>| {
+    let visit = |member: &mut reenact_pack::ArchiveMember<'_>| {
         let (name, size) = (member.name().to_owned(), member.size());
         assert_eq!(name_fault(&name), None, "{name:?}");
         let content = member.read_whole(u64::MAX)?;
@@ -65,7 +67,7 @@ fn read(container: Container, bytes: &[u8], rules: &Rules) -> Result<Members, Pa
         Container::TarGz => read_tar_gz(bytes, rules, visit),
         Container::Zip => read_zip(Cursor::new(bytes), rules, visit),
     };
-    // Bounded, also when it fails half way.
+    // ArchiveLimits hold also when reading fails half way.
     let total: u64 = members.iter().map(|(_, content)| content.len() as u64).sum();
     assert!(total <= rules.limits.total_bytes);
     assert!(members.len() as u64 <= rules.limits.members);
@@ -90,9 +92,9 @@ fn read(container: Container, bytes: &[u8], rules: &Rules) -> Result<Members, Pa
     }
 }
 
-/// Our writers write what our readers read, and the same bytes each time.
-fn written(members: &Members) {
-    let everyday = Rules::portable();
+/// Checks that our writers write what our readers read, and the same bytes each time.
+fn check_round_trip(members: &Members) {
+    let everyday = ArchiveRules::portable();
     for style in [TarStyle::Gnu, TarStyle::Ustar] {
         // Not every name fits a header.
         let Ok(archive) = tar(members, style) else { continue };
@@ -111,7 +113,7 @@ fn written(members: &Members) {
 }
 
 fn tar(members: &Members, style: TarStyle) -> Result<Vec<u8>, PackError> {
-    let mut writer = TarWriter::new(Vec::new(), style, Limits::default());
+    let mut writer = TarWriter::new(Vec::new(), style, ArchiveLimits::default());
     for (name, content) in members {
         writer.add(name, content.len() as u64, content.as_slice())?;
     }
@@ -119,7 +121,7 @@ fn tar(members: &Members, style: TarStyle) -> Result<Vec<u8>, PackError> {
 }
 
 fn tar_gz(members: &Members, style: TarStyle) -> Result<Vec<u8>, PackError> {
-    let mut writer = TarGzWriter::new(Vec::new(), style, Limits::default())?;
+    let mut writer = TarGzWriter::new(Vec::new(), style, ArchiveLimits::default())?;
     for (name, content) in members {
         writer.add(name, content.len() as u64, content.as_slice())?;
     }
@@ -127,15 +129,15 @@ fn tar_gz(members: &Members, style: TarStyle) -> Result<Vec<u8>, PackError> {
 }
 
 fn zip(members: &Members, method: ZipMethod) -> Result<Vec<u8>, PackError> {
-    let mut writer = ZipWriter::new(Cursor::new(Vec::new()), Limits::default());
+    let mut writer = ZipWriter::new(Cursor::new(Vec::new()), ArchiveLimits::default());
     for (name, content) in members {
         writer.add(name, content.len() as u64, method, content.as_slice())?;
     }
     Ok(writer.finish()?.into_inner())
 }
 
-/// A sound archive, edited by instructions of four bytes.
-fn scripted(choice: u8, script: &[u8]) -> Vec<u8> {
+/// Returns a valid archive, edited by instructions of four bytes.
+fn edited_archive(choice: u8, script: &[u8]) -> Vec<u8> {
     let names = ["artifact.json", "blobs/a", "blobs/b.bin", "ü/x"];
     let members: Members = (1..)
         .zip(names.iter().take(1 + usize::from(choice / 4)))
@@ -157,7 +159,7 @@ fn scripted(choice: u8, script: &[u8]) -> Vec<u8> {
             0..=3 => archive[at] = edit[3],
             4 => archive[at] ^= 1 << (edit[3] % 8),
             5 => archive.insert(at, edit[3]),
-            // A whole block once more, as an extension or a second member.
+            // Repeats a whole block, as an extension or a second member.
             6 if is_tar => {
                 let block = at / 512 * 512;
                 let copy = archive[block..archive.len().min(block + 512)].to_vec();
@@ -173,13 +175,13 @@ fn scripted(choice: u8, script: &[u8]) -> Vec<u8> {
         }
     }
     if is_tar {
-        mend(&mut archive);
+        fix_checksums(&mut archive);
     }
     archive
 }
 
-/// Puts right checksums into whatever stands where a header would.
-fn mend(archive: &mut [u8]) {
+/// Writes the right checksum into every block that is read as a header.
+fn fix_checksums(archive: &mut [u8]) {
     let mut at = 0;
     while let Some(block) = archive.get_mut(at..at + 512) {
         if block.iter().all(|byte| *byte == 0) {

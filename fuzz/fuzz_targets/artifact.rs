@@ -1,9 +1,11 @@
-//! Any bytes through the verifier, with one real key at hand.
+//! Any bytes through the RER verifier, with one real public key.
 //!
-//! An input that begins with a control byte is a script: it edits a published vector value by value, so that the checks
-//! behind the parser are reached too. Anything else is taken as an artifact as it stands.
+//! An input that begins with a control byte is a script: it edits a published vector value by
+//! value, so that the checks behind the parser are reached too. Anything else is taken as an
+//! artifact as it is.
 //!
-//! Nobody here holds the private key. So whatever passes is, but for withheld payloads, one of the vectors.
+//! The private key is not here. So whatever passes is, but for withheld payloads, one of the
+//! vectors.
 #![no_main]
 
 use std::path::Path;
@@ -12,13 +14,13 @@ use std::sync::LazyLock;
 use libfuzzer_sys::fuzz_target;
 use reenact_json::shown::is_unsafe;
 use reenact_json::{Jcs, Limits, Value, canonical};
-use reenact_verify::rer::{self, Finding, Findings, Survey};
-use reenact_verify::{FormatId, Keys, Options, Outcome, Report, render, safe, strict};
+use reenact_verify::rer::{self, RerBatchFindings, RerBatchReader, RerFindings};
+use reenact_verify::{FormatId, Keys, Options, Report, TargetOutcome, render, verify, verify_or_err};
 use serde_json::{Value as Json, json};
 
 const KEY: &[u8; 32] = include_bytes!("../../vectors/rer/keys/alpha.bin");
 
-/// The valid vectors, but for the two that test size.
+/// Valid vectors, but for the two that test size.
 static VECTORS: LazyLock<Vec<Json>> = LazyLock::new(|| {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../vectors/rer/valid");
     let mut files: Vec<_> =
@@ -28,63 +30,64 @@ static VECTORS: LazyLock<Vec<Json>> = LazyLock::new(|| {
     texts.filter_map(|text| serde_json::from_slice(&text).ok()).collect()
 });
 
-/// What the signature of each vector covers.
+/// Content of each vector that its signature covers.
 static SIGNED: LazyLock<Vec<Json>> = LazyLock::new(|| VECTORS.iter().map(without_payloads).collect());
 
 fuzz_target!(|input: &[u8]| {
     match input.split_first() {
-        Some((0..=8 | 14..=31, script)) => judge(&scripted(script)),
-        _ => judge(input),
+        Some((0..=8 | 14..=31, script)) => check_artifact(&edited_vector(script)),
+        _ => check_artifact(input),
     }
 });
 
-fn judge(bytes: &[u8]) {
+fn check_artifact(bytes: &[u8]) {
     let keys = Keys::from_raw(KEY);
     let options = Options { format: Some(FormatId::Rer), ..Options::default() };
-    let report = safe(bytes, &keys, &options);
+    let report = verify(bytes, &keys, &options);
     well_formed(&report);
 
-    let detected = safe(bytes, &keys, &Options::default());
+    let detected = verify(bytes, &keys, &Options::default());
     well_formed(&detected);
     if detected.id() == Some(FormatId::Rer) {
         assert_eq!(detected, report, "the same bytes, told apart by content");
     }
-    match strict(bytes, &keys, &options) {
+    match verify_or_err(bytes, &keys, &options) {
         Ok(verified) => assert_eq!(verified.report(), &report),
         Err(refused) => assert_eq!(*refused, report),
     }
     assert_eq!(by_jobs(bytes, &keys, &options), report, "jobs that ran in another order");
     if report.pass() {
-        passed(bytes, &keys, &options, &report);
+        check_passed(bytes, &keys, &options, &report);
     }
 }
 
-/// Jobs may run in any order, as long as their findings are put together in order.
+/// Verifies by jobs in reverse order: jobs may run in any order, as long as their findings are
+/// merged in order.
 fn by_jobs(bytes: &[u8], keys: &Keys, options: &Options) -> Report {
-    let mut survey = match Survey::open(bytes, options) {
+    let mut survey = match RerBatchReader::open(bytes, options) {
         Ok(survey) => survey,
-        Err(error) => return rer::unreadable(bytes, &Default::default(), &error),
+        Err(error) => return rer::unreadable_report(bytes, &Default::default(), &error),
     };
     let mut jobs = Vec::new();
     loop {
-        match survey.next_job() {
+        match survey.next_batch() {
             Ok(Some(job)) => jobs.push(job),
             Ok(None) => break,
-            Err(error) => return rer::unreadable(bytes, survey.head(), &error.into()),
+            Err(error) => return rer::unreadable_report(bytes, survey.head(), &error.into()),
         }
     }
-    let mut found: Vec<Finding<'_>> = jobs.iter().rev().map(rer::Job::run).collect();
-    let mut findings = Findings::default();
+    let mut found: Vec<RerBatchFindings<'_>> = jobs.iter().rev().map(rer::RerEventBatch::check).collect();
+    let mut findings = RerFindings::default();
     while let Some(next) = found.pop() {
-        findings.absorb(next);
+        findings.append(next);
     }
-    survey.conclude(findings, keys)
+    survey.into_report(findings, keys)
 }
 
-fn passed(bytes: &[u8], keys: &Keys, options: &Options, report: &Report) {
+fn check_passed(bytes: &[u8], keys: &Keys, options: &Options, report: &Report) {
     let value = Value::parse(bytes, &Limits::default()).expect("what passes is JSON");
     let canonical = canonical::to_vec(value, Jcs).expect("what passes has a canonical form");
-    let again = safe(&canonical, keys, options);
+    let again = verify(&canonical, keys, options);
     assert!(again.pass(), "{:?}", again.reasons);
     let spelling = |note: &String| note.starts_with("the file is not in canonical form");
     assert!(!again.notes.iter().any(spelling));
@@ -99,7 +102,8 @@ fn passed(bytes: &[u8], keys: &Keys, options: &Options, report: &Report) {
     assert_eq!(named, withheld.count().min(20), "each withheld payload is named");
 }
 
-/// All that the seven checks hold fast of a withheld payload is its hash.
+/// Returns an artifact without payloads: of a withheld payload, the seven checks bind only the
+/// hash.
 fn without_payloads(artifact: &Json) -> Json {
     let mut artifact = artifact.clone();
     for event in artifact["events"].as_array_mut().into_iter().flatten() {
@@ -114,15 +118,15 @@ fn without_payloads(artifact: &Json) -> Json {
 const MEMBERS: [&str; 8] = ["target", "format", "pass", "checks", "reasons", "notes", "signer", "digests"];
 
 fn well_formed(report: &Report) {
-    let outcome = Outcome::Judged(report.clone());
+    let outcome = TargetOutcome::Report(report.clone());
     let line = outcome.to_json("x");
     let read = Value::parse(line.as_bytes(), &Limits::default()).expect("a report is JSON");
     let names = read.members().map(|(name, _)| name.string().unwrap_or_default());
-    // Every other format may come out of the fuzzer too, with what it has more.
+    // The fuzzer may produce every other format too, with further members.
     const MORE: [&str; 5] = ["artifact_checks", "audit", "codes", "violations", "warnings"];
     assert!(names.filter(|name| !MORE.contains(&name.as_ref())).eq(MEMBERS), "{line}");
-    let text = render::outcome("x", &outcome, &render::plain);
-    // A list of violations is complete by contract, and as long as it must be.
+    let text = render::outcome_text("x", &outcome, &render::plain);
+    // A list of violations is complete by contract, and has no bound.
     let listed = report.violations.as_ref().is_some_and(|list| !list.is_empty());
     assert!(
         listed || line.len().max(text.len()) < 64 * 1024,
@@ -141,8 +145,8 @@ fn well_formed(report: &Report) {
     }
 }
 
-/// A vector, edited by instructions of four bytes.
-fn scripted(script: &[u8]) -> Vec<u8> {
+/// Returns a vector, edited by instructions of four bytes.
+fn edited_vector(script: &[u8]) -> Vec<u8> {
     let (&choice, edits) = script.split_first().unwrap_or((&0, &[]));
     let mut artifact = VECTORS[usize::from(choice) % VECTORS.len()].clone();
     for edit in edits.chunks_exact(4).take(8) {
@@ -157,7 +161,7 @@ fn apply(artifact: &mut Json, action: u8, place: usize, detail: usize) {
     let other = nth(artifact, &mut (detail * 7 % count)).cloned().unwrap_or_default();
     let Some(target) = nth(artifact, &mut (place % count)) else { return };
     match (action % 8, &mut *target) {
-        (0, any) => *any = stranger(detail),
+        (0, any) => *any = replacement_value(detail),
         (1, any) => *any = other,
         (2, Json::Array(list)) if !list.is_empty() => {
             list.remove(detail % list.len());
@@ -176,7 +180,7 @@ fn apply(artifact: &mut Json, action: u8, place: usize, detail: usize) {
             let names = ["payload", "payload_redacted", "manifest_hash", "signature", "note", "step_id"];
             members.insert(
                 names[detail % names.len()].into(),
-                if detail < 128 { stranger(detail) } else { other },
+                if detail < 128 { replacement_value(detail) } else { other },
             );
         }
         (5, Json::Object(members)) if members.contains_key("payload_redacted") => {
@@ -194,7 +198,7 @@ fn apply(artifact: &mut Json, action: u8, place: usize, detail: usize) {
     }
 }
 
-fn stranger(detail: usize) -> Json {
+fn replacement_value(detail: usize) -> Json {
     let all = [
         json!(null),
         json!(true),
@@ -227,7 +231,7 @@ fn count(value: &Json) -> usize {
     }
 }
 
-/// The node of that number, counted from the root.
+/// Returns the node of this number, counted in depth-first order from the root.
 fn nth<'v>(value: &'v mut Json, left: &mut usize) -> Option<&'v mut Json> {
     if *left == 0 {
         return Some(value);

@@ -1,7 +1,7 @@
 //! A published bundle, edited member by member and packed again.
 //!
-//! Nobody here holds a private key. So whatever passes is one of the published bundles: the same artifact, the same
-//! manifest, every listed blob.
+//! The private key is not here. So whatever passes is one of the published bundles: the same
+//! artifact, the same manifest, every listed blob.
 #![no_main]
 
 use std::collections::BTreeMap;
@@ -11,9 +11,13 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use reenact_json::shown::is_unsafe;
-use reenact_json::{Digest, Jcs, Limits as JsonLimits, Value, canonical};
-use reenact_pack::{Container, Limits, PackError, TarGzWriter, TarStyle, TarWriter, ZipMethod, ZipWriter};
-use reenact_verify::{FormatId, Keys, Members, Options, Outcome, Report, render, safe, safe_members};
+use reenact_json::{Digest, Jcs, Limits, Value, canonical};
+use reenact_pack::{
+    ArchiveLimits, Container, PackError, TarGzWriter, TarStyle, TarWriter, ZipMethod, ZipWriter,
+};
+use reenact_verify::{
+    BundleMembers, FormatId, Keys, Options, Report, TargetOutcome, render, verify, verify_members,
+};
 
 type Files = Vec<(String, Vec<u8>)>;
 
@@ -25,11 +29,11 @@ static BUNDLES: LazyLock<Vec<Files>> = LazyLock::new(|| {
     found.iter().map(|bundle| files(bundle, "")).collect()
 });
 
-/// What binds a bundle: artifact and manifest in their canonical forms.
+/// Canonical forms of artifact and manifest, which bind a bundle.
 static BOUND: LazyLock<Vec<[Vec<u8>; 2]>> = LazyLock::new(|| {
     let meaning = |files: &Files, name: &str| {
         let (_, bytes) = files.iter().find(|(found, _)| found == name).expect("a bundle has both");
-        meaning(bytes)
+        canonical_bytes(bytes)
     };
     BUNDLES.iter().map(|files| [meaning(files, "artifact.json"), meaning(files, "manifest.json")]).collect()
 });
@@ -48,8 +52,8 @@ fn files(folder: &Path, prefix: &str) -> Files {
     each.collect()
 }
 
-fn meaning(bytes: &[u8]) -> Vec<u8> {
-    let value = Value::parse(bytes, &JsonLimits::default()).expect("what passes is JSON");
+fn canonical_bytes(bytes: &[u8]) -> Vec<u8> {
+    let value = Value::parse(bytes, &Limits::default()).expect("what passes is JSON");
     canonical::to_vec(value, Jcs).expect("what passes has a canonical form")
 }
 
@@ -68,18 +72,20 @@ fuzz_target!(|input: &[u8]| {
     if wrap % 8 == 1 {
         files.iter_mut().for_each(|(name, _)| *name = format!("around/{name}"));
     }
-    // A tar of nothing is zeros, which nobody takes for an archive.
+    // An empty tar is all zeros, and not recognised as an archive.
     if files.is_empty() {
         return;
     }
-    let Ok(mut archive) = packed(&files, container % 4) else { return };
-    let sound = judge(&archive);
-    // The same members from elsewhere, the same words. Signatures take their time, so not each time.
+    let Ok(mut archive) = pack(&files, container % 4) else { return };
+    let sound = check_bundle(&archive);
+    // The same members in another container give the same report. Signatures are slow, so this is
+    // done for some inputs only.
     if wrap / 8 % 8 == 0
-        && let Ok(other) = packed(&files, container.wrapping_add(1) % 4)
+        && let Ok(other) = pack(&files, container.wrapping_add(1) % 4)
     {
-        let other = judge(&other);
-        // Without its artifact it may be taken for a Replay Bundle, for which only one container will do.
+        let other = check_bundle(&other);
+        // Without its artifact a bundle may be recognised as a Replay Bundle, which allows one
+        // container only.
         let is_replay_bundle = |report: &Report| report.id() == Some(FormatId::ReplayBundle);
         if !is_replay_bundle(&sound) && !is_replay_bundle(&other) {
             assert_eq!(other, sound, "another container, another report");
@@ -92,35 +98,36 @@ fuzz_target!(|input: &[u8]| {
             let at = usize::from(u16::from_le_bytes([edit[1], edit[2]])) % archive.len();
             archive[at] ^= edit[3];
         }
-        judge(&archive);
+        check_bundle(&archive);
     }
 });
 
-fn judge(archive: &[u8]) -> Report {
+fn check_bundle(archive: &[u8]) -> Report {
     let (keys, options) = (Keys::default(), Options::default());
-    let report = safe(archive, &keys, &options);
+    let report = verify(archive, &keys, &options);
     well_formed(&report);
     if report.pass() {
         let container = Container::detect(archive).expect("what passes is an archive");
-        let members = Members::unpack(container, Cursor::new(archive)).ok().expect("what passes was read");
-        assert_eq!(safe_members(&members, &keys, &options), report);
-        passed(&members);
+        let members =
+            BundleMembers::unpack(container, Cursor::new(archive)).ok().expect("what passes was read");
+        assert_eq!(verify_members(&members, &keys, &options), report);
+        check_passed(&members);
         assert!(report.verdict.contains("signer unknown"), "{}", report.verdict);
     }
     report
 }
 
-fn passed(members: &Members) {
-    let found =
-        ["artifact.json", "manifest.json"].map(|name| meaning(members.document(name).expect("a document")));
+fn check_passed(members: &BundleMembers) {
+    let found = ["artifact.json", "manifest.json"]
+        .map(|name| canonical_bytes(members.document(name).expect("a document")));
     let which = BOUND.iter().position(|bound| *bound == found).expect("this was never signed");
     let there: BTreeMap<Digest, u64> = members.files().map(|(_, facts)| (facts.digest, facts.size)).collect();
-    let manifest = Value::parse(&found[1], &JsonLimits::default()).expect("it was read before");
+    let manifest = Value::parse(&found[1], &Limits::default()).expect("it was read before");
     let blobs = manifest.member("blobs").expect("a manifest lists blobs");
     for blob in blobs.elements() {
         let hash =
             blob.member("hash").and_then(|hash| hash.string()).and_then(|hash| Digest::from_hex(&hash));
-        let size = blob.member("size_bytes").and_then(|size| size.whole());
+        let size = blob.member("size_bytes").and_then(|size| size.unsigned_integer());
         assert_eq!(hash.and_then(|hash| there.get(&hash).copied()), size, "a listed blob is not there");
     }
     let key = |name: &str| {
@@ -132,8 +139,8 @@ fn passed(members: &Members) {
 }
 
 fn well_formed(report: &Report) {
-    let outcome = Outcome::Judged(report.clone());
-    let text = outcome.to_json("x") + &render::outcome("x", &outcome, &render::plain);
+    let outcome = TargetOutcome::Report(report.clone());
+    let text = outcome.to_json("x") + &render::outcome_text("x", &outcome, &render::plain);
     assert!(text.len() < 128 * 1024, "a report of {} bytes", text.len());
     assert!(!text.lines().flat_map(str::chars).any(is_unsafe), "{text}");
     assert_eq!(report.pass(), report.reasons.is_empty());
@@ -143,8 +150,8 @@ fn well_formed(report: &Report) {
     assert_eq!(outcome.exit_code(), u8::from(!report.pass()));
 }
 
-fn packed(files: &Files, container: u8) -> Result<Vec<u8>, PackError> {
-    let limits = Limits::default();
+fn pack(files: &Files, container: u8) -> Result<Vec<u8>, PackError> {
+    let limits = ArchiveLimits::default();
     match container {
         0 => {
             let mut writer = TarWriter::new(Vec::new(), TarStyle::Ustar, limits);
@@ -206,7 +213,7 @@ fn apply(files: &mut Files, action: u8, which: usize, place: usize, detail: u8) 
             content[at] = detail;
         }
         4 => content.truncate(place % (content.len() + 1)),
-        // White space in documents changes nothing; elsewhere it changes all.
+        // White space changes nothing in documents, and everything elsewhere.
         5 => content.insert(place % (content.len() + 1), b" \n0\"{"[usize::from(detail) % 5]),
         6 => drop(files.remove(this)),
         7 => {

@@ -1,7 +1,9 @@
-//! Any bytes as a REPLAY.jsonl and its RECEIPT.json, and published pairs that are edited line by line.
+//! Any bytes as a REPLAY.jsonl and its RECEIPT.json, and published pairs that are edited line by
+//! line.
 //!
-//! An input that begins with a control byte is a script over a published vector: lines are dropped, doubled, swapped and
-//! spliced. Anything else is a replay as it stands; what follows its first NUL is the receipt.
+//! An input that begins with a control byte is a script over a published vector: lines are dropped,
+//! doubled, swapped and truncated. Anything else is a replay as it is; what follows its first NUL
+//! is the receipt.
 #![no_main]
 
 use std::path::Path;
@@ -9,10 +11,10 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use reenact_json::shown::is_unsafe;
-use reenact_verify::replay_jsonl::{Beside, CHECKS, verify_bytes};
-use reenact_verify::{FormatId, Keys, Options, Outcome, Report, render, safe};
+use reenact_verify::replay_jsonl::{CHECKS, ReplayJsonlOptions, verify_bytes};
+use reenact_verify::{FormatId, Keys, Options, Report, TargetOutcome, render, verify};
 
-/// Every published pair.
+/// All published pairs of replay and receipt.
 static VECTORS: LazyLock<Vec<(Vec<u8>, Vec<u8>)>> = LazyLock::new(|| {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../vectors/replay_jsonl");
     let mut folders = Vec::new();
@@ -31,18 +33,18 @@ static VECTORS: LazyLock<Vec<(Vec<u8>, Vec<u8>)>> = LazyLock::new(|| {
 fuzz_target!(|input: &[u8]| {
     match input.split_first() {
         Some((0..=8 | 14..=31, script)) => {
-            let (replay, receipt) = scripted(script);
-            judge(&replay, Some(&receipt));
+            let (replay, receipt) = edited_vector(script);
+            check_replay(&replay, Some(&receipt));
         }
         _ => match input.iter().position(|byte| *byte == 0) {
-            Some(end) => judge(&input[..end], Some(&input[end + 1..])),
-            None => judge(input, None),
+            Some(end) => check_replay(&input[..end], Some(&input[end + 1..])),
+            None => check_replay(input, None),
         },
     }
 });
 
-/// Edits a vector's lines: each three bytes say what, where, and with what.
-fn scripted(script: &[u8]) -> (Vec<u8>, Vec<u8>) {
+/// Edits a vector's lines: each three bytes give the action, the line and its argument.
+fn edited_vector(script: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let Some((&which, edits)) = script.split_first() else { return VECTORS[0].clone() };
     let (replay, receipt) = &VECTORS[usize::from(which) % VECTORS.len()];
     let mut lines: Vec<Vec<u8>> = replay.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
@@ -68,18 +70,18 @@ fn scripted(script: &[u8]) -> (Vec<u8>, Vec<u8>) {
     (lines.concat(), receipt.clone())
 }
 
-fn judge(replay: &[u8], receipt: Option<&[u8]>) {
+fn check_replay(replay: &[u8], receipt: Option<&[u8]>) {
     let options = Options { format: Some(FormatId::ReplayJsonl), ..Options::default() };
-    let alone = safe(replay, &Keys::default(), &options);
+    let alone = verify(replay, &Keys::default(), &options);
     well_formed(&alone);
-    let detected = safe(replay, &Keys::default(), &Options::default());
+    let detected = verify(replay, &Keys::default(), &Options::default());
     if detected.id() == Some(FormatId::ReplayJsonl) {
         assert_eq!(detected, alone, "the same bytes, told apart by content");
     }
     let Some(receipt) = receipt else { return };
-    let both = verify_bytes(replay, &Beside { receipt: Some(receipt), digest: true }, &options);
+    let both = verify_bytes(replay, &ReplayJsonlOptions { receipt: Some(receipt), digest: true }, &options);
     well_formed(&both);
-    // A receipt adds to what is known of the file and takes nothing away.
+    // A receipt adds findings about the file and removes none.
     let own = |report: &Report| -> Vec<&str> {
         report.codes.iter().flatten().copied().filter(|code| code.starts_with("E_")).collect()
     };
@@ -97,8 +99,8 @@ fn well_formed(report: &Report) {
     assert!(codes.is_sorted_by(|a, b| a < b), "{codes:?}");
     assert!(report.pass() == codes.is_empty() && (report.pass() || !report.reasons.is_empty()));
     assert!(report.reasons.len() < 1_200 && report.notes.len() < 40);
-    let outcome = Outcome::Judged(report.clone());
-    let text = render::outcome("x", &outcome, &render::plain);
+    let outcome = TargetOutcome::Report(report.clone());
+    let text = render::outcome_text("x", &outcome, &render::plain);
     assert!(!text.chars().any(|found| found != '\n' && is_unsafe(found)), "{text:?}");
     assert!(!outcome.to_json("x").chars().any(is_unsafe));
 }

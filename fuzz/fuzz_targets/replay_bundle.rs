@@ -1,7 +1,7 @@
 //! A Replay Bundle, edited member by member and packed again, or with any bytes as its manifest.
 //!
-//! An input that begins with a control byte is a script over the published vectors; anything else is a manifest as it stands,
-//! and what follows its first NUL is the archive's one file.
+//! An input that begins with a control byte is a script over the published vectors; anything else
+//! is a manifest as it is, and what follows its first NUL is the archive's one file.
 #![no_main]
 
 use std::collections::BTreeMap;
@@ -9,16 +9,16 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use reenact_formats::replay_bundle::{ManifestView, manifest_limits, read_digest, rules};
+use reenact_formats::replay_bundle::{ManifestView, archive_rules, manifest_limits, read_digest};
 use reenact_json::shown::is_unsafe;
 use reenact_json::{Digest, Value};
-use reenact_pack::{Limits, PackError, TarGzWriter, TarStyle, read_tar_gz};
-use reenact_verify::replay_bundle::{CHECKS, Snapshot, verify};
-use reenact_verify::{FormatId, Keys, Options, Outcome, Report, render, safe};
+use reenact_pack::{ArchiveLimits, PackError, TarGzWriter, TarStyle, read_tar_gz};
+use reenact_verify::replay_bundle::{self, BundleSnapshot, CHECKS};
+use reenact_verify::{FormatId, Keys, Options, Report, TargetOutcome, render, verify};
 
 type Files = Vec<(String, Vec<u8>)>;
 
-/// Every published bundle that can be read.
+/// Published bundles that can be read and are small.
 static BUNDLES: LazyLock<Vec<Files>> = LazyLock::new(|| {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../vectors/replay_bundle");
     let mut paths: Vec<_> = ["valid", "invalid"]
@@ -33,7 +33,7 @@ static BUNDLES: LazyLock<Vec<Files>> = LazyLock::new(|| {
 
 fn members(archive: &[u8]) -> Result<Files, PackError> {
     let mut files = Files::new();
-    read_tar_gz(archive, &rules(), |member| {
+    read_tar_gz(archive, &archive_rules(), |member| {
         let name = member.name().to_owned();
         files.push((name, member.read_whole(1 << 20)?));
         Ok::<(), PackError>(())
@@ -44,8 +44,8 @@ fn members(archive: &[u8]) -> Result<Files, PackError> {
 fuzz_target!(|input: &[u8]| {
     match input.split_first() {
         Some((0..=8 | 14..=31, script)) => {
-            let Some(archive) = pack(&scripted(script)) else { return };
-            judge(&archive);
+            let Some(archive) = pack(&edited_bundle(script)) else { return };
+            check_bundle(&archive);
         }
         _ => {
             let (manifest, file) = match input.iter().position(|byte| *byte == 0) {
@@ -56,14 +56,14 @@ fuzz_target!(|input: &[u8]| {
                 ("manifest.json".into(), manifest.to_vec()),
                 ("files/trace.jsonl".into(), file.to_vec()),
             ];
-            judge(&pack(&files).expect("two names"));
-            judge(input);
+            check_bundle(&pack(&files).expect("two names"));
+            check_bundle(input);
         }
     }
 });
 
-/// Edits a published bundle: each four bytes say what, where, and with what.
-fn scripted(script: &[u8]) -> Files {
+/// Edits a published bundle: each four bytes give the action, the member and two arguments.
+fn edited_bundle(script: &[u8]) -> Files {
     let Some((&which, edits)) = script.split_first() else { return BUNDLES[0].clone() };
     let mut files = BUNDLES[usize::from(which) % BUNDLES.len()].clone();
     for edit in edits.chunks_exact(4).take(32) {
@@ -94,34 +94,34 @@ fn scripted(script: &[u8]) -> Files {
     files
 }
 
-/// The archive; `None` for names that no archive of ours holds.
+/// Packs an archive; `None` if a name cannot stand in an archive of ours.
 fn pack(files: &Files) -> Option<Vec<u8>> {
     let mut writer =
-        TarGzWriter::new(Vec::new(), TarStyle::Gnu, Limits::default()).expect("a vector takes all");
+        TarGzWriter::new(Vec::new(), TarStyle::Gnu, ArchiveLimits::default()).expect("a vector takes all");
     for (name, content) in files {
         writer.add(name, content.len() as u64, content.as_slice()).ok()?;
     }
     Some(writer.finish().expect("a vector takes all"))
 }
 
-fn judge(archive: &[u8]) {
-    let snapshot = Snapshot::read(archive).expect("a slice does not fail");
-    let report = verify(&snapshot);
+fn check_bundle(archive: &[u8]) {
+    let snapshot = BundleSnapshot::read(archive).expect("a slice does not fail");
+    let report = replay_bundle::verify(&snapshot);
     let names: Vec<&str> = report.checks.iter().map(|check| check.name).collect();
     assert_eq!(names, CHECKS.map(|(name, _)| name));
     well_formed(&report);
-    let detected = safe(archive, &Keys::default(), &Options::default());
+    let detected = verify(archive, &Keys::default(), &Options::default());
     well_formed(&detected);
     if detected.id() == Some(FormatId::ReplayBundle) && snapshot.manifest().is_some() {
         assert_eq!(detected, report, "the same bytes, told apart by content");
     }
     if report.pass() {
-        holds(&members(archive).expect("what passes can be read"));
+        check_manifest(&members(archive).expect("what passes can be read"));
     }
 }
 
-/// What passes is what its manifest says, by another way of looking.
-fn holds(files: &Files) {
+/// Checks by other means that a bundle which passed is what its manifest says.
+fn check_manifest(files: &Files) {
     let files: BTreeMap<&str, &[u8]> =
         files.iter().map(|(name, content)| (name.as_str(), content.as_slice())).collect();
     let manifest = Value::parse(files["manifest.json"], &manifest_limits()).expect("what passes is JSON");
@@ -133,7 +133,7 @@ fn holds(files: &Files) {
         let content = files[name.string().expect("a name").as_ref()];
         let digest = entry.member("sha256").and_then(|digest| digest.string()).expect("a digest");
         assert_eq!(read_digest(&digest), Some(Digest::of(content)));
-        assert_eq!(entry.member("size").and_then(|size| size.whole()), Some(content.len() as u64));
+        assert_eq!(entry.member("size").and_then(|size| size.unsigned_integer()), Some(content.len() as u64));
         count += 1;
     }
     assert_eq!(count, files.len(), "every file is listed");
@@ -145,8 +145,8 @@ fn well_formed(report: &Report) {
         assert!(report.reasons.iter().any(|reason| reason.starts_with(&prefix)), "{name} without a reason");
     }
     assert!(report.reasons.len() < 200 && report.notes.len() < 100);
-    let outcome = Outcome::Judged(report.clone());
-    let text = render::outcome("x", &outcome, &render::plain);
+    let outcome = TargetOutcome::Report(report.clone());
+    let text = render::outcome_text("x", &outcome, &render::plain);
     assert!(!text.chars().any(|found| found != '\n' && is_unsafe(found)), "{text:?}");
     assert!(!outcome.to_json("x").chars().any(is_unsafe));
 }

@@ -1,19 +1,20 @@
 //! Any bytes through the checks of `.rpk`, through migration, and through both canonical forms.
 //!
-//! An input that begins with a control byte is a script: it changes bytes of an example, so that the checks behind the parser are
-//! reached too. Nobody here holds the key of the signed example: what passes with it has the original values.
+//! An input that begins with a control byte is a script: it changes bytes of an example, so that
+//! the checks behind the parser are reached too. The key of the signed example is not here: no
+//! signature may pass.
 #![no_main]
 
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use reenact_formats::Profile;
+use reenact_formats::rpk::hash_walk::compute_digests;
 use reenact_formats::rpk::migrate::migrate;
-use reenact_formats::rpk::survey::survey;
-use reenact_formats::rpk::{Head, HmacKey};
+use reenact_formats::rpk::{HmacKey, RpkHead};
 use reenact_json::shown::is_unsafe;
 use reenact_json::{Limits, Value, canonical};
-use reenact_verify::{FormatId, Keys, Options, Outcome, Report, render, safe};
+use reenact_verify::{FormatId, Keys, Options, Report, TargetOutcome, render, verify};
 
 const EXAMPLES: [&[u8]; 4] = [
     include_bytes!("../../examples/runs/invoice.bundle"),
@@ -22,29 +23,29 @@ const EXAMPLES: [&[u8]; 4] = [
     include_bytes!("../../examples/runs/legacy-0.9.rpk"),
 ];
 
-/// A key that signed nothing here.
+/// Keys with one that signed nothing here.
 static KEYS: LazyLock<Keys> = LazyLock::new(|| {
     let mut keys = Keys::default();
-    keys.share(HmacKey::from_text(b"a key of the fuzzer").expect("a key"));
+    keys.set_hmac_key(HmacKey::from_text(b"a key of the fuzzer").expect("a key"));
     keys
 });
 
 fuzz_target!(|input: &[u8]| {
     match input.split_first() {
-        Some((0..=8 | 14..=31, script)) => judge(&scripted(script)),
-        _ => judge(input),
+        Some((0..=8 | 14..=31, script)) => check_document(&edited_example(script)),
+        _ => check_document(input),
     }
 });
 
-fn judge(bytes: &[u8]) {
+fn check_document(bytes: &[u8]) {
     let options = Options { format: Some(FormatId::Rpk), ..Options::default() };
-    let report = safe(bytes, &KEYS, &options);
+    let report = verify(bytes, &KEYS, &options);
     well_formed(&report);
-    let detected = safe(bytes, &KEYS, &Options::default());
+    let detected = verify(bytes, &KEYS, &Options::default());
     if detected.id() == Some(FormatId::Rpk) {
         assert_eq!(detected, report, "the same bytes, told apart by content");
     }
-    // With another key than the one that signed, no signature holds.
+    // The key is not the one that signed, so no signature holds.
     assert_ne!(report.check("signature"), Some(true));
     let Ok(value) = Value::parse(bytes, &Limits::default()) else {
         assert_eq!(report.check("parse"), Some(false));
@@ -55,40 +56,41 @@ fn judge(bytes: &[u8]) {
         let again = Value::parse(&whole, &Limits::default()).expect("a canonical form is JSON");
         let stripped = canonical::to_vec(value, Profile::RpkStep).expect("what has one form has the other");
         assert!(stripped.len() <= whole.len());
-        // Volatile members of what was spelled anew are still those.
+        // Volatile members of the canonical form are still volatile.
         let _ = canonical::to_vec(again, Profile::RpkStep);
     }
     if report.pass() {
-        passed(bytes, &report, &options);
+        check_passed(bytes, &report, &options);
     }
     if let Ok(migrated) = migrate(bytes, "1.0") {
-        let report = safe(&migrated.bytes, &KEYS, &options);
+        let report = verify(&migrated.bytes, &KEYS, &options);
         assert!(report.pass(), "{:?}", report.reasons);
         assert!(!report.notes.iter().any(|note| note.starts_with("values are not spelled")));
     }
 }
 
-/// What passes has a checksum over its canonical text; written so, it passes without a note on spelling.
-fn passed(bytes: &[u8], report: &Report, options: &Options) {
-    let head = Head::read(bytes, &Limits::default()).expect("what passes can be read");
-    let sums = survey(&head, None, |_, _, digest| assert!(digest.is_ok(), "what passes has hashes"));
+/// Checks a document that passed: its checksum covers its canonical text, and that text passes
+/// without a note on spelling.
+fn check_passed(bytes: &[u8], report: &Report, options: &Options) {
+    let head = RpkHead::read(bytes, &Limits::default()).expect("what passes can be read");
+    let sums = compute_digests(&head, None, |_, _, digest| assert!(digest.is_ok(), "what passes has hashes"));
     let is_told = report.notes.iter().any(|note| note.starts_with("values are not spelled"));
     assert_eq!(sums.is_respelled, is_told);
     let value = Value::parse(bytes, &Limits::default()).expect("what passes is JSON");
     let compact = canonical::to_vec(value, Profile::Rpk);
     if let (Ok(compact), false) = (compact, is_told) {
-        assert!(safe(&compact, &KEYS, options).pass(), "its own canonical text");
+        assert!(verify(&compact, &KEYS, options).pass(), "its own canonical text");
     }
 }
 
 const MEMBERS: [&str; 8] = ["target", "format", "pass", "checks", "reasons", "notes", "signer", "digests"];
 
 fn well_formed(report: &Report) {
-    let outcome = Outcome::Judged(report.clone());
+    let outcome = TargetOutcome::Report(report.clone());
     let line = outcome.to_json("x");
     let read = Value::parse(line.as_bytes(), &Limits::default()).expect("a report is JSON");
     assert!(read.members().map(|(name, _)| name.string().unwrap_or_default()).eq(MEMBERS));
-    let text = render::outcome("x", &outcome, &render::plain);
+    let text = render::outcome_text("x", &outcome, &render::plain);
     assert!(line.len().max(text.len()) < 64 * 1024, "a report of {} and {} bytes", line.len(), text.len());
     assert!(!line.chars().chain(text.lines().flat_map(str::chars)).any(is_unsafe));
     for name in report.failed() {
@@ -97,8 +99,8 @@ fn well_formed(report: &Report) {
     assert_eq!(report.pass(), report.reasons.is_empty());
 }
 
-/// An example with bytes replaced, put in or taken out, by instructions of four bytes.
-fn scripted(script: &[u8]) -> Vec<u8> {
+/// Returns an example with bytes replaced, inserted or removed, by instructions of four bytes.
+fn edited_example(script: &[u8]) -> Vec<u8> {
     const PIECES: [&[u8]; 12] =
         [b"\\u0041", b"\\r", b"\\/", b".0", b"e0", b" ", b"\\\\", b"/../", b"Z", b"{}", b"[1]", b"null"];
     let (&choice, edits) = script.split_first().unwrap_or((&0, &[]));

@@ -1,7 +1,8 @@
-//! Any bytes through the scanner and the canonical writer, judged by serde_json.
+//! Any bytes through the scanner and the canonical writer, compared with serde_json.
 //!
-//! Both read the same language but for four things: serde_json takes duplicate names (so here they are refused while it
-//! reads), has its own limit of depth, refuses numbers beyond the doubles, and rounds integers that doubles cannot hold.
+//! Both read the same language but for four things: serde_json takes duplicate names (so here they
+//! are refused while it reads), has its own limit of depth, refuses numbers beyond the doubles, and
+//! rounds integers that doubles cannot hold.
 #![no_main]
 
 use std::collections::BTreeSet;
@@ -10,7 +11,7 @@ use std::fmt;
 use libfuzzer_sys::fuzz_target;
 use reenact_json::canonical::{self, write_without};
 use reenact_json::digest::{Digest, Hasher};
-use reenact_json::{Jcs, Kind, Limits, Position, Scanner, SyntaxError, Value};
+use reenact_json::{Jcs, Limits, Position, Scanner, SyntaxError, Value, ValueKind};
 
 fuzz_target!(|input: &[u8]| {
     let limits = Limits::default();
@@ -45,7 +46,7 @@ fn accepted(input: &[u8], value: Value<'_>, refused: Option<serde_json::Error>) 
     assert!(again.is_canonical());
     assert_eq!(canonical::to_vec(again, Jcs).as_deref(), Ok(canonical.as_slice()));
 
-    // Leaving members out of either text gives the same; leaving none out gives all of it.
+    // Omitting a member gives the same from either text; omitting none gives the whole text.
     let first = again.members().next().and_then(|(name, _)| name.string());
     for omitted in [None, first.as_deref()] {
         let omitted: Vec<&str> = omitted.into_iter().collect();
@@ -73,13 +74,13 @@ fn accepted(input: &[u8], value: Value<'_>, refused: Option<serde_json::Error>) 
 fn walk(input: &[u8], limits: &Limits) -> Result<(), SyntaxError> {
     fn value(scanner: &mut Scanner<'_>) -> Result<(), SyntaxError> {
         match scanner.kind()? {
-            Kind::Object => {
+            ValueKind::Object => {
                 let mut object = scanner.enter_object()?;
                 while scanner.next_name(&mut object)?.is_some() {
                     value(scanner)?;
                 }
             }
-            Kind::Array => {
+            ValueKind::Array => {
                 let mut array = scanner.enter_array()?;
                 while scanner.next_element(&mut array)? {
                     value(scanner)?;
@@ -96,7 +97,7 @@ fn walk(input: &[u8], limits: &Limits) -> Result<(), SyntaxError> {
     scanner.finish()
 }
 
-/// Positions of offsets that the input itself chooses, in and beyond it.
+/// Computes the positions of offsets that the input itself chooses, inside of it and beyond.
 fn positions(input: &[u8]) {
     let chosen = input.iter().take(8).fold(0_usize, |sum, &byte| sum.wrapping_mul(31) + usize::from(byte));
     for offset in [0, chosen % (input.len() + 2), input.len(), usize::MAX] {

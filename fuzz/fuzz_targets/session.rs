@@ -1,23 +1,25 @@
-//! Any bytes as a Model IO session, judged a second time by a plain table of the rules over serde_json's tree.
+//! Any bytes as a Model IO session, compared with a naive implementation of the rules over
+//! serde_json's tree.
 //!
-//! Both are asked only where both read: serde_json refuses numbers beyond the doubles, we refuse duplicate names.
+//! They are compared only on input that both read: serde_json refuses numbers beyond the doubles,
+//! we refuse duplicate names.
 #![no_main]
 
-#[path = "../../crates/verify/tests/model_io_naive/mod.rs"]
-mod naive;
+#[path = "../../crates/verify/tests/model_io_reference/mod.rs"]
+mod reference;
 
 use libfuzzer_sys::fuzz_target;
 use reenact_formats::Profile;
 use reenact_json::shown::is_unsafe;
 use reenact_json::{Limits, Value, canonical};
-use reenact_verify::{FormatId, Keys, Options, Outcome, Report, model_io, render, safe};
+use reenact_verify::{FormatId, Keys, Options, Report, TargetOutcome, model_io, render, verify};
 
 fuzz_target!(|input: &[u8]| {
     let options = Options { format: Some(FormatId::ModelIo), ..Options::default() };
-    let report = safe(input, &Keys::default(), &options);
+    let report = verify(input, &Keys::default(), &options);
     well_formed(&report);
     let backwards = model_io::verify_with(input, &options, |jobs| {
-        let mut findings: Vec<_> = jobs.iter().rev().map(model_io::Job::run).collect();
+        let mut findings: Vec<_> = jobs.iter().rev().map(model_io::ModelIoJob::run).collect();
         findings.reverse();
         findings
     });
@@ -29,11 +31,11 @@ fuzz_target!(|input: &[u8]| {
     }
     let value = Value::parse(input, &Limits::default()).expect("it was read");
     if let Ok(canonical) = canonical::to_vec(value, Profile::ModelIo) {
-        let again = safe(&canonical, &Keys::default(), &options);
+        let again = verify(&canonical, &Keys::default(), &options);
         assert_eq!(again, report, "the spelling of a session changes nothing");
     }
     let Ok(tree) = serde_json::from_slice::<serde_json::Value>(input) else { return };
-    let (expected, hash) = naive::judge(&tree);
+    let (expected, hash) = reference::report_of(&tree);
     let found: Vec<_> = violations
         .iter()
         .map(|one| (one.rule_id.to_owned(), one.path.clone(), one.message.clone()))
@@ -43,8 +45,8 @@ fuzz_target!(|input: &[u8]| {
 });
 
 fn well_formed(report: &Report) {
-    let outcome = Outcome::Judged(report.clone());
-    let text = outcome.to_json("x") + &render::outcome("x", &outcome, &render::plain);
+    let outcome = TargetOutcome::Report(report.clone());
+    let text = outcome.to_json("x") + &render::outcome_text("x", &outcome, &render::plain);
     assert!(!text.lines().flat_map(str::chars).any(is_unsafe), "{text}");
     assert!(report.reasons.len() <= 300 && report.notes.len() <= 6);
     assert_eq!(report.pass(), report.reasons.is_empty());

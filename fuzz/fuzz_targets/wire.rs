@@ -1,17 +1,19 @@
-//! Whatever a vendor or an agent says: as it comes, and as a script that edits a real stream, event by event.
+//! Any bytes as the messages of a vendor or an agent, and as a script that edits a real stream
+//! event by event.
 //!
-//! Pieces do not matter and no byte is lost; the gate gives every tool's call that a client finds, and counts what the record will;
-//! what was read is written anew and read as the same; a result is inferred once.
+//! The division into pieces does not matter and no byte is lost; the filter of tool calls reports
+//! every call that a client finds, and counts the same tokens as the record; an answer that was
+//! read, written and read again is the same; a result is inferred once.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use reenact_wire::conversation::Conversation;
-use reenact_wire::gate::{self, Gate};
-use reenact_wire::shape::shaped;
+use reenact_wire::render::render;
 use reenact_wire::sse::{SseEvent, SseReader};
-use reenact_wire::{Answer, Delivery, Endpoint, PROTOCOLS, ToolCall, Usage, exchange};
+use reenact_wire::tool_calls::{self, ToolCallScanner};
+use reenact_wire::{Delivery, Endpoint, ModelAnswer, PROTOCOLS, ToolCall, Usage, exchange};
 
-/// A path that names a model, and the form of its answer.
+/// Path that names a model and the delivery of its answer.
 const PATH: &str = "/v1beta/models/m:streamGenerateContent?alt=sse";
 
 fuzz_target!(|input: &[u8]| {
@@ -26,25 +28,25 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// A stream, cut into pieces and whole.
+/// Checks a stream, in pieces and as a whole.
 fn stream(endpoint: Endpoint, piece: usize, body: &[u8]) {
     let events = read(body, body.len().max(1));
     assert_eq!(read(body, piece), events);
     assert_eq!(events.iter().flat_map(|event| event.raw.iter().copied()).collect::<Vec<_>>(), body);
-    assert!(events.iter().rev().skip(1).all(|event| event.complete));
+    assert!(events.iter().rev().skip(1).all(|event| event.is_complete));
 
-    let Some(answer) = exchange::answer(endpoint, true, body) else { return };
-    let mut gate = Gate::new(endpoint);
+    let Some(answer) = exchange::parse_answer(endpoint, true, body) else { return };
+    let mut scanner = ToolCallScanner::new(endpoint);
     let mut given = Vec::new();
     for event in &events {
-        match gate.take(event) {
+        match scanner.scan_event(event) {
             Ok(calls) => given.extend(calls),
-            // Nothing of it is handed on.
-            Err(gate::Unreadable) => return,
+            // Nothing of an unreadable stream is passed on.
+            Err(tool_calls::UnreadableAnswer) => return,
         }
     }
-    assert_eq!(gate.usage(), answer.usage);
-    given.extend(gate.finish());
+    assert_eq!(scanner.usage(), answer.usage);
+    given.extend(scanner.finish());
     must_have(&given, &answer);
 }
 
@@ -55,27 +57,28 @@ fn read(body: &[u8], piece: usize) -> Vec<SseEvent> {
     events
 }
 
-/// An answer in one piece.
+/// Checks an answer in one piece.
 fn document(endpoint: Endpoint, body: &[u8]) {
-    let told = gate::told(endpoint, body);
-    let Some(answer) = exchange::answer(endpoint, false, body) else { return };
+    let told = tool_calls::scan_answer(endpoint, body);
+    let Some(answer) = exchange::parse_answer(endpoint, false, body) else { return };
     let Ok(told) = told else {
-        // Gemini's calls in pieces are refused whole.
-        assert_eq!(endpoint, Endpoint::GENERATE_CONTENT, "a client reads what the gate does not");
+        // Gemini's calls in pieces are refused as a whole.
+        assert_eq!(endpoint, Endpoint::GENERATE_CONTENT, "a client reads what the scanner does not");
         return;
     };
     assert_eq!(told.usage, answer.usage);
     must_have(&told.calls, &answer);
     for delivery in [Delivery::Document, Delivery::Events, Delivery::List] {
-        let Some(written) = shaped(endpoint, &answer, delivery, "x") else { continue };
+        let Some(written) = render(endpoint, &answer, delivery, "x") else { continue };
         let is_stream = delivery == Delivery::Events;
-        let again = exchange::answer(endpoint, is_stream, &written.body).expect("what we wrote can be read");
+        let again =
+            exchange::parse_answer(endpoint, is_stream, &written.body).expect("what we wrote can be read");
         assert_eq!((&again.text, again.tool_calls.len()), (&answer.text, answer.tool_calls.len()));
     }
 }
 
-/// A client takes no input for an empty one.
-fn must_have(given: &[ToolCall], answer: &Answer) {
+/// Checks that every call of the answer was given. A client takes a missing input for an empty one.
+fn must_have(given: &[ToolCall], answer: &ModelAnswer) {
     for call in &answer.tool_calls {
         let mut call = call.clone();
         if call.input.is_empty() {
@@ -86,29 +89,30 @@ fn must_have(given: &[ToolCall], answer: &Answer) {
 }
 
 fn request(endpoint: Endpoint, body: &[u8]) {
-    let Some(request) = exchange::request(endpoint, PATH, body) else { return };
+    let Some(request) = exchange::parse_request(endpoint, PATH, body) else { return };
     let mut conversation = Conversation::default();
-    let inferred = conversation.requested(&request);
+    let inferred = conversation.add_request(&request);
     assert!(inferred.len() <= request.tool_results.len());
 }
 
-/// A stream in which two tools are called, as a script leaves it: each three bytes of it say what is done, to which event, and where.
+/// Returns a stream with two tool calls, edited by a script: each three bytes give the action, the
+/// event and the offset.
 fn edited(endpoint: Endpoint, script: &[u8]) -> Option<Vec<u8>> {
     let call = |id: &str, name: &str, input: &str| ToolCall {
         id: id.into(),
         name: name.into(),
         input: input.into(),
     };
-    let answer = Answer {
+    let answer = ModelAnswer {
         model: Some("m".into()),
         text: "Two things.".into(),
         tool_calls: vec![call("a", "look", "{\"at\":[1,2]}"), call("b", "pay", "{}")],
         usage: Some(Usage { input_tokens: 7, output_tokens: 9, ..Usage::default() }),
         stop_reason: Some("tool_use".into()),
         error: None,
-        complete: true,
+        is_complete: true,
     };
-    let whole = shaped(endpoint, &answer, Delivery::Events, "x")?.body;
+    let whole = render(endpoint, &answer, Delivery::Events, "x")?.body;
     let mut events: Vec<Vec<u8>> = read(&whole, whole.len()).into_iter().map(|event| event.raw).collect();
     for edit in script.chunks_exact(3).take(64) {
         let at = usize::from(edit[1]) % events.len().max(1);

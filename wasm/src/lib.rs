@@ -1,97 +1,104 @@
-//! The judge for browsers: bytes in, the report as one line of JSON out.
+//! The verifier for browsers: bytes in, the report as one line of JSON out.
 //!
-//! The module imports nothing: what it cannot ask for, it cannot depend on. The host and the module share only memory,
-//! so a call goes thus (`verify.mjs` does it for you):
+//! The module imports nothing, so it can depend on nothing that the host does. The host and the
+//! module share only memory, so a call goes like this (`verify.mjs` does it for you):
 //!
-//! 1. `input(n)`, and if wanted `key(n)`, `format(n)`, `target(n)`, give the address of n bytes, which the host fills;
-//!    0 means that this is more than we take, or that there is no memory.
-//! 2. `verify(form)` judges, forgets all that was filled in, and gives the length of the report. `form` says what the key
+//! 1. `input(n)`, and optionally `key(n)`, `format(n)`, `target(n)`, return the address of n bytes, which the host fills;
+//!    0 means that n is more than we accept, or that there is no memory.
+//! 2. `verify(form)` verifies, drops all that was filled in, and returns the length of the report. `form` says what the key
 //!    is: 0 none, 1 a key file of any form, 2 raw bytes (RER §1.1).
-//! 3. `report()` gives its address, good until the next call.
+//! 3. `report()` returns the address of the report, valid until the next call.
+//!
+//! Start reading at [`verify`].
 
 mod request;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use request::{KeyForm, Request};
+use request::{KeyForm, WasmRequest};
 
-/// What the host filled in, and what it may read. Exports have no `self`, and to hand out an owned pointer and take it
-/// back would need unsafe code: hence a global, behind a lock that is never contended and never held while judging.
-static SHARED: Mutex<Shared> = Mutex::new(Shared { request: Request::EMPTY, report: String::new() });
+/// Buffers that the host fills, and the report that it reads.
+///
+/// Exports have no `self`, and handing out an owned pointer and taking it back would need unsafe
+/// code: hence a global, behind a lock that is never contended and never held while a record is
+/// verified.
+static BUFFERS: Mutex<HostBuffers> =
+    Mutex::new(HostBuffers { request: WasmRequest::EMPTY, report: String::new() });
 
-struct Shared {
-    request: Request,
+struct HostBuffers {
+    request: WasmRequest,
     report: String,
 }
 
-fn shared() -> MutexGuard<'static, Shared> {
-    SHARED.lock().unwrap_or_else(PoisonError::into_inner)
+fn buffers() -> MutexGuard<'static, HostBuffers> {
+    BUFFERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The largest record: judging needs memory beside it, and a module has at most 4 GB.
-const LARGEST_INPUT: usize = 1 << 30;
-/// The largest key file; a JWKS of thousands of keys is smaller.
-const LARGEST_KEY: usize = 1 << 24;
-/// The longest name of a format or of a target.
-const LONGEST_NAME: usize = 1 << 16;
+/// Largest record, in bytes: verification needs memory beside it, and a module has at most 4 GB.
+const MAX_INPUT_BYTES: usize = 1 << 30;
+/// Largest key file, in bytes; a JWKS of thousands of keys is smaller.
+const MAX_KEY_BYTES: usize = 1 << 24;
+/// Longest name of a format or of a target, in bytes.
+const MAX_NAME_BYTES: usize = 1 << 16;
 
-/// The address of `bytes` zeroes in the buffer, or 0.
-fn room(buffer: &mut Vec<u8>, bytes: usize, most: usize) -> usize {
+/// Fills the buffer with `bytes` zeroes and returns its address; 0 if that is too much.
+fn allocate(buffer: &mut Vec<u8>, bytes: usize, max_bytes: usize) -> usize {
     buffer.clear();
-    if bytes > most || buffer.try_reserve_exact(bytes).is_err() {
+    if bytes > max_bytes || buffer.try_reserve_exact(bytes).is_err() {
         return 0;
     }
     buffer.resize(bytes, 0);
-    // The host, whom the compiler does not see, will write there.
+    // The host, which the compiler does not see, will write there.
     buffer.as_mut_ptr().expose_provenance()
 }
 
-// The exports. The word `unsafe` in their attribute is all the unsafe code there is: since edition 2024 it marks that a
-// symbol of this name must not exist twice, which the linker would refuse anyway.
+// The exports. The word `unsafe` in their attribute is all the unsafe code there is: since edition
+// 2024 it marks that a symbol of this name must not exist twice, which the linker would refuse
+// anyway.
 
-/// Room for the record to judge.
+/// Allocates the buffer of the record to verify.
 #[allow(unsafe_code, reason = "an export")]
 #[unsafe(no_mangle)]
 pub extern "C" fn input(bytes: usize) -> usize {
-    room(&mut shared().request.input, bytes, LARGEST_INPUT)
+    allocate(&mut buffers().request.input, bytes, MAX_INPUT_BYTES)
 }
 
-/// Room for the key.
+/// Allocates the buffer of the key.
 #[allow(unsafe_code, reason = "an export")]
 #[unsafe(no_mangle)]
 pub extern "C" fn key(bytes: usize) -> usize {
-    room(&mut shared().request.key, bytes, LARGEST_KEY)
+    allocate(&mut buffers().request.key, bytes, MAX_KEY_BYTES)
 }
 
-/// Room for the name of the format to judge by, such as `rer`; without one the content decides.
+/// Allocates the buffer of the format's name, such as `rer`; without one the content decides.
 #[allow(unsafe_code, reason = "an export")]
 #[unsafe(no_mangle)]
 pub extern "C" fn format(bytes: usize) -> usize {
-    room(&mut shared().request.format, bytes, LONGEST_NAME)
+    allocate(&mut buffers().request.format, bytes, MAX_NAME_BYTES)
 }
 
-/// Room for what the report shall call the record.
+/// Allocates the buffer of the record's name in the report.
 #[allow(unsafe_code, reason = "an export")]
 #[unsafe(no_mangle)]
 pub extern "C" fn target(bytes: usize) -> usize {
-    room(&mut shared().request.target, bytes, LONGEST_NAME)
+    allocate(&mut buffers().request.target, bytes, MAX_NAME_BYTES)
 }
 
-/// Judges, and gives the length of the report.
+/// Verifies the record, and returns the length of the report in bytes.
 #[allow(unsafe_code, reason = "an export")]
 #[unsafe(no_mangle)]
 pub extern "C" fn verify(key_form: u32) -> usize {
-    // Taken, not borrowed: nothing of one record is there for the next.
-    let request = std::mem::replace(&mut shared().request, Request::EMPTY);
+    // Taken, not borrowed: nothing of one record remains for the next.
+    let request = std::mem::replace(&mut buffers().request, WasmRequest::EMPTY);
     let report = request.report(KeyForm::of_number(key_form));
     let length = report.len();
-    shared().report = report;
+    buffers().report = report;
     length
 }
 
-/// The address of the report.
+/// Returns the address of the report.
 #[allow(unsafe_code, reason = "an export")]
 #[unsafe(no_mangle)]
 pub extern "C" fn report() -> usize {
-    shared().report.as_ptr().expose_provenance()
+    buffers().report.as_ptr().expose_provenance()
 }

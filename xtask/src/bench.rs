@@ -1,16 +1,18 @@
-//! `cargo xtask bench`: how long verification takes, as a ratio to hashing the same bytes, in one run on one machine; and
-//! what recording and replaying take.
+//! `cargo xtask bench`: the time of verification as a ratio to hashing the same bytes, and the
+//! times of recording and replaying.
 //!
-//! Ratios travel from machine to machine; milliseconds do not. Nothing here passes or fails: a budget is printed beside
-//! each number. Peak memory is that of a child process that does one thing: `reenact-verify`, as users run it, verifies a
-//! file; or this program records a run.
+//! Ratios are comparable between machines, milliseconds are not. Nothing here passes or fails: a
+//! budget is printed beside each number. Peak memory is that of a child process that does one
+//! thing: `reenact-verify`, as users run it, verifies a file; or this program records a run.
+//!
+//! Each submodule prints the rows of one format. Start reading at [`optimised`].
 
 mod bundle;
 #[cfg(feature = "flight")]
 mod convert;
 mod corpus;
 #[cfg(feature = "flight")]
-mod flight;
+mod end_to_end;
 mod peak;
 mod replay;
 mod replay_bundle;
@@ -23,14 +25,18 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use reenact_json::Digest;
-use reenact_verify::{Keys, Options, safe};
+use reenact_verify::{Keys, Options, verify};
 
-use corpus::{Content, Corpus};
+use corpus::{BenchArtifact, BenchContent};
 use peak::peak_memory;
 #[cfg(feature = "flight")]
 pub(crate) use peak::record as memory;
 
-/// Builds this program and the verifier with optimisations, and lets them do the work.
+/// Builds this program and the verifier with optimisations, and runs [`optimised`] in a child
+/// process.
+///
+/// # Errors
+/// If a child process cannot be started, or fails.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let cargo = |words: &[&str], arguments: &[String]| {
         let status = Command::new(env!("CARGO"))
@@ -55,14 +61,22 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     cargo(&words, arguments)
 }
 
-/// The benchmark itself. `arguments`: words that the name of a row must contain, such as `10MB`, `cjk`, `bundle`,
-/// `convert`, `gateway`, `policy`, `replay` or `record`.
+/// Measures and prints the rows whose names contain all of `arguments`, such as `10MB`, `cjk`,
+/// `bundle`, `convert`, `gateway`, `policy`, `replay` or `record`.
+///
+/// In the table of artifacts, `sha-256` is the time of one hash of the file, `ratio` is `verify`
+/// divided by it, and `memory` is the peak memory of the verifier as a multiple of the file size
+/// (for small files in MB).
+///
+/// # Errors
+/// If a generated record does not verify, or if a child process fails.
 pub(crate) fn optimised(arguments: &[String]) -> Result<(), String> {
     let folder = folder()?;
     let is_asked_for = |name: &str| arguments.iter().all(|word| name.contains(word.as_str()));
     let mut asked = Vec::new();
     for (size_name, size) in [("10KB", 10 << 10), ("10MB", 10 << 20), ("200MB", 200 << 20)] {
-        let rows = Content::ALL.map(|content| (format!("{size_name} {}", content.name()), content, size));
+        let rows =
+            BenchContent::ALL.map(|content| (format!("{size_name} {}", content.name()), content, size));
         asked.extend(rows.into_iter().filter(|(name, ..)| is_asked_for(name)));
     }
     if !asked.is_empty() {
@@ -72,7 +86,7 @@ pub(crate) fn optimised(arguments: &[String]) -> Result<(), String> {
         );
     }
     for (name, content, size) in asked {
-        row(&name, &Corpus::artifact(content, size)?, content, &folder)?;
+        row(&name, &BenchArtifact::artifact(content, size)?, content, &folder)?;
     }
     bundle::rows(&folder, is_asked_for)?;
     rpk::rows(&folder, is_asked_for)?;
@@ -82,23 +96,24 @@ pub(crate) fn optimised(arguments: &[String]) -> Result<(), String> {
     #[cfg(feature = "flight")]
     convert::rows(is_asked_for)?;
     #[cfg(feature = "flight")]
-    flight::rows(&folder, is_asked_for)?;
+    end_to_end::rows(&folder, is_asked_for)?;
     Ok(())
 }
 
-fn row(name: &str, corpus: &Corpus, content: Content, folder: &Path) -> Result<(), String> {
-    let Corpus { bytes, key } = corpus;
+/// Measures and prints one artifact.
+fn row(name: &str, corpus: &BenchArtifact, content: BenchContent, folder: &Path) -> Result<(), String> {
+    let BenchArtifact { bytes, key } = corpus;
     let mut keys = Keys::default();
-    keys.supply(*key);
+    keys.add_supplied(*key);
     let options = Options::default();
-    if !safe(bytes, &keys, &options).pass() {
+    if !verify(bytes, &keys, &options).pass() {
         return Err(format!("{name}: the generated artifact does not verify"));
     }
     let hash = || {
         black_box(Digest::of(black_box(bytes)));
     };
     let verify = || {
-        black_box(safe(black_box(bytes), &keys, &options));
+        black_box(verify(black_box(bytes), &keys, &options));
     };
     let (hash, verify) = fastest(hash, verify);
     let path = folder.join("bench.rer.json");
@@ -112,13 +127,16 @@ fn row(name: &str, corpus: &Corpus, content: Content, folder: &Path) -> Result<(
         hash.as_secs_f64() * 1e3,
         verify.as_secs_f64() * 1e3,
         content.budget(),
-        // A small file is dwarfed by the program itself.
+        // For a small file, the memory of the program itself dominates.
         if size > 1.0 { format!("{:.2} x", peak / size) } else { format!("{peak:.1} MB") },
     );
     Ok(())
 }
 
-/// The fastest of many turns, taken alternately so that both meet the same weather.
+/// Returns the shortest times of both closures, measured in turn so that both meet the same load of
+/// the machine.
+///
+/// Runs at least 5 times, then until 1.5 seconds or 5,000 runs are over.
 fn fastest(mut a: impl FnMut(), mut b: impl FnMut()) -> (Duration, Duration) {
     let mut best = (Duration::MAX, Duration::MAX);
     let started = Instant::now();
@@ -130,12 +148,14 @@ fn fastest(mut a: impl FnMut(), mut b: impl FnMut()) -> (Duration, Duration) {
     best
 }
 
+/// Returns the time that the closure takes.
 fn timed(work: &mut impl FnMut()) -> Duration {
     let start = Instant::now();
     work();
     start.elapsed()
 }
 
+/// Creates the folder for generated files.
 fn folder() -> Result<PathBuf, String> {
     let folder = std::env::temp_dir().join("reenact-bench");
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;

@@ -1,7 +1,9 @@
-//! The step `clients`: the vendors' own clients, in Python and Node, see the same through us as without us.
+//! The step `clients`: the vendors' own clients, in Python and Node, get the same answers through
+//! our gateway as without it.
 //!
-//! They are installed from their registries into the target folder, once, and never into the system. The tests are
-//! `crates/cli/tests/clients.rs`; a plain `cargo test` passes over them, and says so.
+//! They are installed from their registries into the target folder, once, and never into the
+//! system. The tests are `crates/cli/tests/clients.rs`; a plain `cargo test` skips them, and says
+//! so.
 
 mod install;
 
@@ -9,32 +11,37 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use crate::context::Context;
-use crate::failure::Failure;
+use crate::context::TaskContext;
+use crate::failure::TaskFailure;
 
-/// The clients of Python, from PyPI. What they need themselves is what they ask for.
+/// Clients of Python, from PyPI. Their dependencies are those that they ask for.
 const PYTHON: [&str; 3] = ["openai==3.49.0", "anthropic==2.8.0", "google-genai==3.3.0"];
-/// The clients of Node, from npm.
+/// Clients of Node, from npm.
 const NODE: [&str; 3] = ["openai@7.53.0", "@anthropic-ai/sdk@1.8.0", "@google/genai@2.32.0"];
 
-/// As in the step `build`, so that nothing is compiled twice. Many wait for a client that waits: more at once than cores.
+/// Arguments of cargo, with the features of the step `build`, so that nothing is compiled twice.
 const TESTS: &str = "test --workspace --all-features --test clients -- --ignored";
+/// Tests at once: more than cores, because most of them wait for a client.
 const AT_ONCE: &str = "--test-threads 4";
 
-pub(crate) fn run(context: &Context) -> Result<(), Failure> {
-    let folder = context.target().join("clients");
+/// Installs the clients, runs the tests, and checks that none was skipped.
+///
+/// # Errors
+/// If a client cannot be installed, or if a test fails or did not run.
+pub(crate) fn run(context: &TaskContext) -> Result<(), TaskFailure> {
+    let folder = context.target_folder().join("clients");
     install::python(context.root(), &folder.join("python"), &PYTHON)?;
     install::node(context.root(), &folder.join("node"), &NODE)?;
     context.cargo("build --workspace --all-features --bins")?;
 
     let report = folder.join("ran.txt");
-    forget(&report).map_err(|error| failed(&report, error))?;
+    remove_if_exists(&report).map_err(|error| failed(&report, error))?;
     let variables = [
         ("REENACT_TEST_CLIENTS", folder.to_string_lossy()),
         ("REENACT_TEST_CLIENTS_RAN", report.to_string_lossy()),
     ];
     let variables = variables.each_ref().map(|(name, value)| (*name, value.as_ref()));
-    let listed = context.cargo_says(&format!("{TESTS} --list --format terse"))?;
+    let listed = context.cargo_output(&format!("{TESTS} --list --format terse"))?;
     context.cargo_with(&format!("{TESTS} {AT_ONCE}"), &variables)?;
 
     let ran = fs::read_to_string(&report).map_err(|error| failed(&report, error))?;
@@ -45,27 +52,27 @@ pub(crate) fn run(context: &Context) -> Result<(), Failure> {
         );
     }
     let left_out = left_out(&listed, &ran);
-    if left_out.is_empty() { Ok(()) } else { Err(Failure::LeftOut { tests: left_out }) }
+    if left_out.is_empty() { Ok(()) } else { Err(TaskFailure::TestsNotRun { tests: left_out }) }
 }
 
-/// The tests that exist, as libtest lists them, and did not run to their end.
+/// Returns the tests that libtest lists and that did not run to their end.
 fn left_out(listed: &str, ran: &str) -> Vec<String> {
     let ran: Vec<&str> = ran.lines().filter_map(|line| line.split(' ').next()).collect();
     let tests = listed.lines().filter_map(|line| line.strip_suffix(": test"));
     tests.filter(|test| !ran.contains(test)).map(str::to_owned).collect()
 }
 
-fn forget(file: &Path) -> io::Result<()> {
+fn remove_if_exists(file: &Path) -> io::Result<()> {
     match fs::remove_file(file) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
 }
 
-/// A failure of the file system.
-fn failed(path: &Path, error: io::Error) -> Failure {
+/// Wraps an error of the file system.
+fn failed(path: &Path, error: io::Error) -> TaskFailure {
     let error = io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-    Failure::NotStarted { line: "the clients".into(), error }
+    TaskFailure::NotStarted { line: "the clients".into(), error }
 }
 
 #[cfg(test)]

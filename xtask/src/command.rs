@@ -1,4 +1,5 @@
-//! Commands other than cargo's own: run aloud, asked, or run for a limited time.
+//! Other programs: run with their command line printed, run for their output, or run with a
+//! timeout.
 
 use std::io;
 use std::path::Path;
@@ -6,22 +7,26 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::failure::Failure;
+use crate::failure::TaskFailure;
 
-/// Runs a command in `folder`, after printing its line.
-pub(crate) fn run(command: &mut Command, folder: &Path) -> Result<(), Failure> {
-    let line = line(command);
+/// Prints the command line, and runs the command in `folder`.
+///
+/// # Errors
+/// If the command cannot be started, or does not succeed.
+pub(crate) fn run(command: &mut Command, folder: &Path) -> Result<(), TaskFailure> {
+    let line = shell_line(command);
     println!("$ {line}");
-    judged(line, command.current_dir(folder).status())
+    check_status(line, command.current_dir(folder).status())
 }
 
-/// As `run`, but ends the command after `limit`; that it was ended shows in its status.
-pub(crate) fn run_within(limit: Duration, command: &mut Command, folder: &Path) -> Result<(), Failure> {
-    let line = line(command);
+/// Runs a command as [`run`] does, and kills it after `limit`, which shows in its status.
+pub(crate) fn run_within(limit: Duration, command: &mut Command, folder: &Path) -> Result<(), TaskFailure> {
+    let line = shell_line(command);
     println!("$ {line}");
-    judged(line, status_within(limit, command.current_dir(folder)))
+    check_status(line, status_within(limit, command.current_dir(folder)))
 }
 
+/// Polls the child until it ends or the limit is over.
 fn status_within(limit: Duration, command: &mut Command) -> io::Result<ExitStatus> {
     let end = Instant::now() + limit;
     let mut child = command.spawn()?;
@@ -38,33 +43,34 @@ fn status_within(limit: Duration, command: &mut Command) -> io::Result<ExitStatu
     }
 }
 
-/// What a command prints, if it succeeds.
-pub(crate) fn answer(command: &mut Command, folder: &Path) -> Option<String> {
+/// Returns the standard output of a command, trimmed, if it succeeds.
+pub(crate) fn stdout_of(command: &mut Command, folder: &Path) -> Option<String> {
     let output = command.current_dir(folder).stderr(Stdio::null()).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Whether there is a program of that name.
-pub(crate) fn is_there(program: &str) -> bool {
+/// Returns true if there is a program of this name that knows `--version`.
+pub(crate) fn is_installed(program: &str) -> bool {
     let quiet = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     quiet.is_ok_and(|status| status.success())
 }
 
-/// Whether we may change the system.
+/// Returns true if we are root, and may install packages.
 pub(crate) fn is_root(folder: &Path) -> bool {
-    answer(Command::new("id").arg("-u"), folder).as_deref() == Some("0")
+    stdout_of(Command::new("id").arg("-u"), folder).as_deref() == Some("0")
 }
 
-fn judged(line: String, status: io::Result<ExitStatus>) -> Result<(), Failure> {
+/// Converts an exit status to a result.
+fn check_status(line: String, status: io::Result<ExitStatus>) -> Result<(), TaskFailure> {
     match status {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(Failure::Ended { line, status }),
-        Err(error) => Err(Failure::NotStarted { line, error }),
+        Ok(status) => Err(TaskFailure::CommandFailed { line, status }),
+        Err(error) => Err(TaskFailure::NotStarted { line, error }),
     }
 }
 
-/// The command as one would type it.
-fn line(command: &Command) -> String {
+/// Returns the command line as one would type it, with the variables that it sets.
+fn shell_line(command: &Command) -> String {
     let mut words = Vec::new();
     for (name, value) in command.get_envs() {
         if let Some(value) = value {
@@ -84,6 +90,6 @@ mod tests {
     fn a_line_as_one_would_type_it() {
         let mut command = Command::new("node");
         command.args(["--test", "a.mjs"]).env("MODULE", "m.wasm").env_remove("HOME");
-        assert_eq!(line(&command), "MODULE=m.wasm node --test a.mjs");
+        assert_eq!(shell_line(&command), "MODULE=m.wasm node --test a.mjs");
     }
 }

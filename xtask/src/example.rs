@@ -1,8 +1,8 @@
-//! `cargo xtask example`: writes the example run of `examples/runs`, the same bytes each time.
+//! `cargo xtask example`: writes the example runs of `examples/runs`, the same bytes each time.
 //!
-//! The run is a small agent that looks up an invoice with a tool and pays nothing. A platform authorised its envelope, a
-//! runtime enforced and signed it. Both keys are constants of this program: the example shows what verification looks
-//! like, it proves nothing.
+//! The run is a small agent that looks up an invoice with a tool and pays nothing. A platform
+//! authorised its envelope, a runtime enforced and signed it. Both keys are constants of this
+//! program: the example shows what verification looks like, it proves nothing.
 
 mod bundle;
 mod replay;
@@ -12,13 +12,15 @@ mod session;
 use std::fs;
 use std::path::Path;
 
-use reenact_formats::rer::Version;
+use reenact_formats::rer::RerVersion;
 use reenact_formats::rer::envelope::authorisable;
-use reenact_formats::rer::seal::{Chain, NewEvent, RunHeader, Signer};
+use reenact_formats::rer::seal::{ArtifactBuilder, NewEvent, RerRunHeader, Signer};
 use reenact_json::{Limits, Value};
 
 use reenact_testkit::fixture::TestKey;
 
+/// Envelope of the run. `AUTHORIZATION` is replaced by the platform's signature, or by nothing for
+/// the bytes that are signed.
 const ENVELOPE: &str = r#"{
     "envelope_version": "rer-envelope/0.2",
     "permissions": {"allowed_models": ["claude-sonnet-4-5"], "allowed_tools": ["lookup_invoice"]},
@@ -27,7 +29,7 @@ const ENVELOPE: &str = r#"{
     "metadata": {AUTHORIZATION"purpose": "example"}
 }"#;
 
-/// Type, milliseconds since the start, payload.
+/// Events: type, milliseconds since the start, payload.
 const EVENTS: [(&str, u32, &str); 12] = [
     (
         "rer.run.started",
@@ -103,7 +105,8 @@ const EVENTS: [(&str, u32, &str); 12] = [
     ),
 ];
 
-/// Writes the run, the same run with one byte forged, and the public keys.
+/// Writes the run, the same run with one byte forged, the public keys, and the run in the other
+/// formats.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     let folder = root.join("examples/runs");
     for (name, bytes) in files()? {
@@ -116,7 +119,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Every file of the example, by name.
+/// Returns every file of the example, by name.
 fn files() -> Result<Vec<(&'static str, Vec<u8>)>, String> {
     let (signer, platform) = (TestKey::of(0x2A), TestKey::of(0x2B));
     let run = artifact(&signer, &platform)?;
@@ -134,7 +137,7 @@ fn files() -> Result<Vec<(&'static str, Vec<u8>)>, String> {
     Ok(files)
 }
 
-/// The envelope with the platform's signature over all the rest of it.
+/// Returns the envelope with the platform's signature over the rest of it.
 fn envelope(platform: &TestKey) -> Result<String, String> {
     let plain = ENVELOPE.replace("AUTHORIZATION", "");
     let document = Value::parse(plain.as_bytes(), &Limits::default()).map_err(|error| error.to_string())?;
@@ -145,9 +148,10 @@ fn envelope(platform: &TestKey) -> Result<String, String> {
     Ok(ENVELOPE.replace("AUTHORIZATION", &authorization))
 }
 
+/// Seals the events under the envelope.
 fn artifact(signer: &TestKey, platform: &TestKey) -> Result<Vec<u8>, String> {
     let envelope = envelope(platform)?;
-    let mut chain = Chain::new(Version::V02);
+    let mut chain = ArtifactBuilder::new(RerVersion::V02);
     for (step_index, (event_type, milliseconds, payload)) in (0..).zip(EVENTS) {
         let timestamp = format!("2026-11-14T09:30:{:02}.{:03}Z", milliseconds / 1000, milliseconds % 1000);
         let event = NewEvent {
@@ -159,7 +163,7 @@ fn artifact(signer: &TestKey, platform: &TestKey) -> Result<Vec<u8>, String> {
         };
         chain.append(&event).map_err(|error| format!("{event_type}: {error}"))?;
     }
-    let run = RunHeader {
+    let run = RerRunHeader {
         run_id: "019a8172-3a80-7d21-9f3e-2b6c5d4e3f2a",
         implementation: "reenact",
         version: "0.1.0",
@@ -169,7 +173,7 @@ fn artifact(signer: &TestKey, platform: &TestKey) -> Result<Vec<u8>, String> {
     chain.seal(&run, signer).map_err(|error| error.to_string())
 }
 
-/// One byte of the tool's answer changed: the invoice is now over 9,240.00 EUR.
+/// Changes one byte of the tool's answer: the invoice is now over 9,240.00 EUR.
 fn forged(run: &[u8]) -> Result<Vec<u8>, String> {
     let amount = b"1,240.00 EUR\",\"due\"";
     let at = run
@@ -181,6 +185,7 @@ fn forged(run: &[u8]) -> Result<Vec<u8>, String> {
     Ok(forged)
 }
 
+/// Returns the public key as a JWK.
 fn jwk(signer: &TestKey) -> String {
     let key = signer.public_key();
     format!(

@@ -1,12 +1,13 @@
-//! `cargo xtask fuzz`: hostile bytes for every reader, for a stated time.
+//! `cargo xtask fuzz`: hostile bytes for every reader, for a given time.
 //!
-//! cargo-fuzz needs sanitizer flags that only nightly compilers take; `RUSTC_BOOTSTRAP=1` makes the stable one take them,
-//! so that no second toolchain is needed. The corpus begins with the published vectors and grows in `fuzz/corpus`, which
-//! is not committed; a finding worth keeping becomes a test.
+//! cargo-fuzz needs sanitizer flags that only nightly compilers take; `RUSTC_BOOTSTRAP=1` makes the
+//! stable one take them, so that no second toolchain is needed. The corpus begins with the
+//! published vectors and grows in `fuzz/corpus`, which is not committed; a finding worth keeping
+//! becomes a test.
 //!
-//! The step `fuzz` of `cargo xtask test` gives each target the seeds and nothing else: it shows that every target builds and that
-//! its properties hold on them. What libFuzzer makes of them differs from run to run, even with a fixed seed, and a commit is not to
-//! fail because of what chance finds in another.
+//! The step `fuzz` of `cargo xtask test` runs each target on the seeds and on nothing else: it
+//! shows that every target builds and that its properties hold on them. What libFuzzer makes of the
+//! seeds differs from run to run, even with a fixed seed, and a commit must not fail by chance.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,14 +15,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use crate::Ending;
-use crate::context::Context;
-use crate::failure::Failure;
+use crate::TaskError;
+use crate::context::TaskContext;
+use crate::failure::TaskFailure;
 
-/// Seconds for each target when none are given.
-const SECONDS: u32 = 60;
+/// Seconds for each target if none are given.
+const DEFAULT_SECONDS: u32 = 60;
 
-/// What starts a corpus, under `vectors/`.
+/// Folders of the initial corpus, below `vectors/`.
 const SEEDS: &[&str] = &[
     "rer/valid",
     "rer/invalid",
@@ -30,26 +31,28 @@ const SEEDS: &[&str] = &[
     "replay_jsonl/valid/r17_runtime_dialect_receipt_v1",
 ];
 
-/// The flags of a stable compiler are those of a nightly one.
+/// Variable that makes a stable compiler accept the flags of a nightly one.
 const BOOTSTRAP: (&str, &str) = ("RUSTC_BOOTSTRAP", "1");
 
-/// No code of ours is unsafe, so that a sanitizer would have nothing to watch but the clock.
+/// Option of cargo-fuzz: no code of ours is unsafe, so a sanitizer would only cost time.
 const SANITIZER: &str = "--sanitizer none";
 
-/// Bytes of the longest input: every vector but the two that test size. Without a limit libFuzzer takes the largest seed
-/// for it, and spends its time on length.
-const LONGEST: u32 = 16 * 1024;
+/// Longest input, in bytes: every vector but the two that test size. Without a limit libFuzzer
+/// takes the largest seed for it, and spends its time on length.
+const MAX_INPUT_BYTES: u32 = 16 * 1024;
 
-/// How long a target runs.
+/// Duration of a run.
 #[derive(Debug, Clone, Copy)]
-enum Length {
+enum FuzzLength {
+    /// This many seconds.
     Seconds(u32),
     /// The seeds, once each.
     Seeds,
 }
 
-impl Length {
-    /// The folder of the inputs that a target begins with, below the root: what grew in earlier runs, or the seeds alone.
+impl FuzzLength {
+    /// Returns the folder of the initial inputs, relative to the root: what grew in earlier runs,
+    /// or the seeds alone.
     fn corpus(self, target: &str) -> String {
         match self {
             Self::Seconds(_) => format!("fuzz/corpus/{target}"),
@@ -57,7 +60,7 @@ impl Length {
         }
     }
 
-    /// The options of libFuzzer.
+    /// Returns the options of libFuzzer.
     fn options(self) -> String {
         match self {
             Self::Seconds(seconds) => format!("-max_total_time={seconds}"),
@@ -66,39 +69,46 @@ impl Length {
     }
 }
 
-/// What the command line asks for.
+/// Parsed arguments.
 #[derive(Debug, PartialEq, Eq)]
-struct Request {
+struct FuzzArgs {
+    /// Name of one target; `None` runs all.
     target: Option<String>,
+    /// Seconds for each target.
     seconds: u32,
 }
 
-/// Runs the named target, or all, each for its time. A crash in one does not keep the others from running.
-pub(crate) fn run(context: &Context, args: &[String]) -> Result<(), Ending> {
-    let request = request(args).map_err(Ending::Usage)?;
-    let targets = chosen(&context.root().join("fuzz/fuzz_targets"), request.target)?;
-    let failed = fuzz_all(context, &targets, Length::Seconds(request.seconds)).map_err(failed)?;
+/// Runs the named target, or all, each for its time. A crash in one does not keep the others from
+/// running.
+pub(crate) fn run(context: &TaskContext, args: &[String]) -> Result<(), TaskError> {
+    let request = parse_args(args).map_err(TaskError::Usage)?;
+    let targets = selected_targets(&context.root().join("fuzz/fuzz_targets"), request.target)?;
+    let failed =
+        fuzz_all(context, &targets, FuzzLength::Seconds(request.seconds)).map_err(into_task_error)?;
     if failed > 0 {
-        return Err(Ending::Failed(format!("{failed} of the fuzz runs failed")));
+        return Err(TaskError::Failed(format!("{failed} of the fuzz runs failed")));
     }
     println!("no crash: {} for {} s each", targets.join(", "), request.seconds);
     Ok(())
 }
 
-/// The step of `cargo xtask test`.
-pub(crate) fn seeds(context: &Context) -> Result<(), Failure> {
-    let targets = chosen(&context.root().join("fuzz/fuzz_targets"), None);
-    let targets = targets.map_err(|_| Failure::LeftOut { tests: vec!["the fuzz targets".to_owned()] })?;
-    match fuzz_all(context, &targets, Length::Seeds)? {
+/// Runs the step `fuzz` of `cargo xtask test`.
+pub(crate) fn seeds(context: &TaskContext) -> Result<(), TaskFailure> {
+    let targets = selected_targets(&context.root().join("fuzz/fuzz_targets"), None);
+    let targets =
+        targets.map_err(|_| TaskFailure::TestsNotRun { tests: vec!["the fuzz targets".to_owned()] })?;
+    match fuzz_all(context, &targets, FuzzLength::Seeds)? {
         0 => Ok(()),
-        failed => Err(Failure::Fuzz { failed }),
+        failed => Err(TaskFailure::Fuzz { failed }),
     }
 }
 
-/// Runs targets one after the other; says how many runs failed.
-fn fuzz_all(context: &Context, targets: &[String], length: Length) -> Result<usize, Failure> {
+/// Runs targets one after the other; returns how many runs failed.
+///
+/// Prints the inputs that crash a target, with commands that reproduce and shrink them.
+fn fuzz_all(context: &TaskContext, targets: &[String], length: FuzzLength) -> Result<usize, TaskFailure> {
     let fuzz = context.root().join("fuzz");
-    if !context.has("fuzz") {
+    if !context.has_cargo_tool("fuzz") {
         println!("cargo-fuzz is not installed: installing it");
         context.cargo("install cargo-fuzz --locked")?;
     }
@@ -106,17 +116,20 @@ fn fuzz_all(context: &Context, targets: &[String], length: Length) -> Result<usi
     let (mut findings, mut broken) = (Vec::new(), Vec::new());
     for target in targets {
         let corpus = context.root().join(length.corpus(target));
-        if matches!(length, Length::Seeds) {
-            // It may not be there.
+        if matches!(length, FuzzLength::Seeds) {
+            // The folder may not exist.
             let _ = fs::remove_dir_all(&corpus);
         }
-        seed(&context.root().join("vectors"), &corpus)
-            .map_err(|error| Failure::NotStarted { line: format!("seeding {}", corpus.display()), error })?;
+        copy_seeds(&context.root().join("vectors"), &corpus).map_err(|error| TaskFailure::NotStarted {
+            line: format!("seeding {}", corpus.display()),
+            error,
+        })?;
         let artifacts = fuzz.join("artifacts").join(target);
-        let before = dated(&artifacts);
+        let before = files_with_mtime(&artifacts);
         println!("\n{target}");
-        let result = context.cargo_with(&words(target, length), &[BOOTSTRAP]);
-        let new: Vec<PathBuf> = dated(&artifacts).difference(&before).map(|(file, _)| file.clone()).collect();
+        let result = context.cargo_with(&cargo_words(target, length), &[BOOTSTRAP]);
+        let new: Vec<PathBuf> =
+            files_with_mtime(&artifacts).difference(&before).map(|(file, _)| file.clone()).collect();
         match result {
             Ok(()) => {}
             Err(failure) if new.is_empty() => broken.push(format!("{target}: {failure}")),
@@ -139,12 +152,13 @@ fn fuzz_all(context: &Context, targets: &[String], length: Length) -> Result<usi
     Ok(findings.len() + broken.len())
 }
 
-fn failed(failure: Failure) -> Ending {
-    Ending::Failed(failure.to_string())
+fn into_task_error(failure: TaskFailure) -> TaskError {
+    TaskError::Failed(failure.to_string())
 }
 
-fn request(args: &[String]) -> Result<Request, String> {
-    let mut request = Request { target: None, seconds: SECONDS };
+/// Parses the arguments.
+fn parse_args(args: &[String]) -> Result<FuzzArgs, String> {
+    let mut request = FuzzArgs { target: None, seconds: DEFAULT_SECONDS };
     let mut args = args.iter().map(String::as_str);
     while let Some(arg) = args.next() {
         let seconds = match arg {
@@ -152,7 +166,7 @@ fn request(args: &[String]) -> Result<Request, String> {
             _ => arg.strip_prefix("--seconds="),
         };
         if let Some(text) = seconds {
-            // libFuzzer takes 0 for no end.
+            // 0 would mean no limit to libFuzzer.
             request.seconds = text
                 .parse()
                 .ok()
@@ -167,10 +181,10 @@ fn request(args: &[String]) -> Result<Request, String> {
     Ok(request)
 }
 
-/// The named target, or every one: each is a file in `fuzz_targets`.
-fn chosen(folder: &Path, name: Option<String>) -> Result<Vec<String>, Ending> {
+/// Returns the named target, or all: each is a file in `fuzz_targets`.
+fn selected_targets(folder: &Path, name: Option<String>) -> Result<Vec<String>, TaskError> {
     let files = files(folder)
-        .map_err(|error| Ending::Failed(format!("no fuzz targets in {}: {error}", folder.display())))?;
+        .map_err(|error| TaskError::Failed(format!("no fuzz targets in {}: {error}", folder.display())))?;
     let known: Vec<String> = files
         .iter()
         .filter(|file| file.extension().is_some_and(|extension| extension == "rs"))
@@ -179,21 +193,23 @@ fn chosen(folder: &Path, name: Option<String>) -> Result<Vec<String>, Ending> {
     match name {
         None => Ok(known),
         Some(name) if known.contains(&name) => Ok(vec![name]),
-        Some(name) => Err(Ending::Usage(format!(
+        Some(name) => Err(TaskError::Usage(format!(
             "there is no fuzz target `{name}`; the targets are: {}",
             known.join(", ")
         ))),
     }
 }
 
-/// The words after `cargo` that run one target; fuzz/README.md explains them.
-fn words(target: &str, length: Length) -> String {
+/// Returns the words after `cargo` that run one target; fuzz/README.md explains them.
+fn cargo_words(target: &str, length: FuzzLength) -> String {
     let (corpus, length) = (length.corpus(target), length.options());
-    format!("fuzz run {SANITIZER} {target} {corpus} -- {length} -max_len={LONGEST} -dict=fuzz/json.dict")
+    format!(
+        "fuzz run {SANITIZER} {target} {corpus} -- {length} -max_len={MAX_INPUT_BYTES} -dict=fuzz/json.dict"
+    )
 }
 
-/// Copies the vectors into a corpus, under names that say whence, unless they are there.
-fn seed(vectors: &Path, corpus: &Path) -> io::Result<()> {
+/// Copies the vectors into a corpus, unless they are there. Their names say where they come from.
+fn copy_seeds(vectors: &Path, corpus: &Path) -> io::Result<()> {
     fs::create_dir_all(corpus)?;
     for folder in SEEDS {
         for file in files(&vectors.join(folder))? {
@@ -207,15 +223,15 @@ fn seed(vectors: &Path, corpus: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The files in a folder with the time of their last writing: a crash known from an earlier run is written again under
-/// the same name.
-fn dated(folder: &Path) -> BTreeSet<(PathBuf, Option<SystemTime>)> {
+/// Returns the files of a folder with their modification times: a crash known from an earlier run
+/// is written again under the same name.
+fn files_with_mtime(folder: &Path) -> BTreeSet<(PathBuf, Option<SystemTime>)> {
     let written = |file: &Path| file.metadata().and_then(|metadata| metadata.modified()).ok();
     let files = files(folder).unwrap_or_default();
     files.into_iter().map(|file| (file.clone(), written(&file))).collect()
 }
 
-/// The files directly in a folder.
+/// Returns the files directly in a folder.
 fn files(folder: &Path) -> io::Result<BTreeSet<PathBuf>> {
     let mut files = BTreeSet::new();
     for entry in fs::read_dir(folder)? {
@@ -231,17 +247,17 @@ fn files(folder: &Path) -> io::Result<BTreeSet<PathBuf>> {
 mod tests {
     use super::*;
 
-    fn asked(words: &[&str]) -> Result<Request, String> {
+    fn asked(words: &[&str]) -> Result<FuzzArgs, String> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        request(&words)
+        parse_args(&words)
     }
 
     #[test]
     fn arguments() {
-        assert_eq!(asked(&[]), Ok(Request { target: None, seconds: 60 }));
-        let scan = Request { target: Some("scan".to_owned()), seconds: 5 };
+        assert_eq!(asked(&[]), Ok(FuzzArgs { target: None, seconds: 60 }));
+        let scan = FuzzArgs { target: Some("scan".to_owned()), seconds: 5 };
         assert_eq!(asked(&["scan", "--seconds", "5"]), Ok(scan));
-        assert_eq!(asked(&["--seconds=7"]), Ok(Request { target: None, seconds: 7 }));
+        assert_eq!(asked(&["--seconds=7"]), Ok(FuzzArgs { target: None, seconds: 7 }));
     }
 
     #[test]

@@ -1,48 +1,56 @@
 //! `cargo xtask kill`: SIGKILL for a recorder under load, hundreds of times.
 //!
-//! The test is the one of the step `tests` (`crates/cli/tests/flight/kills.rs`), which takes a few moments only. Each kill is
-//! recovered from, and what is recovered is compared with every byte that the clients' sockets had received.
+//! The test is the one of the step `tests` (`crates/cli/tests/flight/kills.rs`), which kills at a
+//! few moments only. After each kill the run is recovered, and compared with every byte that the
+//! clients' sockets had received.
 
-use crate::Ending;
-use crate::context::Context;
-use crate::failure::Failure;
+use crate::TaskError;
+use crate::context::TaskContext;
+use crate::failure::TaskFailure;
 
-/// Kills when no number is given.
-const KILLS: u32 = 300;
+/// Number of kills if none is given.
+const DEFAULT_KILLS: u32 = 300;
 
-const SEED: u64 = 1;
+/// Seed of the moments of the kills if none is given.
+const DEFAULT_SEED: u64 = 1;
 
+/// Cargo arguments of the test program.
 const PROGRAM: &str = "test --package reenact --test flight --";
+/// Name of the test.
 const TEST: &str = "flight::kills::a_kill_at_any_moment_loses_nothing_that_was_seen";
 
-/// What the command line asks for.
+/// Parsed arguments.
 #[derive(Debug, PartialEq, Eq)]
-struct Request {
+struct KillArgs {
+    /// Number of kills.
     kills: u32,
+    /// Seed of the moments of the kills.
     seed: u64,
 }
 
-/// Kills so many recorders. The same seed gives the same moments, as far as a machine does the same twice.
-pub(crate) fn run(context: &Context, args: &[String]) -> Result<(), Ending> {
-    let Request { kills, seed } = request(args).map_err(Ending::Usage)?;
+/// Kills this many recorders. The same seed gives the same moments, as far as a machine repeats
+/// itself.
+pub(crate) fn run(context: &TaskContext, args: &[String]) -> Result<(), TaskError> {
+    let KillArgs { kills, seed } = parse_args(args).map_err(TaskError::Usage)?;
     let variables = [("REENACT_KILLS", kills.to_string()), ("REENACT_SEED", seed.to_string())];
     let variables = variables.each_ref().map(|(name, value)| (*name, value.as_str()));
-    let failed = |failure: Failure| Ending::Failed(failure.to_string());
-    // A test that is not there would pass.
-    let there = context.cargo_says(&format!("{PROGRAM} --exact {TEST} --list")).map_err(failed)?;
+    let failed = |failure: TaskFailure| TaskError::Failed(failure.to_string());
+    // A test that does not exist would pass.
+    let there = context.cargo_output(&format!("{PROGRAM} --exact {TEST} --list")).map_err(failed)?;
     if !is_listed(&there) {
-        return Err(Ending::Failed(format!("there is no test {TEST}: it is for Unix, or was renamed")));
+        return Err(TaskError::Failed(format!("there is no test {TEST}: it is for Unix, or was renamed")));
     }
     context.cargo_with(&format!("{PROGRAM} --exact {TEST} --nocapture"), &variables).map_err(failed)
 }
 
-/// Whether the test is in a list of tests.
+/// Returns true if the test is in a list of tests.
 fn is_listed(list: &str) -> bool {
     list.lines().any(|line| line.strip_suffix(": test") == Some(TEST))
 }
 
-fn request(args: &[String]) -> Result<Request, String> {
-    let mut request = Request { kills: KILLS, seed: SEED };
+/// Parses the arguments.
+fn parse_args(args: &[String]) -> Result<KillArgs, String> {
+    let mut request = KillArgs { kills: DEFAULT_KILLS, seed: DEFAULT_SEED };
     let mut is_counted = false;
     let mut args = args.iter().map(String::as_str);
     while let Some(arg) = args.next() {
@@ -68,15 +76,15 @@ fn request(args: &[String]) -> Result<Request, String> {
 mod tests {
     use super::*;
 
-    fn read(words: &[&str]) -> Result<Request, String> {
-        request(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+    fn read(words: &[&str]) -> Result<KillArgs, String> {
+        parse_args(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
     }
 
     #[test]
     fn how_often_and_which() {
-        assert_eq!(read(&[]), Ok(Request { kills: 300, seed: 1 }));
-        assert_eq!(read(&["20", "--seed", "9"]), Ok(Request { kills: 20, seed: 9 }));
-        assert_eq!(read(&["--seed=3"]), Ok(Request { kills: 300, seed: 3 }));
+        assert_eq!(read(&[]), Ok(KillArgs { kills: 300, seed: 1 }));
+        assert_eq!(read(&["20", "--seed", "9"]), Ok(KillArgs { kills: 20, seed: 9 }));
+        assert_eq!(read(&["--seed=3"]), Ok(KillArgs { kills: 300, seed: 3 }));
         assert_eq!(read(&["0"]), Err("`kill` takes a whole number above 0, not `0`".into()));
         assert_eq!(read(&["3", "4"]), Err("`kill` takes one number, and `4` is one more".into()));
         assert_eq!(read(&["--fast"]), Err("`kill` takes a whole number above 0, not `--fast`".into()));

@@ -1,7 +1,20 @@
-//! The developer commands: `cargo xtask test`, `stress`, `fuzz`, `kill`, `example`, `bench`.
+//! Developer commands: `cargo xtask test`, `stress`, `fuzz`, `kill`, `example`, `bench`.
 //!
-//! Everything that a contributor or a CI machine does beyond plain cargo is a command here, so that it is written once,
-//! in Rust, and runs the same everywhere.
+//! Everything that a contributor or a CI machine does beyond plain cargo is a command here, so that
+//! it is written once, in Rust, and runs the same everywhere.
+//!
+//! | module | purpose |
+//! |---|---|
+//! | `test`, `step` | the steps that a commit must pass, and the table of their results |
+//! | `clients`, `wasm` | steps of `test` that need other toolchains |
+//! | `stress`, `kill`, `fuzz` | searches for bugs that depend on timing, crashes and hostile input |
+//! | `example` | the committed example runs |
+//! | `bench` | measurements |
+//! | `prose` | counts of names and doc comments |
+//! | `context`, `command`, `failure` | running other programs |
+//!
+//! A new command is a module with a `run` function, an arm in `dispatch` and a line in `HELP`. Start
+//! reading at `dispatch`.
 
 #![allow(
     clippy::print_stdout,
@@ -24,8 +37,9 @@ mod wasm;
 
 use std::process::ExitCode;
 
-use context::Context;
+use context::TaskContext;
 
+/// Text of `--help`.
 const HELP: &str = "\
 Developer commands of reenact.
 
@@ -47,14 +61,14 @@ Examples:
   cargo xtask kill 20 --seed 9                 twenty kills at the moments of another seed
 ";
 
-/// Why a command ends without success.
-enum Ending {
+/// Reason why a command ends without success.
+enum TaskError {
     /// The arguments make no sense: exit code 2.
     Usage(String),
-    /// What was asked for failed: exit code 1.
+    /// The command failed: exit code 1.
     Failed(String),
-    /// As `Failed`, and the last line on the terminal says so already.
-    Told,
+    /// As `Failed`, and the output has said so already.
+    AlreadyReported,
 }
 
 fn main() -> ExitCode {
@@ -62,19 +76,20 @@ fn main() -> ExitCode {
         std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
     match dispatch(&args) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Ending::Usage(message)) => {
+        Err(TaskError::Usage(message)) => {
             eprintln!("error: {message}\n`cargo xtask --help` shows the commands.");
             ExitCode::from(2)
         }
-        Err(Ending::Failed(message)) => {
+        Err(TaskError::Failed(message)) => {
             eprintln!("error: {message}");
             ExitCode::FAILURE
         }
-        Err(Ending::Told) => ExitCode::FAILURE,
+        Err(TaskError::AlreadyReported) => ExitCode::FAILURE,
     }
 }
 
-fn dispatch(args: &[String]) -> Result<(), Ending> {
+/// Runs the command that the first argument names.
+fn dispatch(args: &[String]) -> Result<(), TaskError> {
     let Some((command, rest)) = args.split_first() else {
         print!("{HELP}");
         return Ok(());
@@ -88,16 +103,17 @@ fn dispatch(args: &[String]) -> Result<(), Ending> {
             print!("{HELP}");
             Ok(())
         }
-        "test" => test::run(&Context::new(), rest),
-        "stress" => stress::run(&Context::new(), rest),
-        "fuzz" => fuzz::run(&Context::new(), rest),
-        "kill" => kill::run(&Context::new(), rest),
-        "example" => example::run(Context::new().root()).map_err(Ending::Failed),
-        "bench" => bench::run(rest).map_err(Ending::Failed),
-        // Not for people: `bench` starts itself again, optimised, and then once for each peak of memory.
-        "bench-optimised" => bench::optimised(rest).map_err(Ending::Failed),
+        "test" => test::run(&TaskContext::new(), rest),
+        "stress" => stress::run(&TaskContext::new(), rest),
+        "fuzz" => fuzz::run(&TaskContext::new(), rest),
+        "kill" => kill::run(&TaskContext::new(), rest),
+        "example" => example::run(TaskContext::new().root()).map_err(TaskError::Failed),
+        "bench" => bench::run(rest).map_err(TaskError::Failed),
+        // Internal: `bench` starts itself again, optimised, and then once for each measurement of
+        // peak memory.
+        "bench-optimised" => bench::optimised(rest).map_err(TaskError::Failed),
         #[cfg(feature = "flight")]
-        "bench-memory" => bench::memory(rest).map_err(Ending::Failed),
-        other => Err(Ending::Usage(format!("there is no command `{other}`"))),
+        "bench-memory" => bench::memory(rest).map_err(TaskError::Failed),
+        other => Err(TaskError::Usage(format!("there is no command `{other}`"))),
     }
 }

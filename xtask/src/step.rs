@@ -1,73 +1,93 @@
-//! A named step with a time budget, and the run of many.
+//! Steps with a name and a time budget, run one after the other.
 //!
-//! A budget is a promise to the reader of the table, not a test: going over it is printed and never fails, because a
-//! clock says as much about the machine as about the code.
+//! A budget is a promise to the reader of the table, not a test: going over it is printed and never
+//! fails, because a clock says as much about the machine as about the code.
 
 use std::time::{Duration, Instant};
 
-use crate::context::Context;
-use crate::failure::Failure;
+use crate::context::TaskContext;
+use crate::failure::TaskFailure;
 
-/// One suite of the checks.
-pub(crate) struct Step {
+/// Step of `cargo xtask test`.
+pub(crate) struct TaskStep {
+    /// Name on the command line and in the table.
     pub(crate) name: &'static str,
-    /// Seconds that it may take on two cores with nothing built yet.
-    pub(crate) budget: u64,
-    /// What it shows, for `--list`.
+    /// Seconds that the step may take on two cores with nothing built yet.
+    pub(crate) budget_seconds: u64,
+    /// Purpose, for `--list`.
     pub(crate) about: &'static str,
-    pub(crate) run: fn(&Context) -> Result<(), Failure>,
+    /// Function that runs the step.
+    pub(crate) run: fn(&TaskContext) -> Result<(), TaskFailure>,
 }
 
-/// What became of one step.
-pub(crate) struct Outcome {
+/// Outcome of one step.
+pub(crate) struct StepOutcome {
     name: &'static str,
-    budget: u64,
-    end: End,
+    budget_seconds: u64,
+    /// End of the step.
+    end: StepEnd,
 }
 
-enum End {
-    Ran {
-        took: Duration,
-        failure: Option<Failure>,
-    },
-    /// An earlier step stopped the run.
+/// End of a step.
+enum StepEnd {
+    /// The step ran; `failure` is `None` if it succeeded.
+    Ran { took: Duration, failure: Option<TaskFailure> },
+    /// Skipped, because an earlier step stopped the run.
     NotRun,
 }
 
-/// Runs the steps in order. A failed one does not keep the others from running, unless it says that they are pointless.
-pub(crate) fn run(steps: &[&Step], context: &Context) -> Vec<Outcome> {
+/// Runs the steps in order. A failed step does not keep the others from running, unless it makes
+/// them pointless.
+pub(crate) fn run(steps: &[&TaskStep], context: &TaskContext) -> Vec<StepOutcome> {
     let mut outcomes = Vec::with_capacity(steps.len());
     let mut stopped = false;
     for (position, step) in steps.iter().enumerate() {
         let end = if stopped {
-            End::NotRun
+            StepEnd::NotRun
         } else {
-            println!("\n== {} ({} of {}, budget {} s)", step.name, position + 1, steps.len(), step.budget);
+            println!(
+                "\n== {} ({} of {}, budget {} s)",
+                step.name,
+                position + 1,
+                steps.len(),
+                step.budget_seconds
+            );
             let start = Instant::now();
             let failure = (step.run)(context).err();
-            stopped = failure.as_ref().is_some_and(Failure::stops_the_run);
-            End::Ran { took: start.elapsed(), failure }
+            stopped = failure.as_ref().is_some_and(TaskFailure::stops_the_run);
+            StepEnd::Ran { took: start.elapsed(), failure }
         };
-        outcomes.push(Outcome { name: step.name, budget: step.budget, end });
+        outcomes.push(StepOutcome { name: step.name, budget_seconds: step.budget_seconds, end });
     }
     outcomes
 }
 
-/// Whether every step ran and succeeded.
-pub(crate) fn all_passed(outcomes: &[Outcome]) -> bool {
-    outcomes.iter().all(|outcome| matches!(outcome.end, End::Ran { failure: None, .. }))
+/// Returns true if every step ran and succeeded.
+pub(crate) fn all_passed(outcomes: &[StepOutcome]) -> bool {
+    outcomes.iter().all(|outcome| matches!(outcome.end, StepEnd::Ran { failure: None, .. }))
 }
 
-/// The table of all steps, the reasons of failures under it, and the count as the last line.
-pub(crate) fn report(outcomes: &[Outcome]) -> String {
+/// Returns the table of all steps, the reasons of failures under it, and the count as the last
+/// line:
+///
+/// ```text
+/// suite       time   budget
+/// build      0.0 s     60 s  FAIL
+/// tests          -     60 s  not run
+///
+/// build: the workspace does not build: `cargo build`
+///
+/// 0 passed, 1 failed
+/// ```
+pub(crate) fn report(outcomes: &[StepOutcome]) -> String {
     let wide = outcomes.iter().map(|outcome| outcome.name.len()).max().unwrap_or(0).max("suite".len());
     let mut text = format!("{:wide$}  {:>9}  {:>7}\n", "suite", "time", "budget");
     let mut reasons = String::new();
     let (mut passed, mut failed) = (0, 0);
-    for Outcome { name, budget, end } in outcomes {
+    for StepOutcome { name, budget_seconds: budget, end } in outcomes {
         let (time, verdict) = match end {
-            End::NotRun => ("-".to_owned(), "not run"),
-            End::Ran { took, failure } => {
+            StepEnd::NotRun => ("-".to_owned(), "not run"),
+            StepEnd::Ran { took, failure } => {
                 match failure {
                     None => passed += 1,
                     Some(failure) => {
@@ -98,26 +118,26 @@ pub(crate) fn report(outcomes: &[Outcome]) -> String {
 mod tests {
     use super::*;
 
-    fn good(_: &Context) -> Result<(), Failure> {
+    fn good(_: &TaskContext) -> Result<(), TaskFailure> {
         Ok(())
     }
 
-    fn bad(_: &Context) -> Result<(), Failure> {
-        Err(Failure::Missing { tool: "rustfmt", install: "rustup component add rustfmt" })
+    fn bad(_: &TaskContext) -> Result<(), TaskFailure> {
+        Err(TaskFailure::Missing { tool: "rustfmt", install: "rustup component add rustfmt" })
     }
 
-    fn broken(_: &Context) -> Result<(), Failure> {
-        Err(Failure::Build { line: "cargo build".to_owned() })
+    fn broken(_: &TaskContext) -> Result<(), TaskFailure> {
+        Err(TaskFailure::Build { line: "cargo build".to_owned() })
     }
 
-    fn step(name: &'static str, run: fn(&Context) -> Result<(), Failure>) -> Step {
-        Step { name, budget: 60, about: "", run }
+    fn step(name: &'static str, run: fn(&TaskContext) -> Result<(), TaskFailure>) -> TaskStep {
+        TaskStep { name, budget_seconds: 60, about: "", run }
     }
 
     #[test]
     fn a_failed_step_does_not_stop_the_next() {
         let steps = [step("first", bad), step("second", good)];
-        let outcomes = run(&[&steps[0], &steps[1]], &Context::new());
+        let outcomes = run(&[&steps[0], &steps[1]], &TaskContext::new());
         assert!(!all_passed(&outcomes));
         assert_eq!(
             report(&outcomes),
@@ -134,7 +154,7 @@ mod tests {
     #[test]
     fn a_failed_build_stops() {
         let steps = [step("build", broken), step("tests", good)];
-        let outcomes = run(&[&steps[0], &steps[1]], &Context::new());
+        let outcomes = run(&[&steps[0], &steps[1]], &TaskContext::new());
         assert!(!all_passed(&outcomes));
         assert_eq!(
             report(&outcomes),
@@ -150,8 +170,8 @@ mod tests {
 
     #[test]
     fn over_budget_is_told_and_passes() {
-        let end = End::Ran { took: Duration::from_millis(61_200), failure: None };
-        let outcomes = [Outcome { name: "tests", budget: 60, end }];
+        let end = StepEnd::Ran { took: Duration::from_millis(61_200), failure: None };
+        let outcomes = [StepOutcome { name: "tests", budget_seconds: 60, end }];
         assert!(all_passed(&outcomes));
         assert_eq!(
             report(&outcomes),

@@ -1,116 +1,142 @@
-//! `cargo xtask test`: all that a commit must pass.
+//! `cargo xtask test`: everything that a commit must pass.
 //!
-//! One run tells everything: a failed step does not hide the ones after it. A step that needs a tool installs it or says
-//! how to. The tests of the layout (`tests/layering.rs`, `tests/tables.rs`) are part of the step `tests`.
+//! One run reports everything: a failed step does not hide the ones after it. A step that needs a
+//! tool installs it or says how to. The tests of the layout (`tests/layering.rs`,
+//! `tests/tables.rs`) are part of the step `tests`. Start reading at [`STEPS`].
 
-use crate::Ending;
-use crate::context::Context;
-use crate::failure::Failure;
-use crate::step::{self, Step};
+use crate::TaskError;
+use crate::context::TaskContext;
+use crate::failure::TaskFailure;
+use crate::step::{self, TaskStep};
 
-/// The steps in the order in which they run; budgets in seconds, on two cores, with nothing built yet.
-const STEPS: &[Step] = &[
-    Step { name: "format", budget: 10, about: "every file as rustfmt writes it", run: format },
-    Step { name: "build", budget: 300, about: "everything compiles; if not, the run stops", run: build },
-    Step { name: "lint", budget: 90, about: "clippy, with warnings as errors", run: lint },
-    Step { name: "tests", budget: 120, about: "unit and behaviour tests, and the layout", run: tests },
-    Step {
+/// Steps in the order in which they run.
+const STEPS: &[TaskStep] = &[
+    TaskStep { name: "format", budget_seconds: 10, about: "every file as rustfmt writes it", run: format },
+    TaskStep {
+        name: "build",
+        budget_seconds: 300,
+        about: "everything compiles; if not, the run stops",
+        run: build,
+    },
+    TaskStep { name: "lint", budget_seconds: 90, about: "clippy, with warnings as errors", run: lint },
+    TaskStep {
+        name: "tests",
+        budget_seconds: 120,
+        about: "unit and behaviour tests, and the layout",
+        run: tests,
+    },
+    TaskStep {
         name: "clients",
-        budget: 240,
+        budget_seconds: 240,
         about: "the vendors' own clients, recorded and replayed",
         run: crate::clients::run,
     },
-    Step { name: "doc tests", budget: 60, about: "the examples in the documentation", run: doc_tests },
-    Step {
+    TaskStep {
+        name: "doc tests",
+        budget_seconds: 60,
+        about: "the examples in the documentation",
+        run: doc_tests,
+    },
+    TaskStep {
         name: "library alone",
-        budget: 30,
+        budget_seconds: 30,
         about: "the verifier builds with no file system",
         run: library_alone,
     },
-    Step {
+    TaskStep {
         name: "wasm",
-        budget: 120,
+        budget_seconds: 120,
         about: "the verifier in WebAssembly gives the same reports",
         run: crate::wasm::run,
     },
-    Step {
+    TaskStep {
         name: "fuzz",
-        budget: 300,
+        budget_seconds: 300,
         about: "every fuzz target builds, and holds on the published vectors",
         run: crate::fuzz::seeds,
     },
-    Step { name: "docs", budget: 60, about: "the documentation, with warnings as errors", run: docs },
+    TaskStep {
+        name: "docs",
+        budget_seconds: 60,
+        about: "the documentation, with warnings as errors",
+        run: docs,
+    },
 ];
 
-/// Runs the named steps, or all. Their order is that of the table, whatever the order of the names.
-pub(crate) fn run(context: &Context, args: &[String]) -> Result<(), Ending> {
+/// Runs the named steps, or all, in the order of the table.
+pub(crate) fn run(context: &TaskContext, args: &[String]) -> Result<(), TaskError> {
     if args.iter().any(|arg| arg == "--list") {
-        for Step { name, budget, about, .. } in STEPS {
+        for TaskStep { name, budget_seconds: budget, about, .. } in STEPS {
             println!("{name:14} {budget:>4} s  {about}");
         }
         return Ok(());
     }
-    let outcomes = step::run(&chosen(args)?, context);
+    let outcomes = step::run(&selected_steps(args)?, context);
     print!("\n{}", step::report(&outcomes));
-    if step::all_passed(&outcomes) { Ok(()) } else { Err(Ending::Told) }
+    if step::all_passed(&outcomes) { Ok(()) } else { Err(TaskError::AlreadyReported) }
 }
 
-/// The steps that the arguments name; a name may be written with `-` for its spaces.
-fn chosen(names: &[String]) -> Result<Vec<&'static Step>, Ending> {
+/// Returns the steps that the arguments name; a name may be written with `-` for its spaces.
+fn selected_steps(names: &[String]) -> Result<Vec<&'static TaskStep>, TaskError> {
     for name in names {
         if name.starts_with('-') {
-            return Err(Ending::Usage(format!("`test` has no option `{name}`")));
+            return Err(TaskError::Usage(format!("`test` has no option `{name}`")));
         }
-        if !STEPS.iter().any(|step| is_called(step, name)) {
+        if !STEPS.iter().any(|step| has_name(step, name)) {
             let known: Vec<&str> = STEPS.iter().map(|step| step.name).collect();
-            return Err(Ending::Usage(format!(
+            return Err(TaskError::Usage(format!(
                 "there is no step `{name}`; the steps are: {}",
                 known.join(", ")
             )));
         }
     }
-    let wanted = |step: &&Step| names.is_empty() || names.iter().any(|name| is_called(step, name));
+    let wanted = |step: &&TaskStep| names.is_empty() || names.iter().any(|name| has_name(step, name));
     Ok(STEPS.iter().filter(wanted).collect())
 }
 
-fn is_called(step: &Step, name: &str) -> bool {
+/// Returns true if a step has this name, with `-` for its spaces or not.
+fn has_name(step: &TaskStep, name: &str) -> bool {
     step.name == name.replace('-', " ")
 }
 
-fn format(context: &Context) -> Result<(), Failure> {
-    if !context.has("fmt") {
-        return Err(Failure::Missing { tool: "rustfmt", install: "rustup component add rustfmt" });
+/// Checks that every file is as rustfmt writes it.
+fn format(context: &TaskContext) -> Result<(), TaskFailure> {
+    if !context.has_cargo_tool("fmt") {
+        return Err(TaskFailure::Missing { tool: "rustfmt", install: "rustup component add rustfmt" });
     }
     context.cargo("fmt --all --check")
 }
 
-/// The targets and features of the step `tests`, so that nothing is compiled twice.
-fn build(context: &Context) -> Result<(), Failure> {
-    context.cargo("build --workspace --all-targets --all-features").map_err(Failure::of_build)
+/// Builds the targets and features of the step `tests`, so that nothing is compiled twice.
+fn build(context: &TaskContext) -> Result<(), TaskFailure> {
+    context.cargo("build --workspace --all-targets --all-features").map_err(TaskFailure::into_build_failure)
 }
 
-fn lint(context: &Context) -> Result<(), Failure> {
-    if !context.has("clippy") {
-        return Err(Failure::Missing { tool: "clippy", install: "rustup component add clippy" });
+/// Runs clippy over all targets and features.
+fn lint(context: &TaskContext) -> Result<(), TaskFailure> {
+    if !context.has_cargo_tool("clippy") {
+        return Err(TaskFailure::Missing { tool: "clippy", install: "rustup component add clippy" });
     }
     context.cargo("clippy --workspace --all-targets --all-features -- -D warnings")
 }
 
-/// nextest runs the tests of all crates at once, so it is quicker; a machine with only Rust does without.
-fn tests(context: &Context) -> Result<(), Failure> {
-    if context.has("nextest") {
+/// Runs the tests with nextest, which runs those of all crates at once and so is quicker; without
+/// it, with cargo.
+fn tests(context: &TaskContext) -> Result<(), TaskFailure> {
+    if context.has_cargo_tool("nextest") {
         context.cargo("nextest run --workspace --all-features --no-fail-fast")
     } else {
         context.cargo("test --workspace --all-features --lib --bins --tests --no-fail-fast")
     }
 }
 
-/// Apart from `tests` because nextest does not run them.
-fn doc_tests(context: &Context) -> Result<(), Failure> {
+/// Runs the examples in doc comments, which nextest does not run.
+fn doc_tests(context: &TaskContext) -> Result<(), TaskFailure> {
     context.cargo("test --doc --workspace --all-features")
 }
 
-fn library_alone(context: &Context) -> Result<(), Failure> {
+/// Builds the verifier without file system, and with fewer formats.
+fn library_alone(context: &TaskContext) -> Result<(), TaskFailure> {
     for features in ["formats", "rer", ""] {
         context.cargo(&format!(
             "check --package reenact-verify --lib --no-default-features --features={features}"
@@ -119,7 +145,8 @@ fn library_alone(context: &Context) -> Result<(), Failure> {
     Ok(())
 }
 
-fn docs(context: &Context) -> Result<(), Failure> {
+/// Builds the documentation; a broken link is an error.
+fn docs(context: &TaskContext) -> Result<(), TaskFailure> {
     context.cargo_with("doc --no-deps --workspace", &[("RUSTDOCFLAGS", "-D warnings")])
 }
 
@@ -127,9 +154,9 @@ fn docs(context: &Context) -> Result<(), Failure> {
 mod tests {
     use super::*;
 
-    fn names(words: &[&str]) -> Result<Vec<&'static str>, Ending> {
+    fn names(words: &[&str]) -> Result<Vec<&'static str>, TaskError> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        chosen(&words).map(|steps| steps.iter().map(|step| step.name).collect())
+        selected_steps(&words).map(|steps| steps.iter().map(|step| step.name).collect())
     }
 
     #[test]
@@ -145,10 +172,10 @@ mod tests {
     #[test]
     fn an_unknown_name_is_a_wrong_use() {
         assert!(
-            matches!(names(&["lint", "lnit"]), Err(Ending::Usage(text)) if text.starts_with("there is no step `lnit`"))
+            matches!(names(&["lint", "lnit"]), Err(TaskError::Usage(text)) if text.starts_with("there is no step `lnit`"))
         );
         assert!(
-            matches!(names(&["--lst"]), Err(Ending::Usage(text)) if text == "`test` has no option `--lst`")
+            matches!(names(&["--lst"]), Err(TaskError::Usage(text)) if text == "`test` has no option `--lst`")
         );
     }
 }

@@ -1,6 +1,8 @@
-//! The layering of the workspace: which crate may use which, and that each crate and each dependency says why it is there.
+//! The layering of the workspace: which crate may use which, and a comment for each crate and each
+//! dependency that says why it is there.
 //!
-//! A new edge is a decision about the design: it is made in `ALLOWED_EDGES` first, and in a Cargo.toml second.
+//! A new edge is a decision about the design: it is made in `ALLOWED_EDGES` first, and in a
+//! Cargo.toml second.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot read stops")]
 
@@ -11,7 +13,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Each folder of `crates/` and the ones that it may use. `cli` may use all.
+/// Folders of `crates/`, each with the ones that it may use. `cli` may use all.
 const ALLOWED_EDGES: &[(&str, &[&str])] = &[
     ("json", &[]),
     ("pack", &[]),
@@ -36,7 +38,8 @@ const ALLOWED_EDGES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// All that the library of `reenact-verify` may bring along, on any platform: whoever trusts the verifier trusts this list.
+/// Everything that the library of `reenact-verify` may depend on, on any platform: trust in the
+/// verifier is trust in this list.
 const VERIFY_DEPENDENCIES: &[&str] = &[
     // Ours.
     "reenact-formats",
@@ -59,12 +62,12 @@ const VERIFY_DEPENDENCIES: &[&str] = &[
     "hybrid-array",
     "sha2",
     "typenum",
-    // Which SHA and vector instructions the CPU has; on ARM the answer is the operating system's, by libc.
+    // Detection of SHA and vector instructions; on ARM the operating system answers, by libc.
     "cfg-if",
     "cpufeatures",
     "libc",
-    // Whether bytes are UTF-8, with vector instructions. Of what it lets pass nothing is taken for granted: text is judged again
-    // by the standard library wherever it becomes text.
+    // UTF-8 validation with vector instructions. Nothing relies on it: the standard library
+    // validates again wherever bytes become text.
     "simdutf8",
     // Comparison without an early exit.
     "subtle",
@@ -98,7 +101,7 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// What cargo prints. It is the cargo that runs this test.
+/// Returns the output of the cargo that runs this test.
 fn cargo(args: &[&str]) -> String {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo).args(args).current_dir(root()).output().unwrap();
@@ -106,11 +109,11 @@ fn cargo(args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A crate of the workspace, as cargo sees it.
+/// Crate of the workspace, as cargo sees it.
 struct Member {
     package: String,
     folder: PathBuf,
-    /// Names of all that it uses outside tests, on any platform, optional ones included.
+    /// Names of all dependencies outside of tests, on any platform, optional ones included.
     uses: BTreeSet<String>,
 }
 
@@ -119,8 +122,8 @@ impl Member {
         self.folder.join("Cargo.toml")
     }
 
-    /// The folder as the workspace names it, such as `crates/json`.
-    fn place(&self) -> String {
+    /// Returns the folder as the workspace names it, such as `crates/json`.
+    fn relative_folder(&self) -> String {
         self.folder.strip_prefix(root()).unwrap().to_str().unwrap().replace('\\', "/")
     }
 }
@@ -144,13 +147,13 @@ fn members() -> Vec<Member> {
     members
 }
 
-/// The package that lives in a folder of `crates/`.
+/// Returns the package in a folder of `crates/`.
 fn package_in(folder: &str) -> String {
     if folder == "cli" { "reenact".to_owned() } else { format!("reenact-{folder}") }
 }
 
-/// Lines of dependencies that have no comment: none directly above them, and none above the unbroken run of lines that
-/// they belong to. Our own crates need none, the layout explains them.
+/// Returns the lines of dependencies without a comment, neither directly above them nor above the
+/// unbroken run of lines that they belong to. Our own crates need none: the layout explains them.
 fn unexplained(manifest: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let (mut is_dependency, mut is_explained, mut depth) = (false, false, 0_usize);
@@ -159,7 +162,8 @@ fn unexplained(manifest: &str) -> Vec<&str> {
         if line.starts_with('[') && !is_inside {
             let header = line.trim_matches(['[', ']']);
             is_dependency = header.ends_with("dependencies");
-            // `[dependencies.name]`: the header is the dependency, and its comment stands above it.
+            // In `[dependencies.name]` the header is the dependency, and its comment stands above
+            // it.
             if header.rsplit_once('.').is_some_and(|(table, _)| table.ends_with("dependencies"))
                 && !is_explained
             {
@@ -181,7 +185,8 @@ fn unexplained(manifest: &str) -> Vec<&str> {
     found
 }
 
-/// The members as the root manifest lists them, each with whether a comment stands directly above it.
+/// Returns the members that the root manifest lists, each with true if a comment stands directly
+/// above it.
 fn listed(manifest: &str) -> BTreeMap<String, bool> {
     let (_, list) = manifest.split_once("members = [\n").expect("a list of members, one a line");
     let (list, _) = list.split_once("\n]").expect("the end of the list of members");
@@ -217,7 +222,8 @@ fn no_edge_that_is_not_allowed() {
     }
 }
 
-/// Recording a byte needs no verdict and no recorded run: the command verifies after sealing, and fills in who answers.
+/// Recording needs no verdict and no recorded run: the command verifies after sealing, and supplies
+/// the answers of a replay.
 #[test]
 fn recording_links_neither_verify_nor_replay() {
     let members = members();
@@ -250,7 +256,7 @@ fn every_crate_with_allowed_edges_exists() {
 fn every_member_says_what_it_is_for() {
     let listed = listed(&read(&root().join("Cargo.toml")));
     for member in members() {
-        let place = member.place();
+        let place = member.relative_folder();
         assert_eq!(
             listed.get(&place),
             Some(&true),
@@ -267,7 +273,7 @@ fn every_dependency_says_why() {
             unexplained(&manifest),
             Vec::<&str>::new(),
             "{}/Cargo.toml: dependencies without a comment above them that says why",
-            member.place()
+            member.relative_folder()
         );
     }
 }
@@ -350,7 +356,7 @@ fn every_crate_takes_the_lints_and_unsafe_is_forbidden() {
         assert!(
             read(&member.manifest()).contains("\n[lints]\nworkspace = true"),
             "{}/Cargo.toml needs `[lints]` with `workspace = true`",
-            member.place()
+            member.relative_folder()
         );
     }
 }

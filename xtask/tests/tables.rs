@@ -1,8 +1,10 @@
-//! Growth by tables: facts about one format, event or vendor stand in its row, and everything else asks the row.
+//! Growth by tables: facts about one format, event or vendor stand in its row, and all other code
+//! asks the row.
 //!
-//! Two rules hold for the source of all crates, tests left out. A name that a row has (`rer.tool.called`, `replay-bundle`, `openai`) is
-//! spelled in the row and nowhere else; and no `match` outside of a table goes through most of its rows, since a new row would have to
-//! be added there, too. [`EXCEPTIONS`] lists what may break a rule, with the reason.
+//! Two rules hold for the source of all crates, tests left out. A name that a row has
+//! (`rer.tool.called`, `replay-bundle`, `openai`) is spelled in the row and nowhere else; and no
+//! `match` outside of a table goes through most of its rows, since a new row would have to be added
+//! there, too. [`EXCEPTIONS`] lists what may break a rule, with the reason.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot read stops")]
 
@@ -14,7 +16,7 @@ use reenact_formats::FORMATS;
 use reenact_formats::rer::EventType;
 use reenact_wire::{PROTOCOLS, VENDORS};
 
-/// Files that may name rows of a table, and why.
+/// Files that may name rows of a table: table, path, reason.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[
     (
         "vendors",
@@ -24,12 +26,13 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("vendors", "crates/cli/src/command/demo.rs", "the demo plays the part of one vendor"),
 ];
 
-/// A table: the names of its rows, the folder in which they may be spelled, and the enum that names rows in code.
+/// Table: the names of its rows, the folder in which they may be spelled, and the enum that names
+/// rows in code.
 struct Table {
     name: &'static str,
     home: &'static str,
     names: Vec<String>,
-    /// The enum, and the number of its variants; `None` if rows cannot be matched on.
+    /// Enum and the number of its variants; `None` if rows cannot be matched on.
     variants: Option<(&'static str, usize)>,
 }
 
@@ -41,7 +44,8 @@ fn tables() -> [Table; 4] {
         let variables = [vendor.base_variables(), vendor.key_variables()].concat();
         [owned(&variables), owned(&[vendor.name()])].concat()
     });
-    // Names such as `messages` are ordinary words: only those that cannot be anything else are looked for.
+    // Names such as `messages` are ordinary words: only names that cannot be anything else are
+    // searched for.
     let protocols = PROTOCOLS.iter().map(|protocol| protocol.name()).filter(|name| name.contains('.'));
     [
         Table {
@@ -66,7 +70,8 @@ fn tables() -> [Table; 4] {
     ]
 }
 
-/// Every source file of a crate but testkit, by its path from the root, without tests and comments.
+/// Returns every source file of a crate but testkit: its path from the root, and its code without
+/// tests and comments.
 fn sources() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf();
     let mut folders: Vec<PathBuf> =
@@ -90,7 +95,8 @@ fn sources() -> Vec<(String, String)> {
     sources
 }
 
-/// The code of a file: no comments, no attributes, nothing from the first module of tests on.
+/// Returns the code of a file: no comments, no attributes, nothing from the first module of tests
+/// on.
 fn code(text: &str) -> String {
     let text = text.split("\n#[cfg(test)]").next().unwrap_or_default();
     let is_code =
@@ -148,7 +154,7 @@ fn every_exception_is_needed() {
     }
 }
 
-/// The blocks behind each `match`, braces included.
+/// Returns the block behind each `match`, without its closing brace.
 fn matches(code: &str) -> impl Iterator<Item = &str> {
     code.match_indices("match ").filter_map(|(at, _)| {
         let open = at + code[at..].find(" {\n")? + 1;
@@ -165,7 +171,7 @@ fn matches(code: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The variants in the patterns of a match's arms.
+/// Returns the variants in the patterns of a match's arms.
 fn patterns<'c>(block: &'c str, variants: &str) -> BTreeSet<&'c str> {
     let prefix = format!("{variants}::");
     let (mut depth, mut start, mut is_body) = (0_usize, 1, false);

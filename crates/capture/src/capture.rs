@@ -1,48 +1,57 @@
-//! The face of this crate: what a front end needs to have a run recorded.
+//! Entry point of the crate: all that a front end needs to have a run recorded.
+//!
+//! Call [`Capture::begin`] for each request; the handle that it returns takes the answer.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
+use reenact_record::agent_report::{self, AgentReportFault};
 use reenact_record::observation::{InboundRequest, Observation};
-use reenact_record::reported::{self, ReportFault};
+use reenact_record::policy_engine::PolicyRefusal;
 use reenact_record::wal::Wal;
-use reenact_record::warden::Refused;
-use reenact_record::{Durability, Pen};
+use reenact_record::{Durability, EventWriter};
 use tokio::time::Instant;
 
 use crate::error::Unrecorded;
 use crate::event_builder::EventBuilder;
-use crate::exchange::{DoneStreams, ExchangeHandle, ExchangeRecorder, Running, SharedExchange};
-use crate::policy_gate::{Policy, PolicyGate};
-use crate::reading::interface;
+use crate::exchange::{DoneStreams, ExchangeHandle, ExchangeRecorder, RecordingGuard, SharedExchange};
+use crate::parsed_body::vendor_and_endpoint;
+use crate::policy_gate::{EnforcedPolicy, PolicyGate};
 use crate::recorder_thread::RecorderThread;
 
-/// Records the exchanges of one run, and enforces its envelope.
+/// Recorder of one run's exchanges, which also enforces the run's envelope.
 pub struct Capture {
+    /// Thread that writes the events.
     recorder: Arc<RecorderThread>,
+    /// `None` if no envelope is enforced.
     gate: Option<Arc<PolicyGate>>,
+    /// Streams that must be recorded as ended before the next request.
     done_streams: DoneStreams,
+    /// Longest body that is kept, in bytes.
     max_body_bytes: usize,
 }
 
 impl Capture {
-    /// Starts to record. Without a `log` everything waits until it is in the journal; without a `policy` the run is only
-    /// watched. At most `max_body_bytes` of a body are kept, as it came and decoded.
+    /// Starts to record.
+    ///
+    /// Without a `log` every exchange waits until its events are in the journal. Without a `policy` the run is
+    /// recorded and nothing is refused. At most `max_body_bytes` of a body are kept, as it came and again when
+    /// decoded.
     ///
     /// # Errors
-    /// Fails if no thread can be started.
+    /// Fails if the recorder thread cannot be started.
     pub fn start(
-        pen: Pen,
+        writer: EventWriter,
         log: Option<Wal>,
         durability: Durability,
-        policy: Option<Policy>,
+        policy: Option<EnforcedPolicy>,
         max_body_bytes: usize,
     ) -> std::io::Result<Self> {
         let builder = match &policy {
-            Some(_) => EventBuilder::enforced(pen.clone(), max_body_bytes),
-            None => EventBuilder::watching(pen.clone(), max_body_bytes),
+            Some(_) => EventBuilder::enforced(writer.clone(), max_body_bytes),
+            None => EventBuilder::unenforced(writer.clone(), max_body_bytes),
         };
-        let recorder = Arc::new(RecorderThread::start(pen, log, durability, builder)?);
+        let recorder = Arc::new(RecorderThread::start(writer, log, durability, builder)?);
         let gate = policy.map(|policy| {
             let recorder = Arc::clone(&recorder);
             Arc::new(PolicyGate::new(recorder, policy, max_body_bytes))
@@ -50,27 +59,31 @@ impl Capture {
         Ok(Self { recorder, gate, done_streams: DoneStreams::default(), max_body_bytes })
     }
 
-    /// Returns the policy gate, where an envelope is enforced.
+    /// Returns the policy gate if an envelope is enforced.
     pub fn gate(&self) -> Option<&Arc<PolicyGate>> {
         self.gate.as_ref()
     }
 
-    /// Records a request that came at `begun`, before anything of it goes out. With a `gate` it is decided on first.
+    /// Records a request that came at `begun`, before anything of it goes out. With a `gate` the request is
+    /// decided on first.
+    ///
+    /// Waits while the queue of the recorder thread is full. `running` is held until the exchange is over.
     ///
     /// # Errors
-    /// Returns why the request may not go out.
+    /// Returns the refusal if the request may not go out: the envelope denies it, or it could not be recorded
+    /// under an envelope.
     pub async fn begin(
         &self,
         request: InboundRequest<'static>,
         begun: Instant,
         gate: Option<&Arc<PolicyGate>>,
-        running: Running,
-    ) -> Result<ExchangeHandle, Refused> {
+        running: RecordingGuard,
+    ) -> Result<ExchangeHandle, PolicyRefusal> {
         self.done_streams.finish();
-        let (vendor, endpoint) = interface(&request);
-        self.recorder.room().await;
+        let (vendor, endpoint) = vendor_and_endpoint(&request);
+        self.recorder.wait_for_space().await;
         let (admitted, (number, written)) = match gate {
-            None => (None, self.recorder.job(Observation::Request(Box::new(request)))),
+            None => (None, self.recorder.enqueue(Observation::Request(Box::new(request)))),
             Some(gate) => {
                 let (admission, queued, call_ids) = Box::pin(gate.admit(request)).await?;
                 (Some((Arc::clone(gate), admission, call_ids)), queued)
@@ -80,54 +93,56 @@ impl Capture {
         let mut exchange =
             ExchangeRecorder::new(recorder, number, endpoint, begun, self.max_body_bytes, running);
         if let Some((gate, admission, call_ids)) = admitted {
-            exchange.admit(gate, admission, vendor, call_ids);
+            exchange.enforce(gate, admission, vendor, call_ids);
         }
         let handle = ExchangeHandle::new(exchange);
         if let Some(written) = written {
             written.await;
-            if gate.is_some() && self.recorder.has_lost_something() {
-                return Err(Refused::unrecorded());
+            if gate.is_some() && self.recorder.has_unrecorded() {
+                return Err(PolicyRefusal::unrecorded());
             }
         }
         Ok(handle)
     }
 
-    /// Takes a stream whose last event is about to be handed out: it is over for the record before the next request is.
-    pub fn stream_done(&self, exchange: &SharedExchange) {
+    /// Registers a stream whose last event is about to be handed out. The stream is recorded as ended before
+    /// the next request, because a client may send that before the stream is closed.
+    pub fn mark_stream_done(&self, exchange: &SharedExchange) {
         self.done_streams.add(exchange);
     }
 
-    /// Records that something was not seen.
-    pub fn gap(&self, what: &str, why: &str) {
+    /// Records a capture gap: `what` was not seen, and `why`.
+    pub fn record_gap(&self, what: &str, why: &str) {
         let (what, why) = (what.to_owned().into(), why.to_owned().into());
-        self.recorder.job(Observation::Gap { what, why });
+        self.recorder.enqueue(Observation::Gap { what, why });
     }
 
-    /// Records what an agent tells of itself.
+    /// Records a report that an agent makes about itself.
     ///
     /// # Errors
-    /// Returns why the text is no report.
-    pub async fn reported(&self, text: Bytes) -> Result<(), ReportFault> {
-        reported::read(&text, |_| ())?;
-        self.recorder.room().await;
-        if let (_, Some(written)) = self.recorder.job(Observation::Reported { text: text.into() }) {
+    /// Returns the fault if the text is not a report.
+    pub async fn record_report(&self, text: Bytes) -> Result<(), AgentReportFault> {
+        agent_report::parse(&text, |_| ())?;
+        self.recorder.wait_for_space().await;
+        if let (_, Some(written)) = self.recorder.enqueue(Observation::Reported { text: text.into() }) {
             written.await;
         }
         Ok(())
     }
 
-    /// Returns true if the log cannot be written any more, so that everything waits for the journal. Valid before
-    /// [`Capture::finish`] only.
+    /// Returns true if the log cannot be written any more, so that everything waits for the journal. Call it
+    /// before [`Capture::finish`], which removes the log.
     pub fn has_lost_its_log(&self) -> bool {
         self.recorder.has_lost_its_log()
     }
 
-    /// Returns the events that could not be recorded so far.
+    /// Returns the events that could not be recorded so far; `None` if there are none.
     pub fn unrecorded(&self) -> Option<Unrecorded> {
         self.recorder.unrecorded()
     }
 
-    /// Ends the recording: blocks until all that was taken is written. Nothing is taken any more.
+    /// Ends the recording: blocks until all queued observations are written. Requests, ends and notes that come
+    /// later count as unrecorded.
     pub fn finish(&self) {
         self.recorder.finish();
     }

@@ -1,13 +1,13 @@
-//! Events that could not be recorded.
+//! Error for events that could not be recorded.
 
 use reenact_record::RecordError;
 
-/// Events that are missing from the record.
+/// Number of events that are missing from the record, with the first error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{count} events could not be recorded: {first}")]
 pub struct Unrecorded {
     /// Number of missing events.
     pub count: u64,
-    /// Error of the first of them.
+    /// Error of the first missing event.
     pub first: RecordError,
 }

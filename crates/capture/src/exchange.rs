@@ -1,10 +1,13 @@
-//! One exchange while it runs: a front end tells what came of the answer; this logs it, and has it recorded once.
+//! One exchange while it runs. A front end reports the parts of the answer; they are logged at once, and
+//! recorded as one event at the end.
+//!
+//! Start reading at [`ExchangeRecorder::take_piece`] and [`ExchangeRecorder::finish`].
 
 use std::sync::{Arc, Mutex, Weak};
 
 use bytes::Bytes;
 use reenact_record::observation::{Admission, EndCause, ExchangeEnd, HeaderList, Observation};
-use reenact_record::warden::Money;
+use reenact_record::policy_engine::Money;
 use reenact_wire::call_ids::CallIds;
 use reenact_wire::{Endpoint, Usage, Vendor};
 use tokio::sync::mpsc;
@@ -12,66 +15,83 @@ use tokio::time::Instant;
 
 use crate::decode;
 use crate::event_builder::{cost, is_spooled};
+use crate::parsed_body::{self, ParsedAnswerBody, ParsedBody, is_stream, is_success};
 use crate::policy_gate::PolicyGate;
-use crate::queue::Written;
-use crate::reading::{self, AnswerReading, Reading, is_stream, is_success};
+use crate::queue::JobWritten;
 use crate::recorder_thread::{RecorderThread, lock};
-use crate::stream_end::StreamEnd;
+use crate::stream_end::StreamEndDetector;
 
-/// Held by everything that may still record something; a front end waits until nobody holds one.
-pub type Running = mpsc::Sender<std::convert::Infallible>;
+/// Channel end that is held by everything that may still record something. Nothing is ever sent; a front end
+/// that shuts down waits until the channel is closed.
+pub type RecordingGuard = mpsc::Sender<std::convert::Infallible>;
 
-/// Records one exchange.
+/// Recorder of one exchange.
+///
+/// Each part of the answer is first pending here, then in the log ([`Self::flush_to_log`]), and only then may
+/// it be handed on to the client.
 pub struct ExchangeRecorder {
     recorder: Arc<RecorderThread>,
+    /// Number of the request's job, which identifies the exchange.
     number: u64,
+    /// Interface of the request, if it is known.
     endpoint: Option<Endpoint>,
-    begun: Instant,
-    head: Option<Head>,
-    /// Observations that are not in the log yet, as all must be before they are handed on.
+    /// Time at which the request came.
+    started_at: Instant,
+    /// `None` before the head of the answer came.
+    head: Option<AnswerHeadInfo>,
+    /// Observations that are not in the log yet. They must be logged before the bytes are handed on.
     pending: Vec<Observation<'static>>,
-    /// Bytes of the body that are kept.
-    kept: usize,
+    /// Bytes of the body that are kept so far.
+    body_bytes: usize,
     /// Longest body that is kept, in bytes.
     max_body_bytes: usize,
+    /// True if the body exceeded `max_body_bytes`; the rest of it is passed on and not kept.
     is_too_long: bool,
-    admitted: Option<Admitted>,
+    /// `None` if no envelope is enforced, and after the cost was booked.
+    enforced: Option<EnforcedExchange>,
+    /// True if the client gets less than the vendor sent.
     is_withheld: bool,
-    stream: Option<StreamEnd>,
+    /// Detector of the last event, for streams.
+    stream_end: Option<StreamEndDetector>,
+    /// True once the end was recorded.
     is_over: bool,
-    /// The wait that the end of a stream inherits if it was recorded before its end came.
-    ending: Option<Written>,
-    /// True if bytes came after the exchange was over.
-    is_late: bool,
-    _running: Running,
+    /// Completion of the end's job, if a stream was recorded as ended before its body ended.
+    end_written: Option<JobWritten>,
+    /// True if bytes came after the end was recorded. They are a capture gap, noted once.
+    has_late_bytes: bool,
+    _guard: RecordingGuard,
 }
 
-/// The facts of a head that matter here.
-struct Head {
+/// Facts from the head of an answer that decide how its body is treated.
+struct AnswerHeadInfo {
     status: u16,
     is_stream: bool,
+    /// Content codings in order of application.
     codings: Vec<String>,
-    /// True if a long body goes to a spool, so that its vendor may have to wait.
+    /// True if a long body goes to a spool, so that backpressure on the vendor is possible.
     is_spooled: bool,
 }
 
-/// An exchange under an envelope.
-struct Admitted {
+/// Part of an exchange that exists only under an envelope.
+struct EnforcedExchange {
     gate: Arc<PolicyGate>,
+    /// Decision under which the request went out.
     admission: Admission<'static>,
     vendor: Vendor,
     /// Ids for tool calls of the answer that come without one.
     call_ids: Option<CallIds>,
-    /// Pieces of a model's answer, shared with the queue, for the case that nobody counts along.
+    /// Pieces of a model's answer, shared with the queue. They are parsed for their usage if the front end did
+    /// not report it.
     pieces: Vec<Bytes>,
+    /// Usage as the front end reported it.
     usage: UsageSoFar,
 }
 
-/// The tokens of an answer that was read on its way.
+/// Tokens of an answer that the front end parses on its way.
 enum UsageSoFar {
-    /// More has come than was counted.
+    /// The answer has bytes that were not counted.
     Unknown,
-    /// All that has come is counted.
+    /// All bytes so far are counted.
     Counted(Option<Usage>),
 }
 
@@ -80,32 +100,32 @@ impl ExchangeRecorder {
         recorder: Arc<RecorderThread>,
         number: u64,
         endpoint: Option<Endpoint>,
-        begun: Instant,
+        started_at: Instant,
         max_body_bytes: usize,
-        running: Running,
+        running: RecordingGuard,
     ) -> Self {
         Self {
             recorder,
             number,
             endpoint,
-            begun,
+            started_at,
             head: None,
             pending: Vec::new(),
-            kept: 0,
+            body_bytes: 0,
             max_body_bytes,
             is_too_long: false,
-            admitted: None,
+            enforced: None,
             is_withheld: false,
-            stream: None,
+            stream_end: None,
             is_over: false,
-            ending: None,
-            is_late: false,
-            _running: running,
+            end_written: None,
+            has_late_bytes: false,
+            _guard: running,
         }
     }
 
     /// Sets the decision under which the request goes out.
-    pub(crate) fn admit(
+    pub(crate) fn enforce(
         &mut self,
         gate: Arc<PolicyGate>,
         admission: Admission<'static>,
@@ -113,119 +133,130 @@ impl ExchangeRecorder {
         call_ids: Option<CallIds>,
     ) {
         let (pieces, usage) = (Vec::new(), UsageSoFar::Unknown);
-        self.admitted = Some(Admitted { gate, admission, vendor, call_ids, pieces, usage });
+        self.enforced = Some(EnforcedExchange { gate, admission, vendor, call_ids, pieces, usage });
     }
 
-    /// Returns the ids for tool calls of the answer that come without one.
+    /// Returns the ids for tool calls of the answer that come without one; `None` if the interface has ids for
+    /// all calls, or no envelope is enforced.
     pub fn call_ids(&self) -> Option<CallIds> {
-        self.admitted.as_ref()?.call_ids.clone()
+        self.enforced.as_ref()?.call_ids.clone()
     }
 
-    /// Tells that the rest of the answer is held back: its client gets `instead` behind `delivered` bytes of the body.
+    /// Records that the rest of the answer is withheld: its client gets `instead` after the first `delivered`
+    /// bytes of the body.
+    ///
+    /// Only the first call counts. A call that withholds nothing is ignored.
     pub fn withhold(&mut self, delivered: usize, instead: &[u8]) {
-        let has_all = instead.is_empty() && delivered >= self.kept;
+        let has_all = instead.is_empty() && delivered >= self.body_bytes;
         if has_all || self.is_over || std::mem::replace(&mut self.is_withheld, true) {
             return;
         }
         let instead = instead.to_vec().into();
         self.pending.push(Observation::Withheld { delivered: delivered as u64, instead });
-        self.log();
+        self.flush_to_log();
     }
 
-    /// Tells the usage in all that came so far.
-    pub fn counted(&mut self, usage: Option<Usage>) {
-        if let Some(admitted) = &mut self.admitted {
+    /// Sets the usage that was found in all bytes so far.
+    pub fn set_usage(&mut self, usage: Option<Usage>) {
+        if let Some(admitted) = &mut self.enforced {
             admitted.usage = UsageSoFar::Counted(usage);
         }
     }
 
-    /// Tells that there is more than was counted.
-    pub fn uncounted(&mut self) {
-        if let Some(admitted) = &mut self.admitted {
+    /// Marks the usage as unknown, because bytes came that were not counted.
+    pub fn clear_usage(&mut self) {
+        if let Some(admitted) = &mut self.enforced {
             admitted.usage = UsageSoFar::Unknown;
         }
     }
 
-    /// Returns true if all that came so far is kept.
-    pub fn is_kept(&self) -> bool {
+    /// Returns true if all bytes so far are kept, that is, if the body is not longer than the limit.
+    pub fn is_within_limit(&self) -> bool {
         !self.is_too_long
     }
 
-    /// Takes the head of the answer.
-    pub fn head(&mut self, status: u16, version: &'static str, headers: HeaderList<'static>) {
+    /// Takes the head of the answer. `version` is the HTTP version as records write it, such as `1.1`.
+    pub fn take_head(&mut self, status: u16, version: &'static str, headers: HeaderList<'static>) {
         let (is_stream, codings) = (is_stream(&headers), decode::codings(&headers));
         if is_stream {
-            self.stream = StreamEnd::new(self.endpoint, &codings, self.max_body_bytes);
+            self.stream_end = StreamEndDetector::new(self.endpoint, &codings, self.max_body_bytes);
         }
-        let is_spooled = is_spooled(self.endpoint, self.admitted.is_some(), status, &headers);
-        self.head = Some(Head { status, is_stream, codings, is_spooled });
+        let is_spooled = is_spooled(self.endpoint, self.enforced.is_some(), status, &headers);
+        self.head = Some(AnswerHeadInfo { status, is_stream, codings, is_spooled });
         self.pending.push(Observation::Head { status, version: version.into(), headers });
     }
 
-    /// Returns the wait before more of the body is asked for, if the record does not keep up with a long one.
+    /// Returns a future to wait for before more of the body is read, if the recorder thread does not keep up
+    /// with a long body. `None` if there is no need to wait.
     pub fn backpressure(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
         let is_spooled = self.head.as_ref().is_some_and(|head| head.is_spooled);
         let recorder = (is_spooled && self.recorder.is_behind()).then(|| Arc::clone(&self.recorder))?;
-        Some(async move { recorder.caught_up().await })
+        Some(async move { recorder.wait_until_caught_up().await })
     }
 
-    /// Writes all that came into the log. It may be handed on when this returns.
-    pub fn log(&mut self) {
+    /// Writes all pending observations to the log, by one write. The bytes may be handed on when this returns.
+    pub fn flush_to_log(&mut self) {
         if !self.pending.is_empty() {
-            self.recorder.observe(self.number, &mut self.pending);
+            self.recorder.enqueue_pieces(self.number, &mut self.pending);
         }
     }
 
-    /// Takes a piece of the body. Returns true if it ends a stream whose client may act on it once it is handed on.
-    pub fn piece(&mut self, piece: &Bytes) -> bool {
+    /// Takes a piece of the body. Returns true if it contains the last event of a stream, on which the client
+    /// may act once the piece is handed on.
+    pub fn take_piece(&mut self, piece: &Bytes) -> bool {
         if self.is_over {
-            if !std::mem::replace(&mut self.is_late, true) {
+            if !std::mem::replace(&mut self.has_late_bytes, true) {
                 let (what, why) = ("answer body".into(), "it went on after its last event".into());
-                self.recorder.job(Observation::Gap { what, why });
+                self.recorder.enqueue(Observation::Gap { what, why });
             }
             return false;
         }
         if self.is_too_long {
             return false;
         }
-        if piece.len() > self.max_body_bytes - self.kept {
+        if piece.len() > self.max_body_bytes - self.body_bytes {
             self.is_too_long = true;
             return false;
         }
-        self.kept += piece.len();
-        if let Some(admitted) = &mut self.admitted {
+        self.body_bytes += piece.len();
+        if let Some(admitted) = &mut self.enforced {
             admitted.usage = UsageSoFar::Unknown;
             if self.endpoint.is_some_and(Endpoint::calls_a_model) {
                 admitted.pieces.push(piece.clone());
             }
         }
-        self.pending.push(Observation::Piece { at: self.begun.elapsed(), bytes: piece.clone().into() });
-        self.stream.as_mut().is_some_and(|stream| stream.take(piece))
+        self.pending.push(Observation::Piece { at: self.started_at.elapsed(), bytes: piece.clone().into() });
+        self.stream_end.as_mut().is_some_and(|stream| stream.push(piece))
     }
 
-    /// Takes the trailers of the answer.
-    pub fn trailers(&mut self, headers: HeaderList<'static>) {
+    /// Takes the trailers of the answer, and writes them to the log.
+    pub fn take_trailers(&mut self, headers: HeaderList<'static>) {
         if !self.is_over {
             self.pending.push(Observation::Trailers { headers });
-            self.log();
+            self.flush_to_log();
         }
     }
 
-    /// Has the exchange recorded, unless that was done. Returns the wait before its client may know that it is over.
-    pub fn finish(&mut self, cause: EndCause<'static>) -> Option<Written> {
+    /// Queues the end of the exchange, unless that was done before. The exchange is recorded by the recorder
+    /// thread.
+    ///
+    /// Returns the completion to wait for before the client may learn that the answer is over; `None` if the
+    /// log already makes the end durable enough.
+    pub fn finish(&mut self, cause: EndCause<'static>) -> Option<JobWritten> {
         if std::mem::replace(&mut self.is_over, true) {
-            return self.ending.take();
+            return self.end_written.take();
         }
         let reading = self.book_cost();
-        // The number of the job is given by the queue.
-        let (job, latency) = (0, self.begun.elapsed());
+        // The queue sets the number of the job.
+        let (job, latency) = (0, self.started_at.elapsed());
         let end = ExchangeEnd { job, cause, is_too_long: self.is_too_long, latency };
-        self.recorder.end(self.number, &mut self.pending, end, reading)
+        self.recorder.enqueue_end(self.number, &mut self.pending, end, reading)
     }
 
-    /// Tells the policy gate the cost of the call: it counts in the next decision. Returns the usage for the record.
-    fn book_cost(&mut self) -> Option<Reading> {
-        let Admitted { gate, admission, vendor, pieces, usage, .. } = self.admitted.take()?;
+    /// Books the cost of the call with the policy gate, so that it counts in the next decision. Returns the
+    /// usage for the record; `None` if there is none to record.
+    fn book_cost(&mut self) -> Option<ParsedBody> {
+        let EnforcedExchange { gate, admission, vendor, pieces, usage, .. } = self.enforced.take()?;
         let Some(head) = &self.head else {
             gate.book_cost(&admission, cost(&admission, vendor, None));
             return None;
@@ -238,18 +269,19 @@ impl ExchangeRecorder {
         let usage = match usage {
             UsageSoFar::Counted(usage) => usage,
             UsageSoFar::Unknown => {
-                let body = decode::whole(&head.codings, &pieces.concat(), true, self.max_body_bytes);
+                let body = decode::decode_whole(&head.codings, &pieces.concat(), true, self.max_body_bytes);
                 let body = body.unwrap_or_default();
-                let answer = reading::answer(self.endpoint, head.status, head.is_stream, &body);
+                let answer = parsed_body::parse_answer(self.endpoint, head.status, head.is_stream, &body);
                 answer.and_then(|answer| answer.usage)
             }
         };
         gate.book_cost(&admission, cost(&admission, vendor, usage));
-        Some(Reading::Answer(AnswerReading { usage }))
+        Some(ParsedBody::Answer(ParsedAnswerBody { usage }))
     }
 }
 
-/// A shared hold on an exchange. If it is dropped before the exchange was ended, the client has left.
+/// Owner of a running exchange. If it is dropped before the exchange was ended, the client has disconnected,
+/// and the record says so.
 pub struct ExchangeHandle(Arc<Mutex<ExchangeRecorder>>);
 
 impl ExchangeHandle {
@@ -257,12 +289,12 @@ impl ExchangeHandle {
         Self(Arc::new(Mutex::new(exchange)))
     }
 
-    /// Calls `act` with the exchange.
+    /// Calls `act` with the locked recorder of the exchange.
     pub fn with<T>(&self, act: impl FnOnce(&mut ExchangeRecorder) -> T) -> T {
         act(&mut lock(&self.0))
     }
 
-    /// Returns a second hold, which does not end the exchange when it is dropped.
+    /// Returns a second handle, which does not end the exchange when it is dropped.
     pub fn share(&self) -> SharedExchange {
         SharedExchange(Arc::clone(&self.0))
     }
@@ -270,23 +302,23 @@ impl ExchangeHandle {
 
 impl Drop for ExchangeHandle {
     fn drop(&mut self) {
-        // The client is gone, so nobody waits.
-        let _ = lock(&self.0).finish(EndCause::ClientLeft);
+        // The client has disconnected, so no answer is delayed by the completion.
+        let _ = lock(&self.0).finish(EndCause::ClientDisconnected);
     }
 }
 
-/// A hold on an exchange that someone else ends.
+/// Handle of an exchange that another handle ends.
 #[derive(Clone)]
 pub struct SharedExchange(Arc<Mutex<ExchangeRecorder>>);
 
 impl SharedExchange {
-    /// Writes all that came into the log.
-    pub fn log(&self) {
-        lock(&self.0).log();
+    /// Writes all pending observations to the log.
+    pub fn flush_to_log(&self) {
+        lock(&self.0).flush_to_log();
     }
 }
 
-/// Streams whose last event was handed out and whose end has not come. Their clients may act on them already.
+/// Streams whose last event was handed out and whose body has not ended. Their clients may act on them already.
 #[derive(Default)]
 pub(crate) struct DoneStreams(Mutex<Vec<Weak<Mutex<ExchangeRecorder>>>>);
 
@@ -296,13 +328,14 @@ impl DoneStreams {
         lock(&self.0).push(Arc::downgrade(&exchange.0));
     }
 
-    /// Ends all of them. Called before a request is recorded, since it may follow from them.
+    /// Ends all of these streams. Called before a request is recorded, since the request may be a consequence
+    /// of their last events.
     pub(crate) fn finish(&self) {
         let done = std::mem::take(&mut *lock(&self.0));
         for exchange in done.iter().filter_map(Weak::upgrade) {
-            // The queue keeps the order; a wait for the next job is a wait for this one, too.
+            // The queue keeps the order, so the wait for the next job includes the wait for this one.
             let mut exchange = lock(&exchange);
-            exchange.ending = exchange.finish(EndCause::StreamDone);
+            exchange.end_written = exchange.finish(EndCause::StreamDone);
         }
     }
 }

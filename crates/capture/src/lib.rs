@@ -1,49 +1,52 @@
-//! Capture: observations of a run made into events, once; and recovered from logs.
+//! Capture: makes events of what a front end observes, and recovers them from the log of a killed recorder.
 //!
-//! A front end (the gateway's HTTP today) tells a [`Capture`] of each request before it goes out, and an [`ExchangeRecorder`]
-//! of each part of the answer before it is handed on. Both are [`Observation`]s: they are in the write-ahead log when the call
-//! returns, and a thread makes masked, chained events of them. Under an envelope the [`PolicyGate`] decides first. Nothing here
-//! knows HTTP or sockets. Start with [`Capture`].
+//! A front end (today the gateway's HTTP) tells a [`Capture`] of each request before the request goes out, and
+//! an [`ExchangeRecorder`] of each part of the answer before that part is handed on. Both become
+//! [`Observation`]s. They are in the write-ahead log when the call returns, and a thread makes masked, chained
+//! events of them. Under an envelope the [`PolicyGate`] decides first. Nothing here knows HTTP or sockets.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | `capture` | the face for front ends |
+//! | `capture` | entry point for front ends |
 //! | `exchange`, `stream_end` | one exchange while it runs |
 //! | `policy_gate` | decisions on requests and tools, approvals |
-//! | `queue`, `recorder_thread` | from front ends to the journal, in order |
-//! | `event_builder`, `body`, `unpacking` | events of observations |
-//! | `reading` | bodies that are parsed once and handed on |
-//! | `decode` | content codings removed |
+//! | `queue`, `recorder_thread` | path from front ends to the journal, in order |
+//! | `event_builder`, `body`, `body_decoder` | events made of observations |
+//! | `parsed_body` | bodies that were parsed once and are handed on |
+//! | `decode` | removal of content codings |
 //! | `recovery` | the log of a killed recorder |
+//!
+//! Start reading at [`Capture`], then `event_builder`.
 
 mod body;
+mod body_decoder;
 mod capture;
 pub mod decode;
 mod error;
 mod event_builder;
 mod exchange;
 mod match_key;
+mod parsed_body;
 mod policy_gate;
 mod queue;
-mod reading;
 mod recorder_thread;
 mod recovery;
 mod stream_end;
-mod unpacking;
 
+pub use reenact_record::agent_report::{self, AgentReportFault};
 pub use reenact_record::observation::{self, Observation};
-pub use reenact_record::reported::{self, ReportFault};
+pub use reenact_record::policy_engine::PolicyRefusal;
 pub use reenact_record::wal::Wal;
-pub use reenact_record::warden::Refused;
-pub use reenact_record::{Durability, EndedBy, Pen};
+pub use reenact_record::{Durability, EndedBy, EventWriter};
 
 pub use self::capture::Capture;
 pub use self::error::Unrecorded;
-pub use self::exchange::{ExchangeHandle, ExchangeRecorder, Running, SharedExchange};
-pub use self::policy_gate::{Policy, PolicyGate};
-pub use self::queue::Written;
-pub use self::reading::is_stream;
+pub use self::exchange::{ExchangeHandle, ExchangeRecorder, RecordingGuard, SharedExchange};
+pub use self::parsed_body::is_stream;
+pub use self::policy_gate::{EnforcedPolicy, PolicyGate};
+pub use self::queue::JobWritten;
 pub use self::recovery::{LeftoverLog, Recovered};
 
-/// Longest body that is kept by default, in bytes, as it came and decoded.
+/// Default for the longest body that is kept, in bytes: 256 MiB. The limit holds for the body as it came, and
+/// again for the decoded body.
 pub const DEFAULT_MAX_BODY_BYTES: usize = 256 << 20;

@@ -1,11 +1,11 @@
-//! The key by which a replay finds a recorded request.
+//! Match key of a masked request, by which a replay finds the recorded answer.
 
 use reenact_record::{MaskedRequest, renumbered};
-use reenact_wire::KeyParts;
+use reenact_wire::MatchKeyParts;
 
-/// Returns the key of a masked request, in hexadecimal.
+/// Returns the match key of a masked request: 64 hexadecimal digits.
 pub(crate) fn match_key(request: &MaskedRequest<'_>) -> String {
-    let parts = KeyParts {
+    let parts = MatchKeyParts {
         provider: request.provider(),
         method: request.method(),
         path: request.path(),

@@ -1,49 +1,51 @@
-//! The end of a stream of events, seen while it passes: its client may go on before the body is over.
+//! Detector for the last event of a stream while it passes. The client may act on that event before the body
+//! ends.
 
 use reenact_wire::Endpoint;
 use reenact_wire::sse::SseReader;
 
-use crate::decode::Decoder;
+use crate::decode::ContentDecoder;
 
 /// Watches a stream for its last event.
-pub(crate) struct StreamEnd {
+pub(crate) struct StreamEndDetector {
     endpoint: Option<Endpoint>,
     /// `None` if there is no content coding.
-    decoder: Option<Decoder>,
+    decoder: Option<ContentDecoder>,
     events: SseReader,
-    has_come: bool,
+    /// True once the last event was seen.
+    has_ended: bool,
 }
 
-impl StreamEnd {
-    /// Watches a stream with these codings. `None` if they are unknown: then the stream is passed on, and the record says so
-    /// at its end.
+impl StreamEndDetector {
+    /// Makes a detector for a stream with these codings. Returns `None` if they are unknown: such a stream is
+    /// passed on, and the record has a gap at its end.
     pub(crate) fn new(endpoint: Option<Endpoint>, codings: &[String], max_body_bytes: usize) -> Option<Self> {
         let decoder = match codings {
             [] => None,
-            codings => Some(Decoder::new(codings, max_body_bytes).ok()?),
+            codings => Some(ContentDecoder::new(codings, max_body_bytes).ok()?),
         };
-        Some(Self { endpoint, decoder, events: SseReader::new(), has_come: false })
+        Some(Self { endpoint, decoder, events: SseReader::new(), has_ended: false })
     }
 
-    /// Takes a piece; returns true if it brings the last event.
-    pub(crate) fn take(&mut self, piece: &[u8]) -> bool {
-        if self.has_come {
+    /// Takes a piece; returns true if it contains the last event.
+    pub(crate) fn push(&mut self, piece: &[u8]) -> bool {
+        if self.has_ended {
             return false;
         }
         let mut decoded = Vec::new();
         let piece = match &mut self.decoder {
             None => piece,
             Some(decoder) => {
-                // Damage is recorded when the answer ends.
+                // Damaged codings are recorded when the answer ends.
                 let _ = decoder.push(piece, &mut decoded);
                 &decoded
             }
         };
         let (endpoint, mut has_come) = (self.endpoint, false);
-        self.events.each(piece, |event| {
+        self.events.for_each_event(piece, |event| {
             has_come |= endpoint.is_some_and(|endpoint| endpoint.ends_stream(event));
         });
-        self.has_come = has_come;
+        self.has_ended = has_come;
         has_come
     }
 }

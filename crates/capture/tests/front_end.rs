@@ -1,4 +1,5 @@
-//! A front end that speaks no HTTP: what it observes is recorded, and recovered after a kill as it would have been.
+//! A front end without HTTP: its observations are recorded, and recovered after a kill as if the recorder had
+//! lived.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops")]
 
@@ -9,8 +10,8 @@ use bytes::Bytes;
 use reenact_capture::observation::{EndCause, HeaderList, InboundRequest};
 use reenact_capture::{Capture, DEFAULT_MAX_BODY_BYTES, LeftoverLog};
 use reenact_keys::SecretKey;
-use reenact_record::wal::Place;
-use reenact_record::{Durability, Folder, Recorder, RunId, RunStart};
+use reenact_record::wal::WalDir;
+use reenact_record::{Durability, Recorder, RunId, RunStart, RunStore};
 use reenact_testkit::fixture::TestDir;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -42,27 +43,28 @@ fn payloads(journal: &Path, event_type: &str) -> Vec<Value> {
     events.filter(|event| event["event_type"] == event_type).map(|event| event["payload"].clone()).collect()
 }
 
-/// A run in a folder of its own, with its log in memory. `None` on a machine without such memory.
-struct Run {
+/// Run in a folder of its own, with its log in memory.
+struct TestRun {
     dir: TestDir,
     logs: TestDir,
     id: RunId,
     key: SecretKey,
 }
 
-impl Run {
+impl TestRun {
+    /// Returns `None` on a machine without a file system in memory.
     fn new() -> Option<Self> {
         let (dir, logs) = (TestDir::new(), TestDir::in_memory());
         let run = Self { dir, logs, id: RunId::generate().unwrap(), key: SecretKey::generate().unwrap() };
-        Place::at(&run.logs.join("log")).ok().map(|_| run)
+        WalDir::open(&run.logs.join("log")).ok().map(|_| run)
     }
 
-    fn folder(&self) -> Folder {
-        Folder::new(self.dir.join(Folder::NAME))
+    fn folder(&self) -> RunStore {
+        RunStore::new(self.dir.join(RunStore::NAME))
     }
 
-    fn place(&self) -> Place {
-        Place::at(&self.logs.join("log")).unwrap()
+    fn log_place(&self) -> WalDir {
+        WalDir::open(&self.logs.join("log")).unwrap()
     }
 
     fn copy_of_key(&self) -> SecretKey {
@@ -70,56 +72,62 @@ impl Run {
     }
 
     fn journal(&self) -> std::path::PathBuf {
-        self.folder().journal(self.id)
+        self.folder().journal_path(self.id)
     }
 }
 
 #[tokio::test]
 async fn a_killed_recorder_leaves_what_a_live_one_writes() {
-    let Some(run) = Run::new() else { return };
+    let Some(run) = TestRun::new() else { return };
     let recorder = Recorder::begin(&run.folder(), &RunStart::new(run.id), &run.key).unwrap();
-    let log = recorder.pen().log(&run.place(), run.id).unwrap();
+    let log = recorder.event_writer().create_wal(&run.log_place(), run.id).unwrap();
     let policy = None;
-    let capture =
-        Capture::start(recorder.pen(), Some(log), Durability::Process, policy, DEFAULT_MAX_BODY_BYTES);
+    let capture = Capture::start(
+        recorder.event_writer(),
+        Some(log),
+        Durability::Process,
+        policy,
+        DEFAULT_MAX_BODY_BYTES,
+    );
     let capture = capture.unwrap();
     let (running, _ended) = mpsc::channel(1);
     let exchange = capture.begin(request(1), Instant::now(), None, running.clone()).await.unwrap();
     exchange.with(|exchange| {
-        exchange.head(200, "1.1", stream_head());
-        assert!(!exchange.piece(&Bytes::from(EVENTS[0])), "more events follow");
-        exchange.log();
+        exchange.take_head(200, "1.1", stream_head());
+        assert!(!exchange.take_piece(&Bytes::from(EVENTS[0])), "more events follow");
+        exchange.flush_to_log();
     });
 
-    // The recorder is killed here: its files, elsewhere, are all that is left.
-    let wreck = Run { dir: TestDir::new(), logs: TestDir::in_memory(), id: run.id, key: run.copy_of_key() };
-    wreck.place();
-    copy(run.dir.path(), wreck.dir.path());
-    copy(run.logs.path(), wreck.logs.path());
-    let leftover = LeftoverLog::read(&wreck.place(), wreck.id).unwrap().unwrap();
+    // The recorder is killed here: only its files are left, copied elsewhere.
+    let killed =
+        TestRun { dir: TestDir::new(), logs: TestDir::in_memory(), id: run.id, key: run.copy_of_key() };
+    killed.log_place();
+    copy(run.dir.path(), killed.dir.path());
+    copy(run.logs.path(), killed.logs.path());
+    let leftover = LeftoverLog::read(&killed.log_place(), killed.id).unwrap().unwrap();
     let resumed =
-        Recorder::resume(&wreck.folder(), wreck.id, &wreck.key, || leftover.journal_bytes()).unwrap();
-    let recovered = leftover.write(&resumed.pen(), []).unwrap();
+        Recorder::resume(&killed.folder(), killed.id, &killed.key, || leftover.journal_bytes()).unwrap();
+    let recovered = leftover.recover_into(&resumed.event_writer(), []).unwrap();
     assert_eq!((recovered.answers, recovered.cut), (0, 1));
-    let cut = payloads(&wreck.journal(), "rer.model.returned");
+    let cut = payloads(&killed.journal(), "rer.model.returned");
     assert_eq!(cut.len(), 1);
     assert_eq!((&cut[0]["complete"], &cut[0]["ended_by"]), (&false.into(), &"client".into()));
     assert_eq!(cut[0]["http"]["body"]["text"], EVENTS[0]);
 
-    // The live one goes on.
+    // The live run goes on.
     exchange.with(|exchange| {
-        exchange.piece(&Bytes::from(EVENTS[1]));
-        assert!(exchange.piece(&Bytes::from(EVENTS[2])), "nothing that a client waits for follows");
+        exchange.take_piece(&Bytes::from(EVENTS[1]));
+        assert!(exchange.take_piece(&Bytes::from(EVENTS[2])), "nothing that a client waits for follows");
         assert!(exchange.finish(EndCause::Eof).is_none(), "it is in the log: nobody waits");
     });
-    capture.gap("sound", "nobody listens");
+    capture.record_gap("sound", "nobody listens");
     capture.finish();
     assert_eq!(capture.unrecorded(), None);
     let returned = payloads(&run.journal(), "rer.model.returned");
     assert_eq!(returned.len(), 1);
     assert_eq!(returned[0]["http"]["body"]["text"], EVENTS.concat());
     assert_eq!((&returned[0]["complete"], &returned[0]["ended_by"]), (&true.into(), &"eof".into()));
-    assert!(LeftoverLog::read(&run.place(), run.id).unwrap().is_none(), "everything is in the journal");
+    assert!(LeftoverLog::read(&run.log_place(), run.id).unwrap().is_none(), "everything is in the journal");
 }
 
 fn copy(from: &Path, to: &Path) {

@@ -1,12 +1,15 @@
-//! The agent as a process: it has the terminal, and the signals that are meant for it.
+//! The agent as a child process: its exit status, and the signals that are forwarded to it.
+//!
+//! The agent keeps the terminal and its own exit code, so that scripts see no difference between `agent` and
+//! `reenact record -- agent`. Start reading at [`SignalForwarder`].
 
 use std::io;
 use std::process::{Child, ExitStatus};
 
 use reenact_run::Exit;
 
-/// How a child ended.
-fn exit_of(status: ExitStatus) -> Exit {
+/// Converts the status of a child into an [`Exit`]. A child without a code or a signal counts as exit code 1.
+fn exit_from_status(status: ExitStatus) -> Exit {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
         return Exit::Signal(signal);
@@ -14,38 +17,43 @@ fn exit_of(status: ExitStatus) -> Exit {
     Exit::Code(status.code().unwrap_or(1))
 }
 
-/// The code by which shells pass it on.
-pub(crate) fn shell_code(exit: Exit) -> u8 {
+/// Returns the exit code by which shells report an exit: the code itself, or 128 plus the number of the signal.
+pub(crate) fn shell_exit_code(exit: Exit) -> u8 {
     match exit {
         Exit::Code(code) => u8::try_from(code).unwrap_or(1),
         Exit::Signal(signal) => u8::try_from(signal).map_or(u8::MAX, |signal| signal.saturating_add(128)),
     }
 }
 
-/// The exit code of a command that could not be started, as env(1) gives it.
-pub(crate) fn not_started(error: &io::Error) -> u8 {
+/// Returns the exit code for a command that could not be started, as env(1) has it: 127 if there is no such
+/// command, else 126.
+pub(crate) fn spawn_error_code(error: &io::Error) -> u8 {
     match error.kind() {
         io::ErrorKind::NotFound => 127,
         _ => 126,
     }
 }
 
-/// What to do about signals while a child lives. Made before the child is, so that none is missed.
-pub(crate) struct Signals {
+/// Signal handlers that are active while a child lives. Created before the child is spawned, so that no signal is missed.
+pub(crate) struct SignalForwarder {
     #[cfg(unix)]
-    inner: unix::Signals,
+    inner: unix::UnixSignals,
 }
 
-impl Signals {
-    /// Begins to listen. Needs a tokio runtime around it.
+impl SignalForwarder {
+    /// Installs the signal handlers. Must be called inside a tokio runtime.
     pub(crate) fn listen() -> io::Result<Self> {
         Ok(Self {
             #[cfg(unix)]
-            inner: unix::Signals::listen()?,
+            inner: unix::UnixSignals::listen()?,
         })
     }
 
-    /// Waits for the child's end.
+    /// Waits until the child ends, and forwards signals to it meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// If the child's status cannot be read.
     pub(crate) async fn wait(self, mut child: Child) -> io::Result<Exit> {
         let id = child.id();
         let mut waiting = tokio::task::spawn_blocking(move || child.wait());
@@ -58,11 +66,11 @@ impl Signals {
             let signal = std::future::pending::<()>();
             tokio::select! {
                 ended = &mut waiting => {
-                    return ended.map_err(io::Error::other)?.map(exit_of);
+                    return ended.map_err(io::Error::other)?.map(exit_from_status);
                 }
                 _signal = signal => {
                     #[cfg(unix)]
-                    unix::pass_on(id, _signal);
+                    unix::forward(id, _signal);
                     #[cfg(not(unix))]
                     let _ = id;
                 }
@@ -78,32 +86,35 @@ mod unix {
     use rustix::process::{Pid, Signal, kill_process};
     use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 
-    pub(super) struct Signals {
+    /// Streams of the four signals that ask a program to stop.
+    pub(super) struct UnixSignals {
         interrupt: Stream,
         quit: Stream,
         terminate: Stream,
         hang_up: Stream,
-        /// Ctrl-C on a terminal reaches the child by itself: it would get it twice.
-        on_terminal: bool,
+        /// True if the process has a terminal. Ctrl-C and Ctrl-\ then reach the child by themselves, since
+        /// the terminal sends them to the whole process group; a forwarded one would be the second.
+        has_terminal: bool,
     }
 
-    impl Signals {
+    impl UnixSignals {
+        /// Installs the handlers, and looks once whether the process has a terminal.
         pub(super) fn listen() -> io::Result<Self> {
             Ok(Self {
                 interrupt: signal(SignalKind::interrupt())?,
                 quit: signal(SignalKind::quit())?,
                 terminate: signal(SignalKind::terminate())?,
                 hang_up: signal(SignalKind::hangup())?,
-                on_terminal: io::stdin().is_terminal() || io::stderr().is_terminal(),
+                has_terminal: io::stdin().is_terminal() || io::stderr().is_terminal(),
             })
         }
 
-        /// The next signal that the child must be told of.
+        /// Waits for the next signal that must be forwarded to the child.
         pub(super) async fn next(&mut self) -> Signal {
             loop {
                 tokio::select! {
-                    Some(()) = self.interrupt.recv() => if !self.on_terminal { return Signal::INT },
-                    Some(()) = self.quit.recv() => if !self.on_terminal { return Signal::QUIT },
+                    Some(()) = self.interrupt.recv() => if !self.has_terminal { return Signal::INT },
+                    Some(()) = self.quit.recv() => if !self.has_terminal { return Signal::QUIT },
                     Some(()) = self.terminate.recv() => return Signal::TERM,
                     Some(()) = self.hang_up.recv() => return Signal::HUP,
                     else => return std::future::pending().await,
@@ -112,8 +123,8 @@ mod unix {
         }
     }
 
-    /// If it is gone already, nobody is left to be told.
-    pub(super) fn pass_on(id: u32, signal: Signal) {
+    /// Sends a signal to the child. An error is ignored: the child may have ended already.
+    pub(super) fn forward(id: u32, signal: Signal) {
         if let Some(id) = i32::try_from(id).ok().and_then(Pid::from_raw) {
             let _ = kill_process(id, signal);
         }
@@ -126,8 +137,8 @@ mod tests {
 
     #[test]
     fn shells_add_128() {
-        assert_eq!(shell_code(Exit::Code(3)), 3);
-        assert_eq!(shell_code(Exit::Code(-1)), 1);
-        assert_eq!(shell_code(Exit::Signal(9)), 137);
+        assert_eq!(shell_exit_code(Exit::Code(3)), 3);
+        assert_eq!(shell_exit_code(Exit::Code(-1)), 1);
+        assert_eq!(shell_exit_code(Exit::Signal(9)), 137);
     }
 }

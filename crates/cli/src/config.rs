@@ -1,7 +1,8 @@
-//! The user's own folder: private keys in `keys/`, and in `trust.json` whom the user believes.
+//! The user's configuration folder: private keys in `keys/`, and the trust store in `trust.json`.
 //!
-//! It is `$XDG_CONFIG_HOME/reenact`, else `$HOME/.config/reenact`. What is missing is empty; what is broken is an error:
-//! a trust store that cannot be read may hold a warning.
+//! The folder is `$XDG_CONFIG_HOME/reenact`, else `$HOME/.config/reenact`. A missing file counts as an empty
+//! one; a broken one is an error, because a trust store that cannot be read may hold a warning. Start reading
+//! at [`UserConfig::add_keys_to`], which decides what a verification believes.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,68 +15,84 @@ use reenact_formats::trust::{Standing, TrustStore};
 use reenact_keys::{KeyName, KeyStore, KeyStoreError, SecretKey, TrustFile};
 use reenact_verify::{Keys, Trust};
 
-use crate::output::{self, Ending};
+use crate::output::{self, CommandError};
 
-/// The user's folder. It need not exist.
-pub(crate) struct Config {
+/// The user's configuration folder. It need not exist.
+pub(crate) struct UserConfig {
+    /// Path of the folder, which ends in `reenact`.
     folder: PathBuf,
 }
 
-/// The public half of one of the user's own keys.
+/// Public half of one of the user's own keys.
 pub(crate) struct OwnKey {
+    /// Name of the key file without its extension.
     pub(crate) name: KeyName,
     pub(crate) key: PublicKey,
-    /// What it approves as, if it is an approver's.
+    /// Signer type of an approver's key; `None` for a key that signs runs.
     pub(crate) approver: Option<SignerType>,
 }
 
-/// A file of the user's own keys that cannot be used.
+/// Key file of the user's own that cannot be used, such as one that other users can read.
 pub(crate) struct BrokenKey {
     pub(crate) name: KeyName,
     pub(crate) error: KeyStoreError,
 }
 
-impl Config {
-    /// The folder that the environment names; `None` if it names none.
+impl UserConfig {
+    /// Returns the folder that `XDG_CONFIG_HOME` or `HOME` name; `None` if neither holds an absolute path.
     pub(crate) fn find() -> Option<Self> {
-        Self::of(std::env::var_os("XDG_CONFIG_HOME"), std::env::var_os("HOME"))
+        Self::from_variables(std::env::var_os("XDG_CONFIG_HOME"), std::env::var_os("HOME"))
     }
 
-    /// The XDG base directory specification has paths that are not absolute ignored.
-    fn of(config_home: Option<OsString>, home: Option<OsString>) -> Option<Self> {
+    /// Returns the folder for these values of the two variables.
+    ///
+    /// A path that is not absolute is ignored, as the XDG base directory specification asks.
+    fn from_variables(config_home: Option<OsString>, home: Option<OsString>) -> Option<Self> {
         let absolute = |path: Option<OsString>| path.map(PathBuf::from).filter(|path| path.is_absolute());
         let parent = absolute(config_home).or_else(|| absolute(home).map(|home| home.join(".config")))?;
         Some(Self { folder: parent.join("reenact") })
     }
 
-    /// The folder, for a command that needs it.
-    pub(crate) fn require() -> Result<Self, Ending> {
+    /// Returns the folder, for a command that cannot do without it.
+    ///
+    /// # Errors
+    ///
+    /// If no environment variable names the folder.
+    pub(crate) fn require() -> Result<Self, CommandError> {
         Self::find().ok_or_else(|| {
-            Ending::impossible(
+            CommandError::impossible(
                 "there is no place for keys: set HOME or XDG_CONFIG_HOME to a folder, by its whole path",
             )
         })
     }
 
-    /// The user's private keys.
+    /// Returns the store of the user's private keys.
     pub(crate) fn key_store(&self) -> KeyStore {
         KeyStore::new(self.folder.join("keys"))
     }
 
-    /// The user's own private key of that id, if there is one.
-    pub(crate) fn signing_key(&self, key_id: &str) -> Result<Option<SecretKey>, Ending> {
+    /// Returns the user's own private key with that key id; `None` if there is none that can be used.
+    ///
+    /// # Errors
+    ///
+    /// If the folder of keys cannot be listed.
+    pub(crate) fn signing_key(&self, key_id: &str) -> Result<Option<SecretKey>, CommandError> {
         let store = self.key_store();
-        let names = store.list().map_err(|error| Ending::impossible(error.to_string()))?;
+        let names = store.list().map_err(|error| CommandError::impossible(error.to_string()))?;
         let is_it = |key: &SecretKey| key.public_key().id().to_string() == key_id;
         Ok(names.iter().filter_map(|name| store.load(name).ok()).find(is_it))
     }
 
-    /// The public halves of the user's own keys, by name, and the files that cannot be used.
-    pub(crate) fn own_keys(&self) -> Result<(Vec<OwnKey>, Vec<BrokenKey>), Ending> {
+    /// Returns the public halves of the user's own keys by name, and separately the key files that cannot be used.
+    ///
+    /// # Errors
+    ///
+    /// If the folder of keys cannot be listed.
+    pub(crate) fn own_keys(&self) -> Result<(Vec<OwnKey>, Vec<BrokenKey>), CommandError> {
         let store = self.key_store();
         let (mut own, mut broken) = (Vec::new(), Vec::new());
-        for name in store.list().map_err(|error| Ending::impossible(error.to_string()))? {
-            match store.known(&name) {
+        for name in store.list().map_err(|error| CommandError::impossible(error.to_string()))? {
+            match store.key_info(&name) {
                 Ok(known) => own.push(OwnKey { name, key: known.key, approver: known.approver }),
                 Err(error) => broken.push(BrokenKey { name, error }),
             }
@@ -83,8 +100,9 @@ impl Config {
         Ok((own, broken))
     }
 
-    /// Whose approval counts: the user's own approver keys, but those that are marked as superseded or compromised.
-    pub(crate) fn approvers(&self) -> Result<Vec<(KeyName, Approver)>, Ending> {
+    /// Returns the approvers whose signatures count: the user's own approver keys, without those that the
+    /// trust store marks as superseded or compromised.
+    pub(crate) fn approvers(&self) -> Result<Vec<(KeyName, Approver)>, CommandError> {
         let (marks, (own, _)) = (self.trust_store()?, self.own_keys()?);
         let counts =
             |key: &PublicKey| marks.find(&key.id()).is_none_or(|entry| entry.standing == Standing::Trusted);
@@ -95,40 +113,53 @@ impl Config {
         Ok(own.into_iter().filter_map(approver).collect())
     }
 
-    /// What the user knows of keys; empty if there is no such file yet.
-    pub(crate) fn trust_store(&self) -> Result<TrustStore, Ending> {
+    /// Loads the trust store; it is empty if there is no file yet.
+    ///
+    /// # Errors
+    ///
+    /// If the file is broken, or other users can write to it.
+    pub(crate) fn trust_store(&self) -> Result<TrustStore, CommandError> {
         Ok(TrustFile::new(&self.folder).load()?)
     }
 
-    /// Changes what the user knows of keys, as [`TrustFile::edit`] does.
+    /// Changes the trust store under a lock, as [`TrustFile::edit`] does: the file is written only if `edit`
+    /// returns `Ok`.
     pub(crate) fn edit_trust<T>(
         &self,
-        edit: impl FnOnce(&mut TrustStore) -> Result<T, Ending>,
-    ) -> Result<T, Ending> {
+        edit: impl FnOnce(&mut TrustStore) -> Result<T, CommandError>,
+    ) -> Result<T, CommandError> {
         TrustFile::new(&self.folder).edit(edit)
     }
 
-    /// Adds what the user knows of keys to those of a verification.
-    pub(crate) fn add_to(&self, keys: &mut Keys) -> Result<(), Ending> {
+    /// Adds the user's own keys and the trust store to the keys of a verification.
+    ///
+    /// An own key is trusted unless the trust store marks it. A key file that cannot be used is left out, with a notice.
+    ///
+    /// # Errors
+    ///
+    /// If the trust store cannot be read.
+    pub(crate) fn add_keys_to(&self, keys: &mut Keys) -> Result<(), CommandError> {
         let store = self.trust_store()?;
         let (own, broken) = self.own_keys()?;
         for OwnKey { name, key, .. } in own {
-            // A mark on a key of one's own is the only word on it: else it would always be trusted.
-            let trust = store.find(&key.id()).map_or(Trust::Trusted, |entry| trust_of(&entry.standing));
-            keys.know(key, trust, Some(name.to_string()));
+            // A mark in the trust store decides alone; otherwise a compromised key of one's own would still be trusted.
+            let trust =
+                store.find(&key.id()).map_or(Trust::Trusted, |entry| trust_from_standing(&entry.standing));
+            keys.add(key, trust, Some(name.to_string()));
         }
         for entry in store.entries() {
             let label = entry.label.as_ref().map(|label| label.as_str().to_owned());
-            keys.know(entry.key, trust_of(&entry.standing), label);
+            keys.add(entry.key, trust_from_standing(&entry.standing), label);
         }
         for BrokenKey { error, .. } in broken {
-            output::complain(&format!("{error}; until then this key is not used"));
+            output::print_notice(&format!("{error}; until then this key is not used"));
         }
         Ok(())
     }
 }
 
-fn trust_of(standing: &Standing) -> Trust {
+/// Converts the standing of a key in the trust store into the verifier's level of trust.
+fn trust_from_standing(standing: &Standing) -> Trust {
     match standing {
         Standing::Trusted => Trust::Trusted,
         Standing::Superseded { .. } => Trust::Superseded,
@@ -141,7 +172,8 @@ mod tests {
     use super::*;
 
     fn folder(config_home: Option<&str>, home: Option<&str>) -> Option<PathBuf> {
-        Config::of(config_home.map(Into::into), home.map(Into::into)).map(|config| config.folder)
+        UserConfig::from_variables(config_home.map(Into::into), home.map(Into::into))
+            .map(|config| config.folder)
     }
 
     #[test]

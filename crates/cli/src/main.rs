@@ -1,7 +1,23 @@
 //! `reenact`: the flight recorder for AI agents.
 //!
-//! The only place that knows arguments, directories, threads and terminals. Each command is a file in `command/`; each
-//! returns an exit code: 0 done and it holds, 1 done and the answer is no, 2 could not be done.
+//! The only crate that knows arguments, directories, threads and terminals; everything else is in libraries.
+//! Each command is a file or a folder in `command/`, and returns an exit code: 0 if it did its work and the
+//! answer is yes, 1 if the answer is no, 2 if it could not do its work. `reenact record` alone ends with the
+//! exit code of the agent that it ran.
+//!
+//! | module | content |
+//! |---|---|
+//! | `command` | the commands, and the table of their arguments |
+//! | `output` | standard output, standard error, and the error type of all commands |
+//! | `runs` | finding and opening the run that an argument names |
+//! | `sealed_record` | an RER record that is written once more, by `redact` and `bundle create` |
+//! | `config`, `settings` | the user's keys and trust store; the project's `reenact.toml` |
+//! | `envelope`, `prices` | envelopes and price tables as people write them |
+//! | `vendors` | the environment variables that lead an agent to the gateway |
+//! | `child`, `runtime` | the agent's process, its signals, and the tokio runtime |
+//! | `terminal`, `passphrase`, `progress`, `quantity` | prompts, progress bar, numbers for people |
+//!
+//! Start reading at `command/mod.rs`; `command/record.rs` and `command/replay/mod.rs` are the two largest commands.
 
 mod child;
 mod command;
@@ -14,7 +30,7 @@ mod progress;
 mod quantity;
 mod runs;
 mod runtime;
-mod sealed;
+mod sealed_record;
 mod settings;
 mod terminal;
 mod vendors;
@@ -23,21 +39,22 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use output::Ending;
+use output::CommandError;
 
+/// Parses the arguments, runs the command, and turns its result into the exit code of the process.
 fn main() -> ExitCode {
-    // A replay's sandbox is this program again, before it has become anything else.
-    reenact_sandbox::trampoline::main_if_asked();
-    let arguments = match command::Arguments::try_parse() {
+    // A replay starts this program again as the sandbox's trampoline, which must run before anything else in the process.
+    reenact_sandbox::trampoline::run_if_trampoline();
+    let arguments = match command::ReenactArgs::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => return output::usage(&error),
+        Err(error) => return output::print_usage(&error),
     };
     match command::run(arguments) {
         Ok(code) => ExitCode::from(code),
-        // Whoever reads us has left: nobody is there to be told, but nothing was delivered either.
-        Err(Ending::ClosedPipe) => ExitCode::from(2),
-        Err(Ending::Failed { code, message }) => {
-            output::complain(&message);
+        // The reader of standard output is gone, so no message is printed; but the result was not delivered either.
+        Err(CommandError::ClosedPipe) => ExitCode::from(2),
+        Err(CommandError::Failed { code, message }) => {
+            output::print_notice(&message);
             ExitCode::from(code)
         }
     }

@@ -1,4 +1,8 @@
-//! What goes to the terminal, and how a command ends.
+//! Standard output, standard error, and the error type of all commands.
+//!
+//! A result goes to standard output, a notice beside it to standard error with the prefix `reenact: `. Colour
+//! appears only where a terminal shows it. Text that comes from a record or from an argument must be made
+//! printable with [`Shown`] before it gets here: nothing in this module escapes it, but for [`print_usage`].
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -9,32 +13,35 @@ use reenact_json::Shown;
 use reenact_json::shown::is_unsafe;
 use reenact_verify::render::Tone;
 
-/// How a command ends when it does not simply return its exit code.
+/// Reason for which a command ends without an exit code of its own.
 #[derive(Debug)]
-pub(crate) enum Ending {
-    /// Standard output was closed by its reader.
+pub(crate) enum CommandError {
+    /// The reader of standard output closed the pipe (`EPIPE`), as `head` does; nothing is left to print.
     ClosedPipe,
-    /// Something could not be done, or the answer is no; the message goes to standard error.
+    /// The command could not do its work, or the answer is no. `main` prints the message to standard error.
     Failed {
-        /// 1 or 2.
+        /// Exit code: 1 or 2; 125 to 127 for `record`, 126 and 127 for `replay --pass-exit`.
         code: u8,
-        /// One line or more, safe to print.
+        /// One line or more, without the prefix `reenact: `, and safe to print.
         message: String,
     },
 }
 
-impl Ending {
-    /// Done, and the answer is no.
+impl CommandError {
+    /// Returns the error of a command that did its work and whose answer is no: exit code 1.
     pub(crate) fn refused(message: impl Into<String>) -> Self {
         Self::Failed { code: 1, message: message.into() }
     }
 
-    /// It could not be done.
+    /// Returns the error of a command that could not do its work: exit code 2.
     pub(crate) fn impossible(message: impl Into<String>) -> Self {
         Self::Failed { code: 2, message: message.into() }
     }
 
-    /// A file could not be written where it was asked for.
+    /// Returns the error of a file that could not be created at `path`, with exit code 2.
+    ///
+    /// A name that is taken and a folder that is missing get advice instead of the system's words: they are
+    /// the two common cases.
     pub(crate) fn unwritable(path: &Path, error: &io::Error) -> Self {
         let name = path.to_string_lossy();
         let why = match error.kind() {
@@ -46,13 +53,15 @@ impl Ending {
     }
 }
 
-impl From<reenact_keys::TrustFileError> for Ending {
+impl From<reenact_keys::TrustFileError> for CommandError {
+    /// Returns the message of a trust store that cannot be read or written, with exit code 2.
     fn from(error: reenact_keys::TrustFileError) -> Self {
         Self::impossible(error.to_string())
     }
 }
 
-impl From<io::Error> for Ending {
+impl From<io::Error> for CommandError {
+    /// Converts a failed write to standard output: a closed pipe is no failure worth a message.
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::ClosedPipe,
@@ -61,27 +70,33 @@ impl From<io::Error> for Ending {
     }
 }
 
-/// Writes to standard output now, with colour only where a terminal shows it.
-pub(crate) fn print(text: &str) -> Result<(), Ending> {
+/// Writes text to standard output and flushes it. Colours are removed unless a terminal shows them.
+///
+/// # Errors
+///
+/// [`CommandError::ClosedPipe`] if the reader is gone, an `impossible` error otherwise, such as for a full disk.
+pub(crate) fn print(text: &str) -> Result<(), CommandError> {
     let mut out = anstream::stdout().lock();
     out.write_all(text.as_bytes())?;
     Ok(out.flush()?)
 }
 
-/// Writes bytes to standard output as they are.
-pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Ending> {
+/// Writes bytes to standard output unchanged, and flushes them. The errors are those of [`print()`].
+pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), CommandError> {
     let mut out = io::stdout().lock();
     out.write_all(bytes)?;
     Ok(out.flush()?)
 }
 
-/// Says something beside the result. If standard error is closed too, nobody wants to hear it.
-pub(crate) fn complain(message: &str) {
+/// Writes a line beside the result to standard error, with the prefix `reenact: `.
+///
+/// A failure is ignored: if standard error is closed, there is no other place for the line.
+pub(crate) fn print_notice(message: &str) {
     let _ = writeln!(anstream::stderr().lock(), "reenact: {message}");
 }
 
-/// Another handle to standard error, for a child's output.
-pub(crate) fn standard_error() -> io::Result<std::fs::File> {
+/// Returns a duplicate of the standard error handle, to which a child's output is redirected.
+pub(crate) fn stderr_handle() -> io::Result<std::fs::File> {
     #[cfg(unix)]
     return std::os::fd::AsFd::as_fd(&io::stderr()).try_clone_to_owned().map(std::fs::File::from);
     #[cfg(windows)]
@@ -90,18 +105,22 @@ pub(crate) fn standard_error() -> io::Result<std::fs::File> {
         .map(std::fs::File::from);
 }
 
-/// Help, or a complaint about arguments. These quote what was typed, which may hold anything.
-pub(crate) fn usage(error: &clap::Error) -> ExitCode {
-    // `record` has the exit codes of the command that it runs, so a mistake of its own needs one that says whose it is.
+/// Prints clap's help, version or complaint about arguments, and returns the exit code.
+///
+/// Complaints quote the arguments, which may hold escape sequences. If any argument has an unsafe character,
+/// the text is escaped line by line and goes to standard error without colours.
+pub(crate) fn print_usage(error: &clap::Error) -> ExitCode {
+    // `record` passes on the exit code of the agent, so wrong arguments end with 125, which tells them from
+    // the agent's own failure.
     let is_recording = std::env::args_os().nth(1).is_some_and(|word| word == "record");
     let code = match u8::try_from(error.exit_code()) {
         Ok(0) => ExitCode::SUCCESS,
-        Ok(_) if is_recording => ExitCode::from(crate::command::RECORDING_FAILED),
+        Ok(_) if is_recording => ExitCode::from(crate::command::EXIT_RECORDING_FAILED),
         code => ExitCode::from(code.unwrap_or(2)),
     };
     let typed = std::env::args_os().any(|word| word.to_string_lossy().chars().any(is_unsafe));
     if !typed {
-        // If nobody is there to read it, nobody misses it.
+        // A closed pipe is fine: help that is not read does not matter.
         let _ = error.print();
         return code;
     }
@@ -111,7 +130,7 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     code
 }
 
-/// The colours of reports. The words say the same without them.
+/// Returns text in the colour of its tone. Colour adds no information: the words say the same without it.
 pub(crate) fn paint(tone: Tone, text: &str) -> String {
     let style = match tone {
         Tone::Good => AnsiColor::Green.on_default().bold(),

@@ -1,4 +1,7 @@
-//! Passphrases: from a person at the terminal, or from a file where nobody sits.
+//! Passphrases of approver keys: typed at the terminal, or read from `--passphrase-file`.
+//!
+//! Every buffer that held a passphrase is wiped when it is dropped, and is allocated at its full size,
+//! because a buffer that grows leaves copies of its content behind. Start reading at [`ask`].
 
 use std::fs::File;
 use std::io::Read;
@@ -8,57 +11,71 @@ use reenact_json::Shown;
 use reenact_keys::{Passphrase, ownership};
 use zeroize::Zeroizing;
 
-use crate::output::{self, Ending};
+use crate::output::{self, CommandError};
 use crate::terminal::Terminal;
 
-/// The passphrase of a key that is there.
-pub(crate) fn ask(file: Option<&Path>, name: &str) -> Result<Passphrase, Ending> {
+/// Returns the passphrase of an existing key: from `file` if there is one, otherwise typed at the terminal.
+///
+/// # Errors
+///
+/// If the file cannot be read, there is no terminal, or the text is no passphrase (8 to 1024 bytes).
+pub(crate) fn ask(file: Option<&Path>, name: &str) -> Result<Passphrase, CommandError> {
     match file {
-        Some(file) => read(file),
-        None => typed(&mut terminal()?, &format!("Passphrase of {name}: ")),
+        Some(file) => read_file(file),
+        None => prompt(&mut open_terminal()?, &format!("Passphrase of {name}: ")),
     }
 }
 
-/// The passphrase of a new key: a person types it twice.
-pub(crate) fn choose(file: Option<&Path>, name: &str) -> Result<Passphrase, Ending> {
+/// Returns the passphrase for a new key. A person types it twice, a file is read once.
+///
+/// # Errors
+///
+/// Those of [`ask`], and two different passphrases.
+pub(crate) fn ask_new(file: Option<&Path>, name: &str) -> Result<Passphrase, CommandError> {
     let Some(file) = file else {
-        let mut terminal = terminal()?;
-        let first = typed(&mut terminal, &format!("New passphrase for {name}: "))?;
-        let second = typed(&mut terminal, "The same again: ")?;
+        let mut terminal = open_terminal()?;
+        let first = prompt(&mut terminal, &format!("New passphrase for {name}: "))?;
+        let second = prompt(&mut terminal, "The same again: ")?;
         if !first.is_same(&second) {
-            return Err(Ending::impossible("the two passphrases are not the same; nothing was made"));
+            return Err(CommandError::impossible("the two passphrases are not the same; nothing was made"));
         }
         return Ok(first);
     };
-    read(file)
+    read_file(file)
 }
 
-fn terminal() -> Result<Terminal, Ending> {
+/// Opens the controlling terminal, or says which option replaces it.
+fn open_terminal() -> Result<Terminal, CommandError> {
     Terminal::open().ok_or_else(|| {
-        Ending::impossible("there is no terminal to ask for the passphrase on; give --passphrase-file FILE")
+        CommandError::impossible(
+            "there is no terminal to ask for the passphrase on; give --passphrase-file FILE",
+        )
     })
 }
 
-fn typed(terminal: &mut Terminal, prompt: &str) -> Result<Passphrase, Ending> {
+/// Prompts for a passphrase, without echo. Ctrl-C and Ctrl-D are errors, since there is no passphrase then.
+fn prompt(terminal: &mut Terminal, prompt: &str) -> Result<Passphrase, CommandError> {
     let typed = terminal
         .secret(prompt)
-        .map_err(|error| Ending::impossible(format!("the terminal cannot be read: {error}")))?
-        .ok_or_else(|| Ending::impossible("no passphrase was given"))?;
-    Passphrase::new(typed).map_err(|error| Ending::impossible(error.to_string()))
+        .map_err(|error| CommandError::impossible(format!("the terminal cannot be read: {error}")))?
+        .ok_or_else(|| CommandError::impossible("no passphrase was given"))?;
+    Passphrase::new(typed).map_err(|error| CommandError::impossible(error.to_string()))
 }
 
-/// All of a file is the passphrase, but one line feed at its end, which is the editor's.
-fn read(path: &Path) -> Result<Passphrase, Ending> {
+/// Reads a passphrase file. All of its bytes are the passphrase, except one line ending, which editors add.
+///
+/// Prints a notice if the file is readable by other users.
+fn read_file(path: &Path) -> Result<Passphrase, CommandError> {
     let shown = || Shown::whole(&path.to_string_lossy()).to_string();
-    let failed = |error: std::io::Error| Ending::impossible(format!("{}: {error}", shown()));
+    let failed = |error: std::io::Error| CommandError::impossible(format!("{}: {error}", shown()));
     let file = File::open(path).map_err(failed)?;
-    if is_open_to_others(&file).map_err(failed)? {
+    if is_readable_by_others(&file).map_err(failed)? {
         let shown = shown();
-        output::complain(&format!(
+        output::print_notice(&format!(
             "{shown}: others can read this passphrase; close it with: chmod 600 {shown}"
         ));
     }
-    // Room for all of it: a buffer that grows leaves a copy behind.
+    // A buffer that grows would leave a copy behind. More than 1100 bytes is no passphrase, and is refused below.
     let mut text = Zeroizing::new(Vec::with_capacity(2048));
     file.take(1100).read_to_end(&mut text).map_err(failed)?;
     for end in [b'\n', b'\r'] {
@@ -66,10 +83,11 @@ fn read(path: &Path) -> Result<Passphrase, Ending> {
             text.pop();
         }
     }
-    Passphrase::new(text).map_err(|error| Ending::impossible(format!("{}: {error}", shown())))
+    Passphrase::new(text).map_err(|error| CommandError::impossible(format!("{}: {error}", shown())))
 }
 
-fn is_open_to_others(file: &File) -> std::io::Result<bool> {
+/// Returns true for a regular file whose mode lets other users read it; a pipe or a terminal has no such mode.
+fn is_readable_by_others(file: &File) -> std::io::Result<bool> {
     let found = file.metadata()?;
     Ok(found.is_file() && ownership::mode_open_to_others(&found).is_some())
 }

@@ -1,4 +1,14 @@
-//! Tables of prices as people write them: TOML, dollars for a million tokens, by vendor and model.
+//! Price tables as people write them: TOML, in dollars for a million tokens, by vendor and model.
+//!
+//! ```toml
+//! date = "2026-01-31"
+//! [openai]
+//! "gpt-5" = { input = 1.25, cached_input = 0.125, output = 10 }
+//! ```
+//!
+//! `reenact prices` prints the list prices in this form, and `record --prices` reads them back. The code
+//! counts in whole picodollars per token, so that an amount may have at most six decimal places. Start
+//! reading at [`parse`].
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -7,28 +17,33 @@ use reenact_formats::rer::envelope::money::{Money, Rounding};
 use reenact_json::Shown;
 use reenact_verify::disk;
 use reenact_wire::Vendor;
-use reenact_wire::price::{Rates, Table};
+use reenact_wire::price::{PriceTable, Rates};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::output::Ending;
+use crate::output::CommandError;
 use crate::vendors;
 
-/// The fields of a price, in the order in which they are printed.
+/// Fields of a price, in the order in which they are printed.
 const FIELDS: [&str; 4] = ["input", "cached_input", "cache_write", "output"];
 
-/// Reads a table of prices from a file.
-pub(crate) fn read(path: &Path) -> Result<Table, Ending> {
-    let bytes = disk::read(path).map_err(|error| Ending::impossible(format!("{error} ({})", error.code)))?;
+/// Reads a price table from a file.
+///
+/// # Errors
+///
+/// `impossible` if the file cannot be read, `refused` if it is no price table.
+pub(crate) fn load(path: &Path) -> Result<PriceTable, CommandError> {
+    let bytes =
+        disk::read(path).map_err(|error| CommandError::impossible(format!("{error} ({})", error.code)))?;
     let text = core::str::from_utf8(&bytes).map_err(|_| "it is not UTF-8".to_owned());
-    text.and_then(of).map_err(|why| {
+    text.and_then(parse).map_err(|why| {
         let name = path.to_string_lossy();
-        Ending::refused(format!("{}: {why}", Shown::whole(&name)))
+        CommandError::refused(format!("{}: {why}", Shown::whole(&name)))
     })
 }
 
-/// A table of prices as a file that [`read`] takes.
-pub(crate) fn write(table: &Table) -> String {
+/// Returns a price table as a file that [`load`] reads. Cache prices that are 0 are left out.
+pub(crate) fn to_toml(table: &PriceTable) -> String {
     let mut text = format!(
         "# Dollars for a million tokens, as the vendors listed them on this day.\ndate = \"{}\"\n",
         table.date
@@ -53,7 +68,12 @@ pub(crate) fn write(table: &Table) -> String {
     text
 }
 
-fn of(text: &str) -> Result<Table, String> {
+/// Parses a price table.
+///
+/// # Errors
+///
+/// A message with the line and the field, if the date is missing, a vendor is unknown, or a price is no amount.
+fn parse(text: &str) -> Result<PriceTable, String> {
     let line = |at: usize| 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count();
     let fault = |at: usize, field: &str, problem: &str| {
         format!("line {}: {}: {problem}", line(at), Shown::new(field))
@@ -67,7 +87,7 @@ fn of(text: &str) -> Result<Table, String> {
         let day = date.get_ref().as_str().filter(|day| is_day(day));
         let day =
             day.ok_or_else(|| fault(date.span().start, "date", "must be a day, such as \"2026-01-31\""))?;
-        table = Some(Table::new(day));
+        table = Some(PriceTable::new(day));
     }
     let mut table = table.ok_or("line 1: date: is missing: of which day are these prices?")?;
     for (name, models) in document.get_ref() {
@@ -84,13 +104,14 @@ fn of(text: &str) -> Result<Table, String> {
         for (model, price) in models {
             let field = format!("{name}.{}", model.get_ref());
             let fault = |at: usize, problem: &str| fault(at, &field, problem);
-            table.set(vendor, model.get_ref(), rates(price, model.span().start, fault)?);
+            table.set(vendor, model.get_ref(), parse_rates(price, model.span().start, fault)?);
         }
     }
     Ok(table)
 }
 
-fn rates(
+/// Parses the prices of one model; `at` is the byte offset of its name, and `fault` makes the message.
+fn parse_rates(
     price: &Spanned<DeValue<'_>>,
     at: usize,
     fault: impl Fn(usize, &str) -> String,
@@ -115,11 +136,12 @@ fn rates(
     let [Some(input), cached_input, cache_write, Some(output)] = found else {
         return Err(fault(at, wanted));
     };
-    // What is not listed by itself costs what all input costs.
+    // A cache price that is not listed is that of ordinary input.
     let (cached_input, cache_write) = (cached_input.unwrap_or(input), cache_write.unwrap_or(input));
     Ok(Rates { input, cached_input, cache_write, output })
 }
 
+/// Returns true for a text of the form `2026-01-31`. Whether there is such a day is not checked.
 fn is_day(text: &str) -> bool {
     let digit = |at: usize| text.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
     text.len() == 10
@@ -133,8 +155,8 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let standard = Table::standard();
-        let read = of(&write(&standard)).unwrap();
+        let standard = PriceTable::list_prices();
+        let read = parse(&to_toml(&standard)).unwrap();
         assert_eq!(read.date, standard.date);
         for ((vendor, model, rates), (other, same, again)) in standard.models().zip(read.models()) {
             assert_eq!((vendor, model), (other, same));
@@ -148,7 +170,8 @@ mod tests {
 
     #[test]
     fn one_of_your_own() {
-        let table = of("date = \"2026-01-31\"\n[openai]\nlocal = { input = 0, output = 0.000001 }").unwrap();
+        let table =
+            parse("date = \"2026-01-31\"\n[openai]\nlocal = { input = 0, output = 0.000001 }").unwrap();
         let rates = table.rates(Vendor::OPENAI, "local").unwrap();
         assert_eq!(rates, Rates { input: 0, cached_input: 0, cache_write: 0, output: 1 });
     }
@@ -185,7 +208,7 @@ mod tests {
                 "line 3: openai.x: a price must be a number of dollars",
             ),
         ] {
-            assert_eq!(of(text).unwrap_err(), expected);
+            assert_eq!(parse(text).unwrap_err(), expected);
         }
     }
 }

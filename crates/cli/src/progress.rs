@@ -1,4 +1,4 @@
-//! The progress of a long verification: how many of its bytes are done.
+//! The progress bar of a long verification, in bytes.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,31 +6,36 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Counts bytes on all threads; draws on a terminal, once it is worth it.
-pub(crate) struct Progress {
+/// Byte counter over all verifying threads, with a bar on standard error if that is a terminal.
+pub(crate) struct VerifyProgress {
+    /// Bytes to verify.
     total: u64,
+    /// Bytes verified so far.
     done: AtomicU64,
+    /// Bar of indicatif; hidden until [`Self::DRAW_DELAY`] has passed.
     bar: ProgressBar,
+    /// Time at which the verification began.
     started: Instant,
-    wanted: bool,
+    /// True if standard error is a terminal.
+    is_drawn: bool,
 }
 
-impl Progress {
-    /// Below this nobody wants to see a bar.
-    const PATIENCE: Duration = Duration::from_millis(400);
+impl VerifyProgress {
+    /// Time before the bar appears. Most verifications are over sooner, and a bar that flashes up is noise.
+    const DRAW_DELAY: Duration = Duration::from_millis(400);
 
-    /// A bar over `total` bytes.
+    /// Creates the counter for `total` bytes. The bar stays hidden until [`Self::DRAW_DELAY`] has passed.
     pub(crate) fn new(total: u64) -> Self {
-        let wanted = std::io::stderr().is_terminal();
+        let is_drawn = std::io::stderr().is_terminal();
         let bar = ProgressBar::hidden();
         bar.set_length(total);
-        Self { total, done: AtomicU64::new(0), bar, started: Instant::now(), wanted }
+        Self { total, done: AtomicU64::new(0), bar, started: Instant::now(), is_drawn }
     }
 
-    /// Some more bytes are done.
+    /// Adds verified bytes, and redraws the bar. Any thread may call this.
     pub(crate) fn add(&self, bytes: u64) {
         let done = self.done.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        if !self.wanted || self.started.elapsed() < Self::PATIENCE {
+        if !self.is_drawn || self.started.elapsed() < Self::DRAW_DELAY {
             return;
         }
         if self.bar.is_hidden() {
@@ -43,7 +48,7 @@ impl Progress {
         self.bar.set_position(done.min(self.total));
     }
 
-    /// Takes the bar away.
+    /// Removes the bar from the terminal.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
     }

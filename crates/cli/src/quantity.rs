@@ -1,13 +1,13 @@
-//! Numbers as people read them.
+//! Numbers as people read them: counts, durations, sizes and amounts of money.
 
 use std::time::Duration;
 
-/// `1 model call`, `2 model calls`.
+/// Returns a number with its noun: `1 model call`, `2 model calls`. The plural is formed with `s`.
 pub(crate) fn count(number: u64, what: &str) -> String {
     format!("{} {what}{}", grouped(number), if number == 1 { "" } else { "s" })
 }
 
-/// `12,345`.
+/// Returns a number with its digits in groups of three: `12,345`.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -20,21 +20,22 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
-/// `820 ms`, `3.2 s`, `2 min 5 s`, `1 h 3 min`.
+/// Returns a duration in its two largest units: `820 ms`, `3.2 s`, `2 min 5 s`, `1 h 3 min`.
 pub(crate) fn duration(duration: Duration) -> String {
     let milliseconds = duration.as_millis();
     let seconds = duration.as_secs();
     match milliseconds {
         0..1_000 => format!("{milliseconds} ms"),
-        // Tenths, cut and not rounded: 59.99 s is not 60.0 s.
+        // Tenths are truncated and not rounded: 59.99 s must not become 60.0 s.
         1_000..60_000 => format!("{seconds}.{} s", duration.subsec_millis() / 100),
         60_000..3_600_000 => format!("{} min {} s", seconds / 60, seconds % 60),
         _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
     }
 }
 
-/// `0.0123 USD` of an amount in picodollars: four places, more where less than a cent would vanish; rounded up, since nobody pays
-/// less.
+/// Returns an amount of picodollars in dollars, such as `0.0123 USD`.
+///
+/// It has four decimal places, or six below one cent, and is rounded up: a cost must not look smaller than it is.
 pub(crate) fn dollars(picodollars: u128) -> String {
     let (unit, places) = if picodollars < 10_000_000_000 { (1_000_000, 6) } else { (100_000_000, 4) };
     let units = picodollars.div_ceil(unit);
@@ -42,7 +43,7 @@ pub(crate) fn dollars(picodollars: u128) -> String {
     format!("{}.{:0places$} USD", units / in_dollar, units % in_dollar)
 }
 
-/// `900 bytes`, `12.3 KB`, `4.5 MB`, in powers of 1,000.
+/// Returns a size in powers of 1,000: `900 bytes`, `12.3 KB`, `4.5 MB`.
 pub(crate) fn size(bytes: u64) -> String {
     let tenths = |unit: u64| format!("{}.{}", bytes / unit, bytes % unit * 10 / unit);
     match bytes {

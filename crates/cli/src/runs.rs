@@ -1,94 +1,127 @@
-//! Which run a person means, and its opening.
+//! Finding the run that an argument names, opening it, and loading the keys to verify it with.
+//!
+//! A run is named by a path, a run id, the beginning of a run id, or `last`. Paths win: only a name that is
+//! no path is looked up in the runs of the current folder. Start reading at [`open`].
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use reenact_formats::key::KeyFile;
 use reenact_json::Shown;
-use reenact_record::{Folder, FolderError};
-use reenact_run::{Files, Opened, Run};
-use reenact_verify::disk::{self, FolderScope, record};
+use reenact_record::{RunStore, RunStoreError};
+use reenact_run::{NamedFiles, OpenedRecord, Run};
+use reenact_verify::disk::{self, FolderScope, record_folder};
 use reenact_verify::{Keys, Options, Report};
 
-use crate::config::Config;
-use crate::output::{self, Ending};
+use crate::config::UserConfig;
+use crate::output::{self, CommandError};
 
-/// The runs of the project that we stand in.
-pub(crate) fn folder() -> Folder {
-    Folder::new(Folder::NAME)
+/// Returns the store of the runs that were recorded in the current folder (`.reenact`). It need not exist.
+pub(crate) fn folder() -> RunStore {
+    RunStore::new(RunStore::NAME)
 }
 
-/// The file or the folder of a run that is given as a path, a run id, the beginning of one, or `last`.
-pub(crate) fn locate(given: &OsStr) -> Result<PathBuf, Ending> {
+/// Returns the file or the folder of a run that is given as a path, a run id, the beginning of one, or `last`.
+///
+/// An existing path is taken as such; a folder must hold a record. A path that does not exist is returned
+/// too, so that reading it reports the usual error.
+///
+/// # Errors
+///
+/// If a folder holds no record, a link stands where a record should be, or a run id is unknown, ambiguous or not sealed.
+pub(crate) fn locate(given: &OsStr) -> Result<PathBuf, CommandError> {
     let path = Path::new(given);
     if path.is_dir() {
-        if holds(path, "artifact.rer.json")? {
+        if contains_file(path, "artifact.rer.json")? {
             return Ok(path.join("artifact.rer.json"));
         }
-        let format = record::format_of(path).map_err(|fault| Ending::impossible(fault.to_string()))?;
+        let format =
+            record_folder::format_of(path).map_err(|fault| CommandError::impossible(fault.to_string()))?;
         return format.is_some().then(|| path.to_owned()).ok_or_else(|| {
             let name = given.to_string_lossy();
-            Ending::impossible(format!("{}: this folder holds no record of a run", Shown::whole(&name)))
+            CommandError::impossible(format!("{}: this folder holds no record of a run", Shown::whole(&name)))
         });
     }
     if path.exists() {
         return Ok(path.to_owned());
     }
-    recorded(given).unwrap_or_else(|| Ok(path.to_owned())).map_err(Ending::impossible)
+    find_recorded(given).unwrap_or_else(|| Ok(path.to_owned())).map_err(CommandError::impossible)
 }
 
-/// Returns true if a folder holds a file of that name. A link of that name could lead anywhere, and is refused.
-pub(crate) fn holds(folder: &Path, name: &str) -> Result<bool, Ending> {
-    record::holds(folder, name).map_err(|fault| Ending::impossible(fault.to_string()))
+/// Returns true if a folder holds a file of that name.
+///
+/// # Errors
+///
+/// If the name is a symbolic link, which could lead out of the folder.
+pub(crate) fn contains_file(folder: &Path, name: &str) -> Result<bool, CommandError> {
+    record_folder::holds_file(folder, name).map_err(|fault| CommandError::impossible(fault.to_string()))
 }
 
-/// The files of a folder that is one record.
-fn files(folder: &Path) -> Result<Files, Ending> {
-    disk::record_files(folder, FolderScope::Events).map_err(|fault| Ending::impossible(fault.to_string()))
+/// Reads the files of a folder that is one record, as far as its events are read from them.
+fn read_folder(folder: &Path) -> Result<NamedFiles, CommandError> {
+    disk::record_files(folder, FolderScope::Events)
+        .map_err(|fault| CommandError::impossible(fault.to_string()))
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Ending> {
-    disk::read(path).map_err(|error| Ending::impossible(format!("{error} ({})", error.code)))
+/// Reads a file whole. The message of an error ends with its code, such as `E_NOT_FOUND`.
+fn read_file(path: &Path) -> Result<Vec<u8>, CommandError> {
+    disk::read(path).map_err(|error| CommandError::impossible(format!("{error} ({})", error.code)))
 }
 
-/// The file of a run that was recorded here, if that is what is meant: `None` for what reads like a path.
-pub(crate) fn recorded(given: &OsStr) -> Option<Result<PathBuf, String>> {
+/// Returns the artifact of a run that was recorded in the current folder, by run id, its beginning, or `last`.
+///
+/// `None` for text that cannot be a run id, which is a path then; `Some(Err(…))` with a message if no such
+/// run is sealed here.
+pub(crate) fn find_recorded(given: &OsStr) -> Option<Result<PathBuf, String>> {
     let folder = folder();
-    let found = folder.resolve(given.to_str()?).and_then(|id| folder.sealed(id));
+    let found = folder.resolve(given.to_str()?).and_then(|id| folder.sealed_artifact(id));
     match found {
-        Err(FolderError::NotAnId { .. }) => None,
+        Err(RunStoreError::NotAnId { .. }) => None,
         found => Some(found.map_err(|error| error.to_string())),
     }
 }
 
-/// A run that was opened, and the verdict on it.
-pub(crate) struct Found {
+/// A run that was opened, with the verifier's report on its record.
+pub(crate) struct OpenedRun {
+    /// File or folder that holds the record.
     pub(crate) path: PathBuf,
+    /// The parsed events.
     pub(crate) run: Run,
+    /// Verdict on the record, and the reasons if it does not verify.
     pub(crate) report: Report,
 }
 
-/// Opens the run that is meant. Keys are looked up among those in `files`, our own and those that are trusted.
-pub(crate) fn open(given: &OsStr, files: &KeyFiles) -> Result<Found, Ending> {
-    let (path, Opened { run, report }) = examine(given, files)?;
+/// Opens the run that `given` names. Its signature is checked against the keys in `files`, the user's own and
+/// those of the trust store.
+///
+/// The report may say that the record does not verify; whether that matters is for the caller to decide.
+///
+/// # Errors
+///
+/// If there is no such record, or it cannot be read as a run.
+pub(crate) fn open(given: &OsStr, files: &KeyFileArgs) -> Result<OpenedRun, CommandError> {
+    let (path, OpenedRecord { run, report }) = open_with_report(given, files)?;
     match run {
-        Ok(run) => Ok(Found { path, run, report }),
+        Ok(run) => Ok(OpenedRun { path, run, report }),
         Err(why) => {
             let name = path.to_string_lossy();
-            Err(Ending::impossible(format!("{}: {why}", Shown::whole(&name))))
+            Err(CommandError::impossible(format!("{}: {why}", Shown::whole(&name))))
         }
     }
 }
 
-/// As [`open`], and gives the verdict even on what is no run.
-pub(crate) fn examine(given: &OsStr, files: &KeyFiles) -> Result<(PathBuf, Opened), Ending> {
+/// Opens the run as [`open`] does, and returns the report even if the record cannot be read as a run.
+pub(crate) fn open_with_report(
+    given: &OsStr,
+    files: &KeyFileArgs,
+) -> Result<(PathBuf, OpenedRecord), CommandError> {
     let path = locate(given)?;
     let options = Options::default();
     let opened = match path.is_dir() {
-        true => reenact_run::open_files(self::files(&path)?, &keys(files)?, &options),
+        true => reenact_run::open_files(self::read_folder(&path)?, &load_keys(files)?, &options),
         false => {
-            let bytes = read(&path)?;
-            reenact_run::open(bytes, &keys(files)?, &options)
+            let bytes = read_file(&path)?;
+            reenact_run::open(bytes, &load_keys(files)?, &options)
         }
     };
     Ok((path, opened))
@@ -96,7 +129,7 @@ pub(crate) fn examine(given: &OsStr, files: &KeyFiles) -> Result<(PathBuf, Opene
 
 /// Files with keys, as commands are given them.
 #[derive(Debug, Clone, Default, clap::Args)]
-pub(crate) struct KeyFiles {
+pub(crate) struct KeyFileArgs {
     /// A public key for the record: 32 raw bytes, JWK, JWKS, or SPKI in DER or PEM; may be given more than once
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Vec<PathBuf>,
@@ -106,26 +139,32 @@ pub(crate) struct KeyFiles {
     pub(crate) hmac_key_file: Option<PathBuf>,
 }
 
-/// The keys in files, and those that the user has or trusts.
-pub(crate) fn keys(files: &KeyFiles) -> Result<Keys, Ending> {
+/// Returns the keys to verify with: those in `files`, the user's own, and those of the trust store.
+///
+/// # Errors
+///
+/// If a key file or the trust store cannot be read: a trust store that is skipped might hold a warning.
+pub(crate) fn load_keys(files: &KeyFileArgs) -> Result<Keys, CommandError> {
     let mut keys = Keys::default();
     for path in &files.key {
-        let file = disk::key_file(path).map_err(|error| Ending::impossible(error.to_string()))?;
-        add(&mut keys, file, path);
+        let file = disk::key_file(path).map_err(|error| CommandError::impossible(error.to_string()))?;
+        add_key_file(&mut keys, file, path);
     }
     if let Some(path) = &files.hmac_key_file {
-        keys.share(disk::hmac_key_file(path).map_err(|error| Ending::impossible(error.to_string()))?);
+        keys.set_hmac_key(
+            disk::hmac_key_file(path).map_err(|error| CommandError::impossible(error.to_string()))?,
+        );
     }
-    if let Some(config) = Config::find() {
-        config.add_to(&mut keys)?;
+    if let Some(config) = UserConfig::find() {
+        config.add_keys_to(&mut keys)?;
     }
     Ok(keys)
 }
 
-/// Adds the keys of a file, with a word to whoever hands out a private one.
-pub(crate) fn add(keys: &mut Keys, file: KeyFile, path: &Path) {
+/// Adds the keys of a file, and prints a notice if the file holds a private key, which verifying does not need.
+pub(crate) fn add_key_file(keys: &mut Keys, file: KeyFile, path: &Path) {
     if file.holds_private {
-        output::complain(&disk::private_key_warning(path));
+        output::print_notice(&disk::private_key_warning(path));
     }
     keys.extend(file.keys);
 }

@@ -1,11 +1,17 @@
-//! The tokio runtime of commands that talk over sockets.
+//! The tokio runtime of the commands that run a gateway: `record` and `replay`.
 
-use crate::output::Ending;
+use crate::output::CommandError;
 
-/// A runtime for a gateway. This thread alone: what it does is short, and whoever wakes another thread waits for it.
-pub(crate) fn new() -> Result<tokio::runtime::Runtime, Ending> {
+/// Builds a runtime that runs everything on the calling thread.
+///
+/// The gateway's tasks are short, so that a hand-over to another thread would cost more than the work itself.
+///
+/// # Errors
+///
+/// If the system refuses the resources of the I/O driver.
+pub(crate) fn new() -> Result<tokio::runtime::Runtime, CommandError> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Ending::impossible(format!("no threads to work with: {error}")))
+        .map_err(|error| CommandError::impossible(format!("no threads to work with: {error}")))
 }

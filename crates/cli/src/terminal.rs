@@ -1,4 +1,8 @@
-//! The terminal, where a person answers. What comes from a pipe is nobody's answer.
+//! The controlling terminal, at which a person answers questions.
+//!
+//! Answers come from `/dev/tty` and never from a pipe: an approval that arrives through a pipe is not a
+//! person's. On other systems than Unix there is no terminal, and the commands ask for an option instead.
+//! Start reading at [`Terminal`].
 
 #[cfg(unix)]
 pub(crate) use unix::Terminal;
@@ -16,13 +20,14 @@ mod unix {
     };
     use zeroize::Zeroizing;
 
-    /// The terminal that the command was started from.
+    /// The terminal from which the command was started, opened for reading and writing.
     pub(crate) struct Terminal {
         file: File,
     }
 
-    /// More is no passphrase.
-    const LONGEST: usize = 1024;
+    /// Longest secret that is read, in bytes. Further bytes are dropped, except that one more is kept, so
+    /// that the secret is refused as too long instead of being truncated.
+    const MAX_SECRET_BYTES: usize = 1024;
 
     const CTRL_C: u8 = 3;
     const CTRL_D: u8 = 4;
@@ -31,7 +36,8 @@ mod unix {
     const DELETE: u8 = 127;
 
     impl Terminal {
-        /// Opens it, if standard input is a terminal: whoever connected a pipe has said that nobody is there.
+        /// Opens the terminal. Returns `None` if standard input is not a terminal: a pipe there means that no
+        /// person is answering.
         pub(crate) fn open() -> Option<Self> {
             if !io::stdin().is_terminal() {
                 return None;
@@ -40,7 +46,9 @@ mod unix {
             Some(Self { file })
         }
 
-        /// Asks a question; whether the answer is yes. What was typed before the question is no answer to it.
+        /// Asks a question and returns true if the answer is `y` or `yes`, in any case.
+        ///
+        /// Discards the input that was typed before the question: it cannot be an answer to it.
         pub(crate) fn confirm(&mut self, question: &str) -> io::Result<bool> {
             tcflush(&self.file, QueueSelector::IFlush)?;
             self.file.write_all(question.as_bytes())?;
@@ -54,9 +62,9 @@ mod unix {
             Ok(matches!(answer.trim_ascii(), b"y" | b"yes"))
         }
 
-        /// Asks for something that is not shown; `None` if nobody wants to say it.
+        /// Prompts for a secret without echo. Returns `None` on Ctrl-C, Ctrl-D or EOF.
         pub(crate) fn secret(&mut self, prompt: &str) -> io::Result<Option<Zeroizing<Vec<u8>>>> {
-            let hidden = Hidden::new(&self.file)?;
+            let hidden = EchoOff::new(&self.file)?;
             (&self.file).write_all(prompt.as_bytes())?;
             let typed = read_secret(&self.file);
             drop(hidden);
@@ -65,10 +73,13 @@ mod unix {
         }
     }
 
-    /// Reads up to the end of the line. Signals are off, so that nobody is left with a terminal that shows nothing.
+    /// Reads a line without its end. Backspace, Ctrl-U, Ctrl-C and Ctrl-D are handled here, because the
+    /// terminal is in raw mode.
+    ///
+    /// Signals are off meanwhile: a process that dies here would leave a terminal without echo behind.
     fn read_secret(mut file: &File) -> io::Result<Option<Zeroizing<Vec<u8>>>> {
-        // All of it at once: a text that grows would leave its shorter selves behind.
-        let mut typed = Zeroizing::new(Vec::with_capacity(LONGEST + 1));
+        // Allocated at full size: a buffer that grows would leave copies of the secret behind.
+        let mut typed = Zeroizing::new(Vec::with_capacity(MAX_SECRET_BYTES + 1));
         let mut byte = Zeroizing::new([0]);
         loop {
             if file.read(&mut *byte)? == 0 {
@@ -79,22 +90,25 @@ mod unix {
                 CTRL_C | CTRL_D => return Ok(None),
                 CTRL_U => typed.clear(),
                 BACKSPACE | DELETE => {
-                    // A character may have several bytes.
+                    // Removes a whole character: its UTF-8 continuation bytes, then its first byte.
                     while typed.pop().is_some_and(|last| last & 0xC0 == 0x80) {}
                 }
-                other if typed.len() <= LONGEST => typed.push(other),
+                other if typed.len() <= MAX_SECRET_BYTES => typed.push(other),
                 _ => {}
             }
         }
     }
 
-    /// A terminal that does not show what is typed, until this is dropped.
-    struct Hidden<'a> {
+    /// Guard that switches echo, line editing and signals of a terminal off until it is dropped.
+    struct EchoOff<'a> {
         file: &'a File,
-        before: Termios,
+        /// Attributes to restore.
+        saved: Termios,
     }
 
-    impl<'a> Hidden<'a> {
+    impl<'a> EchoOff<'a> {
+        /// Saves the attributes of the terminal and switches to raw input. Pending input is discarded, so
+        /// that nothing typed before the prompt becomes part of the secret.
         fn new(file: &'a File) -> io::Result<Self> {
             let before = tcgetattr(file)?;
             let mut hidden = before.clone();
@@ -102,13 +116,13 @@ mod unix {
             hidden.special_codes[SpecialCodeIndex::VMIN] = 1;
             hidden.special_codes[SpecialCodeIndex::VTIME] = 0;
             tcsetattr(file, OptionalActions::Flush, &hidden)?;
-            Ok(Self { file, before })
+            Ok(Self { file, saved: before })
         }
     }
 
-    impl Drop for Hidden<'_> {
+    impl Drop for EchoOff<'_> {
         fn drop(&mut self) {
-            let _ = tcsetattr(self.file, OptionalActions::Flush, &self.before);
+            let _ = tcsetattr(self.file, OptionalActions::Flush, &self.saved);
         }
     }
 }
@@ -119,7 +133,7 @@ mod other {
 
     use zeroize::Zeroizing;
 
-    /// There is none that we know how to ask.
+    /// Never constructed: there is no terminal that can be asked on this system.
     pub(crate) enum Terminal {}
 
     impl Terminal {

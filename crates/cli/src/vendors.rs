@@ -1,47 +1,61 @@
-//! The variables by which agents find their vendors: what is read before a run, and what the agent is given instead.
+//! The environment variables by which agents find their vendors: read before a run, and replaced for the agent.
+//!
+//! Clients read the address of their vendor from variables such as `OPENAI_BASE_URL`. A recorded or replayed
+//! agent gets the address of the gateway there, so that no code of the agent changes. A replayed agent also
+//! gets dummy credentials. Start reading at [`routes`] and [`agent_environment`].
 
 use std::ffi::{OsStr, OsString};
 
-use reenact_gateway::{Gateway, Route, UpstreamUrl};
+use reenact_gateway::{Gateway, UpstreamUrl, VendorRoute};
 use reenact_wire::{VENDORS, Vendor};
 
-use crate::output::Ending;
+use crate::output::CommandError;
 
-/// `NAME=URL`, as `--upstream` takes it.
+/// Value of `--upstream NAME=URL`.
 #[derive(Debug, Clone)]
-pub(crate) struct Upstream {
+pub(crate) struct UpstreamArg {
+    /// Vendor whose requests are forwarded.
     vendor: Vendor,
+    /// Base URL to which the paths of requests are appended.
     url: UpstreamUrl,
 }
 
-/// Reads the name of a vendor, for clap.
+/// Parses the name of a vendor, for clap.
 pub(crate) fn vendor(name: &str) -> Result<Vendor, String> {
     Vendor::of_name(name).ok_or_else(|| format!("no such vendor; there is: {}", names(", ")))
 }
 
-/// Reads `NAME=URL`, for clap.
-pub(crate) fn upstream(text: &str) -> Result<Upstream, String> {
+/// Parses `NAME=URL`, for clap.
+pub(crate) fn upstream(text: &str) -> Result<UpstreamArg, String> {
     let (name, url) =
         text.split_once('=').ok_or("write it as NAME=URL, such as openai=http://localhost:8080/v1")?;
     let vendor = vendor(name)?;
     let url = url.parse().map_err(|error: reenact_gateway::UpstreamUrlError| error.to_string())?;
-    Ok(Upstream { vendor, url })
+    Ok(UpstreamArg { vendor, url })
 }
 
-/// Where each vendor's requests go: what the command says, else what the variable says, else the vendor's own address.
+/// Returns the route of each vendor: to the URL of `--upstream`, else of its environment variable, else its
+/// public address.
+///
+/// # Errors
+///
+/// If a variable holds no URL, or one with credentials in it, which would be recorded.
 pub(crate) fn routes(
-    asked: &[Upstream],
+    overrides: &[UpstreamArg],
     variable: impl Fn(&str) -> Option<OsString>,
-) -> Result<Vec<Route>, Ending> {
-    VENDORS.into_iter().map(|vendor| Ok(Route::to(vendor, address(vendor, asked, &variable)?))).collect()
+) -> Result<Vec<VendorRoute>, CommandError> {
+    VENDORS
+        .into_iter()
+        .map(|vendor| Ok(VendorRoute::to(vendor, upstream_url(vendor, overrides, &variable)?)))
+        .collect()
 }
 
-/// The names of all vendors.
+/// Returns the names of all vendors, joined by `separator`.
 pub(crate) fn names(separator: &str) -> String {
     VENDORS.map(Vendor::name).join(separator)
 }
 
-/// The variables from which vendors' clients read their base addresses, the current name of each, in words: `A, B or C`.
+/// Returns the current base URL variable of each vendor as a phrase: `A, B or C`.
 pub(crate) fn base_variables() -> String {
     let names: Vec<&str> =
         VENDORS.iter().filter_map(|vendor| vendor.base_variables().first()).copied().collect();
@@ -52,12 +66,13 @@ pub(crate) fn base_variables() -> String {
     }
 }
 
-fn address(
+/// Returns the URL to which a vendor's requests are forwarded. The last `--upstream` for the vendor wins.
+fn upstream_url(
     vendor: Vendor,
-    asked: &[Upstream],
+    overrides: &[UpstreamArg],
     variable: impl Fn(&str) -> Option<OsString>,
-) -> Result<UpstreamUrl, Ending> {
-    if let Some(asked) = asked.iter().rev().find(|asked| asked.vendor == vendor) {
+) -> Result<UpstreamUrl, CommandError> {
+    if let Some(asked) = overrides.iter().rev().find(|asked| asked.vendor == vendor) {
         return Ok(asked.url.clone());
     }
     let mut names = vendor.base_variables().iter();
@@ -66,23 +81,30 @@ fn address(
         Some((name, value)) => (name, value.to_string_lossy().into_owned()),
         None => ("", vendor.base_url()),
     };
-    // The value of the variable is not repeated: it may hold a password.
-    text.parse()
-        .map_err(|error: reenact_gateway::UpstreamUrlError| Ending::impossible(format!("{name}: {error}")))
+    // The message does not repeat the value of the variable, which may hold a password.
+    text.parse().map_err(|error: reenact_gateway::UpstreamUrlError| {
+        CommandError::impossible(format!("{name}: {error}"))
+    })
 }
 
-/// The whole environment of an agent whose requests are to come to us. `base` tells where, by the name of a route.
-pub(crate) fn environment(
+/// Returns the whole environment of an agent whose requests must reach the gateway.
+///
+/// `base` returns the gateway's base URL for the name of a route. All base URL variables of a vendor are set,
+/// old names too, and loopback is exempted from proxies.
+pub(crate) fn agent_environment(
     before: impl IntoIterator<Item = (OsString, OsString)>,
     base: impl Fn(&str) -> Option<String>,
 ) -> Vec<(OsString, OsString)> {
     let mut environment: Vec<(OsString, OsString)> = before.into_iter().collect();
     for vendor in VENDORS {
         if let Some(url) = base(vendor.name()) {
-            vendor.base_variables().iter().for_each(|name| set(&mut environment, name, OsString::from(&url)));
+            vendor
+                .base_variables()
+                .iter()
+                .for_each(|name| set_variable(&mut environment, name, OsString::from(&url)));
         }
     }
-    // Both are read, by different clients.
+    // Some clients read the upper-case name, others the lower-case one.
     for name in ["NO_PROXY", "no_proxy"] {
         let before = environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
         let mut value = before.filter(|value| !value.is_empty()).unwrap_or_default();
@@ -90,22 +112,24 @@ pub(crate) fn environment(
             value.push(",");
         }
         value.push("127.0.0.1,localhost");
-        set(&mut environment, name, value);
+        set_variable(&mut environment, name, value);
     }
     environment
 }
 
-/// Where an agent may tell of itself.
-pub(crate) const REPORT_URL: &str = "REENACT_REPORT_URL";
+/// Variable with the URL to which an agent may post events about itself, such as its plan.
+pub(crate) const REPORT_URL_VARIABLE: &str = "REENACT_REPORT_URL";
 
-/// The base addresses that a gateway gives out.
-pub(crate) fn base_of(gateway: &Gateway) -> impl Fn(&str) -> Option<String> + '_ {
+/// Returns a function from the name of a route to its base URL on the gateway.
+pub(crate) fn base_urls(gateway: &Gateway) -> impl Fn(&str) -> Option<String> + '_ {
     |route| gateway.base_url(route)
 }
 
-/// Takes the credentials out of an environment and puts others in, which open nothing. Each keeps its name, since agents
-/// look for it; and vendors' clients do not start without theirs. Gives the new values.
-pub(crate) fn take_out_credentials(environment: &mut Vec<(OsString, OsString)>) -> Vec<String> {
+/// Replaces the credentials in an environment by dummies, and returns the dummies.
+///
+/// Each variable stays, because agents look for it. A vendor without any key gets a dummy one, because its
+/// client does not start without a key.
+pub(crate) fn replace_credentials(environment: &mut Vec<(OsString, OsString)>) -> Vec<String> {
     let dummy = |name: &OsStr| format!("reenact-dummy-{}", name.to_string_lossy());
     let mut dummies = Vec::new();
     for (name, value) in environment.iter_mut() {
@@ -119,19 +143,20 @@ pub(crate) fn take_out_credentials(environment: &mut Vec<(OsString, OsString)>) 
             names.iter().any(|key| environment.iter().any(|(name, value)| name == key && !value.is_empty()));
         if let Some(key) = names.first().filter(|_| !is_set) {
             dummies.push(dummy(OsStr::new(key)));
-            set(environment, key, OsString::from(dummy(OsStr::new(key))));
+            set_variable(environment, key, OsString::from(dummy(OsStr::new(key))));
         }
     }
     dummies
 }
 
-/// Whether a variable of that name holds a secret, as far as its name tells.
+/// Returns true if a variable probably holds a secret, judging by the end of its name.
 fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     ["KEY", "TOKEN", "SECRET", "PASSWORD"].iter().any(|end| name.ends_with(end))
 }
 
-fn set(environment: &mut Vec<(OsString, OsString)>, name: &str, value: OsString) {
+/// Sets a variable, and removes every earlier value of it.
+fn set_variable(environment: &mut Vec<(OsString, OsString)>, name: &str, value: OsString) {
     environment.retain(|(known, _)| known != name);
     environment.push((name.into(), value));
 }
@@ -155,7 +180,7 @@ mod tests {
     fn the_command_line_comes_before_the_variable_and_the_variable_before_the_default() {
         let variable =
             |name: &str| (name == "OPENAI_API_BASE").then(|| OsString::from("http://localhost:1/x/"));
-        let urls = |asked: &[Upstream]| -> Vec<String> {
+        let urls = |asked: &[UpstreamArg]| -> Vec<String> {
             routes(asked, variable).unwrap().iter().map(|route| route.upstream.to_string()).collect()
         };
         let gemini = "https://generativelanguage.googleapis.com";
@@ -171,7 +196,9 @@ mod tests {
     fn a_variable_that_is_no_address_is_named() {
         let variable =
             |name: &str| (name == "OPENAI_BASE_URL").then(|| OsString::from("https://u:p@host/v1"));
-        let Err(Ending::Failed { code: 2, message }) = routes(&[], variable) else { panic!("it was taken") };
+        let Err(CommandError::Failed { code: 2, message }) = routes(&[], variable) else {
+            panic!("it was taken")
+        };
         assert_eq!(
             message,
             "OPENAI_BASE_URL: an address with credentials in it would be recorded; leave them out"
@@ -194,7 +221,7 @@ mod tests {
     #[test]
     fn an_agent_is_sent_to_us_and_around_its_proxy() {
         let before = pairs(&[("OPENAI_BASE_URL", "https://x"), ("NO_PROXY", "a.example"), ("PATH", "/bin")]);
-        let after = environment(before, |route| Some(format!("http://here/{route}")));
+        let after = agent_environment(before, |route| Some(format!("http://here/{route}")));
         assert_eq!(value(&after, "OPENAI_BASE_URL"), Some("http://here/openai"));
         assert_eq!(value(&after, "OPENAI_API_BASE"), Some("http://here/openai"));
         assert_eq!(value(&after, "ANTHROPIC_BASE_URL"), Some("http://here/anthropic"));
@@ -213,7 +240,7 @@ mod tests {
             ("MONKEYS", "3"),
             ("A_TOKEN", ""),
         ]);
-        let dummies = take_out_credentials(&mut after);
+        let dummies = replace_credentials(&mut after);
         assert_eq!(value(&after, "OPENAI_API_KEY"), Some("reenact-dummy-OPENAI_API_KEY"));
         assert_eq!(value(&after, "ANTHROPIC_API_KEY"), Some("reenact-dummy-ANTHROPIC_API_KEY"));
         assert_eq!(value(&after, "db_password"), Some("reenact-dummy-db_password"));

@@ -1,4 +1,4 @@
-//! Approvals end to end: a run asks at its desk, a person answers with the command, and the run hears it.
+//! Approvals end to end: a run asks a question, the command answers it, and the run reads the answer.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on stops")]
 
 mod support;
@@ -11,14 +11,14 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use reenact_formats::rer::approval::Token;
-use reenact_formats::rer::envelope::decide::Action;
+use reenact_formats::rer::approval::ApprovalToken;
 use reenact_formats::rer::envelope::permission::SignerType::{self, Automated, Delegate, Human};
+use reenact_formats::rer::envelope::policy::Action;
 use reenact_formats::rer::time;
 use reenact_keys::KeyStore;
 use reenact_keys::durable::{self, Readers, create_private_folder};
 use reenact_record::RunId;
-use reenact_record::approval::{Desk, Look, Question, Waiting};
+use reenact_record::approval::{AnswerPoll, ApprovalQueue, OpenQuestion, Question};
 use support::folder::Folder;
 use support::text;
 
@@ -33,16 +33,16 @@ struct Project {
 
 /// Exit code, standard output, standard error.
 #[derive(Debug)]
-struct Came(Option<i32>, String, String);
+struct CommandOutput(Option<i32>, String, String);
 
-impl Came {
-    fn done(self) -> String {
+impl CommandOutput {
+    fn expect_success(self) -> String {
         assert_eq!((self.0, self.2.as_str()), (Some(0), ""), "{}", self.1);
         self.1
     }
 
-    /// Not done: this was said, whatever was shown before.
-    fn refused(self, code: i32, said: &str) -> String {
+    /// Panics unless the command failed with this message; returns its standard output.
+    fn expect_failure(self, code: i32, said: &str) -> String {
         let said = format!("reenact: {said}\n");
         assert!(text::matches(&said, &self.2), "{}", text::difference(&said, &self.2));
         assert_eq!(self.0, Some(code));
@@ -63,14 +63,14 @@ impl Project {
         project
     }
 
-    /// With these approvers' keys.
-    fn with(keys: &[(&str, SignerType)]) -> Self {
+    /// Creates a project and approver keys with these names and types.
+    fn with_approvers(keys: &[(&str, SignerType)]) -> Self {
         let project = Self::new();
         for (name, kind) in keys {
             let kind = kind.name();
             let line =
                 format!("keys generate {name} --approver --signer-type {kind} --passphrase-file passphrase");
-            project.run(&line).done();
+            project.run(&line).expect_success();
         }
         project
     }
@@ -83,13 +83,13 @@ impl Project {
         KeyStore::new(self.folder.home().join("reenact/keys"))
     }
 
-    fn ask(&self, signer_types: Option<&[SignerType]>) -> Waiting {
+    fn ask(&self, signer_types: Option<&[SignerType]>) -> OpenQuestion {
         self.ask_for(Question { signer_types, ..question("pay_invoice", INPUT) })
     }
 
-    fn ask_for(&self, question: Question<'_>) -> Waiting {
+    fn ask_for(&self, question: Question<'_>) -> OpenQuestion {
         let approvers = self.store().approvers().unwrap();
-        let desk = Desk::new(self.run_folder(), self.run_id, approvers, Duration::from_secs(3600));
+        let desk = ApprovalQueue::new(self.run_folder(), self.run_id, approvers, Duration::from_secs(3600));
         desk.ask(&question, now()).unwrap()
     }
 
@@ -99,11 +99,11 @@ impl Project {
         command
     }
 
-    /// Runs a command that nobody sits at.
-    fn run(&self, line: &str) -> Came {
+    /// Runs a command without a terminal, and panics if it prints the passphrase or an unsafe character.
+    fn run(&self, line: &str) -> CommandOutput {
         let output = self.command(line).stdin(Stdio::null()).output().unwrap();
         let utf8 = |bytes| String::from_utf8(bytes).unwrap();
-        let came = Came(output.status.code(), utf8(output.stdout), utf8(output.stderr));
+        let came = CommandOutput(output.status.code(), utf8(output.stdout), utf8(output.stderr));
         for said in [&came.1, &came.2] {
             assert_eq!(text::first_unsafe(said), None, "{said:?}");
             assert!(!said.contains(PASSPHRASE), "{line}: shows the passphrase");
@@ -116,17 +116,17 @@ fn question<'a>(name: &'a str, input: &'a str) -> Question<'a> {
     Question::new(Action::Tool, name, input, "tool.call pay_*: by human")
 }
 
-fn lasts(token: &[u8]) -> i128 {
-    let token = Token::read(token).unwrap();
+fn validity_seconds(token: &[u8]) -> i128 {
+    let token = ApprovalToken::read(token).unwrap();
     (token.expires_at - token.issued_at) / 1_000_000_000
 }
 
 #[test]
 fn approved() {
-    let project = Project::with(&[("alice", Human)]);
+    let project = Project::with_approvers(&[("alice", Human)]);
     let mut waiting = project.ask(Some(&[Human]));
     let (id, run_id) = (waiting.approval_id(), project.run_id);
-    let until = waiting.request().expires_at.clone();
+    let until = waiting.file().expires_at.clone();
     let page = format!(
         "tool.call pay_invoice\n  \
            id      {id}\n  \
@@ -136,10 +136,10 @@ fn approved() {
            waits   for [..]\n  \
            until   {until}\n"
     );
-    let listed = project.run("approve --list").done();
+    let listed = project.run("approve --list").expect_success();
     assert!(text::matches(&page, &listed), "{}", text::difference(&page, &listed));
-    let said = project.run("approve --yes --passphrase-file passphrase").done();
-    let hash = waiting.request().input_hash;
+    let said = project.run("approve --yes --passphrase-file passphrase").expect_success();
+    let hash = waiting.file().input_hash;
     let expected = format!(
         "{page}  \
            input   51 bytes, sha256 {hash}\n  \
@@ -147,31 +147,33 @@ fn approved() {
          approved: tool.call pay_invoice, once, until [..]Z (key alice)\n"
     );
     assert!(text::matches(&expected, &said), "{}", text::difference(&expected, &said));
-    let Look::Granted { token, signer_type: Human } = waiting.look(now()) else { panic!("not granted") };
-    assert_eq!(lasts(&token), 600);
-    assert_eq!(project.run("approve --list").done(), "Nothing waits for an approval here.\n");
-    assert_eq!(project.run("approve").done(), "Nothing waits for an approval here.\n");
-    project.run("approve --yes").refused(2, "nothing waits for an approval here");
+    let AnswerPoll::Granted { token, signer_type: Human } = waiting.poll(now()) else {
+        panic!("not granted")
+    };
+    assert_eq!(validity_seconds(&token), 600);
+    assert_eq!(project.run("approve --list").expect_success(), "Nothing waits for an approval here.\n");
+    assert_eq!(project.run("approve").expect_success(), "Nothing waits for an approval here.\n");
+    project.run("approve --yes").expect_failure(2, "nothing waits for an approval here");
 }
 
 #[test]
 fn denied() {
-    let project = Project::with(&[("alice", Human)]);
+    let project = Project::with_approvers(&[("alice", Human)]);
     let mut waiting = project.ask(None);
     let id = waiting.approval_id().to_string();
     let said = project
         .run(&format!("approve {id} --deny 'not this \u{1b}[1msupplier' --passphrase-file passphrase"));
-    assert!(said.done().ends_with("denied: tool.call pay_invoice (key alice)\n"));
+    assert!(said.expect_success().ends_with("denied: tool.call pay_invoice (key alice)\n"));
     let reason = Some("not this \u{1b}[1msupplier".to_owned());
-    assert_eq!(waiting.look(now()), Look::Denied { signer_type: Human, reason });
+    assert_eq!(waiting.poll(now()), AnswerPoll::Denied { signer_type: Human, reason });
 }
 
 #[test]
 fn for_programs() {
-    let project = Project::with(&[("bot", Automated)]);
+    let project = Project::with_approvers(&[("bot", Automated)]);
     let mut waiting = project.ask(Some(&[Human, Automated]));
-    let request = waiting.request().clone();
-    let line = project.run("approve --json").done();
+    let request = waiting.file().clone();
+    let line = project.run("approve --json").expect_success();
     let path = project.run_folder().join(format!("approvals/{}.request.json", request.approval_id));
     let path = path.strip_prefix(project.folder.path()).unwrap().to_str().unwrap().to_owned();
     assert_eq!(
@@ -185,11 +187,14 @@ fn for_programs() {
             request.approval_id, request.run_id, request.input_hash, request.asked_at, request.expires_at
         )
     );
-    let said = project.run("approve --yes --json --valid-for 24h --passphrase-file passphrase").done();
-    let Look::Granted { token, signer_type: Automated } = waiting.look(now()) else { panic!("not granted") };
-    let key_id = Token::read(&token).unwrap().key_id;
-    // It never holds longer than the run waits.
-    assert_eq!(Token::read(&token).unwrap().expires_at, time::instant(&request.expires_at).unwrap());
+    let said =
+        project.run("approve --yes --json --valid-for 24h --passphrase-file passphrase").expect_success();
+    let AnswerPoll::Granted { token, signer_type: Automated } = waiting.poll(now()) else {
+        panic!("not granted")
+    };
+    let key_id = ApprovalToken::read(&token).unwrap().key_id;
+    // An answer never holds longer than the run waits.
+    assert_eq!(ApprovalToken::read(&token).unwrap().expires_at, time::instant(&request.expires_at).unwrap());
     assert_eq!(
         said,
         format!(
@@ -198,16 +203,16 @@ fn for_programs() {
             request.approval_id, request.run_id, request.expires_at
         )
     );
-    assert_eq!(project.run("approve --list --json").done(), "");
+    assert_eq!(project.run("approve --list --json").expect_success(), "");
 }
 
 #[test]
 fn the_right_key() {
-    let project = Project::with(&[("alice", Human), ("bob", Delegate), ("carol", Human)]);
-    project.run("keys generate plain").done();
+    let project = Project::with_approvers(&[("alice", Human), ("bob", Delegate), ("carol", Human)]);
+    project.run("keys generate plain").expect_success();
     let waiting = project.ask(Some(&[Human]));
     let refused = |more: &str, said: &str| {
-        project.run(&format!("approve --yes --passphrase-file passphrase {more}")).refused(2, said)
+        project.run(&format!("approve --yes --passphrase-file passphrase {more}")).expect_failure(2, said)
     };
     refused("", "several of your keys may answer; name one with --key: alice, carol");
     refused("--key bob", "bob approves as delegate, and the rule asks for human");
@@ -216,19 +221,19 @@ fn the_right_key() {
         "--key plain",
         "plain is no approver's key; make one with: reenact keys generate NAME --approver",
     );
-    project.run("keys compromise carol").done();
+    project.run("keys compromise carol").expect_success();
     refused(
         "--key carol",
         "carol is marked as superseded or compromised: nothing that it signs counts; see: reenact keys list",
     );
-    project.run("keys supersede alice --by bob").done();
+    project.run("keys supersede alice --by bob").expect_success();
     refused(
         "",
         "you have no approver's key of type human to sign with; make one with: reenact keys generate NAME --approver",
     );
     drop(waiting);
     let waiting = project.ask(Some(&[Delegate]));
-    project.run("keys compromise bob").done();
+    project.run("keys compromise bob").expect_success();
     refused(
         "",
         "you have no approver's key of type delegate to sign with; make one with: reenact keys generate NAME --approver --signer-type delegate",
@@ -238,14 +243,14 @@ fn the_right_key() {
 
 #[test]
 fn the_right_passphrase() {
-    let project = Project::with(&[("alice", Human)]);
+    let project = Project::with_approvers(&[("alice", Human)]);
     let mut waiting = project.ask(None);
     project.folder.write("wrong", "correct house");
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
         fs::set_permissions(project.folder.path().join("wrong"), fs::Permissions::from_mode(0o640)).unwrap();
-        project.run("approve --yes --passphrase-file wrong").refused(
+        project.run("approve --yes --passphrase-file wrong").expect_failure(
             2,
             "wrong: others can read this passphrase; close it with: chmod 600 wrong\n\
              reenact: [..]alice.jwk: the passphrase is wrong, or somebody changed the file",
@@ -254,18 +259,18 @@ fn the_right_passphrase() {
     }
     project
         .run("approve --yes --passphrase-file wrong")
-        .refused(2, "[..]alice.jwk: the passphrase is wrong, or somebody changed the file");
-    project.run("approve --yes --passphrase-file nowhere").refused(2, "nowhere: [..]");
+        .expect_failure(2, "[..]alice.jwk: the passphrase is wrong, or somebody changed the file");
+    project.run("approve --yes --passphrase-file nowhere").expect_failure(2, "nowhere: [..]");
     fs::write(project.folder.path().join("wrong"), "short").unwrap();
     project
         .run("approve --yes --passphrase-file wrong")
-        .refused(2, "wrong: a passphrase has 8 to 1024 bytes");
-    assert_eq!(waiting.look(now()), Look::Pending);
+        .expect_failure(2, "wrong: a passphrase has 8 to 1024 bytes");
+    assert_eq!(waiting.poll(now()), AnswerPoll::Pending);
 }
 
 #[test]
 fn nobody_answers_through_a_pipe() {
-    let project = Project::with(&[("alice", Human)]);
+    let project = Project::with_approvers(&[("alice", Human)]);
     let mut waiting = project.ask(None);
     for (line, said) in [
         (
@@ -280,84 +285,89 @@ fn nobody_answers_through_a_pipe() {
         assert_eq!(String::from_utf8(output.stderr).unwrap(), format!("reenact: {said}\n"));
         assert_eq!(output.status.code(), Some(2));
     }
-    assert_eq!(waiting.look(now()), Look::Pending);
+    assert_eq!(waiting.poll(now()), AnswerPoll::Pending);
 }
 
 #[test]
 fn several_wait() {
-    let project = Project::with(&[("alice", Human)]);
+    let project = Project::with_approvers(&[("alice", Human)]);
     let (mut one, mut two) = (project.ask(None), project.ask_for(question("pay_all", "not \u{202e}json")));
     let listed = project.run("approve --yes --passphrase-file passphrase");
-    let listed = listed.refused(2, "2 of them wait; give one of the ids, or its beginning");
+    let listed = listed.expect_failure(2, "2 of them wait; give one of the ids, or its beginning");
     assert!(
         listed.contains(&one.approval_id().to_string()) && listed.contains("tool.call pay_all"),
         "{listed}"
     );
     let id = two.approval_id().to_string();
-    let said = project.run(&format!("approve {} --yes --passphrase-file passphrase", &id[..23])).done();
+    let said =
+        project.run(&format!("approve {} --yes --passphrase-file passphrase", &id[..23])).expect_success();
     assert!(said.contains("\n  not \\u{202e}json\n"), "{said}");
-    assert_eq!(one.look(now()), Look::Pending);
-    assert!(matches!(two.look(now()), Look::Granted { .. }));
-    project
-        .run("approve ffff --yes")
-        .refused(2, "nothing that waits has an id that begins with \"ffff\"; see: reenact approve --list");
+    assert_eq!(one.poll(now()), AnswerPoll::Pending);
+    assert!(matches!(two.poll(now()), AnswerPoll::Granted { .. }));
+    project.run("approve ffff --yes").expect_failure(
+        2,
+        "nothing that waits has an id that begins with \"ffff\"; see: reenact approve --list",
+    );
 }
 
 #[test]
 fn a_long_input_is_cut() {
-    let project = Project::with(&[("alice", Human)]);
+    let project = Project::with_approvers(&[("alice", Human)]);
     let long = "x".repeat(100_000);
     let mut waiting = project.ask_for(question("pay", &long));
-    let said = project.run("approve --yes --passphrase-file passphrase").done();
+    let said = project.run("approve --yes --passphrase-file passphrase").expect_success();
     let cut = said.lines().find(|line| line.contains('…')).unwrap();
     let id = waiting.approval_id();
     let expected =
         format!("  … 91,811 bytes more; see .reenact/runs/{}/approvals/{id}.request.json", project.run_id);
     assert_eq!(cut, expected);
     assert!(
-        said.contains(&format!("\n  input   100.0 KB, sha256 {}\n", waiting.request().input_hash)),
+        said.contains(&format!("\n  input   100.0 KB, sha256 {}\n", waiting.file().input_hash)),
         "{said}"
     );
-    assert!(matches!(waiting.look(now()), Look::Granted { .. }));
+    assert!(matches!(waiting.poll(now()), AnswerPoll::Granted { .. }));
 }
 
 #[test]
 fn what_is_broken_is_named_and_never_approved() {
-    let project = Project::with(&[("alice", Human)]);
+    let project = Project::with_approvers(&[("alice", Human)]);
     let mut waiting = project.ask(None);
     let path = project.run_folder().join(format!("approvals/{}.request.json", waiting.approval_id()));
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replace("12.5", "1.25")).unwrap();
     let broken = "[..].request.json: what it shows is not what its input_hash is the hash of; it is not shown, and cannot be approved";
-    assert_eq!(project.run("approve --list").refused(2, broken), "Nothing waits for an approval here.\n");
+    assert_eq!(
+        project.run("approve --list").expect_failure(2, broken),
+        "Nothing waits for an approval here.\n"
+    );
     let nothing = format!("{broken}\nreenact: nothing waits for an approval here");
-    project.run("approve --yes --passphrase-file passphrase").refused(2, &nothing);
-    assert_eq!(waiting.look(now()), Look::Pending);
+    project.run("approve --yes --passphrase-file passphrase").expect_failure(2, &nothing);
+    assert_eq!(waiting.poll(now()), AnswerPoll::Pending);
 }
 
 #[test]
 fn approvers_keys_beside_others() {
-    let project = Project::with(&[("alice", Human)]);
-    project.run("keys generate").done();
-    let listed = project.run("keys list").done();
+    let project = Project::with_approvers(&[("alice", Human)]);
+    project.run("keys generate").expect_success();
+    let listed = project.run("keys list").expect_success();
     let expected = "NAME     KEY ID                                       STANDING\n\
                     alice    [..]  own, approver (human)\n\
                     default  [..]  own\n";
     assert!(text::matches(expected, &listed), "{}", text::difference(expected, &listed));
-    let lines = project.run("keys list --json").done();
+    let lines = project.run("keys list --json").expect_success();
     assert!(lines.lines().next().unwrap().ends_with("\"since\":null,\"approver\":\"human\"}"), "{lines}");
-    project.run("keys show alice").done();
-    project.run("keys export alice").done();
+    project.run("keys show alice").expect_success();
+    project.run("keys export alice").expect_success();
     let protected = "[..]alice.jwk: is an approver's key, protected by a passphrase: it signs approvals and nothing else; name another key";
-    project.run("keys rotate alice").refused(2, protected);
-    project.run("keys export alice --private --out x").refused(2, protected);
+    project.run("keys rotate alice").expect_failure(2, protected);
+    project.run("keys export alice --private --out x").expect_failure(2, protected);
     let exists = "there is a key called alice already; give another name";
-    project.run("keys generate alice --approver --passphrase-file passphrase").refused(2, exists);
+    project.run("keys generate alice --approver --passphrase-file passphrase").expect_failure(2, exists);
     let default = "the key called default signs runs; give the approver's key another name: reenact keys generate NAME --approver";
-    project.run("keys generate --approver --passphrase-file passphrase").refused(2, default);
+    project.run("keys generate --approver --passphrase-file passphrase").expect_failure(2, default);
     project
         .run("keys generate bob --approver")
-        .refused(2, "there is no terminal to ask for the passphrase on; give --passphrase-file FILE");
+        .expect_failure(2, "there is no terminal to ask for the passphrase on; give --passphrase-file FILE");
 }
 
 #[cfg(target_os = "linux")]
@@ -367,8 +377,9 @@ mod at_a_terminal {
     use super::*;
     use crate::terminal::terminal;
 
-    /// Runs a command at a terminal; types each answer when its question stands there. Gives the exit code and all that was shown.
-    fn sit(project: &Project, line: &str, answers: &[(&str, &str)]) -> (Option<i32>, String) {
+    /// Runs a command at a terminal, and types each answer when its question appears. Returns the exit code
+    /// and all that was shown.
+    fn run_at_terminal(project: &Project, line: &str, answers: &[(&str, &str)]) -> (Option<i32>, String) {
         let (mut ours, theirs) = terminal();
         let template = project.command(line);
         // setsid makes the terminal the one that the program is controlled by, as a login shell has it.
@@ -400,7 +411,7 @@ mod at_a_terminal {
     #[test]
     fn a_person_approves() {
         let project = Project::new();
-        let (code, seen) = sit(
+        let (code, seen) = run_at_terminal(
             &project,
             "keys generate alice --approver",
             &[
@@ -414,37 +425,37 @@ mod at_a_terminal {
             "{seen}"
         );
         let mut waiting = project.ask(None);
-        let (code, seen) = sit(
+        let (code, seen) = run_at_terminal(
             &project,
             "approve",
             &[("Approve? [y/N] ", "y\n"), ("Passphrase of alice: ", "correct horse\n")],
         );
         assert_eq!(code, Some(0), "{seen}");
         assert!(seen.contains("\\u001b[2Jhello") && !seen.contains("correct"), "{seen}");
-        assert!(matches!(waiting.look(now()), Look::Granted { signer_type: Human, .. }));
+        assert!(matches!(waiting.poll(now()), AnswerPoll::Granted { signer_type: Human, .. }));
     }
 
     #[test]
     fn a_person_says_no() {
-        let project = Project::with(&[("alice", Human)]);
+        let project = Project::with_approvers(&[("alice", Human)]);
         let mut waiting = project.ask(None);
         let id = waiting.approval_id();
         for no in ["n\n", "\n", "yess\n", "maybe, y\n", "\x04"] {
-            let (code, seen) = sit(&project, "approve", &[("Approve? [y/N] ", no)]);
+            let (code, seen) = run_at_terminal(&project, "approve", &[("Approve? [y/N] ", no)]);
             assert_eq!(code, Some(1), "{seen}");
             let said = format!(
                 "reenact: not approved; it goes on waiting. To deny it: reenact approve {id} --deny REASON\n"
             );
             assert!(seen.ends_with(&said), "{seen}");
         }
-        // Yes, and then not the passphrase.
+        // Yes to the question, but no passphrase.
         for nothing in ["\x03", "\x04"] {
             let answers = [("Approve? [y/N] ", "YES\n"), ("Passphrase of alice: ", nothing)];
-            let (code, seen) = sit(&project, "approve", &answers);
+            let (code, seen) = run_at_terminal(&project, "approve", &answers);
             assert_eq!(code, Some(2), "{seen}");
             assert!(seen.ends_with("reenact: no passphrase was given\n"), "{seen}");
         }
-        assert_eq!(waiting.look(now()), Look::Pending);
+        assert_eq!(waiting.poll(now()), AnswerPoll::Pending);
     }
 
     #[test]
@@ -452,11 +463,11 @@ mod at_a_terminal {
         let project = Project::new();
         let answers =
             [("New passphrase for a: ", "correct horse\n"), ("The same again: ", "correct house\n")];
-        let (code, seen) = sit(&project, "keys generate a --approver", &answers);
+        let (code, seen) = run_at_terminal(&project, "keys generate a --approver", &answers);
         assert_eq!(code, Some(2), "{seen}");
         assert!(seen.ends_with("the two passphrases are not the same; nothing was made\n"), "{seen}");
         let (code, seen) =
-            sit(&project, "keys generate a --approver", &[("New passphrase for a: ", "short\n")]);
+            run_at_terminal(&project, "keys generate a --approver", &[("New passphrase for a: ", "short\n")]);
         assert_eq!(code, Some(2), "{seen}");
         assert!(seen.ends_with("a passphrase has 8 to 1024 bytes\n"), "{seen}");
         assert_eq!(project.store().list().unwrap(), []);

@@ -1,4 +1,4 @@
-//! What `reenact bundle` leaves on the disk: everything or nothing, and nothing outside the folder that was named.
+//! Files that `reenact bundle` leaves on the disk: everything or nothing, and nothing outside the named folder.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on stops")]
 
@@ -11,19 +11,19 @@ use std::path::Path;
 use std::process::Stdio;
 use std::thread;
 
-use reenact_pack::{Limits, PackError, TarGzWriter, TarStyle, read_tar_gz};
+use reenact_pack::{ArchiveLimits, PackError, TarGzWriter, TarStyle, read_tar_gz};
 use support::folder::Folder;
 use support::root;
 
 const BUNDLE: &str = "examples/runs/invoice.tar.gz";
 
-/// Exit code, standard output, standard error.
+/// Runs `reenact`; returns exit code, standard output and standard error.
 fn run(folder: &Folder, arguments: &[&str], input: Option<Vec<u8>>) -> (Option<i32>, String, String) {
     let mut command = support::command(Path::new(env!("CARGO_BIN_EXE_reenact")), folder);
     command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    // Whoever has read enough may leave.
+    // The command may close its input early, so a broken pipe is no failure.
     let writer = thread::spawn(move || drop(stdin.write_all(&input.unwrap_or_default())));
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();
@@ -31,7 +31,7 @@ fn run(folder: &Folder, arguments: &[&str], input: Option<Vec<u8>>) -> (Option<i
     (output.status.code(), utf8(output.stdout), utf8(output.stderr))
 }
 
-/// Every file below a folder, by its name there; a folder with nothing in it has a slash.
+/// Returns every file below a folder, by its path there. Links are not expected.
 fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut pending = vec![(folder.to_owned(), String::new())];
@@ -51,10 +51,10 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-/// What an archive holds, by name.
+/// Returns the members of an archive, by name.
 fn members(archive: &[u8]) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
-    read_tar_gz(archive, &reenact_formats::replay_bundle::rules(), |member| {
+    read_tar_gz(archive, &reenact_formats::replay_bundle::archive_rules(), |member| {
         let name = member.name().to_owned();
         found.insert(name, member.read_whole(1 << 20)?);
         Ok::<_, PackError>(())
@@ -63,7 +63,7 @@ fn members(archive: &[u8]) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-/// A folder with nothing but the archives of `vectors/replay_bundle` in it.
+/// Returns a folder with nothing but the archives of `vectors/replay_bundle` in it.
 fn with_vectors() -> Folder {
     let folder = Folder::empty();
     for kind in ["valid", "invalid"] {
@@ -146,12 +146,12 @@ fn what_is_there_stays() {
     assert!(complaint.starts_with("reenact: no/such/place: "), "{complaint}");
 }
 
-/// A bundle of the other kind is judged as what it is, and not taken for a broken one of this.
+/// An RER bundle is verified as what it is, and not taken for a broken Replay Bundle.
 #[test]
 fn the_other_kind_of_bundle() {
     let folder = Folder::with_repository();
     let original = root().join("vectors/rer/bundles_valid/b02_two_blobs");
-    let mut writer = TarGzWriter::new(Vec::new(), TarStyle::Gnu, Limits::default()).unwrap();
+    let mut writer = TarGzWriter::new(Vec::new(), TarStyle::Gnu, ArchiveLimits::default()).unwrap();
     for (name, bytes) in files(&original) {
         writer.add(&name, bytes.len() as u64, bytes.as_slice()).unwrap();
     }
@@ -182,11 +182,11 @@ fn the_other_kind_of_bundle() {
     assert!(!folder.path().join("new").exists());
 }
 
-/// What was written before the limit was met is gone.
+/// Files that were written before the limit was met are removed.
 #[test]
 fn over_a_limit_there_is_no_answer_and_no_file() {
     let folder = Folder::empty();
-    let limits = Limits { member_bytes: 1 << 30, ..Limits::default() };
+    let limits = ArchiveLimits { member_bytes: 1 << 30, ..ArchiveLimits::default() };
     let mut writer = TarGzWriter::new(Vec::new(), TarStyle::Gnu, limits).unwrap();
     writer.add("files/trace.jsonl", 3, &b"{}\n"[..]).unwrap();
     let size = (10 << 20) + 1;

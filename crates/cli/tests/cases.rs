@@ -1,4 +1,5 @@
-//! The cases of `reenact`: what is said, where, and how it ends. How a case is written: `support/case.rs`.
+//! The cases of `reenact` in `cases/`: output, error output and exit code of one command each.
+//! `support/case.rs` describes how a case is written.
 
 mod support;
 

@@ -1,7 +1,7 @@
-//! The vendors' own clients: through us they see what they see without us, and see it again when nobody is there any more.
+//! The vendors' own clients: they see the same answers directly, recorded and replayed.
 //!
-//! They are installed by `cargo xtask test clients`, which then runs this. Each scenario is a function of a script in
-//! `clients/`, and goes four ways: straight to a vendor, recorded, replayed, and replayed with another prompt.
+//! `cargo xtask test clients` installs them and runs these tests. Each scenario is a function of a script in
+//! `clients/`, and runs four times: straight to a vendor, recorded, replayed, and replayed with another prompt.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on stops")]
 
@@ -21,7 +21,7 @@ mod support;
 
 use installed::Client;
 
-/// The scenarios of a client, each of them a test.
+/// Defines a module with one test for each scenario of a client.
 macro_rules! scenarios {
     ($client:ident, $value:expr, [$($scenario:ident),*]) => {
         mod $client {

@@ -1,4 +1,4 @@
-//! What `reenact convert` leaves on the disk: all of it under the name that was given, or nothing at all.
+//! Files that `reenact convert` leaves on the disk: all of them under the given name, or nothing at all.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on stops")]
 
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use support::folder::Folder;
 
-/// Exit code, standard output, standard error.
+/// Runs `reenact`; returns exit code, standard output and standard error.
 fn run(folder: &Folder, arguments: &[&str]) -> (Option<i32>, String, String) {
     let mut command = support::command(Path::new(env!("CARGO_BIN_EXE_reenact")), folder);
     let output = command.args(arguments).output().unwrap();
@@ -17,13 +17,13 @@ fn run(folder: &Folder, arguments: &[&str]) -> (Option<i32>, String, String) {
     (output.status.code(), utf8(output.stdout), utf8(output.stderr))
 }
 
-fn done(folder: &Folder, arguments: &[&str]) -> String {
+fn expect_success(folder: &Folder, arguments: &[&str]) -> String {
     let (code, stdout, stderr) = run(folder, arguments);
     assert_eq!(code, Some(0), "{arguments:?}: {stdout}{stderr}");
     stdout
 }
 
-/// The names in a folder, in order; what is hidden is a name too.
+/// Returns the names in a folder, sorted, hidden ones too.
 fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(folder)
         .unwrap()
@@ -37,7 +37,7 @@ fn example(name: &str) -> PathBuf {
     support::root().join("examples/runs").join(name)
 }
 
-/// A file through RER and back is the same, where it is its own canonical form.
+/// A file that is its own canonical form is the same after the way through RER and back.
 #[test]
 fn there_and_back() {
     for (name, format) in
@@ -45,50 +45,53 @@ fn there_and_back() {
     {
         let folder = Folder::with_repository();
         let source = format!("examples/runs/{name}");
-        let said = done(&folder, &["convert", &source, "--to", "rer", "--out", "a.rer.json"]);
+        let said = expect_success(&folder, &["convert", &source, "--to", "rer", "--out", "a.rer.json"]);
         assert!(said.ends_with("nothing is lost\n"), "{said}");
-        done(&folder, &["verify", "a.rer.json"]);
-        let said = done(&folder, &["convert", "a.rer.json", "--to", format, "--out", "b"]);
+        expect_success(&folder, &["verify", "a.rer.json"]);
+        let said = expect_success(&folder, &["convert", "a.rer.json", "--to", format, "--out", "b"]);
         assert!(said.ends_with("nothing is lost: this is what the record was imported from\n"), "{said}");
         assert_eq!(fs::read(folder.path().join("b")).unwrap(), fs::read(example(name)).unwrap(), "{name}");
         assert_eq!(names(&folder.path()), ["a.rer.json", "b", "examples", "vectors"]);
     }
 }
 
-/// What a folder holds comes back as a folder.
+/// The files of a folder come back as a folder.
 #[test]
 fn folders() {
     let folder = Folder::with_repository();
-    done(&folder, &["convert", "examples/runs/invoice.replay", "--to", "rer", "--out", "a.rer.json"]);
-    done(&folder, &["convert", "a.rer.json", "--to", "replay-jsonl", "--out", "session"]);
+    expect_success(
+        &folder,
+        &["convert", "examples/runs/invoice.replay", "--to", "rer", "--out", "a.rer.json"],
+    );
+    expect_success(&folder, &["convert", "a.rer.json", "--to", "replay-jsonl", "--out", "session"]);
     let session = folder.path().join("session");
     assert_eq!(names(&session), ["RECEIPT.json", "REPLAY.jsonl"]);
     for name in ["RECEIPT.json", "REPLAY.jsonl"] {
         let original = fs::read(example("invoice.replay").join(name)).unwrap();
         assert_eq!(fs::read(session.join(name)).unwrap(), original, "{name}");
     }
-    done(&folder, &["convert", "examples/runs/invoice.pack", "--to", "rer", "--out", "p.rer.json"]);
-    done(&folder, &["convert", "p.rer.json", "--to", "model-io", "--out", "pack"]);
-    done(&folder, &["verify", "pack"]);
+    expect_success(&folder, &["convert", "examples/runs/invoice.pack", "--to", "rer", "--out", "p.rer.json"]);
+    expect_success(&folder, &["convert", "p.rer.json", "--to", "model-io", "--out", "pack"]);
+    expect_success(&folder, &["verify", "pack"]);
     let run = fs::read(folder.path().join("pack/run.json")).unwrap();
     assert_eq!(run, fs::read(example("invoice.pack/run.json")).unwrap());
 }
 
-/// White space is no part of a canonical form; whoever wants it keeps the source.
+/// White space is no part of a canonical form; `--keep-source` keeps it.
 #[test]
 fn the_source_is_kept() {
     let folder = Folder::with_repository();
     let text = fs::read_to_string(example("invoice.rpk")).unwrap().replace("  ", "\t");
     folder.write("run.rpk", &text);
-    done(&folder, &["convert", "run.rpk", "--to", "rer", "--out", "a.rer.json"]);
-    done(&folder, &["convert", "run.rpk", "--to", "rer", "--keep-source", "--out", "b.rer.json"]);
-    done(&folder, &["convert", "a.rer.json", "--to", "rpk", "--out", "a.rpk"]);
-    done(&folder, &["convert", "b.rer.json", "--to", "rpk", "--out", "b.rpk"]);
+    expect_success(&folder, &["convert", "run.rpk", "--to", "rer", "--out", "a.rer.json"]);
+    expect_success(&folder, &["convert", "run.rpk", "--to", "rer", "--keep-source", "--out", "b.rer.json"]);
+    expect_success(&folder, &["convert", "a.rer.json", "--to", "rpk", "--out", "a.rpk"]);
+    expect_success(&folder, &["convert", "b.rer.json", "--to", "rpk", "--out", "b.rpk"]);
     assert_eq!(fs::read(folder.path().join("a.rpk")).unwrap(), fs::read(example("invoice.rpk")).unwrap());
     assert_eq!(fs::read_to_string(folder.path().join("b.rpk")).unwrap(), text);
 }
 
-/// Each of the three that nobody verifies, to each format.
+/// Each of the three formats that cannot be verified, to each format.
 #[test]
 fn what_only_conversion_knows() {
     for name in ["recording-session.json", "session-timeline.json", "typed.jsonl"] {
@@ -96,10 +99,10 @@ fn what_only_conversion_knows() {
         let file = support::root().join("crates/run/tests/restore/files").join(name);
         folder.write(name, fs::read(file).unwrap());
         for format in ["rer", "rpk", "model-io", "replay-jsonl", "replay-bundle"] {
-            done(&folder, &["convert", name, "--to", format, "--out", format]);
-            done(&folder, &["verify", format]);
+            expect_success(&folder, &["convert", name, "--to", format, "--out", format]);
+            expect_success(&folder, &["verify", format]);
         }
-        let json = done(&folder, &["convert", name, "--to", "rer", "--out", "again", "--json"]);
+        let json = expect_success(&folder, &["convert", name, "--to", "rer", "--out", "again", "--json"]);
         assert!(
             json.contains("\"verifies\":null") && json.contains("\"lossless\":true,\"losses\":[]"),
             "{json}"
@@ -107,7 +110,7 @@ fn what_only_conversion_knows() {
     }
 }
 
-/// Whatever goes wrong, nothing is left behind.
+/// No failure leaves a file behind.
 #[test]
 fn nothing_by_halves() {
     let folder = Folder::with_repository();
@@ -145,7 +148,7 @@ fn names_from_outside_are_no_paths() {
             folder.write(&format!("pack/{file}"), fs::read(example("invoice.pack").join(file)).unwrap());
         }
         folder.write("pack/notes.txt", "x");
-        done(&folder, &["convert", "pack", "--to", "rer", "--out", "a.rer.json"]);
+        expect_success(&folder, &["convert", "pack", "--to", "rer", "--out", "a.rer.json"]);
         let artifact = fs::read_to_string(folder.path().join("a.rer.json")).unwrap();
         let forged = artifact.replace("\"notes.txt\"", &format!("\"{name}\""));
         assert_ne!(forged, artifact);
@@ -165,8 +168,8 @@ fn doubts_are_not_laundered() {
     let folder = Folder::with_repository();
     let text = fs::read_to_string(example("invoice.rpk")).unwrap();
     folder.write("bad.rpk", text.replacen("\"checksum\": \"sha256:", "\"checksum\": \"sha256:0", 1));
-    done(&folder, &["convert", "bad.rpk", "--to", "rer", "--force", "--out", "a.rer.json"]);
-    done(&folder, &["verify", "a.rer.json"]);
+    expect_success(&folder, &["convert", "bad.rpk", "--to", "rer", "--force", "--out", "a.rer.json"]);
+    expect_success(&folder, &["verify", "a.rer.json"]);
     let artifact = fs::read_to_string(folder.path().join("a.rer.json")).unwrap();
     assert!(artifact.contains("\"verified\":false"));
     let before = names(&folder.path());
@@ -182,8 +185,8 @@ fn doubts_are_not_laundered() {
         );
         assert_eq!(names(&folder.path()), before);
     }
-    done(&folder, &["convert", "a.rer.json", "--to", "model-io", "--force", "--out", "out"]);
-    done(&folder, &["convert", "examples/runs/invoice.rpk", "--to", "rer", "--out", "b.rer.json"]);
+    expect_success(&folder, &["convert", "a.rer.json", "--to", "model-io", "--force", "--out", "out"]);
+    expect_success(&folder, &["convert", "examples/runs/invoice.rpk", "--to", "rer", "--out", "b.rer.json"]);
     assert!(fs::read_to_string(folder.path().join("b.rer.json")).unwrap().contains("\"verified\":true"));
 }
 
@@ -210,7 +213,7 @@ fn links_are_not_followed() {
         std::os::unix::fs::symlink("../outside", folder.path().join("record").join(name)).unwrap();
         let refused = format!("record/{name}: this is a link, and links are not followed; nothing was read");
         let mut commands = vec![vec!["convert", "record", "--to", "rpk", "--out", "out"]];
-        // What sums a replay up is read by conversion alone.
+        // Only conversion reads the summary of a replay.
         if name != "PR_SUMMARY.md" {
             commands.push(vec!["show", "record"]);
         }
@@ -253,8 +256,8 @@ fn folders_in_packs() {
     let wrapped =
         tar(&[("p/model_io.json", "model_io.json"), ("p/notes.txt", ""), ("p/run.json", "run.json")]);
     folder.write("wrapped.tar", wrapped);
-    done(&folder, &["convert", "wrapped.tar", "--to", "rer", "--out", "w.rer.json"]);
-    done(&folder, &["convert", "w.rer.json", "--to", "model-io", "--out", "pack"]);
+    expect_success(&folder, &["convert", "wrapped.tar", "--to", "rer", "--out", "w.rer.json"]);
+    expect_success(&folder, &["convert", "w.rer.json", "--to", "model-io", "--out", "pack"]);
     assert_eq!(names(&folder.path().join("pack")), ["model_io.json", "notes.txt", "run.json"]);
     let nested = tar(&[("model_io.json", "model_io.json"), ("notes/a.txt", ""), ("run.json", "run.json")]);
     folder.write("nested.tar", nested);

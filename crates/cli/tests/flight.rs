@@ -1,12 +1,12 @@
-//! Whole flights: an agent is recorded, its record verified and shown, and the run replayed with its model gone.
+//! Whole runs: an agent is recorded, its record is verified and shown, and the run is replayed while the model is gone.
 //!
-//! The agent is the demo's, which is this program again, and `sh` where only a process is needed.
+//! The agent is that of the demo, which is this program again, or `sh` where any process will do.
+//! `flight/project.rs` has the support code; `flight/records.rs` is a good start.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on stops")]
 
 mod flight {
-    pub(crate) mod airport;
     mod disks;
     mod enforced;
     mod exits;
@@ -14,6 +14,7 @@ mod flight {
     mod killed;
     mod kills;
     mod planted;
+    pub(crate) mod project;
     mod records;
     mod replays;
     mod secrets;

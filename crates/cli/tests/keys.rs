@@ -1,15 +1,15 @@
-//! Keys from their making to their end: what is signed with them verifies where it should, and nothing tells a secret.
+//! Keys over their whole life: records that are signed with them verify where they should, and no output shows a secret.
 //!
-//! What one command says without any key at hand lies in `cases`; here is what takes several.
+//! `cases` has what a single command does without any key; these tests take several commands.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on stops")]
 
 mod keys {
-    mod life;
+    mod export;
+    mod lifecycle;
+    mod listing;
     #[cfg(unix)]
     mod permissions;
-    mod sent;
-    mod told;
     mod trust;
 }
 mod support;
@@ -19,8 +19,8 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use reenact_formats::key::PublicKey;
-use reenact_formats::rer::Version;
-use reenact_formats::rer::seal::{Chain, NewEvent, RunHeader, Signer};
+use reenact_formats::rer::RerVersion;
+use reenact_formats::rer::seal::{ArtifactBuilder, NewEvent, RerRunHeader, Signer};
 use reenact_keys::{KeyStore, SecretKey};
 use support::folder::Folder;
 use support::text;
@@ -31,17 +31,17 @@ struct User {
 }
 
 /// Exit code, standard output, standard error.
-struct Came(Option<i32>, String, String);
+struct CommandOutput(Option<i32>, String, String);
 
-impl Came {
-    /// Done: what it printed.
-    fn done(self) -> String {
+impl CommandOutput {
+    /// Panics unless the command succeeded without a notice; returns its output.
+    fn expect_success(self) -> String {
         assert_eq!((self.0, self.2.as_str()), (Some(0), ""), "{}", self.1);
         self.1
     }
 
-    /// Not done: exactly this was said, and nothing else.
-    fn refused(self, code: i32, said: &str) {
+    /// Panics unless the command failed with exactly this message.
+    fn expect_failure(self, code: i32, said: &str) {
         assert_eq!((self.0, self.1.as_str()), (Some(code), ""), "{}", self.2);
         let said = format!("reenact: {said}\n");
         assert!(text::matches(&said, &self.2), "{}", text::difference(&said, &self.2));
@@ -81,18 +81,18 @@ impl User {
         fs::read_to_string(self.config().join("trust.json")).unwrap()
     }
 
-    /// Runs a command that may show a secret.
-    fn run_openly(&self, line: &str) -> Came {
+    /// Runs a command that may print a secret.
+    fn run_unchecked(&self, line: &str) -> CommandOutput {
         let mut command = support::command(Path::new(env!("CARGO_BIN_EXE_reenact")), &self.folder);
         let output = command.args(line.split(' ')).stdin(Stdio::null()).output().unwrap();
         let utf8 = |bytes| String::from_utf8(bytes).unwrap();
-        Came(output.status.code(), utf8(output.stdout), utf8(output.stderr))
+        CommandOutput(output.status.code(), utf8(output.stdout), utf8(output.stderr))
     }
 
-    /// Runs a command. Whatever it does, it shows none of the user's secrets, before or after.
-    fn run(&self, line: &str) -> Came {
+    /// Runs a command, and panics if it prints a secret of the user, old or new.
+    fn run(&self, line: &str) -> CommandOutput {
         let mut secrets = self.secrets();
-        let came = self.run_openly(line);
+        let came = self.run_unchecked(line);
         secrets.extend(self.secrets());
         for secret in secrets {
             for said in [&came.1, &came.2] {
@@ -102,7 +102,7 @@ impl User {
         came
     }
 
-    /// `d` of every key, as it is written and in hexadecimal.
+    /// Returns `d` of every key, in base64url as it is stored, and in hexadecimal.
     fn secrets(&self) -> Vec<String> {
         let mut found = Vec::new();
         for name in self.store().list().unwrap() {
@@ -115,7 +115,7 @@ impl User {
         found
     }
 
-    /// What `verify` says of a record: exit code and `signer`.
+    /// Returns exit code and `signer` of `verify --json`.
     fn verdict(&self, arguments: &str) -> (Option<i32>, String) {
         let came = self.run(&format!("verify --json {arguments}"));
         assert_eq!(came.2, "", "{arguments}");
@@ -125,7 +125,7 @@ impl User {
     }
 }
 
-/// base64url to hexadecimal.
+/// Converts base64url to hexadecimal.
 fn hex(base64: &str) -> String {
     let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let bits: String = base64
@@ -146,7 +146,7 @@ fn signer(id: &str, trust: &str, label: Option<&str>) -> String {
     format!("\"key_id\":\"{id}\",\"trust\":\"{trust}\",\"label\":{label}")
 }
 
-/// A record of a run, signed with the key.
+/// Returns a record of a run, signed with the key.
 fn record(key: &SecretKey) -> Vec<u8> {
     let envelope = br#"{
         "envelope_version": "rer-envelope/0.2", "expiry": "2030-01-01T00:00:00Z",
@@ -154,13 +154,13 @@ fn record(key: &SecretKey) -> Vec<u8> {
         "permissions": {"allowed_models": ["*"], "allowed_tools": ["*"]}, "required_approvals": [],
         "required_signer_types": []
     }"#;
-    let mut chain = Chain::new(Version::V02);
+    let mut chain = ArtifactBuilder::new(RerVersion::V02);
     for (at, event_type) in (0..).zip(["rer.run.started", "rer.run.ended"]) {
         let timestamp = "2026-05-13T12:00:00.000Z";
         let event = NewEvent { step_index: at, event_type, timestamp, payload: Some(b"{}"), redacted: false };
         chain.append(&event).unwrap();
     }
     let header =
-        RunHeader { run_id: "run", implementation: "test", version: "1", envelope, manifest_hash: None };
+        RerRunHeader { run_id: "run", implementation: "test", version: "1", envelope, manifest_hash: None };
     chain.seal(&header, key).unwrap()
 }

@@ -1,4 +1,4 @@
-//! What comes through pipes, what goes into them, and what happens on several threads.
+//! Standard input and output as pipes, and verification on several threads.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on stops")]
 
@@ -10,11 +10,11 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::thread;
 
-use reenact_formats::rer::Version;
-use reenact_formats::rer::seal::{Chain, NewEvent, RunHeader, Signer};
+use reenact_formats::rer::RerVersion;
+use reenact_formats::rer::seal::{ArtifactBuilder, NewEvent, RerRunHeader, Signer};
 use reenact_testkit::fixture::TestKey;
-use reenact_verify::demand::note_twins;
-use reenact_verify::{Keys, Options, Outcome, safe};
+use reenact_verify::demand::note_duplicate_runs;
+use reenact_verify::{Keys, Options, TargetOutcome, verify};
 use support::folder::Folder;
 use support::root;
 
@@ -27,31 +27,31 @@ fn reenact(folder: &Folder, arguments: &[&str]) -> Command {
     command
 }
 
-/// Exit code, standard output, standard error.
-fn came(output: Output) -> (Option<i32>, String, String) {
+/// Returns exit code, standard output and standard error.
+fn output_parts(output: Output) -> (Option<i32>, String, String) {
     let utf8 = |bytes| String::from_utf8(bytes).unwrap();
     (output.status.code(), utf8(output.stdout), utf8(output.stderr))
 }
 
 fn run(folder: &Folder, arguments: &[&str]) -> (Option<i32>, String, String) {
-    came(reenact(folder, arguments).output().unwrap())
+    output_parts(reenact(folder, arguments).output().unwrap())
 }
 
-/// The line of JSON that the library gives on bytes, on one thread.
-fn judged(target: &str, bytes: &[u8], keys: &Keys) -> String {
-    Outcome::Judged(safe(bytes, keys, &Options::default())).to_json(target) + "\n"
+/// Returns the line of JSON that the library gives for these bytes on one thread.
+fn expected_json(target: &str, bytes: &[u8], keys: &Keys) -> String {
+    TargetOutcome::Report(verify(bytes, keys, &Options::default())).to_json(target) + "\n"
 }
 
-/// The keys of a file in `vectors`, as the command reads them.
+/// Loads the keys of a file in `vectors`, as the command does.
 fn keys(path: &str) -> Keys {
     let mut keys = Keys::default();
     keys.extend(reenact_formats::key::read(&fs::read(root().join(path)).unwrap()).unwrap().keys);
     keys
 }
 
-// Output that nobody reads.
+// Output without a reader.
 
-/// A pipe whose reader has gone before anything is written.
+/// Returns a pipe whose reader is closed before anything is written.
 fn closed_pipe() -> PipeWriter {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -65,17 +65,17 @@ fn a_reader_that_left_before_is_no_crash() {
     let canon = ["canon", "--profile", "jcs", RECORD];
     for arguments in [&["verify", "vectors", "--json"][..], &["verify", "vectors"], &hash, &canon] {
         let output = reenact(&folder, arguments).stdout(closed_pipe()).output().unwrap();
-        let (code, text, said) = came(output);
+        let (code, text, said) = output_parts(output);
         assert_eq!((code, text.as_str()), (Some(2), ""), "{arguments:?}");
-        // How many there are changes with the vectors.
+        // The number changes with the vectors.
         let passed_over = said.strip_prefix("reenact: vectors: ");
         let passed_over = passed_over.and_then(|rest| rest.strip_suffix(" other files passed over\n"));
         assert!(said.is_empty() || passed_over.is_some_and(|n| n.parse::<u32>().is_ok()), "{said}");
     }
-    // Of help that nobody read nothing depends.
+    // Unread help is no failure.
     for arguments in [["--help"], ["--version"]] {
         let output = reenact(&folder, &arguments).stdout(closed_pipe()).output().unwrap();
-        assert_eq!(came(output), (Some(0), String::new(), String::new()), "{arguments:?}");
+        assert_eq!(output_parts(output), (Some(0), String::new(), String::new()), "{arguments:?}");
     }
 }
 
@@ -92,7 +92,7 @@ fn a_reader_that_leaves_after_one_line_is_no_crash() {
     BufReader::with_capacity(64, child.stdout.take().unwrap()).read_line(&mut first).unwrap();
     assert!(first.starts_with("{\"target\":\"runs/000.rer.json\""), "{first}");
     let output = child.wait_with_output().unwrap();
-    assert_eq!(came(output), (Some(2), String::new(), String::new()));
+    assert_eq!(output_parts(output), (Some(2), String::new(), String::new()));
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn a_full_disk_is_said() {
         let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let output = reenact(&folder, arguments).stdout(full).output().unwrap();
         let said = "reenact: the output could not be written: No space left on device (os error 28)\n";
-        assert_eq!(came(output), (Some(2), String::new(), said.to_owned()), "{arguments:?}");
+        assert_eq!(output_parts(output), (Some(2), String::new(), said.to_owned()), "{arguments:?}");
     }
 }
 
@@ -133,22 +133,22 @@ fn standard_input_may_come_slowly() {
         thread::yield_now();
     }
     drop(stdin);
-    let expected = judged("-", &bytes, &keys(KEY));
-    assert_eq!(came(child.wait_with_output().unwrap()), (Some(0), expected, String::new()));
+    let expected = expected_json("-", &bytes, &keys(KEY));
+    assert_eq!(output_parts(child.wait_with_output().unwrap()), (Some(0), expected, String::new()));
 }
 
 #[test]
 fn standard_input_may_be_larger_than_a_pipe() {
-    let (record, keys) = large();
+    let (record, keys) = large_record();
     let folder = with_signer();
     let mut child = reenact(&folder, &["verify", "--json", "--key", "signer.bin", "-"])
         .stdin(Stdio::piped())
         .spawn()
         .unwrap();
-    let expected = judged("-", &record, &keys);
+    let expected = expected_json("-", &record, &keys);
     let mut stdin = child.stdin.take().unwrap();
     let writer = thread::spawn(move || stdin.write_all(&record));
-    assert_eq!(came(child.wait_with_output().unwrap()), (Some(0), expected, String::new()));
+    assert_eq!(output_parts(child.wait_with_output().unwrap()), (Some(0), expected, String::new()));
     writer.join().unwrap().unwrap();
 }
 
@@ -165,7 +165,7 @@ fn a_fifo_is_read_like_a_file() {
     let folder = Folder::with_repository();
     let bytes = fs::read(root().join(RECORD)).unwrap();
     let key = fs::read(root().join(KEY)).unwrap();
-    let expected = judged("run.fifo", &bytes, &keys(KEY));
+    let expected = expected_json("run.fifo", &bytes, &keys(KEY));
     let (run_fifo, key_fifo) = (fifo(&folder, "run.fifo"), fifo(&folder, "key.fifo"));
     let writer = thread::spawn(move || {
         // Opening blocks until the command opens the other end.
@@ -185,7 +185,7 @@ fn a_fifo_in_a_folder_is_not_waited_for() {
     fifo(&folder, "runs/a.rer.json");
     let bytes = fs::read(root().join(RECORD)).unwrap();
     folder.write("runs/b.rer.json", &bytes);
-    let expected = judged("runs/b.rer.json", &bytes, &keys(KEY));
+    let expected = expected_json("runs/b.rer.json", &bytes, &keys(KEY));
     let (code, stdout, _) = run(&folder, &["verify", "--json", "--key", KEY, "runs"]);
     assert_eq!((code, stdout), (Some(0), expected));
 }
@@ -235,11 +235,11 @@ fn many_records_are_reported_in_the_order_of_their_names() {
         let name = format!("runs/{:02}/{at:03}.rer.json", at / 10);
         let bytes = if at % 40 == 7 { &slow } else { &sources[at % sources.len()] };
         folder.write(&name, bytes);
-        let outcome = Outcome::Judged(safe(bytes, &keys, &Options::default()));
+        let outcome = TargetOutcome::Report(verify(bytes, &keys, &Options::default()));
         outcomes.push((name, outcome));
     }
-    // The records claim the same run, which each of them is told.
-    note_twins(&mut outcomes);
+    // The records claim the same run, and each report has a note about that.
+    note_duplicate_runs(&mut outcomes);
     let lines: String = outcomes.iter().map(|(name, outcome)| outcome.to_json(name) + "\n").collect();
     let expected = (Some(1), lines, String::new());
     for _ in 0..5 {
@@ -251,19 +251,19 @@ fn signer() -> TestKey {
     TestKey::of(7)
 }
 
-/// A folder with the public key of [`signer`] in `signer.bin`.
+/// Returns a folder with the public key of [`signer`] in `signer.bin`.
 fn with_signer() -> Folder {
     let folder = Folder::empty();
     folder.write("signer.bin", signer().public_key().as_bytes());
     folder
 }
 
-/// How many events a large record has.
+/// Number of events in a large record.
 const EVENTS: usize = 3000;
 
-/// A record of about 3 MB, large enough that the command spreads its events over threads.
-fn large() -> (Vec<u8>, Keys) {
-    let mut chain = Chain::new(Version::V02);
+/// Returns a record of about 3 MB, large enough that the command spreads its events over threads, and the keys for it.
+fn large_record() -> (Vec<u8>, Keys) {
+    let mut chain = ArtifactBuilder::new(RerVersion::V02);
     for at in 0..EVENTS {
         let event_type = match at {
             0 => "rer.run.started",
@@ -281,7 +281,7 @@ fn large() -> (Vec<u8>, Keys) {
         chain.append(&event).unwrap();
     }
     let envelope = r#"{"envelope_version":"rer-envelope/0.2","limits":{},"permissions":{"allowed_models":[],"allowed_tools":[]}}"#;
-    let run = RunHeader {
+    let run = RerRunHeader {
         run_id: "large",
         implementation: "reenact-tests",
         version: "0.1.0",
@@ -291,57 +291,57 @@ fn large() -> (Vec<u8>, Keys) {
     let bytes = chain.seal(&run, &signer()).unwrap();
     assert!(bytes.len() > 3_000_000, "{} bytes", bytes.len());
     let mut keys = Keys::default();
-    keys.supply(signer().public_key());
+    keys.add_supplied(signer().public_key());
     (bytes, keys)
 }
 
-/// Replaces the one place where `from` stands.
+/// Replaces the only occurrence of `from`.
 fn replaced(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
     let text = std::str::from_utf8(bytes).unwrap();
     assert_eq!(text.matches(from).count(), 1, "{from}");
     text.replace(from, to).into_bytes()
 }
 
-/// The command on threads says of these bytes what the library says on one.
-fn check_alike(what: &str, bytes: &[u8], keys: &Keys, pass: bool) {
+/// Panics unless the command, on several threads, reports on these bytes what the library reports on one.
+fn assert_same_report(what: &str, bytes: &[u8], keys: &Keys, pass: bool) {
     let folder = with_signer();
     folder.write("large.rer.json", bytes);
-    let report = safe(bytes, keys, &Options::default());
+    let report = verify(bytes, keys, &Options::default());
     assert_eq!(report.pass(), pass, "{what}: {:?}", report.reasons);
     let (code, stdout, stderr) = run(&folder, &["verify", "--json", "--key", "signer.bin", "large.rer.json"]);
-    let expected = judged("large.rer.json", bytes, keys);
+    let expected = expected_json("large.rer.json", bytes, keys);
     assert_eq!((code, stdout, stderr), (Some(i32::from(!pass)), expected, String::new()), "{what}");
 }
 
 #[test]
 fn a_large_record_on_threads_is_judged_as_on_one() {
-    let (bytes, keys) = large();
-    check_alike("intact", &bytes, &keys, true);
+    let (bytes, keys) = large_record();
+    assert_same_report("intact", &bytes, &keys, true);
     for at in [0, EVENTS / 2, EVENTS - 1] {
         let tampered = replaced(&bytes, &format!("\"event-{at:04}\""), "\"event-xxxx\"");
-        check_alike(&format!("event {at} changed"), &tampered, &keys, false);
+        assert_same_report(&format!("event {at} changed"), &tampered, &keys, false);
     }
     let text = std::str::from_utf8(&bytes).unwrap();
-    // Every event is wrong: what is capped must be capped alike.
+    // Every event is wrong: lists that are capped must be capped alike.
     let all = text.replace("2026-01-02T03:04:05.678Z", "2026-01-02T03:04:05.679Z");
-    check_alike("all events changed", all.as_bytes(), &keys, false);
+    assert_same_report("all events changed", all.as_bytes(), &keys, false);
     let all = text.replace("\"payload_redacted\":", "\"payload_redacted \":");
-    check_alike("all events misshapen", all.as_bytes(), &keys, false);
+    assert_same_report("all events misshapen", all.as_bytes(), &keys, false);
 }
 
 #[test]
 fn a_large_record_that_breaks_is_judged_as_on_one() {
-    let (bytes, keys) = large();
+    let (bytes, keys) = large_record();
     let torn = &bytes[..bytes.len() - 1];
-    check_alike("the last brace is missing", torn, &keys, false);
-    check_alike("torn in the middle", &bytes[..bytes.len() / 2], &keys, false);
-    check_alike("something follows", &[&bytes[..], b"{}"].concat(), &keys, false);
+    assert_same_report("the last brace is missing", torn, &keys, false);
+    assert_same_report("torn in the middle", &bytes[..bytes.len() / 2], &keys, false);
+    assert_same_report("something follows", &[&bytes[..], b"{}"].concat(), &keys, false);
     let twice = [torn, br#","run_id":"large"}"#].concat();
-    check_alike("a name twice, at the end", &twice, &keys, false);
+    assert_same_report("a name twice, at the end", &twice, &keys, false);
     for at in [EVENTS / 2, EVENTS - 1] {
         let broken = replaced(&bytes, &format!("\"event-{at:04}\""), "NaN");
-        check_alike(&format!("event {at} is not JSON"), &broken, &keys, false);
+        assert_same_report(&format!("event {at} is not JSON"), &broken, &keys, false);
         let surrogate = replaced(&bytes, &format!("\"event-{at:04}\""), "\"\\ud800\"");
-        check_alike(&format!("event {at} has no canonical form"), &surrogate, &keys, false);
+        assert_same_report(&format!("event {at} has no canonical form"), &surrogate, &keys, false);
     }
 }

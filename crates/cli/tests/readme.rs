@@ -1,9 +1,9 @@
-//! What the documents show is what the commands do.
+//! Documents show what commands print.
 //!
-//! In a fence marked `console`, a line `$ …` is a command, and the lines up to the next one are what it prints, on both
-//! streams as a terminal shows them; `[..]` matches anything within a line, a line `...` any number of lines. Commands of
-//! one document run in order in one folder, in which `vectors` and `examples` lie. Commands that would build or download
-//! are not run, only held against what there is.
+//! In a fence marked `console`, a line `$ …` is a command, and the lines up to the next one are what it
+//! prints, on both streams as a terminal shows them; `[..]` matches anything within a line, a line `...` any
+//! number of lines. The commands of one document run in order in one folder, in which `vectors` and
+//! `examples` lie. Commands that would build or download are not run, only checked against what there is.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on stops")]
 
@@ -19,18 +19,18 @@ use support::folder::Folder;
 use support::text;
 use support::words::Line;
 
-/// A command that a document shows, and what it says that it prints.
+/// A command in a document, with the output that the document shows.
 #[derive(Debug, PartialEq, Eq)]
-struct Shown {
-    /// The line of the document, from 1.
+struct DocumentedCommand {
+    /// Line number of the command in the document, from 1.
     at: usize,
     command: String,
     output: String,
 }
 
-/// Every command of a document.
-fn shown(document: &str) -> Vec<Shown> {
-    let mut found: Vec<Shown> = Vec::new();
+/// Returns every command of a document.
+fn documented_commands(document: &str) -> Vec<DocumentedCommand> {
+    let mut found: Vec<DocumentedCommand> = Vec::new();
     let mut fence: Option<bool> = None;
     let mut continues = false;
     for (at, line) in (1..).zip(document.lines()) {
@@ -50,7 +50,7 @@ fn shown(document: &str) -> Vec<Shown> {
             }
             Some(true) => match (line.strip_prefix("$ "), found.last_mut()) {
                 (Some(command), _) => {
-                    found.push(Shown { at, command: command.to_owned(), output: String::new() });
+                    found.push(DocumentedCommand { at, command: command.to_owned(), output: String::new() });
                     continues = line.ends_with('\\');
                 }
                 (None, Some(last)) => last.output.extend([line, "\n"]),
@@ -61,28 +61,30 @@ fn shown(document: &str) -> Vec<Shown> {
     found
 }
 
-/// What to do with a command.
+/// Treatment of a command.
 #[derive(Debug, PartialEq, Eq)]
 enum Action {
     /// Run `reenact` or `reenact-verify` with arguments.
     Run { program: &'static str, line: Line },
     /// Print the exit code of the command before.
     ExitCode,
-    /// A command of the workspace that takes long: that it is there is enough.
+    /// A command of the workspace that takes long; only its existence is checked.
     Developer { subcommand: String },
-    /// Gets or builds things, which a test does not.
-    Leave,
+    /// Downloads or builds something, which a test does not.
+    Skip,
 }
 
+/// Returns the treatment of a command.
+///
 /// # Errors
 ///
-/// Says why a command is not understood.
+/// If the command is of no known kind.
 fn action(command: &str) -> Result<Action, String> {
     if command == "echo $?" {
         return Ok(Action::ExitCode);
     }
     if command.starts_with("git clone ") {
-        return Ok(Action::Leave);
+        return Ok(Action::Skip);
     }
     let mut line = Line::parse(command);
     let words: Vec<&str> = line.words.iter().map(String::as_str).collect();
@@ -90,7 +92,7 @@ fn action(command: &str) -> Result<Action, String> {
     let (program, used) = match words[..] {
         ["reenact", ..] => ("reenact", 1),
         ["reenact-verify", ..] => ("reenact-verify", 1),
-        ["cargo", "install", ..] => return Ok(Action::Leave),
+        ["cargo", "install", ..] => return Ok(Action::Skip),
         ["cargo", "xtask", subcommand, ..] => {
             return Ok(Action::Developer { subcommand: subcommand.to_owned() });
         }
@@ -105,7 +107,8 @@ fn action(command: &str) -> Result<Action, String> {
     Ok(Action::Run { program, line })
 }
 
-/// The program under test. `reenact-verify` is of another package, which cargo does not build for this test.
+/// Returns the path of a program under test. `reenact-verify` belongs to another package, which cargo does
+/// not build for this test.
 fn program(name: &str) -> PathBuf {
     static VERIFIER: OnceLock<PathBuf> = OnceLock::new();
     let reenact = Path::new(env!("CARGO_BIN_EXE_reenact"));
@@ -132,7 +135,7 @@ fn build_beside(other: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
 }
 
-/// Runs a command; gives its exit code and what a terminal would show.
+/// Runs a command; returns its exit code and what a terminal would show.
 fn run(program: &Path, line: &Line, folder: &Folder) -> (i32, String) {
     let (mut shown, screen) = std::io::pipe().unwrap();
     let mut command = support::command(program, folder);
@@ -147,20 +150,20 @@ fn run(program: &Path, line: &Line, folder: &Folder) -> (i32, String) {
         None => command.stdin(Stdio::null()),
     };
     let mut child = command.spawn().unwrap();
-    // The command holds ends of the pipe too; the text ends when the last end is gone.
+    // The command holds write ends of the pipe too; EOF comes when the last one is closed.
     drop(command);
     let mut text = String::new();
     shown.read_to_string(&mut text).unwrap();
     (child.wait().unwrap().code().unwrap_or(-1), text)
 }
 
-/// What is wrong with a document.
+/// Returns the differences between a document and the commands.
 fn faults(name: &str, document: &str) -> Vec<String> {
     let developer_help = fs::read_to_string(support::root().join("xtask/src/main.rs")).unwrap();
     let folder = Folder::with_repository();
     let mut before = 0;
     let mut faults = Vec::new();
-    for Shown { at, command, output } in shown(document) {
+    for DocumentedCommand { at, command, output } in documented_commands(document) {
         let came = match action(&command) {
             Ok(Action::Run { program: name, line }) => {
                 let (code, text) = run(&program(name), &line, &folder);
@@ -174,7 +177,7 @@ fn faults(name: &str, document: &str) -> Vec<String> {
                 }
                 continue;
             }
-            Ok(Action::Leave) => continue,
+            Ok(Action::Skip) => continue,
             Err(why) => {
                 faults.push(format!("{name}:{at}: {why}"));
                 continue;
@@ -188,7 +191,7 @@ fn faults(name: &str, document: &str) -> Vec<String> {
     faults
 }
 
-/// The documents: those at the root, and all in `docs`.
+/// Returns the documents: those at the root, and all in `docs`.
 fn documents() -> Vec<PathBuf> {
     fn add(folder: &Path, deep: bool, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).unwrap() {
@@ -223,7 +226,7 @@ fn documents_show_what_commands_do() {
 #[test]
 fn the_readme_shows_commands() {
     let readme = fs::read_to_string(support::root().join("README.md")).unwrap();
-    let run = shown(&readme)
+    let run = documented_commands(&readme)
         .iter()
         .filter(|shown| matches!(action(&shown.command), Ok(Action::Run { .. })))
         .count();
@@ -247,9 +250,12 @@ $ echo $?
 ```
 ";
     let expected = [(6, "reenact canon --profile jcs", "{}\n...\n"), (10, "echo $?", "0\n")];
-    let expected =
-        expected.map(|(at, command, output)| Shown { at, command: command.into(), output: output.into() });
-    assert_eq!(shown(document), expected);
+    let expected = expected.map(|(at, command, output)| DocumentedCommand {
+        at,
+        command: command.into(),
+        output: output.into(),
+    });
+    assert_eq!(documented_commands(document), expected);
 }
 
 #[test]

@@ -1,18 +1,20 @@
-//! The formats: a row each, in one table.
+//! The table of formats, one row each.
 //!
-//! A new format is a folder with its row and a line in [`FORMATS`]. The rows say what a format is called, how its content is
-//! recognised ([`mod@crate::recognise`]), which files it has and how its values are spelled. Crates that do more with a format keep
-//! tables of their own, keyed by [`FormatId`] and tested against this one.
+//! A new format is a folder with its row and a line in [`FORMATS`]. A row says the format's name, the rule by which
+//! content is recognised ([`mod@crate::recognise`]), the files of a record and the canonical form of its values.
+//! Crates that do more with a format keep tables of their own, keyed by [`FormatId`] and tested against this one.
+//!
+//! Start reading at [`FORMATS`], then [`Format`].
 
-use reenact_json::Kind;
+use reenact_json::ValueKind;
 
-use crate::{Profile, foreign, model_io, replay_bundle, replay_jsonl, rer, rpk};
+use crate::{Profile, import_only, model_io, replay_bundle, replay_jsonl, rer, rpk};
 
-/// A format by its place in the table.
+/// Identifier of a format: its position in [`FORMATS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 #[non_exhaustive]
 pub enum FormatId {
-    /// An RER artifact.
+    /// An RER artifact: one JSON document.
     #[default]
     Rer,
     /// An RER bundle: a folder or an archive.
@@ -25,15 +27,15 @@ pub enum FormatId {
     ReplayJsonl,
     /// A Replay Bundle: a folder or an archive.
     ReplayBundle,
-    /// What the recorder of Model IO's kernel writes: prompts and results of one session.
+    /// Recording by the kernel of Model IO: prompts and results of one session.
     RecordingSession,
-    /// One JSON file with a timeline of what a session did.
+    /// Timeline of one session in a single JSON file.
     SessionTimeline,
     /// REPLAY.jsonl in its dialect of `type` and `ts`.
     TypedReplay,
 }
 
-/// Every format, in the order of [`FormatId`] and of help.
+/// Every format, in the order of [`FormatId`], which is also the order in help texts.
 pub static FORMATS: [&Format; 9] = [
     &rer::ARTIFACT,
     &rer::BUNDLE,
@@ -41,149 +43,162 @@ pub static FORMATS: [&Format; 9] = [
     &model_io::FORMAT,
     &replay_jsonl::FORMAT,
     &replay_bundle::FORMAT,
-    &foreign::RECORDING_SESSION,
-    &foreign::SESSION_TIMELINE,
-    &foreign::TYPED_REPLAY,
+    &import_only::RECORDING_SESSION,
+    &import_only::SESSION_TIMELINE,
+    &import_only::TYPED_REPLAY,
 ];
 
-/// A row of the table.
+/// One row of [`FORMATS`].
 #[derive(Debug)]
 pub struct Format {
-    /// Its place in the table.
+    /// Position of the row in the table.
     pub id: FormatId,
-    /// The name that commands and imported records use.
+    /// Name that commands take and imported records carry.
     pub name: &'static str,
-    /// What `format` begins with in reports, before the version; empty if no verifier judges it.
+    /// Beginning of `format` in reports, before the slash and the version; empty if no verifier judges the format.
     pub report_name: &'static str,
-    /// Who reads it.
+    /// Commands that read the format.
     pub support: Support,
-    /// The format whose words its payloads are in: another row for containers and for relatives of a format.
+    /// Format whose vocabulary the payloads use. Containers and relatives of a format name another row here.
     pub dialect: FormatId,
-    /// The canonical form of its values.
+    /// Canonical form of the format's values.
     pub profile: Profile,
-    /// How a text is recognised.
-    pub signs: Signs,
-    /// How a folder or an archive is recognised, where it may be one.
+    /// Rule by which a text is recognised.
+    pub recognition: RecognitionRule,
+    /// Files by which a folder or an archive is recognised; `None` if the format is always one file.
     pub folder: Option<FolderLayout>,
-    /// The file that holds the record, where it is one of several.
+    /// Name of the file that holds the record, where the record is one of several files.
     pub main_file: &'static str,
-    /// Endings of file names that claim the format, with their dot; an entry without one is a whole name.
+    /// File name endings that claim the format, each with its dot; an entry without a dot is a whole file name.
     pub endings: &'static [&'static str],
 }
 
-/// Who reads a format.
+/// Extent to which a format is supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Support {
-    /// The verifier and all commands.
+    /// The verifier and all commands read the format.
     Full,
-    /// Conversion alone, which never writes it.
+    /// Only conversion reads the format, and nothing writes it.
     ImportOnly,
 }
 
-/// Signs by which a text is recognised.
+/// Rule by which a text is recognised as being of a format.
 #[derive(Debug, Clone, Copy)]
-pub enum Signs {
-    /// Outermost members of an object, which may be torn: the weights of those that are there add up.
-    Members {
-        /// Names, each with its weight.
+pub enum RecognitionRule {
+    /// Some members of the outermost object. The weights of those that are present add up, so a truncated object is
+    /// still recognised.
+    WeightedMembers {
+        /// Member names, each with its weight.
         names: &'static [(&'static str, usize)],
-        /// Names whose string begins with a prefix: one more.
+        /// Member names with a prefix: one point more if the member's string begins with it.
         prefixes: &'static [(&'static str, &'static str)],
-        /// The sum that is enough.
-        enough: usize,
+        /// Sum of points that is enough.
+        threshold: usize,
     },
-    /// Outermost members that are all there, each of its kind, in an object that is whole.
-    Whole(&'static [(&'static str, Kind)]),
-    /// Lines, of which the first tell.
+    /// All of these members of the outermost object, each of its kind. The object must be whole.
+    AllMembers(&'static [(&'static str, ValueKind)]),
+    /// A function that looks at the first lines of the text.
     Lines(fn(&[u8]) -> bool),
-    /// Its files alone: it is no text.
+    /// The names of the files in a folder or an archive; a text alone is never of this format.
     Files,
 }
 
-/// The files of a record that is a folder or an archive.
+/// Files of a record that is a folder or an archive.
 #[derive(Debug, Clone, Copy)]
 pub struct FolderLayout {
-    /// Documents that must be there, the main one first.
-    pub needs: &'static [&'static str],
-    /// Files that the events are read from, where there is no manifest that lists all.
-    pub reads: &'static [&'static str],
-    /// Files that belong to the record beside those, where anything else may lie.
+    /// Files that must be present; the main one is first.
+    pub required_files: &'static [&'static str],
+    /// Files that the events are read from, where no manifest lists all files.
+    pub event_files: &'static [&'static str],
+    /// Further files of the record, in a folder that may hold other things too.
     pub companions: &'static [&'static str],
-    /// Documents that must not be there.
-    pub without: &'static [&'static str],
-    /// Documents that are read whole, each with the most bytes that are.
+    /// Files that must not be present.
+    pub forbidden_files: &'static [&'static str],
+    /// Files that are read whole, each with the largest size that is read, in bytes.
     pub documents: &'static [(&'static str, u64)],
-    /// Members that only its manifest has.
-    pub manifest_names: &'static [&'static str],
-    /// True if the folder as a whole is the record; false if anything may lie beside it.
-    pub is_whole: bool,
+    /// Member names that only this format's manifest has.
+    pub manifest_member_names: &'static [&'static str],
+    /// True if the whole folder is the record; false if unrelated files may lie beside it.
+    pub owns_folder: bool,
 }
 
-/// No verified format has that name.
+/// Error: no verified format has that name. The message lists the names that exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no such format; there is: {}", FormatId::verified().map(FormatId::name).collect::<Vec<_>>().join(", "))]
 pub struct UnknownFormat;
 
-/// The manifest of both kinds of bundles.
+/// Name of the manifest, in RER bundles and in Replay Bundles.
 pub const MANIFEST_FILE: &str = "manifest.json";
 
 impl FormatId {
-    /// The row of this format.
+    /// Returns the row of this format.
     pub fn row(self) -> &'static Format {
         FORMATS[self as usize]
     }
 
-    /// The name that commands and imported records use.
+    /// Returns the name that commands take and imported records carry.
     pub fn name(self) -> &'static str {
         self.row().name
     }
 
-    /// The format of that name.
+    /// Returns the format of that name.
     pub fn of_name(name: &str) -> Option<Self> {
         FORMATS.iter().find(|row| row.name == name).map(|row| row.id)
     }
 
-    /// The verified format of that name.
+    /// Returns the verified format of that name.
+    ///
+    /// # Errors
+    ///
+    /// [`UnknownFormat`] if there is none, or if only conversion reads the format of that name.
     pub fn of_verified_name(name: &str) -> Result<Self, UnknownFormat> {
         Self::verified().find(|id| id.name() == name).ok_or(UnknownFormat)
     }
 
-    /// The formats that the verifier judges.
+    /// Returns the formats that the verifier judges.
     pub fn verified() -> impl Iterator<Item = Self> {
         FORMATS.iter().filter(|row| row.support == Support::Full).map(|row| row.id)
     }
 
-    /// The formats that a record can be converted to: the verified ones that are no container of another.
+    /// Returns the formats that a record can be converted to: the verified ones that are not the container of another
+    /// format.
     pub fn targets() -> impl Iterator<Item = Self> {
         Self::verified().filter(|id| id.row().dialect == *id)
     }
 
-    /// The format that a report is about, by its `format`.
+    /// Returns the format that a report is about, given the report's `format`, such as `rer-artifact/0.2`.
     pub fn of_report(format: &str) -> Option<Self> {
         let name = format.split_once('/').map_or(format, |(name, _)| name);
         FORMATS.iter().find(|row| !name.is_empty() && row.report_name == name).map(|row| row.id)
     }
 
-    /// The format that the name of a file claims.
+    /// Returns the format that a file name claims. Only a hint: content decides, see [`mod@crate::recognise`].
     pub fn of_file_name(name: &str) -> Option<Self> {
         let claims =
             |ending: &&str| if ending.starts_with('.') { name.ends_with(ending) } else { name == *ending };
         FORMATS.iter().find(|row| row.endings.iter().any(claims)).map(|row| row.id)
     }
 
-    /// The format of a folder or an archive that as a whole is one record; `has` tells whether it holds a document.
+    /// Returns the format of a folder or an archive that as a whole is one record.
+    ///
+    /// `has` returns true if a file of that name is present.
     pub fn of_files(has: impl Fn(&str) -> bool) -> Option<Self> {
-        Self::find_folder(|folder| folder.is_whole && folder.needs.iter().all(|name| has(name)), &has)
+        Self::find_folder(
+            |folder| folder.owns_folder && folder.required_files.iter().all(|name| has(name)),
+            &has,
+        )
     }
 
-    /// The format of a folder that holds at least the main file of one, and perhaps less than a whole record needs.
+    /// Returns the format of a folder that holds at least the main file of one, even if other required files are
+    /// missing.
     pub fn of_main_file(has: impl Fn(&str) -> bool) -> Option<Self> {
-        Self::find_folder(|folder| folder.needs.first().is_some_and(|main| has(main)), &has)
+        Self::find_folder(|folder| folder.required_files.first().is_some_and(|main| has(main)), &has)
     }
 
     fn find_folder(is_it: impl Fn(&FolderLayout) -> bool, has: impl Fn(&str) -> bool) -> Option<Self> {
         let is_found = |row: &&&Format| {
-            row.folder.is_some_and(|folder| is_it(&folder) && !folder.without.iter().any(|name| has(name)))
+            row.folder
+                .is_some_and(|folder| is_it(&folder) && !folder.forbidden_files.iter().any(|name| has(name)))
         };
         FORMATS.iter().find(is_found).map(|row| row.id)
     }

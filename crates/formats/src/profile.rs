@@ -1,21 +1,22 @@
-//! The named canonical forms.
+//! Canonical forms by name.
 //!
-//! A [`Profile`] names a form for commands and for what is converted; code that knows its format uses the format's own form.
+//! A [`Profile`] names a form for commands and for conversion; code that knows its format uses the format's own
+//! [`CanonicalForm`] type directly.
 
 use core::fmt;
 use core::str::FromStr;
 
-use reenact_json::canonical::{Sink, write_string};
-use reenact_json::token::Order;
+use reenact_json::canonical::{ByteSink, write_string};
+use reenact_json::token::NameOrder;
 use reenact_json::{CanonicalFault, CanonicalForm, Jcs, Value};
 
 use crate::{model_io, replay_jsonl, rpk};
 
-/// A named canonical form.
+/// Name of a canonical form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Profile {
-    /// [`Jcs`], used by RER and by all that we write ourselves.
+    /// [`Jcs`] (RFC 8785), used by RER and by everything that reenact writes itself.
     Jcs,
     /// [`rpk::canonical::RpkForm`], of `.rpk` checksums.
     Rpk,
@@ -28,66 +29,68 @@ pub enum Profile {
 }
 
 /// Row of the table of profiles.
-struct Rules {
+struct ProfileRules {
     name: &'static str,
-    /// Writes a value; returns true if writing the result once more would surely change nothing.
-    write: fn(Value<'_>, &mut dyn Sink) -> Result<bool, CanonicalFault>,
-    /// Returns true if text that is canonical under RFC 8785 surely is under this profile too.
+    /// Writes a value; returns true if writing the result once more would certainly change nothing.
+    write: fn(Value<'_>, &mut dyn ByteSink) -> Result<bool, CanonicalFault>,
+    /// Returns true if a text that is canonical under RFC 8785 certainly is canonical under this profile too.
     is_own_text: fn(Value<'_>) -> bool,
     /// Writes a text as the form spells member names.
     write_name: fn(&str, &mut Vec<u8>),
-    /// Order of member names.
-    order: Order,
-    /// True if a string may be written otherwise because of the name that it stands under.
-    minds_names: bool,
+    /// Sort order of member names.
+    order: NameOrder,
+    /// True if a string may be written differently because of the member name it stands under.
+    depends_on_names: bool,
 }
 
-const JCS: Rules = Rules {
+const JCS: ProfileRules = ProfileRules {
     name: "jcs",
     write: |value, mut out| Jcs.write(value, &mut out).map(|()| false),
     is_own_text: |value| value.is_canonical(),
     write_name: write_string,
-    order: Order::Utf16,
-    minds_names: false,
+    order: NameOrder::Utf16,
+    depends_on_names: false,
 };
 
-const RPK: Rules = Rules {
+const RPK: ProfileRules = ProfileRules {
     name: "rpk",
-    write: |value, mut out| rpk::canonical::write_noting(value, &mut out).map(|is_respelled| !is_respelled),
+    write: |value, mut out| {
+        rpk::canonical::write_reporting_respelling(value, &mut out).map(|is_respelled| !is_respelled)
+    },
     is_own_text: |_| false,
     write_name: rpk::canonical::write_text,
-    order: Order::CodePoints,
-    minds_names: true,
+    order: NameOrder::CodePoints,
+    depends_on_names: true,
 };
 
-const RPK_STEP: Rules = Rules {
+const RPK_STEP: ProfileRules = ProfileRules {
     name: "rpk-step",
     write: |value, mut out| rpk::canonical::RpkStepForm.write(value, &mut out).map(|()| false),
-    minds_names: false,
+    depends_on_names: false,
     ..RPK
 };
 
-const MODEL_IO: Rules = Rules {
+const MODEL_IO: ProfileRules = ProfileRules {
     name: "model-io",
     write: |value, mut out| model_io::canonical::ModelIoForm.write(value, &mut out).map(|()| true),
     ..JCS
 };
 
-const REPLAY_JSONL: Rules = Rules {
+const REPLAY_JSONL: ProfileRules = ProfileRules {
     name: "replay-jsonl",
     write: |value, mut out| replay_jsonl::canonical::ReplayJsonlForm.write(value, &mut out).map(|()| false),
     is_own_text: |value| value.is_canonical() && replay_jsonl::canonical::is_canonical(value),
     write_name: write_string,
-    order: Order::CodePoints,
-    minds_names: false,
+    order: NameOrder::CodePoints,
+    depends_on_names: false,
 };
 
 impl Profile {
-    /// Every profile, in the order in which help lists them.
+    /// Every profile, in the order of help texts.
     pub const ALL: &[Profile] =
         &[Profile::Jcs, Profile::Rpk, Profile::RpkStep, Profile::ModelIo, Profile::ReplayJsonl];
 
-    fn rules(self) -> &'static Rules {
+    fn rules(self) -> &'static ProfileRules {
         match self {
             Self::Jcs => &JCS,
             Self::Rpk => &RPK,
@@ -97,38 +100,46 @@ impl Profile {
         }
     }
 
-    /// The name that commands take.
+    /// Returns the name that commands take.
     pub fn name(self) -> &'static str {
         self.rules().name
     }
 
-    /// Writes the canonical form; returns true if writing that once more would surely change nothing.
-    pub fn write_noting(self, value: Value<'_>, out: &mut dyn Sink) -> Result<bool, CanonicalFault> {
+    /// Writes the canonical form; returns true if writing the result once more would certainly change nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`CanonicalFault`] at the first value that has no canonical form; `out` then holds part of a text.
+    pub fn write_reporting_stability(
+        self,
+        value: Value<'_>,
+        out: &mut dyn ByteSink,
+    ) -> Result<bool, CanonicalFault> {
         (self.rules().write)(value, out)
     }
 
-    /// Writes a text as the form spells member names.
+    /// Writes a text as the form spells member names, quotes included.
     pub fn write_name(self, name: &str, out: &mut Vec<u8>) {
         (self.rules().write_name)(name, out);
     }
 
-    /// Order of member names.
-    pub fn order(self) -> Order {
+    /// Returns the sort order of member names.
+    pub fn order(self) -> NameOrder {
         self.rules().order
     }
 
-    /// Returns true if a string may be written otherwise because of the name that it stands under.
-    pub fn minds_names(self) -> bool {
-        self.rules().minds_names
+    /// Returns true if a string may be written differently because of the member name it stands under.
+    pub fn depends_on_names(self) -> bool {
+        self.rules().depends_on_names
     }
 }
 
 impl CanonicalForm for Profile {
-    fn write<S: Sink>(self, value: Value<'_>, out: &mut S) -> Result<(), CanonicalFault> {
-        self.write_noting(value, out).map(|_| ())
+    fn write<S: ByteSink>(self, value: Value<'_>, out: &mut S) -> Result<(), CanonicalFault> {
+        self.write_reporting_stability(value, out).map(|_| ())
     }
 
-    fn is_own_text(self, value: Value<'_>) -> bool {
+    fn is_already_canonical(self, value: Value<'_>) -> bool {
         (self.rules().is_own_text)(value)
     }
 }
@@ -139,7 +150,7 @@ impl fmt::Display for Profile {
     }
 }
 
-/// No profile has that name.
+/// Error: no profile has that name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no such profile; there is: jcs, rpk, rpk-step, model-io, replay-jsonl")]
 pub struct UnknownProfile;

@@ -1,49 +1,56 @@
-//! Recognition: which format content is of. Content decides, never a file's name.
+//! Recognition of a format by content, never by a file's name.
 //!
-//! One look over the outermost members serves all rows of the table, and goes only as far as it takes.
+//! One scan over the outermost members serves all rows of [`FORMATS`], and stops at the first member that decides.
+//! Start reading at [`recognise`].
 
-use reenact_json::{Kind, Limits, Scanner, Shown, SyntaxError, Value};
+use reenact_json::{Limits, Scanner, Shown, SyntaxError, Value, ValueKind};
 
-use crate::format::{FORMATS, FormatId, Signs, Support};
+use crate::format::{FORMATS, FormatId, RecognitionRule, Support};
 
-/// Why content belongs to no format known here.
+/// Reason why content belongs to no format known here.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unrecognised {
-    /// No byte at all.
+    /// No bytes at all.
     #[error("it is empty")]
     Empty,
-    /// Not JSON, and no archive either. Holds the place and the fault.
+    /// Neither JSON nor an archive. Holds the position and the fault, as text.
     #[error("it is not JSON: {0}")]
     NotJson(String),
-    /// JSON of another kind than any format begins with.
+    /// JSON of a kind that no format begins with. Holds the kind's name.
     #[error("it is JSON, but {0} is no record of a run")]
     OtherKind(&'static str),
-    /// An archive that cannot be read, and showed nothing of what it holds. Holds the fault.
+    /// An archive that cannot be read, and showed no member that decides. Holds the fault, as text.
     #[error("it is an archive that cannot be read: {0}")]
     Archive(String),
-    /// An archive or a folder of something else.
+    /// An archive or a folder of other files.
     #[error("it holds no record of a run: a bundle has a manifest.json, a pack run.json and model_io.json")]
     OtherMembers,
-    /// A format that this build, or any verifier, does not judge. Holds its name.
+    /// A format that this build, or any verifier, does not judge. Holds the format's name.
     #[error("it is of the format {0}, which is not judged here")]
     NotJudged(&'static str),
-    /// An object whose members say nothing that we know. Holds its first names.
+    /// An object without members that decide. Holds its first names, ready for the message.
     #[error("it is a JSON object, but not of a known format{0}")]
     OtherObject(String),
 }
 
-/// The verified format of a text, which may be torn: the checks of its format say better what is wrong with it.
+/// Returns the verified format of a text.
+///
+/// The text may be truncated: the checks of its format say better what is wrong with it.
+///
+/// # Errors
+///
+/// [`Unrecognised`] says what the content seems to be instead.
 pub fn recognise(text: &[u8], limits: &Limits) -> Result<FormatId, Unrecognised> {
-    let mut seen = Seen::default();
-    match look(text, limits, Support::Full, &mut seen) {
+    let mut seen = RecognitionState::default();
+    match scan_members(text, limits, Support::Full, &mut seen) {
         Ok(Some(id)) => Ok(id),
-        looked => match (by_lines(text, Support::Full), looked) {
+        looked => match (recognise_lines(text, Support::Full), looked) {
             (Some(id), _) => Ok(id),
             (None, Ok(_)) => Err(match seen.kind {
                 Some(kind) => Unrecognised::OtherKind(kind),
-                None if seen.names.is_empty() => Unrecognised::OtherObject(String::new()),
-                None => Unrecognised::OtherObject(format!(" (its members: {})", seen.names.join(", "))),
+                None if seen.first_names.is_empty() => Unrecognised::OtherObject(String::new()),
+                None => Unrecognised::OtherObject(format!(" (its members: {})", seen.first_names.join(", "))),
             }),
             (None, Err(_)) if text.is_empty() => Err(Unrecognised::Empty),
             (None, Err(error)) => Err(Unrecognised::NotJson(error.describe(text))),
@@ -51,23 +58,24 @@ pub fn recognise(text: &[u8], limits: &Limits) -> Result<FormatId, Unrecognised>
     }
 }
 
-/// The format of a text that conversion alone reads; `None` of all others, and of what is torn.
+/// Returns the format of a text that only conversion reads; `None` for all others and for truncated text.
 pub fn recognise_import(text: &[u8], limits: &Limits) -> Option<FormatId> {
-    by_lines(text, Support::ImportOnly)
-        .or_else(|| look(text, limits, Support::ImportOnly, &mut Seen::default()).ok().flatten())
+    recognise_lines(text, Support::ImportOnly).or_else(|| {
+        scan_members(text, limits, Support::ImportOnly, &mut RecognitionState::default()).ok().flatten()
+    })
 }
 
-/// The format of a text by its first lines.
-pub fn by_lines(text: &[u8], support: Support) -> Option<FormatId> {
-    let is_it = |signs: &Signs| matches!(signs, Signs::Lines(is_it) if is_it(text));
-    FORMATS.iter().find(|row| row.support == support && is_it(&row.signs)).map(|row| row.id)
+/// Returns the format of a text by its first lines, among the formats with that support.
+pub fn recognise_lines(text: &[u8], support: Support) -> Option<FormatId> {
+    let is_it = |signs: &RecognitionRule| matches!(signs, RecognitionRule::Lines(is_it) if is_it(text));
+    FORMATS.iter().find(|row| row.support == support && is_it(&row.recognition)).map(|row| row.id)
 }
 
-/// The bundle that a manifest is of, by its first member that tells; it may be torn.
+/// Returns the bundle format of a manifest, by the first member that decides. The manifest may be truncated.
 pub fn recognise_manifest(manifest: &[u8]) -> Option<FormatId> {
-    fn look(manifest: &[u8]) -> Result<Option<FormatId>, SyntaxError> {
+    fn first_telling_member(manifest: &[u8]) -> Result<Option<FormatId>, SyntaxError> {
         let mut scanner = Scanner::new(manifest, &Limits::default())?;
-        if scanner.kind()? != Kind::Object {
+        if scanner.kind()? != ValueKind::Object {
             return Ok(None);
         }
         let mut root = scanner.enter_object()?;
@@ -75,7 +83,7 @@ pub fn recognise_manifest(manifest: &[u8]) -> Option<FormatId> {
             let is_own = |known: &&str| name.is_string(known);
             let row = FORMATS
                 .iter()
-                .find(|row| row.folder.is_some_and(|folder| folder.manifest_names.iter().any(is_own)));
+                .find(|row| row.folder.is_some_and(|folder| folder.manifest_member_names.iter().any(is_own)));
             if let Some(row) = row {
                 return Ok(Some(row.id));
             }
@@ -83,27 +91,27 @@ pub fn recognise_manifest(manifest: &[u8]) -> Option<FormatId> {
         }
         Ok(None)
     }
-    look(manifest).ok().flatten()
+    first_telling_member(manifest).ok().flatten()
 }
 
-/// How many names are kept for a message.
-const SHOWN_NAMES: usize = 5;
+/// Number of member names kept for the message of [`Unrecognised::OtherObject`].
+const MAX_SHOWN_NAMES: usize = 5;
 
-/// What a look has seen so far.
+/// State of a scan over the outermost members.
 #[derive(Default)]
-struct Seen {
-    /// For each row, the sum of the weights, or the number of members that are there and of their kind.
-    sums: [usize; FORMATS.len()],
-    /// Kind of the document, if it is no object.
+struct RecognitionState {
+    /// Score of each row: the sum of the weights, or the number of members that are present and of their kind.
+    scores: [usize; FORMATS.len()],
+    /// Kind of the document, if it is not an object.
     kind: Option<&'static str>,
-    names: Vec<String>,
+    first_names: Vec<String>,
 }
 
-impl Seen {
-    /// Counts a name; returns a format that needs no more.
-    fn name(&mut self, name: Value<'_>, support: Support) -> Option<FormatId> {
-        for (row, sum) in FORMATS.iter().zip(&mut self.sums).filter(|(row, _)| row.support == support) {
-            if let Signs::Members { names, enough, .. } = row.signs {
+impl RecognitionState {
+    /// Adds a member name to the scores; returns the first format that has enough.
+    fn add_name(&mut self, name: Value<'_>, support: Support) -> Option<FormatId> {
+        for (row, sum) in FORMATS.iter().zip(&mut self.scores).filter(|(row, _)| row.support == support) {
+            if let RecognitionRule::WeightedMembers { names, threshold: enough, .. } = row.recognition {
                 let weight =
                     |(known, weight): &(&str, usize)| if name.is_string(known) { *weight } else { 0 };
                 *sum += names.iter().map(weight).sum::<usize>();
@@ -115,11 +123,11 @@ impl Seen {
         None
     }
 
-    /// Counts a value; returns a format that needs no more.
-    fn value(&mut self, name: Value<'_>, value: Value<'_>, support: Support) -> Option<FormatId> {
-        for (row, sum) in FORMATS.iter().zip(&mut self.sums).filter(|(row, _)| row.support == support) {
-            match row.signs {
-                Signs::Members { prefixes, enough, .. } => {
+    /// Adds a member's value to the scores; returns the first format that has enough.
+    fn add_value(&mut self, name: Value<'_>, value: Value<'_>, support: Support) -> Option<FormatId> {
+        for (row, sum) in FORMATS.iter().zip(&mut self.scores).filter(|(row, _)| row.support == support) {
+            match row.recognition {
+                RecognitionRule::WeightedMembers { prefixes, threshold: enough, .. } => {
                     let begins = |prefix: &str| value.string().is_some_and(|text| text.starts_with(prefix));
                     *sum += prefixes
                         .iter()
@@ -129,35 +137,35 @@ impl Seen {
                         return Some(row.id);
                     }
                 }
-                Signs::Whole(members) => {
+                RecognitionRule::AllMembers(members) => {
                     let is_it =
-                        |(known, kind): &&(&str, Kind)| name.is_string(known) && value.kind() == *kind;
+                        |(known, kind): &&(&str, ValueKind)| name.is_string(known) && value.kind() == *kind;
                     *sum += members.iter().filter(is_it).count();
                 }
-                Signs::Lines(_) | Signs::Files => {}
+                RecognitionRule::Lines(_) | RecognitionRule::Files => {}
             }
         }
         None
     }
 
-    /// The format of an object that was read to its end.
-    fn whole(&self, support: Support) -> Option<FormatId> {
-        let is_it =
-            |signs: &Signs, sum: usize| matches!(signs, Signs::Whole(members) if members.len() == sum);
-        let mut rows = FORMATS.iter().zip(self.sums);
-        rows.find(|(row, sum)| row.support == support && is_it(&row.signs, *sum)).map(|(row, _)| row.id)
+    /// Returns the format all of whose members were present, once the object was read to its end.
+    fn complete_match(&self, support: Support) -> Option<FormatId> {
+        let is_it = |signs: &RecognitionRule, sum: usize| matches!(signs, RecognitionRule::AllMembers(members) if members.len() == sum);
+        let mut rows = FORMATS.iter().zip(self.scores);
+        rows.find(|(row, sum)| row.support == support && is_it(&row.recognition, *sum)).map(|(row, _)| row.id)
     }
 }
 
-fn look(
+/// Scans the outermost members until one decides; records the rest in `seen`.
+fn scan_members(
     text: &[u8],
     limits: &Limits,
     support: Support,
-    seen: &mut Seen,
+    seen: &mut RecognitionState,
 ) -> Result<Option<FormatId>, SyntaxError> {
     let mut scanner = Scanner::new(text, limits)?;
     let kind = scanner.kind()?;
-    if kind != Kind::Object {
+    if kind != ValueKind::Object {
         scanner.value()?;
         scanner.finish()?;
         seen.kind = Some(kind.name());
@@ -165,19 +173,19 @@ fn look(
     }
     let mut root = scanner.enter_object()?;
     while let Some(name) = scanner.next_name(&mut root)? {
-        if let Some(id) = seen.name(name, support) {
+        if let Some(id) = seen.add_name(name, support) {
             return Ok(Some(id));
         }
-        if seen.names.len() < SHOWN_NAMES {
-            seen.names.push(Shown::new(&name.string().unwrap_or_default()).to_string());
+        if seen.first_names.len() < MAX_SHOWN_NAMES {
+            seen.first_names.push(Shown::new(&name.string().unwrap_or_default()).to_string());
         }
         let value = scanner.value()?;
-        if let Some(id) = seen.value(name, value, support) {
+        if let Some(id) = seen.add_value(name, value, support) {
             return Ok(Some(id));
         }
     }
     scanner.finish()?;
-    Ok(seen.whole(support))
+    Ok(seen.complete_match(support))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The trust store: which public keys are whose, and which are no longer to be believed.
+//! The trust store: public keys with their owners, and their standing.
 //!
 //! ```json
 //! {
@@ -20,37 +20,39 @@
 //! | `by` | with `superseded` only: the id of the key that took its place |
 //! | `since` | with `compromised` only, optional: when, in RFC 3339 |
 //!
-//! Anything else is refused rather than guessed at: a misspelt member would be trust that nobody meant. `since` is for
-//! people. It decides nothing, since whoever has a stolen key can write any date.
+//! Anything else is refused rather than guessed at: a misspelt member would be trust by mistake. `since` is
+//! for people. It decides nothing, since the holder of a stolen key can write any date.
+//!
+//! Start reading at [`TrustStore`].
 
 use std::collections::BTreeMap;
 
 use base64ct::{Base64UrlUnpadded, Encoding};
-use reenact_json::print::{self, Object};
-use reenact_json::{Kind, Limits, SyntaxError, Value, shown};
+use reenact_json::print::{self, PrintObjectWriter};
+use reenact_json::{Limits, SyntaxError, Value, ValueKind, shown};
 
 use crate::key::{KeyId, PublicKey};
 use crate::rer::time;
 
-/// What is known of a key.
+/// Standing of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
-    /// Its owner is known and believed.
+    /// The owner is known and believed.
     Trusted,
-    /// Its owner signs with another one now. What it signed still stands.
+    /// The owner signs with another key now. Signatures of this one still count.
     Superseded {
-        /// The one that took its place.
+        /// Key that took its place.
         by: KeyId,
     },
-    /// Someone else may have it: nothing that it signed can be believed.
+    /// Someone else may have the key: no signature under it can be believed.
     Compromised {
-        /// Since when, as far as anyone knows.
+        /// Time of the compromise, as far as anyone knows (RFC 3339).
         since: Option<String>,
     },
 }
 
 impl Standing {
-    /// The word for it.
+    /// Returns the word in the store's text.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Trusted => "trusted",
@@ -60,36 +62,36 @@ impl Standing {
     }
 }
 
-/// A key of the store.
+/// Entry of the store: one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    /// The key.
+pub struct TrustEntry {
+    /// Public key.
     pub key: PublicKey,
-    /// What its owner is called here.
-    pub label: Option<Label>,
-    /// What is known of it.
+    /// Name of its owner.
+    pub label: Option<KeyLabel>,
+    /// Standing of the key.
     pub standing: Standing,
 }
 
-/// What someone calls the owner of a key: 1 to 100 characters that show themselves.
+/// Name that someone gives to the owner of a key: 1 to 100 visible characters.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Label(String);
+pub struct KeyLabel(String);
 
-impl Label {
-    /// Takes a text that can be printed anywhere.
+impl KeyLabel {
+    /// Takes a text that can be printed anywhere; `None` for any other.
     pub fn new(text: &str) -> Option<Self> {
         let fits = (1..=100).contains(&text.chars().count());
         let is_plain = !text.chars().any(shown::is_unsafe) && text.trim() == text;
         (fits && is_plain).then(|| Self(text.to_owned()))
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Why a text is not a trust store.
+/// Reason why a text is not a trust store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrustError {
@@ -99,36 +101,36 @@ pub enum TrustError {
     /// JSON, but no object.
     #[error("is not a trust store: it must be an object with `version` and `keys`")]
     NotAnObject,
-    /// `version` is not 1: another reenact wrote it, and what it means is unknown here.
+    /// `version` is not 1: another version of reenact wrote the file, and its meaning is unknown here.
     #[error("`version` must be 1: a newer reenact may have written this")]
     Version,
-    /// `keys` is absent or no array.
+    /// `keys` is absent or not an array.
     #[error("`keys` must be a list")]
     Keys,
-    /// A member beside the two.
+    /// A member beside `version` and `keys`.
     #[error("has a member that does not belong there, beside `version` and `keys`")]
     UnknownMember,
-    /// Something is wrong with a key.
+    /// Fault of one key.
     #[error("keys[{at}]: {fault}")]
     Entry {
-        /// Which, from 0.
+        /// Index of the key, 0-based.
         at: usize,
-        /// What.
-        fault: EntryFault,
+        /// Fault of its entry.
+        fault: TrustEntryFault,
     },
 }
 
-/// What is wrong with a key of the store.
+/// Fault of a key in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum EntryFault {
-    /// No object.
+pub enum TrustEntryFault {
+    /// The entry is not an object.
     #[error("must be an object")]
     NotAnObject,
     /// A member that does not belong there.
     #[error("has a member that does not belong there")]
     UnknownMember,
-    /// `x` is no key.
+    /// `x` is not a key.
     #[error("`x` must be an Ed25519 public key in base64url without padding")]
     PublicPart,
     /// `key_id` is that of another key.
@@ -137,86 +139,90 @@ pub enum EntryFault {
     /// A key of small order.
     #[error("the key is of small order: a signature under it proves nothing")]
     Weak,
-    /// `label`
+    /// `label` is empty, too long, or not printable.
     #[error("`label` must have 1 to 100 visible characters")]
     Label,
-    /// `standing`
+    /// `standing` is none of the three words.
     #[error("`standing` must be trusted, superseded or compromised")]
     Standing,
-    /// `by`
+    /// `by` is not the id of another key, or does not belong there.
     #[error("`by` must be the id of another key, and stand with `superseded` only")]
     By,
-    /// `since`
+    /// `since` is not a time, or does not belong there.
     #[error("`since` must be a time like 2026-05-01T00:00:00Z, and stand with `compromised` only")]
     Since,
     /// The same key a second time.
     #[error("the same key stands twice")]
-    Twice,
+    Duplicate,
 }
 
-/// Why the store was not changed.
+/// Reason why the store was not changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Refusal {
+pub enum TrustRefusal {
     /// A key of small order.
     #[error("the key is of small order: a signature under it proves nothing")]
     Weak,
-    /// Compromised it stays: only forgetting it ends that.
+    /// The key is compromised, and stays so until it is removed from the store.
     #[error("the key is marked as compromised")]
     Compromised,
-    /// A key cannot take its own place.
+    /// A key cannot supersede itself.
     #[error("a key cannot supersede itself")]
-    Itself,
-    /// No time of RFC 3339.
+    SupersedesItself,
+    /// Not a time of RFC 3339.
     #[error("is not a time like 2026-05-01T00:00:00Z")]
     Time,
 }
 
-/// What became of a key that was to be trusted.
+/// Effect of [`TrustStore::trust`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
-    /// It is new.
+pub enum TrustChange {
+    /// The key is new.
     Added,
-    /// It has another label now.
+    /// The key has another label now.
     Relabelled,
-    /// It was there, trusted or superseded; nothing changed.
+    /// The key was there, trusted or superseded; nothing changed.
     Unchanged,
 }
 
-/// The store, as data: where it is kept is no business of this crate.
+/// The store, as data. The caller decides where it is kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrustStore {
-    entries: BTreeMap<KeyId, Entry>,
+    entries: BTreeMap<KeyId, TrustEntry>,
 }
 
 impl TrustStore {
-    /// Reads the text of a store.
+    /// Parses the text of a store.
+    ///
+    /// # Errors
+    ///
+    /// [`TrustError`] at the first fault; nothing of a faulty store is used.
     pub fn parse(text: &[u8]) -> Result<Self, TrustError> {
         let document = Value::parse(text, &Limits::default())?;
-        if document.kind() != Kind::Object {
+        if document.kind() != ValueKind::Object {
             return Err(TrustError::NotAnObject);
         }
-        // The version first: what another one may hold is not ours to judge.
-        if document.member("version").and_then(|version| version.whole()) != Some(1) {
+        // The version comes first: a store of another version is not ours to judge.
+        if document.member("version").and_then(|version| version.unsigned_integer()) != Some(1) {
             return Err(TrustError::Version);
         }
-        if has_others(document, &["version", "keys"]) {
+        if has_unknown_members(document, &["version", "keys"]) {
             return Err(TrustError::UnknownMember);
         }
         let keys =
-            document.member("keys").filter(|keys| keys.kind() == Kind::Array).ok_or(TrustError::Keys)?;
+            document.member("keys").filter(|keys| keys.kind() == ValueKind::Array).ok_or(TrustError::Keys)?;
         let mut store = Self::default();
         for (at, element) in keys.elements().enumerate() {
             let failed = |fault| TrustError::Entry { at, fault };
             let entry = read_entry(element).map_err(failed)?;
             if store.entries.insert(entry.key.id(), entry).is_some() {
-                return Err(failed(EntryFault::Twice));
+                return Err(failed(TrustEntryFault::Duplicate));
             }
         }
         Ok(store)
     }
 
-    /// The text of the store, one key a line, by key id.
+    /// Returns the text of the store, one key a line, by key id.
     pub fn to_json(&self) -> String {
         let mut lines: Vec<(String, String)> = self
             .entries
@@ -233,52 +239,64 @@ impl TrustStore {
         format!("{{\n  \"version\": 1,\n  \"keys\": [{}{end}]\n}}\n", lines.join(","))
     }
 
-    /// All keys.
-    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+    /// Returns all keys.
+    pub fn entries(&self) -> impl Iterator<Item = &TrustEntry> {
         self.entries.values()
     }
 
-    /// The key of that id.
-    pub fn find(&self, id: &KeyId) -> Option<&Entry> {
+    /// Returns the key of that id.
+    pub fn find(&self, id: &KeyId) -> Option<&TrustEntry> {
         self.entries.get(id)
     }
 
-    /// Trusts a key from now on. One that is superseded stays so: its owner may publish old keys beside new ones.
-    pub fn trust(&mut self, key: PublicKey, label: Option<Label>) -> Result<Change, Refusal> {
+    /// Trusts a key from now on. A superseded key stays superseded: its owner may publish old keys beside new ones.
+    ///
+    /// # Errors
+    ///
+    /// [`TrustRefusal`] if the key is weak or compromised.
+    pub fn trust(&mut self, key: PublicKey, label: Option<KeyLabel>) -> Result<TrustChange, TrustRefusal> {
         if key.is_weak() {
-            return Err(Refusal::Weak);
+            return Err(TrustRefusal::Weak);
         }
         let Some(entry) = self.entries.get_mut(&key.id()) else {
-            self.entries.insert(key.id(), Entry { key, label, standing: Standing::Trusted });
-            return Ok(Change::Added);
+            self.entries.insert(key.id(), TrustEntry { key, label, standing: Standing::Trusted });
+            return Ok(TrustChange::Added);
         };
         if matches!(entry.standing, Standing::Compromised { .. }) {
-            return Err(Refusal::Compromised);
+            return Err(TrustRefusal::Compromised);
         }
         if label.is_none() || label == entry.label {
-            return Ok(Change::Unchanged);
+            return Ok(TrustChange::Unchanged);
         }
         entry.label = label;
-        Ok(Change::Relabelled)
+        Ok(TrustChange::Relabelled)
     }
 
-    /// Marks a key as superseded by another. It need not be in the store before.
-    pub fn supersede(&mut self, key: PublicKey, by: KeyId) -> Result<(), Refusal> {
+    /// Marks a key as superseded by another. The key need not be in the store.
+    ///
+    /// # Errors
+    ///
+    /// [`TrustRefusal`] if the key is weak, compromised, or the same.
+    pub fn supersede(&mut self, key: PublicKey, by: KeyId) -> Result<(), TrustRefusal> {
         if key.id() == by {
-            return Err(Refusal::Itself);
+            return Err(TrustRefusal::SupersedesItself);
         }
         let entry = self.entry(key)?;
         if matches!(entry.standing, Standing::Compromised { .. }) {
-            return Err(Refusal::Compromised);
+            return Err(TrustRefusal::Compromised);
         }
         entry.standing = Standing::Superseded { by };
         Ok(())
     }
 
-    /// Marks a key as compromised, whatever it was. It need not be in the store before.
-    pub fn compromise(&mut self, key: PublicKey, since: Option<&str>) -> Result<(), Refusal> {
+    /// Marks a key as compromised, whatever its standing was. The key need not be in the store.
+    ///
+    /// # Errors
+    ///
+    /// [`TrustRefusal`] if the key is weak, or `since` is not a time of RFC 3339.
+    pub fn compromise(&mut self, key: PublicKey, since: Option<&str>) -> Result<(), TrustRefusal> {
         if since.is_some_and(|since| !time::is_rfc3339(since.as_bytes())) {
-            return Err(Refusal::Time);
+            return Err(TrustRefusal::Time);
         }
         let entry = self.entry(key)?;
         let known = match &entry.standing {
@@ -289,81 +307,81 @@ impl TrustStore {
         Ok(())
     }
 
-    /// Takes a key out, whatever is known of it; gives back what was.
-    pub fn forget(&mut self, id: &KeyId) -> Option<Entry> {
+    /// Removes a key, whatever its standing is; returns its entry.
+    pub fn forget(&mut self, id: &KeyId) -> Option<TrustEntry> {
         self.entries.remove(id)
     }
 
-    fn entry(&mut self, key: PublicKey) -> Result<&mut Entry, Refusal> {
+    fn entry(&mut self, key: PublicKey) -> Result<&mut TrustEntry, TrustRefusal> {
         if key.is_weak() {
-            return Err(Refusal::Weak);
+            return Err(TrustRefusal::Weak);
         }
-        let unmarked = Entry { key, label: None, standing: Standing::Trusted };
+        let unmarked = TrustEntry { key, label: None, standing: Standing::Trusted };
         Ok(self.entries.entry(key.id()).or_insert(unmarked))
     }
 }
 
-/// Whether an object has members beside these.
-fn has_others(object: Value<'_>, names: &[&str]) -> bool {
+/// Returns true if an object has members beside these.
+fn has_unknown_members(object: Value<'_>, names: &[&str]) -> bool {
     object.members().any(|(name, _)| !names.iter().any(|known| name.is_string(known)))
 }
 
-fn read_entry(entry: Value<'_>) -> Result<Entry, EntryFault> {
-    if entry.kind() != Kind::Object {
-        return Err(EntryFault::NotAnObject);
+fn read_entry(entry: Value<'_>) -> Result<TrustEntry, TrustEntryFault> {
+    if entry.kind() != ValueKind::Object {
+        return Err(TrustEntryFault::NotAnObject);
     }
-    if has_others(entry, &["key_id", "x", "label", "standing", "by", "since"]) {
-        return Err(EntryFault::UnknownMember);
+    if has_unknown_members(entry, &["key_id", "x", "label", "standing", "by", "since"]) {
+        return Err(TrustEntryFault::UnknownMember);
     }
-    // A member that is no string is as wrong as one that spells nonsense.
+    // A member that is not a string is as wrong as one that spells nonsense.
     let text = |name: &str| entry.member(name).map(|value| value.string().unwrap_or_default());
     let mut raw = [0; 32];
     let decoded =
         text("x").and_then(|x| Base64UrlUnpadded::decode(x.as_bytes(), &mut raw).ok().map(<[u8]>::len));
     let key = decoded.filter(|length| *length == 32).and_then(|_| PublicKey::from_raw(&raw).ok());
-    let key = key.ok_or(EntryFault::PublicPart)?;
+    let key = key.ok_or(TrustEntryFault::PublicPart)?;
     if text("key_id").and_then(|id| KeyId::parse(&id)) != Some(key.id()) {
-        return Err(EntryFault::KeyId);
+        return Err(TrustEntryFault::KeyId);
     }
     if key.is_weak() {
-        return Err(EntryFault::Weak);
+        return Err(TrustEntryFault::Weak);
     }
     let label = match text("label") {
         None => None,
-        Some(label) => Some(Label::new(&label).ok_or(EntryFault::Label)?),
+        Some(label) => Some(KeyLabel::new(&label).ok_or(TrustEntryFault::Label)?),
     };
     let (by, since) = (text("by"), text("since"));
     let standing = text("standing").unwrap_or_default();
     if by.is_some() && standing != "superseded" {
-        return Err(EntryFault::By);
+        return Err(TrustEntryFault::By);
     }
     if since.is_some() && standing != "compromised" {
-        return Err(EntryFault::Since);
+        return Err(TrustEntryFault::Since);
     }
     let standing = match &*standing {
         "trusted" => Standing::Trusted,
         "superseded" => {
             let by = by.and_then(|by| KeyId::parse(&by)).filter(|by| *by != key.id());
-            Standing::Superseded { by: by.ok_or(EntryFault::By)? }
+            Standing::Superseded { by: by.ok_or(TrustEntryFault::By)? }
         }
         "compromised" => {
             if since.as_ref().is_some_and(|since| !time::is_rfc3339(since.as_bytes())) {
-                return Err(EntryFault::Since);
+                return Err(TrustEntryFault::Since);
             }
             Standing::Compromised { since: since.map(Into::into) }
         }
-        _ => return Err(EntryFault::Standing),
+        _ => return Err(TrustEntryFault::Standing),
     };
-    Ok(Entry { key, label, standing })
+    Ok(TrustEntry { key, label, standing })
 }
 
-fn write_entry(id: &str, entry: &Entry) -> String {
+fn write_entry(id: &str, entry: &TrustEntry) -> String {
     let mut line = String::new();
-    let mut object = Object::open(&mut line);
+    let mut object = PrintObjectWriter::open(&mut line);
     object.string("key_id", id);
     object.string("x", entry.key.to_base64url().as_str());
     if let Some(label) = &entry.label {
-        print::string(label.as_str(), object.name("label"));
+        print::write_string(label.as_str(), object.name("label"));
     }
     object.string("standing", entry.standing.name());
     match &entry.standing {
@@ -382,7 +400,7 @@ mod tests {
     use proptest::option;
     use proptest::prelude::*;
 
-    /// Public keys of the vectors.
+    /// Public key of the vectors.
     const ALPHA: &str = "ISsSXTbI1o8oK6RYDfRaioVrJGS76mk_9QO9lW6nQHI";
     /// RFC 8037 appendix A.1.
     const OTHER: &str = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
@@ -391,8 +409,8 @@ mod tests {
         PublicKey::from_raw(&Base64UrlUnpadded::decode_vec(x).unwrap()).unwrap()
     }
 
-    fn label(text: &str) -> Option<Label> {
-        Some(Label::new(text).unwrap())
+    fn label(text: &str) -> Option<KeyLabel> {
+        Some(KeyLabel::new(text).unwrap())
     }
 
     fn standing(store: &TrustStore, key: PublicKey) -> Standing {
@@ -429,16 +447,16 @@ mod tests {
     fn trusting() {
         let alpha = key(ALPHA);
         let mut store = TrustStore::default();
-        assert_eq!(store.trust(alpha, None), Ok(Change::Added));
-        assert_eq!(store.trust(alpha, None), Ok(Change::Unchanged));
-        assert_eq!(store.trust(alpha, label("a")), Ok(Change::Relabelled));
-        assert_eq!(store.trust(alpha, None), Ok(Change::Unchanged));
+        assert_eq!(store.trust(alpha, None), Ok(TrustChange::Added));
+        assert_eq!(store.trust(alpha, None), Ok(TrustChange::Unchanged));
+        assert_eq!(store.trust(alpha, label("a")), Ok(TrustChange::Relabelled));
+        assert_eq!(store.trust(alpha, None), Ok(TrustChange::Unchanged));
         assert_eq!(store.find(&alpha.id()).unwrap().label, label("a"));
         let mut identity = [0; 32];
         identity[0] = 1;
         let weak = PublicKey::from_raw(&identity).unwrap();
-        assert_eq!(store.trust(weak, None), Err(Refusal::Weak));
-        assert_eq!(store.compromise(weak, None), Err(Refusal::Weak));
+        assert_eq!(store.trust(weak, None), Err(TrustRefusal::Weak));
+        assert_eq!(store.compromise(weak, None), Err(TrustRefusal::Weak));
         assert_eq!(store.entries().count(), 1);
     }
 
@@ -446,9 +464,9 @@ mod tests {
     fn a_superseded_key_is_not_trusted_again_by_accident() {
         let (alpha, other) = (key(ALPHA), key(OTHER));
         let mut store = TrustStore::default();
-        assert_eq!(store.supersede(alpha, alpha.id()), Err(Refusal::Itself));
+        assert_eq!(store.supersede(alpha, alpha.id()), Err(TrustRefusal::SupersedesItself));
         store.supersede(alpha, other.id()).unwrap();
-        assert_eq!(store.trust(alpha, None), Ok(Change::Unchanged));
+        assert_eq!(store.trust(alpha, None), Ok(TrustChange::Unchanged));
         assert_eq!(standing(&store, alpha), Standing::Superseded { by: other.id() });
     }
 
@@ -457,13 +475,13 @@ mod tests {
         let (alpha, other) = (key(ALPHA), key(OTHER));
         let mut store = TrustStore::default();
         store.trust(alpha, label("a")).unwrap();
-        assert_eq!(store.compromise(alpha, Some("yesterday")), Err(Refusal::Time));
+        assert_eq!(store.compromise(alpha, Some("yesterday")), Err(TrustRefusal::Time));
         let since = Some("2026-05-01T00:00:00Z".to_owned());
         store.compromise(alpha, since.as_deref()).unwrap();
         store.compromise(alpha, None).unwrap();
         assert_eq!(standing(&store, alpha), Standing::Compromised { since });
-        assert_eq!(store.trust(alpha, None), Err(Refusal::Compromised));
-        assert_eq!(store.supersede(alpha, other.id()), Err(Refusal::Compromised));
+        assert_eq!(store.trust(alpha, None), Err(TrustRefusal::Compromised));
+        assert_eq!(store.supersede(alpha, other.id()), Err(TrustRefusal::Compromised));
         assert_eq!(store.forget(&alpha.id()).unwrap().label, label("a"));
         assert_eq!(store.forget(&alpha.id()), None);
         assert_eq!(store, TrustStore::default());
@@ -472,10 +490,10 @@ mod tests {
     #[test]
     fn labels() {
         for good in ["a", "ci @ example.org", "日本", &"x".repeat(100)] {
-            assert_eq!(Label::new(good).unwrap().as_str(), good);
+            assert_eq!(KeyLabel::new(good).unwrap().as_str(), good);
         }
         for bad in ["", " a", "a ", "a\nb", "\u{1b}[2J", "\u{202e}gpj", &"x".repeat(101)] {
-            assert_eq!(Label::new(bad), None, "{bad:?}");
+            assert_eq!(KeyLabel::new(bad), None, "{bad:?}");
         }
     }
 
@@ -504,42 +522,42 @@ mod tests {
         assert_eq!(with(r#""standing":"trusted""#), None);
         assert_eq!(with(&format!(r#""standing":"superseded","by":"{other}""#)), None);
         assert_eq!(with(r#""standing":"compromised""#), None);
-        assert_eq!(fault("7"), Some((0, EntryFault::NotAnObject)));
-        assert_eq!(fault(r#"{"standing":"trusted"}"#), Some((0, EntryFault::PublicPart)));
-        assert_eq!(fault(r#"{"x":"AA"}"#), Some((0, EntryFault::PublicPart)));
-        assert_eq!(fault(&format!(r#"{{"x":"{ALPHA}="}}"#)), Some((0, EntryFault::PublicPart)));
-        assert_eq!(fault(&format!(r#"{{"x":"{ALPHA}"}}"#)), Some((0, EntryFault::KeyId)));
+        assert_eq!(fault("7"), Some((0, TrustEntryFault::NotAnObject)));
+        assert_eq!(fault(r#"{"standing":"trusted"}"#), Some((0, TrustEntryFault::PublicPart)));
+        assert_eq!(fault(r#"{"x":"AA"}"#), Some((0, TrustEntryFault::PublicPart)));
+        assert_eq!(fault(&format!(r#"{{"x":"{ALPHA}="}}"#)), Some((0, TrustEntryFault::PublicPart)));
+        assert_eq!(fault(&format!(r#"{{"x":"{ALPHA}"}}"#)), Some((0, TrustEntryFault::KeyId)));
         assert_eq!(
             fault(&format!(r#"{{"x":"{ALPHA}","key_id":"{other}","standing":"trusted"}}"#)),
-            Some((0, EntryFault::KeyId))
+            Some((0, TrustEntryFault::KeyId))
         );
         for (rest, expected) in [
-            (r#""standing":"trusted","labl":"a""#.to_owned(), EntryFault::UnknownMember),
-            (r#""standing":"trusted","label":"""#.to_owned(), EntryFault::Label),
-            (r#""standing":"trusted","label":null"#.to_owned(), EntryFault::Label),
-            (r#""label":"a""#.to_owned(), EntryFault::Standing),
-            (r#""standing":"Trusted""#.to_owned(), EntryFault::Standing),
-            (r#""standing":true"#.to_owned(), EntryFault::Standing),
-            (r#""standing":"superseded""#.to_owned(), EntryFault::By),
-            (r#""standing":"superseded","by":"me""#.to_owned(), EntryFault::By),
-            (format!(r#""standing":"superseded","by":"{alpha}""#), EntryFault::By),
-            (format!(r#""standing":"trusted","by":"{other}""#), EntryFault::By),
-            (r#""standing":"compromised","since":"today""#.to_owned(), EntryFault::Since),
-            (r#""standing":"trusted","since":"2026-05-01T00:00:00Z""#.to_owned(), EntryFault::Since),
+            (r#""standing":"trusted","labl":"a""#.to_owned(), TrustEntryFault::UnknownMember),
+            (r#""standing":"trusted","label":"""#.to_owned(), TrustEntryFault::Label),
+            (r#""standing":"trusted","label":null"#.to_owned(), TrustEntryFault::Label),
+            (r#""label":"a""#.to_owned(), TrustEntryFault::Standing),
+            (r#""standing":"Trusted""#.to_owned(), TrustEntryFault::Standing),
+            (r#""standing":true"#.to_owned(), TrustEntryFault::Standing),
+            (r#""standing":"superseded""#.to_owned(), TrustEntryFault::By),
+            (r#""standing":"superseded","by":"me""#.to_owned(), TrustEntryFault::By),
+            (format!(r#""standing":"superseded","by":"{alpha}""#), TrustEntryFault::By),
+            (format!(r#""standing":"trusted","by":"{other}""#), TrustEntryFault::By),
+            (r#""standing":"compromised","since":"today""#.to_owned(), TrustEntryFault::Since),
+            (r#""standing":"trusted","since":"2026-05-01T00:00:00Z""#.to_owned(), TrustEntryFault::Since),
         ] {
             assert_eq!(with(&rest), Some((0, expected)), "{rest}");
         }
         let good = format!(r#"{{"key_id":"{alpha}","x":"{ALPHA}","standing":"trusted"}}"#);
-        assert_eq!(fault(&format!("{good},{good}")), Some((1, EntryFault::Twice)));
+        assert_eq!(fault(&format!("{good},{good}")), Some((1, TrustEntryFault::Duplicate)));
         let identity = "AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
         let id = key(identity).id();
         assert_eq!(
             fault(&format!(r#"{{"key_id":"{id}","x":"{identity}","standing":"trusted"}}"#)),
-            Some((0, EntryFault::Weak))
+            Some((0, TrustEntryFault::Weak))
         );
     }
 
-    /// About half of all 32 bytes are points; hardly any is weak.
+    /// About half of all 32-byte values are points; hardly any is weak.
     fn keys() -> impl Strategy<Value = PublicKey> {
         any::<[u8; 32]>()
             .prop_filter_map("a key", |raw| PublicKey::from_raw(&raw).ok().filter(|key| !key.is_weak()))
@@ -550,7 +568,7 @@ mod tests {
         vec(step, 0..12).prop_map(|steps| {
             let mut store = TrustStore::default();
             for (key, by, what, label, dated) in steps {
-                let label = label.and_then(|label| Label::new(&label));
+                let label = label.and_then(|label| KeyLabel::new(&label));
                 let since = dated.then_some("2026-05-01T00:00:00.5+02:00");
                 let _ = store.trust(key, label);
                 let _ = match what {

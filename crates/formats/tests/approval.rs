@@ -1,14 +1,14 @@
-//! Approval tokens: one text each, bound to one question, refused for what is wrong with them.
+//! Approval tokens: one text each, bound to one question, refused for each fault by its name.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops")]
 
 use proptest::prelude::*;
-use reenact_formats::rer::approval::judge::SKEW;
+use reenact_formats::rer::approval::verify::MAX_CLOCK_SKEW_NANOS;
 use reenact_formats::rer::approval::{
-    Approver, Decision, Draft, Expected, LARGEST, Refusal, SignFault, Token, TokenFault, Verdict, input_hash,
-    judge, sign,
+    ApprovalDecision, ApprovalQuestion, ApprovalToken, ApprovalTokenDraft, ApprovalVerdict, Approver,
+    MAX_TOKEN_BYTES, SignFault, TokenFault, TokenRefusal, input_hash, sign, verify_token,
 };
-use reenact_formats::rer::envelope::decide::Action;
 use reenact_formats::rer::envelope::permission::SignerType::{self, Automated, Delegate, Human};
+use reenact_formats::rer::envelope::policy::Action;
 use reenact_formats::rer::seal::Signer;
 use reenact_formats::rer::time;
 use reenact_json::{Digest, Limits, Value};
@@ -21,23 +21,23 @@ fn approver(key: &TestKey, signer_type: SignerType) -> Approver {
 
 const INPUT: &[u8] = br#"{"to": "ACME", "amount": 12.50}"#;
 
-fn draft() -> Draft<'static> {
-    Draft {
+fn draft() -> ApprovalTokenDraft<'static> {
+    ApprovalTokenDraft {
         approval_id: "0198c000-0000-7000-8000-000000000001",
         run_id: "0198c000-0000-7000-8000-000000000002",
         action: Action::Tool,
         name: "pay_invoice",
         input_hash: input_hash(INPUT),
-        decision: Decision::Granted,
+        decision: ApprovalDecision::Granted,
         signer_type: Human,
         issued_at: "2026-05-13T12:00:00Z",
         expires_at: "2026-05-13T12:10:00Z",
     }
 }
 
-fn expected() -> Expected<'static> {
+fn expected() -> ApprovalQuestion<'static> {
     let draft = draft();
-    Expected {
+    ApprovalQuestion {
         run_id: draft.run_id,
         approval_id: draft.approval_id,
         action: draft.action,
@@ -51,12 +51,12 @@ fn at(text: &str) -> i128 {
     time::instant(text).unwrap()
 }
 
-/// What comes of a token at 12:05, when key 1 is a person's.
-fn verdict(token: &[u8]) -> Result<Verdict, Refusal> {
-    judge(token, &expected(), &[approver(&TestKey::of(1), Human)], at("2026-05-13T12:05:00Z"))
+/// Verifies a token at 12:05, with key 1 registered as a person's.
+fn verify_at_12_05(token: &[u8]) -> Result<ApprovalVerdict, TokenRefusal> {
+    verify_token(token, &expected(), &[approver(&TestKey::of(1), Human)], at("2026-05-13T12:05:00Z"))
 }
 
-fn signed(draft: &Draft<'_>) -> Vec<u8> {
+fn signed(draft: &ApprovalTokenDraft<'_>) -> Vec<u8> {
     sign(draft, &TestKey::of(1)).unwrap()
 }
 
@@ -80,17 +80,17 @@ fn one_text() {
         )
     );
     assert_eq!(signature.len(), 86);
-    assert!(Token::read(&token).unwrap().is_signed_by(&TestKey::of(1).public_key()));
-    assert!(!Token::read(&token).unwrap().is_signed_by(&TestKey::of(2).public_key()));
-    assert_eq!(verdict(&token), Ok(Verdict::Granted { signer_type: Human }));
+    assert!(ApprovalToken::read(&token).unwrap().is_signed_by(&TestKey::of(1).public_key()));
+    assert!(!ApprovalToken::read(&token).unwrap().is_signed_by(&TestKey::of(2).public_key()));
+    assert_eq!(verify_at_12_05(&token), Ok(ApprovalVerdict::Granted { signer_type: Human }));
 }
 
 #[test]
 fn a_denial_may_say_why() {
     for reason in [None, Some("too much".to_owned()), Some(String::new())] {
-        let decision = Decision::Denied { reason: reason.clone() };
-        let token = signed(&Draft { decision, ..draft() });
-        assert_eq!(verdict(&token), Ok(Verdict::Denied { signer_type: Human, reason }));
+        let decision = ApprovalDecision::Denied { reason: reason.clone() };
+        let token = signed(&ApprovalTokenDraft { decision, ..draft() });
+        assert_eq!(verify_at_12_05(&token), Ok(ApprovalVerdict::Denied { signer_type: Human, reason }));
     }
 }
 
@@ -98,7 +98,7 @@ fn a_denial_may_say_why() {
 fn inputs_are_hashed_as_values_or_as_bytes() {
     assert_eq!(input_hash(b"{ \"b\": 1.0, \"a\": \"\\u0041\" }"), Digest::of(b"{\"a\":\"A\",\"b\":1}"));
     assert_eq!(input_hash(b"{\"a\":\"A\",\"b\":1}"), Digest::of(b"{\"a\":\"A\",\"b\":1}"));
-    // No JSON that evidence is made of: each is its own bytes.
+    // Not JSON that is accepted as evidence: each is hashed by its bytes.
     for bytes in [&b"not json"[..], b"", b"{\"a\":1,\"a\":2}", b"\xff", b"1e999"] {
         assert_eq!(input_hash(bytes), Digest::of(bytes));
     }
@@ -106,14 +106,17 @@ fn inputs_are_hashed_as_values_or_as_bytes() {
 
 #[test]
 fn every_flipped_bit_is_refused() {
-    for decision in [Decision::Granted, Decision::Denied { reason: Some("no".into()) }] {
-        let token = signed(&Draft { decision, ..draft() });
+    for decision in [ApprovalDecision::Granted, ApprovalDecision::Denied { reason: Some("no".into()) }] {
+        let token = signed(&ApprovalTokenDraft { decision, ..draft() });
         for at in 0..token.len() * 8 {
             let mut flipped = token.clone();
             flipped[at / 8] ^= 1 << (at % 8);
-            let refusal = verdict(&flipped).unwrap_err();
+            let refusal = verify_at_12_05(&flipped).unwrap_err();
             assert!(
-                matches!(refusal, Refusal::Malformed(_) | Refusal::Foreign { .. } | Refusal::Forged),
+                matches!(
+                    refusal,
+                    TokenRefusal::Malformed(_) | TokenRefusal::UnknownKey { .. } | TokenRefusal::Forged
+                ),
                 "bit {at}: {refusal}"
             );
         }
@@ -122,12 +125,15 @@ fn every_flipped_bit_is_refused() {
 
 #[test]
 fn bound_to_one_question() {
-    let other = |draft: Draft<'_>| verdict(&signed(&draft)).unwrap_err();
-    assert_eq!(other(Draft { run_id: "another", ..draft() }), Refusal::OtherRun);
-    assert_eq!(other(Draft { approval_id: "another", ..draft() }), Refusal::OtherApproval);
-    assert_eq!(other(Draft { action: Action::Model, ..draft() }), Refusal::OtherAction);
-    assert_eq!(other(Draft { name: "pay_invoices", ..draft() }), Refusal::OtherName);
-    assert_eq!(other(Draft { input_hash: input_hash(b"{}"), ..draft() }), Refusal::OtherInput);
+    let other = |draft: ApprovalTokenDraft<'_>| verify_at_12_05(&signed(&draft)).unwrap_err();
+    assert_eq!(other(ApprovalTokenDraft { run_id: "another", ..draft() }), TokenRefusal::OtherRun);
+    assert_eq!(other(ApprovalTokenDraft { approval_id: "another", ..draft() }), TokenRefusal::OtherApproval);
+    assert_eq!(other(ApprovalTokenDraft { action: Action::Model, ..draft() }), TokenRefusal::OtherAction);
+    assert_eq!(other(ApprovalTokenDraft { name: "pay_invoices", ..draft() }), TokenRefusal::OtherName);
+    assert_eq!(
+        other(ApprovalTokenDraft { input_hash: input_hash(b"{}"), ..draft() }),
+        TokenRefusal::OtherInput
+    );
 }
 
 #[test]
@@ -135,24 +141,24 @@ fn by_one_of_the_approvers() {
     let now = at("2026-05-13T12:05:00Z");
     let token = signed(&draft());
     let judged = |approvers: &[Approver], types: Option<&[SignerType]>| {
-        judge(&token, &Expected { signer_types: types, ..expected() }, approvers, now)
+        verify_token(&token, &ApprovalQuestion { signer_types: types, ..expected() }, approvers, now)
     };
-    let foreign = Refusal::Foreign { key_id: TestKey::of(1).public_key().id() };
+    let foreign = TokenRefusal::UnknownKey { key_id: TestKey::of(1).public_key().id() };
     assert_eq!(judged(&[], None), Err(foreign.clone()));
     assert_eq!(judged(&[approver(&TestKey::of(2), Human)], None), Err(foreign));
-    let granted = Ok(Verdict::Granted { signer_type: Human });
+    let granted = Ok(ApprovalVerdict::Granted { signer_type: Human });
     assert_eq!(judged(&[approver(&TestKey::of(2), Human), approver(&TestKey::of(1), Human)], None), granted);
-    // The type is the one that the key is registered with, whatever the token says.
+    // The type is the one that the key is registered with, whatever the token claims.
     assert_eq!(
         judged(&[approver(&TestKey::of(1), Automated)], None),
-        Err(Refusal::WrongSignerType { said: Human, registered: Automated })
+        Err(TokenRefusal::WrongSignerType { said: Human, registered: Automated })
     );
     assert_eq!(
         judged(&[approver(&TestKey::of(1), Automated), approver(&TestKey::of(1), Human)], None),
         granted
     );
     let human = [approver(&TestKey::of(1), Human)];
-    let not_allowed = Err(Refusal::SignerTypeNotAllowed { signer_type: Human });
+    let not_allowed = Err(TokenRefusal::SignerTypeNotAllowed { signer_type: Human });
     assert_eq!(judged(&human, Some(&[Delegate, Automated])), not_allowed);
     assert_eq!(judged(&human, Some(&[])), not_allowed);
     assert_eq!(judged(&human, Some(&[Delegate, Human])), granted);
@@ -164,36 +170,36 @@ fn forged() {
     let theirs = String::from_utf8(sign(&draft(), &TestKey::of(2)).unwrap()).unwrap();
     let (ours, their_id) = (TestKey::of(1).public_key().id(), TestKey::of(2).public_key().id());
     let forged = theirs.replace(&their_id.to_string(), &ours.to_string());
-    assert_eq!(verdict(forged.as_bytes()), Err(Refusal::Forged));
-    // Another's signature put into a good token.
-    let (good, other) = (signed(&draft()), signed(&Draft { name: "pay", ..draft() }));
+    assert_eq!(verify_at_12_05(forged.as_bytes()), Err(TokenRefusal::Forged));
+    // Another token's signature, put into a good token.
+    let (good, other) = (signed(&draft()), signed(&ApprovalTokenDraft { name: "pay", ..draft() }));
     let cut = |token: &[u8]| {
         let text = String::from_utf8(token.to_vec()).unwrap();
         text.split_once("\"signature\":\"").unwrap().1[..86].to_owned()
     };
     let swapped = String::from_utf8(good.clone()).unwrap().replace(&cut(&good), &cut(&other));
-    assert_eq!(verdict(swapped.as_bytes()), Err(Refusal::Forged));
+    assert_eq!(verify_at_12_05(swapped.as_bytes()), Err(TokenRefusal::Forged));
 }
 
 #[test]
 fn in_its_time() {
     let (token, approvers) = (signed(&draft()), [approver(&TestKey::of(1), Human)]);
-    let judged = |now: i128| judge(&token, &expected(), &approvers, now).map(|_| ());
+    let judged = |now: i128| verify_token(&token, &expected(), &approvers, now).map(|_| ());
     let (issued, expires) = (at("2026-05-13T12:00:00Z"), at("2026-05-13T12:10:00Z"));
-    assert_eq!(judged(issued - SKEW - 1), Err(Refusal::NotYetValid));
-    assert_eq!(judged(issued - SKEW), Ok(()));
+    assert_eq!(judged(issued - MAX_CLOCK_SKEW_NANOS - 1), Err(TokenRefusal::NotYetValid));
+    assert_eq!(judged(issued - MAX_CLOCK_SKEW_NANOS), Ok(()));
     assert_eq!(judged(expires - 1), Ok(()));
-    assert_eq!(judged(expires), Err(Refusal::Expired));
-    assert_eq!(judged(i128::MAX), Err(Refusal::Expired));
-    assert_eq!(judged(i128::MIN), Err(Refusal::NotYetValid));
+    assert_eq!(judged(expires), Err(TokenRefusal::Expired));
+    assert_eq!(judged(i128::MAX), Err(TokenRefusal::Expired));
+    assert_eq!(judged(i128::MIN), Err(TokenRefusal::NotYetValid));
 }
 
-/// The token with one edit of its text, judged: the first thing that is wrong with it.
+/// Edits the token's text once, verifies it, and returns the first fault.
 fn edited(from: &str, to: &str) -> TokenFault {
     let token = String::from_utf8(signed(&draft())).unwrap();
     assert!(token.contains(from), "{from}");
-    match verdict(token.replacen(from, to, 1).as_bytes()) {
-        Err(Refusal::Malformed(fault)) => fault,
+    match verify_at_12_05(token.replacen(from, to, 1).as_bytes()) {
+        Err(TokenRefusal::Malformed(fault)) => fault,
         other => panic!("{from} to {to}: {other:?}"),
     }
 }
@@ -263,31 +269,31 @@ fn malformed() {
 
 #[test]
 fn not_even_an_object() {
-    let fault = |bytes: &[u8]| match verdict(bytes) {
-        Err(Refusal::Malformed(fault)) => fault,
+    let fault = |bytes: &[u8]| match verify_at_12_05(bytes) {
+        Err(TokenRefusal::Malformed(fault)) => fault,
         other => panic!("{other:?}"),
     };
     assert_eq!(fault(b"[]"), TokenFault::NotAnObject { found: "an array" });
     assert!(matches!(fault(b""), TokenFault::Json(_)));
     assert!(matches!(fault("[".repeat(1000).as_bytes()), TokenFault::Json(_)));
-    assert_eq!(fault(&vec![b' '; LARGEST + 1]), TokenFault::TooLong);
+    assert_eq!(fault(&vec![b' '; MAX_TOKEN_BYTES + 1]), TokenFault::TooLong);
     assert_eq!(fault(b"{}"), TokenFault::Missing { member: "token_version" });
 }
 
 #[test]
 fn what_nobody_would_read_is_not_signed() {
-    let refused = |draft: Draft<'_>| match sign(&draft, &TestKey::of(1)) {
+    let refused = |draft: ApprovalTokenDraft<'_>| match sign(&draft, &TestKey::of(1)) {
         Err(SignFault::Draft(fault)) => fault,
         other => panic!("{other:?}"),
     };
-    let long = "x".repeat(LARGEST);
-    assert_eq!(refused(Draft { name: &long, ..draft() }), TokenFault::TooLong);
+    let long = "x".repeat(MAX_TOKEN_BYTES);
+    assert_eq!(refused(ApprovalTokenDraft { name: &long, ..draft() }), TokenFault::TooLong);
     assert_eq!(
-        refused(Draft { name: "", ..draft() }),
+        refused(ApprovalTokenDraft { name: "", ..draft() }),
         TokenFault::Value { member: "tool", wanted: "a text of at least one character" }
     );
     assert!(matches!(
-        refused(Draft { issued_at: "soon", ..draft() }),
+        refused(ApprovalTokenDraft { issued_at: "soon", ..draft() }),
         TokenFault::Value { member: "issued_at", .. }
     ));
 }
@@ -295,18 +301,18 @@ fn what_nobody_would_read_is_not_signed() {
 #[test]
 fn every_refusal_has_a_word() {
     let refusals = [
-        (Refusal::Malformed(TokenFault::NotCanonical), "malformed"),
-        (Refusal::Foreign { key_id: TestKey::of(1).public_key().id() }, "foreign"),
-        (Refusal::Forged, "forged"),
-        (Refusal::OtherApproval, "other_approval"),
-        (Refusal::OtherRun, "other_run"),
-        (Refusal::OtherAction, "other_action"),
-        (Refusal::OtherName, "other_name"),
-        (Refusal::OtherInput, "other_input"),
-        (Refusal::WrongSignerType { said: Human, registered: Delegate }, "wrong_signer_type"),
-        (Refusal::SignerTypeNotAllowed { signer_type: Delegate }, "signer_type_not_allowed"),
-        (Refusal::NotYetValid, "not_yet_valid"),
-        (Refusal::Expired, "expired"),
+        (TokenRefusal::Malformed(TokenFault::NotCanonical), "malformed"),
+        (TokenRefusal::UnknownKey { key_id: TestKey::of(1).public_key().id() }, "foreign"),
+        (TokenRefusal::Forged, "forged"),
+        (TokenRefusal::OtherApproval, "other_approval"),
+        (TokenRefusal::OtherRun, "other_run"),
+        (TokenRefusal::OtherAction, "other_action"),
+        (TokenRefusal::OtherName, "other_name"),
+        (TokenRefusal::OtherInput, "other_input"),
+        (TokenRefusal::WrongSignerType { said: Human, registered: Delegate }, "wrong_signer_type"),
+        (TokenRefusal::SignerTypeNotAllowed { signer_type: Delegate }, "signer_type_not_allowed"),
+        (TokenRefusal::NotYetValid, "not_yet_valid"),
+        (TokenRefusal::Expired, "expired"),
     ];
     for (refusal, code) in refusals {
         assert_eq!(refusal.code(), code);
@@ -324,16 +330,16 @@ proptest! {
     ) {
         prop_assume!(!name.is_empty());
         let decision = match reason {
-            None => Decision::Granted,
-            Some(reason) => Decision::Denied { reason },
+            None => ApprovalDecision::Granted,
+            Some(reason) => ApprovalDecision::Denied { reason },
         };
         let action = if is_tool { Action::Tool } else { Action::Model };
-        let draft = Draft {
+        let draft = ApprovalTokenDraft {
             approval_id: &approval_id, run_id: &run_id, action, name: &name, input_hash: input_hash(&input),
             decision, signer_type, ..draft()
         };
         let bytes = signed(&draft);
-        let token = Token::read(&bytes).unwrap();
+        let token = ApprovalToken::read(&bytes).unwrap();
         prop_assert_eq!(&token.approval_id, &approval_id);
         prop_assert_eq!(&token.run_id, &run_id);
         prop_assert_eq!(&token.name, &name);
@@ -348,6 +354,6 @@ proptest! {
 
     #[test]
     fn whatever_comes_is_judged(bytes in any::<Vec<u8>>()) {
-        prop_assert!(matches!(verdict(&bytes), Err(Refusal::Malformed(_))));
+        prop_assert!(matches!(verify_at_12_05(&bytes), Err(TokenRefusal::Malformed(_))));
     }
 }

@@ -1,5 +1,5 @@
-//! The policy function against a second evaluator that keeps everything and computes it anew each time; its edges, one by
-//! one; what an envelope reads as; what a platform signs.
+//! The policy function: against a naive second evaluator, at its edges, and its inputs (reading envelopes, bytes that
+//! a platform signs).
 #![allow(clippy::unwrap_used)]
 
 mod decide {
@@ -12,15 +12,15 @@ mod decide {
 use std::collections::BTreeSet;
 
 use reenact_formats::rer::envelope::money::{Money, Rounding};
-use reenact_formats::rer::envelope::permission::{ApprovalRule, Enforcement, Envelope};
+use reenact_formats::rer::envelope::permission::{ApprovalRule, Envelope, EnvelopeEnforcement};
 use reenact_json::{Limits, Value};
 
 const SECOND: i128 = 1_000_000_000;
-/// 2026-05-13T12:00:00Z, around which everything here happens.
+/// 2026-05-13T12:00:00Z, around which all events here happen.
 const NOON: i128 = 1_778_673_600 * SECOND;
 
-/// An envelope that names nothing.
-const OPEN: Envelope = Envelope {
+/// An envelope without limits and without names in its lists.
+const UNLIMITED: Envelope = Envelope {
     allowed_models: BTreeSet::new(),
     allowed_tools: BTreeSet::new(),
     max_steps: None,
@@ -29,7 +29,7 @@ const OPEN: Envelope = Envelope {
     expiry: None,
     required_approvals: Vec::new(),
     required_signer_types: Vec::new(),
-    enforcement: Enforcement::Enforced,
+    enforcement: EnvelopeEnforcement::Enforced,
 };
 
 fn json(text: &str) -> Value<'_> {

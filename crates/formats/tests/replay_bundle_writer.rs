@@ -1,5 +1,5 @@
-//! Bundles that are written: the same bytes each time, the real tool's own bytes for what it wrote, and nothing that could not be
-//! read back.
+//! Written bundles: the same bytes each time, the real tool's own bytes for its bundles, and nothing that could not
+//! be read back.
 
 #![allow(
     clippy::unwrap_used,
@@ -13,13 +13,15 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-use reenact_formats::replay_bundle::draft::{Coverage, Outputs, Runner, ScrubPolicy, Seeds, Toolchain};
 use reenact_formats::replay_bundle::manifest::{
     OutputsView, RunnerView, ScrubView, SeedsView, ToolchainView,
 };
+use reenact_formats::replay_bundle::new_manifest::{
+    BundleOutputs, BundleSeeds, BundleToolchain, ReplayCoverage, ScrubPolicy, ToolchainRunner,
+};
 use reenact_formats::replay_bundle::{
-    CoverageView, Held, MANIFEST, ManifestView, NewFile, NewManifest, Source, WriteError, manifest_limits,
-    read_digest, rules, write,
+    CoverageView, DocumentInclusion, MANIFEST, ManifestView, NewBundleFile, NewManifest, ReopenableSource,
+    ReplayBundleWriteError, archive_rules, manifest_limits, read_digest, write,
 };
 use reenact_json::{Digest, Value};
 use reenact_pack::{NameFault, PackError, read_tar_gz};
@@ -28,7 +30,7 @@ type Members = Vec<(String, Vec<u8>)>;
 
 fn members(archive: &[u8]) -> Members {
     let mut members = Vec::new();
-    read_tar_gz(archive, &rules(), |member| {
+    read_tar_gz(archive, &archive_rules(), |member| {
         let name = member.name().to_owned();
         members.push((name, member.read_whole(500 << 20)?));
         Ok::<(), PackError>(())
@@ -37,9 +39,11 @@ fn members(archive: &[u8]) -> Members {
     members
 }
 
-fn packed(manifest: &NewManifest, files: &[(&str, &[u8])]) -> Result<Vec<u8>, WriteError> {
-    let files: Vec<NewFile<'_>> =
-        files.iter().map(|(name, content)| NewFile { name, content: content as &dyn Source }).collect();
+fn packed(manifest: &NewManifest, files: &[(&str, &[u8])]) -> Result<Vec<u8>, ReplayBundleWriteError> {
+    let files: Vec<NewBundleFile<'_>> = files
+        .iter()
+        .map(|(name, content)| NewBundleFile { name, content: content as &dyn ReopenableSource })
+        .collect();
     write(manifest, &files, Vec::new())
 }
 
@@ -52,10 +56,10 @@ const FILES: [(&str, &[u8]); 3] = [
 fn manifest() -> NewManifest {
     NewManifest {
         assay_version: "reenact/0.1.0".into(),
-        config: Held::File("files/eval.yaml".into()),
-        trace: Held::File("files/trace.jsonl".into()),
-        outputs: Outputs { summary: Some("outputs/summary.json".into()), ..Outputs::default() },
-        coverage: Some(Coverage {
+        config: DocumentInclusion::File("files/eval.yaml".into()),
+        trace: DocumentInclusion::File("files/trace.jsonl".into()),
+        outputs: BundleOutputs { summary: Some("outputs/summary.json".into()), ..BundleOutputs::default() },
+        coverage: Some(ReplayCoverage {
             complete: vec!["a".into()],
             incomplete: vec!["b".into()],
             reason: BTreeMap::from([("b".into(), "no \"trace\"\u{1b}é".into())]),
@@ -105,22 +109,37 @@ fn what_could_not_be_read_is_not_written() {
     let name = |name: &str| name.to_owned();
     let long = format!("files/{}", "x".repeat(95));
     type Files<'a> = &'a [(&'a str, &'a [u8])];
-    let cases: [(Files<'_>, WriteError); 8] = [
-        (&[("files/../x", b"")], WriteError::Name { name: name("files/../x"), fault: NameFault::DotSegment }),
-        (&[("/files/x", b"")], WriteError::Name { name: name("/files/x"), fault: NameFault::Absolute }),
-        (&[("files/a\nb", b"")], WriteError::Name { name: name("files/a\nb"), fault: NameFault::Control }),
-        (&[("traces/x", b"")], WriteError::Folder { name: name("traces/x") }),
-        (&[("manifest.json", b"")], WriteError::Folder { name: name("manifest.json") }),
-        (&[(&long, b"")], WriteError::LongName { name: long.clone() }),
-        (&[("files/a", b""), ("files/a", b"")], WriteError::Repeated { name: name("files/a") }),
+    let cases: [(Files<'_>, ReplayBundleWriteError); 8] = [
+        (
+            &[("files/../x", b"")],
+            ReplayBundleWriteError::Name { name: name("files/../x"), fault: NameFault::DotSegment },
+        ),
+        (
+            &[("/files/x", b"")],
+            ReplayBundleWriteError::Name { name: name("/files/x"), fault: NameFault::Absolute },
+        ),
+        (
+            &[("files/a\nb", b"")],
+            ReplayBundleWriteError::Name { name: name("files/a\nb"), fault: NameFault::Control },
+        ),
+        (&[("traces/x", b"")], ReplayBundleWriteError::OutsideLayout { name: name("traces/x") }),
+        (&[("manifest.json", b"")], ReplayBundleWriteError::OutsideLayout { name: name("manifest.json") }),
+        (&[(&long, b"")], ReplayBundleWriteError::LongName { name: long.clone() }),
+        (
+            &[("files/a", b""), ("files/a", b"")],
+            ReplayBundleWriteError::DuplicateName { name: name("files/a") },
+        ),
         (
             &[("files/a", b""), ("files/A", b"")],
-            WriteError::Pack(PackError::CaseCollision { name: name("files/a"), other: name("files/A") }),
+            ReplayBundleWriteError::Pack(PackError::CaseCollision {
+                name: name("files/a"),
+                other: name("files/A"),
+            }),
         ),
     ];
     let about = NewManifest {
         assay_version: "x".into(),
-        config: Held::Digest(Digest::of(b"")),
+        config: DocumentInclusion::Digest(Digest::of(b"")),
         ..NewManifest::default()
     };
     for (files, expected) in cases {
@@ -132,37 +151,44 @@ fn what_could_not_be_read_is_not_written() {
 #[test]
 fn a_manifest_that_would_not_verify_is_not_written() {
     let version = NewManifest { assay_version: String::new(), ..manifest() };
-    assert_eq!(packed(&version, &FILES).unwrap_err(), WriteError::NoVersion);
-    let nothing =
-        NewManifest { config: Held::Not, trace: Held::Not, outputs: Outputs::default(), ..manifest() };
-    assert_eq!(packed(&nothing, &FILES).unwrap_err(), WriteError::Nothing);
+    assert_eq!(packed(&version, &FILES).unwrap_err(), ReplayBundleWriteError::NoVersion);
+    let nothing = NewManifest {
+        config: DocumentInclusion::Absent,
+        trace: DocumentInclusion::Absent,
+        outputs: BundleOutputs::default(),
+        ..manifest()
+    };
+    assert_eq!(packed(&nothing, &FILES).unwrap_err(), ReplayBundleWriteError::NothingToReplay);
     for (change, member) in [
-        (NewManifest { config: Held::File("files/no".into()), ..manifest() }, "config_digest"),
-        (NewManifest { trace: Held::File("files/no".into()), ..manifest() }, "trace_path"),
+        (NewManifest { config: DocumentInclusion::File("files/no".into()), ..manifest() }, "config_digest"),
+        (NewManifest { trace: DocumentInclusion::File("files/no".into()), ..manifest() }, "trace_path"),
         (
             NewManifest {
-                outputs: Outputs { junit: Some("files/no".into()), ..Outputs::default() },
+                outputs: BundleOutputs { junit: Some("files/no".into()), ..BundleOutputs::default() },
                 ..manifest()
             },
             "outputs",
         ),
     ] {
-        let expected = WriteError::NotThere { member, name: "files/no".into() };
+        let expected = ReplayBundleWriteError::MissingFile { member, name: "files/no".into() };
         assert_eq!(packed(&change, &FILES).unwrap_err(), expected);
     }
     let env = |text: &str| NewManifest { env: BTreeMap::from([("x".into(), text.into())]), ..manifest() };
-    assert!(matches!(packed(&env("{"), &FILES), Err(WriteError::Env(_))));
+    assert!(matches!(packed(&env("{"), &FILES), Err(ReplayBundleWriteError::Env(_))));
     let deep = |depth: usize| env(&format!("{}{}", "[".repeat(depth), "]".repeat(depth)));
     assert!(packed(&deep(62), &FILES).is_ok());
-    assert!(matches!(packed(&deep(63), &FILES), Err(WriteError::Env(_))));
+    assert!(matches!(packed(&deep(63), &FILES), Err(ReplayBundleWriteError::Env(_))));
     let large = env(&format!("\"{}\"", "x".repeat(10 << 20)));
-    assert!(matches!(packed(&large, &FILES), Err(WriteError::Env(_) | WriteError::LargeManifest { .. })));
+    assert!(matches!(
+        packed(&large, &FILES),
+        Err(ReplayBundleWriteError::Env(_) | ReplayBundleWriteError::LargeManifest { .. })
+    ));
 }
 
-/// Gives other bytes each time.
-struct Restless(Cell<u8>, usize);
+/// Source with other bytes each time.
+struct ChangingSource(Cell<u8>, usize);
 
-impl Source for Restless {
+impl ReopenableSource for ChangingSource {
     fn open(&self) -> io::Result<Box<dyn Read + '_>> {
         self.0.set(self.0.get() + 1);
         let length = if self.0.get() == 1 { 4 } else { self.1 };
@@ -170,10 +196,10 @@ impl Source for Restless {
     }
 }
 
-/// Cannot be read.
-struct Gone;
+/// Source that cannot be read.
+struct UnreadableSource;
 
-impl Source for Gone {
+impl ReopenableSource for UnreadableSource {
     fn open(&self) -> io::Result<Box<dyn Read + '_>> {
         Err(io::ErrorKind::NotFound.into())
     }
@@ -182,29 +208,32 @@ impl Source for Gone {
 #[test]
 fn a_file_that_changes_is_refused() {
     for length in [3, 4, 5] {
-        let content = Restless(Cell::new(0), length);
-        let files = [NewFile { name: "files/x", content: &content }];
+        let content = ChangingSource(Cell::new(0), length);
+        let files = [NewBundleFile { name: "files/x", content: &content }];
         let about = NewManifest {
             assay_version: "x".into(),
-            trace: Held::File("files/x".into()),
+            trace: DocumentInclusion::File("files/x".into()),
             ..NewManifest::default()
         };
         let error = write(&about, &files, Vec::new()).unwrap_err();
-        assert_eq!(error, WriteError::Changed { name: "files/x".into() }, "{length}");
+        assert_eq!(error, ReplayBundleWriteError::Changed { name: "files/x".into() }, "{length}");
     }
-    let files = [NewFile { name: "files/x", content: &Gone }];
+    let files = [NewBundleFile { name: "files/x", content: &UnreadableSource }];
     let error = write(&manifest(), &files, Vec::new()).unwrap_err();
-    assert!(matches!(error, WriteError::Unreadable { kind: io::ErrorKind::NotFound, .. }), "{error}");
+    assert!(
+        matches!(error, ReplayBundleWriteError::Unreadable { kind: io::ErrorKind::NotFound, .. }),
+        "{error}"
+    );
 }
 
-/// A real manifest as one to be written again.
-fn again(manifest: &ManifestView<'_>) -> NewManifest {
+/// Converts a real manifest into one to be written again.
+fn to_new_manifest(manifest: &ManifestView<'_>) -> NewManifest {
     let text = |value: Option<Value<'_>>| Some(value?.string()?.into_owned());
     let digest = |value: Option<Value<'_>>| read_digest(&value?.string()?);
     let held = |value, path| match (digest(value), text(path)) {
-        (_, Some(path)) => Held::File(path),
-        (Some(digest), None) => Held::Digest(digest),
-        (None, None) => Held::Not,
+        (_, Some(path)) => DocumentInclusion::File(path),
+        (Some(digest), None) => DocumentInclusion::Digest(digest),
+        (None, None) => DocumentInclusion::Absent,
     };
     let list = |value: Option<Value<'_>>| {
         value.into_iter().flat_map(|list| list.elements()).map(|test| text(Some(test)).unwrap()).collect()
@@ -222,29 +251,29 @@ fn again(manifest: &ManifestView<'_>) -> NewManifest {
         policy_digest: digest(manifest.policy_digest),
         baseline_digest: digest(manifest.baseline_digest),
         trace: held(manifest.trace_digest, manifest.trace_path),
-        outputs: Outputs {
+        outputs: BundleOutputs {
             run: text(outputs.run),
             summary: text(outputs.summary),
             junit: text(outputs.junit),
             sarif: text(outputs.sarif),
         },
-        toolchain: manifest.toolchain.map(ToolchainView::of).map(|toolchain| Toolchain {
+        toolchain: manifest.toolchain.map(ToolchainView::of).map(|toolchain| BundleToolchain {
             rustc: text(toolchain.rustc),
             cargo: text(toolchain.cargo),
             cargo_lock_hash: text(toolchain.cargo_lock_hash),
-            runner: toolchain.runner.map(RunnerView::of).map(|runner| Runner {
+            runner: toolchain.runner.map(RunnerView::of).map(|runner| ToolchainRunner {
                 os: text(runner.os),
                 arch: text(runner.arch),
                 container_image_digest: text(runner.container_image_digest),
                 ci: runner.ci.and_then(|value| value.boolean()),
             }),
         }),
-        seeds: manifest.seeds.map(SeedsView::of).map(|seeds| Seeds {
-            seed_version: seeds.seed_version.and_then(|value| u32::try_from(value.whole()?).ok()),
+        seeds: manifest.seeds.map(SeedsView::of).map(|seeds| BundleSeeds {
+            seed_version: seeds.seed_version.and_then(|value| u32::try_from(value.unsigned_integer()?).ok()),
             order_seed: text(seeds.order_seed),
             judge_seed: text(seeds.judge_seed),
         }),
-        coverage: manifest.replay_coverage.map(CoverageView::of).map(|coverage| Coverage {
+        coverage: manifest.replay_coverage.map(CoverageView::of).map(|coverage| ReplayCoverage {
             complete: list(coverage.complete_tests),
             incomplete: list(coverage.incomplete_tests),
             reason: coverage
@@ -263,7 +292,7 @@ fn again(manifest: &ManifestView<'_>) -> NewManifest {
     }
 }
 
-/// `REENACT_PEERS`, or the folder beside the project.
+/// Returns `REENACT_PEERS`, or the folder beside the project.
 fn peers() -> Option<PathBuf> {
     let beside = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/peers"));
     let folder = std::env::var_os("REENACT_PEERS").map_or_else(beside, PathBuf::from);
@@ -288,7 +317,7 @@ fn what_the_real_tool_wrote_is_written_again_byte_for_byte() {
         let view = ManifestView::of(Value::parse(text, &manifest_limits()).unwrap());
         let files: Vec<(&str, &[u8])> =
             found[1..].iter().map(|(name, content)| (name.as_str(), content.as_slice())).collect();
-        assert!(packed(&again(&view), &files).unwrap() == archive, "{}", path.display());
+        assert!(packed(&to_new_manifest(&view), &files).unwrap() == archive, "{}", path.display());
         count += 1;
     }
     assert_eq!(count, 22);

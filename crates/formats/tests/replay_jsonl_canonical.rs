@@ -1,5 +1,6 @@
 //! Canonical bytes under the profile `replay-jsonl`: exact samples, then properties over generated documents with
-//! serde_json as the oracle. Its doubles are printed by Ryū, as version 1.0.140 did; later versions print them otherwise.
+//! serde_json as the oracle. The oracle's doubles are printed by Ryū, as version 1.0.140 did; later versions print
+//! them differently.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use proptest::collection::{btree_map, vec};
@@ -12,7 +13,7 @@ use reenact_json::{CanonicalFault, Limits, NumberFault, Value, canonical};
 use serde_json::Value as Json;
 
 fn parse(text: &str) -> Value<'_> {
-    let limits = Limits { depth: Limits::DEEPEST, ..Limits::default() };
+    let limits = Limits { max_depth: Limits::MAX_DEPTH, ..Limits::default() };
     Value::parse(text.as_bytes(), &limits).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
@@ -84,7 +85,7 @@ fn depth_and_disorder_cost_no_more_than_length() {
     assert_eq!(canonical_of(&shuffled), Ok(object(&mut (0..200_000))));
 }
 
-/// The canonical form by another way.
+/// Returns the canonical form, computed another way.
 fn oracle(value: &Json) -> String {
     match value {
         Json::Object(members) => {
@@ -145,7 +146,7 @@ proptest! {
     fn agrees_with_serde_json(text in document()) {
         let expected = oracle(&serde_json::from_str(&text).unwrap());
         prop_assert_eq!(canonical_of(&text), Ok(expected.clone()));
-        // What is canonical stays as it is.
+        // Canonical text stays as it is.
         prop_assert_eq!(canonical_of(&expected), Ok(expected.clone()));
         prop_assert!(replay_jsonl::is_canonical(parse(&expected)));
         prop_assert_eq!(replay_jsonl::is_canonical(parse(&text)), text.trim_ascii() == expected);

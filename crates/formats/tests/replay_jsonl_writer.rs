@@ -1,18 +1,19 @@
-//! Writing REPLAY.jsonl: what is written is canonical and exact, what has no place in the format is refused, and a store
-//! that fails is not written to again.
+//! Writer of REPLAY.jsonl: its output is canonical and exact, events without a place in the format are refused, and a
+//! store that failed is not written to again.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{self, Write};
 
 use reenact_formats::replay_jsonl::writer::{
-    Event, ReplayWriter, Session, SessionStatus, StepStatus, Store, WriteError,
+    ReplayJsonlEvent, ReplayJsonlSession, ReplayJsonlWriteError, ReplayJsonlWriter, ReplayStore,
+    SessionStatus, StepStatus,
 };
 use reenact_json::{CanonicalFault, Digest, NumberFault};
 use reenact_testkit::fixture::TestDir;
 
 const T: &str = "2026-01-13T10:00:00Z";
 
-const SESSION: Session<'_> = Session {
+const SESSION: ReplayJsonlSession<'_> = ReplayJsonlSession {
     producer: "test@1",
     session_id: "sess_1",
     issue_number: None,
@@ -20,16 +21,16 @@ const SESSION: Session<'_> = Session {
     started_at: T,
 };
 
-fn writer() -> ReplayWriter<Vec<u8>> {
-    ReplayWriter::start(Vec::new(), &SESSION).unwrap()
+fn writer() -> ReplayJsonlWriter<Vec<u8>> {
+    ReplayJsonlWriter::start(Vec::new(), &SESSION).unwrap()
 }
 
-fn call<'a>(id: &'a str, params: &'a [u8]) -> Event<'a> {
-    Event::ToolCall { id, tool: "read", params, step_id: "s" }
+fn call<'a>(id: &'a str, params: &'a [u8]) -> ReplayJsonlEvent<'a> {
+    ReplayJsonlEvent::ToolCall { id, tool: "read", params, step_id: "s" }
 }
 
-fn result(id: &str) -> Event<'_> {
-    Event::ToolResult {
+fn result(id: &str) -> ReplayJsonlEvent<'_> {
+    ReplayJsonlEvent::ToolResult {
         id,
         output_hash: Digest::of(b"null"),
         exit_code: Some(-1),
@@ -42,16 +43,20 @@ fn result(id: &str) -> Event<'_> {
 fn every_line_to_the_byte() {
     let mut writer = writer();
     let plan = Digest::of(b"plan");
-    writer.emit(T, &Event::PlanStart { plan_hash: plan, step_count: 1 }).unwrap();
+    writer.emit(T, &ReplayJsonlEvent::PlanStart { plan_hash: plan, step_count: 1 }).unwrap();
     writer.emit(T, &call("tc\u{1b}", br#"{ "b": 1e16, "a\"": [] }"#)).unwrap();
     writer.emit(T, &result("tc\u{1b}")).unwrap();
-    let step =
-        Event::StepComplete { step_id: "s", status: StepStatus::MaxIterationsReached, iterations: 255 };
+    let step = ReplayJsonlEvent::StepComplete {
+        step_id: "s",
+        status: StepStatus::MaxIterationsReached,
+        iterations: 255,
+    };
     writer.emit(T, &step).unwrap();
-    let ran = Event::Verification { commands: &["a", "b"], exit_codes: &[0, 1], verification_delta: -1 };
+    let ran =
+        ReplayJsonlEvent::Verification { commands: &["a", "b"], exit_codes: &[0, 1], verification_delta: -1 };
     writer.emit(T, &ran).unwrap();
-    assert_eq!(writer.figures().tool_calls, 1);
-    assert_eq!(writer.figures().total_latency_ms(), Some(5));
+    assert_eq!(writer.totals().tool_calls, 1);
+    assert_eq!(writer.totals().total_latency_ms(), Some(5));
     let (replay, receipt) = writer.end(T, SessionStatus::Failed, 0.0).unwrap();
     let params_hash = Digest::of(br#"{"a\"":[],"b":1e16}"#);
     let output_hash = Digest::of(b"null");
@@ -78,31 +83,37 @@ fn every_line_to_the_byte() {
 fn what_has_no_place_is_refused_and_nothing_is_written() {
     let mut writer = writer();
     writer.emit(T, &call("open", b"{}")).unwrap();
-    let utility = |step_utility| Event::ToolResult {
+    let utility = |step_utility| ReplayJsonlEvent::ToolResult {
         id: "open",
         output_hash: Digest::of(b""),
         exit_code: None,
         step_utility,
         latency_ms: 1,
     };
-    let number = WriteError::Number { member: "step_utility", least: -1, most: 1 };
+    let number = ReplayJsonlWriteError::Number { member: "step_utility", least: -1, most: 1 };
     for bad in [f32::NAN, f32::INFINITY, -1.5] {
         assert_eq!(writer.emit(T, &utility(bad)), Err(number.clone()), "{bad}");
     }
-    assert_eq!(writer.emit(T, &result("other")), Err(WriteError::ResultWithoutCall));
-    assert_eq!(writer.emit(T, &call("open", b"{}")), Err(WriteError::CallRepeated));
-    assert_eq!(writer.emit("yesterday", &result("open")), Err(WriteError::Time { text: "yesterday".into() }));
-    let ran = Event::Verification { commands: &["a"], exit_codes: &[], verification_delta: 0 };
-    assert_eq!(writer.emit(T, &ran), Err(WriteError::VerificationLengths));
-    assert!(matches!(writer.emit(T, &call("x", b"{\"a\":1,\"a\":2}")), Err(WriteError::Params(_))));
+    assert_eq!(writer.emit(T, &result("other")), Err(ReplayJsonlWriteError::ResultWithoutCall));
+    assert_eq!(writer.emit(T, &call("open", b"{}")), Err(ReplayJsonlWriteError::CallRepeated));
+    assert_eq!(
+        writer.emit("yesterday", &result("open")),
+        Err(ReplayJsonlWriteError::Time { text: "yesterday".into() })
+    );
+    let ran = ReplayJsonlEvent::Verification { commands: &["a"], exit_codes: &[], verification_delta: 0 };
+    assert_eq!(writer.emit(T, &ran), Err(ReplayJsonlWriteError::VerificationLengths));
+    assert!(matches!(
+        writer.emit(T, &call("x", b"{\"a\":1,\"a\":2}")),
+        Err(ReplayJsonlWriteError::Params(_))
+    ));
     let overflow =
         CanonicalFault::Number { path: "$[0]".into(), literal: "1e999".into(), fault: NumberFault::Overflow };
-    assert_eq!(writer.emit(T, &call("x", b"[1e999]")), Err(WriteError::Canonical(overflow)));
+    assert_eq!(writer.emit(T, &call("x", b"[1e999]")), Err(ReplayJsonlWriteError::Canonical(overflow)));
     let deep = format!("{}{}", "[".repeat(512), "]".repeat(512));
-    assert!(matches!(writer.emit(T, &call("x", deep.as_bytes())), Err(WriteError::Params(_))));
+    assert!(matches!(writer.emit(T, &call("x", deep.as_bytes())), Err(ReplayJsonlWriteError::Params(_))));
     // None of this left a trace: the call is still open, and one result closes it.
     writer.emit(T, &result("open")).unwrap();
-    assert_eq!(writer.emit(T, &result("open")), Err(WriteError::ResultWithoutCall));
+    assert_eq!(writer.emit(T, &result("open")), Err(ReplayJsonlWriteError::ResultWithoutCall));
     let (replay, _) = writer.end(T, SessionStatus::Success, 1.0).unwrap();
     assert_eq!(replay.iter().filter(|byte| **byte == b'\n').count(), 5);
 }
@@ -110,66 +121,69 @@ fn what_has_no_place_is_refused_and_nothing_is_written() {
 #[test]
 fn sessions_that_cannot_end_or_begin() {
     for session_id in ["", ".", "..", "a/b", "a\\b", "a\0"] {
-        let session = Session { session_id, ..SESSION };
+        let session = ReplayJsonlSession { session_id, ..SESSION };
         assert_eq!(
-            ReplayWriter::start(Vec::new(), &session).err(),
-            Some(WriteError::SessionId),
+            ReplayJsonlWriter::start(Vec::new(), &session).err(),
+            Some(ReplayJsonlWriteError::SessionId),
             "{session_id:?}"
         );
     }
     let mut open = writer();
     open.emit(T, &call("a", b"null")).unwrap();
-    assert_eq!(open.end(T, SessionStatus::Success, 1.0).err(), Some(WriteError::OpenCalls { count: 1 }));
-    let number = WriteError::Number { member: "confidence", least: 0, most: 1 };
+    assert_eq!(
+        open.end(T, SessionStatus::Success, 1.0).err(),
+        Some(ReplayJsonlWriteError::OpenCalls { count: 1 })
+    );
+    let number = ReplayJsonlWriteError::Number { member: "confidence", least: 0, most: 1 };
     assert_eq!(writer().end(T, SessionStatus::Success, f32::NAN).err(), Some(number));
 }
 
-/// A store that tells what was asked of it, and fails when it is full.
-struct Telling {
-    asked: Vec<&'static str>,
-    room: usize,
+/// Store that records the calls it gets, and fails when it is full.
+struct RecordingStore {
+    operations: Vec<&'static str>,
+    free_bytes: usize,
 }
 
-impl Write for Telling {
+impl Write for RecordingStore {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if bytes.len() > self.room {
+        if bytes.len() > self.free_bytes {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        self.room -= bytes.len();
-        self.asked.push("write");
+        self.free_bytes -= bytes.len();
+        self.operations.push("write");
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.asked.push("flush");
+        self.operations.push("flush");
         Ok(())
     }
 }
 
-impl Store for Telling {
+impl ReplayStore for RecordingStore {
     fn sync(&mut self) -> io::Result<()> {
-        self.asked.push("sync");
+        self.operations.push("sync");
         Ok(())
     }
 }
 
 #[test]
 fn each_line_is_flushed_and_the_end_is_synced() {
-    let store = Telling { asked: Vec::new(), room: usize::MAX };
-    let writer = ReplayWriter::start(store, &SESSION).unwrap();
+    let store = RecordingStore { operations: Vec::new(), free_bytes: usize::MAX };
+    let writer = ReplayJsonlWriter::start(store, &SESSION).unwrap();
     let (store, _) = writer.end(T, SessionStatus::Cancelled, 0.5).unwrap();
-    assert_eq!(store.asked, ["write", "flush", "write", "flush", "write", "flush", "sync"]);
+    assert_eq!(store.operations, ["write", "flush", "write", "flush", "write", "flush", "sync"]);
 }
 
 #[test]
 fn a_store_that_failed_is_left_alone() {
-    let store = Telling { asked: Vec::new(), room: 250 };
-    let mut writer = ReplayWriter::start(store, &SESSION).unwrap();
+    let store = RecordingStore { operations: Vec::new(), free_bytes: 250 };
+    let mut writer = ReplayJsonlWriter::start(store, &SESSION).unwrap();
     let full = writer.emit(T, &call("a", b"null"));
-    assert!(matches!(full, Err(WriteError::Io { kind: io::ErrorKind::StorageFull, .. })));
-    let step = Event::StepComplete { step_id: "", status: StepStatus::Skipped, iterations: 0 };
-    assert_eq!(writer.emit(T, &step), Err(WriteError::Broken));
-    assert_eq!(writer.end(T, SessionStatus::Success, 1.0).err(), Some(WriteError::Broken));
+    assert!(matches!(full, Err(ReplayJsonlWriteError::Io { kind: io::ErrorKind::StorageFull, .. })));
+    let step = ReplayJsonlEvent::StepComplete { step_id: "", status: StepStatus::Skipped, iterations: 0 };
+    assert_eq!(writer.emit(T, &step), Err(ReplayJsonlWriteError::Broken));
+    assert_eq!(writer.end(T, SessionStatus::Success, 1.0).err(), Some(ReplayJsonlWriteError::Broken));
 }
 
 #[test]
@@ -177,7 +191,7 @@ fn a_file_that_is_there_is_not_written_over() {
     let folder = TestDir::new();
     let path = folder.join("REPLAY.jsonl");
     let open = || std::fs::OpenOptions::new().write(true).create_new(true).open(&path);
-    let writer = ReplayWriter::start(open().unwrap(), &SESSION).unwrap();
+    let writer = ReplayJsonlWriter::start(open().unwrap(), &SESSION).unwrap();
     writer.end(T, SessionStatus::Success, 1.0).unwrap();
     assert_eq!(open().unwrap_err().kind(), io::ErrorKind::AlreadyExists);
     assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 3);

@@ -1,11 +1,11 @@
-//! Every published vector of the `.rpk` forms, to the byte, and what holds for any document.
+//! Every published vector of the `.rpk` forms, to the byte, and properties of any document.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
 use std::path::Path;
 
 use proptest::prelude::*;
 use reenact_formats::Profile;
-use reenact_formats::rpk::canonical::Walk;
+use reenact_formats::rpk::canonical::RpkCanonicalWriter;
 use reenact_json::digest::Hasher;
 use reenact_json::{CanonicalFault, Digest, Limits, NumberFault, Scanner, SyntaxFault, Value, canonical};
 use serde_json::Value as Json;
@@ -16,21 +16,21 @@ fn rows(file: &str) -> Vec<Json> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The form of a text, or why it has none.
+/// Returns the form of a text, or the reason why it has none.
 fn form(text: &str, profile: Profile) -> Result<String, String> {
     let value = Value::parse(text.as_bytes(), &Limits::default()).map_err(|error| error.to_string())?;
     let bytes = canonical::to_vec(value, profile).map_err(|fault| fault.to_string())?;
     Ok(String::from_utf8(bytes).unwrap())
 }
 
-/// Both forms in one walk.
+/// Returns both forms, written in one pass.
 fn both(text: &str) -> Result<(String, String, bool), CanonicalFault> {
-    let mut scanner = Scanner::new(text.as_bytes(), &Limits::default()).unwrap().noting_disorder();
+    let mut scanner = Scanner::new(text.as_bytes(), &Limits::default()).unwrap().with_code_point_order();
     scanner.value().unwrap();
     let scanned = scanner.into_scanned();
     let (mut whole, mut stripped) = (Vec::new(), Vec::new());
-    let mut walk = Walk::new(&scanned, &mut whole, &mut stripped);
-    walk.value(0)?;
+    let mut walk = RpkCanonicalWriter::new(&scanned, &mut whole, &mut stripped);
+    walk.write_value(0)?;
     let is_respelled = walk.is_respelled();
     Ok((String::from_utf8(whole).unwrap(), String::from_utf8(stripped).unwrap(), is_respelled))
 }
@@ -118,7 +118,7 @@ fn respelling_is_noticed() {
     }
 }
 
-/// Documents in which every rule of the form comes up.
+/// Documents in which every rule of the form occurs.
 fn document() -> impl Strategy<Value = String> {
     let scalar = prop::sample::select(vec![
         "null",
@@ -177,7 +177,7 @@ fn document() -> impl Strategy<Value = String> {
     })
 }
 
-/// The rules once more, over a tree, as the notes on the format tell them: no shared code but the leaves' own.
+/// The rules once more, over a tree, as the notes on the format state them: no shared code but the leaves' own.
 fn by_tree(value: &Json, top: Option<&str>, stripped: bool) -> String {
     let lowered = |name: &str| name.to_lowercase();
     match value {

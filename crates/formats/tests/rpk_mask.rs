@@ -1,13 +1,13 @@
-//! The mask of the format's own profile takes what that profile takes, and a little more.
+//! The mask of the format's own profile matches what that profile matches, and a little more.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
 use std::path::Path;
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
-use reenact_formats::rpk::bundle::{Mask, bundle};
-use reenact_formats::rpk::mask::{DEFAULT, DefaultMask};
-use reenact_formats::rpk::write::{Draft, NewStep, RunHeader};
+use reenact_formats::rpk::bundle::{RpkMask, make_bundle};
+use reenact_formats::rpk::mask::{DEFAULT_POLICY, DefaultMask};
+use reenact_formats::rpk::write::{NewRpkStep, RpkDocumentBuilder, RpkRunHeader};
 use regex::Regex;
 use serde_json::{Value as Json, json};
 
@@ -37,11 +37,11 @@ fn by_hand(text: &str) -> String {
     DefaultMask.masked(None, text).unwrap_or_else(|| text.to_owned())
 }
 
-/// The input of a step, as it is in a bundle of it.
+/// Returns the input of a step, as it is in a bundle of it.
 fn bundled(input: &Json) -> Json {
-    let mut draft = Draft::new();
+    let mut draft = RpkDocumentBuilder::new();
     let input = input.to_string();
-    let step = NewStep {
+    let step = NewRpkStep {
         id: "step-000001",
         step_type: "tool.request",
         input: input.as_bytes(),
@@ -50,18 +50,18 @@ fn bundled(input: &Json) -> Json {
         timestamp: None,
     };
     draft.append(&step).unwrap();
-    let run = RunHeader {
+    let run = RpkRunHeader {
         version: "1.0",
         id: "run",
         timestamp: "2026-02-21T14:00:00Z",
         environment_fingerprint: b"{}",
         runtime_versions: b"{}",
-        more: &[],
+        extra_members: &[],
         metadata: &[],
         created_at: "2026-02-21T14:00:00Z",
     };
     let source = draft.finish(&run, None).unwrap();
-    let made = bundle(&source, &DefaultMask, &DEFAULT, None).unwrap();
+    let made = make_bundle(&source, &DefaultMask, &DEFAULT_POLICY, None).unwrap();
     let document: Json = serde_json::from_slice(&made.bytes).unwrap();
     let policy = &document["metadata"];
     assert_eq!(
@@ -71,12 +71,12 @@ fn bundled(input: &Json) -> Json {
     document["payload"]["run"]["steps"][0]["input"].clone()
 }
 
-/// What the reference leaves, and the key in it that we do not.
-fn without_keys(expected: &mut Json) {
+/// Masks the key that the reference leaves in place and we do not.
+fn mask_leftover_keys(expected: &mut Json) {
     match expected {
         Json::String(text) => *text = text.replace("sk-abcdefghij1234", "[REDACTED]"),
-        Json::Array(items) => items.iter_mut().for_each(without_keys),
-        Json::Object(members) => members.values_mut().for_each(without_keys),
+        Json::Array(items) => items.iter_mut().for_each(mask_leftover_keys),
+        Json::Object(members) => members.values_mut().for_each(mask_leftover_keys),
         _ => {}
     }
 }
@@ -92,7 +92,7 @@ fn every_published_row() {
     let mut stricter = 0;
     for row in rows {
         let mut expected = row["output"].clone();
-        without_keys(&mut expected);
+        mask_leftover_keys(&mut expected);
         stricter += usize::from(expected != row["output"]);
         assert_eq!(bundled(&row["input"]), expected, "{}", row["name"]);
     }
@@ -116,7 +116,7 @@ fn known_texts() {
     assert_eq!(DefaultMask.masked(Some("urls"), "a@b.co").as_deref(), Some("[REDACTED]"));
 }
 
-/// Each of these takes minutes if a pattern begins anew at every place.
+/// Each of these takes minutes if a pattern begins anew at every offset.
 #[test]
 fn long_texts_take_no_longer() {
     let pieces = [
@@ -141,7 +141,7 @@ fn long_texts_take_no_longer() {
     }
 }
 
-/// Pieces from which the patterns are made, and what stands between them.
+/// Pieces of the patterns, and separators between them.
 fn text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         prop::sample::select(vec![

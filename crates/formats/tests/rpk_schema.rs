@@ -1,11 +1,11 @@
-//! The published schema of `.rpk` and the structural check in code say the same of every document.
+//! The published schema of `.rpk` and the structural check in code agree on every document.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops")]
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use reenact_formats::rpk::survey::survey;
-use reenact_formats::rpk::{AGENT_COMMAND, Head, STEP_TYPES, structure, version};
+use reenact_formats::rpk::hash_walk::compute_digests;
+use reenact_formats::rpk::{AGENT_COMMAND, RpkHead, STEP_TYPES, structure, version};
 use reenact_json::Limits;
 use serde_json::{Value as Json, json};
 
@@ -18,23 +18,23 @@ fn schema() -> jsonschema::Validator {
     jsonschema::options().offline().build(&serde_json::from_slice(&text).unwrap()).unwrap()
 }
 
-/// What the code finds wrong with a document, as JSON paths.
+/// Returns the faults that the code finds in a document, as JSON paths.
 fn faults(document: &Json) -> BTreeSet<String> {
     let text = serde_json::to_vec(document).unwrap();
-    let Ok(head) = Head::read(&text, &Limits::default()) else { return BTreeSet::from(["$".into()]) };
+    let Ok(head) = RpkHead::read(&text, &Limits::default()) else { return BTreeSet::from(["$".into()]) };
     let mut found = BTreeSet::new();
     if version::check(head.version).is_err() {
         found.insert("$.version".into());
     }
-    let mut note = |fault: structure::StructureFault| {
-        found.insert(fault.place.to_string());
+    let mut note = |fault: structure::RpkStructureFault| {
+        found.insert(fault.path.to_string());
     };
-    structure::head(&head, &mut note);
-    survey(&head, None, |index, item, _| structure::step(index, &item, &mut note));
+    structure::check_head(&head, &mut note);
+    compute_digests(&head, None, |index, item, _| structure::check_step(index, &item, &mut note));
     found
 }
 
-/// What the schema finds wrong, as JSON paths; a missing member by its own.
+/// Returns the errors that the schema finds, as JSON paths; a missing member by its own path.
 fn errors(schema: &jsonschema::Validator, document: &Json) -> BTreeSet<String> {
     let path = |pointer: &str| {
         pointer.split('/').skip(1).fold("$".to_owned(), |path, part| match part.parse::<usize>() {
@@ -56,7 +56,7 @@ fn errors(schema: &jsonschema::Validator, document: &Json) -> BTreeSet<String> {
         .collect()
 }
 
-fn full() -> Json {
+fn full_document() -> Json {
     let mut document: Json =
         serde_json::from_slice(&std::fs::read(folder("examples/runs/invoice.bundle")).unwrap()).unwrap();
     let run = &mut document["payload"]["run"];
@@ -74,17 +74,19 @@ fn full() -> Json {
     document
 }
 
-/// Pointers to every value down to the members of steps.
-fn places(value: &Json, at: &str, depth: usize, found: &mut Vec<String>) {
+/// Collects pointers to every value down to the members of steps.
+fn collect_pointers(value: &Json, at: &str, depth: usize, found: &mut Vec<String>) {
     found.push(at.to_owned());
     match value {
         Json::Object(members) if depth < 6 => {
-            members.iter().for_each(|(name, value)| places(value, &format!("{at}/{name}"), depth + 1, found));
+            members
+                .iter()
+                .for_each(|(name, value)| collect_pointers(value, &format!("{at}/{name}"), depth + 1, found));
         }
         Json::Array(items) => items
             .iter()
             .enumerate()
-            .for_each(|(index, item)| places(item, &format!("{at}/{index}"), depth + 1, found)),
+            .for_each(|(index, item)| collect_pointers(item, &format!("{at}/{index}"), depth + 1, found)),
         _ => {}
     }
 }
@@ -92,7 +94,7 @@ fn places(value: &Json, at: &str, depth: usize, found: &mut Vec<String>) {
 #[test]
 fn every_edit() {
     let schema = schema();
-    let base = full();
+    let base = full_document();
     assert_eq!((faults(&base), errors(&schema, &base)), Default::default());
     let hash = format!("sha256:{}", "0".repeat(64));
     let values = [
@@ -122,7 +124,7 @@ fn every_edit() {
         json!("output.final "),
     ];
     let mut all = Vec::new();
-    places(&base, "", 0, &mut all);
+    collect_pointers(&base, "", 0, &mut all);
     let (mut documents, mut sound) = (0, 0);
     let mut check = |document: &Json, what: &str| {
         let (by_code, by_schema) = (faults(document), errors(&schema, document));
@@ -152,7 +154,7 @@ fn every_edit() {
 fn the_eighth_type_is_the_only_difference() {
     let schema = schema();
     for name in STEP_TYPES.iter().chain([&AGENT_COMMAND]) {
-        let mut document = full();
+        let mut document = full_document();
         document["payload"]["run"]["steps"][0]["type"] = json!(name);
         assert_eq!(faults(&document), BTreeSet::new(), "{name}");
         let expected = (*name == AGENT_COMMAND).then(|| "$.payload.run.steps[0].type".to_owned());

@@ -1,4 +1,5 @@
-//! What is written as `.rpk` is what the format's own programs would write, and verifies; the rest is refused.
+//! The `.rpk` writer: to the byte as the format's own programs write, and always verifiable; other documents are
+//! refused.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -8,13 +9,13 @@
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use reenact_formats::rpk::bundle::{BundleError, Mask, Policy, bundle};
-use reenact_formats::rpk::mask::{DEFAULT, DefaultMask};
-use reenact_formats::rpk::migrate::{MigrateError, Removed, migrate};
-use reenact_formats::rpk::structure::{Place, Problem, prefixed};
-use reenact_formats::rpk::survey::survey;
-use reenact_formats::rpk::write::{Draft, NewStep, RunHeader, Signing, WriteError};
-use reenact_formats::rpk::{Head, HmacKey, Item, StepView, StructureFault};
+use reenact_formats::rpk::bundle::{RpkBundleError, RpkMask, RpkMaskPolicy, make_bundle};
+use reenact_formats::rpk::hash_walk::compute_digests;
+use reenact_formats::rpk::mask::{DEFAULT_POLICY, DefaultMask};
+use reenact_formats::rpk::migrate::{RemovedMember, RpkMigrateError, migrate};
+use reenact_formats::rpk::structure::{RpkPath, RpkStructureProblem, parse_prefixed_digest};
+use reenact_formats::rpk::write::{HmacSigning, NewRpkStep, RpkDocumentBuilder, RpkRunHeader, RpkWriteError};
+use reenact_formats::rpk::{HmacKey, RpkHead, RpkStepItem, RpkStepView, RpkStructureFault};
 use reenact_json::{Limits, NumberFault, Value};
 use serde_json::{Value as Json, json};
 
@@ -22,7 +23,7 @@ fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
 }
 
-/// Other people's files, where they are: `../shared/peers`, or what `REENACT_PEERS` names.
+/// Reads a file of another program, if present: in `../shared/peers`, or in the folder that `REENACT_PEERS` names.
 fn peer(name: &str) -> Option<Vec<u8>> {
     let peers = std::env::var_os("REENACT_PEERS").map_or(folder("../shared/peers"), PathBuf::from);
     let file = std::fs::read(peers.join("rpk_artifacts").join(name)).ok();
@@ -32,42 +33,44 @@ fn peer(name: &str) -> Option<Vec<u8>> {
     file
 }
 
-const RUN: RunHeader<'_> = RunHeader {
+const RUN: RpkRunHeader<'_> = RpkRunHeader {
     version: "1.0",
     id: "run-1",
     timestamp: "2026-02-21T14:00:00+05:30",
     environment_fingerprint: br#"{"os": "linux", "Home ": "/root", "HOSTNAME": "h"}"#,
     runtime_versions: b"{}",
-    more: &[],
+    extra_members: &[],
     metadata: &[],
     created_at: "2026-02-21T14:00:00Z",
 };
 
-fn step<'a>(input: &'a [u8], metadata: &'a [u8]) -> NewStep<'a> {
-    NewStep { id: "s1", step_type: "tool.request", input, output: b"null", metadata, timestamp: None }
+fn step<'a>(input: &'a [u8], metadata: &'a [u8]) -> NewRpkStep<'a> {
+    NewRpkStep { id: "s1", step_type: "tool.request", input, output: b"null", metadata, timestamp: None }
 }
 
-fn written(input: &str, run: &RunHeader<'_>) -> Result<String, WriteError> {
-    let mut draft = Draft::new();
+fn written(input: &str, run: &RpkRunHeader<'_>) -> Result<String, RpkWriteError> {
+    let mut draft = RpkDocumentBuilder::new();
     draft.append(&step(input.as_bytes(), b"{}"))?;
     draft.finish(run, None).map(|bytes| String::from_utf8(bytes).unwrap())
 }
 
-/// Reads a document and holds every hash against what it carries.
-fn holds(bytes: &[u8]) -> bool {
-    let head = Head::read(bytes, &Limits::default()).unwrap();
+/// Reads a document; returns true if every carried hash is right.
+fn has_valid_hashes(bytes: &[u8]) -> bool {
+    let head = RpkHead::read(bytes, &Limits::default()).unwrap();
     let mut steps = true;
-    let sums = survey(&head, None, |_, item, digest| {
-        let Item::Step(step) = item else { return steps = false };
-        steps &= step.hash.and_then(|hash| prefixed(&hash.string()?, "sha256:")) == digest.ok();
+    let sums = compute_digests(&head, None, |_, item, digest| {
+        let RpkStepItem::Step(step) = item else { return steps = false };
+        steps &= step.hash.and_then(|hash| parse_prefixed_digest(&hash.string()?, "sha256:")) == digest.ok();
     });
-    steps && head.checksum.and_then(|sum| prefixed(&sum.string()?, "sha256:")) == sums.checksum.ok()
+    steps
+        && head.checksum.and_then(|sum| parse_prefixed_digest(&sum.string()?, "sha256:"))
+            == sums.checksum.ok()
 }
 
 #[test]
 fn a_document_to_the_byte() {
     let text = written(r#"{"path": "C:\\a\\..\\b", "n": 0.30000000000000004, "t": "é\r\n"}"#, &RUN).unwrap();
-    assert!(holds(text.as_bytes()));
+    assert!(has_valid_hashes(text.as_bytes()));
     let expected = r#"{
   "checksum": "CHECKSUM",
   "metadata": {
@@ -112,41 +115,44 @@ fn a_document_to_the_byte() {
 /// The reference writes such a file and then refuses it.
 #[test]
 fn a_path_without_a_stable_spelling_is_refused() {
-    let unstable = |what: &str| Err(WriteError::Unstable { what: what.into() });
+    let unstable = |what: &str| Err(RpkWriteError::Unstable { what: what.into() });
     assert_eq!(written(r#"{"path": "./C:/x"}"#, &RUN), unstable("step 0"));
     // Volatile members are no part of a step's hash, but of the checksum.
-    let run = RunHeader { runtime_versions: br#"{"dir": "./C:/x"}"#, ..RUN };
+    let run = RpkRunHeader { runtime_versions: br#"{"dir": "./C:/x"}"#, ..RUN };
     assert_eq!(written("1", &run), unstable("the document"));
 }
 
 #[test]
 fn what_cannot_be_written() {
-    let fault = |place, problem| Err(WriteError::Structure(StructureFault { place, problem }));
-    assert!(matches!(written("{", &RUN), Err(WriteError::Syntax { what: "input", .. })));
+    let fault = |place, problem| Err(RpkWriteError::Structure(RpkStructureFault { path: place, problem }));
+    assert!(matches!(written("{", &RUN), Err(RpkWriteError::Syntax { what: "input", .. })));
     let overflow = written("[1e400]", &RUN).unwrap_err().to_string();
     assert_eq!(overflow, format!("the number 1e400 at $[0] {}", NumberFault::Overflow));
-    let mut draft = Draft::new();
-    assert_eq!(draft.append(&step(b"1", b"[]")), Err(WriteError::NotAnObject { what: "metadata" }));
-    draft.append(&NewStep { step_type: "tool.call", ..step(b"1", b"{}") }).unwrap();
-    let place = Place::StepMember(0, "type");
+    let mut draft = RpkDocumentBuilder::new();
+    assert_eq!(draft.append(&step(b"1", b"[]")), Err(RpkWriteError::NotAnObject { what: "metadata" }));
+    draft.append(&NewRpkStep { step_type: "tool.call", ..step(b"1", b"{}") }).unwrap();
+    let place = RpkPath::StepMember(0, "type");
     let found = draft.finish(&RUN, None);
-    assert!(matches!(&found, Err(WriteError::Structure(fault)) if fault.place == place), "{found:?}");
+    assert!(matches!(&found, Err(RpkWriteError::Structure(fault)) if fault.path == place), "{found:?}");
     let more: &[(&str, &[u8])] = &[("provider", b"null")];
-    let wrong = Problem::Kind { wanted: "a string", found: "null" };
-    assert_eq!(written("1", &RunHeader { more, ..RUN }), fault(Place::Member("payload.run.provider"), wrong));
-    let version = written("1", &RunHeader { version: "2.0", ..RUN }).unwrap_err();
+    let wrong = RpkStructureProblem::Kind { wanted: "a string", found: "null" };
+    assert_eq!(
+        written("1", &RpkRunHeader { extra_members: more, ..RUN }),
+        fault(RpkPath::Member("payload.run.provider"), wrong)
+    );
+    let version = written("1", &RpkRunHeader { version: "2.0", ..RUN }).unwrap_err();
     assert_eq!(version.to_string(), "version 2.0 cannot be read here: only 1.x can");
     let more: &[(&str, &[u8])] = &[("id", b"1")];
-    let twice = written("1", &RunHeader { more, ..RUN }).unwrap_err().to_string();
+    let twice = written("1", &RpkRunHeader { extra_members: more, ..RUN }).unwrap_err().to_string();
     assert!(twice.ends_with("the member name \"id\" stands twice in one object"), "{twice}");
     let deep = format!("{}{}", "[".repeat(509), "]".repeat(509));
-    assert!(matches!(written(&deep, &RUN), Err(WriteError::Unreadable(_))));
+    assert!(matches!(written(&deep, &RUN), Err(RpkWriteError::Unreadable(_))));
 }
 
 #[test]
 fn members_beyond_the_known_and_minors_are_kept() {
     let more: &[(&str, &[u8])] = &[("future", br#"{"z":1,"a":[2]}"#)];
-    let run = RunHeader { version: "1.4", more, metadata: &[("owner", b"\"t\"")], ..RUN };
+    let run = RpkRunHeader { version: "1.4", extra_members: more, metadata: &[("owner", b"\"t\"")], ..RUN };
     let document: Json = serde_json::from_str(&written("1", &run).unwrap()).unwrap();
     assert_eq!(document["version"], "1.4");
     assert_eq!(document["payload"]["run"]["future"], json!({"a": [2], "z": 1}));
@@ -157,7 +163,7 @@ fn members_beyond_the_known_and_minors_are_kept() {
 fn migration_keeps_what_it_does_not_know() {
     let legacy = std::fs::read(folder("examples/runs/legacy-0.9.rpk")).unwrap();
     let migrated = migrate(&legacy, "1.3").unwrap();
-    assert!(holds(&migrated.bytes));
+    assert!(has_valid_hashes(&migrated.bytes));
     let document: Json = serde_json::from_slice(&migrated.bytes).unwrap();
     let expected = json!({
         "created_at": "2026-02-22T19:00:00.000000Z", "owner": "billing", "run_id": "run-invoice-0.9",
@@ -180,9 +186,9 @@ fn migration_keeps_what_it_does_not_know() {
     let removed: Vec<_> = migrated.removed.iter().map(|gone| gone.path.as_str()).collect();
     assert_eq!(removed, ["$.payload.run.env_fingerprint.hostname"]);
 
-    // Again: nothing but the notes of the migration changes.
+    // A second migration changes nothing but the notes of the migration.
     let again = migrate(&migrated.bytes, "1.3").unwrap();
-    assert_eq!((again.preserved, again.recomputed, again.removed.len()), (1, 0, 0));
+    assert_eq!((again.preserved_hashes, again.recomputed_hashes, again.removed.len()), (1, 0, 0));
     let document: Json = serde_json::from_slice(&again.bytes).unwrap();
     assert_eq!(document["metadata"]["migration_status"], "already_current");
     assert_eq!(migrate(&again.bytes, "1.3").unwrap().bytes, again.bytes);
@@ -190,30 +196,30 @@ fn migration_keeps_what_it_does_not_know() {
     let signed = std::fs::read(folder("examples/runs/invoice.bundle")).unwrap();
     let migrated = migrate(&signed, "1.0").unwrap();
     let removed: Vec<_> = migrated.removed.iter().map(|gone| gone.path.as_str()).collect();
-    assert_eq!((removed, migrated.preserved), (vec!["$.signature"], 7));
+    assert_eq!((removed, migrated.preserved_hashes), (vec!["$.signature"], 7));
 }
 
 #[test]
 fn what_cannot_be_migrated() {
     let legacy = String::from_utf8(std::fs::read(folder("examples/runs/legacy-0.9.rpk")).unwrap()).unwrap();
     let why = |text: &str, target: &str| migrate(text.as_bytes(), target).unwrap_err();
-    assert_eq!(why(&legacy, "2.0"), MigrateError::Target { asked: "2.0".into() });
+    assert_eq!(why(&legacy, "2.0"), RpkMigrateError::Target { asked: "2.0".into() });
     assert_eq!(
         why(&legacy.replace("\"0.9\"", "\"0.8\""), "1.0"),
-        MigrateError::Source { found: "0.8".into() }
+        RpkMigrateError::Source { found: "0.8".into() }
     );
-    assert_eq!(why("{}", "1.0"), MigrateError::Source { found: "(none)".into() });
-    assert!(matches!(why(&legacy.replace("INV-1042", "INV-1043"), "1.0"), MigrateError::Checksum { .. }));
-    assert!(matches!(why("[", "1.0"), MigrateError::Unreadable(_)));
+    assert_eq!(why("{}", "1.0"), RpkMigrateError::Source { found: "(none)".into() });
+    assert!(matches!(why(&legacy.replace("INV-1042", "INV-1043"), "1.0"), RpkMigrateError::Checksum { .. }));
+    assert!(matches!(why("[", "1.0"), RpkMigrateError::Unreadable(_)));
 }
 
-/// Masks what its test says.
-struct Words<'a> {
+/// Mask of the words that a test lists.
+struct WordMask<'a> {
     names: &'a [&'a str],
     texts: &'a [&'a str],
 }
 
-impl Mask for Words<'_> {
+impl RpkMask for WordMask<'_> {
     fn is_secret(&self, name: &str) -> bool {
         self.names.contains(&name.to_lowercase().as_str())
     }
@@ -227,17 +233,19 @@ impl Mask for Words<'_> {
 
 #[test]
 fn a_bundle_masks_everything_and_says_what_it_left_out() {
-    let mut draft = Draft::new();
+    let mut draft = RpkDocumentBuilder::new();
     draft.append(&step(br#"{"a": ["k-1", {"token": {"x": 1}}]}"#, br#"{"pid": "k-1"}"#)).unwrap();
     let more: &[(&str, &[u8])] = &[("provider", b"\"p\""), ("future", b"\"k-1\""), ("token", b"null")];
-    let source = draft.finish(&RunHeader { more, metadata: &[("owner", b"1")], ..RUN }, None).unwrap();
+    let source = draft
+        .finish(&RpkRunHeader { extra_members: more, metadata: &[("owner", b"1")], ..RUN }, None)
+        .unwrap();
     let key = HmacKey::from_text(b"k").unwrap();
-    let signing = Signing { key: &key, key_id: "default" };
-    let mask = Words { names: &["token"], texts: &["k-1"] };
-    let policy = Policy { profile: "p", version: "v" };
-    let made = bundle(&source, &mask, &policy, Some(signing)).unwrap();
-    assert!(holds(&made.bytes));
-    assert_eq!(made.masked, 5);
+    let signing = HmacSigning { key: &key, key_id: "default" };
+    let mask = WordMask { names: &["token"], texts: &["k-1"] };
+    let policy = RpkMaskPolicy { profile: "p", version: "v" };
+    let made = make_bundle(&source, &mask, &policy, Some(signing)).unwrap();
+    assert!(has_valid_hashes(&made.bytes));
+    assert_eq!(made.masked_count, 5);
     let removed: Vec<_> = made.removed.iter().map(|gone| gone.path.as_str()).collect();
     assert_eq!(removed, ["$.payload.run.provider", "$.metadata.owner"]);
     let document: Json = serde_json::from_slice(&made.bytes).unwrap();
@@ -246,17 +254,17 @@ fn a_bundle_masks_everything_and_says_what_it_left_out() {
     let step = &run["steps"][0];
     assert_eq!(step["input"], json!({"a": ["[REDACTED]", {"token": "[REDACTED]"}]}));
     assert!(!String::from_utf8(made.bytes).unwrap().contains("k-1"));
-    // What stands beside the checksum is handed on too, masked like the rest; the old signature is not.
+    // Members beside the checksum are handed on too, masked like the rest; the old signature is not.
     let mut signed: Json = serde_json::from_slice(&source).unwrap();
     signed["signature"] = json!({});
     signed["note"] = json!({"token": 1, "text": "k-1 or k-2"});
-    let made = bundle(signed.to_string().as_bytes(), &mask, &policy, None).unwrap();
+    let made = make_bundle(signed.to_string().as_bytes(), &mask, &policy, None).unwrap();
     let document: Json = serde_json::from_slice(&made.bytes).unwrap();
     assert_eq!(document["note"], json!({"token": "[REDACTED]", "text": "[REDACTED] or k-2"}));
-    assert_eq!((document.get("signature"), made.masked), (None, 7));
-    let gone = Removed { path: "$.signature".into(), why: "it signs the old document" };
+    assert_eq!((document.get("signature"), made.masked_count), (None, 7));
+    let gone = RemovedMember { path: "$.signature".into(), reason: "it signs the old document" };
     assert_eq!(made.removed.last(), Some(&gone));
-    assert_eq!(bundle(b"{}", &mask, &policy, None), Err(BundleError::NoRun));
+    assert_eq!(make_bundle(b"{}", &mask, &policy, None), Err(RpkBundleError::NoRun));
 }
 
 #[test]
@@ -266,7 +274,7 @@ fn a_bundle_of_the_reference_to_the_byte() {
     else {
         return;
     };
-    let made = bundle(&source, &DefaultMask, &DEFAULT, None).unwrap();
+    let made = make_bundle(&source, &DefaultMask, &DEFAULT_POLICY, None).unwrap();
     assert_eq!(String::from_utf8(made.bytes), String::from_utf8(expected));
 }
 
@@ -292,16 +300,16 @@ fn files_of_the_reference_to_the_byte() {
     let key = HmacKey::from_text(b"dev-signing-key").unwrap();
     for name in names {
         let Some(bytes) = peer(name) else { return };
-        let head = Head::read(&bytes, &Limits::default()).unwrap();
+        let head = RpkHead::read(&bytes, &Limits::default()).unwrap();
         let text = |value: Option<Value<'_>>| value.and_then(|value| value.string()).unwrap().into_owned();
         let raw = |value: Option<Value<'_>>| value.unwrap().text().to_vec();
-        let mut draft = Draft::new();
-        for step in head.of_run.steps.unwrap().elements().map(StepView::of) {
+        let mut draft = RpkDocumentBuilder::new();
+        for step in head.run_members.steps.unwrap().elements().map(RpkStepView::of) {
             let (id, step_type) = (text(step.id), text(step.step_type));
             let (input, output, metadata) = (raw(step.input), raw(step.output), raw(step.metadata));
             let timestamp = step.timestamp.and_then(|time| time.string());
             draft
-                .append(&NewStep {
+                .append(&NewRpkStep {
                     id: &id,
                     step_type: &step_type,
                     input: &input,
@@ -324,18 +332,18 @@ fn files_of_the_reference_to_the_byte() {
             more.iter().map(|(name, value)| (name.as_str(), value.as_slice())).collect();
         let metadata: Vec<(&str, &[u8])> =
             metadata.iter().map(|(name, value)| (name.as_str(), value.as_slice())).collect();
-        let run = RunHeader {
+        let run = RpkRunHeader {
             version: &text(head.version),
-            id: &text(head.of_run.id),
-            timestamp: &text(head.of_run.timestamp),
-            environment_fingerprint: &raw(head.of_run.environment_fingerprint),
-            runtime_versions: &raw(head.of_run.runtime_versions),
-            more: &more,
+            id: &text(head.run_members.id),
+            timestamp: &text(head.run_members.timestamp),
+            environment_fingerprint: &raw(head.run_members.environment_fingerprint),
+            runtime_versions: &raw(head.run_members.runtime_versions),
+            extra_members: &more,
             metadata: &metadata,
             created_at: &text(head.metadata.unwrap().member("created_at")),
         };
         let key_id = head.signature.map(|signature| text(signature.member("key_id")));
-        let signing = key_id.as_deref().map(|key_id| Signing { key: &key, key_id });
+        let signing = key_id.as_deref().map(|key_id| HmacSigning { key: &key, key_id });
         let written = draft.finish(&run, signing).unwrap();
         assert_eq!(String::from_utf8(written), String::from_utf8(bytes.clone()), "{name}");
     }
@@ -346,10 +354,10 @@ proptest! {
     fn what_is_written_holds(path in "[./\\\\:a-cC ]{0,12}", number in any::<f64>(), text in any::<String>(), time in "[0-9TZ:.+-]{0,28}") {
         let input = json!({"file_path": path, "n": number, "tags": [text, "b", "a"], "timestamp": time, "request_id": 7});
         match written(&input.to_string(), &RUN) {
-            Ok(document) => prop_assert!(holds(document.as_bytes())),
-            // A path that only becomes one with a drive when it is spelled anew; a year beyond 9999.
+            Ok(document) => prop_assert!(has_valid_hashes(document.as_bytes())),
+            // A path that gets a drive only when it is normalized; a year beyond 9999.
             Err(error) => prop_assert!(
-                matches!(error, WriteError::Unstable { .. } | WriteError::Canonical(_)), "{:?}", error
+                matches!(error, RpkWriteError::Unstable { .. } | RpkWriteError::Canonical(_)), "{:?}", error
             ),
         }
     }

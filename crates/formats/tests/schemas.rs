@@ -1,4 +1,4 @@
-//! The published schemas are what they claim to be, and say the same as the structural check in code.
+//! The published schemas are valid, and agree with the structural check in code.
 //!
 //! The `jsonschema` crate judges each document by the schemas, `structure` by its own rules; a document on which they
 //! differ is a bug in one of them.
@@ -12,13 +12,13 @@ mod oracle;
 
 use std::collections::BTreeSet;
 
-use mutation::{Dice, NAMES};
+use mutation::{NAMES, TestRng};
 use oracle::{Schemas, errors, faults, files, folder, is_within, pointer};
-use reenact_formats::rer::StructureFault;
-use reenact_formats::rer::artifact::ReadError;
+use reenact_formats::rer::RerStructureFault;
+use reenact_formats::rer::artifact::RerReadError;
 use serde_json::{Value, json};
 
-/// The vectors' index, and each artifact that serde_json reads.
+/// Returns the rows of the vectors' index, each with its artifact if serde_json reads it.
 fn vectors() -> Vec<(Value, Option<Value>)> {
     let read = |name: &str| std::fs::read(folder("vectors/rer").join(name)).unwrap();
     let index: Value = serde_json::from_slice(&read("index.json")).unwrap();
@@ -26,8 +26,8 @@ fn vectors() -> Vec<(Value, Option<Value>)> {
     rows.map(|row| (row.clone(), serde_json::from_slice(&read(row["file"].as_str().unwrap())).ok())).collect()
 }
 
-/// Judges a document twice; the verdicts must be the same. Gives the faults, if the code could read it.
-fn judge(schemas: &Schemas, document: &Value) -> Result<Vec<StructureFault>, ReadError> {
+/// Judges a document both ways and asserts that the verdicts agree. Returns the faults, if the code could read it.
+fn agreed_faults(schemas: &Schemas, document: &Value) -> Result<Vec<RerStructureFault>, RerReadError> {
     let found = faults(&serde_json::to_vec(document).unwrap());
     if is_sound(&found) != schemas.accept(document) {
         let errors = schemas.of_artifact(document).map(|schema| errors(schema, document));
@@ -36,16 +36,18 @@ fn judge(schemas: &Schemas, document: &Value) -> Result<Vec<StructureFault>, Rea
     found
 }
 
-fn is_sound(found: &Result<Vec<StructureFault>, ReadError>) -> bool {
+fn is_sound(found: &Result<Vec<RerStructureFault>, RerReadError>) -> bool {
     matches!(found, Ok(faults) if faults.is_empty())
 }
 
-/// After one edit of a sound document the two judges must also point at the same places. Says whether it is still sound.
-fn judge_single(schemas: &Schemas, document: &Value, edited: &str) -> bool {
-    let found = judge(schemas, document);
+/// Asserts that both judges also point at the same paths after one edit of a sound document. Returns true if it is
+/// still sound.
+fn check_single_edit(schemas: &Schemas, document: &Value, edited: &str) -> bool {
+    let found = agreed_faults(schemas, document);
     let (Some(schema), Ok(faults)) = (schemas.of_artifact(document), &found) else { return false };
     let (places, errors): (BTreeSet<_>, _) = (faults.iter().map(pointer).collect(), errors(schema, document));
-    // A record of another version is held against that version in code, and against the artifact's by the schema.
+    // A sub-record of another version is checked against that version in code, and against the artifact's by the
+    // schema.
     let is_version = edited.ends_with("_version");
     let top = |at: &str| at.split('/').take(2).collect::<Vec<_>>().join("/");
     let names = |places: &BTreeSet<String>, at: &str| {
@@ -65,17 +67,17 @@ fn judge_single(schemas: &Schemas, document: &Value, edited: &str) -> bool {
 #[test]
 fn each_single_edit() {
     let schemas = Schemas::load();
-    let mut dice = Dice(1);
+    let mut rng = TestRng(1);
     let (mut documents, mut sound) = (0, 0);
     for version in ["0.1", "0.2"] {
-        let base = mutation::full(version);
-        assert_eq!(judge(&schemas, &base), Ok(Vec::new()));
+        let base = mutation::full_artifact(version);
+        assert_eq!(agreed_faults(&schemas, &base), Ok(Vec::new()));
         let mut check = |document: &Value, edited: &str| {
             documents += 1;
-            sound += usize::from(judge_single(&schemas, document, edited));
+            sound += usize::from(check_single_edit(&schemas, document, edited));
         };
-        for at in mutation::places(&base) {
-            for value in mutation::candidates(&base, &at, &mut dice) {
+        for at in mutation::pointers(&base) {
+            for value in mutation::candidates(&base, &at, &mut rng) {
                 let mut document = base.clone();
                 *document.pointer_mut(&at).unwrap() = value;
                 check(&document, &at);
@@ -103,10 +105,11 @@ fn each_single_edit() {
 #[test]
 fn many_edits() {
     let schemas = Schemas::load();
-    let mut dice = Dice(2);
+    let mut rng = TestRng(2);
     let mut bases: Vec<Value> = vectors().into_iter().filter_map(|(_, artifact)| artifact).collect();
-    bases.iter().for_each(|base| drop(judge(&schemas, base)));
-    // Small ones, or nearly every edit would be one of an event. The end of the log holds what is odd in some vectors.
+    bases.iter().for_each(|base| drop(agreed_faults(&schemas, base)));
+    // Small documents only, or nearly every edit would be one of an event. The end of the log holds the odd parts of
+    // some vectors.
     for base in &mut bases {
         if let Some(events) = base.get_mut("events").and_then(Value::as_array_mut) {
             events.drain(..events.len().saturating_sub(2));
@@ -115,16 +118,16 @@ fn many_edits() {
     bases.retain(|base| base.to_string().len() < 4_000);
     assert!(bases.len() > 90, "{}", bases.len());
     for _ in 0..bases.len() {
-        bases.extend(["0.1", "0.2"].map(mutation::full));
+        bases.extend(["0.1", "0.2"].map(mutation::full_artifact));
     }
     // With the single edits more than 20,000; in a debug build a document costs half a millisecond.
     let (documents, mut sound) = (15_000, 0);
     for _ in 0..documents {
-        let mut document = dice.pick(&bases).clone();
-        for _ in 0..*dice.pick(&[1, 1, 2, 3]) {
-            mutation::mutate(&mut document, &mut dice);
+        let mut document = rng.pick(&bases).clone();
+        for _ in 0..*rng.pick(&[1, 1, 2, 3]) {
+            mutation::mutate(&mut document, &mut rng);
         }
-        sound += usize::from(is_sound(&judge(&schemas, &document)));
+        sound += usize::from(is_sound(&agreed_faults(&schemas, &document)));
     }
     println!("{documents} documents, {sound} of them sound");
     assert!(sound * 10 > documents, "{sound} of {documents} are sound");
@@ -133,7 +136,7 @@ fn many_edits() {
 #[test]
 fn numbers_however_they_are_spelled() {
     let schemas = Schemas::load();
-    let base = serde_json::to_string(&mutation::full("0.2")).unwrap();
+    let base = serde_json::to_string(&mutation::full_artifact("0.2")).unwrap();
     let spellings = [
         ("4e0", true, true),
         ("40E-1", true, true),
@@ -175,21 +178,21 @@ fn a_schema_is_for_its_version_alone() {
     let schemas = Schemas::load();
     for (version, other) in [("0.1", "0.2"), ("0.2", "0.1")] {
         let schema = schemas.of(&format!("rer-artifact-{version}.schema.json"));
-        assert!(schema.is_valid(&mutation::full(version)));
-        assert!(errors(schema, &mutation::full(other)).contains("/artifact_version"));
-        let mut without = mutation::full(version);
+        assert!(schema.is_valid(&mutation::full_artifact(version)));
+        assert!(errors(schema, &mutation::full_artifact(other)).contains("/artifact_version"));
+        let mut without = mutation::full_artifact(version);
         mutation::remove(&mut without, "/artifact_version");
         assert_eq!(errors(schema, &without), BTreeSet::from(["/artifact_version".to_owned()]));
         for nothing in [json!([]), json!("rer-artifact"), Value::Null] {
             assert_eq!(errors(schema, &nothing), BTreeSet::from([String::new()]));
         }
-        let full = mutation::full(version);
+        let full = mutation::full_artifact(version);
         assert!(schemas.of(&format!("rer-envelope-{version}.schema.json")).is_valid(&full["envelope"]));
         assert!(schemas.of(&format!("rer-event-{version}.schema.json")).is_valid(&full["events"][1]));
     }
 }
 
-/// Vectors about which no schema can speak: they are judged before there is a value, or by their bytes.
+/// Vectors that no schema can judge: they fail before there is a value, or by their bytes.
 const BEYOND_SCHEMAS: [&str; 11] = [
     "v40_nested_400",
     "t132_truncated",
@@ -228,7 +231,7 @@ fn manifests() {
         "blobs": [{ "name": "../a", "hash": hash, "size_bytes": 0, "media_type": "text/plain" }], "bundle_hash": hash, "note": "open",
     });
     assert_eq!(errors(schema, &manifest), BTreeSet::new());
-    for at in mutation::places(&manifest).iter().filter(|at| !at.is_empty()) {
+    for at in mutation::pointers(&manifest).iter().filter(|at| !at.is_empty()) {
         let mut without = manifest.clone();
         mutation::remove(&mut without, at);
         let is_required = !matches!(at.as_str(), "/note" | "/blobs/0" | "/blobs/0/media_type");
@@ -266,7 +269,7 @@ fn bundles_agree() {
             let bundle = bundle.unwrap().path();
             let read = |name: &str| serde_json::from_slice(&std::fs::read(bundle.join(name)).ok()?).ok();
             if let Some(artifact) = read("artifact.json") {
-                drop(judge(&schemas, &artifact));
+                drop(agreed_faults(&schemas, &artifact));
             }
             let is_refused =
                 |manifest: Value| !schemas.of("rer-manifest-0.2.schema.json").is_valid(&manifest);
@@ -279,7 +282,7 @@ fn bundles_agree() {
     assert_eq!(refused, expected.map(str::to_owned).into());
 }
 
-/// Calls `see` with every schema in a schema, and where it stands.
+/// Calls `see` with every schema inside a schema, and its path.
 fn each_schema<'a>(schema: &'a Value, at: &str, see: &mut dyn FnMut(&str, &'a Value)) {
     see(at, schema);
     for (keyword, inner) in schema.as_object().into_iter().flatten() {

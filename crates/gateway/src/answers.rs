@@ -1,56 +1,59 @@
-//! The trait by which requests are answered in the place of vendors: serving answers needs nothing of how they are found.
+//! Trait for the source of replayed answers. It separates serving an answer from finding it: the gateway knows
+//! nothing of recorded runs.
 
 use std::fmt;
 use std::time::Duration;
 
-/// Answers requests without a vendor. The command fills this from a recorded run.
-pub trait Answers: fmt::Debug + Send + Sync {
-    /// Returns the answer to a request. May block: long requests are asked on a thread of their own.
+/// Source of answers that come without a vendor. The command line implements it with a recorded run.
+pub trait AnswerSource: fmt::Debug + Send + Sync {
+    /// Returns the answer to a request. May block: requests with long bodies are looked up on a blocking
+    /// thread.
     fn answer(&self, request: &ServedRequest<'_>) -> ServedReply;
 }
 
-/// A request as an agent made it.
+/// Request as an agent sent it, decoded.
 #[derive(Clone, Copy)]
 pub struct ServedRequest<'a> {
     /// Name of the route, such as `openai`.
     pub provider: &'a str,
-    /// Method, such as `POST`.
+    /// HTTP method, such as `POST`.
     pub method: &'a str,
     /// Path at the vendor, with its query.
     pub path: &'a str,
-    /// All headers.
+    /// All headers, as names in lower case and raw values.
     pub headers: &'a [(&'a str, &'a [u8])],
     /// Body without its content codings.
     pub body: &'a [u8],
 }
 
-/// A reply to a request.
+/// Reply to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServedReply {
-    /// An answer to serve.
+    /// Answer to serve.
     Answer(ServedAnswer),
-    /// No answer: the client is told so by a 404 in its vendor's shape.
+    /// No answer was recorded. The client gets a 404 in its vendor's shape.
     Missing {
         /// Name of the fault, for programs.
         code: &'static str,
-        /// The fault, for people.
+        /// Description of the fault, for people.
         message: String,
     },
 }
 
-/// An answer to serve.
+/// Answer to serve.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ServedAnswer {
-    /// Status code; `None` closes the connection without an answer.
+    /// HTTP status; `None` closes the connection without an answer.
     pub status: Option<u16>,
     /// Headers, without those of one connection.
     pub headers: Vec<(String, String)>,
-    /// Trailers.
+    /// Trailers, sent after the body.
     pub trailers: Vec<(String, String)>,
-    /// Body.
+    /// Body as it is sent.
     pub body: Vec<u8>,
-    /// Reads of the body, each with its time since the request and its length in bytes; empty if the body came at once.
+    /// Reads of the body, each with its time since the request and its length in bytes; empty if the body came
+    /// at once.
     pub chunks: Vec<(Duration, usize)>,
-    /// True if the connection breaks off behind the body.
+    /// True if the connection breaks off after the body.
     pub is_cut: bool,
 }

@@ -1,7 +1,8 @@
-//! A client's socket, with two facts that HTTP libraries do not tell.
+//! Socket of a client, with two facts that HTTP libraries do not expose.
 //!
-//! Bodies must know when the bytes that they handed out were flushed, so that an answer can break off exactly where it did at
-//! the vendor, and chunks stay apart. And a client that stopped sending may have gone, or may wait (see [`crate::peer`]).
+//! Bodies must know when their bytes were flushed, so that an answer can break off exactly where it did at the
+//! vendor, and chunks stay apart. And after EOF from a client the socket must tell whether the client has
+//! disconnected or waits for its answer (see [`crate::peer`]).
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,69 +16,73 @@ use tokio::net::TcpStream;
 
 use crate::peer;
 
-/// Meaning of the end of a client's bytes.
+/// Meaning of EOF from a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum HangUp {
-    /// The client may have gone; the operating system is asked.
-    Noticed,
-    /// The client waits: it lives in a namespace that cannot be looked into, and answers cost nothing.
-    Ignored,
+pub(crate) enum EofPolicy {
+    /// The client may have disconnected; the operating system is asked.
+    AskSystem,
+    /// The client is assumed to wait. For replays: their clients live in a network namespace that cannot be
+    /// inspected, and unread answers cost nothing.
+    AssumeWaiting,
 }
 
-/// A client's socket.
+/// Socket of a client.
 pub(crate) struct ClientSocket {
     socket: TcpStream,
     state: Arc<ClientSocketState>,
-    hang_up: HangUp,
-    /// True if the client's bytes have ended.
-    has_ended: bool,
-    /// True if the client has gone; `None` before that was asked.
-    has_gone: Option<bool>,
-    /// Number of polls for which the end was held back, since the last request may not be whole yet.
-    turns: u8,
+    eof_policy: EofPolicy,
+    /// True if the client sent EOF.
+    has_eof: bool,
+    /// True if the client has disconnected; `None` before the system was asked.
+    is_client_gone: Option<bool>,
+    /// Number of polls for which EOF was held back, since the last request may not be complete yet.
+    eof_polls: u8,
 }
 
-/// Polls for which the end of a client's bytes is held back. A request that came right before it is handed over within a few
-/// polls of its connection; only then is it known whether it was whole.
-const TURNS: u8 = 64;
+/// Polls for which EOF is held back. The HTTP library hands over a request that came right before EOF within a
+/// few polls; only then is it known to be complete.
+const MAX_EOF_POLLS: u8 = 64;
 
-/// State that a socket shares with the bodies on it.
+/// State that a socket shares with the bodies that are sent on it.
 #[derive(Debug, Default)]
 pub(crate) struct ClientSocketState {
-    /// Number of exchanges whose request was read whole and whose answer has not left.
-    running: AtomicUsize,
+    /// Number of exchanges whose request was read completely and whose answer has not left.
+    in_flight_count: AtomicUsize,
     /// Number of completed flushes.
     flushes: AtomicU64,
-    is_watched: AtomicBool,
-    watchers: Mutex<Vec<Waker>>,
-    reader: Mutex<Option<Waker>>,
+    /// True if `flush_wakers` is not empty; spares each flush the lock.
+    has_flush_wakers: AtomicBool,
+    /// Tasks that wait for a flush.
+    flush_wakers: Mutex<Vec<Waker>>,
+    /// Task that reads from the socket, while it waits for exchanges to end.
+    read_waker: Mutex<Option<Waker>>,
 }
 
 impl ClientSocket {
-    pub(crate) fn new(socket: TcpStream, hang_up: HangUp) -> Self {
-        Self { socket, state: Arc::default(), hang_up, has_ended: false, has_gone: None, turns: 0 }
+    pub(crate) fn new(socket: TcpStream, eof_policy: EofPolicy) -> Self {
+        Self { socket, state: Arc::default(), eof_policy, has_eof: false, is_client_gone: None, eof_polls: 0 }
     }
 
     pub(crate) fn state(&self) -> Arc<ClientSocketState> {
         Arc::clone(&self.state)
     }
 
-    /// Returns true if the client has gone.
-    fn look_for_client(&self) -> bool {
-        match (self.hang_up, self.socket.peer_addr(), self.socket.local_addr()) {
-            (HangUp::Ignored, _, _) => false,
-            (HangUp::Noticed, Ok(peer), Ok(local)) => peer::client_disconnected(peer, local),
-            // A socket without a peer has lost it.
+    /// Returns true if the client has disconnected.
+    fn is_disconnected(&self) -> bool {
+        match (self.eof_policy, self.socket.peer_addr(), self.socket.local_addr()) {
+            (EofPolicy::AssumeWaiting, _, _) => false,
+            (EofPolicy::AskSystem, Ok(peer), Ok(local)) => peer::client_disconnected(peer, local),
+            // A socket without a peer address has lost its connection.
             _ => true,
         }
     }
 }
 
 impl ClientSocketState {
-    /// Counts an exchange until the returned value is dropped. Meanwhile the socket stays open for a client that merely stopped
-    /// sending.
+    /// Counts an exchange until the returned value is dropped. Until then the socket stays open for a client
+    /// that merely closed its sending half.
     pub(crate) fn in_flight(self: &Arc<Self>) -> InFlight {
-        self.running.fetch_add(1, Ordering::AcqRel);
+        self.in_flight_count.fetch_add(1, Ordering::AcqRel);
         InFlight(Arc::clone(self))
     }
 
@@ -86,37 +91,39 @@ impl ClientSocketState {
         self.flushes.load(Ordering::Acquire)
     }
 
-    /// Ready when bytes that were handed out after so many flushes have left.
+    /// Ready when more than `flushes` flushes are complete, that is, when bytes handed out at that count have
+    /// left.
     pub(crate) fn poll_flushed_after(&self, flushes: u64, cx: &mut Context<'_>) -> Poll<()> {
         if self.flushes() > flushes {
             return Poll::Ready(());
         }
-        lock(&self.watchers).push(cx.waker().clone());
-        self.is_watched.store(true, Ordering::Release);
+        lock(&self.flush_wakers).push(cx.waker().clone());
+        self.has_flush_wakers.store(true, Ordering::Release);
         if self.flushes() > flushes { Poll::Ready(()) } else { Poll::Pending }
     }
 
-    fn flushed(&self) {
+    /// Counts a flush, and wakes the tasks that wait for one.
+    fn count_flush(&self) {
         self.flushes.fetch_add(1, Ordering::AcqRel);
-        if self.is_watched.swap(false, Ordering::AcqRel) {
-            let watchers = std::mem::take(&mut *lock(&self.watchers));
+        if self.has_flush_wakers.swap(false, Ordering::AcqRel) {
+            let watchers = std::mem::take(&mut *lock(&self.flush_wakers));
             watchers.into_iter().for_each(Waker::wake);
         }
     }
 
     fn has_in_flight(&self) -> bool {
-        self.running.load(Ordering::Acquire) > 0
+        self.in_flight_count.load(Ordering::Acquire) > 0
     }
 }
 
-/// An exchange that is counted in [`ClientSocketState`].
+/// Exchange that is counted in [`ClientSocketState`] until it is dropped.
 #[derive(Debug)]
 pub(crate) struct InFlight(Arc<ClientSocketState>);
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        if self.0.running.fetch_sub(1, Ordering::AcqRel) == 1
-            && let Some(reader) = lock(&self.0.reader).take()
+        if self.0.in_flight_count.fetch_sub(1, Ordering::AcqRel) == 1
+            && let Some(reader) = lock(&self.0.read_waker).take()
         {
             reader.wake();
         }
@@ -129,27 +136,27 @@ impl AsyncRead for ClientSocket {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if !self.has_ended {
+        if !self.has_eof {
             let before = buffer.filled().len();
             ready!(Pin::new(&mut self.socket).poll_read(cx, buffer))?;
             if buffer.filled().len() > before || buffer.remaining() == 0 {
                 return Poll::Ready(Ok(()));
             }
-            self.has_ended = true;
+            self.has_eof = true;
         }
         if self.state.has_in_flight() {
-            let has_gone = self.has_gone.unwrap_or_else(|| self.look_for_client());
-            self.has_gone = Some(has_gone);
+            let has_gone = self.is_client_gone.unwrap_or_else(|| self.is_disconnected());
+            self.is_client_gone = Some(has_gone);
             if has_gone {
                 return Poll::Ready(Ok(()));
             }
-            *lock(&self.state.reader) = Some(cx.waker().clone());
+            *lock(&self.state.read_waker) = Some(cx.waker().clone());
             if self.state.has_in_flight() {
                 return Poll::Pending;
             }
         }
-        if self.turns < TURNS {
-            self.turns += 1;
+        if self.eof_polls < MAX_EOF_POLLS {
+            self.eof_polls += 1;
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
@@ -176,7 +183,7 @@ impl AsyncWrite for ClientSocket {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(Pin::new(&mut self.socket).poll_flush(cx))?;
-        self.state.flushed();
+        self.state.count_flush();
         Poll::Ready(Ok(()))
     }
 
@@ -185,13 +192,14 @@ impl AsyncWrite for ClientSocket {
     }
 }
 
-/// Locks. All values behind these locks are whole after a panic elsewhere: single stores and moves.
+/// Locks a mutex, even a poisoned one. The values behind these locks are changed by single stores and moves, so
+/// they are valid after a panic elsewhere.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns true if an authority, such as Host's, is a loopback name of this port.
-pub(crate) fn is_ours(authority: &str, address: SocketAddr) -> bool {
+/// Returns true if an authority, such as the value of Host, is a loopback name with the port of `address`.
+pub(crate) fn is_loopback_authority(authority: &str, address: SocketAddr) -> bool {
     let Some((host, port)) = authority.rsplit_once(':') else { return false };
     let is_loopback = host == "127.0.0.1" || host == "[::1]" || host.eq_ignore_ascii_case("localhost");
     is_loopback && port.parse() == Ok(address.port()) && !port.starts_with(['+', '0'])
@@ -205,7 +213,7 @@ mod tests {
     fn names_of_this_port() {
         let address = SocketAddr::from(([127, 0, 0, 1], 8080));
         for ours in ["127.0.0.1:8080", "localhost:8080", "LocalHost:8080", "[::1]:8080"] {
-            assert!(is_ours(ours, address), "{ours}");
+            assert!(is_loopback_authority(ours, address), "{ours}");
         }
         for other in [
             "",
@@ -221,7 +229,7 @@ mod tests {
             "::1:8080",
             "a@127.0.0.1:8080",
         ] {
-            assert!(!is_ours(other, address), "{other}");
+            assert!(!is_loopback_authority(other, address), "{other}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Reasons why a gateway did not start.
+//! Error for a gateway that did not start.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,22 +10,23 @@ pub enum StartError {
     /// The listener cannot be used.
     #[error("the gateway's socket cannot be used: {0}")]
     Listener(io::ErrorKind),
-    /// A proxy of the environment that we cannot use. Its value is not shown: it may hold a password.
+    /// A proxy setting of the environment cannot be used. Its value is not shown, because it may contain a
+    /// password.
     #[error("{variable} is not the address of a proxy; write it as http://host:port")]
     Proxy {
-        /// The variable, in lower case.
+        /// Name of the environment variable, in lower case.
         variable: &'static str,
     },
-    /// SSL_CERT_FILE or SSL_CERT_DIR names something without certificates.
+    /// `SSL_CERT_FILE` or `SSL_CERT_DIR` names a path without certificates.
     #[error("{}: no certificate could be read from it; set SSL_CERT_FILE and SSL_CERT_DIR right or unset them", .path.display())]
     Certificates {
-        /// Path that the variable names.
+        /// Path in the variable.
         path: PathBuf,
     },
-    /// No thread to write with.
+    /// The recorder thread cannot be started.
     #[error("no thread could be started: {0}")]
     Thread(io::ErrorKind),
-    /// The cryptography does not offer what TLS needs.
+    /// The cryptography library does not offer the TLS versions that are needed.
     #[error("TLS cannot be set up")]
     Tls,
 }

@@ -1,4 +1,6 @@
-//! The gateway itself: a listener, its connections, and how they end.
+//! The gateway itself: listener, connections, and shutdown.
+//!
+//! Start reading at [`Gateway::start`]; `Server::serve` handles one request.
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener as StdListener};
@@ -10,33 +12,34 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
-use reenact_capture::{Capture, Running, Unrecorded};
+use reenact_capture::{Capture, RecordingGuard, Unrecorded};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::arrival::{self, Door};
-use crate::client_socket::{ClientSocket, ClientSocketState, HangUp};
+use crate::client_body::{AnswerAborted, ClientBody};
+use crate::client_socket::{ClientSocket, ClientSocketState, EofPolicy};
+use crate::config::GatewayMode;
 use crate::error::StartError;
-use crate::outgoing::{Cut, Outgoing};
-use crate::recording::Recorder;
-use crate::refusal;
-use crate::replaying::Replayer;
-use crate::route::Route;
-use crate::token::Token;
-use crate::upstream::Note;
-use crate::work::Work;
+use crate::inbound::{self, RequestGate};
+use crate::recording::RecordingProxy;
+use crate::rejection;
+use crate::replay::Replayer;
+use crate::route::VendorRoute;
+use crate::token::GatewayToken;
+use crate::upstream::UpstreamWarning;
 
-/// A gateway that runs.
+/// Running gateway. Dropping it closes the listener; [`Self::stop`] also waits for the record.
 pub struct Gateway {
     address: SocketAddr,
-    token: Token,
-    routes: Vec<Arc<Route>>,
-    notes: Vec<Note>,
+    token: GatewayToken,
+    routes: Vec<Arc<VendorRoute>>,
+    warnings: Vec<UpstreamWarning>,
     stop: oneshot::Sender<()>,
-    accepting: JoinHandle<()>,
-    /// Gives nothing; ends when nobody can record anything any more.
-    running: mpsc::Receiver<Infallible>,
+    accept_task: JoinHandle<()>,
+    /// Receives nothing. Closed when no exchange can record anything any more.
+    active_recordings: mpsc::Receiver<Infallible>,
+    /// `None` in replay mode.
     capture: Option<Arc<Capture>>,
 }
 
@@ -47,33 +50,47 @@ impl std::fmt::Debug for Gateway {
 }
 
 impl Gateway {
-    /// Begins to serve on a listener, which must be on a loopback address. Needs a tokio runtime around it.
-    pub fn start(listener: StdListener, token: Token, work: Work) -> Result<Self, StartError> {
-        let refused = |error: std::io::Error| StartError::Listener(error.kind());
-        listener.set_nonblocking(true).map_err(refused)?;
-        let listener = TcpListener::from_std(listener).map_err(refused)?;
-        let address = listener.local_addr().map_err(refused)?;
-        let routes: Vec<Arc<Route>> = work.routes().iter().cloned().map(Arc::new).collect();
-        let door = Door { address, token: token.clone(), routes: routes.clone() };
+    /// Starts to serve on a listener, which must be bound to a loopback address. Must be called within a tokio
+    /// runtime.
+    ///
+    /// # Errors
+    /// See [`StartError`]: the listener, a proxy setting, the certificates or the recorder thread cannot be
+    /// used.
+    pub fn start(listener: StdListener, token: GatewayToken, mode: GatewayMode) -> Result<Self, StartError> {
+        let unusable = |error: std::io::Error| StartError::Listener(error.kind());
+        listener.set_nonblocking(true).map_err(unusable)?;
+        let listener = TcpListener::from_std(listener).map_err(unusable)?;
+        let address = listener.local_addr().map_err(unusable)?;
+        let routes: Vec<Arc<VendorRoute>> = mode.routes().iter().cloned().map(Arc::new).collect();
+        let door = RequestGate { address, token: token.clone(), routes: routes.clone() };
         let mut notes = Vec::new();
-        let (limit, job) = match work {
-            Work::Record(recording) => (
-                recording.limits.request_bytes,
-                Job::Record(Box::new(Recorder::new(*recording, &mut notes)?)),
+        let (limit, job) = match mode {
+            GatewayMode::Record(recording) => (
+                recording.limits.max_request_bytes,
+                RequestHandler::Record(Box::new(RecordingProxy::new(*recording, &mut notes)?)),
             ),
-            Work::Replay(replaying) => {
-                (replaying.limits.request_bytes, Job::Replay(Replayer::new(replaying)))
+            GatewayMode::Replay(replaying) => {
+                (replaying.limits.max_request_bytes, RequestHandler::Replay(Replayer::new(replaying)))
             }
         };
         let capture = match &job {
-            Job::Record(recorder) => Some(Arc::clone(recorder.capture())),
-            Job::Replay(_) => None,
+            RequestHandler::Record(recorder) => Some(Arc::clone(recorder.capture())),
+            RequestHandler::Replay(_) => None,
         };
-        let server = Arc::new(Server { door, limit, job });
+        let server = Arc::new(Server { gate: door, max_request_bytes: limit, handler: job });
         let (stop, stopping) = oneshot::channel();
         let (running, ended) = mpsc::channel(1);
-        let accepting = tokio::spawn(accept(listener, server, stopping, running));
-        Ok(Self { address, token, routes, notes, stop, accepting, running: ended, capture })
+        let accepting = tokio::spawn(accept_connections(listener, server, stopping, running));
+        Ok(Self {
+            address,
+            token,
+            routes,
+            warnings: notes,
+            stop,
+            accept_task: accepting,
+            active_recordings: ended,
+            capture,
+        })
     }
 
     /// Returns the address of the listener.
@@ -81,20 +98,20 @@ impl Gateway {
         self.address
     }
 
-    /// Returns the base address for a vendor's client; `None` if there is no route of that name.
+    /// Returns the base address to configure in a vendor's client; `None` if there is no route of that name.
     pub fn base_url(&self, route: &str) -> Option<String> {
         let route = self.routes.iter().find(|known| known.name == route)?;
         Some(route.base_url(self.address, &self.token))
     }
 
-    /// Returns the address for an agent's reports of itself.
+    /// Returns the address for an agent's reports about itself.
     pub fn report_url(&self) -> String {
         report_url(self.address, &self.token)
     }
 
-    /// Returns notes for the user about proxies and certificates.
-    pub fn notes(&self) -> &[Note] {
-        &self.notes
+    /// Returns warnings for the user about certificates.
+    pub fn warnings(&self) -> &[UpstreamWarning] {
+        &self.warnings
     }
 
     /// Returns true if the log cannot be written any more, so that everything waits for the journal.
@@ -107,58 +124,63 @@ impl Gateway {
         self.capture.as_ref()?.unrecorded()
     }
 
-    /// Ends it: no new connections; exchanges that run are broken off and recorded as far as they came. When this returns,
-    /// nothing will be recorded any more. The error says what could not be recorded, in all this time.
+    /// Stops the gateway. New connections are refused; running exchanges are cut and recorded as far as they
+    /// came. Nothing is recorded after this returns.
+    ///
+    /// # Errors
+    /// Returns all events that could not be recorded since the start.
     pub async fn stop(mut self) -> Result<(), Unrecorded> {
-        // It ends by itself only together with the runtime.
+        // The task ends by itself only together with the runtime.
         let _ = self.stop.send(());
-        let _ = self.accepting.await;
-        while self.running.recv().await.is_some() {}
+        let _ = self.accept_task.await;
+        while self.active_recordings.recv().await.is_some() {}
         let Some(capture) = self.capture else { return Ok(()) };
         let finished = Arc::clone(&capture);
-        // It waits for a thread. The task only ends early with the whole process.
+        // `finish` blocks on a thread. The blocking task ends early only with the whole process.
         let _ = tokio::task::spawn_blocking(move || finished.finish()).await;
         capture.unrecorded().map_or(Ok(()), Err)
     }
 }
 
-/// Returns the address for reports of the agent of a gateway at that address.
-pub fn report_url(address: SocketAddr, token: &Token) -> String {
-    format!("http://{address}/{}/{}", token.as_str(), arrival::REPORT)
+/// Returns the address for an agent's reports, for a gateway with this address and token.
+pub fn report_url(address: SocketAddr, token: &GatewayToken) -> String {
+    format!("http://{address}/{}/{}", token.as_str(), inbound::REPORT_PATH)
 }
 
 /// State that connections share.
 struct Server {
-    door: Door,
-    limit: usize,
-    job: Job,
+    gate: RequestGate,
+    max_request_bytes: usize,
+    handler: RequestHandler,
 }
 
-enum Job {
-    Record(Box<Recorder>),
+/// Handler of accepted requests.
+enum RequestHandler {
+    Record(Box<RecordingProxy>),
     Replay(Replayer),
 }
 
-/// After an error of the listener itself, such as too many open files, the next attempt comes a little later.
-const BREATH: Duration = Duration::from_millis(20);
+/// Pause after an error of the listener itself, such as too many open files.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(20);
 
-async fn accept(
+/// Accepts connections until the gateway stops, then aborts them.
+async fn accept_connections(
     listener: TcpListener,
     server: Arc<Server>,
     mut stopping: oneshot::Receiver<()>,
-    running: Running,
+    guard: RecordingGuard,
 ) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
-            // A gateway that was dropped instead of stopped ends as well.
+            // Also ready when the gateway was dropped without `stop`.
             _ = &mut stopping => break,
             Some(_) = connections.join_next() => {}
             accepted = listener.accept() => match accepted {
                 Ok((socket, _)) => {
-                    connections.spawn(connection(socket, Arc::clone(&server), running.clone()));
+                    connections.spawn(serve_connection(socket, Arc::clone(&server), guard.clone()));
                 }
-                Err(_) => tokio::time::sleep(BREATH).await,
+                Err(_) => tokio::time::sleep(ACCEPT_RETRY_DELAY).await,
             },
         }
     }
@@ -166,67 +188,72 @@ async fn accept(
     connections.shutdown().await;
 }
 
-async fn connection(socket: TcpStream, server: Arc<Server>, running: Running) {
-    // Small pieces leave at once: without this a token waits for the one after it.
+/// Serves one connection, in HTTP/1.1 or HTTP/2.
+async fn serve_connection(socket: TcpStream, server: Arc<Server>, guard: RecordingGuard) {
+    // Without `TCP_NODELAY` a small piece, such as one token, waits for the next.
     let _ = socket.set_nodelay(true);
-    let hang_up = match server.job {
-        Job::Record(_) => HangUp::Noticed,
-        Job::Replay(_) => HangUp::Ignored,
+    let hang_up = match server.handler {
+        RequestHandler::Record(_) => EofPolicy::AskSystem,
+        RequestHandler::Replay(_) => EofPolicy::AssumeWaiting,
     };
     let socket = ClientSocket::new(socket, hang_up);
     let state = socket.state();
     let service = service_fn(move |request| {
-        let (server, state, running) = (Arc::clone(&server), Arc::clone(&state), running.clone());
+        let (server, state, running) = (Arc::clone(&server), Arc::clone(&state), guard.clone());
         async move { server.serve(request, state, running).await }
     });
     let mut builder = Builder::new(TokioExecutor::new());
-    // `ClientSocket` judges the end of a client's bytes.
+    // `ClientSocket` decides on the client's EOF instead.
     builder.http1().preserve_header_case(true).auto_date_header(false).half_close(false);
     builder.http2().auto_date_header(false).max_header_list_size(1 << 20);
-    // However a connection ends, its exchanges have written what there was to write.
+    // An error needs no handling: exchanges record their own end when they are dropped.
     let _ = builder.serve_connection(TokioIo::new(socket), service).await;
 }
 
 impl Server {
-    /// Takes an agent's report of itself. In a replay it is heard and goes no further.
-    async fn report(&self, body: Incoming) -> Result<Response<Outgoing>, Cut> {
-        let refused =
-            |why: &str| refusal::text(StatusCode::BAD_REQUEST, &format!("reenact: no report: {why}"));
-        let Some(text) = arrival::report(body).await else {
+    /// Takes an agent's report about itself. In a replay the report is checked and not recorded.
+    async fn serve_report(&self, body: Incoming) -> Result<Response<ClientBody>, AnswerAborted> {
+        let refused = |why: &str| {
+            rejection::text_response(StatusCode::BAD_REQUEST, &format!("reenact: no report: {why}"))
+        };
+        let Some(text) = inbound::read_report(body).await else {
             return Ok(refused("it is longer than 1 MiB, or did not come whole"));
         };
-        let taken = match &self.job {
-            Job::Record(recorder) => recorder.reported(text).await,
-            Job::Replay(_) => reenact_capture::reported::read(&text, |_| ()),
+        let taken = match &self.handler {
+            RequestHandler::Record(recorder) => recorder.record_report(text).await,
+            RequestHandler::Replay(_) => reenact_capture::agent_report::parse(&text, |_| ()),
         };
         if let Err(fault) = taken {
             return Ok(refused(&fault.to_string()));
         }
-        let mut answer = Response::new(Outgoing::whole(bytes::Bytes::new()));
+        let mut answer = Response::new(ClientBody::whole(bytes::Bytes::new()));
         *answer.status_mut() = StatusCode::NO_CONTENT;
         Ok(answer)
     }
 
+    /// Serves one request, or answers why it is rejected.
     async fn serve(
         &self,
         request: Request<Incoming>,
         socket: Arc<ClientSocketState>,
-        running: Running,
-    ) -> Result<Response<Outgoing>, Cut> {
+        guard: RecordingGuard,
+    ) -> Result<Response<ClientBody>, AnswerAborted> {
         let (head, body) = request.into_parts();
-        let arrived = match self.door.admit(head) {
-            Ok(None) => return self.report(body).await,
-            Ok(Some(admitted)) => admitted.arrive(body, self.limit).await.ok_or(Cut)?,
+        let arrived = match self.gate.admit(head) {
+            Ok(None) => return self.serve_report(body).await,
+            Ok(Some(admitted)) => {
+                admitted.receive(body, self.max_request_bytes).await.ok_or(AnswerAborted)?
+            }
             Err(refusal) => Err(refusal),
         };
-        match (arrived, &self.job) {
-            (Ok(arrival), Job::Record(recorder)) => recorder.serve(arrival, socket, running).await,
-            (Ok(arrival), Job::Replay(replayer)) => replayer.serve(arrival, socket).await,
-            (Err(refusal), Job::Record(recorder)) => {
-                recorder.refused(&refusal);
-                Ok(refusal.answer())
+        match (arrived, &self.handler) {
+            (Ok(arrival), RequestHandler::Record(recorder)) => recorder.serve(arrival, socket, guard).await,
+            (Ok(arrival), RequestHandler::Replay(replayer)) => replayer.serve(arrival, socket).await,
+            (Err(refusal), RequestHandler::Record(recorder)) => {
+                recorder.record_rejection(&refusal);
+                Ok(refusal.response())
             }
-            (Err(refusal), Job::Replay(_)) => Ok(refusal.answer()),
+            (Err(refusal), RequestHandler::Replay(_)) => Ok(refusal.response()),
         }
     }
 }

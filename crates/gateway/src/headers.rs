@@ -1,16 +1,17 @@
-//! Headers that belong to one connection and not to the message: they end here, all others pass.
+//! Headers that belong to one connection and not to the message (hop-by-hop). They are dropped here; all others
+//! pass.
 
 use http::header::{
     CONNECTION, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION,
     TE, TRANSFER_ENCODING, UPGRADE,
 };
 
-/// Headers of a request as the vendor gets them: Host is the vendor's, what belongs to the connection is left out, and
-/// everything else is as it came, in its order.
-pub(crate) fn request(headers: &HeaderMap, host: HeaderValue) -> HeaderMap {
+/// Returns the headers of a request for the vendor: Host is the vendor's, headers of the connection are
+/// dropped, and all others stay as they came, in their order.
+pub(crate) fn for_vendor(headers: &HeaderMap, host: HeaderValue) -> HeaderMap {
     let named = named_by_connection(headers);
     let mut result = HeaderMap::with_capacity(headers.len() + 1);
-    // A client of HTTP/2 names the host elsewhere.
+    // HTTP/2 clients send the host in the pseudo-header `:authority`.
     if !headers.contains_key(HOST) {
         result.insert(HOST, host.clone());
     }
@@ -18,7 +19,7 @@ pub(crate) fn request(headers: &HeaderMap, host: HeaderValue) -> HeaderMap {
         if name == HOST {
             result.insert(HOST, host.clone());
         } else if name == TE {
-            // Whether the client takes trailers matters to the vendor as well; other transfer codings are ours.
+            // `trailers` concerns the vendor as well; other transfer codings end here.
             if is_listed(value, "trailers") {
                 result.insert(TE, HeaderValue::from_static("trailers"));
             }
@@ -29,8 +30,8 @@ pub(crate) fn request(headers: &HeaderMap, host: HeaderValue) -> HeaderMap {
     result
 }
 
-/// Headers of an answer as the client gets them.
-pub(crate) fn answer(headers: &HeaderMap) -> HeaderMap {
+/// Returns the headers of an answer for the client, without headers of the connection.
+pub(crate) fn for_client(headers: &HeaderMap) -> HeaderMap {
     let named = named_by_connection(headers);
     let mut result = HeaderMap::with_capacity(headers.len());
     for (name, value) in headers {
@@ -41,11 +42,13 @@ pub(crate) fn answer(headers: &HeaderMap) -> HeaderMap {
     result
 }
 
-/// Whether a request asks to leave HTTP for a WebSocket. Other upgrades, such as `h2c`, are offers that we need not take.
+/// Returns true if a request asks to switch to a WebSocket. Other upgrades, such as `h2c`, are offers that a
+/// server may ignore.
 pub(crate) fn asks_for_websocket(headers: &HeaderMap) -> bool {
     headers.get_all(UPGRADE).iter().any(|value| is_listed(value, "websocket"))
 }
 
+/// Returns true for a header of the connection, by its name or because `connection` lists it.
 fn is_hop_by_hop(name: &HeaderName, named_by_connection: &[HeaderName]) -> bool {
     const OTHERS: [&str; 3] = ["keep-alive", "proxy-connection", "http2-settings"];
     [CONNECTION, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE].contains(name)
@@ -53,15 +56,17 @@ fn is_hop_by_hop(name: &HeaderName, named_by_connection: &[HeaderName]) -> bool 
         || named_by_connection.contains(name)
 }
 
+/// Returns the headers that `connection` lists.
 fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
     let texts = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
     let names = texts.flat_map(|text| text.split(',')).map(str::trim);
-    // What it says nearly always: no header has the one name, and the other ends here anyway.
+    // The two usual values need no parsing: no header is called `close`, and `keep-alive` is always dropped.
     let names =
         names.filter(|name| !["close", "keep-alive"].iter().any(|usual| name.eq_ignore_ascii_case(usual)));
     names.filter_map(|name| HeaderName::from_bytes(name.as_bytes()).ok()).collect()
 }
 
+/// Returns true if a comma-separated value contains `word`, with or without parameters.
 fn is_listed(value: &HeaderValue, word: &str) -> bool {
     let text = value.to_str().unwrap_or_default();
     text.split(',').any(|item| item.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(word))
@@ -100,7 +105,7 @@ mod tests {
             ("authorization", "Bearer x"),
         ]);
         assert_eq!(
-            list(&request(&came, HeaderValue::from_static("api.example"))),
+            list(&for_vendor(&came, HeaderValue::from_static("api.example"))),
             [
                 ("accept", "*/*"),
                 ("host", "api.example"),
@@ -115,7 +120,7 @@ mod tests {
     #[test]
     fn a_request_without_host_gets_one_first() {
         let came = map(&[("accept", "*/*"), ("te", "gzip")]);
-        let sent = request(&came, HeaderValue::from_static("api.example"));
+        let sent = for_vendor(&came, HeaderValue::from_static("api.example"));
         assert_eq!(list(&sent), [("host", "api.example"), ("accept", "*/*")]);
     }
 
@@ -131,7 +136,7 @@ mod tests {
             ("transfer-encoding", "chunked"),
         ]);
         assert_eq!(
-            list(&answer(&came)),
+            list(&for_client(&came)),
             [
                 ("date", "today"),
                 ("trailer", "x-sum"),

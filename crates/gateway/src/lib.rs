@@ -1,41 +1,45 @@
-//! Sockets: what an agent says to its model passes through here, is recorded, and is served back.
+//! Gateway: HTTP server between an agent and its model vendors, which records the traffic or replays it.
 //!
-//! A [`Gateway`] listens on loopback under an address with a secret in it. When it records, each request is written down and
-//! goes to its vendor, and the answer comes back as it comes: byte for byte, piece for piece, with a copy kept. When it
-//! replays, recorded answers come back in the same way, and nothing goes out: there is not even a client that could.
+//! A [`Gateway`] listens on loopback under an address with a secret in it. In recording mode each request is
+//! recorded and sent to its vendor; the answer comes back byte for byte and piece for piece, and a copy is
+//! kept. In replay mode recorded answers are served in the same way, and nothing can go out: there is no HTTP
+//! client at all.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | `gateway` | the listener and its connections |
-//! | `arrival`, `refusal` | who is let in, and what the others are told |
-//! | `client_socket`, `peer` | a client's socket: flushes, and clients that have gone |
-//! | `recording` | an exchange on its way, told to `reenact-capture` |
-//! | `replaying`, [`answers`] | answers without a vendor, piece for piece, and who gives them |
-//! | `upstream` | the way to vendors: proxies, certificates, connections |
-//! | `headers` | what ends with a connection |
-//! | `route`, `token`, `work`, `error` | what a gateway is told |
+//! | `inbound`, `rejection` | which requests are accepted, and the answers to others |
+//! | `client_socket`, `peer` | a client's socket: flushes, and clients that have disconnected |
+//! | `recording` | exchanges that are passed on and told to `reenact-capture` |
+//! | `replay`, [`answers`] | recorded answers served piece for piece, and the trait that finds them |
+//! | `client_body` | the bodies that clients get |
+//! | `upstream` | connections to vendors: pool, proxies, certificates |
+//! | `headers` | headers that belong to one connection |
+//! | `route`, `token`, `config`, `error` | settings of a gateway |
+//!
+//! Start reading at [`Gateway::start`], then `recording`.
 
 pub mod answers;
-mod arrival;
+mod client_body;
 mod client_socket;
+mod config;
 mod error;
 mod gateway;
 mod headers;
-mod outgoing;
+mod inbound;
 mod peer;
 mod recording;
-mod refusal;
-mod replaying;
+mod rejection;
+mod replay;
 mod route;
 mod token;
 mod upstream;
-mod work;
 
-pub use answers::{Answers, ServedAnswer, ServedReply, ServedRequest};
+pub use answers::{AnswerSource, ServedAnswer, ServedReply, ServedRequest};
+pub use config::{GatewayLimits, GatewayMode, RecordingConfig, ReplayConfig, ReplayPace};
 pub use error::StartError;
 pub use gateway::{Gateway, report_url};
-pub use reenact_capture::{Policy, Unrecorded};
-pub use route::{Route, UpstreamUrl, UpstreamUrlError};
-pub use token::{Token, TokenError};
-pub use upstream::{Environment, Note};
-pub use work::{Limits, Pace, Recording, Replaying, Work};
+pub use reenact_capture::{EnforcedPolicy, Unrecorded};
+pub use route::{UpstreamUrl, UpstreamUrlError, VendorRoute};
+pub use token::{GatewayToken, GatewayTokenError};
+pub use upstream::{NetworkEnvironment, UpstreamWarning};

@@ -1,13 +1,14 @@
-//! Clients that stopped sending: gone, or waiting for their answer.
+//! Clients that sent EOF: disconnected, or waiting for their answer.
 //!
-//! A client that closes its connection and one that only closes its sending half look the same on the socket: the end of
-//! its bytes. The first has hung up, which must be noticed even while the vendor is silent; the second waits for its
-//! answer. Linux tells them apart in its table of sockets: nobody holds the socket of a client that has gone.
+//! A client that closes its connection and one that closes only its sending half look the same on the socket:
+//! both send EOF. The first has disconnected, which must be noticed even while the vendor is silent; the second
+//! waits for its answer. Linux tells them apart in its table of sockets: no process holds the socket of a
+//! client that has disconnected.
 
 use std::net::SocketAddr;
 
-/// Returns true if the client at `peer`, whose bytes to `local` have ended, has gone; also where the machine does not tell, as
-/// vendors' own servers assume.
+/// Returns true if the client at `peer`, which sent EOF to `local`, has disconnected. Also true on machines
+/// that do not tell, as vendors' own servers assume.
 pub(crate) fn client_disconnected(peer: SocketAddr, local: SocketAddr) -> bool {
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
     !tables.iter().any(|table| {
@@ -15,13 +16,14 @@ pub(crate) fn client_disconnected(peer: SocketAddr, local: SocketAddr) -> bool {
     })
 }
 
-/// Returns true if a process holds the socket from one port to another. Both ends are on this machine, where the pair of ports
-/// says enough.
+/// Returns true if a process holds the socket between two ports. Both ends are on this machine, so the pair of
+/// ports identifies the socket.
 fn is_held(table: &str, from: u16, to: u16) -> bool {
     let (from, to) = (format!(":{from:04X}"), format!(":{to:04X}"));
     table.lines().skip(1).any(|line| {
         let mut columns = line.split_ascii_whitespace();
-        // number, local address, remote address, …, inode: 0 when no process has the socket any more
+        // Columns: number, local address, remote address, …, inode. The inode is 0 if no process holds the
+        // socket.
         let (_, local, remote) = (columns.next(), columns.next(), columns.next());
         let matches = |address: Option<&str>, port: &str| address.is_some_and(|text| text.ends_with(port));
         matches(local, &from) && matches(remote, &to) && columns.nth(6).is_some_and(|inode| inode != "0")

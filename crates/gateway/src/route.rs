@@ -1,7 +1,7 @@
-//! Routes: the names under which vendors are reached, and where each of them really is.
+//! Routes: names in the gateway's address, and the vendor addresses behind them.
 //!
-//! Where a request goes comes from its route and from nothing that the client says: not from Host, not from the request's
-//! own address.
+//! The destination of a request comes from its route alone, never from the client: not from Host, not from the
+//! request's own address.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -12,73 +12,73 @@ use http::header::HeaderValue;
 use http::uri::{Authority, PathAndQuery, Scheme};
 use reenact_wire::Vendor;
 
-use crate::token::Token;
+use crate::token::GatewayToken;
 
-/// A name in the gateway's address, whose interface is spoken there, and where its requests go.
+/// Route to a vendor: a name in the gateway's address, the interface spoken there, and the upstream address.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Route {
-    /// The part of the address that selects it; recorded as `provider`.
+pub struct VendorRoute {
+    /// Path segment that selects the route; recorded as `provider`.
     pub name: String,
-    /// Whose interface it is.
+    /// Vendor whose interface is spoken.
     pub vendor: Vendor,
-    /// Where its requests go.
+    /// Base address to which requests go.
     pub upstream: UpstreamUrl,
 }
 
-impl Route {
-    /// The route of a vendor, under the vendor's own name.
+impl VendorRoute {
+    /// Makes the route of a vendor under the vendor's own name.
     pub fn to(vendor: Vendor, upstream: UpstreamUrl) -> Self {
         Self { name: vendor.name().to_owned(), vendor, upstream }
     }
 
-    /// What a vendor's client takes as its base address, for a gateway at an address.
-    pub fn base_url(&self, gateway: SocketAddr, token: &Token) -> String {
+    /// Returns the base address for a vendor's client, with a gateway at this address.
+    pub fn base_url(&self, gateway: SocketAddr, token: &GatewayToken) -> String {
         format!("http://{gateway}/{}/{}{}", token.as_str(), self.name, self.upstream.base_path())
     }
 }
 
-/// The base address of a vendor's interface: scheme, host and path, nothing else.
+/// Base address of a vendor's interface: scheme, host and path only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UpstreamUrl {
     scheme: Scheme,
     authority: Authority,
-    /// What Host says there.
-    host: HeaderValue,
-    /// Without a slash at its end; empty for the root.
+    /// Value of the Host header: without the port if it is the scheme's default.
+    host_header: HeaderValue,
+    /// Path without a trailing slash; empty for the root.
     base_path: String,
 }
 
-/// Why a text is not the base address of a vendor.
+/// Reason why a text is not the base address of a vendor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UpstreamUrlError {
     /// Not an absolute address.
     #[error("not an address; write it as https://host/path")]
     Syntax,
-    /// Another scheme than the two that we speak.
+    /// Neither `http` nor `https`.
     #[error("the scheme must be http or https")]
     Scheme,
-    /// A user name or password before the host: it would end up in records.
+    /// User name or password before the host, which would be recorded.
     #[error("an address with credentials in it would be recorded; leave them out")]
     Credentials,
-    /// A query: it would end up in records, and no client would send it.
+    /// Query, which would be recorded, and which no client would send.
     #[error("a base address has no query; leave it out")]
     Query,
 }
 
 impl UpstreamUrl {
-    /// The path of every request that is made with this base address begins with it. Empty for the root.
+    /// Returns the path with which every request to this base address begins. Empty for the root.
     pub fn base_path(&self) -> &str {
         &self.base_path
     }
 
-    /// Whether it is reached through TLS.
+    /// Returns true if the vendor is reached through TLS.
     pub fn is_https(&self) -> bool {
         self.scheme == Scheme::HTTPS
     }
 
-    /// The address of a path there.
-    pub(crate) fn at(&self, path: PathAndQuery) -> Option<Uri> {
+    /// Returns the absolute address of a path on this host.
+    pub(crate) fn with_path(&self, path: PathAndQuery) -> Option<Uri> {
         let mut parts = http::uri::Parts::default();
         parts.scheme = Some(self.scheme.clone());
         parts.authority = Some(self.authority.clone());
@@ -86,19 +86,19 @@ impl UpstreamUrl {
         Uri::from_parts(parts).ok()
     }
 
-    /// The address of its root.
+    /// Returns the absolute address of the host's root.
     pub(crate) fn root(&self) -> Uri {
-        self.at(PathAndQuery::from_static("/")).unwrap_or_default()
+        self.with_path(PathAndQuery::from_static("/")).unwrap_or_default()
     }
 
-    /// Whether the same connections lead to both.
+    /// Returns true if both have the same scheme, host and port, so that they can share connections.
     pub(crate) fn is_same_origin(&self, other: &Self) -> bool {
         self.scheme == other.scheme && self.authority == other.authority
     }
 
-    /// What Host says there.
-    pub(crate) fn host(&self) -> &HeaderValue {
-        &self.host
+    /// Returns the value of the Host header.
+    pub(crate) fn host_header(&self) -> &HeaderValue {
+        &self.host_header
     }
 }
 
@@ -130,11 +130,16 @@ impl FromStr for UpstreamUrl {
             _ => authority.host(),
         };
         let host = HeaderValue::from_str(host).map_err(|_| UpstreamUrlError::Syntax)?;
-        Ok(Self { scheme, authority, host, base_path: path.path().trim_end_matches('/').to_owned() })
+        Ok(Self {
+            scheme,
+            authority,
+            host_header: host,
+            base_path: path.path().trim_end_matches('/').to_owned(),
+        })
     }
 }
 
-/// As it is recorded.
+/// Writes the address as it is recorded.
 impl fmt::Display for UpstreamUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}://{}{}", self.scheme, self.authority, self.base_path)
@@ -160,18 +165,18 @@ mod tests {
 
     #[test]
     fn hosts() {
-        assert_eq!(url("https://api.openai.com/v1").host(), "api.openai.com");
-        assert_eq!(url("https://api.openai.com:443/v1").host(), "api.openai.com");
-        assert_eq!(url("http://api.openai.com:443/v1").host(), "api.openai.com:443");
-        assert_eq!(url("http://[::1]:8080").host(), "[::1]:8080");
-        assert_eq!(url("http://[::1]").host(), "[::1]");
+        assert_eq!(url("https://api.openai.com/v1").host_header(), "api.openai.com");
+        assert_eq!(url("https://api.openai.com:443/v1").host_header(), "api.openai.com");
+        assert_eq!(url("http://api.openai.com:443/v1").host_header(), "api.openai.com:443");
+        assert_eq!(url("http://[::1]:8080").host_header(), "[::1]:8080");
+        assert_eq!(url("http://[::1]").host_header(), "[::1]");
     }
 
     #[test]
     fn the_rest_of_a_path_follows_the_authority() {
         let path = PathAndQuery::from_static("/v1/models?limit=1");
         assert_eq!(
-            url("https://api.openai.com/v1").at(path).unwrap(),
+            url("https://api.openai.com/v1").with_path(path).unwrap(),
             "https://api.openai.com/v1/models?limit=1"
         );
     }

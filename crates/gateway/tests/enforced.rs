@@ -1,5 +1,5 @@
-//! An envelope on the wire: a request that it denies never reaches its vendor, its client hears why in words that it knows, and
-//! the record tells, and holds.
+//! Envelope on the wire: a denied request never reaches its vendor, its client gets an error in the vendor's
+//! shape, and the record verifies.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops")]
 
 mod support;
@@ -10,46 +10,51 @@ use std::time::Duration;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use reenact_record::Durability;
-use reenact_testkit::{Answer, Failure, Moment, Reply, Script, Vendor};
-use reenact_verify::audit::Verdict;
+use reenact_testkit::{Script, ScriptedAnswer, ScriptedReply, ScriptedVendor, VendorFailure, WaitCondition};
+use reenact_verify::audit::AuditVerdict;
 use reenact_wire::Usage;
-use support::enforced::{Door, Law, Noon};
-use support::{Flight, chat};
+use support::enforced::{EnforcedRun, ManualClock, ModelApi};
+use support::{LiveRun, chat};
 
 const DENIED: [&str; 2] = ["policy.evaluated", "policy.step_blocked"];
 const ASKED: [&str; 4] = ["policy.evaluated", "model.called", "model.returned", "spend.counted"];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_model_that_is_not_on_the_list() {
-    for door in Door::ALL {
+    for api in ModelApi::ALL {
         for more in ["", r#","stream":true"#] {
-            let vendor = Vendor::start(Script::echo()).unwrap();
-            let flight = Law::default().over(&vendor);
-            let got = door.client(&flight).post(door.path(), &door.body("o3", more)).await;
-            let due = door.no("permission_error", "allowed_models", "the model \"o3\" is not on the list");
-            assert_eq!((got.status(), got.text(), got.is_whole), (403, due.as_str(), true), "{door:?}{more}");
-            assert_eq!(got.header("content-type"), Some("application/json"));
-            assert_eq!(door.ask(&flight, more).await.status(), 200, "the others go on");
-            assert_eq!(vendor.requests().len(), 1, "{door:?}: what is denied never leaves");
-            let landed = flight.land().await;
-            assert_eq!(landed.course(), [&DENIED[..], &ASKED[..]].concat());
-            assert_eq!(landed.decisions(), [("o3", Some("allowed_models")), (door.model(), None)]);
-            let evaluated = landed.all("rer.policy.evaluated")[0];
+            let vendor = ScriptedVendor::start(Script::echo()).unwrap();
+            let run = EnforcedRun::default().start(&vendor);
+            let response = api.client(&run).post(api.path(), &api.body("o3", more)).await;
+            let due =
+                api.denial_body("permission_error", "allowed_models", "the model \"o3\" is not on the list");
+            assert_eq!(
+                (response.status(), response.text(), response.is_whole),
+                (403, due.as_str(), true),
+                "{api:?}{more}"
+            );
+            assert_eq!(response.header("content-type"), Some("application/json"));
+            assert_eq!(api.ask(&run, more).await.status(), 200, "the others go on");
+            assert_eq!(vendor.requests().len(), 1, "{api:?}: what is denied never leaves");
+            let sealed = run.seal().await;
+            assert_eq!(sealed.inner_event_types(), [&DENIED[..], &ASKED[..]].concat());
+            assert_eq!(sealed.decisions(), [("o3", Some("allowed_models")), (api.model(), None)]);
+            let evaluated = sealed.payloads("rer.policy.evaluated")[0];
             assert_eq!((&evaluated["action"], &evaluated["step_id"]), (&"model.call".into(), &"s1".into()));
-            let blocked = landed.the("rer.policy.step_blocked");
+            let blocked = sealed.only_payload("rer.policy.step_blocked");
             assert_eq!(blocked["reason"], "the model \"o3\" is not on the list");
             assert_eq!((&blocked["model"], &blocked["step_id"]), (&"o3".into(), &"s1".into()));
-            assert_eq!(landed.the("rer.model.called")["step_id"], "s2");
-            landed.is_kept();
+            assert_eq!(sealed.only_payload("rer.model.called")["step_id"], "s2");
+            sealed.assert_rules_pass();
         }
     }
 }
 
-/// What is asked by which nobody could see what is asked for.
+/// Requests whose answers could contain tool calls that the gate does not see.
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_that_nobody_could_judge() {
-    let vendor = Vendor::start(Script::echo()).unwrap();
-    let flight = Law::default().over(&vendor);
+    let vendor = ScriptedVendor::start(Script::echo()).unwrap();
+    let run = EnforcedRun::default().start(&vendor);
     let unknown =
         |method, path| format!("{method} /v1{path} may ask for tools in a way that is not known here");
     let nameless = "the request does not tell which model it asks".to_owned();
@@ -70,7 +75,7 @@ async fn requests_that_nobody_could_judge() {
             "allowed_tools",
             unknown("POST", "/responses/resp_1/cancel"),
         ),
-        // What a model asked for can be fetched as well as heard.
+        // Stored answers could be fetched later, with their tool calls.
         ("GET", "/responses/resp_1?stream=true", "", "allowed_tools", unknown("GET", "/responses/resp_1")),
         ("GET", "/resp%6Fnses/resp_1", "", "allowed_tools", unknown("GET", "/resp%6Fnses/resp_1")),
         ("GET", "/chat/completions/1", "", "allowed_tools", unknown("GET", "/chat/completions/1")),
@@ -100,37 +105,37 @@ async fn requests_that_nobody_could_judge() {
         ),
     ];
     for (method, path, body, rule, reason) in &cases {
-        let got = flight.openai().send(method, path, &[], body.as_bytes()).await.unwrap();
-        let due = Door::Chat.no("permission_error", rule, reason);
-        assert_eq!((got.status(), got.text()), (403, due.as_str()), "{method} {path} {body}");
+        let response = run.openai().send(method, path, &[], body.as_bytes()).await.unwrap();
+        let due = ModelApi::Chat.denial_body("permission_error", rule, reason);
+        assert_eq!((response.status(), response.text()), (403, due.as_str()), "{method} {path} {body}");
     }
     assert_eq!(vendor.requests(), []);
-    // These ask for nothing.
-    assert_eq!(flight.openai().get("/models").await.status(), 200);
-    assert_eq!(flight.openai().get("/models/gpt-5").await.body, vendor.sent()[1].body);
-    let landed = flight.land().await;
-    assert_eq!(landed.all("rer.policy.step_blocked").len(), cases.len());
-    assert_eq!(landed.all("rer.http.called").len(), 2);
-    landed.is_kept();
+    // These cannot return tool calls.
+    assert_eq!(run.openai().get("/models").await.status(), 200);
+    assert_eq!(run.openai().get("/models/gpt-5").await.body, vendor.sent_answers()[1].body);
+    let sealed = run.seal().await;
+    assert_eq!(sealed.payloads("rer.policy.step_blocked").len(), cases.len());
+    assert_eq!(sealed.payloads("rer.http.called").len(), 2);
+    sealed.assert_rules_pass();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn vendors_tools_that_are_on_the_list_may_be_asked_for() {
-    let vendor = Vendor::start(Script::echo()).unwrap();
-    let law = Law { tools: vec!["web_search", "mcp:git"], ..Law::default() };
-    let flight = law.over(&vendor);
+    let vendor = ScriptedVendor::start(Script::echo()).unwrap();
+    let enforced = EnforcedRun { tools: vec!["web_search", "mcp:git"], ..EnforcedRun::default() };
+    let run = enforced.start(&vendor);
     let more =
         r#","tools":[{"type":"web_search_20250305","name":"web_search"}],"mcp_servers":[{"name":"git"}]"#;
-    assert_eq!(Door::Messages.ask(&flight, more).await.status(), 200);
+    assert_eq!(ModelApi::Messages.ask(&run, more).await.status(), 200);
     let other = more.replace("git", "hub");
-    let got = Door::Messages.ask(&flight, &other).await;
-    let due = Door::Messages.no(
+    let response = ModelApi::Messages.ask(&run, &other).await;
+    let due = ModelApi::Messages.denial_body(
         "permission_error",
         "allowed_tools",
         "the vendor's own tool \"mcp:hub\" is not on the list",
     );
-    assert_eq!((got.status(), got.text(), vendor.requests().len()), (403, due.as_str(), 1));
-    flight.land().await.is_kept();
+    assert_eq!((response.status(), response.text(), vendor.requests().len()), (403, due.as_str(), 1));
+    run.seal().await.assert_rules_pass();
 }
 
 fn gzip(text: &str) -> Vec<u8> {
@@ -141,12 +146,12 @@ fn gzip(text: &str) -> Vec<u8> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_in_a_coding_is_read() {
-    let vendor = Vendor::start(Script::echo()).unwrap();
-    let flight = Law::default().over(&vendor);
-    let client = flight.openai();
-    let (good, bad) = (gzip(&chat("hi", false)), gzip(&Door::Chat.body("o3", "")));
+    let vendor = ScriptedVendor::start(Script::echo()).unwrap();
+    let run = EnforcedRun::default().start(&vendor);
+    let client = run.openai();
+    let (good, bad) = (gzip(&chat("hi", false)), gzip(&ModelApi::Chat.body("o3", "")));
     let torn = &good[..good.len() - 4];
-    let list = |name: &str| Door::Chat.no("permission_error", "allowed_models", name);
+    let list = |name: &str| ModelApi::Chat.denial_body("permission_error", "allowed_models", name);
     let nameless = list("the request does not tell which model it asks");
     for (coding, body, due) in [
         ("gzip", &bad[..], list("the model \"o3\" is not on the list")),
@@ -155,94 +160,101 @@ async fn a_request_in_a_coding_is_read() {
         ("snappy", &good, nameless.clone()),
         ("", &good, nameless),
     ] {
-        let got =
+        let response =
             client.send("POST", "/chat/completions", &[("content-encoding", coding)], body).await.unwrap();
-        assert_eq!((got.status(), got.text()), (403, due.as_str()), "{coding}");
+        assert_eq!((response.status(), response.text()), (403, due.as_str()), "{coding}");
     }
     assert_eq!(vendor.requests(), []);
-    let got = client.send("POST", "/chat/completions", &[("Content-Encoding", "gzip")], &good).await.unwrap();
-    assert_eq!((got.status(), vendor.requests()[0].body.to_vec()), (200, good), "it leaves as it came");
-    flight.land().await.is_kept();
+    let response =
+        client.send("POST", "/chat/completions", &[("Content-Encoding", "gzip")], &good).await.unwrap();
+    assert_eq!((response.status(), vendor.requests()[0].body.to_vec()), (200, good), "it leaves as it came");
+    run.seal().await.assert_rules_pass();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn many_at_once_never_take_more_steps_than_there_are() {
-    let vendor = Vendor::start(Script::echo()).unwrap();
-    let flight = Law::limiting(r#"{"max_steps":5}"#).over(&vendor);
-    let client = flight.openai();
+    let vendor = ScriptedVendor::start(Script::echo()).unwrap();
+    let run = EnforcedRun::with_limits(r#"{"max_steps":5}"#).start(&vendor);
+    let client = run.openai();
     let asking = (0..16).map(|number| {
         let client = client.clone();
         tokio::spawn(async move { client.post("/chat/completions", &chat("hi", number % 2 == 0)).await })
     });
     let mut statuses = Vec::new();
     for asked in asking.collect::<Vec<_>>() {
-        let got = asked.await.unwrap();
-        if got.status() == 403 {
+        let response = asked.await.unwrap();
+        if response.status() == 403 {
             let reason = "5 actions are allowed, and as many have begun";
-            assert_eq!(got.text(), Door::Chat.no("permission_error", "max_steps", reason));
+            assert_eq!(response.text(), ModelApi::Chat.denial_body("permission_error", "max_steps", reason));
         }
-        statuses.push(got.status());
+        statuses.push(response.status());
     }
     statuses.sort();
     assert_eq!(statuses, [vec![200; 5], vec![403; 11]].concat());
     assert_eq!(vendor.requests().len(), 5);
-    let landed = flight.land().await;
-    assert_eq!((landed.all("rer.model.called").len(), landed.all("rer.policy.step_blocked").len()), (5, 11));
-    landed.is_kept();
+    let sealed = run.seal().await;
+    assert_eq!(
+        (sealed.payloads("rer.model.called").len(), sealed.payloads("rer.policy.step_blocked").len()),
+        (5, 11)
+    );
+    sealed.assert_rules_pass();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rate_is_kept_and_says_when_to_come_back() {
-    let vendor = Vendor::start(Script::echo()).unwrap();
-    let law = Law::limiting(r#"{"rate_limit_rpm":2}"#);
-    let clock = law.clock.clone();
-    let flight = law.over(&vendor);
+    let vendor = ScriptedVendor::start(Script::echo()).unwrap();
+    let enforced = EnforcedRun::with_limits(r#"{"rate_limit_rpm":2}"#);
+    let clock = enforced.clock.clone();
+    let run = enforced.start(&vendor);
     let reason = "2 actions are allowed in 60 seconds, and as many have begun";
-    let due = Door::Messages.no("rate_limit_error", "rate_limit_rpm", reason);
-    let wait = |seconds: f64| clock.pass(Duration::from_secs_f64(seconds));
-    assert_eq!(Door::Messages.ask(&flight, "").await.status(), 200);
+    let due = ModelApi::Messages.denial_body("rate_limit_error", "rate_limit_rpm", reason);
+    let wait = |seconds: f64| clock.advance(Duration::from_secs_f64(seconds));
+    assert_eq!(ModelApi::Messages.ask(&run, "").await.status(), 200);
     wait(20.0);
-    assert_eq!(Door::Messages.ask(&flight, "").await.status(), 200);
+    assert_eq!(ModelApi::Messages.ask(&run, "").await.status(), 200);
     for (after, left) in [(0.0, "40"), (0.5, "40"), (39.0, "1")] {
         wait(after);
-        let got = Door::Messages.ask(&flight, "").await;
-        assert_eq!((got.status(), got.text(), got.header("retry-after")), (429, due.as_str(), Some(left)));
+        let response = ModelApi::Messages.ask(&run, "").await;
+        assert_eq!(
+            (response.status(), response.text(), response.header("retry-after")),
+            (429, due.as_str(), Some(left))
+        );
     }
     wait(0.5);
-    assert_eq!(Door::Messages.ask(&flight, "").await.status(), 200, "being sent away used nothing up");
-    assert_eq!(Door::Messages.ask(&flight, "").await.header("retry-after"), Some("20"));
+    assert_eq!(ModelApi::Messages.ask(&run, "").await.status(), 200, "being sent away used nothing up");
+    assert_eq!(ModelApi::Messages.ask(&run, "").await.header("retry-after"), Some("20"));
     assert_eq!(vendor.requests().len(), 3);
-    flight.land().await.is_kept();
+    run.seal().await.assert_rules_pass();
 }
 
-/// 0.00225 dollars of gpt-5.
+/// Usage that costs 0.00225 dollars with gpt-5.
 const USAGE: Usage =
     Usage { input_tokens: 1000, output_tokens: 100, cached_input_tokens: 0, cache_write_tokens: 0 };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_spent_is_counted_to_the_limit() {
     let script = Script::answering(|request| match request.index {
-        0 => Reply::text("a").with_usage(USAGE).answer(request),
-        // What fails costs nothing, whatever it says.
-        1 => Failure::new(503).answer(request),
-        2 => Answer::json(400, r#"{"usage":{"prompt_tokens":9000000,"completion_tokens":1}}"#),
-        // What does not tell is counted as it was expected.
-        3 => Answer::json(200, "{}"),
-        _ => Reply::text("b").with_usage(USAGE).answer(request),
+        0 => ScriptedReply::text("a").with_usage(USAGE).answer(request),
+        // A failed request costs nothing, whatever usage it reports.
+        1 => VendorFailure::new(503).answer(request),
+        2 => ScriptedAnswer::json(400, r#"{"usage":{"prompt_tokens":9000000,"completion_tokens":1}}"#),
+        // An answer without usage costs the estimate.
+        3 => ScriptedAnswer::json(200, "{}"),
+        _ => ScriptedReply::text("b").with_usage(USAGE).answer(request),
     });
-    let vendor = Vendor::start(script).unwrap();
-    let estimate = Door::Chat.body("gpt-5", "").len().div_ceil(4) as u64 * 1_250_000;
+    let vendor = ScriptedVendor::start(script).unwrap();
+    let estimate = ModelApi::Chat.body("gpt-5", "").len().div_ceil(4) as u64 * 1_250_000;
     let micros = estimate.div_ceil(1_000_000);
     let limit = 2 * 2250 + micros;
-    let flight = Law::limiting(&format!(r#"{{"max_spend_usd":{limit}e-6}}"#)).over(&vendor);
+    let run = EnforcedRun::with_limits(&format!(r#"{{"max_spend_usd":{limit}e-6}}"#)).start(&vendor);
     for status in [200, 503, 400, 200, 200] {
-        assert_eq!(Door::Chat.ask(&flight, "").await.status(), status);
+        assert_eq!(ModelApi::Chat.ask(&run, "").await.status(), status);
     }
-    let got = Door::Chat.ask(&flight, "").await;
-    assert!(got.text().contains("denied by max_spend_usd: 0.00"), "{}", got.text());
-    assert_eq!((got.status(), vendor.requests().len()), (403, 5));
-    let landed = flight.land().await;
-    let counted = landed.all("rer.spend.counted");
+    let response = ModelApi::Chat.ask(&run, "").await;
+    assert!(response.text().contains("denied by max_spend_usd: 0.00"), "{}", response.text());
+    assert_eq!((response.status(), vendor.requests().len()), (403, 5));
+    let sealed = run.seal().await;
+    let counted = sealed.payloads("rer.spend.counted");
     let spent: Vec<f64> = counted.iter().map(|spent| spent["spend_usd"].as_f64().unwrap()).collect();
     #[allow(clippy::cast_precision_loss, reason = "a small number")]
     let estimated = micros as f64 / 1e6;
@@ -254,42 +266,47 @@ async fn what_was_spent_is_counted_to_the_limit() {
         (&1.25.into(), &1000.into())
     );
     assert!(
-        (landed.the("rer.run.ended")["total_spend_usd"].as_f64().unwrap() * 1e6 - limit as f64).abs() < 1e-6
+        (sealed.only_payload("rer.run.ended")["total_spend_usd"].as_f64().unwrap() * 1e6 - limit as f64)
+            .abs()
+            < 1e-6
     );
-    landed.is_kept();
+    sealed.assert_rules_pass();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_costs_more_than_is_left_is_the_last() {
-    let vendor = Vendor::start(Script::replying(|_| Reply::text("a").with_usage(USAGE))).unwrap();
-    let flight = Law::limiting(r#"{"max_spend_usd":0.002}"#).over(&vendor);
-    assert_eq!(Door::Responses.ask(&flight, "").await.status(), 200);
-    let got = Door::Responses.ask(&flight, "").await;
+    let vendor =
+        ScriptedVendor::start(Script::replying(|_| ScriptedReply::text("a").with_usage(USAGE))).unwrap();
+    let run = EnforcedRun::with_limits(r#"{"max_spend_usd":0.002}"#).start(&vendor);
+    assert_eq!(ModelApi::Responses.ask(&run, "").await.status(), 200);
+    let response = ModelApi::Responses.ask(&run, "").await;
     let reason = "0.00225 USD are spent, and 0.002 USD are allowed";
-    assert_eq!(got.text(), Door::Responses.no("permission_error", "max_spend_usd", reason));
+    assert_eq!(response.text(), ModelApi::Responses.denial_body("permission_error", "max_spend_usd", reason));
     assert_eq!(vendor.requests().len(), 1);
-    let landed = flight.land().await;
-    let due = (Verdict::Fail, "0.00225 USD were spent, allowed were 0.002 USD");
-    assert_eq!(landed.verdict("max_spend_usd"), due, "nobody could know it before, and the record says so");
-    assert_eq!(landed.verdict("event_order").0, Verdict::Pass);
+    let sealed = run.seal().await;
+    let due = (AuditVerdict::Fail, "0.00225 USD were spent, allowed were 0.002 USD");
+    assert_eq!(sealed.verdict("max_spend_usd"), due, "nobody could know it before, and the record says so");
+    assert_eq!(sealed.verdict("event_order").0, AuditVerdict::Pass);
 }
 
-/// What is decided with is what the record says, however an answer tells what it took.
+/// The gate decides with the usage that the record has, in every form of an answer.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_counted_along_is_what_is_recorded() {
-    for door in [Door::Chat, Door::Responses, Door::Messages] {
+    for api in [ModelApi::Chat, ModelApi::Responses, ModelApi::Messages] {
         for more in ["", r#","stream":true,"stream_options":{"include_usage":true}"#] {
-            let vendor = Vendor::start(Script::replying(|_| Reply::text("a b c").with_usage(USAGE))).unwrap();
-            let flight = Law::limiting(r#"{"max_spend_usd":0.002}"#).over(&vendor);
-            assert_eq!(door.ask(&flight, more).await.status(), 200);
-            let got = door.ask(&flight, more).await;
-            let landed = flight.land().await;
-            let counted = landed.all("rer.spend.counted");
+            let vendor =
+                ScriptedVendor::start(Script::replying(|_| ScriptedReply::text("a b c").with_usage(USAGE)))
+                    .unwrap();
+            let run = EnforcedRun::with_limits(r#"{"max_spend_usd":0.002}"#).start(&vendor);
+            assert_eq!(api.ask(&run, more).await.status(), 200);
+            let response = api.ask(&run, more).await;
+            let sealed = run.seal().await;
+            let counted = sealed.payloads("rer.spend.counted");
             let spent: f64 = counted.iter().map(|spent| spent["spend_usd"].as_f64().unwrap()).sum();
             assert!(
-                got.text().contains(&format!(": {spent} USD are spent")),
+                response.text().contains(&format!(": {spent} USD are spent")),
                 "{more} {spent}: {}",
-                got.text()
+                response.text()
             );
         }
     }
@@ -297,107 +314,114 @@ async fn what_is_counted_along_is_what_is_recorded() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_spends_what_nobody_can_count() {
-    let vendor = Vendor::start(Script::echo()).unwrap();
-    let law = Law { models: vec!["gpt-5", "odd"], ..Law::limiting(r#"{"max_spend_usd":1}"#) };
-    let flight = law.over(&vendor);
-    let got = Door::Chat.client(&flight).post("/chat/completions", &Door::Chat.body("odd", "")).await;
+    let vendor = ScriptedVendor::start(Script::echo()).unwrap();
+    let enforced =
+        EnforcedRun { models: vec!["gpt-5", "odd"], ..EnforcedRun::with_limits(r#"{"max_spend_usd":1}"#) };
+    let run = enforced.start(&vendor);
+    let response =
+        ModelApi::Chat.client(&run).post("/chat/completions", &ModelApi::Chat.body("odd", "")).await;
     let reason = "nobody knows what \"odd\" costs, and 1.00 USD are allowed; give it a price";
-    let due = Door::Chat.no("permission_error", "max_spend_usd", reason);
-    assert_eq!((got.status(), got.text(), vendor.requests().len()), (403, due.as_str(), 0));
-    flight.land().await.is_kept();
-    let flight = Law { models: vec!["odd"], ..Law::default() }.over(&vendor);
-    let got = Door::Chat.client(&flight).post("/chat/completions", &Door::Chat.body("odd", "")).await;
-    assert_eq!(got.status(), 200, "without a limit it need not be counted");
-    let landed = flight.land().await;
-    assert_eq!(landed.course(), ASKED[..3]);
-    landed.is_kept();
+    let due = ModelApi::Chat.denial_body("permission_error", "max_spend_usd", reason);
+    assert_eq!((response.status(), response.text(), vendor.requests().len()), (403, due.as_str(), 0));
+    run.seal().await.assert_rules_pass();
+    let run = EnforcedRun { models: vec!["odd"], ..EnforcedRun::default() }.start(&vendor);
+    let response =
+        ModelApi::Chat.client(&run).post("/chat/completions", &ModelApi::Chat.body("odd", "")).await;
+    assert_eq!(response.status(), 200, "without a limit it need not be counted");
+    let sealed = run.seal().await;
+    assert_eq!(sealed.inner_event_types(), ASKED[..3]);
+    sealed.assert_rules_pass();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn it_expires_while_a_call_is_under_way() {
     let script = Script::echo().map(|_, answer| answer.wait_before(0, "answer"));
-    let vendor = Vendor::start(script).unwrap();
-    let mut law = Law::default();
-    law.limits += r#","expiry":"2026-05-13T12:00:10Z""#;
-    let clock: Noon = law.clock.clone();
-    let flight = law.over(&vendor);
-    clock.pass(Duration::from_micros(9_999_999));
-    let client = flight.openai();
+    let vendor = ScriptedVendor::start(script).unwrap();
+    let mut enforced = EnforcedRun::default();
+    enforced.envelope_limits += r#","expiry":"2026-05-13T12:00:10Z""#;
+    let clock: ManualClock = enforced.clock.clone();
+    let run = enforced.start(&vendor);
+    clock.advance(Duration::from_micros(9_999_999));
+    let client = run.openai();
     let asked = tokio::spawn(async move { client.post("/chat/completions", &chat("hi", false)).await });
-    vendor.when(Moment::Requests(1)).await;
-    clock.pass(Duration::from_micros(1));
-    vendor.open("answer");
+    vendor.wait_async(WaitCondition::Requests(1)).await;
+    clock.advance(Duration::from_micros(1));
+    vendor.open_gate("answer");
     assert_eq!(asked.await.unwrap().status(), 200);
-    let got = Door::Chat.ask(&flight, "").await;
-    let due = Door::Chat.no("permission_error", "expiry", "the envelope has expired");
-    assert_eq!((got.status(), got.text(), vendor.requests().len()), (403, due.as_str(), 1));
-    let landed = flight.land().await;
-    assert_eq!(landed.course(), [&ASKED[..], &DENIED[..]].concat());
-    landed.is_kept();
+    let response = ModelApi::Chat.ask(&run, "").await;
+    let due = ModelApi::Chat.denial_body("permission_error", "expiry", "the envelope has expired");
+    assert_eq!((response.status(), response.text(), vendor.requests().len()), (403, due.as_str(), 1));
+    let sealed = run.seal().await;
+    assert_eq!(sealed.inner_event_types(), [&ASKED[..], &DENIED[..]].concat());
+    sealed.assert_rules_pass();
 }
 
-/// The folder is gone, and something else is where the journal is to be found.
+/// The run's folder is gone, and another file is in the journal's place.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_journal_that_is_lost_ends_an_enforced_run_and_no_other() {
     for is_enforced in [true, false] {
-        let vendor = Vendor::start(Script::echo()).unwrap();
-        let law = Law { durability: Durability::Machine, ..Law::default() };
-        let flight = if is_enforced { law.over(&vendor) } else { Flight::durable(&vendor) };
-        let folder = flight.place.join(".reenact");
+        let vendor = ScriptedVendor::start(Script::echo()).unwrap();
+        let enforced = EnforcedRun { durability: Durability::Machine, ..EnforcedRun::default() };
+        let run = if is_enforced { enforced.start(&vendor) } else { LiveRun::start_durable(&vendor) };
+        let folder = run.dir.join(".reenact");
         std::fs::remove_dir_all(&folder).unwrap();
         std::fs::write(&folder, "").unwrap();
         for turn in 1..=2 {
-            let got = Door::Chat.ask(&flight, "").await;
+            let response = ModelApi::Chat.ask(&run, "").await;
             if is_enforced {
                 let reason = "the run cannot be recorded any more";
-                let due = Door::Chat.no("permission_error", "event_order", reason);
-                assert_eq!((got.status(), got.text(), vendor.requests().len()), (403, due.as_str(), 0));
+                let due = ModelApi::Chat.denial_body("permission_error", "event_order", reason);
+                assert_eq!(
+                    (response.status(), response.text(), vendor.requests().len()),
+                    (403, due.as_str(), 0)
+                );
             } else {
-                assert_eq!((got.status(), vendor.requests().len()), (200, turn));
+                assert_eq!((response.status(), vendor.requests().len()), (200, turn));
             }
         }
-        assert!(flight.gateway.unrecorded().is_some());
+        assert!(run.gateway.unrecorded().is_some());
     }
 }
 
-/// The folder is removed: what was recorded is written anew, and the run goes on. Where that cannot be, it is over.
+/// The run's folder is removed. If it can be written again the run goes on, else it is over.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_removed_folder_is_noticed_while_the_run_goes_on() {
-    let vendor = Vendor::start(Script::echo()).unwrap();
-    let law = Law::default();
-    let clock = law.clock.clone();
-    let flight = law.over(&vendor);
-    let folder = flight.place.join(".reenact");
-    assert_eq!(Door::Chat.ask(&flight, "").await.status(), 200);
+    let vendor = ScriptedVendor::start(Script::echo()).unwrap();
+    let enforced = EnforcedRun::default();
+    let clock = enforced.clock.clone();
+    let run = enforced.start(&vendor);
+    let folder = run.dir.join(".reenact");
+    assert_eq!(ModelApi::Chat.ask(&run, "").await.status(), 200);
     std::fs::remove_dir_all(&folder).unwrap();
-    clock.pass(Duration::from_secs(1));
-    assert_eq!(Door::Chat.ask(&flight, "").await.status(), 200);
-    // Whoever kills the recorder now finds all of it.
-    while !flight.journal_path().exists() || flight.types().len() < 1 + 2 * ASKED.len() {
+    clock.advance(Duration::from_secs(1));
+    assert_eq!(ModelApi::Chat.ask(&run, "").await.status(), 200);
+    // A kill at this point loses nothing.
+    while !run.journal_path().exists() || run.types().len() < 1 + 2 * ASKED.len() {
         tokio::task::yield_now().await;
     }
     std::fs::remove_dir_all(&folder).unwrap();
     std::fs::write(&folder, "").unwrap();
-    clock.pass(Duration::from_secs(1));
-    // What is on its way when that is noticed is in the log.
-    Door::Chat.ask(&flight, "").await;
-    while flight.gateway.unrecorded().is_none() {
+    clock.advance(Duration::from_secs(1));
+    // Exchanges that run at that moment are in the log.
+    ModelApi::Chat.ask(&run, "").await;
+    while run.gateway.unrecorded().is_none() {
         tokio::task::yield_now().await;
     }
     let reached = vendor.requests().len();
-    let got = Door::Chat.ask(&flight, "").await;
-    let due = Door::Chat.no("permission_error", "event_order", "the run cannot be recorded any more");
-    assert_eq!((got.status(), got.text(), vendor.requests().len()), (403, due.as_str(), reached));
+    let response = ModelApi::Chat.ask(&run, "").await;
+    let due =
+        ModelApi::Chat.denial_body("permission_error", "event_order", "the run cannot be recorded any more");
+    assert_eq!((response.status(), response.text(), vendor.requests().len()), (403, due.as_str(), reached));
 }
 
-/// However it comes that something is not recorded: nothing happens behind it.
+/// Once anything is not recorded, no further action is allowed, whatever the reason.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_record_that_takes_no_more_ends_an_enforced_run() {
-    let vendor = Vendor::start(Script::echo()).unwrap();
-    let flight = Law::default().over(&vendor);
-    let client = flight.openai();
-    let gateway = flight.end_recorder();
-    // With a log, what is on its way when the journal fails is in there.
+    let vendor = ScriptedVendor::start(Script::echo()).unwrap();
+    let run = EnforcedRun::default().start(&vendor);
+    let client = run.openai();
+    let gateway = run.end_recorder();
+    // With a log, exchanges that run when the journal fails are in the log.
     client.post("/chat/completions", &chat("hi", false)).await;
     while gateway.unrecorded().is_none() {
         tokio::task::yield_now().await;

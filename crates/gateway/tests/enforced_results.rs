@@ -1,157 +1,164 @@
-//! Results that an agent brings: of tools that it was never allowed to call, or that nobody asked it to.
+//! Tool results in requests: of tools that were never allowed, or that no answer asked for.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops")]
 
 mod support;
 
 use std::time::Duration;
 
-use reenact_testkit::{Reply, Script, Vendor};
+use reenact_testkit::{Script, ScriptedReply, ScriptedVendor};
 use serde_json::{Value, json};
-use support::enforced::{Door, Law};
+use support::enforced::{EnforcedRun, ModelApi};
 
-/// A request that brings the result of a call with this id; of this tool, if its history has the call.
-fn bringing(door: Door, id: &str, tool: Option<&str>, output: &str) -> String {
-    let (model, user) = (door.model(), json!({ "role": "user", "content": "hi" }));
+/// Returns a request with the result of call `id`. With `tool` its history contains the call of that tool.
+fn request_with_result(api: ModelApi, id: &str, tool: Option<&str>, output: &str) -> String {
+    let (model, user) = (api.model(), json!({ "role": "user", "content": "hi" }));
     let mut items = vec![user];
-    let call = |tool: &str| match door {
-        Door::Chat => {
+    let call = |tool: &str| match api {
+        ModelApi::Chat => {
             let call =
                 json!({ "id": id, "type": "function", "function": { "name": tool, "arguments": "{}" } });
             json!({ "role": "assistant", "tool_calls": [call] })
         }
-        Door::Responses => json!({ "type": "function_call", "call_id": id, "name": tool, "arguments": "{}" }),
-        Door::Messages => {
+        ModelApi::Responses => {
+            json!({ "type": "function_call", "call_id": id, "name": tool, "arguments": "{}" })
+        }
+        ModelApi::Messages => {
             json!({ "role": "assistant", "content": [{ "type": "tool_use", "id": id, "name": tool, "input": {} }] })
         }
     };
     items.extend(tool.map(call));
-    items.push(match door {
-        Door::Chat => json!({ "role": "tool", "tool_call_id": id, "content": output }),
-        Door::Responses => json!({ "type": "function_call_output", "call_id": id, "output": output }),
-        Door::Messages => {
+    items.push(match api {
+        ModelApi::Chat => json!({ "role": "tool", "tool_call_id": id, "content": output }),
+        ModelApi::Responses => json!({ "type": "function_call_output", "call_id": id, "output": output }),
+        ModelApi::Messages => {
             json!({ "role": "user", "content": [{ "type": "tool_result", "tool_use_id": id, "content": output }] })
         }
     });
-    let list = if door == Door::Responses { "input" } else { "messages" };
+    let list = if api == ModelApi::Responses { "input" } else { "messages" };
     json!({ "model": model, "max_tokens": 9, list: items }).to_string()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_a_tool_that_nobody_asked_for() {
-    for door in Door::ALL {
+    for api in ModelApi::ALL {
         for (tool, name) in [(None, "unknown"), (Some("rm"), "rm")] {
-            let vendor = Vendor::start(Script::echo()).unwrap();
-            let flight = Law::default().over(&vendor);
+            let vendor = ScriptedVendor::start(Script::echo()).unwrap();
+            let run = EnforcedRun::default().start(&vendor);
             let reason = format!("the tool \"{name}\" is not on the list");
-            let due = door.no("permission_error", "allowed_tools", &reason);
-            // Again and again, and with another result.
+            let due = api.denial_body("permission_error", "allowed_tools", &reason);
+            // Repeated requests stay denied, also with another result.
             for output in ["gone", "gone", "not gone"] {
-                let got = door.client(&flight).post(door.path(), &bringing(door, "x", tool, output)).await;
-                assert_eq!((got.status(), got.text()), (403, due.as_str()), "{door:?} {tool:?}");
+                let response =
+                    api.client(&run).post(api.path(), &request_with_result(api, "x", tool, output)).await;
+                assert_eq!((response.status(), response.text()), (403, due.as_str()), "{api:?} {tool:?}");
             }
             assert_eq!(vendor.requests(), []);
-            assert_eq!(door.ask(&flight, "").await.status(), 200, "without it, it may go on");
-            let landed = flight.land().await;
-            let (tool, model) = ((name, Some("allowed_tools")), (door.model(), Some("allowed_tools")));
-            assert_eq!(landed.decisions(), [tool, model, model, tool, model, (door.model(), None)]);
-            assert_eq!(landed.all("rer.tool.called"), Vec::<&Value>::new());
-            landed.is_kept();
+            assert_eq!(api.ask(&run, "").await.status(), 200, "without it, it may go on");
+            let sealed = run.seal().await;
+            let (tool, model) = ((name, Some("allowed_tools")), (api.model(), Some("allowed_tools")));
+            assert_eq!(sealed.decisions(), [tool, model, model, tool, model, (api.model(), None)]);
+            assert_eq!(sealed.payloads("rer.tool.called"), Vec::<&Value>::new());
+            sealed.assert_rules_pass();
         }
     }
 }
 
-/// A history that the run did not see, of a tool that is on the list: the agent says that it called it, and that counts.
+/// The history contains a call that the run did not see, of an allowed tool. The agent says that it made the
+/// call, and the call counts.
 #[tokio::test(flavor = "multi_thread")]
 async fn of_a_tool_that_is_on_the_list() {
-    for door in Door::ALL {
-        let vendor = Vendor::start(Script::echo()).unwrap();
-        let flight = Law::limiting(r#"{"max_steps":3}"#).over(&vendor);
+    for api in ModelApi::ALL {
+        let vendor = ScriptedVendor::start(Script::echo()).unwrap();
+        let run = EnforcedRun::with_limits(r#"{"max_steps":3}"#).start(&vendor);
         for _ in 0..2 {
-            let got =
-                door.client(&flight).post(door.path(), &bringing(door, "x", Some("lookup"), "42")).await;
-            assert_eq!(got.status(), 200, "{door:?}");
+            let response =
+                api.client(&run).post(api.path(), &request_with_result(api, "x", Some("lookup"), "42")).await;
+            assert_eq!(response.status(), 200, "{api:?}");
         }
-        assert_eq!(door.ask(&flight, "").await.status(), 403);
-        let landed = flight.land().await;
+        assert_eq!(api.ask(&run, "").await.status(), 403);
+        let sealed = run.seal().await;
         let tool = ["policy.evaluated", "tool.called", "tool.returned"];
-        assert_eq!(landed.course()[..3], tool, "once, however often it is told");
-        assert_eq!(landed.the("rer.tool.returned")["output"], "42");
-        assert_eq!((vendor.requests().len(), landed.all("rer.model.called").len()), (2, 2));
-        landed.is_kept();
+        assert_eq!(sealed.inner_event_types()[..3], tool, "once, however often it is told");
+        assert_eq!(sealed.only_payload("rer.tool.returned")["output"], "42");
+        assert_eq!((vendor.requests().len(), sealed.payloads("rer.model.called").len()), (2, 2));
+        sealed.assert_rules_pass();
     }
 }
 
-/// The whole way round: asked for, allowed, called, returned.
+/// The usual course: asked for, allowed, called, returned.
 #[tokio::test(flavor = "multi_thread")]
 async fn of_a_tool_that_was_asked_for() {
-    for door in Door::ALL {
-        let script = Script::replying(|request| match request.reading().tool_results.len() {
-            0 => Reply::call("lookup", "{}"),
-            _ => Reply::text("done"),
+    for api in ModelApi::ALL {
+        let script = Script::replying(|request| match request.parsed().tool_results.len() {
+            0 => ScriptedReply::call("lookup", "{}"),
+            _ => ScriptedReply::text("done"),
         });
-        let vendor = Vendor::start(script).unwrap();
-        let flight = Law::default().over(&vendor);
-        let asked: Value = serde_json::from_slice(&door.ask(&flight, "").await.body).unwrap();
-        let id = match door {
-            Door::Chat => &asked["choices"][0]["message"]["tool_calls"][0]["id"],
-            Door::Responses => &asked["output"][0]["call_id"],
-            Door::Messages => &asked["content"][0]["id"],
+        let vendor = ScriptedVendor::start(script).unwrap();
+        let run = EnforcedRun::default().start(&vendor);
+        let asked: Value = serde_json::from_slice(&api.ask(&run, "").await.body).unwrap();
+        let id = match api {
+            ModelApi::Chat => &asked["choices"][0]["message"]["tool_calls"][0]["id"],
+            ModelApi::Responses => &asked["output"][0]["call_id"],
+            ModelApi::Messages => &asked["content"][0]["id"],
         };
-        // The vendor keeps the history: only the result is sent.
-        let body = bringing(door, id.as_str().unwrap(), None, "42");
-        assert_eq!(door.client(&flight).post(door.path(), &body).await.status(), 200);
-        let landed = flight.land().await;
+        // The vendor stores the history, so the request has the result alone.
+        let body = request_with_result(api, id.as_str().unwrap(), None, "42");
+        assert_eq!(api.client(&run).post(api.path(), &body).await.status(), 200);
+        let sealed = run.seal().await;
         let round = ["policy.evaluated", "model.called", "policy.evaluated", "tool.called", "model.returned"];
-        assert_eq!(landed.course()[..5], round);
-        assert_eq!(landed.course()[5..7], ["spend.counted", "tool.returned"], "{door:?}");
-        let (called, returned) = (landed.the("rer.tool.called"), landed.the("rer.tool.returned"));
+        assert_eq!(sealed.inner_event_types()[..5], round);
+        assert_eq!(sealed.inner_event_types()[5..7], ["spend.counted", "tool.returned"], "{api:?}");
+        let (called, returned) =
+            (sealed.only_payload("rer.tool.called"), sealed.only_payload("rer.tool.returned"));
         assert_eq!((&called["step_id"], &returned["step_id"]), (&"s2".into(), &"s2".into()));
         assert_eq!((&returned["output"], &returned["is_error"]), (&"42".into(), &false.into()));
-        landed.is_kept();
+        sealed.assert_rules_pass();
     }
 }
 
-/// What only came too early may come later.
+/// A result that was refused by a rate limit is accepted later.
 #[tokio::test(flavor = "multi_thread")]
 async fn of_a_tool_for_which_there_is_no_room_yet() {
-    let vendor = Vendor::start(Script::echo()).unwrap();
-    let law = Law::limiting(r#"{"rate_limit_rpm":1}"#);
-    let clock = law.clock.clone();
-    let flight = law.over(&vendor);
-    assert_eq!(Door::Chat.ask(&flight, "").await.status(), 200);
-    clock.pass(Duration::from_secs(30));
-    let body = bringing(Door::Chat, "x", Some("lookup"), "42");
-    let send = || async { flight.openai().post("/chat/completions", &body).await };
+    let vendor = ScriptedVendor::start(Script::echo()).unwrap();
+    let enforced = EnforcedRun::with_limits(r#"{"rate_limit_rpm":1}"#);
+    let clock = enforced.clock.clone();
+    let run = enforced.start(&vendor);
+    assert_eq!(ModelApi::Chat.ask(&run, "").await.status(), 200);
+    clock.advance(Duration::from_secs(30));
+    let body = request_with_result(ModelApi::Chat, "x", Some("lookup"), "42");
+    let send = || async { run.openai().post("/chat/completions", &body).await };
     for _ in 0..2 {
-        let got = send().await;
-        assert_eq!((got.status(), got.header("retry-after")), (429, Some("30")));
+        let response = send().await;
+        assert_eq!((response.status(), response.header("retry-after")), (429, Some("30")));
     }
-    clock.pass(Duration::from_secs(30));
-    let got = send().await;
+    clock.advance(Duration::from_secs(30));
+    let response = send().await;
     assert_eq!(
-        (got.status(), got.header("retry-after")),
+        (response.status(), response.header("retry-after")),
         (429, Some("60")),
         "now the tool has its place, and no more"
     );
-    clock.pass(Duration::from_secs(60));
+    clock.advance(Duration::from_secs(60));
     assert_eq!(send().await.status(), 200);
     assert_eq!(vendor.requests().len(), 2);
-    let landed = flight.land().await;
-    assert_eq!(landed.all("rer.tool.called").len(), 1);
-    landed.is_kept();
+    let sealed = run.seal().await;
+    assert_eq!(sealed.payloads("rer.tool.called").len(), 1);
+    sealed.assert_rules_pass();
 }
 
-/// Who called it out of our sight had no approval.
+/// The agent called the tool by itself, without an approval.
 #[tokio::test(flavor = "multi_thread")]
 async fn of_a_tool_that_needed_an_approval() {
-    let vendor = Vendor::start(Script::echo()).unwrap();
-    let mut law = Law::default();
-    law.limits += r#","required_approvals":[{"action":"tool.call"}]"#;
-    let flight = law.over(&vendor);
-    let got =
-        flight.openai().post("/chat/completions", &bringing(Door::Chat, "x", Some("lookup"), "42")).await;
+    let vendor = ScriptedVendor::start(Script::echo()).unwrap();
+    let mut enforced = EnforcedRun::default();
+    enforced.envelope_limits += r#","required_approvals":[{"action":"tool.call"}]"#;
+    let run = enforced.start(&vendor);
+    let response = run
+        .openai()
+        .post("/chat/completions", &request_with_result(ModelApi::Chat, "x", Some("lookup"), "42"))
+        .await;
     let reason = "required_approvals[0] asks for an approval, and it was called without one";
-    assert_eq!(got.text(), Door::Chat.no("permission_error", "required_approvals", reason));
+    assert_eq!(response.text(), ModelApi::Chat.denial_body("permission_error", "required_approvals", reason));
     assert_eq!(vendor.requests(), []);
-    flight.land().await.is_kept();
+    run.seal().await.assert_rules_pass();
 }

@@ -1,30 +1,30 @@
-//! What passes through a gateway reaches the client untouched, and is in the record.
+//! Exchanges through a gateway reach the client unchanged, and are in the record.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops")]
 
 mod support;
 
-use reenact_testkit::{Answer, Moment, Reply, Script, Step, Vendor};
-use support::{Flight, chat};
+use reenact_testkit::{Script, ScriptStep, ScriptedAnswer, ScriptedReply, ScriptedVendor, WaitCondition};
+use support::{LiveRun, chat};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_plain_exchange() {
-    let vendor = Vendor::start(Script::echo()).unwrap();
-    let flight = Flight::to(&vendor);
+    let vendor = ScriptedVendor::start(Script::echo()).unwrap();
+    let run = LiveRun::start(&vendor);
     let body = chat("hi", false);
-    let got = flight.openai().post("/chat/completions", &body).await;
-    assert_eq!(got.status(), 200);
-    assert!(got.is_whole);
-    assert_eq!(got.body, vendor.sent()[0].body);
+    let response = run.openai().post("/chat/completions", &body).await;
+    assert_eq!(response.status(), 200);
+    assert!(response.is_whole);
+    assert_eq!(response.body, vendor.sent_answers()[0].body);
     let asked = &vendor.requests()[0];
     assert_eq!((asked.method.as_str(), asked.path.as_str()), ("POST", "/v1/chat/completions"));
     assert_eq!(asked.body, body);
     assert_eq!(asked.header("host"), Some(vendor.address().to_string().as_str()));
 
-    let landed = flight.land().await;
-    assert_eq!(landed.stopped, Ok(()));
+    let sealed = run.seal().await;
+    assert_eq!(sealed.stopped, Ok(()));
     let types = ["rer.run.started", "rer.model.called", "rer.model.returned", "rer.run.ended"];
-    assert_eq!(landed.types(), types);
-    let called = landed.the("rer.model.called");
+    assert_eq!(sealed.types(), types);
+    let called = sealed.only_payload("rer.model.called");
     assert_eq!(called["provider"], "openai");
     assert_eq!(called["model"], "gpt-5");
     assert_eq!(called["endpoint"], "chat.completions");
@@ -33,63 +33,63 @@ async fn a_plain_exchange() {
     assert_eq!(called["http"]["path"], "/v1/chat/completions");
     assert_eq!(called["http"]["body"]["text"], body.as_str());
     assert_eq!(called["match_key"].as_str().unwrap().len(), 64);
-    let returned = landed.the("rer.model.returned");
+    let returned = sealed.only_payload("rer.model.returned");
     assert_eq!(returned["status"], 200);
     assert_eq!(returned["step_id"], "s1");
     assert_eq!(returned["complete"], true);
     assert_eq!(returned["ended_by"], "eof");
     assert_eq!(returned["http"]["version"], "1.1");
-    assert_eq!(returned["http"]["body"]["text"], got.text());
+    assert_eq!(returned["http"]["body"]["text"], response.text());
     assert_eq!(returned["http"].get("chunks"), None);
     assert_eq!(returned["http"].get("content_encoding"), None);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn both_vendors_and_what_asks_no_model() {
-    let vendor = Vendor::start(Script::echo()).unwrap();
-    let flight = Flight::to(&vendor);
+    let vendor = ScriptedVendor::start(Script::echo()).unwrap();
+    let run = LiveRun::start(&vendor);
     let body = r#"{"model":"claude-sonnet-4-5","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}"#;
-    assert_eq!(flight.anthropic().post("/v1/messages?beta=true", body).await.status(), 200);
-    assert_eq!(flight.openai().get("/models").await.status(), 200);
-    let unknown = flight.openai().post("/embeddings", r#"{"model":"embed-1","input":"x"}"#).await;
-    assert_eq!(unknown.body, vendor.sent()[2].body);
-    let landed = flight.land().await;
-    let called = landed.all("rer.model.called");
+    assert_eq!(run.anthropic().post("/v1/messages?beta=true", body).await.status(), 200);
+    assert_eq!(run.openai().get("/models").await.status(), 200);
+    let unknown = run.openai().post("/embeddings", r#"{"model":"embed-1","input":"x"}"#).await;
+    assert_eq!(unknown.body, vendor.sent_answers()[2].body);
+    let sealed = run.seal().await;
+    let called = sealed.payloads("rer.model.called");
     assert_eq!(called[0]["provider"], "anthropic");
     assert_eq!(called[0]["endpoint"], "messages");
     assert_eq!(called[0]["http"]["path"], "/v1/messages?beta=true");
     assert_eq!(called[1]["endpoint"], serde_json::Value::Null);
     assert_eq!(called[1]["model"], "embed-1");
-    let listed = landed.the("rer.http.called");
+    let listed = sealed.only_payload("rer.http.called");
     assert_eq!((&listed["model"], &listed["endpoint"]), (&serde_json::Value::Null, &"models".into()));
-    assert_eq!(landed.the("rer.http.returned")["status"], 200);
+    assert_eq!(sealed.only_payload("rer.http.returned")["status"], 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_comes_piece_by_piece() {
-    let vendor = Vendor::start(Script::echo().gated()).unwrap();
-    let flight = Flight::to(&vendor);
-    let client = flight.openai();
+    let vendor = ScriptedVendor::start(Script::echo().gated()).unwrap();
+    let run = LiveRun::start(&vendor);
+    let client = run.openai();
     let mut connection = client.connect().await;
     let request = client.request("POST", "/chat/completions", &[], chat("hi", true).as_bytes());
     connection.write(&request).await;
-    let head = connection.head().await.unwrap();
+    let head = connection.read_head().await.unwrap();
     assert_eq!(head.header("content-type"), Some("text/event-stream; charset=utf-8"));
-    // The vendor stands before each piece until the client has the one before.
+    // The vendor waits before each piece until the client has the one before.
     let (mut chunks, mut piece): (Vec<Vec<u8>>, _) = (Vec::new(), 0);
     loop {
-        vendor.open(&format!("0.{piece}"));
-        let chunk = connection.chunk().await.unwrap();
+        vendor.open_gate(&format!("0.{piece}"));
+        let chunk = connection.read_chunk().await.unwrap();
         if chunk.is_empty() {
             break;
         }
-        assert_eq!([&chunks.concat()[..], &chunk].concat(), vendor.sent()[0].body);
+        assert_eq!([&chunks.concat()[..], &chunk].concat(), vendor.sent_answers()[0].body);
         chunks.push(chunk);
         piece += 1;
     }
     assert!(chunks.len() > 3);
-    let landed = flight.land().await;
-    let returned = landed.the("rer.model.returned");
+    let sealed = run.seal().await;
+    let returned = sealed.only_payload("rer.model.returned");
     let recorded: Vec<u64> = returned["http"]["chunks"]
         .as_array()
         .unwrap()
@@ -102,23 +102,24 @@ async fn a_stream_comes_piece_by_piece() {
     assert_eq!(returned["complete"], true);
 }
 
-/// Whoever acts on the last event of a stream, before the stream ends, acts after it in the record.
+/// A client may act on the last event before its stream ends; the record has the answer before the next
+/// request.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_next_request_comes_after_the_answer_it_acts_on() {
     let events = ["data: {\"choices\":[]}\n\n", "data: [DONE]\n\n"];
     let script = Script::answering(move |request| match request.index {
-        0 => Answer::events(events).wait_before(2, "end"),
-        _ => Answer::json(200, "{}"),
+        0 => ScriptedAnswer::events(events).wait_before(2, "end"),
+        _ => ScriptedAnswer::json(200, "{}"),
     });
-    let vendor = Vendor::start(script).unwrap();
-    let flight = Flight::waiting(&vendor);
-    let client = flight.openai();
+    let vendor = ScriptedVendor::start(script).unwrap();
+    let run = LiveRun::start_without_log(&vendor);
+    let client = run.openai();
     let mut connection = client.connect().await;
     let request = client.request("POST", "/chat/completions", &[], chat("hi", true).as_bytes());
     connection.write(&request).await;
-    connection.head().await.unwrap();
-    assert_eq!(connection.chunk().await.unwrap(), events[0].as_bytes());
-    assert_eq!(connection.chunk().await.unwrap(), events[1].as_bytes());
+    connection.read_head().await.unwrap();
+    assert_eq!(connection.read_chunk().await.unwrap(), events[0].as_bytes());
+    assert_eq!(connection.read_chunk().await.unwrap(), events[1].as_bytes());
     client.post("/chat/completions", &chat("next", false)).await;
     let types = [
         "rer.run.started",
@@ -127,12 +128,12 @@ async fn the_next_request_comes_after_the_answer_it_acts_on() {
         "rer.model.called",
         "rer.model.returned",
     ];
-    assert_eq!(flight.types(), types);
-    vendor.open("end");
-    assert_eq!(connection.chunk().await.unwrap(), b"");
-    let landed = flight.land().await;
-    assert_eq!(landed.types()[..5], types);
-    let first = landed.all("rer.model.returned")[0];
+    assert_eq!(run.types(), types);
+    vendor.open_gate("end");
+    assert_eq!(connection.read_chunk().await.unwrap(), b"");
+    let sealed = run.seal().await;
+    assert_eq!(sealed.types()[..5], types);
+    let first = sealed.payloads("rer.model.returned")[0];
     assert_eq!((&first["complete"], &first["step_id"]), (&true.into(), &"s1".into()));
     assert_eq!(first["http"]["body"]["text"], events.concat());
 }
@@ -140,69 +141,75 @@ async fn the_next_request_comes_after_the_answer_it_acts_on() {
 #[tokio::test(flavor = "multi_thread")]
 async fn called_before_the_first_byte_and_returned_before_the_last() {
     let script = Script::answering(|_| {
-        Answer { steps: vec![Step::send("{"), Step::wait("last"), Step::send("}")], ..Answer::empty(200) }
-            .header("content-length", "2")
+        ScriptedAnswer {
+            steps: vec![ScriptStep::send("{"), ScriptStep::wait("last"), ScriptStep::send("}")],
+            ..ScriptedAnswer::empty(200)
+        }
+        .header("content-length", "2")
     });
-    let vendor = Vendor::start(script).unwrap();
-    let flight = Flight::waiting(&vendor);
-    let client = flight.openai();
+    let vendor = ScriptedVendor::start(script).unwrap();
+    let run = LiveRun::start_without_log(&vendor);
+    let client = run.openai();
     let mut connection = client.connect().await;
     connection.write(&client.request("POST", "/responses", &[], b"{}")).await;
-    vendor.when(Moment::Requests(1)).await;
-    assert_eq!(flight.types(), ["rer.run.started", "rer.model.called"]);
-    vendor.open("last");
-    let got = connection.answer("POST").await.unwrap();
-    assert_eq!(got.text(), "{}");
-    assert_eq!(flight.types(), ["rer.run.started", "rer.model.called", "rer.model.returned"]);
-    flight.land().await;
+    vendor.wait_async(WaitCondition::Requests(1)).await;
+    assert_eq!(run.types(), ["rer.run.started", "rer.model.called"]);
+    vendor.open_gate("last");
+    let response = connection.read_answer("POST").await.unwrap();
+    assert_eq!(response.text(), "{}");
+    assert_eq!(run.types(), ["rer.run.started", "rer.model.called", "rer.model.returned"]);
+    run.seal().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn many_at_once() {
     for parallel in [16, 64] {
-        let vendor = Vendor::start(Script::echo()).unwrap();
-        let flight = Flight::to(&vendor);
-        let client = flight.openai();
+        let vendor = ScriptedVendor::start(Script::echo()).unwrap();
+        let run = LiveRun::start(&vendor);
+        let client = run.openai();
         let asking = (0..parallel).map(|number| {
             let client = client.clone();
             tokio::spawn(async move {
                 let is_stream = number % 2 == 0;
-                let got =
+                let response =
                     client.post("/chat/completions", &chat(&format!("number {number}."), is_stream)).await;
-                assert!(got.is_whole);
-                assert!(got.status() == 200, "{}", got.text());
-                (number, got)
+                assert!(response.is_whole);
+                assert!(response.status() == 200, "{}", response.text());
+                (number, response)
             })
         });
-        let mut got = Vec::new();
+        let mut response = Vec::new();
         for asked in asking.collect::<Vec<_>>() {
-            got.push(asked.await.unwrap());
+            response.push(asked.await.unwrap());
         }
-        let landed = flight.land().await;
-        let (called, returned) = (landed.all("rer.model.called"), landed.all("rer.model.returned"));
+        let sealed = run.seal().await;
+        let (called, returned) = (sealed.payloads("rer.model.called"), sealed.payloads("rer.model.returned"));
         assert_eq!((called.len(), returned.len()), (parallel, parallel));
         // Each answer belongs to its own request.
-        for (number, got) in got {
+        for (number, response) in response {
             let mine = format!("number {number}.");
             let called =
                 called.iter().find(|it| it["http"]["body"]["text"].as_str().unwrap().contains(&mine));
             let step = &called.unwrap()["step_id"];
             let returned = returned.iter().find(|it| &it["step_id"] == step).unwrap();
-            assert_eq!(returned["http"]["body"]["text"], got.text());
+            assert_eq!(returned["http"]["body"]["text"], response.text());
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tools_are_inferred_when_their_results_appear() {
-    let vendor = Vendor::start(Script::tool_loop()).unwrap();
-    let flight = Flight::to(&vendor);
-    let client = flight.openai();
+    let vendor = ScriptedVendor::start(Script::tool_loop()).unwrap();
+    let run = LiveRun::start(&vendor);
+    let client = run.openai();
     for is_stream in [true, false] {
         let id = if is_stream { "streamed" } else { "whole" };
         let first = client.post("/chat/completions", &chat(&format!("look up {id}"), is_stream)).await;
-        let answer =
-            reenact_wire::exchange::answer(reenact_wire::Endpoint::CHAT_COMPLETIONS, is_stream, &first.body);
+        let answer = reenact_wire::exchange::parse_answer(
+            reenact_wire::Endpoint::CHAT_COMPLETIONS,
+            is_stream,
+            &first.body,
+        );
         let [call] = &answer.unwrap().tool_calls[..] else { panic!("one call") };
         let next = serde_json::json!({"model": "gpt-5", "messages": [
             {"role": "user", "content": "look up"},
@@ -210,10 +217,10 @@ async fn tools_are_inferred_when_their_results_appear() {
                 "function": {"name": call.name, "arguments": call.input}}]},
             {"role": "tool", "tool_call_id": call.id, "content": "42"}]});
         client.post("/chat/completions", &next.to_string()).await;
-        // The history is sent again and again; the tool was called once.
+        // The history is sent repeatedly; the tool was called once.
         client.post("/chat/completions", &next.to_string()).await;
     }
-    let landed = flight.land().await;
+    let sealed = run.seal().await;
     let round = [
         "rer.model.called",
         "rer.model.returned",
@@ -224,13 +231,13 @@ async fn tools_are_inferred_when_their_results_appear() {
         "rer.model.called",
         "rer.model.returned",
     ];
-    assert_eq!(landed.types(), [&["rer.run.started"][..], &round, &round, &["rer.run.ended"]].concat());
-    let called = landed.all("rer.tool.called")[0];
+    assert_eq!(sealed.types(), [&["rer.run.started"][..], &round, &round, &["rer.run.ended"]].concat());
+    let called = sealed.payloads("rer.tool.called")[0];
     assert_eq!(called["tool"], "lookup");
     assert_eq!(called["source"], "inferred");
     assert_eq!(called["via"], "conversation");
     assert_eq!(called["step_id"], "s2");
-    let returned = landed.all("rer.tool.returned")[0];
+    let returned = sealed.payloads("rer.tool.returned")[0];
     assert_eq!((&returned["output"], &returned["is_error"]), (&"42".into(), &false.into()));
     assert_eq!(returned["tool_call_id"], called["tool_call_id"]);
 }
@@ -238,76 +245,80 @@ async fn tools_are_inferred_when_their_results_appear() {
 #[tokio::test(flavor = "multi_thread")]
 async fn errors_pass_untouched() {
     for status in [400, 401, 429, 500, 529] {
-        let vendor = Vendor::start(Script::failing(status)).unwrap();
-        let flight = Flight::to(&vendor);
-        let got = flight.anthropic().post("/v1/messages", r#"{"model":"m","messages":[]}"#).await;
-        assert_eq!(got.status(), status);
-        assert_eq!(got.body, vendor.sent()[0].body);
-        let landed = flight.land().await;
-        let returned = landed.the("rer.model.returned");
+        let vendor = ScriptedVendor::start(Script::failing(status)).unwrap();
+        let run = LiveRun::start(&vendor);
+        let response = run.anthropic().post("/v1/messages", r#"{"model":"m","messages":[]}"#).await;
+        assert_eq!(response.status(), status);
+        assert_eq!(response.body, vendor.sent_answers()[0].body);
+        let sealed = run.seal().await;
+        let returned = sealed.only_payload("rer.model.returned");
         assert_eq!(returned["status"], status);
         assert_eq!(returned["complete"], true);
-        assert_eq!(returned["http"]["body"]["text"], got.text());
+        assert_eq!(returned["http"]["body"]["text"], response.text());
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn redirects_are_passed_on() {
-    let script = Script::answering(|_| Answer::empty(307).header("location", "http://elsewhere.invalid/v1"));
-    let vendor = Vendor::start(script).unwrap();
-    let flight = Flight::to(&vendor);
-    let got = flight.openai().post("/responses", "{}").await;
-    assert_eq!((got.status(), got.header("location")), (307, Some("http://elsewhere.invalid/v1")));
+    let script =
+        Script::answering(|_| ScriptedAnswer::empty(307).header("location", "http://elsewhere.invalid/v1"));
+    let vendor = ScriptedVendor::start(script).unwrap();
+    let run = LiveRun::start(&vendor);
+    let response = run.openai().post("/responses", "{}").await;
+    assert_eq!((response.status(), response.header("location")), (307, Some("http://elsewhere.invalid/v1")));
     assert_eq!(vendor.requests().len(), 1);
-    let landed = flight.land().await;
-    assert_eq!(landed.the("rer.model.returned")["status"], 307);
+    let sealed = run.seal().await;
+    assert_eq!(sealed.only_payload("rer.model.returned")["status"], 307);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn bodies_of_five_megabytes() {
     let answer = vec![b'a'; 5 << 20];
-    let script = Script::answering(move |request| Answer::json(200, [&request.body[..10], &answer].concat()));
-    let vendor = Vendor::start(script).unwrap();
-    let flight = Flight::to(&vendor);
+    let script =
+        Script::answering(move |request| ScriptedAnswer::json(200, [&request.body[..10], &answer].concat()));
+    let vendor = ScriptedVendor::start(script).unwrap();
+    let run = LiveRun::start(&vendor);
     let body = format!("\"{}\"", "b".repeat(5 << 20));
-    let got = flight.openai().post("/files", &body).await;
-    assert_eq!(got.body.len(), (5 << 20) + 10);
+    let response = run.openai().post("/files", &body).await;
+    assert_eq!(response.body.len(), (5 << 20) + 10);
     assert_eq!(vendor.requests()[0].body, body);
-    let landed = flight.land().await;
-    assert_eq!(landed.the("rer.model.called")["http"]["body"]["text"], body.as_str());
-    assert_eq!(landed.the("rer.model.returned")["http"]["body"]["text"], got.text());
+    let sealed = run.seal().await;
+    assert_eq!(sealed.only_payload("rer.model.called")["http"]["body"]["text"], body.as_str());
+    assert_eq!(sealed.only_payload("rer.model.returned")["http"]["body"]["text"], response.text());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_without_a_body() {
     let script = Script::answering(|request| match request.method.as_str() {
-        "HEAD" => Answer::empty(200).header("content-length", "1234").header("content-encoding", "gzip"),
-        _ => Answer::empty(204),
+        "HEAD" => {
+            ScriptedAnswer::empty(200).header("content-length", "1234").header("content-encoding", "gzip")
+        }
+        _ => ScriptedAnswer::empty(204),
     });
-    let vendor = Vendor::start(script).unwrap();
-    let flight = Flight::waiting(&vendor);
-    let head = flight.openai().send("HEAD", "/models", &[], b"").await.unwrap();
+    let vendor = ScriptedVendor::start(script).unwrap();
+    let run = LiveRun::start_without_log(&vendor);
+    let head = run.openai().send("HEAD", "/models", &[], b"").await.unwrap();
     assert_eq!((head.status(), head.header("content-length")), (200, Some("1234")));
-    let deleted = flight.openai().send("DELETE", "/files/1", &[], b"").await.unwrap();
+    let deleted = run.openai().send("DELETE", "/files/1", &[], b"").await.unwrap();
     assert_eq!(deleted.status(), 204);
     let types =
         ["rer.run.started", "rer.http.called", "rer.http.returned", "rer.model.called", "rer.model.returned"];
-    assert_eq!(flight.types(), types);
-    let landed = flight.land().await;
-    let returned = landed.the("rer.http.returned");
+    assert_eq!(run.types(), types);
+    let sealed = run.seal().await;
+    let returned = sealed.only_payload("rer.http.returned");
     assert_eq!((&returned["http"]["body"]["text"], &returned["complete"]), (&"".into(), &true.into()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_connection_serves_many_requests() {
-    let vendor = Vendor::start(Script::replying(|_| Reply::text("yes"))).unwrap();
-    let flight = Flight::to(&vendor);
-    let client = flight.openai();
+    let vendor = ScriptedVendor::start(Script::replying(|_| ScriptedReply::text("yes"))).unwrap();
+    let run = LiveRun::start(&vendor);
+    let client = run.openai();
     let mut connection = client.connect().await;
     for number in 0..5 {
         let body = chat(&format!("{number}"), number % 2 == 0);
         connection.write(&client.request("POST", "/chat/completions", &[], body.as_bytes())).await;
-        assert_eq!(connection.answer("POST").await.unwrap().status(), 200);
+        assert_eq!(connection.read_answer("POST").await.unwrap().status(), 200);
     }
-    assert_eq!(flight.land().await.all("rer.model.returned").len(), 5);
+    assert_eq!(run.seal().await.payloads("rer.model.returned").len(), 5);
 }

@@ -1,53 +1,57 @@
-//! What was recorded comes back: the same status, headers and body, chunk for chunk, and no vendor anywhere.
+//! Replay: recorded answers come back with the same status, headers and body, chunk for chunk, without a
+//! vendor.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops")]
 
 mod support;
 
 use std::time::Duration;
 
-use reenact_gateway::Pace;
-use reenact_testkit::{Answer, Encoding, Raw, Reply, Script, Step, Vendor};
-use support::client::{Client, Got};
-use support::{Flight, chat};
+use reenact_gateway::ReplayPace;
+use reenact_testkit::{
+    Encoding, RawBytesAnswer, Script, ScriptStep, ScriptedAnswer, ScriptedReply, ScriptedVendor,
+};
+use support::client::{TestClient, TestResponse};
+use support::{LiveRun, chat};
 
-/// What a client can compare between a run and its replay. Whose account it was is masked before anything is written.
-fn essence(got: &Got) -> (u16, Vec<(String, String)>, Vec<u8>, bool) {
-    let mut headers = got.message_headers();
+/// Returns the parts of a response that are the same in a run and its replay. Headers with account data are
+/// left out: they are masked in the record.
+fn essence(response: &TestResponse) -> (u16, Vec<(String, String)>, Vec<u8>, bool) {
+    let mut headers = response.message_headers();
     for (name, value) in &mut headers {
         if ["openai-organization", "anthropic-organization-id"].contains(&name.as_str()) {
             *value = "[masked:account:1]".to_owned();
         }
     }
-    (got.status(), headers, got.body.clone(), got.is_whole)
+    (response.status(), headers, response.body.clone(), response.is_whole)
 }
 
-async fn ask(client: &Client, number: usize) -> Got {
+async fn ask(client: &TestClient, number: usize) -> TestResponse {
     client.post("/chat/completions", &chat(&format!("number {number}"), number.is_multiple_of(2))).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_answers_chunk_for_chunk() {
-    let mut vendor = Vendor::start(Script::echo()).unwrap();
-    let flight = Flight::to(&vendor);
+    let mut vendor = ScriptedVendor::start(Script::echo()).unwrap();
+    let run = LiveRun::start(&vendor);
     let mut recorded = Vec::new();
     for number in 0..4 {
-        recorded.push(ask(&flight.openai(), number).await);
+        recorded.push(ask(&run.openai(), number).await);
     }
     let messages =
         r#"{"model":"claude","max_tokens":5,"stream":true,"messages":[{"role":"user","content":"hi"}]}"#;
-    recorded.push(flight.anthropic().post("/v1/messages", messages).await);
-    recorded.push(flight.openai().get("/models").await);
-    let landed = flight.land().await;
+    recorded.push(run.anthropic().post("/v1/messages", messages).await);
+    recorded.push(run.openai().get("/models").await);
+    let sealed = run.seal().await;
     vendor.stop();
 
-    let replay = landed.replay(Pace::Instant);
+    let replay = sealed.replay(ReplayPace::Instant);
     let mut played = Vec::new();
-    // In another order: each answer to its own request.
+    // In another order: each answer still goes to its own request.
     for number in [3, 1, 2, 0] {
         played.insert(0, (number, ask(&replay.openai(), number).await));
     }
     played.sort_by_key(|(number, _)| *number);
-    let mut played: Vec<Got> = played.into_iter().map(|(_, got)| got).collect();
+    let mut played: Vec<TestResponse> = played.into_iter().map(|(_, response)| response).collect();
     played.push(replay.anthropic().post("/v1/messages", messages).await);
     played.push(replay.openai().get("/models").await);
     for (recorded, played) in recorded.iter().zip(&played) {
@@ -56,15 +60,15 @@ async fn the_same_answers_chunk_for_chunk() {
             assert!(played.chunks.len() > 1);
         }
     }
-    // Read boundaries are the recorder's; each of them is a chunk again.
-    for (returned, played) in landed.all("rer.model.returned").iter().zip(&played) {
+    // The recorder keeps the boundaries of reads; each read is a chunk again.
+    for (returned, played) in sealed.payloads("rer.model.returned").iter().zip(&played) {
         if let Some(chunks) = returned["http"]["chunks"].as_array() {
             let lengths: Vec<u64> = chunks.iter().map(|chunk| chunk[1].as_u64().unwrap()).collect();
             let came: Vec<u64> = played.chunks.iter().map(|chunk| chunk.len() as u64).collect();
             assert_eq!(came, lengths);
         }
     }
-    let outcome = replay.player.conclude();
+    let outcome = replay.player.outcome();
     assert_eq!((outcome.hits, outcome.misses.len(), outcome.unused.len()), (6, 0, 0));
     replay.gateway.stop().await.unwrap();
 }
@@ -72,20 +76,20 @@ async fn the_same_answers_chunk_for_chunk() {
 #[tokio::test(flavor = "multi_thread")]
 async fn broken_answers_break_in_the_same_place() {
     let script = Script::answering(|request| match request.index {
-        0 => Answer::events(["data: 1\n\n", "data: 2\n\n", "data: 3\n\n"]).cut_after(2),
-        1 => Answer::hang_up(),
-        _ => Answer::json(429, r#"{"error":{"message":"slow down"}}"#).header("retry-after", "7"),
+        0 => ScriptedAnswer::events(["data: 1\n\n", "data: 2\n\n", "data: 3\n\n"]).cut_after(2),
+        1 => ScriptedAnswer::hang_up(),
+        _ => ScriptedAnswer::json(429, r#"{"error":{"message":"slow down"}}"#).header("retry-after", "7"),
     });
-    let mut vendor = Vendor::start(script).unwrap();
-    let flight = Flight::to(&vendor);
+    let mut vendor = ScriptedVendor::start(script).unwrap();
+    let run = LiveRun::start(&vendor);
     let bodies = ["one", "two", "three"].map(|text| chat(text, true));
     let mut recorded = Vec::new();
     for body in &bodies {
-        recorded.push(flight.openai().send("POST", "/chat/completions", &[], body.as_bytes()).await);
+        recorded.push(run.openai().send("POST", "/chat/completions", &[], body.as_bytes()).await);
     }
-    let landed = flight.land().await;
+    let sealed = run.seal().await;
     vendor.stop();
-    let replay = landed.replay(Pace::Instant);
+    let replay = sealed.replay(ReplayPace::Instant);
     for (body, recorded) in bodies.iter().zip(&recorded) {
         let played = replay.openai().send("POST", "/chat/completions", &[], body.as_bytes()).await;
         assert_eq!(played.as_ref().map(essence), recorded.as_ref().map(essence));
@@ -95,16 +99,17 @@ async fn broken_answers_break_in_the_same_place() {
     replay.gateway.stop().await.unwrap();
 }
 
-/// A head, and then nothing: that is what comes back too.
+/// The vendor sent a head and no body; the replay serves the same.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_head_without_its_body() {
-    let script = Script::raw(|_| Raw::bytes("HTTP/1.1 200 OK\r\nx-a: 1\r\ncontent-length: 5\r\n\r\n"));
-    let mut vendor = Vendor::start(script).unwrap();
-    let flight = Flight::to(&vendor);
-    let recorded = flight.openai().post("/responses", "{}").await;
-    let landed = flight.land().await;
+    let script =
+        Script::raw(|_| RawBytesAnswer::bytes("HTTP/1.1 200 OK\r\nx-a: 1\r\ncontent-length: 5\r\n\r\n"));
+    let mut vendor = ScriptedVendor::start(script).unwrap();
+    let run = LiveRun::start(&vendor);
+    let recorded = run.openai().post("/responses", "{}").await;
+    let sealed = run.seal().await;
     vendor.stop();
-    let replay = landed.replay(Pace::Instant);
+    let replay = sealed.replay(ReplayPace::Instant);
     let played = replay.openai().post("/responses", "{}").await;
     assert_eq!((played.status(), played.body.len(), played.is_whole), (200, 0, false));
     assert_eq!((recorded.status(), recorded.body.len(), recorded.is_whole), (200, 0, false));
@@ -113,31 +118,32 @@ async fn a_head_without_its_body() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_compressed_comes_back_plain() {
-    let mut vendor = Vendor::start(Script::echo().encoded(Encoding::Zstd)).unwrap();
-    let flight = Flight::to(&vendor);
-    ask(&flight.openai(), 0).await;
-    let landed = flight.land().await;
+    let mut vendor = ScriptedVendor::start(Script::echo().encoded(Encoding::Zstd)).unwrap();
+    let run = LiveRun::start(&vendor);
+    ask(&run.openai(), 0).await;
+    let sealed = run.seal().await;
     vendor.stop();
-    let replay = landed.replay(Pace::Instant);
+    let replay = sealed.replay(ReplayPace::Instant);
     let played = ask(&replay.openai(), 0).await;
     assert_eq!(played.header("content-encoding"), None);
-    assert_eq!(landed.the("rer.model.returned")["http"]["body"]["text"], played.text());
+    assert_eq!(sealed.only_payload("rer.model.returned")["http"]["body"]["text"], played.text());
     replay.gateway.stop().await.unwrap();
 }
 
-/// What only says that it is compressed was recorded as it came; of what could not be read there is nothing to come back.
+/// A body that only claims a coding was recorded as it came. Of a body that could not be decoded nothing comes
+/// back.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_could_not_be_decoded() {
     let script = Script::answering(|request| {
         let body: &[u8] = if request.index == 0 { b"this is no gzip" } else { b"\x1f\x8b nor is this \xff" };
-        Answer::json(200, body.to_vec()).header("content-encoding", "gzip")
+        ScriptedAnswer::json(200, body.to_vec()).header("content-encoding", "gzip")
     });
-    let mut vendor = Vendor::start(script).unwrap();
-    let flight = Flight::to(&vendor);
-    let recorded = [ask(&flight.openai(), 1).await, ask(&flight.openai(), 3).await];
-    let landed = flight.land().await;
+    let mut vendor = ScriptedVendor::start(script).unwrap();
+    let run = LiveRun::start(&vendor);
+    let recorded = [ask(&run.openai(), 1).await, ask(&run.openai(), 3).await];
+    let sealed = run.seal().await;
     vendor.stop();
-    let replay = landed.replay(Pace::Instant);
+    let replay = sealed.replay(ReplayPace::Instant);
     let played = ask(&replay.openai(), 1).await;
     assert_eq!(essence(&played), essence(&recorded[0]));
     assert_eq!((played.text(), played.headers.len()), ("this is no gzip", recorded[0].headers.len()));
@@ -148,12 +154,12 @@ async fn what_could_not_be_decoded() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_that_was_never_recorded() {
-    let mut vendor = Vendor::start(Script::echo()).unwrap();
-    let flight = Flight::to(&vendor);
-    ask(&flight.openai(), 0).await;
-    let landed = flight.land().await;
+    let mut vendor = ScriptedVendor::start(Script::echo()).unwrap();
+    let run = LiveRun::start(&vendor);
+    ask(&run.openai(), 0).await;
+    let sealed = run.seal().await;
     vendor.stop();
-    let replay = landed.replay(Pace::Instant);
+    let replay = sealed.replay(ReplayPace::Instant);
     assert_eq!(ask(&replay.openai(), 0).await.status(), 200);
     for (number, word) in [(7, "closest"), (0, "once more")] {
         let missed = ask(&replay.openai(), number).await;
@@ -163,7 +169,7 @@ async fn a_request_that_was_never_recorded() {
         let message = body["error"]["message"].as_str().unwrap();
         assert!(message.contains(word) && !message.contains('\n'), "{message}");
     }
-    assert_eq!(replay.player.conclude().misses.len(), 2);
+    assert_eq!(replay.player.outcome().misses.len(), 2);
     replay.gateway.stop().await.unwrap();
 }
 
@@ -173,21 +179,21 @@ async fn a_client_that_speaks_http2() {
     use hyper_util::rt::{TokioExecutor, TokioIo};
 
     let events = ["data: 1\n\n", "data: 2\n\n", "data: [DONE]\n\n"];
-    let script = Script::answering(move |_| Answer::events(events).gated("g"));
-    let mut vendor = Vendor::start(script).unwrap();
-    let flight = Flight::to(&vendor);
-    let client = flight.openai();
+    let script = Script::answering(move |_| ScriptedAnswer::events(events).gated("g"));
+    let mut vendor = ScriptedVendor::start(script).unwrap();
+    let run = LiveRun::start(&vendor);
+    let client = run.openai();
     let mut connection = client.connect().await;
     connection.write(&client.request("POST", "/chat/completions", &[], chat("hi", true).as_bytes())).await;
-    connection.head().await.unwrap();
+    connection.read_head().await.unwrap();
     for piece in 0..events.len() {
-        vendor.open(&format!("g{piece}"));
-        connection.chunk().await.unwrap();
+        vendor.open_gate(&format!("g{piece}"));
+        connection.read_chunk().await.unwrap();
     }
-    connection.chunk().await.unwrap();
-    let landed = flight.land().await;
+    connection.read_chunk().await.unwrap();
+    let sealed = run.seal().await;
     vendor.stop();
-    let replay = landed.replay(Pace::Instant);
+    let replay = sealed.replay(ReplayPace::Instant);
     let client = replay.openai();
     let socket = tokio::net::TcpStream::connect(client.address).await.unwrap();
     let handshake = hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(socket));
@@ -205,39 +211,39 @@ async fn a_client_that_speaks_http2() {
     replay.gateway.stop().await.unwrap();
 }
 
-/// The recorded times, on a clock that runs as fast as nobody waits.
+/// The recorded times, on a paused clock that advances when all tasks wait.
 #[tokio::test]
 async fn at_the_recorded_pace() {
     let events = ["data: 1\n\n", "data: [DONE]\n\n"];
-    let script = Script::answering(move |_| Answer::events(events).wait_before(1, "later"));
-    let mut vendor = Vendor::start(script).unwrap();
-    let flight = Flight::to(&vendor);
-    let client = flight.openai();
+    let script = Script::answering(move |_| ScriptedAnswer::events(events).wait_before(1, "later"));
+    let mut vendor = ScriptedVendor::start(script).unwrap();
+    let run = LiveRun::start(&vendor);
+    let client = run.openai();
     let mut connection = client.connect().await;
     connection.write(&client.request("POST", "/chat/completions", &[], chat("hi", true).as_bytes())).await;
-    connection.head().await.unwrap();
-    connection.chunk().await.unwrap();
-    // Five minutes pass for the gateway, which measures on this clock.
+    connection.read_head().await.unwrap();
+    connection.read_chunk().await.unwrap();
+    // Five minutes pass on the gateway's clock.
     tokio::time::pause();
     tokio::time::advance(Duration::from_secs(300)).await;
     tokio::time::resume();
-    vendor.open("later");
-    connection.chunk().await.unwrap();
-    connection.chunk().await.unwrap();
-    let landed = flight.land().await;
+    vendor.open_gate("later");
+    connection.read_chunk().await.unwrap();
+    connection.read_chunk().await.unwrap();
+    let sealed = run.seal().await;
     vendor.stop();
-    let second = landed.the("rer.model.returned")["http"]["chunks"][1][0].as_u64().unwrap();
+    let second = sealed.only_payload("rer.model.returned")["http"]["chunks"][1][0].as_u64().unwrap();
     assert!(second >= 300_000, "{second}");
 
-    let replay = landed.replay(Pace::Recorded);
+    let replay = sealed.replay(ReplayPace::Recorded);
     let client = replay.openai();
     let mut connection = client.connect().await;
     connection.write(&client.request("POST", "/chat/completions", &[], chat("hi", true).as_bytes())).await;
-    connection.head().await.unwrap();
-    assert_eq!(connection.chunk().await.unwrap(), events[0].as_bytes());
+    connection.read_head().await.unwrap();
+    assert_eq!(connection.read_chunk().await.unwrap(), events[0].as_bytes());
     let begun = tokio::time::Instant::now();
     tokio::time::pause();
-    assert_eq!(connection.chunk().await.unwrap(), events[1].as_bytes());
+    assert_eq!(connection.read_chunk().await.unwrap(), events[1].as_bytes());
     assert!(begun.elapsed() >= Duration::from_secs(299), "{:?}", begun.elapsed());
     replay.gateway.stop().await.unwrap();
 }
@@ -245,22 +251,22 @@ async fn at_the_recorded_pace() {
 #[tokio::test(flavor = "multi_thread")]
 async fn trailers_come_back() {
     let script = Script::in_order([
-        reenact_testkit::Turn::from(Reply::text("first")),
-        Answer { steps: vec![Step::send("{}")], ..Answer::empty(200) }
+        reenact_testkit::ScriptedTurn::from(ScriptedReply::text("first")),
+        ScriptedAnswer { steps: vec![ScriptStep::send("{}")], ..ScriptedAnswer::empty(200) }
             .trailer("x-request-id", "req_1")
             .into(),
     ]);
-    let mut vendor = Vendor::start(script).unwrap();
-    let flight = Flight::to(&vendor);
+    let mut vendor = ScriptedVendor::start(script).unwrap();
+    let run = LiveRun::start(&vendor);
     let te = [("TE", "trailers")];
     let mut recorded = Vec::new();
     for text in ["a", "b"] {
         let body = chat(text, false);
-        recorded.push(flight.openai().send("POST", "/chat/completions", &te, body.as_bytes()).await.unwrap());
+        recorded.push(run.openai().send("POST", "/chat/completions", &te, body.as_bytes()).await.unwrap());
     }
-    let landed = flight.land().await;
+    let sealed = run.seal().await;
     vendor.stop();
-    let replay = landed.replay(Pace::Instant);
+    let replay = sealed.replay(ReplayPace::Instant);
     for (text, recorded) in ["a", "b"].iter().zip(&recorded) {
         let body = chat(text, false);
         let played = replay.openai().send("POST", "/chat/completions", &te, body.as_bytes()).await.unwrap();

@@ -1,4 +1,4 @@
-//! The way to the vendor through a proxy that speaks SOCKS.
+//! Connections to the vendor through a SOCKS proxy.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops")]
 
 mod support;
@@ -6,16 +6,16 @@ mod support;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use reenact_gateway::{Environment, Limits};
+use reenact_gateway::{GatewayLimits, NetworkEnvironment};
 use reenact_testkit::fixture::TestDir;
-use reenact_testkit::{Script, Vendor};
-use support::{Flight, routes, trusting};
+use reenact_testkit::{Script, ScriptedVendor};
+use support::{LiveRun, environment_trusting, routes};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 const PASSWORD: &str = "proxy-password-0123456789";
 
-/// A proxy that speaks SOCKS, keeps what it was asked for, and leads to that vendor whatever it was.
+/// Starts a SOCKS proxy that keeps the requests to it, and connects each to `vendor`.
 async fn proxy(vendor: SocketAddr) -> (SocketAddr, Arc<Mutex<Vec<Vec<u8>>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -32,12 +32,13 @@ async fn proxy(vendor: SocketAddr) -> (SocketAddr, Arc<Mutex<Vec<Vec<u8>>>>) {
     (address, asked)
 }
 
-/// Greets in the version that is spoken, and grants what is asked for; gives that (RFC 1928 section 4; the memos on SOCKS 4 and 4A).
+/// Answers the greeting in the client's version, and grants the request. Returns the request (RFC 1928 section
+/// 4; the memos on SOCKS 4 and 4A).
 async fn request(client: &mut TcpStream) -> Vec<u8> {
     let version = client.read_u8().await.unwrap();
     let mut asked = vec![version];
     if version == 4 {
-        // The command, a port, an address, and a user's name, which is empty; a name behind an address that is none.
+        // Command, port, address, and an empty user name; a host name follows an invalid address.
         asked.resize(9, 0);
         client.read_exact(&mut asked[1..]).await.unwrap();
         if asked[4..7] == [0, 0, 0] {
@@ -53,7 +54,7 @@ async fn request(client: &mut TcpStream) -> Vec<u8> {
     client.write_all(&[5, methods[0]]).await.unwrap();
     if methods[0] == 2 {
         for _ in 0..2 {
-            // The version of the login goes before the name.
+            // The login begins with its version, before the name.
             if asked.len() == 1 {
                 asked.push(client.read_u8().await.unwrap());
             }
@@ -78,11 +79,11 @@ async fn request(client: &mut TcpStream) -> Vec<u8> {
     asked
 }
 
-/// Who resolves names, and which port is meant where none is said.
+/// Resolution of names, here or by the proxy, and the default ports.
 #[tokio::test(flavor = "multi_thread")]
 async fn names_and_ports() {
     const PORT_80: [u8; 2] = [0, 80];
-    let vendor = Vendor::start(Script::echo()).unwrap();
+    let vendor = ScriptedVendor::start(Script::echo()).unwrap();
     let loopback = [127, 0, 0, 1];
     let v4_named = [&[4, 1, 0, 80, 0, 0, 0, 255, 0][..], b"localhost\0"].concat();
     let cases: [(&str, &str, Vec<u8>); 6] = [
@@ -96,27 +97,27 @@ async fn names_and_ports() {
     for (scheme, root, due) in cases {
         let (address, asked) = proxy(vendor.address()).await;
         let all_proxy = Some(format!("{scheme}://{address}"));
-        let environment = Environment { all_proxy, ..Environment::default() };
-        let flight = Flight::with(routes(root), environment, Limits::default());
-        assert_eq!(flight.ask().await, 200);
+        let environment = NetworkEnvironment { all_proxy, ..NetworkEnvironment::default() };
+        let run = LiveRun::start_with(routes(root), environment, GatewayLimits::default());
+        assert_eq!(run.ask_model().await, 200);
         assert_eq!(*asked.lock().unwrap(), [due], "{scheme} {root}");
-        flight.land().await;
+        run.seal().await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_proxy_that_wants_to_know_who() {
-    let (place, vendor) = (TestDir::new(), Vendor::start_tls(Script::echo()).unwrap());
+    let (place, vendor) = (TestDir::new(), ScriptedVendor::start_tls(Script::echo()).unwrap());
     let (address, asked) = proxy(vendor.address()).await;
     let all_proxy = Some(format!("socks5://user:{PASSWORD}@{address}"));
-    let environment = Environment { all_proxy, ..trusting(&place, &vendor) };
-    let flight = Flight::with(routes("https://localhost"), environment, Limits::default());
-    assert_eq!(flight.ask().await, 200);
+    let environment = NetworkEnvironment { all_proxy, ..environment_trusting(&place, &vendor) };
+    let run = LiveRun::start_with(routes("https://localhost"), environment, GatewayLimits::default());
+    assert_eq!(run.ask_model().await, 200);
     let asked = asked.lock().unwrap().remove(0);
-    // Which of its addresses comes first is the machine's own choice.
+    // The machine chooses which address of `localhost` comes first.
     let login = [&[5, 1][..], b"user", PASSWORD.as_bytes(), &[5, 1, 0]].concat();
     assert!(asked.starts_with(&login) && asked.ends_with(&[1, 1, 187]), "{asked:?}");
     assert!(matches!(asked.len() - login.len(), 7 | 19), "a name was sent: {asked:?}");
-    let bytes = flight.land().await.place.bytes();
+    let bytes = run.seal().await.dir.bytes();
     assert!(!bytes.windows(PASSWORD.len()).any(|window| window == PASSWORD.as_bytes()));
 }

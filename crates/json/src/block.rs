@@ -1,12 +1,15 @@
-//! Blocks of 64 bytes, of which each byte is one bit: text full of escapes is read a block at a time, not an escape at a time.
+//! Scanning of strings in blocks of 64 bytes, with one bit of a `u64` for each byte.
+//!
+//! Text that is full of escapes is checked a block at a time, not an escape at a time. The loops are written so that the
+//! compiler turns them into SIMD instructions.
 
-/// How many bytes a block has.
+/// Length of a block, in bytes: one for each bit of a `u64`.
 pub const BLOCK: usize = 64;
 
-/// One bit for each byte that is `wanted`. Written so that it becomes a few instructions on many bytes: each byte is given
-/// the bit of its place among eight, and a multiplication adds the eight up.
+/// Returns a mask with bit `i` set if byte `i` of the block is `wanted`. Each byte gets the bit of its index modulo 8, and a
+/// multiplication adds up eight of them: this compiles to a few instructions on many bytes.
 #[inline(always)]
-pub(crate) fn places_of(block: &[u8; BLOCK], wanted: u8) -> u64 {
+pub(crate) fn byte_mask(block: &[u8; BLOCK], wanted: u8) -> u64 {
     const SUM: u64 = u64::MAX / 255;
     let mut bits = [0_u8; BLOCK];
     for (at, (bit, byte)) in bits.iter_mut().zip(block).enumerate() {
@@ -19,42 +22,43 @@ pub(crate) fn places_of(block: &[u8; BLOCK], wanted: u8) -> u64 {
     u64::from_le_bytes(places)
 }
 
-/// Of the backslashes of a block, those that begin an escape, if the first byte of the block is not the rest of one. Of a
-/// run of backslashes, every other one does, from the first on.
+/// Returns the backslashes of a block that begin an escape: in a run of backslashes every other one, from the first on. The
+/// first byte of the block must not be the second byte of an escape.
 #[inline(always)]
-pub(crate) fn escapes(slashes: u64) -> u64 {
+pub(crate) fn escape_start_mask(backslash_mask: u64) -> u64 {
     const ODD: u64 = 0xAAAA_AAAA_AAAA_AAAA;
-    // Subtracting carries through a run, so that its bits alternate from wherever it begins.
-    let behind = slashes << 1;
-    ((behind | ODD).wrapping_sub(slashes) ^ ODD) & slashes
+    // The subtraction carries through a run, so that its bits alternate from its first bit on.
+    let behind = backslash_mask << 1;
+    ((behind | ODD).wrapping_sub(backslash_mask) ^ ODD) & backslash_mask
 }
 
-/// Bytes of a string over which [`pass_blocks`] goes.
+/// Rule for the bytes that [`skip_blocks`] may skip.
 pub trait BlockRule {
-    /// What may stand behind a backslash, beside a quote and a backslash.
-    fn passes(&mut self, kind: u8) -> bool;
-    /// Whether all bytes of a block may stand in a string, quotes and backslashes aside.
-    fn is_text(&mut self, block: &[u8; BLOCK]) -> bool;
+    /// Returns true if the escape of a backslash and `kind` may be skipped. Not asked for `\"` and `\\`, which always may.
+    fn accepts_escape(&mut self, kind: u8) -> bool;
+    /// Returns true if all bytes of the block, quotes and backslashes aside, may stand in a string.
+    fn accepts_block(&mut self, block: &[u8; BLOCK]) -> bool;
 }
 
-/// Goes over the blocks of a string from `at` on, where no escape is under way. Returns where it stopped: at the closing
-/// quote, at an escape or in a block that takes a closer look, or close to the end of the text.
+/// Skips blocks of a string from `at` on, which must not lie inside an escape. Returns the offset at which it stopped: the
+/// closing quote, an escape or the start of a block that the rule does not accept, or less than a block before the end of
+/// the text. The caller continues from there byte by byte.
 #[inline]
-pub fn pass_blocks<R: BlockRule>(text: &[u8], mut at: usize, rule: &mut R) -> usize {
+pub fn skip_blocks<R: BlockRule>(text: &[u8], mut at: usize, rule: &mut R) -> usize {
     while let Some(block) = text.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>) {
-        if !rule.is_text(block) {
+        if !rule.accepts_block(block) {
             break;
         }
-        let (quotes, slashes) = (places_of(block, b'"'), places_of(block, b'\\'));
-        let escapes = escapes(slashes);
+        let (quotes, slashes) = (byte_mask(block, b'"'), byte_mask(block, b'\\'));
+        let escapes = escape_start_mask(slashes);
         let escaped = escapes << 1;
         let ends = quotes & !escaped;
-        // What lies before the closing quote, or everything.
+        // The bits before the closing quote, or all bits if there is none.
         let inside = (ends & ends.wrapping_neg()).wrapping_sub(1);
         let mut others = escaped & inside & !(quotes | slashes);
         while others != 0 {
             let place = others.trailing_zeros() as usize;
-            if !rule.passes(block[place % BLOCK]) {
+            if !rule.accepts_escape(block[place % BLOCK]) {
                 return at + place - 1;
             }
             others &= others - 1;
@@ -62,7 +66,7 @@ pub fn pass_blocks<R: BlockRule>(text: &[u8], mut at: usize, rule: &mut R) -> us
         if ends != 0 {
             return at + ends.trailing_zeros() as usize;
         }
-        // An escape that the block cuts is read with the next one.
+        // A backslash that ends the block is read again with the next block.
         at += BLOCK - usize::from(escapes >> 63 != 0);
     }
     at
@@ -76,17 +80,17 @@ mod tests {
     struct Letters;
 
     impl BlockRule for Letters {
-        fn passes(&mut self, kind: u8) -> bool {
+        fn accepts_escape(&mut self, kind: u8) -> bool {
             kind == b'n'
         }
 
-        fn is_text(&mut self, block: &[u8; BLOCK]) -> bool {
+        fn accepts_block(&mut self, block: &[u8; BLOCK]) -> bool {
             block.iter().all(|byte| *byte >= 0x20)
         }
     }
 
-    /// One byte after the other.
-    fn stop(text: &[u8]) -> usize {
+    /// The same scan, one byte after the other.
+    fn first_stop_bytewise(text: &[u8]) -> usize {
         let mut at = 0;
         loop {
             match (text[at], text.get(at + 1)) {
@@ -101,12 +105,12 @@ mod tests {
     proptest! {
         #[test]
         fn blocks_and_bytes_agree(pieces in prop::collection::vec("\\\\{0,5}[a\"nu]{0,3}", 0..80)) {
-            // Not a backslash before the quote that ends it.
+            // The `a` keeps a backslash from escaping the quote that ends the text.
             let text = format!("{}a\"", pieces.concat());
-            let expected = stop(text.as_bytes());
-            // Far from the end, so that only the text stops it.
+            let expected = first_stop_bytewise(text.as_bytes());
+            // Far from the end, so that only the text stops the scan.
             let padded = format!("{text}{}", "x".repeat(2 * BLOCK));
-            prop_assert_eq!(pass_blocks(padded.as_bytes(), 0, &mut Letters), expected);
+            prop_assert_eq!(skip_blocks(padded.as_bytes(), 0, &mut Letters), expected);
         }
 
         #[test]
@@ -114,7 +118,7 @@ mod tests {
             let block: [u8; BLOCK] = bytes.try_into().unwrap();
             for wanted in [b'"', b'\\', 0x80] {
                 let expected = (0..BLOCK).filter(|at| block[*at] == wanted).fold(0, |bits, at| bits | 1 << at);
-                prop_assert_eq!(places_of(&block, wanted), expected);
+                prop_assert_eq!(byte_mask(&block, wanted), expected);
             }
         }
     }

@@ -1,8 +1,9 @@
-//! Dates of the proleptic Gregorian calendar, counted in days since 1970-01-01, and their text.
+//! Dates of the proleptic Gregorian calendar, counted in days since 1970-01-01, and their ISO 8601 text.
 //!
-//! Only the arithmetic that all formats share is here: which texts are times is each format's own rule. Start at [`CivilDate`].
+//! Only the arithmetic that all formats share is here: each format has its own rule for the text of a time. Start at
+//! [`CivilDate`].
 
-/// A date. Months and days count from 1.
+/// Calendar date. Months and days count from 1; the fields may hold a day that does not exist ([`CivilDate::is_valid`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CivilDate {
     /// Astronomical year: 0 is 1 BC.
@@ -13,16 +14,16 @@ pub struct CivilDate {
     pub day: i32,
 }
 
-/// Seconds of a day.
-pub const DAY: i64 = 86_400;
+/// Seconds of a day, without leap seconds.
+pub const SECONDS_PER_DAY: i64 = 86_400;
 
 /// Days from 0000-03-01 to 1970-01-01. Years that begin in March have their leap day at their end.
-const FROM_MARCH_OF_YEAR_ZERO: i64 = 719_468;
+const DAYS_FROM_MARCH_OF_YEAR_ZERO: i64 = 719_468;
 /// Days of 400 years, after which the calendar repeats.
-const ERA: i64 = 146_097;
+const DAYS_PER_ERA: i64 = 146_097;
 
 impl CivilDate {
-    /// Returns true if the month has that day.
+    /// Returns true if the month is 1 to 12 and has that day.
     pub fn is_valid(self) -> bool {
         (1..=12).contains(&self.month) && (1..=days_in_month(self.year, self.month)).contains(&self.day)
     }
@@ -34,15 +35,15 @@ impl CivilDate {
         let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
         let day_of_year = (153 * month + 2) / 5 + day - 1;
         let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-        era * ERA + day_of_era - FROM_MARCH_OF_YEAR_ZERO
+        era * DAYS_PER_ERA + day_of_era - DAYS_FROM_MARCH_OF_YEAR_ZERO
     }
 
-    /// Returns the date so many days after 1970-01-01; `None` outside the years 0 to 9999.
+    /// Returns the date that many days after 1970-01-01; `None` outside the years 0 to 9999.
     pub fn from_days(days: i64) -> Option<Self> {
-        let days = days.checked_add(FROM_MARCH_OF_YEAR_ZERO)?;
-        let (era, day_of_era) = (days.div_euclid(ERA), days.rem_euclid(ERA));
+        let days = days.checked_add(DAYS_FROM_MARCH_OF_YEAR_ZERO)?;
+        let (era, day_of_era) = (days.div_euclid(DAYS_PER_ERA), days.rem_euclid(DAYS_PER_ERA));
         let year_of_era =
-            (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / (ERA - 1)) / 365;
+            (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / (DAYS_PER_ERA - 1)) / 365;
         let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
         let month = (5 * day_of_year + 2) / 153;
         let day = day_of_year - (153 * month + 2) / 5 + 1;
@@ -59,7 +60,7 @@ pub fn is_leap_year(year: i32) -> bool {
     year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
 }
 
-/// Returns the days of a month from 1 to 12.
+/// Returns the number of days of a month from 1 to 12.
 pub fn days_in_month(year: i32, month: i32) -> i32 {
     match month {
         4 | 6 | 9 | 11 => 30,
@@ -69,13 +70,13 @@ pub fn days_in_month(year: i32, month: i32) -> i32 {
     }
 }
 
-/// Length of `YYYY-MM-DDTHH:MM:SS`.
-pub const DATE_TIME: usize = 19;
+/// Length of `YYYY-MM-DDTHH:MM:SS`, in bytes.
+pub const DATE_TIME_BYTES: usize = 19;
 
-/// Returns `YYYY-MM-DDTHH:MM:SS`, in UTC, of the moment so many seconds after 1970; `None` outside the years 0 to 9999.
-pub fn date_time(seconds: i64) -> Option<[u8; DATE_TIME]> {
-    let date = CivilDate::from_days(seconds.div_euclid(DAY))?;
-    let second = i32::try_from(seconds.rem_euclid(DAY)).ok()?;
+/// Returns `YYYY-MM-DDTHH:MM:SS`, in UTC, of the moment that many seconds after 1970-01-01; `None` outside the years 0 to 9999.
+pub fn date_time(seconds: i64) -> Option<[u8; DATE_TIME_BYTES]> {
+    let date = CivilDate::from_days(seconds.div_euclid(SECONDS_PER_DAY))?;
+    let second = i32::try_from(seconds.rem_euclid(SECONDS_PER_DAY)).ok()?;
     let mut text = *b"0000-00-00T00:00:00";
     for (number, place) in [
         (date.year, 0..4),
@@ -90,10 +91,10 @@ pub fn date_time(seconds: i64) -> Option<[u8; DATE_TIME]> {
     Some(text)
 }
 
-/// Writes a number with leading zeros; digits for which there is no room are left out.
-pub fn put_digits(number: u32, room: &mut [u8]) {
+/// Fills `out` with the last decimal digits of a number, with leading zeros.
+pub fn put_digits(number: u32, out: &mut [u8]) {
     let mut left = number;
-    for digit in room.iter_mut().rev() {
+    for digit in out.iter_mut().rev() {
         *digit = b'0' + (left % 10) as u8;
         left /= 10;
     }

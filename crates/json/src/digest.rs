@@ -1,33 +1,37 @@
-//! SHA-256 digests, and codes that are made of them.
+//! SHA-256 digests, and HMAC-SHA256.
+//!
+//! [`Hasher`] and [`Hmac`] are sinks, so that canonical text is hashed while it is written. Start at [`Digest`].
 
 use core::fmt;
 
 use sha2::Digest as _;
 use subtle::ConstantTimeEq;
 
-use crate::canonical::Sink;
+use crate::canonical::ByteSink;
 
-/// A SHA-256 digest (FIPS 180-4). Shown as 64 lower-case hexadecimal digits.
+/// SHA-256 digest (FIPS 180-4). Displayed as 64 lower-case hexadecimal digits.
+///
+/// `==` is not constant-time: a digest that stands for a secret is compared by [`Digest::is_hex`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
 
 impl Digest {
-    /// The digest of some bytes.
+    /// Computes the digest of `bytes`.
     pub fn of(bytes: &[u8]) -> Self {
         Self(sha2::Sha256::digest(bytes).into())
     }
 
-    /// The digest that these bytes are.
+    /// Wraps 32 bytes that are a digest already.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The 32 bytes.
+    /// Returns the 32 bytes of the digest.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// Reads 64 lower-case hexadecimal digits, and nothing else: upper case is another text, and texts are compared.
+    /// Parses exactly 64 lower-case hexadecimal digits. Upper case is refused, since formats compare digests as text.
     pub fn from_hex(text: &str) -> Option<Self> {
         let digits: &[u8; 64] = text.as_bytes().try_into().ok()?;
         let mut bytes = [0; 32];
@@ -37,9 +41,9 @@ impl Digest {
         Some(Self(bytes))
     }
 
-    /// The 64 digits.
+    /// Returns the 64 lower-case hexadecimal digits, in ASCII.
     pub fn hex(&self) -> [u8; 64] {
-        // Arithmetic instead of a table: it runs on many bytes at once.
+        // Arithmetic instead of a table: the compiler vectorises the loop.
         let digit = |nibble: u8| nibble + if nibble > 9 { b'a' - 10 } else { b'0' };
         let mut text = [0; 64];
         for (pair, byte) in text.as_chunks_mut::<2>().0.iter_mut().zip(self.0) {
@@ -48,8 +52,8 @@ impl Digest {
         text
     }
 
-    /// Whether `text` is this digest's hexadecimal form, in time that does not depend on where they differ
-    /// (RER §11.7). A text of another length is simply not equal.
+    /// Returns true if `text` is the hexadecimal form of this digest. Takes the same time wherever the two differ (RER §11.7); a
+    /// text of another length is not equal.
     pub fn is_hex(&self, text: &[u8]) -> bool {
         let Ok(text) = <&[u8; 64]>::try_from(text) else { return false };
         let words = |text: &[u8; 64]| -> [u64; 8] {
@@ -61,6 +65,7 @@ impl Digest {
     }
 }
 
+/// Returns the value of a lower-case hexadecimal digit.
 fn nibble(digit: u8) -> Option<u8> {
     match digit {
         b'0'..=b'9' => Some(digit - b'0'),
@@ -84,32 +89,33 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// A sink that hashes what is written to it.
+/// SHA-256 as a sink: hashes the bytes that are written to it.
 ///
-/// Small pieces are gathered first: a hash function called once for each comma spends its time on being called.
+/// Small pieces are buffered first: a hash function called once for each comma spends its time on calls.
 pub struct Hasher {
     state: sha2::Sha256,
-    gathered: Vec<u8>,
+    buffer: Vec<u8>,
 }
 
 impl Hasher {
-    const GATHER: usize = 8 * 1024;
+    /// Buffer of small pieces, in bytes.
+    const BUFFER_BYTES: usize = 8 * 1024;
 
-    /// An empty hash.
+    /// Creates a hasher that has seen no bytes.
     pub fn new() -> Self {
-        Self { state: sha2::Sha256::new(), gathered: Vec::with_capacity(Self::GATHER) }
+        Self { state: sha2::Sha256::new(), buffer: Vec::with_capacity(Self::BUFFER_BYTES) }
     }
 
-    /// The digest of all that was written since the start or the last call.
+    /// Returns the digest of the bytes since the start or the last call, and starts anew.
     pub fn finish(&mut self) -> Digest {
-        self.state.update(&self.gathered);
-        self.gathered.clear();
+        self.state.update(&self.buffer);
+        self.buffer.clear();
         Digest(self.state.finalize_reset().into())
     }
 
-    /// Forgets what was written.
+    /// Starts anew and forgets all bytes since the last call of [`Hasher::finish`].
     pub fn clear(&mut self) {
-        self.gathered.clear();
+        self.buffer.clear();
         self.state.reset();
     }
 }
@@ -120,23 +126,24 @@ impl Default for Hasher {
     }
 }
 
-impl Sink for Hasher {
+impl ByteSink for Hasher {
     #[inline]
     fn put(&mut self, bytes: &[u8]) {
-        if self.gathered.len() + bytes.len() > Self::GATHER && self.pour(bytes) {
+        if self.buffer.len() + bytes.len() > Self::BUFFER_BYTES && self.flush_before(bytes) {
             return;
         }
-        self.gathered.extend_from_slice(bytes);
+        self.buffer.extend_from_slice(bytes);
     }
 }
 
 impl Hasher {
-    /// Hashes what was gathered, and `bytes` too if they are many; says whether they were.
+    /// Hashes the buffer, and `bytes` as well if they fill half a buffer or more; returns true in that case. Otherwise the caller
+    /// must buffer them.
     #[cold]
-    fn pour(&mut self, bytes: &[u8]) -> bool {
-        self.state.update(&self.gathered);
-        self.gathered.clear();
-        let many = bytes.len() >= Self::GATHER / 2;
+    fn flush_before(&mut self, bytes: &[u8]) -> bool {
+        self.state.update(&self.buffer);
+        self.buffer.clear();
+        let many = bytes.len() >= Self::BUFFER_BYTES / 2;
         if many {
             self.state.update(bytes);
         }
@@ -144,22 +151,22 @@ impl Hasher {
     }
 }
 
-/// HMAC-SHA256 (RFC 2104) of what is written to it: a proof for those who hold the same key.
+/// HMAC-SHA256 (RFC 2104) as a sink: a proof of origin for readers that hold the same key.
 pub struct Hmac {
     inner: Hasher,
-    /// The key's block for the outer hash.
-    outer: [u8; Self::BLOCK],
+    /// Key block of the outer hash, with `0x5C` applied.
+    outer_pad: [u8; Self::BLOCK_BYTES],
 }
 
 impl Hmac {
-    /// The block of SHA-256.
-    const BLOCK: usize = 64;
+    /// Block size of SHA-256, in bytes.
+    const BLOCK_BYTES: usize = 64;
 
-    /// Begins a message under a key of any length.
+    /// Begins a message under a key of any length; a key beyond one block is hashed first, as RFC 2104 says.
     pub fn new(key: &[u8]) -> Self {
-        let mut block = [0; Self::BLOCK];
+        let mut block = [0; Self::BLOCK_BYTES];
         let digest;
-        let key = if key.len() > Self::BLOCK {
+        let key = if key.len() > Self::BLOCK_BYTES {
             digest = Digest::of(key);
             digest.as_bytes().as_slice()
         } else {
@@ -168,19 +175,19 @@ impl Hmac {
         block.iter_mut().zip(key).for_each(|(slot, byte)| *slot = *byte);
         let mut inner = Hasher::new();
         inner.put(&block.map(|byte| byte ^ 0x36));
-        Self { inner, outer: block.map(|byte| byte ^ 0x5C) }
+        Self { inner, outer_pad: block.map(|byte| byte ^ 0x5C) }
     }
 
-    /// The code of the whole message. It is compared by [`Digest::is_hex`], which takes the same time for all.
+    /// Returns the code of the whole message. Compare it by [`Digest::is_hex`], which is constant-time.
     pub fn finish(mut self) -> Digest {
         let inner = self.inner.finish();
-        self.inner.put(&self.outer);
+        self.inner.put(&self.outer_pad);
         self.inner.put(inner.as_bytes());
         self.inner.finish()
     }
 }
 
-impl Sink for Hmac {
+impl ByteSink for Hmac {
     #[inline]
     fn put(&mut self, bytes: &[u8]) {
         self.inner.put(bytes);

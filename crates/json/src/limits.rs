@@ -1,25 +1,25 @@
-//! How much JSON we are willing to read.
+//! Bounds on the documents that are read.
 
-/// Bounds that the scanner enforces while it reads, before anything is allocated for what it reads.
+/// Bounds that the scanner enforces while it reads, before it allocates memory for the bounded text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// How many arrays and objects may be open at once. The scanner recurses, so this also bounds its stack.
-    pub depth: u32,
-    /// The largest document, in bytes. Offsets are kept in 32 bits, so no limit goes beyond [`Limits::LARGEST`].
-    pub bytes: usize,
+    /// Largest number of arrays and objects open at once. The scanner recurses, so this also bounds its stack.
+    pub max_depth: u32,
+    /// Largest document, in bytes, inclusive. Offsets are kept in 32 bits, so no limit goes beyond [`Limits::MAX_BYTES`].
+    pub max_bytes: usize,
 }
 
 impl Limits {
-    /// The largest document that the scanner can address.
-    pub const LARGEST: usize = u32::MAX as usize;
+    /// Largest document that the scanner can address, in bytes.
+    pub const MAX_BYTES: usize = u32::MAX as usize;
 
-    /// The deepest nesting that any caller may ask for.
-    pub const DEEPEST: u32 = 1_000;
+    /// Deepest nesting that a caller may ask for, in levels; a larger `max_depth` is cut to this.
+    pub const MAX_DEPTH: u32 = 1_000;
 }
 
 impl Default for Limits {
-    /// 512 levels (DESIGN §4) and every document that can be addressed.
+    /// 512 levels, and every document that can be addressed.
     fn default() -> Self {
-        Self { depth: 512, bytes: Self::LARGEST }
+        Self { max_depth: 512, max_bytes: Self::MAX_BYTES }
     }
 }

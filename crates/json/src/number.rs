@@ -1,43 +1,46 @@
-//! JSON numbers: the grammar, and the text that RFC 8785 gives them.
+//! JSON numbers: the grammar of RFC 8259, and their canonical text under RFC 8785.
+//!
+//! A canonical number is what ECMAScript prints for the nearest double. The functions named `short_…` are fast paths for
+//! numbers of up to 15 digits, which doubles represent without a doubt.
 
-/// Why a number has no canonical form.
+/// Reason why a number has no canonical form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NumberFault {
-    /// An integer that doubles cannot hold: a reader in another language would see, and hash, another number.
+    /// An integer that doubles cannot represent: a reader in another language would see, and hash, another number.
     #[error("is an integer that IEEE 754 doubles cannot hold exactly")]
     Inexact,
     /// Beyond the largest double.
     #[error("is too large for an IEEE 754 double")]
     Overflow,
-    /// An integer of more digits than the programs of its format read.
+    /// An integer of more digits than the programs of its format read. Used by formats with a bound of their own.
     #[error("is an integer of {digits} digits, more than any program of this format reads")]
     TooLong {
-        /// How many.
+        /// Number of digits.
         digits: usize,
     },
 }
 
-/// What becomes of an integer that doubles cannot hold.
+/// Treatment of integers that doubles cannot represent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Integers {
-    /// It is refused, unless ECMAScript happens to print the very same digits: two texts with different digits must never
-    /// share one hash.
+pub enum IntegerPolicy {
+    /// The integer is refused, unless ECMAScript happens to print the very same digits: two texts with different digits must
+    /// never share one hash.
     Exact,
-    /// It becomes the nearest double, as it does for a producer whose only numbers are doubles.
+    /// The integer becomes the nearest double, as for a producer whose only numbers are doubles.
     Nearest,
 }
 
-/// The end of the number that begins at `start`, and whether it has a fraction or an exponent.
+/// Result of [`scan`]: the end of a number, and its form.
 #[derive(Debug, Clone, Copy)]
 pub struct NumberSpan {
-    /// Offset behind its last byte.
+    /// Offset behind the last byte of the number.
     pub end: usize,
-    /// True if it has neither a fraction nor an exponent.
-    pub integer: bool,
+    /// True if the number has neither a fraction nor an exponent.
+    pub is_integer: bool,
 }
 
-/// Reads a number by the grammar of RFC 8259 §6; `None` where the text is none.
+/// Scans the number that begins at `start` by the grammar of RFC 8259 §6; `None` if the text there is no number.
 #[inline]
 pub fn scan(input: &[u8], start: usize) -> Option<NumberSpan> {
     let digits = |mut at: usize| {
@@ -65,14 +68,15 @@ pub fn scan(input: &[u8], start: usize) -> Option<NumberSpan> {
         }
         at = digits(at)?;
     }
-    // A digit after a leading zero belongs to no number.
-    (!input.get(at).is_some_and(u8::is_ascii_digit)).then_some(NumberSpan { end: at, integer })
+    // A digit after a leading zero: `01` is no number.
+    (!input.get(at).is_some_and(u8::is_ascii_digit)).then_some(NumberSpan { end: at, is_integer: integer })
 }
 
-/// The value of a number that is written with at most 15 digits and nothing else; `None` means only that it takes a closer look.
+/// Returns the value of a number that is written with at most 15 digits and nothing else. `None` means only that the full
+/// parser must decide.
 #[inline]
 pub(crate) fn short_integer(literal: &[u8]) -> Option<u64> {
-    if literal.len() > SURE_DIGITS {
+    if literal.len() > EXACT_DIGITS {
         return None;
     }
     literal.iter().try_fold(0, |integer, byte| {
@@ -81,13 +85,14 @@ pub(crate) fn short_integer(literal: &[u8]) -> Option<u64> {
     })
 }
 
-/// The double nearest to a number that is written with at most 15 digits, without a sign or an exponent; `None` means only that
-/// it takes a closer look. Its digits and the power of ten are doubles both, so that their quotient is rounded once, as it should.
+/// Returns the double nearest to a number that is written with at most 15 digits, without a sign or an exponent. `None` means
+/// only that the full parser must decide. The digits and the power of ten are exact doubles, so their quotient is rounded
+/// once, as it should be.
 #[inline]
 pub(crate) fn short_decimal(literal: &[u8]) -> Option<f64> {
-    const POWERS: [f64; SURE_DIGITS] =
+    const POWERS: [f64; EXACT_DIGITS] =
         [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14];
-    if literal.len() > SURE_DIGITS + 1 {
+    if literal.len() > EXACT_DIGITS + 1 {
         return None;
     }
     let (mut integer, mut point) = (0, literal.len());
@@ -104,14 +109,15 @@ pub(crate) fn short_decimal(literal: &[u8]) -> Option<f64> {
     let places = literal.len().saturating_sub(point + 1);
     let has_point = point < literal.len();
     #[allow(clippy::cast_precision_loss, reason = "below 10^15")]
-    let digits = (has_point || literal.len() <= SURE_DIGITS).then_some(integer as f64)?;
+    let digits = (has_point || literal.len() <= EXACT_DIGITS).then_some(integer as f64)?;
     Some(digits / POWERS.get(places)?)
 }
 
-/// Decimals of up to 15 significant digits are told apart by doubles, so none of them has a shorter spelling.
-const SURE_DIGITS: usize = 15;
+/// Largest number of significant digits with which any two decimals differ as doubles, too. No such decimal has a shorter
+/// spelling.
+const EXACT_DIGITS: usize = 15;
 
-/// Whether a number that passed [`scan`] is spelled as RFC 8785 spells it.
+/// Returns true if a number that passed [`scan`] is written as RFC 8785 writes it. `integer` is [`NumberSpan::is_integer`].
 #[inline]
 pub(crate) fn is_canonical(literal: &[u8], integer: bool) -> bool {
     let digits = literal.strip_prefix(b"-").unwrap_or(literal);
@@ -119,30 +125,33 @@ pub(crate) fn is_canonical(literal: &[u8], integer: bool) -> bool {
         if digits == b"0" {
             return literal.len() == 1;
         }
-        if digits.len() <= SURE_DIGITS {
+        if digits.len() <= EXACT_DIGITS {
             return true;
         }
     } else if is_plain_decimal(digits) {
         return true;
     }
-    canonical(literal, Integers::Exact, &mut ryu_js::Buffer::new()) == Ok(literal)
+    canonical_text(literal, IntegerPolicy::Exact, &mut ryu_js::Buffer::new()) == Ok(literal)
 }
 
-/// Whether an unsigned decimal is surely canonical: no exponent, no zero at its end, at most [`SURE_DIGITS`] digits,
-/// and not below 10⁻⁶, where ECMAScript turns to exponents. `false` means only that it takes a closer look.
+/// Returns true if an unsigned decimal is surely canonical: no exponent, no zero at its end, at most [`EXACT_DIGITS`] digits,
+/// and not below 10⁻⁶, where ECMAScript switches to exponents. False means only that the full comparison must decide.
 fn is_plain_decimal(digits: &[u8]) -> bool {
     let Some(point) = digits.iter().position(|&digit| digit == b'.') else { return false };
     let (whole, fraction) = (&digits[..point], &digits[point + 1..]);
-    digits.len() <= SURE_DIGITS + 1
+    digits.len() <= EXACT_DIGITS + 1
         && fraction.iter().all(u8::is_ascii_digit)
         && fraction.last().is_some_and(|&last| last != b'0')
         && (whole != b"0" || fraction.iter().take(6).any(|&digit| digit != b'0'))
 }
 
-/// The text of a number under RFC 8785 §3.2.2.3.
-pub(crate) fn canonical<'b>(
+/// Returns the text of a number under RFC 8785 §3.2.2.3, printed into `buffer`.
+///
+/// # Errors
+/// [`NumberFault::Overflow`] beyond the doubles; [`NumberFault::Inexact`] under [`IntegerPolicy::Exact`].
+pub(crate) fn canonical_text<'b>(
     literal: &[u8],
-    integers: Integers,
+    integers: IntegerPolicy,
     buffer: &'b mut ryu_js::Buffer,
 ) -> Result<&'b [u8], NumberFault> {
     let text = core::str::from_utf8(literal).unwrap_or_default();
@@ -152,7 +161,7 @@ pub(crate) fn canonical<'b>(
     }
     let printed = buffer.format_finite(double).as_bytes();
     let integer = !literal.iter().any(|byte| matches!(byte, b'.' | b'e' | b'E'));
-    if integers == Integers::Exact && integer && printed != literal && literal != b"-0" {
+    if integers == IntegerPolicy::Exact && integer && printed != literal && literal != b"-0" {
         return Err(NumberFault::Inexact);
     }
     Ok(printed)
@@ -165,7 +174,7 @@ mod tests {
 
     fn text(literal: &str) -> Result<String, NumberFault> {
         let mut buffer = ryu_js::Buffer::new();
-        canonical(literal.as_bytes(), Integers::Exact, &mut buffer)
+        canonical_text(literal.as_bytes(), IntegerPolicy::Exact, &mut buffer)
             .map(|text| String::from_utf8_lossy(text).into_owned())
     }
 
@@ -228,34 +237,34 @@ mod tests {
             ("-0", Ok("0")),
             ("1e400", Err(NumberFault::Overflow)),
         ] {
-            let text = canonical(literal.as_bytes(), Integers::Nearest, &mut buffer);
+            let text = canonical_text(literal.as_bytes(), IntegerPolicy::Nearest, &mut buffer);
             assert_eq!(text, expected.map(str::as_bytes), "{literal}");
         }
         let digits = "9".repeat(5_000);
         assert_eq!(
-            canonical(digits.as_bytes(), Integers::Nearest, &mut buffer),
+            canonical_text(digits.as_bytes(), IntegerPolicy::Nearest, &mut buffer),
             Err(NumberFault::Overflow),
             "5000 digits"
         );
     }
 
-    /// The short cut must say what the long way says.
-    fn agree(literal: &str) {
+    /// Asserts that the fast path of `is_canonical` agrees with the full comparison.
+    fn assert_short_cut_agrees(literal: &str) {
         let span = scan(literal.as_bytes(), 0).unwrap();
         assert_eq!(span.end, literal.len());
         let long_way = text(literal).is_ok_and(|text| text == literal);
-        assert_eq!(is_canonical(literal.as_bytes(), span.integer), long_way, "{literal}");
+        assert_eq!(is_canonical(literal.as_bytes(), span.is_integer), long_way, "{literal}");
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2_000))]
         #[test]
         fn short_cut_agrees(literal in "-?(0|[1-9][0-9]{0,17})(\\.[0-9]{1,17})?([eE][+-]?[0-9]{1,3})?") {
-            agree(&literal);
+            assert_short_cut_agrees(&literal);
         }
         #[test]
         fn short_cut_agrees_on_decimals(literal in "-?(0|[1-9][0-9]{0,8})\\.0{0,8}[0-9]{1,9}") {
-            agree(&literal);
+            assert_short_cut_agrees(&literal);
         }
         #[test]
         fn short_numbers_are_read_as_long_ones(literal in "-?(0|[1-9][0-9]{0,17})(\\.[0-9]{1,17})?([eE][+-]?[0-9])?") {
@@ -276,7 +285,7 @@ mod tests {
         fn printed_doubles_are_canonical(bits in any::<u64>()) {
             let double = f64::from_bits(bits);
             if double.is_finite() {
-                agree(ryu_js::Buffer::new().format_finite(double));
+                assert_short_cut_agrees(ryu_js::Buffer::new().format_finite(double));
             }
         }
     }

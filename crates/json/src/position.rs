@@ -1,4 +1,4 @@
-//! Where in a text something stands, for people.
+//! Positions in a text for error messages: line, column and JSON path of a byte offset.
 
 use core::fmt;
 use core::ops::Range;
@@ -7,24 +7,23 @@ use crate::limits::Limits;
 use crate::shown::Shown;
 use crate::string;
 
-/// Returns the place of a part in the text that it was borrowed from; `None` if it lies elsewhere.
+/// Returns the byte range of `part` in the `text` that it was borrowed from; `None` if it lies elsewhere.
 ///
-/// Spans are compared by their addresses, and nothing is read through them: a part of another text never gives a place that is not
-/// there.
+/// Only the addresses are compared, and no byte is read. The range, if there is one, is always within `text`.
 pub fn range_in(part: &[u8], text: &[u8]) -> Option<Range<usize>> {
     let start = part.as_ptr().addr().checked_sub(text.as_ptr().addr())?;
     let end = start.checked_add(part.len())?;
     (end <= text.len()).then_some(start..end)
 }
 
-/// A place in a JSON text: line and column as an editor counts them, and the path of the value it lies in.
+/// Position in a JSON text: line and column as an editor counts them, and the path of the enclosing value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Position {
-    /// Counted from 1.
+    /// Line, counted from 1.
     pub line: usize,
-    /// Counted from 1, in characters; a byte that is no part of one counts as one.
+    /// Column, counted from 1, in characters; a byte that is no part of a character counts as one.
     pub column: usize,
-    /// Such as `$.events[3].payload`. Safe to print.
+    /// JSON path such as `$.events[3].payload`, cut if it is long. Safe to print.
     pub path: String,
 }
 
@@ -35,40 +34,42 @@ impl fmt::Display for Position {
 }
 
 impl Position {
-    /// Finds the place of a byte. The text before it must be good JSON as far as it goes, which is what a scan that
-    /// stopped there has shown; of other text, the path is a guess.
+    /// Computes the position of a byte offset; an offset beyond the text counts as its end. The text before it must be valid JSON
+    /// as far as it goes, which a scan that stopped there has shown; for other text, the path is a guess.
     pub fn of(input: &[u8], offset: usize) -> Self {
         let before = &input[..offset.min(input.len())];
         let line_start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1);
         Self {
             line: 1 + before.iter().filter(|&&byte| byte == b'\n').count(),
             column: 1 + String::from_utf8_lossy(&before[line_start..]).chars().count(),
-            path: path(input, offset),
+            path: json_path(input, offset),
         }
     }
 }
 
-enum Step {
+/// Step of a JSON path; a member has no name before its name was read.
+enum PathStep {
     Element(usize),
     Member(Option<String>),
 }
 
-/// Longer paths say little more, and a hostile text may nest names of any length.
-const LONGEST_PATH: usize = 120;
+/// Length after which a path is cut, in bytes. Longer paths help little, and a hostile text may nest names of any length.
+const MAX_PATH_BYTES: usize = 120;
 
-fn path(input: &[u8], offset: usize) -> String {
-    let mut steps: Vec<Step> = Vec::new();
+/// Returns the JSON path of an offset, found by a tolerant pass over the text before it.
+fn json_path(input: &[u8], offset: usize) -> String {
+    let mut steps: Vec<PathStep> = Vec::new();
     let mut at = 0;
     let mut name_due = false;
-    // Text that no scan has bounded (it may be over the limit of bytes) must not bring a step for each bracket.
-    while at < offset.min(input.len()) && steps.len() <= Limits::DEEPEST as usize {
+    // The depth is bounded here, too: a text that was refused for its size was never scanned.
+    while at < offset.min(input.len()) && steps.len() <= Limits::MAX_DEPTH as usize {
         match input[at] {
             b'{' => {
-                steps.push(Step::Member(None));
+                steps.push(PathStep::Member(None));
                 name_due = true;
             }
             b'[' => {
-                steps.push(Step::Element(0));
+                steps.push(PathStep::Element(0));
                 name_due = false;
             }
             b'}' | b']' => {
@@ -76,8 +77,8 @@ fn path(input: &[u8], offset: usize) -> String {
                 name_due = false;
             }
             b',' => match steps.last_mut() {
-                Some(Step::Element(index)) => *index += 1,
-                Some(Step::Member(name)) => {
+                Some(PathStep::Element(index)) => *index += 1,
+                Some(PathStep::Member(name)) => {
                     name_due = true;
                     *name = None;
                 }
@@ -85,8 +86,8 @@ fn path(input: &[u8], offset: usize) -> String {
             },
             b'"' => {
                 let Ok(span) = string::scan(input, at + 1) else { break };
-                if name_due && let Some(Step::Member(name)) = steps.last_mut() {
-                    *name = Some(string::Characters::new(&input[at + 1..span.end]).take(100).collect());
+                if name_due && let Some(PathStep::Member(name)) = steps.last_mut() {
+                    *name = Some(string::UnescapedChars::new(&input[at + 1..span.end]).take(100).collect());
                     name_due = false;
                 }
                 at = span.end;
@@ -97,21 +98,21 @@ fn path(input: &[u8], offset: usize) -> String {
     }
     let mut path = String::from("$");
     for step in &steps {
-        if path.len() > LONGEST_PATH {
+        if path.len() > MAX_PATH_BYTES {
             path.push('…');
             break;
         }
         match step {
-            Step::Element(index) => path.push_str(&format!("[{index}]")),
-            Step::Member(None) => {}
-            Step::Member(Some(name)) if is_plain(name) => path.push_str(&format!(".{name}")),
-            Step::Member(Some(name)) => path.push_str(&format!("[\"{}\"]", Shown::new(name))),
+            PathStep::Element(index) => path.push_str(&format!("[{index}]")),
+            PathStep::Member(None) => {}
+            PathStep::Member(Some(name)) if is_plain(name) => path.push_str(&format!(".{name}")),
+            PathStep::Member(Some(name)) => path.push_str(&format!("[\"{}\"]", Shown::new(name))),
         }
     }
     path
 }
 
-/// Whether a name can stand behind a point without quotes.
+/// Returns true if a name can stand behind a point without quotes.
 fn is_plain(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
@@ -155,6 +156,6 @@ mod tests {
     fn deep_paths_are_cut() {
         let text = "[".repeat(500);
         let path = Position::of(text.as_bytes(), 500).path;
-        assert!(path.ends_with('…') && path.len() < LONGEST_PATH + 10, "{path}");
+        assert!(path.ends_with('…') && path.len() < MAX_PATH_BYTES + 10, "{path}");
     }
 }

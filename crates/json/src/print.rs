@@ -1,12 +1,12 @@
-//! The JSON that we write ourselves: reports, one object a line.
+//! JSON of reports, composed member by member, that is safe to print on a terminal.
 //!
-//! What is printed may be read by a person on a terminal, so strings escape all that [`crate::shown`] would: it is
-//! still the same JSON value.
+//! Strings escape every character that [`crate::shown`] would, as `\uXXXX`, which changes the text and not the JSON value. The
+//! JSON of artifacts is written by [`crate::writer`]. Start at [`PrintObjectWriter`].
 
 use crate::shown::is_unsafe;
 
-/// Appends `text` as a JSON string, with everything escaped that could act on a terminal.
-pub fn string(text: &str, out: &mut String) {
+/// Appends `text` as a JSON string, with every character escaped that could act on a terminal.
+pub fn write_string(text: &str, out: &mut String) {
     out.push('"');
     for character in text.chars() {
         match character {
@@ -25,8 +25,12 @@ pub fn string(text: &str, out: &mut String) {
     out.push('"');
 }
 
-/// Appends items between brackets, with commas.
-pub fn list<T>(items: impl IntoIterator<Item = T>, out: &mut String, mut item: impl FnMut(T, &mut String)) {
+/// Appends an array; `item` appends each element, and the commas are added here.
+pub fn write_list<T>(
+    items: impl IntoIterator<Item = T>,
+    out: &mut String,
+    mut item: impl FnMut(T, &mut String),
+) {
     out.push('[');
     for (at, next) in items.into_iter().enumerate() {
         if at > 0 {
@@ -37,40 +41,40 @@ pub fn list<T>(items: impl IntoIterator<Item = T>, out: &mut String, mut item: i
     out.push(']');
 }
 
-/// Appends an object, member by member, in the order given.
-pub struct Object<'a> {
+/// Appends an object to a string, member by member, in the order of the calls.
+pub struct PrintObjectWriter<'a> {
     out: &'a mut String,
-    empty: bool,
+    is_empty: bool,
 }
 
-impl<'a> Object<'a> {
-    /// Opens an object.
+impl<'a> PrintObjectWriter<'a> {
+    /// Appends the opening brace. [`PrintObjectWriter::close`] must be called at the end.
     pub fn open(out: &'a mut String) -> Self {
         out.push('{');
-        Self { out, empty: true }
+        Self { out, is_empty: true }
     }
 
-    /// Appends a name; what is written to the result becomes its value.
+    /// Appends a member name and its colon; the caller appends the value to the string that is returned.
     pub fn name(&mut self, name: &str) -> &mut String {
-        if !self.empty {
+        if !self.is_empty {
             self.out.push(',');
         }
-        self.empty = false;
-        string(name, self.out);
+        self.is_empty = false;
+        write_string(name, self.out);
         self.out.push(':');
         self.out
     }
 
-    /// A member that is a string, or null.
+    /// Appends a member that is a string, or `null` for `None`.
     pub fn string<'s>(&mut self, name: &str, text: impl Into<Option<&'s str>>) {
         let out = self.name(name);
         match text.into() {
-            Some(text) => string(text, out),
+            Some(text) => write_string(text, out),
             None => out.push_str("null"),
         }
     }
 
-    /// A member that is true, false, or null.
+    /// Appends a member that is true, false, or `null` for `None`.
     pub fn boolean(&mut self, name: &str, value: impl Into<Option<bool>>) {
         self.name(name).push_str(match value.into() {
             Some(true) => "true",
@@ -79,12 +83,12 @@ impl<'a> Object<'a> {
         });
     }
 
-    /// A member that is a list of strings.
+    /// Appends a member that is an array of strings.
     pub fn strings<S: AsRef<str>>(&mut self, name: &str, texts: &[S]) {
-        list(texts, self.name(name), |text, out| string(text.as_ref(), out));
+        write_list(texts, self.name(name), |text, out| write_string(text.as_ref(), out));
     }
 
-    /// Closes the object.
+    /// Appends the closing brace.
     pub fn close(self) {
         self.out.push('}');
     }
@@ -100,7 +104,7 @@ mod tests {
         #[test]
         fn any_text_comes_back(text in any::<String>()) {
             let mut out = String::new();
-            string(&text, &mut out);
+            write_string(&text, &mut out);
             let value = Value::parse(out.as_bytes(), &Limits::default()).unwrap();
             prop_assert_eq!(value.string().unwrap(), text);
             prop_assert!(!out.chars().any(is_unsafe));
@@ -110,12 +114,12 @@ mod tests {
     #[test]
     fn objects() {
         let mut out = String::new();
-        let mut object = Object::open(&mut out);
+        let mut object = PrintObjectWriter::open(&mut out);
         object.string("a", "x");
         object.string("b", None);
         object.boolean("c", Some(true));
         object.strings("d", &["1", "2"]);
-        Object::open(object.name("e")).close();
+        PrintObjectWriter::open(object.name("e")).close();
         object.close();
         assert_eq!(out, r#"{"a":"x","b":null,"c":true,"d":["1","2"],"e":{}}"#);
     }

@@ -1,37 +1,43 @@
-//! Untrusted text that is safe to print.
+//! Untrusted text, escaped so that it is safe to print.
 //!
-//! A name or an id from outside may carry escape sequences that move the cursor, or marks that make text read backwards.
-//! Whatever came from outside goes to a person through [`Shown`].
+//! A name or an id from outside may carry escape sequences that move the cursor, or marks that make text read backwards. All
+//! text from outside is printed through [`Shown`].
 
 use core::fmt;
 
-/// Shows text with every character that could act on a terminal or deceive a reader written as `\u{…}`, and
-/// cut when it is long. A backslash is doubled, so that no text can pass itself off as an escape.
+/// `Display` adapter that writes every character that could act on a terminal or deceive a reader as `\u{…}`, and cuts long
+/// text. A backslash is doubled, so that no text can imitate an escape.
+///
+/// ```
+/// use reenact_json::Shown;
+///
+/// assert_eq!(Shown::new("a\u{1b}[2J").to_string(), "a\\u{1b}[2J");
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Shown<'a> {
     text: &'a str,
-    longest: usize,
+    max_chars: usize,
 }
 
 impl<'a> Shown<'a> {
-    /// Shows up to 200 characters.
+    /// Shows up to 200 characters of `text`, then an ellipsis and the length in bytes.
     pub fn new(text: &'a str) -> Self {
-        Self { text, longest: 200 }
+        Self { text, max_chars: 200 }
     }
 
-    /// Shows all of it.
+    /// Shows all of `text`.
     pub fn whole(text: &'a str) -> Self {
-        Self { text, longest: usize::MAX }
+        Self { text, max_chars: usize::MAX }
     }
 
-    /// Shows one byte of a text: itself in quotes if it is printable ASCII, else its number.
+    /// Returns one byte of a text for a message: itself in backquotes if it is printable ASCII, else its number.
     pub fn byte(byte: u8) -> String {
         if byte.is_ascii_graphic() { format!("`{}`", char::from(byte)) } else { format!("byte 0x{byte:02x}") }
     }
 }
 
-/// Whether a character does something else than show itself: controls, the marks that turn the direction of text, the
-/// invisible, the separators that break lines, the unassigned ends of planes.
+/// Returns true for a character that does anything but display itself: controls, marks that change the direction of text,
+/// invisible characters, separators that break lines, private use, and the unassigned last two code points of each plane.
 pub fn is_unsafe(character: char) -> bool {
     let ends_a_plane = u32::from(character) & 0xFFFE == 0xFFFE;
     ends_a_plane
@@ -47,7 +53,7 @@ impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use fmt::Write;
         for (count, character) in self.text.chars().enumerate() {
-            if count == self.longest {
+            if count == self.max_chars {
                 return write!(f, "… ({} bytes)", self.text.len());
             }
             match character {

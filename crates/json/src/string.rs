@@ -1,31 +1,35 @@
-//! JSON strings: strict scan, decoding, canonical text.
+//! JSON strings: strict scan, unescaping, canonical text.
+//!
+//! [`scan_plain`] is the fast path for plain ASCII strings, [`scan`] takes all others. Decoding into a sink is in
+//! `unescape`, the search for special bytes in `byte_scan` and `block`.
 
 use crate::block::{self, BLOCK};
-use crate::canonical::Sink;
-use crate::run::{HIGH, LONG, run, skip_plain, stops};
+use crate::byte_scan::{HIGH_BITS, LONG_RUN_WORDS, non_plain_bits, plain_run_end, skip_plain};
+use crate::canonical::ByteSink;
 use crate::syntax::{SyntaxError, SyntaxFault};
 
-/// What the scan of one string found. The string itself lies between the byte after its opening quote and `end`.
+/// Result of [`scan`]. The content of the string is from the byte after its opening quote up to `end`.
 #[derive(Debug, Clone, Copy)]
 pub struct StringSpan {
-    /// The offset of the closing quote.
+    /// Offset of the closing quote.
     pub end: usize,
-    /// Whether any escape occurs: if not, the bytes are the text.
+    /// True if any escape occurs; without one, the bytes are the decoded text.
     pub escaped: bool,
-    /// Whether it is spelled as RFC 8785 §3.2.2.2 spells it.
+    /// True if the string is written as RFC 8785 §3.2.2.2 writes it.
     pub canonical: bool,
 }
 
-/// The end of a string that is printable ASCII without escapes, and its first eight bytes as a number that sorts as they do.
-/// Most strings are; `None` means only that this one needs [`scan`].
+/// Returns the offset of the closing quote and the sort key of a plain string: printable ASCII without escapes, as most
+/// strings are. The sort key is the first eight bytes as a big-endian number. `None` means only that the string needs [`scan`].
+/// `start` is the offset behind the opening quote.
 #[inline(always)]
 pub fn scan_plain(input: &[u8], start: usize) -> Option<(usize, u64)> {
-    let first = word(input, start);
+    let first = load_word(input, start);
     let mut next = first;
     let mut end = start;
     let mut words = 0;
     loop {
-        let found = stops(next);
+        let found = non_plain_bits(next);
         if found != 0 {
             let shift = found.trailing_zeros() & !7;
             if (next >> shift) & 0xFF != u64::from(b'"') {
@@ -36,44 +40,45 @@ pub fn scan_plain(input: &[u8], start: usize) -> Option<(usize, u64)> {
         }
         end += 8;
         words += 1;
-        if words == LONG {
+        if words == LONG_RUN_WORDS {
             end = skip_plain(input, end);
         }
-        next = word(input, end);
+        next = load_word(input, end);
     }
-    Some((end, sortable(first, end - start)))
+    Some((end, to_sort_key(first, end - start)))
 }
 
-/// Eight bytes of a text, the first one lowest; zeros, which end every run, stand for those behind its end.
+/// Loads eight bytes, little-endian. Bytes behind the end of the text are zeros, which end every plain run.
 #[inline(always)]
-fn word(input: &[u8], at: usize) -> u64 {
+fn load_word(input: &[u8], at: usize) -> u64 {
     match input.get(at..).and_then(<[u8]>::first_chunk) {
         Some(bytes) => u64::from_le_bytes(*bytes),
-        None => last_word(input, at),
+        None => load_last_word(input, at),
     }
 }
 
+/// Loads the last bytes of the text; kept apart, since it is rarely needed.
 #[inline(never)]
-fn last_word(input: &[u8], at: usize) -> u64 {
+fn load_last_word(input: &[u8], at: usize) -> u64 {
     let rest = input.get(at..).unwrap_or_default();
     rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
-/// The first eight bytes of a text, of which `length` count, as a number that sorts as they do.
+/// Turns a little-endian word, of which the first `length` bytes count, into a number that sorts as those bytes do.
 #[inline]
-fn sortable(word: u64, length: usize) -> u64 {
+fn to_sort_key(word: u64, length: usize) -> u64 {
     let counted = if length < 8 { word & ((1 << (8 * length)) - 1) } else { word };
     counted.swap_bytes()
 }
 
-/// What [`scan_plain`] gives for a string whose place is known.
+/// Returns the sort key of the name from `start` to `end`, as [`scan_plain`] does.
 #[inline]
-pub(crate) fn key(input: &[u8], start: usize, end: usize) -> u64 {
-    sortable(word(input, start), end - start)
+pub(crate) fn sort_key_at(input: &[u8], start: usize, end: usize) -> u64 {
+    to_sort_key(load_word(input, start), end - start)
 }
 
-/// As [`key`], of a name that is known beforehand.
-pub(crate) const fn key_of(name: &[u8]) -> u64 {
+/// Returns the sort key of a name; `const`, for names that are known at compile time.
+pub(crate) const fn sort_key_of(name: &[u8]) -> u64 {
     let mut key = 0;
     let mut at = 0;
     while at < 8 {
@@ -83,7 +88,10 @@ pub(crate) const fn key_of(name: &[u8]) -> u64 {
     key
 }
 
-/// Scans a string whose opening quote lies just before `start`.
+/// Scans a string of any form. `start` is the offset behind the opening quote.
+///
+/// # Errors
+/// The first control character, bad escape, lone surrogate or byte that is not UTF-8, or the missing closing quote.
 #[inline(never)]
 pub fn scan(input: &[u8], start: usize) -> Result<StringSpan, Box<SyntaxError>> {
     let mut at = start;
@@ -92,70 +100,70 @@ pub fn scan(input: &[u8], start: usize) -> Result<StringSpan, Box<SyntaxError>> 
     let mut canonical = true;
     let mut short = 0_u32;
     loop {
-        // Where short escapes are few, a closer look at each is cheap; where there are more, they are many.
-        if short >= MANY {
-            at = block::pass_blocks(input, at, &mut Strict { seen: &mut seen });
+        // Few short escapes are cheap one by one; after some in a row, many more are likely, and blocks are faster.
+        if short >= DENSE_ESCAPES {
+            at = block::skip_blocks(input, at, &mut StrictStringRule { seen: &mut seen });
         }
-        at = run(input, at, &mut seen);
+        at = plain_run_end(input, at, &mut seen);
         match input.get(at) {
             Some(b'"') => break,
             Some(b'\\') => {
                 escaped = true;
                 short += 1;
-                // Short escapes, which most are, take no call.
+                // Most escapes are short; those need no call.
                 at = match input.get(at + 1) {
-                    Some(&kind) if SHORT[usize::from(kind)] != 0 && kind != b'/' => at + 2,
-                    Some(b'u') if let Some(next) = units(input, at, &mut canonical) => {
+                    Some(&kind) if SHORT_ESCAPES[usize::from(kind)] != 0 && kind != b'/' => at + 2,
+                    Some(b'u') if let Some(next) = skip_unit_escapes(input, at, &mut canonical) => {
                         short = 0;
                         next
                     }
-                    _ => escape(input, at, &mut canonical)?,
+                    _ => scan_escape(input, at, &mut canonical)?,
                 };
             }
-            Some(&found) => return Err(fault(at, SyntaxFault::ControlCharacter { found })),
-            None => return Err(fault(at, SyntaxFault::End { wanted: "a closing quote" })),
+            Some(&found) => return Err(boxed_error(at, SyntaxFault::ControlCharacter { found })),
+            None => return Err(boxed_error(at, SyntaxFault::End { wanted: "a closing quote" })),
         }
     }
-    if seen & HIGH != 0 {
+    if seen & HIGH_BITS != 0 {
         let bytes = input.get(start..at).unwrap_or_default();
         if !is_utf8(bytes)
             && let Err(error) = core::str::from_utf8(bytes)
         {
-            return Err(fault(start + error.valid_up_to(), SyntaxFault::NotUtf8));
+            return Err(boxed_error(start + error.valid_up_to(), SyntaxFault::NotUtf8));
         }
     }
     Ok(StringSpan { end: at, escaped, canonical })
 }
 
-/// Whether bytes are UTF-8; where they are not, the standard library says from which byte on.
+/// Returns true if bytes are UTF-8. For the offset of a fault, the standard library is asked again.
 fn is_utf8(bytes: &[u8]) -> bool {
     simdutf8::basic::from_utf8(bytes).is_ok()
 }
 
-/// After how many short escapes in a row [`scan`] expects more.
-const MANY: u32 = 3;
+/// Number of short escapes in a row after which [`scan`] expects many more.
+const DENSE_ESCAPES: u32 = 3;
 
-/// What a string may hold without a closer look; gathers whether it is beyond printable ASCII as [`run`] does.
-struct Strict<'s> {
+/// Block rule of [`scan`]: accepts text without control characters and canonical short escapes.
+struct StrictStringRule<'s> {
     seen: &'s mut u64,
 }
 
-impl block::BlockRule for Strict<'_> {
+impl block::BlockRule for StrictStringRule<'_> {
     #[inline(always)]
-    fn passes(&mut self, kind: u8) -> bool {
-        SHORT[usize::from(kind)] != 0 && kind != b'/'
+    fn accepts_escape(&mut self, kind: u8) -> bool {
+        SHORT_ESCAPES[usize::from(kind)] != 0 && kind != b'/'
     }
 
     #[inline(always)]
-    fn is_text(&mut self, block: &[u8; BLOCK]) -> bool {
-        // One question for what nearly all blocks are; two where it is not answered.
+    fn accepts_block(&mut self, block: &[u8; BLOCK]) -> bool {
+        // One comparison accepts printable ASCII, which nearly all blocks are; other blocks take the loop below.
         if block.iter().fold(true, |all, byte| all & (byte.wrapping_add(1).cast_signed() > 0x20)) {
             return true;
         }
         let (mut control, mut seen) = (false, 0);
         for &byte in block {
             control |= byte < 0x20;
-            // 0x7F, one further, is beyond ASCII too.
+            // 0x7F counts as beyond ASCII: adding one sets its high bit.
             seen |= byte | byte.wrapping_add(1);
         }
         *self.seen |= u64::from(seen);
@@ -163,18 +171,19 @@ impl block::BlockRule for Strict<'_> {
     }
 }
 
-/// The length of eight escapes.
-const UNITS: usize = 8 * 6;
+/// Length of eight `\uXXXX` escapes, in bytes.
+const EIGHT_ESCAPES_BYTES: usize = 8 * 6;
 
-/// Whether eight escapes in a row are in lower case and of one unit each that is a character beyond U+0FFF, as nearly all text of
-/// other scripts is. Each byte is asked the same, so that it becomes a few instructions on many bytes.
+/// Returns true for eight escapes in a row with lower-case digits, each of one code unit that is a character beyond U+0FFF, as
+/// in nearly all escaped text of other scripts. All bytes take the same comparisons, so that the loop compiles to SIMD
+/// instructions.
 #[inline]
-fn are_units(block: &[u8; UNITS]) -> bool {
-    const SHAPE: &[u8; UNITS] = b"\\uX000\\uX000\\uX000\\uX000\\uX000\\uX000\\uX000\\uX000";
+fn are_eight_unit_escapes(block: &[u8; EIGHT_ESCAPES_BYTES]) -> bool {
+    const SHAPE: &[u8; EIGHT_ESCAPES_BYTES] = b"\\uX000\\uX000\\uX000\\uX000\\uX000\\uX000\\uX000\\uX000";
     let mut fit = true;
     for (&byte, &shape) in block.iter().zip(SHAPE) {
         let is_digit = byte.is_ascii_digit() | matches!(byte, b'a'..=b'f');
-        // 0 leads what may have a shorter spelling, d what may be half a character.
+        // A first digit 0 may have a shorter spelling, and d may be half of a surrogate pair: both need the slow path.
         let is_lead = is_digit & (byte != b'0') & (byte != b'd');
         fit &= (byte == shape) & (shape != b'X') & (shape != b'0')
             | is_digit & (shape == b'0')
@@ -183,25 +192,26 @@ fn are_units(block: &[u8; UNITS]) -> bool {
     fit
 }
 
-/// Where the `\u` escapes from `at` on end that need only one look, if there is any: those of one unit that is a character.
+/// Skips the `\u` escapes from `at` on that are one code unit and a character, and returns the offset behind them; `None` if
+/// the first one is not of that kind. Clears `canonical` if one of them has a shorter spelling.
 #[inline]
-fn units(input: &[u8], at: usize, canonical: &mut bool) -> Option<usize> {
+fn skip_unit_escapes(input: &[u8], at: usize, canonical: &mut bool) -> Option<usize> {
     let mut end = at;
     let mut all_canonical = true;
-    while input.get(end..).and_then(<[u8]>::first_chunk).is_some_and(are_units) {
-        end += UNITS;
+    while input.get(end..).and_then(<[u8]>::first_chunk).is_some_and(are_eight_unit_escapes) {
+        end += EIGHT_ESCAPES_BYTES;
         all_canonical = false;
     }
     while let Some(&[b'\\', b'u', a, b, c, d]) = input.get(end..).and_then(<[u8]>::first_chunk::<6>) {
-        let digits = [a, b, c, d].map(|digit| HEX[usize::from(digit)]);
+        let digits = [a, b, c, d].map(|digit| HEX_VALUES[usize::from(digit)]);
         let any = digits.iter().fold(0, |any, digit| any | digit);
-        let [a, b, c, low] = digits.map(|digit| digit & !UPPER);
-        if any >= NO_DIGIT || (a == 0xD && b > 7) {
+        let [a, b, c, low] = digits.map(|digit| digit & !UPPER_CASE_FLAG);
+        if any >= NOT_HEX || (a == 0xD && b > 7) {
             break;
         }
-        // As in `unicode_escape`: a control character without a short escape, in lower case.
+        // Canonical as in `scan_unicode_escape`: a control character without a short escape, in lower case.
         let is_control = a | b == 0 && c < 2 && !(c == 0 && matches!(low, 8 | 9 | 10 | 12 | 13));
-        all_canonical &= is_control && any & UPPER == 0;
+        all_canonical &= is_control && any & UPPER_CASE_FLAG == 0;
         end += 6;
     }
     *canonical &= all_canonical;
@@ -209,28 +219,30 @@ fn units(input: &[u8], at: usize, canonical: &mut bool) -> Option<usize> {
 }
 
 #[cold]
-fn fault(offset: usize, fault: SyntaxFault) -> Box<SyntaxError> {
+fn boxed_error(offset: usize, fault: SyntaxFault) -> Box<SyntaxError> {
     Box::new(SyntaxError { offset, fault })
 }
 
-/// Reads the escape whose backslash lies at `at`; returns the offset after it.
-fn escape(input: &[u8], at: usize, canonical: &mut bool) -> Result<usize, Box<SyntaxError>> {
+/// Checks the escape whose backslash is at `at` and returns the offset behind it. Clears `canonical` if RFC 8785 writes the
+/// character otherwise.
+fn scan_escape(input: &[u8], at: usize, canonical: &mut bool) -> Result<usize, Box<SyntaxError>> {
     match input.get(at + 1) {
         Some(b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(at + 2),
         Some(b'/') => {
             *canonical = false;
             Ok(at + 2)
         }
-        Some(b'u') => unicode_escape(input, at, canonical),
-        Some(_) => Err(fault(at, SyntaxFault::Escape)),
-        None => Err(fault(at + 1, SyntaxFault::End { wanted: "the rest of an escape" })),
+        Some(b'u') => scan_unicode_escape(input, at, canonical),
+        Some(_) => Err(boxed_error(at, SyntaxFault::Escape)),
+        None => Err(boxed_error(at + 1, SyntaxFault::End { wanted: "the rest of an escape" })),
     }
 }
 
-fn unicode_escape(input: &[u8], at: usize, canonical: &mut bool) -> Result<usize, Box<SyntaxError>> {
+/// Checks a `\u` escape, and the second half of a surrogate pair. See [`scan_escape`].
+fn scan_unicode_escape(input: &[u8], at: usize, canonical: &mut bool) -> Result<usize, Box<SyntaxError>> {
     let unit = code_unit(input, at)?;
     match unit {
-        // Only control characters without a short escape are canonical as \u, and only with lower-case digits.
+        // RFC 8785 writes only control characters without a short escape as \u, and with lower-case digits.
         0..=0x1F if !matches!(unit, 0x08 | 0x09 | 0x0A | 0x0C | 0x0D) => {
             *canonical &= !input.get(at + 5).is_some_and(u8::is_ascii_uppercase);
             Ok(at + 6)
@@ -241,10 +253,10 @@ fn unicode_escape(input: &[u8], at: usize, canonical: &mut bool) -> Result<usize
             match pair.then(|| code_unit(input, at + 6)) {
                 Some(Ok(0xDC00..=0xDFFF)) => Ok(at + 12),
                 Some(Err(error)) => Err(error),
-                _ => Err(fault(at, SyntaxFault::LoneSurrogate)),
+                _ => Err(boxed_error(at, SyntaxFault::LoneSurrogate)),
             }
         }
-        0xDC00..=0xDFFF => Err(fault(at, SyntaxFault::LoneSurrogate)),
+        0xDC00..=0xDFFF => Err(boxed_error(at, SyntaxFault::LoneSurrogate)),
         _ => {
             *canonical = false;
             Ok(at + 6)
@@ -252,58 +264,58 @@ fn unicode_escape(input: &[u8], at: usize, canonical: &mut bool) -> Result<usize
     }
 }
 
-/// Beside the value of a hexadecimal digit: it is in upper case.
-const UPPER: u8 = 16;
-/// No value of a digit is as large.
-const NO_DIGIT: u8 = 2 * UPPER;
+/// Flag in [`HEX_VALUES`] for an upper-case digit.
+const UPPER_CASE_FLAG: u8 = 16;
+/// Value in [`HEX_VALUES`] of bytes that are no hexadecimal digit; larger than that of any digit.
+const NOT_HEX: u8 = 2 * UPPER_CASE_FLAG;
 
-/// What each byte counts as a hexadecimal digit; [`NO_DIGIT`] where it is none.
-const HEX: [u8; 256] = {
-    let mut table = [NO_DIGIT; 256];
+/// Value of each byte as a hexadecimal digit, with [`UPPER_CASE_FLAG`]; [`NOT_HEX`] for other bytes.
+const HEX_VALUES: [u8; 256] = {
+    let mut table = [NOT_HEX; 256];
     let mut value: u8 = 0;
     while value < 16 {
-        table[b"0123456789ABCDEF"[value as usize] as usize] = value | UPPER;
-        // Last, so that 0 to 9 are of no case.
+        table[b"0123456789ABCDEF"[value as usize] as usize] = value | UPPER_CASE_FLAG;
+        // After the upper case, so that 0 to 9 have no flag.
         table[b"0123456789abcdef"[value as usize] as usize] = value;
         value += 1;
     }
     table
 };
 
-/// The code unit that the `\uXXXX` at `at` spells.
+/// Returns the UTF-16 code unit of the `\uXXXX` at `at`.
 #[inline]
 fn code_unit(input: &[u8], at: usize) -> Result<u16, Box<SyntaxError>> {
     let Some(digits) = input.get(at + 2..at + 6) else {
-        return Err(fault(input.len(), SyntaxFault::End { wanted: "the rest of an escape" }));
+        return Err(boxed_error(input.len(), SyntaxFault::End { wanted: "the rest of an escape" }));
     };
     let mut unit = 0;
     let mut wrong = 0;
     for &digit in digits {
-        let value = HEX[usize::from(digit)];
+        let value = HEX_VALUES[usize::from(digit)];
         wrong |= value;
         unit = unit << 4 | u16::from(value & 15);
     }
-    if wrong >= NO_DIGIT { Err(fault(at, SyntaxFault::Escape)) } else { Ok(unit) }
+    if wrong >= NOT_HEX { Err(boxed_error(at, SyntaxFault::Escape)) } else { Ok(unit) }
 }
 
-/// The characters that the text between two quotes spells. The text must have passed [`scan`]; of other text, this gives
-/// what it can and stops.
+/// Iterator over the unescaped characters of a string. The text must have passed [`scan`]; for other text, the iterator stops
+/// at the first fault.
 ///
-/// Nothing is read ahead: whoever needs three characters of a long name does not pay for its length.
+/// Nothing is read ahead: the first three characters of a long name cost three characters.
 #[derive(Debug, Clone)]
-pub struct Characters<'a> {
+pub struct UnescapedChars<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Characters<'a> {
-    /// The characters of the text between two quotes.
+impl<'a> UnescapedChars<'a> {
+    /// Creates an iterator over the text between two quotes.
     pub fn new(text: &'a [u8]) -> Self {
         Self { rest: text }
     }
 
-    /// The next character as it is written.
+    /// Returns the next character as written, escapes included.
     #[inline]
-    fn written(&mut self) -> Option<char> {
+    fn next_raw_char(&mut self) -> Option<char> {
         let length = match *self.rest.first()? {
             ascii @ ..0x80 => {
                 self.rest = &self.rest[1..];
@@ -318,38 +330,39 @@ impl<'a> Characters<'a> {
         core::str::from_utf8(character).ok()?.chars().next()
     }
 
-    fn unit(&mut self) -> Option<u16> {
+    /// Reads four hexadecimal digits as a UTF-16 code unit.
+    fn next_hex_unit(&mut self) -> Option<u16> {
         let mut unit = 0;
         for _ in 0..4 {
-            unit = unit << 4 | self.written()?.to_digit(16)?;
+            unit = unit << 4 | self.next_raw_char()?.to_digit(16)?;
         }
         u16::try_from(unit).ok()
     }
 }
 
-impl Iterator for Characters<'_> {
+impl Iterator for UnescapedChars<'_> {
     type Item = char;
 
     #[inline]
     fn next(&mut self) -> Option<char> {
-        let character = self.written()?;
+        let character = self.next_raw_char()?;
         if character != '\\' {
             return Some(character);
         }
-        Some(match self.written()? {
+        Some(match self.next_raw_char()? {
             'b' => '\u{8}',
             'f' => '\u{C}',
             'n' => '\n',
             'r' => '\r',
             't' => '\t',
             'u' => {
-                let high = self.unit()?;
+                let high = self.next_hex_unit()?;
                 match char::from_u32(u32::from(high)) {
                     Some(character) => character,
                     None => {
-                        self.written()?;
-                        self.written()?;
-                        let low = self.unit()?;
+                        self.next_raw_char()?;
+                        self.next_raw_char()?;
+                        let low = self.next_hex_unit()?;
                         char::decode_utf16([high, low]).next()?.ok()?
                     }
                 }
@@ -359,8 +372,8 @@ impl Iterator for Characters<'_> {
     }
 }
 
-/// What each short escape spells; zero where there is none.
-pub(crate) const SHORT: [u8; 256] = {
+/// Byte that each short escape stands for, by the byte behind the backslash; zero if there is no such escape.
+pub(crate) const SHORT_ESCAPES: [u8; 256] = {
     let mut table = [0; 256];
     table[b'n' as usize] = b'\n';
     table[b't' as usize] = b'\t';
@@ -373,13 +386,13 @@ pub(crate) const SHORT: [u8; 256] = {
     table
 };
 
-/// The character that the `\uXXXX` at `at` spells, or that one and the next, and where the text goes on.
+/// Decodes the `\uXXXX` at `at`, or the surrogate pair that begins there. Returns the character and the offset behind it.
 #[inline(always)]
-pub(crate) fn unicode(text: &[u8], at: usize) -> (char, usize) {
+pub(crate) fn decode_unicode_escape(text: &[u8], at: usize) -> (char, usize) {
     let unit = |at: usize| {
         let digits = text.get(at..).and_then(<[u8]>::first_chunk::<6>).unwrap_or(b"\\u0000");
-        let [a, b, c, d] =
-            [digits[2], digits[3], digits[4], digits[5]].map(|digit| u16::from(HEX[usize::from(digit)] & 15));
+        let [a, b, c, d] = [digits[2], digits[3], digits[4], digits[5]]
+            .map(|digit| u16::from(HEX_VALUES[usize::from(digit)] & 15));
         a << 12 | b << 8 | c << 4 | d
     };
     let first = unit(at);
@@ -392,18 +405,19 @@ pub(crate) fn unicode(text: &[u8], at: usize) -> (char, usize) {
     }
 }
 
-/// Writes text as a canonical JSON string, quotes included (RFC 8785 §3.2.2.2).
-pub(crate) fn write_text<S: Sink>(text: &str, out: &mut S) {
+/// Writes unescaped text as a canonical JSON string, quotes included (RFC 8785 §3.2.2.2).
+pub(crate) fn write_quoted<S: ByteSink>(text: &str, out: &mut S) {
     out.put(b"\"");
     write_content(text.as_bytes(), out);
     out.put(b"\"");
 }
 
-/// Writes what stands between the quotes. All that needs an escape is one byte, so that the text may be a piece of a longer one.
-pub(crate) fn write_content<S: Sink>(bytes: &[u8], out: &mut S) {
+/// Writes unescaped text as the content of a canonical string, without quotes. Only single bytes are escaped, so that the text
+/// may be a piece of a longer one, cut anywhere.
+pub(crate) fn write_content<S: ByteSink>(bytes: &[u8], out: &mut S) {
     let mut at = 0;
     loop {
-        let end = run(bytes, at, &mut 0);
+        let end = plain_run_end(bytes, at, &mut 0);
         out.put(bytes.get(at..end).unwrap_or_default());
         let Some(&byte) = bytes.get(end) else { return };
         write_escape(byte, out);
@@ -411,7 +425,8 @@ pub(crate) fn write_content<S: Sink>(bytes: &[u8], out: &mut S) {
     }
 }
 
-fn write_escape<S: Sink>(byte: u8, out: &mut S) {
+/// Writes the canonical escape of a byte that needs one.
+fn write_escape<S: ByteSink>(byte: u8, out: &mut S) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     match byte {
         b'"' => out.put(b"\\\""),
@@ -429,23 +444,23 @@ fn write_escape<S: Sink>(byte: u8, out: &mut S) {
     }
 }
 
-/// Writes the canonical form of a string that has passed [`scan`], given as the text between its quotes. Runs without
-/// an escape are copied; escapes that are canonical already are copied with them.
-pub(crate) fn write_scanned<S: Sink>(text: &[u8], out: &mut S) {
+/// Writes the canonical form of a string that has passed [`scan`], quotes included; `text` is the content between its quotes.
+/// Runs without an escape are copied, together with escapes that are canonical already.
+pub(crate) fn write_canonical<S: ByteSink>(text: &[u8], out: &mut S) {
     out.put(b"\"");
     let mut copied = 0;
     let mut at = 0;
     while let Some(&byte) = text.get(at) {
         if byte != b'\\' {
-            at = run(text, at, &mut 0).max(at + 1);
+            at = plain_run_end(text, at, &mut 0).max(at + 1);
             continue;
         }
         let mut canonical = true;
-        let Ok(next) = escape(text, at, &mut canonical) else { break };
+        let Ok(next) = scan_escape(text, at, &mut canonical) else { break };
         if !canonical {
             out.put(text.get(copied..at).unwrap_or_default());
             let mut buffer = [0; 4];
-            for character in Characters::new(text.get(at..next).unwrap_or_default()) {
+            for character in UnescapedChars::new(text.get(at..next).unwrap_or_default()) {
                 write_content(character.encode_utf8(&mut buffer).as_bytes(), out);
             }
             copied = next;

@@ -1,29 +1,32 @@
-//! A JSON value as a span of its text.
+//! [`Value`]: a JSON value as a span of its text, with accessors that decode on demand.
+//!
+//! Nothing is decoded or allocated until an accessor asks for it, and members are found by scanning the span again. A reader
+//! that needs many members of a large object takes [`Value::select_members`] or a [`Scanner`], which pass over the text once.
 
 use core::ops::Range;
 use std::borrow::Cow;
 
-use crate::canonical::Sink;
+use crate::canonical::ByteSink;
 use crate::limits::Limits;
-use crate::number::{self, Integers};
+use crate::number::{self, IntegerPolicy};
 use crate::position;
 use crate::scanner::{OpenArray, OpenObject, Scanner};
-use crate::spell;
-use crate::string::Characters;
+use crate::string::UnescapedChars;
 use crate::syntax::SyntaxError;
+use crate::unescape;
 
-/// What kind of value a text is.
+/// Kind of a JSON value. `true` and `false` are kinds of their own, so that the first byte determines the kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// `null`
+pub enum ValueKind {
+    /// `null`.
     Null,
-    /// `true`
+    /// `true`.
     True,
-    /// `false`
+    /// `false`.
     False,
-    /// A number.
+    /// A number (RFC 8259 §6).
     Number,
-    /// A string.
+    /// A string (RFC 8259 §7).
     String,
     /// An array.
     Array,
@@ -31,9 +34,9 @@ pub enum Kind {
     Object,
 }
 
-impl Kind {
+impl ValueKind {
     #[inline]
-    /// The kind of a value that begins with that byte.
+    /// Returns the kind of the value that begins with `byte`; `None` if no value does.
     pub fn of_first_byte(byte: u8) -> Option<Self> {
         Some(match byte {
             b'"' => Self::String,
@@ -47,7 +50,7 @@ impl Kind {
         })
     }
 
-    /// The kind in words, with its article.
+    /// Returns the kind in words for messages, with its article: `an object`, `a number`, `null`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -61,25 +64,36 @@ impl Kind {
     }
 }
 
-/// A value that the [`Scanner`] has checked to its last byte: its text, its kind, and whether the text is canonical.
+/// Text of one value that the [`Scanner`] has checked to its last byte, with its kind and a flag for canonical text.
 ///
-/// Only a scan makes one, so what a `Value` says of its text needs no second look.
+/// Only a scan makes a `Value`, so its text is known to be valid JSON and UTF-8. A `Value` borrows the document, is small and
+/// is `Copy`.
 #[derive(Debug, Clone, Copy)]
 pub struct Value<'a> {
     text: &'a [u8],
-    kind: Kind,
+    kind: ValueKind,
     canonical: bool,
-    /// Of strings: whether any escape occurs.
+    /// True if the value is a string that contains an escape.
     escaped: bool,
 }
 
 impl<'a> Value<'a> {
     #[inline]
-    pub(crate) fn scanned(text: &'a [u8], kind: Kind, canonical: bool, escaped: bool) -> Self {
+    pub(crate) fn from_scan(text: &'a [u8], kind: ValueKind, canonical: bool, escaped: bool) -> Self {
         Self { text, kind, canonical, escaped }
     }
 
-    /// Reads a whole document: one value and nothing after it.
+    /// Parses a whole document: one value, and nothing but white space around it.
+    ///
+    /// ```
+    /// use reenact_json::{Limits, Value};
+    ///
+    /// let value = Value::parse(br#"{"a": [1, 2]}"#, &Limits::default()).unwrap();
+    /// assert_eq!(value.member("a").unwrap().elements().count(), 2);
+    /// ```
+    ///
+    /// # Errors
+    /// The first [`SyntaxError`] in the text, which may also be an exceeded limit or a repeated member name.
     pub fn parse(input: &'a [u8], limits: &Limits) -> Result<Self, SyntaxError> {
         let mut scanner = Scanner::new(input, limits)?;
         let value = scanner.value()?;
@@ -87,106 +101,107 @@ impl<'a> Value<'a> {
         Ok(value)
     }
 
-    /// The text as it stands in the document, without the white space around it.
+    /// Returns the bytes of the value as they stand in the document, without the white space around them.
     pub fn text(&self) -> &'a [u8] {
         self.text
     }
 
-    /// Returns the place of the text in the document that it was read from; `None` if that is another one.
+    /// Returns the byte range of this value in `document`; `None` if the value was read from another buffer.
     pub fn range_in(&self, document: &[u8]) -> Option<Range<usize>> {
         position::range_in(self.text, document)
     }
 
-    /// What kind of value it is.
-    pub fn kind(&self) -> Kind {
+    /// Returns the kind of the value.
+    pub fn kind(&self) -> ValueKind {
         self.kind
     }
 
-    /// Whether the text is its own RFC 8785 form.
+    /// Returns true if the text is known to be its own RFC 8785 form; false may also mean that this was not determined.
     pub fn is_canonical(&self) -> bool {
         self.canonical
     }
 
-    /// Whether it is `null`.
+    /// Returns true for `null`.
     pub fn is_null(&self) -> bool {
-        self.kind == Kind::Null
+        self.kind == ValueKind::Null
     }
 
-    /// The text between the quotes of a string, escapes and all.
+    /// Returns the bytes between the quotes of a string, with escapes as written; `None` for other kinds.
     #[inline]
-    pub(crate) fn quoted(&self) -> Option<&'a [u8]> {
-        (self.kind == Kind::String)
+    pub(crate) fn string_content(&self) -> Option<&'a [u8]> {
+        (self.kind == ValueKind::String)
             .then(|| self.text.get(1..self.text.len().saturating_sub(1)).unwrap_or_default())
     }
 
-    /// What a string spells; `None` of anything else.
+    /// Returns the decoded text of a string; `None` for other kinds. Borrows the document if the string has no escapes.
     pub fn string(&self) -> Option<Cow<'a, str>> {
-        let quoted = self.quoted()?;
+        let quoted = self.string_content()?;
         if self.escaped {
-            return Some(Cow::Owned(Characters::new(quoted).collect()));
+            return Some(Cow::Owned(UnescapedChars::new(quoted).collect()));
         }
         Some(Cow::Borrowed(core::str::from_utf8(quoted).unwrap_or_default()))
     }
 
-    /// The bytes of a string that is written without escapes, where they lie; `None` of any other value. For secrets, of which
-    /// no copy may be made.
+    /// Returns the bytes of a string that has no escapes, borrowed from the document; `None` for every other value. For secrets,
+    /// of which no copy may be made.
     #[inline]
-    pub fn unescaped(&self) -> Option<&'a [u8]> {
-        if self.escaped { None } else { self.quoted() }
+    pub fn borrowed_string_bytes(&self) -> Option<&'a [u8]> {
+        if self.escaped { None } else { self.string_content() }
     }
 
-    /// What `read` makes of the UTF-8 that a string spells; `None` of anything else. Nearly all strings are written without
-    /// escapes: those are read where they lie.
+    /// Calls `read` with the decoded UTF-8 of a string and returns its result; `None` for other kinds. Most strings have no
+    /// escapes and are passed without a copy.
     #[inline]
-    pub fn read_string<T>(&self, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
-        let quoted = self.quoted()?;
+    pub fn with_string_bytes<T>(&self, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        let quoted = self.string_content()?;
         if self.escaped {
-            return Some(read(Characters::new(quoted).collect::<String>().as_bytes()));
+            return Some(read(UnescapedChars::new(quoted).collect::<String>().as_bytes()));
         }
         Some(read(quoted))
     }
 
-    /// What a string spells, as UTF-8; `None` of anything else. Cheaper than [`Value::string`] where bytes will do.
+    /// Returns the decoded UTF-8 of a string; `None` for other kinds. Cheaper than [`Value::string`], which checks UTF-8 again.
     #[inline]
     pub fn string_bytes(&self) -> Option<Cow<'a, [u8]>> {
-        let quoted = self.quoted()?;
+        let quoted = self.string_content()?;
         if self.escaped {
-            return Some(Cow::Owned(Characters::new(quoted).collect::<String>().into_bytes()));
+            return Some(Cow::Owned(UnescapedChars::new(quoted).collect::<String>().into_bytes()));
         }
         Some(Cow::Borrowed(quoted))
     }
 
-    /// Writes the UTF-8 that a string spells, piece by piece: of a long one, no copy is made. Nothing of anything else.
-    pub fn write_string<S: Sink>(&self, out: &mut S) {
-        match self.quoted() {
-            Some(quoted) if self.escaped => spell::write_spelled(quoted, out),
+    /// Writes the decoded UTF-8 of a string to `out` in pieces, so that no copy of a long string is made. Writes nothing for
+    /// other kinds.
+    pub fn write_string<S: ByteSink>(&self, out: &mut S) {
+        match self.string_content() {
+            Some(quoted) if self.escaped => unescape::write_unescaped(quoted, out),
             Some(quoted) => out.put(quoted),
             None => {}
         }
     }
 
-    /// Whether it is a string that spells `text`, however it is written.
+    /// Returns true if the value is a string whose decoded text is `text`, whatever escapes it is written with.
     #[inline]
     pub fn is_string(&self, text: &str) -> bool {
-        match self.quoted() {
+        match self.string_content() {
             None => false,
-            Some(quoted) if self.escaped => Characters::new(quoted).eq(text.chars()),
+            Some(quoted) if self.escaped => UnescapedChars::new(quoted).eq(text.chars()),
             Some(quoted) => quoted == text.as_bytes(),
         }
     }
 
-    /// Which of `true` and `false` it is; `None` of anything else.
+    /// Returns the value of `true` or `false`; `None` for other kinds.
     pub fn boolean(&self) -> Option<bool> {
         match self.kind {
-            Kind::True => Some(true),
-            Kind::False => Some(false),
+            ValueKind::True => Some(true),
+            ValueKind::False => Some(false),
             _ => None,
         }
     }
 
-    /// A number as the nearest double; `None` of anything else and of what exceeds the doubles.
+    /// Returns the IEEE 754 double nearest to a number; `None` for other kinds and for numbers beyond the largest double.
     pub fn double(&self) -> Option<f64> {
-        if self.kind != Kind::Number {
+        if self.kind != ValueKind::Number {
             return None;
         }
         if let Some(short) = number::short_decimal(self.text) {
@@ -195,9 +210,9 @@ impl<'a> Value<'a> {
         core::str::from_utf8(self.text).ok()?.parse().ok().filter(|number: &f64| number.is_finite())
     }
 
-    /// A number without a fraction, however it is spelled (`4`, `4.0`, `4e0`), from 0 to 2⁵³−1: what JSON Schema calls an
-    /// integer, within what I-JSON calls exact.
-    pub fn whole(&self) -> Option<u64> {
+    /// Returns a number without a fraction, in any spelling (`4`, `4.0`, `4e0`), from 0 to 2⁵³−1; `None` for all else. This is an
+    /// integer of JSON Schema within the exact range of I-JSON.
+    pub fn unsigned_integer(&self) -> Option<u64> {
         if let Some(short) = self.short_integer() {
             return Some(short);
         }
@@ -208,48 +223,52 @@ impl<'a> Value<'a> {
         exact.then_some(double as u64)
     }
 
-    /// A number that is written with at most 15 digits and nothing else, as nearly all integers are; `None` of all others.
+    /// Returns a number that is written with at most 15 digits and nothing else; `None` for all others. A fast path: nearly all
+    /// integers are written so.
     #[inline]
     pub fn short_integer(&self) -> Option<u64> {
-        if self.kind == Kind::Number { number::short_integer(self.text) } else { None }
+        if self.kind == ValueKind::Number { number::short_integer(self.text) } else { None }
     }
 
-    /// A number's canonical text, `None` of anything else and of numbers that have none.
+    /// Returns the RFC 8785 text of a number; `None` for other kinds and for numbers that have none ([`crate::NumberFault`]).
     pub fn number_text(&self) -> Option<String> {
         let mut buffer = ryu_js::Buffer::new();
-        let text = (self.kind == Kind::Number)
-            .then(|| number::canonical(self.text, Integers::Exact, &mut buffer).ok())??;
+        let text = (self.kind == ValueKind::Number)
+            .then(|| number::canonical_text(self.text, IntegerPolicy::Exact, &mut buffer).ok())??;
         Some(String::from_utf8_lossy(text).into_owned())
     }
 
-    /// Text that ECMAScript prints for the double nearest to a number; `None` of anything else and of numbers beyond the doubles.
-    pub fn double_text(&self) -> Option<String> {
+    /// Returns the text that ECMAScript prints for the double nearest to a number; `None` for other kinds and for numbers beyond
+    /// the largest double.
+    pub fn nearest_double_text(&self) -> Option<String> {
         let mut buffer = ryu_js::Buffer::new();
-        let text = (self.kind == Kind::Number)
-            .then(|| number::canonical(self.text, Integers::Nearest, &mut buffer).ok())??;
+        let text = (self.kind == ValueKind::Number)
+            .then(|| number::canonical_text(self.text, IntegerPolicy::Nearest, &mut buffer).ok())??;
         Some(String::from_utf8_lossy(text).into_owned())
     }
 
-    /// The members of an object, in the order of the text; none of anything else.
+    /// Iterates over the members of an object in the order of the text; empty for other kinds.
     pub fn members(&self) -> Members<'a> {
         let mut scanner = self.rescan();
-        let object = (self.kind == Kind::Object).then(|| scanner.enter_object().ok()).flatten();
+        let object = (self.kind == ValueKind::Object).then(|| scanner.enter_object().ok()).flatten();
         Members { scanner, object }
     }
 
-    /// The value that begins at an offset into this one's text, where [`Scanner::value_noting`] found it.
-    pub fn at(&self, offset: usize) -> Option<Value<'a>> {
-        let limits = Limits { depth: Limits::DEEPEST, bytes: Limits::LARGEST };
-        Scanner::over(self.text, offset, limits).value().ok()
+    /// Returns the value that begins at a byte offset of this value's text, as [`Scanner::value_visiting_members`] reported it.
+    pub fn value_at(&self, offset: usize) -> Option<Value<'a>> {
+        let limits = Limits { max_depth: Limits::MAX_DEPTH, max_bytes: Limits::MAX_BYTES };
+        Scanner::at_offset(self.text, offset, limits).value().ok()
     }
 
-    /// The member of that name.
+    /// Returns the value of the member named `name`; `None` if there is none or the value is no object. Scans the members before
+    /// it, so a reader of several members takes [`Value::select_members`].
     pub fn member(&self, name: &str) -> Option<Value<'a>> {
         self.members().find_map(|(found, value)| found.is_string(name).then_some(value))
     }
 
-    /// The members of those names. One walk does for all of them, and ends with the last that is there.
-    pub fn pick<const N: usize>(&self, names: [&str; N]) -> [Option<Value<'a>>; N] {
+    /// Returns the values of the members named in `names`, in that order, `None` for each that is missing. Scans the object once
+    /// and stops after the last name that it finds.
+    pub fn select_members<const N: usize>(&self, names: [&str; N]) -> [Option<Value<'a>>; N] {
         let mut picked = [None; N];
         let mut missing = N;
         for (name, value) in self.members() {
@@ -265,20 +284,24 @@ impl<'a> Value<'a> {
         picked
     }
 
-    /// The elements of an array, in order; none of anything else.
+    /// Iterates over the elements of an array, in order; empty for other kinds.
     pub fn elements(&self) -> Elements<'a> {
         let mut scanner = self.rescan();
-        let array = (self.kind == Kind::Array).then(|| scanner.enter_array().ok()).flatten();
+        let array = (self.kind == ValueKind::Array).then(|| scanner.enter_array().ok()).flatten();
         Elements { scanner, array }
     }
 
-    /// A scanner over the text again. It was within the limits of the scan that made it, whatever those were.
+    /// Returns a scanner over the text of this value. The largest limits apply, since the text was within those of the first scan.
     pub(crate) fn rescan(&self) -> Scanner<'a> {
-        Scanner::over(self.text, 0, Limits { depth: Limits::DEEPEST, bytes: Limits::LARGEST })
+        Scanner::at_offset(
+            self.text,
+            0,
+            Limits { max_depth: Limits::MAX_DEPTH, max_bytes: Limits::MAX_BYTES },
+        )
     }
 }
 
-/// The members of an object: each name, and its value.
+/// Iterator over the members of an object: each name (always a string) and its value.
 pub struct Members<'a> {
     scanner: Scanner<'a>,
     object: Option<OpenObject>,
@@ -299,7 +322,7 @@ impl<'a> Iterator for Members<'a> {
     }
 }
 
-/// The elements of an array.
+/// Iterator over the elements of an array.
 pub struct Elements<'a> {
     scanner: Scanner<'a>,
     array: Option<OpenArray>,

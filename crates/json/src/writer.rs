@@ -1,19 +1,19 @@
-//! JSON that we put together ourselves, member by member, in bytes. Strings are spelled as RFC 8785 does.
+//! JSON that is composed member by member, as bytes. Strings are written as in RFC 8785.
 //!
-//! Reports for terminals are written by [`crate::print`], which escapes more. Start at [`ObjectWriter`].
+//! Reports for terminals are written by [`mod@crate::print`], which escapes more. Start at [`ObjectWriter`].
 
 use core::borrow::BorrowMut;
 
 use crate::canonical::write_string;
 use crate::string;
 
-/// Appends the text between the quotes of a canonical JSON string. A text may come in pieces that end anywhere, even inside a
+/// Appends the content of a canonical JSON string, without quotes. A text may come in pieces that end anywhere, even inside a
 /// character: only single bytes are escaped.
 pub fn write_escaped(text: &[u8], out: &mut Vec<u8>) {
     string::write_content(text, out);
 }
 
-/// Appends items between brackets, with commas.
+/// Appends an array; `item` appends each element, and the commas are added here.
 pub fn write_list<T>(
     items: impl IntoIterator<Item = T>,
     out: &mut Vec<u8>,
@@ -29,7 +29,7 @@ pub fn write_list<T>(
     out.push(b']');
 }
 
-/// Writes an object into a buffer of its own or at the end of another's.
+/// Writer of one object, into a buffer of its own or at the end of a borrowed one. Members keep the order of the calls.
 ///
 /// ```
 /// use reenact_json::writer::ObjectWriter;
@@ -43,17 +43,17 @@ pub fn write_list<T>(
 pub struct ObjectWriter<B: BorrowMut<Vec<u8>> = Vec<u8>> {
     out: B,
     is_empty: bool,
-    /// Name before, where names must come in their order.
+    /// Name before, if names must ascend ([`ObjectWriter::in_order`]).
     #[cfg(debug_assertions)]
-    last: Option<String>,
+    last_name: Option<String>,
 }
 
-/// State of the object around the one that [`ObjectWriter::enter`] opened.
+/// State of the enclosing object while [`ObjectWriter::enter`] has opened another in it.
 #[derive(Debug)]
 #[must_use = "the object is closed by `leave`"]
 pub struct OuterObject {
     #[cfg(debug_assertions)]
-    last: Option<String>,
+    last_name: Option<String>,
 }
 
 impl ObjectWriter {
@@ -77,23 +77,27 @@ impl<B: BorrowMut<Vec<u8>>> ObjectWriter<B> {
             out,
             is_empty: true,
             #[cfg(debug_assertions)]
-            last: None,
+            last_name: None,
         }
     }
 
-    /// Asks for names in ascending order, each once, as a canonical form needs them. Debug builds check that.
+    /// Requires names in ascending order, each once, as a canonical form needs them. Debug builds check this; release builds do
+    /// not.
+    ///
+    /// # Panics
+    /// Later calls panic in debug builds if a name is not greater than the one before.
     pub fn in_order(self) -> Self {
         Self {
             #[cfg(debug_assertions)]
-            last: Some(String::new()),
+            last_name: Some(String::new()),
             ..self
         }
     }
 
-    /// Appends a name; the text appended to the result becomes its value.
+    /// Appends a member name and its colon; the caller appends the value to the buffer that is returned.
     pub fn name(&mut self, name: &str) -> &mut Vec<u8> {
         #[cfg(debug_assertions)]
-        if let Some(last) = &mut self.last {
+        if let Some(last) = &mut self.last_name {
             debug_assert!(self.is_empty || last.as_str() < name, "{name} must come before {last}");
             name.clone_into(last);
         }
@@ -107,7 +111,7 @@ impl<B: BorrowMut<Vec<u8>>> ObjectWriter<B> {
         out
     }
 
-    /// Appends a member whose value is JSON text.
+    /// Appends a member whose value is JSON text already.
     pub fn raw(&mut self, name: &str, value: &[u8]) {
         self.name(name).extend_from_slice(value);
     }
@@ -122,24 +126,24 @@ impl<B: BorrowMut<Vec<u8>>> ObjectWriter<B> {
         self.raw(name, if value { b"true" } else { b"false" });
     }
 
-    /// Appends a member that is a list of strings.
+    /// Appends a member that is an array of strings.
     pub fn strings<S: AsRef<str>>(&mut self, name: &str, texts: impl IntoIterator<Item = S>) {
         write_list(texts, self.name(name), |text, out| write_string(text.as_ref(), out));
     }
 
-    /// Appends a member that is an object.
+    /// Appends a member that is an object, which `fill` writes.
     pub fn object(&mut self, name: &str, fill: impl FnOnce(&mut ObjectWriter<&mut Vec<u8>>)) {
         let mut object = ObjectWriter::open(self.name(name));
         fill(&mut object);
         object.close();
     }
 
-    /// Opens an object as the value of a member: what is appended next goes into it, until [`leave`](Self::leave).
+    /// Opens an object as the value of a member: members appended next go into it, until [`leave`](Self::leave).
     pub fn enter(&mut self, name: &str) -> OuterObject {
         self.name(name).push(b'{');
         let outer = OuterObject {
             #[cfg(debug_assertions)]
-            last: self.last.as_mut().map(core::mem::take),
+            last_name: self.last_name.as_mut().map(core::mem::take),
         };
         self.is_empty = true;
         outer
@@ -151,11 +155,11 @@ impl<B: BorrowMut<Vec<u8>>> ObjectWriter<B> {
         self.is_empty = false;
         let OuterObject {
             #[cfg(debug_assertions)]
-            last,
+                last_name: last,
         } = outer;
         #[cfg(debug_assertions)]
         {
-            self.last = last;
+            self.last_name = last;
         }
     }
 

@@ -8,10 +8,10 @@ use std::fmt::Write as _;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use proptest::sample::select;
-use reenact_json::canonical::{self, Sink};
+use reenact_json::canonical::{self, ByteSink};
 use reenact_json::digest::{Digest, Hasher};
 use reenact_json::scanner::Scanner;
-use reenact_json::{CanonicalFault, Jcs, Kind, Limits, NumberFault, Value};
+use reenact_json::{CanonicalFault, Jcs, Limits, NumberFault, Value, ValueKind};
 
 fn parse(text: &str) -> Value<'_> {
     Value::parse(text.as_bytes(), &Limits::default()).unwrap_or_else(|error| panic!("{error}: {text}"))
@@ -23,7 +23,7 @@ fn canonical_of(text: &str) -> Result<String, CanonicalFault> {
 
 // ---------------------------------------------------------------------------------------------------- the RFC's samples
 
-/// RFC 8785, Appendix B: the bits of a double, and its text.
+/// Samples of RFC 8785, Appendix B: bits of a double, and its text.
 const APPENDIX_B: [(u64, &str); 24] = [
     (0x0000_0000_0000_0000, "0"),
     (0x8000_0000_0000_0000, "0"),
@@ -151,7 +151,7 @@ fn integers_that_doubles_cannot_hold_are_refused() {
     for literal in ["1e309", "-1E+309", "1.7976931348623159e308"] {
         assert_eq!(canonical_of(literal), refused(literal, NumberFault::Overflow));
         assert_eq!(parse(literal).double(), None);
-        assert_eq!(parse(literal).whole(), None);
+        assert_eq!(parse(literal).unsigned_integer(), None);
     }
 }
 
@@ -192,10 +192,14 @@ fn all_members_left_out() {
 
 #[test]
 fn objects_from_parts() {
-    use canonical::Part;
+    use canonical::ObjectPart;
     let first = parse(r#" {"z":1.0, "y":"\u0041"} "#);
     let mut out = Vec::new();
-    let members = [("a", Part::Text("\"\u{1}\n€")), ("b", Part::Value(first)), ("c", Part::Text(""))];
+    let members = [
+        ("a", ObjectPart::String("\"\u{1}\n€")),
+        ("b", ObjectPart::Value(first)),
+        ("c", ObjectPart::String("")),
+    ];
     canonical::write_object(&members, &mut out).unwrap();
     assert_eq!(
         String::from_utf8(out).unwrap(),
@@ -233,7 +237,7 @@ impl Tree {
     }
 }
 
-/// Characters at the borders of what UTF-8, UTF-16 and JSON treat differently, and any other.
+/// Strategy for characters at the borders of the ranges that UTF-8, UTF-16 and JSON treat differently, and any other.
 fn character() -> impl Strategy<Value = char> {
     let borders = "\0\u{1}\u{8}\t\n\u{b}\u{c}\r\u{1f} !\"#/0a[\\]bfnrtu~\u{7f}\u{80}\u{7ff}\u{800}éö€\
                    \u{2028}\u{d7ff}\u{e000}\u{fb33}\u{fdd0}\u{feff}\u{fffd}\u{ffff}\u{10000}😀\u{10ffff}";
@@ -248,7 +252,7 @@ fn text() -> impl Strategy<Value = String> {
     prop_oneof![3 => short, 1 => long]
 }
 
-/// Names that often share a beginning.
+/// Strategy for names that often share a prefix.
 fn name() -> impl Strategy<Value = String> {
     let few = ['a', 'b', '\n', '"', '\\', 'é', '\u{d7ff}', '\u{e000}', '\u{ffff}', '\u{10000}', '😀'];
     prop_oneof![2 => vec(select(few.to_vec()), 0..4).prop_map(String::from_iter), 1 => text()]
@@ -283,7 +287,7 @@ fn object() -> impl Strategy<Value = BTreeMap<String, Tree>> {
     btree_map(name(), tree(), 0..8)
 }
 
-/// Writes a tree in one of the many ways in which JSON lets it be written.
+/// Writer that renders a tree in one of the many ways that JSON allows, chosen by its seed.
 struct Scrambler(u64);
 
 impl Scrambler {
@@ -412,17 +416,17 @@ fn renderings(tree: &Tree, seed: u64) -> [String; 4] {
     ]
 }
 
-/// A value and serde_json's value of the same text must say the same.
-fn agree(ours: Value<'_>, theirs: &serde_json::Value) {
+/// Asserts that a value and serde_json's value of the same text agree.
+fn assert_same_value(ours: Value<'_>, theirs: &serde_json::Value) {
     use serde_json::Value as Serde;
     let kind = match theirs {
-        Serde::Null => Kind::Null,
-        Serde::Bool(true) => Kind::True,
-        Serde::Bool(false) => Kind::False,
-        Serde::Number(_) => Kind::Number,
-        Serde::String(_) => Kind::String,
-        Serde::Array(_) => Kind::Array,
-        Serde::Object(_) => Kind::Object,
+        Serde::Null => ValueKind::Null,
+        Serde::Bool(true) => ValueKind::True,
+        Serde::Bool(false) => ValueKind::False,
+        Serde::Number(_) => ValueKind::Number,
+        Serde::String(_) => ValueKind::String,
+        Serde::Array(_) => ValueKind::Array,
+        Serde::Object(_) => ValueKind::Object,
     };
     assert_eq!(ours.kind(), kind);
     assert_eq!(ours.is_null(), theirs.is_null());
@@ -430,7 +434,7 @@ fn agree(ours: Value<'_>, theirs: &serde_json::Value) {
     assert_eq!(ours.string().as_deref(), theirs.as_str());
     assert_eq!(ours.double().map(f64::to_bits), theirs.as_f64().map(f64::to_bits));
     let whole = theirs.as_f64().filter(|n| n.fract() == 0.0 && (0.0..=9_007_199_254_740_991.0).contains(n));
-    assert_eq!(ours.whole().map(|whole| whole as f64), whole.map(f64::abs));
+    assert_eq!(ours.unsigned_integer().map(|whole| whole as f64), whole.map(f64::abs));
     assert_eq!(ours.number_text(), theirs.as_f64().map(|n| serde_json_canonicalizer::to_string(&n).unwrap()));
     if let Some(text) = theirs.as_str() {
         assert!(ours.is_string(text));
@@ -446,22 +450,22 @@ fn agree(ours: Value<'_>, theirs: &serde_json::Value) {
     let elements = theirs.as_array().map(Vec::as_slice).unwrap_or_default();
     assert_eq!(ours.elements().count(), elements.len());
     for (ours, theirs) in ours.elements().zip(elements) {
-        agree(ours, theirs);
+        assert_same_value(ours, theirs);
     }
     assert_eq!(ours.members().count(), theirs.as_object().map_or(0, serde_json::Map::len));
     for (name, value) in ours.members() {
         let name = name.string().unwrap();
-        agree(value, &theirs[name.as_ref()]);
+        assert_same_value(value, &theirs[name.as_ref()]);
         assert_eq!(ours.member(&name).map(|member| member.text()), Some(value.text()));
     }
     assert!(ours.member("no such name").is_none());
 }
 
-/// Takes pieces and remembers how they were cut.
+/// Sink that keeps each piece apart.
 #[derive(Default)]
-struct Pieces(Vec<Vec<u8>>);
+struct ChunkSink(Vec<Vec<u8>>);
 
-impl Sink for Pieces {
+impl ByteSink for ChunkSink {
     fn put(&mut self, bytes: &[u8]) {
         self.0.push(bytes.to_vec());
     }
@@ -484,7 +488,7 @@ proptest! {
         let canonical = canonical_of(&scrambled(&tree, seed)).unwrap();
         let value = parse(&canonical);
         prop_assert!(value.is_canonical(), "{}", canonical);
-        let mut pieces = Pieces::default();
+        let mut pieces = ChunkSink::default();
         canonical::write(value, Jcs, &mut pieces).unwrap();
         prop_assert_eq!(pieces.0, vec![canonical.into_bytes()], "it goes through as it lies");
     }
@@ -540,7 +544,7 @@ proptest! {
     #[test]
     fn values_say_what_serde_json_says(tree in tree(), seed in any::<u64>()) {
         for text in renderings(&tree, seed) {
-            agree(parse(&text), &serde_json::from_str(&text).unwrap());
+            assert_same_value(parse(&text), &serde_json::from_str(&text).unwrap());
         }
     }
 

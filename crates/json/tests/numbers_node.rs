@@ -1,6 +1,6 @@
-//! The text of doubles, compared with the JavaScript engine that RFC 8785 takes it from: `JSON.stringify` of Node.
+//! Canonical text of doubles, compared with `JSON.stringify` of Node, whose output RFC 8785 prescribes.
 //!
-//! Needs `node` on the PATH; says so and passes where there is none.
+//! Needs `node` on the PATH; prints a note and passes where there is none.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::io::{ErrorKind, Read, Write};
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use reenact_json::{CanonicalFault, Jcs, Limits, NumberFault, Value, canonical};
 
-/// Each line of input is `b` and the bits of a double in hexadecimal, or `t` and a JSON number.
+/// Script for Node. Each line of its input is `b` and the bits of a double in hexadecimal, or `t` and a JSON number.
 const SCRIPT: &str = r#"
 const lines = require("fs").readFileSync(0, "latin1").split("\n").filter(line => line);
 const bytes = new DataView(new ArrayBuffer(8));
@@ -19,7 +19,7 @@ process.stdout.write(lines.map(line => {
 }).join("\n"));
 "#;
 
-/// What Node prints, line for line; `None` without Node.
+/// Returns the output of Node, line by line; `None` without Node.
 fn node(lines: &[String]) -> Option<Vec<String>> {
     let mut child = match Command::new("node")
         .args(["-e", SCRIPT])
@@ -39,7 +39,7 @@ fn node(lines: &[String]) -> Option<Vec<String>> {
     Some(text.lines().map(str::to_owned).collect())
 }
 
-/// SplitMix64, from a fixed seed: the same doubles each time.
+/// SplitMix64 generator with a fixed seed: the same doubles each time.
 struct Random(u64);
 
 impl Random {
@@ -52,7 +52,7 @@ impl Random {
     }
 }
 
-/// A double, and those just below and above it.
+/// Returns the bits of a double, and of the two just below and above it.
 fn neighbours(double: f64) -> impl Iterator<Item = u64> {
     let bits = double.to_bits();
     (bits.saturating_sub(2)..=bits.saturating_add(2)).filter(|bits| f64::from_bits(*bits).is_finite())
@@ -85,7 +85,7 @@ fn doubles() -> Vec<u64> {
     bits
 }
 
-/// Decimals of 1 to 17 digits (and some longer), as people and programs write them.
+/// Returns decimals of 1 to 17 digits (and some longer), as people and programs write them.
 fn decimals() -> Vec<String> {
     let mut random = Random(2);
     let mut texts = Vec::new();

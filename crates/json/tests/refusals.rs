@@ -1,5 +1,5 @@
-//! Texts that the scanner refuses: each with its exact fault and offset, through both doors (`Value::parse` and a walk
-//! with `enter_object`/`enter_array`), which must refuse alike.
+//! Texts that the scanner refuses, each with its exact fault and offset. `Value::parse` and a walk with
+//! `enter_object`/`enter_array` must refuse alike.
 #![allow(clippy::unwrap_used)]
 
 mod refusals {
@@ -10,7 +10,7 @@ mod refusals {
 }
 
 use reenact_json::scanner::Scanner;
-use reenact_json::{Kind, Limits, SyntaxError, SyntaxFault, Value};
+use reenact_json::{Limits, SyntaxError, SyntaxFault, Value, ValueKind};
 
 const VALUE: &str = "a value";
 const NAME: &str = "a member name in quotes";
@@ -36,13 +36,13 @@ fn duplicate(name: &str) -> SyntaxFault {
 fn walk(input: &[u8], limits: &Limits) -> Result<(), SyntaxError> {
     fn value(scanner: &mut Scanner<'_>) -> Result<(), SyntaxError> {
         match scanner.kind()? {
-            Kind::Object => {
+            ValueKind::Object => {
                 let mut object = scanner.enter_object()?;
                 while scanner.next_name(&mut object)?.is_some() {
                     value(scanner)?;
                 }
             }
-            Kind::Array => {
+            ValueKind::Array => {
                 let mut array = scanner.enter_array()?;
                 while scanner.next_element(&mut array)? {
                     value(scanner)?;
@@ -59,7 +59,7 @@ fn walk(input: &[u8], limits: &Limits) -> Result<(), SyntaxError> {
     scanner.finish()
 }
 
-/// What both doors say of a text.
+/// Returns the result of `Value::parse`, and asserts that the walk has the same.
 fn outcome(input: &[u8], limits: &Limits) -> Result<(), SyntaxError> {
     let parsed = Value::parse(input, limits).map(|_| ());
     let shown: String = String::from_utf8_lossy(input).chars().take(80).collect();
@@ -71,7 +71,7 @@ fn outcome(input: &[u8], limits: &Limits) -> Result<(), SyntaxError> {
     parsed
 }
 
-/// A text, where it is refused and why.
+/// Text, offset of its fault, and the fault.
 type Case = (&'static [u8], usize, SyntaxFault);
 
 fn check(cases: &[Case]) {

@@ -1,5 +1,5 @@
-//! The folder in which private keys are kept: one private JWK a file, `<name>.jwk`, closed to everyone but its owner. The
-//! keys of approvers lie among them, under a passphrase each.
+//! The folder of private keys: one private JWK in each file, `<name>.jwk`, closed to everyone but its owner. Keys of
+//! approvers lie among them, encrypted under a passphrase each. Start reading at [`KeyStore`].
 
 use core::fmt;
 use core::str::FromStr;
@@ -16,53 +16,53 @@ use zeroize::Zeroizing;
 
 use crate::durable::{self, Readers};
 use crate::ownership;
-use crate::protected::{Cost, Passphrase, ProtectedFault, ProtectedKey};
+use crate::protected::{KdfCost, Passphrase, ProtectedKey, ProtectedKeyFault};
 use crate::secret::{SecretKey, SecretKeyError};
 
-/// What a private key is called: a letter or digit, then up to 63 letters, digits, dots, underscores and hyphens. No such
-/// name leads out of a folder.
+/// Name of a private key: a letter or digit, then up to 63 letters, digits, dots, underscores and hyphens. Such a name
+/// never leads out of a folder.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyName(String);
 
-/// The longest name.
-const LONGEST_NAME: usize = 64;
+/// Longest name, in bytes.
+const MAX_NAME_BYTES: usize = 64;
 
-/// A text that is no name for a key.
+/// Error of a text that is no [`KeyName`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a key's name has 1 to 64 letters, digits, `.`, `_` and `-`, and begins with a letter or digit")]
-pub struct NotAName;
+pub struct InvalidKeyName;
 
 impl KeyName {
-    /// The name.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The name under which a key is kept when another takes its place: `<name>-<first 8 of its id>`.
-    fn of_old(&self, key: &SecretKey) -> Self {
+    /// Returns the name under which a key is kept after its rotation: `<name>-<first 8 of its id>`.
+    fn rotated(&self, key: &SecretKey) -> Self {
         let id = key.public_key().id().to_string();
-        let longest = LONGEST_NAME - 9;
+        let longest = MAX_NAME_BYTES - 9;
         Self(format!("{:.longest$}-{id:.8}", self.0))
     }
 }
 
 impl Default for KeyName {
-    /// `default`: the key that is used when none is named.
+    /// Returns `default`, the name of the key that is used when none is named.
     fn default() -> Self {
         Self("default".to_owned())
     }
 }
 
 impl FromStr for KeyName {
-    type Err = NotAName;
+    type Err = InvalidKeyName;
 
-    fn from_str(text: &str) -> Result<Self, NotAName> {
+    fn from_str(text: &str) -> Result<Self, InvalidKeyName> {
         let is_inner = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
         let begins_well = text.as_bytes().first().is_some_and(u8::is_ascii_alphanumeric);
-        if begins_well && text.len() <= LONGEST_NAME && text.as_bytes().iter().all(is_inner) {
+        if begins_well && text.len() <= MAX_NAME_BYTES && text.as_bytes().iter().all(is_inner) {
             Ok(Self(text.to_owned()))
         } else {
-            Err(NotAName)
+            Err(InvalidKeyName)
         }
     }
 }
@@ -73,95 +73,95 @@ impl fmt::Display for KeyName {
     }
 }
 
-/// Why a private key cannot be read or kept. Each text says what to do, where something can be done.
+/// Reason why a private key cannot be read or kept. Each message says what to do, if something can be done.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyStoreError {
-    /// No key of that name.
+    /// There is no key of that name.
     #[error("{}: there is no such key", Shown::whole(.path))]
     NotFound {
-        /// Where it would be.
+        /// Path at which it would be.
         path: String,
     },
-    /// A key of that name is there already; it was left alone.
+    /// There is a key of that name already; it was not changed.
     #[error("{}: there is a key of that name already; give another name", Shown::whole(.path))]
     Exists {
-        /// Where it is.
+        /// Path of that key.
         path: String,
     },
-    /// Others can read the file, so they may have the key.
+    /// Other users can read the file, so they may have the key.
     #[error(
         "{path}: others can read this private key (mode {mode:04o}); if nobody has it, close it with: chmod 600 {path}",
         path = Shown::whole(.path)
     )]
     OpenToOthers {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// Its permissions.
+        /// Permission bits of the file.
         mode: u32,
     },
-    /// Others can put their own keys in the place of ours.
+    /// Other users can write to the folder, and could put their own keys there.
     #[error(
         "{path}: others can write to this folder of private keys (mode {mode:04o}); close it with: chmod 700 {path}",
         path = Shown::whole(.path)
     )]
     FolderOpenToOthers {
-        /// The folder.
+        /// Path of the folder.
         path: String,
-        /// Its permissions.
+        /// Permission bits of the folder.
         mode: u32,
     },
-    /// A link could lead to a key that others write.
+    /// The file is a link, which could lead to a key that other users write.
     #[error("{}: is a link; put the private key itself there", Shown::whole(.path))]
     Link {
-        /// The link.
+        /// Path of the link.
         path: String,
     },
-    /// A folder, a pipe, a device.
+    /// A folder, a pipe or a device.
     #[error("{}: is not a file", Shown::whole(.path))]
     NotAFile {
-        /// What is there.
+        /// Path of the thing.
         path: String,
     },
-    /// A file that holds no private key.
+    /// The file holds no private key.
     #[error("{}: {error}", Shown::whole(.path))]
     Key {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// What is wrong with it.
+        /// Reason why it holds none.
         error: SecretKeyError,
     },
-    /// An approver's key signs approvals, and those only.
+    /// The key is an approver's, which signs nothing but approvals.
     #[error(
         "{}: is an approver's key, protected by a passphrase: it signs approvals and nothing else; name another key",
         Shown::whole(.path)
     )]
     Protected {
-        /// The file.
+        /// Path of the file.
         path: String,
     },
-    /// A key that is not protected by a passphrase approves nothing.
+    /// The key has no passphrase, so it is no approver's.
     #[error("{}: is no approver's key; make one with: reenact keys generate NAME --approver", Shown::whole(.path))]
     NotAnApprover {
-        /// The file.
+        /// Path of the file.
         path: String,
     },
     /// An approver's key that cannot be read, opened or made.
     #[error("{}: {error}", Shown::whole(.path))]
     Approver {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// What is wrong.
-        error: ProtectedFault,
+        /// Reason of the failure.
+        error: ProtectedKeyFault,
     },
-    /// The operating system refused.
+    /// The operating system returned an error.
     #[error("{}: {text}", Shown::whole(.path))]
     Io {
-        /// What it was about.
+        /// Path of the file or folder.
         path: String,
-        /// The kind of refusal.
+        /// Kind of the error.
         kind: io::ErrorKind,
-        /// The system's own words.
+        /// Message of the operating system.
         text: String,
     },
 }
@@ -177,45 +177,45 @@ impl KeyStoreError {
     }
 }
 
-/// A folder of private keys. It need not exist until a key is put there.
+/// Folder of private keys. It need not exist until a key is put there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyStore {
     folder: PathBuf,
 }
 
-/// The key that is used when none is named.
+/// Key that is used when none is named.
 #[derive(Debug)]
 pub struct DefaultKey {
-    /// The key.
+    /// The key itself.
     pub key: SecretKey,
-    /// Whether it was made just now: then nobody trusts it yet.
+    /// True if the key was made just now; then it is in no trust store yet.
     pub is_new: bool,
 }
 
-/// What is known of a key without opening it.
+/// Public facts of a key, known without its passphrase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Known {
-    /// Its public half.
+pub struct KeyInfo {
+    /// Public half of the key.
     pub key: PublicKey,
-    /// What its owner approves as, if it is an approver's.
+    /// Signer type of an approver's key; `None` for other keys.
     pub approver: Option<SignerType>,
 }
 
-/// No JWK of one key is larger; a file that is may be anything.
-const LARGEST_FILE: usize = 16 * 1024;
+/// Largest file of a key, in bytes. A longer file is no JWK of one key.
+const MAX_FILE_BYTES: usize = 16 * 1024;
 
 impl KeyStore {
-    /// The keys in that folder.
+    /// Returns the store in that folder. Nothing is read or created.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into() }
     }
 
-    /// Where the key of that name is, or would be.
+    /// Returns the path of a key's file, which need not exist.
     pub fn path(&self, name: &KeyName) -> PathBuf {
         self.folder.join(format!("{name}.jwk"))
     }
 
-    /// The names of all keys, in order. Files that are not named like keys are passed over.
+    /// Returns the names of all keys, sorted. Files that are not named like keys are skipped.
     pub fn list(&self) -> Result<Vec<KeyName>, KeyStoreError> {
         let failed = |error| KeyStoreError::io(&self.folder, &error);
         let entries = match fs::read_dir(&self.folder) {
@@ -232,56 +232,64 @@ impl KeyStore {
         Ok(names)
     }
 
-    /// The key of that name. Refused if others could have read it, or could have put it there.
+    /// Loads a private key.
+    ///
+    /// # Errors
+    /// Fails if other users can read the file or write to its folder, if the file is a link, and if the key is an
+    /// approver's.
     pub fn load(&self, name: &KeyName) -> Result<SecretKey, KeyStoreError> {
         let bytes = self.read(name)?;
         let path = || self.path(name).to_string_lossy().into_owned();
-        if ProtectedKey::is_one(&bytes) {
+        if ProtectedKey::is_protected_key(&bytes) {
             return Err(KeyStoreError::Protected { path: path() });
         }
         SecretKey::from_jwk(&bytes).map_err(|error| KeyStoreError::Key { path: path(), error })
     }
 
-    /// What is known of the key of that name without a passphrase, whichever kind it is.
-    pub fn known(&self, name: &KeyName) -> Result<Known, KeyStoreError> {
-        match self.closed(name) {
-            Ok(closed) => Ok(Known { key: closed.public_key(), approver: Some(closed.signer_type()) }),
+    /// Returns the public facts of a key, of either kind.
+    pub fn key_info(&self, name: &KeyName) -> Result<KeyInfo, KeyStoreError> {
+        match self.protected_key(name) {
+            Ok(closed) => Ok(KeyInfo { key: closed.public_key(), approver: Some(closed.signer_type()) }),
             Err(KeyStoreError::NotAnApprover { .. }) => {
-                self.load(name).map(|key| Known { key: key.public_key(), approver: None })
+                self.load(name).map(|key| KeyInfo { key: key.public_key(), approver: None })
             }
             Err(error) => Err(error),
         }
     }
 
-    /// The approver's key of that name, closed.
-    pub fn closed(&self, name: &KeyName) -> Result<ProtectedKey, KeyStoreError> {
+    /// Loads an approver's key without opening it.
+    ///
+    /// # Errors
+    /// [`KeyStoreError::NotAnApprover`] for a key without a passphrase.
+    pub fn protected_key(&self, name: &KeyName) -> Result<ProtectedKey, KeyStoreError> {
         let bytes = self.read(name)?;
         let path = || self.path(name).to_string_lossy().into_owned();
-        if !ProtectedKey::is_one(&bytes) {
+        if !ProtectedKey::is_protected_key(&bytes) {
             return Err(KeyStoreError::NotAnApprover { path: path() });
         }
         let text = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
         ProtectedKey::read(text).map_err(|error| KeyStoreError::Approver { path: path(), error })
     }
 
-    /// The approver's key of that name, opened with its passphrase.
-    pub fn open(&self, name: &KeyName, passphrase: &Passphrase) -> Result<SecretKey, KeyStoreError> {
+    /// Loads an approver's key, and opens it with its passphrase. Slow on purpose: see
+    /// [`KdfCost`](crate::protected::KdfCost).
+    pub fn open_approver(&self, name: &KeyName, passphrase: &Passphrase) -> Result<SecretKey, KeyStoreError> {
         let path = || self.path(name).to_string_lossy().into_owned();
-        let opened = self.closed(name)?.open(passphrase);
+        let opened = self.protected_key(name)?.open(passphrase);
         opened.map_err(|error| KeyStoreError::Approver { path: path(), error })
     }
 
-    /// Everyone whose approval counts: the public halves of all approvers' keys, with what each approves as. A file that
-    /// cannot be used is no approver's; [`KeyStore::known`] says why.
+    /// Returns everyone whose approval counts: the public halves of all approvers' keys, with their signer types. A
+    /// file that cannot be used is left out; [`KeyStore::key_info`] says why.
     pub fn approvers(&self) -> Result<Vec<Approver>, KeyStoreError> {
         let names = self.list()?;
-        let closed = names.iter().filter_map(|name| self.closed(name).ok());
+        let closed = names.iter().filter_map(|name| self.protected_key(name).ok());
         Ok(closed
             .map(|closed| Approver { key: closed.public_key(), signer_type: closed.signer_type() })
             .collect())
     }
 
-    /// The bytes of a key's file, if nobody else could have read or written it.
+    /// Reads a key's file, if no other user can have read or replaced it.
     fn read(&self, name: &KeyName) -> Result<Zeroizing<Vec<u8>>, KeyStoreError> {
         let path = self.path(name);
         self.check_folder()?;
@@ -295,7 +303,8 @@ impl KeyStore {
             return Err(KeyStoreError::NotAFile { path: shown() });
         }
         let file = File::open(&path).map_err(failed)?;
-        // What was opened is what is judged: the name may have been given to another file meanwhile.
+        // The file that was opened must be the one that was checked: the name may have been given to another file
+        // meanwhile.
         let opened = file.metadata().map_err(failed)?;
         if !ownership::is_same(&named, &opened) {
             return Err(KeyStoreError::Link { path: shown() });
@@ -303,27 +312,27 @@ impl KeyStore {
         if let Some(mode) = ownership::mode_open_to_others(&opened) {
             return Err(KeyStoreError::OpenToOthers { path: shown(), mode });
         }
-        read_wiped(file).map_err(failed)
+        read_zeroizing(file).map_err(failed)
     }
 
-    /// Keeps a key under a new name. A key that has the name already is left alone.
+    /// Keeps a key under a new name. An existing key is never overwritten.
     pub fn create(&self, name: &KeyName, key: &SecretKey) -> Result<(), KeyStoreError> {
-        self.make_folder()?;
+        self.create_folder()?;
         let path = self.path(name);
-        durable::create(&path, text(key).as_bytes(), Readers::Owner)
+        durable::create(&path, jwk_line(key).as_bytes(), Readers::Owner)
             .map_err(|error| KeyStoreError::io(&path, &error))
     }
 
-    /// Keeps an approver's key under a new name, closed with a passphrase. A key that has the name already is left alone.
+    /// Keeps an approver's key under a new name, encrypted under a passphrase. An existing key is never overwritten.
     pub fn create_approver(
         &self,
         name: &KeyName,
         key: &SecretKey,
         signer_type: SignerType,
         passphrase: &Passphrase,
-        cost: Cost,
+        cost: KdfCost,
     ) -> Result<(), KeyStoreError> {
-        self.make_folder()?;
+        self.create_folder()?;
         let path = self.path(name);
         let closed = ProtectedKey::seal(key, signer_type, passphrase, cost)
             .map_err(|error| KeyStoreError::Approver { path: path.to_string_lossy().into_owned(), error })?;
@@ -332,24 +341,25 @@ impl KeyStore {
         durable::create(&path, &text, Readers::Owner).map_err(|error| KeyStoreError::io(&path, &error))
     }
 
-    /// Puts `new` in the place of the key of that name, which is kept as `<name>-<first 8 of its id>`; returns that name
-    /// and the old key. At no moment is a key not there, and what was interrupted can be done again.
+    /// Replaces a key by `new`, and keeps the old one as `<name>-<first 8 of its id>`. Returns that name and the old
+    /// key. There is a complete key under the name at any moment, and an interrupted rotation can be repeated.
     pub fn rotate(&self, name: &KeyName, new: &SecretKey) -> Result<(KeyName, SecretKey), KeyStoreError> {
         let old = self.load(name)?;
-        let kept = name.of_old(&old);
+        let kept = name.rotated(&old);
         match self.create(&kept, &old) {
-            // Left by a rotation that was interrupted here.
+            // Left over from a rotation that was interrupted here.
             Err(KeyStoreError::Exists { .. })
                 if self.load(&kept).is_ok_and(|key| key.public_key() == old.public_key()) => {}
             result => result?,
         }
         let path = self.path(name);
-        durable::replace(&path, text(new).as_bytes(), Readers::Owner)
+        durable::replace(&path, jwk_line(new).as_bytes(), Readers::Owner)
             .map_err(|error| KeyStoreError::io(&path, &error))?;
         Ok((kept, old))
     }
 
-    /// The key `default`, which is made when it is first asked for. Of two who ask at the same time, both get the same.
+    /// Loads the key `default`, and makes it if there is none. If two processes do so at the same time, both get the
+    /// same key.
     pub fn default_key(&self) -> Result<DefaultKey, KeyStoreError> {
         let name = KeyName::default();
         match self.load(&name) {
@@ -359,7 +369,7 @@ impl KeyStore {
         let path = || self.path(&name).to_string_lossy().into_owned();
         let key = SecretKey::generate().map_err(|error| KeyStoreError::Key { path: path(), error })?;
         match self.create(&name, &key) {
-            // Someone else was faster.
+            // Another process was first.
             Err(KeyStoreError::Exists { .. }) => {
                 self.load(&name).map(|key| DefaultKey { key, is_new: false })
             }
@@ -367,7 +377,7 @@ impl KeyStore {
         }
     }
 
-    fn make_folder(&self) -> Result<(), KeyStoreError> {
+    fn create_folder(&self) -> Result<(), KeyStoreError> {
         durable::create_private_folder(&self.folder)
             .map_err(|error| KeyStoreError::io(&self.folder, &error))?;
         self.check_folder()
@@ -385,45 +395,45 @@ impl KeyStore {
     }
 }
 
-/// Reads a private JWK from elsewhere, to be kept; also says whether others can read it there.
-pub fn read_foreign(file: File) -> Result<(SecretKey, bool), ForeignKeyError> {
-    let failed = |error: io::Error| ForeignKeyError::Io { kind: error.kind(), text: error.to_string() };
+/// Reads a private JWK from a file outside of the store. The flag is true if other users can read that file.
+pub fn read_external(file: File) -> Result<(SecretKey, bool), ExternalKeyError> {
+    let failed = |error: io::Error| ExternalKeyError::Io { kind: error.kind(), text: error.to_string() };
     let found = file.metadata().map_err(failed)?;
     let is_open = found.is_file() && ownership::mode_open_to_others(&found).is_some();
-    let bytes = read_wiped(file).map_err(failed)?;
+    let bytes = read_zeroizing(file).map_err(failed)?;
     Ok((SecretKey::from_jwk(&bytes)?, is_open))
 }
 
-/// Why a key from elsewhere cannot be kept.
+/// Reason why a key from another file cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum ForeignKeyError {
-    /// It is no private key.
+pub enum ExternalKeyError {
+    /// The file holds no private key.
     #[error(transparent)]
     Key(#[from] SecretKeyError),
-    /// The operating system refused.
+    /// The operating system returned an error.
     #[error("{text}")]
     Io {
-        /// The kind of refusal.
+        /// Kind of the error.
         kind: io::ErrorKind,
-        /// The system's own words.
+        /// Message of the operating system.
         text: String,
     },
 }
 
-/// The file's text: the JWK and a line feed.
-fn text(key: &SecretKey) -> Zeroizing<String> {
+/// Returns the text of a key's file: the JWK and a line feed.
+fn jwk_line(key: &SecretKey) -> Zeroizing<String> {
     let mut jwk = key.to_jwk();
     jwk.push('\n');
     jwk
 }
 
-/// Reads a file into memory that is wiped after use.
-fn read_wiped(file: File) -> io::Result<Zeroizing<Vec<u8>>> {
-    // Room for all of it, and for the question whether there is more: a buffer that grows leaves a copy behind.
-    let mut bytes = Zeroizing::new(Vec::with_capacity(LARGEST_FILE + 64));
-    file.take(LARGEST_FILE as u64 + 1).read_to_end(&mut bytes)?;
-    if bytes.len() > LARGEST_FILE {
+/// Reads a file into memory that is wiped on drop.
+fn read_zeroizing(file: File) -> io::Result<Zeroizing<Vec<u8>>> {
+    // Capacity for the largest file and one byte more: a buffer that grows leaves unwiped copies behind.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_FILE_BYTES + 64));
+    file.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > MAX_FILE_BYTES {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, "is too large for a key"));
     }
     Ok(bytes)

@@ -1,4 +1,4 @@
-//! Private keys. They are wiped when dropped, cannot be copied, and never show themselves.
+//! Private keys. Their memory is wiped on drop, they cannot be cloned, and `Debug` shows only the key's id.
 
 use core::fmt;
 
@@ -9,7 +9,7 @@ use reenact_formats::rer::seal::Signer;
 use reenact_json::{Limits, Value};
 use zeroize::Zeroizing;
 
-/// An Ed25519 private key.
+/// Ed25519 private key, which signs artifacts and approvals. Its memory is wiped on drop.
 ///
 /// ```
 /// use reenact_formats::rer::seal::Signer;
@@ -25,51 +25,54 @@ pub struct SecretKey {
     public: PublicKey,
 }
 
-/// Why there is no private key. No text here shows any of it.
+/// Reason why there is no private key. No message shows any part of the key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SecretKeyError {
-    /// No randomness to make a key of.
+    /// There is no randomness to make a key of.
     #[error("the operating system gave no randomness: {0}")]
     Randomness(String),
-    /// Not a key, or not an Ed25519 one.
+    /// The text is no key, or no Ed25519 key.
     #[error("{0}")]
     NotAKey(KeyError),
-    /// None of the forms in which keys are kept.
+    /// The text has none of the known forms of a key.
     #[error("is not a key; a private key is kept as a JWK")]
     Unrecognised,
-    /// A private key in a form that we do not take.
+    /// A private key in another form than JWK.
     #[error("holds \"{label}\"; give the private key as a JWK")]
     OtherForm {
-        /// What the PEM says it is.
+        /// Label of the PEM block.
         label: &'static str,
     },
-    /// Only the public half.
+    /// The text holds only a public key.
     #[error("holds a public key, not a private one")]
     PublicOnly,
-    /// A set of keys.
+    /// The text is a set of keys.
     #[error("is a set of keys; a private key is one JWK")]
     Set,
-    /// `d` is no string, is padded, has escapes, or is not 32 bytes long.
+    /// The member `d` is no string, is padded, has escapes, or is not 32 bytes long.
     #[error("`d`, the private key, must be 32 bytes in base64url without padding")]
     PrivatePart,
-    /// `x` is another key's.
+    /// The member `x` is not the public key that belongs to `d`.
     #[error("`x` is not the public key that belongs to `d`")]
     Mismatch,
-    /// A signature under such a key proves nothing.
+    /// The key is of small order: a signature under it proves nothing.
     #[error("the key is of small order: a signature under it proves nothing")]
     Weak,
 }
 
 impl SecretKey {
-    /// A new key, of the operating system's randomness.
+    /// Returns a new key, of the operating system's randomness.
+    ///
+    /// # Errors
+    /// [`SecretKeyError::Randomness`] if there is none.
     pub fn generate() -> Result<Self, SecretKeyError> {
         let mut seed = Zeroizing::new([0; 32]);
         getrandom::fill(&mut *seed).map_err(|error| SecretKeyError::Randomness(error.to_string()))?;
         Self::from_seed(&seed)
     }
 
-    /// The key of a seed (RFC 8032 §5.1.5).
+    /// Returns the key of a seed (RFC 8032 §5.1.5).
     pub(crate) fn from_seed(seed: &[u8; 32]) -> Result<Self, SecretKeyError> {
         let signing = SigningKey::from_bytes(seed);
         let public =
@@ -77,13 +80,16 @@ impl SecretKey {
         if public.is_weak() { Err(SecretKeyError::Weak) } else { Ok(Self { signing, public }) }
     }
 
-    /// The seed that it is the key of, where it lies.
+    /// Returns the seed, by reference, so that no unwiped copy is made.
     pub(crate) fn seed(&self) -> &[u8; 32] {
         self.signing.as_bytes()
     }
 
-    /// Reads a private JWK (RFC 8037 §2, RER §6.4). Its `x` must belong to its `d`: a key that signs as another would
-    /// give its secret away with its first signature.
+    /// Parses a private JWK (RFC 8037 §2, RER §6.4). Its `x` must belong to its `d`: a key that signs under another
+    /// public key gives its secret away with its first signature.
+    ///
+    /// # Errors
+    /// [`SecretKeyError`] names the first fault, without any part of the key.
     pub fn from_jwk(bytes: &[u8]) -> Result<Self, SecretKeyError> {
         let file = key::read(bytes).map_err(|error| match error {
             KeyError::PemLabel { label } if label.ends_with("PRIVATE KEY") => {
@@ -92,7 +98,7 @@ impl SecretKey {
             KeyError::Unrecognised => SecretKeyError::Unrecognised,
             error => SecretKeyError::NotAKey(error),
         })?;
-        // Raw, DER and PEM hold public keys only.
+        // Raw, DER and PEM keys that `key::read` accepts are public ones.
         let document =
             Value::parse(bytes.trim_ascii(), &Limits::default()).map_err(|_| SecretKeyError::PublicOnly)?;
         if document.member("keys").is_some() {
@@ -100,8 +106,8 @@ impl SecretKey {
         }
         let d = document.member("d").ok_or(SecretKeyError::PublicOnly)?;
         let mut seed = Zeroizing::new([0; 32]);
-        // Escapes would have to be decoded into memory that nobody wipes, and base64url needs none.
-        let decoded = d.unescaped().and_then(|d| Base64UrlUnpadded::decode(d, &mut *seed).ok());
+        // Escapes would be decoded into memory that is not wiped, and base64url needs none.
+        let decoded = d.borrowed_string_bytes().and_then(|d| Base64UrlUnpadded::decode(d, &mut *seed).ok());
         if decoded.is_none_or(|decoded| decoded.len() != 32) {
             return Err(SecretKeyError::PrivatePart);
         }
@@ -112,11 +118,11 @@ impl SecretKey {
         if file.keys == [key.public] { Ok(key) } else { Err(SecretKeyError::Mismatch) }
     }
 
-    /// The private JWK, in canonical form. Whoever has it can sign as its owner.
+    /// Returns the private JWK, in canonical form. Its reader can sign as its owner.
     pub fn to_jwk(&self) -> Zeroizing<String> {
         let mut d = Zeroizing::new([0; 43]);
         let d = Base64UrlUnpadded::encode(self.signing.as_bytes(), &mut *d).unwrap_or_default();
-        // All of it at once: a text that grows would leave its shorter selves behind.
+        // Allocated once: a string that grows leaves unwiped copies behind.
         let mut jwk = Zeroizing::new(String::with_capacity(256));
         for piece in [
             r#"{"crv":"Ed25519","d":""#,
@@ -144,7 +150,7 @@ impl Signer for SecretKey {
 }
 
 impl fmt::Debug for SecretKey {
-    /// The public half: a log must never hold the other.
+    /// Writes the public half only: a log must never hold the other.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SecretKey({})", self.public.id())
     }
@@ -155,7 +161,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// RFC 8032 §7.1, test 1; RFC 8037 appendix A.1 has it as a JWK.
+    /// Key of RFC 8032 §7.1, test 1, which RFC 8037 appendix A.1 has as a JWK.
     const D: &str = "nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A";
     const X: &str = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
 

@@ -1,6 +1,7 @@
-//! Storage: the few calls to the file system by which the journal, the log and the artifact are written.
+//! Storage: the few file system calls by which the journal, the write-ahead log and the artifact are written.
 //!
-//! The real one is the [`Disk`]. A test gives its own, which fails as disks do: what was promised must hold there too.
+//! The real one is [`Disk`]. A test brings its own, which fails like disks do, to check that the promises of the
+//! recorder hold then too.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, IoSlice, Read, Seek, SeekFrom, Write};
@@ -8,79 +9,90 @@ use std::path::Path;
 
 use crate::durable::Readers;
 
-/// How a file is opened. Each can be read, and what is written to it comes behind what is there, but for one.
+/// Mode in which a file is opened. All modes allow reading. Writes append, except in [`OpenMode::Rewritable`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Opening {
-    /// It is there.
+pub enum OpenMode {
+    /// The file must exist.
     Existing,
-    /// It is not there yet. Links are not followed.
+    /// The file must not exist. Links are not followed.
     New(Readers),
-    /// It is made if it is not there, for its owner alone.
-    Either,
-    /// It is not there yet, and is for its owner alone. What is written comes behind what was written last, or over what is there,
-    /// from where it was [told](Stored::continue_at).
+    /// The file is created for its owner alone if it does not exist.
+    NewOrExisting,
+    /// The file must not exist, and is created for its owner alone. Writes continue behind the last one, or at the
+    /// offset that [`StoredFile::set_write_offset`] sets.
     Rewritable,
 }
 
-/// Where files are kept.
+/// File system of a recorder.
 pub trait Storage: Send + Sync {
     /// Opens a file.
-    fn open(&self, path: &Path, opening: Opening) -> io::Result<Box<dyn Stored>>;
+    fn open(&self, path: &Path, opening: OpenMode) -> io::Result<Box<dyn StoredFile>>;
 
-    /// Gives a file a second name, if nothing has it.
+    /// Creates a hard link `to` the file `from`.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AlreadyExists`] if something has the name `to`.
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
 
-    /// Gives a file or a folder another name.
+    /// Renames a file or a folder, and replaces a file of the new name.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
 
-    /// Removes a folder with all that is in it.
+    /// Removes a folder with everything in it.
     fn remove_folder(&self, path: &Path) -> io::Result<()>;
 
-    /// Returns when the disk has the names in a folder.
+    /// Flushes the names in a folder to the disk.
     fn sync_folder(&self, path: &Path) -> io::Result<()>;
 }
 
-/// A file that is open.
-pub trait Stored: Send {
-    /// Appends these parts, or as much of their beginning as is taken; says how many bytes.
+/// Open file.
+pub trait StoredFile: Send {
+    /// Writes as much of the beginning of `parts` as one call takes, and returns the number of bytes. See
+    /// [`append_all`].
     fn append(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize>;
 
-    /// Reads what stands there, as much as comes; nothing at the end. Not while one that is rewritable is written.
+    /// Reads up to `buffer.len()` bytes at an offset, and returns the number; 0 at EOF. Must not be mixed with writes
+    /// to a rewritable file, whose write offset it may move.
     fn read_at(&self, at: u64, buffer: &mut [u8]) -> io::Result<usize>;
 
-    /// How long it is.
+    /// Returns the length of the file in bytes.
     fn length(&self) -> io::Result<u64>;
 
-    /// What is appended comes from there on, if it was opened as [rewritable](Opening::Rewritable).
-    fn continue_at(&mut self, to: u64) -> io::Result<()>;
+    /// Sets the offset of the next write, for a file that was opened as [`OpenMode::Rewritable`].
+    fn set_write_offset(&mut self, to: u64) -> io::Result<()>;
 
-    /// Cuts off what stands behind that length.
+    /// Truncates or extends the file to `length` bytes.
     fn set_length(&mut self, length: u64) -> io::Result<()>;
 
-    /// Returns when the disk has what was written.
+    /// Flushes the contents to the disk (`fdatasync`).
     fn sync_data(&mut self) -> io::Result<()>;
 
-    /// Returns when the disk has the file with all that it says of itself.
+    /// Flushes the contents and the metadata to the disk (`fsync`).
     fn sync_all(&mut self) -> io::Result<()>;
 
-    /// The same file once more.
-    fn again(&self) -> io::Result<Box<dyn Stored>>;
+    /// Returns another handle to the same open file.
+    fn reopen(&self) -> io::Result<Box<dyn StoredFile>>;
 
-    /// Waits until no other writer has it, and keeps them away from then on.
+    /// Waits for an exclusive lock on the file, and takes it. The lock ends with the last handle.
     fn lock(&self) -> io::Result<()>;
 
-    /// The same without waiting.
+    /// Takes the exclusive lock if it is free.
+    ///
+    /// # Errors
+    /// [`TryLockError::WouldBlock`] if another process has the lock.
     fn try_lock(&self) -> Result<(), TryLockError>;
 
-    /// Whether a name leads to this very file, and not by way of a link.
-    fn is_at(&self, path: &Path) -> bool;
+    /// Returns true if `path` names this very file, and is no link.
+    fn is_linked_at(&self, path: &Path) -> bool;
 }
 
-/// Appends all parts, by one call if they are taken whole.
-pub fn append_all(file: &mut dyn Stored, mut parts: &mut [IoSlice<'_>]) -> io::Result<()> {
+/// Writes all parts, by one call if it takes everything. Interrupted calls are repeated.
+///
+/// # Errors
+/// [`io::ErrorKind::WriteZero`] if a call takes nothing. The beginning of `parts` may have been written after an error.
+pub fn append_all(file: &mut dyn StoredFile, mut parts: &mut [IoSlice<'_>]) -> io::Result<()> {
     while parts.iter().any(|part| !part.is_empty()) {
         match file.append(parts) {
             Ok(0) => return Err(io::Error::from(io::ErrorKind::WriteZero)),
@@ -92,20 +104,20 @@ pub fn append_all(file: &mut dyn Stored, mut parts: &mut [IoSlice<'_>]) -> io::R
     Ok(())
 }
 
-/// A file that is read from a place on.
-pub struct Reading {
-    file: Box<dyn Stored>,
+/// [`Read`] over a [`StoredFile`], from an offset on.
+pub struct StoredFileReader {
+    file: Box<dyn StoredFile>,
     at: u64,
 }
 
-impl Reading {
-    /// Reads a file from that offset on.
-    pub fn new(file: Box<dyn Stored>, at: u64) -> Self {
+impl StoredFileReader {
+    /// Returns a reader that begins at offset `at`.
+    pub fn new(file: Box<dyn StoredFile>, at: u64) -> Self {
         Self { file, at }
     }
 }
 
-impl Read for Reading {
+impl Read for StoredFileReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let length = self.file.read_at(self.at, buffer)?;
         self.at += length as u64;
@@ -113,25 +125,25 @@ impl Read for Reading {
     }
 }
 
-/// The machine's own file system.
+/// The machine's file system.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Disk;
 
 impl Storage for Disk {
-    fn open(&self, path: &Path, opening: Opening) -> io::Result<Box<dyn Stored>> {
+    fn open(&self, path: &Path, opening: OpenMode) -> io::Result<Box<dyn StoredFile>> {
         let mut options = OpenOptions::new();
-        options.read(true).write(true).append(opening != Opening::Rewritable);
+        options.read(true).write(true).append(opening != OpenMode::Rewritable);
         let readers = match opening {
-            Opening::Existing => None,
-            Opening::Rewritable => {
+            OpenMode::Existing => None,
+            OpenMode::Rewritable => {
                 options.create_new(true);
                 Some(Readers::Owner)
             }
-            Opening::New(readers) => {
+            OpenMode::New(readers) => {
                 options.create_new(true);
                 Some(readers)
             }
-            Opening::Either => {
+            OpenMode::NewOrExisting => {
                 options.create(true);
                 Some(Readers::Owner)
             }
@@ -170,13 +182,13 @@ impl Storage for Disk {
     }
 }
 
-impl Stored for File {
+impl StoredFile for File {
     fn append(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         self.write_vectored(parts)
     }
 
     fn read_at(&self, at: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        // Whatever is appended goes to the end all the same.
+        // Moving the offset does not disturb appends: in append mode they go to the end.
         let mut file = self;
         file.seek(SeekFrom::Start(at))?;
         file.read(buffer)
@@ -186,7 +198,7 @@ impl Stored for File {
         Ok(self.metadata()?.len())
     }
 
-    fn continue_at(&mut self, to: u64) -> io::Result<()> {
+    fn set_write_offset(&mut self, to: u64) -> io::Result<()> {
         self.seek(SeekFrom::Start(to)).map(drop)
     }
 
@@ -202,7 +214,7 @@ impl Stored for File {
         File::sync_all(self)
     }
 
-    fn again(&self) -> io::Result<Box<dyn Stored>> {
+    fn reopen(&self) -> io::Result<Box<dyn StoredFile>> {
         Ok(Box::new(self.try_clone()?))
     }
 
@@ -214,7 +226,7 @@ impl Stored for File {
         File::try_lock(self)
     }
 
-    fn is_at(&self, path: &Path) -> bool {
+    fn is_linked_at(&self, path: &Path) -> bool {
         #[cfg(unix)]
         {
             use std::os::unix::fs::MetadataExt;

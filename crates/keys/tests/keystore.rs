@@ -1,4 +1,4 @@
-//! Keys on a disk: kept, found again, never overwritten, closed to others.
+//! Keys on a disk: kept, found again, never overwritten, closed to other users.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on stops")]
 
 use std::fs;
@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use reenact_formats::rer::seal::Signer;
 use reenact_keys::durable::{self, Readers};
-use reenact_keys::keystore::{ForeignKeyError, NotAName, read_foreign};
+use reenact_keys::keystore::{ExternalKeyError, InvalidKeyName, read_external};
 use reenact_keys::{KeyName, KeyStore, KeyStoreError, SecretKey, SecretKeyError};
 use reenact_testkit::fixture::TestDir;
 
-/// A fresh folder with a store in it.
-struct Folder(TestDir);
+/// Temporary folder with a key store in it.
+struct KeyStoreFixture(TestDir);
 
-impl Folder {
+impl KeyStoreFixture {
     fn new() -> Self {
         Self(TestDir::new())
     }
@@ -24,7 +24,7 @@ impl Folder {
         KeyStore::new(self.0.join("keys"))
     }
 
-    /// The names of all that lies in the folder of keys, temporary files too.
+    /// Returns the names of all files in the folder of keys, temporary files too.
     fn files(&self) -> Vec<String> {
         let entries = fs::read_dir(self.0.join("keys")).unwrap();
         let mut names: Vec<String> =
@@ -48,13 +48,13 @@ fn names() {
         assert_eq!(good.parse::<KeyName>().unwrap().as_str(), good);
     }
     for bad in ["", ".", "..", ".a", "-a", "_a", "a/b", "a\\b", "a b", "é", "a\0", &"x".repeat(65)] {
-        assert_eq!(bad.parse::<KeyName>(), Err(NotAName), "{bad}");
+        assert_eq!(bad.parse::<KeyName>(), Err(InvalidKeyName), "{bad}");
     }
 }
 
 #[test]
 fn a_key_is_kept_and_found() {
-    let folder = Folder::new();
+    let folder = KeyStoreFixture::new();
     let store = folder.store();
     assert_eq!(store.list(), Ok(Vec::new()));
     let key = SecretKey::generate().unwrap();
@@ -70,7 +70,7 @@ fn a_key_is_kept_and_found() {
 
 #[test]
 fn a_key_is_never_overwritten() {
-    let folder = Folder::new();
+    let folder = KeyStoreFixture::new();
     let store = folder.store();
     let (one, two) = (SecretKey::generate().unwrap(), SecretKey::generate().unwrap());
     store.create(&name("a"), &one).unwrap();
@@ -82,7 +82,7 @@ fn a_key_is_never_overwritten() {
 
 #[test]
 fn many_at_once_and_one_wins() {
-    let folder = Folder::new();
+    let folder = KeyStoreFixture::new();
     let store = folder.store();
     let won = AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -102,7 +102,7 @@ fn many_at_once_and_one_wins() {
 
 #[test]
 fn rotation_keeps_the_old_key() {
-    let folder = Folder::new();
+    let folder = KeyStoreFixture::new();
     let store = folder.store();
     let (one, two) = (SecretKey::generate().unwrap(), SecretKey::generate().unwrap());
     let path = shown(&store.path(&name("a")));
@@ -120,14 +120,14 @@ fn rotation_keeps_the_old_key() {
 
 #[test]
 fn an_interrupted_rotation_is_done_again() {
-    let folder = Folder::new();
+    let folder = KeyStoreFixture::new();
     let store = folder.store();
     let (one, two) = (SecretKey::generate().unwrap(), SecretKey::generate().unwrap());
     let kept = name(&format!("a-{:.8}", one.public_key().id().to_string()));
     store.create(&name("a"), &one).unwrap();
     store.create(&kept, &one).unwrap();
     assert_eq!(store.rotate(&name("a"), &two).unwrap().0, kept);
-    // Another key of that name is not taken for the old one.
+    // Another key of that name is not mistaken for the old one.
     store.create(&name("b"), &one).unwrap();
     let other = name(&format!("b-{:.8}", one.public_key().id().to_string()));
     store.create(&other, &two).unwrap();
@@ -141,7 +141,7 @@ fn an_interrupted_rotation_is_done_again() {
 
 #[test]
 fn the_longest_name_can_be_rotated() {
-    let folder = Folder::new();
+    let folder = KeyStoreFixture::new();
     let store = folder.store();
     let long = name(&"x".repeat(64));
     store.create(&long, &SecretKey::generate().unwrap()).unwrap();
@@ -152,7 +152,7 @@ fn the_longest_name_can_be_rotated() {
 
 #[test]
 fn what_is_no_key_is_refused() {
-    let folder = Folder::new();
+    let folder = KeyStoreFixture::new();
     let store = folder.store();
     store.create(&name("a"), &SecretKey::generate().unwrap()).unwrap();
     let path = store.path(&name("a"));
@@ -170,16 +170,16 @@ fn what_is_no_key_is_refused() {
 
 #[test]
 fn a_key_from_elsewhere() {
-    let folder = Folder::new();
+    let folder = KeyStoreFixture::new();
     let key = SecretKey::generate().unwrap();
     let path = folder.0.join("key.jwk");
     durable::create(&path, key.to_jwk().as_bytes(), Readers::Owner).unwrap();
-    let (read, is_open) = read_foreign(fs::File::open(&path).unwrap()).unwrap();
+    let (read, is_open) = read_external(fs::File::open(&path).unwrap()).unwrap();
     assert_eq!((read.public_key(), is_open), (key.public_key(), false));
     durable::replace(&path, key.public_key().as_bytes(), Readers::Everyone).unwrap();
     assert_eq!(
-        read_foreign(fs::File::open(&path).unwrap()).err(),
-        Some(ForeignKeyError::Key(SecretKeyError::PublicOnly))
+        read_external(fs::File::open(&path).unwrap()).err(),
+        Some(ExternalKeyError::Key(SecretKeyError::PublicOnly))
     );
 }
 
@@ -199,7 +199,7 @@ mod permissions {
 
     #[test]
     fn closed_from_the_start() {
-        let folder = Folder::new();
+        let folder = KeyStoreFixture::new();
         let store = folder.store();
         store.create(&name("a"), &SecretKey::generate().unwrap()).unwrap();
         let (kept, _) = store.rotate(&name("a"), &SecretKey::generate().unwrap()).unwrap();
@@ -210,7 +210,7 @@ mod permissions {
 
     #[test]
     fn open_to_others_is_refused() {
-        let folder = Folder::new();
+        let folder = KeyStoreFixture::new();
         let store = folder.store();
         store.create(&name("a"), &SecretKey::generate().unwrap()).unwrap();
         let path = store.path(&name("a"));
@@ -227,14 +227,14 @@ mod permissions {
         }
         let (_, is_open) = {
             set_mode(&path, 0o644);
-            read_foreign(fs::File::open(&path).unwrap()).unwrap()
+            read_external(fs::File::open(&path).unwrap()).unwrap()
         };
         assert!(is_open);
     }
 
     #[test]
     fn a_folder_that_others_write_to_is_refused() {
-        let folder = Folder::new();
+        let folder = KeyStoreFixture::new();
         let store = folder.store();
         store.create(&name("a"), &SecretKey::generate().unwrap()).unwrap();
         let keys = folder.0.join("keys");
@@ -248,13 +248,13 @@ mod permissions {
 
     #[test]
     fn links_are_not_followed() {
-        let folder = Folder::new();
+        let folder = KeyStoreFixture::new();
         let store = folder.store();
         store.create(&name("a"), &SecretKey::generate().unwrap()).unwrap();
         let link = store.path(&name("link"));
         symlink(store.path(&name("a")), &link).unwrap();
         assert_eq!(store.load(&name("link")).err(), Some(KeyStoreError::Link { path: shown(&link) }));
-        // Nor one that leads nowhere, when a key is to be written there.
+        // A dangling link is not followed either when a key is written.
         let nowhere = store.path(&name("nowhere"));
         symlink(folder.0.join("elsewhere.jwk"), &nowhere).unwrap();
         let expected = KeyStoreError::Exists { path: shown(&nowhere) };
@@ -265,7 +265,7 @@ mod permissions {
 
 #[test]
 fn the_default_key_is_made_once() {
-    let folder = Folder::new();
+    let folder = KeyStoreFixture::new();
     let store = folder.store();
     let first = store.default_key().unwrap();
     assert!(first.is_new);
@@ -278,7 +278,7 @@ fn the_default_key_is_made_once() {
 
 #[test]
 fn all_who_ask_first_get_the_same_default_key() {
-    let folder = Folder::new();
+    let folder = KeyStoreFixture::new();
     let store = folder.store();
     let line = std::sync::Barrier::new(8);
     let keys: Vec<_> = std::thread::scope(|scope| {
@@ -296,7 +296,7 @@ fn all_who_ask_first_get_the_same_default_key() {
 
 #[test]
 fn a_default_key_that_cannot_be_read_is_not_replaced() {
-    let folder = Folder::new();
+    let folder = KeyStoreFixture::new();
     let store = folder.store();
     store.default_key().unwrap();
     let path = store.path(&KeyName::default());

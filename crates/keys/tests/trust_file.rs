@@ -1,4 +1,4 @@
-//! The trust store on a disk: empty until it is written, refused where others wrote it or nobody can read it.
+//! The trust store on a disk: empty until it is written, refused if other users can write it or it cannot be parsed.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops")]
 
 use std::fs;

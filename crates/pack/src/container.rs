@@ -1,20 +1,21 @@
-//! Which container a file is, by its first bytes. A file name is a claim; the bytes decide which reader runs.
+//! Detection of the archive format by the first bytes. A file name is only a claim; the bytes decide which reader runs.
 
 use crate::tar::header;
 
-/// The containers that can be read.
+/// Archive format that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Container {
     /// A bare tar archive.
     Tar,
-    /// A gzip stream. That there is a tar in it is for the reader to find out.
+    /// A gzip file. Only its reader finds out if there is a tar inside.
     TarGz,
     /// A zip archive.
     Zip,
 }
 
 impl Container {
-    /// The container that begins with these bytes. 512 bytes are enough; a tar needs all of them.
+    /// Returns the format of a file that begins with these bytes; `None` if it is none of them. 512 bytes are enough; a tar needs
+    /// all of them, since it is recognised by the checksum of its first header.
     #[must_use]
     pub fn detect(first: &[u8]) -> Option<Container> {
         if first.starts_with(&[0x1f, 0x8b]) {
@@ -24,18 +25,18 @@ impl Container {
             return Some(Container::Zip);
         }
         let block = first.first_chunk::<{ header::BLOCK }>()?;
-        header::has_checksum(block).then_some(Container::Tar)
+        header::has_valid_checksum(block).then_some(Container::Tar)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Limits, TarStyle, TarWriter};
+    use crate::{ArchiveLimits, TarStyle, TarWriter};
 
     #[test]
     fn bytes_decide() {
-        let mut writer = TarWriter::new(Vec::new(), TarStyle::Gnu, Limits::default());
+        let mut writer = TarWriter::new(Vec::new(), TarStyle::Gnu, ArchiveLimits::default());
         writer.add("a", 0, &b""[..]).unwrap();
         let mut tar = writer.finish().unwrap();
         assert_eq!(Container::detect(&tar), Some(Container::Tar));

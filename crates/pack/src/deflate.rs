@@ -1,16 +1,17 @@
-//! Raw deflate that is the same every time: one level, and input cut at fixed places.
+//! Reproducible raw deflate: one level, and input cut into chunks of a fixed size.
 
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use std::io::{self, Write};
 
-/// The default of gzip, and what the real Replay Bundle tool uses.
+/// Compression level: the default of gzip, and the one that the real Replay Bundle tool uses.
 const LEVEL: Compression = Compression::new(6);
 
-/// An encoder's output may depend on where its input was cut, so it is cut here, and not by whoever writes.
-const CUT: usize = 32 << 10;
+/// Size of the chunks that the encoder gets, in bytes. Its output may depend on how its input was cut, so the cuts are made
+/// here and not by the caller.
+const CHUNK_BYTES: usize = 32 << 10;
 
-/// Compresses what is written into a sink.
+/// Writer that compresses its input into a sink.
 pub(crate) struct Deflater<W: Write> {
     encoder: DeflateEncoder<W>,
     pending: Vec<u8>,
@@ -18,10 +19,10 @@ pub(crate) struct Deflater<W: Write> {
 
 impl<W: Write> Deflater<W> {
     pub(crate) fn new(sink: W) -> Deflater<W> {
-        Deflater { encoder: DeflateEncoder::new(sink, LEVEL), pending: Vec::with_capacity(CUT) }
+        Deflater { encoder: DeflateEncoder::new(sink, LEVEL), pending: Vec::with_capacity(CHUNK_BYTES) }
     }
 
-    /// Ends the stream; gives the sink back and how many bytes went into it.
+    /// Ends the stream. Returns the sink and the number of compressed bytes.
     pub(crate) fn finish(mut self) -> io::Result<(W, u64)> {
         self.encoder.write_all(&self.pending)?;
         self.encoder.try_finish()?;
@@ -32,16 +33,16 @@ impl<W: Write> Deflater<W> {
 
 impl<W: Write> Write for Deflater<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let step = bytes.len().min(CUT - self.pending.len());
+        let step = bytes.len().min(CHUNK_BYTES - self.pending.len());
         self.pending.extend_from_slice(&bytes[..step]);
-        if self.pending.len() == CUT {
+        if self.pending.len() == CHUNK_BYTES {
             self.encoder.write_all(&self.pending)?;
             self.pending.clear();
         }
         Ok(step)
     }
 
-    /// Keeps what is pending: a flush in the middle would change the compressed bytes.
+    /// Does nothing: a flush in the middle of the stream would change the compressed bytes.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }

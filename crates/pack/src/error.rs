@@ -1,116 +1,116 @@
-//! Why an archive was refused. One enum, with the exact reason nested inside, so that a test and a caller can name it.
+//! Errors of archives: one enum, [`PackError`], with the exact reason nested inside, so that tests and callers can match it.
 //!
-//! Names in errors come from the archive. They are cut to 200 characters and `Display` prints them escaped; a caller that
-//! takes the field itself must escape it.
+//! Names in errors come from the archive. They are cut to 200 characters, and `Display` prints them escaped; a caller that
+//! prints the field itself must escape it.
 
-use crate::limits::Limit;
-use crate::name::NameFault;
+use crate::limits::ArchiveLimit;
+use crate::name_rules::NameFault;
 use std::io;
 
-/// Why an archive cannot be read or written.
+/// Reason why an archive cannot be read or written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PackError {
-    /// More of something than the limits allow.
+    /// A size or a count is larger than the limits allow.
     #[error("{limit} is over the limit of {max}{}", of(member))]
     Limit {
-        /// Which limit.
-        limit: Limit,
-        /// The largest value that would have passed.
+        /// Limit that was exceeded.
+        limit: ArchiveLimit,
+        /// Largest value that would have passed, in the unit of the limit.
         max: u64,
-        /// The member it happened in, where there is one.
+        /// Name of the member in which it happened, if there is one.
         member: Option<String>,
     },
-    /// The bytes end before the structure does.
+    /// The archive ends before its structure does.
     #[error("the archive ends inside {stage}{}", of(member))]
     Truncated {
-        /// What was being read.
-        stage: Stage,
-        /// The member it happened in, where there is one.
+        /// Part of the archive that was being read.
+        stage: ArchiveStage,
+        /// Name of the member in which it happened, if there is one.
         member: Option<String>,
     },
-    /// Bytes that are not the format, or a form of it that is not accepted.
+    /// Bytes that break the format, or a form of it that is not accepted.
     #[error("{fault}{}", of(member))]
     Malformed {
-        /// What was wrong.
+        /// Exact reason.
         fault: Malformation,
-        /// The member it happened in, where there is one.
+        /// Name of the member in which it happened, if there is one.
         member: Option<String>,
     },
-    /// A name that could reach outside a folder or mislead a reader.
+    /// A name that could reach outside of a folder or mislead a reader.
     #[error("unsafe member name {}: {fault}", shown(name))]
     UnsafeName {
-        /// The name; bytes that are not UTF-8 are replaced.
+        /// Name from the archive; bytes that are not UTF-8 are replaced.
         name: String,
-        /// What is wrong with it.
+        /// Reason why the name is not safe.
         fault: NameFault,
     },
     /// A member that is not a plain file, or a header form that the rules refuse.
     #[error("member {} is {entry}, which is not accepted", shown(member))]
     Forbidden {
-        /// The member's name as far as it is known.
+        /// Name of the member, as far as it is known.
         member: String,
-        /// What it is.
-        entry: Entry,
+        /// Type of the member, or form of its header.
+        entry: UnsupportedMember,
     },
-    /// The same name twice.
+    /// Two members with the same name.
     #[error("two members are named {}", shown(name))]
     Duplicate {
-        /// The name.
+        /// Name that occurs twice.
         name: String,
     },
-    /// Two names that one file on a disk without case would answer to.
+    /// Two names that differ only by case, and are one file on a case-insensitive file system.
     #[error("the names {} and {} differ only by case", shown(name), shown(other))]
     CaseCollision {
-        /// The later name.
+        /// Name of the later member.
         name: String,
-        /// The earlier name.
+        /// Name of the earlier member.
         other: String,
     },
-    /// A name that is a file and is also the folder of another.
+    /// A file that is also the folder of another member.
     #[error("{} is a file, so {} cannot be inside it", shown(file), shown(inside))]
     FileAndFolder {
-        /// The file.
+        /// Name of the file.
         file: String,
-        /// The member (or folder) whose path goes through the file.
+        /// Name of the member (or folder) whose path goes through the file.
         inside: String,
     },
-    /// Two places of the archive state different values for one thing.
+    /// Two places of the archive state different values for one field.
     #[error("the archive disagrees with itself about {field} of member {}", shown(member))]
     Disagreement {
-        /// The member.
+        /// Name of the member.
         member: String,
-        /// What is stated twice.
-        field: Field,
+        /// Field that is stated twice.
+        field: RepeatedField,
     },
-    /// Bytes after the structure ended.
+    /// Bytes after the end of the archive's structure.
     #[error("there is data after {stage}")]
     TrailingData {
-        /// What had ended.
-        stage: Stage,
+        /// Part of the archive that had ended.
+        stage: ArchiveStage,
     },
-    /// A checksum that does not fit the bytes.
+    /// A checksum that does not match the bytes.
     #[error("the checksum of {checked} does not match{}", of(member))]
     Checksum {
-        /// What was summed.
-        checked: Checked,
-        /// The member it happened in, where there is one.
+        /// Checksum that is wrong.
+        checked: ChecksumKind,
+        /// Name of the member in which it happened, if there is one.
         member: Option<String>,
     },
     /// The underlying reader or writer failed.
     #[error("input or output failed: {text}")]
     Io {
-        /// The kind of failure.
+        /// Kind of failure.
         kind: io::ErrorKind,
-        /// What the system said.
+        /// Message of the operating system.
         text: String,
     },
 }
 
-/// Where in an archive something happened.
+/// Part of an archive at which an error occurred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Stage {
+pub enum ArchiveStage {
     /// A 512-byte tar header.
     #[error("a tar header")]
     TarHeader,
@@ -140,29 +140,29 @@ pub enum Stage {
     ZipEnd,
 }
 
-/// What is wrong with bytes that are not an accepted form.
+/// Exact reason of [`PackError::Malformed`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Malformation {
-    /// A size field that is no number, is negative, or is written in a form that is not accepted.
+    /// A size field of a tar that is no number, is negative, or is written in a form that is not accepted.
     #[error("the size in a tar header is not an acceptable number")]
     TarSize,
     /// A tar header with content in fields that a plain member leaves empty.
     #[error("a tar header has content in fields that must be empty")]
     TarFields,
-    /// A folder or an extension that states a size it cannot have.
+    /// A folder that states a size other than zero.
     #[error("a folder has content")]
     FolderContent,
     /// A second PAX header or long name for one member.
     #[error("one member has several extension headers that name it")]
     RepeatedExtension,
-    /// A PAX header or long name that no member follows.
+    /// A PAX header or long name that is not followed by a member.
     #[error("an extension header is not followed by a member")]
     DanglingExtension,
     /// A GNU long name that is not one NUL-terminated name.
     #[error("a GNU long name is malformed")]
     LongName,
-    /// A PAX header that is malformed or asks for what is not accepted.
+    /// A PAX header that is malformed or has a key or value that is not accepted.
     #[error("PAX header: {0}")]
     Pax(PaxFault),
     /// Padding after a member that is not zero: bytes that no member owns.
@@ -174,22 +174,22 @@ pub enum Malformation {
     /// Compressed data that cannot be inflated.
     #[error("the compressed data is malformed")]
     Deflate,
-    /// No end record: this is not a zip.
+    /// No end record, so that this is no zip.
     #[error("there is no end record of a zip")]
     NoZipEnd,
-    /// The comment holds what another reader would take for the end record.
+    /// A zip comment with the signature of an end record in it, which another reader might take for the end record.
     #[error("the zip comment contains an end record")]
     ZipComment,
     /// A zip in several volumes.
     #[error("the zip is one of several volumes")]
     ZipVolumes,
-    /// A 64-bit zip: its sizes stand in two places.
+    /// A 64-bit zip, which states its sizes in two places.
     #[error("64-bit zip structures are not accepted")]
     Zip64,
     /// A record without its signature, or with lengths that do not add up.
     #[error("a record of the zip is malformed")]
     ZipRecord,
-    /// The end record counts other entries than the directory has.
+    /// The end record states another number of entries than the directory has.
     #[error("the zip's directory does not have the stated number of entries")]
     ZipCount,
     /// Bytes that no entry owns.
@@ -212,28 +212,28 @@ pub enum Malformation {
     ZipExtra(u16),
 }
 
-/// What is wrong with a PAX header.
+/// Reason why a PAX header is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PaxFault {
     /// A record that is not `length key=value` and a newline.
     #[error("a record is malformed")]
     Record,
-    /// One key twice.
+    /// A key that occurs twice.
     #[error("{0:?} is given twice")]
     Repeated(String),
-    /// A key that changes what a member is, or that nobody is known to write.
+    /// A key that changes the type of a member, or that no known tool writes.
     #[error("{0:?} is not accepted")]
     Key(String),
-    /// A value that the key cannot have.
+    /// A value that is not valid for its key.
     #[error("{0:?} has an unacceptable value")]
     Value(String),
 }
 
-/// What a member is, when it is not a plain file.
+/// Type of a member, or form of its header, that is not a plain file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Entry {
+pub enum UnsupportedMember {
     /// A folder.
     #[error("a folder")]
     Folder,
@@ -278,14 +278,14 @@ pub enum Entry {
     UnixType(u32),
 }
 
-/// What an archive states in two places.
+/// Field that an archive states in two places, which must agree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Field {
+pub enum RepeatedField {
     /// The name.
     #[error("the name")]
     Name,
-    /// The size, declared or compressed.
+    /// The size, uncompressed or compressed.
     #[error("the size")]
     Size,
     /// The CRC.
@@ -297,15 +297,15 @@ pub enum Field {
     /// The general purpose flags.
     #[error("the flags")]
     Flags,
-    /// Whether it is a file or a folder.
+    /// The file type: file or folder.
     #[error("the file type")]
     Type,
 }
 
-/// What a checksum covers.
+/// Checksum of an archive, by the bytes that it covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Checked {
+pub enum ChecksumKind {
     /// A tar header.
     #[error("a tar header")]
     TarHeader,
@@ -323,12 +323,13 @@ pub enum Checked {
     Zip,
 }
 
+/// Returns the end of a message: ` (member "name")`, or nothing.
 fn of(member: &Option<String>) -> String {
     member.as_ref().map_or_else(String::new, |name| format!(" (member {})", shown(name)))
 }
 
-/// A name in quotes, with every character that could act on a terminal or deceive a reader escaped. `Debug` lets through
-/// four letters that nobody sees: the Hangul fillers.
+/// Returns a name in quotes, with every character escaped that could act on a terminal or deceive a reader. `Debug` alone
+/// leaves four invisible letters unescaped: the Hangul fillers.
 fn shown(name: &str) -> String {
     let mut out = String::new();
     for c in format!("{name:?}").chars() {
@@ -340,8 +341,8 @@ fn shown(name: &str) -> String {
     out
 }
 
-/// A name from an archive as an error carries it: at most 200 characters, with bytes that are not UTF-8 replaced.
-pub(crate) fn quoted(name: &[u8]) -> String {
+/// Returns a name from an archive as errors carry it: at most 200 characters, with bytes that are not UTF-8 replaced.
+pub(crate) fn shortened(name: &[u8]) -> String {
     const CHARACTERS: usize = 200;
     let text = String::from_utf8_lossy(&name[..name.len().min(4 * CHARACTERS)]);
     let mut cut: String = text.chars().take(CHARACTERS).collect();
@@ -356,25 +357,25 @@ impl PackError {
         PackError::Malformed { fault, member: None }
     }
 
-    pub(crate) fn truncated(stage: Stage) -> PackError {
+    pub(crate) fn truncated(stage: ArchiveStage) -> PackError {
         PackError::Truncated { stage, member: None }
     }
 
-    /// The same error, naming the member it happened in unless it already names one.
-    pub(crate) fn within(mut self, name: &str) -> PackError {
+    /// Adds the name of the member in which the error occurred, unless the error names one already.
+    pub(crate) fn in_member(mut self, name: &str) -> PackError {
         if let PackError::Limit { member, .. }
         | PackError::Truncated { member, .. }
         | PackError::Malformed { member, .. }
         | PackError::Checksum { member, .. } = &mut self
             && member.is_none()
         {
-            *member = Some(quoted(name.as_bytes()));
+            *member = Some(shortened(name.as_bytes()));
         }
         self
     }
 }
 
-/// An error that a [`crate::Member`] gave through `Read` comes back as itself.
+/// Restores a [`PackError`] that an [`crate::ArchiveMember`] returned through `Read`; other errors become [`PackError::Io`].
 impl From<io::Error> for PackError {
     fn from(error: io::Error) -> PackError {
         let known = error.get_ref().and_then(|inner| inner.downcast_ref::<PackError>()).cloned();
@@ -399,18 +400,18 @@ mod tests {
 
     #[test]
     fn names_in_errors_are_short_and_escaped() {
-        assert_eq!(quoted(b"a"), "a");
-        assert_eq!(quoted("é".repeat(200).as_bytes()), "é".repeat(200));
-        assert_eq!(quoted("é".repeat(201).as_bytes()), format!("{}…", "é".repeat(200)));
-        assert_eq!(quoted(&[b'x'; 5000]).chars().count(), 201);
-        assert_eq!(quoted(&[0xff, b'a']), "\u{fffd}a");
+        assert_eq!(shortened(b"a"), "a");
+        assert_eq!(shortened("é".repeat(200).as_bytes()), "é".repeat(200));
+        assert_eq!(shortened("é".repeat(201).as_bytes()), format!("{}…", "é".repeat(200)));
+        assert_eq!(shortened(&[b'x'; 5000]).chars().count(), 201);
+        assert_eq!(shortened(&[0xff, b'a']), "\u{fffd}a");
         let error = PackError::Duplicate { name: "\u{1b}[31m\u{202e}".to_owned() };
         assert_eq!(error.to_string(), "two members are named \"\\u{1b}[31m\\u{202e}\"");
     }
 
     #[test]
     fn errors_survive_the_way_through_io() {
-        let error = PackError::truncated(Stage::Content).within("a");
+        let error = PackError::truncated(ArchiveStage::Content).in_member("a");
         assert_eq!(PackError::from(io::Error::from(error.clone())), error);
     }
 }

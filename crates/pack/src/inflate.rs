@@ -1,125 +1,135 @@
-//! Raw inflate (RFC 1951), a step at a time, over `miniz_oxide`. Who feeds it, and how far it may go, is the business of gzip and zip.
+//! Raw inflate (RFC 1951), a step at a time, over `miniz_oxide`. Input and limits are up to the gzip and zip readers.
 //!
-//! Output lies in one window, to which later data refers anyhow: nothing is copied to be handed out. The window does not wrap, since
-//! only then does the library refuse references that reach before the beginning of the stream.
+//! The output stays in one window, to which later data refers anyhow, and is lent to the caller without a copy. The window does
+//! not wrap, since only then does the library refuse references to before the beginning of the stream.
 //!
-//! An inflate of our own was faster, 0.8 s against 1.2 s for 100 MB of JSON text on a busy machine, and took 1,154 lines in the path of
-//! hostile bytes.
+//! An inflate of our own was faster, 0.8 s against 1.2 s for 100 MB of JSON text on a busy machine, but put 1,154 lines in the
+//! path of hostile bytes.
 
 use crate::error::{Malformation, PackError};
-use crate::input::BUFFER;
+use crate::input::BUFFER_BYTES;
 use miniz_oxide::inflate::TINFLStatus;
 use miniz_oxide::inflate::core::inflate_flags::{
     TINFL_FLAG_HAS_MORE_INPUT, TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF,
 };
 use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
 
-/// How far back a reference may go (RFC 1951 §2).
-const HISTORY: usize = 32 << 10;
-/// Bytes of the window. There is room for a few turns, so that the history is moved seldom.
-const SIZE: usize = HISTORY + 4 * BUFFER;
+/// Largest distance of a back-reference, in bytes (RFC 1951 §2).
+const MAX_DISTANCE: usize = 32 << 10;
+/// Size of the window, in bytes: the history and a few buffers of output, so that the history is moved seldom.
+const WINDOW_BYTES: usize = MAX_DISTANCE + 4 * BUFFER_BYTES;
 
-/// A raw deflate stream on its way out.
+/// Decompressor of raw deflate streams, one after the other.
 pub(crate) struct Inflater {
     core: Box<DecompressorOxide>,
     window: Box<[u8]>,
-    /// Beginning of what was made since the last turn.
-    start: usize,
-    /// Place of the next byte. Everything before it belongs to the stream.
-    end: usize,
-    /// End of the room.
-    limit: usize,
-    /// True once the last block is complete.
+    /// Offset in the window of the output that was not discarded yet.
+    output_start: usize,
+    /// Offset in the window of the next byte. All bytes before it belong to the stream.
+    output_end: usize,
+    /// Offset in the window that the output must not exceed.
+    output_limit: usize,
+    /// True once the last block of the stream is complete.
     is_ended: bool,
 }
 
-/// Why a step went no further.
+/// Reason why a step ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stop {
+pub(crate) enum InflateStop {
     /// The stream is complete.
-    End,
-    /// There is not enough input to go on.
-    Input,
-    /// There is no more room.
-    Room,
+    StreamEnd,
+    /// More input is needed.
+    NeedsInput,
+    /// The output reached its limit: discard it and go on.
+    OutputFull,
 }
 
-/// What a step did.
+/// Result of [`Inflater::inflate`].
 #[derive(Clone, Copy)]
-pub(crate) struct Step {
-    /// Bytes taken from the input.
-    pub(crate) used: usize,
-    /// Bytes made.
-    pub(crate) made: usize,
-    /// Why it went no further.
-    pub(crate) stop: Stop,
+pub(crate) struct InflateStep {
+    /// Bytes consumed from the input.
+    pub(crate) consumed: usize,
+    /// Bytes appended to the output.
+    pub(crate) produced: usize,
+    /// Reason why the step ended.
+    pub(crate) stop: InflateStop,
 }
 
-impl Step {
-    /// There is no use in another step with the same input.
-    pub(crate) fn is_stuck(&self) -> bool {
-        self.used == 0 && self.made == 0
+impl InflateStep {
+    /// Returns true if the step neither consumed nor produced a byte, so that another one with the same input is of no use.
+    pub(crate) fn made_no_progress(&self) -> bool {
+        self.consumed == 0 && self.produced == 0
     }
 }
 
 impl Inflater {
     pub(crate) fn new() -> Inflater {
-        let window = vec![0; SIZE].into_boxed_slice();
-        Inflater { core: Box::default(), window, start: 0, end: 0, limit: BUFFER, is_ended: false }
-    }
-
-    /// Begins another stream.
-    pub(crate) fn clear(&mut self) {
-        self.core.init();
-        (self.end, self.is_ended) = (0, false);
-        self.turn();
-    }
-
-    /// Makes room for 64 KiB. What was made before is gone.
-    pub(crate) fn turn(&mut self) {
-        if self.end + BUFFER >= SIZE {
-            self.window.copy_within(self.end - HISTORY..self.end, 0);
-            self.end = HISTORY;
+        let window = vec![0; WINDOW_BYTES].into_boxed_slice();
+        Inflater {
+            core: Box::default(),
+            window,
+            output_start: 0,
+            output_end: 0,
+            output_limit: BUFFER_BYTES,
+            is_ended: false,
         }
-        self.start = self.end;
-        self.limit = self.start + BUFFER;
     }
 
-    /// Makes room to find out whether anything is left to be made. What was made stays.
-    pub(crate) fn stretch(&mut self) {
-        self.limit = self.start + BUFFER + 1;
+    /// Starts another stream; the output and the history are gone.
+    pub(crate) fn reset(&mut self) {
+        self.core.init();
+        (self.output_end, self.is_ended) = (0, false);
+        self.discard_output();
     }
 
-    /// Takes bytes as if they had been made, as many as there is room for; says how many.
-    pub(crate) fn copy(&mut self, bytes: &[u8]) -> usize {
-        let count = bytes.len().min(self.limit - self.end);
-        self.window[self.end..self.end + count].copy_from_slice(&bytes[..count]);
-        self.end += count;
+    /// Discards the output and makes space for 64 KiB more. The history for back-references stays.
+    pub(crate) fn discard_output(&mut self) {
+        if self.output_end + BUFFER_BYTES >= WINDOW_BYTES {
+            self.window.copy_within(self.output_end - MAX_DISTANCE..self.output_end, 0);
+            self.output_end = MAX_DISTANCE;
+        }
+        self.output_start = self.output_end;
+        self.output_limit = self.output_start + BUFFER_BYTES;
+    }
+
+    /// Allows one byte beyond a full output, to find out if the stream has more. The output stays.
+    pub(crate) fn allow_one_more_byte(&mut self) {
+        self.output_limit = self.output_start + BUFFER_BYTES + 1;
+    }
+
+    /// Appends stored bytes to the output, as many as there is space for; returns their number.
+    pub(crate) fn copy_stored(&mut self, bytes: &[u8]) -> usize {
+        let count = bytes.len().min(self.output_limit - self.output_end);
+        self.window[self.output_end..self.output_end + count].copy_from_slice(&bytes[..count]);
+        self.output_end += count;
         count
     }
 
-    /// Inflates some input, as far as there is room.
-    pub(crate) fn step(&mut self, input: &[u8]) -> Result<Step, PackError> {
+    /// Inflates `input` until it is used up, the output is full, or the stream ends.
+    ///
+    /// # Errors
+    /// [`Malformation::Deflate`] if the data is no deflate stream.
+    pub(crate) fn inflate(&mut self, input: &[u8]) -> Result<InflateStep, PackError> {
         if self.is_ended {
-            return Ok(Step { used: 0, made: 0, stop: Stop::End });
+            return Ok(InflateStep { consumed: 0, produced: 0, stop: InflateStop::StreamEnd });
         }
         let flags = TINFL_FLAG_HAS_MORE_INPUT | TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
-        let room = &mut self.window[..self.limit];
-        let (status, used, made) = decompress(&mut self.core, input, room, self.end, flags);
-        self.end += made;
+        let room = &mut self.window[..self.output_limit];
+        let (status, used, made) = decompress(&mut self.core, input, room, self.output_end, flags);
+        self.output_end += made;
         let stop = match status {
-            TINFLStatus::Done => Stop::End,
-            TINFLStatus::NeedsMoreInput => Stop::Input,
-            TINFLStatus::HasMoreOutput => Stop::Room,
+            TINFLStatus::Done => InflateStop::StreamEnd,
+            TINFLStatus::NeedsMoreInput => InflateStop::NeedsInput,
+            TINFLStatus::HasMoreOutput => InflateStop::OutputFull,
             _ => return Err(malformed()),
         };
-        self.is_ended = stop == Stop::End;
-        Ok(Step { used, made, stop })
+        self.is_ended = stop == InflateStop::StreamEnd;
+        Ok(InflateStep { consumed: used, produced: made, stop })
     }
 
-    /// What was made since the last turn.
-    pub(crate) fn made(&self) -> &[u8] {
-        &self.window[self.start..self.end]
+    /// Returns the output since it was last discarded.
+    pub(crate) fn output(&self) -> &[u8] {
+        &self.window[self.output_start..self.output_end]
     }
 }
 

@@ -1,34 +1,35 @@
-//! Bytes in, through one fixed buffer, with typed errors and a count.
+//! Buffered input with typed errors and a count of its bytes.
 //!
-//! `Stream` is `BufRead` with our own error: every layer (file, gunzip, zip entry) is one, and a member is a window on one.
+//! [`ChunkStream`] is `BufRead` with [`PackError`]: every layer (file, gunzip, zip entry) implements it, and an
+//! [`ArchiveMember`](crate::ArchiveMember) reads a bounded part of one.
 
-use crate::error::{PackError, Stage};
-use crate::limits::Limit;
+use crate::error::{ArchiveStage, PackError};
+use crate::limits::ArchiveLimit;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 
-/// The size of every buffer here. Memory is a handful of these for an archive of any size.
-pub(crate) const BUFFER: usize = 64 << 10;
+/// Size of every buffer of this crate, in bytes. An archive of any size needs a handful of them.
+pub(crate) const BUFFER_BYTES: usize = 64 << 10;
 
-/// A run of bytes, a chunk at a time.
-pub(crate) trait Stream {
-    /// The bytes at hand, at least one; none only at the end. Repeated calls without `advance` give the same bytes.
+/// Source of bytes that lends them a chunk at a time.
+pub(crate) trait ChunkStream {
+    /// Returns the buffered bytes, at least one; empty only at the end. Repeated calls without `advance` return the same bytes.
     fn chunk(&mut self) -> Result<&[u8], PackError>;
-    /// Drops bytes from the front of the chunk.
+    /// Consumes `count` bytes from the front of the chunk.
     fn advance(&mut self, count: usize);
 }
 
-/// The most bytes of `left` that a chunk of `length` can give.
-pub(crate) fn within(left: u64, length: usize) -> usize {
-    usize::try_from(left).map_or(length, |left| left.min(length))
+/// Returns the smaller of the two numbers of bytes.
+pub(crate) fn at_most(remaining: u64, length: usize) -> usize {
+    usize::try_from(remaining).map_or(length, |left| left.min(length))
 }
 
-/// A length as a count of bytes.
-pub(crate) fn count(length: usize) -> u64 {
+/// Widens a length.
+pub(crate) fn to_u64(length: usize) -> u64 {
     u64::try_from(length).unwrap_or(u64::MAX)
 }
 
-/// Reads until `out` is full or the stream ends; says how much it got.
-pub(crate) fn fill(stream: &mut dyn Stream, out: &mut [u8]) -> Result<usize, PackError> {
+/// Reads until `out` is full or the stream ends; returns the number of bytes read.
+pub(crate) fn read_full(stream: &mut dyn ChunkStream, out: &mut [u8]) -> Result<usize, PackError> {
     let mut done = 0;
     while done < out.len() {
         let chunk = stream.chunk()?;
@@ -43,33 +44,41 @@ pub(crate) fn fill(stream: &mut dyn Stream, out: &mut [u8]) -> Result<usize, Pac
     Ok(done)
 }
 
-/// Exactly `N` bytes.
-pub(crate) fn exact<const N: usize>(stream: &mut dyn Stream, stage: Stage) -> Result<[u8; N], PackError> {
+/// Reads exactly `N` bytes; the archive is truncated at `stage` if there are fewer.
+pub(crate) fn read_array<const N: usize>(
+    stream: &mut dyn ChunkStream,
+    stage: ArchiveStage,
+) -> Result<[u8; N], PackError> {
     let mut out = [0; N];
-    if fill(stream, &mut out)? < N { Err(PackError::truncated(stage)) } else { Ok(out) }
+    if read_full(stream, &mut out)? < N { Err(PackError::truncated(stage)) } else { Ok(out) }
 }
 
-/// `length` bytes in a vector that grows as they arrive: the length is a claim, and is not allocated for.
-pub(crate) fn vector(stream: &mut dyn Stream, length: u64, stage: Stage) -> Result<Vec<u8>, PackError> {
+/// Reads exactly `length` bytes into a vector that grows as they arrive: the length is a claim of the archive, and memory is
+/// not allocated for it.
+pub(crate) fn read_vec(
+    stream: &mut dyn ChunkStream,
+    length: u64,
+    stage: ArchiveStage,
+) -> Result<Vec<u8>, PackError> {
     let mut out = Vec::new();
-    while count(out.len()) < length {
+    while to_u64(out.len()) < length {
         let chunk = stream.chunk()?;
         if chunk.is_empty() {
             return Err(PackError::truncated(stage));
         }
-        let step = within(length - count(out.len()), chunk.len());
+        let step = at_most(length - to_u64(out.len()), chunk.len());
         out.extend_from_slice(&chunk[..step]);
         stream.advance(step);
     }
     Ok(out)
 }
 
-/// A reader that has a buffer of its own, and bounds as well.
-pub(crate) struct Buffered<R>(pub(crate) R);
+/// Adapter for a reader that has its own buffer and its own bounds.
+pub(crate) struct BufReadStream<R>(pub(crate) R);
 
-impl<R: BufRead> Stream for Buffered<R> {
+impl<R: BufRead> ChunkStream for BufReadStream<R> {
     fn chunk(&mut self) -> Result<&[u8], PackError> {
-        // An interrupted call is made again, and only then is its result looked at: it may not be borrowed twice.
+        // Retry interrupted calls first and use the result of another call: the borrow checker allows no return from the loop.
         while let Err(error) = self.0.fill_buf() {
             if error.kind() != io::ErrorKind::Interrupted {
                 return Err(error.into());
@@ -83,43 +92,50 @@ impl<R: BufRead> Stream for Buffered<R> {
     }
 }
 
-/// The archive's own bytes.
-pub(crate) struct Input<R> {
+/// Bytes of the archive file, buffered, counted and bounded.
+pub(crate) struct ArchiveInput<R> {
     reader: R,
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
     fetched: u64,
-    max: u64,
+    max_bytes: u64,
 }
 
-impl<R: Read> Input<R> {
-    /// At most `max` bytes of a reader.
-    pub(crate) fn new(reader: R, max: u64) -> Input<R> {
-        Input { reader, buffer: vec![0; BUFFER].into_boxed_slice(), start: 0, end: 0, fetched: 0, max }
+impl<R: Read> ArchiveInput<R> {
+    /// Creates an input of at most `max` bytes of a reader; more are an error.
+    pub(crate) fn new(reader: R, max_bytes: u64) -> ArchiveInput<R> {
+        ArchiveInput {
+            reader,
+            buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
+            start: 0,
+            end: 0,
+            fetched: 0,
+            max_bytes,
+        }
     }
 
-    /// Bytes handed on so far.
+    /// Returns the number of bytes consumed so far.
     pub(crate) fn consumed(&self) -> u64 {
-        self.fetched - count(self.end - self.start)
+        self.fetched - to_u64(self.end - self.start)
     }
 }
 
-impl<R: Read + Seek> Input<R> {
-    /// Goes to a position from the start of the archive.
+impl<R: Read + Seek> ArchiveInput<R> {
+    /// Moves to an offset from the start of the archive. The count of consumed bytes goes on.
     pub(crate) fn seek(&mut self, position: u64) -> Result<(), PackError> {
         self.reader.seek(SeekFrom::Start(position))?;
         (self.start, self.end) = (0, 0);
         Ok(())
     }
 
-    /// The archive's size.
+    /// Returns the size of the archive in bytes. The position is undefined afterwards: seek next.
     pub(crate) fn length(&mut self) -> Result<u64, PackError> {
         Ok(self.reader.seek(SeekFrom::End(0))?)
     }
 }
 
-impl<R: Read> Stream for Input<R> {
+impl<R: Read> ChunkStream for ArchiveInput<R> {
     fn chunk(&mut self) -> Result<&[u8], PackError> {
         while self.start == self.end {
             let got = match self.reader.read(&mut self.buffer) {
@@ -128,8 +144,8 @@ impl<R: Read> Stream for Input<R> {
                 Err(error) => return Err(error.into()),
             };
             (self.start, self.end) = (0, got);
-            self.fetched = self.fetched.saturating_add(count(got));
-            Limit::SourceBytes.hold(self.fetched, self.max)?;
+            self.fetched = self.fetched.saturating_add(to_u64(got));
+            ArchiveLimit::SourceBytes.check(self.fetched, self.max_bytes)?;
             if got == 0 {
                 break;
             }

@@ -1,78 +1,79 @@
-//! One member while it passes by.
+//! Member of an archive while a visitor reads it, and the totals of an archive.
 
-use crate::error::{PackError, Stage};
-use crate::input::{Stream, count, within};
-use crate::limits::Limit;
+use crate::error::{ArchiveStage, PackError};
+use crate::input::{ChunkStream, at_most, to_u64};
+use crate::limits::ArchiveLimit;
 use std::io::{self, Read};
 
-/// A file in an archive: its name, its declared size, and its content as a reader.
+/// File in an archive: its name, its declared size, and its content as a reader.
 ///
-/// The content never exceeds the declared size, and ending short of it is an error. A fault stays: a visitor that overlooks it
-/// cannot make the archive pass. What the visitor leaves unread is read and checked after it.
-pub struct Member<'a> {
+/// The content never exceeds the declared size, and ending short of it is an error. An error stays: a visitor that ignores it
+/// cannot make the archive pass. Content that the visitor leaves unread is read and checked after it returns.
+pub struct ArchiveMember<'a> {
     name: &'a str,
     size: u64,
-    left: u64,
-    body: &'a mut dyn Stream,
+    remaining: u64,
+    content: &'a mut dyn ChunkStream,
     fault: Option<PackError>,
 }
 
-/// What an archive held.
+/// Counts of one archive, returned by its reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tally {
-    /// Files visited; folders passed over are not counted.
+pub struct ArchiveTotals {
+    /// Number of files visited, without folders.
     pub files: u64,
-    /// Bytes in those files.
+    /// Bytes of content of those files.
     pub content_bytes: u64,
-    /// Bytes of the archive itself.
+    /// Bytes of the archive file.
     pub source_bytes: u64,
 }
 
-impl<'a> Member<'a> {
-    pub(crate) fn new(name: &'a str, size: u64, body: &'a mut dyn Stream) -> Member<'a> {
-        Member { name, size, left: size, body, fault: None }
+impl<'a> ArchiveMember<'a> {
+    pub(crate) fn new(name: &'a str, size: u64, content: &'a mut dyn ChunkStream) -> ArchiveMember<'a> {
+        ArchiveMember { name, size, remaining: size, content, fault: None }
     }
 
-    /// The name: relative, with slashes, free of what [`crate::NameFault`] lists.
+    /// Returns the name: a relative path with slashes that has none of the faults of [`crate::NameFault`].
     #[must_use]
     pub fn name(&self) -> &str {
         self.name
     }
 
-    /// The declared size, which is within the limits and, if the content can be read to its end, true.
+    /// Returns the declared size in bytes. It is within the limits, and true if the content can be read to its end.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// The rest of the content, if it is at most `max` bytes. Memory grows with what is there, not with what is declared.
+    /// Reads the rest of the content, if it is at most `max` bytes. Memory grows with the bytes that arrive, not with the declared
+    /// size.
     ///
     /// # Errors
-    /// [`PackError::Limit`] before anything is read when more than `max` bytes are declared; else what is wrong with the content.
+    /// [`PackError::Limit`], before a byte is read, if more than `max` bytes are declared; else the first fault of the content.
     pub fn read_whole(&mut self, max: u64) -> Result<Vec<u8>, PackError> {
-        Limit::MemberBytes.hold(self.left, max).map_err(|e| e.within(self.name))?;
+        ArchiveLimit::MemberBytes.check(self.remaining, max).map_err(|e| e.in_member(self.name))?;
         let mut out = Vec::new();
         self.read_chunks(|chunk| out.extend_from_slice(chunk))?;
         Ok(out)
     }
 
-    /// Shows the rest of the content in chunks, without copying: what hashing wants.
+    /// Calls `on_chunk` with the rest of the content, chunk by chunk, without a copy: for hashing.
     ///
     /// # Errors
-    /// What is wrong with the content.
-    pub fn read_chunks(&mut self, mut show: impl FnMut(&[u8])) -> Result<(), PackError> {
+    /// The first fault of the content.
+    pub fn read_chunks(&mut self, mut on_chunk: impl FnMut(&[u8])) -> Result<(), PackError> {
         loop {
             let chunk = self.chunk()?;
             if chunk.is_empty() {
                 return Ok(());
             }
-            show(chunk);
+            on_chunk(chunk);
             let length = chunk.len();
             self.advance(length);
         }
     }
 
-    /// Reads what was left and gives the fault that was found, if any.
+    /// Reads the rest of the content and returns the error that occurred, now or earlier.
     pub(crate) fn finish(mut self) -> Result<(), PackError> {
         self.read_chunks(|_| {})
     }
@@ -81,17 +82,17 @@ impl<'a> Member<'a> {
         if let Some(fault) = &self.fault {
             return Err(fault.clone());
         }
-        if self.left == 0 {
+        if self.remaining == 0 {
             return Ok(&[]);
         }
-        let found = match self.body.chunk() {
-            Ok([]) => Err(PackError::truncated(Stage::Content)),
+        let found = match self.content.chunk() {
+            Ok([]) => Err(PackError::truncated(ArchiveStage::Content)),
             found => found,
         };
         match found {
-            Ok(chunk) => Ok(&chunk[..within(self.left, chunk.len())]),
+            Ok(chunk) => Ok(&chunk[..at_most(self.remaining, chunk.len())]),
             Err(fault) => {
-                let fault = fault.within(self.name);
+                let fault = fault.in_member(self.name);
                 self.fault = Some(fault.clone());
                 Err(fault)
             }
@@ -99,13 +100,13 @@ impl<'a> Member<'a> {
     }
 
     fn advance(&mut self, length: usize) {
-        self.body.advance(length);
-        self.left = self.left.saturating_sub(count(length));
+        self.content.advance(length);
+        self.remaining = self.remaining.saturating_sub(to_u64(length));
     }
 }
 
-/// Errors are [`PackError`]s inside `io::Error`; `PackError::from` takes them out again.
-impl Read for Member<'_> {
+/// Errors are [`PackError`]s inside `io::Error`; `PackError::from` restores them.
+impl Read for ArchiveMember<'_> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if out.is_empty() {
             return Ok(0);
@@ -118,7 +119,7 @@ impl Read for Member<'_> {
     }
 }
 
-impl std::fmt::Debug for Member<'_> {
+impl std::fmt::Debug for ArchiveMember<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Member").field("name", &self.name).field("size", &self.size).finish_non_exhaustive()
     }

@@ -1,32 +1,33 @@
-//! What a reader accepts beyond the plain core of each format.
+//! Forms that a reader accepts beyond the plain core of each format.
 
-use crate::limits::Limits;
+use crate::limits::ArchiveLimits;
 
-/// The rules one archive is read by. [`Rules::default`] is [`Rules::portable`].
+/// Rules by which one archive is read. [`ArchiveRules::default`] is [`ArchiveRules::portable`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rules {
+pub struct ArchiveRules {
     /// Bounds on sizes and counts.
-    pub limits: Limits,
-    /// Take one leading `./` off names in a tar: `tar -C folder .` writes it before every name.
+    pub limits: ArchiveLimits,
+    /// True to remove one leading `./` from names in a tar: `tar -C folder .` writes it before every name.
     pub strip_dot_slash: bool,
-    /// Pass over folder members. They carry nothing we use; without this they are refused.
+    /// True to skip folder members, which carry nothing that is used; false to refuse them.
     pub skip_folders: bool,
-    /// Read on after the first gzip member, as `gzip -d` does. Without this a second member is refused.
+    /// True to read on after the first gzip member, as `gzip -d` does; false to refuse a second member.
     pub many_gzip_members: bool,
-    /// Forms of tar headers.
+    /// Forms of tar headers that are accepted.
     pub tar: TarRules,
 }
 
-/// Which forms of tar headers are accepted besides a plain file.
+/// Forms of tar headers that are accepted besides those of a plain file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TarRules {
-    /// Honour `path` and `size` of a PAX header and the GNU long name. Without this such headers are refused.
+    /// True to apply `path` and `size` of a PAX header and the GNU long name; false to refuse such headers.
     pub extensions: bool,
-    /// Join the ustar prefix field to the name. Without this a used prefix is refused.
+    /// True to join the ustar prefix field to the name; false to refuse a header with a prefix.
     pub prefix: bool,
-    /// Accept sizes in base 256, with leading spaces, or with fewer digits; otherwise eleven octal digits and one NUL or space.
+    /// True to accept sizes in base 256, with leading spaces, or with fewer digits; false for eleven octal digits and one NUL or
+    /// space only.
     pub loose_sizes: bool,
-    /// Require the two zero blocks at the end. Without them, a tar cut between two members looks complete.
+    /// True to require the two zero blocks at the end. Without them, a tar that is cut between two members looks complete.
     pub end_blocks: bool,
 }
 
@@ -34,20 +35,21 @@ impl TarRules {
     /// Plain files only, in the strict form of the Replay Bundle reader.
     pub const PLAIN: TarRules =
         TarRules { extensions: false, prefix: false, loose_sizes: false, end_blocks: false };
-    /// What GNU tar, bsdtar, Python and Go write.
+    /// All forms that GNU tar, bsdtar, Python and Go write.
     pub const PORTABLE: TarRules =
         TarRules { extensions: true, prefix: true, loose_sizes: true, end_blocks: true };
 }
 
-impl Rules {
-    /// For archives that only a program of ours or its peer writes: no folders, no extensions, names as they stand.
+impl ArchiveRules {
+    /// Returns the rules for archives that only this project or the real Replay Bundle tool writes: no folders, no extensions,
+    /// names as they stand.
     ///
-    /// Missing end blocks are tolerated here, as by the real Replay Bundle reader: such an archive comes in one gzip member,
-    /// whose own CRC and length show a cut.
+    /// Missing end blocks are tolerated, as by the real Replay Bundle reader: such an archive comes in one gzip member, whose own
+    /// CRC and length reveal a cut.
     #[must_use]
-    pub fn plain() -> Rules {
-        Rules {
-            limits: Limits::default(),
+    pub fn plain() -> ArchiveRules {
+        ArchiveRules {
+            limits: ArchiveLimits::default(),
             strip_dot_slash: false,
             skip_folders: false,
             many_gzip_members: false,
@@ -55,11 +57,11 @@ impl Rules {
         }
     }
 
-    /// For archives that a person made with an ordinary tool.
+    /// Returns the rules for archives that were made with an ordinary tool.
     #[must_use]
-    pub fn portable() -> Rules {
-        Rules {
-            limits: Limits::default(),
+    pub fn portable() -> ArchiveRules {
+        ArchiveRules {
+            limits: ArchiveLimits::default(),
             strip_dot_slash: true,
             skip_folders: true,
             many_gzip_members: false,
@@ -68,8 +70,8 @@ impl Rules {
     }
 }
 
-impl Default for Rules {
-    fn default() -> Rules {
-        Rules::portable()
+impl Default for ArchiveRules {
+    fn default() -> ArchiveRules {
+        ArchiveRules::portable()
     }
 }

@@ -1,141 +1,158 @@
-//! Acting under an envelope, from a program: each action is decided on, recorded, and returns once.
+//! Acting under an envelope, for programs that record themselves: each action is decided on, recorded, and finished
+//! once.
 //!
-//! For agents that record themselves. Nothing here waits but for a line to be written, so that it can be used from threads and
-//! from tasks alike; what is under way can be carried over an `await`.
+//! No call waits for anything but a line being written, so actors can be used from threads and from async tasks alike;
+//! an open call may be held across an `await`. Start reading at [`Actor`].
 
 use core::fmt;
 use std::sync::{Arc, Mutex};
 
 use reenact_json::Digest;
 
+use crate::agent_report::AgentReport;
 use crate::error::RecordError;
-use crate::exchange::{EndedBy, Exchange, RawAnswer, RawRequest, StepId};
+use crate::event_writer::EventWriter;
+use crate::exchange::{CallKind, EndedBy, RawAnswer, RawRequest, StepId};
 use crate::lock::locked;
-use crate::pen::Pen;
-use crate::policy::{Denial, Evaluation, Spent};
-use crate::reported::Report;
+use crate::policy::{CallCost, Evaluation, RecordedDenial};
+use crate::policy_engine::{Action, Money, PolicyEngine, PolicyRefusal, ProposedAction, Ruling};
 use crate::tool::{RawToolCall, RawToolResult};
-use crate::warden::{Action, Money, Refused, Ruling, Wanted, Warden};
 
-/// Acts in a run. Cheap to copy, on any number of threads.
+/// Acts in a run, under its envelope if that is enforced. Clones are cheap, share the run, and may be used on any thread.
 ///
 /// ```
 /// use reenact_keys::SecretKey;
 /// use reenact_record::actor::ModelCall;
-/// use reenact_record::{End, Folder, RawAnswer, RawRequest, RawToolCall, RawToolResult, Recorder, Report};
-/// use reenact_record::{RunId, RunStart, RunStatus, Source, Via};
+/// use reenact_record::{AgentReport, RawAnswer, RawRequest, RawToolCall, RawToolResult, Recorder, RunEnd};
+/// use reenact_record::{RunId, RunStart, RunStatus, RunStore, Source, ToolChannel};
 ///
-/// # let place = std::env::temp_dir().join(format!("reenact-actor-{}", std::process::id()));
-/// # let folder = Folder::new(place.join(".reenact"));
+/// # let dir = std::env::temp_dir().join(format!("reenact-actor-{}", std::process::id()));
+/// # let store = RunStore::new(dir.join(".reenact"));
 /// let envelope = br#"{"envelope_version":"rer-envelope/0.2","limits":{"max_steps":3},"metadata":{},
 ///     "permissions":{"allowed_models":["gpt-5"],"allowed_tools":["lookup"]}}"#;
 /// let key = SecretKey::generate()?;
 /// let start = RunStart { envelope: Some(envelope), ..RunStart::new(RunId::generate()?) };
-/// let recorder = Recorder::begin(&folder, &start, &key)?;
+/// let recorder = Recorder::begin(&store, &start, &key)?;
 /// let actor = recorder.actor();
 ///
 /// let request = RawRequest { provider: "openai", method: "POST", path: "/v1/responses", headers: &[], body: b"{}" };
 /// let call = actor.model_call(&ModelCall::new(request, "gpt-5"))?;
 /// // … ask the model …
-/// call.returned(RawAnswer { status: Some(200), body: b"{}", complete: true, ..RawAnswer::default() }, None)?;
+/// call.finish(RawAnswer { status: Some(200), body: b"{}", complete: true, ..RawAnswer::default() }, None)?;
 ///
 /// let tool = actor.tool_call(&RawToolCall {
 ///     tool_call_id: "call_1",
 ///     tool: "lookup",
 ///     input: r#"{"id":7}"#,
-///     via: Via::Sdk,
+///     via: ToolChannel::Sdk,
 ///     source: Source::Reported,
 /// })?;
-/// tool.returned(&RawToolResult { output: "found", is_error: false, latency: None })?;
+/// tool.finish(&RawToolResult { output: "found", is_error: false, latency: None })?;
 ///
-/// // What the envelope does not name is denied, and recorded as denied.
+/// // A model that the envelope does not name is denied, and the denial is recorded.
 /// let denied = actor.model_call(&ModelCall::new(request, "gpt-4")).unwrap_err();
 /// assert_eq!(denied.to_string(), "denied by allowed_models: the model \"gpt-4\" is not on the list");
 ///
-/// actor.artifact("report.txt", b"all well", Some("text/plain"))?;
-/// actor.report(&Report::OutputFinal { output: "done" })?;
-/// let ended = recorder.end(&End { status: RunStatus::Completed, reason: "done", exit_code: None })?;
+/// actor.record_artifact("report.txt", b"all well", Some("text/plain"))?;
+/// actor.record_report(&AgentReport::OutputFinal { output: "done" })?;
+/// let ended = recorder.end(&RunEnd { status: RunStatus::Completed, reason: "done", exit_code: None })?;
 /// assert!(ended.seal(&key)?.path.is_file());
-/// # std::fs::remove_dir_all(place)?;
+/// # std::fs::remove_dir_all(dir)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
 pub struct Actor {
-    pen: Pen,
-    /// `None` if the run is only watched.
-    warden: Option<Arc<Mutex<Warden>>>,
+    writer: EventWriter,
+    /// `None` if the envelope is not enforced.
+    policy: Option<Arc<Mutex<PolicyEngine>>>,
 }
 
-/// A request to a model.
+/// Request to a model, before it is sent.
 #[derive(Clone, Copy)]
 pub struct ModelCall<'a> {
-    /// As it goes out.
+    /// The HTTP request, unmasked.
     pub request: RawRequest<'a>,
-    /// Which model it asks.
+    /// Name of the model.
     pub model: &'a str,
-    /// By which interface, such as `responses`.
+    /// Interface of the vendor, such as `responses`.
     pub endpoint: Option<&'a str>,
-    /// What it is expected to cost; `None` if nobody knows. Under a limit on spending it must be known.
-    pub expected: Option<Money>,
+    /// Expected cost; `None` if it is unknown. An envelope that limits spending denies calls of unknown cost.
+    pub expected_cost: Option<Money>,
 }
 
 impl<'a> ModelCall<'a> {
-    /// A request of which no more is known.
+    /// Returns a call without endpoint and expected cost.
     pub fn new(request: RawRequest<'a>, model: &'a str) -> Self {
-        Self { request, model, endpoint: None, expected: None }
+        Self { request, model, endpoint: None, expected_cost: None }
     }
 }
 
-/// Why an action does not happen.
+/// Reason why an action must not happen.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum NotActed {
-    /// The envelope says no, and the record says so.
+pub enum ActionError {
+    /// The envelope denies the action. The denial is recorded.
     #[error("denied by {}: {}", .0.rule, .0.reason)]
-    Denied(Refused),
-    /// It cannot be recorded.
+    Denied(PolicyRefusal),
+    /// The action cannot be recorded, so it must not happen.
     #[error(transparent)]
     Record(#[from] RecordError),
 }
 
 impl Actor {
-    pub(crate) fn new(pen: Pen, warden: Option<Arc<Mutex<Warden>>>) -> Self {
-        Self { pen, warden }
+    pub(crate) fn new(writer: EventWriter, policy: Option<Arc<Mutex<PolicyEngine>>>) -> Self {
+        Self { writer, policy }
     }
 
-    /// What else can be written.
-    pub fn pen(&self) -> &Pen {
-        &self.pen
+    /// Returns the writer of this run, for everything that is no action.
+    pub fn event_writer(&self) -> &EventWriter {
+        &self.writer
     }
 
-    /// Begins to ask a model. When this returns the request may go out.
+    /// Begins a model call: decides on it and records it. When this returns `Ok`, the request may be sent.
     ///
-    /// What needs an approval is denied here: approvals are given to runs that `reenact record` watches.
-    pub fn model_call(&self, call: &ModelCall<'_>) -> Result<OpenCall, NotActed> {
-        let request = self.pen.mask_request(&call.request);
-        // A program that calls its models itself answers for what it asks; nobody looks for it by a key.
+    /// An action that needs an approval is denied here: approvals are only asked for by `reenact record`.
+    ///
+    /// # Errors
+    /// [`ActionError::Denied`] if the envelope says no, and [`ActionError::Record`] if the call cannot be recorded.
+    pub fn model_call(&self, call: &ModelCall<'_>) -> Result<OpenModelCall, ActionError> {
+        let request = self.writer.mask_request(&call.request);
+        // Replays match recorded answers by this key; a program that calls its models itself is not replayed, so any
+        // stable key will do.
         let key = Digest::of(request.body()).to_string();
-        let (pen, step) = self.decided(Action::Model, call.model, call.expected, |pen, decided| {
-            pen.called_as(decided, Exchange::Model, &request, Some(call.model), call.endpoint, &key)
-        })?;
-        let expected = call.expected.unwrap_or_default();
-        Ok(OpenCall { pen, step: Some(step), warden: self.warden.clone(), expected })
+        let (writer, step) =
+            self.decide_and_begin(Action::Model, call.model, call.expected_cost, |writer, decided| {
+                writer.record_call_as(
+                    decided,
+                    CallKind::Model,
+                    &request,
+                    Some(call.model),
+                    call.endpoint,
+                    &key,
+                )
+            })?;
+        let expected = call.expected_cost.unwrap_or_default();
+        Ok(OpenModelCall { writer, step: Some(step), policy: self.policy.clone(), expected })
     }
 
-    /// Begins to call a tool. When this returns it may be called.
-    pub fn tool_call(&self, call: &RawToolCall<'_>) -> Result<OpenTool, NotActed> {
-        let begin = |pen: &Pen, decided| pen.tool_called_as(decided, call);
-        let (pen, step) = self.decided(Action::Tool, call.tool, None, begin)?;
-        Ok(OpenTool { pen, step: Some(step) })
+    /// Begins a tool call: decides on it and records it. When this returns `Ok`, the tool may be called.
+    ///
+    /// # Errors
+    /// Those of [`Actor::model_call`].
+    pub fn tool_call(&self, call: &RawToolCall<'_>) -> Result<OpenToolCall, ActionError> {
+        let begin = |writer: &EventWriter, decided| writer.record_tool_call_as(decided, call);
+        let (writer, step) = self.decide_and_begin(Action::Tool, call.tool, None, begin)?;
+        Ok(OpenToolCall { writer, step: Some(step) })
     }
 
-    /// Records what the agent tells of itself.
-    pub fn report(&self, report: &Report<'_>) -> Result<(), RecordError> {
-        self.pen.report(report)
+    /// Records something that the agent reports about itself.
+    pub fn record_report(&self, report: &AgentReport<'_>) -> Result<(), RecordError> {
+        self.writer.record_report(report)
     }
 
-    /// Records that a file was written, by its hash; gives that.
-    pub fn artifact(
+    /// Records that a file was written, by name, size and hash, and returns the SHA-256 of `bytes`. The bytes are not
+    /// recorded.
+    pub fn record_artifact(
         &self,
         name: &str,
         bytes: &[u8],
@@ -143,120 +160,129 @@ impl Actor {
     ) -> Result<[u8; 32], RecordError> {
         let artifact_hash = *Digest::of(bytes).as_bytes();
         let size_bytes = bytes.len() as u64;
-        self.pen.report(&Report::ArtifactWritten { artifact_hash, name, size_bytes, media_type })?;
+        self.writer.record_report(&AgentReport::ArtifactWritten {
+            artifact_hash,
+            name,
+            size_bytes,
+            media_type,
+        })?;
         Ok(artifact_hash)
     }
 
-    /// Decides, writes that down, and begins; nothing else is decided in between.
-    fn decided(
+    /// Decides on an action, records the decision, and begins the action, all under the lock of the policy engine: no
+    /// other action is decided on in between.
+    fn decide_and_begin(
         &self,
         action: Action,
         name: &str,
-        expected: Option<Money>,
-        begin: impl FnOnce(&Pen, Option<StepId>) -> Result<StepId, RecordError>,
-    ) -> Result<(Pen, StepId), NotActed> {
-        let Some(warden) = &self.warden else {
-            return Ok((self.pen.clone(), begin(&self.pen, None)?));
+        expected_cost: Option<Money>,
+        begin: impl FnOnce(&EventWriter, Option<StepId>) -> Result<StepId, RecordError>,
+    ) -> Result<(EventWriter, StepId), ActionError> {
+        let Some(policy) = &self.policy else {
+            return Ok((self.writer.clone(), begin(&self.writer, None)?));
         };
-        let mut warden = locked(warden);
-        let at = self.pen.now();
-        let pen = self.pen.at(at);
-        let wanted = Wanted { action, name, at, expected, is_approved: false };
-        let refused = match warden.rule(&wanted) {
+        let mut policy = locked(policy);
+        let at = self.writer.now();
+        let writer = self.writer.at(at);
+        let proposed = ProposedAction { action, name, at, expected_cost, is_approved: false };
+        let refused = match policy.evaluate(&proposed) {
             Ruling::Allowed => None,
             Ruling::Denied(refused) => Some(refused),
             Ruling::NeedsApproval(needed) => {
-                Some(Refused::unapproved(format!("{} asks for an approval", needed.rule)))
+                Some(PolicyRefusal::unapproved(format!("{} asks for an approval", needed.rule)))
             }
         };
-        let denial = refused.as_ref().map(|refused| Denial { rule: refused.rule, reason: &refused.reason });
-        let step = pen.evaluated(&Evaluation { action, name, denial, approval_id: None })?;
+        let denial =
+            refused.as_ref().map(|refused| RecordedDenial { rule: refused.rule, reason: &refused.reason });
+        let step = writer.record_evaluation(&Evaluation { action, name, denial, approval_id: None })?;
         if let Some(refused) = refused {
-            return Err(NotActed::Denied(refused));
+            return Err(ActionError::Denied(refused));
         }
-        let step = begin(&pen, Some(step))?;
-        warden.began(&wanted);
-        Ok((self.pen.clone(), step))
+        let step = begin(&writer, Some(step))?;
+        policy.begin_action(&proposed);
+        Ok((self.writer.clone(), step))
     }
 }
 
-/// A model that is being asked. Dropped, it is recorded as given up.
+/// Model call that has not finished. If it is dropped, it is recorded as abandoned by the client.
 #[must_use = "what is dropped is recorded as given up"]
-pub struct OpenCall {
-    pen: Pen,
+pub struct OpenModelCall {
+    writer: EventWriter,
     step: Option<StepId>,
-    warden: Option<Arc<Mutex<Warden>>>,
+    policy: Option<Arc<Mutex<PolicyEngine>>>,
     expected: Money,
 }
 
-impl OpenCall {
-    /// Its step.
+impl OpenModelCall {
+    /// Returns the step of the call; `None` once it is finished.
     pub fn step(&self) -> Option<StepId> {
         self.step
     }
 
-    /// Records what came of it, and what it cost if that is known; else what was expected counts.
-    pub fn returned(mut self, answer: RawAnswer<'_>, spent: Option<&Spent<'_>>) -> Result<(), RecordError> {
+    /// Records the answer, and its cost if that is known. Otherwise the expected cost counts.
+    pub fn finish(mut self, answer: RawAnswer<'_>, spent: Option<&CallCost<'_>>) -> Result<(), RecordError> {
         let Some(step) = self.step.take() else { return Ok(()) };
-        self.settle(spent.map_or(self.expected, |spent| spent.amount));
-        self.pen.returned(&step, answer)?;
-        spent.map_or(Ok(()), |spent| self.pen.spent(&step, spent))
+        self.settle_cost(spent.map_or(self.expected, |spent| spent.amount));
+        self.writer.record_return(&step, answer)?;
+        spent.map_or(Ok(()), |spent| self.writer.record_spend(&step, spent))
     }
 
-    fn settle(&self, actual: Money) {
-        if let Some(warden) = &self.warden {
-            locked(warden).settled(self.expected, actual);
+    fn settle_cost(&self, actual: Money) {
+        if let Some(policy) = &self.policy {
+            locked(policy).settle_cost(self.expected, actual);
         }
     }
 }
 
-impl fmt::Debug for OpenCall {
+impl fmt::Debug for OpenModelCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OpenCall").field("step", &self.step).finish_non_exhaustive()
     }
 }
 
-impl Drop for OpenCall {
+impl Drop for OpenModelCall {
     fn drop(&mut self) {
         if let Some(step) = self.step.take() {
-            self.settle(self.expected);
-            // There is nobody to tell; the end of the run notes what is still open.
-            let _ = self.pen.returned(&step, RawAnswer { ended_by: EndedBy::Client, ..RawAnswer::default() });
+            self.settle_cost(self.expected);
+            // `drop` has no way to report an error; the end of the run records a gap for a step that is still open.
+            let _ = self
+                .writer
+                .record_return(&step, RawAnswer { ended_by: EndedBy::Client, ..RawAnswer::default() });
         }
     }
 }
 
-/// A tool that is being called. Dropped, it is recorded as given up.
+/// Tool call that has not finished. If it is dropped, it is recorded as failed.
 #[must_use = "what is dropped is recorded as given up"]
-pub struct OpenTool {
-    pen: Pen,
+pub struct OpenToolCall {
+    writer: EventWriter,
     step: Option<StepId>,
 }
 
-impl OpenTool {
-    /// Its step.
+impl OpenToolCall {
+    /// Returns the step of the call; `None` once it is finished.
     pub fn step(&self) -> Option<StepId> {
         self.step
     }
 
-    /// Records what came of it.
-    pub fn returned(mut self, result: &RawToolResult<'_>) -> Result<(), RecordError> {
+    /// Records the result.
+    pub fn finish(mut self, result: &RawToolResult<'_>) -> Result<(), RecordError> {
         let Some(step) = self.step.take() else { return Ok(()) };
-        self.pen.tool_returned(&step, result)
+        self.writer.record_tool_result(&step, result)
     }
 }
 
-impl fmt::Debug for OpenTool {
+impl fmt::Debug for OpenToolCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OpenTool").field("step", &self.step).finish_non_exhaustive()
     }
 }
 
-impl Drop for OpenTool {
+impl Drop for OpenToolCall {
     fn drop(&mut self) {
         if let Some(step) = self.step.take() {
             let result = RawToolResult { output: "it was given up", is_error: true, latency: None };
-            let _ = self.pen.tool_returned(&step, &result);
+            let _ = self.writer.record_tool_result(&step, &result);
         }
     }
 }

@@ -1,60 +1,63 @@
-//! The seal: the journal, read back and found unchanged, in a signed frame.
+//! The seal: the journal, read back and found unchanged, inside of a signed frame.
+//!
+//! The artifact is written to a temporary file and gets its name last, so that it is there whole or not at all.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use reenact_formats::rer::seal::{RunHeader, Signer};
-use reenact_json::canonical::Sink;
+use reenact_formats::rer::seal::{RerRunHeader, Signer};
+use reenact_json::canonical::ByteSink;
 use reenact_json::digest::Hasher;
 use reenact_json::{Digest, Limits};
 
-use crate::durable::{self, Pending, Readers};
+use crate::durable::{self, PendingFile, Readers};
 use crate::error::RecordError;
-use crate::journal::{Journal, Written};
-use crate::ledger::Counts;
+use crate::journal::{Journal, JournalDigest};
 use crate::run_id::RunId;
-use crate::start::Out;
+use crate::run_state::RunCounts;
+use crate::start::ArtifactTarget;
 
-/// A run that is sealed.
+/// Result of sealing a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sealed {
-    /// The run.
+pub struct SealedArtifact {
+    /// Id of the run.
     pub run_id: RunId,
-    /// The artifact.
+    /// Path of the artifact.
     pub path: PathBuf,
     /// SHA-256 of the artifact.
     pub digest: Digest,
-    /// The artifact's length in bytes.
+    /// Length of the artifact in bytes.
     pub size: u64,
-    /// What the run consists of.
-    pub counts: Counts,
+    /// Counts of the run.
+    pub counts: RunCounts,
 }
 
-/// What there is to seal, beside the journal.
-pub(crate) struct Draft<'a> {
+/// Everything that goes into a seal beside the journal.
+pub(crate) struct SealInput<'a> {
     pub(crate) run_id: RunId,
     pub(crate) envelope: &'a [u8],
-    pub(crate) written: Written,
-    pub(crate) counts: Counts,
+    pub(crate) journal_digest: JournalDigest,
+    pub(crate) counts: RunCounts,
 }
 
-/// Whether an artifact can be written there, as far as can be told beforehand.
-pub(crate) fn check(out: &Out) -> Result<(), RecordError> {
-    durable::check(&out.path, out.replace).map_err(|error| match error.kind() {
+/// Checks as far as possible that an artifact can be written there, before the run begins.
+pub(crate) fn check_target(out: &ArtifactTarget) -> Result<(), RecordError> {
+    durable::check_writable(&out.path, out.replace).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => RecordError::Exists { path: out.path.to_string_lossy().into_owned() },
         _ => RecordError::io(&out.path, &error),
     })
 }
 
-/// Writes the artifact: all of it, or nothing.
+/// Writes the artifact, whole or not at all, and returns its digest and size. The journal is compared with its digest
+/// while it is copied.
 pub(crate) fn seal(
     journal: &mut Journal,
-    draft: &Draft<'_>,
+    draft: &SealInput<'_>,
     signer: &dyn Signer,
-    out: &Out,
-) -> Result<Sealed, RecordError> {
+    out: &ArtifactTarget,
+) -> Result<SealedArtifact, RecordError> {
     let run_id = draft.run_id.to_string();
-    let header = RunHeader {
+    let header = RerRunHeader {
         run_id: &run_id,
         implementation: "reenact",
         version: env!("CARGO_PKG_VERSION"),
@@ -62,22 +65,22 @@ pub(crate) fn seal(
         manifest_hash: None,
     };
     let frame = journal.links().seal(&header, signer)?;
-    let size = draft.written.bytes + (frame.before.len() + frame.after.len()) as u64;
-    if size > Limits::LARGEST as u64 {
+    let size = draft.journal_digest.bytes + (frame.before.len() + frame.after.len()) as u64;
+    if size > Limits::MAX_BYTES as u64 {
         return Err(RecordError::Full { bytes: size });
     }
     let failed = |error: io::Error| RecordError::io(&out.path, &error);
-    let mut file = Hashed {
-        file: Pending::new_in(journal.storage(), &out.path, Readers::Owner).map_err(failed)?,
+    let mut file = HashingFile {
+        file: PendingFile::new_in(journal.storage(), &out.path, Readers::Owner).map_err(failed)?,
         hasher: Hasher::new(),
         size: 0,
     };
     file.put(&frame.before).map_err(failed)?;
-    journal.read_back(&draft.written, |events| file.put(events).map_err(failed))?;
+    journal.read_back(&draft.journal_digest, |events| file.put(events).map_err(failed))?;
     file.put(&frame.after).map_err(failed)?;
-    let Hashed { file, mut hasher, size } = file;
+    let HashingFile { file, mut hasher, size } = file;
     if out.replace { file.replace() } else { file.create() }.map_err(failed)?;
-    Ok(Sealed {
+    Ok(SealedArtifact {
         run_id: draft.run_id,
         path: out.path.clone(),
         digest: hasher.finish(),
@@ -86,14 +89,14 @@ pub(crate) fn seal(
     })
 }
 
-/// A file that is hashed while it is written.
-struct Hashed {
-    file: Pending,
+/// File that is hashed while it is written.
+struct HashingFile {
+    file: PendingFile,
     hasher: Hasher,
     size: u64,
 }
 
-impl Hashed {
+impl HashingFile {
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.hasher.put(bytes);
         self.size += bytes.len() as u64;

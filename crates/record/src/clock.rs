@@ -1,17 +1,17 @@
-//! The recorder's clock: the wall's time when it starts, and from then on a clock that nobody can set.
+//! The recorder's clock: the wall clock at the start, and a monotonic clock from then on.
 
 use core::time::Duration;
 use std::time::{Instant, SystemTime};
 
 use reenact_json::civil;
 
-/// What tells the time of events.
+/// Clock that stamps the events of a run. Tests bring their own.
 pub trait Clock: Send + Sync {
-    /// The time since 1970-01-01T00:00:00Z.
+    /// Returns the time since 1970-01-01T00:00:00Z.
     fn now(&self) -> Duration;
 }
 
-/// The machine's clock. It never goes back, even if someone sets the wall clock back meanwhile.
+/// The machine's clock. Its time never goes back, even if the wall clock is set back during a run.
 #[derive(Debug, Clone, Copy)]
 pub struct SystemClock {
     wall: Duration,
@@ -19,7 +19,7 @@ pub struct SystemClock {
 }
 
 impl SystemClock {
-    /// Reads the wall clock, once.
+    /// Returns a clock that starts at the present wall-clock time, which is read only this once.
     pub fn start() -> Self {
         let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Self { wall, anchor: Instant::now() }
@@ -32,18 +32,18 @@ impl Clock for SystemClock {
     }
 }
 
-/// The last second that has four digits for its year.
+/// Last second of the year 9999; later times cannot be written with a four-digit year.
 const LAST_SECOND: u64 = 253_402_300_799;
 
-/// A moment as events carry it: RFC 3339 in UTC, to the microsecond (RER §4.1). There is one for each event, so it is put
-/// together by hand.
+/// Formats a time since 1970 as events carry it: RFC 3339 in UTC, with microseconds (RER §4.1). Times after the year
+/// 9999 become its last second. Formatted by hand, since there is one for each event.
 pub fn timestamp(moment: Duration) -> String {
     let seconds = moment.as_secs().min(LAST_SECOND);
     let mut text = *b"9999-12-31T23:59:59.000000Z";
     if let Some(date_time) = i64::try_from(seconds).ok().and_then(civil::date_time) {
-        text[..civil::DATE_TIME].copy_from_slice(&date_time);
+        text[..civil::DATE_TIME_BYTES].copy_from_slice(&date_time);
     }
-    civil::put_digits(moment.subsec_micros(), &mut text[civil::DATE_TIME + 1..26]);
+    civil::put_digits(moment.subsec_micros(), &mut text[civil::DATE_TIME_BYTES + 1..26]);
     String::from_utf8_lossy(&text).into_owned()
 }
 

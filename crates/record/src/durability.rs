@@ -1,11 +1,11 @@
-//! How much a record survives.
+//! Durability of a record: the kind of failure after which nothing acknowledged is lost.
 
-/// What a record survives of what was acknowledged to an agent.
+/// Failure that a record survives with everything that was acknowledged to an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
-    /// The end of the recorder, however sudden.
+    /// Sudden end of the recorder's process: the operating system has each event before it is acknowledged.
     #[default]
     Process,
-    /// The end of the machine: nothing is acknowledged before the disk has it.
+    /// Sudden end of the machine: each event is flushed to the disk before it is acknowledged.
     Machine,
 }

@@ -1,110 +1,112 @@
-//! Why something was not recorded.
+//! Errors of recording and of resuming a run.
 
 use std::io;
 use std::path::Path;
 
-use reenact_formats::rer::StructureFault;
+use reenact_formats::rer::RerStructureFault;
 use reenact_formats::rer::seal::SealError;
 use reenact_json::Shown;
 
 use crate::exchange::StepId;
-use crate::folder::FolderError;
-use crate::randomness::NoRandomness;
+use crate::randomness::RandomnessError;
 use crate::run_id::RunId;
+use crate::run_store::RunStoreError;
 
-/// Why something was not recorded. Each text says what to do, where something can be done.
+/// Reason why something was not recorded. Each message says what to do, if something can be done.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
-    /// The folder of runs.
+    /// The folder of runs cannot be used.
     #[error(transparent)]
-    Folder(#[from] FolderError),
+    Folder(#[from] RunStoreError),
     /// The run has ended: nothing can be added to it.
     #[error("the run has ended")]
     Ended,
-    /// A return without a call, a second return of the same call, or one of another kind.
+    /// The step does not wait for this event: a return without a call, a second return, or a return of another kind.
     #[error("step {step} is not waiting for this answer")]
     NotOpen {
-        /// The step.
+        /// Id of the step.
         step: StepId,
     },
-    /// The envelope under which the run would be has expired.
+    /// The envelope of the run has expired.
     #[error("the envelope has expired: nothing may happen under it any more")]
     Expired,
-    /// The journal could not be written. It stays closed: what would follow could not be told from what was lost.
+    /// The journal could not be written. It stays closed, because events behind the failure could not be bound to those
+    /// before.
     #[error("{}: the journal cannot be written: {text}", Shown::whole(.path))]
     Journal {
-        /// The journal.
+        /// Path of the journal.
         path: String,
-        /// The kind of refusal.
+        /// Kind of the error.
         kind: io::ErrorKind,
-        /// The system's own words.
+        /// Message of the operating system.
         text: String,
     },
     /// The journal is as long as an artifact can be.
     #[error("the run is too long for one artifact: its journal has {bytes} bytes")]
     Full {
-        /// How long it is.
+        /// Length of its events in bytes.
         bytes: u64,
     },
-    /// What is on the disk is not what was written there.
+    /// The journal on the disk is not what was written there.
     #[error("{}: someone changed the journal; the run cannot be sealed", Shown::whole(.path))]
     JournalChanged {
-        /// The journal.
+        /// Path of the journal.
         path: String,
     },
-    /// An event or an envelope that cannot be sealed.
+    /// An event or an envelope cannot be sealed.
     #[error(transparent)]
     Seal(#[from] SealError),
-    /// An envelope that is not of the published shape.
+    /// The envelope is not of the published shape.
     #[error("the envelope: {0}")]
-    Envelope(StructureFault),
-    /// Whoever reads the artifact would read the secret.
+    Envelope(RerStructureFault),
+    /// The envelope holds a secret, which every reader of the artifact would see.
     #[error("the envelope holds a secret (rule {rule}); take it out")]
     SecretInEnvelope {
-        /// Name of the rule that found it.
+        /// Name of the rule that found the secret.
         rule: std::borrow::Cow<'static, str>,
     },
-    /// There would be no room for events.
+    /// The envelope would leave no room for events.
     #[error("the envelope has {bytes} bytes: that is too long")]
     EnvelopeTooLong {
-        /// How long it is.
+        /// Length of the envelope in bytes.
         bytes: usize,
     },
-    /// It would be written down.
+    /// The base URL of a route could hold a secret, and would be recorded in the envelope.
     #[error("the upstream of `{}` must be an http or https URL without user, password, query or fragment", Shown::new(.name))]
     Upstream {
-        /// The route.
+        /// Name of the route.
         name: String,
     },
-    /// A match key that is no SHA-256.
+    /// The match key is no SHA-256 in lower-case hexadecimal.
     #[error("a match key has 64 lower-case hexadecimal digits")]
     MatchKey,
-    /// The envelope was signed with another key when the run began.
+    /// The run began under another key.
     #[error("the run began under another key; seal it with that one")]
     OtherSigner,
-    /// No salt, no event.
+    /// There is no randomness for the salt of an event.
     #[error(transparent)]
-    Randomness(#[from] NoRandomness),
-    /// A file of that name is there already; it was left alone.
+    Randomness(#[from] RandomnessError),
+    /// A file of that name exists; it was not changed.
     #[error("{}: is there already; give another name", Shown::whole(.path))]
     Exists {
-        /// The file.
+        /// Path of the file.
         path: String,
     },
-    /// The operating system refused.
+    /// The operating system returned an error.
     #[error("{}: {text}", Shown::whole(.path))]
     Io {
-        /// What it was about.
+        /// Path of the file or folder.
         path: String,
-        /// The kind of refusal.
+        /// Kind of the error.
         kind: io::ErrorKind,
-        /// The system's own words.
+        /// Message of the operating system.
         text: String,
     },
 }
 
 impl RecordError {
+    /// Wraps an error of the file system; an existing file becomes [`RecordError::Exists`].
     pub(crate) fn io(path: &Path, error: &io::Error) -> Self {
         let path = path.to_string_lossy().into_owned();
         match error.kind() {
@@ -113,75 +115,76 @@ impl RecordError {
         }
     }
 
+    /// Wraps an error of writing the journal.
     pub(crate) fn journal(path: &Path, error: &io::Error) -> Self {
         let path = path.to_string_lossy().into_owned();
         Self::Journal { path, kind: error.kind(), text: error.to_string() }
     }
 }
 
-/// Why a run cannot be taken up again. Its journal is as it was then, unless the operating system refused midway.
+/// Reason why a run cannot be resumed. Its journal is unchanged, unless truncating it failed midway.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResumeError {
     /// There is no such journal.
     #[error("{}: there is no journal", Shown::whole(.path))]
     NoJournal {
-        /// Where it would be.
+        /// Path at which it would be.
         path: String,
     },
-    /// A folder, a pipe, a device.
+    /// The journal is a folder, a pipe or a device.
     #[error("{}: is not a file; move it away", Shown::whole(.path))]
     NotAFile {
-        /// What is there.
+        /// Path of the thing.
         path: String,
     },
-    /// Two writers would make one journal of two runs.
+    /// Another recorder has the run: two writers would mix their events.
     #[error("another reenact is recording this run ({run_id})")]
     Busy {
-        /// The run.
+        /// Id of the run.
         run_id: RunId,
     },
     /// The recorder was killed before it had written the first line.
     #[error("{}: the journal breaks off in its first line: nothing was recorded", Shown::whole(.path))]
     TornHead {
-        /// The journal.
+        /// Path of the journal.
         path: String,
     },
-    /// The first line is not one that we write, or is that of another run.
+    /// The first line is no valid head, or is that of another run.
     #[error("{}: the first line does not name this run; it cannot be sealed", Shown::whole(.path))]
     Head {
-        /// The journal.
+        /// Path of the journal.
         path: String,
     },
-    /// A line that we did not write so, and others behind it.
+    /// A line is not as it was written, and is not the last one.
     #[error("{}: someone changed the journal, at line {line}; the run cannot be sealed", Shown::whole(.path))]
     Changed {
-        /// The journal.
+        /// Path of the journal.
         path: String,
-        /// The first line that is wrong, from 1; the head is the first.
+        /// Number of the first wrong line, 1-based; the head is line 1.
         line: u64,
     },
-    /// No line that is whole and right ends there.
+    /// No complete and correct event ends after that many bytes.
     #[error("{}: no event ends after {keep} bytes of events", Shown::whole(.path))]
     Keep {
-        /// The journal.
+        /// Path of the journal.
         path: String,
-        /// How many bytes were to be kept.
+        /// Bytes of events that were to be kept.
         keep: u64,
     },
-    /// It can be sealed as it is: [`crate::Recorder::resume_ended`].
+    /// The run has ended, and can be sealed: [`crate::Recorder::resume_ended`].
     #[error("the run has ended; what is left is to seal it")]
     Ended,
-    /// It can be gone on with, and ended: [`crate::Recorder::resume`].
+    /// The run has not ended: resume it by [`crate::Recorder::resume`], and end it.
     #[error("the run has not ended; end it first")]
     NotEnded,
-    /// What can also go wrong elsewhere.
+    /// Any error that can also happen while recording.
     #[error(transparent)]
     Record(#[from] RecordError),
 }
 
-impl From<FolderError> for ResumeError {
-    fn from(error: FolderError) -> Self {
+impl From<RunStoreError> for ResumeError {
+    fn from(error: RunStoreError) -> Self {
         Self::Record(error.into())
     }
 }

@@ -1,33 +1,36 @@
-//! One request and its answer, as they came and as they are written.
+//! One request and its answer, as they came in. [`RawRequest`] and [`RawAnswer`] are never written: an event writer
+//! masks them.
 
 use core::time::Duration;
 
 use reenact_formats::rer::EventType;
 pub use reenact_formats::rer::payload::{Chunk, EndedBy, StepId};
 
-use crate::mask::{Masked, MaskedBytes, MaskedHeaders};
+use crate::mask::{MaskedBytes, MaskedHeaders, MaskedText};
 
 /// Header names and values, in the order in which they came.
-pub type Headers<'a> = &'a [(&'a str, &'a [u8])];
+pub type RawHeaders<'a> = &'a [(&'a str, &'a [u8])];
 
-/// Whom a request asks.
+/// Target of a request, which selects the types of its two events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exchange {
+pub enum CallKind {
     /// A model: `rer.model.called` and `rer.model.returned`.
     Model,
-    /// Only its vendor, such as for a list of models: `rer.http.called` and `rer.http.returned`.
+    /// A vendor, but no model, such as for a list of models: `rer.http.called` and `rer.http.returned`.
     Http,
 }
 
-impl Exchange {
-    pub(crate) fn called(self) -> EventType {
+impl CallKind {
+    /// Returns the type of the event that opens the step.
+    pub(crate) fn called_event(self) -> EventType {
         match self {
             Self::Model => EventType::ModelCalled,
             Self::Http => EventType::HttpCalled,
         }
     }
 
-    pub(crate) fn returned(self) -> EventType {
+    /// Returns the type of the event that closes the step.
+    pub(crate) fn returned_event(self) -> EventType {
         match self {
             Self::Model => EventType::ModelReturned,
             Self::Http => EventType::HttpReturned,
@@ -35,91 +38,93 @@ impl Exchange {
     }
 }
 
-/// A request as it came. It is never written: [`crate::Pen::mask_request`] makes of it what is.
+/// Request as it came in, with its secrets. [`EventWriter::mask_request`](crate::EventWriter::mask_request) makes a
+/// [`MaskedRequest`] of it, which can be recorded.
 #[derive(Clone, Copy)]
 pub struct RawRequest<'a> {
-    /// The route's name, such as `openai`.
+    /// Name of the route, such as `openai`.
     pub provider: &'a str,
-    /// Such as `POST`.
+    /// HTTP method, such as `POST`.
     pub method: &'a str,
-    /// The upstream's path, with the query.
+    /// Path at the vendor, with the query.
     pub path: &'a str,
     /// All headers.
-    pub headers: Headers<'a>,
-    /// The body, decoded.
+    pub headers: RawHeaders<'a>,
+    /// Body without its content encoding.
     pub body: &'a [u8],
 }
 
-/// A request without secrets. Only a [`crate::Pen`] makes one.
+/// Request without secrets. Only an [`EventWriter`](crate::EventWriter) makes one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MaskedRequest<'a> {
-    pub(crate) provider: Masked,
-    pub(crate) method: Masked,
-    pub(crate) path: Masked,
+    pub(crate) provider: MaskedText,
+    pub(crate) method: MaskedText,
+    pub(crate) path: MaskedText,
     pub(crate) headers: MaskedHeaders,
     pub(crate) body: MaskedBytes<'a>,
 }
 
 impl MaskedRequest<'_> {
-    /// The route's name.
+    /// Returns the name of the route.
     pub fn provider(&self) -> &str {
         self.provider.as_str()
     }
 
-    /// Such as `POST`.
+    /// Returns the HTTP method, such as `POST`.
     pub fn method(&self) -> &str {
         self.method.as_str()
     }
 
-    /// The path with its query.
+    /// Returns the path with its query.
     pub fn path(&self) -> &str {
         self.path.as_str()
     }
 
-    /// The headers that are kept.
+    /// Returns the headers that are recorded, without secrets.
     pub fn headers(&self) -> &[(String, String)] {
         self.headers.as_slice()
     }
 
-    /// The body.
+    /// Returns the body, with marks in the place of secrets.
     pub fn body(&self) -> &[u8] {
         self.body.as_slice()
     }
 }
 
-/// An answer as it came, or as much of it as did.
+/// Answer as it came in, or as much of it as came. [`RawAnswer::default`] is no answer at all.
 #[derive(Clone, Copy)]
 pub struct RawAnswer<'a> {
-    /// `None` if there was no answer.
+    /// HTTP status code; `None` if there was no answer.
     pub status: Option<u16>,
-    /// The version of HTTP, such as `1.1`.
+    /// Version of HTTP, such as `1.1`.
     pub version: Option<&'a str>,
     /// All headers.
-    pub headers: Headers<'a>,
+    pub headers: RawHeaders<'a>,
     /// All trailers.
-    pub trailers: Headers<'a>,
-    /// The body, decoded.
+    pub trailers: RawHeaders<'a>,
+    /// Body without its content encoding.
     pub body: &'a [u8],
-    /// The content encoding that was removed.
+    /// Content encoding that was removed, such as `gzip`.
     pub content_encoding: Option<&'a str>,
-    /// SHA-256 of the body as it came.
+    /// SHA-256 of the body as it came, with its content encoding.
     pub wire_sha256: [u8; 32],
-    /// Where reads of the decoded body ended, where that is worth keeping. Their lengths sum to the body's.
+    /// Lengths and times of the reads of the decoded body; empty if they are not worth recording. The lengths sum to
+    /// the body's.
     pub chunks: &'a [Chunk],
-    /// Whether all of it came.
+    /// True if the answer came to its end.
     pub complete: bool,
-    /// What ended it.
+    /// Side that ended the exchange.
     pub ended_by: EndedBy,
-    /// From the request to the first byte of the body.
+    /// Time from the request to the first byte of the body.
     pub ttft: Option<Duration>,
-    /// From the request to the end.
+    /// Time from the request to the end.
     pub latency: Duration,
-    /// What the agent got, decoded, if that is less than what came.
+    /// Decoded bytes that the agent got; `None` if it got the whole body.
     pub delivered: Option<&'a [u8]>,
 }
 
 impl Default for RawAnswer<'_> {
-    /// No answer at all.
+    /// Returns an answer of which nothing came.
     fn default() -> Self {
         Self {
             status: None,

@@ -1,4 +1,9 @@
-//! The journal: chained events, one a line, each on its way to the disk before anyone is told that it was recorded.
+//! The journal: a file of chained events, one a line. The operating system has a line when the call that appended it
+//! returns.
+//!
+//! Events are masked by `mask`, encoded by `payload` and linked here. A failed write closes the journal for good,
+//! because nothing may follow half a line. Start reading at [`Journal::append_as`]; `resume` reads a journal back in by
+//! [`ChainEnd`].
 
 use core::time::Duration;
 use std::borrow::Cow;
@@ -6,195 +11,222 @@ use std::io::{self, IoSlice, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use reenact_formats::rer::seal::{EventFrame, Links, NewEvent};
-use reenact_formats::rer::{EventType, EventView, Version, time};
-use reenact_json::canonical::Sink;
+use reenact_formats::rer::seal::{EventFrame, EventHashChain, NewEvent};
+use reenact_formats::rer::{EventType, RerEventView, RerVersion, time};
+use reenact_json::canonical::ByteSink;
 use reenact_json::digest::Hasher;
 use reenact_json::{Digest, Limits, Value};
 
 use crate::clock::{self, Clock};
 use crate::durable::{self, Readers};
 use crate::error::RecordError;
-use crate::journal::long::{Hashed, Writing};
-use crate::payload::{self, Overflow, Payload};
+use crate::journal::long_payload::{HashingOverflow, WritingOverflow};
+use crate::payload::{self, MaskedPayloadWriter, Overflow};
+use crate::record_env::RecordEnv;
 use crate::salt::Salts;
-use crate::storage::{Opening, Reading, Storage, Stored, append_all};
-use crate::surroundings::Surroundings;
+use crate::storage::{OpenMode, Storage, StoredFile, StoredFileReader, append_all};
 
-mod long;
+mod long_payload;
 
-/// The version of all that we write.
-pub(crate) const VERSION: Version = Version::V02;
+/// Version of the RER format that is written.
+pub(crate) const VERSION: RerVersion = RerVersion::V02;
 
-/// No journal is longer: with its frame it must still be a document that can be read.
-pub(crate) const LONGEST: u64 = (Limits::LARGEST - (16 << 20)) as u64;
+/// Longest journal in bytes of events: with its frame it must still be a document that a verifier reads, so 16 MiB are
+/// left.
+pub(crate) const MAX_JOURNAL_BYTES: u64 = (Limits::MAX_BYTES - (16 << 20)) as u64;
 
-/// What the end of a run may take beyond that.
-pub(crate) const RESERVE: u64 = 1 << 20;
+/// Bytes beyond [`MAX_JOURNAL_BYTES`] that the end of a run may use.
+pub(crate) const RESERVE_BYTES: u64 = 1 << 20;
 
-/// How often it is looked whether the journal is still where it was.
-const LOOK: Duration = Duration::from_millis(100);
+/// Interval at which [`Journal::ensure_in_place`] looks at the file's name.
+const LOCATION_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Room for one event that is kept from event to event.
-pub(crate) const SCRATCH: usize = 1 << 20;
+/// Capacity of the buffers that is kept from one event to the next, in bytes.
+pub(crate) const SCRATCH_BYTES: usize = 1 << 20;
 
+/// Journal of one run, open for appending. It has the chain so far, so that no event is read back to append the next
+/// one.
+///
+/// An error of writing is final: `first_error` is set, and all later calls return it.
 pub(crate) struct Journal {
     storage: Arc<dyn Storage>,
-    file: Box<dyn Stored>,
+    file: Box<dyn StoredFile>,
     path: PathBuf,
-    links: Links,
+    /// Hash links of the chain so far.
+    links: EventHashChain,
+    /// Index of the next event, which is the number of events so far.
     next_index: u64,
-    /// Of all events that were written. Whoever changes the file does not change this.
-    hash: Hasher,
+    /// Hash of all events that were written. A change of the file does not change it, so [`Journal::read_back`] finds
+    /// the change.
+    running_hash: Hasher,
+    /// Bytes of events so far, line feeds included.
     bytes: u64,
-    /// Where the events begin, behind the head. All counting and hashing begins there too.
-    start: u64,
+    /// Offset of the first event, behind the head. Counts and hashes begin there.
+    events_offset: u64,
     clock: Arc<dyn Clock>,
-    latest: Duration,
-    /// When it was last found in its place.
-    looked: Duration,
-    /// When what is written next did happen; `None` for now.
-    moment: Option<Duration>,
+    /// Time of the last event. Later events never have an earlier one.
+    latest_time: Duration,
+    /// Event time at which the file was last found under its name.
+    last_location_check: Duration,
+    /// Time of the events that are appended next; `None` for the time at which each is appended.
+    event_time: Option<Duration>,
+    /// Source of the salt in each payload.
     salts: Salts,
+    /// Buffer for a payload, reused.
     payload: Vec<u8>,
+    /// Buffer for a line, reused.
     line: Vec<u8>,
-    /// How long it may become.
-    longest: u64,
-    /// The first error of writing, given again to all that comes after it.
-    failed: Option<RecordError>,
-    /// Whether the disk has the names of the folders that lead to it.
+    /// Longest journal in bytes of events; smaller in tests.
+    max_bytes: u64,
+    /// First error of writing. Every later call returns it again.
+    first_error: Option<RecordError>,
+    /// True if the folders that lead to the file are flushed to the disk.
     is_name_synced: bool,
 }
 
-/// Whether an event may take of the room that is kept for the end of the run.
+/// Space that an event may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Room {
+pub(crate) enum JournalSpace {
+    /// The common space, for all events but the last ones.
     Common,
+    /// Also the reserve, for the events that end a run and for the gap that says that the journal is full.
     Reserve,
 }
 
 impl Journal {
-    /// Begins a journal in a file that is not there yet, with a line that names its run.
-    pub(crate) fn create(path: &Path, head: &[u8], surroundings: &Surroundings) -> Result<Self, RecordError> {
-        let mut file = surroundings
+    /// Creates a journal in a new file, and writes its head. The file is locked for as long as it is open.
+    pub(crate) fn create(path: &Path, head: &[u8], env: &RecordEnv) -> Result<Self, RecordError> {
+        let mut file = env
             .storage
-            .open(path, Opening::New(Readers::Owner))
+            .open(path, OpenMode::New(Readers::Owner))
             .map_err(|error| RecordError::io(path, &error))?;
-        // Whoever looks whether the run is under way holds the lock for a moment, and finds nothing yet to go on with. Where
-        // files cannot be locked, runs are recorded all the same.
+        // A process that only looks whether the run is being recorded holds the lock for a moment, so this waits. On a
+        // file system without locks the run is recorded all the same.
         while file.lock().is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {}
         append_all(&mut *file, &mut [IoSlice::new(head)])
             .map_err(|error| RecordError::journal(path, &error))?;
-        Ok(Self::over(file, path, head.len() as u64, surroundings))
+        Ok(Self::from_file(file, path, head.len() as u64, env))
     }
 
-    /// A journal without events in a file that is open, of which the first bytes are not ours to read.
-    pub(crate) fn over(file: Box<dyn Stored>, path: &Path, start: u64, surroundings: &Surroundings) -> Self {
+    /// Returns a journal without events over an open file, whose first `events_offset` bytes are its head.
+    pub(crate) fn from_file(
+        file: Box<dyn StoredFile>,
+        path: &Path,
+        events_offset: u64,
+        env: &RecordEnv,
+    ) -> Self {
         Self {
-            storage: Arc::clone(&surroundings.storage),
+            storage: Arc::clone(&env.storage),
             file,
             path: path.to_owned(),
-            links: Links::new(VERSION),
+            links: EventHashChain::new(VERSION),
             next_index: 0,
-            hash: Hasher::new(),
+            running_hash: Hasher::new(),
             bytes: 0,
-            start,
-            clock: Arc::clone(&surroundings.clock),
-            latest: Duration::ZERO,
-            looked: Duration::ZERO,
-            moment: None,
-            salts: Salts::new(Arc::clone(&surroundings.randomness)),
+            events_offset,
+            clock: Arc::clone(&env.clock),
+            latest_time: Duration::ZERO,
+            last_location_check: Duration::ZERO,
+            event_time: None,
+            salts: Salts::new(Arc::clone(&env.randomness)),
             payload: Vec::new(),
             line: Vec::new(),
-            longest: LONGEST,
-            failed: None,
+            max_bytes: MAX_JOURNAL_BYTES,
+            first_error: None,
             is_name_synced: false,
         }
     }
 
-    /// Takes up an event that is in the file already, as if it were written now. `end` is the chain with it.
-    pub(crate) fn take_up(&mut self, line: &[u8], end: &ChainEnd) {
+    /// Takes over an event that is in the file already, as if it were appended now. `end` is the end of the chain with
+    /// that event.
+    pub(crate) fn replay_event(&mut self, line: &[u8], end: &ChainEnd) {
         self.links = end.links.clone();
         self.next_index = end.next_index;
-        self.latest = end.latest;
-        self.hash.put(line);
+        self.latest_time = end.latest_time;
+        self.running_hash.put(line);
         self.bytes += line.len() as u64;
     }
 
-    /// Cuts off what stands behind the events, for good.
-    pub(crate) fn cut(&mut self) -> Result<(), RecordError> {
-        let end = self.start + self.bytes;
+    /// Truncates the file behind the last event, and flushes it to the disk.
+    pub(crate) fn truncate(&mut self) -> Result<(), RecordError> {
+        let end = self.events_offset + self.bytes;
         self.file
             .set_length(end)
             .and_then(|()| self.file.sync_all())
             .map_err(|error| RecordError::journal(&self.path, &error))
     }
 
-    /// Says when what is written from now on did happen; `None` for the moment in which it is written.
-    pub(crate) fn happened(&mut self, moment: Option<Duration>) {
-        self.moment = moment;
+    /// Sets the time of the events that are appended from now on; `None` for the time at which each is appended.
+    pub(crate) fn set_event_time(&mut self, moment: Option<Duration>) {
+        self.event_time = moment;
     }
 
-    /// Where it is kept.
+    /// Returns the storage that the file is in.
     pub(crate) fn storage(&self) -> Arc<dyn Storage> {
         Arc::clone(&self.storage)
     }
 
+    /// Returns the path of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
+    /// Returns the bytes of events so far, without the head.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
+    /// Returns the number of events so far.
     pub(crate) fn events(&self) -> u64 {
         self.next_index
     }
 
-    pub(crate) fn links(&self) -> &Links {
+    /// Returns the hash links of the chain, which the seal is made of.
+    pub(crate) fn links(&self) -> &EventHashChain {
         &self.links
     }
 
-    /// The first error of writing, if there was one.
-    pub(crate) fn health(&self) -> Result<(), RecordError> {
-        self.failed.clone().map_or(Ok(()), Err)
+    /// Returns the first error of writing, if there was one.
+    pub(crate) fn check_open(&self) -> Result<(), RecordError> {
+        self.first_error.clone().map_or(Ok(()), Err)
     }
 
-    /// Writes an event. When this returns, the operating system has it: the recorder may be killed.
+    /// Appends an event, with its payload. See [`Journal::append_as`].
     pub(crate) fn append(
         &mut self,
         event_type: EventType,
-        room: Room,
-        members: impl Fn(&mut Payload<'_>),
+        room: JournalSpace,
+        members: impl Fn(&mut MaskedPayloadWriter<'_>),
     ) -> Result<(), RecordError> {
         self.append_as(event_type, room, false, members)
     }
 
-    /// The same, its payload withheld if that is said: then only the payload's hash is written. A payload that is too long to be
-    /// held is written twice, first to be hashed.
+    /// Appends an event. If `withheld`, only the hash of its payload is written. `members` writes the payload, and is
+    /// called twice for one that is too long to be held in memory: first to be hashed, then to be written.
+    ///
+    /// When this returns `Ok`, the operating system has the line: the recorder may be killed.
     pub(crate) fn append_as(
         &mut self,
         event_type: EventType,
-        room: Room,
+        room: JournalSpace,
         withheld: bool,
-        members: impl Fn(&mut Payload<'_>),
+        members: impl Fn(&mut MaskedPayloadWriter<'_>),
     ) -> Result<(), RecordError> {
-        self.health()?;
+        self.check_open()?;
         let salt = self.salts.next()?;
         self.payload.clear();
         self.line.clear();
-        let mut hashed = Hashed { hasher: Hasher::new(), bytes: 0, failed: Ok(()) };
+        let mut hashed = HashingOverflow { payload_hash: Hasher::new(), bytes: 0, result: Ok(()) };
         let is_canonical = payload::write(&mut self.payload, &mut hashed, &salt, &members);
         let long = (hashed.bytes > 0).then(|| {
-            hashed.take(&mut self.payload);
-            (hashed.hasher.finish(), hashed.bytes)
+            hashed.drain(&mut self.payload);
+            (hashed.payload_hash.finish(), hashed.bytes)
         });
-        hashed.failed.map_err(|error| RecordError::io(&self.path, &error))?;
-        // Time does not go back, whatever the clock says.
-        self.latest = self.latest.max(self.moment.unwrap_or_else(|| self.clock.now()));
-        self.stay()?;
-        let timestamp = clock::timestamp(self.latest);
+        hashed.result.map_err(|error| RecordError::io(&self.path, &error))?;
+        // Time does not go back in a record, whatever the clock says.
+        self.latest_time = self.latest_time.max(self.event_time.unwrap_or_else(|| self.clock.now()));
+        self.ensure_in_place()?;
+        let timestamp = clock::timestamp(self.latest_time);
         let event = NewEvent {
             step_index: self.next_index,
             event_type: event_type.name(),
@@ -205,7 +237,8 @@ impl Journal {
         let mut links = self.links.clone();
         match long {
             None => {
-                // Only a number whose canonical text may be another one has the payload read again.
+                // Numbers beyond 2^53 and decimals may have another canonical text: only then is the payload parsed and
+                // written again.
                 match is_canonical {
                     true => links.append_canonical(&event, &mut self.line)?,
                     false => links.append(&event, &mut self.line)?,
@@ -217,153 +250,155 @@ impl Journal {
                 self.write_line(room)?;
             }
             Some((digest, bytes)) => {
-                let EventFrame { before, mut after } = links.append_around(&event, digest)?;
+                let EventFrame { before, mut after } = links.append_framed(&event, digest)?;
                 after.push(b'\n');
-                self.has_room((before.len() + after.len()) as u64 + bytes, room)?;
-                self.write_long(&before, digest, &after, |held, overflow| {
+                self.check_space((before.len() + after.len()) as u64 + bytes, room)?;
+                self.write_long_line(&before, digest, &after, |held, overflow| {
                     payload::write(held, overflow, &salt, &members);
                 })?;
             }
         }
         self.links = links;
         self.next_index += 1;
-        self.payload.shrink_to(SCRATCH);
-        self.line.shrink_to(SCRATCH);
+        self.payload.shrink_to(SCRATCH_BYTES);
+        self.line.shrink_to(SCRATCH_BYTES);
         Ok(())
     }
 
-    /// Writes the line that was made.
-    fn write_line(&mut self, room: Room) -> Result<(), RecordError> {
+    /// Appends the line in `self.line`.
+    fn write_line(&mut self, room: JournalSpace) -> Result<(), RecordError> {
         self.line.push(b'\n');
-        self.has_room(self.line.len() as u64, room)?;
+        self.check_space(self.line.len() as u64, room)?;
         let written = append_all(&mut *self.file, &mut [IoSlice::new(&self.line)]);
-        // Half a line may be there: nothing may follow it.
-        self.lost_by(written)?;
-        self.hash.put(&self.line);
+        // Part of the line may be in the file: an error closes the journal.
+        self.close_on_error(written)?;
+        self.running_hash.put(&self.line);
         self.bytes += self.line.len() as u64;
         Ok(())
     }
 
-    /// Whether a line of that length may follow.
-    fn has_room(&self, length: u64, room: Room) -> Result<(), RecordError> {
-        let reserve = if room == Room::Reserve { RESERVE } else { 0 };
-        let fits = self.bytes + length <= self.longest + reserve;
+    /// Checks that a line of `length` bytes may follow.
+    fn check_space(&self, length: u64, room: JournalSpace) -> Result<(), RecordError> {
+        let reserve = if room == JournalSpace::Reserve { RESERVE_BYTES } else { 0 };
+        let fits = self.bytes + length <= self.max_bytes + reserve;
         if fits { Ok(()) } else { Err(RecordError::Full { bytes: self.bytes }) }
     }
 
-    /// Writes a line whose payload comes in pieces. What was written of it when something fails may not be followed by anything.
-    fn write_long(
+    /// Appends a line whose payload comes in pieces. After a failure part of the line is in the file, so the journal is
+    /// closed.
+    fn write_long_line(
         &mut self,
         before: &[u8],
         digest: Digest,
         after: &[u8],
-        payload: impl FnOnce(&mut Vec<u8>, &mut Writing<'_>),
+        payload: impl FnOnce(&mut Vec<u8>, &mut WritingOverflow<'_>),
     ) -> Result<(), RecordError> {
         let mut held = std::mem::take(&mut self.payload);
-        let mut line = Writing {
+        let mut line = WritingOverflow {
             file: &mut *self.file,
-            hash: &mut self.hash,
+            journal_hash: &mut self.running_hash,
             bytes: 0,
-            hasher: Hasher::new(),
-            failed: Ok(()),
+            payload_hash: Hasher::new(),
+            result: Ok(()),
         };
         held.clear();
         line.put(before);
         payload(&mut held, &mut line);
-        line.take(&mut held);
+        line.drain(&mut held);
         line.put(after);
-        let Writing { bytes, mut hasher, failed, .. } = line;
+        let WritingOverflow { bytes, payload_hash: mut hasher, result: failed, .. } = line;
         self.payload = held;
-        // What was read twice must have been the same both times.
+        // The payload was made twice, for its hash and for the file. Both must be the same.
         let same = hasher.finish() == digest;
         let written =
             failed.and_then(|()| if same { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) });
-        self.lost_by(written)?;
+        self.close_on_error(written)?;
         self.bytes += bytes;
         Ok(())
     }
 
-    /// Returns when the disk has all that was written, and the names that lead to it. An error closes the journal: what the disk
-    /// has then nobody knows, and asking again would not tell.
+    /// Flushes the events and the names of the folders to the disk. An error closes the journal: the state of the disk
+    /// is unknown then, and a second `fsync` would not tell.
     pub(crate) fn sync(&mut self) -> Result<(), RecordError> {
-        self.health()?;
+        self.check_open()?;
         let synced = self.file.sync_data().and_then(|()| self.sync_names());
-        self.lost_by(synced)
+        self.close_on_error(synced)
     }
 
-    /// Closes the running hash; gives what must be read back.
-    pub(crate) fn finish(&mut self) -> Result<Written, RecordError> {
-        self.health()?;
+    /// Flushes everything to the disk, and returns the length and hash that [`Journal::read_back`] must find. A file
+    /// that was removed is restored first.
+    pub(crate) fn finish(&mut self) -> Result<JournalDigest, RecordError> {
+        self.check_open()?;
         if self.path.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
-            let rescued = self.rescue();
-            self.lost_by(rescued)?;
+            let rescued = self.restore_removed();
+            self.close_on_error(rescued)?;
         }
         let synced = self.file.sync_all().and_then(|()| self.sync_names());
-        self.lost_by(synced)?;
-        Ok(Written { digest: self.hash.finish(), bytes: self.bytes })
+        self.close_on_error(synced)?;
+        Ok(JournalDigest { digest: self.running_hash.finish(), bytes: self.bytes })
     }
 
-    /// Looks now and then whether the journal is still in its place. A file that was removed takes all that is written into it, and
-    /// is gone when this process is: it is written anew. Where that cannot be, and where something else is in its place, the
-    /// journal has ended.
-    fn stay(&mut self) -> Result<(), RecordError> {
-        let was_looked_at = self.looked;
-        if self.latest.saturating_sub(was_looked_at) < LOOK {
+    /// Checks now and then that the file is still under its name. A file that was removed still takes all writes, and
+    /// is gone with this process: it is written again. If that fails, or if another file has the name, the journal is
+    /// closed.
+    fn ensure_in_place(&mut self) -> Result<(), RecordError> {
+        let was_looked_at = self.last_location_check;
+        if self.latest_time.saturating_sub(was_looked_at) < LOCATION_CHECK_INTERVAL {
             return Ok(());
         }
-        self.looked = self.latest;
-        // Before its first event it was opened there.
-        if was_looked_at.is_zero() || self.file.is_at(&self.path) {
+        self.last_location_check = self.latest_time;
+        // At the first event the file was opened just before.
+        if was_looked_at.is_zero() || self.file.is_linked_at(&self.path) {
             return Ok(());
         }
         match self.path.symlink_metadata() {
             Ok(_) => {
                 let changed = RecordError::JournalChanged { path: self.path.to_string_lossy().into_owned() };
-                self.failed = Some(changed.clone());
+                self.first_error = Some(changed.clone());
                 Err(changed)
             }
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-                let rescued = self.rescue();
-                self.lost_by(rescued)
+                let rescued = self.restore_removed();
+                self.close_on_error(rescued)
             }
-            // What cannot be looked at may well be there.
+            // An error other than "not found" does not mean that the file is gone.
             Err(_) => Ok(()),
         }
     }
 
-    /// An error of the disk is the journal's end.
-    fn lost_by(&mut self, done: io::Result<()>) -> Result<(), RecordError> {
+    /// Closes the journal if `done` is an error.
+    fn close_on_error(&mut self, done: io::Result<()>) -> Result<(), RecordError> {
         done.map_err(|error| {
             let error = RecordError::journal(&self.path, &error);
-            self.failed = Some(error.clone());
+            self.first_error = Some(error.clone());
             error
         })
     }
 
-    /// Has the disk keep the names that lead to the file, once.
+    /// Flushes the folders that lead to the file, once, so that its name survives a crash.
     fn sync_names(&mut self) -> io::Result<()> {
         if !self.is_name_synced {
-            // The file, its run's folder, the folder of runs, and ours.
+            // The file, the run's folder, `runs`, and `.reenact`.
             let mut names = self.path.ancestors().take(4);
-            names.try_for_each(|name| durable::sync_name(&*self.storage, name))?;
+            names.try_for_each(|name| durable::sync_parent_folder(&*self.storage, name))?;
             self.is_name_synced = true;
         }
         Ok(())
     }
 
-    /// Someone removed the journal, as by cleaning up the project's folder: what it held is still in the open file, and is
-    /// written anew where it was.
-    fn rescue(&mut self) -> io::Result<()> {
-        // As when the run began: a link could lead anywhere.
+    /// Writes a removed journal again, in its old place, from the file that is still open. Somebody may have cleaned up
+    /// the project's folder.
+    fn restore_removed(&mut self) -> io::Result<()> {
+        // A link could lead anywhere; none was allowed when the run began either.
         if self.path.ancestors().skip(1).take(3).any(Path::is_symlink) {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
         if let Some(folder) = self.path.parent() {
             durable::create_private_folder(folder)?;
         }
-        let mut file = self.storage.open(&self.path, Opening::New(Readers::Owner))?;
+        let mut file = self.storage.open(&self.path, OpenMode::New(Readers::Owner))?;
         while file.lock().is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {}
-        let mut reader = Reading::new(self.file.again()?, 0).take(self.start + self.bytes);
+        let mut reader = StoredFileReader::new(self.file.reopen()?, 0).take(self.events_offset + self.bytes);
         let mut buffer = vec![0; 256 << 10];
         loop {
             match reader.read(&mut buffer) {
@@ -381,19 +416,23 @@ impl Journal {
         Ok(())
     }
 
-    /// Reads the journal back, piece by piece, with commas between the events instead of line feeds. An error if it is not
-    /// what was written; then what was given out is to be thrown away.
+    /// Reads the journal back, in pieces, with commas instead of line feeds between the events, as the artifact has
+    /// them.
+    ///
+    /// # Errors
+    /// [`RecordError::JournalChanged`] if the file is not what was written. The pieces that `take` got are worthless
+    /// then.
     pub(crate) fn read_back(
         &mut self,
-        written: &Written,
+        written: &JournalDigest,
         mut take: impl FnMut(&[u8]) -> Result<(), RecordError>,
     ) -> Result<(), RecordError> {
         let failed = |error| RecordError::io(&self.path, &error);
         let changed = || RecordError::JournalChanged { path: self.path.to_string_lossy().into_owned() };
-        if !self.file.is_at(&self.path) {
+        if !self.file.is_linked_at(&self.path) {
             return Err(changed());
         }
-        let mut at = self.start;
+        let mut at = self.events_offset;
         let mut hasher = Hasher::new();
         let mut left = written.bytes;
         let mut buffer = vec![0; 256 << 10];
@@ -409,11 +448,11 @@ impl Journal {
             at += length as u64;
             left = left.checked_sub(length as u64).ok_or_else(changed)?;
             hasher.put(piece);
-            // The chain's events hold no line feed of their own: canonical JSON spells it as an escape.
+            // An event has no line feed of its own: canonical JSON escapes it.
             for byte in piece.iter_mut().filter(|byte| **byte == b'\n') {
                 *byte = b',';
             }
-            // The last line feed stands between nothing.
+            // No comma follows the last event.
             let kept = length - usize::from(left == 0);
             take(piece.get(..kept).unwrap_or_default())?;
         }
@@ -421,29 +460,35 @@ impl Journal {
     }
 }
 
-/// Where a chain of events ends that is in a file: what the next one must be bound to.
+/// End of a chain of events in a file: everything that the next event is bound to.
 #[derive(Clone)]
 pub(crate) struct ChainEnd {
-    links: Links,
+    links: EventHashChain,
     next_index: u64,
-    latest: Duration,
-    /// An event as it would be written. What lies in the file must be the same.
-    again: Vec<u8>,
+    latest_time: Duration,
+    /// The event as it would be written here; the line in the file must be the same.
+    reencoded: Vec<u8>,
 }
 
 impl ChainEnd {
+    /// Returns the end of an empty chain.
     pub(crate) fn new() -> Self {
-        Self { links: Links::new(VERSION), next_index: 0, latest: Duration::ZERO, again: Vec::new() }
+        Self {
+            links: EventHashChain::new(VERSION),
+            next_index: 0,
+            latest_time: Duration::ZERO,
+            reencoded: Vec::new(),
+        }
     }
 
-    /// Moves on by a line, without its line feed; gives the event's type and payload, if that is not withheld. `None`, and
-    /// nothing has moved, if the line is not what we would write for that event in this place: hashes, canonical form, order and
-    /// time included.
+    /// Advances by a line, given without its line feed, and returns the event's type and its payload, if that is not
+    /// withheld. Returns `None`, and does not move, if the line is not exactly what would be written for that event in
+    /// this place: hashes, canonical form, order and time included.
     pub(crate) fn advance<'l>(&mut self, line: &'l [u8]) -> Option<(Cow<'l, str>, Option<Value<'l>>)> {
-        let event = EventView::of(Value::parse(line, &Limits::default()).ok()?);
+        let event = RerEventView::of(Value::parse(line, &Limits::default()).ok()?);
         let (event_type, payload) = (event.event_type?.string()?, event.payload);
         let timestamp = event.timestamp?.string()?;
-        let moment = moment(&timestamp).filter(|moment| *moment >= self.latest)?;
+        let moment = timestamp_instant(&timestamp).filter(|moment| *moment >= self.latest_time)?;
         let same = NewEvent {
             step_index: self.next_index,
             event_type: &event_type,
@@ -452,34 +497,34 @@ impl ChainEnd {
             redacted: false,
         };
         let mut links = self.links.clone();
-        self.again.clear();
+        self.reencoded.clear();
         match payload {
-            Some(_) => links.append(&same, &mut self.again).ok()?,
+            Some(_) => links.append(&same, &mut self.reencoded).ok()?,
             None => {
                 let hash = Digest::from_hex(&event.payload_hash?.string()?)?;
-                links.append_withheld(&same, hash, &mut self.again).ok()?
+                links.append_withheld(&same, hash, &mut self.reencoded).ok()?
             }
         };
-        if self.again != line {
+        if self.reencoded != line {
             return None;
         }
-        self.again.shrink_to(SCRATCH);
+        self.reencoded.shrink_to(SCRATCH_BYTES);
         self.links = links;
         self.next_index += 1;
-        self.latest = moment;
+        self.latest_time = moment;
         Some((event_type, payload))
     }
 }
 
-/// The moment that a timestamp of ours names.
-fn moment(timestamp: &str) -> Option<Duration> {
+/// Returns the time of a timestamp, if it has the form in which this program writes timestamps.
+fn timestamp_instant(timestamp: &str) -> Option<Duration> {
     let nanoseconds = u128::try_from(time::instant(timestamp)?).ok()?;
     Some(Duration::from_nanos_u128(nanoseconds)).filter(|moment| clock::timestamp(*moment) == timestamp)
 }
 
-/// What was written in all.
+/// Length and hash of a journal's events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Written {
+pub(crate) struct JournalDigest {
     pub(crate) digest: Digest,
     pub(crate) bytes: u64,
 }

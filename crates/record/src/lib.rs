@@ -1,79 +1,84 @@
-//! Recording: what happens in a run, masked, chained, written down and sealed.
+//! Recording: the events of a run, masked, chained, journaled and sealed.
 //!
-//! A [`Recorder`] writes the journal of one run, through any number of [`Pen`]s. Each event is bound to the one before by its
-//! hash, and is with the operating system when the call that recorded it returns. Nothing that came from outside is written
-//! before it was masked: only what the masks made can reach the journal. At the end the journal is read back, compared with a
-//! running hash that only the recorder has, and sealed into an artifact that anyone can verify. A journal whose recorder was
-//! killed can be taken up again: it names its run, and only one recorder at a time has it.
+//! A [`Recorder`] owns one run and hands out any number of [`EventWriter`]s, which write its journal. Each event is
+//! bound to the one before by its hash, and the operating system has it when the call that recorded it returns. Input
+//! from outside is masked before it is written: the payload writer takes no text that did not come out of the masks. To
+//! seal the run, the journal is read back, compared with a running hash that only the recorder has, and framed as an
+//! artifact that anyone can verify. The journal of a recorder that was killed can be resumed: its first line names its
+//! run, and a file lock admits one recorder at a time.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | [`recorder`] | one run, from its first event to its seal |
-//! | [`pen`] | what writes into it |
-//! | [`exchange`], [`tool`], [`reported`] | what is written |
-//! | [`policy`] | what was decided, what it cost, who approved it |
-//! | [`actor`] | acting under an envelope, from a program |
-//! | [`start`] | how a run begins |
-//! | [`folder`], [`run_id`] | where runs are kept, and how they are named |
-//! | [`clock`], [`randomness`], [`storage`], [`surroundings`] | time, chance and the disk, as values |
-//! | [`approval`] | questions to approvers, and their answers |
-//! | [`warden`] | what may happen next |
-//! | [`observation`] | the raw facts of a run |
-//! | [`wal`] | what passes, before it passes on |
-//! | [`redaction`] | what a project adds to the masks |
-//! | [`withhold`] | what is sealed without its payload |
-//! | [`durability`] | how much a record survives |
+//! | [`event_writer`] | the handle that writes events |
+//! | [`exchange`], [`tool`], [`agent_report`] | the input of those events |
+//! | [`policy`] | the events of an enforced envelope: decisions, costs, approvals |
+//! | [`policy_engine`] | the decision whether an action may happen |
+//! | [`actor`] | acting under an envelope, for programs that record themselves |
+//! | [`approval`] | questions to approvers, and their signed answers |
+//! | [`start`] | the parameters of a run, and the first line of its journal |
+//! | [`run_state`] | open steps and counts of a run |
+//! | [`artifact`] | the seal |
+//! | [`run_store`], [`run_id`] | the folder of runs, and their names |
+//! | [`observation`], [`wal`] | raw facts of a run, and the write-ahead log that holds them until they are journaled |
+//! | [`spool`] | bodies that are too long for memory |
+//! | [`redaction`], [`withhold`] | a project's own masks, and the payloads that it withholds |
+//! | [`record_env`], [`clock`], [`randomness`], [`storage`] | time, randomness and the disk, as values |
+//! | [`durability`], [`error`] | guarantees, and the reasons why something was not recorded |
+//!
+//! Start reading at [`recorder`], then [`event_writer`] and [`run_state`]; the private module `journal` writes the
+//! file.
 
 pub mod actor;
+pub mod agent_report;
 pub mod approval;
 pub mod artifact;
 pub mod clock;
 pub mod durability;
 pub mod error;
+pub mod event_writer;
 pub mod exchange;
-pub mod folder;
 mod journal;
-pub mod ledger;
 mod lock;
 mod mask;
 pub mod observation;
 mod payload;
-pub mod pen;
 pub mod policy;
+pub mod policy_engine;
+pub mod record_env;
 pub mod recorder;
 pub mod redaction;
-pub mod reported;
 mod resume;
 pub mod run_id;
+pub mod run_state;
+pub mod run_store;
 mod salt;
 pub mod spool;
 pub mod start;
-pub mod surroundings;
 pub mod tool;
 pub mod wal;
-pub mod warden;
 pub mod withhold;
 
 pub use actor::Actor;
-pub use artifact::Sealed;
+pub use agent_report::AgentReport;
+pub use artifact::SealedArtifact;
 pub use durability::Durability;
 pub use error::{RecordError, ResumeError};
-pub use exchange::{Chunk, EndedBy, Exchange, Headers, MaskedRequest, RawAnswer, RawRequest, StepId};
-pub use folder::{Folder, FolderError};
-pub use ledger::Counts;
+pub use event_writer::EventWriter;
+pub use exchange::{CallKind, Chunk, EndedBy, MaskedRequest, RawAnswer, RawHeaders, RawRequest, StepId};
 pub use observation::Observation;
-pub use pen::Pen;
-pub use policy::{ApprovalRequest, Denial, Evaluation, Spent};
-pub use recorder::{End, Ended, Recorder, Recording, RunStatus};
+pub use policy::{ApprovalRequest, CallCost, Evaluation, RecordedDenial};
+pub use policy_engine::PolicyEngine;
+pub use record_env::RecordEnv;
+pub use recorder::{Ended, Recorder, Recording, RunEnd, RunStatus};
 pub use redaction::Redaction;
-/// Files, and randomness, as values: a run is recorded with [`Surroundings`] of them.
+/// Durable files, randomness and storage as values. A [`RecordEnv`] is made of them.
 pub use reenact_keys::{durable, randomness, storage};
 pub use reenact_secrets::renumbered;
-pub use reported::Report;
 pub use run_id::RunId;
+pub use run_state::RunCounts;
+pub use run_store::{RunStore, RunStoreError};
 pub use spool::Spool;
-pub use start::{Out, RunStart};
-pub use surroundings::Surroundings;
-pub use tool::{RawToolCall, RawToolResult, Source, Via};
-pub use warden::Warden;
+pub use start::{ArtifactTarget, RunStart};
+pub use tool::{RawToolCall, RawToolResult, Source, ToolChannel};
 pub use withhold::Withhold;

@@ -1,8 +1,9 @@
-//! Locks that outlive a panic.
+//! Locks that ignore poisoning.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Locks a value that is never left half-changed, so that a panic of another holder says nothing about it.
+/// Locks a mutex even if another thread panicked while it held the lock. Only for values that are never left
+/// half-changed.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

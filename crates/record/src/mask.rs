@@ -1,7 +1,8 @@
-//! The only way from what came from outside to what is written: through the masks.
+//! Masking: the only way from input to the journal.
 //!
-//! [`Masked`], [`MaskedBytes`], [`MaskedHeaders`] and [`MaskedJson`] are made here and nowhere else, and a payload takes no other
-//! text that is not a constant of this program.
+//! [`MaskedText`], [`MaskedBytes`], [`MaskedHeaders`] and [`MaskedJson`] are made here and nowhere else, and a payload
+//! takes no other text that is not a constant of this program. So a forgotten mask is a type error. Start reading at
+//! [`Masks`].
 
 use core::marker::PhantomData;
 use core::time::Duration;
@@ -10,25 +11,25 @@ use std::ffi::OsString;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use reenact_formats::rer::payload::Leaves;
-use reenact_json::{Jcs, Kind, Limits, Value, canonical};
-use reenact_secrets::{Cut, Pack, Redactor, Side, Window, http};
+use reenact_json::{Jcs, Limits, Value, ValueKind, canonical};
+use reenact_secrets::{MaskedSpan, MessageSide, RedactionWindow, Redactor, RulePack, http};
 
-use crate::exchange::{Chunk, Headers};
+use crate::exchange::{Chunk, RawHeaders};
 use crate::lock::locked;
 use crate::spool::Spool;
 
 /// Text without secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Masked(Cow<'static, str>);
+pub(crate) struct MaskedText(Cow<'static, str>);
 
-impl Masked {
-    /// Text of this program's own.
+impl MaskedText {
+    /// Wraps a constant of this program.
     pub(crate) const fn constant(text: &'static str) -> Self {
         Self(Cow::Borrowed(text))
     }
 
-    /// Text that stands in a journal: it was masked before it was written there.
-    pub(crate) fn recorded(text: String) -> Self {
+    /// Wraps a text out of a journal, which was masked before it was written there.
+    pub(crate) fn from_journal(text: String) -> Self {
         Self(text.into())
     }
 
@@ -47,23 +48,26 @@ impl MaskedBytes<'_> {
     }
 }
 
-/// A body without secrets: in memory, or in a file.
+/// Body without secrets, in memory or in a spool file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum MaskedBody<'a> {
-    Held(&'a MaskedBytes<'a>),
+    /// Body in memory.
+    InMemory(&'a MaskedBytes<'a>),
+    /// Body in a spool file.
     Spooled(&'a Spool),
 }
 
 impl MaskedBody<'_> {
+    /// Returns true if the body is UTF-8; other bodies are recorded in base64.
     pub(crate) fn is_text(&self) -> bool {
         match self {
-            Self::Held(bytes) => str::from_utf8(bytes.as_slice()).is_ok(),
+            Self::InMemory(bytes) => str::from_utf8(bytes.as_slice()).is_ok(),
             Self::Spooled(spool) => spool.is_text(),
         }
     }
 }
 
-/// Headers that may be kept, without secrets.
+/// Headers that are recorded, without secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MaskedHeaders(Vec<(String, String)>);
 
@@ -73,98 +77,99 @@ impl MaskedHeaders {
     }
 }
 
-/// A JSON value without secrets, in canonical form; or text, where there was no value to be had.
+/// JSON value without secrets, in canonical form; or text, if the input was no such value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum MaskedJson {
     Value(Vec<u8>),
-    Text(Masked),
+    Text(MaskedText),
 }
 
 impl MaskedJson {
-    /// A signed token, whose strict form leaves no room for anybody's secret: under the masks its signature would be none any
-    /// more.
-    pub(crate) fn token(text: &str) -> Option<Self> {
-        let limits = Limits { depth: DEEPEST, ..Limits::default() };
+    /// Takes a signed token as it is: masks would break its signature. Its strict form leaves no room for a secret.
+    pub(crate) fn from_token(text: &str) -> Option<Self> {
+        let limits = Limits { max_depth: MAX_DEPTH, ..Limits::default() };
         let value = Value::parse(text.as_bytes(), &limits).ok()?;
         canonical::to_vec(value, Jcs).ok().map(Self::Value)
     }
 }
 
-/// The leaves of payloads that a recorder writes: nothing that was not masked.
+/// Leaf types of the payloads that a recorder writes: masked ones only.
 pub(crate) struct MaskedLeaves<'m>(PhantomData<&'m ()>);
 
 impl<'m> Leaves for MaskedLeaves<'m> {
-    type Text = &'m Masked;
+    type Text = &'m MaskedText;
     type Json = &'m MaskedJson;
     type Body = MaskedBody<'m>;
     type Headers = &'m MaskedHeaders;
 }
 
-/// How deep a value may be that goes into a payload: an artifact must be within the limits of whoever reads it, with room for
-/// what lies around the value.
-const DEEPEST: u32 = 480;
+/// Deepest nesting of a JSON value in a payload. Readers limit the depth of an artifact, and the frame around the value
+/// needs levels too.
+const MAX_DEPTH: u32 = 480;
 
-/// The rules under which values are made known, beside those of the pack.
-const OTHER_RULES: [&str; 5] = ["argument", "credential", "environment", "known", "parameter"];
+/// Rule names of known secrets; all other rules are those of the pack.
+const KNOWN_SECRET_RULES: [&str; 5] = ["argument", "credential", "environment", "known", "parameter"];
 
-/// The masks of one run. The same secret gets the same mark wherever it appears.
+/// Masks of one run. A secret gets the same mark wherever it appears.
 pub(crate) struct Masks {
-    pack: Arc<Pack>,
+    pack: Arc<RulePack>,
     redactor: Mutex<Redactor>,
 }
 
 impl Masks {
-    pub(crate) fn new(pack: Arc<Pack>) -> Self {
+    pub(crate) fn new(pack: Arc<RulePack>) -> Self {
         Self { redactor: Mutex::new(Redactor::new(Arc::clone(&pack))), pack }
     }
 
-    pub(crate) fn pack(&self) -> &Pack {
+    /// Returns the rules by which secrets are found.
+    pub(crate) fn pack(&self) -> &RulePack {
         &self.pack
     }
 
     fn redactor(&self) -> MutexGuard<'_, Redactor> {
-        // What a redactor knows is never half-written: after a panic elsewhere it still masks.
+        // A panic elsewhere leaves no half-added secret behind: the redactor still masks.
         locked(&self.redactor)
     }
 
-    /// Goes on behind the numbers of the marks in a text that was masked before.
-    pub(crate) fn reserve(&self, masked: &[u8]) {
-        self.redactor().reserve(masked, &OTHER_RULES);
+    /// Reserves the numbers of the marks in a text that was masked before, so that new secrets get other numbers.
+    pub(crate) fn reserve_marks(&self, masked: &[u8]) {
+        self.redactor().reserve_numbers(masked, &KNOWN_SECRET_RULES);
     }
 
-    /// A value that is masked from now on.
-    pub(crate) fn know(&self, rule: impl Into<Cow<'static, str>>, value: &[u8]) {
-        self.redactor().know(rule, value);
+    /// Adds a secret that is masked from now on.
+    pub(crate) fn add_secret(&self, rule: impl Into<Cow<'static, str>>, value: &[u8]) {
+        self.redactor().add_known(rule, value);
     }
 
-    /// How many values are known.
-    pub(crate) fn known(&self) -> usize {
-        self.redactor().known().count()
+    /// Returns the number of known secrets.
+    pub(crate) fn secret_count(&self) -> usize {
+        self.redactor().known_values().count()
     }
 
-    /// Every value that is known, under its name.
-    pub(crate) fn each_known<E>(&self, take: impl FnMut(&str, &[u8]) -> Result<(), E>) -> Result<(), E> {
+    /// Passes each known secret to `take`, with its rule, in the order in which they became known.
+    pub(crate) fn for_each_secret<E>(&self, take: impl FnMut(&str, &[u8]) -> Result<(), E>) -> Result<(), E> {
         let mut take = take;
-        self.redactor().known().try_for_each(|(rule, value)| take(rule, value))
+        self.redactor().known_values().try_for_each(|(rule, value)| take(rule, value))
     }
 
-    /// The values of variables that are named like credentials, and of those that are named here.
-    pub(crate) fn know_environment(&self, environment: &[(OsString, OsString)], named: &[String]) {
+    /// Adds the values of variables that are named like credentials, and of those in `named`.
+    pub(crate) fn add_environment_secrets(&self, environment: &[(OsString, OsString)], named: &[String]) {
         for (name, value) in environment {
             if named.iter().any(|named| *name == **named) || is_secret_name(&name.to_string_lossy()) {
-                self.know("environment", value.as_encoded_bytes());
+                self.add_secret("environment", value.as_encoded_bytes());
             }
         }
     }
 
-    /// A command and its arguments. What follows `--…-key`, or stands in `--…-key=`, is a secret whatever it looks like.
-    pub(crate) fn command(&self, command: &[OsString]) -> Vec<Masked> {
-        let arguments: Vec<(&[u8], &[u8])> = secret_arguments(command);
-        // All of them are known before any of the others is written.
+    /// Masks a command and its arguments. The argument after `--…-key`, and the value in `--…-key=…`, is a secret
+    /// whatever it looks like.
+    pub(crate) fn command(&self, command: &[OsString]) -> Vec<MaskedText> {
+        let arguments: Vec<(&[u8], &[u8])> = split_secret_arguments(command);
+        // Every secret must be known before any argument is masked.
         for (_, secret) in &arguments {
-            self.know("argument", secret);
+            self.add_secret("argument", secret);
         }
-        // An address may be among them, with a secret in its query.
+        // An argument may be a URL with a secret in its query.
         let plain = |plain: &[u8]| match str::from_utf8(plain) {
             Ok(text) => self.path(text),
             Err(_) => self.bytes_as_text(plain),
@@ -173,60 +178,67 @@ impl Masks {
             plain(argument);
         }
         let mask = |(argument, secret): (&[u8], &[u8])| {
-            let Masked(text) = plain(argument);
+            let MaskedText(text) = plain(argument);
             let mut text = text.into_owned();
             match secret.len() {
                 0 => {}
-                // Too short to be known: elsewhere it would be found in words.
+                // Shorter than 8 bytes: as a known secret it would be found inside of other words, so only this place
+                // is masked.
                 1..8 => text.push_str("[masked:argument]"),
                 _ => text.push_str(self.bytes_as_text(secret).as_str()),
             }
-            Masked(text.into())
+            MaskedText(text.into())
         };
         arguments.into_iter().map(mask).collect()
     }
 
-    pub(crate) fn text(&self, text: &str) -> Masked {
+    /// Masks a text.
+    pub(crate) fn text(&self, text: &str) -> MaskedText {
         self.bytes_as_text(text.as_bytes())
     }
 
-    fn bytes_as_text(&self, bytes: &[u8]) -> Masked {
+    /// Masks bytes, and replaces invalid UTF-8 by U+FFFD.
+    fn bytes_as_text(&self, bytes: &[u8]) -> MaskedText {
         let redacted = self.redactor().redact(bytes).bytes.into_owned();
-        Masked(lossy(redacted).into())
+        MaskedText(lossy(redacted).into())
     }
 
-    pub(crate) fn path(&self, path: &str) -> Masked {
-        Masked(self.redactor().path(path).into())
+    /// Masks a path or a URL. The values of secret query parameters are masked whatever they look like.
+    pub(crate) fn path(&self, path: &str) -> MaskedText {
+        MaskedText(self.redactor().masked_path(path).into())
     }
 
-    /// The headers of a request. The credentials in them are known from then on.
-    pub(crate) fn request_headers(&self, headers: Headers<'_>) -> MaskedHeaders {
+    /// Masks the headers of a request, and adds the credentials in them as secrets.
+    pub(crate) fn request_headers(&self, headers: RawHeaders<'_>) -> MaskedHeaders {
         let mut redactor = self.redactor();
         for credential in http::credentials(headers.iter().copied()) {
-            redactor.know("credential", &credential);
+            redactor.add_known("credential", &credential);
         }
-        MaskedHeaders(redactor.headers(Side::Request, headers.iter().copied()))
+        MaskedHeaders(redactor.masked_headers(MessageSide::Request, headers.iter().copied()))
     }
 
-    pub(crate) fn answer_headers(&self, headers: Headers<'_>) -> MaskedHeaders {
-        MaskedHeaders(self.redactor().headers(Side::Answer, headers.iter().copied()))
+    /// Masks the headers of an answer.
+    pub(crate) fn answer_headers(&self, headers: RawHeaders<'_>) -> MaskedHeaders {
+        MaskedHeaders(self.redactor().masked_headers(MessageSide::Answer, headers.iter().copied()))
     }
 
+    /// Masks a body. Borrows it if there is no secret in it.
     pub(crate) fn body<'b>(&self, body: &'b [u8]) -> MaskedBytes<'b> {
         MaskedBytes(self.redactor().redact(body).bytes)
     }
 
-    /// The next piece of a body that is too long for memory; appends what can be told of it by now.
-    pub(crate) fn more(&self, window: &mut Window, piece: &[u8], out: &mut Vec<u8>) {
+    /// Masks the next piece of a body that is too long for memory. Appends to `out` what can be decided by now; the
+    /// window holds back the rest.
+    pub(crate) fn push_piece(&self, window: &mut RedactionWindow, piece: &[u8], out: &mut Vec<u8>) {
         window.push(&mut self.redactor(), piece, out);
     }
 
-    /// The rest of one. Gives what was cut out of the body.
-    pub(crate) fn last(&self, window: Window, out: &mut Vec<u8>) -> Vec<Cut> {
+    /// Masks the rest of such a body, and returns the cuts that were made in all of it.
+    pub(crate) fn finish_window(&self, window: RedactionWindow, out: &mut Vec<u8>) -> Vec<MaskedSpan> {
         window.finish(&mut self.redactor(), out)
     }
 
-    /// The body of an answer, where its chunks end now, and what was delivered of it.
+    /// Masks the body of an answer. Returns it with the chunk lengths that it has now, and the part that was delivered.
     pub(crate) fn answer<'b>(
         &self,
         body: &'b [u8],
@@ -235,11 +247,12 @@ impl Masks {
     ) -> (MaskedBytes<'b>, Vec<Chunk>, Option<MaskedBytes<'b>>) {
         let mut redactor = self.redactor();
         let redacted = redactor.redact(body);
-        let chunks = moved(chunks, body.len(), &redacted.cuts);
+        let chunks = masked_chunks(chunks, body.len(), &redacted.masked_spans);
         let delivered = delivered.map(|delivered| {
-            // A secret that was delivered in part must not show that part: what was delivered is cut out of the masked whole.
+            // If a secret was delivered in part, that part must not show: the delivered bytes are a prefix of the
+            // masked body.
             if body.starts_with(delivered) {
-                let end = redacted.position(delivered.len());
+                let end = redacted.result_offset(delivered.len());
                 MaskedBytes(Cow::Owned(redacted.bytes.get(..end).unwrap_or_default().to_vec()))
             } else {
                 MaskedBytes(redactor.redact(delivered).bytes)
@@ -248,28 +261,30 @@ impl Masks {
         (MaskedBytes(redacted.bytes), chunks, delivered)
     }
 
-    /// The JSON that a text is, if it is an object or an array, or, where `any` is set, any value; else the text.
+    /// Masks a text as JSON if it is an object or an array, or any JSON value if `any` is set; else as text.
     pub(crate) fn json(&self, text: &str, any: bool) -> MaskedJson {
-        self.value(text, any).map_or_else(|| MaskedJson::Text(self.text(text)), MaskedJson::Value)
+        self.json_value(text, any).map_or_else(|| MaskedJson::Text(self.text(text)), MaskedJson::Value)
     }
 
-    fn value(&self, text: &str, any: bool) -> Option<Vec<u8>> {
-        let limits = Limits { depth: DEEPEST, ..Limits::default() };
+    fn json_value(&self, text: &str, any: bool) -> Option<Vec<u8>> {
+        let limits = Limits { max_depth: MAX_DEPTH, ..Limits::default() };
         let value = Value::parse(text.as_bytes(), &limits).ok()?;
-        if !any && !matches!(value.kind(), Kind::Object | Kind::Array) {
+        if !any && !matches!(value.kind(), ValueKind::Object | ValueKind::Array) {
             return None;
         }
-        // First into canonical form, then under the masks: a secret that is spelled with escapes would come out in clear.
+        // Canonical form first, masks second: a secret that is spelled with escapes would appear when the escapes are
+        // removed.
         let plain = canonical::to_vec(value, Jcs).ok()?;
         let masked = self.redactor().redact(&plain).bytes.into_owned();
-        // A mark in the place of a number leaves no JSON; a mark in a name may leave two names alike.
+        // A mark in the place of a number is no JSON, and marks in names may make two names equal: such a value becomes
+        // text.
         let value = Value::parse(&masked, &limits).ok()?;
         canonical::to_vec(value, Jcs).ok()
     }
 }
 
-/// Each argument, parted into what may be shown and the secret that follows it; one of the two may be empty.
-fn secret_arguments(command: &[OsString]) -> Vec<(&[u8], &[u8])> {
+/// Splits each argument into the part that may be shown and the secret behind it; either may be empty.
+fn split_secret_arguments(command: &[OsString]) -> Vec<(&[u8], &[u8])> {
     let mut is_value = false;
     let mut parted = Vec::with_capacity(command.len());
     for argument in command.iter().map(|argument| argument.as_encoded_bytes()) {
@@ -287,15 +302,15 @@ fn secret_arguments(command: &[OsString]) -> Vec<(&[u8], &[u8])> {
     parted
 }
 
-/// Where the chunks of a body of that length end when these cuts are made. Those of which nothing is left are left out;
-/// whatever the caller counted, the lengths sum to the masked body's.
-pub(crate) fn moved(chunks: &[Chunk], length: usize, cuts: &[Cut]) -> Vec<Chunk> {
+/// Returns the chunks of a body of `length` bytes after these cuts. Chunks of which nothing is left are dropped. The
+/// last chunk takes whatever the caller did not count, so that the lengths always sum to the masked body's.
+pub(crate) fn masked_chunks(chunks: &[Chunk], length: usize, cuts: &[MaskedSpan]) -> Vec<Chunk> {
     let (mut end, mut from) = (0_usize, 0);
     let mut moved = Vec::with_capacity(chunks.len());
     for (at, chunk) in chunks.iter().enumerate() {
         let is_last = at + 1 == chunks.len();
         end = if is_last { length } else { end.saturating_add(chunk.length).min(length) };
-        let to = Cut::position(cuts, end);
+        let to = MaskedSpan::result_offset(cuts, end);
         if to > from {
             moved.push(Chunk { at: chunk.at, length: to - from });
             from = to;
@@ -304,7 +319,7 @@ pub(crate) fn moved(chunks: &[Chunk], length: usize, cuts: &[Cut]) -> Vec<Chunk>
     moved
 }
 
-/// Whether a variable or an option is named like a credential.
+/// Returns true if a variable or an option is named like a credential.
 fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     ["KEY", "TOKEN", "SECRET", "PASSWORD"].iter().any(|word| name.ends_with(word))
@@ -314,7 +329,7 @@ fn lossy(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-/// Whole milliseconds.
+/// Returns whole milliseconds, at most 2^53 − 1, which JSON numbers hold exactly.
 pub(crate) fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX).min((1 << 53) - 1)
 }

@@ -1,90 +1,92 @@
-//! What was decided on the actions of a run, what they cost, and who approved them: the events of an envelope that is enforced.
+//! The events of an enforced envelope: decisions on actions, their costs, and approvals. They are written by methods of
+//! [`EventWriter`]; the decisions themselves come from [`policy_engine`](crate::policy_engine).
 
 use reenact_formats::rer::EventType;
-use reenact_formats::rer::envelope::decide::{Action, Rule};
 use reenact_formats::rer::envelope::money::Money;
+use reenact_formats::rer::envelope::policy::{Action, EnvelopeRule};
 use reenact_formats::rer::payload::{
     ApprovalDenied, ApprovalGranted, ApprovalRequested, PolicyDecision, PolicyEvaluated, Source,
     SpendCounted, StepBlocked,
 };
 
 use crate::error::RecordError;
+use crate::event_writer::EventWriter;
 use crate::exchange::StepId;
-use crate::mask::{Masked, MaskedJson};
-use crate::pen::Pen;
+use crate::mask::{MaskedJson, MaskedText};
 
-/// A decision on one action.
+/// Decision on one action, to be recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Evaluation<'a> {
-    /// Which kind of action.
+    /// Kind of the action.
     pub action: Action,
-    /// Of which model or tool.
+    /// Name of the model or tool.
     pub name: &'a str,
-    /// Why not; `None` if it is allowed.
-    pub denial: Option<Denial<'a>>,
-    /// The approval under which it is allowed.
+    /// Reason of a denial; `None` if the action is allowed.
+    pub denial: Option<RecordedDenial<'a>>,
+    /// Id of the approval under which the action is allowed.
     pub approval_id: Option<&'a str>,
 }
 
-/// Why an action may not happen.
+/// Reason why an action must not happen, as it is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Denial<'a> {
-    /// The rule that says no, such as `max_steps`.
+pub struct RecordedDenial<'a> {
+    /// Name of the rule, such as `max_steps`.
     pub rule: &'a str,
-    /// In words.
+    /// Reason in words. Secrets in it are masked.
     pub reason: &'a str,
 }
 
-/// What an answer cost.
+/// Cost of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Spent<'a> {
-    /// Of which model.
+pub struct CallCost<'a> {
+    /// Name of the model.
     pub model: &'a str,
-    /// How much.
+    /// Cost; recorded in micro-dollars, rounded up.
     pub amount: Money,
-    /// Whether the vendor did not say what it took, so that the estimate before the call is counted.
+    /// True if the vendor did not report its usage, so that the estimate before the call is counted.
     pub is_estimate: bool,
-    /// What the tokens cost: a name and the picodollars for one of them.
+    /// Prices: the name of a kind of token, and the picodollars for one token.
     pub rates: &'a [(&'static str, u64)],
-    /// How many there were, under the same names.
+    /// Number of tokens, under the same names.
     pub usage: &'a [(&'static str, u64)],
 }
 
-/// An approval that is asked for.
+/// Approval that is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ApprovalRequest<'a> {
-    /// Its id.
+    /// Id of the approval.
     pub approval_id: &'a str,
-    /// For which kind of action.
+    /// Kind of the action.
     pub action: Action,
-    /// Of which model or tool.
+    /// Name of the model or tool.
     pub name: &'a str,
-    /// SHA-256 of its input, in hexadecimal.
+    /// SHA-256 of the input, in hexadecimal.
     pub input_hash: &'a str,
-    /// The place of the rule that asks for it, in the envelope.
+    /// Name and position of the rule that requires the approval.
     pub rule: &'a str,
-    /// Who may approve; empty for anyone.
+    /// Types of signers who may approve; empty for any.
     pub signer_types: &'a [&'static str],
 }
 
-impl Pen {
-    /// Records a decision, and that the step is blocked if it was denied. Gives the step, with which an allowed action begins.
-    pub fn evaluated(&self, evaluation: &Evaluation<'_>) -> Result<StepId, RecordError> {
+impl EventWriter {
+    /// Records a decision, and for a denial also that the step is blocked. Returns the step's id, with which an allowed
+    /// action begins: see [`EventWriter::record_call_as`].
+    pub fn record_evaluation(&self, evaluation: &Evaluation<'_>) -> Result<StepId, RecordError> {
         let masks = self.masks();
         let name = masks.text(evaluation.name);
         let approval_id = evaluation.approval_id.map(|id| masks.text(id));
-        // An action that is allowed is so by the list that names it.
+        // An allowed action is allowed by the list that names it.
         let list = match evaluation.action {
-            Action::Model => Rule::AllowedModels,
-            Action::Tool => Rule::AllowedTools,
+            Action::Model => EnvelopeRule::AllowedModels,
+            Action::Tool => EnvelopeRule::AllowedTools,
         };
         let rule = masks.text(evaluation.denial.map_or(list.name(), |denial| denial.rule));
         let is_denied = evaluation.denial.is_some();
         let decision = if is_denied { PolicyDecision::Deny } else { PolicyDecision::Allow };
         let action = evaluation.action;
-        let (model, tool) = named(action, &name);
-        let mut ledger = self.ledger();
-        let step_id = ledger.decide(|step_id, payload| {
+        let (model, tool) = model_or_tool(action, &name);
+        let mut state = self.lock_state();
+        let step_id = state.append_decision(|step_id, payload| {
             let approval_id = approval_id.as_ref();
             let (rule, source) = (&rule, Source::Observed);
             PolicyEvaluated { action, approval_id, decision, model, rule, source, step_id, tool }
@@ -94,16 +96,16 @@ impl Pen {
             let reason = masks.text(denial.reason);
             let (reason, rule, source) = (&reason, &rule, Source::Observed);
             let blocked = StepBlocked { action, model, reason, rule, source, step_id, tool };
-            ledger.block(step_id, |payload| blocked.write(payload))?;
+            state.append_block(step_id, |payload| blocked.write(payload))?;
         }
         Ok(step_id)
     }
 
-    /// Records what a step cost. The total stands at the end of the run.
-    pub fn spent(&self, step: &StepId, spent: &Spent<'_>) -> Result<(), RecordError> {
+    /// Records the cost of a step, and adds it to the total in the run's last event.
+    pub fn record_spend(&self, step: &StepId, spent: &CallCost<'_>) -> Result<(), RecordError> {
         let model = self.masks().text(spent.model);
-        let amount = spent.amount.micro_rounded_up();
-        // A picodollar for a token is a millionth of a dollar for a million of them, exactly.
+        let amount = spent.amount.rounded_up_to_micro();
+        // One picodollar a token is exactly one micro-dollar a million tokens.
         let of_million = |rate: u64| Money::from_picodollars(u128::from(rate) * 1_000_000);
         let counted = SpendCounted {
             is_estimate: spent.is_estimate,
@@ -114,20 +116,20 @@ impl Pen {
             step_id: *step,
             usage: spent.usage.to_vec(),
         };
-        let mut ledger = self.ledger();
-        ledger.append(EventType::SpendCounted, |payload| counted.write(payload))?;
-        ledger.spend(amount);
+        let mut state = self.lock_state();
+        state.append(EventType::SpendCounted, |payload| counted.write(payload))?;
+        state.add_spend(amount);
         Ok(())
     }
 
     /// Records that an approval is asked for.
-    pub fn approval_requested(&self, request: &ApprovalRequest<'_>) -> Result<(), RecordError> {
+    pub fn record_approval_request(&self, request: &ApprovalRequest<'_>) -> Result<(), RecordError> {
         let masks = self.masks();
         let (id, name, rule) =
             (masks.text(request.approval_id), masks.text(request.name), masks.text(request.rule));
         let hash = masks.text(request.input_hash);
-        let types: Vec<Masked> = request.signer_types.iter().map(|name| masks.text(name)).collect();
-        let (model, tool) = named(request.action, &name);
+        let types: Vec<MaskedText> = request.signer_types.iter().map(|name| masks.text(name)).collect();
+        let (model, tool) = model_or_tool(request.action, &name);
         let requested = ApprovalRequested {
             action: request.action,
             approval_id: &id,
@@ -141,24 +143,26 @@ impl Pen {
         self.append(EventType::ApprovalRequested, |payload| requested.write(payload))
     }
 
-    /// Records an approval: the token, as JSON, is signed and is kept as it is.
-    pub fn approval_granted(&self, approval_id: &str, token: &str) -> Result<(), RecordError> {
+    /// Records a granted approval. `token` is signed JSON, and is recorded without masks, which would break its
+    /// signature. A token that is no JSON is recorded as masked text.
+    pub fn record_approval_grant(&self, approval_id: &str, token: &str) -> Result<(), RecordError> {
         let id = self.masks().text(approval_id);
-        let token = MaskedJson::token(token).unwrap_or_else(|| MaskedJson::Text(self.masks().text(token)));
+        let token =
+            MaskedJson::from_token(token).unwrap_or_else(|| MaskedJson::Text(self.masks().text(token)));
         let granted = ApprovalGranted { approval_id: &id, source: Source::Observed, token: &token };
         self.append(EventType::ApprovalGranted, |payload| granted.write(payload))
     }
 
-    /// Records that an approval was refused, or that a token for it did not hold.
-    pub fn approval_denied(&self, approval_id: &str, reason: &str) -> Result<(), RecordError> {
+    /// Records that an approval was denied, or that a token for it was invalid.
+    pub fn record_approval_denial(&self, approval_id: &str, reason: &str) -> Result<(), RecordError> {
         let (id, reason) = (self.masks().text(approval_id), self.masks().text(reason));
         let denied = ApprovalDenied { approval_id: &id, reason: &reason, source: Source::Observed };
         self.append(EventType::ApprovalDenied, |payload| denied.write(payload))
     }
 }
 
-/// Returns the members `model` and `tool` of an action, of which one is its name.
-fn named(action: Action, name: &Masked) -> (Option<&Masked>, Option<&Masked>) {
+/// Returns the members `model` and `tool` of an event about an action: one of them is its name.
+fn model_or_tool(action: Action, name: &MaskedText) -> (Option<&MaskedText>, Option<&MaskedText>) {
     match action {
         Action::Model => (Some(name), None),
         Action::Tool => (None, Some(name)),

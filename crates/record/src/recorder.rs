@@ -1,4 +1,7 @@
 //! The recorder of one run, from its first event to its seal.
+//!
+//! The states of a run are types: [`Recorder<Recording>`](Recorder) takes events, [`Recorder<Ended>`](Recorder) can
+//! only be sealed. Start reading at [`Recorder`]; events themselves are written by an [`EventWriter`].
 
 use std::marker::PhantomData;
 use std::path::PathBuf;
@@ -7,64 +10,64 @@ use std::sync::{Arc, Mutex, OnceLock};
 use reenact_formats::key::PublicKey;
 use reenact_formats::rer::EventType;
 use reenact_formats::rer::envelope::money::Money;
-use reenact_formats::rer::envelope::permission::{Enforcement, Envelope};
+use reenact_formats::rer::envelope::permission::{Envelope, EnvelopeEnforcement};
 pub use reenact_formats::rer::payload::RunStatus;
 use reenact_formats::rer::payload::{RunEnded, Source};
 use reenact_formats::rer::seal::Signer;
 
 use crate::actor::Actor;
-use crate::artifact::{self, Sealed};
+use crate::artifact::{self, SealedArtifact};
 use crate::error::{RecordError, ResumeError};
-use crate::folder::Folder;
-use crate::journal::{Journal, Written};
-use crate::ledger::{Counts, Ledger};
+use crate::event_writer::{EventWriter, SharedRun};
+use crate::journal::{Journal, JournalDigest};
 use crate::mask::Masks;
-use crate::pen::{Pen, Shared};
-use crate::resume::{self, Resumed};
+use crate::policy_engine::PolicyEngine;
+use crate::record_env::RecordEnv;
+use crate::resume::{self, ResumedJournal};
 use crate::run_id::RunId;
+use crate::run_state::{RunCounts, RunState};
+use crate::run_store::RunStore;
 use crate::spool;
-use crate::start::{self, Head, Out, RunStart, Started};
-use crate::surroundings::Surroundings;
-use crate::warden::Warden;
+use crate::start::{self, ArtifactTarget, JournalHead, RunStart, RunStartedEvent};
 use crate::withhold::Withholding;
 
-/// The run goes on.
+/// State of a [`Recorder`] whose run takes events.
 #[derive(Debug)]
 pub struct Recording(());
 
-/// The run is over; what is left is to seal it.
+/// State of a [`Recorder`] whose run is over: only the seal is left to do.
 #[derive(Debug)]
 pub struct Ended(());
 
-/// Records one run. What can be done with it is told by its state: events only while [`Recording`], the seal only when
-/// [`Ended`].
+/// Records one run. Its state is part of its type: events can be written only while [`Recording`], and only an [`Ended`] run
+/// can be sealed.
 ///
 /// ```
 /// use reenact_keys::SecretKey;
-/// use reenact_record::{End, Exchange, Folder, RawAnswer, RawRequest, Recorder, RunId, RunStart, RunStatus};
+/// use reenact_record::{CallKind, RawAnswer, RawRequest, Recorder, RunEnd, RunId, RunStart, RunStatus, RunStore};
 ///
-/// # let place = std::env::temp_dir().join(format!("reenact-doc-{}", std::process::id()));
-/// # let folder = Folder::new(place.join(".reenact"));
+/// # let dir = std::env::temp_dir().join(format!("reenact-doc-{}", std::process::id()));
+/// # let store = RunStore::new(dir.join(".reenact"));
 /// let key = SecretKey::generate()?;
-/// let recorder = Recorder::begin(&folder, &RunStart::new(RunId::generate()?), &key)?;
+/// let recorder = Recorder::begin(&store, &RunStart::new(RunId::generate()?), &key)?;
 ///
-/// let pen = recorder.pen();
-/// let request = pen.mask_request(&RawRequest {
+/// let writer = recorder.event_writer();
+/// let request = writer.mask_request(&RawRequest {
 ///     provider: "openai",
 ///     method: "POST",
 ///     path: "/v1/chat/completions",
 ///     headers: &[("authorization", b"Bearer correct-horse-battery")],
 ///     body: br#"{"model":"gpt-5","messages":[]}"#,
 /// });
-/// let step = pen.called(Exchange::Model, &request, Some("gpt-5"), None, &"0".repeat(64))?;
+/// let step = writer.record_call(CallKind::Model, &request, Some("gpt-5"), None, &"0".repeat(64))?;
 /// // … the request goes out, the answer comes back …
-/// pen.returned(&step, RawAnswer { status: Some(200), body: b"{}", complete: true, ..RawAnswer::default() })?;
+/// writer.record_return(&step, RawAnswer { status: Some(200), body: b"{}", complete: true, ..RawAnswer::default() })?;
 ///
-/// let ended = recorder.end(&End { status: RunStatus::Completed, reason: "exit", exit_code: Some(0) })?;
+/// let ended = recorder.end(&RunEnd { status: RunStatus::Completed, reason: "exit", exit_code: Some(0) })?;
 /// let sealed = ended.seal(&key)?;
 /// assert_eq!(sealed.counts.model_calls, 1);
 /// assert!(sealed.path.is_file());
-/// # std::fs::remove_dir_all(place)?;
+/// # std::fs::remove_dir_all(dir)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -72,11 +75,11 @@ pub struct Ended(());
 ///
 /// ```compile_fail,E0599
 /// # use reenact_keys::SecretKey;
-/// # use reenact_record::{End, Folder, Recorder, RunId, RunStart, RunStatus};
+/// # use reenact_record::{Recorder, RunEnd, RunId, RunStart, RunStatus, RunStore};
 /// # let key = SecretKey::generate()?;
-/// let recorder = Recorder::begin(&Folder::new(".reenact"), &RunStart::new(RunId::generate()?), &key)?;
-/// let ended = recorder.end(&End { status: RunStatus::Completed, reason: "exit", exit_code: Some(0) })?;
-/// ended.pen().gap("too", "late")?;
+/// let recorder = Recorder::begin(&RunStore::new(".reenact"), &RunStart::new(RunId::generate()?), &key)?;
+/// let ended = recorder.end(&RunEnd { status: RunStatus::Completed, reason: "exit", exit_code: Some(0) })?;
+/// ended.event_writer().record_gap("too", "late")?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -84,210 +87,225 @@ pub struct Ended(());
 ///
 /// ```compile_fail,E0599
 /// # use reenact_keys::SecretKey;
-/// # use reenact_record::{Folder, Recorder, RunId, RunStart};
+/// # use reenact_record::{Recorder, RunId, RunStart, RunStore};
 /// # let key = SecretKey::generate()?;
-/// let recorder = Recorder::begin(&Folder::new(".reenact"), &RunStart::new(RunId::generate()?), &key)?;
+/// let recorder = Recorder::begin(&RunStore::new(".reenact"), &RunStart::new(RunId::generate()?), &key)?;
 /// recorder.seal(&key)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Recorder<State> {
-    run: Run,
+    inner: RecorderInner,
     state: PhantomData<State>,
 }
 
-/// What a recorder keeps from one state to the next.
-struct Run {
-    shared: Arc<Shared>,
+/// Everything that a recorder carries from one state to the next.
+struct RecorderInner {
+    shared: Arc<SharedRun>,
     run_id: RunId,
     folder: PathBuf,
     envelope: Vec<u8>,
-    /// What it permits; `None` in a run that was taken up again, in which nothing happens any more.
+    /// Permissions of the envelope; `None` in a resumed run, which only records what has happened already.
     permissions: Option<Envelope>,
-    /// Who decides on what actors do.
-    warden: OnceLock<Option<Arc<Mutex<Warden>>>>,
+    /// Policy engine that all [`Actor`]s of the run share, made for the first of them.
+    policy: OnceLock<Option<Arc<Mutex<PolicyEngine>>>>,
     signer: PublicKey,
-    out: Out,
-    /// How many bytes were cut off when the run was taken up again.
-    cut: u64,
-    /// Of the whole journal, once the run has ended.
-    written: Option<Written>,
+    target: ArtifactTarget,
+    /// Bytes that were truncated from the journal when the run was resumed.
+    truncated_bytes: u64,
+    /// Digest of the whole journal, once the run has ended.
+    journal_digest: Option<JournalDigest>,
 }
 
-impl Run {
-    fn resumed(
-        folder: &Folder,
-        resumed: Resumed,
+impl RecorderInner {
+    fn from_resumed(
+        folder: &RunStore,
+        resumed: ResumedJournal,
         masks: Masks,
         signer: &dyn Signer,
-        surroundings: &Surroundings,
+        env: &RecordEnv,
     ) -> Self {
-        let Resumed { head, ledger, surplus } = resumed;
-        let place = Out { path: folder.artifact(head.run_id), replace: false };
+        let ResumedJournal { head, state: ledger, trailing_bytes: surplus } = resumed;
+        let place = ArtifactTarget { path: folder.artifact_path(head.run_id), replace: false };
         Self {
-            shared: Arc::new(Shared {
-                masks,
-                ledger: Mutex::new(ledger),
-                clock: Arc::clone(&surroundings.clock),
-            }),
+            shared: Arc::new(SharedRun { masks, state: Mutex::new(ledger), clock: Arc::clone(&env.clock) }),
             run_id: head.run_id,
-            folder: folder.run(head.run_id),
+            folder: folder.run_path(head.run_id),
             envelope: head.envelope,
             permissions: None,
-            warden: OnceLock::new(),
+            policy: OnceLock::new(),
             signer: signer.public_key(),
-            out: head.out.unwrap_or(place),
-            cut: surplus,
-            written: None,
+            target: head.target.unwrap_or(place),
+            truncated_bytes: surplus,
+            journal_digest: None,
         }
     }
 }
 
-/// What there is to say at the end of a run. The totals are counted by the recorder.
+/// Outcome of a run, as its last event states it. The recorder adds the totals, which it counts itself.
 #[derive(Debug, Clone, Copy)]
-pub struct End<'a> {
-    /// How it ended.
+pub struct RunEnd<'a> {
+    /// Status of the run, such as completed or failed.
     pub status: RunStatus,
-    /// Why, such as `exit` or `signal 9`.
+    /// Reason in words, such as `exit` or `signal 9`. Secrets in it are masked.
     pub reason: &'a str,
-    /// The command's exit code, if it had one.
+    /// Exit code of the command, if it had one.
     pub exit_code: Option<i32>,
 }
 
 impl Recorder<Recording> {
-    /// Begins a run: makes its folder, signs its envelope, writes its first event.
-    pub fn begin(folder: &Folder, start: &RunStart<'_>, signer: &dyn Signer) -> Result<Self, RecordError> {
-        Self::begin_in(folder, start, signer, &Surroundings::default())
+    /// Begins a run: creates its folder, signs its envelope and writes its first event.
+    ///
+    /// # Errors
+    /// [`RecordError::Expired`] if the envelope is enforced and has expired, [`RecordError::SecretInEnvelope`] if a
+    /// rule of the masks matches the envelope, [`RecordError::Exists`] if the artifact's file is there already and may
+    /// not be replaced, and all errors of the file system. Nothing is left behind if the envelope or the artifact's
+    /// path is refused.
+    pub fn begin(folder: &RunStore, start: &RunStart<'_>, signer: &dyn Signer) -> Result<Self, RecordError> {
+        Self::begin_in(folder, start, signer, &RecordEnv::default())
     }
 
-    /// The same with another clock and other randomness.
+    /// Begins a run as [`Recorder::begin`] does, with another clock, other randomness or another storage.
     pub fn begin_in(
-        folder: &Folder,
+        folder: &RunStore,
         start: &RunStart<'_>,
         signer: &dyn Signer,
-        surroundings: &Surroundings,
+        env: &RecordEnv,
     ) -> Result<Self, RecordError> {
         let masks = Masks::new(start.redaction.pack());
-        masks.know_environment(start.environment, &start.redaction.known_env);
-        let envelope = start::envelope(start, &masks, signer)?;
-        if let Some(out) = &start.out {
-            // Nobody wants to hear of it only when the run is over.
-            artifact::check(out)?;
+        masks.add_environment_secrets(start.environment, &start.redaction.known_env);
+        let envelope = start::run_envelope(start, &masks, signer)?;
+        if let Some(out) = &start.target {
+            // An artifact's path that cannot be written is an error now, not after hours of recording.
+            artifact::check_target(out)?;
         }
         let permissions = &envelope.permissions;
         let is_expired =
-            |expiry: i128| i128::try_from(surroundings.clock.now().as_nanos()).is_ok_and(|now| now >= expiry);
-        if permissions.enforcement == Enforcement::Enforced && permissions.expiry.is_some_and(is_expired) {
+            |expiry: i128| i128::try_from(env.clock.now().as_nanos()).is_ok_and(|now| now >= expiry);
+        if permissions.enforcement == EnvelopeEnforcement::Enforced
+            && permissions.expiry.is_some_and(is_expired)
+        {
             return Err(RecordError::Expired);
         }
-        let started = Started::new(start.command, &envelope, &masks);
-        let head = Head::new(start, &envelope, &masks, signer)?.line()?;
+        let started = RunStartedEvent::new(start.command, &envelope, &masks);
+        let head = JournalHead::new(start, &envelope, &masks, signer)?.to_line()?;
         let run_folder = folder.create_run(start.run_id)?;
-        let journal = Journal::create(&folder.journal(start.run_id), &head, surroundings)?;
-        let mut ledger = Ledger::new(journal);
-        ledger.withholding = Withholding::new(start.redaction.withhold.clone());
-        ledger.append(EventType::RunStarted, |payload| started.write(payload))?;
-        let out =
-            start.out.clone().unwrap_or_else(|| Out { path: folder.artifact(start.run_id), replace: false });
-        let run = Run {
-            shared: Arc::new(Shared {
-                masks,
-                ledger: Mutex::new(ledger),
-                clock: Arc::clone(&surroundings.clock),
-            }),
+        let journal = Journal::create(&folder.journal_path(start.run_id), &head, env)?;
+        let mut state = RunState::new(journal);
+        state.withholding = Withholding::new(start.redaction.withhold.clone());
+        state.append(EventType::RunStarted, |payload| started.write(payload))?;
+        let out = start
+            .target
+            .clone()
+            .unwrap_or_else(|| ArtifactTarget { path: folder.artifact_path(start.run_id), replace: false });
+        let run = RecorderInner {
+            shared: Arc::new(SharedRun { masks, state: Mutex::new(state), clock: Arc::clone(&env.clock) }),
             run_id: start.run_id,
             folder: run_folder,
             envelope: envelope.text,
             permissions: Some(envelope.permissions),
-            warden: OnceLock::new(),
+            policy: OnceLock::new(),
             signer: signer.public_key(),
-            out,
-            cut: 0,
-            written: None,
+            target: out,
+            truncated_bytes: 0,
+            journal_digest: None,
         };
-        Ok(Self { run, state: PhantomData })
+        Ok(Self { inner: run, state: PhantomData })
     }
 
-    /// Takes up a run again whose recorder was killed: reads and judges its journal, cuts off a last line that is torn or wrong,
-    /// and goes on behind it. `keep` says how many bytes of events are to be kept of those that are there, where a
-    /// write-ahead log knows it better; it is asked when nobody else can write to the journal any more.
+    /// Resumes a run whose recorder was killed: reads and checks its journal, truncates a last line that is torn or
+    /// wrong, and continues behind it. `keep` returns how many bytes of events to keep, if a write-ahead log knows
+    /// better than the journal; it is called while the journal is locked, so that no other recorder can write
+    /// meanwhile.
     ///
-    /// What is known to be secret is not in the journal: whoever goes on with what came before the kill makes it known
-    /// first, by [`Pen::know_again`].
+    /// Secrets that were known are not in the journal. Before events of the time before the kill are written again,
+    /// make those secrets known by [`EventWriter::restore_secret`]. A run without any event gets its first one now,
+    /// without its command, which the journal's first line does not hold.
     ///
-    /// A run of which there is no event yet gets its first one now; with which command it was begun nobody knows.
+    /// # Errors
+    /// [`ResumeError::Busy`] if another recorder has the run, [`ResumeError::Changed`] if a line before the last one is
+    /// wrong, [`ResumeError::Ended`] if the run has ended (see [`Recorder::resume_ended`]), [`ResumeError::Keep`] if no
+    /// event ends after `keep` bytes.
     pub fn resume(
-        folder: &Folder,
+        folder: &RunStore,
         run_id: RunId,
         signer: &dyn Signer,
         keep: impl FnOnce() -> Option<u64>,
     ) -> Result<Self, ResumeError> {
-        Self::resume_in(folder, run_id, signer, keep, &Surroundings::default())
+        Self::resume_in(folder, run_id, signer, keep, &RecordEnv::default())
     }
 
-    /// The same with another clock and other randomness.
+    /// Resumes a run as [`Recorder::resume`] does, with another clock, other randomness or another storage.
     pub fn resume_in(
-        folder: &Folder,
+        folder: &RunStore,
         run_id: RunId,
         signer: &dyn Signer,
         keep: impl FnOnce() -> Option<u64>,
-        surroundings: &Surroundings,
+        env: &RecordEnv,
     ) -> Result<Self, ResumeError> {
-        let masks = resume::masks(folder, run_id);
-        let mut resumed = resume::read(folder, run_id, signer, keep, &masks, surroundings)?;
-        if resumed.ledger.has_ended() {
+        let masks = resume::read_masks(folder, run_id);
+        let mut resumed = resume::read_journal(folder, run_id, signer, keep, &masks, env)?;
+        if resumed.state.has_ended() {
             return Err(ResumeError::Ended);
         }
-        let envelope = start::sealable(resumed.head.envelope.clone(), signer)?;
-        spool::sweep(&folder.run(run_id));
-        let ledger = &mut resumed.ledger;
-        if resumed.surplus > 0 {
-            ledger.journal.cut()?;
+        let envelope = start::sealable_envelope(resumed.head.envelope.clone(), signer)?;
+        spool::remove_leftovers(&folder.run_path(run_id));
+        let state = &mut resumed.state;
+        if resumed.trailing_bytes > 0 {
+            state.journal.truncate()?;
         }
-        if ledger.journal.events() == 0 {
-            let started = Started::new(&[], &envelope, &masks);
-            ledger.append(EventType::RunStarted, |payload| started.write(payload))?;
+        if state.journal.events() == 0 {
+            let started = RunStartedEvent::new(&[], &envelope, &masks);
+            state.append(EventType::RunStarted, |payload| started.write(payload))?;
         }
-        let run = Run::resumed(folder, resumed, masks, signer, surroundings);
-        Ok(Self { run, state: PhantomData })
+        let run = RecorderInner::from_resumed(folder, resumed, masks, signer, env);
+        Ok(Self { inner: run, state: PhantomData })
     }
 
-    /// How many bytes were cut off the journal when the run was taken up again: a line that was torn or wrong, and what lay
-    /// behind what was to be kept.
-    pub fn cut(&self) -> u64 {
-        self.run.cut
+    /// Returns the number of bytes that were truncated from the journal when the run was resumed: a torn or wrong last
+    /// line, and the events behind those that were to be kept. 0 in a run that began here.
+    pub fn truncated_bytes(&self) -> u64 {
+        self.inner.truncated_bytes
     }
 
-    /// Ids of all calls of tools, masked, that the journal of a run held when it was taken up again.
+    /// Returns the masked ids of all tool calls that the journal held when the run was resumed. A recovery uses them to
+    /// tell the calls that are recorded from those that are not.
     pub fn resumed_tool_calls(&self) -> Vec<String> {
-        self.run.shared.ledger().resumed_tools().to_vec()
+        self.inner.shared.lock_state().resumed_tool_ids().to_vec()
     }
 
-    /// Who decides on what may happen, over a run that has just begun; `None` if its envelope is not enforced.
-    pub fn warden(&self) -> Option<Warden> {
-        let permissions = self.run.permissions.as_ref()?;
-        (permissions.enforcement == Enforcement::Enforced).then(|| Warden::new(permissions.clone()))
+    /// Returns a policy engine over a run that has just begun; `None` if its envelope is not enforced. Each call
+    /// returns a new engine with an empty history: ask for one, and keep it.
+    pub fn policy_engine(&self) -> Option<PolicyEngine> {
+        let permissions = self.inner.permissions.as_ref()?;
+        (permissions.enforcement == EnvelopeEnforcement::Enforced)
+            .then(|| PolicyEngine::new(permissions.clone()))
     }
 
-    /// Something to act with, under the envelope if it is enforced. All of a run's count together; what others decide on with
-    /// [`Recorder::warden`] does not count here.
+    /// Returns a handle to act with, under the envelope if it is enforced. All actors of a run share one policy engine;
+    /// decisions of the engines that [`Recorder::policy_engine`] returns do not count in it.
     pub fn actor(&self) -> Actor {
-        let warden = self.run.warden.get_or_init(|| self.warden().map(|warden| Arc::new(Mutex::new(warden))));
-        Actor::new(self.pen(), warden.clone())
+        let policy =
+            self.inner.policy.get_or_init(|| self.policy_engine().map(|warden| Arc::new(Mutex::new(warden))));
+        Actor::new(self.event_writer(), policy.clone())
     }
 
-    /// Something to write with.
-    pub fn pen(&self) -> Pen {
-        Pen::new(Arc::clone(&self.run.shared))
+    /// Returns a handle that writes events into this run. Handles are cheap, and may be used on any thread.
+    pub fn event_writer(&self) -> EventWriter {
+        EventWriter::new(Arc::clone(&self.inner.shared))
     }
 
-    /// Ends the run: no event comes after this one. Steps that are still under way are noted as gaps.
-    pub fn end(self, end: &End<'_>) -> Result<Recorder<Ended>, RecordError> {
-        let mut run = self.run;
+    /// Ends the run: writes a capture gap for each step that is still open, then the last event, and flushes the
+    /// journal to the disk.
+    ///
+    /// # Errors
+    /// Any error of the journal. The run is not sealable then; its journal stays, and can be resumed.
+    pub fn end(self, end: &RunEnd<'_>) -> Result<Recorder<Ended>, RecordError> {
+        let mut run = self.inner;
         let reason = run.shared.masks.text(end.reason);
         {
-            let mut ledger = run.shared.ledger();
-            let spent = ledger.spent().map(Money::micro_rounded_up);
-            ledger.end(|counts, payload| {
+            let mut state = run.shared.lock_state();
+            let spent = state.total_spend().map(Money::rounded_up_to_micro);
+            state.end_run(|counts, payload| {
                 let ended = RunEnded {
                     exit_code: end.exit_code.map(i64::from),
                     reason: &reason,
@@ -299,68 +317,84 @@ impl Recorder<Recording> {
                 };
                 ended.write(payload);
             })?;
-            run.written = Some(ledger.journal.finish()?);
+            run.journal_digest = Some(state.journal.finish()?);
         }
-        Ok(Recorder { run, state: PhantomData })
+        Ok(Recorder { inner: run, state: PhantomData })
     }
 }
 
 impl Recorder<Ended> {
-    /// Takes up a run again that has ended, and whose recorder was killed before it was sealed.
-    pub fn resume_ended(folder: &Folder, run_id: RunId, signer: &dyn Signer) -> Result<Self, ResumeError> {
-        let masks = resume::masks(folder, run_id);
-        let surroundings = Surroundings::default();
-        let mut resumed = resume::read(folder, run_id, signer, || None, &masks, &surroundings)?;
-        if !resumed.ledger.has_ended() {
+    /// Resumes a run that has ended, and whose recorder was killed before the run was sealed.
+    ///
+    /// # Errors
+    /// [`ResumeError::NotEnded`] if the journal has no last event: resume it by [`Recorder::resume`] and end it first.
+    pub fn resume_ended(folder: &RunStore, run_id: RunId, signer: &dyn Signer) -> Result<Self, ResumeError> {
+        let masks = resume::read_masks(folder, run_id);
+        let env = RecordEnv::default();
+        let mut resumed = resume::read_journal(folder, run_id, signer, || None, &masks, &env)?;
+        if !resumed.state.has_ended() {
             return Err(ResumeError::NotEnded);
         }
-        let journal = &mut resumed.ledger.journal;
-        if resumed.surplus > 0 {
-            journal.cut()?;
+        let journal = &mut resumed.state.journal;
+        if resumed.trailing_bytes > 0 {
+            journal.truncate()?;
         }
         let written = Some(journal.finish()?);
-        let run = Run { written, ..Run::resumed(folder, resumed, masks, signer, &surroundings) };
-        Ok(Self { run, state: PhantomData })
+        let run = RecorderInner {
+            journal_digest: written,
+            ..RecorderInner::from_resumed(folder, resumed, masks, signer, &env)
+        };
+        Ok(Self { inner: run, state: PhantomData })
     }
 
-    /// Where [`Recorder::seal`] puts the artifact.
-    pub fn out(&self) -> &Out {
-        &self.run.out
+    /// Returns the place where [`Recorder::seal`] writes the artifact.
+    pub fn target(&self) -> &ArtifactTarget {
+        &self.inner.target
     }
 
-    /// Seals the run where [`RunStart::out`] said, and leaves its journal where it is. The signer is the one that it began
-    /// under.
-    pub fn seal(&self, signer: &dyn Signer) -> Result<Sealed, RecordError> {
-        self.seal_to(signer, &self.run.out)
+    /// Seals the run into the file that [`RunStart::target`] named, or into its default place, and leaves the journal
+    /// where it is. The signer must be the one that the run began under.
+    ///
+    /// # Errors
+    /// [`RecordError::OtherSigner`] for another key, [`RecordError::JournalChanged`] if the journal on the disk is not
+    /// what was written, [`RecordError::Exists`] if there is a file that may not be replaced. Sealing can be tried
+    /// again after an error.
+    pub fn seal(&self, signer: &dyn Signer) -> Result<SealedArtifact, RecordError> {
+        self.seal_to(signer, &self.inner.target)
     }
 
-    /// Seals the run elsewhere, such as where there is more room.
-    pub fn seal_to(&self, signer: &dyn Signer, out: &Out) -> Result<Sealed, RecordError> {
-        if signer.public_key() != self.run.signer {
+    /// Seals the run into another file, for example on a disk that has more room. Errors are those of
+    /// [`Recorder::seal`].
+    pub fn seal_to(&self, signer: &dyn Signer, out: &ArtifactTarget) -> Result<SealedArtifact, RecordError> {
+        if signer.public_key() != self.inner.signer {
             return Err(RecordError::OtherSigner);
         }
-        let mut ledger = self.run.shared.ledger();
-        let counts = ledger.counts();
-        let written = self.run.written.ok_or(RecordError::Ended)?;
-        let draft =
-            artifact::Draft { run_id: self.run.run_id, envelope: &self.run.envelope, written, counts };
-        artifact::seal(&mut ledger.journal, &draft, signer, out)
+        let mut state = self.inner.shared.lock_state();
+        let counts = state.counts();
+        let written = self.inner.journal_digest.ok_or(RecordError::Ended)?;
+        let draft = artifact::SealInput {
+            run_id: self.inner.run_id,
+            envelope: &self.inner.envelope,
+            journal_digest: written,
+            counts,
+        };
+        artifact::seal(&mut state.journal, &draft, signer, out)
     }
 }
 
 impl<State> Recorder<State> {
-    /// The run's id.
+    /// Returns the run's id.
     pub fn run_id(&self) -> RunId {
-        self.run.run_id
+        self.inner.run_id
     }
 
-    /// The run's folder.
+    /// Returns the path of the run's folder.
     pub fn folder(&self) -> &std::path::Path {
-        &self.run.folder
+        &self.inner.folder
     }
 
-    /// What the run consists of so far.
-    pub fn counts(&self) -> Counts {
-        self.run.shared.ledger().counts()
+    /// Returns the counts of the run so far.
+    pub fn counts(&self) -> RunCounts {
+        self.inner.shared.lock_state().counts()
     }
 }

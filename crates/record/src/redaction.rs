@@ -1,33 +1,33 @@
-//! What a project adds to the masks, and what it has withheld: given when a run begins, and kept in the first line of its journal,
-//! so that whoever takes up the run again masks and withholds the same.
+//! Redaction settings of a project: its own masks, and the payloads that it withholds. They are fixed when a run
+//! begins, and kept in the first line of its journal, so that a resumed run masks and withholds the same.
 
 use std::sync::Arc;
 
 use reenact_json::Value;
-use reenact_secrets::{Alphabet, CustomRule, Pack};
+use reenact_secrets::{Alphabet, CustomRule, RulePack};
 
 use crate::payload::quote;
 use crate::withhold::Withhold;
 
-/// What a project adds. Nothing here takes anything away.
+/// Redaction settings of a project. They add to the standard masks, and cannot take any away.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Redaction {
-    /// Rules beside ours.
+    /// Rules beside the standard ones.
     pub rules: Vec<CustomRule>,
-    /// Further variables of the environment whose values are masked wherever they appear. Their values become known when the run
-    /// begins; the names are not kept.
+    /// Environment variables whose values are masked wherever they appear, beside those that are named like
+    /// credentials. The values become known secrets when the run begins; the names are not kept in the journal.
     pub known_env: Vec<String>,
-    /// What is sealed without its payload.
+    /// Payloads that are withheld.
     pub withhold: Withhold,
 }
 
 impl Redaction {
-    /// Builds a pack of our rules with these.
-    pub fn pack(&self) -> Arc<Pack> {
-        Pack::with(&self.rules)
+    /// Returns the standard rules with these added.
+    pub fn pack(&self) -> Arc<RulePack> {
+        RulePack::with_custom(&self.rules)
     }
 
-    /// As JSON, in canonical form; `None` if there is nothing to keep.
+    /// Returns the settings as canonical JSON; `None` if there is nothing to keep.
     pub(crate) fn to_json(&self) -> Option<Vec<u8>> {
         if self.rules.is_empty() && self.withhold.is_empty() {
             return None;
@@ -60,8 +60,8 @@ impl Redaction {
         Some(out)
     }
 
-    /// Reads what [`Redaction::to_json`] wrote; `None` if it is something else.
-    pub(crate) fn read(value: Value<'_>) -> Option<Self> {
+    /// Reads what [`Redaction::to_json`] wrote; `None` for anything else.
+    pub(crate) fn from_json(value: Value<'_>) -> Option<Self> {
         let rule = |rule: Value<'_>| {
             let text = |name| rule.member(name)?.string();
             let least = rule.member("min_length")?;
@@ -100,7 +100,7 @@ mod tests {
             let json = redaction.to_json().unwrap();
             let value = Value::parse(&json, &Limits::default()).unwrap();
             assert!(value.is_canonical());
-            assert_eq!(Redaction::read(value), Some(redaction));
+            assert_eq!(Redaction::from_json(value), Some(redaction));
         }
         let known_env = Redaction { known_env: vec!["A".into()], ..Redaction::default() };
         assert_eq!(known_env.to_json(), None);

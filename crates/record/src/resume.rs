@@ -1,8 +1,9 @@
-//! Taking up a run again whose recorder was killed: its journal is read, judged line by line, and gone on with.
+//! Resuming a run whose recorder was killed: its journal is read, checked line by line, and continued.
 //!
-//! Only one line is in memory at a time, and beside it the same line as we would write it: what a journal of any length takes
-//! is what its longest event took when it was recorded. A line that does not begin as an event does is passed over and never
-//! held at all, such as the zeros that a file system may leave behind.
+//! Each line is compared with the line that this program would write in its place, so a resumed run seals like any
+//! other. Only one line is in memory at a time, with its re-encoded copy: a journal of any length takes the memory of
+//! its longest event. A line that does not begin like an event, such as the zeros that a file system may leave after a
+//! crash, is skipped without being buffered. Start reading at `read_journal`.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -12,235 +13,241 @@ use base64ct::{Base64, Encoding};
 use reenact_formats::rer::EventType;
 use reenact_formats::rer::seal::Signer;
 use reenact_json::{Digest, Value};
-use reenact_secrets::Pack;
+use reenact_secrets::RulePack;
 
 use crate::error::{RecordError, ResumeError};
-use crate::folder::Folder;
 use crate::journal::{self, ChainEnd, Journal};
-use crate::ledger::Ledger;
 use crate::mask::Masks;
+use crate::record_env::RecordEnv;
 use crate::run_id::RunId;
-use crate::start::Head;
-use crate::storage::{Opening, Reading, Stored};
-use crate::surroundings::Surroundings;
+use crate::run_state::RunState;
+use crate::run_store::RunStore;
+use crate::start::JournalHead;
+use crate::storage::{OpenMode, StoredFile, StoredFileReader};
 use crate::withhold::Withholding;
 
-/// A journal that can be gone on with.
-pub(crate) struct Resumed {
-    pub(crate) head: Head,
-    pub(crate) ledger: Ledger,
-    /// How many bytes of the file are behind what is kept.
-    pub(crate) surplus: u64,
+/// Journal that was checked, locked, and can be continued.
+pub(crate) struct ResumedJournal {
+    pub(crate) head: JournalHead,
+    pub(crate) state: RunState,
+    /// Bytes at the end of the file, behind the events that are kept.
+    pub(crate) trailing_bytes: u64,
 }
 
-/// How every event begins in canonical form.
-const EVENT: &[u8] = b"{\"event_hash\":\"";
+/// Prefix of every event in canonical form.
+const EVENT_PREFIX: &[u8] = b"{\"event_hash\":\"";
 
-/// How many digits of a hash follow.
-const DIGITS: usize = 64;
+/// Number of hexadecimal digits in the event hash that follows [`EVENT_PREFIX`].
+const HASH_DIGITS: usize = 64;
 
-/// What is read from the file at once.
-const BUFFER: usize = 256 << 10;
+/// Size of the read buffer, in bytes.
+const BUFFER_BYTES: usize = 256 << 10;
 
-/// The masks of a run, as the first line of its journal has them.
-pub(crate) fn masks(folder: &Folder, run_id: RunId) -> Masks {
-    // What is wrong with the file, whoever reads the rest of it says.
-    let path = folder.journal(run_id);
+/// Returns the masks of a run, by the first line of its journal; the standard masks if that line cannot be read.
+pub(crate) fn read_masks(folder: &RunStore, run_id: RunId) -> Masks {
+    // Errors are not lost: `read_journal` meets them again and reports them.
+    let path = folder.journal_path(run_id);
     let is_file = path.symlink_metadata().is_ok_and(|found| found.is_file());
     let file = is_file.then(|| File::open(path).ok()).flatten();
-    let head = file.and_then(|mut file| head(&mut file).ok().flatten());
-    Masks::new(head.map_or_else(Pack::standard, |head| head.redaction.pack()))
+    let head = file.and_then(|mut file| read_head(&mut file).ok().flatten());
+    Masks::new(head.map_or_else(RulePack::standard, |head| head.redaction.pack()))
 }
 
-/// Reads a run's journal and locks it. The file is as it was: cutting it is for whoever goes on.
-pub(crate) fn read(
-    folder: &Folder,
+/// Reads a run's journal, and locks it. The file is not changed: truncating its end is left to the caller.
+///
+/// `keep` returns the bytes of events to keep, if that is known; it is called after the lock was taken.
+pub(crate) fn read_journal(
+    folder: &RunStore,
     run_id: RunId,
     signer: &dyn Signer,
     keep: impl FnOnce() -> Option<u64>,
     masks: &Masks,
-    surroundings: &Surroundings,
-) -> Result<Resumed, ResumeError> {
+    env: &RecordEnv,
+) -> Result<ResumedJournal, ResumeError> {
     folder.check_run(run_id)?;
-    let path = folder.journal(run_id);
+    let path = folder.journal_path(run_id);
     let shown = || path.to_string_lossy().into_owned();
     let failed = |error: io::Error| ResumeError::Record(RecordError::io(&path, &error));
-    let file = open(&path, run_id, surroundings)?;
+    let file = open_locked(&path, run_id, env)?;
     let keep = keep();
-    let mut reader = BufReader::with_capacity(BUFFER, Reading::new(file.again().map_err(failed)?, 0));
+    let mut reader =
+        BufReader::with_capacity(BUFFER_BYTES, StoredFileReader::new(file.reopen().map_err(failed)?, 0));
 
     let mut line = Vec::new();
-    (&mut reader).take(Head::LONGEST).read_until(b'\n', &mut line).map_err(failed)?;
+    (&mut reader).take(JournalHead::MAX_BYTES).read_until(b'\n', &mut line).map_err(failed)?;
     let start = line.len() as u64;
     let Some(b'\n') = line.pop() else {
-        return Err(if start < Head::LONGEST {
+        return Err(if start < JournalHead::MAX_BYTES {
             ResumeError::TornHead { path: shown() }
         } else {
             ResumeError::Head { path: shown() }
         });
     };
-    let head = Head::read(&line).filter(|head| head.run_id == run_id);
-    let head = head.filter(|head| head.redaction.rules == masks.pack().custom());
+    let head = JournalHead::read(&line).filter(|head| head.run_id == run_id);
+    let head = head.filter(|head| head.redaction.rules == masks.pack().custom_rules());
     let head = head.ok_or_else(|| ResumeError::Head { path: shown() })?;
     if head.key_id != signer.public_key().id().to_string() {
         return Err(RecordError::OtherSigner.into());
     }
     let length = file.length().map_err(failed)?;
     let bytes = length.saturating_sub(start);
-    if bytes > journal::LONGEST + journal::RESERVE {
+    if bytes > journal::MAX_JOURNAL_BYTES + journal::RESERVE_BYTES {
         return Err(RecordError::Full { bytes }.into());
     }
 
-    masks.reserve(&line);
-    let journal = Journal::over(file, &path, start, surroundings);
-    let mut ledger = Ledger::new(journal);
-    ledger.withholding = Withholding::new(head.redaction.withhold.clone());
-    let mut events = Events { ledger, end: ChainEnd::new(), masks, head: &head, keep };
-    let mut lines = Lines { reader, line, has_zeros: false };
+    masks.reserve_marks(&line);
+    let journal = Journal::from_file(file, &path, start, env);
+    let mut state = RunState::new(journal);
+    state.withholding = Withholding::new(head.redaction.withhold.clone());
+    let mut events =
+        JournalReplay { state, chain_end: ChainEnd::new(), masks, head: &head, keep_bytes: keep };
+    let mut lines = JournalLines { reader, line, has_zeros: false };
     let mut wrong = None;
     for number in 2.. {
-        let found = lines.next().map_err(failed)?;
-        if found == Found::Nothing {
+        let found = lines.next_line().map_err(failed)?;
+        if found == JournalLine::Eof {
             break;
         }
         if let Some(line) = wrong {
             // Only the last line may be wrong: it is the one that was being written.
             return Err(ResumeError::Changed { path: shown(), line });
         }
-        match (found == Found::Line).then(|| events.take_up(&lines.line)).flatten() {
-            Some(Taken::Event) => {}
-            Some(Taken::OtherEnvelope) => return Err(ResumeError::Head { path: shown() }),
-            // Bytes that the disk never got, when the machine went down: what stands behind them is bound to what is lost.
+        match (found == JournalLine::Line).then(|| events.replay_line(&lines.line)).flatten() {
+            Some(ReplayedLine::Event) => {}
+            Some(ReplayedLine::OtherEnvelope) => return Err(ResumeError::Head { path: shown() }),
+            // Zeros are pages that the disk never got when the machine stopped: the events behind them are bound to
+            // what is lost.
             None if lines.has_zeros => break,
             None => wrong = Some(number),
         }
     }
-    let ledger = events.ledger;
-    let kept = ledger.journal.bytes();
+    let state = events.state;
+    let kept = state.journal.bytes();
     if let Some(keep) = keep.filter(|keep| *keep != kept) {
         return Err(ResumeError::Keep { path: shown(), keep });
     }
-    Ok(Resumed { surplus: length.saturating_sub(start + kept), head, ledger })
+    Ok(ResumedJournal { trailing_bytes: length.saturating_sub(start + kept), head, state })
 }
 
-/// Opens a journal that is a file of our own, and keeps every other writer away from it.
-fn open(path: &Path, run_id: RunId, surroundings: &Surroundings) -> Result<Box<dyn Stored>, ResumeError> {
+/// Opens a journal that is a regular file of this user, and locks out every other writer.
+fn open_locked(path: &Path, run_id: RunId, env: &RecordEnv) -> Result<Box<dyn StoredFile>, ResumeError> {
     let shown = || path.to_string_lossy().into_owned();
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => ResumeError::NoJournal { path: shown() },
         _ => ResumeError::Record(RecordError::io(path, &error)),
     };
     let found = path.symlink_metadata().map_err(failed)?;
-    Folder::check_journal(path, &found)?;
+    RunStore::check_journal(path, &found)?;
     if !found.is_file() {
         return Err(ResumeError::NotAFile { path: shown() });
     }
-    let file = surroundings.storage.open(path, Opening::Existing).map_err(failed)?;
-    // Where files cannot be locked, that there is one writer only is for the user to see to.
+    let file = env.storage.open(path, OpenMode::Existing).map_err(failed)?;
+    // On a file system without locks, the user has to see to it that there is one writer.
     if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
         return Err(ResumeError::Busy { run_id });
     }
-    // What was opened is what was judged: the name may have been given to another file meanwhile.
-    if !file.is_at(path) {
+    // The file that was opened must be the one that was checked: its name may have been given to another file
+    // meanwhile.
+    if !file.is_linked_at(path) {
         return Err(ResumeError::Record(RecordError::JournalChanged { path: shown() }));
     }
     Ok(file)
 }
 
-/// What became of a line that is right.
-enum Taken {
-    /// It was taken up, or lies behind what is to be kept.
+/// Result of replaying a line that is correct.
+enum ReplayedLine {
+    /// The event was replayed, or lies behind the bytes to keep.
     Event,
-    /// It is the first event, and names another envelope than the head.
+    /// The event is the first one, and names another envelope than the head.
     OtherEnvelope,
 }
 
-/// What was read so far.
-struct Events<'r> {
-    ledger: Ledger,
-    /// It moves on through all of the file, also behind what is kept.
-    end: ChainEnd,
+/// Replay of the events that are in the journal into a [`RunState`].
+struct JournalReplay<'r> {
+    state: RunState,
+    /// End of the chain over the whole file, also behind the bytes to keep.
+    chain_end: ChainEnd,
     masks: &'r Masks,
-    head: &'r Head,
-    keep: Option<u64>,
+    head: &'r JournalHead,
+    keep_bytes: Option<u64>,
 }
 
-impl Events<'_> {
-    /// Takes up a line, with its line feed; `None` if it is not right.
-    fn take_up(&mut self, line: &[u8]) -> Option<Taken> {
-        let (event_type, payload) = self.end.advance(line.strip_suffix(b"\n")?)?;
-        if self.keep.is_some_and(|keep| self.ledger.journal.bytes() >= keep) {
-            return Some(Taken::Event);
+impl JournalReplay<'_> {
+    /// Replays a line, given with its line feed; `None` if the line is wrong.
+    fn replay_line(&mut self, line: &[u8]) -> Option<ReplayedLine> {
+        let (event_type, payload) = self.chain_end.advance(line.strip_suffix(b"\n")?)?;
+        if self.keep_bytes.is_some_and(|keep| self.state.journal.bytes() >= keep) {
+            return Some(ReplayedLine::Event);
         }
-        self.ledger.take_up(&event_type, payload)?;
+        self.state.replay_event(&event_type, payload)?;
         if event_type == EventType::RunStarted.name() {
             let envelope = Digest::of(&self.head.envelope);
             let said = payload?.member("envelope_hash").and_then(|hash| hash.string_bytes());
             if !said.is_some_and(|said| envelope.is_hex(&said)) {
-                return Some(Taken::OtherEnvelope);
+                return Some(ReplayedLine::OtherEnvelope);
             }
         }
-        self.ledger.journal.take_up(line, &self.end);
-        self.masks.reserve(line);
-        let Some(payload) = payload else { return Some(Taken::Event) };
+        self.state.journal.replay_event(line, &self.chain_end);
+        self.masks.reserve_marks(line);
+        let Some(payload) = payload else { return Some(ReplayedLine::Event) };
         let bodies =
             [payload.member("http").and_then(|http| http.member("body")), payload.member("delivered")];
         for body in bodies.into_iter().flatten() {
-            self.reserve_in(body);
+            self.reserve_body_marks(body);
         }
-        Some(Taken::Event)
+        Some(ReplayedLine::Event)
     }
 
-    /// Marks in a body that is no text do not show in the line.
-    fn reserve_in(&self, body: Value<'_>) {
+    /// Reserves the marks in a body that is recorded in base64, where a search through the line does not see them.
+    fn reserve_body_marks(&self, body: Value<'_>) {
         let encoded = body.member("base64").and_then(|encoded| encoded.string());
         if let Some(bytes) = encoded.and_then(|encoded| Base64::decode_vec(&encoded).ok()) {
-            self.masks.reserve(&bytes);
+            self.masks.reserve_marks(&bytes);
         }
     }
 }
 
-/// What comes next in a file.
+/// Kind of the next line in a file.
 #[derive(Debug, PartialEq, Eq)]
-enum Found {
-    /// A line that begins as an event does, perhaps without its line feed.
+enum JournalLine {
+    /// A line that begins like an event; its line feed may be missing.
     Line,
-    /// Something else, which was passed over.
+    /// Some other line, which was skipped.
     Other,
-    Nothing,
+    Eof,
 }
 
-/// Lines, one at a time, in room that is used again.
-struct Lines<R> {
+/// Reader of lines, one at a time, into a reused buffer.
+struct JournalLines<R> {
     reader: R,
     line: Vec<u8>,
-    /// Whether the last one holds zero bytes, which no event does.
+    /// True if the last line holds zero bytes, which no event does.
     has_zeros: bool,
 }
 
-impl<R: BufRead> Lines<R> {
-    fn next(&mut self) -> io::Result<Found> {
+impl<R: BufRead> JournalLines<R> {
+    fn next_line(&mut self) -> io::Result<JournalLine> {
         let line = &mut self.line;
         line.clear();
-        line.shrink_to(journal::SCRATCH);
-        (&mut self.reader).take(EVENT.len() as u64).read_until(b'\n', line)?;
+        line.shrink_to(journal::SCRATCH_BYTES);
+        (&mut self.reader).take(EVENT_PREFIX.len() as u64).read_until(b'\n', line)?;
         if line.is_empty() {
-            return Ok(Found::Nothing);
+            return Ok(JournalLine::Eof);
         }
-        if line != EVENT {
+        if line != EVENT_PREFIX {
             self.has_zeros = line.contains(&0);
             if !line.ends_with(b"\n") {
-                self.pass_over()?;
+                self.skip_line()?;
             }
-            return Ok(Found::Other);
+            return Ok(JournalLine::Other);
         }
         self.reader.read_until(b'\n', line)?;
         self.has_zeros = line.contains(&0);
-        Ok(Found::Line)
+        Ok(JournalLine::Line)
     }
 
-    /// Passes over the rest of a line.
-    fn pass_over(&mut self) -> io::Result<()> {
+    /// Skips the rest of a line without buffering it.
+    fn skip_line(&mut self) -> io::Result<()> {
         loop {
             let found = match self.reader.fill_buf() {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -258,34 +265,34 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// Whether the last line of a journal says that the run has ended. It is not judged.
-pub(crate) fn ends(file: &mut File) -> io::Result<bool> {
-    // The last event has a short payload, unless someone gave a long reason; then nobody can tell so quickly.
-    const LAST: u64 = 64 << 10;
+/// Returns true if the last line of a journal is the event that ends a run. The line is not checked otherwise.
+pub(crate) fn has_run_ended(file: &mut File) -> io::Result<bool> {
+    // The last event is short, unless somebody gave a long reason; such a run counts as not ended here.
+    const TAIL_BYTES: u64 = 64 << 10;
     let length = file.metadata()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(LAST)))?;
+    file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
     let mut last = Vec::new();
-    file.take(LAST).read_to_end(&mut last)?;
+    file.take(TAIL_BYTES).read_to_end(&mut last)?;
     let Some(b'\n') = last.pop() else { return Ok(false) };
     let line = last.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
-    let behind = line.strip_prefix(EVENT).and_then(|rest| rest.get(DIGITS..)).unwrap_or_default();
+    let behind = line.strip_prefix(EVENT_PREFIX).and_then(|rest| rest.get(HASH_DIGITS..)).unwrap_or_default();
     let behind = behind.strip_prefix(b"\",\"event_type\":\"").unwrap_or_default();
     Ok(behind.strip_prefix(EventType::RunEnded.name().as_bytes()).is_some_and(|rest| rest.starts_with(b"\"")))
 }
 
-/// What the first line of a journal says, if it says anything.
-pub(crate) fn head(file: &mut File) -> io::Result<Option<Head>> {
-    Ok(first_line(file)?.strip_suffix(b"\n").and_then(Head::read))
+/// Reads the first line of a journal; `None` if it is no valid head.
+pub(crate) fn read_head(file: &mut File) -> io::Result<Option<JournalHead>> {
+    Ok(first_line(file)?.strip_suffix(b"\n").and_then(JournalHead::read))
 }
 
-/// Id of the key that the first line of a journal names, whatever else is wrong with that line.
-pub(crate) fn key_id(file: &mut File) -> io::Result<Option<String>> {
-    Ok(Head::read_key_id(&first_line(file)?))
+/// Reads the key's id out of the first line of a journal, whatever else is wrong with that line.
+pub(crate) fn read_key_id(file: &mut File) -> io::Result<Option<String>> {
+    Ok(JournalHead::read_key_id(&first_line(file)?))
 }
 
 fn first_line(file: &mut File) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
     file.seek(SeekFrom::Start(0))?;
-    BufReader::new(file).take(Head::LONGEST).read_until(b'\n', &mut line)?;
+    BufReader::new(file).take(JournalHead::MAX_BYTES).read_until(b'\n', &mut line)?;
     Ok(line)
 }

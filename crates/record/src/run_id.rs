@@ -1,28 +1,32 @@
-//! The name of a run: a UUID of version 7 (RFC 9562 §5.7), so that later runs sort after earlier ones.
+//! Ids of runs: UUIDs of version 7 (RFC 9562 §5.7), so that later runs sort after earlier ones.
 
 use core::fmt;
 use core::str::FromStr;
 
 use crate::clock::{Clock, SystemClock};
-use crate::randomness::{NoRandomness, Randomness, SystemRandomness};
+use crate::randomness::{Randomness, RandomnessError, SystemRandomness};
 
-/// A run's id: 36 characters, lower-case, of which none leads out of a folder.
+/// Id of a run. Its text has 36 characters, lower-case hexadecimal digits and hyphens, so it never leads out of a
+/// folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunId(u128);
 
-/// A text that is no id of a run that we recorded.
+/// Error of a text that is no version 7 UUID in its canonical form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the id of a run looks like 01890a5d-ac96-774b-bcce-b302099a8057")]
-pub struct NotARunId;
+pub struct InvalidRunId;
 
 impl RunId {
-    /// A new id, of the machine's clock and randomness.
-    pub fn generate() -> Result<Self, NoRandomness> {
+    /// Returns a new id by the machine's clock and randomness.
+    ///
+    /// # Errors
+    /// Fails if the operating system gives no randomness.
+    pub fn generate() -> Result<Self, RandomnessError> {
         Self::new(&SystemClock::start(), &SystemRandomness)
     }
 
-    /// A new id: 48 bits of milliseconds since 1970, and 74 random ones.
-    pub fn new(clock: &dyn Clock, randomness: &dyn Randomness) -> Result<Self, NoRandomness> {
+    /// Returns a new id: 48 bits of milliseconds since 1970, and 74 random bits.
+    pub fn new(clock: &dyn Clock, randomness: &dyn Randomness) -> Result<Self, RandomnessError> {
         let mut random = [0; 16];
         randomness.fill(&mut random)?;
         let random = u128::from_be_bytes(random) & ((1 << 80) - 1);
@@ -34,7 +38,7 @@ impl RunId {
     }
 }
 
-/// How many hexadecimal digits stand in each group.
+/// Number of hexadecimal digits in each group.
 const GROUPS: [u32; 5] = [8, 4, 4, 4, 12];
 
 impl fmt::Display for RunId {
@@ -55,18 +59,18 @@ impl fmt::Display for RunId {
 }
 
 impl FromStr for RunId {
-    type Err = NotARunId;
+    type Err = InvalidRunId;
 
-    fn from_str(text: &str) -> Result<Self, NotARunId> {
+    fn from_str(text: &str) -> Result<Self, InvalidRunId> {
         let digits = text.replace('-', "");
         let is_lower = |digit: u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
         if digits.len() != 32 || !digits.bytes().all(is_lower) {
-            return Err(NotARunId);
+            return Err(InvalidRunId);
         }
-        let id = Self(u128::from_str_radix(&digits, 16).map_err(|_| NotARunId)?);
+        let id = Self(u128::from_str_radix(&digits, 16).map_err(|_| InvalidRunId)?);
         let is_ours = id.0 >> 76 & 0xF == 7 && id.0 >> 62 & 0b11 == 0b10;
-        // One spelling only: the hyphens must be where they belong.
-        if is_ours && id.to_string() == text { Ok(id) } else { Err(NotARunId) }
+        // There is one spelling only: the hyphens must be in their places.
+        if is_ours && id.to_string() == text { Ok(id) } else { Err(InvalidRunId) }
     }
 }
 
@@ -76,29 +80,29 @@ mod tests {
     use core::time::Duration;
     use proptest::prelude::*;
 
-    struct At(u64);
+    struct ClockAt(u64);
 
-    impl Clock for At {
+    impl Clock for ClockAt {
         fn now(&self) -> Duration {
             Duration::from_millis(self.0)
         }
     }
 
-    struct Bytes([u8; 16]);
+    struct FixedBytes([u8; 16]);
 
-    impl Randomness for Bytes {
-        fn fill(&self, bytes: &mut [u8]) -> Result<(), NoRandomness> {
+    impl Randomness for FixedBytes {
+        fn fill(&self, bytes: &mut [u8]) -> Result<(), RandomnessError> {
             bytes.copy_from_slice(&self.0);
             Ok(())
         }
     }
 
-    /// RFC 9562, appendix A.6.
+    /// Example of RFC 9562, appendix A.6.
     #[test]
     fn the_example_of_the_rfc() {
         let mut random = [0; 16];
         random[6..].copy_from_slice(&[0x0C, 0xC3, 0x18, 0xC4, 0xDC, 0x0C, 0x0C, 0x07, 0x39, 0x8F]);
-        let id = RunId::new(&At(0x017F_22E2_79B0), &Bytes(random)).unwrap();
+        let id = RunId::new(&ClockAt(0x017F_22E2_79B0), &FixedBytes(random)).unwrap();
         assert_eq!(id.to_string(), "017f22e2-79b0-7cc3-98c4-dc0c0c07398f");
     }
 
@@ -121,7 +125,7 @@ mod tests {
             "+17f22e2-79b0-7cc3-98c4-dc0c0c07398f",
             "017f22e2-79b0-7cc3-98c4-dc0c0c07398é",
         ] {
-            assert_eq!(bad.parse::<RunId>(), Err(NotARunId), "{bad:?}");
+            assert_eq!(bad.parse::<RunId>(), Err(InvalidRunId), "{bad:?}");
         }
     }
 
@@ -131,8 +135,8 @@ mod tests {
             (one, two) in (0_u64..1 << 48, 0_u64..1 << 48),
             (a, b) in any::<([u8; 16], [u8; 16])>(),
         ) {
-            let first = RunId::new(&At(one), &Bytes(a)).unwrap();
-            let second = RunId::new(&At(two), &Bytes(b)).unwrap();
+            let first = RunId::new(&ClockAt(one), &FixedBytes(a)).unwrap();
+            let second = RunId::new(&ClockAt(two), &FixedBytes(b)).unwrap();
             prop_assert_eq!(first.to_string().parse(), Ok(first));
             prop_assert_eq!(first.to_string().cmp(&second.to_string()), first.cmp(&second));
             if one != two {

@@ -1,85 +1,88 @@
-//! A body that is too long for memory, on its way into the journal: masked as it comes, and kept in a file until it is written.
+//! Spool files: bodies that are too long for memory, masked as they come in and kept in a file until they are
+//! journaled.
 //!
-//! The file lies beside the journal and holds nothing that the journal may not hold: what will be withheld stays in memory. What is left
-//! of one when the recorder is killed is thrown away: the body is in the write-ahead log.
+//! The file lies beside the journal, and holds nothing that the journal may not hold: a body that will be withheld
+//! stays in memory. Leftovers of a recorder that was killed are removed when the run is resumed; their bodies are in
+//! the write-ahead log.
 
 use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use reenact_secrets::{Cut, Window};
+use reenact_secrets::{MaskedSpan, RedactionWindow};
 
 use crate::durable::Readers;
 use crate::error::RecordError;
+use crate::event_writer::{EventWriter, SharedRun};
 use crate::exchange::StepId;
-use crate::pen::{Pen, Shared};
-use crate::storage::{Opening, Storage, Stored, append_all};
+use crate::storage::{OpenMode, Storage, StoredFile, append_all};
 
-/// How the files are named, behind a number.
+/// Extension of the files, behind the process id and a number.
 const SUFFIX: &str = ".spool";
 
-/// One body. Only a [`Pen`] makes one; the file goes with it.
+/// One long body. [`EventWriter::spool`] makes it; its file is removed on drop.
 pub struct Spool {
-    shared: Arc<Shared>,
-    /// `None` if no file may hold it.
+    shared: Arc<SharedRun>,
+    /// `None` if no file may hold the body.
     file: Option<SpoolFile>,
-    window: Window,
-    /// What is masked and not in the file.
+    window: RedactionWindow,
+    /// Masked bytes that are not in the file.
     masked: Vec<u8>,
-    /// How many bytes came.
-    came: u64,
-    utf8: Utf8,
+    /// Number of bytes that came in, before masking.
+    received_bytes: u64,
+    utf8: Utf8Checker,
 }
 
-/// The file, for as long as it is needed.
+/// File of a spool, removed on drop.
 struct SpoolFile {
     storage: Arc<dyn Storage>,
     path: PathBuf,
-    stored: Box<dyn Stored>,
+    stored: Box<dyn StoredFile>,
     length: u64,
 }
 
 impl SpoolFile {
+    /// Creates a file beside the journal, for its owner alone.
     fn create(storage: Arc<dyn Storage>, journal: &Path) -> Result<Self, RecordError> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = journal.with_file_name(format!("{}-{number}{SUFFIX}", std::process::id()));
-        let opened = storage.open(&path, Opening::New(Readers::Owner));
+        let opened = storage.open(&path, OpenMode::New(Readers::Owner));
         let stored = opened.map_err(|error| RecordError::io(&path, &error))?;
         Ok(Self { storage, path, stored, length: 0 })
     }
 }
 
 impl Spool {
-    fn new(shared: Arc<Shared>, file: Option<SpoolFile>) -> Self {
-        let (window, masked, utf8) = (Window::new(), Vec::new(), Utf8::default());
-        Self { shared, file, window, masked, came: 0, utf8 }
+    fn new(shared: Arc<SharedRun>, file: Option<SpoolFile>) -> Self {
+        let (window, masked, utf8) = (RedactionWindow::new(), Vec::new(), Utf8Checker::default());
+        Self { shared, file, window, masked, received_bytes: 0, utf8 }
     }
 
-    /// Takes the next piece of the body. After an error the body is lost.
+    /// Masks and appends the next piece of the body. After an error the body is lost.
     pub fn push(&mut self, piece: &[u8]) -> Result<(), RecordError> {
-        self.came += piece.len() as u64;
+        self.received_bytes += piece.len() as u64;
         let from = self.masked.len();
-        self.shared.masks.more(&mut self.window, piece, &mut self.masked);
-        self.write(from)
+        self.shared.masks.push_piece(&mut self.window, piece, &mut self.masked);
+        self.flush_masked(from)
     }
 
-    /// How many bytes of the body came so far.
-    pub fn came(&self) -> u64 {
-        self.came
+    /// Returns the number of bytes that came in so far, before masking.
+    pub fn received_bytes(&self) -> u64 {
+        self.received_bytes
     }
 
-    /// Nothing comes any more. Gives what was cut out of the body.
-    pub(crate) fn finish(&mut self) -> Result<Vec<Cut>, RecordError> {
+    /// Masks the rest of the body, and returns the cuts that were made in all of it.
+    pub(crate) fn finish(&mut self) -> Result<Vec<MaskedSpan>, RecordError> {
         let (window, from) = (std::mem::take(&mut self.window), self.masked.len());
-        let cuts = self.shared.masks.last(window, &mut self.masked);
-        self.write(from)?;
+        let cuts = self.shared.masks.finish_window(window, &mut self.masked);
+        self.flush_masked(from)?;
         Ok(cuts)
     }
 
-    /// What is masked since then goes into the file, if there is one.
-    fn write(&mut self, from: usize) -> Result<(), RecordError> {
+    /// Writes the masked bytes into the file, if there is one. Those from `from` on are new to the UTF-8 check.
+    fn flush_masked(&mut self, from: usize) -> Result<(), RecordError> {
         self.utf8.push(self.masked.get(from..).unwrap_or_default());
         let Some(file) = &mut self.file else { return Ok(()) };
         let written = append_all(&mut *file.stored, &mut [IoSlice::new(&self.masked)]);
@@ -88,12 +91,16 @@ impl Spool {
         written.map_err(|error| RecordError::io(&file.path, &error))
     }
 
+    /// Returns true if the masked body is UTF-8.
     pub(crate) fn is_text(&self) -> bool {
-        self.utf8.is_whole()
+        self.utf8.is_valid()
     }
 
-    /// Gives out all of it, in pieces of that length, but for the last.
-    pub(crate) fn each(&self, length: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+    /// Passes the whole masked body to `take`, in pieces of `length` bytes; the last one may be shorter.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::InvalidData`] if the file's length is not what was written.
+    pub(crate) fn for_each_piece(&self, length: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<()> {
         let Some(file) = &self.file else {
             self.masked.chunks(length).for_each(take);
             return Ok(());
@@ -112,7 +119,7 @@ impl Spool {
                 filled = 0;
             }
             if read == 0 {
-                // Someone cut it off, or wrote into it.
+                // Another process truncated the file, or wrote into it.
                 let is_whole = at == file.length;
                 return if is_whole { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) };
             }
@@ -122,33 +129,33 @@ impl Spool {
 
 impl Drop for SpoolFile {
     fn drop(&mut self) {
-        // What stays is swept away when the run is recovered.
+        // A file that stays is removed when the run is resumed.
         let _ = self.storage.remove(&self.path);
     }
 }
 
 impl std::fmt::Debug for Spool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Spool").field("came", &self.came).finish_non_exhaustive()
+        f.debug_struct("Spool").field("came", &self.received_bytes).finish_non_exhaustive()
     }
 }
 
-impl Pen {
-    /// Begins the body with which a step will return, where it is too long for memory.
+impl EventWriter {
+    /// Returns a spool for the body with which a step will return, if that may be too long for memory.
     pub fn spool(&self, step: &StepId) -> Result<Spool, RecordError> {
         let shared = self.shared();
         let place = {
-            let ledger = shared.ledger();
-            let place = || (ledger.journal.storage(), ledger.journal.path().to_owned());
-            (!ledger.will_withhold(*step)).then(place)
+            let state = shared.lock_state();
+            let place = || (state.journal.storage(), state.journal.path().to_owned());
+            (!state.will_withhold(*step)).then(place)
         };
         let file = place.map(|(storage, path)| SpoolFile::create(storage, &path)).transpose()?;
         Ok(Spool::new(shared, file))
     }
 }
 
-/// Removes what a recorder that was killed left of its spools.
-pub(crate) fn sweep(run: &Path) {
+/// Removes the spool files that a killed recorder left in a run's folder.
+pub(crate) fn remove_leftovers(run: &Path) {
     let Ok(entries) = std::fs::read_dir(run) else { return };
     for entry in entries.flatten() {
         if entry.file_name().to_string_lossy().ends_with(SUFFIX) {
@@ -157,47 +164,49 @@ pub(crate) fn sweep(run: &Path) {
     }
 }
 
-/// Whether bytes that come in pieces are UTF-8.
+/// Incremental check whether bytes are UTF-8.
 #[derive(Debug, Default)]
-struct Utf8 {
-    /// The beginning of a character.
-    open: Vec<u8>,
-    is_broken: bool,
+struct Utf8Checker {
+    /// First bytes of a character whose rest has not come yet.
+    partial: Vec<u8>,
+    is_invalid: bool,
 }
 
-impl Utf8 {
+impl Utf8Checker {
+    /// Checks the next bytes, together with the first bytes of a character from the last call.
     fn push(&mut self, bytes: &[u8]) {
-        if self.is_broken || bytes.is_empty() {
+        if self.is_invalid || bytes.is_empty() {
             return;
         }
-        // A character has four bytes at most.
+        // A character has at most four bytes.
         let head = bytes.len().min(4);
         let mut rest = bytes;
-        if !self.open.is_empty() {
-            let open = self.open.len();
-            let joined = [&self.open, bytes.get(..head).unwrap_or_default()].concat();
+        if !self.partial.is_empty() {
+            let open = self.partial.len();
+            let joined = [&self.partial, bytes.get(..head).unwrap_or_default()].concat();
             let valid = match str::from_utf8(&joined) {
                 Ok(_) => joined.len(),
                 Err(error) => error.valid_up_to(),
             };
             if valid < open {
-                // Perhaps the character is still not whole.
-                self.is_broken = joined.len() >= 4
+                // The character may still be incomplete.
+                self.is_invalid = joined.len() >= 4
                     || str::from_utf8(&joined).is_err_and(|error| error.error_len().is_some());
-                self.open = joined;
+                self.partial = joined;
                 return;
             }
             rest = bytes.get(valid - open..).unwrap_or_default();
-            self.open.clear();
+            self.partial.clear();
         }
         if let Err(error) = str::from_utf8(rest) {
-            self.is_broken = error.error_len().is_some();
-            self.open = rest.get(error.valid_up_to()..).unwrap_or_default().to_vec();
+            self.is_invalid = error.error_len().is_some();
+            self.partial = rest.get(error.valid_up_to()..).unwrap_or_default().to_vec();
         }
     }
 
-    fn is_whole(&self) -> bool {
-        !self.is_broken && self.open.is_empty()
+    /// Returns true if all bytes so far are UTF-8, and no character is incomplete.
+    fn is_valid(&self) -> bool {
+        !self.is_invalid && self.partial.is_empty()
     }
 }
 
@@ -216,7 +225,7 @@ mod tests {
             ],
             lengths in proptest::collection::vec(0_usize..4, 1..40),
         ) {
-            let mut utf8 = Utf8::default();
+            let mut utf8 = Utf8Checker::default();
             let mut rest = &text[..];
             for length in lengths {
                 let (piece, behind) = rest.split_at(rest.len().min(length));
@@ -224,7 +233,7 @@ mod tests {
                 rest = behind;
             }
             utf8.push(rest);
-            prop_assert_eq!(utf8.is_whole(), str::from_utf8(&text).is_ok());
+            prop_assert_eq!(utf8.is_valid(), str::from_utf8(&text).is_ok());
         }
     }
 }

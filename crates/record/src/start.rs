@@ -1,44 +1,46 @@
-//! How a run begins: under which envelope, with which command, in which surroundings; and what the first line of its journal
-//! says, so that the file alone is enough to seal the run.
+//! The start of a run: its parameters, its envelope, the first line of its journal and its first event.
+//!
+//! The first line, `JournalHead`, holds all that a seal needs beside the events, so that the journal file alone is
+//! enough to seal a run whose recorder was killed. Start reading at [`RunStart`].
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use reenact_formats::rer::envelope::permission::{Enforcement, Envelope};
+use reenact_formats::rer::envelope::permission::{Envelope, EnvelopeEnforcement};
 use reenact_formats::rer::payload::{Environment, RedactionPack, RunStarted, Source};
 use reenact_formats::rer::seal::{Signer, sign_envelope};
-use reenact_json::canonical::{self, Part};
+use reenact_json::canonical::{self, ObjectPart};
 use reenact_json::{Digest, Jcs, Limits, Value};
 
 use crate::error::RecordError;
 use crate::journal::VERSION;
-use crate::mask::{Masked, Masks};
-use crate::payload::{Payload, quote};
+use crate::mask::{MaskedText, Masks};
+use crate::payload::{MaskedPayloadWriter, quote};
 use crate::redaction::Redaction;
 use crate::run_id::RunId;
 
-/// What is known of a run when it begins. It holds secrets, and shows itself to nobody.
+/// Parameters of a run. They hold secrets, so there is no `Debug`.
 #[derive(Clone)]
 pub struct RunStart<'a> {
-    /// Its id, which nothing else has.
+    /// Id of the run; no other run may have it.
     pub run_id: RunId,
-    /// The command that runs, and its arguments. Secrets in them are masked.
+    /// Command that runs, and its arguments. Secrets in them are masked.
     pub command: &'a [OsString],
-    /// The command's environment. It is not recorded: values of variables whose names end in KEY, TOKEN, SECRET or PASSWORD, and
-    /// of those that [`Redaction::known_env`] names, are masked wherever they appear.
+    /// Environment of the command. It is not recorded: the values of variables whose names end in KEY, TOKEN, SECRET or
+    /// PASSWORD, and of those in [`Redaction::known_env`], are masked wherever they appear.
     pub environment: &'a [(OsString, OsString)],
-    /// Where each route leads: its name and its base URL.
+    /// Routes: each name, such as `openai`, with its base URL. Recorded in the envelope.
     pub upstreams: &'a [(&'a str, &'a str)],
-    /// The envelope, without a signature, as JSON; `None` if the run is only observed.
+    /// Envelope as JSON, without a signature; `None` to record without restrictions.
     pub envelope: Option<&'a [u8]>,
-    /// Where the artifact is to be; `None` for its place in the folder of runs.
-    pub out: Option<Out>,
-    /// What the project adds to the masks, and what it has withheld.
+    /// Place of the artifact; `None` for the default, beside the journal.
+    pub target: Option<ArtifactTarget>,
+    /// Masks that the project adds, and payloads that it withholds.
     pub redaction: Redaction,
 }
 
 impl RunStart<'_> {
-    /// A run of which nothing is known but its id.
+    /// Returns the parameters of a run with this id, no command, no routes, no envelope, and the default masks.
     pub fn new(run_id: RunId) -> Self {
         Self {
             run_id,
@@ -46,64 +48,65 @@ impl RunStart<'_> {
             environment: &[],
             upstreams: &[],
             envelope: None,
-            out: None,
+            target: None,
             redaction: Redaction::default(),
         }
     }
 }
 
-/// An artifact's place outside the folder of runs.
+/// File for a sealed artifact.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Out {
-    /// The file.
+pub struct ArtifactTarget {
+    /// Path of the file.
     pub path: PathBuf,
-    /// Whether it takes the place of a file of that name.
+    /// True if an existing file of that name is replaced; otherwise it is an error.
     pub replace: bool,
 }
 
-/// An envelope that is ready to be sealed.
-pub(crate) struct Sealable {
+/// Envelope that is known to be sealable: canonical, of the published shape, without a signature yet.
+pub(crate) struct SealableEnvelope {
     pub(crate) text: Vec<u8>,
     pub(crate) hash: Digest,
     pub(crate) enforcement: &'static str,
     pub(crate) permissions: Envelope,
 }
 
-/// The envelope of a run: the one that was given, or one that restricts nothing and says so.
-pub(crate) fn envelope(
+/// Returns the envelope of a run: the given one, or one that restricts nothing and says so.
+pub(crate) fn run_envelope(
     start: &RunStart<'_>,
     masks: &Masks,
     signer: &dyn Signer,
-) -> Result<Sealable, RecordError> {
+) -> Result<SealableEnvelope, RecordError> {
     let text = match start.envelope {
         Some(given) => {
-            // It was perhaps authorised as it is: it cannot be masked, only refused.
+            // Masking would invalidate an authorisation that was signed over these bytes, so a secret is an error here.
             if let Some(finding) = masks.pack().scan(given).into_iter().next() {
                 return Err(RecordError::SecretInEnvelope { rule: finding.rule });
             }
-            routed(given, start.upstreams, masks)?
+            with_upstreams(given, start.upstreams, masks)?
         }
-        None => observed(start.upstreams, masks)?,
+        None => observing_envelope(start.upstreams, masks)?,
     };
-    sealable(text, signer)
+    sealable_envelope(text, signer)
 }
 
-/// An envelope without a signature, judged by whether it can be sealed.
-pub(crate) fn sealable(text: Vec<u8>, signer: &dyn Signer) -> Result<Sealable, RecordError> {
+/// Checks that an unsigned envelope can be signed and sealed, and reads its permissions.
+pub(crate) fn sealable_envelope(text: Vec<u8>, signer: &dyn Signer) -> Result<SealableEnvelope, RecordError> {
     let (signed, hash) = sign_envelope(&text, signer)?;
     let document =
         Value::parse(&signed, &Limits::default()).map_err(|error| RecordError::Seal(error.into()))?;
     let permissions = Envelope::read(document).map_err(RecordError::Envelope)?;
     let enforcement = match permissions.enforcement {
-        Enforcement::Enforced => "enforce",
-        Enforcement::Observed => "observe",
-        Enforcement::Imported => "imported",
+        EnvelopeEnforcement::Enforced => "enforce",
+        EnvelopeEnforcement::Observed => "observe",
+        EnvelopeEnforcement::Imported => "imported",
     };
-    Ok(Sealable { text, hash, enforcement, permissions })
+    Ok(SealableEnvelope { text, hash, enforcement, permissions })
 }
 
-/// An envelope that was given, which also says where requests go. One that was authorised stays as it is: it says what was signed.
-fn routed(given: &[u8], upstreams: &[(&str, &str)], masks: &Masks) -> Result<Vec<u8>, RecordError> {
+/// Adds the routes to a given envelope. One with an authorisation stays as it is, byte for byte: it states what was
+/// signed.
+fn with_upstreams(given: &[u8], upstreams: &[(&str, &str)], masks: &Masks) -> Result<Vec<u8>, RecordError> {
     let sealed = |error: reenact_json::SyntaxError| RecordError::Seal(error.into());
     let envelope = Value::parse(given, &Limits::default()).map_err(sealed)?;
     let metadata = envelope.member("metadata");
@@ -144,8 +147,9 @@ fn write_upstreams(upstreams: &[(&str, &str)], masks: &Masks, text: &mut Vec<u8>
     Ok(())
 }
 
-/// The envelope of a run that is only watched (§5.1). It has no expiry: nothing is permitted that could end.
-fn observed(upstreams: &[(&str, &str)], masks: &Masks) -> Result<Vec<u8>, RecordError> {
+/// Returns the envelope of a run without restrictions (§5.1). It has no expiry, since it permits nothing that could
+/// end.
+fn observing_envelope(upstreams: &[(&str, &str)], masks: &Masks) -> Result<Vec<u8>, RecordError> {
     let mut text = Vec::new();
     text.extend_from_slice(b"{\"envelope_version\":");
     quote(VERSION.envelope(), &mut text);
@@ -155,36 +159,36 @@ fn observed(upstreams: &[(&str, &str)], masks: &Masks) -> Result<Vec<u8>, Record
     Ok(text)
 }
 
-/// Whether a URL holds nothing that is anybody's secret: no user, no password, no query, no fragment.
+/// Returns true if a URL has no part that may hold a secret: no user, no password, no query, no fragment.
 fn is_plain_url(url: &str) -> bool {
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
     rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(['@', '?', '#', '\\']))
 }
 
-/// How the first line of a journal names its form.
-const JOURNAL: &str = "reenact-journal/1";
+/// Version of the journal format, in the first line of a journal.
+const JOURNAL_VERSION: &str = "reenact-journal/1";
 
-/// What the first line of a journal says: all that the seal needs beside the events.
+/// First line of a journal: everything that the seal needs beside the events.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Head {
+pub(crate) struct JournalHead {
     pub(crate) run_id: RunId,
-    /// Of the key that the run began under.
+    /// Id of the key that the run began under.
     pub(crate) key_id: String,
-    /// Without its signature, in canonical form.
+    /// Envelope without its signature, in canonical form.
     pub(crate) envelope: Vec<u8>,
-    /// `None` for the artifact's place in the folder of runs, and for one that cannot be written down.
-    pub(crate) out: Option<Out>,
-    /// What is masked and withheld beyond what always is.
+    /// Place of the artifact; `None` for the default, and for a path that cannot be written into the journal.
+    pub(crate) target: Option<ArtifactTarget>,
+    /// Masks and withheld payloads beyond the standard ones, without [`Redaction::known_env`].
     pub(crate) redaction: Redaction,
 }
 
-impl Head {
-    /// No head is longer. An envelope of that size would leave no room for events.
-    pub(crate) const LONGEST: u64 = 8 << 20;
+impl JournalHead {
+    /// Longest head in bytes. A longer envelope would leave no room for events.
+    pub(crate) const MAX_BYTES: u64 = 8 << 20;
 
     pub(crate) fn new(
         start: &RunStart<'_>,
-        envelope: &Sealable,
+        envelope: &SealableEnvelope,
         masks: &Masks,
         signer: &dyn Signer,
     ) -> Result<Self, RecordError> {
@@ -192,15 +196,18 @@ impl Head {
         let value = Value::parse(&envelope.text, &Limits::default()).map_err(sealed)?;
         let envelope = canonical::to_vec(value, Jcs).map_err(|error| RecordError::Seal(error.into()))?;
         let key_id = signer.public_key().id().to_string();
-        let out = start.out.as_ref().and_then(|out| named(out, masks));
+        let out = start.target.as_ref().and_then(|out| recordable_target(out, masks));
         let redaction = Redaction { known_env: Vec::new(), ..start.redaction.clone() };
-        Ok(Self { run_id: start.run_id, key_id, envelope, out, redaction })
+        Ok(Self { run_id: start.run_id, key_id, envelope, target: out, redaction })
     }
 
-    /// The line, with its line feed.
-    pub(crate) fn line(&self) -> Result<Vec<u8>, RecordError> {
+    /// Returns the line with its line feed, as canonical JSON.
+    ///
+    /// # Errors
+    /// [`RecordError::EnvelopeTooLong`] if the line is longer than [`JournalHead::MAX_BYTES`].
+    pub(crate) fn to_line(&self) -> Result<Vec<u8>, RecordError> {
         let mut out = Vec::new();
-        match self.out.as_ref().and_then(|out| Some((out.path.to_str()?, out.replace))) {
+        match self.target.as_ref().and_then(|out| Some((out.path.to_str()?, out.replace))) {
             Some((path, replace)) => {
                 out.extend_from_slice(b"{\"path\":");
                 quote(path, &mut out);
@@ -214,89 +221,95 @@ impl Head {
         let redaction = redaction.as_deref().map(|text| Value::parse(text, &Limits::default()));
         let redaction = redaction.transpose().map_err(sealed)?;
         let mut members = vec![
-            ("envelope", Part::Canonical(&self.envelope)),
-            ("journal", Part::Text(JOURNAL)),
-            ("key_id", Part::Text(&self.key_id)),
-            ("out", Part::Canonical(&out)),
-            ("run_id", Part::Text(&run_id)),
-            ("runtime_version", Part::Text(env!("CARGO_PKG_VERSION"))),
+            ("envelope", ObjectPart::Canonical(&self.envelope)),
+            ("journal", ObjectPart::String(JOURNAL_VERSION)),
+            ("key_id", ObjectPart::String(&self.key_id)),
+            ("out", ObjectPart::Canonical(&out)),
+            ("run_id", ObjectPart::String(&run_id)),
+            ("runtime_version", ObjectPart::String(env!("CARGO_PKG_VERSION"))),
         ];
         if let Some(redaction) = redaction {
-            members.insert(4, ("redaction", Part::Value(redaction)));
+            members.insert(4, ("redaction", ObjectPart::Value(redaction)));
         }
         let mut line = Vec::new();
         canonical::write_object(&members, &mut line).map_err(|error| RecordError::Seal(error.into()))?;
         line.push(b'\n');
         match line.len() as u64 {
-            ..=Self::LONGEST => Ok(line),
+            ..=Self::MAX_BYTES => Ok(line),
             _ => Err(RecordError::EnvelopeTooLong { bytes: self.envelope.len() }),
         }
     }
 
-    /// Reads the id of the key alone.
+    /// Reads only the key's id, also from a line that is otherwise wrong.
     pub(crate) fn read_key_id(line: &[u8]) -> Option<String> {
         let head = Value::parse(line.trim_ascii_end(), &Limits::default()).ok()?;
         Some(head.member("key_id")?.string()?.into_owned())
     }
 
-    /// Reads the line, without its line feed; `None` if it is not one that we write.
+    /// Parses the line, without its line feed; `None` if it is not exactly as [`JournalHead::to_line`] writes it.
     pub(crate) fn read(line: &[u8]) -> Option<Self> {
         let head = Value::parse(line, &Limits::default()).ok()?;
         let text = |name| head.member(name)?.string();
         let is_ours = head.is_canonical()
             && head.text().len() == line.len()
             && head.members().count() == 6 + usize::from(head.member("redaction").is_some())
-            && text("journal")? == JOURNAL
+            && text("journal")? == JOURNAL_VERSION
             && text("runtime_version").is_some();
         let out = match head.member("out")? {
             out if out.is_null() => None,
             out => {
                 let path = PathBuf::from(out.member("path")?.string()?.as_ref());
-                // Relative to what, nobody knows any more.
-                Some(Out { path, replace: out.member("replace")?.boolean()? })
+                // The folder that a relative path began at is unknown after a restart.
+                Some(ArtifactTarget { path, replace: out.member("replace")?.boolean()? })
                     .filter(|out| out.path.is_absolute())
             }
         };
         let run_id = text("run_id")?.parse().ok()?;
         let envelope = head.member("envelope")?.text().to_vec();
         let redaction = match head.member("redaction") {
-            Some(redaction) => Redaction::read(redaction)?,
+            Some(redaction) => Redaction::from_json(redaction)?,
             None => Redaction::default(),
         };
-        is_ours.then_some(Self { run_id, key_id: text("key_id")?.into_owned(), envelope, out, redaction })
+        is_ours.then_some(Self {
+            run_id,
+            key_id: text("key_id")?.into_owned(),
+            envelope,
+            target: out,
+            redaction,
+        })
     }
 }
 
-/// An artifact's place such that it can be found again from any folder; `None` if it cannot be spelled, or not without what
-/// must be masked.
-fn named(out: &Out, masks: &Masks) -> Option<Out> {
+/// Returns the artifact's place with an absolute path, to be found from any folder; `None` if the path is not UTF-8, or
+/// holds a secret that must be masked.
+fn recordable_target(out: &ArtifactTarget, masks: &Masks) -> Option<ArtifactTarget> {
     let path = std::path::absolute(&out.path).ok()?;
     let text = path.to_str()?;
     let is_plain = masks.text(text).as_str() == text;
-    is_plain.then_some(Out { path, replace: out.replace })
+    is_plain.then_some(ArtifactTarget { path, replace: out.replace })
 }
 
-/// What the first event says.
-pub(crate) struct Started {
-    pub(crate) command: Vec<Masked>,
+/// Values of a run's first event, `rer.run.started`, masked.
+pub(crate) struct RunStartedEvent {
+    pub(crate) command: Vec<MaskedText>,
     pub(crate) enforcement: &'static str,
     pub(crate) envelope_hash: Digest,
-    pub(crate) pack: Masked,
+    pub(crate) pack: MaskedText,
     pub(crate) pack_digest: Digest,
 }
 
-impl Started {
-    pub(crate) fn new(command: &[OsString], envelope: &Sealable, masks: &Masks) -> Self {
+impl RunStartedEvent {
+    pub(crate) fn new(command: &[OsString], envelope: &SealableEnvelope, masks: &Masks) -> Self {
         Self {
             command: masks.command(command),
             enforcement: envelope.enforcement,
             envelope_hash: envelope.hash,
             pack: masks.text(masks.pack().name()),
-            pack_digest: Digest::of(masks.pack().text().as_bytes()),
+            pack_digest: Digest::of(masks.pack().rules_text().as_bytes()),
         }
     }
 
-    pub(crate) fn write(&self, payload: &mut Payload<'_>) {
+    pub(crate) fn write(&self, payload: &mut MaskedPayloadWriter<'_>) {
         let environment = Environment {
             arch: std::env::consts::ARCH,
             os: std::env::consts::OS,
@@ -320,32 +333,35 @@ impl Started {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reenact_secrets::{Alphabet, CustomRule, Pack};
+    use reenact_secrets::{Alphabet, CustomRule, RulePack};
     use std::path::Path;
 
-    fn head(out: Option<Out>) -> Head {
+    fn head(out: Option<ArtifactTarget>) -> JournalHead {
         let run_id = "017f22e2-79b0-7cc3-98c4-dc0c0c07398f".parse().unwrap();
         let rule = CustomRule::new("acme", "acme_", Alphabet::Hex, 8).unwrap();
         let redaction = Redaction { rules: vec![rule], ..Redaction::default() };
-        Head { run_id, key_id: "k".into(), envelope: b"{\"a\":[1]}".to_vec(), out, redaction }
+        JournalHead { run_id, key_id: "k".into(), envelope: b"{\"a\":[1]}".to_vec(), target: out, redaction }
     }
 
     #[test]
     fn what_is_written_is_read() {
         let path = std::env::temp_dir().join("a \"b\"\n中.rer.json");
-        for out in [None, Some(Out { path: path.clone(), replace: true }), Some(Out { path, replace: false })]
-        {
-            let line = head(out.clone()).line().unwrap();
+        for out in [
+            None,
+            Some(ArtifactTarget { path: path.clone(), replace: true }),
+            Some(ArtifactTarget { path, replace: false }),
+        ] {
+            let line = head(out.clone()).to_line().unwrap();
             let (feed, line) = line.split_last().unwrap();
             assert_eq!((*feed, line.contains(feed)), (b'\n', false));
-            assert_eq!(Head::read(line), Some(head(out)));
+            assert_eq!(JournalHead::read(line), Some(head(out)));
         }
     }
 
     #[test]
     fn other_lines_are_no_heads() {
         let good = r#"{"envelope":{},"journal":"reenact-journal/1","key_id":"k","out":null,"run_id":"017f22e2-79b0-7cc3-98c4-dc0c0c07398f","runtime_version":"0"}"#;
-        assert!(Head::read(good.as_bytes()).is_some());
+        assert!(JournalHead::read(good.as_bytes()).is_some());
         for (part, other) in [
             ("{}", "{ }"),
             ("journal/1", "journal/2"),
@@ -360,7 +376,7 @@ mod tests {
             ("\"0\"}", "\"0\"} "),
             (good, ""),
         ] {
-            assert_eq!(Head::read(good.replacen(part, other, 1).as_bytes()), None, "{other}");
+            assert_eq!(JournalHead::read(good.replacen(part, other, 1).as_bytes()), None, "{other}");
         }
     }
 
@@ -368,17 +384,24 @@ mod tests {
     fn a_head_has_an_end() {
         let envelope = format!("{{\"a\":\"{}\"}}", "x".repeat(8 << 20)).into_bytes();
         let bytes = envelope.len();
-        assert_eq!(Head { envelope, ..head(None) }.line(), Err(RecordError::EnvelopeTooLong { bytes }));
+        assert_eq!(
+            JournalHead { envelope, ..head(None) }.to_line(),
+            Err(RecordError::EnvelopeTooLong { bytes })
+        );
     }
 
     #[test]
     fn only_a_path_that_can_be_spelled_without_masks_is_named() {
-        let masks = Masks::new(Pack::standard());
-        masks.know("environment", b"planted-secret");
-        let named = |path: &Path| named(&Out { path: path.to_owned(), replace: true }, &masks);
+        let masks = Masks::new(RulePack::standard());
+        masks.add_secret("environment", b"planted-secret");
+        let named =
+            |path: &Path| recordable_target(&ArtifactTarget { path: path.to_owned(), replace: true }, &masks);
         let here = std::env::current_dir().unwrap().join("run.rer.json");
-        assert_eq!(named(Path::new("run.rer.json")), Some(Out { path: here.clone(), replace: true }));
-        assert_eq!(named(&here), Some(Out { path: here.clone(), replace: true }));
+        assert_eq!(
+            named(Path::new("run.rer.json")),
+            Some(ArtifactTarget { path: here.clone(), replace: true })
+        );
+        assert_eq!(named(&here), Some(ArtifactTarget { path: here.clone(), replace: true }));
         assert_eq!(named(Path::new("planted-secret/run.rer.json")), None);
         #[cfg(unix)]
         {

@@ -1,31 +1,31 @@
-//! Calls of tools, as they were seen, told or inferred.
+//! Tool calls and their results, observed, reported or inferred.
 
 use core::time::Duration;
 
-pub use reenact_formats::rer::payload::{Source, Via};
+pub use reenact_formats::rer::payload::{Source, ToolChannel};
 
-/// A call of a tool as it came.
+/// Tool call as it came in, with its secrets.
 #[derive(Clone, Copy)]
 pub struct RawToolCall<'a> {
-    /// The id by which the model asked for it.
+    /// Id under which the model asked for the call.
     pub tool_call_id: &'a str,
-    /// The tool.
+    /// Name of the tool.
     pub tool: &'a str,
-    /// Its input: JSON if it can be, else text.
+    /// Input: recorded as JSON if it is JSON, else as text.
     pub input: &'a str,
-    /// Through what it was called.
-    pub via: Via<'a>,
-    /// How it is known.
+    /// Channel of the call, such as the conversation or an SDK.
+    pub via: ToolChannel<'a>,
+    /// Source of the knowledge: observed, reported or inferred.
     pub source: Source,
 }
 
-/// What came of a call.
+/// Result of a tool call, with its secrets.
 #[derive(Clone, Copy)]
 pub struct RawToolResult<'a> {
-    /// The output: JSON if it is an object or an array, else text.
+    /// Output: recorded as JSON if it is an object or an array, else as text.
     pub output: &'a str,
-    /// Whether it failed.
+    /// True if the call failed.
     pub is_error: bool,
-    /// How long it took, if that is known.
+    /// Duration of the call, if known.
     pub latency: Option<Duration>,
 }

@@ -1,11 +1,12 @@
-//! The write-ahead log: observations as they are, before the bytes in them pass on.
+//! The write-ahead log: raw observations, written before the bytes in them are passed on.
 //!
-//! Masking, hashing and chaining take longer than a byte should wait. So an observation is first written here, by one call to
-//! the operating system, and its bytes pass on; the journal follows. A kill in between loses nothing: [`read`] returns the
+//! Masking, hashing and chaining take longer than a byte should wait. So an observation is first appended here, by one
+//! system call, and its bytes are passed on; the journal follows. A kill in between loses nothing: [`read`] returns the
 //! observations.
 //!
-//! The log holds secrets that the journal masks. It therefore lies in memory only (a tmpfs, closed to others), and observations
-//! that are in the journal are wiped. A machine without such memory has no log; front ends then wait for the journal.
+//! The log holds secrets that the journal masks. It therefore lies in memory only (a tmpfs, closed to other users), and
+//! observations that are journaled are wiped. A machine without such a file system has no log; front ends then wait for
+//! the journal. Start reading at [`Wal::append`].
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, IoSlice, Read};
@@ -16,110 +17,118 @@ use crate::exchange::StepId;
 use crate::lock::locked;
 use crate::observation::Observation;
 use crate::run_id::RunId;
-use crate::storage::{Disk, Opening, Storage, Stored, append_all};
-use crate::wal::frame::HEAD;
+use crate::storage::{Disk, OpenMode, Storage, StoredFile, append_all};
+use crate::wal::frame::HEAD_BYTES;
 
 mod frame;
-mod place;
+mod wal_dir;
 
-pub use place::Place;
+pub use wal_dir::WalDir;
 
-/// Bytes after which a segment is closed, so that it can be dropped when all that began in it is over.
-const SEGMENT: u64 = 16 << 20;
+/// Bytes after which a new segment begins, so that an old one can be dropped when everything that began in it is
+/// journaled.
+const SEGMENT_BYTES: u64 = 16 << 20;
 
 /// Bytes of a segment that holds nothing but its first mark.
-const EMPTY: usize = HEAD + 8 + 1 + 3 * 8;
+const EMPTY_SEGMENT_BYTES: usize = HEAD_BYTES + 8 + 1 + 3 * 8;
 
-/// Bytes that stay allocated when a segment is emptied: they are wiped, and written over. New pages would cost the next write
-/// more than the write itself.
-const ROOM: usize = 64 << 10;
+/// Bytes that stay allocated when a segment is wiped, to be overwritten. New pages would cost the next write more than
+/// the write itself.
+const RETAINED_BYTES: usize = 64 << 10;
 
-static WIPED: [u8; ROOM] = [0; ROOM];
+static ZEROS: [u8; RETAINED_BYTES] = [0; RETAINED_BYTES];
 
-/// Name of the file with the values that are known to be secret.
-const KNOWN: &str = "known.wal";
+/// Name of the file with the known secrets.
+const SECRETS_FILE: &str = "known.wal";
 
-/// The log of one run.
+/// Write-ahead log of one run. Methods may be called from any thread.
 pub struct Wal {
     storage: Arc<dyn Storage>,
     folder: PathBuf,
-    log: Mutex<Log>,
+    writer: Mutex<WalWriter>,
 }
 
-struct Log {
+/// Open segments of a log, under the lock of the [`Wal`].
+struct WalWriter {
     storage: Arc<dyn Storage>,
-    segments: Vec<Segment>,
-    next: u64,
-    /// Frames being built, without their long parts.
+    segments: Vec<WalSegment>,
+    next_segment: u64,
+    /// Frames that are being built, without their long parts.
     scratch: Vec<u8>,
-    /// True after a failure: nothing is written any more, since frames behind half a frame cannot be read.
+    /// True after a failure. Nothing is written any more then, since frames behind half a frame cannot be read.
     has_failed: bool,
-    longest: u64,
-    /// Last job in the journal, and the bytes of events that the journal had then. Every segment begins with this mark.
+    max_segment_bytes: u64,
+    /// Number of the last job in the journal, and the bytes of events that the journal had then. Every segment begins
+    /// with this mark.
     journaled: (u64, u64),
 }
 
-struct Segment {
+/// File of a log. Recovery reads segments in the order of their numbers.
+struct WalSegment {
     path: PathBuf,
-    file: Box<dyn Stored>,
+    file: Box<dyn StoredFile>,
     bytes: u64,
-    /// Exchanges and notes that began in this segment and are not in the journal.
-    open: Vec<u64>,
+    /// Ids of exchanges and notes that began in this segment and are not journaled.
+    open_ids: Vec<u64>,
 }
 
 impl Wal {
-    /// Begins the log of a run whose journal has that many bytes of events.
-    pub fn create(place: &Place, run_id: RunId, bytes: u64) -> io::Result<Self> {
+    /// Creates the log of a run whose journal has `bytes` of events, and removes leftovers of older logs.
+    pub fn create(place: &WalDir, run_id: RunId, bytes: u64) -> io::Result<Self> {
         Self::create_in(Arc::new(Disk), place, run_id, bytes)
     }
 
-    /// Begins the log in another storage.
+    /// Creates the log, as [`Wal::create`] does, in another storage.
     pub fn create_in(
         storage: Arc<dyn Storage>,
-        place: &Place,
+        place: &WalDir,
         run_id: RunId,
         bytes: u64,
     ) -> io::Result<Self> {
-        place.sweep();
-        let folder = place.run(run_id);
+        place.remove_leftovers();
+        let folder = place.run_path(run_id);
         let mut builder = DirBuilder::new();
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(&folder)?;
-        let mut log = Log {
+        let mut log = WalWriter {
             storage: Arc::clone(&storage),
             segments: Vec::new(),
-            next: 0,
+            next_segment: 0,
             scratch: Vec::new(),
             has_failed: false,
-            longest: SEGMENT,
+            max_segment_bytes: SEGMENT_BYTES,
             journaled: (0, bytes),
         };
         log.open_segment(&folder)?;
-        Ok(Self { storage, folder, log: Mutex::new(log) })
+        Ok(Self { storage, folder, writer: Mutex::new(log) })
     }
 
-    /// Writes an observation about `id`. The operating system has it when this returns. After an error nothing more is written.
+    /// Appends an observation about the exchange or note `id`. The operating system has it when this returns.
+    ///
+    /// # Errors
+    /// Any error of the file system. The log is closed then: later calls return [`io::ErrorKind::BrokenPipe`].
     pub fn append(&self, id: u64, entry: &Observation<'_>) -> io::Result<()> {
-        self.log().append(&self.folder, &[(id, entry)])
+        self.lock().append(&self.folder, &[(id, entry)])
     }
 
-    /// Writes observations about `id` by one call.
+    /// Appends observations about `id` by one system call.
     pub fn append_each(&self, id: u64, entries: &[Observation<'_>]) -> io::Result<()> {
         let entries: Vec<(u64, &Observation<'_>)> = entries.iter().map(|entry| (id, entry)).collect();
-        self.log().append(&self.folder, &entries)
+        self.lock().append(&self.folder, &entries)
     }
 
     /// Returns true after a failure. Nothing is written any more then.
     pub fn has_failed(&self) -> bool {
-        self.log().has_failed
+        self.lock().has_failed
     }
 
-    /// Marks all jobs up to `job` as written into the journal, which has `bytes` of events; `steps` are the steps that exchanges
-    /// got there.
-    pub fn journaled(&self, job: u64, bytes: u64, steps: &[(u64, StepId)]) -> io::Result<()> {
-        let mut log = self.log();
-        // Marks with a step repeat the old position: a log that ends among them must not count the rest as written.
+    /// Marks all jobs up to `job` as journaled, with `bytes` of events in the journal. `steps` are the steps that
+    /// exchanges got in the journal since the last mark.
+    pub fn mark_journaled(&self, job: u64, bytes: u64, steps: &[(u64, StepId)]) -> io::Result<()> {
+        let mut log = self.lock();
+        // Marks with a step repeat the old position: if the log is torn among them, the jobs after it must not count as
+        // journaled.
         let (job_before, bytes_before) = log.journaled;
         let mark = |(id, step): &(u64, StepId)| {
             (*id, Observation::Journaled { job: job_before, bytes: bytes_before, step: Some(*step) })
@@ -128,75 +137,79 @@ impl Wal {
         marks.push((0, Observation::Journaled { job, bytes, step: None }));
         let marks: Vec<(u64, &Observation<'_>)> = marks.iter().map(|(id, entry)| (*id, entry)).collect();
         let written = log.append(&self.folder, &marks);
-        // Not before: a segment that begins on the way must not know more than the one before it.
+        // Set after writing: a segment that begins on the way must not claim more than the segment before it.
         log.journaled = (job, bytes);
         written
     }
 
-    /// Keeps a secret for as long as the log is there, since recovery must mask it too.
-    pub fn know(&self, rule: &str, value: &[u8]) -> io::Result<()> {
-        let mut log = self.log();
+    /// Keeps a secret for as long as the log exists, since a recovery must mask it too.
+    pub fn append_secret(&self, rule: &str, value: &[u8]) -> io::Result<()> {
+        let mut log = self.lock();
         log.scratch.clear();
-        let known = Observation::Known { rule: rule.into(), value: value.into() };
+        let known = Observation::KnownSecret { rule: rule.into(), value: value.into() };
         let bulk = frame::write(&mut log.scratch, 0, &known)?;
-        let written = self.storage.open(&self.folder.join(KNOWN), Opening::Either).and_then(|mut file| {
-            append_all(&mut *file, &mut [IoSlice::new(&log.scratch), IoSlice::new(bulk)])
-        });
-        // Frames behind half a frame cannot be read, and a value that is not known cannot be masked.
+        let written = self.storage.open(&self.folder.join(SECRETS_FILE), OpenMode::NewOrExisting).and_then(
+            |mut file| append_all(&mut *file, &mut [IoSlice::new(&log.scratch), IoSlice::new(bulk)]),
+        );
+        // Frames behind half a frame cannot be read, and a recovery cannot mask a secret that it does not know.
         log.has_failed |= written.is_err();
         written
     }
 
-    /// Tells that these exchanges and notes are over and in the journal. Segments in which nothing is open are dropped.
-    pub fn over(&self, ids: &[u64]) {
-        let mut log = self.log();
+    /// Releases exchanges and notes that are over and journaled. Segments in which nothing is open are dropped.
+    pub fn release(&self, ids: &[u64]) {
+        let mut log = self.lock();
         for segment in &mut log.segments {
-            segment.open.retain(|open| !ids.contains(open));
+            segment.open_ids.retain(|open| !ids.contains(open));
         }
         if !log.has_failed {
-            log.drop_what_is_over();
+            log.drop_released();
         }
     }
 
-    /// Removes the log, once everything is in the journal or the log has failed.
+    /// Removes the log, once everything is journaled or the log has failed.
     pub fn remove(&self) -> io::Result<()> {
-        let mut log = self.log();
+        let mut log = self.lock();
         log.has_failed = true;
         log.segments.clear();
-        // By one rename: of a log that lost only its newer part, too much would be recovered.
-        let gone = place::gone(&self.folder);
+        // Renamed first, in one step: a log that lost only its newer segments would be recovered as if it were
+        // complete.
+        let gone = wal_dir::removal_path(&self.folder);
         match self.storage.rename(&self.folder, &gone) {
             Ok(()) => self.storage.remove_folder(&gone),
             Err(_) => self.storage.remove_folder(&self.folder),
         }
     }
 
-    fn log(&self) -> MutexGuard<'_, Log> {
-        // A log that a panic left half-written is marked as failed.
-        locked(&self.log)
+    /// Locks the writer.
+    fn lock(&self) -> MutexGuard<'_, WalWriter> {
+        // A panic in the middle of a write leaves `has_failed` set.
+        locked(&self.writer)
     }
 }
 
-impl Log {
+impl WalWriter {
     fn append(&mut self, folder: &Path, entries: &[(u64, &Observation<'_>)]) -> io::Result<()> {
         if self.has_failed {
             return Err(io::Error::from(io::ErrorKind::BrokenPipe));
         }
-        let is_full = self.segments.last().is_none_or(|last| last.bytes >= self.longest);
+        let is_full = self.segments.last().is_none_or(|last| last.bytes >= self.max_segment_bytes);
         let written = if is_full { self.open_segment(folder) } else { Ok(()) };
         written.and_then(|()| self.write(entries)).inspect_err(|_| self.has_failed = true)
     }
 
+    /// Begins a new segment, and drops the old ones in which nothing is open.
     fn open_segment(&mut self, folder: &Path) -> io::Result<()> {
-        let path = folder.join(format!("{:08}.wal", self.next));
-        let file = self.storage.open(&path, Opening::Rewritable)?;
-        self.next += 1;
-        self.segments.push(Segment { path, file, bytes: 0, open: Vec::new() });
+        let path = folder.join(format!("{:08}.wal", self.next_segment));
+        let file = self.storage.open(&path, OpenMode::Rewritable)?;
+        self.next_segment += 1;
+        self.segments.push(WalSegment { path, file, bytes: 0, open_ids: Vec::new() });
         self.begin_segment()?;
-        self.drop_what_is_over();
+        self.drop_released();
         Ok(())
     }
 
+    /// Writes the mark that every segment begins with.
     fn begin_segment(&mut self) -> io::Result<()> {
         let (job, bytes) = self.journaled;
         self.write(&[(0, &Observation::Journaled { job, bytes, step: None })])
@@ -220,70 +233,70 @@ impl Log {
             parts.extend([IoSlice::new(frame), IoSlice::new(bulk)]);
         }
         append_all(&mut *segment.file, &mut parts)?;
-        segment.open.extend(entries.iter().filter(|(_, entry)| entry.begins()).map(|(id, _)| *id));
+        segment.open_ids.extend(entries.iter().filter(|(_, entry)| entry.must_be_kept()).map(|(id, _)| *id));
         Ok(())
     }
 
-    /// Drops the oldest segments in which nothing is open, and empties the current one.
-    fn drop_what_is_over(&mut self) {
-        let over = self.segments.iter().take_while(|segment| segment.open.is_empty()).count();
+    /// Drops the oldest segments in which nothing is open, and wipes the current one if nothing is open in it.
+    fn drop_released(&mut self) {
+        let over = self.segments.iter().take_while(|segment| segment.open_ids.is_empty()).count();
         for segment in self.segments.drain(..over.min(self.segments.len().saturating_sub(1))) {
-            // A segment that stays is read by recovery, and found to be over.
+            // A segment that cannot be removed is read by a recovery, which finds that all of it is journaled.
             let _ = self.storage.remove(&segment.path);
         }
         if over > 0
             && let [only] = self.segments.as_mut_slice()
-            && only.open.is_empty()
-            && only.bytes > EMPTY as u64
+            && only.open_ids.is_empty()
+            && only.bytes > EMPTY_SEGMENT_BYTES as u64
         {
-            let emptied = only.empty(self.journaled, &mut self.scratch);
+            let emptied = only.wipe(self.journaled, &mut self.scratch);
             self.has_failed |= emptied.is_err();
         }
     }
 }
 
-impl Segment {
-    /// Wipes the segment but for a new first mark. A reader at any moment finds all of the old content or none: wiped bytes are
-    /// no frame.
-    fn empty(&mut self, (job, bytes): (u64, u64), scratch: &mut Vec<u8>) -> io::Result<()> {
+impl WalSegment {
+    /// Wipes the segment but for a new first mark. A reader finds all of the old content or none of it, at any moment:
+    /// zeros are no frame.
+    fn wipe(&mut self, (job, bytes): (u64, u64), scratch: &mut Vec<u8>) -> io::Result<()> {
         scratch.clear();
         frame::write(scratch, 0, &Observation::Journaled { job, bytes, step: None })?;
-        let used = usize::try_from(self.bytes).unwrap_or(ROOM);
-        let wiped = WIPED.get(scratch.len()..used.min(ROOM)).unwrap_or_default();
-        self.file.continue_at(0)?;
+        let used = usize::try_from(self.bytes).unwrap_or(RETAINED_BYTES);
+        let wiped = ZEROS.get(scratch.len()..used.min(RETAINED_BYTES)).unwrap_or_default();
+        self.file.set_write_offset(0)?;
         append_all(&mut *self.file, &mut [IoSlice::new(scratch), IoSlice::new(wiped)])?;
-        if used > ROOM {
-            self.file.set_length(ROOM as u64)?;
+        if used > RETAINED_BYTES {
+            self.file.set_length(RETAINED_BYTES as u64)?;
         }
         self.bytes = scratch.len() as u64;
-        self.file.continue_at(self.bytes)
+        self.file.set_write_offset(self.bytes)
     }
 }
 
-/// Reads the log of a run in the order in which it was written; returns false if there is none. A torn frame ends its segment:
-/// no bytes behind it had passed on.
-pub fn read(place: &Place, run_id: RunId, mut take: impl FnMut(u64, Observation<'_>)) -> io::Result<bool> {
-    let folder = place.run(run_id);
+/// Reads the log of a run, in the order in which it was written, and passes each observation and its id to `take`.
+/// Returns false if there is no log. A torn frame ends its segment: no bytes behind it were passed on.
+pub fn read(place: &WalDir, run_id: RunId, mut take: impl FnMut(u64, Observation<'_>)) -> io::Result<bool> {
+    let folder = place.run_path(run_id);
     let mut segments: Vec<PathBuf> = match fs::read_dir(&folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         entries => entries?.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<_>>()?,
     };
     segments.retain(|path| path.extension().is_some_and(|extension| extension == "wal"));
-    // By their numbers, behind the known secrets.
-    segments.sort_by_key(|path| (!path.ends_with(KNOWN), path.clone()));
+    // Known secrets first, then the segments by their numbers.
+    segments.sort_by_key(|path| (!path.ends_with(SECRETS_FILE), path.clone()));
     let mut body = Vec::new();
     for path in segments {
         let mut file = io::BufReader::new(File::open(&path)?);
         let mut left = file.get_ref().metadata()?.len();
         loop {
-            let mut head = [0; HEAD];
-            if left < HEAD as u64 {
+            let mut head = [0; HEAD_BYTES];
+            if left < HEAD_BYTES as u64 {
                 break;
             }
             file.read_exact(&mut head)?;
-            left -= HEAD as u64;
+            left -= HEAD_BYTES as u64;
             let (length, sum) = frame::read_head(head);
-            // No frame is empty: wiped bytes begin here.
+            // A frame is never empty: a length of 0 is where wiped bytes begin.
             if length == 0 || u64::from(length) > left {
                 break;
             }
@@ -297,9 +310,9 @@ pub fn read(place: &Place, run_id: RunId, mut take: impl FnMut(u64, Observation<
     Ok(true)
 }
 
-/// Removes the rest of a run's log, once it is recovered.
-pub fn forget(place: &Place, run_id: RunId) -> io::Result<()> {
-    match fs::remove_dir_all(place.run(run_id)) {
+/// Removes the log of a run, once it is recovered. No error if there is none.
+pub fn remove_run(place: &WalDir, run_id: RunId) -> io::Result<()> {
+    match fs::remove_dir_all(place.run_path(run_id)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }

@@ -1,7 +1,7 @@
-//! What is sealed without its payload: its hash is in the chain, its bytes are nowhere.
+//! Withheld payloads: the hash of such a payload is in the chain, its bytes are in no file.
 //!
-//! Masks take secrets out of a payload; this takes the payload. Nothing of it reaches the journal: a line of it is an event whose
-//! payload is withheld, from the beginning.
+//! Masks take the secrets out of a payload; withholding leaves out the whole payload, from the first write on. A salt
+//! in each payload keeps its content from being guessed from the hash.
 
 use std::collections::BTreeSet;
 
@@ -10,25 +10,26 @@ use reenact_formats::rer::envelope::glob;
 
 use crate::exchange::StepId;
 
-/// Which payloads are withheld: whatever one of these says.
+/// Payloads that a project withholds: those of the listed event types, tools and models.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Withhold {
-    /// Types of event, out of [`Withhold::allowed_events`].
+    /// Event types, out of [`Withhold::allowed_events`].
     pub events: Vec<String>,
-    /// Tools whose calls and returns are withheld. `*` stands for any characters, `?` for one.
+    /// Patterns of tools whose calls and returns are withheld. `*` stands for any characters, `?` for one.
     pub tools: Vec<String>,
-    /// Models, the same.
+    /// Patterns of models whose calls and returns are withheld, in the same form.
     pub models: Vec<String>,
 }
 
 impl Withhold {
-    /// Names of the events whose payloads can be withheld, in alphabetical order. Those that say how a run went as a whole, what
-    /// was not seen, and what was permitted, cannot: without them nobody could judge the rest.
+    /// Returns the names of the event types whose payloads can be withheld, in alphabetical order. Events about the run
+    /// as a whole, about capture gaps and about permissions are not among them: without them the rest of the record
+    /// cannot be judged.
     pub fn allowed_events() -> Vec<&'static str> {
         EventType::names(EventType::may_be_withheld)
     }
 
-    /// Whether nothing is withheld.
+    /// Returns true if nothing is withheld.
     pub fn is_empty(&self) -> bool {
         self.events.is_empty() && self.tools.is_empty() && self.models.is_empty()
     }
@@ -38,64 +39,64 @@ impl Withhold {
     }
 }
 
-/// What is withheld of a run that goes on.
+/// Withholding in a run that is being recorded: the settings, and the open steps that they apply to.
 #[derive(Debug, Default)]
 pub(crate) struct Withholding {
-    what: Withhold,
-    /// The steps under way whose call was withheld: their return is, too.
-    steps: BTreeSet<StepId>,
-    /// Whether the next event is one of those.
-    is_next: bool,
+    rules: Withhold,
+    /// Open steps whose call was withheld; their return is withheld too.
+    withheld_steps: BTreeSet<StepId>,
+    /// True if the event that is appended next belongs to a withheld call.
+    is_next_withheld: bool,
 }
 
 impl Withholding {
-    pub(crate) fn new(what: Withhold) -> Self {
-        Self { what, ..Self::default() }
+    pub(crate) fn new(rules: Withhold) -> Self {
+        Self { rules, ..Self::default() }
     }
 
-    /// The next event is a call of this model.
+    /// Announces that the next event is a call of this model.
     pub(crate) fn expect_model(&mut self, model: Option<&str>) {
-        self.is_next =
-            model.is_some_and(|model| self.what.models.iter().any(|pattern| glob::covers(pattern, model)));
+        self.is_next_withheld =
+            model.is_some_and(|model| self.rules.models.iter().any(|pattern| glob::matches(pattern, model)));
     }
 
-    /// The next event is a call of this tool.
+    /// Announces that the next event is a call of this tool.
     pub(crate) fn expect_tool(&mut self, tool: &str) {
-        self.is_next = self.what.tools.iter().any(|pattern| glob::covers(pattern, tool));
+        self.is_next_withheld = self.rules.tools.iter().any(|pattern| glob::matches(pattern, tool));
     }
 
-    /// Whether the step that the next event begins is withheld.
-    pub(crate) fn next_step(&self) -> bool {
-        self.is_next
+    /// Returns true if the step that the next event opens is withheld.
+    pub(crate) fn is_next_step_withheld(&self) -> bool {
+        self.is_next_withheld
     }
 
-    /// The next event is the return of this step.
-    pub(crate) fn concludes(&mut self, step: StepId) {
-        self.is_next = self.has(step);
+    /// Announces that the next event is the return of this step.
+    pub(crate) fn expect_return(&mut self, step: StepId) {
+        self.is_next_withheld = self.has_step(step);
     }
 
-    /// Whether an event that is written now is withheld.
-    pub(crate) fn is_withheld(&mut self, event_type: EventType) -> bool {
-        core::mem::take(&mut self.is_next) || self.what.covers_event(event_type)
+    /// Returns true if the event that is appended now is withheld. Resets the announcement.
+    pub(crate) fn take_withheld(&mut self, event_type: EventType) -> bool {
+        core::mem::take(&mut self.is_next_withheld) || self.rules.covers_event(event_type)
     }
 
-    /// A step began, withheld.
-    pub(crate) fn begun(&mut self, step: StepId) {
-        self.steps.insert(step);
+    /// Adds an open step whose call was withheld.
+    pub(crate) fn add_step(&mut self, step: StepId) {
+        self.withheld_steps.insert(step);
     }
 
-    /// Whether the call of a step was withheld.
-    pub(crate) fn has(&self, step: StepId) -> bool {
-        self.steps.contains(&step)
+    /// Returns true if the call of this open step was withheld.
+    pub(crate) fn has_step(&self, step: StepId) -> bool {
+        self.withheld_steps.contains(&step)
     }
 
-    /// Whether the return of a step will be withheld, by an event of that type.
+    /// Returns true if the return of this step, an event of the given type, will be withheld.
     pub(crate) fn will_withhold(&self, step: StepId, event_type: EventType) -> bool {
-        self.has(step) || self.what.covers_event(event_type)
+        self.has_step(step) || self.rules.covers_event(event_type)
     }
 
-    /// A step is over.
-    pub(crate) fn forget(&mut self, step: StepId) {
-        self.steps.remove(&step);
+    /// Removes a step that has returned.
+    pub(crate) fn remove_step(&mut self, step: StepId) {
+        self.withheld_steps.remove(&step);
     }
 }

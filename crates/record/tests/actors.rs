@@ -1,16 +1,16 @@
-//! Programs that act and record themselves: what is denied does not happen, each action returns once, on any thread.
+//! Programs that act and record themselves: denied actions do not happen, and each action returns once, on any thread.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
 mod support;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use reenact_record::actor::{Actor, ModelCall, NotActed, OpenCall, OpenTool};
-use reenact_record::warden::Money;
-use reenact_record::{RawRequest, RawToolCall, Recorder, Recording, RunStart, Source, Spent, Via};
+use reenact_record::actor::{ActionError, Actor, ModelCall, OpenModelCall, OpenToolCall};
+use reenact_record::policy_engine::Money;
+use reenact_record::{CallCost, RawRequest, RawToolCall, Recorder, Recording, RunStart, Source, ToolChannel};
 use reenact_testkit::fixture::TestDir;
-use reenact_verify::audit::Verdict;
-use support::{DONE, answer, events, judged, key, run_id, runs};
+use reenact_verify::audit::AuditVerdict;
+use support::{DONE, answer, events, key, run_id, runs, verify_artifact};
 
 const REQUEST: RawRequest<'static> =
     RawRequest { provider: "openai", method: "POST", path: "/v1/responses", headers: &[], body: b"{}" };
@@ -19,26 +19,29 @@ const TOOL: RawToolCall<'static> = RawToolCall {
     tool_call_id: "call_1",
     tool: "lookup",
     input: "{}",
-    via: Via::Sdk,
+    via: ToolChannel::Sdk,
     source: Source::Reported,
 };
 
-fn begin(place: &TestDir, limits: &str) -> Recorder<Recording> {
+fn begin(dir: &TestDir, limits: &str) -> Recorder<Recording> {
     let envelope = format!(
         r#"{{"envelope_version":"rer-envelope/0.2","limits":{limits},"metadata":{{}},"permissions":{{"allowed_models":["gpt-5"],"allowed_tools":["lookup"]}}}}"#
     );
     let start = RunStart { envelope: Some(envelope.as_bytes()), ..RunStart::new(run_id()) };
-    Recorder::begin(&runs(place), &start, &key()).unwrap()
+    Recorder::begin(&runs(dir), &start, &key()).unwrap()
 }
 
-/// What was called, and how the rules of the envelope came out but for who authorised it.
+/// Ends the run and verifies it. Returns its model calls and tool calls, and whether all rules pass but that on
+/// authorisation.
 fn end(recorder: Recorder<Recording>) -> (u64, u64, bool) {
     let sealed = recorder.end(&DONE).unwrap().seal(&key()).unwrap();
-    let report = judged(&sealed.path, &key());
+    let report = verify_artifact(&sealed.path, &key());
     assert_eq!(report.reasons, [""; 0]);
     let rules = report.audit.unwrap().rules;
-    let kept =
-        rules.iter().filter(|rule| rule.rule != "authorization").all(|rule| rule.verdict == Verdict::Pass);
+    let kept = rules
+        .iter()
+        .filter(|rule| rule.rule != "authorization")
+        .all(|rule| rule.verdict == AuditVerdict::Pass);
     (sealed.counts.model_calls, sealed.counts.tool_calls, kept)
 }
 
@@ -46,26 +49,26 @@ fn end(recorder: Recorder<Recording>) -> (u64, u64, bool) {
 fn they_go_where_tasks_go() {
     fn goes<T: Send + Sync + 'static>() {}
     goes::<Actor>();
-    goes::<OpenCall>();
-    goes::<OpenTool>();
+    goes::<OpenModelCall>();
+    goes::<OpenToolCall>();
 }
 
 #[test]
 fn no_more_than_is_allowed_happens_on_sixteen_threads() {
-    let place = TestDir::new();
-    let recorder = begin(&place, r#"{"max_steps":5}"#);
+    let dir = TestDir::new();
+    let recorder = begin(&dir, r#"{"max_steps":5}"#);
     let actor = recorder.actor();
     let (acted, denied) = (AtomicUsize::new(0), AtomicUsize::new(0));
     std::thread::scope(|scope| {
         for _ in 0..16 {
-            // Another one of the same run counts with the others.
+            // A second actor of the same run counts with the others.
             let (actor, acted, denied) = (recorder.actor(), &acted, &denied);
             scope.spawn(move || match actor.model_call(&ModelCall::new(REQUEST, "gpt-5")) {
                 Ok(call) => {
                     acted.fetch_add(1, Ordering::Relaxed);
-                    call.returned(answer(b"{}"), None).unwrap();
+                    call.finish(answer(b"{}"), None).unwrap();
                 }
-                Err(NotActed::Denied(refused)) => {
+                Err(ActionError::Denied(refused)) => {
                     assert_eq!(refused.rule, "max_steps");
                     denied.fetch_add(1, Ordering::Relaxed);
                 }
@@ -81,12 +84,12 @@ fn no_more_than_is_allowed_happens_on_sixteen_threads() {
 
 #[test]
 fn what_is_dropped_returns_all_the_same() {
-    let place = TestDir::new();
-    let recorder = begin(&place, "{}");
+    let dir = TestDir::new();
+    let recorder = begin(&dir, "{}");
     let actor = recorder.actor();
     drop(actor.model_call(&ModelCall::new(REQUEST, "gpt-5")).unwrap());
     drop(actor.tool_call(&TOOL).unwrap());
-    let journal = runs(&place).journal(recorder.run_id());
+    let journal = runs(&dir).journal_path(recorder.run_id());
     let types: Vec<String> = events(&journal).into_iter().map(|(event_type, _)| event_type).collect();
     assert_eq!(
         types,
@@ -105,43 +108,45 @@ fn what_is_dropped_returns_all_the_same() {
 
 #[test]
 fn what_it_cost_counts() {
-    let place = TestDir::new();
-    let recorder = begin(&place, r#"{"max_spend_usd":0.01}"#);
+    let dir = TestDir::new();
+    let recorder = begin(&dir, r#"{"max_spend_usd":0.01}"#);
     let actor = recorder.actor();
     let micro = |count: u128| Money::from_picodollars(count * 1_000_000);
-    let call =
-        |expected: u128| ModelCall { expected: Some(micro(expected)), ..ModelCall::new(REQUEST, "gpt-5") };
-    // Nobody knows what it costs.
+    let call = |expected: u128| ModelCall {
+        expected_cost: Some(micro(expected)),
+        ..ModelCall::new(REQUEST, "gpt-5")
+    };
+    // The cost of this call is unknown.
     let unknown = actor.model_call(&ModelCall::new(REQUEST, "gpt-5")).unwrap_err();
-    assert!(matches!(unknown, NotActed::Denied(refused) if refused.rule == "max_spend_usd"));
+    assert!(matches!(unknown, ActionError::Denied(refused) if refused.rule == "max_spend_usd"));
     let first = actor.model_call(&call(6_000)).unwrap();
-    // While it runs, what it is expected to cost is spoken for.
+    // While it runs, its expected cost is reserved.
     assert!(actor.model_call(&call(4_001)).is_err());
-    let spent = Spent {
+    let spent = CallCost {
         model: "gpt-5",
         amount: micro(2_000),
         is_estimate: false,
         rates: &[("input", 1_250_000)],
         usage: &[],
     };
-    first.returned(answer(b"{}"), Some(&spent)).unwrap();
+    first.finish(answer(b"{}"), Some(&spent)).unwrap();
     actor
         .model_call(&call(8_000))
         .unwrap()
-        .returned(answer(b"{}"), Some(&Spent { amount: micro(8_000), ..spent }))
+        .finish(answer(b"{}"), Some(&CallCost { amount: micro(8_000), ..spent }))
         .unwrap();
-    // The limit is reached exactly: what costs nothing is still allowed.
+    // The limit is reached exactly: an action without cost is still allowed.
     assert!(actor.model_call(&call(1)).is_err());
-    actor.model_call(&call(0)).unwrap().returned(answer(b"{}"), None).unwrap();
+    actor.model_call(&call(0)).unwrap().finish(answer(b"{}"), None).unwrap();
     assert_eq!(end(recorder), (3, 0, true));
 }
 
 #[test]
 fn without_an_envelope_nothing_is_denied() {
-    let place = TestDir::new();
-    let recorder = Recorder::begin(&runs(&place), &RunStart::new(run_id()), &key()).unwrap();
+    let dir = TestDir::new();
+    let recorder = Recorder::begin(&runs(&dir), &RunStart::new(run_id()), &key()).unwrap();
     let call = recorder.actor().model_call(&ModelCall::new(REQUEST, "anything")).unwrap();
-    call.returned(answer(b"{}"), None).unwrap();
+    call.finish(answer(b"{}"), None).unwrap();
     drop(recorder.actor().tool_call(&TOOL).unwrap());
     let sealed = recorder.end(&DONE).unwrap().seal(&key()).unwrap();
     assert_eq!((sealed.counts.model_calls, sealed.counts.tool_calls), (1, 1));

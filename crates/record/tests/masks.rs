@@ -1,4 +1,4 @@
-//! Secrets planted wherever something comes in: none is ever in a file, during the run and after.
+//! Secrets planted in every input: none is ever in a file, during the run and after.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops")]
 
 mod support;
@@ -8,32 +8,32 @@ use std::time::Duration;
 
 use reenact_json::{Limits, Value};
 use reenact_record::{
-    Chunk, End, EndedBy, Exchange, Pen, RawAnswer, RawRequest, RawToolCall, RawToolResult, Recorder, Report,
-    RunStart, RunStatus, Source, Via,
+    AgentReport, CallKind, Chunk, EndedBy, EventWriter, RawAnswer, RawRequest, RawToolCall, RawToolResult,
+    Recorder, RunEnd, RunStart, RunStatus, Source, ToolChannel,
 };
 use reenact_testkit::fixture::TestDir;
-use support::{DONE, answer, events, judged, key, run_id, runs};
+use support::{DONE, answer, events, key, run_id, runs, verify_artifact};
 
 const KEY: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// Each looks like nothing that a rule knows, and comes in by one way only, unless it is said otherwise.
+/// No rule matches these secrets, and each comes in by one way only, unless stated otherwise.
 const BEARER: &str = "planted-bearer-qpwoeiruty";
 const HEADER_KEY: &str = "planted-header-alskdjfhg";
 const QUERY: &str = "planted-query-zmxncbvalskd";
 const ENVIRONMENT: &str = "planted-environment-1029384756";
 const OPTION: &str = "planted-option-mznxbcvlaksjd";
 const SHORT: &str = "p1ant3d";
-/// A rule of the pack knows this one.
+/// Matches a rule of the pack.
 const KNOWN_SHAPE: &str = "sk-proj-PlantedZm9vYmFyYmF6cXV4MDEyMzQ1Njc4OTAx";
-/// JSON must spell it with escapes.
+/// Needs escapes in JSON.
 const ODD: &str = "planted\"odd\\secret\tvalue";
 
 const ALL: [&str; 8] = [BEARER, HEADER_KEY, QUERY, ENVIRONMENT, OPTION, SHORT, KNOWN_SHAPE, ODD];
 
-/// No file below holds any of them, nor how JSON spells it.
-fn assert_clean(place: &TestDir) {
+/// Asserts that no file below the folder holds any secret, in plain or as JSON spells it.
+fn assert_clean(dir: &TestDir) {
     let odd = ODD.replace('\\', "\\\\").replace('"', "\\\"").replace('\t', "\\t");
-    for (path, bytes) in place.files() {
+    for (path, bytes) in dir.files() {
         for secret in ALL.iter().copied().chain([odd.as_str()]) {
             let found = bytes.windows(secret.len()).any(|window| window == secret.as_bytes());
             assert!(!found, "{secret} in {}:\n{}", path.display(), String::from_utf8_lossy(&bytes));
@@ -41,7 +41,7 @@ fn assert_clean(place: &TestDir) {
     }
 }
 
-fn begin(place: &TestDir) -> Recorder<reenact_record::Recording> {
+fn begin(dir: &TestDir) -> Recorder<reenact_record::Recording> {
     let command: Vec<OsString> = [
         "agent",
         "--api-key",
@@ -61,21 +61,21 @@ fn begin(place: &TestDir) -> Recorder<reenact_record::Recording> {
         ("HOME".into(), "/home/someone".into()),
     ];
     let start = RunStart { command: &command, environment: &environment, ..RunStart::new(run_id()) };
-    Recorder::begin(&runs(place), &start, &key()).unwrap()
+    Recorder::begin(&runs(dir), &start, &key()).unwrap()
 }
 
-/// A text with every secret in it.
+/// Returns a text with every secret in it.
 fn everything() -> String {
     ALL.iter().filter(|secret| **secret != SHORT).copied().collect::<Vec<_>>().join(" and ")
 }
 
-/// The same as a JSON string.
+/// Returns [`everything`] as a JSON string.
 fn everything_quoted() -> String {
     let quoted = everything().replace('\\', "\\\\").replace('"', "\\\"").replace('\t', "\\t");
     format!("\"{quoted}\"")
 }
 
-fn plant(place: &TestDir, pen: &Pen) {
+fn plant(dir: &TestDir, writer: &EventWriter) {
     let bearer = format!("Bearer {BEARER}");
     let headers: [(&str, &[u8]); 4] = [
         ("Authorization", bearer.as_bytes()),
@@ -92,15 +92,15 @@ fn plant(place: &TestDir, pen: &Pen) {
         headers: &headers,
         body: body.as_bytes(),
     };
-    let masked = pen.mask_request(&raw);
+    let masked = writer.mask_request(&raw);
     for secret in ALL {
         let seen =
             format!("{:?}{}{:?}", masked.headers(), masked.path(), String::from_utf8_lossy(masked.body()));
         assert!(!seen.contains(secret), "{seen}");
     }
     let all = everything();
-    let step = pen.called(Exchange::Model, &masked, Some(&all), Some(&all), KEY).unwrap();
-    assert_clean(place);
+    let step = writer.record_call(CallKind::Model, &masked, Some(&all), Some(&all), KEY).unwrap();
+    assert_clean(dir);
 
     let split = all.find(KNOWN_SHAPE).unwrap() + 5;
     let chunks = [
@@ -122,10 +122,10 @@ fn plant(place: &TestDir, pen: &Pen) {
         delivered: Some(&all.as_bytes()[..split]),
         ..answer(all.as_bytes())
     };
-    pen.returned(&step, answered).unwrap();
-    assert_clean(place);
+    writer.record_return(&step, answered).unwrap();
+    assert_clean(dir);
 
-    // As JSON, as JSON with odd spelling, in a name, in a number's place, as text.
+    // As JSON, as JSON with odd spelling, in a name, in the place of a number, as text.
     let escaped: String = KNOWN_SHAPE.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
     for input in [
         everything_quoted(),
@@ -137,43 +137,50 @@ fn plant(place: &TestDir, pen: &Pen) {
             tool_call_id: &all,
             tool: &all,
             input: &input,
-            via: Via::Mcp(&all),
+            via: ToolChannel::Mcp(&all),
             source: Source::Inferred,
         };
-        let step = pen.tool_called(&call).unwrap();
+        let step = writer.record_tool_call(&call).unwrap();
         let output = format!("[{input}]");
-        pen.tool_returned(&step, &RawToolResult { output: &output, is_error: false, latency: None }).unwrap();
-        pen.tool_called(&RawToolCall { input: &output, ..call }).unwrap();
-        assert_clean(place);
+        writer
+            .record_tool_result(&step, &RawToolResult { output: &output, is_error: false, latency: None })
+            .unwrap();
+        writer.record_tool_call(&RawToolCall { input: &output, ..call }).unwrap();
+        assert_clean(dir);
     }
-    pen.error(&all, &all, &all).unwrap();
-    pen.gap(&all, &all).unwrap();
+    writer.record_error(&all, &all, &all).unwrap();
+    writer.record_gap(&all, &all).unwrap();
     let quoted = everything_quoted();
     for report in [
-        Report::PromptRendered { template: Some(&all), variables: Some(&quoted), prompt: &all },
-        Report::PlanStarted { plan_hash: None, steps: &quoted },
-        Report::StepCompleted { step_id: &all, status: &all, iterations: None, utility: None },
-        Report::VerificationRan { commands: &[&all], exit_codes: &[0], delta: &all },
-        Report::ArtifactWritten { artifact_hash: [0; 32], name: &all, size_bytes: 0, media_type: Some(&all) },
-        Report::OutputFinal { output: &all },
+        AgentReport::PromptRendered { template: Some(&all), variables: Some(&quoted), prompt: &all },
+        AgentReport::PlanStarted { plan_hash: None, steps: &quoted },
+        AgentReport::StepCompleted { step_id: &all, status: &all, iterations: None, utility: None },
+        AgentReport::VerificationRan { commands: &[&all], exit_codes: &[0], delta: &all },
+        AgentReport::ArtifactWritten {
+            artifact_hash: [0; 32],
+            name: &all,
+            size_bytes: 0,
+            media_type: Some(&all),
+        },
+        AgentReport::OutputFinal { output: &all },
     ] {
-        pen.report(&report).unwrap();
-        assert_clean(place);
+        writer.record_report(&report).unwrap();
+        assert_clean(dir);
     }
 }
 
 #[test]
 fn no_secret_reaches_the_disk() {
-    let place = TestDir::new();
-    let recorder = begin(&place);
-    assert_clean(&place);
-    plant(&place, &recorder.pen());
-    let end = End { status: RunStatus::Failed, reason: &everything(), exit_code: None };
+    let dir = TestDir::new();
+    let recorder = begin(&dir);
+    assert_clean(&dir);
+    plant(&dir, &recorder.event_writer());
+    let end = RunEnd { status: RunStatus::Failed, reason: &everything(), exit_code: None };
     let ended = recorder.end(&end).unwrap();
-    assert_clean(&place);
+    assert_clean(&dir);
     let sealed = ended.seal(&key()).unwrap();
-    assert_clean(&place);
-    assert_eq!(judged(&sealed.path, &key()).reasons, [""; 0]);
+    assert_clean(&dir);
+    assert_eq!(verify_artifact(&sealed.path, &key()).reasons, [""; 0]);
     assert!(!sealed.path.to_str().unwrap().contains("planted"));
 }
 
@@ -183,20 +190,20 @@ fn payload(text: &str) -> Value<'_> {
 
 #[test]
 fn the_same_secret_has_the_same_mark_everywhere() {
-    let place = TestDir::new();
-    let recorder = begin(&place);
-    let (pen, id) = (recorder.pen(), recorder.run_id());
+    let dir = TestDir::new();
+    let recorder = begin(&dir);
+    let (writer, id) = (recorder.event_writer(), recorder.run_id());
     let bearer = format!("Bearer {BEARER}");
     let headers: [(&str, &[u8]); 1] = [("authorization", bearer.as_bytes())];
     let body = format!("{BEARER} {ENVIRONMENT}");
     let raw =
         RawRequest { provider: "p", method: "POST", path: "/", headers: &headers, body: body.as_bytes() };
-    let masked = pen.mask_request(&raw);
+    let masked = writer.mask_request(&raw);
     assert_eq!(masked.body(), b"[masked:credential:1] [masked:environment:1]");
-    assert_eq!(pen.mask_request(&raw), masked);
-    pen.error("a", BEARER, &format!("{ENVIRONMENT}{BEARER}")).unwrap();
+    assert_eq!(writer.mask_request(&raw), masked);
+    writer.record_error("a", BEARER, &format!("{ENVIRONMENT}{BEARER}")).unwrap();
     recorder.end(&DONE).unwrap();
-    let events = events(&runs(&place).journal(id));
+    let events = events(&runs(&dir).journal_path(id));
     let error = payload(&events[1].1);
     assert!(error.member("error_type").unwrap().is_string("[masked:credential:1]"));
     assert!(error.member("message").unwrap().is_string("[masked:environment:1][masked:credential:1]"));
@@ -224,33 +231,33 @@ fn the_same_secret_has_the_same_mark_everywhere() {
 
 #[test]
 fn chunks_end_where_they_did_and_sum_to_the_body() {
-    let place = TestDir::new();
-    let recorder = begin(&place);
-    let (pen, id) = (recorder.pen(), recorder.run_id());
+    let dir = TestDir::new();
+    let recorder = begin(&dir);
+    let (writer, id) = (recorder.event_writer(), recorder.run_id());
     let raw = RawRequest { provider: "p", method: "POST", path: "/", headers: &[], body: b"" };
-    let masked = pen.mask_request(&raw);
+    let masked = writer.mask_request(&raw);
     let body = format!("before {ENVIRONMENT} after");
     let chunk = |at, length| Chunk { at: Duration::from_millis(at), length };
     let cases: [(&[Chunk], &str, Option<&str>); 5] = [
-        // A chunk that ends within the secret ends behind its mark; one that lies within it is gone.
+        // A chunk that ends within the secret ends behind its mark; a chunk that lies within the secret is dropped.
         (
             &[chunk(1, 7 + 4), chunk(2, 5), chunk(3, body.len() - 16)],
             "[[1,29],[3,6]]",
             Some("before [masked:environment:1]"),
         ),
         (&[chunk(1, 3), chunk(2, body.len() - 3)], "[[1,3],[2,32]]", Some("bef")),
-        // Whatever was counted, all of the body is there.
+        // Whatever was counted, the lengths sum to the body's.
         (&[chunk(1, 3), chunk(2, 1)], "[[1,3],[2,32]]", None),
         (&[chunk(1, usize::MAX), chunk(2, usize::MAX)], "[[1,35]]", None),
         (&[chunk(5, 0)], "[[5,35]]", None),
     ];
     for (chunks, _, delivered) in cases {
-        let step = pen.called(Exchange::Model, &masked, None, None, KEY).unwrap();
+        let step = writer.record_call(CallKind::Model, &masked, None, None, KEY).unwrap();
         let delivered = delivered.map(|_| &body.as_bytes()[..chunks[0].length]);
-        pen.returned(&step, RawAnswer { chunks, delivered, ..answer(body.as_bytes()) }).unwrap();
+        writer.record_return(&step, RawAnswer { chunks, delivered, ..answer(body.as_bytes()) }).unwrap();
     }
     recorder.end(&DONE).unwrap();
-    let events = events(&runs(&place).journal(id));
+    let events = events(&runs(&dir).journal_path(id));
     let returned = events.iter().filter(|(event_type, _)| event_type == "rer.model.returned");
     for ((_, text), (_, chunks, delivered)) in returned.zip(cases) {
         let returned = payload(text);

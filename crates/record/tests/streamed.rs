@@ -1,4 +1,4 @@
-//! Secrets that a streamed answer cuts into pieces, and rules of a project's own: masked before anything is written.
+//! Secrets that are split over the events of a stream, and rules of a project's own: masked before anything is written.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops")]
 
 mod support;
@@ -6,16 +6,16 @@ mod support;
 use std::time::Duration;
 
 use reenact_json::{Digest, Limits, Value};
-use reenact_record::{Chunk, Exchange, Pen, RawAnswer, RawRequest, Recorder, Redaction, RunStart};
+use reenact_record::{CallKind, Chunk, EventWriter, RawAnswer, RawRequest, Recorder, Redaction, RunStart};
 use reenact_secrets::{Alphabet, CustomRule};
 use reenact_testkit::fixture::TestDir;
-use support::{DONE, answer, events, judged, key, run_id, runs};
+use support::{DONE, answer, events, key, run_id, runs, verify_artifact};
 
 const KEY: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 const SECRET: &str = "sk-proj-PlantedZm9vYmFyYmF6cXV4MDEyMzQ1Njc4OTAx";
 const BEARER: &str = "planted-bearer-qpwoeiruty";
 
-/// A stream of an answer, a read for each event.
+/// Returns a stream with an event for each piece, and a chunk for each event.
 fn stream(pieces: &[&str]) -> (String, Vec<Chunk>) {
     let event = |piece: &&str| {
         format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{piece}\"}}}}]}}\n\n")
@@ -28,21 +28,21 @@ fn stream(pieces: &[&str]) -> (String, Vec<Chunk>) {
     (events.concat(), chunks)
 }
 
-fn record(pen: &Pen, answer: RawAnswer<'_>) {
+fn record(writer: &EventWriter, answer: RawAnswer<'_>) {
     let bearer = format!("Bearer {BEARER}");
     let headers: [(&str, &[u8]); 1] = [("authorization", bearer.as_bytes())];
     let raw = RawRequest { provider: "p", method: "POST", path: "/", headers: &headers, body: b"" };
-    let step = pen.called(Exchange::Model, &pen.mask_request(&raw), None, None, KEY).unwrap();
-    pen.returned(&step, answer).unwrap();
+    let step = writer.record_call(CallKind::Model, &writer.mask_request(&raw), None, None, KEY).unwrap();
+    writer.record_return(&step, answer).unwrap();
 }
 
-fn begin(place: &TestDir, redaction: Redaction) -> Recorder<reenact_record::Recording> {
+fn begin(dir: &TestDir, redaction: Redaction) -> Recorder<reenact_record::Recording> {
     let start = RunStart { redaction, ..RunStart::new(run_id()) };
-    Recorder::begin(&runs(place), &start, &key()).unwrap()
+    Recorder::begin(&runs(dir), &start, &key()).unwrap()
 }
 
-fn assert_clean(place: &TestDir, secret: &str) {
-    for (path, bytes) in place.files() {
+fn assert_clean(dir: &TestDir, secret: &str) {
+    for (path, bytes) in dir.files() {
         for part in secret.as_bytes().windows(8) {
             assert!(!bytes.windows(8).any(|there| there == part), "{}", path.display());
         }
@@ -51,9 +51,9 @@ fn assert_clean(place: &TestDir, secret: &str) {
 
 #[test]
 fn no_part_of_a_cut_secret_is_written_and_chunks_sum_to_the_body() {
-    let place = TestDir::new();
-    let recorder = begin(&place, Redaction::default());
-    let (pen, id) = (recorder.pen(), recorder.run_id());
+    let dir = TestDir::new();
+    let recorder = begin(&dir, Redaction::default());
+    let (writer, id) = (recorder.event_writer(), recorder.run_id());
     let pieces = [
         "take ",
         &SECRET[..10],
@@ -67,23 +67,23 @@ fn no_part_of_a_cut_secret_is_written_and_chunks_sum_to_the_body() {
         "!",
     ];
     let (body, chunks) = stream(&pieces);
-    record(&pen, RawAnswer { chunks: &chunks, ..answer(body.as_bytes()) });
-    // Cut anywhere by reads, and cut off: never a part of it.
+    record(&writer, RawAnswer { chunks: &chunks, ..answer(body.as_bytes()) });
+    // Split anywhere by reads, and truncated: no part of the secret is recorded.
     for cut in (0..body.len()).step_by(7) {
         let ends = [cut / 2, cut - cut / 2].map(|length| Chunk { at: Duration::ZERO, length });
         let delivered = Some(&body.as_bytes()[..cut / 2]);
-        record(&pen, RawAnswer { chunks: &ends, delivered, ..answer(body.as_bytes()) });
+        record(&writer, RawAnswer { chunks: &ends, delivered, ..answer(body.as_bytes()) });
     }
-    assert_clean(&place, &SECRET[8..]);
-    assert_clean(&place, BEARER);
+    assert_clean(&dir, &SECRET[8..]);
+    assert_clean(&dir, BEARER);
     let sealed = recorder.end(&DONE).unwrap().seal(&key()).unwrap();
-    assert_clean(&place, &SECRET[8..]);
-    assert_eq!(judged(&sealed.path, &key()).reasons, [""; 0]);
+    assert_clean(&dir, &SECRET[8..]);
+    assert_eq!(verify_artifact(&sealed.path, &key()).reasons, [""; 0]);
 
     let masked =
         ["take ", "[masked:openai-key:1]", "", "", "", "", " and ", "[masked:credential:1]", "", "!"];
     let (expected, expected_chunks) = stream(&masked);
-    let events = events(&runs(&place).journal(id));
+    let events = events(&runs(&dir).journal_path(id));
     let mut seen = 0;
     for (_, text) in events.iter().filter(|(event_type, _)| event_type == "rer.model.returned") {
         let payload = Value::parse(text.as_bytes(), &Limits::default()).unwrap();
@@ -114,30 +114,32 @@ fn acme() -> Redaction {
 
 #[test]
 fn a_projects_own_rules_and_variables_are_masked_and_named() {
-    let place = TestDir::new();
+    let dir = TestDir::new();
     let environment = [
         ("DATABASE_URL".into(), "postgres-somewhere-internal".into()),
         ("HOME".into(), "/home/of-somebody-else".into()),
     ];
     let start = RunStart { environment: &environment, redaction: acme(), ..RunStart::new(run_id()) };
-    let recorder = Recorder::begin(&runs(&place), &start, &key()).unwrap();
-    let (pen, id) = (recorder.pen(), recorder.run_id());
-    pen.error("a", "b", "acme_0123456789ab postgres-somewhere-internal /home/of-somebody-else").unwrap();
+    let recorder = Recorder::begin(&runs(&dir), &start, &key()).unwrap();
+    let (writer, id) = (recorder.event_writer(), recorder.run_id());
+    writer
+        .record_error("a", "b", "acme_0123456789ab postgres-somewhere-internal /home/of-somebody-else")
+        .unwrap();
     let (body, chunks) = stream(&["acme_01", "2345", "6789ab."]);
-    record(&pen, RawAnswer { chunks: &chunks, ..answer(body.as_bytes()) });
-    drop((recorder, pen));
+    record(&writer, RawAnswer { chunks: &chunks, ..answer(body.as_bytes()) });
+    drop((recorder, writer));
 
-    // Whoever takes it up masks the same, without being told.
-    let resumed = Recorder::resume(&runs(&place), id, &key(), || None).unwrap();
-    resumed.pen().error("a", "b", "acme_0123456789ac").unwrap();
+    // A resumed run masks the same, without being told.
+    let resumed = Recorder::resume(&runs(&dir), id, &key(), || None).unwrap();
+    resumed.event_writer().record_error("a", "b", "acme_0123456789ac").unwrap();
     let sealed = resumed.end(&DONE).unwrap().seal(&key()).unwrap();
-    assert_clean(&place, "0123456789ab");
-    assert_eq!(judged(&sealed.path, &key()).reasons, [""; 0]);
-    let events = events(&runs(&place).journal(id));
+    assert_clean(&dir, "0123456789ab");
+    assert_eq!(verify_artifact(&sealed.path, &key()).reasons, [""; 0]);
+    let events = events(&runs(&dir).journal_path(id));
     let started = Value::parse(events[0].1.as_bytes(), &Limits::default()).unwrap();
     let redaction = started.member("redaction").unwrap();
     assert!(redaction.member("pack").unwrap().is_string("reenact-1+custom"));
-    let digest = Digest::of(acme().pack().text().as_bytes()).to_string();
+    let digest = Digest::of(acme().pack().rules_text().as_bytes()).to_string();
     assert!(redaction.member("digest").unwrap().is_string(&digest));
     let messages: Vec<&str> =
         events.iter().filter_map(|(_, text)| text.split("\"message\":\"").nth(1)).collect();

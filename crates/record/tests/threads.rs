@@ -1,4 +1,5 @@
-//! Many pens on many threads, one journal: nothing is lost, nothing is out of order, and memory does not grow with the run.
+//! Many event writers on many threads, one journal: nothing is lost or out of order, and memory does not grow with the
+//! run.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops")]
 
@@ -12,111 +13,111 @@ use std::process::Command;
 use std::thread;
 
 use reenact_json::{Limits, Value};
-use reenact_record::{Exchange, Folder, Pen, RawRequest, Recorder, RunId, RunStart};
+use reenact_record::{CallKind, EventWriter, RawRequest, Recorder, RunId, RunStart, RunStore};
 use reenact_testkit::fixture::TestDir;
-use support::{DONE, answer, judged, key, runs};
+use support::{DONE, answer, key, runs, verify_artifact};
 
 const THREADS: usize = 64;
 
-/// How many turns each thread takes, in two parts. A turn is an exchange and two notes: four events.
+/// Number of turns of each thread, in two parts. A turn is an exchange and two notes: four events.
 const TURNS: [usize; 2] = [40, 352];
 
-/// With the first event, the last, and the two of the long answer: a little more than 100,000.
+/// Number of events, with the first, the last, and the two of the long answer: a little more than 100,000.
 const EVENTS: usize = THREADS * (TURNS[0] + TURNS[1]) * 4 + 4;
 
 const PAYLOAD: usize = 50 << 20;
 
-/// What a run of any length may add to the memory that its first tenth took. All events are more than three times that, the
-/// long answer twice.
+/// Memory, in KiB, that a run may add to that of its first tenth. All events together are more than three times as
+/// large, the long answer twice.
 const FLAT: u64 = 24 << 10;
 
 fn id() -> RunId {
     "017f22e2-79b0-7cc3-98c4-dc0c0c07398f".parse().unwrap()
 }
 
-fn exchange(pen: &Pen, request: &[u8], answered: &[u8]) {
+fn exchange(writer: &EventWriter, request: &[u8], answered: &[u8]) {
     let raw = RawRequest { provider: "openai", method: "POST", path: "/v1/x", headers: &[], body: request };
-    let masked = pen.mask_request(&raw);
-    let step = pen.called(Exchange::Model, &masked, Some("m"), None, &"0".repeat(64)).unwrap();
-    pen.returned(&step, answer(answered)).unwrap();
+    let masked = writer.mask_request(&raw);
+    let step = writer.record_call(CallKind::Model, &masked, Some("m"), None, &"0".repeat(64)).unwrap();
+    writer.record_return(&step, answer(answered)).unwrap();
 }
 
-/// Every thread takes its turns, and says which.
-fn take_turns(pen: &Pen, from: usize, turns: usize) {
+/// Records the turns of every thread; each event names its thread and turn.
+fn take_turns(writer: &EventWriter, from: usize, turns: usize) {
     thread::scope(|scope| {
         for number in 0..THREADS {
-            let pen = pen.clone();
+            let writer = writer.clone();
             scope.spawn(move || {
                 for turn in from..from + turns {
                     let said = format!("{number}:{turn}");
-                    pen.gap(&said, "before").unwrap();
-                    exchange(&pen, said.as_bytes(), said.as_bytes());
-                    pen.gap(&said, "after").unwrap();
+                    writer.record_gap(&said, "before").unwrap();
+                    exchange(&writer, said.as_bytes(), said.as_bytes());
+                    writer.record_gap(&said, "after").unwrap();
                 }
             });
         }
     });
 }
 
-/// A number of kilobytes that the kernel keeps of this process.
+/// Returns a number of KiB that the kernel keeps for this process.
 fn memory(name: &str) -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with(name)).unwrap();
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// Does something; says how much more memory it took at its peak than was taken before.
-fn peak<T>(act: impl FnOnce() -> T) -> (T, u64) {
-    // The peak begins anew; where it cannot, only what goes beyond the one before is counted.
+/// Runs `act`, and returns how much more memory, in KiB, it took at its peak than was in use before.
+fn peak_memory<T>(act: impl FnOnce() -> T) -> (T, u64) {
+    // Resets the peak. Where that is not possible, only growth beyond the old peak is counted.
     let is_reset = fs::write("/proc/self/clear_refs", "5").is_ok();
     let before = memory(if is_reset { "VmRSS:" } else { "VmHWM:" });
     let done = act();
     (done, memory("VmHWM:").saturating_sub(before))
 }
 
-/// The recorder in a process of its own, so that nobody else's memory is counted.
-fn record(place: &Path) -> String {
-    let folder = Folder::new(place.join(Folder::NAME));
+/// Records in a process of its own, so that no other memory is counted.
+fn record(dir: &Path) -> String {
+    let folder = RunStore::new(dir.join(RunStore::NAME));
     let recorder = Recorder::begin(&folder, &RunStart::new(id()), &key()).unwrap();
-    let pen = recorder.pen();
-    take_turns(&pen, 0, TURNS[0]);
-    let ((), many) = peak(|| take_turns(&pen, TURNS[0], TURNS[1]));
+    let writer = recorder.event_writer();
+    take_turns(&writer, 0, TURNS[0]);
+    let ((), many) = peak_memory(|| take_turns(&writer, TURNS[0], TURNS[1]));
     let payload = "0123456789abcde\n".repeat(PAYLOAD / 16).into_bytes();
-    let ((), long) = peak(|| exchange(&pen, b"long", &payload));
+    let ((), long) = peak_memory(|| exchange(&writer, b"long", &payload));
     drop(payload);
-    let (ended, ending) = peak(|| recorder.end(&DONE).unwrap());
-    let (_, sealing) = peak(|| ended.seal(&key()).unwrap());
+    let (ended, ending) = peak_memory(|| recorder.end(&DONE).unwrap());
+    let (_, sealing) = peak_memory(|| ended.seal(&key()).unwrap());
     format!("{many} {long} {ending} {sealing}")
 }
 
 #[test]
 fn sixty_four_threads_a_hundred_thousand_events_and_a_long_answer() {
     const CHILD: &str = "REENACT_TEST_THREADS";
-    if let Some(place) = std::env::var_os(CHILD) {
-        fs::write(PathBuf::from(&place).join("memory"), record(Path::new(&place))).unwrap();
+    if let Some(dir) = std::env::var_os(CHILD) {
+        fs::write(PathBuf::from(&dir).join("memory"), record(Path::new(&dir))).unwrap();
         return;
     }
-    let place = TestDir::new();
+    let dir = TestDir::new();
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["--exact", "sixty_four_threads_a_hundred_thousand_events_and_a_long_answer"]);
-    assert!(child.env(CHILD, place.path()).output().unwrap().status.success());
+    assert!(child.env(CHILD, dir.path()).output().unwrap().status.success());
 
-    let taken = fs::read_to_string(place.join("memory")).unwrap();
+    let taken = fs::read_to_string(dir.join("memory")).unwrap();
     let taken: Vec<u64> = taken.split(' ').map(|number| number.parse().unwrap()).collect();
     let [many, long, ending, sealing] = taken[..] else { panic!("{taken:?}") };
     println!("KiB: {many} for many events, {long} for a long answer, {ending} to end, {sealing} to seal");
-    // What the long answer takes is its caller's; the recorder adds no second one to it.
+    // The caller holds the long answer; the recorder must not copy all of it.
     assert!(many < FLAT && long < FLAT && ending < FLAT && sealing < FLAT, "{taken:?}");
 
-    let folder = runs(&place);
-    let report = judged(&folder.artifact(id()), &key());
+    let folder = runs(&dir);
+    let report = verify_artifact(&folder.artifact_path(id()), &key());
     assert_eq!(report.reasons, [""; 0]);
-    in_order(&folder.journal(id()));
+    assert_in_order(&folder.journal_path(id()));
 }
 
-/// Each thread's events are there, all, in the order in which it wrote them; steps are numbered in the order of the journal;
-/// time never goes back.
-fn in_order(journal: &Path) {
+/// Asserts that each thread's events are complete and in the order in which it wrote them, that steps are numbered in
+/// the order of the journal, and that time never goes back.
+fn assert_in_order(journal: &Path) {
     let mut threads: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let (mut events, mut called, mut latest) = (0, 0, String::new());
     let mut steps: BTreeMap<String, String> = BTreeMap::new();

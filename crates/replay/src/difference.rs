@@ -4,18 +4,18 @@
 
 use std::borrow::Cow;
 
-use reenact_json::leaves::{self, Bounds};
-use reenact_json::{Kind, Limits, Shown, Value};
+use reenact_json::diff::{self, DiffLimits};
+use reenact_json::{Limits, Shown, Value, ValueKind};
 use reenact_secrets::renumbered;
 
-use reenact_wire::key::{KeyParts, counted, counted_names};
+use reenact_wire::key::{MatchKeyParts, key_header_names, key_headers};
 
 /// One difference. All texts are safe to print.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
+pub struct RequestDifference {
     /// Where: `provider`, `method`, `path`, `header anthropic-version`, `body`, or a JSON path such as
     /// `$.messages[3].content`.
-    pub at: String,
+    pub location: String,
     /// What was recorded; `None` if nothing was there.
     pub recorded: Option<String>,
     /// What was asked; `None` if nothing is there.
@@ -24,121 +24,127 @@ pub struct Difference {
 
 /// What two requests differ in.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Differences {
+pub(crate) struct RequestDiff {
     /// The first ones.
-    pub(crate) listed: Vec<Difference>,
+    pub(crate) listed: Vec<RequestDifference>,
     /// How many there are, up to where counting stopped.
     pub(crate) distance: usize,
 }
 
 /// How many differences are worth showing.
-const MOST: usize = 20;
+const MAX_LISTED: usize = 20;
 
 /// Larger bodies are compared as bytes.
-const LARGEST_JSON: usize = 32 << 20;
+const MAX_JSON_BYTES: usize = 32 << 20;
 
 /// How many characters of a value are shown.
-const LONGEST: usize = 60;
+const MAX_SHOWN_CHARS: usize = 60;
 
 /// How many of them lie before the place where two long texts part.
-const BEFORE: usize = 16;
+const CONTEXT_CHARS: usize = 16;
 
-impl Differences {
+impl RequestDiff {
     /// Compares two masked requests; stops when `enough` differences are counted.
-    pub(crate) fn between(recorded: &KeyParts<'_>, asked: &KeyParts<'_>, enough: usize) -> Self {
+    pub(crate) fn between(recorded: &MatchKeyParts<'_>, asked: &MatchKeyParts<'_>, max_count: usize) -> Self {
         let mut found = Self::default();
-        found.words("provider", Some(recorded.provider), Some(asked.provider));
-        found.words("method", Some(recorded.method), Some(asked.method));
-        let path =
-            |parts: &KeyParts<'_>| String::from_utf8_lossy(&renumbered(parts.path.as_bytes())).into_owned();
-        found.words("path", Some(&path(recorded)), Some(&path(asked)));
-        found.headers(&counted(recorded.headers), &counted(asked.headers));
-        found.bodies(&renumbered(recorded.body), &renumbered(asked.body), enough);
+        found.compare_text("provider", Some(recorded.provider), Some(asked.provider));
+        found.compare_text("method", Some(recorded.method), Some(asked.method));
+        let path = |parts: &MatchKeyParts<'_>| {
+            String::from_utf8_lossy(&renumbered(parts.path.as_bytes())).into_owned()
+        };
+        found.compare_text("path", Some(&path(recorded)), Some(&path(asked)));
+        found.compare_headers(&key_headers(recorded.headers), &key_headers(asked.headers));
+        found.compare_bodies(&renumbered(recorded.body), &renumbered(asked.body), max_count);
         found
     }
 
     fn add(&mut self, at: String, recorded: Option<String>, asked: Option<String>) {
-        if self.listed.len() < MOST {
-            self.listed.push(Difference { at, recorded, asked });
+        if self.listed.len() < MAX_LISTED {
+            self.listed.push(RequestDifference { location: at, recorded, asked });
         }
     }
 
-    fn words(&mut self, at: &str, recorded: Option<&str>, asked: Option<&str>) {
+    fn compare_text(&mut self, at: &str, recorded: Option<&str>, asked: Option<&str>) {
         if recorded != asked {
             self.distance += 1;
-            let (recorded, asked) = both(recorded, asked);
+            let (recorded, asked) = quoted_at_difference(recorded, asked);
             self.add(Shown::new(at).to_string(), recorded, asked);
         }
     }
 
     /// Headers are sorted; those of one name are compared in their order.
-    fn headers(&mut self, recorded: &[(String, String)], asked: &[(String, String)]) {
-        for name in counted_names() {
+    fn compare_headers(&mut self, recorded: &[(String, String)], asked: &[(String, String)]) {
+        for name in key_header_names() {
             let values = |headers: &[(String, String)]| {
                 let values = headers.iter().filter(|(known, _)| known == name);
                 let values: Vec<&str> = values.map(|(_, value)| value.as_str()).collect();
                 (!values.is_empty()).then(|| values.join(", "))
             };
-            self.words(&format!("header {name}"), values(recorded).as_deref(), values(asked).as_deref());
+            self.compare_text(
+                &format!("header {name}"),
+                values(recorded).as_deref(),
+                values(asked).as_deref(),
+            );
         }
     }
 
-    fn bodies(&mut self, recorded: &[u8], asked: &[u8], enough: usize) {
+    fn compare_bodies(&mut self, recorded: &[u8], asked: &[u8], max_count: usize) {
         if recorded == asked {
             return;
         }
-        let (Some(left), Some(right)) = (document(recorded), document(asked)) else {
+        let (Some(left), Some(right)) = (parse_json(recorded), parse_json(asked)) else {
             self.distance += 1;
             let place = recorded.iter().zip(asked).take_while(|(a, b)| a == b).count();
             let (recorded, asked) = (String::from_utf8_lossy(recorded), String::from_utf8_lossy(asked));
-            let (recorded, asked) = both(Some(&recorded), Some(&asked));
+            let (recorded, asked) = quoted_at_difference(Some(&recorded), Some(&asked));
             return self.add(format!("body, from byte {place}"), recorded, asked);
         };
-        let bounds = Bounds { listed: MOST, counted: enough.saturating_sub(self.distance) };
-        let found = leaves::differences(left, right, bounds);
+        let bounds =
+            DiffLimits { max_listed: MAX_LISTED, max_counted: max_count.saturating_sub(self.distance) };
+        let found = diff::differences(left, right, bounds);
         self.distance += found.count;
         for difference in found.listed {
-            let (recorded, asked) = values(difference.left, difference.right);
+            let (recorded, asked) = shown_values(difference.left, difference.right);
             self.add(difference.path, recorded, asked);
         }
-        if found.count == 0 && bounds.counted > 0 {
+        if found.count == 0 && bounds.max_counted > 0 {
             self.distance += 1;
             let (recorded, asked) = (String::from_utf8_lossy(recorded), String::from_utf8_lossy(asked));
-            let (recorded, asked) = both(Some(&recorded), Some(&asked));
+            let (recorded, asked) = quoted_at_difference(Some(&recorded), Some(&asked));
             self.add("body, the same values in another spelling".into(), recorded, asked);
         }
     }
 }
 
-fn document(body: &[u8]) -> Option<Value<'_>> {
-    Value::parse(body, &Limits { bytes: LARGEST_JSON, ..Limits::default() }).ok()
+fn parse_json(body: &[u8]) -> Option<Value<'_>> {
+    Value::parse(body, &Limits { max_bytes: MAX_JSON_BYTES, ..Limits::default() }).ok()
 }
 
 /// Two values in words. Of two strings the place where they part is shown.
-fn values(recorded: Option<Value<'_>>, asked: Option<Value<'_>>) -> (Option<String>, Option<String>) {
+fn shown_values(recorded: Option<Value<'_>>, asked: Option<Value<'_>>) -> (Option<String>, Option<String>) {
     let text = |value: Value<'_>| String::from_utf8_lossy(value.text()).into_owned();
-    let is_string = |value: Option<Value<'_>>| value.is_none_or(|value| value.kind() == Kind::String);
+    let is_string = |value: Option<Value<'_>>| value.is_none_or(|value| value.kind() == ValueKind::String);
     if is_string(recorded) && is_string(asked) {
         let string = |value: Option<Value<'_>>| value.and_then(|value| value.string().map(Cow::into_owned));
-        return both(string(recorded).as_deref(), string(asked).as_deref());
+        return quoted_at_difference(string(recorded).as_deref(), string(asked).as_deref());
     }
-    let shown = |value: Value<'_>| short(&text(value));
+    let shown = |value: Value<'_>| abbreviated(&text(value));
     (recorded.map(shown), asked.map(shown))
 }
 
 /// Two texts in quotes, each cut to where they part.
-fn both(recorded: Option<&str>, asked: Option<&str>) -> (Option<String>, Option<String>) {
+fn quoted_at_difference(recorded: Option<&str>, asked: Option<&str>) -> (Option<String>, Option<String>) {
     let (a, b) = (recorded.unwrap_or_default(), asked.unwrap_or_default());
-    let is_long = |text: &str| text.chars().nth(LONGEST).is_some();
+    let is_long = |text: &str| text.chars().nth(MAX_SHOWN_CHARS).is_some();
     if !is_long(a) && !is_long(b) {
         let quoted = |text: &str| format!("\"{}\"", Shown::whole(text));
         return (recorded.map(quoted), asked.map(quoted));
     }
-    let parting = a.char_indices().zip(b.chars()).find(|((_, a), b)| a != b);
-    let parting = parting.map_or(a.len().min(b.len()), |((at, _), _)| at);
+    let differs_at = a.char_indices().zip(b.chars()).find(|((_, a), b)| a != b);
+    let differs_at = differs_at.map_or(a.len().min(b.len()), |((at, _), _)| at);
     let cut = |text: &str| {
-        let from = text[..parting].char_indices().rev().nth(BEFORE - 1).map_or(0, |(at, _)| at);
-        let to = text[from..].char_indices().nth(LONGEST).map_or(text.len(), |(at, _)| from + at);
+        let from = text[..differs_at].char_indices().rev().nth(CONTEXT_CHARS - 1).map_or(0, |(at, _)| at);
+        let to = text[from..].char_indices().nth(MAX_SHOWN_CHARS).map_or(text.len(), |(at, _)| from + at);
         let (before, behind) = (if from > 0 { "…" } else { "" }, if to < text.len() { "…" } else { "" });
         format!("\"{before}{}{behind}\"", Shown::whole(&text[from..to]))
     };
@@ -146,8 +152,8 @@ fn both(recorded: Option<&str>, asked: Option<&str>) -> (Option<String>, Option<
 }
 
 /// A value in short.
-fn short(text: &str) -> String {
-    match text.char_indices().nth(LONGEST) {
+fn abbreviated(text: &str) -> String {
+    match text.char_indices().nth(MAX_SHOWN_CHARS) {
         Some((cut, _)) => format!("{}… ({} bytes)", Shown::whole(&text[..cut]), text.len()),
         None => Shown::whole(text).to_string(),
     }
@@ -157,16 +163,17 @@ fn short(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn parts<'a>(path: &'a str, headers: &'a [(String, String)], body: &'a str) -> KeyParts<'a> {
-        KeyParts { provider: "openai", method: "POST", path, headers, body: body.as_bytes() }
+    fn parts<'a>(path: &'a str, headers: &'a [(String, String)], body: &'a str) -> MatchKeyParts<'a> {
+        MatchKeyParts { provider: "openai", method: "POST", path, headers, body: body.as_bytes() }
     }
 
     /// `at: recorded → asked` of the differences between two bodies, and the distance.
     fn bodies(recorded: &str, asked: &str) -> (Vec<String>, usize) {
-        let found = Differences::between(&parts("/", &[], recorded), &parts("/", &[], asked), usize::MAX);
+        let found = RequestDiff::between(&parts("/", &[], recorded), &parts("/", &[], asked), usize::MAX);
         let side = |side: &Option<String>| side.clone().unwrap_or("-".into());
-        let line =
-            |found: &Difference| format!("{}: {} → {}", found.at, side(&found.recorded), side(&found.asked));
+        let line = |found: &RequestDifference| {
+            format!("{}: {} → {}", found.location, side(&found.recorded), side(&found.asked))
+        };
         (found.listed.iter().map(line).collect(), found.distance)
     }
 
@@ -213,10 +220,11 @@ mod tests {
     #[test]
     fn everything_else_that_makes_a_key() {
         let beta = [("openai-beta".to_owned(), "x".to_owned()), ("other".to_owned(), "1".to_owned())];
-        let asked = KeyParts { provider: "anthropic", method: "GET", ..parts("/b?k=[masked:q:9]", &[], "") };
-        let found = Differences::between(&parts("/a?k=[masked:q:4]", &beta, ""), &asked, usize::MAX);
-        let difference = |at: &str, recorded: &str, asked: Option<&str>| Difference {
-            at: at.into(),
+        let asked =
+            MatchKeyParts { provider: "anthropic", method: "GET", ..parts("/b?k=[masked:q:9]", &[], "") };
+        let found = RequestDiff::between(&parts("/a?k=[masked:q:4]", &beta, ""), &asked, usize::MAX);
+        let difference = |at: &str, recorded: &str, asked: Option<&str>| RequestDifference {
+            location: at.into(),
             recorded: Some(format!("\"{recorded}\"")),
             asked: asked.map(|asked| format!("\"{asked}\"")),
         };
@@ -242,7 +250,7 @@ mod tests {
         };
         let (lines, distance) = bodies(&list(0), &list(1000));
         assert_eq!((lines.len(), distance, lines[19].as_str()), (20, 500, "$[19]: 19 → 1019"));
-        let found = Differences::between(&parts("/", &[], &list(0)), &parts("/", &[], &list(1000)), 7);
+        let found = RequestDiff::between(&parts("/", &[], &list(0)), &parts("/", &[], &list(1000)), 7);
         assert_eq!(found.distance, 7);
     }
 

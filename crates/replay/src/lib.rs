@@ -2,7 +2,7 @@
 //!
 //! A [`Player`] takes requests as an agent makes them and gives the answers that were recorded: each to its own request, each
 //! once, in recorded order. A request that was never recorded is a [`Miss`], which says what was recorded instead and where
-//! the two part. In the end an [`Outcome`] tells whether the run was reproduced.
+//! the two part. In the end an [`ReplayOutcome`] tells whether the run was reproduced.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -14,25 +14,25 @@
 //! | [`record`] | all of that as JSON |
 
 pub mod answer;
+mod answer_comparison;
 mod closest;
-mod denial;
+mod denied_call;
 pub mod difference;
-mod incoming;
-mod library;
+pub mod match_level;
 pub mod miss;
 pub mod outcome;
 pub mod player;
-pub mod record;
-pub mod rung;
-mod told;
+mod recorded_exchanges;
+pub mod replay_record;
+mod request;
 
-pub use answer::{End, NotServed, RecordedAnswer};
-pub use difference::Difference;
-pub use incoming::Incoming;
-pub use library::{LoadError, Note};
-pub use miss::{Cause, Closest, Miss};
-pub use outcome::{Outcome, Unused, Verdict};
-pub use player::{Player, Reply};
-pub use record::ReplayRecord;
+pub use answer::{AnswerEnd, NotServed, RecordedAnswer};
+pub use difference::RequestDifference;
+pub use match_level::MatchLevel;
+pub use miss::{Closest, Miss, MissCause};
+pub use outcome::{ReplayOutcome, ReplayVerdict, UnusedExchange};
+pub use player::{Player, PlayerReply};
+pub use recorded_exchanges::{LoadError, LoadNote};
 pub use reenact_run::Chunk;
-pub use rung::Rung;
+pub use replay_record::ReplayRecord;
+pub use request::PlayerRequest;

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::answer::NotServed;
-use crate::difference::Difference;
+use crate::difference::RequestDifference;
 
 /// The code that programs branch on.
 pub const CODE: &str = "E_REPLAY_MISSING_DEPENDENCY";
@@ -24,13 +24,13 @@ pub struct Miss {
     /// The key that nothing recorded has, or nothing that is left.
     pub key: String,
     /// Why there is no answer.
-    pub cause: Cause,
+    pub cause: MissCause,
 }
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Cause {
+pub enum MissCause {
     /// Nothing at all was recorded that could be compared.
     NothingRecorded,
     /// It was never recorded; this comes closest.
@@ -62,14 +62,14 @@ pub struct Closest {
     /// The recorded step.
     pub step_id: String,
     /// Whether its answer was given already.
-    pub served: bool,
+    pub is_served: bool,
     /// The first differences.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<RequestDifference>,
     /// How many there are in all, counted in values that are no lists or objects.
     pub distance: usize,
 }
 
-impl Cause {
+impl MissCause {
     /// The word that reports use.
     pub fn name(&self) -> &'static str {
         match self {
@@ -91,18 +91,18 @@ impl fmt::Display for Miss {
         }
         f.write_str("): ")?;
         match &self.cause {
-            Cause::NothingRecorded => f.write_str("nothing was recorded that it could be compared with"),
-            Cause::Unknown(closest) => closest.write(f),
-            Cause::OnlyHashes { recorded } => {
+            MissCause::NothingRecorded => f.write_str("nothing was recorded that it could be compared with"),
+            MissCause::Unknown(closest) => closest.write(f),
+            MissCause::OnlyHashes { recorded } => {
                 let prompts = if *recorded == 1 { "prompt is" } else { "prompts are" };
                 write!(f, "{recorded} {prompts} recorded, by hashes that are not its own")
             }
-            Cause::NotCompared => f.write_str("too many requests were not recorded to compare this one"),
-            Cause::AskedMoreOften { recorded } => {
+            MissCause::NotCompared => f.write_str("too many requests were not recorded to compare this one"),
+            MissCause::AskedMoreOften { recorded } => {
                 let times = if *recorded == 1 { "once" } else { &format!("{recorded} times") };
                 write!(f, "it was recorded {times}, and is asked once more")
             }
-            Cause::NoAnswer { step_id, why } => write!(f, "it was recorded as step {step_id}, but {why}"),
+            MissCause::NoAnswer { step_id, why } => write!(f, "it was recorded as step {step_id}, but {why}"),
         }
     }
 }
@@ -110,24 +110,24 @@ impl fmt::Display for Miss {
 impl Closest {
     fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let values = if self.distance == 1 { "value" } else { "values" };
-        let served = if self.served { " (which was asked for already)" } else { "" };
+        let served = if self.is_served { " (which was asked for already)" } else { "" };
         write!(f, "the closest is step {}{served}, it differs in {} {values}", self.step_id, self.distance)?;
         let nothing = "nothing".to_owned();
-        let sides = |difference: &Difference| {
+        let sides = |difference: &RequestDifference| {
             [&difference.recorded, &difference.asked].map(|side| side.as_ref().unwrap_or(&nothing).clone())
         };
         if !f.alternate() {
             return match self.differences.first() {
                 Some(first) => {
                     let [recorded, asked] = sides(first);
-                    write!(f, "; first at {}: recorded {recorded}, asked {asked}", first.at)
+                    write!(f, "; first at {}: recorded {recorded}, asked {asked}", first.location)
                 }
                 None => Ok(()),
             };
         }
         for difference in &self.differences {
             let [recorded, asked] = sides(difference);
-            write!(f, "\n  {}\n    recorded {recorded}\n    asked    {asked}", difference.at)?;
+            write!(f, "\n  {}\n    recorded {recorded}\n    asked    {asked}", difference.location)?;
         }
         if self.differences.len() < self.distance {
             f.write_str("\n  …")?;

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use reenact_json::Shown;
-use reenact_run::{Body, Exchange, Exit};
+use reenact_run::{Exchange, ExchangeRequestBody, Exit};
 
+use crate::match_level::MatchLevel;
 use crate::miss::Miss;
-use crate::rung::Rung;
 
 /// What became of a replay, as far as requests go.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Outcome {
+pub struct ReplayOutcome {
     /// Requests that were given their recorded answer.
     pub hits: usize,
     /// Requests that had none, each kind of them once.
@@ -18,19 +18,19 @@ pub struct Outcome {
     /// How many requests had none, repeated ones counted.
     pub missed: usize,
     /// Recorded answers that nobody asked for.
-    pub unused: Vec<Unused>,
+    pub unused: Vec<UnusedExchange>,
     /// Hits whose request was recorded more than once with different answers: their order alone decided which was given, and
     /// where an answer is given again and again, how much of it is held.
     pub ambiguous: usize,
     /// Hits whose answer was written anew, because the record holds only its JSON or what it said.
     pub rebuilt: usize,
     /// The weakest rung that a hit was found on; `None` if there was none.
-    pub rung: Option<Rung>,
+    pub weakest_level: Option<MatchLevel>,
 }
 
 /// A recorded exchange that nobody asked for. All texts are safe to print.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unused {
+pub struct UnusedExchange {
     /// The recorded step.
     pub step_id: String,
     /// The model, if the record names one.
@@ -39,7 +39,7 @@ pub struct Unused {
     pub label: String,
 }
 
-impl Unused {
+impl UnusedExchange {
     pub(crate) fn of(exchange: &Exchange<'_>) -> Self {
         let request = exchange.request();
         let label = match &request {
@@ -47,8 +47,8 @@ impl Unused {
                 let (method, path) = (Shown::new(&request.method), Shown::new(&request.path));
                 match (&request.body, request.path.is_empty()) {
                     (_, false) => format!("{method} {path}"),
-                    (Body::Prompt(prompt), true) => format!("\"{}\"", Shown::new(prompt)),
-                    (Body::Hash(digest), true) => format!("prompt sha256:{digest}"),
+                    (ExchangeRequestBody::Prompt(prompt), true) => format!("\"{}\"", Shown::new(prompt)),
+                    (ExchangeRequestBody::Hash(digest), true) => format!("prompt sha256:{digest}"),
                     _ => "a request".into(),
                 }
             }
@@ -65,7 +65,7 @@ impl Unused {
 
 /// The verdict on a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Verdict {
+pub enum ReplayVerdict {
     /// The same requests, the same answers, the same exit code.
     Reproduced,
     /// It asked for less, or ended in another way.
@@ -74,7 +74,7 @@ pub enum Verdict {
     MissingDependency,
 }
 
-impl Verdict {
+impl ReplayVerdict {
     /// The word that reports use.
     pub fn name(self) -> &'static str {
         match self {
@@ -94,15 +94,15 @@ impl Verdict {
     }
 }
 
-impl Outcome {
+impl ReplayOutcome {
     /// The verdict, given how the command ended now and then. A record that does not say how it ended is not held against it.
-    pub fn verdict(&self, child_exit: Exit, recorded_exit: Option<Exit>) -> Verdict {
+    pub fn verdict(&self, child_exit: Exit, recorded_exit: Option<Exit>) -> ReplayVerdict {
         if self.missed > 0 {
-            Verdict::MissingDependency
+            ReplayVerdict::MissingDependency
         } else if !self.unused.is_empty() || recorded_exit.is_some_and(|recorded| recorded != child_exit) {
-            Verdict::Differed
+            ReplayVerdict::Differed
         } else {
-            Verdict::Reproduced
+            ReplayVerdict::Reproduced
         }
     }
 }

@@ -7,26 +7,26 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use reenact_json::{Digest, Shown};
 use reenact_run::Run;
-use reenact_secrets::{Pack, Redactor};
+use reenact_secrets::{Redactor, RulePack};
 
 use crate::answer::RecordedAnswer;
 use crate::closest::closest;
-use crate::incoming::{Incoming, Masked};
-use crate::library::{self, Library, LoadError, Note};
-use crate::miss::{Cause, Miss};
-use crate::outcome::{Outcome, Unused};
-use crate::rung::{self, Rung};
+use crate::match_level::{self, MatchLevel};
+use crate::miss::{Miss, MissCause};
+use crate::outcome::{ReplayOutcome, UnusedExchange};
+use crate::recorded_exchanges::{self, LoadError, LoadNote, RecordedExchanges};
+use crate::request::{MaskedPlayerRequest, PlayerRequest};
 
 /// Plays a recorded run: each recorded answer once, to the request that it was recorded for. Any number of threads may ask.
 pub struct Player {
-    library: Library,
-    masks: Mutex<Redactor>,
-    state: Mutex<State>,
+    exchanges: RecordedExchanges,
+    redactor: Mutex<Redactor>,
+    state: Mutex<PlayerState>,
 }
 
 /// What a request gets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reply {
+pub enum PlayerReply {
     /// What was recorded.
     Hit(Arc<RecordedAnswer>),
     /// Nothing, and why.
@@ -35,19 +35,19 @@ pub enum Reply {
 
 /// What was asked so far.
 #[derive(Default)]
-struct State {
+struct PlayerState {
     /// How many of each group were given out.
-    given: Vec<usize>,
+    served_per_group: Vec<usize>,
     hits: usize,
     /// How many of those that were denied were denied again.
-    denied: usize,
+    denials_served: usize,
     ambiguous: usize,
     rebuilt: usize,
-    rung: Option<Rung>,
+    weakest_level: Option<MatchLevel>,
     missed: usize,
     misses: Vec<Arc<Miss>>,
     /// The last miss of each key.
-    miss_of: HashMap<Digest, Arc<Miss>>,
+    last_miss_by_key: HashMap<Digest, Arc<Miss>>,
 }
 
 /// The rules by which a recorder masks what it knows to be secret, wherever it appears.
@@ -59,129 +59,135 @@ pub mod rule {
 }
 
 /// An agent that asks for ever is not listened to for ever.
-const MOST_MISSES: usize = 1_000;
+const MAX_MISSES: usize = 1_000;
 
 impl Player {
     /// Reads all requests of a run, and computes their keys.
     pub fn load(run: &Run) -> Result<Self, LoadError> {
-        Self::load_with(run, Pack::standard())
+        Self::load_with_pack(run, RulePack::standard())
     }
 
     /// The same, where a project has rules of its own. Requests are masked with the rules that the record names: these, or ours
     /// alone. A record that was masked with other rules of a project's own is refused: what it holds would not be found.
-    pub fn load_with(run: &Run, project: Arc<Pack>) -> Result<Self, LoadError> {
-        let pack = library::pack(run, project)?;
-        let library = Library::load(run)?;
-        let state = State { given: vec![0; library.groups.len()], ..State::default() };
-        let masks = Redactor::new(pack);
-        Ok(Self { library, masks: Mutex::new(masks), state: Mutex::new(state) })
+    pub fn load_with_pack(run: &Run, project: Arc<RulePack>) -> Result<Self, LoadError> {
+        let pack = recorded_exchanges::redaction_pack(run, project)?;
+        let library = RecordedExchanges::load(run)?;
+        let state = PlayerState { served_per_group: vec![0; library.groups.len()], ..PlayerState::default() };
+        let redactor = Redactor::new(pack);
+        Ok(Self { exchanges: library, redactor: Mutex::new(redactor), state: Mutex::new(state) })
     }
 
     /// Makes a value known that stands in for a secret: it is masked, wherever a request has it, by the [`rule`] by which the
     /// recorder masked that secret. For the dummies that a replayed command is given in the place of its credentials.
-    pub fn know(&self, rule: impl Into<Cow<'static, str>>, value: &[u8]) {
-        locked(&self.masks).know(rule, value);
+    pub fn add_secret(&self, rule: impl Into<Cow<'static, str>>, value: &[u8]) {
+        lock(&self.redactor).add_known(rule, value);
     }
 
     /// What whoever plays this run should know.
-    pub fn notes(&self) -> &[Note] {
-        &self.library.notes
+    pub fn notes(&self) -> &[LoadNote] {
+        &self.exchanges.notes
     }
 
     /// The run that is played.
     pub fn run(&self) -> &Run {
-        &self.library.run
+        &self.exchanges.run
     }
 
     /// The answer to a request.
-    pub fn answer(&self, incoming: &Incoming<'_>) -> Reply {
-        let asked = incoming.masked(&mut locked(&self.masks));
-        let keys = rung::asked(&asked, incoming, &self.library.rungs);
-        let key = keys.first().map_or_else(|| asked.key(), |(_, digest)| *digest);
-        let found = keys.iter().find_map(|key| Some((key.0, self.library.group(key)?)));
+    pub fn answer(&self, incoming: &PlayerRequest<'_>) -> PlayerReply {
+        let asked = incoming.masked(&mut lock(&self.redactor));
+        let keys = match_level::requested_keys(&asked, incoming, &self.exchanges.levels);
+        let key = keys.first().map_or_else(|| asked.exact_key(), |(_, digest)| *digest);
+        let found = keys.iter().find_map(|key| Some((key.0, self.exchanges.group_of(key)?)));
         let Some((rung, group)) = found else {
-            return self.denied(&asked, incoming).unwrap_or_else(|| self.unknown(&asked, key));
+            return self.replay_denial(&asked, incoming).unwrap_or_else(|| self.miss_unrecorded(&asked, key));
         };
-        let Some(at) = self.take(group) else {
-            if let Some(denied) = self.denied(&asked, incoming) {
+        let Some(at) = self.take_next(group) else {
+            if let Some(denied) = self.replay_denial(&asked, incoming) {
                 return denied;
             }
-            let recorded = self.library.members(group).len();
-            return self.miss(&asked, key, Cause::AskedMoreOften { recorded });
+            let recorded = self.exchanges.members(group).len();
+            return self.record_miss(&asked, key, MissCause::AskedMoreOften { recorded });
         };
-        let Some(exchange) = self.library.exchange(at) else { return self.unknown(&asked, key) };
-        match RecordedAnswer::to(incoming, exchange.step_id().into_owned(), exchange.answer()) {
+        let Some(exchange) = self.exchanges.exchange(at) else { return self.miss_unrecorded(&asked, key) };
+        match RecordedAnswer::for_request(incoming, exchange.step_id().into_owned(), exchange.answer()) {
             Ok(answer) => {
                 let mut state = self.state();
                 state.hits += 1;
-                state.ambiguous += usize::from(self.library.is_ambiguous(group));
+                state.ambiguous += usize::from(self.exchanges.is_ambiguous(group));
                 state.rebuilt += usize::from(answer.is_rebuilt);
-                state.rung = state.rung.max(Some(rung));
-                Reply::Hit(Arc::new(answer))
+                state.weakest_level = state.weakest_level.max(Some(rung));
+                PlayerReply::Hit(Arc::new(answer))
             }
             Err(why) => {
                 let step_id = Shown::new(&exchange.step_id()).to_string();
-                self.miss(&asked, key, Cause::NoAnswer { step_id, why })
+                self.record_miss(&asked, key, MissCause::NoAnswer { step_id, why })
             }
         }
     }
 
     /// The next of a group that nobody was given yet, or that may be given again.
-    fn take(&self, group: usize) -> Option<usize> {
+    fn take_next(&self, group: usize) -> Option<usize> {
         let mut state = self.state();
-        let given = state.given.get_mut(group)?;
-        let (at, given_then) = self.library.next(group, *given)?;
+        let given = state.served_per_group.get_mut(group)?;
+        let (at, given_then) = self.exchanges.next_answer(group, *given)?;
         *given = given_then;
-        for &other in self.library.beside(group) {
-            if let Some(given) = state.given.get_mut(other) {
-                *given = self.library.members(other).len();
+        for &other in self.exchanges.aliases(group) {
+            if let Some(given) = state.served_per_group.get_mut(other) {
+                *given = self.exchanges.members(other).len();
             }
         }
         Some(at)
     }
 
     /// What was denied next, if this can be that.
-    fn denied(&self, asked: &Masked<'_>, incoming: &Incoming<'_>) -> Option<Reply> {
+    fn replay_denial(
+        &self,
+        asked: &MaskedPlayerRequest<'_>,
+        incoming: &PlayerRequest<'_>,
+    ) -> Option<PlayerReply> {
         let mut state = self.state();
-        let denial = self.library.denials.get(state.denied)?;
+        let denial = self.exchanges.denials.get(state.denials_served)?;
         let is_same = asked.model().unwrap_or_default() == Shown::new(&denial.model).to_string();
-        if !is_same || !self.library.is_reached(denial.event, &state.given) {
+        if !is_same || !self.exchanges.is_all_served_before(denial.event_index, &state.served_per_group) {
             return None;
         }
-        state.denied += 1;
+        state.denials_served += 1;
         state.hits += 1;
-        Some(Reply::Hit(Arc::new(denial.answer(incoming))))
+        Some(PlayerReply::Hit(Arc::new(denial.answer(incoming))))
     }
 
     /// A request whose key nothing has. Agents try again: what was found once is not looked for twice.
-    fn unknown(&self, asked: &Masked<'_>, key: Digest) -> Reply {
+    fn miss_unrecorded(&self, asked: &MaskedPlayerRequest<'_>, key: Digest) -> PlayerReply {
         let state = self.state();
-        if let Some(before) = state.miss_of.get(&key) {
+        if let Some(before) = state.last_miss_by_key.get(&key) {
             let cause = before.cause.clone();
             drop(state);
-            return self.miss(asked, key, cause);
+            return self.record_miss(asked, key, cause);
         }
-        let is_over = state.misses.len() >= MOST_MISSES;
-        let given = state.given.clone();
+        let is_over = state.misses.len() >= MAX_MISSES;
+        let given = state.served_per_group.clone();
         drop(state);
-        let is_served = |at: usize| self.library.is_given(at, &given);
+        let is_served = |at: usize| self.exchanges.is_served(at, &given);
         let cause = match is_over {
-            true => Cause::NotCompared,
-            false => match closest(&self.library, asked, is_served) {
-                Some(found) => Cause::Unknown(found),
-                None if self.library.hashes > 0 => Cause::OnlyHashes { recorded: self.library.hashes },
-                None => Cause::NothingRecorded,
+            true => MissCause::NotCompared,
+            false => match closest(&self.exchanges, asked, is_served) {
+                Some(found) => MissCause::Unknown(found),
+                None if self.exchanges.hash_only_requests > 0 => {
+                    MissCause::OnlyHashes { recorded: self.exchanges.hash_only_requests }
+                }
+                None => MissCause::NothingRecorded,
             },
         };
-        self.miss(asked, key, cause)
+        self.record_miss(asked, key, cause)
     }
 
-    fn miss(&self, asked: &Masked<'_>, key: Digest, cause: Cause) -> Reply {
+    fn record_miss(&self, asked: &MaskedPlayerRequest<'_>, key: Digest, cause: MissCause) -> PlayerReply {
         let model = asked.model();
         let mut state = self.state();
         state.missed += 1;
-        if let Some(before) = state.miss_of.get(&key).filter(|before| before.cause == cause) {
-            return Reply::Miss(Arc::clone(before));
+        if let Some(before) = state.last_miss_by_key.get(&key).filter(|before| before.cause == cause) {
+            return PlayerReply::Miss(Arc::clone(before));
         }
         let miss = Arc::new(Miss {
             provider: Shown::new(asked.provider).to_string(),
@@ -191,43 +197,43 @@ impl Player {
             key: key.to_string(),
             cause,
         });
-        if state.misses.len() < MOST_MISSES {
+        if state.misses.len() < MAX_MISSES {
             state.misses.push(Arc::clone(&miss));
-            state.miss_of.insert(key, Arc::clone(&miss));
+            state.last_miss_by_key.insert(key, Arc::clone(&miss));
         }
-        Reply::Miss(miss)
+        PlayerReply::Miss(miss)
     }
 
     /// What became of it all so far.
-    pub fn conclude(&self) -> Outcome {
+    pub fn outcome(&self) -> ReplayOutcome {
         let state = self.state();
-        let all = 0..self.library.recorded.len();
-        let unused = all.filter(|at| !self.library.is_given(*at, &state.given));
-        Outcome {
+        let all = 0..self.exchanges.entries.len();
+        let unused = all.filter(|at| !self.exchanges.is_served(*at, &state.served_per_group));
+        ReplayOutcome {
             hits: state.hits,
             misses: state.misses.clone(),
             missed: state.missed,
-            unused: unused.filter_map(|at| Some(Unused::of(&self.library.exchange(at)?))).collect(),
+            unused: unused.filter_map(|at| Some(UnusedExchange::of(&self.exchanges.exchange(at)?))).collect(),
             ambiguous: state.ambiguous,
             rebuilt: state.rebuilt,
-            rung: state.rung,
+            weakest_level: state.weakest_level,
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        locked(&self.state)
+    fn state(&self) -> MutexGuard<'_, PlayerState> {
+        lock(&self.state)
     }
 }
 
 /// What is behind a lock. A thread that panicked while it held one left nothing half done: each change is one step.
-fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl fmt::Debug for Player {
     /// Says nothing of the values that it knows.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let exchanges = self.library.recorded.len();
+        let exchanges = self.exchanges.entries.len();
         f.debug_struct("Player")
             .field("run", &self.run().id())
             .field("exchanges", &exchanges)

@@ -8,57 +8,67 @@ use std::time::Duration;
 
 use reenact_json::Digest;
 use reenact_replay::player::rule;
-use reenact_replay::{Chunk, End, Incoming, LoadError, Note, Outcome, Player, Rung};
-use reenact_run::Unreadable;
+use reenact_replay::{
+    AnswerEnd, Chunk, LoadError, LoadNote, MatchLevel, Player, PlayerRequest, ReplayOutcome,
+};
+use reenact_run::UnreadablePayload;
 use reenact_secrets::renumbered;
-use reenact_secrets::{Alphabet, CustomRule, Pack};
+use reenact_secrets::{Alphabet, CustomRule, RulePack};
 use reenact_testkit::fixture::{ModelRequest, RunBuilder, returned_payload, text_body};
-use reenact_wire::{KeyParts, match_key};
-use support::{OpenRun as _, chat, hit, said};
+use reenact_wire::{MatchKeyParts, match_key};
+use support::{OpenRun as _, body_text, chat, hit};
 
-fn asked(body: &str) -> ModelRequest<'_> {
+fn chat_request(body: &str) -> ModelRequest<'_> {
     ModelRequest { body, ..ModelRequest::CHAT }
 }
 
 #[test]
 fn each_request_gets_its_own_in_any_order() {
     let run = RunBuilder::started()
-        .called("s1", &asked("one"))
-        .called("s2", &asked("two"))
+        .called("s1", &chat_request("one"))
+        .called("s2", &chat_request("two"))
         .returned("s2", "II")
         .returned("s1", "I")
         .run();
     let player = Player::load(&run).unwrap();
     assert_eq!(player.notes(), []);
-    assert_eq!(said(&hit(&player, &chat("two"))), "II");
+    assert_eq!(body_text(&hit(&player, &chat("two"))), "II");
     let answer = hit(&player, &chat("one"));
-    assert_eq!((answer.step_id.as_str(), answer.status, answer.end), ("s1", Some(200), End::Complete));
+    assert_eq!((answer.step_id.as_str(), answer.status, answer.end), ("s1", Some(200), AnswerEnd::Complete));
     assert_eq!(answer.headers, [("content-type".to_owned(), "application/json".to_owned())]);
-    assert_eq!(player.conclude(), Outcome { rung: Some(Rung::Exact), hits: 2, ..Outcome::default() });
+    assert_eq!(
+        player.outcome(),
+        ReplayOutcome { weakest_level: Some(MatchLevel::Exact), hits: 2, ..ReplayOutcome::default() }
+    );
 }
 
 #[test]
 fn identical_requests_are_answered_in_recorded_order() {
-    let tape = |third: &str| {
+    let builder = |third: &str| {
         RunBuilder::started()
-            .called("s1", &asked("same"))
-            .called("s2", &asked("same"))
+            .called("s1", &chat_request("same"))
+            .called("s2", &chat_request("same"))
             .returned("s2", third)
             .returned("s1", "a")
-            .called("s3", &asked("same"))
+            .called("s3", &chat_request("same"))
             .returned("s3", "a")
     };
-    let player = Player::load(&tape("b").run()).unwrap();
-    let said: Vec<String> = (0..3).map(|_| said(&hit(&player, &chat("same")))).collect();
+    let player = Player::load(&builder("b").run()).unwrap();
+    let said: Vec<String> = (0..3).map(|_| body_text(&hit(&player, &chat("same")))).collect();
     assert_eq!(said, ["a", "b", "a"]);
     assert_eq!(
-        player.conclude(),
-        Outcome { rung: Some(Rung::Exact), hits: 3, ambiguous: 3, ..Outcome::default() }
+        player.outcome(),
+        ReplayOutcome {
+            weakest_level: Some(MatchLevel::Exact),
+            hits: 3,
+            ambiguous: 3,
+            ..ReplayOutcome::default()
+        }
     );
     // The same answers each time leave no doubt which one was meant.
-    let player = Player::load(&tape("a").run()).unwrap();
+    let player = Player::load(&builder("a").run()).unwrap();
     hit(&player, &chat("same"));
-    assert_eq!(player.conclude().ambiguous, 0);
+    assert_eq!(player.outcome().ambiguous, 0);
 }
 
 #[test]
@@ -68,7 +78,7 @@ fn headers_of_codings_and_connections_are_gone() {
         text_body("ab\n\nc")
     );
     let run = RunBuilder::started()
-        .called("s1", &asked("x"))
+        .called("s1", &chat_request("x"))
         .event(
             "rer.model.returned",
             &returned_payload("s1", &http, r#""status":200,"complete":true,"ended_by":"eof""#),
@@ -87,7 +97,7 @@ fn headers_of_codings_and_connections_are_gone() {
 fn a_body_that_was_not_decoded_keeps_its_coding() {
     let http = r#"{"headers":[["content-encoding","gzip"]],"body":{"base64":"H4sI"}}"#;
     let run = RunBuilder::started()
-        .called("s1", &asked("x"))
+        .called("s1", &chat_request("x"))
         .event(
             "rer.model.returned",
             &returned_payload("s1", http, r#""status":200,"complete":true,"ended_by":"eof""#),
@@ -101,18 +111,18 @@ fn a_body_that_was_not_decoded_keeps_its_coding() {
 #[test]
 fn every_end_is_told() {
     let ends = [
-        (r#""status":200,"complete":true,"ended_by":"client""#, End::Complete),
-        (r#""status":200,"complete":false,"ended_by":"client""#, End::ClientLeft),
-        (r#""status":200,"complete":false,"ended_by":"upstream""#, End::CutByUpstream),
-        (r#""status":200,"complete":false,"ended_by":"timeout""#, End::CutByUpstream),
-        (r#""status":null,"complete":false,"ended_by":"upstream""#, End::NoAnswer),
+        (r#""status":200,"complete":true,"ended_by":"client""#, AnswerEnd::Complete),
+        (r#""status":200,"complete":false,"ended_by":"client""#, AnswerEnd::ClientDisconnected),
+        (r#""status":200,"complete":false,"ended_by":"upstream""#, AnswerEnd::CutByUpstream),
+        (r#""status":200,"complete":false,"ended_by":"timeout""#, AnswerEnd::CutByUpstream),
+        (r#""status":null,"complete":false,"ended_by":"upstream""#, AnswerEnd::NoAnswer),
     ];
     for (members, end) in ends {
         let http = r#"{"headers":[],"body":{"text":"part"}}"#;
-        let tape = RunBuilder::started().called("s1", &asked("x"));
-        let run = tape.event("rer.model.returned", &returned_payload("s1", http, members)).run();
+        let builder = RunBuilder::started().called("s1", &chat_request("x"));
+        let run = builder.event("rer.model.returned", &returned_payload("s1", http, members)).run();
         let answer = hit(&Player::load(&run).unwrap(), &chat("x"));
-        assert_eq!((answer.end, answer.status.is_none()), (end, end == End::NoAnswer), "{members}");
+        assert_eq!((answer.end, answer.status.is_none()), (end, end == AnswerEnd::NoAnswer), "{members}");
     }
 }
 
@@ -124,16 +134,19 @@ fn an_agent_that_left_early_is_served_all_and_one_that_got_something_else_gets_t
             r#""status":200,"complete":false,"ended_by":"client","delivered":{}"#,
             text_body(delivered)
         );
-        let tape = RunBuilder::started().called("s1", &asked("x"));
-        let run = tape.event("rer.model.returned", &returned_payload("s1", http, &members)).run();
+        let builder = RunBuilder::started().called("s1", &chat_request("x"));
+        let run = builder.event("rer.model.returned", &returned_payload("s1", http, &members)).run();
         let answer = hit(&Player::load(&run).unwrap(), &chat("x"));
-        assert_eq!((said(&answer).as_str(), answer.chunks.len()), (served, usize::from(served == "part")));
+        assert_eq!(
+            (body_text(&answer).as_str(), answer.chunks.len()),
+            (served, usize::from(served == "part"))
+        );
     }
 }
 
 #[test]
 fn keys_are_computed_anew() {
-    let parts = KeyParts {
+    let parts = MatchKeyParts {
         provider: "openai",
         method: "POST",
         path: ModelRequest::CHAT.path,
@@ -148,9 +161,9 @@ fn keys_are_computed_anew() {
         .returned("s2", "II")
         .run();
     let player = Player::load(&run).unwrap();
-    assert_eq!(player.notes(), [Note::MatchKey { step_id: "s1".into() }]);
-    assert_eq!(said(&hit(&player, &chat("two"))), "II");
-    assert_eq!(said(&hit(&player, &chat("one"))), "I");
+    assert_eq!(player.notes(), [LoadNote::MatchKey { step_id: "s1".into() }]);
+    assert_eq!(body_text(&hit(&player, &chat("two"))), "II");
+    assert_eq!(body_text(&hit(&player, &chat("one"))), "I");
 }
 
 #[test]
@@ -167,26 +180,28 @@ fn gets_are_served_too_and_headers_that_count_must_be_the_same() {
                 r#""status":200,"complete":true,"ended_by":"eof""#,
             ),
         )
-        .called("s2", &ModelRequest { headers, ..asked("x") })
+        .called("s2", &ModelRequest { headers, ..chat_request("x") })
         .returned("s2", "beta")
         .run();
     let player = Player::load(&run).unwrap();
-    let get = Incoming { method: "GET", path: "/v1/models", headers: &[], ..chat("") };
-    assert_eq!(said(&hit(&player, &get)), "list");
+    let get = PlayerRequest { method: "GET", path: "/v1/models", headers: &[], ..chat("") };
+    assert_eq!(body_text(&hit(&player, &get)), "list");
     support::miss(&player, &chat("x"));
-    let beta =
-        Incoming { headers: &[("OpenAI-Beta", b"assistants=v2"), ("user-agent", b"another")], ..chat("x") };
-    assert_eq!(said(&hit(&player, &beta)), "beta");
+    let beta = PlayerRequest {
+        headers: &[("OpenAI-Beta", b"assistants=v2"), ("user-agent", b"another")],
+        ..chat("x")
+    };
+    assert_eq!(body_text(&hit(&player, &beta)), "beta");
 }
 
 #[test]
 fn another_secret_in_the_same_place_is_the_same_request() {
     let body = r#"{"a":"[masked:environment:7]","b":"[masked:credential:4]","c":"[masked:environment:7]"}"#;
-    let run = RunBuilder::started().called("s1", &asked(body)).returned("s1", "I").run();
+    let run = RunBuilder::started().called("s1", &chat_request(body)).returned("s1", "I").run();
     let player = Player::load(&run).unwrap();
-    player.know(rule::ENVIRONMENT, b"stand-in \"one\"");
+    player.add_secret(rule::ENVIRONMENT, b"stand-in \"one\"");
     let body = r#"{"a":"stand-in \"one\"","b":"dummy-dummy-dummy","c":"stand-in \"one\""}"#;
-    assert_eq!(said(&hit(&player, &chat(body))), "I");
+    assert_eq!(body_text(&hit(&player, &chat(body))), "I");
     assert!(!format!("{player:?}").contains("stand-in"));
 }
 
@@ -194,30 +209,33 @@ fn another_secret_in_the_same_place_is_the_same_request() {
 #[test]
 fn rules_of_a_project_must_be_the_recorded_ones() {
     let rule = |prefix| CustomRule::new("acme-key", prefix, Alphabet::Alnum, 8).unwrap();
-    let (same, other) = (Pack::with(&[rule("acme_")]), Pack::with(&[rule("acme-")]));
-    let digest = |pack: &Pack| Digest::of(pack.text().as_bytes()).to_string();
+    let (same, other) = (RulePack::with_custom(&[rule("acme_")]), RulePack::with_custom(&[rule("acme-")]));
+    let digest = |pack: &RulePack| Digest::of(pack.rules_text().as_bytes()).to_string();
     let started = format!(r#"{{"redaction":{{"pack":"{}","digest":"{}"}}}}"#, same.name(), digest(&same));
     let masked = r#"{"model":"m","messages":["[masked:acme-key:1]"]}"#;
     let run = RunBuilder::empty()
         .event("rer.run.started", &started)
-        .called("s1", &asked(masked))
+        .called("s1", &chat_request(masked))
         .returned("s1", "I")
         .run();
-    let player = Player::load_with(&run, Arc::clone(&same)).unwrap();
+    let player = Player::load_with_pack(&run, Arc::clone(&same)).unwrap();
     assert_eq!(player.notes(), []);
     let plain = masked.replace("[masked:acme-key:1]", "acme_0123456789");
-    assert_eq!(said(&hit(&player, &chat(&plain))), "I");
-    for pack in [other, Pack::standard()] {
-        let error = Player::load_with(&run, Arc::clone(&pack)).unwrap_err();
+    assert_eq!(body_text(&hit(&player, &chat(&plain))), "I");
+    for pack in [other, RulePack::standard()] {
+        let error = Player::load_with_pack(&run, Arc::clone(&pack)).unwrap_err();
         assert_eq!(error, LoadError::Rules { recorded: digest(&same), ours: digest(&pack) });
     }
-    assert_eq!(Player::load(&run).unwrap_err(), Player::load_with(&run, Pack::standard()).unwrap_err());
+    assert_eq!(
+        Player::load(&run).unwrap_err(),
+        Player::load_with_pack(&run, RulePack::standard()).unwrap_err()
+    );
 }
 
 #[test]
 fn rules_of_another_pack_are_told() {
-    let pack = Pack::standard();
-    let digest = Digest::of(pack.text().as_bytes());
+    let pack = RulePack::standard();
+    let digest = Digest::of(pack.rules_text().as_bytes());
     let load = |name: &str, digest: &str| {
         let started = format!(r#"{{"redaction":{{"pack":"{name}","digest":"{digest}"}}}}"#);
         let run = RunBuilder::empty()
@@ -229,33 +247,40 @@ fn rules_of_another_pack_are_told() {
     };
     assert_eq!(load(pack.name(), &digest.to_string()), []);
     let ours = format!("{} ({digest})", pack.name());
-    assert_eq!(load("reenact-0", "x"), [Note::Pack { recorded: "reenact-0 (x)".into(), ours: ours.clone() }]);
-    assert_eq!(load(pack.name(), "x"), [Note::Pack { recorded: format!("{} (x)", pack.name()), ours }]);
+    assert_eq!(
+        load("reenact-0", "x"),
+        [LoadNote::Pack { recorded: "reenact-0 (x)".into(), ours: ours.clone() }]
+    );
+    assert_eq!(load(pack.name(), "x"), [LoadNote::Pack { recorded: format!("{} (x)", pack.name()), ours }]);
 }
 
 #[test]
 fn requests_that_cannot_be_read_are_told_and_alone_are_an_error() {
-    let tape = || {
+    let builder = || {
         RunBuilder::started()
             .withheld("rer.model.called", "{}")
             .event("rer.model.called", "{\"step_id\":\"s\\u001b\"}")
     };
-    let error = Player::load(&tape().run()).unwrap_err();
-    assert_eq!(error, LoadError::NothingToServe { exchanges: 2, first: Unreadable::Withheld });
-    let player = Player::load(&tape().called("s3", &ModelRequest::CHAT).returned("s3", "I").run()).unwrap();
-    let note = |step_id: &str, why| Note::Request { step_id: step_id.into(), why };
+    let error = Player::load(&builder().run()).unwrap_err();
+    assert_eq!(error, LoadError::NothingToServe { exchanges: 2, first: UnreadablePayload::Withheld });
+    let player =
+        Player::load(&builder().called("s3", &ModelRequest::CHAT).returned("s3", "I").run()).unwrap();
+    let note = |step_id: &str, why| LoadNote::Request { step_id: step_id.into(), why };
     assert_eq!(
         player.notes(),
-        [note("", Unreadable::Withheld), note("s\\u{1b}", Unreadable::Missing { member: "http" })]
+        [
+            note("", UnreadablePayload::Withheld),
+            note("s\\u{1b}", UnreadablePayload::Missing { member: "http" })
+        ]
     );
     // A run that asked for nothing can be played: nothing is what it gets.
-    assert_eq!(Player::load(&RunBuilder::started().run()).unwrap().conclude(), Outcome::default());
+    assert_eq!(Player::load(&RunBuilder::started().run()).unwrap().outcome(), ReplayOutcome::default());
     // Notes do not grow with the run.
     let many = (0..80)
-        .fold(RunBuilder::started().called("s0", &ModelRequest::CHAT), |tape, _| {
-            tape.bare("rer.model.called")
+        .fold(RunBuilder::started().called("s0", &ModelRequest::CHAT), |builder, _| {
+            builder.bare("rer.model.called")
         })
         .run();
     let player = Player::load(&many).unwrap();
-    assert_eq!((player.notes().len(), player.notes().last()), (51, Some(&Note::More { more: 30 })));
+    assert_eq!((player.notes().len(), player.notes().last()), (51, Some(&LoadNote::More { more: 30 })));
 }

@@ -6,13 +6,13 @@ mod support;
 use std::sync::Arc;
 
 use reenact_json::{Limits, Value};
-use reenact_replay::record::Sandbox;
-use reenact_replay::{Cause, Incoming, NotServed, Player, ReplayRecord, Verdict};
-use reenact_run::{Exit, Unreadable};
+use reenact_replay::replay_record::ReplaySandbox;
+use reenact_replay::{MissCause, NotServed, Player, PlayerRequest, ReplayRecord, ReplayVerdict};
+use reenact_run::{Exit, UnreadablePayload};
 use reenact_testkit::fixture::{ModelRequest, RunBuilder, text_body};
 use support::{OpenRun as _, chat, hit, miss};
 
-fn asked(body: &str) -> ModelRequest<'_> {
+fn chat_request(body: &str) -> ModelRequest<'_> {
     ModelRequest { body, ..ModelRequest::CHAT }
 }
 
@@ -21,11 +21,11 @@ const TWO: &str = r#"{"model":"gpt-5","messages":[{"role":"user","content":"hell
 
 fn player() -> Player {
     let run = RunBuilder::started()
-        .called("s1", &asked(ONE))
+        .called("s1", &chat_request(ONE))
         .returned("s1", "I")
-        .called("s2", &asked(TWO))
+        .called("s2", &chat_request(TWO))
         .returned("s2", "II")
-        .called("s3", &ModelRequest { path: "/v1/embeddings", endpoint: None, ..asked(ONE) })
+        .called("s3", &ModelRequest { path: "/v1/embeddings", endpoint: None, ..chat_request(ONE) })
         .returned("s3", "III")
         .ended(0)
         .run();
@@ -54,14 +54,14 @@ fn the_closest_is_shown_with_what_differs() {
 #[test]
 fn of_two_as_close_the_one_not_asked_for_yet() {
     let run = RunBuilder::started()
-        .called("s1", &asked(r#"{"n":1}"#))
+        .called("s1", &chat_request(r#"{"n":1}"#))
         .returned("s1", "I")
-        .called("s2", &asked(r#"{"n":2}"#))
+        .called("s2", &chat_request(r#"{"n":2}"#))
         .returned("s2", "II")
         .run();
     let player = Player::load(&run).unwrap();
     let closest = |body: &str| match &miss(&player, &chat(body)).cause {
-        Cause::Unknown(closest) => (closest.step_id.clone(), closest.served, closest.distance),
+        MissCause::Unknown(closest) => (closest.step_id.clone(), closest.is_served, closest.distance),
         other => unreachable!("{other:?}"),
     };
     assert_eq!(closest(r#"{"n":3}"#), ("s1".into(), false, 1));
@@ -81,14 +81,14 @@ fn the_same_place_comes_first_and_any_place_second() {
     let player = player();
     // Word for word the request of s3, but to the place of s1 and s2; s1 is the same there.
     hit(&player, &chat(ONE));
-    let elsewhere = Incoming { path: "/v1/embeddings?x=1", ..chat(TWO) };
+    let elsewhere = PlayerRequest { path: "/v1/embeddings?x=1", ..chat(TWO) };
     let found = miss(&player, &elsewhere);
-    let Cause::Unknown(closest) = &found.cause else { unreachable!() };
+    let MissCause::Unknown(closest) = &found.cause else { unreachable!() };
     assert_eq!((closest.step_id.as_str(), closest.distance), ("s3", 5));
-    assert_eq!(closest.differences[0].at, "path");
-    let nowhere = Incoming { provider: "anthropic", path: "/v1/messages", ..chat(TWO) };
+    assert_eq!(closest.differences[0].location, "path");
+    let nowhere = PlayerRequest { provider: "anthropic", path: "/v1/messages", ..chat(TWO) };
     let found = miss(&player, &nowhere);
-    let Cause::Unknown(closest) = &found.cause else { unreachable!() };
+    let MissCause::Unknown(closest) = &found.cause else { unreachable!() };
     assert_eq!((closest.step_id.as_str(), closest.distance), ("s2", 2));
 }
 
@@ -97,14 +97,14 @@ fn more_often_than_recorded() {
     let player = player();
     hit(&player, &chat(ONE));
     let first = miss(&player, &chat(ONE));
-    assert_eq!(first.cause, Cause::AskedMoreOften { recorded: 1 });
+    assert_eq!(first.cause, MissCause::AskedMoreOften { recorded: 1 });
     assert!(
         first.to_string().ends_with("(openai, gpt-5): it was recorded once, and is asked once more"),
         "{first}"
     );
     // Said once, counted twice.
     assert!(Arc::ptr_eq(&first, &miss(&player, &chat(ONE))));
-    let outcome = player.conclude();
+    let outcome = player.outcome();
     assert_eq!((outcome.misses.len(), outcome.missed), (1, 2));
 }
 
@@ -114,10 +114,10 @@ fn answers_that_cannot_be_served() {
     let http = format!(r#"{{"headers":[],"body":{{"blob":"{blob}","size":9}}}}"#);
     let members = r#""status":200,"complete":true,"ended_by":"eof""#;
     let run = RunBuilder::started()
-        .called("s1", &asked("x"))
+        .called("s1", &chat_request("x"))
         .event("rer.model.returned", &reenact_testkit::fixture::returned_payload("s1", &http, members))
-        .called("s2", &asked("x"))
-        .called("s3", &asked("x"))
+        .called("s2", &chat_request("x"))
+        .called("s3", &chat_request("x"))
         .returned("s3", "III")
         .run();
     let player = Player::load(&run).unwrap();
@@ -128,17 +128,17 @@ fn answers_that_cannot_be_served() {
     assert!(text.ends_with(&expected), "{text}");
     assert_eq!(
         miss(&player, &chat("x")).cause,
-        Cause::NoAnswer { step_id: "s2".into(), why: NotServed::Unreadable(Unreadable::NoAnswer) }
+        MissCause::NoAnswer { step_id: "s2".into(), why: NotServed::Unreadable(UnreadablePayload::NoAnswer) }
     );
     assert_eq!(hit(&player, &chat("x")).step_id, "s3");
-    assert_eq!(miss(&player, &chat("x")).cause, Cause::AskedMoreOften { recorded: 3 });
-    assert_eq!((player.conclude().misses.len(), player.conclude().unused.len()), (3, 0));
+    assert_eq!(miss(&player, &chat("x")).cause, MissCause::AskedMoreOften { recorded: 3 });
+    assert_eq!((player.outcome().misses.len(), player.outcome().unused.len()), (3, 0));
 }
 
 #[test]
 fn nothing_secret_and_nothing_that_acts_is_shown() {
     let player = player();
-    let incoming = Incoming {
+    let incoming = PlayerRequest {
         provider: "openai\x1b",
         method: "P\nOST",
         path: "/v1/chat/completions?\u{202e}",
@@ -157,22 +157,27 @@ fn an_agent_that_asks_for_ever_is_counted_and_not_kept() {
     for n in 0..1_010 {
         miss(&player, &chat(&format!("{{\"n\":{n}}}")));
     }
-    assert_eq!(miss(&player, &chat("{\"n\":-1}")).cause, Cause::NotCompared);
-    let outcome = player.conclude();
+    assert_eq!(miss(&player, &chat("{\"n\":-1}")).cause, MissCause::NotCompared);
+    let outcome = player.outcome();
     assert_eq!((outcome.missed, outcome.misses.len()), (1_011, 1_000));
     let nothing = Player::load(&RunBuilder::started().run()).unwrap();
-    assert_eq!(miss(&nothing, &chat("x")).cause, Cause::NothingRecorded);
+    assert_eq!(miss(&nothing, &chat("x")).cause, MissCause::NothingRecorded);
 }
 
-fn record(player: &Player, child_exit: Exit) -> ReplayRecord {
+fn replay_record(player: &Player, child_exit: Exit) -> ReplayRecord {
     ReplayRecord {
         format: "rer-artifact/0.2".into(),
         run_id: player.run().id().to_owned(),
         digest: player.run().digest().map(|digest| digest.to_string()),
         child_exit,
         recorded_exit: player.run().summary().exit,
-        outcome: player.conclude(),
-        sandbox: Sandbox { rung: "netns".into(), closed: vec!["network".into()], open: vec![], why: None },
+        outcome: player.outcome(),
+        sandbox: ReplaySandbox {
+            isolation: "netns".into(),
+            closed: vec!["network".into()],
+            open: vec![],
+            why: None,
+        },
         started_at: "2026-05-13T12:00:00Z".into(),
         ended_at: "2026-05-13T12:00:01Z".into(),
     }
@@ -181,26 +186,26 @@ fn record(player: &Player, child_exit: Exit) -> ReplayRecord {
 #[test]
 fn the_verdict() {
     let player = player();
-    let verdict = |exit| record(&player, exit).verdict();
-    assert_eq!(verdict(Exit::Code(0)), Verdict::Differed, "nothing was asked for");
+    let verdict = |exit| replay_record(&player, exit).verdict();
+    assert_eq!(verdict(Exit::Code(0)), ReplayVerdict::Differed, "nothing was asked for");
     hit(&player, &chat(ONE));
     hit(&player, &chat(TWO));
-    hit(&player, &Incoming { path: "/v1/embeddings", ..chat(ONE) });
+    hit(&player, &PlayerRequest { path: "/v1/embeddings", ..chat(ONE) });
     assert_eq!(
         (verdict(Exit::Code(0)), verdict(Exit::Code(1)), verdict(Exit::Signal(9))),
-        (Verdict::Reproduced, Verdict::Differed, Verdict::Differed)
+        (ReplayVerdict::Reproduced, ReplayVerdict::Differed, ReplayVerdict::Differed)
     );
-    let after = |recorded, exit| player.conclude().verdict(exit, recorded);
-    assert_eq!(after(None, Exit::Code(3)), Verdict::Reproduced, "the record does not say");
+    let after = |recorded, exit| player.outcome().verdict(exit, recorded);
+    assert_eq!(after(None, Exit::Code(3)), ReplayVerdict::Reproduced, "the record does not say");
     let killed = Some(Exit::Signal(9));
-    assert_eq!(after(killed, Exit::Signal(9)), Verdict::Reproduced);
+    assert_eq!(after(killed, Exit::Signal(9)), ReplayVerdict::Reproduced);
     assert_eq!(
         [Exit::Signal(11), Exit::Code(9), Exit::Code(0)].map(|exit| after(killed, exit)),
-        [Verdict::Differed; 3]
+        [ReplayVerdict::Differed; 3]
     );
     miss(&player, &chat(ONE));
-    assert_eq!(verdict(Exit::Code(0)), Verdict::MissingDependency);
-    let words = [Verdict::Reproduced, Verdict::Differed, Verdict::MissingDependency];
+    assert_eq!(verdict(Exit::Code(0)), ReplayVerdict::MissingDependency);
+    let words = [ReplayVerdict::Reproduced, ReplayVerdict::Differed, ReplayVerdict::MissingDependency];
     assert_eq!(
         words.map(|verdict| (verdict.name(), verdict.exit_code())),
         [("reproduced", 0), ("differed", 1), ("missing-dependency", 2)]
@@ -213,7 +218,7 @@ fn the_record_of_a_replay() {
     hit(&player, &chat(TWO));
     let key = miss(&player, &chat(&ONE.replace("hello", "hullo"))).key.clone();
     let digest = player.run().digest().unwrap();
-    let json = record(&player, Exit::Code(7)).to_json();
+    let json = replay_record(&player, Exit::Code(7)).to_json();
     let expected = format!(
         r#"{{"replay_of":{{"run_id":"0196c9a2-0000-7000-8000-000000000001","format":"rer-artifact/0.2","digest":"{digest}"}},"verdict":"missing-dependency","child_exit":7,"child_signal":null,"recorded_exit":0,"recorded_signal":null,"rung":"exact","hits":1,"missed":1,"misses":[{{"code":"E_REPLAY_MISSING_DEPENDENCY","provider":"openai","method":"POST","path":"/v1/chat/completions","model":"gpt-5","match_key":"{key}","cause":"unknown","closest":{{"step_id":"s1","served":false,"distance":1,"differences":[{{"at":"$.messages[0].content","recorded":"\"hello\"","asked":"\"hullo\""}}]}}}}],"unused":[{{"step_id":"s1","model":"gpt-5","label":"POST /v1/chat/completions"}},{{"step_id":"s3","model":"gpt-5","label":"POST /v1/embeddings"}}],"ambiguous":0,"rebuilt":0,"sandbox":{{"rung":"netns","closed":["network"],"open":[],"why":null}},"started_at":"2026-05-13T12:00:00Z","ended_at":"2026-05-13T12:00:01Z"}}"#
     );
@@ -230,7 +235,7 @@ fn what_was_withheld_is_never_used() {
         .run();
     let player = Player::load(&run).unwrap();
     hit(&player, &chat(""));
-    let unused = player.conclude().unused;
+    let unused = player.outcome().unused;
     assert_eq!(unused.len(), 1);
     assert_eq!(unused[0].label, "a request that cannot be read: the payload is withheld");
 }

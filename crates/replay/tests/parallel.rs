@@ -7,38 +7,38 @@ use std::collections::BTreeMap;
 use std::sync::Barrier;
 use std::thread;
 
-use reenact_replay::{Outcome, Player, Rung};
+use reenact_replay::{MatchLevel, Player, ReplayOutcome};
 use reenact_testkit::fixture::{ModelRequest, RunBuilder};
-use support::{OpenRun as _, chat, hit, miss, said};
+use support::{OpenRun as _, body_text, chat, hit, miss};
 
 const THREADS: usize = 16;
 const ROUNDS: usize = 20;
 
 #[test]
 fn sixteen_at_once() {
-    let mut tape = RunBuilder::started();
+    let mut builder = RunBuilder::started();
     for thread in 0..THREADS {
         for round in 0..ROUNDS {
             let step = format!("t{thread}r{round}");
             let body = format!(r#"{{"thread":{thread},"round":{round}}}"#);
-            tape = tape
+            builder = builder
                 .called(&step, &ModelRequest { body: &body, ..ModelRequest::CHAT })
                 .returned(&step, &step);
             let step = format!("same-{thread}-{round}");
-            tape = tape
+            builder = builder
                 .called(&step, &ModelRequest { body: "same", ..ModelRequest::CHAT })
                 .returned(&step, &step);
         }
     }
-    let player = Player::load(&tape.run()).unwrap();
+    let player = Player::load(&builder.run()).unwrap();
     let start = Barrier::new(THREADS);
     let play = |thread: usize| {
         start.wait();
         let mut same = Vec::new();
         for round in 0..ROUNDS {
             let body = format!(r#"{{"thread":{thread},"round":{round}}}"#);
-            assert_eq!(said(&hit(&player, &chat(&body))), format!("t{thread}r{round}"));
-            same.push(said(&hit(&player, &chat("same"))));
+            assert_eq!(body_text(&hit(&player, &chat(&body))), format!("t{thread}r{round}"));
+            same.push(body_text(&hit(&player, &chat("same"))));
         }
         same
     };
@@ -59,8 +59,13 @@ fn sixteen_at_once() {
     assert_eq!(all, order.keys().cloned().collect::<Vec<_>>());
     let hits = 2 * THREADS * ROUNDS;
     assert_eq!(
-        player.conclude(),
-        Outcome { rung: Some(Rung::Exact), hits, ambiguous: hits / 2, ..Outcome::default() }
+        player.outcome(),
+        ReplayOutcome {
+            weakest_level: Some(MatchLevel::Exact),
+            hits,
+            ambiguous: hits / 2,
+            ..ReplayOutcome::default()
+        }
     );
     miss(&player, &chat("same"));
 }

@@ -11,14 +11,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use proptest::prelude::*;
 use reenact_formats::rer::seal::Signer;
 use reenact_keys::SecretKey;
-use reenact_record::{End, Exchange, Folder, RawAnswer, RawRequest, Recorder, RunId, RunStart, RunStatus};
+use reenact_record::{
+    CallKind, RawAnswer, RawRequest, Recorder, RunEnd, RunId, RunStart, RunStatus, RunStore,
+};
 use reenact_replay::player::rule;
-use reenact_replay::{Incoming, Outcome, Player, Rung};
+use reenact_replay::{MatchLevel, Player, PlayerRequest, ReplayOutcome};
 use reenact_run::{Run, open};
 use reenact_secrets::renumbered;
 use reenact_verify::{Keys, Options};
-use reenact_wire::{KeyParts, match_key};
-use support::{hit, said};
+use reenact_wire::{MatchKeyParts, match_key};
+use support::{body_text, hit};
 
 /// What an agent knows: the value of a variable, the key that it sends, and a token that no one told us of.
 struct Secrets {
@@ -27,12 +29,12 @@ struct Secrets {
     token: &'static str,
 }
 
-const THEN: Secrets = Secrets {
+const RECORDED: Secrets = Secrets {
     variable: "correct \"horse\" battery",
     key: "the-real-key-of-the-vendor",
     token: "ghp_0123456789abcdefghijABCDEFGHIJ012345",
 };
-const NOW: Secrets = Secrets {
+const REPLAYED: Secrets = Secrets {
     variable: "a stand-in, with \\ and \"",
     key: "no-key-at-all",
     token: "ghp_zyxwvutsrqponmlkjihgfedcba9876543210",
@@ -40,7 +42,7 @@ const NOW: Secrets = Secrets {
 
 /// A piece of a body: words, or one of the secrets.
 #[derive(Debug, Clone)]
-enum Piece {
+enum BodyPart {
     Words(String),
     Variable,
     Key,
@@ -48,17 +50,17 @@ enum Piece {
 }
 
 /// A JSON body with these pieces in it, one string for each.
-fn body(pieces: &[Piece], secrets: &Secrets) -> String {
+fn body(pieces: &[BodyPart], secrets: &Secrets) -> String {
     let mut text = String::from("{\"model\":\"gpt-5\",\"pieces\":[");
     for (at, piece) in pieces.iter().enumerate() {
         text.push_str(if at > 0 { "," } else { "" });
         let piece = match piece {
-            Piece::Words(words) => words,
-            Piece::Variable => secrets.variable,
-            Piece::Key => secrets.key,
-            Piece::Token => secrets.token,
+            BodyPart::Words(words) => words,
+            BodyPart::Variable => secrets.variable,
+            BodyPart::Key => secrets.key,
+            BodyPart::Token => secrets.token,
         };
-        reenact_json::print::string(piece, &mut text);
+        reenact_json::print::write_string(piece, &mut text);
     }
     text + "]}"
 }
@@ -72,9 +74,9 @@ fn headers(authorization: &str) -> Vec<(&str, &[u8])> {
 }
 
 /// A folder of its own, gone at the end.
-struct Place(PathBuf);
+struct TempFolder(PathBuf);
 
-impl Place {
+impl TempFolder {
     fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -82,24 +84,24 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TempFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
 /// Records requests with these bodies; the answer to each is its number.
-fn recorded(requests: &[Vec<Piece>]) -> Run {
-    let place = Place::new();
+fn recorded_run(requests: &[Vec<BodyPart>]) -> Run {
+    let folder = TempFolder::new();
     let key = SecretKey::generate().unwrap();
-    let environment = [(OsString::from("DATABASE_PASSWORD"), OsString::from(THEN.variable))];
+    let environment = [(OsString::from("DATABASE_PASSWORD"), OsString::from(RECORDED.variable))];
     let start = RunStart { environment: &environment, ..RunStart::new(RunId::generate().unwrap()) };
-    let recorder = Recorder::begin(&Folder::new(place.0.join(".reenact")), &start, &key).unwrap();
-    let pen = recorder.pen();
-    let authorization = format!("Bearer {}", THEN.key);
-    let (path, headers) = (format!("/v1/responses?key={}", THEN.key), headers(&authorization));
+    let recorder = Recorder::begin(&RunStore::new(folder.0.join(".reenact")), &start, &key).unwrap();
+    let pen = recorder.event_writer();
+    let authorization = format!("Bearer {}", RECORDED.key);
+    let (path, headers) = (format!("/v1/responses?key={}", RECORDED.key), headers(&authorization));
     for (number, pieces) in requests.iter().enumerate() {
-        let body = body(pieces, &THEN);
+        let body = body(pieces, &RECORDED);
         let masked = pen.mask_request(&RawRequest {
             provider: "openai",
             method: "POST",
@@ -107,7 +109,7 @@ fn recorded(requests: &[Vec<Piece>]) -> Run {
             headers: &headers,
             body: body.as_bytes(),
         });
-        let parts = KeyParts {
+        let parts = MatchKeyParts {
             provider: masked.provider(),
             method: masked.method(),
             path: masked.path(),
@@ -116,32 +118,32 @@ fn recorded(requests: &[Vec<Piece>]) -> Run {
         };
         let match_key = match_key(&parts, renumbered);
         let step =
-            pen.called(Exchange::Model, &masked, Some("gpt-5"), Some("responses"), &match_key).unwrap();
+            pen.record_call(CallKind::Model, &masked, Some("gpt-5"), Some("responses"), &match_key).unwrap();
         let answer = number.to_string();
         let answer =
             RawAnswer { status: Some(200), body: answer.as_bytes(), complete: true, ..RawAnswer::default() };
-        pen.returned(&step, answer).unwrap();
+        pen.record_return(&step, answer).unwrap();
     }
     let ended =
-        recorder.end(&End { status: RunStatus::Completed, reason: "exit", exit_code: Some(0) }).unwrap();
+        recorder.end(&RunEnd { status: RunStatus::Completed, reason: "exit", exit_code: Some(0) }).unwrap();
     let bytes = fs::read(ended.seal(&key).unwrap().path).unwrap();
-    let clear = [THEN.variable, THEN.key, THEN.token];
+    let secrets = [RECORDED.variable, RECORDED.key, RECORDED.token];
     let text = String::from_utf8(bytes.clone()).unwrap();
-    assert!(!clear.iter().any(|secret| text.contains(secret)));
+    assert!(!secrets.iter().any(|secret| text.contains(secret)));
     let mut keys = Keys::default();
-    keys.supply(key.public_key());
+    keys.add_supplied(key.public_key());
     let opened = open(bytes, &keys, &Options::default());
     assert!(opened.report.pass(), "{:?}", opened.report.reasons);
     opened.run.unwrap()
 }
 
-fn piece() -> impl Strategy<Value = Piece> {
+fn body_part() -> impl Strategy<Value = BodyPart> {
     prop_oneof![
-        3 => "[a-zA-Z \"\\\\\n\u{1b}é😀]{0,12}".prop_map(Piece::Words),
-        1 => Just(Piece::Words("[masked:key:7] [masked:key:7]".into())),
-        1 => Just(Piece::Variable),
-        1 => Just(Piece::Key),
-        1 => Just(Piece::Token),
+        3 => "[a-zA-Z \"\\\\\n\u{1b}é😀]{0,12}".prop_map(BodyPart::Words),
+        1 => Just(BodyPart::Words("[masked:key:7] [masked:key:7]".into())),
+        1 => Just(BodyPart::Variable),
+        1 => Just(BodyPart::Key),
+        1 => Just(BodyPart::Token),
     ]
 }
 
@@ -149,30 +151,30 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
     #[test]
     fn every_recorded_request_is_found_again(
-        requests in prop::collection::vec(prop::collection::vec(piece(), 0..5), 1..8)
+        requests in prop::collection::vec(prop::collection::vec(body_part(), 0..5), 1..8)
     ) {
         // Each is another request; what is asked twice is told apart by order alone, which other tests look at.
-        let requests: Vec<Vec<Piece>> = requests.into_iter().enumerate().map(|(number, mut pieces)| {
-            pieces.push(Piece::Words(format!("request {number}")));
+        let requests: Vec<Vec<BodyPart>> = requests.into_iter().enumerate().map(|(number, mut pieces)| {
+            pieces.push(BodyPart::Words(format!("request {number}")));
             pieces
         }).collect();
-        let run = recorded(&requests);
+        let run = recorded_run(&requests);
         let player = Player::load(&run).unwrap();
         prop_assert_eq!(player.notes(), []);
-        player.know(rule::ENVIRONMENT, NOW.variable.as_bytes());
-        let authorization = format!("Bearer {}", NOW.key);
+        player.add_secret(rule::ENVIRONMENT, REPLAYED.variable.as_bytes());
+        let authorization = format!("Bearer {}", REPLAYED.key);
         for (number, pieces) in requests.iter().enumerate().rev() {
-            let answer = hit(&player, &Incoming {
+            let answer = hit(&player, &PlayerRequest {
                 provider: "openai",
                 method: "POST",
-                path: &format!("/v1/responses?key={}", NOW.key),
+                path: &format!("/v1/responses?key={}", REPLAYED.key),
                 headers: &headers(&authorization),
-                body: body(pieces, &NOW).as_bytes(),
+                body: body(pieces, &REPLAYED).as_bytes(),
             });
-            prop_assert_eq!(said(&answer), number.to_string());
+            prop_assert_eq!(body_text(&answer), number.to_string());
             prop_assert_eq!(&answer.step_id, &format!("s{}", number + 1));
         }
-        let rung = Some(Rung::Exact);
-        prop_assert_eq!(player.conclude(), Outcome { rung, hits: requests.len(), ..Outcome::default() });
+        let weakest_level = Some(MatchLevel::Exact);
+        prop_assert_eq!(player.outcome(), ReplayOutcome { weakest_level, hits: requests.len(), ..ReplayOutcome::default() });
     }
 }

@@ -4,24 +4,24 @@ use std::borrow::Cow;
 
 use reenact_formats::FormatId;
 use reenact_formats::rer::EventType;
-use reenact_formats::rer::payload::{Source, Word};
+use reenact_formats::rer::payload::{PayloadWord, Source};
 use reenact_json::Value;
 
-use crate::dialect;
-use crate::index::Entry;
-use crate::run::Inner;
+use crate::event_index::EventEntry;
+use crate::reader;
+use crate::run::RunInner;
 
 /// An event of a run. A handle: what it says is read where it lies, when it is asked.
 #[derive(Debug, Clone, Copy)]
 pub struct Event<'r> {
-    pub(crate) run: &'r Inner,
+    pub(crate) run: &'r RunInner,
     index: usize,
-    entry: &'r Entry,
+    entry: &'r EventEntry,
 }
 
 /// What an event carries.
 #[derive(Debug, Clone, Copy)]
-pub enum Payload<'r> {
+pub enum EventPayload<'r> {
     /// This.
     Present(Value<'r>),
     /// Something that was taken out after it was recorded; its digest is still in the record.
@@ -30,7 +30,7 @@ pub enum Payload<'r> {
     None,
 }
 
-impl<'r> Payload<'r> {
+impl<'r> EventPayload<'r> {
     /// The value, if there is one.
     pub fn value(self) -> Option<Value<'r>> {
         match self {
@@ -41,7 +41,7 @@ impl<'r> Payload<'r> {
 }
 
 impl<'r> Event<'r> {
-    pub(crate) fn new(run: &'r Inner, index: usize, entry: &'r Entry) -> Self {
+    pub(crate) fn new(run: &'r RunInner, index: usize, entry: &'r EventEntry) -> Self {
         Self { run, index, entry }
     }
 
@@ -56,8 +56,8 @@ impl<'r> Event<'r> {
     }
 
     /// Whose words its payload is in.
-    pub fn dialect(&self) -> FormatId {
-        if self.entry.foreign { self.run.parts.dialect } else { FormatId::Rer }
+    pub fn payload_format(&self) -> FormatId {
+        if self.entry.in_payload_format { self.run.parts.payload_format } else { FormatId::Rer }
     }
 
     /// What the format that it was read from calls it. Untrusted text.
@@ -71,11 +71,11 @@ impl<'r> Event<'r> {
     }
 
     /// What it carries, in the words of its dialect: of an event that was imported, the item that it was made from.
-    pub fn payload(&self) -> Payload<'r> {
+    pub fn payload(&self) -> EventPayload<'r> {
         if self.entry.withheld {
-            return Payload::Withheld;
+            return EventPayload::Withheld;
         }
-        self.entry.payload.value(&self.run.bytes).map_or(Payload::None, Payload::Present)
+        self.entry.payload.value(&self.run.bytes).map_or(EventPayload::None, EventPayload::Present)
     }
 
     /// Whether what it carried was taken out.
@@ -86,7 +86,9 @@ impl<'r> Event<'r> {
     /// The step that it belongs to; empty if the record does not say. Untrusted text.
     pub fn step_id(&self) -> Cow<'r, str> {
         let payload = self.payload().value();
-        payload.and_then(|payload| dialect::of(self.dialect()).step_id(self, payload)).unwrap_or_default()
+        payload
+            .and_then(|payload| reader::reader_of(self.payload_format()).step_id(self, payload))
+            .unwrap_or_default()
     }
 
     /// How the record came to know of the event; `None` if it does not say, or says something else.
@@ -99,7 +101,7 @@ impl<'r> Event<'r> {
 
     /// Whether it was made from an item of another format.
     pub(crate) fn is_imported(&self) -> bool {
-        self.entry.foreign && self.run.parts.is_imported
+        self.entry.in_payload_format && self.run.parts.is_imported
     }
 
     /// The event that ends what this one begins, or begins what it ends; itself, if it is both.

@@ -9,14 +9,14 @@ use reenact_formats::rer::payload::{Chunk, EndedBy, Source};
 use reenact_json::Digest;
 use reenact_wire::{Endpoint, exchange as wire};
 
-use crate::body::{Headers, header};
-use crate::dialect;
+use crate::body::{RecordedHeaders, header};
 use crate::event::Event;
-use crate::unreadable::Unreadable;
+use crate::reader;
+use crate::unreadable::UnreadablePayload;
 
 /// What an exchange is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Asked {
+pub enum ExchangeKind {
     /// A model.
     Model,
     /// Something else, such as a list of models.
@@ -27,7 +27,7 @@ pub enum Asked {
 #[derive(Debug, Clone, Copy)]
 pub struct Exchange<'r> {
     /// What it is about.
-    pub asked: Asked,
+    pub kind: ExchangeKind,
     /// The event that holds the request.
     pub called: Event<'r>,
     /// The event that holds the answer, if there is one.
@@ -36,7 +36,7 @@ pub struct Exchange<'r> {
 
 /// What was asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request<'r> {
+pub struct ExchangeRequest<'r> {
     /// Whom: the name of a route, such as `openai`; empty if the record does not say.
     pub provider: Cow<'r, str>,
     /// Which model, as the record says.
@@ -48,9 +48,9 @@ pub struct Request<'r> {
     /// The path at the vendor, with its query; empty if the record does not say.
     pub path: Cow<'r, str>,
     /// The headers that were kept.
-    pub headers: Headers,
+    pub headers: RecordedHeaders,
     /// What is held of the body.
-    pub body: Body<'r>,
+    pub body: ExchangeRequestBody<'r>,
     /// The key that the recorder computed. A word, not a fact: compute it again.
     pub match_key: Option<Cow<'r, str>>,
     /// How the record came to know, if it says so.
@@ -59,7 +59,7 @@ pub struct Request<'r> {
 
 /// What is held of the body of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Body<'r> {
+pub enum ExchangeRequestBody<'r> {
     /// All of it, byte for byte.
     Bytes(Cow<'r, [u8]>),
     /// The JSON that it was, perhaps in another spelling.
@@ -72,7 +72,7 @@ pub enum Body<'r> {
     Hash(Digest),
 }
 
-impl Body<'_> {
+impl ExchangeRequestBody<'_> {
     /// What can be shown of it: the bytes, the JSON or the words; nothing, where only a hash is held.
     pub fn bytes(&self) -> &[u8] {
         match self {
@@ -83,34 +83,34 @@ impl Body<'_> {
     }
 
     /// The same, sharing nothing with the run.
-    pub fn into_owned(self) -> Body<'static> {
+    pub fn into_owned(self) -> ExchangeRequestBody<'static> {
         match self {
-            Self::Bytes(bytes) => Body::Bytes(Cow::Owned(bytes.into_owned())),
-            Self::Json(text) => Body::Json(Cow::Owned(text.into_owned())),
-            Self::Members(text) => Body::Members(Cow::Owned(text.into_owned())),
-            Self::Prompt(text) => Body::Prompt(Cow::Owned(text.into_owned())),
-            Self::Hash(digest) => Body::Hash(digest),
+            Self::Bytes(bytes) => ExchangeRequestBody::Bytes(Cow::Owned(bytes.into_owned())),
+            Self::Json(text) => ExchangeRequestBody::Json(Cow::Owned(text.into_owned())),
+            Self::Members(text) => ExchangeRequestBody::Members(Cow::Owned(text.into_owned())),
+            Self::Prompt(text) => ExchangeRequestBody::Prompt(Cow::Owned(text.into_owned())),
+            Self::Hash(digest) => ExchangeRequestBody::Hash(digest),
         }
     }
 }
 
 /// What was answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer<'r> {
+pub struct ExchangeAnswer<'r> {
     /// The status; `None` if no answer ever came.
     pub status: Option<u16>,
     /// The version of HTTP.
     pub version: Option<Cow<'r, str>>,
     /// The headers that were kept.
-    pub headers: Headers,
+    pub headers: RecordedHeaders,
     /// What came behind the body.
-    pub trailers: Headers,
+    pub trailers: RecordedHeaders,
     /// The body, as far as it came. Empty where only what it said is held.
     pub body: Cow<'r, [u8]>,
     /// How much of it the record holds.
-    pub held: Held,
+    pub detail: AnswerDetail,
     /// What it said, where the record holds that and not its body.
-    pub said: Option<Box<reenact_wire::Answer>>,
+    pub recorded_message: Option<Box<reenact_wire::ModelAnswer>>,
     /// The codings that were removed from it.
     pub content_encoding: Option<Cow<'r, str>>,
     /// The SHA-256 of the body as it came.
@@ -133,19 +133,19 @@ pub struct Answer<'r> {
 
 /// How much of an answer a record holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Held {
+pub enum AnswerDetail {
     /// The answer as it came over HTTP.
     Http,
     /// The JSON of its body, perhaps in another spelling, and nothing of how it came.
     Json,
     /// What it said.
-    Said,
+    Message,
 }
 
 impl<'r> Exchange<'r> {
     pub(crate) fn new(action: Callee, called: Event<'r>, returned: Option<Event<'r>>) -> Self {
-        let asked = if action == Callee::Model { Asked::Model } else { Asked::Http };
-        Self { asked, called, returned }
+        let kind = if action == Callee::Model { ExchangeKind::Model } else { ExchangeKind::Http };
+        Self { kind, called, returned }
     }
 
     /// The step that it is; empty if the record does not say. Untrusted text.
@@ -154,35 +154,35 @@ impl<'r> Exchange<'r> {
     }
 
     /// What was asked.
-    pub fn request(&self) -> Result<Request<'r>, Unreadable> {
-        dialect::request(&self.called)
+    pub fn request(&self) -> Result<ExchangeRequest<'r>, UnreadablePayload> {
+        reader::read_request(&self.called)
     }
 
     /// What was answered.
-    pub fn answer(&self) -> Result<Answer<'r>, Unreadable> {
-        let returned = self.returned.as_ref().ok_or(Unreadable::NoAnswer)?;
+    pub fn answer(&self) -> Result<ExchangeAnswer<'r>, UnreadablePayload> {
+        let returned = self.returned.as_ref().ok_or(UnreadablePayload::NoAnswer)?;
         // Only what came in pieces needs to know by whose rules they are put together.
-        let endpoint = match returned.dialect() {
+        let endpoint = match returned.payload_format() {
             FormatId::Rpk => self.request().ok().and_then(|request| request.endpoint),
             _ => None,
         };
-        dialect::answer(returned, endpoint)
+        reader::read_answer(returned, endpoint)
     }
 
     /// What the answer says, read by the rules of its endpoint; `None` if it is not one that we read.
-    pub fn message(&self) -> Option<reenact_wire::Answer> {
+    pub fn message(&self) -> Option<reenact_wire::ModelAnswer> {
         let answer = self.answer().ok()?;
-        match answer.said {
+        match answer.recorded_message {
             Some(said) => Some(*said),
             None => answer.message(self.request().ok()?.endpoint?),
         }
     }
 }
 
-impl Request<'_> {
+impl ExchangeRequest<'_> {
     /// The same, sharing nothing with the run.
-    pub fn into_owned(self) -> Request<'static> {
-        Request {
+    pub fn into_owned(self) -> ExchangeRequest<'static> {
+        ExchangeRequest {
             provider: owned(self.provider),
             model: self.model.map(owned),
             endpoint: self.endpoint,
@@ -200,17 +200,17 @@ fn owned(text: Cow<'_, str>) -> Cow<'static, str> {
     Cow::Owned(text.into_owned())
 }
 
-impl Answer<'_> {
+impl ExchangeAnswer<'_> {
     /// The same, sharing nothing with the run.
-    pub fn into_owned(self) -> Answer<'static> {
-        Answer {
+    pub fn into_owned(self) -> ExchangeAnswer<'static> {
+        ExchangeAnswer {
             status: self.status,
             version: self.version.map(owned),
             headers: self.headers,
             trailers: self.trailers,
             body: Cow::Owned(self.body.into_owned()),
-            held: self.held,
-            said: self.said,
+            detail: self.detail,
+            recorded_message: self.recorded_message,
             content_encoding: self.content_encoding.map(owned),
             wire_sha256: self.wire_sha256.map(owned),
             chunks: self.chunks,
@@ -224,19 +224,19 @@ impl Answer<'_> {
     }
 
     /// An answer that came to its end, of which only this is known yet.
-    pub(crate) fn whole(held: Held) -> Self {
-        Self { held, status: Some(200), complete: true, ended_by: EndedBy::Eof, ..Self::nothing() }
+    pub(crate) fn complete_with(detail: AnswerDetail) -> Self {
+        Self { detail, status: Some(200), complete: true, ended_by: EndedBy::Eof, ..Self::empty() }
     }
 
-    pub(crate) fn nothing() -> Self {
+    pub(crate) fn empty() -> Self {
         Self {
             status: None,
             version: None,
-            headers: Headers::new(),
-            trailers: Headers::new(),
+            headers: RecordedHeaders::new(),
+            trailers: RecordedHeaders::new(),
             body: Cow::default(),
-            held: Held::Http,
-            said: None,
+            detail: AnswerDetail::Http,
+            recorded_message: None,
             content_encoding: None,
             wire_sha256: None,
             chunks: Vec::new(),
@@ -255,10 +255,10 @@ impl Answer<'_> {
     }
 
     /// What it says, read by the rules of an endpoint; `None` if it is nothing that those rules read.
-    pub fn message(&self, endpoint: Endpoint) -> Option<reenact_wire::Answer> {
-        if let Some(said) = &self.said {
-            return Some(reenact_wire::Answer::clone(said));
+    pub fn message(&self, endpoint: Endpoint) -> Option<reenact_wire::ModelAnswer> {
+        if let Some(said) = &self.recorded_message {
+            return Some(reenact_wire::ModelAnswer::clone(said));
         }
-        wire::answer(endpoint, self.is_stream(), &self.body)
+        wire::parse_answer(endpoint, self.is_stream(), &self.body)
     }
 }

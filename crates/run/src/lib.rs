@@ -4,7 +4,7 @@
 //! that were judged and a few words for each event; payloads are read where they lie, when someone asks. What can be derived
 //! (exchanges, messages, tool calls, totals) is derived on reading and stored nowhere.
 //!
-//! Anyone can sign nonsense: a payload that is not what its event promises is [`Unreadable`], with a reason, and never more
+//! Anyone can sign nonsense: a payload that is not what its event promises is [`UnreadablePayload`], with a reason, and never more
 //! than that.
 //!
 //! | module | what it holds |
@@ -24,17 +24,17 @@
 //! | [`text_rule`] | any JSON under its format's profile, as JSON that RFC 8785 can carry, and back |
 //! | [`unreadable`] | why a payload does not say what it should |
 
+pub mod assay_report;
 pub mod body;
 pub mod convert;
-pub mod dialect;
 pub mod event;
+mod event_index;
 pub mod exchange;
 pub mod exit;
-pub mod gate;
-mod index;
 pub mod open;
-mod outcome;
+pub mod reader;
 pub mod redact;
+mod reported_outcome;
 pub mod run;
 pub mod summary;
 pub mod text_rule;
@@ -42,15 +42,17 @@ pub mod timeline;
 pub mod tool;
 pub mod unreadable;
 
-pub use event::{Event, Payload};
-pub use exchange::{Answer, Asked, Body, Exchange, Held, Request};
+pub use event::{Event, EventPayload};
+pub use exchange::{
+    AnswerDetail, Exchange, ExchangeAnswer, ExchangeKind, ExchangeRequest, ExchangeRequestBody,
+};
 pub use exit::Exit;
-pub use open::{Files, NotARun, Opened, open, open_files, open_with};
+pub use open::{NamedFiles, NotARun, OpenedRecord, open, open_files, open_with};
 pub use reenact_formats::FormatId;
 pub use reenact_formats::rer::EventType;
 pub use reenact_formats::rer::payload::{Chunk, EndedBy, Source};
 pub use run::Run;
 pub use summary::Summary;
 pub use timeline::Timeline;
-pub use tool::{Json, ToolUse};
-pub use unreadable::Unreadable;
+pub use tool::{JsonText, ToolUse};
+pub use unreadable::UnreadablePayload;

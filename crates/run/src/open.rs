@@ -4,23 +4,23 @@ use std::cell::RefCell;
 use std::io::{self, Write};
 use std::rc::Rc;
 
-use reenact_formats::format::Signs;
+use reenact_formats::format::RecognitionRule;
 use reenact_formats::replay_jsonl::{RECEIPT, REPLAY};
 use reenact_formats::{FORMATS, recognise};
-use reenact_verify::replay_bundle::{self as bundle, Snapshot};
-use reenact_verify::replay_jsonl::{self, Beside};
-use reenact_verify::{FormatId, Keys, Members, Options, Report, Unrecognised, safe, safe_members};
+use reenact_verify::replay_bundle::{self as bundle, BundleSnapshot};
+use reenact_verify::replay_jsonl::{self, ReplayJsonlOptions};
+use reenact_verify::{BundleMembers, FormatId, Keys, Options, Report, Unrecognised, verify, verify_members};
 
-use crate::dialect::{self, replay_bundle};
-use crate::index::Span;
-use crate::run::{Parts, Run};
+use crate::event_index::ByteSpan;
+use crate::reader::{self, replay_bundle};
+use crate::run::{Run, RunParts};
 
 /// What was opened: the run, if the bytes are one, and the verdict on them.
 ///
 /// A run whose report does not pass is still given, since people must be able to look at what fails. Whether to go on with
 /// it is up to whoever asked.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenedRecord {
     /// The run.
     pub run: Result<Run, NotARun>,
     /// The verdict.
@@ -43,54 +43,54 @@ pub enum NotARun {
 }
 
 /// Files of a bundle, each with its name there.
-pub type Files = Vec<(String, Vec<u8>)>;
+pub type NamedFiles = Vec<(String, Vec<u8>)>;
 
 /// Opens a run and judges it, all on this thread. The bytes are a document, or an archive of one of the bundles.
-pub fn open(bytes: Vec<u8>, keys: &Keys, options: &Options) -> Opened {
-    open_with(bytes, options, |bytes| safe(bytes, keys, options))
+pub fn open(bytes: Vec<u8>, keys: &Keys, options: &Options) -> OpenedRecord {
+    open_with(bytes, options, |bytes| verify(bytes, keys, options))
 }
 
 /// Opens a run; `judge` gives the verdict on its bytes, in whatever way it likes.
-pub fn open_with(bytes: Vec<u8>, options: &Options, judge: impl FnOnce(&[u8]) -> Report) -> Opened {
-    let report = judge(&bytes);
-    let run = read(bytes, options, &report).map(|(parts, bytes)| Run::new(parts, bytes, &report));
-    Opened { run, report }
+pub fn open_with(bytes: Vec<u8>, options: &Options, verify: impl FnOnce(&[u8]) -> Report) -> OpenedRecord {
+    let report = verify(&bytes);
+    let run = read_record(bytes, options, &report).map(|(parts, bytes)| Run::new(parts, bytes, &report));
+    OpenedRecord { run, report }
 }
 
 /// Opens what a folder holds, and judges it: an RER bundle, a Replay Bundle, a Model IO pack, or a REPLAY.jsonl with its
 /// RECEIPT.json.
-pub fn open_files(files: Files, keys: &Keys, options: &Options) -> Opened {
+pub fn open_files(files: NamedFiles, keys: &Keys, options: &Options) -> OpenedRecord {
     let file = |name: &str| files.iter().find(|(known, _)| known == name).map(|(_, bytes)| bytes.as_slice());
     let format = FormatId::of_main_file(|name| file(name).is_some());
     let report = match format {
         Some(FormatId::ReplayJsonl) => {
-            let beside = Beside { receipt: file(RECEIPT), ..Beside::default() };
+            let beside = ReplayJsonlOptions { receipt: file(RECEIPT), ..ReplayJsonlOptions::default() };
             replay_jsonl::verify_bytes(file(REPLAY).unwrap_or_default(), &beside, options)
         }
         Some(FormatId::ReplayBundle) => bundle::verify(&snapshot(&files)),
-        _ => safe_members(&members(&files), keys, options),
+        _ => verify_members(&members(&files), keys, options),
     };
     let run = match format {
         Some(FormatId::ReplayBundle) => replay_bundle::read(files, None, &options.limits),
-        Some(format) => document(files, format.row().main_file)
-            .and_then(|(bytes, files)| with_files(format, bytes, files, options)),
+        Some(format) => take_document(files, format.row().main_file)
+            .and_then(|(bytes, files)| read_with_files(format, bytes, files, options)),
         None => Err(Unrecognised::OtherMembers.into()),
     };
     let run = run.map(|(parts, bytes)| Run::new(parts, bytes, &report));
-    Opened { run, report }
+    OpenedRecord { run, report }
 }
 
 /// What a run keeps, and the bytes that it lies in.
-type Read = Result<(Parts, Vec<u8>), NotARun>;
+type RunPartsResult = Result<(RunParts, Vec<u8>), NotARun>;
 
 /// Reads bytes that were judged.
-fn read(bytes: Vec<u8>, options: &Options, report: &Report) -> Read {
+fn read_record(bytes: Vec<u8>, options: &Options, report: &Report) -> RunPartsResult {
     let limits = &options.limits;
     if report.id() == Some(FormatId::ReplayBundle) {
-        return replay_bundle::read(unpacked(&bytes)?, None, limits);
+        return replay_bundle::read(unpack_replay_bundle(&bytes)?, None, limits);
     }
-    let mut blobs = Kept::default();
-    if let Some(members) = Members::in_memory(&bytes, &mut |name| Ok(blobs.take(name))) {
+    let mut blobs = BundleMemberCopies::default();
+    if let Some(members) = BundleMembers::unpack_bytes(&bytes, &mut |name| Ok(blobs.writer_for(name))) {
         let members = members.map_err(|broken| NotARun::Unreadable(broken.error.to_string()))?;
         drop(bytes);
         let found = FORMATS
@@ -98,54 +98,59 @@ fn read(bytes: Vec<u8>, options: &Options, report: &Report) -> Read {
             .filter(|row| row.id != FormatId::ReplayBundle)
             .find_map(|row| Some((row.id, row.folder?, members.document(row.main_file)?.to_vec())));
         let Some((format, folder, main)) = found else { return Err(Unrecognised::OtherMembers.into()) };
-        let beside = folder.reads.iter().filter(|name| **name != format.row().main_file);
+        let beside = folder.event_files.iter().filter(|name| **name != format.row().main_file);
         let beside = beside.filter_map(|name| Some(((*name).to_owned(), members.document(name)?.to_vec())));
-        let blobs = if format == FormatId::RerBundle { blobs.finish() } else { Files::new() };
-        return with_files(format, main, beside.chain(blobs).collect(), options);
+        let blobs = if format == FormatId::RerBundle { blobs.finish() } else { NamedFiles::new() };
+        return read_with_files(format, main, beside.chain(blobs).collect(), options);
     }
     let format = options.format.map_or_else(|| recognise(&bytes, limits), Ok)?;
-    if matches!(format.row().signs, Signs::Files) {
+    if matches!(format.row().recognition, RecognitionRule::Files) {
         // Bundles are archives, and this is none.
         return Err(Unrecognised::OtherMembers.into());
     }
-    Ok((dialect::of(format).read(&bytes, limits)?, bytes))
+    Ok((reader::reader_of(format).read(&bytes, limits)?, bytes))
 }
 
 /// Takes the document of that name out of the files.
-fn document(mut files: Files, name: &str) -> Result<(Vec<u8>, Files), NotARun> {
+fn take_document(mut files: NamedFiles, name: &str) -> Result<(Vec<u8>, NamedFiles), NotARun> {
     let at = files.iter().position(|(known, _)| known == name).ok_or(NotARun::NoEvents)?;
     let (_, bytes) = files.swap_remove(at);
     Ok((bytes, files))
 }
 
 /// Reads a document, and lays the files beside it behind its bytes.
-fn with_files(format: FormatId, mut bytes: Vec<u8>, mut files: Files, options: &Options) -> Read {
-    let mut parts = dialect::of(format).read(&bytes, &options.limits)?;
+fn read_with_files(
+    format: FormatId,
+    mut bytes: Vec<u8>,
+    mut files: NamedFiles,
+    options: &Options,
+) -> RunPartsResult {
+    let mut parts = reader::reader_of(format).read(&bytes, &options.limits)?;
     files.sort_by(|(a, _), (b, _)| a.cmp(b));
     for (name, content) in files {
-        parts.files.push((name, Span::at(bytes.len(), content.len())));
+        parts.files.push((name, ByteSpan::at(bytes.len(), content.len())));
         bytes.extend_from_slice(&content);
     }
     Ok((parts, bytes))
 }
 
 /// The files of a Replay Bundle's archive.
-fn unpacked(bytes: &[u8]) -> Result<Files, NotARun> {
-    let mut kept = Kept { all: true, ..Kept::default() };
-    let snapshot = Snapshot::read_copying(bytes, &mut |name| Ok(kept.take(name)));
+fn unpack_replay_bundle(bytes: &[u8]) -> Result<NamedFiles, NotARun> {
+    let mut copies = BundleMemberCopies { keeps_all: true, ..BundleMemberCopies::default() };
+    let snapshot = BundleSnapshot::read_copying(bytes, &mut |name| Ok(copies.writer_for(name)));
     let snapshot = snapshot.map_err(|error| NotARun::Unreadable(error.to_string()))?;
     match snapshot.fault() {
         Some(fault) => Err(NotARun::Unreadable(fault.to_string())),
-        None => Ok(kept.finish()),
+        None => Ok(copies.finish()),
     }
 }
 
 /// The snapshot of a folder's files.
-fn snapshot(files: &Files) -> Snapshot {
-    let mut snapshot = Snapshot::default();
+fn snapshot(files: &NamedFiles) -> BundleSnapshot {
+    let mut snapshot = BundleSnapshot::default();
     for (name, content) in files {
         // Reading from memory does not fail.
-        if !snapshot.take_file(name, &mut content.as_slice()).unwrap_or(false) {
+        if !snapshot.add_file(name, &mut content.as_slice()).unwrap_or(false) {
             break;
         }
     }
@@ -153,27 +158,27 @@ fn snapshot(files: &Files) -> Snapshot {
 }
 
 /// The members of a folder's files. A document that is over its limit is left out, and so fails its checks.
-fn members(files: &Files) -> Members {
-    let mut members = Members::default();
+fn members(files: &NamedFiles) -> BundleMembers {
+    let mut members = BundleMembers::default();
     for (name, content) in files {
-        let _ = members.take(name, &mut content.as_slice());
+        let _ = members.add(name, &mut content.as_slice());
     }
     members
 }
 
 /// Copies of members, as they are read.
 #[derive(Default)]
-struct Kept {
-    files: Vec<(String, Copy)>,
+struct BundleMemberCopies {
+    files: Vec<(String, SharedMemberBuffer)>,
     /// Not only blobs.
-    all: bool,
+    keeps_all: bool,
 }
 
 /// One of them, which its writer shares.
 #[derive(Clone, Default)]
-struct Copy(Rc<RefCell<Vec<u8>>>);
+struct SharedMemberBuffer(Rc<RefCell<Vec<u8>>>);
 
-impl Write for Copy {
+impl Write for SharedMemberBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.borrow_mut().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -184,20 +189,20 @@ impl Write for Copy {
     }
 }
 
-impl Kept {
-    fn take(&mut self, name: &str) -> Option<Box<dyn Write>> {
+impl BundleMemberCopies {
+    fn writer_for(&mut self, name: &str) -> Option<Box<dyn Write>> {
         // A folder around everything is no part of the names.
-        let name = match (self.all, name.find("blobs/")) {
+        let name = match (self.keeps_all, name.find("blobs/")) {
             (true, _) => name,
             (false, Some(at)) if at == 0 || name.as_bytes().get(at - 1) == Some(&b'/') => &name[at..],
             (false, _) => return None,
         };
-        let copy = Copy::default();
+        let copy = SharedMemberBuffer::default();
         self.files.push((name.to_owned(), copy.clone()));
         Some(Box::new(copy))
     }
 
-    fn finish(self) -> Files {
+    fn finish(self) -> NamedFiles {
         self.files.into_iter().map(|(name, copy)| (name, copy.0.take())).collect()
     }
 }

@@ -6,52 +6,52 @@ use reenact_formats::FormatId;
 use reenact_formats::rer::{Callee, EventType, Role};
 use reenact_json::{Digest, Limits, Value};
 use reenact_verify::Report;
-use reenact_wire::price::Table;
+use reenact_wire::price::PriceTable;
 
-use crate::dialect::{Context, replay_bundle};
 use crate::event::Event;
+use crate::event_index::{ByteSpan, EventEntry};
 use crate::exchange::Exchange;
-use crate::index::{Entry, Span};
-use crate::open::{Files, NotARun};
+use crate::open::{NamedFiles, NotARun};
+use crate::reader::{DocumentContext, replay_bundle};
 use crate::summary::Summary;
 use crate::tool::ToolUse;
 
 /// A run. Cheap to clone: the bytes are shared.
 #[derive(Debug, Clone)]
 pub struct Run {
-    inner: Arc<Inner>,
+    inner: Arc<RunInner>,
 }
 
 /// What all handles of a run share.
 #[derive(Debug)]
-pub(crate) struct Inner {
+pub(crate) struct RunInner {
     pub(crate) bytes: Vec<u8>,
     format: String,
     digest: Option<Digest>,
-    pub(crate) parts: Parts,
+    pub(crate) parts: RunParts,
 }
 
 /// What a format's reader finds.
 #[derive(Debug, Default)]
-pub(crate) struct Parts {
+pub(crate) struct RunParts {
     pub(crate) id: String,
     pub(crate) producer: Producer,
-    pub(crate) envelope: Span,
+    pub(crate) envelope: ByteSpan,
     /// Where it ran, in a format that keeps this beside its events.
-    pub(crate) environment: Span,
+    pub(crate) environment: ByteSpan,
     /// When it began and ended, in a format that keeps this beside its events.
-    pub(crate) began: Span,
-    pub(crate) ended: Span,
-    pub(crate) dialect: FormatId,
+    pub(crate) started_at: ByteSpan,
+    pub(crate) ended_at: ByteSpan,
+    pub(crate) payload_format: FormatId,
     /// Whether the payloads came from another format.
     pub(crate) is_imported: bool,
     /// What the items of a format leave to the document around them.
-    pub(crate) context: Context,
+    pub(crate) context: DocumentContext,
     /// The files of a bundle, by name.
-    pub(crate) files: Vec<(String, Span)>,
+    pub(crate) files: Vec<(String, ByteSpan)>,
     /// What is to lie behind the bytes that were read: files that these hold in another form.
-    pub(crate) tail: Vec<u8>,
-    pub(crate) index: Box<[Entry]>,
+    pub(crate) appended_bytes: Vec<u8>,
+    pub(crate) entries: Box<[EventEntry]>,
 }
 
 /// What wrote the record, by its own word.
@@ -66,10 +66,10 @@ pub struct Producer {
 }
 
 impl Run {
-    pub(crate) fn new(mut parts: Parts, mut bytes: Vec<u8>, report: &Report) -> Self {
-        bytes.append(&mut parts.tail);
+    pub(crate) fn new(mut parts: RunParts, mut bytes: Vec<u8>, report: &Report) -> Self {
+        bytes.append(&mut parts.appended_bytes);
         let digest = report.run.as_ref().map(|run| run.digest);
-        Self { inner: Arc::new(Inner { bytes, format: report.format.clone(), digest, parts }) }
+        Self { inner: Arc::new(RunInner { bytes, format: report.format.clone(), digest, parts }) }
     }
 
     /// The run's own id: untrusted text, never to be made a path.
@@ -83,8 +83,8 @@ impl Run {
     }
 
     /// Whose words its payloads are in: those of the format that it was read from, or imported from.
-    pub fn dialect(&self) -> FormatId {
-        self.inner.parts.dialect
+    pub fn payload_format(&self) -> FormatId {
+        self.inner.parts.payload_format
     }
 
     /// Whether it is an RER artifact that was made from a record of another format.
@@ -99,7 +99,7 @@ impl Run {
 
     /// The bytes of its document alone: of an RER bundle, the artifact. They are those that were judged.
     pub fn document(&self) -> &[u8] {
-        crate::convert::export::account::document(self)
+        crate::convert::export::loss_notes::document(self)
     }
 
     /// The files of a bundle, in the order of their names; none of a record that is one document.
@@ -115,12 +115,13 @@ impl Run {
     /// The same Replay Bundle with the trace that it holds only the digest of. Whether it is that trace, is for whoever gives it to
     /// check.
     pub fn with_trace(&self, trace: Vec<u8>) -> Result<Self, NotARun> {
-        let mut files: Files = self.files().map(|(name, bytes)| (name.to_owned(), bytes.to_vec())).collect();
+        let mut files: NamedFiles =
+            self.files().map(|(name, bytes)| (name.to_owned(), bytes.to_vec())).collect();
         // No member of a bundle has an empty name.
         files.push((String::new(), trace));
         let (parts, bytes) = replay_bundle::read(files, Some(""), &Limits::default())?;
         let (format, digest) = (self.inner.format.clone(), self.inner.digest);
-        Ok(Self { inner: Arc::new(Inner { bytes, format, digest, parts }) })
+        Ok(Self { inner: Arc::new(RunInner { bytes, format, digest, parts }) })
     }
 
     /// The digest of what was signed, the same for every copy of this record; `None` where nothing could be signed.
@@ -145,8 +146,8 @@ impl Run {
 
     /// Where it ran, as the record says.
     pub fn environment(&self) -> Option<Value<'_>> {
-        let beside = self.inner.parts.environment.value(&self.inner.bytes);
-        beside.or_else(|| self.started()?.member("environment"))
+        let in_document = self.inner.parts.environment.value(&self.inner.bytes);
+        in_document.or_else(|| self.started()?.member("environment"))
     }
 
     /// The payload of the event that began the run.
@@ -162,33 +163,33 @@ impl Run {
     /// When it began, by the event that says so, or else by the first one.
     pub fn started_at(&self) -> Option<String> {
         let event = || self.first(EventType::RunStarted).or_else(|| self.event(0))?.time();
-        self.beside(self.inner.parts.began).or_else(|| event().map(|time| time.into_owned()))
+        self.document_time(self.inner.parts.started_at).or_else(|| event().map(|time| time.into_owned()))
     }
 
     /// When it ended, by the event that says so; `None` if none does.
     pub fn ended_at(&self) -> Option<String> {
         let event = || self.last(EventType::RunEnded)?.time();
-        self.beside(self.inner.parts.ended).or_else(|| event().map(|time| time.into_owned()))
+        self.document_time(self.inner.parts.ended_at).or_else(|| event().map(|time| time.into_owned()))
     }
 
     /// A time that stands beside the events.
-    fn beside(&self, span: Span) -> Option<String> {
+    fn document_time(&self, span: ByteSpan) -> Option<String> {
         span.value(&self.inner.bytes)?.string().map(|text| text.into_owned())
     }
 
     /// How many events there are.
     pub fn len(&self) -> usize {
-        self.inner.parts.index.len()
+        self.inner.parts.entries.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.inner.parts.index.is_empty()
+        self.inner.parts.entries.is_empty()
     }
 
     /// The event at a place.
     pub fn event(&self, index: usize) -> Option<Event<'_>> {
-        Some(Event::new(&self.inner, index, self.inner.parts.index.get(index)?))
+        Some(Event::new(&self.inner, index, self.inner.parts.entries.get(index)?))
     }
 
     /// All events, in order.
@@ -237,16 +238,16 @@ impl Run {
 
     /// Counts, models, tokens, time, and what it cost at list prices: all of the run is read for it.
     pub fn summary(&self) -> Summary {
-        self.summary_at(&Table::standard())
+        self.summary_at(&PriceTable::list_prices())
     }
 
     /// The same at other prices.
-    pub fn summary_at(&self, prices: &Table) -> Summary {
+    pub fn summary_at(&self, prices: &PriceTable) -> Summary {
         Summary::of(self, prices)
     }
 }
 
-impl Inner {
+impl RunInner {
     /// The file of that name in a bundle.
     pub(crate) fn file(&self, name: &str) -> Option<&[u8]> {
         let files = &self.parts.files;

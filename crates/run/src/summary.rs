@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use reenact_formats::FormatId;
-use reenact_formats::replay_jsonl::Figures;
+use reenact_formats::replay_jsonl::ReplayTotals;
 use reenact_formats::rer::EventType;
 use reenact_formats::rer::time::instant;
-use reenact_wire::price::{Rates, Table};
+use reenact_wire::price::{PriceTable, Rates};
 use reenact_wire::{Endpoint, Vendor};
 
-use crate::dialect;
-use crate::exchange::{Asked, Request};
+use crate::exchange::{ExchangeKind, ExchangeRequest};
 use crate::exit::Exit;
+use crate::reader;
 use crate::run::Run;
 use crate::tool::ToolUse;
 
@@ -38,13 +38,13 @@ pub struct Summary {
     /// Payloads that are withheld.
     pub withheld: usize,
     /// Events that say that something was not captured.
-    pub gaps: usize,
+    pub capture_gaps: usize,
     /// Events that say that something went wrong.
     pub errors: usize,
     /// From the first event to the last; `None` if their times are none, or run backwards.
     pub duration: Option<Duration>,
     /// Calls of tools, their time and their use, where the run is a REPLAY.jsonl or was imported from one.
-    pub figures: Option<Figures>,
+    pub figures: Option<ReplayTotals>,
     /// How the run says it ended.
     pub status: Option<String>,
     /// Why, by its own word.
@@ -61,7 +61,7 @@ pub struct ModelUse {
     /// How often it was asked.
     pub calls: usize,
     /// How many of those answers tell what they took.
-    pub counted: usize,
+    pub with_usage: usize,
     /// How many answers were errors.
     pub errors: usize,
     /// Tokens read.
@@ -75,7 +75,7 @@ pub struct ModelUse {
     /// How many of those answers have a price.
     pub priced: usize,
     /// What these cost, in picodollars.
-    pub cost: u128,
+    pub cost_picodollars: u128,
 }
 
 impl Summary {
@@ -90,13 +90,13 @@ impl Summary {
     }
 
     /// What all answers that have a price cost, in picodollars; `None` if none has one.
-    pub fn cost(&self) -> Option<u128> {
+    pub fn cost_picodollars(&self) -> Option<u128> {
         let mut priced = self.models.values().filter(|model| model.priced > 0).peekable();
         priced.peek()?;
-        Some(priced.fold(0, |sum, model| sum.saturating_add(model.cost)))
+        Some(priced.fold(0, |sum, model| sum.saturating_add(model.cost_picodollars)))
     }
 
-    pub(crate) fn of(run: &Run, prices: &Table) -> Self {
+    pub(crate) fn of(run: &Run, prices: &PriceTable) -> Self {
         let mut summary = Self { events: run.len(), ..Self::default() };
         for event in run.events() {
             *summary.kinds.entry(event.kind()).or_default() += 1;
@@ -105,18 +105,19 @@ impl Summary {
         let count = |kind| summary.kinds.get(&Some(kind)).copied().unwrap_or_default();
         (summary.model_calls, summary.http_calls) =
             (count(EventType::ModelCalled), count(EventType::HttpCalled));
-        (summary.tool_calls, summary.gaps) = (count(EventType::ToolCalled), count(EventType::CaptureGap));
+        (summary.tool_calls, summary.capture_gaps) =
+            (count(EventType::ToolCalled), count(EventType::CaptureGap));
         summary.errors = count(EventType::ErrorRaised);
         summary.duration = duration(run);
         summary.read_exchanges(run, prices);
-        let outcome = dialect::of(run.dialect()).outcome(run);
+        let outcome = reader::reader_of(run.payload_format()).outcome(run);
         (summary.status, summary.reason) = (outcome.status, outcome.reason);
         (summary.exit, summary.command) = (outcome.exit, outcome.command);
-        summary.figures = (run.dialect() == FormatId::ReplayJsonl).then(|| figures(run));
+        summary.figures = (run.payload_format() == FormatId::ReplayJsonl).then(|| figures(run));
         summary
     }
 
-    fn read_exchanges(&mut self, run: &Run, prices: &Table) {
+    fn read_exchanges(&mut self, run: &Run, prices: &PriceTable) {
         for exchange in run.exchanges() {
             let (request, answer) = (exchange.request(), exchange.answer());
             self.unreadable += usize::from(request.is_err());
@@ -125,18 +126,18 @@ impl Summary {
                 Ok(answer) => !answer.complete,
                 Err(_) => exchange.returned.is_none(),
             });
-            if exchange.asked == Asked::Model {
+            if exchange.kind == ExchangeKind::Model {
                 let name = request.as_ref().ok().and_then(|request| request.model.clone());
-                let price = request.as_ref().ok().and_then(|request| price(request, prices));
+                let price = request.as_ref().ok().and_then(|request| vendor_rates(request, prices));
                 let model = self.models.entry(name.unwrap_or_default().into_owned()).or_default();
                 model.calls += 1;
                 if let (Ok(request), Ok(answer)) = (request, answer) {
-                    let message = match &answer.said {
-                        Some(said) => Some(reenact_wire::Answer::clone(said)),
+                    let message = match &answer.recorded_message {
+                        Some(said) => Some(reenact_wire::ModelAnswer::clone(said)),
                         None => request.endpoint.and_then(|endpoint| answer.message(endpoint)),
                     };
                     let is_error = answer.status.is_some_and(|status| status >= 400);
-                    model.take(message.as_ref(), is_error, price);
+                    model.add_answer(message.as_ref(), is_error, price);
                 }
             }
         }
@@ -144,10 +145,10 @@ impl Summary {
 }
 
 /// The sums that the format's own summaries have.
-fn figures(run: &Run) -> Figures {
-    let mut figures = Figures::default();
+fn figures(run: &Run) -> ReplayTotals {
+    let mut figures = ReplayTotals::default();
     let mut ids = HashSet::new();
-    for event in run.events().filter(|event| event.dialect() == FormatId::ReplayJsonl) {
+    for event in run.events().filter(|event| event.payload_format() == FormatId::ReplayJsonl) {
         match event.kind() {
             Some(EventType::ToolCalled) => {
                 ids.insert(event.step_id());
@@ -166,15 +167,15 @@ fn figures(run: &Run) -> Figures {
 }
 
 impl ModelUse {
-    fn take(
+    fn add_answer(
         &mut self,
-        message: Option<&reenact_wire::Answer>,
+        message: Option<&reenact_wire::ModelAnswer>,
         is_error: bool,
         price: Option<(Vendor, Rates)>,
     ) {
         self.errors += usize::from(is_error || message.is_some_and(|message| message.error.is_some()));
         let Some(usage) = message.and_then(|message| message.usage) else { return };
-        self.counted += 1;
+        self.with_usage += 1;
         let add = |sum: &mut u64, count: u64| *sum = sum.saturating_add(count);
         add(&mut self.input_tokens, usage.input_tokens);
         add(&mut self.output_tokens, usage.output_tokens);
@@ -182,13 +183,13 @@ impl ModelUse {
         add(&mut self.cache_write_tokens, usage.cache_write_tokens);
         if let Some((vendor, rates)) = price {
             self.priced += 1;
-            self.cost = self.cost.saturating_add(rates.cost(vendor, &usage));
+            self.cost_picodollars = self.cost_picodollars.saturating_add(rates.cost(vendor, &usage));
         }
     }
 }
 
 /// What the tokens of the model cost that a request asks.
-fn price(request: &Request<'_>, prices: &Table) -> Option<(Vendor, Rates)> {
+fn vendor_rates(request: &ExchangeRequest<'_>, prices: &PriceTable) -> Option<(Vendor, Rates)> {
     let vendor =
         request.endpoint.and_then(Endpoint::vendor).or_else(|| Vendor::of_name(&request.provider))?;
     Some((vendor, prices.rates(vendor, request.model.as_deref()?)?))

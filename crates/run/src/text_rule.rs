@@ -9,22 +9,22 @@ use std::ops::Range;
 
 use reenact_formats::Profile;
 use reenact_json::canonical;
-use reenact_json::token::Order;
-use reenact_json::{CanonicalFault, CanonicalForm, Jcs, Kind, Limits, Scanner, SyntaxError, Value};
+use reenact_json::token::NameOrder;
+use reenact_json::{CanonicalFault, CanonicalForm, Jcs, Limits, Scanner, SyntaxError, Value, ValueKind};
 
 /// The name that marks a text.
-const MARK: &str = "$text";
+const MARKER: &str = "$text";
 
 /// Why there is nothing to write.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum TextFault {
+pub enum TextRuleError {
     /// The value has no canonical form under its profile.
     #[error(transparent)]
     Canonical(#[from] CanonicalFault),
     /// An object that should hold a text holds something else. No encoder makes such.
     #[error("a \"$text\" must hold the text of one JSON value")]
-    Mark,
+    Marker,
     /// What was read is not JSON. It was read before, so this does not happen.
     #[error(transparent)]
     Syntax(#[from] SyntaxError),
@@ -34,71 +34,72 @@ pub enum TextFault {
 #[derive(Debug)]
 pub struct TextRule {
     profile: Profile,
-    text: Vec<u8>,
-    plain: Vec<u8>,
-    again: Vec<u8>,
+    canonical_text: Vec<u8>,
+    jcs_text: Vec<u8>,
+    round_trip: Vec<u8>,
 }
 
 /// What was read once is read again within these.
-const LIMITS: Limits = Limits { depth: Limits::DEEPEST, bytes: Limits::LARGEST };
+const LIMITS: Limits = Limits { max_depth: Limits::MAX_DEPTH, max_bytes: Limits::MAX_BYTES };
 
 impl TextRule {
     /// The rule for a profile.
     pub fn new(profile: Profile) -> Self {
-        Self { profile, text: Vec::new(), plain: Vec::new(), again: Vec::new() }
+        Self { profile, canonical_text: Vec::new(), jcs_text: Vec::new(), round_trip: Vec::new() }
     }
 
     /// Appends a value as JSON that RFC 8785 can carry; nearly always in that form already.
-    pub fn encode(&mut self, value: Value<'_>, out: &mut Vec<u8>) -> Result<(), TextFault> {
-        if value.is_canonical() && self.profile.is_own_text(value) && !value.text().contains(&b'$') {
+    pub fn encode(&mut self, value: Value<'_>, out: &mut Vec<u8>) -> Result<(), TextRuleError> {
+        if value.is_canonical() && self.profile.is_already_canonical(value) && !value.text().contains(&b'$') {
             out.extend_from_slice(value.text());
             return Ok(());
         }
-        let Self { profile, text, plain, again } = self;
+        let Self { profile, canonical_text: text, jcs_text: plain, round_trip: again } = self;
         text.clear();
-        let at_rest = profile.write_noting(value, text)?;
+        let at_rest = profile.write_reporting_stability(value, text)?;
         let canonical = Value::parse(text, &LIMITS)?;
-        if at_rest && canonical.is_canonical() && !is_marked(text)? {
+        if at_rest && canonical.is_canonical() && !contains_marker(text)? {
             out.extend_from_slice(text);
             return Ok(());
         }
-        if let Some(plain) = native(canonical, *profile, plain, again) {
+        if let Some(plain) = lossless_jcs(canonical, *profile, plain, again) {
             out.extend_from_slice(plain);
             return Ok(());
         }
         let scanner = Scanner::new(text, &LIMITS)?;
         let before = out.len();
-        let marked = marked(text)?;
-        let mut encoder = Encoder { scanner, profile: *profile, marked: &marked, wrapped: false, out };
-        encoder.value(None)?;
-        if !encoder.wrapped {
+        let marked = marker_offsets(text)?;
+        let mut encoder =
+            TextRuleEncoder { scanner, profile: *profile, marker_offsets: &marked, has_wrapped: false, out };
+        encoder.encode_value(None)?;
+        if !encoder.has_wrapped {
             // Each leaf stands for itself and the whole does not. No profile is known to do that.
             out.truncate(before);
-            wrap(text, out);
+            write_marker(text, out);
         }
         Ok(())
     }
 
     /// Appends the canonical text, under the profile, of the value that was encoded.
-    pub fn decode(&mut self, value: Value<'_>, out: &mut Vec<u8>) -> Result<(), TextFault> {
+    pub fn decode(&mut self, value: Value<'_>, out: &mut Vec<u8>) -> Result<(), TextRuleError> {
         // Where nothing is escaped that need not be, the mark is spelled in one way.
-        let may_be = if value.is_canonical() { may_be_marked(value.text()) } else { true };
-        let marked = if may_be { marked(value.text())? } else { Vec::new() };
+        let may_be = if value.is_canonical() { may_contain_marker(value.text()) } else { true };
+        let marked = if may_be { marker_offsets(value.text())? } else { Vec::new() };
         if marked.is_empty() {
             return Ok(canonical::write(value, self.profile, out)?);
         }
         let scanner = Scanner::new(value.text(), &LIMITS)?;
-        Decoder { scanner, profile: self.profile, marked: &marked, out }.value(None)
+        TextRuleDecoder { scanner, profile: self.profile, marker_offsets: &marked, out }.decode_value(None)
     }
 }
 
 /// Whether a text, canonical under RFC 8785, holds an object that looks like a mark.
-fn is_marked(text: &[u8]) -> Result<bool, SyntaxError> {
-    Ok(may_be_marked(text) && !marked(text)?.is_empty())
+fn contains_marker(text: &[u8]) -> Result<bool, SyntaxError> {
+    Ok(may_contain_marker(text) && !marker_offsets(text)?.is_empty())
 }
 
 /// The RFC 8785 text of a canonical text, if reading it under the profile gives the canonical text again.
-fn native<'p>(
+fn lossless_jcs<'p>(
     canonical: Value<'p>,
     profile: Profile,
     plain: &'p mut Vec<u8>,
@@ -111,7 +112,7 @@ fn native<'p>(
         canonical::write(canonical, Jcs, plain).ok()?;
         plain
     };
-    if is_marked(written).ok()? {
+    if contains_marker(written).ok()? {
         return None;
     }
     again.clear();
@@ -120,29 +121,29 @@ fn native<'p>(
 }
 
 /// Whether a text, canonical under RFC 8785, may hold the mark as a name: a quick look, which errs on the safe side.
-fn may_be_marked(text: &[u8]) -> bool {
+fn may_contain_marker(text: &[u8]) -> bool {
     // Nearly always there is no such sign at all, which is found out fast.
     text.contains(&b'$') && text.windows(3).any(|window| window == b"\"$t")
 }
 
 /// Where the objects begin whose only member is the mark, in order.
-fn marked(text: &[u8]) -> Result<Vec<usize>, SyntaxError> {
+fn marker_offsets(text: &[u8]) -> Result<Vec<usize>, SyntaxError> {
     fn walk(scanner: &mut Scanner<'_>, found: &mut Vec<usize>) -> Result<(), SyntaxError> {
         match scanner.kind()? {
-            Kind::Object => {
+            ValueKind::Object => {
                 let start = scanner.offset();
                 let mut object = scanner.enter_object()?;
                 let (mut members, mut is_mark) = (0_usize, false);
                 while let Some(name) = scanner.next_name(&mut object)? {
                     members += 1;
-                    is_mark = name.is_string(MARK);
+                    is_mark = name.is_string(MARKER);
                     walk(scanner, found)?;
                 }
                 if members == 1 && is_mark {
                     found.push(start);
                 }
             }
-            Kind::Array => {
+            ValueKind::Array => {
                 let mut array = scanner.enter_array()?;
                 while scanner.next_element(&mut array)? {
                     walk(scanner, found)?;
@@ -161,20 +162,20 @@ fn marked(text: &[u8]) -> Result<Vec<usize>, SyntaxError> {
 }
 
 /// Appends `{"$text":"<text>"}`.
-fn wrap(text: &[u8], out: &mut Vec<u8>) {
+fn write_marker(text: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"$text\":");
     canonical::write_string(&String::from_utf8_lossy(text), out);
     out.push(b'}');
 }
 
 /// A leaf under the profile, as it stands under a name. Only strings of one profile mind the name.
-fn leaf(
+fn write_leaf(
     value: Value<'_>,
     name: Option<Value<'_>>,
     profile: Profile,
     out: &mut Vec<u8>,
 ) -> Result<(), CanonicalFault> {
-    let Some(name) = name.filter(|_| profile.minds_names() && value.kind() == Kind::String) else {
+    let Some(name) = name.filter(|_| profile.depends_on_names() && value.kind() == ValueKind::String) else {
         return canonical::write(value, profile, out);
     };
     let member = [b"{", name.text(), b":", value.text(), b"}"].concat();
@@ -186,22 +187,22 @@ fn leaf(
 }
 
 /// Walks a canonical text, and wraps what must be.
-struct Encoder<'a, 'o> {
+struct TextRuleEncoder<'a, 'o> {
     scanner: Scanner<'a>,
     profile: Profile,
-    marked: &'o [usize],
-    wrapped: bool,
+    marker_offsets: &'o [usize],
+    has_wrapped: bool,
     out: &'o mut Vec<u8>,
 }
 
-impl<'a> Encoder<'a, '_> {
-    fn value(&mut self, name: Option<Value<'a>>) -> Result<(), TextFault> {
+impl<'a> TextRuleEncoder<'a, '_> {
+    fn encode_value(&mut self, name: Option<Value<'a>>) -> Result<(), TextRuleError> {
         match self.scanner.kind()? {
-            Kind::Object if self.marked.binary_search(&self.scanner.offset()).is_ok() => {
+            ValueKind::Object if self.marker_offsets.binary_search(&self.scanner.offset()).is_ok() => {
                 let object = self.scanner.value()?;
-                self.wrap(object);
+                self.wrap_value(object);
             }
-            Kind::Object => {
+            ValueKind::Object => {
                 let mut object = self.scanner.enter_object()?;
                 let mut before = b'{';
                 while let Some(name) = self.scanner.next_name(&mut object)? {
@@ -209,85 +210,88 @@ impl<'a> Encoder<'a, '_> {
                     before = b',';
                     self.out.extend_from_slice(name.text());
                     self.out.push(b':');
-                    self.value(Some(name))?;
+                    self.encode_value(Some(name))?;
                 }
                 self.out.extend_from_slice(if before == b'{' { b"{}" } else { b"}" });
             }
-            Kind::Array => {
+            ValueKind::Array => {
                 let mut array = self.scanner.enter_array()?;
                 let mut before = b'[';
                 while self.scanner.next_element(&mut array)? {
                     self.out.push(before);
                     before = b',';
-                    self.value(None)?;
+                    self.encode_value(None)?;
                 }
                 self.out.extend_from_slice(if before == b'[' { b"[]" } else { b"]" });
             }
             _ => {
                 let value = self.scanner.value()?;
                 let plain = canonical::to_vec(value, Jcs).ok();
-                let native = plain.filter(|plain| self.comes_back(plain, name, value));
+                let native = plain.filter(|plain| self.round_trips(plain, name, value));
                 match native {
                     Some(plain) => self.out.extend_from_slice(&plain),
-                    None => self.wrap(value),
+                    None => self.wrap_value(value),
                 }
             }
         }
         Ok(())
     }
 
-    fn comes_back(&self, plain: &[u8], name: Option<Value<'_>>, value: Value<'_>) -> bool {
+    fn round_trips(&self, plain: &[u8], name: Option<Value<'_>>, value: Value<'_>) -> bool {
         let mut again = Vec::new();
-        Value::parse(plain, &LIMITS).is_ok_and(|plain| leaf(plain, name, self.profile, &mut again).is_ok())
+        Value::parse(plain, &LIMITS)
+            .is_ok_and(|plain| write_leaf(plain, name, self.profile, &mut again).is_ok())
             && again == value.text()
     }
 
-    fn wrap(&mut self, value: Value<'_>) {
-        self.wrapped = true;
-        wrap(value.text(), self.out);
+    fn wrap_value(&mut self, value: Value<'_>) {
+        self.has_wrapped = true;
+        write_marker(value.text(), self.out);
     }
 }
 
 /// Walks an encoded text, and writes the canonical one.
-struct Decoder<'a, 'o> {
+struct TextRuleDecoder<'a, 'o> {
     scanner: Scanner<'a>,
     profile: Profile,
-    marked: &'o [usize],
+    marker_offsets: &'o [usize],
     out: &'o mut Vec<u8>,
 }
 
-impl<'a> Decoder<'a, '_> {
-    fn value(&mut self, name: Option<Value<'a>>) -> Result<(), TextFault> {
+impl<'a> TextRuleDecoder<'a, '_> {
+    fn decode_value(&mut self, name: Option<Value<'a>>) -> Result<(), TextRuleError> {
         match self.scanner.kind()? {
-            Kind::Object if self.marked.binary_search(&self.scanner.offset()).is_ok() => {
-                let text = self.scanner.value()?.member(MARK).and_then(|text| text.string());
-                let text = text.ok_or(TextFault::Mark)?;
+            ValueKind::Object if self.marker_offsets.binary_search(&self.scanner.offset()).is_ok() => {
+                let text = self.scanner.value()?.member(MARKER).and_then(|text| text.string());
+                let text = text.ok_or(TextRuleError::Marker)?;
                 // Whoever sealed this may have written anything.
-                let text =
-                    Value::parse(text.as_bytes(), &LIMITS).map_err(|_| TextFault::Mark)?.text().to_vec();
+                let text = Value::parse(text.as_bytes(), &LIMITS)
+                    .map_err(|_| TextRuleError::Marker)?
+                    .text()
+                    .to_vec();
                 self.out.extend_from_slice(&text);
             }
-            Kind::Object => self.object()?,
-            Kind::Array => {
+            ValueKind::Object => self.decode_object()?,
+            ValueKind::Array => {
                 let mut array = self.scanner.enter_array()?;
                 let mut before = b'[';
                 while self.scanner.next_element(&mut array)? {
                     self.out.push(before);
                     before = b',';
-                    self.value(None)?;
+                    self.decode_value(None)?;
                 }
                 self.out.extend_from_slice(if before == b'[' { b"[]" } else { b"]" });
             }
             _ => {
                 let value = self.scanner.value()?;
-                leaf(value, name, self.profile, self.out)?;
+                write_leaf(value, name, self.profile, self.out)?;
             }
         }
         Ok(())
     }
 
     /// Writes each member as it comes, and moves them into the order of the profile if they are not.
-    fn object(&mut self) -> Result<(), TextFault> {
+    fn decode_object(&mut self) -> Result<(), TextRuleError> {
         let mut object = self.scanner.enter_object()?;
         self.out.push(b'{');
         let start = self.out.len();
@@ -300,10 +304,10 @@ impl<'a> Decoder<'a, '_> {
             let from = self.out.len();
             self.profile.write_name(&spelled, self.out);
             self.out.push(b':');
-            self.value(Some(name))?;
+            self.decode_value(Some(name))?;
             members.push((spelled, from..self.out.len()));
         }
-        let is_utf16 = self.profile.order() == Order::Utf16;
+        let is_utf16 = self.profile.order() == NameOrder::Utf16;
         let order = |(a, _): &(Cow<'_, str>, _), (b, _): &(Cow<'_, str>, _)| {
             if is_utf16 { a.encode_utf16().cmp(b.encode_utf16()) } else { a.cmp(b) }
         };

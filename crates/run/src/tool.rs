@@ -6,9 +6,9 @@ use std::time::Duration;
 use reenact_formats::rer::payload::Source;
 use reenact_json::{Limits, Value};
 
-use crate::dialect;
 use crate::event::Event;
-use crate::unreadable::Unreadable;
+use crate::reader;
+use crate::unreadable::UnreadablePayload;
 
 /// A tool that was called. A handle: call and result are read when they are asked for.
 #[derive(Debug, Clone, Copy)]
@@ -21,7 +21,7 @@ pub struct ToolUse<'r> {
 
 /// What was asked of a tool.
 #[derive(Debug, Clone)]
-pub struct ToolCall<'r> {
+pub struct RecordedToolCall<'r> {
     /// The step that it is.
     pub step_id: Option<Cow<'r, str>>,
     /// By which the model names it.
@@ -29,7 +29,7 @@ pub struct ToolCall<'r> {
     /// Which tool.
     pub tool: Cow<'r, str>,
     /// Its input, whatever it is.
-    pub input: Option<Json<'r>>,
+    pub input: Option<JsonText<'r>>,
     /// How it was seen: `mcp:<server>`, `conversation` or `sdk`.
     pub via: Option<Cow<'r, str>>,
     /// How the record came to know, if it says so.
@@ -38,9 +38,9 @@ pub struct ToolCall<'r> {
 
 /// What a tool gave.
 #[derive(Debug, Clone, Default)]
-pub struct ToolResult<'r> {
+pub struct RecordedToolResult<'r> {
     /// Its output, whatever it is.
-    pub output: Option<Json<'r>>,
+    pub output: Option<JsonText<'r>>,
     /// The hash of its output, where the record holds no more than that.
     pub output_hash: Option<Cow<'r, str>>,
     /// Whether it failed.
@@ -61,21 +61,21 @@ impl<'r> ToolUse<'r> {
     }
 
     /// The call.
-    pub fn call(&self) -> Result<ToolCall<'r>, Unreadable> {
-        dialect::tool_call(&self.called)
+    pub fn call(&self) -> Result<RecordedToolCall<'r>, UnreadablePayload> {
+        reader::read_tool_call(&self.called)
     }
 
     /// The result.
-    pub fn result(&self) -> Result<ToolResult<'r>, Unreadable> {
-        dialect::tool_result(self.returned.as_ref().ok_or(Unreadable::NoAnswer)?)
+    pub fn result(&self) -> Result<RecordedToolResult<'r>, UnreadablePayload> {
+        reader::read_tool_result(self.returned.as_ref().ok_or(UnreadablePayload::NoAnswer)?)
     }
 }
 
 /// A value of a record: the text of JSON that was read before.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Json<'r>(Cow<'r, [u8]>);
+pub struct JsonText<'r>(Cow<'r, [u8]>);
 
-impl<'r> Json<'r> {
+impl<'r> JsonText<'r> {
     pub(crate) fn of(value: Value<'r>) -> Self {
         Self(Cow::Borrowed(value.text()))
     }
@@ -87,12 +87,12 @@ impl<'r> Json<'r> {
 
     /// The value.
     pub fn value(&self) -> Option<Value<'_>> {
-        Value::parse(&self.0, &Limits { depth: Limits::DEEPEST, bytes: Limits::LARGEST }).ok()
+        Value::parse(&self.0, &Limits { max_depth: Limits::MAX_DEPTH, max_bytes: Limits::MAX_BYTES }).ok()
     }
 
     /// The same, sharing nothing with the run.
-    pub fn into_owned(self) -> Json<'static> {
-        Json(Cow::Owned(self.0.into_owned()))
+    pub fn into_owned(self) -> JsonText<'static> {
+        JsonText(Cow::Owned(self.0.into_owned()))
     }
 }
 
@@ -100,25 +100,25 @@ fn owned(text: Cow<'_, str>) -> Cow<'static, str> {
     Cow::Owned(text.into_owned())
 }
 
-impl ToolCall<'_> {
+impl RecordedToolCall<'_> {
     /// The same, sharing nothing with the run.
-    pub fn into_owned(self) -> ToolCall<'static> {
-        ToolCall {
+    pub fn into_owned(self) -> RecordedToolCall<'static> {
+        RecordedToolCall {
             step_id: self.step_id.map(owned),
             tool_call_id: self.tool_call_id.map(owned),
             tool: owned(self.tool),
-            input: self.input.map(Json::into_owned),
+            input: self.input.map(JsonText::into_owned),
             via: self.via.map(owned),
             source: self.source,
         }
     }
 }
 
-impl ToolResult<'_> {
+impl RecordedToolResult<'_> {
     /// The same, sharing nothing with the run.
-    pub fn into_owned(self) -> ToolResult<'static> {
-        ToolResult {
-            output: self.output.map(Json::into_owned),
+    pub fn into_owned(self) -> RecordedToolResult<'static> {
+        RecordedToolResult {
+            output: self.output.map(JsonText::into_owned),
             output_hash: self.output_hash.map(owned),
             is_error: self.is_error,
             exit_code: self.exit_code,

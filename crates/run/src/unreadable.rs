@@ -3,15 +3,15 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use reenact_formats::rer::payload::{Member, MemberFault};
-use reenact_json::{Digest, Kind, Value};
+use reenact_formats::rer::payload::{MemberFault, PayloadMember};
+use reenact_json::{Digest, Value, ValueKind};
 
-use crate::event::{Event, Payload};
+use crate::event::{Event, EventPayload};
 
 /// Why something cannot be read from a payload.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Unreadable {
+pub enum UnreadablePayload {
     /// It was taken out of the record.
     #[error("the payload is withheld")]
     Withheld,
@@ -37,19 +37,19 @@ pub enum Unreadable {
     },
     /// Something that whoever recorded it left out.
     #[error("{member} was left out when it was recorded")]
-    LeftOut {
+    Omitted {
         /// What it is.
         member: &'static str,
     },
     /// A step that has none of the shapes that are known.
     #[error("the {member} has no shape that is known")]
-    Shape {
+    UnknownShape {
         /// Which part of it.
         member: &'static str,
     },
     /// A `$text` that holds no text of JSON.
     #[error("a \"$text\" in the payload holds no JSON")]
-    Text,
+    InvalidTextMarker,
     /// A member that must be there is not.
     #[error("{member} is missing")]
     Missing {
@@ -68,19 +68,19 @@ pub enum Unreadable {
     },
     /// A body that is neither text nor base64 nor a blob.
     #[error("{member} is none of text, base64 and blob")]
-    NoBody {
+    UnknownBodyForm {
         /// Which body.
         member: &'static str,
     },
     /// A body whose base64 is none.
     #[error("{member} is not base64")]
-    Base64 {
+    InvalidBase64 {
         /// Which body.
         member: &'static str,
     },
     /// A body that lies in a file beside the record.
     #[error("{member} lies in the blob {digest}, which is not part of this file")]
-    Blob {
+    BlobMissing {
         /// Which body.
         member: &'static str,
         /// The SHA-256 of the blob.
@@ -88,7 +88,7 @@ pub enum Unreadable {
     },
     /// Chunks that are not the body's.
     #[error("the chunks are {chunks} bytes together, the body is {body}")]
-    Chunks {
+    ChunkLengths {
         /// The sum of the chunks.
         chunks: u64,
         /// The length of the body.
@@ -96,7 +96,7 @@ pub enum Unreadable {
     },
 }
 
-impl From<MemberFault> for Unreadable {
+impl From<MemberFault> for UnreadablePayload {
     fn from(fault: MemberFault) -> Self {
         match fault {
             MemberFault::Missing { member } => Self::Missing { member },
@@ -105,24 +105,27 @@ impl From<MemberFault> for Unreadable {
     }
 }
 
-type Read<T> = Result<T, Unreadable>;
+type PayloadResult<T> = Result<T, UnreadablePayload>;
 
 /// The payload of an event, which must be an object.
-pub(crate) fn object<'r>(event: &Event<'r>) -> Read<Value<'r>> {
+pub(crate) fn payload_object<'r>(event: &Event<'r>) -> PayloadResult<Value<'r>> {
     match event.payload() {
-        Payload::Withheld => Err(Unreadable::Withheld),
-        Payload::None => Err(Unreadable::NoPayload),
-        Payload::Present(value) if value.kind() == Kind::Object => Ok(value),
-        Payload::Present(value) => Err(mistyped("the payload", value, "an object")),
+        EventPayload::Withheld => Err(UnreadablePayload::Withheld),
+        EventPayload::None => Err(UnreadablePayload::NoPayload),
+        EventPayload::Present(value) if value.kind() == ValueKind::Object => Ok(value),
+        EventPayload::Present(value) => Err(mistyped("the payload", value, "an object")),
     }
 }
 
-pub(crate) fn mistyped(member: &'static str, value: Value<'_>, wanted: &'static str) -> Unreadable {
-    Unreadable::Mistyped { member, found: value.kind().name(), wanted }
+pub(crate) fn mistyped(member: &'static str, value: Value<'_>, wanted: &'static str) -> UnreadablePayload {
+    UnreadablePayload::Mistyped { member, found: value.kind().name(), wanted }
 }
 
 /// The members of these names, found in one walk. `null` counts as absent: nothing that we read tells them apart.
-pub(crate) fn pick<'r, const N: usize>(object: Value<'r>, names: [&str; N]) -> [Option<Value<'r>>; N] {
+pub(crate) fn pick_members<'r, const N: usize>(
+    object: Value<'r>,
+    names: [&str; N],
+) -> [Option<Value<'r>>; N] {
     let mut found = [None; N];
     for (name, value) in object.members() {
         if let Some(at) = names.iter().position(|wanted| name.is_string(wanted)) {
@@ -133,21 +136,30 @@ pub(crate) fn pick<'r, const N: usize>(object: Value<'r>, names: [&str; N]) -> [
 }
 
 /// A member that must be there.
-pub(crate) fn needed<'r>(member: &'static str, value: Option<Value<'r>>) -> Read<Value<'r>> {
-    Ok(Member::new(member, value).needed()?)
+pub(crate) fn required<'r>(member: &'static str, value: Option<Value<'r>>) -> PayloadResult<Value<'r>> {
+    Ok(PayloadMember::new(member, value).required()?)
 }
 
 /// A string, if something is there.
-pub(crate) fn text<'r>(member: &'static str, value: Option<Value<'r>>) -> Read<Option<Cow<'r, str>>> {
-    Ok(Member::new(member, value).text()?)
+pub(crate) fn optional_text<'r>(
+    member: &'static str,
+    value: Option<Value<'r>>,
+) -> PayloadResult<Option<Cow<'r, str>>> {
+    Ok(PayloadMember::new(member, value).text()?)
 }
 
 /// A string that must be there.
-pub(crate) fn needed_text<'r>(member: &'static str, value: Option<Value<'r>>) -> Read<Cow<'r, str>> {
-    Ok(Member::new(member, value).needed_text()?)
+pub(crate) fn required_text<'r>(
+    member: &'static str,
+    value: Option<Value<'r>>,
+) -> PayloadResult<Cow<'r, str>> {
+    Ok(PayloadMember::new(member, value).required_text()?)
 }
 
 /// A number of milliseconds, if something is there.
-pub(crate) fn milliseconds(member: &'static str, value: Option<Value<'_>>) -> Read<Option<Duration>> {
-    Ok(Member::new(member, value).milliseconds()?)
+pub(crate) fn optional_milliseconds(
+    member: &'static str,
+    value: Option<Value<'_>>,
+) -> PayloadResult<Option<Duration>> {
+    Ok(PayloadMember::new(member, value).milliseconds()?)
 }

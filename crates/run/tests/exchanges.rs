@@ -7,9 +7,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use reenact_run::summary::ModelUse;
-use reenact_run::{Asked as About, Body, Chunk, EndedBy, EventType, Exit, Source, Unreadable};
+use reenact_run::{
+    Chunk, EndedBy, EventType, ExchangeKind as About, ExchangeRequestBody, Exit, Source, UnreadablePayload,
+};
 use reenact_testkit::fixture::{ModelRequest, RunBuilder, returned_payload, text_body};
-use reenact_wire::price::Table;
+use reenact_wire::price::PriceTable;
 use reenact_wire::{Endpoint, ToolCall};
 use support::OpenRun as _;
 
@@ -22,14 +24,14 @@ fn a_request_and_its_answer() {
     let asked = ModelRequest { body: REQUEST, match_key: &key, ..ModelRequest::CHAT };
     let run = RunBuilder::started().called("s1", &asked).returned("s1", ANSWER).run();
     let [exchange] = run.exchanges().collect::<Vec<_>>()[..] else { unreachable!() };
-    assert_eq!((exchange.asked, exchange.step_id().as_ref()), (About::Model, "s1"));
+    assert_eq!((exchange.kind, exchange.step_id().as_ref()), (About::Model, "s1"));
     assert_eq!((exchange.called.index(), exchange.returned.map(|event| event.index())), (1, Some(2)));
     let request = exchange.request().unwrap();
     assert_eq!((&*request.provider, request.model.as_deref()), ("openai", Some("gpt-5")));
     assert_eq!((&*request.method, &*request.path), ("POST", "/v1/chat/completions"));
     assert_eq!(request.endpoint, Some(Endpoint::CHAT_COMPLETIONS));
     assert_eq!(request.headers, [("content-type".to_owned(), "application/json".to_owned())]);
-    assert_eq!(request.body, Body::Bytes(REQUEST.as_bytes().into()));
+    assert_eq!(request.body, ExchangeRequestBody::Bytes(REQUEST.as_bytes().into()));
     assert_eq!(request.match_key.as_deref(), Some(key.as_str()));
     assert_eq!(request.source, Some(Source::Observed));
     let answer = exchange.answer().unwrap();
@@ -66,7 +68,7 @@ fn a_stream_with_its_chunks() {
     assert_eq!(answer.trailers, [("x".to_owned(), "y".to_owned())]);
     assert_eq!((answer.is_stream(), answer.ended_by), (true, EndedBy::Client));
     let message = exchange.message().unwrap();
-    assert_eq!((message.text.as_str(), message.complete), ("hé", true));
+    assert_eq!((message.text.as_str(), message.is_complete), ("hé", true));
 }
 
 #[test]
@@ -89,7 +91,7 @@ fn bytes_that_are_no_text_and_no_answer_at_all() {
     let nothing = answers[1].as_ref().unwrap();
     assert_eq!((nothing.status, nothing.complete, nothing.ended_by), (None, false, EndedBy::Timeout));
     assert_eq!(nothing.latency, Some(Duration::from_millis(8)));
-    assert_eq!(answers[2], Err(Unreadable::NoAnswer));
+    assert_eq!(answers[2], Err(UnreadablePayload::NoAnswer));
 }
 
 #[test]
@@ -120,7 +122,7 @@ fn steps_are_paired_within_their_kind() {
     let result = tool.result().unwrap();
     assert_eq!((result.output.unwrap().text(), result.is_error), (&b"\"12:00\""[..], true));
     assert_eq!(result.latency, Some(Duration::from_millis(4)));
-    let about: Vec<About> = run.exchanges().map(|exchange| exchange.asked).collect();
+    let about: Vec<About> = run.exchanges().map(|exchange| exchange.kind).collect();
     assert_eq!(about, [About::Model, About::Http]);
     assert!(run.exchange(2).is_none() && run.exchange(5).is_none());
     assert_eq!(run.exchange(3).unwrap().request().unwrap().endpoint, Some(Endpoint::CHAT_COMPLETIONS));
@@ -173,21 +175,21 @@ fn a_summary_counts_what_happened() {
     assert_eq!((summary.model_calls, summary.http_calls, summary.tool_calls), (4, 1, 1));
     let asked = ModelUse {
         calls: 3,
-        counted: 1,
+        with_usage: 1,
         errors: 1,
         input_tokens: 7,
         output_tokens: 2,
         priced: 1,
-        cost: 7 * 1_250_000 + 2 * 10_000_000,
+        cost_picodollars: 7 * 1_250_000 + 2 * 10_000_000,
         ..ModelUse::default()
     };
     let withheld = ModelUse { calls: 1, ..ModelUse::default() };
     assert_eq!(summary.models, BTreeMap::from([("gpt-5".to_owned(), asked), (String::new(), withheld)]));
     assert_eq!((summary.input_tokens(), summary.output_tokens()), (7, 2));
-    assert_eq!(summary.cost(), Some(28_750_000));
-    assert_eq!(run.summary_at(&Table::new("2026-01-01")).cost(), None);
+    assert_eq!(summary.cost_picodollars(), Some(28_750_000));
+    assert_eq!(run.summary_at(&PriceTable::new("2026-01-01")).cost_picodollars(), None);
     assert_eq!((summary.incomplete, summary.withheld), (3, 2));
-    assert_eq!((summary.gaps, summary.errors), (1, 1));
+    assert_eq!((summary.capture_gaps, summary.errors), (1, 1));
     assert_eq!(summary.duration, Some(Duration::from_secs(12)));
     assert_eq!((summary.status.as_deref(), summary.exit), (Some("completed"), Some(Exit::Code(-3))));
     assert_eq!(summary.reason.as_deref(), Some("exit"));

@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use reenact_formats::FormatId;
 use reenact_json::Digest;
-use reenact_run::{Body, EventType, Files, Held, Opened, Run, Unreadable, open, open_files};
+use reenact_run::{
+    AnswerDetail, EventType, ExchangeRequestBody, NamedFiles, OpenedRecord, Run, UnreadablePayload, open,
+    open_files,
+};
 use reenact_verify::{Keys, Options};
 use reenact_wire::Endpoint;
 
@@ -16,7 +19,7 @@ fn path(name: &str) -> std::path::PathBuf {
 
 /// A run of which every check holds.
 fn opened(bytes: Vec<u8>) -> Run {
-    let Opened { run, report } = open(bytes, &Keys::default(), &Options::default());
+    let OpenedRecord { run, report } = open(bytes, &Keys::default(), &Options::default());
     assert!(report.pass(), "{:?}", report.reasons);
     run.unwrap()
 }
@@ -26,7 +29,7 @@ fn example(name: &str) -> Run {
 }
 
 /// The files of a folder without folders.
-fn folder(name: &str) -> Files {
+fn folder(name: &str) -> NamedFiles {
     let entries = std::fs::read_dir(path(name)).unwrap().map(|entry| entry.unwrap().path());
     let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
     entries.map(|path| (name(&path), std::fs::read(path).unwrap())).collect()
@@ -46,7 +49,10 @@ fn kinds(run: &Run) -> Vec<Option<EventType>> {
 #[test]
 fn rpk_of_a_wrapped_sdk() {
     let run = example("invoice.rpk");
-    assert_eq!((run.dialect(), run.id(), run.is_imported()), (FormatId::Rpk, "run-invoice-1042", false));
+    assert_eq!(
+        (run.payload_format(), run.id(), run.is_imported()),
+        (FormatId::Rpk, "run-invoice-1042", false)
+    );
     assert_eq!(run.started_at().as_deref(), Some("2026-11-14T08:30:00.000000Z"));
     assert!(run.environment().unwrap().member("os").unwrap().is_string("linux"));
     assert_eq!(
@@ -65,12 +71,12 @@ fn rpk_of_a_wrapped_sdk() {
     assert_eq!(exchange.step_id(), "step-000002");
     let request = exchange.request().unwrap();
     assert_eq!((&*request.provider, request.model.as_deref()), ("anthropic", Some("claude-sonnet-4-5")));
-    let Body::Members(members) = &request.body else { panic!("{:?}", request.body) };
+    let ExchangeRequestBody::Members(members) = &request.body else { panic!("{:?}", request.body) };
     assert!(members.starts_with(b"{") && members.ends_with(b"}"));
     let answer = exchange.answer().unwrap();
     assert_eq!(
-        (answer.held, answer.status, answer.latency),
-        (Held::Said, Some(200), Some(Duration::from_micros(812_500)))
+        (answer.detail, answer.status, answer.latency),
+        (AnswerDetail::Message, Some(200), Some(Duration::from_micros(812_500)))
     );
     let message = exchange.message().unwrap();
     assert_eq!(
@@ -98,10 +104,10 @@ fn rpk_of_every_capture() {
         (Some(Endpoint::RESPONSES), "/v1/responses", "POST")
     );
     assert_eq!(request.headers, [("x".to_owned(), "y".to_owned())]);
-    assert_eq!(request.body, Body::Json(br#"{"model":"gpt-5","input":"hi"}"#.into()));
+    assert_eq!(request.body, ExchangeRequestBody::Json(br#"{"model":"gpt-5","input":"hi"}"#.into()));
     assert_eq!(
-        (exchange.answer().unwrap().held, exchange.message().unwrap().text.as_str()),
-        (Held::Json, "Hello")
+        (exchange.answer().unwrap().detail, exchange.message().unwrap().text.as_str()),
+        (AnswerDetail::Json, "Hello")
     );
 
     let one_shot = r#"{"id":"a","type":"model.request","input":{"model":"m","input":{"provider":"openai","model":"m","stream":true,
@@ -113,7 +119,7 @@ fn rpk_of_every_capture() {
     assert_eq!(exchange.request().unwrap().endpoint, Some(Endpoint::CHAT_COMPLETIONS));
     let message = exchange.message().unwrap();
     assert_eq!(
-        (message.text.as_str(), message.stop_reason.as_deref(), message.complete),
+        (message.text.as_str(), message.stop_reason.as_deref(), message.is_complete),
         ("Hello", Some("stop"), true)
     );
 
@@ -134,13 +140,13 @@ fn rpk_of_every_capture() {
     let exchanges: Vec<_> = run.exchanges().collect();
     let request = exchanges[0].request().unwrap();
     assert_eq!((request.endpoint, request.model.as_deref()), (Some(Endpoint::MESSAGES), Some("c")));
-    assert_eq!(request.body, Body::Bytes(br#"{"model":"c"}"#.into()));
-    assert_eq!(exchanges[0].answer().unwrap_err(), Unreadable::LeftOut { member: "the body" });
-    assert_eq!(exchanges[1].request().unwrap_err(), Unreadable::LeftOut { member: "the body" });
+    assert_eq!(request.body, ExchangeRequestBody::Bytes(br#"{"model":"c"}"#.into()));
+    assert_eq!(exchanges[0].answer().unwrap_err(), UnreadablePayload::Omitted { member: "the body" });
+    assert_eq!(exchanges[1].request().unwrap_err(), UnreadablePayload::Omitted { member: "the body" });
     assert_eq!(exchanges[1].answer().unwrap().content_encoding.as_deref(), Some("gzip"));
     assert_eq!(
-        (exchanges[1].answer().unwrap().held, &*exchanges[1].answer().unwrap().body),
-        (Held::Http, &b"1.08"[..])
+        (exchanges[1].answer().unwrap().detail, &*exchanges[1].answer().unwrap().body),
+        (AnswerDetail::Http, &b"1.08"[..])
     );
 }
 
@@ -152,17 +158,18 @@ fn rpk_that_we_wrote() {
         "http":{"headers":[["content-type","application/json"]],"body":{"base64":"e30="}}},"metadata":{}}"#;
     let run = rpk(ours);
     let exchange = run.exchanges().next().unwrap();
-    assert_eq!(exchange.request().unwrap().body, Body::Bytes(b"{}".into()));
+    assert_eq!(exchange.request().unwrap().body, ExchangeRequestBody::Bytes(b"{}".into()));
     let answer = exchange.answer().unwrap();
-    assert_eq!((answer.held, &*answer.body), (Held::Http, &b"{}"[..]));
+    assert_eq!((answer.detail, &*answer.body), (AnswerDetail::Http, &b"{}"[..]));
 }
 
 #[test]
 fn model_io_alone_and_in_a_pack() {
-    let Opened { run, report } = open_files(folder("invoice.pack"), &Keys::default(), &Options::default());
+    let OpenedRecord { run, report } =
+        open_files(folder("invoice.pack"), &Keys::default(), &Options::default());
     assert!(report.pass(), "{:?}", report.reasons);
     for run in [example("invoice.model_io.json"), run.unwrap()] {
-        assert_eq!((run.dialect(), run.len(), run.id()), (FormatId::ModelIo, 4, ""));
+        assert_eq!((run.payload_format(), run.len(), run.id()), (FormatId::ModelIo, 4, ""));
         assert_eq!(run.ended_at().as_deref(), Some("2026-11-14T09:30:02.310Z"));
         assert_eq!(run.summary().duration, Some(Duration::from_millis(2310)));
         let exchange = run.exchanges().nth(1).unwrap();
@@ -171,7 +178,7 @@ fn model_io_alone_and_in_a_pack() {
         assert_eq!((&*request.provider, request.model.as_deref()), ("anthropic", Some("claude-sonnet-4-5")));
         let hash =
             Digest::from_hex("1d87635654695a88ec5f6d0026a46b70a54408806ad2c01c0a0330dbc1bc29da").unwrap();
-        assert_eq!(request.body, Body::Hash(hash));
+        assert_eq!(request.body, ExchangeRequestBody::Hash(hash));
         let message = exchange.message().unwrap();
         assert_eq!(message.text, "No. Invoice 2041 over 1,240.00 EUR is open.\n");
         assert_eq!(message.usage.unwrap().output_tokens, 19);
@@ -181,10 +188,14 @@ fn model_io_alone_and_in_a_pack() {
 
 #[test]
 fn replay_jsonl_with_its_receipt() {
-    let Opened { run, report } = open_files(folder("invoice.replay"), &Keys::default(), &Options::default());
+    let OpenedRecord { run, report } =
+        open_files(folder("invoice.replay"), &Keys::default(), &Options::default());
     assert_eq!((report.pass(), report.check("receipt")), (true, Some(true)));
     let run = run.unwrap();
-    assert_eq!((run.dialect(), run.id()), (FormatId::ReplayJsonl, "019a8172-3a80-7d21-9f3e-2b6c5d4e3f2a"));
+    assert_eq!(
+        (run.payload_format(), run.id()),
+        (FormatId::ReplayJsonl, "019a8172-3a80-7d21-9f3e-2b6c5d4e3f2a")
+    );
     assert_eq!(
         (run.producer().name.as_deref(), run.producer().version.as_deref()),
         (Some("reenact"), Some("0.1.0"))
@@ -222,7 +233,7 @@ fn replay_jsonl_with_its_receipt() {
 #[test]
 fn replay_bundle_with_trace_and_cassettes() {
     let run = example("invoice.tar.gz");
-    assert_eq!(run.dialect(), FormatId::ReplayBundle);
+    assert_eq!(run.payload_format(), FormatId::ReplayBundle);
     assert_eq!(
         (run.producer().name.as_deref(), run.producer().version.as_deref()),
         (Some("reenact"), Some("0.1.0"))
@@ -231,12 +242,15 @@ fn replay_bundle_with_trace_and_cassettes() {
     assert_eq!(names.len(), 6);
     assert!(run.file("files/eval.yaml").unwrap().starts_with(b"suite: invoices"));
     let exchanges: Vec<_> = run.exchanges().collect();
-    assert_eq!(exchanges[0].request().unwrap().body, Body::Prompt("Is invoice 2041 paid?".into()));
+    assert_eq!(
+        exchanges[0].request().unwrap().body,
+        ExchangeRequestBody::Prompt("Is invoice 2041 paid?".into())
+    );
     assert_eq!(exchanges[0].message().unwrap().text, "No. Invoice 2041 over 1,240.00 EUR is open.");
     assert_eq!((exchanges[0].step_id().as_ref(), exchanges[0].called.index()), ("r1", 1));
     let judged = exchanges[1].request().unwrap();
     assert_eq!((&*judged.path, judged.endpoint), ("/v1/chat/completions", Some(Endpoint::CHAT_COMPLETIONS)));
-    assert!(matches!(judged.body, Body::Json(_)));
+    assert!(matches!(judged.body, ExchangeRequestBody::Json(_)));
     assert_eq!(exchanges[1].called.name(), "cassettes/example/judge/49779c8bc98e59de.json");
     assert_eq!(exchanges[1].message().unwrap().text, "{\"score\": 1.0}");
 }
@@ -270,7 +284,13 @@ fn traces_of_both_versions() {
         .exchanges()
         .map(|exchange| (exchange.request().unwrap().body, exchange.message().unwrap().text))
         .collect();
-    assert_eq!(said, [(Body::Prompt("hi".into()), "passed".into()), (Body::Prompt("p".into()), "a".into())]);
+    assert_eq!(
+        said,
+        [
+            (ExchangeRequestBody::Prompt("hi".into()), "passed".into()),
+            (ExchangeRequestBody::Prompt("p".into()), "a".into())
+        ]
+    );
     let tool = run.tool_calls().next().unwrap();
     assert_eq!(tool.call().unwrap().tool, "now");
     let result = tool.result().unwrap();

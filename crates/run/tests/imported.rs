@@ -9,52 +9,52 @@ use std::path::Path;
 use reenact_formats::FormatId;
 use reenact_formats::Profile;
 use reenact_json::{Value, canonical};
-use reenact_run::convert::source::unpack;
-use reenact_run::convert::{Source, import};
-use reenact_run::redact::{Choice, redact};
-use reenact_run::{Body, Event, Opened, Run, open};
+use reenact_run::convert::source::unpack_replay_bundle;
+use reenact_run::convert::{ImportSource, import};
+use reenact_run::redact::{RedactionChoice, redact};
+use reenact_run::{Event, ExchangeRequestBody, OpenedRecord, Run, open};
 use reenact_testkit::fixture::TestKey;
 use reenact_verify::{Keys, Options};
-use support::{KeyRing as _, sealing};
+use support::{KeyRing as _, with_import_context};
 
-fn bytes(path: &str) -> Vec<u8> {
+fn file_bytes(path: &str) -> Vec<u8> {
     std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)).unwrap()
 }
 
-fn sealed(source: &Source<'_>) -> Run {
-    withheld(source, &[])
+fn import_source(source: &ImportSource<'_>) -> Run {
+    import_withholding(source, &[])
 }
 
 /// Imported, and some events withheld then.
-fn withheld(source: &Source<'_>, events: &[usize]) -> Run {
+fn import_withholding(source: &ImportSource<'_>, events: &[usize]) -> Run {
     let key = TestKey::of(7);
-    let mut artifact = sealing(&key, |sealing| import(source, sealing)).unwrap();
+    let mut artifact = with_import_context(&key, |context| import(source, context)).unwrap();
     if !events.is_empty() {
-        let choice = Choice { events: events.to_vec(), ..Choice::default() };
+        let choice = RedactionChoice { events: events.to_vec(), ..RedactionChoice::default() };
         artifact = redact(&artifact, &choice, &reenact_json::Limits::default(), |_| None).unwrap().artifact;
     }
-    let Opened { run, report } = open(artifact, &key.keys(), &Options::default());
+    let OpenedRecord { run, report } = open(artifact, &key.keys(), &Options::default());
     assert!(report.pass(), "{:?}", report.reasons);
     run.unwrap()
 }
 
-fn native(bytes: &[u8]) -> Run {
+fn open_native(bytes: &[u8]) -> Run {
     open(bytes.to_vec(), &Keys::default(), &Options::default()).run.unwrap()
 }
 
 /// The canonical text of JSON, whatever spelling it has; of other bytes, these.
-fn spelled(bytes: &[u8], profile: Profile) -> String {
+fn canonical_text(bytes: &[u8], profile: Profile) -> String {
     let limits = reenact_json::Limits::default();
     let text = Value::parse(bytes, &limits).ok().and_then(|value| canonical::to_vec(value, profile).ok());
     String::from_utf8_lossy(&text.unwrap_or(bytes.to_vec())).into_owned()
 }
 
 /// All that a run says of exchanges and tools, as text.
-fn told(run: &Run) -> Vec<String> {
-    let profile = run.dialect().row().profile;
-    let body = |body: &Body<'_>| match body {
-        Body::Hash(digest) => digest.to_string(),
-        body => spelled(body.bytes(), profile),
+fn described(run: &Run) -> Vec<String> {
+    let profile = run.payload_format().row().profile;
+    let body = |body: &ExchangeRequestBody<'_>| match body {
+        ExchangeRequestBody::Hash(digest) => digest.to_string(),
+        body => canonical_text(body.bytes(), profile),
     };
     let mut lines = Vec::new();
     for exchange in run.exchanges() {
@@ -62,7 +62,7 @@ fn told(run: &Run) -> Vec<String> {
         lines.push(match request {
             Ok(request) => format!(
                 "{:?} {} {} {:?} {:?} {} {} {}",
-                exchange.asked,
+                exchange.kind,
                 exchange.step_id(),
                 request.provider,
                 request.model,
@@ -77,21 +77,21 @@ fn told(run: &Run) -> Vec<String> {
             Ok(answer) => format!(
                 "{:?} {:?} {:?} {} {:?}",
                 answer.status,
-                answer.held,
+                answer.detail,
                 answer.latency,
-                spelled(&answer.body, profile),
+                canonical_text(&answer.body, profile),
                 exchange.message()
             ),
             Err(why) => why.to_string(),
         });
     }
     for tool in run.tool_calls() {
-        let call = tool
-            .call()
-            .map(|call| (call.tool.into_owned(), call.input.map(|input| spelled(input.text(), profile))));
+        let call = tool.call().map(|call| {
+            (call.tool.into_owned(), call.input.map(|input| canonical_text(input.text(), profile)))
+        });
         let result = tool.result().map(|result| {
             (
-                result.output.map(|output| spelled(output.text(), profile)),
+                result.output.map(|output| canonical_text(output.text(), profile)),
                 result.output_hash.map(|hash| hash.into_owned()),
                 result.is_error,
                 result.latency,
@@ -111,12 +111,12 @@ fn what_was_imported_says_the_same() {
         (FormatId::ReplayJsonl, "examples/runs/invoice.replay/REPLAY.jsonl", 0),
     ];
     for (origin, path, exchanges) in cases {
-        let bytes = bytes(path);
-        let (native, imported) = (native(&bytes), sealed(&Source::of(origin, &bytes)));
-        assert_eq!(imported.dialect(), native.dialect(), "{path}");
+        let bytes = file_bytes(path);
+        let (native, imported) = (open_native(&bytes), import_source(&ImportSource::of(origin, &bytes)));
+        assert_eq!(imported.payload_format(), native.payload_format(), "{path}");
         assert!(imported.is_imported() && !native.is_imported());
         assert_eq!(imported.format(), "rer-artifact/0.2");
-        assert_eq!(told(&imported), told(&native), "{path}");
+        assert_eq!(described(&imported), described(&native), "{path}");
         assert_eq!(imported.exchanges().count(), exchanges, "{path}");
         assert_eq!(imported.summary().figures, native.summary().figures, "{path}");
         // The frame: one event before, one behind.
@@ -126,12 +126,12 @@ fn what_was_imported_says_the_same() {
 
 #[test]
 fn a_bundle_that_was_imported_is_one_still() {
-    let archive = bytes("examples/runs/invoice.tar.gz");
-    let (manifest, files) = unpack(&archive).unwrap();
-    let source = Source { beside: &files, ..Source::of(FormatId::ReplayBundle, &manifest) };
-    let (native, imported) = (native(&archive), sealed(&source));
-    assert_eq!(imported.dialect(), FormatId::ReplayBundle);
-    assert_eq!(told(&imported), told(&native));
+    let archive = file_bytes("examples/runs/invoice.tar.gz");
+    let (manifest, files) = unpack_replay_bundle(&archive).unwrap();
+    let source = ImportSource { other_files: &files, ..ImportSource::of(FormatId::ReplayBundle, &manifest) };
+    let (native, imported) = (open_native(&archive), import_source(&source));
+    assert_eq!(imported.payload_format(), FormatId::ReplayBundle);
+    assert_eq!(described(&imported), described(&native));
     let files =
         |run: &Run| run.files().map(|(name, bytes)| (name.to_owned(), bytes.to_vec())).collect::<Vec<_>>();
     assert_eq!(files(&imported), files(&native));
@@ -141,7 +141,7 @@ fn a_bundle_that_was_imported_is_one_still() {
 fn texts_are_decoded_before_they_are_read() {
     // `1.0` and the integer are nothing that RFC 8785 can carry as they are.
     let text = "{\"event\":\"ReplayHeader\",\"replay_version\":1}\n{\"event\":\"ToolCall\",\"id\":\"c\",\"params\":{\"a\":1.0,\"b\":18446744073709551615,\"$text\":1},\"tool\":\"t\"}\n{\"event\":\"ToolResult\",\"id\":\"c\",\"latency_ms\":7.0,\"step_utility\":1.0}\n";
-    let imported = sealed(&Source::of(FormatId::ReplayJsonl, text.as_bytes()));
+    let imported = import_source(&ImportSource::of(FormatId::ReplayJsonl, text.as_bytes()));
     let item =
         imported.events().find_map(|event: Event<'_>| event.payload().value()?.member("params")).unwrap();
     assert!(core::str::from_utf8(item.text()).unwrap().contains("{\"$text\":\"1.0\"}"));
@@ -156,20 +156,22 @@ fn texts_are_decoded_before_they_are_read() {
 
 #[test]
 fn formats_that_are_only_imported() {
-    let run = sealed(&Source::of(
+    let run = import_source(&ImportSource::of(
         FormatId::RecordingSession,
-        &bytes("crates/run/tests/restore/files/recording-session.json"),
+        &file_bytes("crates/run/tests/restore/files/recording-session.json"),
     ));
     let exchange = run.exchanges().next().unwrap();
-    assert_eq!(exchange.request().unwrap().body, Body::Prompt("hello".into()));
+    assert_eq!(exchange.request().unwrap().body, ExchangeRequestBody::Prompt("hello".into()));
     assert_eq!(exchange.message().unwrap().text, "Good morning. Grüße, 世界.");
-    let run =
-        sealed(&Source::of(FormatId::TypedReplay, &bytes("crates/run/tests/restore/files/typed.jsonl")));
+    let run = import_source(&ImportSource::of(
+        FormatId::TypedReplay,
+        &file_bytes("crates/run/tests/restore/files/typed.jsonl"),
+    ));
     let tool = run.tool_calls().next().unwrap();
     assert_eq!((&*tool.call().unwrap().tool, tool.result().unwrap().utility), ("read_file", Some(0.5)));
-    let run = sealed(&Source::of(
+    let run = import_source(&ImportSource::of(
         FormatId::SessionTimeline,
-        &bytes("crates/run/tests/restore/files/session-timeline.json"),
+        &file_bytes("crates/run/tests/restore/files/session-timeline.json"),
     ));
     let results: Vec<_> =
         run.tool_calls().map(|tool| tool.result().unwrap().output.unwrap().text().to_vec()).collect();
@@ -178,17 +180,17 @@ fn formats_that_are_only_imported() {
 
 #[test]
 fn what_is_withheld_leaves_no_answer_to_another_question() {
-    let session = native(&bytes("examples/runs/invoice.model_io.json"));
+    let session = open_native(&file_bytes("examples/runs/invoice.model_io.json"));
     let all: Vec<_> = session.exchanges().map(|exchange| exchange.message().unwrap().text).collect();
-    let bytes = bytes("examples/runs/invoice.model_io.json");
-    let source = Source::of(FormatId::ModelIo, &bytes);
+    let bytes = file_bytes("examples/runs/invoice.model_io.json");
+    let source = ImportSource::of(FormatId::ModelIo, &bytes);
     let said = |run: &Run| -> Vec<Option<String>> {
         run.exchanges().map(|exchange| exchange.message().map(|said| said.text)).collect()
     };
     let [one, two] = [Some(all[0].clone()), Some(all[1].clone())];
-    assert_eq!(said(&withheld(&source, &[])), [one.clone(), two.clone()]);
-    assert_eq!(said(&withheld(&source, &[2])), [None, two.clone()], "the first answer");
-    let run = withheld(&source, &[1]);
+    assert_eq!(said(&import_withholding(&source, &[])), [one.clone(), two.clone()]);
+    assert_eq!(said(&import_withholding(&source, &[2])), [None, two.clone()], "the first answer");
+    let run = import_withholding(&source, &[1]);
     assert_eq!(said(&run), [one, two], "the first question");
     let asked: Vec<bool> = run.exchanges().map(|exchange| exchange.request().is_ok()).collect();
     assert_eq!(asked, [false, true]);
@@ -206,7 +208,7 @@ fn what_is_withheld_leaves_no_answer_to_another_question() {
         r#"{{"version":"1.0","metadata":{{}},"payload":{{"run":{{"id":"r","steps":[{}]}}}},"checksum":""}}"#,
         steps.join(",")
     );
-    let source = Source::of(FormatId::Rpk, rpk.as_bytes());
-    assert_eq!(said(&withheld(&source, &[2])), [None, Some("2".into())]);
-    assert_eq!(said(&withheld(&source, &[1])), [Some("1".into()), Some("2".into())]);
+    let source = ImportSource::of(FormatId::Rpk, rpk.as_bytes());
+    assert_eq!(said(&import_withholding(&source, &[2])), [None, Some("2".into())]);
+    assert_eq!(said(&import_withholding(&source, &[1])), [Some("1".into()), Some("2".into())]);
 }

@@ -5,16 +5,16 @@ mod support;
 
 use proptest::prelude::*;
 use reenact_json::Digest;
-use reenact_run::Unreadable;
+use reenact_run::UnreadablePayload;
 use reenact_testkit::fixture::{ModelRequest, RunBuilder, text_body};
 use support::OpenRun as _;
 
-fn mistyped(member: &'static str, found: &'static str, wanted: &'static str) -> Unreadable {
-    Unreadable::Mistyped { member, found, wanted }
+fn mistyped(member: &'static str, found: &'static str, wanted: &'static str) -> UnreadablePayload {
+    UnreadablePayload::Mistyped { member, found, wanted }
 }
 
-fn missing(member: &'static str) -> Unreadable {
-    Unreadable::Missing { member }
+fn missing(member: &'static str) -> UnreadablePayload {
+    UnreadablePayload::Missing { member }
 }
 
 #[test]
@@ -49,19 +49,19 @@ fn requests() {
     );
     let member = "http.body";
     assert_eq!(with(&text_body(""), "\"text\""), mistyped(member, "a string", "an object"));
-    assert_eq!(with(&text_body(""), "{}"), Unreadable::NoBody { member });
+    assert_eq!(with(&text_body(""), "{}"), UnreadablePayload::UnknownBodyForm { member });
     assert_eq!(with(&text_body(""), "{\"text\":[]}"), mistyped(member, "an array", "a text"));
-    assert_eq!(with(&text_body(""), "{\"base64\":\"?\"}"), Unreadable::Base64 { member });
-    assert_eq!(with(&text_body(""), "{\"base64\":\"/wD\"}"), Unreadable::Base64 { member });
-    assert_eq!(with(&text_body(""), "{\"base64\":{}}"), Unreadable::Base64 { member });
+    assert_eq!(with(&text_body(""), "{\"base64\":\"?\"}"), UnreadablePayload::InvalidBase64 { member });
+    assert_eq!(with(&text_body(""), "{\"base64\":\"/wD\"}"), UnreadablePayload::InvalidBase64 { member });
+    assert_eq!(with(&text_body(""), "{\"base64\":{}}"), UnreadablePayload::InvalidBase64 { member });
     assert_eq!(
         with(&text_body(""), "{\"blob\":\"../../etc/passwd\",\"size\":1}"),
-        Unreadable::NoBody { member }
+        UnreadablePayload::UnknownBodyForm { member }
     );
     let digest = Digest::of(b"large");
     assert_eq!(
         with(&text_body(""), &format!("{{\"blob\":\"{digest}\",\"size\":5}}")),
-        Unreadable::Blob { member, digest }
+        UnreadablePayload::BlobMissing { member, digest }
     );
 }
 
@@ -93,10 +93,10 @@ fn answers() {
         with("\"eof\"", "\"magic\""),
         mistyped("ended_by", "a string", "one of eof, client, upstream and timeout")
     );
-    assert_eq!(with("[[1,3]]", "[[1,4]]"), Unreadable::Chunks { chunks: 4, body: 3 });
+    assert_eq!(with("[[1,3]]", "[[1,4]]"), UnreadablePayload::ChunkLengths { chunks: 4, body: 3 });
     assert_eq!(
         with("[[1,3]]", "[[1,9007199254740991],[1,9007199254740991]]"),
-        Unreadable::Chunks { chunks: 18_014_398_509_481_982, body: 3 }
+        UnreadablePayload::ChunkLengths { chunks: 18_014_398_509_481_982, body: 3 }
     );
     assert_eq!(with("[[1,3]]", "7"), mistyped("http.chunks", "a number", "an array"));
     for chunk in ["[1]", "[1,3,5]", "[-1,3]", "[1,-3]", "[1e300,3]", "[null,3]", "[1,2.5]"] {
@@ -114,7 +114,10 @@ fn answers() {
         with("\"ttft_ms\":1", "\"ttft_ms\":[]"),
         mistyped("ttft_ms", "an array", "a number of milliseconds")
     );
-    assert_eq!(with("\"ttft_ms\":1", "\"delivered\":{}"), Unreadable::NoBody { member: "delivered" });
+    assert_eq!(
+        with("\"ttft_ms\":1", "\"delivered\":{}"),
+        UnreadablePayload::UnknownBodyForm { member: "delivered" }
+    );
 }
 
 #[test]
@@ -126,13 +129,13 @@ fn withheld_absent_and_tools() {
         .withheld("rer.tool.returned", "{\"step_id\":\"s1\"}")
         .run();
     let errors: Vec<_> = run.exchanges().map(|exchange| exchange.request().unwrap_err()).collect();
-    assert_eq!(errors, [Unreadable::Withheld, Unreadable::NoPayload]);
+    assert_eq!(errors, [UnreadablePayload::Withheld, UnreadablePayload::NoPayload]);
     assert_eq!(run.exchanges().map(|exchange| exchange.step_id().into_owned()).collect::<Vec<_>>(), ["", ""]);
     let tool = run.tool_calls().next().unwrap();
     assert_eq!(tool.call().unwrap_err(), mistyped("tool", "an array", "a string"));
     // What is withheld does not say which step it belongs to.
-    assert_eq!(tool.result().unwrap_err(), Unreadable::NoAnswer);
-    assert_eq!(Unreadable::Withheld.to_string(), "the payload is withheld");
+    assert_eq!(tool.result().unwrap_err(), UnreadablePayload::NoAnswer);
+    assert_eq!(UnreadablePayload::Withheld.to_string(), "the payload is withheld");
 }
 
 /// Payloads of any shape under the names that are read.

@@ -4,13 +4,13 @@
 
 mod support;
 
-use reenact_run::{Opened, open};
+use reenact_run::{OpenedRecord, open};
 use reenact_testkit::fixture::{ModelRequest, RunBuilder, TestKey};
 use reenact_verify::Options;
 use support::KeyRing as _;
 
 /// A line of this process's status, in bytes.
-fn status(name: &str) -> usize {
+fn process_status(name: &str) -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
     line.trim_start_matches(':').trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024
@@ -20,18 +20,19 @@ fn status(name: &str) -> usize {
 fn a_hundred_thousand_events() {
     let key = TestKey::of(1);
     let body = "x".repeat(200);
-    let mut tape = RunBuilder::started();
+    let mut builder = RunBuilder::started();
     for step in 0..50_000 {
         let step = format!("s{step}");
-        tape = tape.called(&step, &ModelRequest { body: &body, ..ModelRequest::CHAT }).returned(&step, "{}");
+        builder =
+            builder.called(&step, &ModelRequest { body: &body, ..ModelRequest::CHAT }).returned(&step, "{}");
     }
-    let bytes = tape.ended(0).seal(&key);
+    let bytes = builder.ended(0).seal(&key);
     let size = bytes.len();
     // Forgets how much was ever in use; what is in use now stays.
     std::fs::write("/proc/self/clear_refs", "5").unwrap();
-    let before = status("VmRSS");
-    let Opened { run, report } = open(bytes, &key.keys(), &Options::default());
-    let more = status("VmHWM").saturating_sub(before);
+    let before = process_status("VmRSS");
+    let OpenedRecord { run, report } = open(bytes, &key.keys(), &Options::default());
+    let more = process_status("VmHWM").saturating_sub(before);
     assert!(report.pass(), "{:?}", report.reasons);
     let run = run.unwrap();
     assert_eq!(run.len(), 100_002);

@@ -2,26 +2,26 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 
-use reenact_run::{Opened, open, open_files};
+use reenact_run::{OpenedRecord, open, open_files};
 use reenact_verify::{Keys, Options};
 
 /// A line of this process's status, in bytes.
-fn status(name: &str) -> usize {
+fn process_status(name: &str) -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
     line.trim_start_matches(':').trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024
 }
 
 /// Opens something, and tells how much more memory that took than there was before.
-fn measured(open: impl FnOnce() -> Opened) -> (Opened, usize) {
+fn measured(open: impl FnOnce() -> OpenedRecord) -> (OpenedRecord, usize) {
     std::fs::write("/proc/self/clear_refs", "5").unwrap();
-    let before = status("VmRSS");
+    let before = process_status("VmRSS");
     let opened = open();
-    (opened, status("VmHWM").saturating_sub(before))
+    (opened, process_status("VmHWM").saturating_sub(before))
 }
 
 /// Opens a document, which may take a fourth of its size and no more.
-fn frugal(bytes: Vec<u8>, events: usize) -> Opened {
+fn open_in_little_memory(bytes: Vec<u8>, events: usize) -> OpenedRecord {
     let size = bytes.len();
     assert!(size > 60_000_000, "{size}");
     let (opened, more) = measured(|| open(bytes, &Keys::default(), &Options::default()));
@@ -41,7 +41,7 @@ fn a_hundred_thousand_events() {
         );
     }
     text += r#"]}},"checksum":"sha256:"}"#;
-    let run = frugal(text.into_bytes(), 100_000).run.unwrap();
+    let run = open_in_little_memory(text.into_bytes(), 100_000).run.unwrap();
     assert_eq!(run.exchanges().filter(|exchange| exchange.returned.is_some()).count(), 50_000);
 
     let mut text = String::from(
@@ -55,7 +55,7 @@ fn a_hundred_thousand_events() {
         );
     }
     text += "]}";
-    let run = frugal(text.into_bytes(), 100_000).run.unwrap();
+    let run = open_in_little_memory(text.into_bytes(), 100_000).run.unwrap();
     assert_eq!(run.exchanges().nth(49_999).unwrap().step_id(), "49999");
 
     let mut text = String::from("{\"event\":\"ReplayHeader\",\"replay_version\":1}\n");
@@ -64,7 +64,7 @@ fn a_hundred_thousand_events() {
             "{{\"event\":\"ToolCall\",\"id\":\"c{call}\",\"params\":\"{words}{words}\",\"tool\":\"t\"}}\n{{\"event\":\"ToolResult\",\"id\":\"c{call}\",\"latency_ms\":1}}\n"
         );
     }
-    let run = frugal(text.into_bytes(), 100_001).run.unwrap();
+    let run = open_in_little_memory(text.into_bytes(), 100_001).run.unwrap();
     assert_eq!(run.tool_calls().filter(|tool| tool.returned.is_some()).count(), 50_000);
     assert_eq!(run.summary().figures.unwrap().total_latency_ms(), Some(50_000));
 
@@ -80,7 +80,8 @@ fn a_hundred_thousand_events() {
         ("manifest.json".to_owned(), br#"{"schema_version":1,"trace_path":"files/trace.jsonl"}"#.to_vec()),
     ];
     let size = files[0].1.len();
-    let (Opened { run, .. }, more) = measured(|| open_files(files, &Keys::default(), &Options::default()));
+    let (OpenedRecord { run, .. }, more) =
+        measured(|| open_files(files, &Keys::default(), &Options::default()));
     assert!(more < size + size / 2, "{more} bytes more for files of {size}");
     let run = run.unwrap();
     assert_eq!((run.len(), run.exchanges().count()), (100_001, 100_000));

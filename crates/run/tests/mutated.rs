@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use proptest::prelude::*;
-use reenact_run::{Opened, Run, open, open_files};
+use reenact_run::{OpenedRecord, Run, open, open_files};
 use reenact_verify::{Keys, Options};
 
 fn example(name: &str) -> String {
@@ -89,7 +89,7 @@ proptest! {
         picks in picks(),
     ) {
         let text = mutated(&example(name), &picks);
-        let Opened { run, .. } = open(text.into_bytes(), &Keys::default(), &Options::default());
+        let OpenedRecord { run, .. } = open(text.into_bytes(), &Keys::default(), &Options::default());
         if let Ok(run) = run {
             read_all(&run);
         }
@@ -105,7 +105,7 @@ proptest! {
             ("files/t.jsonl".to_owned(), mutated(TRACE, &trace).into_bytes()),
             ("cassettes/a.json".to_owned(), mutated(CASSETTE, &cassette).into_bytes()),
         ];
-        let Opened { run, .. } = open_files(files, &Keys::default(), &Options::default());
+        let OpenedRecord { run, .. } = open_files(files, &Keys::default(), &Options::default());
         if let Ok(run) = run {
             read_all(&run);
         }

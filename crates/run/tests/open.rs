@@ -4,12 +4,14 @@
 mod support;
 
 use reenact_json::Digest;
-use reenact_run::{EventType, Exit, NotARun, Opened, Payload, Source, Unreadable, open, open_files};
+use reenact_run::{
+    EventPayload, EventType, Exit, NotARun, OpenedRecord, Source, UnreadablePayload, open, open_files,
+};
 use reenact_testkit::fixture::{ModelRequest, RunBuilder, TestKey, text_body};
 use reenact_verify::{Keys, Options, Unrecognised};
 use support::{KeyRing as _, OpenRun as _};
 
-fn opened(bytes: &[u8]) -> Opened {
+fn opened(bytes: &[u8]) -> OpenedRecord {
     open(bytes.to_vec(), &Keys::default(), &Options::default())
 }
 
@@ -17,7 +19,7 @@ fn opened(bytes: &[u8]) -> Opened {
 fn a_run_says_who_when_and_what() {
     let key = TestKey::of(3);
     let bytes = RunBuilder::started().event("rer.made.up", r#"{"source":"reported"}"#).ended(3).seal(&key);
-    let Opened { run, report } = open(bytes, &key.keys(), &Options::default());
+    let OpenedRecord { run, report } = open(bytes, &key.keys(), &Options::default());
     let run = run.unwrap();
     assert!(report.pass());
     assert_eq!(run.id(), "0196c9a2-0000-7000-8000-000000000001");
@@ -45,9 +47,9 @@ fn payloads_are_there_or_withheld_or_none() {
     let seen: Vec<&str> = run
         .events()
         .map(|event| match event.payload() {
-            Payload::Present(_) => "present",
-            Payload::Withheld => "withheld",
-            Payload::None => "none",
+            EventPayload::Present(_) => "present",
+            EventPayload::Withheld => "withheld",
+            EventPayload::None => "none",
         })
         .collect();
     assert_eq!(seen, ["present", "none", "withheld", "none"]);
@@ -58,13 +60,13 @@ fn payloads_are_there_or_withheld_or_none() {
 fn what_fails_verification_is_opened_with_its_report() {
     let key = TestKey::of(3);
     let text = String::from_utf8(RunBuilder::started().ended(0).seal(&key)).unwrap();
-    let Opened { run, report } =
+    let OpenedRecord { run, report } =
         open(text.replace("agent.py", "other.py").into_bytes(), &key.keys(), &Options::default());
     assert_eq!(report.failed().collect::<Vec<_>>(), ["payload_hashes"]);
     assert_eq!(run.unwrap().summary().command, ["python", "other.py"]);
     // Written in another way, and without a key.
     let spaced = text.replace(",\"", " ,\n \"").replace("\":", "\" : ");
-    let Opened { run, report } = opened(spaced.as_bytes());
+    let OpenedRecord { run, report } = opened(spaced.as_bytes());
     assert!(!report.pass());
     let run = run.unwrap();
     assert_eq!(run.summary().exit, Some(Exit::Code(0)));
@@ -76,7 +78,7 @@ fn members_of_any_type_are_no_reason_to_stop() {
     let text = r#"{"artifact_version":"rer-artifact/0.2","run_id":7,"runtime":[],"envelope":null,
         "events":[1,null,{},{"event_type":"rer.run.started","timestamp":5,"payload":[]},
         {"event_type":"rer.model.called","payload":{"step_id":"s1"},"payload_redacted":"yes"}]}"#;
-    let Opened { run, report } = opened(text.as_bytes());
+    let OpenedRecord { run, report } = opened(text.as_bytes());
     assert!(!report.pass());
     let run = run.unwrap();
     assert_eq!((run.id(), run.len(), run.started_at(), run.digest()), ("", 5, None, None::<Digest>));
@@ -134,7 +136,10 @@ fn bodies_that_lie_in_blobs_of_the_same_bundle() {
     };
     assert_eq!(request(body.as_bytes()), Ok(body.as_bytes().to_vec()));
     // A name says nothing of what a file holds.
-    assert_eq!(request(b"other"), Err(Unreadable::Blob { member: "http.body", digest }));
+    assert_eq!(request(b"other"), Err(UnreadablePayload::BlobMissing { member: "http.body", digest }));
     let alone = open(artifact.clone(), &Keys::default(), &Options::default()).run.unwrap();
-    assert!(matches!(alone.exchanges().next().unwrap().request(), Err(Unreadable::Blob { .. })));
+    assert!(matches!(
+        alone.exchanges().next().unwrap().request(),
+        Err(UnreadablePayload::BlobMissing { .. })
+    ));
 }

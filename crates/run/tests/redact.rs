@@ -4,9 +4,9 @@
 mod support;
 
 use reenact_json::{Digest, Limits, print};
-use reenact_run::redact::{Because, Choice, Redacted, redact};
+use reenact_run::redact::{RedactedArtifact, RedactionChoice, RedactionReason, redact};
 use reenact_testkit::fixture::{RunBuilder, TestKey};
-use reenact_verify::{Options, safe};
+use reenact_verify::{Options, verify};
 use support::KeyRing as _;
 
 /// A stream that tells "Lisbon" in two pieces, and thinks "Porto" in two others.
@@ -15,7 +15,7 @@ const STREAM: &str = "event: a\ndata: {\"choices\":[{\"delta\":{\"content\":\"Li
 
 fn artifact() -> Vec<u8> {
     let mut body = String::new();
-    print::string(STREAM, &mut body);
+    print::write_string(STREAM, &mut body);
     let file = |content: &[u8]| format!(r#"{{"artifact_hash":"{}","name":"f"}}"#, Digest::of(content));
     RunBuilder::started()
         .event("rer.tool.called", r#"{"tool":"search","input":{"to":"Lisbon"}}"#)
@@ -31,47 +31,50 @@ fn artifact() -> Vec<u8> {
 }
 
 /// The events that a choice takes, with the reason; what is made of it verifies.
-fn taken(choice: &Choice) -> Vec<(usize, Because)> {
+fn withheld_events(choice: &RedactionChoice) -> Vec<(usize, RedactionReason)> {
     let key = TestKey::of(1);
-    let Redacted { artifact, gone, before, events, .. } =
+    let RedactedArtifact { artifact, newly_withheld: gone, withheld_before: before, events, .. } =
         redact(&artifact(), choice, &Limits::default(), |_| None).unwrap();
     assert_eq!((before, events), (1, 10));
-    let report = safe(&artifact, &key.keys(), &Options::default());
+    let report = verify(&artifact, &key.keys(), &Options::default());
     assert!(report.pass(), "{:?}", report.reasons);
-    gone.into_iter().map(|gone| (gone.event, gone.because)).collect()
+    gone.into_iter().map(|gone| (gone.event, gone.reason)).collect()
 }
 
-fn texts(texts: &[&str]) -> Choice {
-    Choice { texts: texts.iter().map(|text| (*text).to_owned()).collect(), ..Choice::default() }
+fn choice_of_texts(texts: &[&str]) -> RedactionChoice {
+    RedactionChoice {
+        texts: texts.iter().map(|text| (*text).to_owned()).collect(),
+        ..RedactionChoice::default()
+    }
 }
 
 #[test]
 fn by_what_is_in_them() {
-    let all = [1, 2, 3, 7].map(|event| (event, Because::Text));
-    assert_eq!(taken(&texts(&["Lisbon"])), all);
-    assert_eq!(taken(&texts(&["lisbon"])), [], "as it is written");
-    assert_eq!(taken(&texts(&["Porto", "nothing"])), [(2, Because::Text)]);
-    assert_eq!(taken(&texts(&["python"])), [(0, Because::Text)]);
+    let all = [1, 2, 3, 7].map(|event| (event, RedactionReason::Text));
+    assert_eq!(withheld_events(&choice_of_texts(&["Lisbon"])), all);
+    assert_eq!(withheld_events(&choice_of_texts(&["lisbon"])), [], "as it is written");
+    assert_eq!(withheld_events(&choice_of_texts(&["Porto", "nothing"])), [(2, RedactionReason::Text)]);
+    assert_eq!(withheld_events(&choice_of_texts(&["python"])), [(0, RedactionReason::Text)]);
 }
 
 #[test]
 fn by_number_and_by_type() {
-    let choice = |kinds: &[&str], events: &[usize]| Choice {
+    let choice = |kinds: &[&str], events: &[usize]| RedactionChoice {
         kinds: kinds.iter().map(|kind| (*kind).to_owned()).collect(),
         events: events.to_vec(),
-        ..Choice::default()
+        ..RedactionChoice::default()
     };
     assert_eq!(
-        taken(&choice(&["tool.*"], &[])),
-        [(1, Because::Kind)],
+        withheld_events(&choice(&["tool.*"], &[])),
+        [(1, RedactionReason::Kind)],
         "nothing is taken twice, or from nothing"
     );
     assert_eq!(
-        taken(&choice(&["rer.model.returned", "http.?eturned"], &[])),
-        [(2, Because::Kind), (3, Because::Kind)]
+        withheld_events(&choice(&["rer.model.returned", "http.?eturned"], &[])),
+        [(2, RedactionReason::Kind), (3, RedactionReason::Kind)]
     );
-    assert_eq!(taken(&choice(&["model"], &[4, 7])), [(7, Because::Event)]);
-    assert!(Choice::default().is_empty() && !choice(&[], &[0]).is_empty());
+    assert_eq!(withheld_events(&choice(&["model"], &[4, 7])), [(7, RedactionReason::Event)]);
+    assert!(RedactionChoice::default().is_empty() && !choice(&[], &[0]).is_empty());
 }
 
 #[test]
@@ -90,8 +93,8 @@ fn however_it_is_spelled_and_wherever_it_lies() {
         .seal(&TestKey::of(1));
     let found = |text: &str| {
         let content = |digest| (digest == blob).then_some(file);
-        let redacted = redact(&artifact, &texts(&[text]), &Limits::default(), content).unwrap();
-        (redacted.gone.iter().map(|gone| gone.event).collect::<Vec<_>>(), redacted.orphans)
+        let redacted = redact(&artifact, &choice_of_texts(&[text]), &Limits::default(), content).unwrap();
+        (redacted.newly_withheld.iter().map(|gone| gone.event).collect::<Vec<_>>(), redacted.orphaned_files)
     };
     assert_eq!(found("Zoë"), (vec![1, 2], vec![blob]));
     assert_eq!(found("\"Zed\""), (vec![1], vec![]));
@@ -106,8 +109,8 @@ fn a_file_that_was_kept_is_named() {
         .ended(0)
         .seal(&TestKey::of(1));
     let source_in = |events: &[usize]| {
-        let choice = Choice { events: events.to_vec(), ..Choice::default() };
-        redact(&artifact, &choice, &Limits::default(), |_| None).unwrap().source_in
+        let choice = RedactionChoice { events: events.to_vec(), ..RedactionChoice::default() };
+        redact(&artifact, &choice, &Limits::default(), |_| None).unwrap().source_event
     };
     assert_eq!((source_in(&[1]), source_in(&[0, 1])), (Some(0), None));
 }
@@ -115,8 +118,8 @@ fn a_file_that_was_kept_is_named() {
 #[test]
 fn files_that_nobody_speaks_of_any_more() {
     let orphans = |events: &[usize]| {
-        let choice = Choice { events: events.to_vec(), ..Choice::default() };
-        redact(&artifact(), &choice, &Limits::default(), |_| None).unwrap().orphans
+        let choice = RedactionChoice { events: events.to_vec(), ..RedactionChoice::default() };
+        redact(&artifact(), &choice, &Limits::default(), |_| None).unwrap().orphaned_files
     };
     assert_eq!(orphans(&[1]), []);
     assert_eq!(orphans(&[5]), [Digest::of(b"one")]);

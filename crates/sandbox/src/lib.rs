@@ -1,35 +1,40 @@
-//! Run a child that cannot reach out: the kernel says no, and the caller can say exactly what was closed.
+//! Runs a child process without network access: the kernel enforces it, and a report lists exactly which ways are closed.
 //!
-//! The host program re-executes itself as a small single-threaded *trampoline*, which enters new namespaces, hands a
-//! listening socket from inside back to the host, closes every other way out that it knows, and becomes the command.
-//! No root is needed, and nothing here is unsafe code.
+//! The host program executes itself again as a small single-threaded *trampoline*, which enters new namespaces, sends a
+//! listening socket from inside back to the host, closes every other way out that it knows, and becomes the command. The child
+//! can then reach the host through that socket only. No root is needed, and there is no unsafe code.
 //!
 //! ```no_run
-//! // First thing in the host's `main`:
-//! reenact_sandbox::trampoline::main_if_asked();
-//! let plan = reenact_sandbox::Plan::new("python3").arg("agent.py");
-//! let mut inside = plan.spawn()?;
-//! println!("{}", inside.enforcement);
-//! // The child sees 127.0.0.1:PORT; the host serves it through `inside.listener`.
-//! let status = inside.child.wait()?;
+//! // First call in the host's `main`:
+//! reenact_sandbox::trampoline::run_if_trampoline();
+//! let command = reenact_sandbox::SandboxCommand::new("python3").arg("agent.py");
+//! let mut sandboxed = command.spawn()?;
+//! println!("{}", sandboxed.report);
+//! // The child sees 127.0.0.1:PORT; the host serves it through `sandboxed.listener`.
+//! let status = sandboxed.child.wait()?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`plan`] | what to run, and the steps from a plan to a running child |
-//! | [`enforcement`] | what was closed and what stayed open, as data |
-//! | [`mod@probe`] | what this machine allows, why not, and what to do |
-//! | [`trampoline`] | the inner program, for the host's `main` |
+//! | [`command`] | the command to run, and the steps up to a running child |
+//! | [`report`] | the ways out that are closed and those that stayed open, as data |
+//! | [`mod@probe`] | a trial run: what this machine allows, and advice if it does not |
+//! | [`trampoline`] | the hook for the host's `main` |
+//! | `linux` | the trampoline itself, one module for each step |
+//!
+//! Start reading at [`SandboxCommand::spawn`], then at `linux/trampoline.rs`.
 
-pub mod enforcement;
-pub mod plan;
+pub mod command;
 pub mod probe;
+pub mod report;
 pub mod trampoline;
 
 #[cfg(target_os = "linux")]
 mod linux;
 
-pub use enforcement::{Closed, Enforcement, Open, Rung};
-pub use plan::{Handshake, Inside, Plan, Ready, SandboxError, Step};
-pub use probe::{Probe, probe};
+pub use command::{
+    ReadySandbox, SandboxCommand, SandboxError, SandboxedChild, SetupStep, TrampolineHandshake,
+};
+pub use probe::{SandboxProbe, probe};
+pub use report::{Closed, Isolation, Open, SandboxReport};

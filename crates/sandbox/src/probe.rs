@@ -1,52 +1,53 @@
-//! What this machine allows, why not, and what to do. Found out by doing it, not by reading settings.
+//! Probe of this machine: builds a sandbox to see if it works, and gives advice if it does not. Settings are read for the
+//! advice only.
 
-use crate::enforcement::Enforcement;
-use crate::plan::{Plan, SandboxError};
+use crate::command::{SandboxCommand, SandboxError};
+use crate::report::SandboxReport;
 
 #[cfg(not(target_os = "linux"))]
 pub(crate) const NOT_LINUX: &str = "the sandbox needs Linux namespaces; on this system nothing is enforced";
 
-/// What a sandbox would enforce here.
+/// Result of [`probe`], or of a failed [`SandboxCommand::spawn`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Probe {
-    /// What would hold for a child started now from this place.
-    pub enforcement: Enforcement,
-    /// What to do to get more; empty when there is nothing to do.
+pub struct SandboxProbe {
+    /// Report that a child would have if it were started now, from this process.
+    pub report: SandboxReport,
+    /// Actions that would make the sandbox work, one sentence each; empty if there are none.
     pub advice: Vec<String>,
 }
 
-impl Probe {
-    /// What an error of [`Plan::spawn`] means, in the same words.
+impl SandboxProbe {
+    /// Turns an error of [`SandboxCommand::spawn`] into the same kind of result.
     #[must_use]
     pub fn from_error(error: &SandboxError) -> Self {
         #[cfg(target_os = "linux")]
         let advice = crate::linux::advice::for_error(error, std::path::Path::new("/proc"));
         #[cfg(not(target_os = "linux"))]
         let advice = Vec::new();
-        Self { enforcement: Enforcement::none(error.to_string()), advice }
+        Self { report: SandboxReport::not_enforced(error.to_string()), advice }
     }
 }
 
-/// Build the sandbox up to the last step, look at it, and let it go. Nothing is executed in it.
+/// Builds a sandbox up to the last step, and discards it. No command is executed in it.
 ///
-/// The host's `main` must call [`crate::trampoline::main_if_asked`].
+/// The host's `main` must call [`crate::trampoline::run_if_trampoline`].
 #[must_use]
-pub fn probe() -> Probe {
-    match try_it() {
-        Ok(enforcement) => Probe { enforcement, advice: Vec::new() },
-        Err(error) => Probe::from_error(&error),
+pub fn probe() -> SandboxProbe {
+    match build_and_discard() {
+        Ok(enforcement) => SandboxProbe { report: enforcement, advice: Vec::new() },
+        Err(error) => SandboxProbe::from_error(&error),
     }
 }
 
-fn try_it() -> Result<Enforcement, SandboxError> {
-    let (mut command, handshake) = Plan::new("true").prepare()?;
+fn build_and_discard() -> Result<SandboxReport, SandboxError> {
+    let (mut command, handshake) = SandboxCommand::new("true").prepare()?;
     let mut child = command.spawn().map_err(SandboxError::Spawn)?;
     drop(command);
-    // The handshake ends here without a start, so the trampoline leaves.
-    let found = handshake.wait().map(|ready| ready.enforcement);
-    if found.is_err() {
+    // The channel is closed here without a start, so that the trampoline exits.
+    let report = handshake.wait().map(|ready| ready.report);
+    if report.is_err() {
         let _ = child.kill();
     }
     let _ = child.wait();
-    found
+    report
 }

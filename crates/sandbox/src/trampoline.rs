@@ -1,14 +1,17 @@
-//! The inner program: the host binary, executed again, for the short time until it becomes the command.
+//! Entry point of the trampoline: the host binary, executed again, for the short time until it becomes the command.
 //!
-//! It gives nobody a power that they had not: it only takes rights away from itself before it executes a command that
-//! its caller could have executed directly, and it refuses to run with borrowed rights (set-user-ID).
+//! The trampoline grants no new rights: it only drops its own before it executes a command that its caller could have executed
+//! directly, and it refuses to run with borrowed rights (set-user-ID).
 
-/// The private first argument by which the host binary knows that it is the trampoline.
-pub const MARK: &str = "__sandbox";
+/// Private first argument by which the host binary recognises that it was started as the trampoline.
+pub const TRAMPOLINE_ARGUMENT: &str = "__sandbox";
 
-/// Call this first in `main`, before any thread is started. Returns at once unless the process was started as the
-/// trampoline; then it never returns: the process becomes the command, or leaves with 125, 126 or 127 as env(1) does.
-pub fn main_if_asked() {
+/// Runs the trampoline if the process was started as one, and returns at once otherwise. Must be the first call in `main`,
+/// before any thread is started.
+///
+/// In the trampoline this never returns: the process becomes the command, or exits with 125, 126 or 127 as env(1) does. Does
+/// nothing on systems other than Linux.
+pub fn run_if_trampoline() {
     #[cfg(target_os = "linux")]
-    crate::linux::inner::main_if_asked();
+    crate::linux::trampoline::run_if_trampoline();
 }

@@ -1,138 +1,160 @@
-//! Secrets that only their names give away: `password = "…"`, `API_KEY=…`, `--token …`, "the key is …".
+//! Secrets that only their names give away: `password = "…"`, `API_KEY=…`, `--token …`, "the key is
+//! …".
 //!
-//! From the name it goes forward, over quotes and signs as they stand in JSON (also inside a string of JSON),
-//! YAML, environment files, programs and shells, to a value, and the value must be plausible.
+//! From the name, a cursor goes forward over quotes and signs as they stand in JSON (also inside of
+//! a JSON string), YAML, environment files, programs and shells, to a value, and the value must be
+//! plausible. Start reading at [`find`].
 
-use crate::chance::is_random;
-use crate::class::{ALNUM, BARE, BEARER, PADDED, PASSWORD};
-use crate::name::{self, Kind, Name};
-use crate::rule::padding;
-use crate::value::{is_digest_or_uuid, is_identifier, is_mixed, is_protocol_id, is_stand_in};
+use crate::byte_class::{ALNUM, BASE64_PADDED, BEARER, PASSWORD, UNQUOTED};
+use crate::entropy::is_random;
+use crate::name::{self, SecretKind, SecretName};
+use crate::rule::padding_length;
+use crate::value::{is_digest_or_uuid, is_identifier, is_mixed, is_placeholder_value, is_protocol_id};
 use core::ops::Range;
 
-/// The names of what is found here.
+/// Names of the rules of this module.
 pub(crate) const RULES: [&str; 7] =
     ["password", "secret", "token", "api-key", "aws-secret-key", "authorization", "entropy"];
 
-const LONGEST_QUOTED: usize = 4096;
-const LONGEST_BARE: usize = 1024;
-const LONGEST_PASSWORD: usize = 128;
+/// Longest quoted value, in bytes.
+const MAX_QUOTED_BYTES: usize = 4096;
+/// Longest unquoted value, in bytes.
+const MAX_UNQUOTED_BYTES: usize = 1024;
+/// Longest password, in bytes.
+const MAX_PASSWORD_BYTES: usize = 128;
 
-/// How a value is written.
+/// Syntax around a value, which decides how much proof it needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum ValueForm {
     /// Between quotes.
     Quoted,
-    /// All of the line, or a word of a shell: nothing but a value can stand there.
-    Line,
-    /// In running text or code: it may be a variable or a word as well.
-    Running,
+    /// The whole line, or a word of a shell: nothing but a value can stand there.
+    WholeLine,
+    /// Within running text or code, where it may be a variable or a word as well.
+    InlineText,
 }
 
-/// The secret that the word at `word` announces.
+/// Returns the rule and the span of the secret that the word at `word` announces.
+///
+/// `word` is an occurrence of one of [`name::NAME_ENDINGS`].
 pub(crate) fn find(bytes: &[u8], word: Range<usize>) -> Option<(&'static str, Range<usize>)> {
-    let name = name::around(bytes, word)?;
+    let name = name::name_around(bytes, word)?;
     if let Some(kind) = name.kind
-        && let Some((span, form)) = value(bytes, &name)
+        && let Some((span, form)) = assigned_value(bytes, &name)
     {
         let (span, rule) = match kind {
-            Kind::Authorization => (credential(bytes, span)?, "authorization"),
-            Kind::Password => (span, "password"),
-            Kind::Secret => (span, "secret"),
-            Kind::Token => (span, "token"),
-            Kind::Key => (span, "api-key"),
-            Kind::AwsSecretKey => (span, "aws-secret-key"),
+            SecretKind::Authorization => (credential_span(bytes, span)?, "authorization"),
+            SecretKind::Password => (span, "password"),
+            SecretKind::Secret => (span, "secret"),
+            SecretKind::Token => (span, "token"),
+            SecretKind::Key => (span, "api-key"),
+            SecretKind::AwsSecretKey => (span, "aws-secret-key"),
         };
         return is_plausible(kind, form, bytes.get(span.clone())?).then_some((rule, span));
     }
-    Some(("entropy", told(bytes, &name)?))
+    Some(("entropy", stated_value(bytes, &name)?))
 }
 
-fn is_plausible(kind: Kind, form: Form, value: &[u8]) -> bool {
+/// Returns true if a value could be a secret of this kind.
+fn is_plausible(kind: SecretKind, form: ValueForm, value: &[u8]) -> bool {
     if value.len() < 8
         || !value.iter().all(u8::is_ascii_graphic)
-        || is_stand_in(value)
+        || is_placeholder_value(value)
         || is_protocol_id(value)
     {
         return false;
     }
     match kind {
-        Kind::Password => {
+        SecretKind::Password => {
             let is_odd = |byte: &u8| {
                 matches!(byte, b'!' | b'@' | b'#' | b'$' | b'%' | b'^' | b'&' | b'*' | b'?' | b'~')
             };
             let has_letter = value.iter().any(u8::is_ascii_alphabetic);
             let has_other = value.iter().any(|byte| byte.is_ascii_digit() || is_odd(byte));
             // `db-password-2` names a password; `hunter2024` is one, unless it is a variable.
-            let is_single = value.iter().all(u8::is_ascii_alphanumeric) && form != Form::Running;
-            value.len() <= LONGEST_PASSWORD && has_letter && has_other && (is_single || !is_identifier(value))
+            let is_single = value.iter().all(u8::is_ascii_alphanumeric) && form != ValueForm::InlineText;
+            value.len() <= MAX_PASSWORD_BYTES
+                && has_letter
+                && has_other
+                && (is_single || !is_identifier(value))
         }
-        Kind::Secret => {
+        SecretKind::Secret => {
             is_random(value)
-                || (form != Form::Running && is_mixed(value) && !is_identifier(value) && value.len() >= 12)
+                || (form != ValueForm::InlineText
+                    && is_mixed(value)
+                    && !is_identifier(value)
+                    && value.len() >= 12)
         }
-        Kind::Token | Kind::Key => value.len() >= 16 && (is_random(value) || is_digest_or_uuid(value)),
-        Kind::AwsSecretKey => {
-            value.len() == 40 && value.iter().all(|byte| PADDED.has(*byte)) && is_mixed(value)
+        SecretKind::Token | SecretKind::Key => {
+            value.len() >= 16 && (is_random(value) || is_digest_or_uuid(value))
         }
-        Kind::Authorization => {
+        SecretKind::AwsSecretKey => {
+            value.len() == 40 && value.iter().all(|byte| BASE64_PADDED.contains(*byte)) && is_mixed(value)
+        }
+        SecretKind::Authorization => {
             value.len() >= 12 && is_mixed(value) && (is_random(value) || !is_identifier(value))
         }
     }
 }
 
-/// What follows the scheme in the value of an `Authorization`; all of it if there is no scheme.
-fn credential(bytes: &[u8], span: Range<usize>) -> Option<Range<usize>> {
+/// Returns the span of what follows the scheme in the value of an `Authorization`; the whole value
+/// if there is no scheme.
+fn credential_span(bytes: &[u8], span: Range<usize>) -> Option<Range<usize>> {
     let value = bytes.get(span.clone())?;
     let start = match value.iter().position(|byte| *byte == b' ') {
         Some(space) => span.start + space + 1,
         None => span.start,
     };
-    let length = BEARER.run(bytes, start, LONGEST_QUOTED).min(span.end - start);
+    let length = BEARER.run_length(bytes, start, MAX_QUOTED_BYTES).min(span.end - start);
     Some(start..start + length)
 }
 
-/// A place in a text.
-struct Cursor<'t> {
+/// Position in a text while it is parsed.
+struct ByteCursor<'t> {
     bytes: &'t [u8],
-    at: usize,
+    /// Offset of the next byte.
+    offset: usize,
 }
 
-impl Cursor<'_> {
+impl ByteCursor<'_> {
+    /// Returns the next byte.
     fn peek(&self) -> Option<u8> {
-        self.bytes.get(self.at).copied()
+        self.bytes.get(self.offset).copied()
     }
 
+    /// Skips `text` if it comes next; returns true if it did.
     fn eat(&mut self, text: &[u8]) -> bool {
-        let is_there = self.bytes.get(self.at..).is_some_and(|ahead| ahead.starts_with(text));
+        let is_there = self.bytes.get(self.offset..).is_some_and(|ahead| ahead.starts_with(text));
         if is_there {
-            self.at += text.len();
+            self.offset += text.len();
         }
         is_there
     }
 
-    fn skip_blanks(&mut self, most: usize) -> usize {
-        let ahead = self.bytes.get(self.at..).unwrap_or_default();
-        let count = ahead.iter().take(most).take_while(|byte| matches!(byte, b' ' | b'\t')).count();
-        self.at += count;
+    /// Skips blanks and tabs, at most `max_bytes`; returns how many.
+    fn skip_blanks(&mut self, max_bytes: usize) -> usize {
+        let ahead = self.bytes.get(self.offset..).unwrap_or_default();
+        let count = ahead.iter().take(max_bytes).take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+        self.offset += count;
         count
     }
 
-    /// A quote, with the backslashes before it: their number is the depth of strings inside strings.
+    /// Skips a quote with the backslashes before it. Their number is the depth of strings inside
+    /// strings.
     fn quote(&mut self) -> Option<(usize, u8)> {
-        let ahead = self.bytes.get(self.at..)?;
+        let ahead = self.bytes.get(self.offset..)?;
         let depth = ahead.iter().take(8).take_while(|byte| **byte == b'\\').count();
         let quote = *ahead.get(depth)?;
         matches!(quote, b'"' | b'\'' | b'`').then(|| {
-            self.at += depth + 1;
+            self.offset += depth + 1;
             (depth, quote)
         })
     }
 }
 
-/// The value that is assigned to a name.
-fn value(bytes: &[u8], name: &Name) -> Option<(Range<usize>, Form)> {
-    let mut cursor = Cursor { bytes, at: name.span.end };
+/// Returns the span of the value that is assigned to a name, and its syntax.
+fn assigned_value(bytes: &[u8], name: &SecretName) -> Option<(Range<usize>, ValueForm)> {
+    let mut cursor = ByteCursor { bytes, offset: name.span.end };
     let quote = cursor.quote();
     let is_option = bytes.get(name.span.clone())?.starts_with(b"--");
     if quote.is_some() {
@@ -156,21 +178,21 @@ fn value(bytes: &[u8], name: &Name) -> Option<(Range<usize>, Form)> {
     }
     cursor.skip_blanks(8);
     if matches!(cursor.peek(), Some(b'f' | b'b' | b'r' | b'u' | b'@'))
-        && matches!(bytes.get(cursor.at + 1), Some(b'"' | b'\''))
+        && matches!(bytes.get(cursor.offset + 1), Some(b'"' | b'\''))
     {
-        cursor.at += 1;
+        cursor.offset += 1;
     }
     match cursor.quote() {
-        Some((depth, quote)) => Some((quoted(bytes, cursor.at, depth, quote)?, Form::Quoted)),
-        // Behind a type stands an expression.
+        Some((depth, quote)) => Some((quoted_value(bytes, cursor.offset, depth, quote)?, ValueForm::Quoted)),
+        // An unquoted text behind a type is an expression.
         None if is_typed => None,
-        None => bare(bytes, name, cursor.at, is_option, is_tag),
+        None => unquoted_value(bytes, name, cursor.offset, is_option, is_tag),
     }
 }
 
-/// `: &str = "…"`: a type may stand between a name and its value.
-fn skip_type(cursor: &mut Cursor<'_>) -> bool {
-    let ahead = cursor.bytes.get(cursor.at..).unwrap_or_default();
+/// Skips a type between a name and its value, as in `: &str = "…"`; returns true if there was one.
+fn skip_type(cursor: &mut ByteCursor<'_>) -> bool {
+    let ahead = cursor.bytes.get(cursor.offset..).unwrap_or_default();
     let is_in_type = |byte: &u8| {
         byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'_' | b'&' | b'\'' | b'<' | b'>' | b'?' | b'|')
     };
@@ -178,12 +200,13 @@ fn skip_type(cursor: &mut Cursor<'_>) -> bool {
     let rest = ahead.get(length..).unwrap_or_default();
     let is_type = length > 1 && rest.starts_with(b"=") && !rest.starts_with(b"==");
     if is_type {
-        cursor.at += length + 1;
+        cursor.offset += length + 1;
     }
     is_type
 }
 
-fn skip_to_value(cursor: &mut Cursor<'_>, (depth, quote): (usize, u8)) -> Option<()> {
+/// Skips to the value of an object such as `{"name": "API_KEY", "value": "…"}`.
+fn skip_to_value(cursor: &mut ByteCursor<'_>, (depth, quote): (usize, u8)) -> Option<()> {
     let mut step = |text: &[u8]| {
         cursor.skip_blanks(8);
         cursor.eat(text).then_some(())
@@ -196,11 +219,11 @@ fn skip_to_value(cursor: &mut Cursor<'_>, (depth, quote): (usize, u8)) -> Option
     step(b":")
 }
 
-/// What stands between quotes of the same depth, on one line.
-fn quoted(bytes: &[u8], from: usize, depth: usize, quote: u8) -> Option<Range<usize>> {
+/// Returns the span up to the closing quote of the same depth, on the same line.
+fn quoted_value(bytes: &[u8], from: usize, depth: usize, quote: u8) -> Option<Range<usize>> {
     let ahead = bytes.get(from..)?;
     let mut slashes = 0;
-    for (at, byte) in ahead.iter().take(LONGEST_QUOTED).enumerate() {
+    for (at, byte) in ahead.iter().take(MAX_QUOTED_BYTES).enumerate() {
         match *byte {
             b'\\' => slashes += 1,
             b'\n' | b'\r' => return None,
@@ -211,16 +234,16 @@ fn quoted(bytes: &[u8], from: usize, depth: usize, quote: u8) -> Option<Range<us
     None
 }
 
-/// A value without quotes.
-fn bare(
+/// Returns the span of an unquoted value, and its syntax.
+fn unquoted_value(
     bytes: &[u8],
-    name: &Name,
+    name: &SecretName,
     from: usize,
     is_option: bool,
     is_tag: bool,
-) -> Option<(Range<usize>, Form)> {
-    let mut length = run_with_scheme(bytes, name, from)?;
-    if length >= LONGEST_BARE {
+) -> Option<(Range<usize>, ValueForm)> {
+    let mut length = unquoted_length(bytes, name, from)?;
+    if length >= MAX_UNQUOTED_BYTES {
         return None;
     }
     let next = bytes.get(from + length);
@@ -237,37 +260,38 @@ fn bare(
             && from == name.span.end + 1;
     let is_entry = ends_line && bytes.get(from.checked_sub(2)?..from) == Some(b": ");
     if is_option || is_tag || is_variable || is_entry {
-        return Some((from..from + length, Form::Line));
+        return Some((from..from + length, ValueForm::WholeLine));
     }
-    // What ends the sentence is no part of the value.
+    // Punctuation at the end of a sentence is no part of the value.
     while matches!(bytes.get(from..from + length)?.last(), Some(b'.' | b':' | b'?' | b'!')) {
         length -= 1;
     }
-    Some((from..from + length, Form::Running))
+    Some((from..from + length, ValueForm::InlineText))
 }
 
-/// The length of a value; for an `Authorization` with its scheme.
-fn run_with_scheme(bytes: &[u8], name: &Name, from: usize) -> Option<usize> {
+/// Returns the length of an unquoted value; for an `Authorization` together with its scheme.
+fn unquoted_length(bytes: &[u8], name: &SecretName, from: usize) -> Option<usize> {
     let mut scheme = 0;
-    if name.kind == Some(Kind::Authorization) {
-        let length = ALNUM.run(bytes, from, 16);
+    if name.kind == Some(SecretKind::Authorization) {
+        let length = ALNUM.run_length(bytes, from, 16);
         if bytes.get(from + length) == Some(&b' ') {
             scheme = length + 1;
         }
     }
-    let class = if name.kind == Some(Kind::Password) { &PASSWORD } else { &BARE };
-    let length = class.run(bytes, from + scheme, LONGEST_BARE);
-    (length > 0).then(|| scheme + length + padding(bytes, from + scheme + length))
+    let class = if name.kind == Some(SecretKind::Password) { &PASSWORD } else { &UNQUOTED };
+    let length = class.run_length(bytes, from + scheme, MAX_UNQUOTED_BYTES);
+    (length > 0).then(|| scheme + length + padding_length(bytes, from + scheme + length))
 }
 
-/// "The key is …": a value that is told, not assigned. Without a sign between them it must be beyond doubt.
-fn told(bytes: &[u8], name: &Name) -> Option<Range<usize>> {
-    let mut cursor = Cursor { bytes, at: name.span.end };
+/// Returns the span of a value that a sentence states: "The key is …". Without a sign of
+/// assignment, the value must leave no doubt.
+fn stated_value(bytes: &[u8], name: &SecretName) -> Option<Range<usize>> {
+    let mut cursor = ByteCursor { bytes, offset: name.span.end };
     let is_of = |byte: u8| matches!(byte, b'*' | b'"' | b'\'' | b'`');
-    while cursor.peek().is_some_and(is_of) && cursor.at < name.span.end + 3 {
-        cursor.at += 1;
+    while cursor.peek().is_some_and(is_of) && cursor.offset < name.span.end + 3 {
+        cursor.offset += 1;
     }
-    if cursor.at == name.span.end && cursor.eat(b":") {
+    if cursor.offset == name.span.end && cursor.eat(b":") {
         if !is_qualified(bytes, name.span.start) {
             return None;
         }
@@ -275,11 +299,12 @@ fn told(bytes: &[u8], name: &Name) -> Option<Range<usize>> {
         return None;
     }
     cursor.eat(b":");
-    while cursor.peek().is_some_and(|byte| is_of(byte) || byte == b' ') && cursor.at < name.span.end + 10 {
-        cursor.at += 1;
+    while cursor.peek().is_some_and(|byte| is_of(byte) || byte == b' ') && cursor.offset < name.span.end + 10
+    {
+        cursor.offset += 1;
     }
-    let length = BEARER.run(bytes, cursor.at, LONGEST_PASSWORD + 1);
-    let mut span = cursor.at..cursor.at + length;
+    let length = BEARER.run_length(bytes, cursor.offset, MAX_PASSWORD_BYTES + 1);
+    let mut span = cursor.offset..cursor.offset + length;
     if bytes.get(span.clone())?.ends_with(b".") {
         span.end -= 1;
     }
@@ -288,7 +313,7 @@ fn told(bytes: &[u8], name: &Name) -> Option<Range<usize>> {
         .iter()
         .position(|byte| *byte == b'_')
         .is_some_and(|at| value[..at].iter().all(u8::is_ascii_lowercase));
-    let is_beyond_doubt = (20..=LONGEST_PASSWORD).contains(&value.len())
+    let is_beyond_doubt = (20..=MAX_PASSWORD_BYTES).contains(&value.len())
         && is_random(value)
         && !is_typed
         && !is_digest_or_uuid(value)
@@ -299,7 +324,7 @@ fn told(bytes: &[u8], name: &Name) -> Option<Range<usize>> {
     is_beyond_doubt.then_some(span)
 }
 
-/// Whether the words before say which key or token is meant: "API key: …".
+/// Returns true if the word before a name says which key or token is meant: "API key: …".
 fn is_qualified(bytes: &[u8], start: usize) -> bool {
     let before = bytes.get(..start).unwrap_or_default();
     let Some(before) = before.strip_suffix(b" ") else { return false };
@@ -309,7 +334,7 @@ fn is_qualified(bytes: &[u8], start: usize) -> bool {
     })
 }
 
-/// The words that make a key or a token a secret one.
+/// Words that make a key or a token a secret one.
 pub(crate) const QUALIFIERS: [&str; 9] =
     ["api", "access", "secret", "auth", "bearer", "private", "personal", "deploy", "license"];
 

@@ -1,16 +1,19 @@
-//! Base64, both alphabets: enough to look into a header and to recognise a value that was encoded.
+//! Base64 in both alphabets: enough to look into a header and to recognise a value that was
+//! encoded.
 //!
-//! `base64ct` does not do for this: it refuses letters of both alphabets in one text, padding that is missing or doubled, bits left
-//! over in the last letter and text that is cut off, and whoever uses a credential may accept all of these.
+//! `base64ct` does not do for this: it refuses letters of both alphabets in one text, missing or
+//! doubled padding, bits left over in the last letter and truncated text, and a service that takes
+//! a credential may accept all of these.
 
-/// The letters of base64.
+/// Letters of base64.
 pub(crate) const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-/// The letters of base64url.
+/// Letters of base64url.
 pub(crate) const URL: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// The bytes of a text in either alphabet, with or without padding; no more than the first 4096 letters are
-/// looked at.
-pub(crate) fn decoded(text: &[u8]) -> Option<Vec<u8>> {
+/// Decodes text in either alphabet, with or without padding; no more than the first 4096 letters.
+///
+/// `None` if a byte belongs to neither alphabet, or if a single letter is left over.
+pub(crate) fn decode_lenient(text: &[u8]) -> Option<Vec<u8>> {
     let end = text.iter().rposition(|byte| *byte != b'=')? + 1;
     let text = text.get(..end.min(4096))?;
     let mut bytes = Vec::with_capacity(text.len() / 4 * 3 + 2);
@@ -36,8 +39,10 @@ pub(crate) fn decoded(text: &[u8]) -> Option<Vec<u8>> {
     (text.len() % 4 != 1).then_some(bytes)
 }
 
-/// The letters that a value has wherever it lies in encoded text, if it begins `shift` bytes (0, 1 or 2) into
-/// a group of three: those that also hold bits of a neighbour are left out.
+/// Returns the letters that encode a value wherever it lies in encoded text, if it begins `shift`
+/// bytes (0, 1 or 2) into a group of three.
+///
+/// Letters that also hold bits of a neighbour are left out, so the result can be searched for.
 pub(crate) fn inner_letters(value: &[u8], shift: usize, alphabet: &[u8; 64]) -> Vec<u8> {
     let mut letters = Vec::with_capacity(value.len() * 4 / 3 + 4);
     let mut held: u32 = 0;
@@ -62,14 +67,14 @@ mod tests {
 
     #[test]
     fn both_alphabets_and_no_padding() {
-        assert_eq!(decoded(b"dXNlcjpwYXNz").unwrap(), b"user:pass");
-        assert_eq!(decoded(b"Pz8_Pj4-").unwrap(), b"???>>>");
-        assert_eq!(decoded(b"Pz8/Pj4+").unwrap(), b"???>>>");
-        assert_eq!(decoded(b"YQ==").unwrap(), b"a");
-        assert_eq!(decoded(b"YQ").unwrap(), b"a");
-        assert_eq!(decoded(b"Y"), None);
-        assert_eq!(decoded(b"Y Q"), None);
-        assert_eq!(decoded(b""), None);
+        assert_eq!(decode_lenient(b"dXNlcjpwYXNz").unwrap(), b"user:pass");
+        assert_eq!(decode_lenient(b"Pz8_Pj4-").unwrap(), b"???>>>");
+        assert_eq!(decode_lenient(b"Pz8/Pj4+").unwrap(), b"???>>>");
+        assert_eq!(decode_lenient(b"YQ==").unwrap(), b"a");
+        assert_eq!(decode_lenient(b"YQ").unwrap(), b"a");
+        assert_eq!(decode_lenient(b"Y"), None);
+        assert_eq!(decode_lenient(b"Y Q"), None);
+        assert_eq!(decode_lenient(b""), None);
     }
 
     #[test]

@@ -1,21 +1,21 @@
-//! Rules that a project adds to ours: a prefix, then letters of an alphabet.
+//! Rules that a project adds to ours: a prefix, then bytes of an alphabet.
 //!
-//! That is all there is to say, on purpose: no text makes such a rule slow, and what it finds can be seen at a glance. Rules can
-//! only be added.
+//! The language is this small on purpose: no text makes such a rule slow, and a reviewer sees what
+//! a rule finds. Rules can only be added, never removed.
 
-use crate::class::{ALNUM, ANY_HEX, BASE64, Class, WORD};
-use crate::rule::{Piece, run, shape};
-use crate::{Pack, class};
+use crate::byte_class::{ALNUM, ANY_HEX, BASE64, ByteClass, WORD};
+use crate::rule::{ShapePart, run, shape};
+use crate::{RulePack, byte_class};
 use core::fmt;
 use core::ops::Range;
 
-/// A rule of a project's own.
+/// Rule of a project.
 ///
 /// ```
-/// use reenact_secrets::{Alphabet, CustomRule, Pack, Redactor};
+/// use reenact_secrets::{Alphabet, CustomRule, Redactor, RulePack};
 ///
 /// let rule = CustomRule::new("acme-key", "acme_", Alphabet::Alnum, 8)?;
-/// let mut redactor = Redactor::new(Pack::with(&[rule]));
+/// let mut redactor = Redactor::new(RulePack::with_custom(&[rule]));
 /// assert_eq!(&redactor.redact(b"use acme_12345678!").bytes[..], b"use [masked:acme-key:1]!");
 /// assert_eq!(&redactor.redact(b"use acme_1234567!").bytes[..], b"use acme_1234567!");
 /// # Ok::<(), reenact_secrets::RuleFault>(())
@@ -28,7 +28,7 @@ pub struct CustomRule {
     min_length: usize,
 }
 
-/// What follows a prefix.
+/// Bytes that follow the prefix of a custom rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Alphabet {
     /// `A-Z`, `a-z`, `0-9`.
@@ -42,10 +42,10 @@ pub enum Alphabet {
 }
 
 impl Alphabet {
-    /// All of them.
+    /// All alphabets.
     pub const ALL: [Self; 4] = [Self::Alnum, Self::Hex, Self::Base64url, Self::Base64];
 
-    /// Its name.
+    /// Returns the name of the alphabet in configuration files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Alnum => "alnum",
@@ -55,12 +55,12 @@ impl Alphabet {
         }
     }
 
-    /// The one of this name.
+    /// Returns the alphabet of this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|alphabet| alphabet.name() == name)
     }
 
-    fn class(self) -> &'static Class {
+    fn class(self) -> &'static ByteClass {
         match self {
             Self::Alnum => &ALNUM,
             Self::Hex => &ANY_HEX,
@@ -70,102 +70,117 @@ impl Alphabet {
     }
 }
 
-/// Why a rule is none.
+/// Reason why a custom rule is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RuleFault {
     /// The name is not one that a mark can have.
     Name,
-    /// The name is that of a rule of ours.
+    /// The name belongs to a rule of the standard pack, or to one that the recorder uses.
     Taken,
-    /// The prefix is too short, too long, or has other characters than a prefix may.
+    /// The prefix is too short, too long, or has characters that a prefix may not have.
     Prefix,
-    /// The number is too small or too large.
+    /// The minimum length is too small or too large.
     MinLength,
 }
 
 impl fmt::Display for RuleFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Name => write!(f, "must be 1 to {LONGEST_NAME} of a-z, 0-9 and -, and begin with a letter"),
+            Self::Name => {
+                write!(f, "must be 1 to {MAX_NAME_BYTES} of a-z, 0-9 and -, and begin with a letter")
+            }
             Self::Taken => f.write_str("is the name of a rule that is there already"),
             Self::Prefix => {
-                write!(f, "must be 3 to {LONGEST_PREFIX} characters of A-Z, a-z, 0-9 and _ - . : = / + ~ @ #")
+                write!(
+                    f,
+                    "must be 3 to {MAX_PREFIX_BYTES} characters of A-Z, a-z, 0-9 and _ - . : = / + ~ @ #"
+                )
             }
-            Self::MinLength => write!(f, "must be a whole number from {SHORTEST} to {LARGEST_MINIMUM}"),
+            Self::MinLength => {
+                write!(f, "must be a whole number from {SMALLEST_MIN_LENGTH} to {LARGEST_MIN_LENGTH}")
+            }
         }
     }
 }
 
 impl std::error::Error for RuleFault {}
 
-/// What the name of a pack with rules of a project's own ends with.
-pub(crate) const CUSTOM: &str = "+custom";
-/// The longest secret that such a rule finds.
-const LONGEST: usize = 16_384;
-const LONGEST_NAME: usize = 32;
-const LONGEST_PREFIX: usize = 64;
-/// Fewer letters would be found in words.
-const SHORTEST: usize = 4;
-const LARGEST_MINIMUM: usize = 4096;
+/// Suffix of the name of a pack with custom rules.
+pub(crate) const CUSTOM_SUFFIX: &str = "+custom";
+/// Longest secret that a custom rule finds, in bytes behind its prefix.
+const MAX_SECRET_BYTES: usize = 16_384;
+/// Longest name, in bytes. Marks allow 40.
+const MAX_NAME_BYTES: usize = 32;
+/// Longest prefix, in bytes.
+const MAX_PREFIX_BYTES: usize = 64;
+/// Smallest `min_length`: fewer letters would be found in words.
+const SMALLEST_MIN_LENGTH: usize = 4;
+/// Largest `min_length`.
+const LARGEST_MIN_LENGTH: usize = 4096;
 
-/// The rules under which a recorder masks what it knows.
-const KNOWN: [&str; 4] = ["argument", "credential", "environment", "known"];
+/// Rules under which a recorder masks known values; a custom rule may not take their names.
+const RECORDER_RULES: [&str; 4] = ["argument", "credential", "environment", "known"];
 
 impl CustomRule {
-    /// A rule: at least `min_length` letters of an alphabet behind a prefix, which is a part of the secret.
+    /// Creates a rule that finds at least `min_length` bytes of an alphabet behind a prefix. The
+    /// prefix is part of the secret.
+    ///
+    /// # Errors
+    /// A [`RuleFault`] that says which argument is out of bounds.
     pub fn new(name: &str, prefix: &str, alphabet: Alphabet, min_length: usize) -> Result<Self, RuleFault> {
         let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        if !(1..=LONGEST_NAME).contains(&name.len())
+        if !(1..=MAX_NAME_BYTES).contains(&name.len())
             || !name.bytes().all(is_name)
             || !name.starts_with(|first: char| first.is_ascii_lowercase())
         {
             return Err(RuleFault::Name);
         }
-        if Pack::standard().names().any(|known| known == name) || KNOWN.contains(&name) {
+        if RulePack::standard().rule_names().any(|known| known == name) || RECORDER_RULES.contains(&name) {
             return Err(RuleFault::Taken);
         }
-        let is_prefix = |byte: u8| class::ALNUM.has(byte) || b"_-.:=/+~@#".contains(&byte);
-        if !(3..=LONGEST_PREFIX).contains(&prefix.len()) || !prefix.bytes().all(is_prefix) {
+        let is_prefix = |byte: u8| byte_class::ALNUM.contains(byte) || b"_-.:=/+~@#".contains(&byte);
+        if !(3..=MAX_PREFIX_BYTES).contains(&prefix.len()) || !prefix.bytes().all(is_prefix) {
             return Err(RuleFault::Prefix);
         }
-        if !(SHORTEST..=LARGEST_MINIMUM).contains(&min_length) {
+        if !(SMALLEST_MIN_LENGTH..=LARGEST_MIN_LENGTH).contains(&min_length) {
             return Err(RuleFault::MinLength);
         }
         Ok(Self { name: name.to_owned(), prefix: prefix.to_owned(), alphabet, min_length })
     }
 
-    /// What its marks are called.
+    /// Returns the name in the marks of this rule.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What a secret begins with.
+    /// Returns the bytes that every secret of this rule begins with.
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// What follows.
+    /// Returns the alphabet of the bytes behind the prefix.
     pub fn alphabet(&self) -> Alphabet {
         self.alphabet
     }
 
-    /// How much of that at least.
+    /// Returns the smallest number of bytes behind the prefix.
     pub fn min_length(&self) -> usize {
         self.min_length
     }
 
-    /// The secret whose prefix begins at `start`, if there is one.
-    pub(crate) fn find(&self, bytes: &[u8], start: usize) -> Option<Range<usize>> {
-        let letters = run(self.alphabet.class(), self.min_length, LONGEST);
-        let pieces = [letters, Piece::Padding];
+    /// Returns the span of the secret whose prefix begins at `start`.
+    pub(crate) fn match_at(&self, bytes: &[u8], start: usize) -> Option<Range<usize>> {
+        let letters = run(self.alphabet.class(), self.min_length, MAX_SECRET_BYTES);
+        let pieces = [letters, ShapePart::Padding];
         let is_padded = self.alphabet == Alphabet::Base64;
         let pieces = if is_padded { &pieces[..] } else { &pieces[..1] };
-        shape(&self.prefix, pieces).find(bytes, start)
+        shape(&self.prefix, pieces).match_at(bytes, start)
     }
 }
 
 impl fmt::Display for CustomRule {
+    /// Writes the rule as the published text of a pack spells it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, prefix, alphabet, min_length } = self;
         write!(f, "{name} {prefix:?} {} {min_length}", alphabet.name())
@@ -201,19 +216,19 @@ mod tests {
     fn ours_stay_and_the_name_and_the_text_say_that_there_are_others() {
         let rule = |name, alphabet| CustomRule::new(name, "acme_", alphabet, 12).unwrap();
         let (one, two) = (rule("acme", Alphabet::Hex), rule("acme-long", Alphabet::Base64));
-        let pack = Pack::with(&[one.clone(), two.clone()]);
+        let pack = RulePack::with_custom(&[one.clone(), two.clone()]);
         assert_eq!(pack.name(), "reenact-1+custom");
-        assert!(Pack::is_custom(pack.name()) && !Pack::is_custom(Pack::standard().name()));
-        let standard = Pack::standard().text();
+        assert!(RulePack::is_custom(pack.name()) && !RulePack::is_custom(RulePack::standard().name()));
+        let standard = RulePack::standard().rules_text();
         let (first, rest) = standard.split_once('\n').unwrap();
         assert_eq!(
-            pack.text(),
+            pack.rules_text(),
             format!(
                 "{first}+custom\n{rest}custom: acme \"acme_\" hex 12\ncustom: acme-long \"acme_\" base64 12\n"
             )
         );
-        assert_eq!(pack.custom(), [one, two]);
-        assert!(Arc::ptr_eq(&Pack::with(&[]), &Pack::standard()));
+        assert_eq!(pack.custom_rules(), [one, two]);
+        assert!(Arc::ptr_eq(&RulePack::with_custom(&[]), &RulePack::standard()));
 
         let mut redactor = Redactor::new(pack);
         let text = format!("acme_0123456789aF, acme_ab+/ab+/ab+/==. sk-{}", "0123456789abcdef".repeat(2));
@@ -221,9 +236,9 @@ mod tests {
             &redactor.redact(text.as_bytes()).bytes[..],
             b"[masked:acme:1], [masked:acme-long:1]. [masked:openai-key:1]"
         );
-        // Marks of these rules are marks.
-        assert_eq!(redactor.redact(b"token=[masked:acme:1]").cuts, []);
-        redactor.reserve(b"[masked:acme:7]", &[]);
+        // Marks of custom rules are marks, too.
+        assert_eq!(redactor.redact(b"token=[masked:acme:1]").masked_spans, []);
+        redactor.reserve_numbers(b"[masked:acme:7]", &[]);
         assert_eq!(&redactor.redact(b"acme_0123456789ab").bytes[..], b"[masked:acme:8]");
     }
 }

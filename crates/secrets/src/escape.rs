@@ -1,58 +1,66 @@
-//! The escapes of JSON and of URLs: what they stand for.
+//! Decoding of JSON escapes and of percent-encoding.
 
-use crate::reading::Reading;
+use crate::mapped_text::MappedText;
 use memchr::memchr;
 
-/// Whether an escape that begins at the backslash hides a byte that could be part of a secret: `\u0073` for `s`, `\/` for `/`.
-/// What writers escape for the sake of HTML is in no secret.
-pub(crate) fn hides(text: &[u8], backslash: usize) -> bool {
+/// Returns true if the escape at a backslash stands for a byte that could be part of a secret:
+/// `\u0073` for `s`, `\/` for `/`.
+///
+/// Characters that writers escape for the sake of HTML (`&`, `<`, `>`) are in no secret, so they do
+/// not count.
+pub(crate) fn hides_secret_byte(text: &[u8], backslash: usize) -> bool {
     match text.get(backslash + 1) {
         Some(b'/') => true,
         Some(b'u') => {
-            let unit = text.get(backslash + 2..backslash + 6).and_then(unit);
+            let unit = text.get(backslash + 2..backslash + 6).and_then(hex_unit);
             unit.is_some_and(|unit| (0x21..0x7f).contains(&unit) && ![0x26, 0x3c, 0x3e].contains(&unit))
         }
         _ => false,
     }
 }
 
-/// Appends what the text of a JSON string says. What is no escape stands for itself.
-pub(crate) fn resolve(text: &[u8], offset: usize, reading: &mut Reading) {
+/// Appends the content of a JSON string with its escapes decoded. A backslash that begins no escape
+/// stands for itself.
+///
+/// `offset` is where `text` begins in the source.
+pub(crate) fn unescape_into(text: &[u8], offset: usize, reading: &mut MappedText) {
     let mut from = 0;
     while let Some(at) = text.get(from..).and_then(|rest| memchr(b'\\', rest)) {
         let backslash = from + at;
         let mut buffer = [0; 4];
-        let Some((length, said)) = read(text, backslash, &mut buffer) else {
-            reading.plain(&text[from..=backslash], offset + from);
+        let Some((length, said)) = parse_escape(text, backslash, &mut buffer) else {
+            reading.push_plain(&text[from..=backslash], offset + from);
             from = backslash + 1;
             continue;
         };
-        reading.plain(&text[from..backslash], offset + from);
-        reading.escaped(said, offset + backslash, length);
+        reading.push_plain(&text[from..backslash], offset + from);
+        reading.push_escaped(said, offset + backslash, length);
         from = backslash + length;
     }
-    reading.plain(text.get(from..).unwrap_or_default(), offset + from);
+    reading.push_plain(text.get(from..).unwrap_or_default(), offset + from);
 }
 
-/// What a text says, its escapes resolved as often as they hide something: one spelling for all spellings of a secret.
-pub(crate) fn spelled_out(text: Vec<u8>) -> Vec<u8> {
+/// Decodes the escapes of a text up to [`MAX_NESTING`] times: all spellings of a secret get one
+/// form, and so one number.
+pub(crate) fn fully_unescaped(text: Vec<u8>) -> Vec<u8> {
     let mut text = text;
-    for _ in 0..DEEPEST {
+    for _ in 0..MAX_NESTING {
         if !text.contains(&b'\\') {
             break;
         }
-        let mut reading = Reading::default();
-        resolve(&text, 0, &mut reading);
+        let mut reading = MappedText::default();
+        unescape_into(&text, 0, &mut reading);
         text = reading.text;
     }
     text
 }
 
-/// How often text may stand inside the text of a string, and be read.
-pub(crate) const DEEPEST: usize = 3;
+/// Largest depth of JSON strings inside JSON strings that is decoded.
+pub(crate) const MAX_NESTING: usize = 3;
 
-/// The length of the escape at a backslash, and what it stands for.
-fn read<'b>(text: &[u8], backslash: usize, buffer: &'b mut [u8; 4]) -> Option<(usize, &'b [u8])> {
+/// Returns the length of the escape at a backslash, and the bytes that it stands for; `None` if it
+/// is no escape.
+fn parse_escape<'b>(text: &[u8], backslash: usize, buffer: &'b mut [u8; 4]) -> Option<(usize, &'b [u8])> {
     let (length, character) = match text.get(backslash + 1)? {
         byte @ (b'"' | b'\\' | b'/') => (2, char::from(*byte)),
         b'n' => (2, '\n'),
@@ -61,9 +69,9 @@ fn read<'b>(text: &[u8], backslash: usize, buffer: &'b mut [u8; 4]) -> Option<(u
         b'b' => (2, '\u{8}'),
         b'f' => (2, '\u{c}'),
         b'u' => {
-            let first = unit(text.get(backslash + 2..backslash + 6)?)?;
+            let first = hex_unit(text.get(backslash + 2..backslash + 6)?)?;
             let second = || match text.get(backslash + 6..backslash + 12)? {
-                [b'\\', b'u', digits @ ..] => unit(digits),
+                [b'\\', b'u', digits @ ..] => hex_unit(digits),
                 _ => None,
             };
             let units = [first, second().filter(|_| (0xd800..0xdc00).contains(&first)).unwrap_or(0)];
@@ -74,12 +82,12 @@ fn read<'b>(text: &[u8], backslash: usize, buffer: &'b mut [u8; 4]) -> Option<(u
         }
         _ => return None,
     };
-    let said: &[u8] = character.encode_utf8(buffer).as_bytes();
-    Some((length, said))
+    let decoded: &[u8] = character.encode_utf8(buffer).as_bytes();
+    Some((length, decoded))
 }
 
-/// Four hexadecimal digits.
-fn unit(digits: &[u8]) -> Option<u16> {
+/// Parses four hexadecimal digits, a UTF-16 unit.
+fn hex_unit(digits: &[u8]) -> Option<u16> {
     let digits: &[u8; 4] = digits.try_into().ok()?;
     digits.iter().try_fold(0, |unit, digit| {
         let digit = char::from(*digit).to_digit(16)?;
@@ -87,8 +95,8 @@ fn unit(digits: &[u8]) -> Option<u16> {
     })
 }
 
-/// The byte that `%2F` and its like stand for.
-pub(crate) fn percent(text: &[u8], at: usize) -> Option<u8> {
+/// Returns the byte that a percent sign with two hexadecimal digits at `at` stands for.
+pub(crate) fn percent_byte(text: &[u8], at: usize) -> Option<u8> {
     let digit = |at: usize| text.get(at).and_then(|byte| char::from(*byte).to_digit(16));
     match (text.get(at), digit(at + 1), digit(at + 2)) {
         (Some(b'%'), Some(high), Some(low)) => u8::try_from(high << 4 | low).ok(),
@@ -103,12 +111,12 @@ mod tests {
 
     #[test]
     fn escapes_are_resolved_and_others_stand() {
-        let mut reading = Reading::default();
-        resolve(br#"a\u0073\/\"\\\n\ud83d\ude00\ud83d\x\u12"#, 100, &mut reading);
+        let mut reading = MappedText::default();
+        unescape_into(br#"a\u0073\/\"\\\n\ud83d\ude00\ud83d\x\u12"#, 100, &mut reading);
         assert_eq!(String::from_utf8(reading.text.clone()).unwrap(), "as/\"\\\n😀\u{fffd}\\x\\u12");
-        assert_eq!(reading.places(&(1..2)), [101..107]);
-        // A character is taken whole.
-        assert_eq!(reading.places(&(7..8)), [115..127]);
+        assert_eq!(reading.source_spans(&(1..2)), [101..107]);
+        // A character is masked whole.
+        assert_eq!(reading.source_spans(&(7..8)), [115..127]);
     }
 
     #[test]
@@ -127,14 +135,14 @@ mod tests {
             (br"\u00", false),
             (br"\", false),
         ] {
-            assert_eq!(hides(text, 0), expected, "{}", String::from_utf8_lossy(text));
+            assert_eq!(hides_secret_byte(text, 0), expected, "{}", String::from_utf8_lossy(text));
         }
     }
 
     #[test]
     fn one_spelling_for_all() {
         for spelled in [&br"sk-a/b"[..], br"s\u006b-a\/b", br"s\\u006b-a\\/b", br"s\\\\u006b-a/b"] {
-            assert_eq!(spelled_out(spelled.to_vec()), b"sk-a/b");
+            assert_eq!(fully_unescaped(spelled.to_vec()), b"sk-a/b");
         }
     }
 }

@@ -1,15 +1,16 @@
-//! Headers: which are kept, which are shown only by name, which are not kept at all.
+//! HTTP headers: which are recorded, which only by name, and which not at all.
 //!
-//! A request carries what its sender chose to send, so only what bears on the answer is kept. An answer
-//! carries what the vendor says about its work, so all is kept that does not speak of secrets. A header with
-//! a credential keeps its name, so that a reader sees that there was one.
+//! A request carries what its sender chose to send, so only headers that bear on the answer are
+//! kept. An answer carries what the vendor says about its work, so all headers are kept that do not
+//! speak of secrets. A header with a credential keeps its name, so that a reader sees that there
+//! was one.
 
-use crate::http::Side;
-use crate::{Finding, Redactor, base64, path};
+use crate::http::MessageSide;
+use crate::{Redactor, SecretFinding, base64, path};
 use memchr::memchr;
 
 /// Headers that hold a credential and nothing else.
-pub(crate) const CREDENTIALS: [&str; 12] = [
+pub(crate) const CREDENTIAL_HEADERS: [&str; 12] = [
     "authorization",
     "proxy-authorization",
     "x-api-key",
@@ -24,7 +25,7 @@ pub(crate) const CREDENTIALS: [&str; 12] = [
     "helicone-auth",
 ];
 /// Headers that name an account. They open nothing, but say whose run it was.
-pub(crate) const ACCOUNTS: [&str; 6] = [
+pub(crate) const ACCOUNT_HEADERS: [&str; 6] = [
     "openai-organization",
     "openai-project",
     "anthropic-organization-id",
@@ -32,8 +33,8 @@ pub(crate) const ACCOUNTS: [&str; 6] = [
     "chatgpt-account-id",
     "x-goog-user-project",
 ];
-/// Kept of requests; `*` stands for any rest.
-pub(crate) const REQUEST: [&str; 28] = [
+/// Request headers that are kept; `*` stands for any rest.
+pub(crate) const KEPT_REQUEST_HEADERS: [&str; 28] = [
     "accept",
     "accept-encoding",
     "accept-language",
@@ -63,8 +64,8 @@ pub(crate) const REQUEST: [&str; 28] = [
     "x-request-id",
     "x-stainless-*",
 ];
-/// Kept of answers; `*` stands for any rest.
-pub(crate) const ANSWER: [&str; 39] = [
+/// Answer headers that are kept; `*` stands for any rest.
+pub(crate) const KEPT_ANSWER_HEADERS: [&str; 39] = [
     "accept-ranges",
     "access-control-*",
     "age",
@@ -105,8 +106,9 @@ pub(crate) const ANSWER: [&str; 39] = [
     "warning",
     "x-*",
 ];
-/// Words of a name that speak of secrets; longer words that end so, too.
-pub(crate) const SPEAKING: [&str; 14] = [
+/// Words in a header's name that mark its value as secret; longer words with such an ending do,
+/// too.
+pub(crate) const SECRET_WORDS: [&str; 14] = [
     "key",
     "token",
     "auth",
@@ -122,34 +124,34 @@ pub(crate) const SPEAKING: [&str; 14] = [
     "csrf",
     "xsrf",
 ];
-/// Names that end in such a word and hold no secret.
-pub(crate) const HARMLESS: [&str; 5] =
+/// Names that end in a secret word and hold no secret.
+pub(crate) const HARMLESS_HEADERS: [&str; 5] =
     ["idempotency-key", "x-idempotency-key", "sec-websocket-key", "surrogate-key", "x-cache-key"];
-/// The rules that names of headers and parameters stand for.
+/// Rules of values that are masked because of the name of their header or parameter.
 pub(crate) const RULES: [&str; 4] = ["header", "cookie", "account", path::RULE];
 
-/// What is done with a header.
+/// Treatment of a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Treatment {
-    /// Its value is masked by what is found in it.
+pub(crate) enum HeaderTreatment {
+    /// Kept; secrets found in the value are masked.
     Keep,
-    /// Its value is a URL.
+    /// Kept; the value is a URL whose secret parameters are masked.
     KeepUrl,
-    /// Its name stays, the credential in its value is masked.
+    /// Kept by name; the credential in the value is masked.
     Credential,
-    /// The values of its pairs are masked.
+    /// Kept by name; the values of all pairs are masked.
     Cookie,
-    /// Its whole value is masked.
+    /// Kept by name; the whole value is masked.
     Account,
-    /// It is not kept.
+    /// Not recorded.
     Drop,
 }
 
-/// What is done with a header of this name, in small letters.
-pub(crate) fn treatment(side: Side, name: &str) -> Treatment {
+/// Returns the treatment of a header of this name, which must be in small letters.
+pub(crate) fn treatment(side: MessageSide, name: &str) -> HeaderTreatment {
     let listed = match side {
-        Side::Request => &REQUEST[..],
-        Side::Answer => &ANSWER,
+        MessageSide::Request => &KEPT_REQUEST_HEADERS[..],
+        MessageSide::Answer => &KEPT_ANSWER_HEADERS,
     };
     let is_listed = || {
         listed.iter().any(|entry| match entry.strip_suffix('*') {
@@ -158,40 +160,41 @@ pub(crate) fn treatment(side: Side, name: &str) -> Treatment {
         })
     };
     if matches!(name, "cookie" | "set-cookie") {
-        Treatment::Cookie
+        HeaderTreatment::Cookie
     } else if is_credential(name) {
-        Treatment::Credential
-    } else if ACCOUNTS.contains(&name) {
-        Treatment::Account
+        HeaderTreatment::Credential
+    } else if ACCOUNT_HEADERS.contains(&name) {
+        HeaderTreatment::Account
     } else if !is_listed() {
-        Treatment::Drop
+        HeaderTreatment::Drop
     } else if name.ends_with("location") || name == "link" {
-        Treatment::KeepUrl
+        HeaderTreatment::KeepUrl
     } else {
-        Treatment::Keep
+        HeaderTreatment::Keep
     }
 }
 
-/// Whether a header of this name, in small letters, holds a credential.
+/// Returns true if a header of this name, which must be in small letters, holds a credential.
 pub(crate) fn is_credential(name: &str) -> bool {
-    if CREDENTIALS.contains(&name) {
+    if CREDENTIAL_HEADERS.contains(&name) {
         return true;
     }
-    // Rate limits count tokens; that is the plural, and no word here ends with it.
-    let speaks = |word: &str| SPEAKING.iter().any(|speaking| word.ends_with(speaking));
-    !HARMLESS.contains(&name) && name.split(['-', '_']).any(speaks)
+    // Rate limits count tokens: the plural ends with none of these words.
+    let speaks = |word: &str| SECRET_WORDS.iter().any(|speaking| word.ends_with(speaking));
+    !HARMLESS_HEADERS.contains(&name) && name.split(['-', '_']).any(speaks)
 }
 
-/// Where in a value the credential begins: behind `Bearer `, `Basic ` or another scheme.
+/// Returns the offset of the credential in a value: behind `Bearer `, `Basic ` or another scheme.
 pub(crate) fn scheme_length(value: &[u8]) -> usize {
     let word = value.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'-').count();
     let blanks = value.iter().skip(word).take_while(|byte| **byte == b' ').count();
-    // A scheme is a word; a key with blanks behind it, or in it, is not.
+    // A scheme is one word; a key that contains a blank, or ends with one, is not.
     if (1..=24).contains(&word) && blanks > 0 && word + blanks < value.len() { word + blanks } else { 0 }
 }
 
-/// The places of the values in `a=1; b=2`; of a `set-cookie` only the first is one.
-pub(crate) fn cookie_values(value: &[u8], is_set: bool) -> Vec<core::ops::Range<usize>> {
+/// Returns the spans of the values in `a=1; b=2`. In a `set-cookie` only the first pair is a
+/// cookie.
+pub(crate) fn cookie_value_spans(value: &[u8], is_set: bool) -> Vec<core::ops::Range<usize>> {
     let mut values = Vec::new();
     let mut from = 0;
     for pair in value.split(|byte| *byte == b';') {
@@ -209,41 +212,48 @@ pub(crate) fn cookie_values(value: &[u8], is_set: bool) -> Vec<core::ops::Range<
 }
 
 impl Redactor {
-    /// The headers that may be kept, masked: names in small letters, in the order given. A value that is not
-    /// UTF-8 shows U+FFFD where it is not.
-    pub fn headers<'h>(
+    /// Returns the headers that may be recorded, masked, in the order given and with names in small
+    /// letters.
+    ///
+    /// A value that is not UTF-8 shows U+FFFD for each invalid sequence.
+    pub fn masked_headers<'h>(
         &mut self,
-        side: Side,
+        side: MessageSide,
         headers: impl IntoIterator<Item = (&'h str, &'h [u8])>,
     ) -> Vec<(String, String)> {
         let mut kept = Vec::new();
         for (name, value) in headers {
             let name = name.to_ascii_lowercase();
             let forced = match treatment(side, &name) {
-                Treatment::Drop => continue,
-                Treatment::Keep => Vec::new(),
-                Treatment::KeepUrl => path::secret_parameters(value),
-                Treatment::Credential => whole("header", scheme_length(value), value),
-                Treatment::Account => whole("account", 0, value),
-                Treatment::Cookie => {
-                    let values = cookie_values(value, name == "set-cookie");
-                    values.into_iter().map(|span| Finding { rule: "cookie".into(), span }).collect()
+                HeaderTreatment::Drop => continue,
+                HeaderTreatment::Keep => Vec::new(),
+                HeaderTreatment::KeepUrl => path::secret_parameters(value),
+                HeaderTreatment::Credential => whole_value("header", scheme_length(value), value),
+                HeaderTreatment::Account => whole_value("account", 0, value),
+                HeaderTreatment::Cookie => {
+                    let values = cookie_value_spans(value, name == "set-cookie");
+                    values.into_iter().map(|span| SecretFinding { rule: "cookie".into(), span }).collect()
                 }
             };
-            let masked = self.masked(value, forced);
+            let masked = self.redact_with(value, forced);
             kept.push((name, String::from_utf8_lossy(&masked.bytes).into_owned()));
         }
         kept
     }
 }
 
-fn whole(rule: &'static str, from: usize, value: &[u8]) -> Vec<Finding> {
-    if from < value.len() { vec![Finding { rule: rule.into(), span: from..value.len() }] } else { Vec::new() }
+/// Returns a finding over the whole value from `from` on.
+fn whole_value(rule: &'static str, from: usize, value: &[u8]) -> Vec<SecretFinding> {
+    if from < value.len() {
+        vec![SecretFinding { rule: rule.into(), span: from..value.len() }]
+    } else {
+        Vec::new()
+    }
 }
 
-/// The user's password inside the credential of `Basic`, and the pair it belongs to.
-pub(crate) fn basic_pair(credential: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
-    let pair = base64::decoded(credential)?;
+/// Decodes the credential of `Basic`: `user:password`, and the password alone.
+pub(crate) fn decoded_basic(credential: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+    let pair = base64::decode_lenient(credential)?;
     let colon = memchr(b':', &pair)?;
     let password = pair.get(colon + 1..)?.to_vec();
     Some((pair, password))

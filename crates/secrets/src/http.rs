@@ -1,32 +1,35 @@
-//! The credentials that travel in headers.
+//! Credentials in HTTP headers, for callers that hold headers instead of text.
 
-use crate::header::{basic_pair, cookie_values, is_credential, scheme_length};
+use crate::header::{cookie_value_spans, decoded_basic, is_credential, scheme_length};
 
-/// Which way a header goes.
+/// Direction of the message that a header belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
-    /// With a request.
+pub enum MessageSide {
+    /// Header of a request.
     Request,
-    /// With an answer.
+    /// Header of an answer.
     Answer,
 }
 
-/// The secret values inside the headers that carry credentials: of `Authorization` what follows the scheme,
-/// of `Basic` also the pair that it encodes and its password, of cookies each value, of `x-api-key` and its
-/// like all of it. Meant for [`Redactor::know`](crate::Redactor::know), which ignores what is too short.
+/// Returns the secret values inside the headers that carry credentials, each once.
+///
+/// Of `Authorization` that is what follows the scheme; of `Basic` also the pair that it encodes,
+/// and its password; of cookies each value; of `x-api-key` and similar headers the whole value.
+/// Meant for [`Redactor::add_known`](crate::Redactor::add_known), which ignores values that are too
+/// short.
 pub fn credentials<'h>(headers: impl IntoIterator<Item = (&'h str, &'h [u8])>) -> Vec<Vec<u8>> {
     let mut secrets: Vec<Vec<u8>> = Vec::new();
     for (name, value) in headers {
         let name = name.to_ascii_lowercase();
         let mut found: Vec<Vec<u8>> = Vec::new();
         if name == "cookie" || name == "set-cookie" {
-            let values = cookie_values(value, name == "set-cookie");
+            let values = cookie_value_spans(value, name == "set-cookie");
             found.extend(values.into_iter().filter_map(|span| value.get(span)).map(<[u8]>::to_vec));
         } else if is_credential(&name) {
             let (scheme, credential) = value.split_at(scheme_length(value));
             found.push(credential.to_vec());
             if scheme.trim_ascii().eq_ignore_ascii_case(b"basic")
-                && let Some((pair, password)) = basic_pair(credential)
+                && let Some((pair, password)) = decoded_basic(credential)
             {
                 found.extend([pair, password]);
             }

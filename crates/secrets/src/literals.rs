@@ -1,12 +1,13 @@
-//! A set of literals, found in one pass over a text by an Aho-Corasick automaton.
+//! Set of literals, found in one pass over a text by an Aho-Corasick automaton.
 //!
-//! Every occurrence counts, also where literals overlap: a rule may fail at one and hold at the next.
+//! Every occurrence is reported, also where literals overlap: a rule may fail at one and succeed at
+//! the next.
 
 use aho_corasick::automaton::{Automaton, StateID};
 use aho_corasick::{Anchored, dfa, nfa::contiguous};
 use core::ops::Range;
 
-/// A text to look for; at least one byte.
+/// Literal to look for; at least one byte.
 #[derive(Clone, Copy)]
 pub(crate) struct Literal<'a> {
     pub(crate) bytes: &'a [u8],
@@ -14,12 +15,13 @@ pub(crate) struct Literal<'a> {
     pub(crate) any_case: bool,
 }
 
-/// Literals, each with its place in the list as its id.
+/// Literals, each with its index as its id.
 pub(crate) struct LiteralSet {
     literals: Vec<(Box<[u8]>, bool)>,
     searcher: Searcher,
 }
 
+/// Search strategy, by the size of the set.
 enum Searcher {
     /// A table of all transitions, about 0.5 KiB for each byte of the literals.
     Table(dfa::DFA),
@@ -29,7 +31,7 @@ enum Searcher {
     OneByOne,
 }
 
-/// Most bytes of literals for which a table is built.
+/// Largest sum of literal lengths, in bytes, for which a table is built.
 const MAX_TABLE_BYTES: usize = 8 << 10;
 
 impl LiteralSet {
@@ -55,27 +57,28 @@ impl LiteralSet {
         Self { literals, searcher }
     }
 
-    /// The literals, in the order of their ids.
+    /// Returns the literals in the order of their ids.
     pub(crate) fn literals(&self) -> impl Iterator<Item = Literal<'_>> {
         self.literals.iter().map(|(bytes, any_case)| Literal { bytes, any_case: *any_case })
     }
 
-    /// Calls `found` with the id and the start of each literal in the text, in no order.
+    /// Calls `found` with the id and the start of each occurrence in the text, in no order.
     pub(crate) fn search(&self, text: &[u8], mut found: impl FnMut(usize, usize)) {
         let take = |id: usize, span: Range<usize>| {
             let Some((bytes, any_case)) = self.literals.get(id) else { return };
-            // An automaton knows one rule of case for all.
+            // An automaton has one case rule for all of its literals.
             if *any_case || text.get(span.clone()) == Some(bytes) {
                 found(id, span.start);
             }
         };
         match &self.searcher {
-            Searcher::Table(automaton) => each_occurrence(automaton, text, take),
-            Searcher::Sparse(automaton) => each_occurrence(automaton, text, take),
+            Searcher::Table(automaton) => for_each_match(automaton, text, take),
+            Searcher::Sparse(automaton) => for_each_match(automaton, text, take),
             Searcher::OneByOne => self.one_by_one(text, take),
         }
     }
 
+    /// Compares every literal at every offset.
     fn one_by_one(&self, text: &[u8], mut take: impl FnMut(usize, Range<usize>)) {
         for (id, (bytes, any_case)) in self.literals.iter().enumerate() {
             for (at, there) in text.windows(bytes.len().max(1)).enumerate() {
@@ -87,21 +90,24 @@ impl LiteralSet {
     }
 }
 
-/// Steps through a text byte by byte. The iterators of the crate begin a new search behind each match, which costs more than the
-/// search where words such as `key` are frequent.
-fn each_occurrence(automaton: &impl Automaton, text: &[u8], mut take: impl FnMut(usize, Range<usize>)) {
+/// Steps through a text byte by byte. The iterators of the `aho-corasick` crate begin a new search
+/// behind each match, which costs more than the search itself where words such as `key` are
+/// frequent.
+fn for_each_match(automaton: &impl Automaton, text: &[u8], mut take: impl FnMut(usize, Range<usize>)) {
     // Only an automaton built for anchored searches alone has no such state.
     let Ok(mut state) = automaton.start_state(Anchored::No) else { return };
     for (at, byte) in text.iter().enumerate() {
         state = automaton.next_state(Anchored::No, state, *byte);
         if automaton.is_special(state) && automaton.is_match(state) {
-            matches_at(automaton, state, at + 1, &mut take);
+            report_matches(automaton, state, at + 1, &mut take);
         }
     }
 }
 
+/// Reports all literals that end at `end`. Kept out of line: matches are rare in the loop of
+/// [`for_each_match`].
 #[inline(never)]
-fn matches_at(
+fn report_matches(
     automaton: &impl Automaton,
     state: StateID,
     end: usize,

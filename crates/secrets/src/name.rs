@@ -1,11 +1,11 @@
 //! Names that announce a secret: `api_key`, `clientSecret`, `DB_PASSWORD`.
 
-use crate::class::{Class, DOTTED};
+use crate::byte_class::{ByteClass, DOTTED};
 use core::ops::Range;
 
-/// What a name announces.
+/// Kind of secret that a name announces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum SecretKind {
     Password,
     Secret,
     Token,
@@ -14,11 +14,11 @@ pub(crate) enum Kind {
     Authorization,
 }
 
-/// The words that such a name ends with, and that are looked for.
-pub(crate) const WORDS: [&str; 8] =
+/// Endings of such names; the automaton looks for these words.
+pub(crate) const NAME_ENDINGS: [&str; 8] =
     ["password", "passwd", "passphrase", "pwd", "secret", "token", "key", "authorization"];
-/// What stands before `key` when it is a secret one. Caches, tables and keyboards have keys, too.
-pub(crate) const KEYS: [&str; 58] = [
+/// Words before `key` that make the key a secret one. Caches, tables and keyboards have keys, too.
+pub(crate) const KEY_QUALIFIERS: [&str; 58] = [
     "api",
     "access",
     "secret",
@@ -78,8 +78,8 @@ pub(crate) const KEYS: [&str; 58] = [
     "datadog",
     "wandb",
 ];
-/// What stands before `token` when it is a piece of text or a place in a list.
-pub(crate) const TOKENS_OF_TEXT: [&str; 33] = [
+/// Words before `token` when the token is a piece of text or a position in a list.
+pub(crate) const HARMLESS_TOKEN_QUALIFIERS: [&str; 33] = [
     "next",
     "page",
     "continuation",
@@ -114,8 +114,8 @@ pub(crate) const TOKENS_OF_TEXT: [&str; 33] = [
     "unknown",
     "invalid",
 ];
-/// What may follow the word.
-pub(crate) const TAILS: [&str; 13] = [
+/// Suffixes that may follow the word, such as `prod` in `API_KEY_PROD`.
+pub(crate) const NAME_SUFFIXES: [&str; 13] = [
     "",
     "value",
     "prod",
@@ -131,77 +131,81 @@ pub(crate) const TAILS: [&str; 13] = [
     "string",
 ];
 
-/// No name is longer.
-const LONGEST: usize = 80;
-static NAME: &Class = &DOTTED;
+/// Longest name, in bytes.
+const MAX_NAME_BYTES: usize = 80;
+/// Bytes that a name consists of.
+static NAME_BYTES: &ByteClass = &DOTTED;
 
-/// A name in a text, and what it announces.
+/// Name in a text, with the kind of secret that it announces.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Name {
+pub(crate) struct SecretName {
+    /// Byte span of the whole name.
     pub(crate) span: Range<usize>,
-    /// None for a `key` or a `token` that may be of any kind.
-    pub(crate) kind: Option<Kind>,
+    /// Kind of secret; `None` for a `key` or a `token` without a qualifier, which may be of any
+    /// kind.
+    pub(crate) kind: Option<SecretKind>,
 }
 
-/// The name around a word that was found; none if the word is not what the name is about.
-pub(crate) fn around(bytes: &[u8], word: Range<usize>) -> Option<Name> {
-    let ahead = NAME.run(bytes, word.end, LONGEST);
-    let behind = NAME.run_back(bytes, word.start, LONGEST);
-    if ahead + behind >= LONGEST {
+/// Returns the name around the word at `word`. `None` if the word is not what the name is about, as
+/// in `token_count`.
+pub(crate) fn name_around(bytes: &[u8], word: Range<usize>) -> Option<SecretName> {
+    let ahead = NAME_BYTES.run_length(bytes, word.end, MAX_NAME_BYTES);
+    let behind = NAME_BYTES.run_length_before(bytes, word.start, MAX_NAME_BYTES);
+    if ahead + behind >= MAX_NAME_BYTES {
         return None;
     }
-    // A name may end a sentence.
+    // A name may end a sentence: its dot does not belong to it.
     let tail = bytes.get(word.end..word.end + ahead)?;
     let tail = tail.strip_suffix(b".").unwrap_or(tail);
-    let start = unescaped(bytes, word.start - behind).min(word.start);
+    let start = skip_leading_escape(bytes, word.start - behind).min(word.start);
     let span = start..word.end + tail.len();
-    let head = fused(bytes.get(start..word.end)?);
-    let tail = fused(tail);
+    let head = normalized(bytes.get(start..word.end)?);
+    let tail = normalized(tail);
     let is_number = !tail.is_empty() && tail.len() <= 2 && tail.iter().all(u8::is_ascii_digit);
-    if !is_number && !TAILS.iter().any(|known| known.as_bytes() == tail) {
+    if !is_number && !NAME_SUFFIXES.iter().any(|known| known.as_bytes() == tail) {
         return None;
     }
-    Some(Name { span, kind: kind(&head) })
+    Some(SecretName { span, kind: kind_of_name(&head) })
 }
 
-/// What a name, in small letters and without separators, announces.
-fn kind(name: &[u8]) -> Option<Kind> {
+/// Returns the kind of secret that a [`normalized`] name announces.
+fn kind_of_name(name: &[u8]) -> Option<SecretKind> {
     let before = |word: &str| name.strip_suffix(word.as_bytes());
     let ends = |rest: &[u8], words: &[&str]| words.iter().any(|word| rest.ends_with(word.as_bytes()));
     if ["password", "passwd", "passphrase", "pwd"].iter().any(|word| before(word).is_some()) {
-        Some(Kind::Password)
+        Some(SecretKind::Password)
     } else if before("secretaccesskey").is_some() || before("awssecretkey").is_some() {
-        Some(Kind::AwsSecretKey)
+        Some(SecretKind::AwsSecretKey)
     } else if before("secret").is_some() {
-        Some(Kind::Secret)
+        Some(SecretKind::Secret)
     } else if before("authorization").is_some() {
-        Some(Kind::Authorization)
+        Some(SecretKind::Authorization)
     } else if let Some(rest) = before("token") {
-        (!ends(rest, &TOKENS_OF_TEXT)).then_some(Kind::Token)
+        (!ends(rest, &HARMLESS_TOKEN_QUALIFIERS)).then_some(SecretKind::Token)
     } else {
-        ends(before("key")?, &KEYS).then_some(Kind::Key)
+        ends(before("key")?, &KEY_QUALIFIERS).then_some(SecretKind::Key)
     }
 }
 
-/// Whether a parameter of a URL is secret by its name alone.
+/// Returns true if a parameter of a URL is secret by its name alone.
 pub(crate) fn is_secret_parameter(name: &[u8]) -> bool {
-    let name = fused(name);
-    PARAMETERS.iter().any(|known| known.as_bytes() == name)
-        || matches!(kind(&name), Some(kind) if kind != Kind::Authorization)
+    let name = normalized(name);
+    SECRET_PARAMETERS.iter().any(|known| known.as_bytes() == name)
+        || matches!(kind_of_name(&name), Some(kind) if kind != SecretKind::Authorization)
 }
 
-/// Parameters whose values are secret, beside those that are named like one.
-pub(crate) const PARAMETERS: [&str; 9] =
+/// Parameters with secret values, beside those that are named like a secret.
+pub(crate) const SECRET_PARAMETERS: [&str; 9] =
     ["key", "sig", "signature", "auth", "jwt", "pass", "xamzsignature", "xamzcredential", "xgoogsignature"];
 
-/// In small letters, without separators.
-fn fused(name: &[u8]) -> Vec<u8> {
+/// Returns a name in small letters, without separators.
+fn normalized(name: &[u8]) -> Vec<u8> {
     name.iter().filter(|byte| byte.is_ascii_alphanumeric()).map(u8::to_ascii_lowercase).collect()
 }
 
-/// Where a name really begins whose first letters belong to an escape: `\napi_key`, `%22api_key`,
-/// `\u0022api_key`.
-fn unescaped(bytes: &[u8], start: usize) -> usize {
+/// Returns the offset at which a name begins whose first letters belong to an escape: `\napi_key`,
+/// `%22api_key`, `\u0022api_key`.
+fn skip_leading_escape(bytes: &[u8], start: usize) -> usize {
     let is_hex = |from: usize, to: usize| {
         bytes.get(from..to).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
     };
@@ -218,26 +222,26 @@ fn unescaped(bytes: &[u8], start: usize) -> usize {
 mod tests {
     use super::*;
 
-    fn kind_of(text: &str, word: &str) -> Option<Option<Kind>> {
+    fn kind_of(text: &str, word: &str) -> Option<Option<SecretKind>> {
         let at = text.rfind(word).unwrap();
-        around(text.as_bytes(), at..at + word.len()).map(|name| name.kind)
+        name_around(text.as_bytes(), at..at + word.len()).map(|name| name.kind)
     }
 
     #[test]
     fn names_that_announce() {
         for (text, word, kind) in [
-            ("DB_PASSWORD", "PASSWORD", Kind::Password),
-            ("clientSecret", "Secret", Kind::Secret),
-            ("access_token", "token", Kind::Token),
-            ("x-api-key", "key", Kind::Key),
-            ("ANTHROPIC_API_KEY", "KEY", Kind::Key),
-            ("openaiKey", "Key", Kind::Key),
-            ("aws_secret_access_key", "key", Kind::AwsSecretKey),
-            ("Authorization", "Authorization", Kind::Authorization),
-            ("\\napi_key", "key", Kind::Key),
-            ("%22api_key", "key", Kind::Key),
-            ("API_KEY_2", "KEY", Kind::Key),
-            ("API_KEY_PROD", "KEY", Kind::Key),
+            ("DB_PASSWORD", "PASSWORD", SecretKind::Password),
+            ("clientSecret", "Secret", SecretKind::Secret),
+            ("access_token", "token", SecretKind::Token),
+            ("x-api-key", "key", SecretKind::Key),
+            ("ANTHROPIC_API_KEY", "KEY", SecretKind::Key),
+            ("openaiKey", "Key", SecretKind::Key),
+            ("aws_secret_access_key", "key", SecretKind::AwsSecretKey),
+            ("Authorization", "Authorization", SecretKind::Authorization),
+            ("\\napi_key", "key", SecretKind::Key),
+            ("%22api_key", "key", SecretKind::Key),
+            ("API_KEY_2", "KEY", SecretKind::Key),
+            ("API_KEY_PROD", "KEY", SecretKind::Key),
         ] {
             assert_eq!(kind_of(text, word), Some(Some(kind)), "{text}");
         }

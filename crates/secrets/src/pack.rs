@@ -1,215 +1,249 @@
-//! The pack: all rules, and the one pass that finds what they name.
+//! [`RulePack`]: all rules behind one automaton, so that one pass over a text applies them all.
+//!
+//! Every rule has a literal. The automaton stops at each occurrence of each literal, and the action
+//! of that literal looks at the bytes around it. Start reading at [`RulePack::scan`].
 
-use crate::custom::{CUSTOM, CustomRule};
-use crate::known::Known;
+use crate::custom::{CUSTOM_SUFFIX, CustomRule};
+use crate::known_values::KnownValues;
 use crate::literals::{Literal, LiteralSet};
-use crate::rule::Shape;
-use crate::{assignment, escape, header, name, pem, placeholder, rules, text, url};
+use crate::rule::SecretShape;
+use crate::{assignment, escape, header, mask_mark, name, pack_text, pem, rules, url};
 use core::fmt;
 use core::ops::Range;
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
-/// A versioned set of named rules.
-pub struct Pack {
+/// Versioned set of named rules.
+///
+/// A pack is immutable. The rules that we ship are [`RulePack::standard`];
+/// [`RulePack::with_custom`] adds those of a project.
+pub struct RulePack {
+    /// Name with version, such as `reenact-1`.
     name: String,
     /// Rules of a project, added to the rules that we ship.
-    custom: Vec<CustomRule>,
-    /// Actions by the id of their literal.
-    targets: Vec<Target>,
+    custom_rules: Vec<CustomRule>,
+    /// Actions, by the id of their literal.
+    actions: Vec<LiteralAction>,
+    /// Literals of all rules, each with its index in `actions` as its id.
     literals: LiteralSet,
 }
 
-/// Something that a rule found.
+/// Secret that a rule found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
-    /// The rule's name.
+pub struct SecretFinding {
+    /// Name of the rule.
     pub rule: Cow<'static, str>,
-    /// Where the secret itself lies, without the words around it.
+    /// Byte span of the secret itself, without the words around it.
     pub span: Range<usize>,
 }
 
-/// What to do where a literal is found.
-enum Target {
-    Shape(&'static str, &'static Shape<'static>),
-    /// The custom rule at this place.
+/// Action at an occurrence of a literal.
+enum LiteralAction {
+    /// Matches a shape of the rule with this name.
+    Shape(&'static str, &'static SecretShape<'static>),
+    /// Matches the custom rule at this index.
     Custom(usize),
+    /// Looks for an assignment around a word of this length, such as `token`.
     Word(usize),
+    /// Looks for a password in the URL whose authority begins behind this many bytes.
     Url(usize),
+    /// Looks for a private key in PEM.
     Pem,
+    /// Reads a mark.
     Mark,
+    /// Notes an escape that may hide a byte of a secret.
     Escape,
 }
 
-/// What one pass over a text found.
-pub(crate) struct Pass {
-    /// In order, not overlapping, clear of the marks.
-    pub(crate) findings: Vec<Finding>,
-    /// Marks that were there already, in order.
+/// Result of one pass over a text.
+pub(crate) struct ScanPass {
+    /// Findings in order, without overlap, outside of the marks.
+    pub(crate) findings: Vec<SecretFinding>,
+    /// Marks that are in the text already, in order.
     pub(crate) marks: Vec<Range<usize>>,
-    /// Whether something is spelled with escapes that could be part of a secret.
-    pub(crate) is_hiding: bool,
+    /// True if an escape may hide a byte of a secret, so that the decoded text must be scanned too.
+    pub(crate) has_hidden_bytes: bool,
 }
 
-static STANDARD: LazyLock<Arc<Pack>> = LazyLock::new(|| Arc::new(Pack::build(&[])));
+static STANDARD: LazyLock<Arc<RulePack>> = LazyLock::new(|| Arc::new(RulePack::build(&[])));
 
-/// The name of the rules that we ship.
-const NAME: &str = "reenact-1";
+/// Name of the rules that we ship, with their version.
+const STANDARD_NAME: &str = "reenact-1";
 
-impl Pack {
-    /// The rules that we ship.
-    pub fn standard() -> Arc<Pack> {
+impl RulePack {
+    /// Returns the rules that we ship. They are built once and shared.
+    pub fn standard() -> Arc<RulePack> {
         Arc::clone(&STANDARD)
     }
 
-    /// The pack of this name, as a record gives it.
-    pub fn named(name: &str) -> Option<Arc<Pack>> {
+    /// Returns the pack of this name, as a record states it; `None` for names of other versions.
+    pub fn named(name: &str) -> Option<Arc<RulePack>> {
         Some(Self::standard()).filter(|pack| pack.name() == name)
     }
 
-    /// The rules that we ship and others beside them. None of ours can be taken away or changed by that.
+    /// Returns the rules that we ship with custom rules beside them. No rule of ours is removed or
+    /// changed by that.
     ///
-    /// Builds an automaton of all rules: make a pack once and share it.
-    pub fn with(custom: &[CustomRule]) -> Arc<Pack> {
+    /// Builds an automaton over all rules: make a pack once and share it.
+    pub fn with_custom(custom: &[CustomRule]) -> Arc<RulePack> {
         if custom.is_empty() { Self::standard() } else { Arc::new(Self::build(custom)) }
     }
 
-    /// The pack's name, with its version; with other rules beside ours it ends in `+custom`.
+    /// Returns the name of the pack with its version; it ends in `+custom` if there are custom
+    /// rules.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether a record that names this pack was masked by other rules beside ours.
+    /// Returns true if a record that names this pack was masked with custom rules, too.
     pub fn is_custom(name: &str) -> bool {
-        name.ends_with(CUSTOM)
+        name.ends_with(CUSTOM_SUFFIX)
     }
 
-    /// The rules beside ours.
-    pub fn custom(&self) -> &[CustomRule] {
-        &self.custom
+    /// Returns the custom rules.
+    pub fn custom_rules(&self) -> &[CustomRule] {
+        &self.custom_rules
     }
 
-    /// The names that marks of this pack may have.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+    /// Returns the rule names that marks of this pack may have.
+    pub(crate) fn rule_names(&self) -> impl Iterator<Item = &str> {
         let ours = rules::all().map(|rule| rule.name);
         let ours = ours.chain(assignment::RULES).chain(header::RULES).chain([url::RULE, pem::RULE]);
-        ours.chain(self.custom.iter().map(CustomRule::name))
+        ours.chain(self.custom_rules.iter().map(CustomRule::name))
     }
 
-    /// All rules as text. It changes when a rule does: callers record its digest.
-    pub fn text(&self) -> String {
-        text::of(self)
+    /// Returns all rules as text. Records state the digest of this text, which changes with every
+    /// rule.
+    pub fn rules_text(&self) -> String {
+        pack_text::rules_text(self)
     }
 
-    /// Everything that the rules find: in order, not overlapping.
-    pub fn scan(&self, text: &[u8]) -> Vec<Finding> {
-        self.pass(text, &[]).findings
+    /// Returns everything that the rules find in a text, in order and without overlap.
+    ///
+    /// Known values and encoded text are the business of [`Redactor`](crate::Redactor); this is the
+    /// scan of the plain bytes alone.
+    pub fn scan(&self, text: &[u8]) -> Vec<SecretFinding> {
+        self.scan_with_marks(text, &[]).findings
     }
 
+    /// Builds the automaton over the literals of all rules.
     fn build(custom: &[CustomRule]) -> Self {
-        let mut targets = Vec::new();
+        let mut actions = Vec::new();
         let mut literals: Vec<Literal<'_>> = Vec::new();
         let mut add = |target, text, any_case| {
-            targets.push(target);
+            actions.push(target);
             literals.push(Literal { bytes: str::as_bytes(text), any_case });
         };
         for rule in rules::all() {
             for shape in rule.shapes {
-                add(Target::Shape(rule.name, shape), shape.literal, false);
+                add(LiteralAction::Shape(rule.name, shape), shape.literal, false);
             }
         }
         for (place, rule) in custom.iter().enumerate() {
-            add(Target::Custom(place), rule.prefix(), false);
+            add(LiteralAction::Custom(place), rule.prefix(), false);
         }
-        for start in url::STARTS {
-            add(Target::Url(start.len()), start, false);
+        for start in url::AUTHORITY_STARTS {
+            add(LiteralAction::Url(start.len()), start, false);
         }
-        for word in name::WORDS {
-            add(Target::Word(word.len()), word, true);
+        for word in name::NAME_ENDINGS {
+            add(LiteralAction::Word(word.len()), word, true);
         }
-        add(Target::Pem, pem::START, false);
-        add(Target::Mark, placeholder::OPEN, false);
+        add(LiteralAction::Pem, pem::START, false);
+        add(LiteralAction::Mark, mask_mark::MARK_PREFIX, false);
         for start in ["\\u00", "\\/"] {
-            add(Target::Escape, start, false);
+            add(LiteralAction::Escape, start, false);
         }
         let literals = LiteralSet::new(literals);
-        let name = format!("{NAME}{}", if custom.is_empty() { "" } else { CUSTOM });
-        Self { name, custom: custom.to_vec(), targets, literals }
+        let name = format!("{STANDARD_NAME}{}", if custom.is_empty() { "" } else { CUSTOM_SUFFIX });
+        Self { name, custom_rules: custom.to_vec(), actions, literals }
     }
 
-    /// Looks through a text once. Marks are those of this pack's rules and of the others given: a secret between
-    /// brackets is not made a mark by that.
-    pub(crate) fn pass(&self, text: &[u8], others: &[&str]) -> Pass {
-        self.pass_with(text, others, |found| self.literals.search(text, found))
+    /// Scans a text once. Marks are those of this pack's rules and of `other_rules`: a secret
+    /// inside of brackets does not pass as a mark.
+    pub(crate) fn scan_with_marks(&self, text: &[u8], other_rules: &[&str]) -> ScanPass {
+        self.scan_literals(text, other_rules, |found| self.literals.search(text, found))
     }
 
-    /// The same, with known values beside: those found, with their ids, in no order.
-    pub(crate) fn pass_beside(&self, text: &[u8], known: &mut Known) -> (Pass, Vec<(usize, Finding)>) {
-        let Some(literals) = known.beside(&self.literals) else { return (self.pass(text, &[]), Vec::new()) };
+    /// Scans a text once for the rules and for known values. The second result are the known values
+    /// with their ids, in no order.
+    pub(crate) fn scan_with_known(
+        &self,
+        text: &[u8],
+        known: &mut KnownValues,
+    ) -> (ScanPass, Vec<(usize, SecretFinding)>) {
+        let Some(literals) = known.literals_with_pack(&self.literals) else {
+            return (self.scan_with_marks(text, &[]), Vec::new());
+        };
         let mut forms = Vec::new();
         let mut ours = Vec::new();
-        literals.search(text, |id, start| match id.checked_sub(self.targets.len()) {
+        literals.search(text, |id, start| match id.checked_sub(self.actions.len()) {
             None => ours.push((id, start)),
             Some(form) => forms.push((form, start)),
         });
-        let pass = self.pass_with(text, &known.rules(), |found| {
+        let pass = self.scan_literals(text, &known.rules(), |found| {
             ours.into_iter().for_each(|(id, start)| found(id, start));
         });
-        (pass, forms.into_iter().filter_map(|(form, start)| known.finding(form, start)).collect())
+        (pass, forms.into_iter().filter_map(|(form, start)| known.finding_of_form(form, start)).collect())
     }
 
-    fn pass_with(
+    /// Runs the actions at the literals that `search` reports, and sorts and merges what they find.
+    fn scan_literals(
         &self,
         text: &[u8],
-        others: &[&str],
+        other_rules: &[&str],
         search: impl FnOnce(&mut dyn FnMut(usize, usize)),
-    ) -> Pass {
-        let is_rule =
-            |name: &[u8]| self.names().chain(others.iter().copied()).any(|rule| rule.as_bytes() == name);
-        let mut found: Vec<(usize, Finding)> = Vec::new();
+    ) -> ScanPass {
+        let is_rule = |name: &[u8]| {
+            self.rule_names().chain(other_rules.iter().copied()).any(|rule| rule.as_bytes() == name)
+        };
+        let mut found: Vec<(usize, SecretFinding)> = Vec::new();
         let mut marks: Vec<Range<usize>> = Vec::new();
         let mut is_hiding = false;
         search(&mut |id, start| {
-            let finding = match self.targets.get(id) {
-                Some(Target::Shape(rule, shape)) => shape.find(text, start).map(|span| (*rule, span)),
-                Some(Target::Custom(place)) => {
-                    if let Some(rule) = self.custom.get(*place)
-                        && let Some(span) = rule.find(text, start)
+            let finding = match self.actions.get(id) {
+                Some(LiteralAction::Shape(rule, shape)) => {
+                    shape.match_at(text, start).map(|span| (*rule, span))
+                }
+                Some(LiteralAction::Custom(place)) => {
+                    if let Some(rule) = self.custom_rules.get(*place)
+                        && let Some(span) = rule.match_at(text, start)
                     {
-                        found.push((id, Finding { rule: Cow::Owned(rule.name().to_owned()), span }));
+                        found.push((id, SecretFinding { rule: Cow::Owned(rule.name().to_owned()), span }));
                     }
                     None
                 }
-                Some(Target::Word(length)) => assignment::find(text, start..start + length),
-                Some(Target::Url(length)) => url::find(text, start + length).map(|span| (url::RULE, span)),
-                Some(Target::Pem) => pem::find(text, start).map(|span| (pem::RULE, span)),
-                Some(Target::Mark) => {
-                    let mark = placeholder::read(text, start).filter(|mark| is_rule(mark.rule));
+                Some(LiteralAction::Word(length)) => assignment::find(text, start..start + length),
+                Some(LiteralAction::Url(length)) => {
+                    url::find(text, start + length).map(|span| (url::RULE, span))
+                }
+                Some(LiteralAction::Pem) => pem::find(text, start).map(|span| (pem::RULE, span)),
+                Some(LiteralAction::Mark) => {
+                    let mark = mask_mark::parse_mark(text, start).filter(|mark| is_rule(mark.rule));
                     marks.extend(mark.map(|mark| mark.span));
                     None
                 }
-                Some(Target::Escape) => {
-                    is_hiding = is_hiding || escape::hides(text, start);
+                Some(LiteralAction::Escape) => {
+                    is_hiding = is_hiding || escape::hides_secret_byte(text, start);
                     None
                 }
                 None => None,
             };
             if let Some((rule, span)) = finding {
-                found.push((id, Finding { rule: Cow::Borrowed(rule), span }));
+                found.push((id, SecretFinding { rule: Cow::Borrowed(rule), span }));
             }
         });
         marks.sort_unstable_by_key(|mark| mark.start);
-        // The first of those that begin at the same place is the longest, or the one whose rule stands first.
+        // At the same start the longest finding comes first, then the one whose rule stands first.
         found.sort_by_key(|(id, finding)| (finding.span.start, usize::MAX - finding.span.end, *id));
-        let findings = without(&marks, joined(found.into_iter().map(|(_, finding)| finding)));
-        Pass { findings, marks, is_hiding }
+        let findings = subtract_spans(&marks, merge_overlaps(found.into_iter().map(|(_, finding)| finding)));
+        ScanPass { findings, marks, has_hidden_bytes: is_hiding }
     }
 }
 
-/// Of findings in order those that overlap none before them. Where one runs on beyond the one before, that
-/// one grows: of two secrets that share bytes no part is left.
-pub(crate) fn joined(findings: impl IntoIterator<Item = Finding>) -> Vec<Finding> {
-    let mut joined: Vec<Finding> = Vec::new();
+/// Merges findings that overlap; they must be in order. The first one grows over the second, so
+/// that of two secrets that share bytes no part is left.
+pub(crate) fn merge_overlaps(findings: impl IntoIterator<Item = SecretFinding>) -> Vec<SecretFinding> {
+    let mut joined: Vec<SecretFinding> = Vec::new();
     for finding in findings {
         match joined.last_mut() {
             Some(last) if finding.span.start < last.span.end => {
@@ -221,35 +255,35 @@ pub(crate) fn joined(findings: impl IntoIterator<Item = Finding>) -> Vec<Finding
     joined
 }
 
-/// The findings without the bytes that the holes cover; both in order and not overlapping.
-pub(crate) fn without(holes: &[Range<usize>], findings: Vec<Finding>) -> Vec<Finding> {
+/// Removes the bytes of `holes` from findings; both must be in order and without overlap.
+pub(crate) fn subtract_spans(holes: &[Range<usize>], findings: Vec<SecretFinding>) -> Vec<SecretFinding> {
     if holes.is_empty() {
         return findings;
     }
     let mut left = Vec::with_capacity(findings.len());
     let mut hole = 0;
-    for Finding { rule, span } in findings {
+    for SecretFinding { rule, span } in findings {
         let mut from = span.start;
         while holes.get(hole).is_some_and(|hole| hole.end <= from) {
             hole += 1;
         }
-        // A hole may reach into the next finding too: `hole` stays on the last one that was met.
+        // A hole may reach into the next finding, too: `hole` stays on the last one that was met.
         let mut at = hole;
         while let Some(hole) = holes.get(at).filter(|hole| hole.start < span.end) {
             if from < hole.start {
-                left.push(Finding { rule: rule.clone(), span: from..hole.start });
+                left.push(SecretFinding { rule: rule.clone(), span: from..hole.start });
             }
             from = from.max(hole.end);
             at += 1;
         }
         if from < span.end {
-            left.push(Finding { rule, span: from..span.end });
+            left.push(SecretFinding { rule, span: from..span.end });
         }
     }
     left
 }
 
-impl fmt::Debug for Pack {
+impl fmt::Debug for RulePack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pack").field("name", &self.name()).finish_non_exhaustive()
     }

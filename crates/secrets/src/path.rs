@@ -1,29 +1,32 @@
-//! Paths with queries: a parameter's name may say that its value is secret.
+//! Request paths with queries: a parameter's name may say that its value is secret.
 
 use crate::name::is_secret_parameter;
-use crate::{Finding, Redactor};
+use crate::{Redactor, SecretFinding};
 use memchr::memchr;
 
-/// The rule.
+/// Name of the rule.
 pub(crate) const RULE: &str = "parameter";
 
 impl Redactor {
-    /// A path with its query, masked by rule and by the parameters' names; all else stays byte for byte. What stands there
-    /// as a secret is known from then on: an answer that repeats it tells the same secret.
-    pub fn path(&mut self, path_and_query: &str) -> String {
+    /// Returns a path with its query, masked by rule and by the names of parameters; all else stays
+    /// byte for byte.
+    ///
+    /// Secret values of parameters become known values: an answer that repeats one gets the same
+    /// mark.
+    pub fn masked_path(&mut self, path_and_query: &str) -> String {
         let path = path_and_query.as_bytes();
         let forced = secret_parameters(path);
         for finding in &forced {
             let value = path.get(finding.span.clone()).unwrap_or_default();
-            self.know(RULE, &percent_decoded(value));
+            self.add_known(RULE, &percent_decoded(value));
         }
-        let masked = self.masked(path, forced);
+        let masked = self.redact_with(path, forced);
         String::from_utf8_lossy(&masked.bytes).into_owned()
     }
 }
 
-/// The values of the parameters that are secret by name.
-pub(crate) fn secret_parameters(url: &[u8]) -> Vec<Finding> {
+/// Returns the values of the parameters that are secret by name.
+pub(crate) fn secret_parameters(url: &[u8]) -> Vec<SecretFinding> {
     let mut found = Vec::new();
     let Some(question) = memchr(b'?', url) else { return found };
     let mut from = question + 1;
@@ -34,14 +37,14 @@ pub(crate) fn secret_parameters(url: &[u8]) -> Vec<Finding> {
             && equals + 1 < pair.len()
             && is_secret_parameter(&percent_decoded(&pair[..equals]))
         {
-            found.push(Finding { rule: RULE.into(), span: from + equals + 1..from + pair.len() });
+            found.push(SecretFinding { rule: RULE.into(), span: from + equals + 1..from + pair.len() });
         }
         from += pair.len() + 1;
     }
     found
 }
 
-/// A name without its percent signs.
+/// Decodes the percent-encoding of a parameter's name or value.
 fn percent_decoded(name: &[u8]) -> Vec<u8> {
     let digit = |byte: Option<&u8>| {
         byte.and_then(|byte| char::from(*byte).to_digit(16)).and_then(|digit| u8::try_from(digit).ok())

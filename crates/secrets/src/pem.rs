@@ -1,29 +1,33 @@
-//! Private keys in PEM: the whole block, with line breaks as bytes, as `\n` in a string, or as strings put
-//! together.
+//! Private keys in PEM: the whole block, with line breaks as bytes, as `\n` in a string, or as
+//! strings put together.
 
-use crate::class::PADDED;
+use crate::byte_class::BASE64_PADDED;
 use core::ops::Range;
 
-/// The rule.
+/// Name of the rule.
 pub(crate) const RULE: &str = "private-key";
-/// How a block begins.
+/// Beginning of a block.
 pub(crate) const START: &str = "-----BEGIN ";
 const DASHES: &[u8] = b"-----";
-const LONGEST: usize = 64 * 1024;
-const LONGEST_LABEL: usize = 48;
+/// Longest block, in bytes.
+const MAX_BLOCK_BYTES: usize = 64 * 1024;
+/// Longest label, in bytes, such as `OPENSSH PRIVATE KEY`.
+const MAX_LABEL_BYTES: usize = 48;
 
-/// The block that begins at `start`, if it holds a private key. One that was cut off is taken as far as it
-/// goes.
+/// Returns the span of the block that begins at `start`, if it holds a private key.
+///
+/// A block without an end is masked as far as its base64 goes. Fewer than 40 letters of base64 in a
+/// row are no key.
 pub(crate) fn find(bytes: &[u8], start: usize) -> Option<Range<usize>> {
-    let body = start + START.len() + label(bytes, start + START.len())?;
-    let text = bytes.get(body..bytes.len().min(body + LONGEST))?;
+    let body = start + START.len() + private_key_label_length(bytes, start + START.len())?;
+    let text = bytes.get(body..bytes.len().min(body + MAX_BLOCK_BYTES))?;
     let mut longest_run = 0;
     let mut run = 0;
-    // Where base64 last ended before any quote: all of a block that has no end.
+    // End of the base64 before any quote: the end of a block that was cut off.
     let mut solid_end = None;
     let mut is_quoted = false;
     for (at, byte) in text.iter().enumerate() {
-        if PADDED.has(*byte) {
+        if BASE64_PADDED.contains(*byte) {
             run += 1;
             longest_run = longest_run.max(run);
             if !is_quoted && run >= 16 {
@@ -46,12 +50,12 @@ pub(crate) fn find(bytes: &[u8], start: usize) -> Option<Range<usize>> {
     (longest_run >= 40).then_some(start..solid_end?)
 }
 
-/// The length of a private key's label with its dashes.
-fn label(bytes: &[u8], from: usize) -> Option<usize> {
+/// Returns the length of a private key's label with its dashes; `None` for other labels.
+fn private_key_label_length(bytes: &[u8], from: usize) -> Option<usize> {
     let ahead = bytes.get(from..)?;
     let length = ahead
         .iter()
-        .take(LONGEST_LABEL)
+        .take(MAX_LABEL_BYTES)
         .take_while(|byte| byte.is_ascii_uppercase() || matches!(byte, b' ' | b'0'..=b'9'))
         .count();
     let label = ahead.get(..length)?;
@@ -59,21 +63,22 @@ fn label(bytes: &[u8], from: usize) -> Option<usize> {
     (is_private && ahead.get(length..)?.starts_with(DASHES)).then_some(length + DASHES.len())
 }
 
-/// Where `-----END …-----` ends; dashes that say something else end the block before them.
+/// Returns the offset behind `-----END …-----`. Dashes that say something else end the block before
+/// them.
 fn block_end(bytes: &[u8], dashes: usize) -> Option<usize> {
     const END: &[u8] = b"-----END ";
     if !bytes.get(dashes..)?.starts_with(END) {
         return Some(dashes);
     }
     let from = dashes + END.len();
-    Some(from + label(bytes, from).unwrap_or(0))
+    Some(from + private_key_label_length(bytes, from).unwrap_or(0))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A block around letters that are no key.
+    /// Returns a block around letters that are no key.
     fn block(label: &str, line_break: &str) -> String {
         let line = "MadeUp0".repeat(9);
         format!(

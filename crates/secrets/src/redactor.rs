@@ -1,120 +1,146 @@
-//! Puts marks in the place of secrets.
+//! [`Redactor`]: replaces the secrets of a text by marks and numbers the values.
+//!
+//! The search itself is in `search`; here the findings become marks. Start reading at
+//! [`Redactor::redact`].
 
-use crate::known::Known;
+use crate::known_values::KnownValues;
 use crate::search::{self, Secret};
-use crate::{Finding, Pack, escape, placeholder};
+use crate::{RulePack, SecretFinding, escape, mask_mark};
 use core::fmt;
 use core::ops::Range;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A pack, the values that are known to be secret, and the numbers that were given out.
+/// Masks texts with the rules of a pack and with values that are known to be secret.
+///
+/// A redactor remembers which value has which number, so one redactor serves a whole run.
 ///
 /// ```
-/// use reenact_secrets::{Pack, Redactor};
+/// use reenact_secrets::{Redactor, RulePack};
 ///
-/// let mut redactor = Redactor::new(Pack::standard());
+/// let mut redactor = Redactor::new(RulePack::standard());
 /// let redacted = redactor.redact(b"url: postgres://app:hunter2@db/main");
 /// assert_eq!(&redacted.bytes[..], b"url: postgres://app:[masked:url-password:1]@db/main");
-/// assert_eq!(redacted.position(20), 20);
-/// assert_eq!(redacted.position(27), 43);
+/// assert_eq!(redacted.result_offset(20), 20);
+/// assert_eq!(redacted.result_offset(27), 43);
 /// ```
 pub struct Redactor {
-    pack: Arc<Pack>,
-    known: Known,
-    numbers: HashMap<Cow<'static, str>, Numbers>,
+    /// Rules to search with.
+    pack: Arc<RulePack>,
+    /// Values that are secret whatever they look like.
+    known: KnownValues,
+    /// Numbers given out, by rule.
+    numbers: HashMap<Cow<'static, str>, RuleNumbers>,
 }
 
-/// The numbers of one rule.
+/// Numbers that one rule has given out.
 #[derive(Default)]
-struct Numbers {
-    given: HashMap<Vec<u8>, usize>,
-    /// The highest that is taken, by a value or by a mark whose value nobody knows any more.
-    last: usize,
+struct RuleNumbers {
+    /// Number of each value, by the decoded value.
+    by_value: HashMap<Vec<u8>, usize>,
+    /// Highest number in use, by a value or by a mark whose value is not known to this redactor.
+    highest: usize,
 }
 
-/// No larger number is reserved. Nobody has a million secrets of one kind, but anybody can write a mark that says so: the
-/// numbers behind it must still be numbers of marks.
-const LARGEST_RESERVED: usize = 999_999;
+/// Largest number that [`Redactor::reserve_numbers`] reserves. A run has no million secrets of one
+/// kind, but a hostile text may hold a mark that claims so; the next numbers must still fit into a
+/// mark.
+const MAX_RESERVED_NUMBER: usize = 999_999;
 
-/// A text without its secrets.
+/// Text whose secrets are replaced by marks, with a record of every replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Redacted<'t> {
-    /// The text; borrowed if nothing was cut.
+pub struct RedactedText<'t> {
+    /// Masked text; borrowed from the input if nothing was masked.
     pub bytes: Cow<'t, [u8]>,
-    /// What was cut, in order.
-    pub cuts: Vec<Cut>,
+    /// Replaced spans, in order and without overlap.
+    pub masked_spans: Vec<MaskedSpan>,
 }
 
-/// One place where a secret was, or a part of one: a mark took the place of the first part, and nothing that of the others.
+/// Replaced span of a text: a secret, or one part of a secret that is cut into parts.
+///
+/// A mark replaces the first part; the other parts are removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cut {
-    /// The rule that found the secret, or under which it was made known.
+pub struct MaskedSpan {
+    /// Name of the rule that found the secret, or under which the value was made known.
     pub rule: Cow<'static, str>,
-    /// Where the secret was.
-    pub source: Range<usize>,
-    /// Where the mark is. Empty for a part that is not the first.
-    pub result: Range<usize>,
+    /// Byte span of the secret in the source.
+    pub source_span: Range<usize>,
+    /// Byte span of the mark in the result; empty for every part but the first.
+    pub result_span: Range<usize>,
 }
 
-impl Redacted<'_> {
-    /// Where an offset of the source lies in the result. An offset inside a cut moves to the cut's end.
-    pub fn position(&self, source: usize) -> usize {
-        Cut::position(&self.cuts, source)
+impl RedactedText<'_> {
+    /// Returns the offset in the result of an offset in the source. An offset inside a masked span
+    /// maps to the end of its mark.
+    pub fn result_offset(&self, source: usize) -> usize {
+        MaskedSpan::result_offset(&self.masked_spans, source)
     }
 }
 
-impl Cut {
-    /// Where an offset of a source lies when these cuts are made, which are in order. An offset inside a cut moves to its end.
-    pub fn position(cuts: &[Cut], source: usize) -> usize {
-        let before = cuts.partition_point(|cut| cut.source.start < source);
+impl MaskedSpan {
+    /// Returns the offset in the result of an offset in the source, for masked spans in order. An
+    /// offset inside a masked span maps to the end of its mark.
+    ///
+    /// For callers that keep the spans without the text, as
+    /// [`RedactionWindow`](crate::RedactionWindow) hands them out.
+    pub fn result_offset(cuts: &[MaskedSpan], source: usize) -> usize {
+        let before = cuts.partition_point(|cut| cut.source_span.start < source);
         match before.checked_sub(1).and_then(|last| cuts.get(last)) {
             None => source,
-            Some(cut) => cut.result.end + source.saturating_sub(cut.source.end),
+            Some(cut) => cut.result_span.end + source.saturating_sub(cut.source_span.end),
         }
     }
 }
 
 impl Redactor {
-    /// Begins with no known value and no number given out.
-    pub fn new(pack: Arc<Pack>) -> Self {
-        Self { pack, known: Known::default(), numbers: HashMap::new() }
+    /// Creates a redactor without known values and without numbers.
+    pub fn new(pack: Arc<RulePack>) -> Self {
+        Self { pack, known: KnownValues::default(), numbers: HashMap::new() }
     }
 
-    /// Makes a value known: it is masked wherever it appears, also escaped as in JSON, in a URL, or inside
-    /// base64. Values under 8 bytes are ignored: they would be found in words. The first rule that a value is
-    /// given is its rule.
-    pub fn know(&mut self, rule: impl Into<Cow<'static, str>>, value: &[u8]) {
+    /// Adds a known secret value, under the name of a rule.
+    ///
+    /// The value is masked wherever it appears: as it is, escaped as in JSON, percent-encoded, or
+    /// inside base64. Values of less than 8 bytes are ignored, because they would be found inside
+    /// ordinary words. A value that is added twice keeps its first rule.
+    pub fn add_known(&mut self, rule: impl Into<Cow<'static, str>>, value: &[u8]) {
         self.known.add(rule.into(), value);
     }
 
-    /// Takes the numbers of all marks in a text: none of them is given to a value from now on. For whoever goes on with
-    /// what another redactor masked. Marks are those of the pack's rules and of `others`.
+    /// Reserves the numbers of all marks in a text, so that none of them is given to a new value.
+    ///
+    /// For a redactor that continues a run which another redactor began. Marks are those of the
+    /// pack's rules and of `other_rules`.
     ///
     /// ```
-    /// use reenact_secrets::{Pack, Redactor};
+    /// use reenact_secrets::{Redactor, RulePack};
     ///
-    /// let mut redactor = Redactor::new(Pack::standard());
-    /// redactor.reserve(b"app:[masked:url-password:3]@db, [masked:environment:1]", &["environment"]);
-    /// redactor.know("environment", b"correct horse");
+    /// let mut redactor = Redactor::new(RulePack::standard());
+    /// redactor.reserve_numbers(b"app:[masked:url-password:3]@db, [masked:environment:1]", &["environment"]);
+    /// redactor.add_known("environment", b"correct horse");
     /// let redacted = redactor.redact(b"postgres://app:hunter2@db/ correct horse");
     /// assert_eq!(&redacted.bytes[..], b"postgres://app:[masked:url-password:4]@db/ [masked:environment:2]");
     /// ```
-    pub fn reserve(&mut self, text: &[u8], others: &[&str]) {
-        for mark in placeholder::marks(text) {
+    pub fn reserve_numbers(&mut self, text: &[u8], other_rules: &[&str]) {
+        for mark in mask_mark::find_marks(text) {
             let (Ok(rule), Ok(number)) = (str::from_utf8(mark.rule), str::from_utf8(mark.number)) else {
                 continue;
             };
-            let Some(number) = number.parse::<usize>().ok().filter(|number| *number <= LARGEST_RESERVED)
+            let Some(number) = number.parse::<usize>().ok().filter(|number| *number <= MAX_RESERVED_NUMBER)
             else {
                 continue;
             };
             match self.numbers.get_mut(rule) {
-                Some(numbers) => numbers.last = numbers.last.max(number),
-                // Only names that are ours are kept: of others there is no end.
-                None if !self.pack.pass(&text[mark.span.clone()], others).marks.is_empty() => {
-                    let numbers = Numbers { last: number, ..Numbers::default() };
+                Some(numbers) => numbers.highest = numbers.highest.max(number),
+                // Marks of unknown rules are ignored: a hostile text could name any number of them.
+                None if !self
+                    .pack
+                    .scan_with_marks(&text[mark.span.clone()], other_rules)
+                    .marks
+                    .is_empty() =>
+                {
+                    let numbers = RuleNumbers { highest: number, ..RuleNumbers::default() };
                     self.numbers.insert(Cow::Owned(rule.to_owned()), numbers);
                 }
                 None => {}
@@ -122,68 +148,74 @@ impl Redactor {
         }
     }
 
-    /// The values that are known, each under its rule.
-    pub fn known(&self) -> impl Iterator<Item = (&str, &[u8])> {
+    /// Returns the known values with their rules, in the order in which they were added.
+    pub fn known_values(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.known.values()
     }
 
-    /// Masks everything that is known or that a rule finds. Marks that are there already stay as they are.
+    /// Masks every known value and everything that a rule finds. Marks that are in the text already
+    /// stay as they are.
     ///
-    /// What JSON spells with escapes is read as it is meant. In a stream of events, what the events tell together is looked
-    /// through: of a secret that is cut over several of them, the first part becomes the mark and the others go.
+    /// JSON escapes are decoded for the search. In a stream of server-sent events, the strings of
+    /// the events are joined for the search: of a secret that is cut over several events, the first
+    /// part becomes the mark and the other parts are removed.
     ///
     /// ```
-    /// use reenact_secrets::{Pack, Redactor};
+    /// use reenact_secrets::{Redactor, RulePack};
     ///
-    /// let mut redactor = Redactor::new(Pack::standard());
-    /// redactor.know("environment", b"correct horse");
+    /// let mut redactor = Redactor::new(RulePack::standard());
+    /// redactor.add_known("environment", b"correct horse");
     /// let redacted = redactor.redact(b"data: {\"text\":\"a corr\"}\n\ndata: {\"text\":\"ect h\\u006frse!\"}\n\n");
     /// assert_eq!(&redacted.bytes[..], b"data: {\"text\":\"a [masked:environment:1]\"}\n\ndata: {\"text\":\"!\"}\n\n");
     /// ```
-    pub fn redact<'t>(&mut self, text: &'t [u8]) -> Redacted<'t> {
-        self.masked(text, Vec::new())
+    pub fn redact<'t>(&mut self, text: &'t [u8]) -> RedactedText<'t> {
+        self.redact_with(text, Vec::new())
     }
 
-    /// Masks what is found, and what the caller found by itself.
-    pub(crate) fn masked<'t>(&mut self, text: &'t [u8], forced: Vec<Finding>) -> Redacted<'t> {
-        let secrets = search::secrets(&self.pack, &mut self.known, text, forced);
+    /// Masks a text as [`Redactor::redact`] does, and also the findings that the caller made, such
+    /// as a header's value.
+    pub(crate) fn redact_with<'t>(&mut self, text: &'t [u8], forced: Vec<SecretFinding>) -> RedactedText<'t> {
+        let secrets = search::find_secrets(&self.pack, &mut self.known, text, forced);
         if secrets.is_empty() {
-            return Redacted { bytes: Cow::Borrowed(text), cuts: Vec::new() };
+            return RedactedText { bytes: Cow::Borrowed(text), masked_spans: Vec::new() };
         }
         let mut bytes = Vec::with_capacity(text.len());
         let mut cuts = Vec::with_capacity(secrets.len());
-        self.cut(text, &secrets, 0..text.len(), 0, &mut bytes, &mut cuts);
-        Redacted { bytes: Cow::Owned(bytes), cuts }
+        self.append_masked(text, &secrets, 0..text.len(), 0, &mut bytes, &mut cuts);
+        RedactedText { bytes: Cow::Owned(bytes), masked_spans: cuts }
     }
 
-    /// Everything to be masked in a text.
-    pub(crate) fn secrets(&mut self, text: &[u8]) -> Vec<Secret> {
-        search::secrets(&self.pack, &mut self.known, text, Vec::new())
+    /// Returns everything in a text that must be masked, in order.
+    pub(crate) fn find_secrets(&mut self, text: &[u8]) -> Vec<Secret> {
+        search::find_secrets(&self.pack, &mut self.known, text, Vec::new())
     }
 
-    /// The longest value that is known.
-    pub(crate) fn longest_known(&self) -> usize {
-        self.known().map(|(_, value)| value.len()).max().unwrap_or(0)
+    /// Returns the length in bytes of the longest known value; 0 if there is none.
+    pub(crate) fn longest_known_bytes(&self) -> usize {
+        self.known_values().map(|(_, value)| value.len()).max().unwrap_or(0)
     }
 
-    /// Appends a part of a text with marks in the place of secrets. What lies before `hidden` is left out: a mark stands for it
-    /// already.
-    pub(crate) fn cut(
+    /// Appends the bytes `part` of a text to `bytes`, with marks in the place of secrets, and the
+    /// replaced spans to `cuts`.
+    ///
+    /// Bytes before `hidden` are left out: they belong to a secret whose mark was appended with the
+    /// part before. Offsets in `cuts` count from the start of `text` and of `bytes`.
+    pub(crate) fn append_masked(
         &mut self,
         text: &[u8],
         secrets: &[Secret],
         part: Range<usize>,
         hidden: usize,
         bytes: &mut Vec<u8>,
-        cuts: &mut Vec<Cut>,
+        cuts: &mut Vec<MaskedSpan>,
     ) {
         let mut copied = part.start.max(hidden).min(part.end);
         let rest = |from: usize, to: usize| text.get(from..to).unwrap_or_default();
-        // All places in order; the first of a secret gets the mark, the others get nothing.
+        // All spans in order. The first span of a secret gets the mark, the others get nothing.
         let mut places: Vec<(&Range<usize>, Option<&Secret>, &Cow<'static, str>)> =
             Vec::with_capacity(secrets.len());
         for secret in secrets {
-            for (at, place) in secret.places.iter().enumerate() {
+            for (at, place) in secret.spans.iter().enumerate() {
                 places.push((place, (at == 0).then_some(secret), &secret.rule));
             }
         }
@@ -194,37 +226,43 @@ impl Redactor {
             bytes.extend_from_slice(rest(copied, from));
             let start = bytes.len();
             if let Some(secret) = first.filter(|_| place.start >= hidden) {
-                let known = secret.known.and_then(|id| self.known.value(id)).map(|(_, value)| value.clone());
+                let known =
+                    secret.known_id.and_then(|id| self.known.value(id)).map(|(_, value)| value.clone());
                 let value = known.unwrap_or_else(|| {
-                    let said = secret.places.iter().filter_map(|place| text.get(place.clone()));
-                    escape::spelled_out(said.collect::<Vec<_>>().concat())
+                    let said = secret.spans.iter().filter_map(|place| text.get(place.clone()));
+                    escape::fully_unescaped(said.collect::<Vec<_>>().concat())
                 });
-                let number = number(&mut self.numbers, rule.clone(), value);
-                bytes.extend_from_slice(placeholder::mark(rule, number).as_bytes());
+                let number = number_of(&mut self.numbers, rule.clone(), value);
+                bytes.extend_from_slice(mask_mark::format_mark(rule, number).as_bytes());
             }
             copied = place.end.min(part.end);
-            cuts.push(Cut { rule: rule.clone(), source: from..copied, result: start..bytes.len() });
+            cuts.push(MaskedSpan {
+                rule: rule.clone(),
+                source_span: from..copied,
+                result_span: start..bytes.len(),
+            });
         }
         bytes.extend_from_slice(rest(copied, part.end));
     }
 }
 
-fn number(
-    numbers: &mut HashMap<Cow<'static, str>, Numbers>,
+/// Returns the number of a value under a rule, a new one if the value has none.
+fn number_of(
+    numbers: &mut HashMap<Cow<'static, str>, RuleNumbers>,
     rule: Cow<'static, str>,
     value: Vec<u8>,
 ) -> usize {
     let numbers = numbers.entry(rule).or_default();
-    if let Some(number) = numbers.given.get(&value) {
+    if let Some(number) = numbers.by_value.get(&value) {
         return *number;
     }
-    numbers.last += 1;
-    numbers.given.insert(value, numbers.last);
-    numbers.last
+    numbers.highest += 1;
+    numbers.by_value.insert(value, numbers.highest);
+    numbers.highest
 }
 
 impl fmt::Debug for Redactor {
-    /// Says nothing of the values.
+    /// Leaves the values out: debug output may reach a log.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Redactor").field("pack", &self.pack).finish_non_exhaustive()
     }
@@ -236,24 +274,30 @@ mod tests {
 
     #[test]
     fn numbers_go_on_behind_those_that_are_taken() {
-        let mut redactor = Redactor::new(Pack::standard());
-        redactor.know("known", b"correct horse");
+        let mut redactor = Redactor::new(RulePack::standard());
+        redactor.add_known("known", b"correct horse");
         assert_eq!(&redactor.redact(b"correct horse").bytes[..], b"[masked:known:1]");
-        redactor.reserve(b"[masked:known:7][masked:known:3] [masked:credential:2", &["known", "credential"]);
-        redactor.know("known", b"battery staple");
-        redactor.know("credential", b"made-up credential");
+        redactor.reserve_numbers(
+            b"[masked:known:7][masked:known:3] [masked:credential:2",
+            &["known", "credential"],
+        );
+        redactor.add_known("known", b"battery staple");
+        redactor.add_known("credential", b"made-up credential");
         let redacted = redactor.redact(b"correct horse, battery staple, made-up credential");
         assert_eq!(&redacted.bytes[..], b"[masked:known:1], [masked:known:8], [masked:credential:1]");
     }
 
-    /// What is masked may hold marks that someone made up.
+    /// A masked text may hold marks that somebody made up.
     #[test]
     fn made_up_marks_take_neither_memory_nor_numbers_out_of_reach() {
-        let mut redactor = Redactor::new(Pack::standard());
-        redactor.reserve(b"[masked:of-nobody:1] [masked:known:9999999] [masked:known:1000000]", &["known"]);
+        let mut redactor = Redactor::new(RulePack::standard());
+        redactor.reserve_numbers(
+            b"[masked:of-nobody:1] [masked:known:9999999] [masked:known:1000000]",
+            &["known"],
+        );
         assert!(redactor.numbers.is_empty());
-        redactor.reserve(b"[masked:known:999999]", &["known"]);
-        redactor.know("known", b"correct horse");
+        redactor.reserve_numbers(b"[masked:known:999999]", &["known"]);
+        redactor.add_known("known", b"correct horse");
         assert_eq!(&redactor.redact(b"correct horse").bytes[..], b"[masked:known:1000000]");
     }
 }

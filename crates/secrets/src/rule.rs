@@ -1,199 +1,227 @@
-//! What a rule is: a name, and the shapes of the secrets that it finds.
+//! Rules and shapes: what a secret of a known kind looks like.
 //!
-//! A shape is a literal, which the scanner looks for, and runs of bytes around it. Runs take all they can and
-//! give nothing back, so that matching never tries twice and its cost is bounded by the shape.
+//! A shape is a literal, which the automaton looks for, with runs of bytes around it. Runs are
+//! greedy and never backtrack, so that the cost of a match is bounded by the shape. Start reading
+//! at [`SecretShape::match_at`].
 
-use crate::class::{Class, WORD};
-use crate::{base64, chance, value};
+use crate::byte_class::{ByteClass, WORD};
+use crate::{base64, entropy, value};
 use core::fmt;
 use core::ops::Range;
 use memchr::memmem;
 
-/// A name, and the shapes that it stands for.
-pub(crate) struct Rule {
+/// Rule with a name and the shapes of the secrets that it finds.
+pub(crate) struct SecretRule {
+    /// Name in marks, such as `openai-key`. Published: it stays.
     pub(crate) name: &'static str,
-    pub(crate) shapes: &'static [Shape<'static>],
+    /// Alternative shapes; a match of any of them is a finding.
+    pub(crate) shapes: &'static [SecretShape<'static>],
 }
 
-/// What a secret looks like.
-pub(crate) struct Shape<'s> {
-    /// A run that ends where the literal begins.
-    behind: Option<Run>,
-    /// What is looked for.
+/// Pattern of a secret: an optional run, a literal, and the parts that follow it.
+pub(crate) struct SecretShape<'s> {
+    /// Run of bytes that ends where the literal begins.
+    preceding: Option<ByteRun>,
+    /// Bytes that the automaton looks for.
     pub(crate) literal: &'s str,
-    /// Whether the literal only introduces the secret, and is kept.
-    introduces: bool,
-    ahead: &'s [Piece],
-    check: Check,
+    /// True if the literal only introduces the secret, as `Bearer ` does, and is not masked.
+    is_context: bool,
+    /// Parts behind the literal, in order.
+    following: &'s [ShapePart],
+    /// Condition on the matched bytes.
+    check: ShapeCheck,
 }
 
-/// From `least` to `most` bytes of a class, neither preceded nor followed by another one of them.
-pub(crate) struct Run {
-    class: &'static Class,
-    least: usize,
-    most: usize,
+/// Run of `min_bytes` to `max_bytes` bytes of a class, neither preceded nor followed by another
+/// byte of that class.
+pub(crate) struct ByteRun {
+    class: &'static ByteClass,
+    min_bytes: usize,
+    max_bytes: usize,
 }
 
-/// What follows the literal.
-pub(crate) enum Piece {
-    Run(Run),
+/// Part of a shape behind its literal.
+pub(crate) enum ShapePart {
+    /// Bytes of a class.
+    Run(ByteRun),
+    /// Fixed bytes, such as the dots of a JWT.
     Text(&'static str),
-    /// Up to two equals signs.
+    /// Up to two equals signs, the padding of base64.
     Padding,
 }
 
-/// What a shape cannot say.
+/// Condition that a shape cannot express. The variants' names in lower case are part of the
+/// published text of a pack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Check {
-    /// Nothing.
+pub(crate) enum ShapeCheck {
+    /// No condition.
     None,
-    /// Somewhere are 16 letters and digits in a row, mixed as below: no dashed words.
+    /// A run of at least 16 letters and digits that is mixed as [`Self::Mixed`] says: rules out
+    /// words joined by dashes.
     Solid,
-    /// Of digits, capitals and small letters at least two: no word, no number.
+    /// At least two of digits, capitals and small letters: rules out words and numbers.
     Mixed,
-    /// Bytes that no person would write: [`chance::is_random`].
+    /// Bytes that no person would write: [`entropy::is_random`].
     Random,
-    /// The part before the first dot is a JSON object in base64 that names an algorithm.
+    /// The part before the first dot is base64 of a JSON object that names an algorithm (`alg`).
     Jwt,
     /// Base64 of `user:password`.
     Basic,
 }
 
-/// A rule with its shapes.
-pub(crate) const fn rule(name: &'static str, shapes: &'static [Shape<'static>]) -> Rule {
-    Rule { name, shapes }
+/// Creates a rule, for the tables in `rules`.
+pub(crate) const fn rule(name: &'static str, shapes: &'static [SecretShape<'static>]) -> SecretRule {
+    SecretRule { name, shapes }
 }
 
-/// A literal, then pieces.
-pub(crate) const fn shape<'s>(literal: &'s str, ahead: &'s [Piece]) -> Shape<'s> {
-    Shape { behind: None, literal, introduces: false, ahead, check: Check::None }
+/// Creates a shape of a literal and the parts behind it; the literal belongs to the secret.
+pub(crate) const fn shape<'s>(literal: &'s str, following: &'s [ShapePart]) -> SecretShape<'s> {
+    SecretShape { preceding: None, literal, is_context: false, following, check: ShapeCheck::None }
 }
 
-/// A literal that is kept, then the secret.
-pub(crate) const fn after<'s>(literal: &'s str, ahead: &'s [Piece]) -> Shape<'s> {
-    Shape { behind: None, literal, introduces: true, ahead, check: Check::None }
+/// Creates a shape whose literal stays and whose secret follows the literal.
+pub(crate) const fn after<'s>(literal: &'s str, following: &'s [ShapePart]) -> SecretShape<'s> {
+    SecretShape { preceding: None, literal, is_context: true, following, check: ShapeCheck::None }
 }
 
-/// A run of exactly this many bytes.
-pub(crate) const fn exactly(class: &'static Class, length: usize) -> Piece {
-    Piece::Run(Run { class, least: length, most: length })
+/// Creates a run of exactly `length` bytes.
+pub(crate) const fn exactly(class: &'static ByteClass, length: usize) -> ShapePart {
+    ShapePart::Run(ByteRun { class, min_bytes: length, max_bytes: length })
 }
 
-/// A run of so many bytes.
-pub(crate) const fn run(class: &'static Class, least: usize, most: usize) -> Piece {
-    Piece::Run(Run { class, least, most })
+/// Creates a run of `min_bytes` to `max_bytes` bytes.
+pub(crate) const fn run(class: &'static ByteClass, min_bytes: usize, max_bytes: usize) -> ShapePart {
+    ShapePart::Run(ByteRun { class, min_bytes, max_bytes })
 }
 
-/// A literal between runs.
-pub(crate) const fn text(text: &'static str) -> Piece {
-    Piece::Text(text)
+/// Creates a fixed text between runs.
+pub(crate) const fn text(text: &'static str) -> ShapePart {
+    ShapePart::Text(text)
 }
 
-impl Shape<'_> {
-    /// Whether what begins at `from` is only more of a text in base64, where a slash or a plus ends no word.
-    fn continues(&self, bytes: &[u8], from: usize) -> bool {
+impl SecretShape<'_> {
+    /// Returns true if the bytes at `from` continue a text in base64, where a slash or a plus ends
+    /// no word.
+    fn continues_base64(&self, bytes: &[u8], from: usize) -> bool {
         let before = from.checked_sub(1).and_then(|at| bytes.get(at));
-        let Some(Piece::Run(run)) = self.ahead.first() else { return false };
-        before.is_some_and(|before| matches!(before, b'/' | b'+') && run.class.has(*before))
-            && !self.introduces
+        let Some(ShapePart::Run(run)) = self.following.first() else { return false };
+        before.is_some_and(|before| matches!(before, b'/' | b'+') && run.class.contains(*before))
+            && !self.is_context
     }
 
-    /// With a run before the literal.
-    pub(crate) const fn behind(self, class: &'static Class, least: usize, most: usize) -> Self {
-        Self { behind: Some(Run { class, least, most }), ..self }
+    /// Adds a run before the literal.
+    pub(crate) const fn preceded_by(
+        self,
+        class: &'static ByteClass,
+        min_bytes: usize,
+        max_bytes: usize,
+    ) -> Self {
+        Self { preceding: Some(ByteRun { class, min_bytes, max_bytes }), ..self }
     }
 
-    pub(crate) const fn check(self, check: Check) -> Self {
+    /// Adds a condition on the matched bytes.
+    pub(crate) const fn check(self, check: ShapeCheck) -> Self {
         Self { check, ..self }
     }
 
-    /// The secret, if this shape's literal, which begins at `start`, is part of one.
-    pub(crate) fn find(&self, bytes: &[u8], start: usize) -> Option<Range<usize>> {
+    /// Returns the span of the secret that this shape finds around its literal at `start`.
+    ///
+    /// `None` if a run is too short or too long, if the match is a part of a longer word, or if the
+    /// condition fails.
+    pub(crate) fn match_at(&self, bytes: &[u8], start: usize) -> Option<Range<usize>> {
         let mut from = start;
-        if let Some(run) = &self.behind {
-            from -= run.length(run.back(bytes, start))?;
+        if let Some(run) = &self.preceding {
+            from -= run.accepted_length(run.run_length_before(bytes, start))?;
         }
-        if !stands_free(bytes, from) || self.continues(bytes, from) {
+        if !is_word_start(bytes, from) || self.continues_base64(bytes, from) {
             return None;
         }
         let mut at = start + self.literal.len();
-        if self.introduces {
+        if self.is_context {
             from = at;
         }
-        for piece in self.ahead {
+        for piece in self.following {
             at += match piece {
-                Piece::Run(run) => run.length(run.class.run(bytes, at, run.most + 1))?,
-                Piece::Text(text) if bytes.get(at..)?.starts_with(text.as_bytes()) => text.len(),
-                Piece::Text(_) => return None,
-                Piece::Padding => padding(bytes, at),
+                ShapePart::Run(run) => {
+                    run.accepted_length(run.class.run_length(bytes, at, run.max_bytes + 1))?
+                }
+                ShapePart::Text(text) if bytes.get(at..)?.starts_with(text.as_bytes()) => text.len(),
+                ShapePart::Text(_) => return None,
+                ShapePart::Padding => padding_length(bytes, at),
             };
         }
-        // A longer word is another word.
+        // A secret followed by a letter, a digit or an underscore is a part of a longer word.
         if bytes.get(at).is_some_and(|next| next.is_ascii_alphanumeric() || *next == b'_') {
             return None;
         }
         let secret = bytes.get(from..at)?;
-        let body = if self.introduces { secret } else { secret.get(self.literal.len()..)? };
-        self.check.holds(secret, body).then_some(from..at)
+        let body = if self.is_context { secret } else { secret.get(self.literal.len()..)? };
+        self.check.accepts(secret, body).then_some(from..at)
     }
 }
 
-/// How many equals signs, up to two, stand at `at`.
-pub(crate) fn padding(bytes: &[u8], at: usize) -> usize {
+/// Returns the number of equals signs at `at`, at most two.
+pub(crate) fn padding_length(bytes: &[u8], at: usize) -> usize {
     bytes.get(at..).unwrap_or_default().iter().take(2).take_while(|byte| **byte == b'=').count()
 }
 
-impl Run {
-    /// How many bytes of the class stand before `to`, without the letters of an escape that the run seems to begin with.
-    fn back(&self, bytes: &[u8], to: usize) -> usize {
-        const LONGEST_ESCAPE: usize = 5;
-        let length = self.class.run_back(bytes, to, self.most + LONGEST_ESCAPE + 1);
+impl ByteRun {
+    /// Returns the length of the run before `to`, without the letters of an escape at its
+    /// beginning, such as the `n` of `\n`.
+    fn run_length_before(&self, bytes: &[u8], to: usize) -> usize {
+        const MAX_ESCAPE_BYTES: usize = 5;
+        let length = self.class.run_length_before(bytes, to, self.max_bytes + MAX_ESCAPE_BYTES + 1);
         let letters = match bytes.get(..to - length) {
             Some([.., b'\\']) => match bytes.get(to - length) {
                 Some(b'n' | b'r' | b't' | b'b' | b'f' | b'v') => 1,
                 Some(b'x') => 3,
-                Some(b'u') => LONGEST_ESCAPE,
+                Some(b'u') => MAX_ESCAPE_BYTES,
                 _ => 0,
             },
             Some([.., b'%']) => 2,
             _ => 0,
         };
-        // Whether they are an escape's, whoever looks at what stands before sees.
-        if length > self.most { length.saturating_sub(letters) } else { length }
+        // Only a run that is too long is shortened; `is_word_start` checks that the letters belong
+        // to an escape.
+        if length > self.max_bytes { length.saturating_sub(letters) } else { length }
     }
 
-    fn length(&self, found: usize) -> Option<usize> {
-        (self.least..=self.most).contains(&found).then_some(found)
+    /// Returns the length if it is within the bounds.
+    fn accepted_length(&self, found: usize) -> Option<usize> {
+        (self.min_bytes..=self.max_bytes).contains(&found).then_some(found)
     }
 }
 
-impl Check {
-    fn holds(self, secret: &[u8], body: &[u8]) -> bool {
+impl ShapeCheck {
+    /// Returns true if the condition holds. `body` is the secret without its literal.
+    fn accepts(self, secret: &[u8], body: &[u8]) -> bool {
         match self {
             Self::None => true,
-            Self::Solid => value::has_solid_stretch(body),
+            Self::Solid => value::has_long_mixed_run(body),
             Self::Mixed => value::is_mixed(body),
-            Self::Random => chance::is_random(secret),
+            Self::Random => entropy::is_random(secret),
             Self::Jwt => {
                 let header = secret.split(|byte| *byte == b'.').next().unwrap_or_default();
-                base64::decoded(header).is_some_and(|header| {
+                base64::decode_lenient(header).is_some_and(|header| {
                     header.starts_with(b"{\"") && memmem::find(&header, b"\"alg\"").is_some()
                 })
             }
-            Self::Basic => base64::decoded(secret).is_some_and(|pair| {
+            Self::Basic => base64::decode_lenient(secret).is_some_and(|pair| {
                 pair.len() >= 5 && pair.contains(&b':') && !pair.iter().any(u8::is_ascii_control)
             }),
         }
     }
 }
 
-/// Whether what begins at `at` is not the rest of a longer word. In JSON a line break is written `\n`, and in
-/// a URL an equals sign may be `%3D`: letters that belong to no word.
-pub(crate) fn stands_free(bytes: &[u8], at: usize) -> bool {
+/// Returns true if a word may begin at `at`, that is, if the byte before belongs to no word.
+///
+/// In JSON a line break is written `\n`, and in a URL an equals sign may be `%3D`: the letters of
+/// such an escape belong to no word either.
+pub(crate) fn is_word_start(bytes: &[u8], at: usize) -> bool {
     let before = bytes.get(..at).unwrap_or_default();
     match before {
         [] => true,
-        [.., last] if !WORD.has(*last) => true,
+        [.., last] if !WORD.contains(*last) => true,
         [.., b'\\', b'n' | b'r' | b't' | b'b' | b'f' | b'v'] => true,
         [.., b'%', high, low] => high.is_ascii_hexdigit() && low.is_ascii_hexdigit(),
         [.., b'\\', b'x', high, low] => high.is_ascii_hexdigit() && low.is_ascii_hexdigit(),
@@ -202,37 +230,39 @@ pub(crate) fn stands_free(bytes: &[u8], at: usize) -> bool {
     }
 }
 
-impl fmt::Display for Shape<'_> {
+impl fmt::Display for SecretShape<'_> {
+    /// Writes the shape as the published text of a pack spells it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(run) = &self.behind {
+        if let Some(run) = &self.preceding {
             write!(f, "{run} ")?;
         }
-        if self.introduces {
+        if self.is_context {
             write!(f, "({:?})", self.literal)?
         } else {
             write!(f, "{:?}", self.literal)?
         }
-        for piece in self.ahead {
+        for piece in self.following {
             match piece {
-                Piece::Run(run) => write!(f, " {run}")?,
-                Piece::Text(text) => write!(f, " {text:?}")?,
-                Piece::Padding => write!(f, " [=]{{0,2}}")?,
+                ShapePart::Run(run) => write!(f, " {run}")?,
+                ShapePart::Text(text) => write!(f, " {text:?}")?,
+                ShapePart::Padding => write!(f, " [=]{{0,2}}")?,
             }
         }
         match self.check {
-            Check::None => Ok(()),
+            ShapeCheck::None => Ok(()),
             check => write!(f, " if {}", format!("{check:?}").to_lowercase()),
         }
     }
 }
 
-impl fmt::Display for Run {
+impl fmt::Display for ByteRun {
+    /// Writes the run as `[class]{min,max}`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { class, least, most } = self;
+        let Self { class, min_bytes: least, max_bytes: most } = self;
         if least == most {
-            write!(f, "[{}]{{{least}}}", class.text)
+            write!(f, "[{}]{{{least}}}", class.ranges)
         } else {
-            write!(f, "[{}]{{{least},{most}}}", class.text)
+            write!(f, "[{}]{{{least},{most}}}", class.ranges)
         }
     }
 }
@@ -240,12 +270,12 @@ impl fmt::Display for Run {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::class::{ALNUM, BASE64, DIGIT};
+    use crate::byte_class::{ALNUM, BASE64, DIGIT};
 
-    static KEY: Shape<'static> = shape("k_", &[run(&ALNUM, 4, 6)]);
+    static KEY: SecretShape<'static> = shape("k_", &[run(&ALNUM, 4, 6)]);
 
-    fn found<'t>(shape: &Shape<'_>, text: &'t str) -> Option<&'t str> {
-        shape.find(text.as_bytes(), text.find(shape.literal)?).map(|span| &text[span])
+    fn found<'t>(shape: &SecretShape<'_>, text: &'t str) -> Option<&'t str> {
+        shape.match_at(text.as_bytes(), text.find(shape.literal)?).map(|span| &text[span])
     }
 
     #[test]
@@ -271,13 +301,13 @@ mod tests {
 
     #[test]
     fn runs_before_and_literals_between() {
-        static BOT: Shape<'static> =
-            shape(":AA", &[exactly(&ALNUM, 3), text("."), exactly(&DIGIT, 2)]).behind(&DIGIT, 3, 4);
+        static BOT: SecretShape<'static> =
+            shape(":AA", &[exactly(&ALNUM, 3), text("."), exactly(&DIGIT, 2)]).preceded_by(&DIGIT, 3, 4);
         assert_eq!(found(&BOT, "x 1234:AAabc.12"), Some("1234:AAabc.12"));
         assert_eq!(found(&BOT, "12:AAabc.12"), None);
         assert_eq!(found(&BOT, "12345:AAabc.12"), None);
         assert_eq!(found(&BOT, "123:AAabc-12"), None);
-        static LONG: Shape<'static> = shape(":AA", &[exactly(&DIGIT, 2)]).behind(&ALNUM, 3, 4);
+        static LONG: SecretShape<'static> = shape(":AA", &[exactly(&DIGIT, 2)]).preceded_by(&ALNUM, 3, 4);
         assert_eq!(found(&LONG, r"\nabcd:AA12"), Some("abcd:AA12"));
         assert_eq!(found(&LONG, r"\u000aabcd:AA12"), Some("abcd:AA12"));
         assert_eq!(found(&LONG, "%0aabcd:AA12"), Some("abcd:AA12"));
@@ -288,8 +318,8 @@ mod tests {
 
     #[test]
     fn what_introduces_is_kept_and_padding_is_not() {
-        static AFTER: Shape<'static> =
-            after("Key=", &[run(&BASE64, 4, 8), Piece::Padding]).check(Check::Mixed);
+        static AFTER: SecretShape<'static> =
+            after("Key=", &[run(&BASE64, 4, 8), ShapePart::Padding]).check(ShapeCheck::Mixed);
         assert_eq!(found(&AFTER, "Key=ab12=="), Some("ab12=="));
         assert_eq!(found(&AFTER, "Key=abcd"), None);
         assert_eq!(AFTER.to_string(), r#"("Key=") [A-Za-z0-9+/]{4,8} [=]{0,2} if mixed"#);
@@ -297,7 +327,7 @@ mod tests {
 
     #[test]
     fn inside_base64_nothing_begins() {
-        static KEY: Shape<'static> = shape("AB", &[run(&BASE64, 4, 8)]);
+        static KEY: SecretShape<'static> = shape("AB", &[run(&BASE64, 4, 8)]);
         assert_eq!(found(&KEY, "xy/ABcdef"), None);
         assert_eq!(found(&KEY, "xy=ABcdef"), Some("ABcdef"));
     }

@@ -1,213 +1,253 @@
-//! Everything in a text that must be masked, in whatever way it is written there.
+//! The search for secrets: every encoding of a text is looked through, and overlapping findings are
+//! merged.
+//!
+//! A text is scanned as it is, with its JSON escapes decoded (up to [`MAX_NESTING`] times) and, if
+//! it is a stream of events, with the strings of the events joined. Known values are also looked
+//! for with the percent-encoding of the text decoded. Findings in a decoded text are mapped back to
+//! spans of the source. Start reading at [`find_secrets`].
 
-use crate::escape::DEEPEST;
-use crate::known::Known;
-use crate::pack::{joined, without};
-use crate::reading::{self, Reading};
-use crate::stream::{self, Parting};
-use crate::{Finding, Pack};
+use crate::escape::MAX_NESTING;
+use crate::known_values::KnownValues;
+use crate::mapped_text::{self, MappedText};
+use crate::pack::{merge_overlaps, subtract_spans};
+use crate::stream::{self, StreamGrouping};
+use crate::{RulePack, SecretFinding};
 use core::ops::Range;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// A secret, and every place that holds a part of it.
+/// Secret in a text, with every span that holds a part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Secret {
+    /// Name of the rule that found it.
     pub(crate) rule: Cow<'static, str>,
-    /// In order, apart from each other and from all others' places.
-    pub(crate) places: Vec<Range<usize>>,
-    /// Which known value it is, if it is exactly one.
-    pub(crate) known: Option<usize>,
+    /// Spans in the source, in order; they overlap neither each other nor the spans of other
+    /// secrets.
+    pub(crate) spans: Vec<Range<usize>>,
+    /// Id of the known value that this secret is exactly; `None` for other secrets.
+    pub(crate) known_id: Option<usize>,
 }
 
-/// How often a text is looked through again because of marks that were set: each may free what stood next to
-/// a secret. More than three times was never needed.
-const PASSES: usize = 16;
+/// Largest number of repeated scans. Each mark may free text that stood next to a secret, so the
+/// text is scanned again until nothing new is found; more than three scans were never needed.
+const MAX_PASSES: usize = 16;
 
-/// Everything to be masked, none of it overlapping.
-pub(crate) fn secrets(pack: &Pack, known: &mut Known, text: &[u8], forced: Vec<Finding>) -> Vec<Secret> {
+/// Returns everything to be masked in a text, without overlap.
+///
+/// `forced` are findings of the caller, such as the value of an `Authorization` header.
+pub(crate) fn find_secrets(
+    pack: &RulePack,
+    known: &mut KnownValues,
+    text: &[u8],
+    forced: Vec<SecretFinding>,
+) -> Vec<Secret> {
     let is_stream = stream::is_stream(text);
-    let mut look = Look { pack, known: Some(known) };
-    let (first, marks) = look.at(text, forced, is_stream);
+    let mut look = SecretSearch { pack, known: Some(known) };
+    let (first, marks) = look.search_text(text, forced, is_stream);
     if first.is_empty() {
         return first;
     }
-    // What stood next to a secret may be found when a mark stands there. The marks are not longer or
-    // shorter than the secrets here, so that all places stay what they are.
-    let mut look = Look { pack, known: None };
-    let mut secrets = merged(first);
+    // Text next to a secret may become a finding once a mark stands there. Masked bytes are
+    // overwritten in place, so that all offsets stay valid.
+    let mut look = SecretSearch { pack, known: None };
+    let mut secrets = merge_overlapping(first);
     let mut marked = text.to_vec();
-    blank(&mut marked, marks.iter());
-    blank(&mut marked, secrets.iter().flat_map(|secret| &secret.places));
-    for _ in 0..PASSES {
+    blank_out(&mut marked, marks.iter());
+    blank_out(&mut marked, secrets.iter().flat_map(|secret| &secret.spans));
+    for _ in 0..MAX_PASSES {
         let mut taken: Vec<Range<usize>> = marks.clone();
-        taken.extend(secrets.iter().flat_map(|secret| secret.places.iter().cloned()));
+        taken.extend(secrets.iter().flat_map(|secret| secret.spans.iter().cloned()));
         taken.sort_unstable_by_key(|place| place.start);
-        let (more, _) = look.at(&marked, Vec::new(), is_stream);
-        let more = more.into_iter().map(|secret| secret.outside(&taken));
-        let more: Vec<Secret> = more.filter(|secret| !secret.places.is_empty()).collect();
+        let (more, _) = look.search_text(&marked, Vec::new(), is_stream);
+        let more = more.into_iter().map(|secret| secret.minus_spans(&taken));
+        let more: Vec<Secret> = more.filter(|secret| !secret.spans.is_empty()).collect();
         if more.is_empty() {
             break;
         }
-        blank(&mut marked, more.iter().flat_map(|secret| &secret.places));
+        blank_out(&mut marked, more.iter().flat_map(|secret| &secret.spans));
         secrets.extend(more);
-        secrets = merged(secrets);
+        secrets = merge_overlapping(secrets);
     }
     secrets
 }
 
 impl Secret {
-    /// Without what lies in these places, which are in order and apart.
-    fn outside(mut self, taken: &[Range<usize>]) -> Self {
-        let places = self.places.into_iter().map(|span| Finding { rule: self.rule.clone(), span });
-        let left = without(taken, places.collect());
-        self.places = left.into_iter().map(|finding| finding.span).collect();
+    /// Returns the secret without the bytes of `occupied`, whose spans are in order and do not
+    /// overlap.
+    fn minus_spans(mut self, occupied: &[Range<usize>]) -> Self {
+        let places = self.spans.into_iter().map(|span| SecretFinding { rule: self.rule.clone(), span });
+        let left = subtract_spans(occupied, places.collect());
+        self.spans = left.into_iter().map(|finding| finding.span).collect();
         self
     }
 }
 
-/// What is looked for.
-struct Look<'l> {
-    pack: &'l Pack,
-    /// Known values, the first time: a mark frees no more of them.
-    known: Option<&'l mut Known>,
+/// Rules and known values of one search.
+struct SecretSearch<'l> {
+    pack: &'l RulePack,
+    /// Known values; `None` when the text is scanned again, because a mark frees no further ones.
+    known: Option<&'l mut KnownValues>,
 }
 
-/// What was found in one reading of a text: in order, apart, and which of it is exactly a known value.
+/// Findings in one text: in order, without overlap.
 #[derive(Default)]
-struct Seen {
-    findings: Vec<Finding>,
-    whole: HashMap<(usize, usize), usize>,
+struct TextFindings {
+    /// Secrets of the text.
+    findings: Vec<SecretFinding>,
+    /// Ids of known values, by the start and end of the finding that is exactly that value.
+    exact_known: HashMap<(usize, usize), usize>,
+    /// Marks that are in the text already.
     marks: Vec<Range<usize>>,
 }
 
-impl Look<'_> {
-    /// Looks at a text, and at what it tells if it is a stream. Gives also the marks that are there already.
-    fn at(&mut self, text: &[u8], forced: Vec<Finding>, is_stream: bool) -> (Vec<Secret>, Vec<Range<usize>>) {
-        let Seen { findings, whole, marks } = self.through(text, forced, DEEPEST);
+impl SecretSearch<'_> {
+    /// Searches a text and, if it is a stream, the joined strings of its events. Also returns the
+    /// marks that are in the text already.
+    fn search_text(
+        &mut self,
+        text: &[u8],
+        forced: Vec<SecretFinding>,
+        is_stream: bool,
+    ) -> (Vec<Secret>, Vec<Range<usize>>) {
+        let TextFindings { findings, exact_known: whole, marks } =
+            self.search_unescaped(text, forced, MAX_NESTING);
         let mut secrets: Vec<Secret> = findings
             .into_iter()
-            .map(|Finding { rule, span }| {
-                // Where a backslash went too, the value begins behind it.
+            .map(|SecretFinding { rule, span }| {
+                // `extend_over_escapes` may have moved the start back by one backslash; the known
+                // value begins behind it.
                 let known =
                     whole.get(&(span.start, span.end)).or_else(|| whole.get(&(span.start + 1, span.end)));
-                Secret { rule, known: known.copied(), places: vec![span] }
+                Secret { rule, known_id: known.copied(), spans: vec![span] }
             })
             .collect();
         if is_stream {
-            self.stream(text, &marks, &mut secrets);
+            self.search_stream(text, &marks, &mut secrets);
         }
         (secrets, marks)
     }
 
-    /// Looks at what a stream tells, in one reading of it after the other. What one finds the next does not see.
-    fn stream(&mut self, text: &[u8], marks: &[Range<usize>], secrets: &mut Vec<Secret>) {
-        let told = stream::told(text);
+    /// Searches the joined strings of a stream, one grouping after the other. Findings of one
+    /// grouping are overwritten for the next.
+    fn search_stream(&mut self, text: &[u8], marks: &[Range<usize>], secrets: &mut Vec<Secret>) {
+        let told = stream::collect_texts(text);
         let mut text = Cow::Borrowed(text);
-        for parting in Parting::ALL {
+        for parting in StreamGrouping::ALL {
             let before = secrets.len();
-            told.readings(&text, parting, &mut |reading: &Reading| {
+            told.for_each_text(&text, parting, &mut |reading: &MappedText| {
                 let before = secrets.len();
-                self.told(reading, marks, secrets);
-                if parting != Parting::Name {
-                    self.cut_off(&text, reading, secrets);
+                self.search_joined(reading, marks, secrets);
+                if parting != StreamGrouping::Name {
+                    self.search_truncated(&text, reading, secrets);
                 }
                 secrets.len() > before
             });
             let found = secrets.get(before..).unwrap_or_default();
             if !found.is_empty() {
-                blank(text.to_mut(), found.iter().flat_map(|secret| &secret.places));
+                blank_out(text.to_mut(), found.iter().flat_map(|secret| &secret.spans));
             }
         }
     }
 
-    /// Looks at what the pieces of a stream tell together. What was a mark in one of them stays one.
-    fn told(&mut self, reading: &Reading, marks: &[Range<usize>], secrets: &mut Vec<Secret>) {
-        let seen = self.through(&reading.text, Vec::new(), DEEPEST);
-        for Finding { rule, span } in seen.findings {
-            let known = seen.whole.get(&(span.start, span.end)).copied();
-            let secret = Secret { rule, known, places: reading.places(&span) };
-            // Strings lie in order only where the stream is read in order.
-            debug_assert!(secret.places.is_sorted_by_key(|place| place.start));
-            let secret = secret.outside(marks);
-            if !secret.places.is_empty() {
+    /// Searches the joined strings of one group. Marks inside of a string stay.
+    fn search_joined(&mut self, reading: &MappedText, marks: &[Range<usize>], secrets: &mut Vec<Secret>) {
+        let seen = self.search_unescaped(&reading.text, Vec::new(), MAX_NESTING);
+        for SecretFinding { rule, span } in seen.findings {
+            let known = seen.exact_known.get(&(span.start, span.end)).copied();
+            let secret = Secret { rule, known_id: known, spans: reading.source_spans(&span) };
+            // A group lists its strings in stream order.
+            debug_assert!(secret.spans.is_sorted_by_key(|place| place.start));
+            let secret = secret.minus_spans(marks);
+            if !secret.spans.is_empty() {
                 secrets.push(secret);
             }
         }
     }
 
-    /// Looks whether the stream breaks off in the middle of a known value.
-    fn cut_off(&self, text: &[u8], reading: &Reading, secrets: &mut Vec<Secret>) {
-        let found = self.known.as_ref().and_then(|known| known.cut_off(&reading.text));
+    /// Searches for a known value of which the stream ends in the middle.
+    fn search_truncated(&self, text: &[u8], reading: &MappedText, secrets: &mut Vec<Secret>) {
+        let found = self.known.as_ref().and_then(|known| known.truncated_at_end(&reading.text));
         let Some((id, finding)) = found else { return };
-        let places = reading.places(&finding.span);
-        if places.last().is_some_and(|last| stream::is_last(text, last.end)) {
-            secrets.push(Secret { rule: finding.rule, known: Some(id), places });
+        let places = reading.source_spans(&finding.span);
+        if places.last().is_some_and(|last| stream::is_in_last_event(text, last.end)) {
+            secrets.push(Secret { rule: finding.rule, known_id: Some(id), spans: places });
         }
     }
 
-    /// Looks through a text as it is, and as it reads with its escapes resolved.
-    fn through(&mut self, text: &[u8], forced: Vec<Finding>, deep: usize) -> Seen {
+    /// Searches a text as it is and, as often as `levels_left` allows, with its JSON escapes
+    /// decoded.
+    fn search_unescaped(
+        &mut self,
+        text: &[u8],
+        forced: Vec<SecretFinding>,
+        levels_left: usize,
+    ) -> TextFindings {
         let (pass, mut known) = match &mut self.known {
-            Some(known) => self.pack.pass_beside(text, known),
-            None => (self.pack.pass(text, &[]), Vec::new()),
+            Some(known) => self.pack.scan_with_known(text, known),
+            None => (self.pack.scan_with_marks(text, &[]), Vec::new()),
         };
-        let is_percent = self.known.as_ref().is_some_and(|known| known.is_changed_by_urls())
-            && deep == DEEPEST
+        let is_percent = self.known.as_ref().is_some_and(|known| known.has_percent_encoded())
+            && levels_left == MAX_NESTING
             && has_percent(text);
-        if pass.findings.is_empty() && known.is_empty() && forced.is_empty() && !pass.is_hiding && !is_percent
+        if pass.findings.is_empty()
+            && known.is_empty()
+            && forced.is_empty()
+            && !pass.has_hidden_bytes
+            && !is_percent
         {
-            return Seen { marks: pass.marks, ..Seen::default() };
+            return TextFindings { marks: pass.marks, ..TextFindings::default() };
         }
         if is_percent && let Some(all) = &mut self.known {
-            let reading = reading::from_url(text);
-            let (_, found) = self.pack.pass_beside(&reading.text, all);
-            known
-                .extend(found.into_iter().filter_map(|(id, finding)| Some((id, placed(&reading, finding)?))));
+            let reading = mapped_text::decode_percent(text);
+            let (_, found) = self.pack.scan_with_known(&reading.text, all);
+            known.extend(
+                found.into_iter().filter_map(|(id, finding)| Some((id, in_source(&reading, finding)?))),
+            );
         }
         let mut whole: HashMap<_, _> =
             known.iter().map(|(id, finding)| ((finding.span.start, finding.span.end), *id)).collect();
-        // Of findings in the same place what is known comes first.
-        let mut all: Vec<Finding> = known.into_iter().map(|(_, finding)| finding).collect();
+        // Known values come first: at the same place, the known value names the secret.
+        let mut all: Vec<SecretFinding> = known.into_iter().map(|(_, finding)| finding).collect();
         all.extend(forced);
         all.extend(pass.findings);
-        if pass.is_hiding
-            && let Some(deeper) = deep.checked_sub(1)
-            && let Some(reading) = reading::unescaped(text)
+        if pass.has_hidden_bytes
+            && let Some(deeper) = levels_left.checked_sub(1)
+            && let Some(reading) = mapped_text::unescape_json(text)
         {
-            let seen = self.through(&reading.text, Vec::new(), deeper);
+            let seen = self.search_unescaped(&reading.text, Vec::new(), deeper);
             for finding in seen.findings {
-                let known = seen.whole.get(&(finding.span.start, finding.span.end)).copied();
-                let Some(finding) = placed(&reading, finding) else { continue };
+                let known = seen.exact_known.get(&(finding.span.start, finding.span.end)).copied();
+                let Some(finding) = in_source(&reading, finding) else { continue };
                 whole.extend(known.map(|id| ((finding.span.start, finding.span.end), id)));
                 all.push(finding);
             }
         }
-        let mut findings = without(&pass.marks, in_order(all));
+        let mut findings = subtract_spans(&pass.marks, sorted_disjoint(all));
         extend_over_escapes(text, &mut findings);
-        Seen { findings, whole, marks: pass.marks }
+        TextFindings { findings, exact_known: whole, marks: pass.marks }
     }
 }
 
-/// A finding of a reading that leaves nothing out, where it lies in the source.
-fn placed(reading: &Reading, finding: Finding) -> Option<Finding> {
-    let places = reading.places(&finding.span);
+/// Maps a finding in a contiguous decoded text to its span in the source.
+fn in_source(reading: &MappedText, finding: SecretFinding) -> Option<SecretFinding> {
+    let places = reading.source_spans(&finding.span);
     let span = places.first()?.start..places.last()?.end;
-    Some(Finding { span, ..finding })
+    Some(SecretFinding { span, ..finding })
 }
 
+/// Returns true if the text has a percent sign with a hexadecimal digit behind it.
 fn has_percent(text: &[u8]) -> bool {
     memchr::memchr_iter(b'%', text).any(|at| text.get(at + 1).is_some_and(u8::is_ascii_hexdigit))
 }
 
-/// In order, and not overlapping.
-fn in_order(mut findings: Vec<Finding>) -> Vec<Finding> {
+/// Sorts findings by start, the longer first, and merges those that overlap.
+fn sorted_disjoint(mut findings: Vec<SecretFinding>) -> Vec<SecretFinding> {
     findings.sort_by_key(|finding| (finding.span.start, usize::MAX - finding.span.end));
-    joined(findings)
+    merge_overlaps(findings)
 }
 
-/// Overwrites what is masked with what no rule sees: brackets, as a mark has them.
-fn blank<'s>(text: &mut [u8], spans: impl Iterator<Item = &'s Range<usize>>) {
+/// Overwrites masked spans with `[`: a byte that ends every word and that no rule accepts.
+fn blank_out<'s>(text: &mut [u8], spans: impl Iterator<Item = &'s Range<usize>>) {
     for span in spans {
         if let Some(there) = text.get_mut(span.clone()) {
             there.fill(b'[');
@@ -215,9 +255,10 @@ fn blank<'s>(text: &mut [u8], spans: impl Iterator<Item = &'s Range<usize>>) {
     }
 }
 
-/// A known value may begin in the middle of an escape, as `nose` does in `\nose`, or end with the backslash of one. The other half
-/// would be left alone beside the mark, and the JSON would be broken: it goes too.
-fn extend_over_escapes(text: &[u8], secrets: &mut [Finding]) {
+/// Extends findings over half escapes. A known value may begin inside an escape, as `nose` does in
+/// `\nose`, or end with the backslash of the next one. The other half would be left beside the mark
+/// and break the JSON, so it is masked too.
+fn extend_over_escapes(text: &[u8], secrets: &mut [SecretFinding]) {
     let mut end = 0;
     let starts: Vec<usize> =
         secrets.iter().skip(1).map(|secret| secret.span.start).chain([text.len()]).collect();
@@ -235,38 +276,40 @@ fn extend_over_escapes(text: &[u8], secrets: &mut [Finding]) {
     }
 }
 
-/// Makes one of all that share bytes: of two secrets that overlap no part is left. The one that begins first names them, of
-/// those the longest, of those the known one.
-fn merged(mut secrets: Vec<Secret>) -> Vec<Secret> {
+/// Merges secrets that share bytes, so that no part of either is left.
+///
+/// The name is that of the secret that begins first; at the same start, of the longest; at the same
+/// length, of the known one.
+fn merge_overlapping(mut secrets: Vec<Secret>) -> Vec<Secret> {
     let is_apart = |secrets: &[Secret]| {
         secrets.windows(2).all(|pair| match pair {
             [one, two] => {
-                one.places.last().map(|place| place.end) <= two.places.first().map(|place| place.start)
+                one.spans.last().map(|place| place.end) <= two.spans.first().map(|place| place.start)
             }
             _ => true,
         })
     };
-    let begin = |secret: &Secret| secret.places.first().map_or(0, |place| place.start);
-    let length = |secret: &Secret| secret.places.iter().map(Range::len).sum::<usize>();
+    let begin = |secret: &Secret| secret.spans.first().map_or(0, |place| place.start);
+    let length = |secret: &Secret| secret.spans.iter().map(Range::len).sum::<usize>();
     secrets.sort_by_cached_key(|secret| {
-        (begin(secret), usize::MAX - length(secret), secret.known.is_none(), secret.rule.clone())
+        (begin(secret), usize::MAX - length(secret), secret.known_id.is_none(), secret.rule.clone())
     });
     if is_apart(&secrets) {
         return secrets;
     }
     let mut places: Vec<(Range<usize>, usize)> = Vec::new();
     for (id, secret) in secrets.iter().enumerate() {
-        places.extend(secret.places.iter().map(|place| (place.clone(), id)));
+        places.extend(secret.spans.iter().map(|place| (place.clone(), id)));
     }
     places.sort_by_key(|(place, id)| (place.start, *id));
-    // Which secret each belongs to: itself, or one that stands before it.
+    // Union-find: the parent of each secret is itself, or a secret that sorts before it.
     let mut owner: Vec<usize> = (0..secrets.len()).collect();
     let mut apart: Vec<(Range<usize>, usize)> = Vec::new();
     for (place, id) in places {
         match apart.last_mut() {
             Some((last, before)) if place.start < last.end => {
                 last.end = last.end.max(place.end);
-                let (one, two) = (owned_by(&mut owner, *before), owned_by(&mut owner, id));
+                let (one, two) = (find_root(&mut owner, *before), find_root(&mut owner, id));
                 owner[one.max(two)] = one.min(two);
             }
             _ => apart.push((place, id)),
@@ -274,19 +317,19 @@ fn merged(mut secrets: Vec<Secret>) -> Vec<Secret> {
     }
     let mut all: Vec<Vec<Range<usize>>> = vec![Vec::new(); secrets.len()];
     for (place, id) in apart {
-        all[owned_by(&mut owner, id)].push(place);
+        all[find_root(&mut owner, id)].push(place);
     }
     let kept = secrets.into_iter().zip(all).filter(|(_, places)| !places.is_empty());
     kept.map(|(secret, places)| {
-        // What grew is no longer the value that is known.
-        let known = secret.known.filter(|_| secret.places == places);
-        Secret { rule: secret.rule, known, places }
+        // A secret that grew is no longer exactly the known value.
+        let known = secret.known_id.filter(|_| secret.spans == places);
+        Secret { rule: secret.rule, known_id: known, spans: places }
     })
     .collect()
 }
 
-/// The first of those that belong together.
-fn owned_by(owner: &mut [usize], id: usize) -> usize {
+/// Returns the root of a secret's union-find tree, and shortens the path to it.
+fn find_root(owner: &mut [usize], id: usize) -> usize {
     let mut first = id;
     while owner[first] != first {
         owner[first] = owner[owner[first]];

@@ -1,39 +1,42 @@
 //! Passwords inside URLs: `scheme://user:password@host`.
 
-use crate::{chance, value};
+use crate::{entropy, value};
 use core::ops::Range;
 use memchr::{memchr, memrchr};
 
-/// The rule.
+/// Name of the rule.
 pub(crate) const RULE: &str = "url-password";
-/// Where an authority begins; the second form is how some writers of JSON spell it.
-pub(crate) const STARTS: [&str; 2] = ["://", ":\\/\\/"];
-/// The longest user and password that are looked at.
-const LONGEST: usize = 1024;
+/// Beginnings of an authority; the second is how some JSON writers spell the first.
+pub(crate) const AUTHORITY_STARTS: [&str; 2] = ["://", ":\\/\\/"];
+/// Longest authority that is looked at, in bytes.
+const MAX_AUTHORITY_BYTES: usize = 1024;
 /// Passwords that only show where one would stand.
-pub(crate) const SHOWN: [&str; 9] =
+pub(crate) const PLACEHOLDER_PASSWORDS: [&str; 9] =
     ["password", "pass", "passwd", "pwd", "pw", "secret", "token", "user", "username"];
 
-/// The password, or a user that is a token itself, in the URL whose authority begins at `from`.
+/// Returns the span of the password, or of a user that is a token itself, in the URL whose
+/// authority begins at `from`.
 pub(crate) fn find(bytes: &[u8], from: usize) -> Option<Range<usize>> {
     let authority = bytes.get(from..)?;
-    let length = authority.iter().take(LONGEST).take_while(|byte| in_authority(**byte)).count();
+    let length =
+        authority.iter().take(MAX_AUTHORITY_BYTES).take_while(|byte| is_authority_byte(**byte)).count();
     let user_info = authority.get(..length)?;
     let user_info = user_info.get(..memrchr(b'@', user_info)?)?;
     let Some(colon) = memchr(b':', user_info) else {
-        return (chance::is_random(user_info) && user_info.len() >= 16)
+        return (entropy::is_random(user_info) && user_info.len() >= 16)
             .then_some(from..from + user_info.len());
     };
     let (user, password) = (&user_info[..colon], &user_info[colon + 1..]);
-    let is_shown = password == user || value::is_stand_in(password) || {
+    let is_shown = password == user || value::is_placeholder_value(password) || {
         let lower = password.to_ascii_lowercase();
-        SHOWN.iter().any(|word| word.as_bytes() == lower)
+        PLACEHOLDER_PASSWORDS.iter().any(|word| word.as_bytes() == lower)
     };
     (password.len() >= 3 && !is_shown).then_some(from + colon + 1..from + user_info.len())
 }
 
-/// RFC 3986's userinfo and host; brackets, quotes and what programs put around URLs end it.
-fn in_authority(byte: u8) -> bool {
+/// Returns true for bytes of userinfo and host (RFC 3986); brackets, quotes and what programs put
+/// around URLs end it.
+fn is_authority_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
         || matches!(
             byte,

@@ -1,13 +1,13 @@
-//! Whether a value could be a secret.
+//! Tests of values: could this be a secret?
 //!
-//! A name such as `token` says little: parsers have tokens, and documentation has `<your token>`. So the
-//! value must look like something that a machine made, or, for a password, like something that nobody would
-//! write as a word.
+//! A name such as `token` says little: parsers have tokens, and documentation has `<your token>`.
+//! So the value must look as if a machine made it or, for a password, as if nobody would write it
+//! as a word.
 
-use crate::chance::stretches;
-use crate::class::{ALNUM, HEX};
+use crate::byte_class::{ALNUM, HEX};
+use crate::entropy::alphanumeric_runs;
 
-/// Of digits, capitals and small letters at least two, but not just a number with a sign before it.
+/// Returns true if a value has at least two of digits, capitals and small letters.
 pub(crate) fn is_mixed(value: &[u8]) -> bool {
     let has_digit = value.iter().any(u8::is_ascii_digit);
     let has_capital = value.iter().any(u8::is_ascii_uppercase);
@@ -15,14 +15,14 @@ pub(crate) fn is_mixed(value: &[u8]) -> bool {
     (has_digit && (has_capital || has_small)) || (has_capital && has_small)
 }
 
-/// 16 letters and digits in a row, mixed.
-pub(crate) fn has_solid_stretch(value: &[u8]) -> bool {
-    stretches(value).any(|stretch| stretch.len() >= 16 && is_mixed(stretch))
+/// Returns true if a value has a mixed run of at least 16 letters and digits.
+pub(crate) fn has_long_mixed_run(value: &[u8]) -> bool {
+    alphanumeric_runs(value).any(|stretch| stretch.len() >= 16 && is_mixed(stretch))
 }
 
-/// Whether a value stands for another one: a template, a reference to the environment, an instruction to the
-/// reader.
-pub(crate) fn is_stand_in(value: &[u8]) -> bool {
+/// Returns true if a value stands for another one: a template, a reference to the environment, an
+/// instruction to the reader.
+pub(crate) fn is_placeholder_value(value: &[u8]) -> bool {
     if value.iter().any(|byte| matches!(byte, b'<' | b'>' | b'{' | b'}' | b'[' | b']' | b'(' | b')' | b'`')) {
         return true;
     }
@@ -30,14 +30,15 @@ pub(crate) fn is_stand_in(value: &[u8]) -> bool {
         return true;
     }
     let lower = value.to_ascii_lowercase();
-    STAND_INS.iter().any(|word| lower.starts_with(word.as_bytes()))
-        || STAND_INS_ANYWHERE
+    PLACEHOLDER_PREFIXES.iter().any(|word| lower.starts_with(word.as_bytes()))
+        || PLACEHOLDER_WORDS
             .iter()
             .any(|word| lower.windows(word.len()).any(|window| window == word.as_bytes()))
 }
 
-/// What a value that is none begins with.
-pub(crate) const STAND_INS: &[&str] = &[
+/// Beginnings of values that are no secrets, in small letters. Part of the published text of a
+/// pack.
+pub(crate) const PLACEHOLDER_PREFIXES: &[&str] = &[
     "your",
     "my-",
     "my_",
@@ -53,17 +54,18 @@ pub(crate) const STAND_INS: &[&str] = &[
     "os.environ",
     "env.",
 ];
-/// What only a value that is none holds.
-pub(crate) const STAND_INS_ANYWHERE: &[&str] = &["placeholder", "changeme", "redacted", "xxxxxx", "******"];
+/// Words that occur in no secret, in small letters. Part of the published text of a pack.
+pub(crate) const PLACEHOLDER_WORDS: &[&str] = &["placeholder", "changeme", "redacted", "xxxxxx", "******"];
 
-/// Whether a value is one of the ids that model vendors and agents speak to each other with. They look like
-/// keys, are none, and an answer without them could not be replayed.
+/// Returns true if a value is one of the ids that model vendors and agents exchange.
+///
+/// They look like keys and are none, and an answer without them could not be replayed.
 pub(crate) fn is_protocol_id(value: &[u8]) -> bool {
-    PROTOCOL_IDS.iter().any(|prefix| value.starts_with(prefix.as_bytes()))
+    PROTOCOL_ID_PREFIXES.iter().any(|prefix| value.starts_with(prefix.as_bytes()))
 }
 
-/// How ids begin.
-pub(crate) const PROTOCOL_IDS: &[&str] = &[
+/// Beginnings of protocol ids. Part of the published text of a pack.
+pub(crate) const PROTOCOL_ID_PREFIXES: &[&str] = &[
     "toolu_",
     "srvtoolu_",
     "mcptoolu_",
@@ -119,9 +121,10 @@ pub(crate) const PROTOCOL_IDS: &[&str] = &[
     "apc_",
 ];
 
-/// Whether a value is a digest in hexadecimal, or a UUID: both name things.
+/// Returns true if a value is a digest in hexadecimal (MD5 to SHA-512) or a UUID: both name things,
+/// and open nothing.
 pub(crate) fn is_digest_or_uuid(value: &[u8]) -> bool {
-    let is_hex = |part: &[u8]| part.iter().all(|byte| HEX.has(byte.to_ascii_lowercase()));
+    let is_hex = |part: &[u8]| part.iter().all(|byte| HEX.contains(byte.to_ascii_lowercase()));
     match value.len() {
         32 | 40 | 56 | 64 | 96 | 128 => is_hex(value),
         36 => {
@@ -132,12 +135,12 @@ pub(crate) fn is_digest_or_uuid(value: &[u8]) -> bool {
     }
 }
 
-/// Whether a value is made of words and numbers as names in programs are: `db-password-2`, `getToken2`,
-/// `model.v2`.
+/// Returns true if a value is made of words and numbers as names in programs are: `db-password-2`,
+/// `getToken2`, `model.v2`.
 pub(crate) fn is_identifier(value: &[u8]) -> bool {
-    let is_name = |byte: &u8| ALNUM.has(*byte) || matches!(byte, b'_' | b'-' | b'.' | b'/' | b':');
+    let is_name = |byte: &u8| ALNUM.contains(*byte) || matches!(byte, b'_' | b'-' | b'.' | b'/' | b':');
     value.iter().all(is_name)
-        && stretches(value).all(|stretch| {
+        && alphanumeric_runs(value).all(|stretch| {
             let letters = stretch.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
             let digits = stretch.len() - letters;
             (letters == 0 || digits <= 4) && stretch.iter().skip(letters).all(u8::is_ascii_digit)
@@ -166,10 +169,10 @@ mod tests {
             "process.env.TOKEN_2",
             "ChangeMe-2024",
         ] {
-            assert!(is_stand_in(value.as_bytes()), "{value}");
+            assert!(is_placeholder_value(value.as_bytes()), "{value}");
         }
         for value in ["hunter2024!", "x9Kd83LsQ0", "sk-1234"] {
-            assert!(!is_stand_in(value.as_bytes()), "{value}");
+            assert!(!is_placeholder_value(value.as_bytes()), "{value}");
         }
     }
 
@@ -203,7 +206,7 @@ mod tests {
                 && !is_mixed(b"12-34")
                 && !is_mixed(b"AB_CD")
         );
-        assert!(has_solid_stretch(b"x-0123456789abcdef"));
-        assert!(!has_solid_stretch(b"loading-spinner-container-2"));
+        assert!(has_long_mixed_run(b"x-0123456789abcdef"));
+        assert!(!has_long_mixed_run(b"loading-spinner-container-2"));
     }
 }

@@ -1,24 +1,29 @@
-//! A text that is masked while it comes: it may be longer than memory.
+//! [`RedactionWindow`]: masks a text that arrives in pieces and may be longer than memory.
 //!
-//! A part of it is looked through together with what stands before and behind it, so far that a secret which the part has a share
-//! of lies in it whole. Streams of events are no matter for this: what their events tell together has no such reach.
+//! The text is masked part by part. Each part is searched together with the bytes before and behind
+//! it, far enough that a secret which overlaps the part lies in the window whole. Streams of
+//! server-sent events cannot be masked like this: the joined text of their events has no such
+//! bound.
 
-use crate::redactor::{Cut, Redactor};
+use crate::redactor::{MaskedSpan, Redactor};
 
-/// How far a secret may reach over the edge of a part. The longest that a rule finds is a private key.
-const REACH: usize = 128 << 10;
+/// Bytes before and behind a part that are searched with it. The longest secret of a rule, a
+/// private key, is shorter.
+const REACH_BYTES: usize = 128 << 10;
 
-/// How long a part is.
-const PART: usize = 1 << 20;
+/// Length of a part, in bytes.
+const PART_BYTES: usize = 1 << 20;
 
-/// A place in a text that comes in pieces.
+/// Window over a text that arrives in pieces.
+///
+/// Feed every piece to [`push`](Self::push), then call [`finish`](Self::finish).
 ///
 /// ```
-/// use reenact_secrets::{Pack, Redactor, Window};
+/// use reenact_secrets::{RedactionWindow, Redactor, RulePack};
 ///
-/// let mut redactor = Redactor::new(Pack::standard());
-/// redactor.know("environment", b"correct horse");
-/// let (mut window, mut masked) = (Window::new(), Vec::new());
+/// let mut redactor = Redactor::new(RulePack::standard());
+/// redactor.add_known("environment", b"correct horse");
+/// let (mut window, mut masked) = (RedactionWindow::new(), Vec::new());
 /// for piece in [&b"say correct"[..], b" horse"] {
 ///     window.push(&mut redactor, piece, &mut masked);
 /// }
@@ -26,101 +31,124 @@ const PART: usize = 1 << 20;
 /// assert_eq!(masked, b"say [masked:environment:1]");
 /// ```
 #[derive(Debug)]
-pub struct Window {
+pub struct RedactionWindow {
+    /// Bytes in the window.
     text: Vec<u8>,
-    /// Where the text begins in the whole.
-    at: usize,
-    /// How much of it was given out; it is kept for what comes behind it.
-    given: usize,
-    /// How much of it lies in a secret that was masked in the part before.
-    hidden: usize,
-    /// How much was given out in all.
-    result: usize,
-    /// What was cut out of the whole.
-    cuts: Vec<Cut>,
-    part: usize,
-    reach: usize,
+    /// Offset of `text` in the whole text.
+    text_offset: usize,
+    /// Bytes of `text` whose masked form was appended; they stay in the window for what follows
+    /// them.
+    emitted_bytes: usize,
+    /// Offset in `text` up to which bytes belong to a secret whose mark was appended already.
+    masked_until: usize,
+    /// Number of bytes appended in all.
+    output_bytes: usize,
+    /// Spans masked so far, with offsets in the whole text and in the whole result.
+    cuts: Vec<MaskedSpan>,
+    /// Length of a part; tests use short ones.
+    part_bytes: usize,
+    /// Overlap at either side of a part.
+    reach_bytes: usize,
 }
 
-impl Default for Window {
+impl Default for RedactionWindow {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Window {
-    /// Begins with nothing.
+impl RedactionWindow {
+    /// Creates an empty window.
     pub fn new() -> Self {
-        Self::of(PART, REACH)
+        Self::with_sizes(PART_BYTES, REACH_BYTES)
     }
 
-    fn of(part: usize, reach: usize) -> Self {
-        Self { text: Vec::new(), at: 0, given: 0, hidden: 0, result: 0, cuts: Vec::new(), part, reach }
+    fn with_sizes(part_bytes: usize, reach_bytes: usize) -> Self {
+        Self {
+            text: Vec::new(),
+            text_offset: 0,
+            emitted_bytes: 0,
+            masked_until: 0,
+            output_bytes: 0,
+            cuts: Vec::new(),
+            part_bytes,
+            reach_bytes,
+        }
     }
 
-    /// Takes the next piece; appends what can be told by now.
+    /// Takes the next piece, and appends the masked form of every part that is complete.
     pub fn push(&mut self, redactor: &mut Redactor, mut piece: &[u8], out: &mut Vec<u8>) {
         loop {
-            // What is known is found in every spelling, of which the longest takes six bytes for one.
-            let reach = self.reach.max(6 * redactor.longest_known());
-            let full = self.given + self.part + reach;
+            // A known value is found in every encoding; the longest takes six bytes for one.
+            let reach = self.reach_bytes.max(6 * redactor.longest_known_bytes());
+            let full = self.emitted_bytes + self.part_bytes + reach;
             let (now, later) = piece.split_at(piece.len().min(full.saturating_sub(self.text.len())));
             self.text.extend_from_slice(now);
             piece = later;
             if self.text.len() < full {
                 return;
             }
-            self.give(redactor, self.given + self.part, out);
-            let over = self.given.saturating_sub(reach);
+            self.emit_until(redactor, self.emitted_bytes + self.part_bytes, out);
+            let over = self.emitted_bytes.saturating_sub(reach);
             self.text.drain(..over);
-            self.at += over;
-            self.given -= over;
-            self.hidden = self.hidden.saturating_sub(over);
+            self.text_offset += over;
+            self.emitted_bytes -= over;
+            self.masked_until = self.masked_until.saturating_sub(over);
         }
     }
 
-    /// Nothing comes any more: appends the rest. Gives what was cut out of the whole, in order.
-    pub fn finish(mut self, redactor: &mut Redactor, out: &mut Vec<u8>) -> Vec<Cut> {
-        self.give(redactor, self.text.len(), out);
+    /// Appends the masked form of the remaining bytes, and returns all masked spans in order.
+    pub fn finish(mut self, redactor: &mut Redactor, out: &mut Vec<u8>) -> Vec<MaskedSpan> {
+        self.emit_until(redactor, self.text.len(), out);
         self.cuts
     }
 
-    fn give(&mut self, redactor: &mut Redactor, to: usize, out: &mut Vec<u8>) {
-        let secrets = redactor.secrets(&self.text);
+    /// Appends the masked form of the window up to the offset `to`.
+    fn emit_until(&mut self, redactor: &mut Redactor, to: usize, out: &mut Vec<u8>) {
+        let secrets = redactor.find_secrets(&self.text);
         let (before, first) = (out.len(), self.cuts.len());
-        if let Some(last) = self.cuts.last_mut().filter(|_| self.hidden > self.given) {
-            // The rest of what has its mark already.
-            last.source.end = self.at + self.hidden.min(to);
+        if let Some(last) = self.cuts.last_mut().filter(|_| self.masked_until > self.emitted_bytes) {
+            // The rest of a secret that has its mark already.
+            last.source_span.end = self.text_offset + self.masked_until.min(to);
         }
-        redactor.cut(&self.text, &secrets, self.given..to, self.hidden, out, &mut self.cuts);
+        redactor.append_masked(
+            &self.text,
+            &secrets,
+            self.emitted_bytes..to,
+            self.masked_until,
+            out,
+            &mut self.cuts,
+        );
         for cut in self.cuts.iter_mut().skip(first) {
-            cut.source = cut.source.start + self.at..cut.source.end + self.at;
-            cut.result = cut.result.start - before + self.result..cut.result.end - before + self.result;
+            cut.source_span =
+                cut.source_span.start + self.text_offset..cut.source_span.end + self.text_offset;
+            cut.result_span = cut.result_span.start - before + self.output_bytes
+                ..cut.result_span.end - before + self.output_bytes;
         }
-        let places = secrets.iter().flat_map(|secret| &secret.places);
+        let places = secrets.iter().flat_map(|secret| &secret.spans);
         let over = places.filter(|place| place.start < to && place.end > to).map(|place| place.end);
-        self.hidden = over.max().unwrap_or(0).max(self.hidden);
-        self.result += out.len() - before;
-        self.given = to;
+        self.masked_until = over.max().unwrap_or(0).max(self.masked_until);
+        self.output_bytes += out.len() - before;
+        self.emitted_bytes = to;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Pack, Redacted};
+    use crate::{RedactedText, RulePack};
     use proptest::prelude::*;
     use std::borrow::Cow;
 
     const KNOWN: &[u8] = b"correct \"horse\" battery";
 
     fn redactor() -> Redactor {
-        let mut redactor = Redactor::new(Pack::standard());
-        redactor.know("environment", KNOWN);
+        let mut redactor = Redactor::new(RulePack::standard());
+        redactor.add_known("environment", KNOWN);
         redactor
     }
 
-    /// Texts of which each has a secret, or none, or looks as if.
+    /// Texts with a secret, without one, and with something that only looks like one.
     fn fragment() -> impl Strategy<Value = String> {
         let pem = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7\n-----END PRIVATE KEY-----\n";
         prop_oneof![
@@ -145,10 +173,10 @@ mod tests {
             part in 1_usize..300,
         ) {
             let text = fragments.concat().into_bytes();
-            // In one order, so that both give the same numbers.
+            // In one order, so that both redactors give the same numbers.
             let mut at_once = redactor();
             let whole = at_once.redact(&text);
-            let (mut piecewise, mut window, mut masked) = (redactor(), Window::of(part, 2_000), Vec::new());
+            let (mut piecewise, mut window, mut masked) = (redactor(), RedactionWindow::with_sizes(part, 2_000), Vec::new());
             let mut rest = &text[..];
             for length in cuts.iter().cycle() {
                 if rest.is_empty() {
@@ -160,20 +188,20 @@ mod tests {
             }
             let cuts = window.finish(&mut piecewise, &mut masked);
             prop_assert_eq!(String::from_utf8_lossy(&masked), String::from_utf8_lossy(&whole.bytes));
-            let parts = Redacted { bytes: Cow::Borrowed(&masked[..]), cuts };
+            let parts = RedactedText { bytes: Cow::Borrowed(&masked[..]), masked_spans: cuts };
             for offset in 0..=text.len() {
-                prop_assert_eq!(parts.position(offset), whole.position(offset), "{}", offset);
+                prop_assert_eq!(parts.result_offset(offset), whole.result_offset(offset), "{}", offset);
             }
         }
 
-        /// However far it reaches, of a value that is known nothing is left.
+        /// Nothing is left of a known value that is longer than the reach.
         #[test]
         fn a_known_value_longer_than_the_reach(before in 0_usize..3_000, length in 8_usize..900, part in 1_usize..50) {
             let secret: Vec<u8> = (0..length).map(|at| b'a' + (at * at % 23).to_le_bytes()[0]).collect();
-            let mut redactor = Redactor::new(Pack::standard());
-            redactor.know("known", &secret);
+            let mut redactor = Redactor::new(RulePack::standard());
+            redactor.add_known("known", &secret);
             let text = [&vec![b' '; before][..], &secret, b" behind"].concat();
-            let (mut window, mut masked) = (Window::of(part, 10), Vec::new());
+            let (mut window, mut masked) = (RedactionWindow::with_sizes(part, 10), Vec::new());
             window.push(&mut redactor, &text, &mut masked);
             window.finish(&mut redactor, &mut masked);
             prop_assert_eq!(masked, [&vec![b' '; before][..], b"[masked:known:1] behind"].concat());
@@ -182,12 +210,14 @@ mod tests {
 
     #[test]
     fn memory_is_flat() {
-        let (mut redactor, mut window, mut out) = (redactor(), Window::new(), Vec::new());
+        let (mut redactor, mut window, mut out) = (redactor(), RedactionWindow::new(), Vec::new());
         let line = b"nothing to see here, only words and words and words\n".repeat(1_000);
         let mut given = 0;
         for _ in 0..200 {
             window.push(&mut redactor, &line, &mut out);
-            assert!(window.text.len() <= PART + 2 * REACH && out.len() <= PART + line.len());
+            assert!(
+                window.text.len() <= PART_BYTES + 2 * REACH_BYTES && out.len() <= PART_BYTES + line.len()
+            );
             given += out.len();
             out.clear();
         }

@@ -1,10 +1,10 @@
-//! Headers and paths.
+//! Masking of HTTP headers and paths.
 
-use reenact_secrets::{Pack, Redactor, Side, http};
+use reenact_secrets::{MessageSide, Redactor, RulePack, http};
 
-fn headers(side: Side, given: &[(&str, &str)]) -> Vec<(String, String)> {
-    let mut redactor = Redactor::new(Pack::standard());
-    redactor.headers(side, given.iter().map(|(name, value)| (*name, value.as_bytes())))
+fn headers(side: MessageSide, given: &[(&str, &str)]) -> Vec<(String, String)> {
+    let mut redactor = Redactor::new(RulePack::standard());
+    redactor.masked_headers(side, given.iter().map(|(name, value)| (*name, value.as_bytes())))
 }
 
 fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -14,7 +14,7 @@ fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 #[test]
 fn of_a_request_what_bears_on_the_answer_is_kept() {
     let kept = headers(
-        Side::Request,
+        MessageSide::Request,
         &[
             ("Host", "127.0.0.1:8080"),
             ("Content-Type", "application/json"),
@@ -50,7 +50,7 @@ fn of_a_request_what_bears_on_the_answer_is_kept() {
 #[test]
 fn of_an_answer_what_speaks_of_no_secret_is_kept() {
     let kept = headers(
-        Side::Answer,
+        MessageSide::Answer,
         &[
             ("Date", "Thu, 01 Jan 2026 00:00:00 GMT"),
             ("x-ratelimit-remaining-tokens", "149984"),
@@ -82,16 +82,16 @@ fn of_an_answer_what_speaks_of_no_secret_is_kept() {
 
 #[test]
 fn a_value_that_is_not_text_shows_it() {
-    let mut redactor = Redactor::new(Pack::standard());
-    let kept = redactor.headers(Side::Answer, [("x-name", &b"caf\xe9"[..])]);
+    let mut redactor = Redactor::new(RulePack::standard());
+    let kept = redactor.masked_headers(MessageSide::Answer, [("x-name", &b"caf\xe9"[..])]);
     assert_eq!(kept, pairs(&[("x-name", "caf\u{fffd}")]));
 }
 
 #[test]
 fn a_credential_that_is_known_keeps_its_rule() {
-    let mut redactor = Redactor::new(Pack::standard());
-    redactor.know("environment", b"made-up-key");
-    let kept = redactor.headers(Side::Request, [("authorization", &b"Bearer made-up-key"[..])]);
+    let mut redactor = Redactor::new(RulePack::standard());
+    redactor.add_known("environment", b"made-up-key");
+    let kept = redactor.masked_headers(MessageSide::Request, [("authorization", &b"Bearer made-up-key"[..])]);
     assert_eq!(kept, pairs(&[("authorization", "Bearer [masked:environment:1]")]));
 }
 
@@ -114,7 +114,7 @@ fn credentials_are_the_values_alone() {
 
 #[test]
 fn paths_are_masked_by_name_and_by_rule() {
-    let mut redactor = Redactor::new(Pack::standard());
+    let mut redactor = Redactor::new(RulePack::standard());
     let key = format!("AIza{}", "made_up-9".repeat(4).get(..35).unwrap());
     for (path, expected) in [
         ("/v1/messages?beta=true", "/v1/messages?beta=true"),
@@ -132,6 +132,6 @@ fn paths_are_masked_by_name_and_by_rule() {
         ("*", "*"),
         ("", ""),
     ] {
-        assert_eq!(redactor.path(path), expected);
+        assert_eq!(redactor.masked_path(path), expected);
     }
 }

@@ -1,17 +1,18 @@
-//! The pack itself: its text is what records name by digest, and no text makes it slow.
+//! The rule pack: its text is pinned, because records state its digest, and no input makes it slow.
 
-use reenact_secrets::{Pack, Redactor};
+use reenact_secrets::{Redactor, RulePack};
 
-/// A change here is a change of every digest: it belongs into a pack with a new name once one was released.
+/// A change here changes every digest: once a pack was released, it belongs into a pack with a new
+/// name.
 #[test]
 fn the_text_is_pinned() {
-    assert_eq!(Pack::standard().name(), "reenact-1");
-    assert_eq!(Pack::standard().text(), include_str!("reenact-1.txt"));
+    assert_eq!(RulePack::standard().name(), "reenact-1");
+    assert_eq!(RulePack::standard().rules_text(), include_str!("reenact-1.txt"));
 }
 
-/// The quoted literals of the pack's text: what the scanner stops at.
+/// Returns the quoted literals of the pack's text, at which the scanner stops.
 fn literals() -> Vec<String> {
-    let text = Pack::standard().text();
+    let text = RulePack::standard().rules_text();
     let mut literals: Vec<String> = text
         .lines()
         .take_while(|line| !line.starts_with("names:"))
@@ -28,14 +29,14 @@ fn literals() -> Vec<String> {
     literals
 }
 
-/// Nothing here looks at a clock: a search that goes back over what it saw would not come back.
+/// No clock is read here: a search that backtracks would not end.
 #[test]
 fn repeated_beginnings_take_linear_time() {
     for literal in literals() {
         for between in ["", "a", "/", ".", "=", "=\"", ": '", "aaaaaaaaaaaaaaaa.", "A1b2C3d4E5f6G7h8 "] {
             let unit = format!("{literal}{between}");
             let text = unit.repeat(100_000 / unit.len());
-            Pack::standard().scan(text.as_bytes());
+            RulePack::standard().scan(text.as_bytes());
         }
     }
 }
@@ -72,22 +73,22 @@ fn long_runs_take_linear_time() {
             "-----BEGIN PRIVATE KEY-----",
             "Authorization: Bearer ",
         ] {
-            Pack::standard().scan(format!("{before}{long}").as_bytes());
+            RulePack::standard().scan(format!("{before}{long}").as_bytes());
         }
     }
 }
 
 #[test]
 fn many_secrets_take_linear_time() {
-    let mut redactor = Redactor::new(Pack::standard());
-    redactor.know("environment", b"abababab");
+    let mut redactor = Redactor::new(RulePack::standard());
+    redactor.add_known("environment", b"abababab");
     let text = "ab".repeat(500_000);
     let redacted = redactor.redact(text.as_bytes());
     assert_eq!(&redacted.bytes[..], b"[masked:environment:1]");
-    assert_eq!(redacted.position(999_999), 22);
+    assert_eq!(redacted.result_offset(999_999), 22);
 
     let text = "abababab ".repeat(100_000);
     let redacted = redactor.redact(text.as_bytes());
-    assert_eq!(redacted.cuts.len(), 100_000);
+    assert_eq!(redacted.masked_spans.len(), 100_000);
     assert_eq!(redacted.bytes.len(), 100_000 * 23);
 }

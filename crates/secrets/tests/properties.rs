@@ -1,10 +1,10 @@
-//! What holds for every text.
+//! Properties of redaction that hold for every text.
 
 mod support;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use reenact_secrets::{Pack, Redactor, renumbered};
+use reenact_secrets::{Redactor, RulePack, renumbered};
 use std::sync::LazyLock;
 use support::{SEEDS, made, true_cases};
 
@@ -55,9 +55,9 @@ fn text() -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn redactor() -> Redactor {
-    let mut redactor = Redactor::new(Pack::standard());
-    redactor.know("environment", b"known-value-1");
-    redactor.know("environment", b"known/value \"2\"");
+    let mut redactor = Redactor::new(RulePack::standard());
+    redactor.add_known("environment", b"known-value-1");
+    redactor.add_known("environment", b"known/value \"2\"");
     redactor
 }
 
@@ -104,11 +104,11 @@ proptest! {
         let redacted = redactor().redact(&text);
         let mut rebuilt = Vec::new();
         let mut from = 0;
-        for cut in &redacted.cuts {
-            rebuilt.extend_from_slice(&text[from..cut.source.start]);
-            prop_assert_eq!(rebuilt.len(), cut.result.start);
-            rebuilt.extend_from_slice(&redacted.bytes[cut.result.clone()]);
-            from = cut.source.end;
+        for cut in &redacted.masked_spans {
+            rebuilt.extend_from_slice(&text[from..cut.source_span.start]);
+            prop_assert_eq!(rebuilt.len(), cut.result_span.start);
+            rebuilt.extend_from_slice(&redacted.bytes[cut.result_span.clone()]);
+            from = cut.source_span.end;
         }
         rebuilt.extend_from_slice(&text[from..]);
         prop_assert_eq!(&rebuilt[..], &redacted.bytes[..]);
@@ -117,7 +117,7 @@ proptest! {
     #[test]
     fn positions_go_forward_and_reach_the_end(text in text()) {
         let redacted = redactor().redact(&text);
-        let positions: Vec<usize> = (0..=text.len()).map(|at| redacted.position(at)).collect();
+        let positions: Vec<usize> = (0..=text.len()).map(|at| redacted.result_offset(at)).collect();
         prop_assert!(positions.is_sorted());
         prop_assert_eq!(positions.first(), Some(&0));
         prop_assert_eq!(positions.last(), Some(&redacted.bytes.len()));
@@ -126,7 +126,7 @@ proptest! {
     #[test]
     fn findings_are_in_order_and_apart(text in text()) {
         let mut end = 0;
-        for finding in Pack::standard().scan(&text) {
+        for finding in RulePack::standard().scan(&text) {
             prop_assert!(end <= finding.span.start && !finding.span.is_empty());
             end = finding.span.end;
         }
@@ -143,7 +143,7 @@ proptest! {
     /// Two runs that meet the same secrets in another order agree after renumbering.
     #[test]
     fn renumbering_forgets_what_came_before(text in text(), earlier in text()) {
-        // Marks that were in the text already keep numbers that the run did not give.
+        // Marks of the text itself keep their numbers, so they are spoiled first.
         let text = String::from_utf8_lossy(&text).replace("[masked:", "[masked ").into_bytes();
         let fresh = redactor().redact(&text).bytes.into_owned();
         let mut used = redactor();
@@ -179,7 +179,7 @@ fn quoted(text: &str) -> String {
     format!("\"{escaped}\"")
 }
 
-/// Reads `["…","…"]` with the escapes of JSON, to its end.
+/// Returns true if the bytes are `["…","…"]` with valid JSON escapes.
 fn is_array_of_strings(text: &[u8]) -> bool {
     let Some(mut rest) = text.strip_prefix(b"[") else { return false };
     loop {

@@ -1,14 +1,14 @@
-//! Marks in the place of secrets: which, where, and with which number.
+//! Replacement of secrets by marks: which, where, and with which number.
 #![allow(clippy::unwrap_used)]
 
 mod support;
 
-use reenact_secrets::{Cut, Pack, Redactor, renumbered};
+use reenact_secrets::{MaskedSpan, Redactor, RulePack, renumbered};
 use std::borrow::Cow;
 use support::Dice;
 
 fn redactor() -> Redactor {
-    Redactor::new(Pack::standard())
+    Redactor::new(RulePack::standard())
 }
 
 fn masked(redactor: &mut Redactor, text: &str) -> String {
@@ -34,7 +34,7 @@ fn a_value_keeps_its_number() {
 #[test]
 fn numbers_are_per_rule() {
     let mut redactor = redactor();
-    redactor.know("environment", b"made-up value");
+    redactor.add_known("environment", b"made-up value");
     assert_eq!(
         masked(&mut redactor, &format!("{} made-up value", key(1))),
         "[masked:github-token:1] [masked:environment:1]"
@@ -46,24 +46,27 @@ fn cuts_say_what_moved_where() {
     let key = key(1);
     let text = format!("ab {key} cd");
     let redacted = redactor().redact(text.as_bytes());
-    assert_eq!(redacted.cuts, [Cut { rule: "github-token".into(), source: 3..43, result: 3..26 }]);
-    let positions: Vec<usize> = [0, 3, 4, 42, 43, 44, 46].map(|at| redacted.position(at)).into();
+    assert_eq!(
+        redacted.masked_spans,
+        [MaskedSpan { rule: "github-token".into(), source_span: 3..43, result_span: 3..26 }]
+    );
+    let positions: Vec<usize> = [0, 3, 4, 42, 43, 44, 46].map(|at| redacted.result_offset(at)).into();
     assert_eq!(positions, [0, 3, 26, 26, 26, 27, 29]);
 }
 
 #[test]
 fn nothing_found_is_nothing_copied() {
     let mut redactor = redactor();
-    redactor.know("environment", b"made-up value");
+    redactor.add_known("environment", b"made-up value");
     let redacted = redactor.redact(b"no secret here");
     assert!(matches!(redacted.bytes, Cow::Borrowed(b"no secret here")));
-    assert_eq!(redacted.cuts, []);
+    assert_eq!(redacted.masked_spans, []);
 }
 
 #[test]
 fn known_values_are_found_in_every_form() {
     let mut redactor = redactor();
-    redactor.know("environment", "pä \"ss\"/w<d>\n&+".as_bytes());
+    redactor.add_known("environment", "pä \"ss\"/w<d>\n&+".as_bytes());
     for text in [
         "pä \"ss\"/w<d>\n&+",
         r#"{"x":"pä \"ss\"/w<d>\n&+"}"#,
@@ -83,7 +86,7 @@ fn known_values_are_found_in_every_form() {
 #[test]
 fn known_values_are_found_in_base64() {
     let mut redactor = redactor();
-    redactor.know("environment", b"made-up-password");
+    redactor.add_known("environment", b"made-up-password");
     // user:made-up-password
     assert_eq!(
         masked(&mut redactor, "x dXNlcjptYWRlLXVwLXBhc3N3b3Jk y"),
@@ -94,16 +97,16 @@ fn known_values_are_found_in_base64() {
 #[test]
 fn of_two_known_values_the_longer_one_is_meant() {
     let mut redactor = redactor();
-    redactor.know("a", b"12345678");
-    redactor.know("b", b"123456789012");
+    redactor.add_known("a", b"12345678");
+    redactor.add_known("b", b"123456789012");
     assert_eq!(masked(&mut redactor, "x1234567890123 123456780"), "x[masked:b:1]3 [masked:a:1]0");
 }
 
 #[test]
 fn where_two_secrets_overlap_no_part_is_left() {
     let mut redactor = redactor();
-    redactor.know("a", b"abcdefgh");
-    redactor.know("b", b"efghijkl");
+    redactor.add_known("a", b"abcdefgh");
+    redactor.add_known("b", b"efghijkl");
     assert_eq!(masked(&mut redactor, "abcdefghijkl"), "[masked:a:1]");
     assert_eq!(masked(&mut redactor, "abcdefgh efghijkl"), "[masked:a:2] [masked:b:1]");
 }
@@ -111,14 +114,14 @@ fn where_two_secrets_overlap_no_part_is_left() {
 #[test]
 fn what_is_known_names_what_a_rule_would_find_too() {
     let mut redactor = redactor();
-    redactor.know("environment", key(1).as_bytes());
+    redactor.add_known("environment", key(1).as_bytes());
     assert_eq!(masked(&mut redactor, &format!("token={}", key(1))), "token=[masked:environment:1]");
 }
 
 #[test]
 fn what_stands_next_to_a_mark_is_found() {
     let mut redactor = redactor();
-    redactor.know("environment", b"made-up-value");
+    redactor.add_known("environment", b"made-up-value");
     let text = format!("made-up-value{}made-up-value", key(1));
     let once = masked(&mut redactor, &text);
     assert_eq!(once, "[masked:environment:1][masked:github-token:1][masked:environment:1]");
@@ -128,7 +131,7 @@ fn what_stands_next_to_a_mark_is_found() {
 #[test]
 fn a_value_that_begins_inside_an_escape_takes_the_backslash() {
     let mut redactor = redactor();
-    redactor.know("environment", b"nothing-else");
+    redactor.add_known("environment", b"nothing-else");
     assert_eq!(masked(&mut redactor, r#""a\nothing-else""#), r#""a[masked:environment:1]""#);
     assert_eq!(masked(&mut redactor, r#""a\\nothing-else""#), r#""a\\[masked:environment:1]""#);
 }
@@ -136,8 +139,8 @@ fn a_value_that_begins_inside_an_escape_takes_the_backslash() {
 #[test]
 fn marks_that_are_there_stay() {
     let mut redactor = redactor();
-    redactor.know("environment", b"password");
-    redactor.know("environment", b"environment");
+    redactor.add_known("environment", b"password");
+    redactor.add_known("environment", b"environment");
     let text = "[masked:environment:7] password=[masked:password:12] [masked:jwt:1]";
     assert_eq!(masked(&mut redactor, text), text.replace(" password=", " [masked:environment:1]="));
 }
@@ -145,8 +148,8 @@ fn marks_that_are_there_stay() {
 #[test]
 fn brackets_hide_nothing() {
     let mut redactor = redactor();
-    redactor.know("environment", b"made-up-value");
-    redactor.know("environment", b"12345678");
+    redactor.add_known("environment", b"made-up-value");
+    redactor.add_known("environment", b"12345678");
     assert_eq!(masked(&mut redactor, "[masked:made-up-value:1]"), "[masked:[masked:environment:1]:1]");
     assert_eq!(masked(&mut redactor, "[masked:jwt:12345678]"), "[masked:jwt:[masked:environment:2]]");
     let key = format!("sk-{}", Dice::new(1).letters("hex", 32));
@@ -178,6 +181,6 @@ fn marks_are_renumbered_by_first_appearance() {
 #[test]
 fn nothing_shows_the_values() {
     let mut redactor = redactor();
-    redactor.know("environment", b"made-up-value");
+    redactor.add_known("environment", b"made-up-value");
     assert_eq!(format!("{redactor:?}"), "Redactor { pack: Pack { name: \"reenact-1\", .. }, .. }");
 }

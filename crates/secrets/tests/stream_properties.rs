@@ -1,17 +1,17 @@
-//! Any secret, cut anywhere, in any stream: nothing of it stays.
+//! Nothing is left of a secret that is cut anywhere, in a stream of any layout.
 #![allow(clippy::unwrap_used)]
 
 mod support;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use reenact_secrets::{Pack, Redactor};
+use reenact_secrets::{Redactor, RulePack};
 use std::sync::LazyLock;
 use support::{SEEDS, made, true_cases};
 
 static CASES: LazyLock<Vec<(String, String)>> = LazyLock::new(true_cases);
 
-/// Events with a place for a piece, and the same for another text that is told in between.
+/// Events with `@` for a string, each with an event for another text that is sent in between.
 const SHAPES: [[&str; 2]; 8] = [
     [
         r#"data: {"id":"chatcmpl-1","model":"m","choices":[{"index":0,"delta":{"content":"@"},"finish_reason":null}]}"#,
@@ -38,7 +38,7 @@ const SHAPES: [[&str; 2]; 8] = [
     [r#"data: {"parts":[{"text":"@"}]}"#, ": comment"],
 ];
 
-/// A text as a JSON string has it; some characters that need no escape get one.
+/// Returns a text as a JSON string holds it; some characters that need no escape get one.
 fn quoted(text: &str, odd: &[bool]) -> String {
     let is_odd = |at: usize| odd.get(at % odd.len().max(1)) == Some(&true);
     let escaped = text.chars().enumerate().map(|(at, character)| match character {
@@ -53,8 +53,8 @@ fn quoted(text: &str, odd: &[bool]) -> String {
     escaped.collect()
 }
 
-/// The strings in the place of `@`, put together, their escapes resolved.
-fn told(stream: &str, [shape, _]: [&str; 2]) -> String {
+/// Returns the strings in the place of `@`, joined and with their escapes decoded.
+fn joined_strings(stream: &str, [shape, _]: [&str; 2]) -> String {
     let (before, behind) = shape.split_once('@').unwrap();
     let pieces = stream.lines().filter_map(|line| line.strip_prefix(before)?.strip_suffix(behind));
     let mut said = String::new();
@@ -72,7 +72,7 @@ fn told(stream: &str, [shape, _]: [&str; 2]) -> String {
     said + rest
 }
 
-/// A stream that tells a text in pieces, with another one in between.
+/// Returns a stream that sends a text in pieces, with another one in between.
 fn stream(shape: [&str; 2], text: &str, cuts: &[usize], odd: &[bool], line_end: &str) -> String {
     let characters: Vec<char> = text.chars().collect();
     let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (characters.len() + 1)).collect();
@@ -91,7 +91,7 @@ fn stream(shape: [&str; 2], text: &str, cuts: &[usize], odd: &[bool], line_end: 
     stream + "data: [DONE]" + &line_end.repeat(2)
 }
 
-/// A text without its marks: their names are words that a secret may have, too.
+/// Removes the marks of a text: their rules' names are words that a secret may contain, too.
 fn without_marks(text: &str) -> String {
     let mut pieces = text.split("[masked:");
     let first = pieces.next().unwrap().to_owned();
@@ -99,12 +99,12 @@ fn without_marks(text: &str) -> String {
 }
 
 fn redactor() -> Redactor {
-    let mut redactor = Redactor::new(Pack::standard());
-    redactor.know("environment", KNOWN.as_bytes());
+    let mut redactor = Redactor::new(RulePack::standard());
+    redactor.add_known("environment", KNOWN.as_bytes());
     redactor
 }
 
-/// JSON must spell it with escapes.
+/// A value that JSON must spell with escapes.
 const KNOWN: &str = "known \"odd\"\\value/é\n+1";
 
 proptest! {
@@ -122,11 +122,11 @@ proptest! {
     ) {
         let made = made(&CASES[case].1, seed);
         let text = format!("{before}\n{}\n", made.text);
-        let found = Pack::standard().scan(text.as_bytes());
+        let found = RulePack::standard().scan(text.as_bytes());
         let stream = stream(SHAPES[shape], &text, &cuts, &odd, line_end);
         let redacted = redactor().redact(stream.as_bytes()).bytes.into_owned();
         let redacted = String::from_utf8(redacted).unwrap();
-        let told = told(&redacted, SHAPES[shape]);
+        let told = joined_strings(&redacted, SHAPES[shape]);
         let kept = text.len() - found.iter().map(|finding| finding.span.len()).sum::<usize>();
         let marks = told.matches("[masked:").count();
         prop_assert!(marks > 0 && told.len() >= kept, "{}", told);
@@ -134,7 +134,7 @@ proptest! {
         for finding in found {
             let secret = &text.as_bytes()[finding.span];
             for part in secret.windows(8.min(secret.len())) {
-                // Words that stand elsewhere, too, are no part of it.
+                // Words that also stand elsewhere are no part of the secret.
                 let times = |text: &[u8]| text.windows(part.len()).filter(|there| *there == part).count();
                 if times(text.as_bytes()) == times(secret) {
                     prop_assert_eq!(times(bare.as_bytes()), 0, "{}", redacted);
@@ -142,7 +142,7 @@ proptest! {
                 }
             }
         }
-        // Nor does anything else go.
+        // Nothing else was removed.
         prop_assert_eq!(redacted.matches("meanwhile ").count(), stream.matches("meanwhile ").count());
     }
 
@@ -151,14 +151,14 @@ proptest! {
         shape in 0..SHAPES.len(),
         cuts in vec(any::<usize>(), 0..12),
         odd in vec(any::<bool>(), 1..5),
-        // A backslash before it would be the beginning of an escape, and go too.
+        // A backslash before the value would begin an escape, and be masked too.
         before in "[ -\\[\\]-~]{0,10}",
         behind in "[ -~]{0,10}",
     ) {
         let text = format!("{before}{KNOWN}{behind}");
         let stream = stream(SHAPES[shape], &text, &cuts, &odd, "\n");
         let redacted = redactor().redact(stream.as_bytes()).bytes.into_owned();
-        let told = told(&String::from_utf8(redacted).unwrap(), SHAPES[shape]);
+        let told = joined_strings(&String::from_utf8(redacted).unwrap(), SHAPES[shape]);
         prop_assert_eq!(told, format!("{before}[masked:environment:1]{behind}"));
     }
 
@@ -193,15 +193,15 @@ proptest! {
         let redacted = redactor().redact(text.as_bytes());
         let mut rebuilt = Vec::new();
         let mut from = 0;
-        for cut in &redacted.cuts {
-            rebuilt.extend_from_slice(&text.as_bytes()[from..cut.source.start]);
-            prop_assert_eq!(rebuilt.len(), cut.result.start);
-            rebuilt.extend_from_slice(&redacted.bytes[cut.result.clone()]);
-            from = cut.source.end;
+        for cut in &redacted.masked_spans {
+            rebuilt.extend_from_slice(&text.as_bytes()[from..cut.source_span.start]);
+            prop_assert_eq!(rebuilt.len(), cut.result_span.start);
+            rebuilt.extend_from_slice(&redacted.bytes[cut.result_span.clone()]);
+            from = cut.source_span.end;
         }
         rebuilt.extend_from_slice(&text.as_bytes()[from..]);
         prop_assert_eq!(&rebuilt[..], &redacted.bytes[..]);
-        let positions: Vec<usize> = (0..=text.len()).map(|at| redacted.position(at)).collect();
+        let positions: Vec<usize> = (0..=text.len()).map(|at| redacted.result_offset(at)).collect();
         prop_assert!(positions.is_sorted());
         prop_assert_eq!(positions.last(), Some(&redacted.bytes.len()));
     }

@@ -1,19 +1,19 @@
-//! Secrets that are cut over the events of a stream: none of the events holds them, and none keeps a part.
+//! Secrets that are cut over the events of a stream: no event holds one, and none keeps a part.
 #![allow(clippy::unwrap_used)]
 
 mod support;
 
-use reenact_secrets::{Pack, Redactor};
+use reenact_secrets::{Redactor, RulePack};
 use support::Dice;
 
-/// A key that a rule knows, and no part of which is one.
+/// Returns a key that a rule finds, and no part of which it finds.
 fn key() -> String {
     format!("sk-proj-{}", Dice::new(7).letters("word", 40).replace('-', "x"))
 }
 
 fn redactor() -> Redactor {
-    let mut redactor = Redactor::new(Pack::standard());
-    redactor.know("credential", b"correct-horse/battery");
+    let mut redactor = Redactor::new(RulePack::standard());
+    redactor.add_known("credential", b"correct-horse/battery");
     redactor
 }
 
@@ -21,12 +21,13 @@ fn masked(text: &str) -> String {
     String::from_utf8(redactor().redact(text.as_bytes()).bytes.into_owned()).unwrap()
 }
 
-/// Streams a text in pieces: what stands in the place of `@`.
+/// Streams a text in pieces, each in the place of `@`.
 fn stream(template: &str, pieces: &[&str]) -> String {
     pieces.iter().map(|piece| template.replace('@', piece)).collect()
 }
 
-/// The first piece gets the mark, what is left of the last stays, those between are empty.
+/// Asserts that the first piece gets the mark, that the rest of the last one stays, and that those
+/// between are empty.
 fn assert_masked(template: &str) {
     let key = key();
     let pieces = ["my ", &format!("key: {}", &key[..3]), "", &key[3..20], &format!("{}!", &key[20..]), " ok"];
@@ -107,7 +108,7 @@ fn interleaved_texts_are_told_apart() {
     ];
     assert_eq!(masked(&text.concat()), expected.concat());
 
-    // By an index beside, by an id beside, and by nothing but the type.
+    // Told apart by an index beside, by an id beside, and by nothing but the type.
     for [one, two] in [
         [r#"{"index":0,"delta":{"text":"@"}}"#, r#"{"index":1,"delta":{"text":"@"}}"#],
         [r#"{"delta":"@","output_index":0}"#, r#"{"delta":"@","output_index":1}"#],
@@ -157,7 +158,7 @@ fn escapes_are_read_as_they_are_meant() {
     for pieces in [
         [r"a \u0073k\u002Dpro", &format!("j-{}{rest} b", &key[8..9])],
         ["a s", &format!(r"\u006B-proj-{} b", &key[8..])],
-        // JSON inside the text, with escapes of its own.
+        // JSON inside of the text, with escapes of its own.
         [r#"a {\"k\":\"\\u0073k-p"#, &format!(r#"roj-{}\"}} b"#, &key[8..])],
         [r#"a {\"k\":\"\\u00"#, &format!(r#"73k-proj-{}\"}} b"#, &key[8..])],
     ] {
@@ -195,7 +196,8 @@ fn the_same_value_has_the_same_number_however_it_came() {
 fn a_stream_that_is_cut_keeps_no_part() {
     let key = key();
     let whole = stream("data: {\"t\":\"@\"}\n\n", &["a ", &key[..12], &key[12..40]]);
-    // Enough of the key came to know it: after all of it, in its last event, and without the event's end.
+    // Enough of the key was sent to find it: after all of it, in its last event, and without the
+    // event's end.
     for cut in [whole.len(), whole.len() - 4, whole.len() - 5, whole.len() - 9] {
         let masked = masked(&whole[..cut]);
         assert!(
@@ -209,7 +211,7 @@ fn a_stream_that_is_cut_keeps_no_part() {
     // A known value needs no rule: more than half of it is enough.
     let cut = "data: {\"t\":\"my correct-h\"}\n\ndata: {\"t\":\"orse";
     assert_eq!(masked(cut), "data: {\"t\":\"my [masked:credential:1]\"}\n\ndata: {\"t\":\"");
-    // Where the stream goes on, it was not cut there.
+    // A stream that goes on was not cut there.
     let whole = "data: {\"t\":\"my correct-h\"}\n\ndata: {\"t\":\"orse\"}\n\ndata: [DONE]\n\n";
     assert_eq!(masked(whole), whole);
     let early = "data: {\"t\":\"my corr\"}\n\ndata: {\"t\":\"ect";
@@ -219,7 +221,7 @@ fn a_stream_that_is_cut_keeps_no_part() {
 #[test]
 fn what_no_event_tells_together_stays() {
     for text in [
-        // Labels and ids that come again and again.
+        // Labels and ids that repeat.
         "data: {\"id\":\"chatcmpl-9fK2\",\"model\":\"gpt-5\",\"choices\":[{\"delta\":{\"content\":\"sk-\"}}]}\n\n".repeat(300),
         "event: ping\ndata: {\"type\":\"ping\"}\n\n".repeat(300),
         "data: {\"item_id\":\"msg_68a1b2c3d4e5f6a7b8c9d0e1f2a3b4c5\",\"delta\":\"token\"}\n\n".repeat(300),
@@ -231,11 +233,11 @@ fn what_no_event_tells_together_stays() {
     }
 }
 
-/// What comes again and again is read in part, unless something is found there.
+/// Repetitions are read in part only, unless something is found there.
 #[test]
 fn a_secret_that_repeats_itself_is_found_everywhere() {
-    let mut redactor = Redactor::new(Pack::standard());
-    redactor.know("known", b"abcdabcd");
+    let mut redactor = Redactor::new(RulePack::standard());
+    redactor.add_known("known", b"abcdabcd");
     let text = "data: {\"t\":\"abcd\"}\n\n".repeat(1000);
     let masked = redactor.redact(text.as_bytes()).bytes.into_owned();
     assert!(!String::from_utf8(masked).unwrap().contains("abcd"));
@@ -250,8 +252,11 @@ fn cuts_and_positions_cover_what_was_removed() {
     let result = redactor.redact(text.as_bytes());
     assert_eq!(result.bytes, redacted);
     let mark = "[masked:openai-key:1]".len();
-    let places: Vec<_> =
-        result.cuts.iter().map(|cut| (&*cut.rule, cut.source.clone(), cut.result.clone())).collect();
+    let places: Vec<_> = result
+        .masked_spans
+        .iter()
+        .map(|cut| (&*cut.rule, cut.source_span.clone(), cut.result_span.clone()))
+        .collect();
     let second = 12 + 9 + 4 + 12;
     assert_eq!(
         places,
@@ -260,6 +265,6 @@ fn cuts_and_positions_cover_what_was_removed() {
             ("openai-key", second..second + key.len() - 9, 12 + mark + 16..12 + mark + 16)
         ]
     );
-    assert_eq!(result.position(second + 5), 12 + mark + 16);
-    assert_eq!(result.position(text.len()), result.bytes.len());
+    assert_eq!(result.result_offset(second + 5), 12 + mark + 16);
+    assert_eq!(result.result_offset(text.len()), result.bytes.len());
 }

@@ -1,31 +1,31 @@
-//! JSON that we send, with its members in the order in which they were put: vendors do not sort theirs.
+//! JSON that keeps the order of its members: vendors do not sort theirs, and `serde_json` does.
 
 use std::fmt;
 
-/// A value that will be written.
+/// JSON value to be written.
 #[derive(Debug, Clone)]
-pub(crate) enum Json {
+pub(crate) enum OrderedJson {
     Null,
-    Flag(bool),
+    Bool(bool),
     Number(u64),
-    Text(String),
+    String(String),
     /// Text that is JSON already.
-    Ready(String),
-    List(Vec<Json>),
-    Object(Vec<(&'static str, Json)>),
+    Raw(String),
+    Array(Vec<OrderedJson>),
+    Object(Vec<(&'static str, OrderedJson)>),
 }
 
-impl Json {
-    /// Text that someone says is JSON; anything else becomes an empty object.
-    pub(crate) fn ready(text: &str) -> Self {
+impl OrderedJson {
+    /// Returns a text as JSON if it is valid; an empty object otherwise.
+    pub(crate) fn raw_or_empty_object(text: &str) -> Self {
         match serde_json::from_str::<serde_json::Value>(text) {
-            Ok(_) => Self::Ready(text.to_owned()),
+            Ok(_) => Self::Raw(text.to_owned()),
             Err(_) => Self::Object(Vec::new()),
         }
     }
 
-    /// An object with one more member.
-    pub(crate) fn with(mut self, name: &'static str, value: impl Into<Json>) -> Self {
+    /// Appends a member to an object; other values stay as they are.
+    pub(crate) fn with(mut self, name: &'static str, value: impl Into<OrderedJson>) -> Self {
         if let Self::Object(members) = &mut self {
             members.push((name, value.into()));
         }
@@ -33,65 +33,66 @@ impl Json {
     }
 }
 
-/// An object: `object! { "name": value, … }`.
+/// Creates an object: `object! { "name": value, … }`.
 macro_rules! object {
     ($($name:literal: $value:expr),* $(,)?) => {
-        $crate::json::Json::Object(vec![$(($name, $crate::json::Json::from($value))),*])
+        $crate::json::OrderedJson::Object(vec![$(($name, $crate::json::OrderedJson::from($value))),*])
     };
 }
 pub(crate) use object;
 
-impl From<bool> for Json {
+impl From<bool> for OrderedJson {
     fn from(flag: bool) -> Self {
-        Self::Flag(flag)
+        Self::Bool(flag)
     }
 }
 
-impl From<u64> for Json {
+impl From<u64> for OrderedJson {
     fn from(number: u64) -> Self {
         Self::Number(number)
     }
 }
 
-impl From<usize> for Json {
+impl From<usize> for OrderedJson {
     fn from(number: usize) -> Self {
         Self::Number(number as u64)
     }
 }
 
-impl From<&str> for Json {
+impl From<&str> for OrderedJson {
     fn from(text: &str) -> Self {
-        Self::Text(text.to_owned())
+        Self::String(text.to_owned())
     }
 }
 
-impl From<String> for Json {
+impl From<String> for OrderedJson {
     fn from(text: String) -> Self {
-        Self::Text(text)
+        Self::String(text)
     }
 }
 
-impl<T: Into<Json>> From<Vec<T>> for Json {
+impl<T: Into<OrderedJson>> From<Vec<T>> for OrderedJson {
     fn from(list: Vec<T>) -> Self {
-        Self::List(list.into_iter().map(Into::into).collect())
+        Self::Array(list.into_iter().map(Into::into).collect())
     }
 }
 
-impl<T: Into<Json>> From<Option<T>> for Json {
+impl<T: Into<OrderedJson>> From<Option<T>> for OrderedJson {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Null, Into::into)
     }
 }
 
-impl fmt::Display for Json {
+impl fmt::Display for OrderedJson {
+    /// Writes compact JSON.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Null => out.write_str("null"),
-            Self::Flag(flag) => write!(out, "{flag}"),
+            Self::Bool(flag) => write!(out, "{flag}"),
             Self::Number(number) => write!(out, "{number}"),
-            Self::Text(text) => quoted(text, out),
-            Self::Ready(text) => out.write_str(text),
-            Self::List(list) => {
+            Self::String(text) => quoted(text, out),
+            Self::Raw(text) => out.write_str(text),
+            Self::Array(list) => {
                 out.write_str("[")?;
                 for (at, item) in list.iter().enumerate() {
                     write!(out, "{}{item}", if at == 0 { "" } else { "," })?;
@@ -109,7 +110,7 @@ impl fmt::Display for Json {
     }
 }
 
-/// A string with the escapes that JSON demands, and no others.
+/// Writes a string with the escapes that JSON demands, and no others.
 fn quoted(text: &str, out: &mut fmt::Formatter<'_>) -> fmt::Result {
     out.write_str("\"")?;
     let mut from = 0;
@@ -136,8 +137,7 @@ mod tests {
     #[test]
     fn members_keep_their_order_and_text_its_meaning() {
         let text = "a\"b\\c\n\t\r\u{1}é🦀";
-        let value =
-            object! { "z": 1_u64, "a": text, "n": Json::Null, "l": vec![true, false], "o": object! {} };
+        let value = object! { "z": 1_u64, "a": text, "n": OrderedJson::Null, "l": vec![true, false], "o": object! {} };
         assert_eq!(
             value.to_string(),
             r#"{"z":1,"a":"a\"b\\c\n\t\r\u0001é🦀","n":null,"l":[true,false],"o":{}}"#
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn what_is_not_json_does_not_pass_as_such() {
-        assert_eq!(Json::ready("{\"a\": 1}").to_string(), "{\"a\": 1}");
-        assert_eq!(Json::ready("{\"a\": ").to_string(), "{}");
+        assert_eq!(OrderedJson::raw_or_empty_object("{\"a\": 1}").to_string(), "{\"a\": 1}");
+        assert_eq!(OrderedJson::raw_or_empty_object("{\"a\": ").to_string(), "{}");
     }
 }

@@ -1,16 +1,19 @@
-//! Test support: fixtures for the tests of every crate, scripted model vendors on loopback sockets, and a small agent.
+//! Test support: fixtures for the tests of every crate, scripted model vendors on loopback sockets,
+//! and a small agent.
 //!
-//! [`fixture`] has folders, keys and sealed artifacts (feature `fixtures`). All else is behind the feature `vendor`.
+//! [`fixture`] has folders, keys and sealed artifacts (feature `fixtures`). All else is behind the
+//! feature `vendor`.
 //!
-//! A [`Vendor`] is a real server with a made-up mind: it speaks the wire formats of OpenAI and Anthropic, says what its
-//! [`Script`] tells it to, and remembers every byte that it got and gave. The same script and the same requests give the
-//! same bytes: no clock, no randomness.
+//! A [`ScriptedVendor`] is a real HTTP server with prepared answers: it speaks the wire formats of
+//! OpenAI, Anthropic and Gemini, answers as its [`Script`] says, and logs every byte that it
+//! received and sent. The same script and the same requests give the same bytes: no clock, no
+//! randomness.
 //!
 //! ```
 //! use std::io::{Read, Write};
-//! use reenact_testkit::{Script, Vendor};
+//! use reenact_testkit::{Script, ScriptedVendor};
 //!
-//! let vendor = Vendor::start(Script::echo())?;
+//! let vendor = ScriptedVendor::start(Script::echo())?;
 //! let body = r#"{"model":"gpt-5","messages":[{"role":"user","content":"hi"}]}"#;
 //! let mut client = std::net::TcpStream::connect(vendor.address())?;
 //! write!(
@@ -25,18 +28,20 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! | module | what it holds |
+//! | module | purpose |
 //! |---|---|
 //! | [`fixture`] | folders, keys and sealed artifacts |
-//! | [`server`] | the vendor: sockets, what came and went, gates to wait at |
-//! | [`script`] | who decides what is answered: by order, by a function, or ready-made |
-//! | [`request`] | a request as it came, and what it asks for |
-//! | [`reply`] | what the model says, in whichever vendor's format the request wants |
-//! | [`failure`] | what goes wrong, in each vendor's own shape |
-//! | [`answer`] | an answer as bytes: pieces, gates, encodings, how it ends; and answers below HTTP |
-//! | [`received`] | what a client's socket has of an answer, as far as it came |
-//! | [`travel`] | the model and the tools of the story that the demo tells |
+//! | [`server`] | the vendor: sockets, the log of exchanges, gates to wait at |
+//! | [`script`] | choice of answers: in order, by a function, or ready-made |
+//! | [`request`] | a received request, and what it asks for |
+//! | [`reply`] | a model's reply, rendered in the format that the request wants |
+//! | [`failure`] | errors in each vendor's own format |
+//! | [`answer`] | an answer as bytes: pieces, gates, encodings, its end; and answers below HTTP |
+//! | [`received`] | the part of an answer that a client's socket has received |
+//! | [`travel`] | the model and the tools of the demo's story |
 //! | [`agent`] | a small agent that books a flight under a budget |
+//!
+//! Start reading at [`ScriptedVendor::start`] and [`Script`].
 
 #[cfg(feature = "vendor")]
 pub mod agent;
@@ -63,23 +68,23 @@ pub mod script;
 #[cfg(feature = "vendor")]
 pub mod server;
 #[cfg(feature = "vendor")]
-mod shape;
-#[cfg(feature = "vendor")]
 pub mod travel;
+#[cfg(feature = "vendor")]
+mod vendor_format;
 
 #[cfg(feature = "vendor")]
-pub use answer::{Answer, Encoding, Ending, Raw, Step};
+pub use answer::{AnswerEnding, Encoding, RawBytesAnswer, ScriptStep, ScriptedAnswer};
 #[cfg(feature = "vendor")]
-pub use failure::Failure;
+pub use failure::VendorFailure;
 #[cfg(feature = "vendor")]
-pub use received::Received;
+pub use received::ReceivedAnswer;
 #[cfg(feature = "vendor")]
-pub use reenact_wire::Vendor as Kind;
+pub use reenact_wire::Vendor;
 #[cfg(feature = "vendor")]
-pub use reply::Reply;
+pub use reply::ScriptedReply;
 #[cfg(feature = "vendor")]
-pub use request::Request;
+pub use request::VendorRequest;
 #[cfg(feature = "vendor")]
-pub use script::{Script, Turn};
+pub use script::{Script, ScriptedTurn};
 #[cfg(feature = "vendor")]
-pub use server::{Moment, Sent, SentEnd, Vendor, WaitError};
+pub use server::{ScriptedVendor, SentAnswer, SentEnd, WaitCondition, WaitError};

@@ -1,30 +1,40 @@
-//! The answer that a client's socket has received, as far as it came: what a record must hold at least.
+//! The part of an answer that a client's socket has received: what a record must hold at least.
 
-use crate::http1::{Body, Head};
+use crate::http1::{Http1Framing, Http1Head};
 
-/// What is there of an answer.
+/// Received part of an answer.
+///
+/// ```
+/// use reenact_testkit::ReceivedAnswer;
+///
+/// let received = ReceivedAnswer::parse(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhel");
+/// assert_eq!((received.body, received.is_whole), (b"hel".to_vec(), false));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Received {
-    /// Without its head, and out of its chunks.
+pub struct ReceivedAnswer {
+    /// Body without the head and without the framing of chunks.
     pub body: Vec<u8>,
-    /// Whether its end is there, too.
+    /// True if the end of the body was received, too.
     pub is_whole: bool,
 }
 
-impl Received {
-    /// Reads the answer that these bytes of a socket begin with. What is no HTTP/1.1 has no body.
-    pub fn read(bytes: &[u8]) -> Self {
-        let Ok(Some((head, length))) = Head::read(bytes) else { return Self::default() };
+impl ReceivedAnswer {
+    /// Parses the answer at the beginning of these bytes. Bytes that are no HTTP/1.1 have no body.
+    pub fn parse(bytes: &[u8]) -> Self {
+        let Ok(Some((head, length))) = Http1Head::parse(bytes) else { return Self::default() };
         let rest = bytes.get(length..).unwrap_or_default();
         match head.framing() {
-            Ok(Some(Body::Length(length))) => Self { body: rest.to_vec(), is_whole: rest.len() >= length },
-            Ok(Some(Body::Chunked)) => Self::chunked(rest),
-            // It ends where the connection does, and nobody knows here whether that is over.
+            Ok(Some(Http1Framing::Length(length))) => {
+                Self { body: rest.to_vec(), is_whole: rest.len() >= length }
+            }
+            Ok(Some(Http1Framing::Chunked)) => Self::parse_chunked(rest),
+            // The body ends with the connection, whose end is not known here.
             Ok(None) | Err(_) => Self { body: rest.to_vec(), is_whole: false },
         }
     }
 
-    fn chunked(mut rest: &[u8]) -> Self {
+    /// Parses as many chunks as there are, the last one also in part.
+    fn parse_chunked(mut rest: &[u8]) -> Self {
         let mut received = Self::default();
         while let Some(line) = rest.windows(2).position(|two| two == b"\r\n") {
             let (size, behind) = rest.split_at(line);
@@ -47,7 +57,7 @@ mod tests {
     use super::*;
 
     fn read(bytes: &str) -> (String, bool) {
-        let Received { body, is_whole } = Received::read(bytes.as_bytes());
+        let ReceivedAnswer { body, is_whole } = ReceivedAnswer::parse(bytes.as_bytes());
         (String::from_utf8(body).unwrap(), is_whole)
     }
 
@@ -66,7 +76,7 @@ mod tests {
             assert_eq!(read(&whole), (text.to_owned(), true));
             for cut in 0..whole.len() {
                 let (body, is_whole) = read(&whole[..cut]);
-                // The last chunk is empty: it is told by its length alone.
+                // The last chunk is empty: its length alone ends the body.
                 let has_end = sent.ends_with("0\r\n\r\n") && cut + 2 >= whole.len();
                 assert_eq!(is_whole, has_end, "{cut}");
                 assert!(text.starts_with(&body), "{cut}: {body}");

@@ -1,64 +1,69 @@
-//! A request as it came, and what it asks for.
+//! A request as the vendor received it, and what it asks for.
 
 use bytes::Bytes;
 use reenact_wire::{Endpoint, exchange};
 use serde_json::Value;
 
-use crate::Kind;
-use crate::shape;
+use crate::Vendor;
+use crate::vendor_format;
 
-/// A request that a vendor received.
+/// Request that a vendor received.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
-    /// Its place among all that the vendor received, from 0.
+pub struct VendorRequest {
+    /// Index among all requests that the vendor received, from 0.
     pub index: usize,
-    /// Such as `POST`.
+    /// Method, such as `POST`.
     pub method: String,
-    /// With the query.
+    /// Path with the query.
     pub path: String,
-    /// Such as `HTTP/1.1` or `HTTP/2.0`.
+    /// Version, such as `HTTP/1.1` or `HTTP/2.0`.
     pub version: String,
-    /// In the order in which they came. Names are lower case, except where the vendor reads below HTTP.
+    /// Headers in the order in which they came. Names are in lower case, except where the vendor
+    /// reads below HTTP.
     pub headers: Vec<(String, Vec<u8>)>,
-    /// As it came: a chunked one is put together, an encoded one is left as it is.
+    /// Body without the framing of chunks; a content encoding stays.
     pub body: Bytes,
 }
 
-impl Request {
-    /// A header's value, if it is text; the first of several.
+impl VendorRequest {
+    /// Returns a header's value if it is UTF-8; the first of several.
     pub fn header(&self, name: &str) -> Option<&str> {
         let (_, value) = self.headers.iter().find(|(found, _)| found.eq_ignore_ascii_case(name))?;
         str::from_utf8(value).ok()
     }
 
-    /// Whose interface it speaks. What only one vendor has tells them apart, or a header that it demands; else it is OpenAI's.
-    pub fn kind(&self) -> Kind {
-        shape::kind(self)
+    /// Returns the vendor whose interface the request speaks.
+    ///
+    /// A path that only one vendor has decides, or a header that a vendor demands; otherwise it is
+    /// OpenAI.
+    pub fn vendor(&self) -> Vendor {
+        vendor_format::vendor_of(self)
     }
 
-    /// What it is for, where `wire` knows it.
+    /// Returns the endpoint, if `reenact_wire` knows it.
     pub fn endpoint(&self) -> Option<Endpoint> {
-        Endpoint::of(self.kind(), &self.method, &self.path)
+        Endpoint::of(self.vendor(), &self.method, &self.path)
     }
 
-    /// The path without its query.
-    pub fn route(&self) -> &str {
+    /// Returns the path without its query and without trailing slashes.
+    pub fn path_without_query(&self) -> &str {
         self.path.split('?').next().unwrap_or_default().trim_end_matches('/')
     }
 
-    /// The body as JSON; null if it is none.
+    /// Returns the body as JSON; null if it is none.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 
-    /// The model, whether a stream is wanted, earlier tool calls and their results, as `wire` reads them.
-    pub fn reading(&self) -> exchange::Request {
+    /// Returns what `reenact_wire` reads from the request: the model, the delivery, earlier tool
+    /// calls and their results.
+    pub fn parsed(&self) -> exchange::ParsedRequest {
         self.endpoint()
-            .and_then(|endpoint| exchange::request(endpoint, &self.path, &self.body))
+            .and_then(|endpoint| exchange::parse_request(endpoint, &self.path, &self.body))
             .unwrap_or_default()
     }
 
-    /// The text of the last message that a user wrote; empty if there is none.
+    /// Returns the text of the last message that a user wrote; empty if there is none.
     pub fn last_user_text(&self) -> String {
         let body = self.json();
         if let Some(text) = body["input"].as_str() {
@@ -66,7 +71,7 @@ impl Request {
         }
         let messages = ["messages", "input", "contents"].into_iter().find_map(|name| body[name].as_array());
         let from_user = messages.into_iter().flatten().filter(|message| message["role"] == "user");
-        // A message that only hands over tool results is the agent's, not the user's.
+        // A message that only carries tool results is the agent's, not the user's.
         from_user
             .rev()
             .map(|message| text_of(message.get("content").unwrap_or(&message["parts"])))
@@ -74,7 +79,8 @@ impl Request {
             .unwrap_or_default()
     }
 
-    /// A number that stays the same for the same method, path and body, whatever came before; ids are made of it.
+    /// Returns a hash of method, path and body, independent of earlier requests. Ids are made of
+    /// it.
     pub fn fingerprint(&self) -> u64 {
         // FNV-1a, 64 bits.
         let parts = [self.method.as_bytes(), b" ", self.path.as_bytes(), b" ", &self.body];
@@ -84,7 +90,7 @@ impl Request {
     }
 }
 
-/// A content is a string, or parts of which the text counts.
+/// Returns the text of a message's content: a string, or the texts of its parts.
 fn text_of(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -97,9 +103,9 @@ fn text_of(content: &Value) -> String {
 pub(crate) mod tests {
     use super::*;
 
-    /// A request out of thin air.
-    pub(crate) fn request(method: &str, path: &str, body: &str) -> Request {
-        Request {
+    /// Returns a request that no socket received.
+    pub(crate) fn request(method: &str, path: &str, body: &str) -> VendorRequest {
+        VendorRequest {
             index: 0,
             method: method.into(),
             path: path.into(),
@@ -147,10 +153,10 @@ pub(crate) mod tests {
     #[test]
     fn paths_and_headers_tell_the_vendors_apart() {
         assert_eq!(request("POST", "/v1/messages?beta=true", "").endpoint(), Some(Endpoint::MESSAGES));
-        assert_eq!(request("POST", "/v1/messages/count_tokens", "").kind(), Kind::ANTHROPIC);
+        assert_eq!(request("POST", "/v1/messages/count_tokens", "").vendor(), Vendor::ANTHROPIC);
         let mut models = request("GET", "/v1/models", "");
-        assert_eq!(models.kind(), Kind::OPENAI);
+        assert_eq!(models.vendor(), Vendor::OPENAI);
         models.headers.push(("Anthropic-Version".into(), b"2023-06-01".to_vec()));
-        assert_eq!((models.kind(), models.endpoint()), (Kind::ANTHROPIC, Some(Endpoint::MODELS)));
+        assert_eq!((models.vendor(), models.endpoint()), (Vendor::ANTHROPIC, Some(Endpoint::MODELS)));
     }
 }

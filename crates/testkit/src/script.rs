@@ -1,70 +1,76 @@
-//! Who decides what a vendor answers: by order, by a function of the request, or ready-made.
+//! [`Script`]: decides what a vendor answers, in order, by a function of the request, or
+//! ready-made.
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::answer::{Answer, Encoding, Raw, Step};
-use crate::failure::Failure;
-use crate::reply::{Reply, long_text};
-use crate::request::Request;
-use crate::shape;
+use crate::answer::{Encoding, RawBytesAnswer, ScriptStep, ScriptedAnswer};
+use crate::failure::VendorFailure;
+use crate::reply::{ScriptedReply, long_text};
+use crate::request::VendorRequest;
+use crate::vendor_format;
 
-/// What one request gets.
+/// Function that answers one request.
 #[derive(Clone)]
-pub(crate) enum Play {
+pub(crate) enum AnswerFn {
     /// Answers over HTTP.
-    Http(Arc<dyn Fn(&Request) -> Answer + Send + Sync>),
-    /// Answers below HTTP: the vendor reads HTTP/1.1 by itself, and sends exact bytes.
-    Raw(Arc<dyn Fn(&Request) -> Raw + Send + Sync>),
+    Http(Arc<dyn Fn(&VendorRequest) -> ScriptedAnswer + Send + Sync>),
+    /// Answers below HTTP: the vendor parses HTTP/1.1 by itself, and sends exact bytes.
+    Raw(Arc<dyn Fn(&VendorRequest) -> RawBytesAnswer + Send + Sync>),
 }
 
-/// A vendor's mind.
+/// Script of a vendor: a function from requests to answers.
+///
+/// Scripts are built by the constructors below and combined by [`Script::map`] and its relatives.
+/// They are deterministic: the same requests in the same order get the same bytes.
 #[derive(Clone)]
 pub struct Script {
-    pub(crate) play: Play,
+    /// Function that answers every request.
+    pub(crate) answer_fn: AnswerFn,
 }
 
 impl fmt::Debug for Script {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self.play {
-            Play::Http(_) => "Script(http)",
-            Play::Raw(_) => "Script(raw)",
+        out.write_str(match self.answer_fn {
+            AnswerFn::Http(_) => "Script(http)",
+            AnswerFn::Raw(_) => "Script(raw)",
         })
     }
 }
 
-/// One turn of a script that goes by order.
+/// Turn of a script that answers in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Turn {
-    /// The model says something, in whichever format is asked for.
-    Reply(Reply),
-    /// The vendor says no, in its own shape.
-    Failure(Failure),
-    /// These bytes.
-    Answer(Answer),
+pub enum ScriptedTurn {
+    /// Reply of the model, in the format that is asked for.
+    Reply(ScriptedReply),
+    /// Error of the vendor, in its own format.
+    Failure(VendorFailure),
+    /// Exact answer.
+    Answer(ScriptedAnswer),
 }
 
-impl From<Reply> for Turn {
-    fn from(reply: Reply) -> Self {
+impl From<ScriptedReply> for ScriptedTurn {
+    fn from(reply: ScriptedReply) -> Self {
         Self::Reply(reply)
     }
 }
 
-impl From<Failure> for Turn {
-    fn from(failure: Failure) -> Self {
+impl From<VendorFailure> for ScriptedTurn {
+    fn from(failure: VendorFailure) -> Self {
         Self::Failure(failure)
     }
 }
 
-impl From<Answer> for Turn {
-    fn from(answer: Answer) -> Self {
+impl From<ScriptedAnswer> for ScriptedTurn {
+    fn from(answer: ScriptedAnswer) -> Self {
         Self::Answer(answer)
     }
 }
 
-impl Turn {
-    fn answer(&self, request: &Request) -> Answer {
+impl ScriptedTurn {
+    /// Renders the turn as the answer to a request.
+    fn answer(&self, request: &VendorRequest) -> ScriptedAnswer {
         match self {
             Self::Reply(reply) => reply.answer(request),
             Self::Failure(failure) => failure.answer(request),
@@ -73,74 +79,88 @@ impl Turn {
     }
 }
 
-/// Who decides.
+/// Construction and combination.
 impl Script {
-    /// This function decides about every request.
-    pub fn answering(answer: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Self {
-        Self { play: Play::Http(Arc::new(answer)) }
+    /// Creates a script of a function that answers every request.
+    pub fn answering(answer: impl Fn(&VendorRequest) -> ScriptedAnswer + Send + Sync + 'static) -> Self {
+        Self { answer_fn: AnswerFn::Http(Arc::new(answer)) }
     }
 
-    /// This function says what the model says; requests that ask no model get what a vendor says to them.
-    pub fn replying(reply: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
+    /// Creates a script of a function that gives the model's reply. Requests that call no model get
+    /// the vendor's usual answer.
+    pub fn replying(reply: impl Fn(&VendorRequest) -> ScriptedReply + Send + Sync + 'static) -> Self {
         Self::answering(move |request| reply(request).answer(request))
     }
 
-    /// Exact bytes, head included, over HTTP/1.1 without hyper.
-    pub fn raw(raw: impl Fn(&Request) -> Raw + Send + Sync + 'static) -> Self {
-        Self { play: Play::Raw(Arc::new(raw)) }
+    /// Creates a script that sends exact bytes, head included, over HTTP/1.1 without hyper.
+    pub fn raw(raw: impl Fn(&VendorRequest) -> RawBytesAnswer + Send + Sync + 'static) -> Self {
+        Self { answer_fn: AnswerFn::Raw(Arc::new(raw)) }
     }
 
-    /// Each call of a model takes the next turn, in order of arrival; after the last one calls fail with 500. Requests that
-    /// ask no model take no turn.
-    pub fn in_order<T: Into<Turn>>(turns: impl IntoIterator<Item = T>) -> Self {
-        let turns: Vec<Turn> = turns.into_iter().map(Into::into).collect();
+    /// Creates a script of turns. Each model call takes the next one in order of arrival; after the
+    /// last one calls fail with 500. Requests that call no model take no turn.
+    ///
+    /// ```
+    /// use reenact_testkit::{Script, ScriptedReply, ScriptedTurn, VendorFailure};
+    ///
+    /// let turns: [ScriptedTurn; 2] =
+    ///     [VendorFailure::new(429).into(), ScriptedReply::text("Done.").into()];
+    /// let script = Script::in_order(turns);
+    /// ```
+    pub fn in_order<T: Into<ScriptedTurn>>(turns: impl IntoIterator<Item = T>) -> Self {
+        let turns: Vec<ScriptedTurn> = turns.into_iter().map(Into::into).collect();
         let next = AtomicUsize::new(0);
         Self::answering(move |request| {
-            if let Some(answer) = shape::catalogue(request) {
+            if let Some(answer) = vendor_format::catalogue(request) {
                 return answer;
             }
             match turns.get(next.fetch_add(1, Ordering::SeqCst)) {
                 Some(turn) => turn.answer(request),
-                None => Failure::new(500).saying("the script has no more turns").answer(request),
+                None => VendorFailure::new(500).with_message("the script has no more turns").answer(request),
             }
         })
     }
 
-    /// The first `requests` go by `first`, those after by `then`. What is below HTTP stays there: both must be of one kind,
-    /// else `then` decides alone.
+    /// Creates a script that answers the first `requests` requests by `first` and the others by
+    /// `then`.
+    ///
+    /// Both must answer over HTTP, or both below; otherwise `then` answers all.
     pub fn first(requests: usize, first: Script, then: Script) -> Self {
-        match (first.play, then.play) {
-            (Play::Http(first), Play::Http(then)) => {
+        match (first.answer_fn, then.answer_fn) {
+            (AnswerFn::Http(first), AnswerFn::Http(then)) => {
                 Self::answering(
                     move |request| {
                         if request.index < requests { first(request) } else { then(request) }
                     },
                 )
             }
-            (Play::Raw(first), Play::Raw(then)) => {
+            (AnswerFn::Raw(first), AnswerFn::Raw(then)) => {
                 Self::raw(
                     move |request| if request.index < requests { first(request) } else { then(request) },
                 )
             }
-            (_, then) => Self { play: then },
+            (_, then) => Self { answer_fn: then },
         }
     }
 
-    /// The same, with every answer changed. What is below HTTP stays as it is.
-    pub fn map(self, change: impl Fn(&Request, Answer) -> Answer + Send + Sync + 'static) -> Self {
-        match self.play {
-            Play::Http(answer) => Self::answering(move |request| change(request, answer(request))),
-            Play::Raw(_) => self,
+    /// Changes every answer by a function. Answers below HTTP stay as they are.
+    pub fn map(
+        self,
+        change: impl Fn(&VendorRequest, ScriptedAnswer) -> ScriptedAnswer + Send + Sync + 'static,
+    ) -> Self {
+        match self.answer_fn {
+            AnswerFn::Http(answer) => Self::answering(move |request| change(request, answer(request))),
+            AnswerFn::Raw(_) => self,
         }
     }
 
-    /// The same, with every body encoded, whether the client accepts that or not.
+    /// Encodes every body, even if the client does not accept that.
     pub fn encoded(self, encoding: Encoding) -> Self {
         self.map(move |_, answer| answer.encoded(encoding))
     }
 
-    /// The same, with every stream waiting before each of its pieces: the request of number `r` (from 0) waits before its
-    /// piece `p` at the gate `r.p`.
+    /// Inserts a gate before each piece of every stream: the request of index `r` waits before its
+    /// piece `p` at the gate `r.p`, both counted from 0.
     pub fn gated(self) -> Self {
         self.map(
             |request, answer| {
@@ -150,89 +170,94 @@ impl Script {
     }
 }
 
-/// Ready-made ones. All of them answer in the format that is asked for.
+/// Ready-made scripts. All of them answer in the format that is asked for.
 impl Script {
-    /// Says back what the user said last, and a number that is different for every other request: no two requests get the
-    /// same answer, and none gets another's.
+    /// Repeats what the user said last, with a hash of the request: no two requests get the same
+    /// answer, so a test notices if one gets another's.
     pub fn echo() -> Self {
         Self::replying(echo)
     }
 
-    /// Thinks before it says the same as [`Script::echo`].
+    /// Replies as [`Script::echo`] does, with reasoning before it.
     pub fn thinking() -> Self {
-        Self::replying(|request| Reply {
-            blocks: [Reply::thinking("The user wants to hear it again.").blocks, echo(request).blocks]
-                .concat(),
-            ..Reply::default()
+        Self::replying(|request| ScriptedReply {
+            blocks: [
+                ScriptedReply::thinking("The user wants to hear it again.").blocks,
+                echo(request).blocks,
+            ]
+            .concat(),
+            ..ScriptedReply::default()
         })
     }
 
-    /// Asks for the tool `lookup` with what the user said; once there is a result, says what it is.
+    /// Calls the tool `lookup` with what the user said; once there is a result, replies with it.
     pub fn tool_loop() -> Self {
-        Self::replying(|request| match request.reading().tool_results.last() {
-            Some(result) => Reply::text(format!("The lookup says: {}", result.output)),
-            None => lookup(Reply::text("Let me look that up."), &request.last_user_text()),
+        Self::replying(|request| match request.parsed().tool_results.last() {
+            Some(result) => ScriptedReply::text(format!("The lookup says: {}", result.output)),
+            None => lookup(ScriptedReply::text("Let me look that up."), &request.last_user_text()),
         })
     }
 
-    /// Asks for the tool `lookup` twice at once; once there are results, says what they are.
+    /// Calls the tool `lookup` twice in parallel; once there are results, replies with them.
     pub fn parallel_tools() -> Self {
         Self::replying(|request| {
             let results: Vec<String> =
-                request.reading().tool_results.into_iter().map(|result| result.output).collect();
+                request.parsed().tool_results.into_iter().map(|result| result.output).collect();
             if results.is_empty() {
                 let text = request.last_user_text();
-                return lookup(lookup(Reply::default(), &text), &format!("{text}, once more"));
+                return lookup(lookup(ScriptedReply::default(), &text), &format!("{text}, once more"));
             }
-            Reply::text(format!("The lookups say: {}", results.join("; ")))
+            ScriptedReply::text(format!("The lookups say: {}", results.join("; ")))
         })
     }
 
-    /// Fails with this status, in the vendor's own shape.
+    /// Fails with this status, in the vendor's own format.
     pub fn failing(status: u16) -> Self {
-        Self::answering(move |request| Failure::new(status).answer(request))
+        Self::answering(move |request| VendorFailure::new(status).answer(request))
     }
 
-    /// Begins to say the same as [`Script::echo`], and hangs up in the middle: after this many whole events and half of the
-    /// next. A document is one piece.
+    /// Replies as [`Script::echo`] does, and closes the connection after this many whole events and
+    /// half of the next. A document counts as one piece.
     pub fn cut_after(pieces: usize) -> Self {
         Self::echo().map(move |_, answer| answer.cut_after(pieces))
     }
 
-    /// Begins to say the same as [`Script::echo`], and says in the middle of the stream, after this many events, that it is
-    /// overloaded. A document is that failure.
+    /// Replies as [`Script::echo`] does, and reports an overload in the middle of the stream, after
+    /// this many events. Instead of a document, the failure is the answer.
     pub fn failing_after(pieces: usize) -> Self {
         Self::echo().map(move |request, mut answer| {
-            let failure = Failure::new(529);
+            let failure = VendorFailure::new(529);
             if !answer.is_stream() {
                 return failure.answer(request);
             }
             answer.steps.truncate(pieces);
-            answer.steps.push(Step::send(failure.event(request, pieces)));
+            answer.steps.push(ScriptStep::send(failure.event(request, pieces)));
             answer
         })
     }
 
-    /// Says a text of this many bytes.
+    /// Replies with a text of this many bytes.
     pub fn big(bytes: usize) -> Self {
-        Self::replying(move |_| Reply::text(long_text(bytes)))
+        Self::replying(move |_| ScriptedReply::text(long_text(bytes)))
     }
 
-    /// Succeeds and says nothing at all: no body.
+    /// Answers with 200 and no body.
     pub fn empty() -> Self {
-        Self::answering(|_| Answer::empty(200))
+        Self::answering(|_| ScriptedAnswer::empty(200))
     }
 
     /// Plays the model that helps [`crate::agent`] to book a flight.
     pub fn travel() -> Self {
-        Self::replying(crate::travel::model)
+        Self::replying(crate::travel::travel_model)
     }
 }
 
-fn echo(request: &Request) -> Reply {
-    Reply::text(format!("You said: {} [{:016x}]", request.last_user_text(), request.fingerprint()))
+/// Returns the reply of [`Script::echo`].
+fn echo(request: &VendorRequest) -> ScriptedReply {
+    ScriptedReply::text(format!("You said: {} [{:016x}]", request.last_user_text(), request.fingerprint()))
 }
 
-fn lookup(reply: Reply, query: &str) -> Reply {
+/// Appends a call of the tool `lookup`.
+fn lookup(reply: ScriptedReply, query: &str) -> ScriptedReply {
     reply.and_call("lookup", serde_json::json!({ "query": query }).to_string())
 }

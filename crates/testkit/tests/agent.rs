@@ -1,19 +1,23 @@
-//! The agent and the model of the travel story, and what the agent says when things go wrong.
+//! The agent and the model of the travel story, and the agent's messages when things go wrong.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops")]
 
 use std::process::Command;
 
-use reenact_testkit::agent::{AgentError, Settings, book};
+use reenact_testkit::agent::{AgentError, AgentSettings, run_with_settings};
 use reenact_testkit::travel::TASK;
-use reenact_testkit::{Kind, Raw, Reply, Script, Vendor};
+use reenact_testkit::{RawBytesAnswer, Script, ScriptedReply, ScriptedVendor, Vendor};
 
-fn run(kind: Kind, script: Script) -> (Result<(), String>, String, Vendor) {
-    let vendor = Vendor::start(script).unwrap();
-    let settings =
-        Settings { kind, base_url: vendor.base_url(kind), key: Some("sk-test".into()), task: TASK.into() };
+fn run(kind: Vendor, script: Script) -> (Result<(), String>, String, ScriptedVendor) {
+    let vendor = ScriptedVendor::start(script).unwrap();
+    let settings = AgentSettings {
+        kind,
+        base_url: vendor.base_url(kind),
+        key: Some("sk-test".into()),
+        task: TASK.into(),
+    };
     let mut output = Vec::new();
-    let ended = book(&settings, &mut output).map_err(|error| error.to_string());
+    let ended = run_with_settings(&settings, &mut output).map_err(|error| error.to_string());
     (ended, String::from_utf8(output).unwrap(), vendor)
 }
 
@@ -31,10 +35,10 @@ model: Booked: RX 204 on 2026-05-13 at 07:10, for 189 euros. Your code is R7K2QD
 #[test]
 fn the_story_is_the_same_with_either_vendor() {
     for (kind, path, header, key) in [
-        (Kind::OPENAI, "/v1/chat/completions", "authorization", "Bearer sk-test"),
-        (Kind::ANTHROPIC, "/v1/messages", "x-api-key", "sk-test"),
+        (Vendor::OPENAI, "/v1/chat/completions", "authorization", "Bearer sk-test"),
+        (Vendor::ANTHROPIC, "/v1/messages", "x-api-key", "sk-test"),
         (
-            Kind::GEMINI,
+            Vendor::GEMINI,
             "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse",
             "x-goog-api-key",
             "sk-test",
@@ -46,8 +50,8 @@ fn the_story_is_the_same_with_either_vendor() {
         assert_eq!(requests.len(), 4);
         for (turn, request) in requests.iter().enumerate() {
             assert_eq!((request.path.as_str(), request.header(header)), (path, Some(key)));
-            assert_eq!(request.reading().tool_results.len(), turn);
-            assert!(request.reading().delivery == reenact_wire::Delivery::Events);
+            assert_eq!(request.parsed().tool_results.len(), turn);
+            assert!(request.parsed().delivery == reenact_wire::Delivery::Events);
         }
     }
 }
@@ -55,7 +59,7 @@ fn the_story_is_the_same_with_either_vendor() {
 #[test]
 fn two_runs_ask_the_same_bytes() {
     let bodies = || -> Vec<_> {
-        let (_, _, vendor) = run(Kind::OPENAI, Script::travel());
+        let (_, _, vendor) = run(Vendor::OPENAI, Script::travel());
         vendor.requests().into_iter().map(|request| (request.path, request.body)).collect()
     };
     assert_eq!(bodies(), bodies());
@@ -64,9 +68,9 @@ fn two_runs_ask_the_same_bytes() {
 #[test]
 fn the_vendors_words_are_the_users() {
     for (kind, words) in [
-        (Kind::OPENAI, "Incorrect API key provided."),
-        (Kind::ANTHROPIC, "invalid x-api-key"),
-        (Kind::GEMINI, "Request had invalid authentication credentials."),
+        (Vendor::OPENAI, "Incorrect API key provided."),
+        (Vendor::ANTHROPIC, "invalid x-api-key"),
+        (Vendor::GEMINI, "Request had invalid authentication credentials."),
     ] {
         let (ended, output, _) = run(kind, Script::failing(401));
         assert_eq!(ended, Err(format!("the vendor says: {words}")));
@@ -78,32 +82,35 @@ fn the_vendors_words_are_the_users() {
 
 #[test]
 fn answers_that_are_none() {
-    let say = |script| run(Kind::OPENAI, script).0.unwrap_err();
+    let say = |script| run(Vendor::OPENAI, script).0.unwrap_err();
     assert_eq!(say(Script::cut_after(3)), "the answer broke off");
     assert_eq!(say(Script::empty()), "the answer broke off");
     assert_eq!(
-        say(Script::raw(|_| Raw::bytes("SSH-2.0\r\n\r\n"))),
+        say(Script::raw(|_| RawBytesAnswer::bytes("SSH-2.0\r\n\r\n"))),
         "not an answer: the head is not HTTP/1.1"
     );
-    assert_eq!(say(Script::raw(|_| Raw::bytes("HTTP/1.1 502 Bad\r\n\r\n"))), "the vendor says: status 502");
     assert_eq!(
-        say(Script::raw(|_| Raw::bytes("HTTP/1.1 200 OK\r\n\r\n").then(vec![b' '; 17 << 20]))),
+        say(Script::raw(|_| RawBytesAnswer::bytes("HTTP/1.1 502 Bad\r\n\r\n"))),
+        "the vendor says: status 502"
+    );
+    assert_eq!(
+        say(Script::raw(|_| RawBytesAnswer::bytes("HTTP/1.1 200 OK\r\n\r\n").then(vec![b' '; 17 << 20]))),
         "the answer is larger than 16 MiB"
     );
-    assert_eq!(say(Script::replying(|_| Reply::call("rm", "{}"))), "no answer after 8 turns");
+    assert_eq!(say(Script::replying(|_| ScriptedReply::call("rm", "{}"))), "no answer after 8 turns");
 }
 
 #[test]
 fn without_a_vendor() {
-    let mut vendor = Vendor::start(Script::travel()).unwrap();
-    let settings = Settings {
-        kind: Kind::OPENAI,
-        base_url: vendor.base_url(Kind::OPENAI),
+    let mut vendor = ScriptedVendor::start(Script::travel()).unwrap();
+    let settings = AgentSettings {
+        kind: Vendor::OPENAI,
+        base_url: vendor.base_url(Vendor::OPENAI),
         key: None,
         task: TASK.into(),
     };
     vendor.stop();
-    let error = book(&settings, &mut Vec::new()).unwrap_err();
+    let error = run_with_settings(&settings, &mut Vec::new()).unwrap_err();
     assert!(matches!(error, AgentError::Client(_)), "{error}");
     assert!(error.to_string().starts_with("cannot reach the model: "), "{error}");
 }
@@ -116,12 +123,12 @@ fn as_a_program_it_reads_the_environment() {
         let text = |bytes| String::from_utf8(bytes).unwrap();
         (output.status.code(), text(output.stdout), text(output.stderr))
     };
-    let vendor = Vendor::start(Script::travel()).unwrap();
-    let openai = vendor.base_url(Kind::OPENAI);
+    let vendor = ScriptedVendor::start(Script::travel()).unwrap();
+    let openai = vendor.base_url(Vendor::OPENAI);
     let told = run("openai", &[("OPENAI_BASE_URL", &openai), ("OPENAI_API_KEY", "")]);
     assert_eq!(told, (Some(0), STORY.to_owned(), String::new()));
     assert_eq!(vendor.requests()[0].header("authorization"), None, "no key is needed");
-    let anthropic = vendor.base_url(Kind::ANTHROPIC);
+    let anthropic = vendor.base_url(Vendor::ANTHROPIC);
     let told = run("anthropic", &[("ANTHROPIC_BASE_URL", &anthropic)]);
     assert_eq!(told, (Some(0), STORY.to_owned(), String::new()));
     let error = "agent: ANTHROPIC_BASE_URL is not set: it says where the model is\n";

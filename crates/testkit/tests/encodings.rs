@@ -6,7 +6,7 @@ mod support;
 
 use std::io::Read;
 
-use reenact_testkit::{Encoding, Moment, Script, Vendor};
+use reenact_testkit::{Encoding, Script, ScriptedVendor, WaitCondition};
 use support::{asking, begin, block_on, get, piece};
 
 fn decoder<'a>(encoding: Encoding, bytes: &'a [u8]) -> Box<dyn Read + 'a> {
@@ -26,14 +26,14 @@ fn decoded(encoding: Encoding, bytes: &[u8]) -> Vec<u8> {
 
 #[test]
 fn what_is_decoded_is_what_was_said() {
-    let plain = Vendor::start(Script::echo()).unwrap();
+    let plain = ScriptedVendor::start(Script::echo()).unwrap();
     for encoding in Encoding::ALL {
-        let vendor = Vendor::start(Script::echo().encoded(encoding)).unwrap();
+        let vendor = ScriptedVendor::start(Script::echo().encoded(encoding)).unwrap();
         for stream in [false, true] {
             for (path, body) in asking("hi 🦀", stream) {
                 let got = get(&vendor, "POST", path, &body);
                 assert_eq!(got.header("content-encoding"), encoding.name());
-                assert_eq!(got.body, vendor.sent().pop().unwrap().body);
+                assert_eq!(got.body, vendor.sent_answers().pop().unwrap().body);
                 let expected = get(&plain, "POST", path, &body).body;
                 assert_eq!(decoded(encoding, &got.body), expected, "{encoding:?} {path} {stream}");
             }
@@ -43,7 +43,8 @@ fn what_is_decoded_is_what_was_said() {
 
 #[test]
 fn several_in_a_row() {
-    let vendor = Vendor::start(Script::echo().encoded(Encoding::Gzip).encoded(Encoding::Brotli)).unwrap();
+    let vendor =
+        ScriptedVendor::start(Script::echo().encoded(Encoding::Gzip).encoded(Encoding::Brotli)).unwrap();
     let [(path, body), ..] = asking("hi", true);
     let got = get(&vendor, "POST", path, &body);
     assert_eq!(got.header("content-encoding"), "gzip, br");
@@ -54,14 +55,15 @@ fn several_in_a_row() {
 #[test]
 fn an_encoded_event_can_be_read_before_the_next_is_sent() {
     for encoding in Encoding::ALL {
-        let vendor =
-            Vendor::start(Script::echo().map(|_, answer| answer.wait_before(1, "next")).encoded(encoding))
-                .unwrap();
+        let vendor = ScriptedVendor::start(
+            Script::echo().map(|_, answer| answer.wait_before(1, "next")).encoded(encoding),
+        )
+        .unwrap();
         block_on(async {
             let [_, _, (path, body), _] = asking("hi", true);
             let mut response = begin(&vendor, "POST", path, &body).await.unwrap();
             let first = piece(&mut response).await;
-            vendor.when(Moment::Gate("next".into())).await;
+            vendor.wait_async(WaitCondition::Gate("next".into())).await;
             let mut text = vec![0; 20];
             decoder(encoding, &first).read_exact(&mut text).unwrap();
             assert_eq!(text, b"event: message_start", "{encoding:?}");

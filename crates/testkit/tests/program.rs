@@ -1,4 +1,4 @@
-//! The vendor as a program: its first line, its end, and what it writes down.
+//! The vendor as a program: its first line, its end, and the log that it writes.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops")]
 

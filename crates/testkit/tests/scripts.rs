@@ -1,23 +1,24 @@
-//! What every script says, as `wire` reads it: the same in every format, as a document and as a stream.
+//! Replies of every script, parsed by `reenact_wire`: the same in every format, as a document and
+//! as a stream.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops")]
 
 mod support;
 
-use reenact_testkit::{Failure, Reply, Script, Turn, Vendor};
-use reenact_wire::exchange::{answer, is_stream};
-use reenact_wire::{Answer, Endpoint, ToolCall, Usage, VendorError};
+use reenact_testkit::{Script, ScriptedReply, ScriptedTurn, ScriptedVendor, VendorFailure};
+use reenact_wire::exchange::{is_stream, parse_answer};
+use reenact_wire::{Endpoint, ModelAnswer, ToolCall, Usage, VendorError};
 use support::{GEMINI, GEMINI_STREAM, Got, asking, get};
 
-fn read(path: &str, got: &Got) -> Answer {
+fn read_answer(path: &str, got: &Got) -> ModelAnswer {
     let endpoint =
         reenact_wire::VENDORS.into_iter().find_map(|kind| Endpoint::of(kind, "POST", path)).unwrap();
-    answer(endpoint, is_stream(got.header("content-type")), &got.body).unwrap()
+    parse_answer(endpoint, is_stream(got.header("content-type")), &got.body).unwrap()
 }
 
-/// Asks in every format, for a document and for a stream: the path, and what came.
-fn ask_all(script: Script, text: &str) -> Vec<(&'static str, bool, Got)> {
-    let vendor = Vendor::start(script).unwrap();
+/// Asks in every format, for a document and for a stream; returns path, stream flag and answer.
+fn ask_in_all_formats(script: Script, text: &str) -> Vec<(&'static str, bool, Got)> {
+    let vendor = ScriptedVendor::start(script).unwrap();
     let mut all = Vec::new();
     for stream in [false, true] {
         for (path, body) in asking(text, stream) {
@@ -27,7 +28,7 @@ fn ask_all(script: Script, text: &str) -> Vec<(&'static str, bool, Got)> {
     all
 }
 
-/// The vendors' words for an ordinary end, and for one that asks for tools.
+/// Returns the vendor's word for an ordinary end, or for one that calls tools.
 fn stop_reason(path: &str, has_calls: bool) -> &'static str {
     match (path, has_calls) {
         ("/v1/chat/completions", false) => "stop",
@@ -42,13 +43,13 @@ fn stop_reason(path: &str, has_calls: bool) -> &'static str {
 #[test]
 fn a_reply_says_the_same_in_every_format() {
     let usage = Usage { input_tokens: 11, output_tokens: 5, cached_input_tokens: 4, cache_write_tokens: 0 };
-    let reply = Reply::thinking("hm, well")
+    let reply = ScriptedReply::thinking("hm, well")
         .and_text("Grüße, \"Welt\" 🦀\nand more")
         .and_call("lookup", r#"{"city":"Zürich","n":[1,2,3]}"#)
         .and_call("now", "{}")
         .with_usage(usage);
-    for (path, stream, got) in ask_all(Script::replying(move |_| reply.clone()), "hi") {
-        let found = read(path, &got);
+    for (path, stream, got) in ask_in_all_formats(Script::replying(move |_| reply.clone()), "hi") {
+        let found = read_answer(path, &got);
         let names: Vec<(&str, &str)> =
             found.tool_calls.iter().map(|call| (call.name.as_str(), call.input.as_str())).collect();
         assert_eq!(names, [("lookup", r#"{"city":"Zürich","n":[1,2,3]}"#), ("now", "{}")], "{path}");
@@ -59,14 +60,14 @@ fn a_reply_says_the_same_in_every_format() {
             GEMINI | GEMINI_STREAM => "gemini-2.5-flash",
             _ => "gpt-5",
         };
-        let expected = Answer {
+        let expected = ModelAnswer {
             model: Some(model.into()),
             text: "Grüße, \"Welt\" 🦀\nand more".into(),
             tool_calls: found.tool_calls.clone(),
             usage: Some(usage),
             stop_reason: Some(stop_reason(path, true).into()),
             error: None,
-            complete: true,
+            is_complete: true,
         };
         assert_eq!(found, expected, "{path} {stream}");
         assert_eq!(is_stream(got.header("content-type")), stream);
@@ -76,18 +77,18 @@ fn a_reply_says_the_same_in_every_format() {
 
 #[test]
 fn echo_says_it_back() {
-    for (path, stream, got) in ask_all(Script::echo(), "how are you? 🦀") {
-        let found = read(path, &got);
+    for (path, stream, got) in ask_in_all_formats(Script::echo(), "how are you? 🦀") {
+        let found = read_answer(path, &got);
         assert!(found.text.starts_with("You said: how are you? 🦀 ["), "{path} {stream}: {}", found.text);
         assert_eq!(found.stop_reason.as_deref(), Some(stop_reason(path, false)));
-        assert!(found.complete);
+        assert!(found.is_complete);
     }
 }
 
 #[test]
 fn a_thought_is_shown_where_the_format_shows_it() {
-    for (path, stream, got) in ask_all(Script::thinking(), "hi") {
-        assert!(read(path, &got).text.starts_with("You said: hi ["), "{path} {stream}");
+    for (path, stream, got) in ask_in_all_formats(Script::thinking(), "hi") {
+        assert!(read_answer(path, &got).text.starts_with("You said: hi ["), "{path} {stream}");
         let body = String::from_utf8(got.body).unwrap();
         let has_thought = ["thinking_delta", "\"thought\":true"].iter().any(|mark| body.contains(mark))
             || !stream && path == "/v1/messages";
@@ -98,9 +99,9 @@ fn a_thought_is_shown_where_the_format_shows_it() {
 
 #[test]
 fn the_tool_loop_asks_once_and_then_tells() {
-    let vendor = Vendor::start(Script::tool_loop()).unwrap();
+    let vendor = ScriptedVendor::start(Script::tool_loop()).unwrap();
     for (path, body) in asking("the answer", true) {
-        let found = read(path, &get(&vendor, "POST", path, &body));
+        let found = read_answer(path, &get(&vendor, "POST", path, &body));
         let [ToolCall { id, name, input }] = found.tool_calls.as_slice() else { panic!("{found:?}") };
         assert_eq!((name.as_str(), input.as_str()), ("lookup", r#"{"query":"the answer"}"#));
         let next = match path {
@@ -117,15 +118,16 @@ fn the_tool_loop_asks_once_and_then_tells() {
                 r#"{{"messages":[{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"{id}","content":"42"}}]}}]}}"#
             ),
         };
-        let found = read(path, &get(&vendor, "POST", path, &next));
+        let found = read_answer(path, &get(&vendor, "POST", path, &next));
         assert_eq!((found.text.as_str(), found.tool_calls.len()), ("The lookup says: 42", 0), "{path}");
     }
 }
 
 #[test]
 fn tools_can_be_asked_for_side_by_side() {
-    for (path, stream, got) in ask_all(Script::parallel_tools(), "x") {
-        let inputs: Vec<String> = read(path, &got).tool_calls.into_iter().map(|call| call.input).collect();
+    for (path, stream, got) in ask_in_all_formats(Script::parallel_tools(), "x") {
+        let inputs: Vec<String> =
+            read_answer(path, &got).tool_calls.into_iter().map(|call| call.input).collect();
         assert_eq!(inputs, [r#"{"query":"x"}"#, r#"{"query":"x, once more"}"#], "{path} {stream}");
     }
 }
@@ -151,13 +153,13 @@ fn failures_have_their_vendors_shapes() {
     let gemini =
         ["INVALID_ARGUMENT", "UNAUTHENTICATED", "NOT_FOUND", "RESOURCE_EXHAUSTED", "INTERNAL", "UNAVAILABLE"];
     for (((status, anthropic), (_, openai)), gemini) in anthropic.into_iter().zip(openai).zip(gemini) {
-        for (path, _, got) in ask_all(Script::failing(status), "hi") {
+        for (path, _, got) in ask_in_all_formats(Script::failing(status), "hi") {
             let kind = match path {
                 "/v1/messages" => anthropic,
                 GEMINI | GEMINI_STREAM => gemini,
                 _ => openai,
             };
-            let error = read(path, &got).error.unwrap();
+            let error = read_answer(path, &got).error.unwrap();
             assert_eq!((got.status, error.kind.as_str()), (status, kind), "{path}");
             assert_ne!(error.message, "");
             assert_eq!(got.header("retry-after"), if status == 429 { "1" } else { "" });
@@ -167,9 +169,9 @@ fn failures_have_their_vendors_shapes() {
 
 #[test]
 fn a_stream_can_fail_in_the_middle() {
-    for (path, stream, got) in ask_all(Script::failing_after(4), "one two three") {
-        let found = read(path, &got);
-        assert_eq!((got.status, found.complete), (if stream { 200 } else { 529 }, !stream), "{path}");
+    for (path, stream, got) in ask_in_all_formats(Script::failing_after(4), "one two three") {
+        let found = read_answer(path, &got);
+        assert_eq!((got.status, found.is_complete), (if stream { 200 } else { 529 }, !stream), "{path}");
         let kind = match path {
             "/v1/messages" => "overloaded_error",
             GEMINI | GEMINI_STREAM => "UNAVAILABLE",
@@ -181,7 +183,9 @@ fn a_stream_can_fail_in_the_middle() {
 
 #[test]
 fn several_choices() {
-    let vendor = Vendor::start(Script::replying(|_| Reply::text("heads").or_text("or tails"))).unwrap();
+    let vendor =
+        ScriptedVendor::start(Script::replying(|_| ScriptedReply::text("heads").or_text("or tails")))
+            .unwrap();
     let ask = |stream: bool| {
         let body = format!(r#"{{"model":"gpt-5","n":3,"stream":{stream},"messages":[]}}"#);
         String::from_utf8(get(&vendor, "POST", "/v1/chat/completions", &body).body).unwrap()
@@ -206,14 +210,14 @@ fn several_choices() {
 
 #[test]
 fn answers_by_order_and_what_comes_after_the_last() {
-    let turns: [Turn; 3] = [
-        Failure::new(429).saying("later").into(),
-        Reply::text("now").into(),
-        reenact_testkit::Answer::json(200, r#"{"model":"own bytes"}"#).into(),
+    let turns: [ScriptedTurn; 3] = [
+        VendorFailure::new(429).with_message("later").into(),
+        ScriptedReply::text("now").into(),
+        reenact_testkit::ScriptedAnswer::json(200, r#"{"model":"own bytes"}"#).into(),
     ];
-    let vendor = Vendor::start(Script::in_order(turns)).unwrap();
+    let vendor = ScriptedVendor::start(Script::in_order(turns)).unwrap();
     let [(path, body), ..] = asking("hi", false);
-    let ask = || read(path, &get(&vendor, "POST", path, &body));
+    let ask = || read_answer(path, &get(&vendor, "POST", path, &body));
     assert_eq!(ask().error, Some(VendorError { kind: "requests".into(), message: "later".into() }));
     assert_eq!(get(&vendor, "GET", "/v1/models", "").status, 200, "takes no turn");
     assert_eq!(ask().text, "now");
@@ -223,7 +227,7 @@ fn answers_by_order_and_what_comes_after_the_last() {
 
 #[test]
 fn what_asks_no_model() {
-    let vendor = Vendor::start(Script::echo()).unwrap();
+    let vendor = ScriptedVendor::start(Script::echo()).unwrap();
     let json = |got: Got| serde_json::from_slice::<serde_json::Value>(&got.body).unwrap();
     let models = json(get(&vendor, "GET", "/v1/models", ""));
     assert_eq!((&models["object"], &models["data"][0]["id"]), (&"list".into(), &"gpt-5".into()));
@@ -236,14 +240,17 @@ fn what_asks_no_model() {
 
 #[test]
 fn a_big_answer_arrives_whole() {
-    for (path, stream, got) in ask_all(Script::big(200_000), "hi") {
-        assert!(read(path, &got).text == reenact_testkit::reply::long_text(200_000), "{path} {stream}");
+    for (path, stream, got) in ask_in_all_formats(Script::big(200_000), "hi") {
+        assert!(
+            read_answer(path, &got).text == reenact_testkit::reply::long_text(200_000),
+            "{path} {stream}"
+        );
     }
-    let vendor = Vendor::start(Script::big(5_000_000)).unwrap();
+    let vendor = ScriptedVendor::start(Script::big(5_000_000)).unwrap();
     let [.., (path, body)] = asking("hi", true);
     let got = get(&vendor, "POST", path, &body);
     assert!(got.is_whole && got.body.len() > 5_000_000);
-    assert!(got.body == vendor.sent()[0].body);
+    assert!(got.body == vendor.sent_answers()[0].body);
 }
 
 #[test]
@@ -251,7 +258,7 @@ fn the_same_requests_get_the_same_bytes() {
     let heads = |all: Vec<(&str, bool, Got)>| -> Vec<(String, Vec<u8>)> {
         all.into_iter().map(|(_, _, got)| (format!("{:?}", got.headers), got.body)).collect()
     };
-    let once = heads(ask_all(Script::parallel_tools(), "again"));
-    assert_eq!(once, heads(ask_all(Script::parallel_tools(), "again")));
-    assert_ne!(once, heads(ask_all(Script::parallel_tools(), "other")));
+    let once = heads(ask_in_all_formats(Script::parallel_tools(), "again"));
+    assert_eq!(once, heads(ask_in_all_formats(Script::parallel_tools(), "again")));
+    assert_ne!(once, heads(ask_in_all_formats(Script::parallel_tools(), "other")));
 }

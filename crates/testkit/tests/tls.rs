@@ -1,4 +1,5 @@
-//! A vendor behind TLS: whoever trusts its authority can talk to it in either version of HTTP, others cannot.
+//! A vendor behind TLS: clients that trust its authority can talk to it in either version of HTTP,
+//! others cannot.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops")]
 
@@ -6,7 +7,7 @@ mod support;
 
 use std::sync::Arc;
 
-use reenact_testkit::{Kind, Script, Vendor};
+use reenact_testkit::{Script, ScriptedVendor, Vendor};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
@@ -16,7 +17,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 async fn connect(
-    vendor: &Vendor,
+    vendor: &ScriptedVendor,
     trusted: Option<&str>,
     protocol: &str,
 ) -> std::io::Result<TlsStream<TcpStream>> {
@@ -37,24 +38,24 @@ async fn connect(
 
 #[test]
 fn who_trusts_the_authority_gets_an_answer() {
-    let vendor = Vendor::start_tls(Script::echo()).unwrap();
-    assert_eq!(vendor.base_url(Kind::OPENAI), format!("https://{}/v1", vendor.address()));
+    let vendor = ScriptedVendor::start_tls(Script::echo()).unwrap();
+    assert_eq!(vendor.base_url(Vendor::OPENAI), format!("https://{}/v1", vendor.address()));
     let [(path, body), ..] = asking("hi", true);
     block_on(async {
         let socket = connect(&vendor, vendor.authority_pem(), "http/1.1").await.unwrap();
         let got = rest(begin_on(socket, "POST", path, &body).await.unwrap()).await;
-        assert_eq!((got.body, got.is_whole), (vendor.sent()[0].body.to_vec(), true));
+        assert_eq!((got.body, got.is_whole), (vendor.sent_answers()[0].body.to_vec(), true));
         let socket = connect(&vendor, vendor.authority_pem(), "h2").await.unwrap();
         assert_eq!(socket.get_ref().1.alpn_protocol(), Some(b"h2".as_slice()));
         let got = rest(begin_http2_on(socket, "POST", path, &body).await.unwrap()).await;
-        assert_eq!((got.body, got.is_whole), (vendor.sent()[1].body.to_vec(), true));
+        assert_eq!((got.body, got.is_whole), (vendor.sent_answers()[1].body.to_vec(), true));
     });
 }
 
 #[test]
 fn who_does_not_trust_it_gets_none() {
-    let vendor = Vendor::start_tls(Script::echo()).unwrap();
-    let other = Vendor::start_tls(Script::echo()).unwrap();
+    let vendor = ScriptedVendor::start_tls(Script::echo()).unwrap();
+    let other = ScriptedVendor::start_tls(Script::echo()).unwrap();
     block_on(async {
         assert!(connect(&vendor, None, "h2").await.is_err());
         assert!(connect(&vendor, other.authority_pem(), "h2").await.is_err());
@@ -64,11 +65,11 @@ fn who_does_not_trust_it_gets_none() {
 
 #[test]
 fn a_cut_behind_tls_loses_nothing_that_was_sent_before() {
-    let vendor = Vendor::start_tls(Script::cut_after(3)).unwrap();
+    let vendor = ScriptedVendor::start_tls(Script::cut_after(3)).unwrap();
     let [(path, body), ..] = asking("hi", true);
     block_on(async {
         let socket = connect(&vendor, vendor.authority_pem(), "http/1.1").await.unwrap();
         let got = rest(begin_on(socket, "POST", path, &body).await.unwrap()).await;
-        assert_eq!((got.body, got.is_whole), (vendor.sent()[0].body.to_vec(), false));
+        assert_eq!((got.body, got.is_whole), (vendor.sent_answers()[0].body.to_vec(), false));
     });
 }

@@ -1,21 +1,23 @@
-//! Beside the checks: did the events obey the signed envelope?
+//! The audit: did the events obey the signed envelope?
 //!
-//! A check says that a record is what was sealed. The audit says whether what was sealed kept to what was allowed. It never
-//! changes a check.
+//! A check says that a record is what was sealed. The audit says, beside the checks, whether the sealed
+//! run kept to its permissions and limits. It never changes the result of a check. The types here are
+//! independent of formats; `rer::audit` fills them in for RER artifacts. Start reading at [`Audit`].
 
-/// What a rule of the envelope came to.
+/// Result of one audit rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// Kept.
+pub enum AuditVerdict {
+    /// The events kept the rule.
     Pass,
-    /// Broken.
+    /// An event broke the rule.
     Fail,
-    /// Cannot be told from this record.
+    /// The record does not tell, for instance because a payload is withheld or something was not
+    /// captured.
     Inconclusive,
 }
 
-impl Verdict {
-    /// The word that reports use.
+impl AuditVerdict {
+    /// Returns the word that reports use: `pass`, `fail` or `inconclusive`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pass => "pass",
@@ -25,41 +27,50 @@ impl Verdict {
     }
 }
 
-/// One rule, and what it came to.
+/// Result of one audit rule, with its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleVerdict {
-    /// The name of the rule.
+    /// Name of the rule, such as `max_steps`.
     pub rule: &'static str,
-    /// What it came to.
-    pub verdict: Verdict,
-    /// The event that decided it, if one did.
+    /// Result of the rule.
+    pub verdict: AuditVerdict,
+    /// Position in `events`, 0-based, of the event that decided the result. `None` if no single event
+    /// did.
     pub event: Option<usize>,
-    /// Why.
+    /// Reason in words, safe to print.
     pub reason: String,
 }
 
-/// Every rule, in the order of the contract.
+/// Results of all audit rules of one record.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Audit {
-    /// The rules.
+    /// One entry for each rule, in the order in which reports list them.
     pub rules: Vec<RuleVerdict>,
 }
 
 impl Audit {
-    /// Whether all rules were kept; `None` if that cannot be told and none is known to be broken.
+    /// Returns true if every rule passes and false if any fails.
+    ///
+    /// `None` if no rule fails but one is inconclusive, or if there are no rules at all.
+    ///
+    /// ```
+    /// use reenact_verify::Audit;
+    ///
+    /// assert_eq!(Audit::default().ok(), None);
+    /// ```
     pub fn ok(&self) -> Option<bool> {
         let any = |verdict| self.rules.iter().any(|rule| rule.verdict == verdict);
-        match (any(Verdict::Fail), any(Verdict::Inconclusive)) {
+        match (any(AuditVerdict::Fail), any(AuditVerdict::Inconclusive)) {
             (true, _) => Some(false),
             (false, true) => None,
-            // No rule at all says nothing at all.
+            // An audit without rules proves nothing.
             (false, false) if self.rules.is_empty() => None,
             (false, false) => Some(true),
         }
     }
 
-    /// How many rules came to a verdict.
-    pub fn count(&self, verdict: Verdict) -> usize {
+    /// Returns the number of rules with this verdict.
+    pub fn count(&self, verdict: AuditVerdict) -> usize {
         self.rules.iter().filter(|rule| rule.verdict == verdict).count()
     }
 }

@@ -1,43 +1,51 @@
-//! A list that counts on when it is full.
+//! [`Capped`]: a list of findings with an upper bound.
 
-/// Keeps the first items and counts the rest: a hostile file must not make a report larger than itself.
+/// List that keeps the first [`MAX_ITEMS`] items and counts the rest.
+///
+/// The bound exists because a hostile file must not make a report larger than itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Capped<T> {
-    kept: Vec<T>,
-    more: usize,
+    /// First items, at most [`MAX_ITEMS`].
+    items: Vec<T>,
+    /// Number of items pushed after the list was full.
+    omitted: usize,
 }
 
-/// How many findings of one check a report spells out. They name the places to look at; past this many, counting does.
-const KEPT: usize = 20;
+/// Number of findings of one check that a report spells out. These show where to look; of more, only
+/// the number matters.
+const MAX_ITEMS: usize = 20;
 
 impl<T> Capped<T> {
+    /// Appends an item, or counts it if the list is full.
     pub(crate) fn push(&mut self, item: T) {
-        if self.kept.len() < KEPT {
-            self.kept.push(item);
+        if self.items.len() < MAX_ITEMS {
+            self.items.push(item);
         } else {
-            self.more += 1;
+            self.omitted += 1;
         }
     }
 
-    /// Appends what another list found later.
-    pub(crate) fn absorb(&mut self, later: Self) {
-        self.more += later.more;
-        later.kept.into_iter().for_each(|item| self.push(item));
+    /// Appends another list whose items were found later.
+    pub(crate) fn append(&mut self, later: Self) {
+        self.omitted += later.omitted;
+        later.items.into_iter().for_each(|item| self.push(item));
     }
 
+    /// Returns the number of all items, kept and omitted.
     pub(crate) fn count(&self) -> usize {
-        self.kept.len() + self.more
+        self.items.len() + self.omitted
     }
 
+    /// Returns true if nothing was pushed.
     pub(crate) fn is_empty(&self) -> bool {
-        self.kept.is_empty()
+        self.items.is_empty()
     }
 
-    /// Each kept item as text, and a last line for the rest.
+    /// Returns each kept item as text, followed by a line with the number of omitted items, if any.
     pub(crate) fn lines(&self, text: impl Fn(&T) -> String) -> Vec<String> {
-        let mut lines: Vec<String> = self.kept.iter().map(text).collect();
-        if self.more > 0 {
-            lines.push(format!("and {} more of this kind", self.more));
+        let mut lines: Vec<String> = self.items.iter().map(text).collect();
+        if self.omitted > 0 {
+            lines.push(format!("and {} more of this kind", self.omitted));
         }
         lines
     }
@@ -45,7 +53,7 @@ impl<T> Capped<T> {
 
 impl<T> Default for Capped<T> {
     fn default() -> Self {
-        Self { kept: Vec::new(), more: 0 }
+        Self { items: Vec::new(), omitted: 0 }
     }
 }
 
@@ -61,7 +69,7 @@ mod tests {
             list
         };
         let mut all = list(0..15);
-        all.absorb(list(15..50));
+        all.append(list(15..50));
         assert_eq!(all, list(0..50));
         assert_eq!(all.count(), 50);
         let lines = all.lines(ToString::to_string);

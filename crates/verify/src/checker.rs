@@ -1,33 +1,41 @@
-//! The verifier's table: what judges each format, keyed by the row in `formats`.
+//! Table of checkers: one row for each format that this build can verify.
 //!
-//! A format's module holds its checker, and its Cargo feature brings the line here. What no line knows is not judged.
+//! Keyed by the row of the same format in `reenact_formats::FORMATS`. A format's module owns its
+//! [`Checker`], and the Cargo feature of the format adds its line to [`CHECKERS`]. Content of a format
+//! without a line is reported as unrecognised, never as passed.
 
 use reenact_formats::{FormatId, Unrecognised};
 use reenact_pack::PackError;
 
-use crate::{Keys, Members, Options, Report, Workers};
+use crate::{BundleMembers, Keys, Options, Report, Workers};
 
-/// What judges one format.
+/// Entry points of the verifier of one format.
+///
+/// Each function returns a complete [`Report`] for any input: bytes that are not of the format fail its
+/// checks.
 pub(crate) struct Checker {
+    /// Format that this row verifies.
     pub(crate) id: FormatId,
-    /// Judges the bytes of one file that is no archive.
+    /// Verifies the bytes of one file that is not an archive.
     pub(crate) document: fn(&[u8], &Keys, &Options, &Workers<'_>) -> Report,
-    /// Judges what a folder or an archive holds.
-    pub(crate) members: fn(&Members, &Keys, &Options, &Workers<'_>) -> Report,
-    /// Judges a folder or an archive that cannot be read to its end; `None` of formats that are neither.
-    pub(crate) broken: Option<fn(&Broken<'_>) -> Report>,
+    /// Verifies the members of a folder or an archive.
+    pub(crate) members: fn(&BundleMembers, &Keys, &Options, &Workers<'_>) -> Report,
+    /// Reports on a folder or an archive that could not be read to its end. `None` for formats that are
+    /// single files.
+    pub(crate) broken: Option<fn(&BrokenContainer<'_>) -> Report>,
 }
 
-/// A folder or an archive that cannot be read to its end.
+/// Reason why a folder or an archive could not be read to its end.
 #[derive(Debug)]
-pub(crate) enum Broken<'a> {
-    /// An archive, and what is wrong with it.
+pub(crate) enum BrokenContainer<'a> {
+    /// Error of the archive reader.
     Archive(&'a PackError),
-    /// A folder, and what does not belong there.
+    /// Description of the entry that does not belong into the folder.
     #[cfg(feature = "disk")]
     Folder(&'a str),
 }
 
+/// Checkers of this build, in the order of the formats table.
 static CHECKERS: &[&Checker] = &[
     #[cfg(feature = "rer")]
     &crate::rer::ARTIFACT,
@@ -43,13 +51,14 @@ static CHECKERS: &[&Checker] = &[
     &crate::replay_bundle::CHECKER,
 ];
 
-/// What judges a format, if this build does.
+/// Returns the checker of a format, or `None` if this build has none.
 pub(crate) fn checker(id: FormatId) -> Option<&'static Checker> {
     CHECKERS.iter().find(|checker| checker.id == id).copied()
 }
 
-/// The report on content that is of no format, or of one that this build does not judge.
-pub(crate) fn unrecognised(why: &Unrecognised) -> Report {
+/// Returns the report on content of no format, or of one that this build cannot verify. Its only check,
+/// `recognised`, fails.
+pub(crate) fn unrecognised_report(why: &Unrecognised) -> Report {
     let mut report =
         Report::new("unknown".into(), &[("recognised", "the content is of a format known here")]);
     report.fail("recognised", why);
@@ -57,10 +66,10 @@ pub(crate) fn unrecognised(why: &Unrecognised) -> Report {
     report
 }
 
-/// The report on a folder or an archive of a format that is one file.
+/// Returns the report on a folder or an archive for formats that are single files.
 #[cfg(any(feature = "rpk", feature = "replay-jsonl"))]
-pub(crate) fn no_members(_: &Members, _: &Keys, _: &Options, _: &Workers<'_>) -> Report {
-    unrecognised(&Unrecognised::OtherMembers)
+pub(crate) fn refuse_members(_: &BundleMembers, _: &Keys, _: &Options, _: &Workers<'_>) -> Report {
+    unrecognised_report(&Unrecognised::OtherMembers)
 }
 
 #[cfg(test)]
@@ -85,7 +94,7 @@ mod tests {
     #[test]
     fn folders_and_archives_can_be_broken() {
         for checker in CHECKERS {
-            let is_whole = checker.id.row().folder.is_some_and(|folder| folder.is_whole);
+            let is_whole = checker.id.row().folder.is_some_and(|folder| folder.owns_folder);
             assert_eq!(checker.broken.is_some(), is_whole, "{}", checker.id.name());
         }
     }

@@ -1,25 +1,29 @@
-//! What a caller may ask for beyond the checks: each demand that is not met makes the answer no.
+//! Demands of a caller beyond the checks, such as a trusted signer.
+//!
+//! A report that passes may still not be what the caller needs. [`Demands`] holds the flags of the
+//! verify commands; each unmet one turns the exit code into a failure without changing the report.
+//! [`note_duplicate_runs`] compares the reports of several targets.
 
 use reenact_json::Shown;
 
 use crate::keys::Trust;
-use crate::report::{Outcome, Report};
+use crate::report::{Report, TargetOutcome};
 
-/// The demands of one verification.
+/// Additional requirements of one verification, all off by default.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Demands {
-    /// The signer must be supplied or trusted.
+    /// True if the signer's key must be supplied or trusted (`--require-trusted`).
     pub trusted: bool,
-    /// Every rule of the audit must be kept.
+    /// True if every audit rule must pass (`--require-audit`).
     pub audit: bool,
-    /// No payload may be withheld.
+    /// True if no payload may be withheld (`--deny-redacted`).
     pub unredacted: bool,
-    /// No run may come in two versions.
+    /// True if no run may occur with two different contents (`--deny-duplicates`).
     pub unique: bool,
 }
 
 impl Demands {
-    /// Which demands a report does not meet, in words.
+    /// Returns a sentence for each demand that the report does not meet, beginning with its flag.
     pub fn unmet(&self, report: &Report) -> Vec<String> {
         let mut unmet = Vec::new();
         let trust = report.signer.as_ref().map_or(Trust::Unknown, |signer| signer.trust);
@@ -40,34 +44,40 @@ impl Demands {
                 if count == 1 { " is" } else { "s are" }
             ));
         }
-        if self.unique && report.has_twin {
+        if self.unique && report.has_duplicate {
             unmet.push("--deny-duplicates: this run comes in more than one version".into());
         }
         unmet
     }
 
-    /// The exit code of an outcome under these demands.
-    pub fn exit_code(&self, outcome: &Outcome) -> u8 {
+    /// Returns the exit code of an outcome under these demands.
+    ///
+    /// The code of the outcome itself is raised to at least 1 if a demand is not met. A target that
+    /// could not be read keeps its 2.
+    pub fn exit_code(&self, outcome: &TargetOutcome) -> u8 {
         match outcome {
-            Outcome::Judged(report) if !self.unmet(report).is_empty() => outcome.exit_code().max(1),
+            TargetOutcome::Report(report) if !self.unmet(report).is_empty() => outcome.exit_code().max(1),
             _ => outcome.exit_code(),
         }
     }
 }
 
-/// Notes on each record that claims the same run as another but is not the same record: one of them may be a forgery by
-/// whoever holds the key, or one run was sealed twice.
-pub fn note_twins(outcomes: &mut [(String, Outcome)]) {
+/// Adds a note to each record that names the same run and key as another target, but has another
+/// content.
+///
+/// Either one of them is a forgery by someone who holds the key, or one run was sealed twice. Copies of
+/// one record are not duplicates, however they are spelled.
+pub fn note_duplicate_runs(outcomes: &mut [(String, TargetOutcome)]) {
     let mut runs: std::collections::BTreeMap<(String, String), Vec<usize>> =
         std::collections::BTreeMap::new();
     for (at, (_, outcome)) in outcomes.iter().enumerate() {
-        if let Outcome::Judged(Report { run: Some(run), .. }) = outcome {
+        if let TargetOutcome::Report(Report { run: Some(run), .. }) = outcome {
             runs.entry((run.key_id.clone(), run.run_id.clone())).or_default().push(at);
         }
     }
-    let digest = |outcome: &Outcome| match outcome {
-        Outcome::Judged(report) => report.run.as_ref().map(|run| run.digest),
-        Outcome::Unreadable(_) => None,
+    let digest = |outcome: &TargetOutcome| match outcome {
+        TargetOutcome::Report(report) => report.run.as_ref().map(|run| run.digest),
+        TargetOutcome::Unreadable(_) => None,
     };
     for same in runs.values().filter(|same| same.len() > 1) {
         for &at in same {
@@ -75,8 +85,8 @@ pub fn note_twins(outcomes: &mut [(String, Outcome)]) {
             let Some(other) = other.map(|other| Shown::new(&outcomes[*other].0).to_string()) else {
                 continue;
             };
-            if let Outcome::Judged(report) = &mut outcomes[at].1 {
-                report.has_twin = true;
+            if let TargetOutcome::Report(report) = &mut outcomes[at].1 {
+                report.has_duplicate = true;
                 report.notes.push(format!("{other} is another record of the same run by the same key"));
             }
         }

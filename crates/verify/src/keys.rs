@@ -1,4 +1,7 @@
-//! The keys that a verification may use, and what is known of each.
+//! Keys for one verification, each with the trust that its source gives it.
+//!
+//! A verifier looks up the key that a record names, by its id. Whether the signature holds is a check;
+//! who vouches for the key is [`Trust`]. Start reading at [`Keys`].
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -6,26 +9,28 @@ use std::collections::BTreeMap;
 use reenact_formats::key::{KeyError, KeyId, PublicKey};
 use reenact_formats::rpk::HmacKey;
 
-/// What is known of a key. It never changes whether a record is intact; it says who vouches for the signer.
+/// Trust in a signing key, according to the caller's sources.
+///
+/// Trust never changes whether a record is intact. It says who vouches for the signer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Trust {
-    /// Handed to this verification by whoever asked for it.
+    /// Given to this verification by the caller.
     Supplied,
-    /// In the trust store of whoever asked, or one of their own.
+    /// Found in the caller's trust store, or one of the caller's own keys.
     Trusted,
-    /// Known, and its owner signs with another one now.
+    /// Known, but its owner signs with a newer key.
     Superseded,
-    /// Someone else may have it: what it signed may be anybody's.
+    /// Marked as stolen or leaked: a signature by this key may be anyone's.
     Compromised,
-    /// Brought by the record itself: the record is intact, but anyone could have made it.
+    /// Contained in the record itself. The record is intact, but anyone could have made it.
     SelfAsserted,
-    /// Named by the record, but held by nobody here.
+    /// Named by the record, but not available here.
     Unknown,
 }
 
 impl Trust {
-    /// The word that reports use.
+    /// Returns the word that reports use, such as `self-asserted`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Supplied => "supplied",
@@ -37,8 +42,10 @@ impl Trust {
         }
     }
 
-    /// Which of two sources is believed about one key. A warning beats everything; what was said for this one
-    /// verification beats what was said before; the record's own word comes last.
+    /// Returns the precedence among several sources that know one key: the highest rank wins.
+    ///
+    /// A warning beats everything. A key supplied for this one verification beats the trust store. The
+    /// record's own claim comes last.
     fn rank(self) -> u8 {
         match self {
             Self::Unknown => 0,
@@ -57,29 +64,37 @@ impl fmt::Display for Trust {
     }
 }
 
-/// A key at hand.
+/// A public key with what is known of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownKey {
-    /// The key.
+    /// The public key.
     pub key: PublicKey,
-    /// What is known of it.
+    /// Strongest trust that any source gives the key.
     pub trust: Trust,
-    /// What its owner calls it.
+    /// Name that the owner gave the key, if any source has one.
     pub label: Option<String>,
 }
 
-/// All keys at hand, looked up by the id that a record names.
+/// All keys of one verification, by key id.
+///
+/// Ed25519 keys are looked up by the id that a record names. HMAC signatures have at most one shared
+/// key, see [`Keys::set_hmac_key`].
 #[derive(Debug, Clone, Default)]
 pub struct Keys {
+    /// Keys by id, one entry each.
     known: BTreeMap<KeyId, KnownKey>,
-    refused: Vec<KeyError>,
-    hmac: Option<HmacKey>,
+    /// Errors of keys that were given but are not valid.
+    rejected: Vec<KeyError>,
+    /// Shared key of HMAC signatures.
+    hmac_key: Option<HmacKey>,
 }
 
 impl Keys {
-    /// Adds what some source knows of a key. If several sources know it, the strongest word counts (a warning, then
-    /// supplied, trusted, superseded, self-asserted), and the first label is kept.
-    pub fn know(&mut self, key: PublicKey, trust: Trust, label: Option<String>) {
+    /// Adds a key with the trust that one source gives it.
+    ///
+    /// If several sources know the key, the highest precedence counts (compromised, supplied, trusted,
+    /// superseded, self-asserted), and the first label is kept.
+    pub fn add(&mut self, key: PublicKey, trust: Trust, label: Option<String>) {
         let known = self.known.entry(key.id()).or_insert(KnownKey { key, trust, label: None });
         if trust.rank() > known.trust.rank() {
             known.trust = trust;
@@ -87,56 +102,68 @@ impl Keys {
         known.label = known.label.take().or(label);
     }
 
-    /// Adds a key that the caller supplies.
-    pub fn supply(&mut self, key: PublicKey) {
-        self.know(key, Trust::Supplied, None);
+    /// Adds a key that the caller gave for this verification.
+    pub fn add_supplied(&mut self, key: PublicKey) {
+        self.add(key, Trust::Supplied, None);
     }
 
-    /// Sets the shared key of signatures by HMAC. A record names such keys by labels that anyone could change, so there is
-    /// one, and no look-up.
-    pub fn share(&mut self, key: HmacKey) {
-        self.hmac = Some(key);
+    /// Sets the shared key of HMAC signatures.
+    ///
+    /// A record names such keys by a label that no signature covers, so anyone could change it. There
+    /// is therefore one key and no look-up.
+    pub fn set_hmac_key(&mut self, key: HmacKey) {
+        self.hmac_key = Some(key);
     }
 
-    /// The shared key, if one was given.
-    pub fn hmac(&self) -> Option<&HmacKey> {
-        self.hmac.as_ref()
+    /// Returns the shared key of HMAC signatures, if one was set.
+    pub fn hmac_key(&self) -> Option<&HmacKey> {
+        self.hmac_key.as_ref()
     }
 
-    /// Adds a key that the record itself brings.
-    pub(crate) fn assert(&mut self, key: PublicKey) {
-        self.know(key, Trust::SelfAsserted, None);
+    /// Adds a key that the record itself contains.
+    pub(crate) fn add_self_asserted(&mut self, key: PublicKey) {
+        self.add(key, Trust::SelfAsserted, None);
     }
 
-    /// The raw-key interface of RER §1.1: exactly 32 bytes. Others are refused, and the report says why.
+    /// Returns keys with one supplied key of raw bytes (RER §1.1).
+    ///
+    /// Exactly 32 bytes that encode a valid point are accepted. Otherwise there is no key, and the
+    /// report says why.
+    ///
+    /// ```
+    /// use reenact_verify::Keys;
+    ///
+    /// assert!(Keys::from_raw(&[0; 31]).is_empty());
+    /// ```
     pub fn from_raw(bytes: &[u8]) -> Self {
         let mut keys = Self::default();
         match PublicKey::from_raw(bytes) {
-            Ok(key) => keys.supply(key),
-            Err(error) => keys.refused.push(error),
+            Ok(key) => keys.add_supplied(key),
+            Err(error) => keys.rejected.push(error),
         }
         keys
     }
 
-    /// The key of that id.
+    /// Returns the key with this id.
     pub fn find(&self, id: &KeyId) -> Option<&KnownKey> {
         self.known.get(id)
     }
 
-    /// Whether there is no key at all.
+    /// Returns true if there is no Ed25519 key. The shared HMAC key does not count.
     pub fn is_empty(&self) -> bool {
         self.known.is_empty()
     }
 
-    /// Why keys that were given are not among these.
-    pub(crate) fn refused(&self) -> &[KeyError] {
-        &self.refused
+    /// Returns the errors of keys that were given and are not valid, for the reasons of failed
+    /// signatures.
+    pub(crate) fn rejected(&self) -> &[KeyError] {
+        &self.rejected
     }
 }
 
 impl Extend<PublicKey> for Keys {
     fn extend<I: IntoIterator<Item = PublicKey>>(&mut self, keys: I) {
-        keys.into_iter().for_each(|key| self.supply(key));
+        keys.into_iter().for_each(|key| self.add_supplied(key));
     }
 }
 
@@ -144,7 +171,7 @@ impl Extend<PublicKey> for Keys {
 mod tests {
     use super::*;
 
-    /// The basepoint: somebody's key, as far as this test goes.
+    /// Returns the Ed25519 basepoint, a valid public key.
     fn key() -> PublicKey {
         let mut raw = [0x66; 32];
         raw[0] = 0x58;
@@ -159,7 +186,7 @@ mod tests {
             for weak in &from_strongest[at..] {
                 for order in [[strong, *weak], [*weak, strong]] {
                     let mut keys = Keys::default();
-                    order.iter().for_each(|trust| keys.know(key(), *trust, None));
+                    order.iter().for_each(|trust| keys.add(key(), *trust, None));
                     assert_eq!(keys.find(&key().id()).unwrap().trust, strong, "{order:?}");
                 }
             }
@@ -169,9 +196,9 @@ mod tests {
     #[test]
     fn the_label_of_whoever_has_one_is_kept() {
         let mut keys = Keys::default();
-        keys.supply(key());
-        keys.know(key(), Trust::Trusted, Some("ci".into()));
-        keys.know(key(), Trust::Superseded, Some("other".into()));
+        keys.add_supplied(key());
+        keys.add(key(), Trust::Trusted, Some("ci".into()));
+        keys.add(key(), Trust::Superseded, Some("other".into()));
         let expected = KnownKey { key: key(), trust: Trust::Supplied, label: Some("ci".into()) };
         assert_eq!(keys.find(&key().id()), Some(&expected));
     }

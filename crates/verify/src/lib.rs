@@ -17,8 +17,6 @@
 
 #![cfg_attr(not(feature = "formats"), allow(dead_code, reason = "some parts serve some formats alone"))]
 
-#[cfg(feature = "disk")]
-mod ahead;
 mod archive;
 pub mod audit;
 mod capped;
@@ -30,6 +28,8 @@ pub mod keys;
 pub mod members;
 #[cfg(feature = "model-io")]
 pub mod model_io;
+#[cfg(feature = "disk")]
+mod read_ahead;
 pub mod render;
 #[cfg(feature = "replay-bundle")]
 pub mod replay_bundle;
@@ -45,22 +45,22 @@ mod workers;
 
 use std::io::Cursor;
 
-use reenact_formats::format::Signs;
+use reenact_formats::format::RecognitionRule;
 use reenact_formats::recognise;
 use reenact_json::Limits;
 use reenact_pack::Container;
 
-use archive::Opened;
-use checker::{Broken, checker, unrecognised};
+use archive::OpenedArchive;
+use checker::{BrokenContainer, checker, unrecognised_report};
 
 pub use audit::Audit;
 pub use demand::Demands;
 pub use keys::{Keys, Trust};
-pub use members::{BrokenArchive, Members};
+pub use members::{BrokenArchive, BundleMembers};
 pub use reenact_formats::{FormatId, Unrecognised};
-pub use report::{Outcome, Report, RunIdentity, Signer, Unreadable};
+pub use report::{RecordSigner, Report, RunIdentity, TargetOutcome, UnreadableTarget};
 #[cfg(feature = "rer")]
-pub use rer::{Artifact, strict};
+pub use rer::{ArtifactView, verify_or_err};
 pub use verified::Verified;
 pub use workers::Workers;
 
@@ -73,76 +73,81 @@ pub struct Options {
     pub limits: Limits,
     /// What time it is, in nanoseconds since 1970, for the note on expired envelopes; `None` leaves it out. A verifier has
     /// no clock of its own.
-    pub at: Option<i128>,
+    pub now: Option<i128>,
 }
 
 /// Judges any bytes at all. Never fails and never panics: what cannot be read gets a report that says so.
-pub fn safe(bytes: &[u8], keys: &Keys, options: &Options) -> Report {
-    safe_with(bytes, keys, options, &Workers::one())
+pub fn verify(bytes: &[u8], keys: &Keys, options: &Options) -> Report {
+    verify_with(bytes, keys, options, &Workers::sequential())
 }
 
 /// As [`safe`]; `workers` judge large records.
-pub fn safe_with(bytes: &[u8], keys: &Keys, options: &Options, workers: &Workers<'_>) -> Report {
+pub fn verify_with(bytes: &[u8], keys: &Keys, options: &Options, workers: &Workers<'_>) -> Report {
     // Lines are never looked for in an archive.
-    let is_lines = options.format.is_some_and(|id| matches!(id.row().signs, Signs::Lines(_)));
+    let is_lines = options.format.is_some_and(|id| matches!(id.row().recognition, RecognitionRule::Lines(_)));
     if let Some(container) = Container::detect(bytes).filter(|_| !is_lines) {
         return match archive::open(container, Cursor::new(bytes), options) {
             #[cfg(feature = "replay-bundle")]
-            Ok(Opened::ReplayBundle(report)) => *report,
-            Ok(Opened::Members(members)) => safe_members_with(&members, keys, options, workers),
-            Ok(Opened::Broken(broken)) => broken_archive(&broken, options),
+            Ok(OpenedArchive::ReplayBundle(report)) => *report,
+            Ok(OpenedArchive::Members(members)) => verify_members_with(&members, keys, options, workers),
+            Ok(OpenedArchive::Broken(broken)) => broken_archive_report(&broken, options),
             // Reading from memory does not fail.
-            Err(error) => unrecognised(&Unrecognised::Archive(error.to_string())),
+            Err(error) => unrecognised_report(&Unrecognised::Archive(error.to_string())),
         };
     }
     match options.format.map_or_else(|| recognise(bytes, &options.limits), Ok) {
         Ok(id) => match checker(id) {
             Some(checker) => (checker.document)(bytes, keys, options, workers),
-            None => unrecognised(&Unrecognised::NotJudged(id.name())),
+            None => unrecognised_report(&Unrecognised::NotJudged(id.name())),
         },
-        Err(why) => unrecognised(&why),
+        Err(why) => unrecognised_report(&why),
     }
 }
 
 /// Judges what a folder or an archive holds.
-pub fn safe_members(members: &Members, keys: &Keys, options: &Options) -> Report {
-    safe_members_with(members, keys, options, &Workers::one())
+pub fn verify_members(members: &BundleMembers, keys: &Keys, options: &Options) -> Report {
+    verify_members_with(members, keys, options, &Workers::sequential())
 }
 
 /// As [`safe_members`]; `workers` judge large records.
-pub fn safe_members_with(members: &Members, keys: &Keys, options: &Options, workers: &Workers<'_>) -> Report {
+pub fn verify_members_with(
+    members: &BundleMembers,
+    keys: &Keys,
+    options: &Options,
+    workers: &Workers<'_>,
+) -> Report {
     match options.format.or_else(|| members.format()) {
         Some(id) => match checker(id) {
             Some(checker) => (checker.members)(members, keys, options, workers),
-            None => unrecognised(&Unrecognised::NotJudged(id.name())),
+            None => unrecognised_report(&Unrecognised::NotJudged(id.name())),
         },
-        None => unrecognised(&Unrecognised::OtherMembers),
+        None => unrecognised_report(&Unrecognised::OtherMembers),
     }
 }
 
 /// The report on an archive that cannot be read to its end: by what it showed before, if it showed enough.
-pub fn broken_archive(broken: &BrokenArchive, options: &Options) -> Report {
-    let BrokenArchive { seen, error } = broken;
+pub fn broken_archive_report(broken: &BrokenArchive, options: &Options) -> Report {
+    let BrokenArchive { members: seen, error } = broken;
     let of_format = |id| checker(id)?.broken;
     let judge = match options.format.and_then(of_format) {
         Some(judge) => Some(judge),
         None => seen
-            .meant()
+            .intended_format()
             .filter(|id| options.format.is_none() || *id == FormatId::RerBundle)
             .and_then(of_format),
     };
     match judge {
-        Some(judge) => judge(&Broken::Archive(error)),
-        None => unrecognised(&Unrecognised::Archive(error.to_string())),
+        Some(judge) => judge(&BrokenContainer::Archive(error)),
+        None => unrecognised_report(&Unrecognised::Archive(error.to_string())),
     }
 }
 
 /// The report on a folder with something in it that does not belong there; `format` is what the folder seems to be.
 #[cfg(feature = "disk")]
-pub(crate) fn broken_folder(format: Option<FormatId>, fault: &str) -> Report {
+pub(crate) fn broken_folder_report(format: Option<FormatId>, fault: &str) -> Report {
     let of_format = |id| checker(id)?.broken;
     match format.and_then(of_format).or_else(|| of_format(FormatId::RerBundle)) {
-        Some(judge) => judge(&Broken::Folder(fault)),
-        None => unrecognised(&Unrecognised::OtherMembers),
+        Some(judge) => judge(&BrokenContainer::Folder(fault)),
+        None => unrecognised_report(&Unrecognised::OtherMembers),
     }
 }

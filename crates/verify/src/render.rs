@@ -1,40 +1,44 @@
-//! A report for people: a table of checks with the reasons under it, the signer, the notes, a last line in words.
+//! Reports as text for people.
+//!
+//! The text has a table of checks with the reasons of failed ones below, the signer, the notes, the
+//! audit, and a last line with the verdict. [`Tone`] lets a command colour the pieces; the words alone
+//! carry the meaning. Start reading at [`outcome_text`].
 
 use core::fmt::Write;
 
 use reenact_json::Shown;
 
-use crate::audit::{Audit, RuleVerdict, Verdict};
+use crate::audit::{Audit, AuditVerdict, RuleVerdict};
 use crate::keys::Trust;
-use crate::report::{Check, NOTHING_TO_CHECK, Outcome, Report};
+use crate::report::{Check, NOTHING_TO_CHECK, Report, TargetOutcome};
 
-/// What a piece of the text means, so that a command can colour it. The text alone says it too.
+/// Meaning of a piece of text, so that a command can colour it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
-    /// It holds.
+    /// A check or a target passed.
     Good,
-    /// It does not hold.
+    /// A check or a target failed, or an audit rule was broken.
     Bad,
-    /// Beside the point.
+    /// Explanations and results without weight.
     Quiet,
-    /// The target's name.
+    /// Name of the target.
     Title,
 }
 
-/// Colours a piece of text, or leaves it alone.
+/// Function that adds colour codes to a piece of text, or returns the text unchanged.
 pub type Paint<'p> = &'p dyn Fn(Tone, &str) -> String;
 
-/// No colour at all.
+/// Returns the text without colour.
 pub fn plain(_: Tone, text: &str) -> String {
     text.to_owned()
 }
 
-/// The text for one target, with its line feeds.
-pub fn outcome(target: &str, outcome: &Outcome, paint: Paint<'_>) -> String {
+/// Returns the text for one target, ending with a line feed. The target's name is escaped.
+pub fn outcome_text(target: &str, outcome: &TargetOutcome, paint: Paint<'_>) -> String {
     let target = if target.is_empty() { "\"\"".into() } else { Shown::whole(target).to_string() };
     match outcome {
-        Outcome::Judged(report) => judged(&target, report, paint),
-        Outcome::Unreadable(unreadable) => {
+        TargetOutcome::Report(report) => report_text(&target, report, paint),
+        TargetOutcome::Unreadable(unreadable) => {
             let error = paint(Tone::Bad, "ERROR");
             format!(
                 "{}\n  {error}  {} ({})\n",
@@ -46,7 +50,8 @@ pub fn outcome(target: &str, outcome: &Outcome, paint: Paint<'_>) -> String {
     }
 }
 
-fn judged(target: &str, report: &Report, paint: Paint<'_>) -> String {
+/// Returns the text of a report under the escaped name of its target.
+fn report_text(target: &str, report: &Report, paint: Paint<'_>) -> String {
     let mut text = format!("{}  {}\n", paint(Tone::Title, target), report.format);
     let both = || report.checks.iter().chain(&report.artifact_checks);
     let width = both().map(|check| check.name.len()).max().unwrap_or(0);
@@ -69,7 +74,7 @@ fn judged(target: &str, report: &Report, paint: Paint<'_>) -> String {
     for note in &report.notes {
         let _ = writeln!(text, "  note    {note}");
     }
-    // Of what could not be read there is nothing more to say.
+    // The audit of an unreadable document says nothing new.
     if let Some(audit) = report
         .audit
         .as_ref()
@@ -80,7 +85,7 @@ fn judged(target: &str, report: &Report, paint: Paint<'_>) -> String {
     for (name, digest) in &report.digests {
         let _ = writeln!(text, "  digest  {name} {digest}");
     }
-    // A thief's record is as intact as any: the answer is still no.
+    // A compromised key makes the answer no, even though the record is intact.
     let is_stolen = report.signer.as_ref().is_some_and(|signer| signer.trust == Trust::Compromised);
     let holds = report.pass() && !is_stolen;
     let mark = if holds { paint(Tone::Good, "PASS") } else { paint(Tone::Bad, "FAIL") };
@@ -88,10 +93,14 @@ fn judged(target: &str, report: &Report, paint: Paint<'_>) -> String {
     text
 }
 
-/// The audit in one line, and a line for each rule that was broken or cannot be told.
+/// Returns one line with the number of rules by verdict, then one line for each distinct reason of
+/// rules that did not pass.
 fn audit_lines(audit: &Audit, paint: Paint<'_>) -> String {
-    let counts =
-        [(Verdict::Pass, "kept"), (Verdict::Fail, "broken"), (Verdict::Inconclusive, "inconclusive")];
+    let counts = [
+        (AuditVerdict::Pass, "kept"),
+        (AuditVerdict::Fail, "broken"),
+        (AuditVerdict::Inconclusive, "inconclusive"),
+    ];
     let counts: Vec<String> = counts
         .into_iter()
         .map(|(verdict, word)| (audit.count(verdict), word))
@@ -99,9 +108,9 @@ fn audit_lines(audit: &Audit, paint: Paint<'_>) -> String {
         .map(|(count, word)| format!("{count} {word}"))
         .collect();
     let mut text = format!("  audit   rules of the envelope: {}\n", counts.join(", "));
-    // One reason for many rules is said once.
+    // Rules that share a reason share a line.
     let mut told: Vec<(&RuleVerdict, Vec<&str>)> = Vec::new();
-    for rule in audit.rules.iter().filter(|rule| rule.verdict != Verdict::Pass) {
+    for rule in audit.rules.iter().filter(|rule| rule.verdict != AuditVerdict::Pass) {
         let same = |(first, _): &&mut (&RuleVerdict, Vec<&str>)| {
             (first.verdict, first.event, &first.reason) == (rule.verdict, rule.event, &rule.reason)
         };
@@ -112,7 +121,7 @@ fn audit_lines(audit: &Audit, paint: Paint<'_>) -> String {
     }
     for (rule, names) in told {
         let mark = match rule.verdict {
-            Verdict::Fail => paint(Tone::Bad, "broken "),
+            AuditVerdict::Fail => paint(Tone::Bad, "broken "),
             _ => paint(Tone::Quiet, "unclear"),
         };
         let event = rule.event.map_or(String::new(), |event| format!("event {event}: "));
@@ -121,7 +130,8 @@ fn audit_lines(audit: &Audit, paint: Paint<'_>) -> String {
     text
 }
 
-/// A check, and under it the reasons why it does not hold. The checks of a bundle's artifact are set in.
+/// Appends the line of a check and, indented below, the reasons why it fails. `outer` is the prefix of
+/// the reasons of a bundle's artifact, or empty.
 fn check_line(
     check: &Check,
     outer: &str,
@@ -139,7 +149,8 @@ fn check_line(
     let asks = paint(Tone::Quiet, check.asks);
     let _ = writeln!(text, "{indent}{mark}  {:width$}  {asks}", check.name);
     if !report.artifact_checks.is_empty() && check.name == "artifact" && outer.is_empty() {
-        // Its reasons stand under the inner checks; only those that name none belong here.
+        // Reasons of the artifact's own checks are printed below those checks; only the others belong
+        // here.
         let named = |reason: &str| {
             report
                 .artifact_checks
@@ -154,7 +165,7 @@ fn check_line(
         return;
     }
     let own = format!("{outer}{}: ", check.name);
-    // That there was nothing to check, the check above says already.
+    // The check that failed first already says that nothing could be read.
     let own_reasons = report.reasons.iter().filter_map(|reason| reason.strip_prefix(&own));
     for reason in own_reasons.filter(|reason| *reason != NOTHING_TO_CHECK) {
         let _ = writeln!(text, "{indent}      {reason}");

@@ -1,7 +1,7 @@
 //! What a verification found.
 
 use reenact_formats::FormatId;
-use reenact_json::print::{self, Object};
+use reenact_json::print::{self, PrintObjectWriter};
 use reenact_json::shown::is_unsafe;
 use reenact_json::{Digest, Shown};
 
@@ -39,7 +39,7 @@ pub struct Report {
     /// What a reader should know beside the checks.
     pub notes: Vec<String>,
     /// Who signed, where the format has signatures.
-    pub signer: Option<Signer>,
+    pub signer: Option<RecordSigner>,
     /// Whether the run obeyed its envelope, where the format has one.
     pub audit: Option<Audit>,
     /// Digests worth keeping, by name.
@@ -51,7 +51,7 @@ pub struct Report {
     /// Which run this is a record of, where the record says so.
     pub run: Option<RunIdentity>,
     /// Another target is another record of the same run.
-    pub has_twin: bool,
+    pub has_duplicate: bool,
 }
 
 /// What breaks a rule of Model IO, where, and how.
@@ -78,7 +78,7 @@ pub struct RunIdentity {
 
 /// Who signed, as far as that is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Signer {
+pub struct RecordSigner {
     /// The key that the record names; `None` where it names none.
     pub key_id: Option<String>,
     /// What is known of that key.
@@ -87,14 +87,15 @@ pub struct Signer {
     pub label: Option<String>,
 }
 
-impl Signer {
+impl RecordSigner {
     /// The signer that a record names, as far as `keys` knows it.
-    pub(crate) fn named(key_id: Option<&str>, keys: &Keys) -> Self {
+    pub(crate) fn from_key_id(key_id: Option<&str>, keys: &Keys) -> Self {
         let known =
             key_id.and_then(reenact_formats::key::KeyId::parse).and_then(|id| keys.find(&id).cloned());
         Self {
             // Exact, so that a program can look it up; but no key has an id as long as that.
-            key_id: key_id.map(|id| if id.len() <= LONGEST_HEX { id.to_owned() } else { carried(id) }),
+            key_id: key_id
+                .map(|id| if id.len() <= MAX_HEX_BYTES { id.to_owned() } else { shown_carried(id) }),
             trust: known.as_ref().map_or(Trust::Unknown, |known| known.trust),
             label: known.and_then(|known| known.label),
         }
@@ -125,7 +126,7 @@ impl Report {
             verdict: String::new(),
             withheld: 0,
             run: None,
-            has_twin: false,
+            has_duplicate: false,
         }
     }
 
@@ -153,7 +154,7 @@ impl Report {
     }
 
     /// Marks a check that had nothing to check.
-    pub(crate) fn void(&mut self, name: &str) {
+    pub(crate) fn mark_void(&mut self, name: &str) {
         for check in self.checks.iter_mut().filter(|check| check.name == name && check.holds == Some(true)) {
             check.holds = None;
         }
@@ -168,11 +169,11 @@ impl Report {
         self.reasons.sort_by_cached_key(place);
     }
 
-    fn write_json(&self, object: &mut Object<'_>) {
+    fn write_json(&self, object: &mut PrintObjectWriter<'_>) {
         object.string("format", self.format.as_str());
         object.boolean("pass", self.pass());
         let mut matrix = |name: &str, checks: &[Check]| {
-            let mut matrix = Object::open(object.name(name));
+            let mut matrix = PrintObjectWriter::open(object.name(name));
             for check in checks {
                 matrix.boolean(check.name, check.holds);
             }
@@ -195,7 +196,7 @@ impl Report {
         match &self.signer {
             None => object.string("signer", None),
             Some(signer) => {
-                let mut member = Object::open(object.name("signer"));
+                let mut member = PrintObjectWriter::open(object.name("signer"));
                 member.string("key_id", signer.key_id.as_deref());
                 member.string("trust", signer.trust.name());
                 member.string("label", signer.label.as_deref());
@@ -205,7 +206,7 @@ impl Report {
         if let Some(audit) = &self.audit {
             write_audit(audit, object);
         }
-        let mut digests = Object::open(object.name("digests"));
+        let mut digests = PrintObjectWriter::open(object.name("digests"));
         for (name, digest) in &self.digests {
             digests.string(name, digest.as_str());
         }
@@ -213,9 +214,9 @@ impl Report {
     }
 }
 
-fn write_violations(violations: &[Violation], object: &mut Object<'_>) {
-    print::list(violations, object.name("violations"), |violation, out| {
-        let mut object = Object::open(out);
+fn write_violations(violations: &[Violation], object: &mut PrintObjectWriter<'_>) {
+    print::write_list(violations, object.name("violations"), |violation, out| {
+        let mut object = PrintObjectWriter::open(out);
         object.string("rule_id", violation.rule_id);
         object.string("path", violation.path.as_str());
         object.string("message", violation.message.as_str());
@@ -223,11 +224,11 @@ fn write_violations(violations: &[Violation], object: &mut Object<'_>) {
     });
 }
 
-fn write_audit(audit: &Audit, object: &mut Object<'_>) {
-    let mut member = Object::open(object.name("audit"));
+fn write_audit(audit: &Audit, object: &mut PrintObjectWriter<'_>) {
+    let mut member = PrintObjectWriter::open(object.name("audit"));
     member.boolean("ok", audit.ok());
-    print::list(&audit.rules, member.name("rules"), |rule, out| {
-        let mut object = Object::open(out);
+    print::write_list(&audit.rules, member.name("rules"), |rule, out| {
+        let mut object = PrintObjectWriter::open(out);
         object.string("rule", rule.rule);
         object.string("verdict", rule.verdict.name());
         let event = rule.event.map_or("null".to_owned(), |event| event.to_string());
@@ -241,7 +242,7 @@ fn write_audit(audit: &Audit, object: &mut Object<'_>) {
 /// Why a target could not be read at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct Unreadable {
+pub struct UnreadableTarget {
     /// A code that a program may branch on, such as `E_NOT_FOUND`.
     pub code: &'static str,
     /// The same for people.
@@ -251,19 +252,19 @@ pub struct Unreadable {
 /// What became of one target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "nearly every target is judged")]
-pub enum Outcome {
+pub enum TargetOutcome {
     /// It was read and judged.
-    Judged(Report),
+    Report(Report),
     /// It could not be read.
-    Unreadable(Unreadable),
+    Unreadable(UnreadableTarget),
 }
 
-impl Outcome {
+impl TargetOutcome {
     /// 0 it holds, 1 it does not, 2 it could not be read. A record under a compromised key may be intact, and still
     /// nobody can say whose it is: 1.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Judged(report) => {
+            Self::Report(report) => {
                 let trust = report.signer.as_ref().map(|signer| signer.trust);
                 u8::from(!report.pass() || trust == Some(Trust::Compromised))
             }
@@ -274,20 +275,20 @@ impl Outcome {
     /// The report as one line of JSON, without its line feed.
     pub fn to_json(&self, target: &str) -> String {
         let mut line = String::new();
-        let mut object = Object::open(&mut line);
+        let mut object = PrintObjectWriter::open(&mut line);
         object.string("target", target);
         match self {
-            Self::Judged(report) => report.write_json(&mut object),
+            Self::Report(report) => report.write_json(&mut object),
             Self::Unreadable(unreadable) => {
                 let nothing = Report::new("unknown".into(), &[]);
                 object.string("format", "unknown");
                 object.boolean("pass", false);
-                Object::open(object.name("checks")).close();
+                PrintObjectWriter::open(object.name("checks")).close();
                 object.strings("reasons", &nothing.reasons);
                 object.strings("notes", &nothing.notes);
                 object.string("signer", None);
-                Object::open(object.name("digests")).close();
-                let mut error = Object::open(object.name("error"));
+                PrintObjectWriter::open(object.name("digests")).close();
+                let mut error = PrintObjectWriter::open(object.name("error"));
                 error.string("code", unreadable.code);
                 error.string("message", unreadable.message.as_str());
                 error.close();
@@ -302,15 +303,15 @@ impl Outcome {
 pub(crate) const NOTHING_TO_CHECK: &str = "nothing to check: it could not be read";
 
 /// The longest thing in hexadecimal that a record carries: a signature.
-const LONGEST_HEX: usize = 128;
+const MAX_HEX_BYTES: usize = 128;
 
 /// How many characters of other texts are shown. Reports hold dozens of them and must stay small.
-const LONGEST_OTHER: usize = 40;
+const MAX_OTHER_CHARS: usize = 40;
 
 /// A hash or an id from outside, safe to print. Hashes are never cut; a text that cannot be one is.
-pub(crate) fn carried(text: &str) -> String {
-    let could_be_hex = text.len() <= LONGEST_HEX && !text.contains(is_unsafe);
-    match text.char_indices().nth(LONGEST_OTHER) {
+pub(crate) fn shown_carried(text: &str) -> String {
+    let could_be_hex = text.len() <= MAX_HEX_BYTES && !text.contains(is_unsafe);
+    match text.char_indices().nth(MAX_OTHER_CHARS) {
         Some((cut, _)) if !could_be_hex => format!("{}… ({} bytes)", Shown::whole(&text[..cut]), text.len()),
         _ => Shown::whole(text).to_string(),
     }

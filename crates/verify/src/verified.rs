@@ -1,28 +1,39 @@
-//! Values that only a check can make.
+//! [`Verified`]: a value that only a passed verification can create.
+//!
+//! Code that needs a checked artifact takes a `Verified<T>` parameter. The type system then proves that
+//! no path leads around the verifier.
 
 use core::ops::Deref;
 
 use crate::Report;
 
-/// Proof that a check ran and held. There is no other way to make one.
+/// Proof that every check of `T` ran and held.
+///
+/// Created only by the `verify_or_err` functions of the formats. It dereferences to the value, and
+/// keeps the [`Report`] on which it is based.
 #[derive(Debug)]
 pub struct Verified<T> {
+    /// The verified value.
     inner: T,
+    /// Report that passes.
     report: Report,
 }
 
 impl<T> Verified<T> {
-    /// The value, if its report says that every check holds.
-    pub(crate) fn if_passed(inner: T, report: Report) -> Result<Self, Box<Report>> {
+    /// Wraps `inner` if its report passes.
+    ///
+    /// # Errors
+    /// Returns the report if any check fails.
+    pub(crate) fn if_pass(inner: T, report: Report) -> Result<Self, Box<Report>> {
         if report.pass() { Ok(Self { inner, report }) } else { Err(Box::new(report)) }
     }
 
-    /// The report that says so.
+    /// Returns the report, all checks of which hold or had nothing to check.
     pub fn report(&self) -> &Report {
         &self.report
     }
 
-    /// The value, which from here on is as good as anything.
+    /// Unwraps the value. The proof is lost: nothing tells the result from an unchecked value.
     pub fn into_inner(self) -> T {
         self.inner
     }

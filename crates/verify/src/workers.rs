@@ -1,6 +1,8 @@
-//! The threads that judge one record: a survey hands out batches, and findings come in the order of the batches.
+//! Worker threads that verify one large record.
 //!
-//! Without the feature `disk` there are no threads, and everything runs in order on the caller's.
+//! A record is split into batches, which are checked in any order; their findings are merged in the
+//! order of the batches, so the report does not depend on the number of threads. Without the feature
+//! `disk` there are no threads, and everything runs on the caller's. Start reading at [`Workers`].
 
 #[cfg(feature = "disk")]
 mod threads;
@@ -14,67 +16,79 @@ use crate::model_io;
 use crate::rer;
 
 #[cfg(feature = "disk")]
-pub(crate) use threads::{cores, in_order};
+pub(crate) use threads::{available_cores, map_in_order};
 
-/// How many threads judge one record, and who is told how many more bytes they have read.
+/// Number of threads for one record, and a callback for progress.
+///
+/// The report does not depend on the number of threads.
 #[derive(Clone, Copy)]
 pub struct Workers<'p> {
+    /// Number of threads; 1 means the caller's own thread.
     #[cfg(feature = "disk")]
     threads: usize,
+    /// Called with the number of bytes read since its last call; possibly from another thread.
     #[cfg(feature = "disk")]
-    seen: &'p (dyn Fn(usize) + Sync),
+    on_progress: &'p (dyn Fn(usize) + Sync),
+    /// Keeps the lifetime parameter in use without threads.
     #[cfg(not(feature = "disk"))]
     one: core::marker::PhantomData<&'p ()>,
 }
 
-/// A document of less than this is judged sooner than threads are started.
+/// Smallest document that is worth starting threads for, in bytes.
 #[cfg(feature = "disk")]
-const WORTH_THREADS: usize = 1 << 20;
+const MIN_THREADED_BYTES: usize = 1 << 20;
 
 impl Workers<'static> {
-    /// The caller's own thread.
+    /// Returns workers that use only the caller's thread and report no progress.
     #[cfg(feature = "disk")]
-    pub fn one() -> Self {
-        Self { threads: 1, seen: &|_| {} }
+    pub fn sequential() -> Self {
+        Self { threads: 1, on_progress: &|_| {} }
     }
 
-    /// The caller's own thread.
+    /// Returns workers that use only the caller's thread.
     #[cfg(not(feature = "disk"))]
-    pub fn one() -> Self {
+    pub fn sequential() -> Self {
         Self { one: core::marker::PhantomData }
     }
 }
 
 impl<'p> Workers<'p> {
-    /// That many threads; `seen` is told how many more bytes of a document were read.
+    /// Returns workers with this many threads. `on_progress` is called with the number of bytes of the
+    /// document that were read since its last call.
     #[cfg(feature = "disk")]
-    pub fn new(threads: usize, seen: &'p (dyn Fn(usize) + Sync)) -> Self {
-        Self { threads, seen }
+    pub fn new(threads: usize, on_progress: &'p (dyn Fn(usize) + Sync)) -> Self {
+        Self { threads, on_progress }
     }
 
-    /// As many as a document of that size is worth.
+    /// Returns these workers, or a single thread if a document of `bytes` bytes is too small for more.
     #[cfg(feature = "disk")]
     pub(crate) fn for_document(self, bytes: usize) -> Self {
-        if bytes < WORTH_THREADS { Self { threads: 1, ..self } } else { self }
+        if bytes < MIN_THREADED_BYTES { Self { threads: 1, ..self } } else { self }
     }
 
-    /// Runs the jobs of an artifact's survey; gives their findings in order.
+    /// Checks all batches of an artifact and merges their findings in the order of the events.
+    ///
+    /// # Errors
+    /// Returns the syntax error that ended the reading; nothing of the document counts then.
     #[cfg(feature = "rer")]
-    pub(crate) fn survey<'a>(&self, survey: &mut rer::Survey<'a>) -> Result<rer::Findings<'a>, SyntaxError> {
+    pub(crate) fn run_batches<'a>(
+        &self,
+        survey: &mut rer::RerBatchReader<'a>,
+    ) -> Result<rer::RerFindings<'a>, SyntaxError> {
         #[cfg(feature = "disk")]
         if self.threads > 1 {
-            return threads::survey(survey, self.threads, self.seen);
+            return threads::run_batches(survey, self.threads, self.on_progress);
         }
-        rer::in_order(survey)
+        rer::check_in_order(survey)
     }
 
-    /// Runs the jobs of a session; gives their findings in order.
+    /// Runs the jobs of a session and returns their findings in the order of the jobs.
     #[cfg(feature = "model-io")]
-    pub(crate) fn session(&self, jobs: &[model_io::Job<'_, '_>]) -> Vec<model_io::Finding> {
+    pub(crate) fn run_jobs(&self, jobs: &[model_io::ModelIoJob<'_, '_>]) -> Vec<model_io::ModelIoFindings> {
         #[cfg(feature = "disk")]
         if self.threads > 1 {
-            return threads::all(jobs, self.threads, model_io::Job::run);
+            return threads::map_all(jobs, self.threads, model_io::ModelIoJob::run);
         }
-        model_io::in_order(jobs)
+        model_io::run_in_order(jobs)
     }
 }

@@ -1,4 +1,4 @@
-//! Archives and folders made to hurt: each is refused with a reason that names the fault, in bounded memory.
+//! Hostile archives and folders: each is refused with a reason that names the fault, in bounded memory.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test says what it skipped")]
 
 mod archives {
@@ -7,34 +7,35 @@ mod archives {
     mod folders;
     mod tricks;
 }
-mod archives_forge;
-mod bundle_maker;
+mod archive_builder;
+mod bundle_fixture;
 
-use bundle_maker::{TestDir, failed, judge_path};
+use bundle_fixture::{TestDir, failed, report_of_path};
 use reenact_json::shown::is_unsafe;
 use reenact_verify::rer::bundle::CHECKS;
-use reenact_verify::{Keys, Options, Outcome, Report, render, safe};
+use reenact_verify::{Keys, Options, Report, TargetOutcome, render, verify};
 
-fn judge(archive: &[u8]) -> Report {
-    safe(archive, &Keys::default(), &Options::default())
+fn report_of(archive: &[u8]) -> Report {
+    verify(archive, &Keys::default(), &Options::default())
 }
 
-/// A report that is short and that no terminal obeys.
+/// Asserts that a report is short and has no character that acts on a terminal.
 fn assert_bounded(report: &Report, what: &str) {
-    let outcome = Outcome::Judged(report.clone());
-    let text = outcome.to_json("x") + &render::outcome("x", &outcome, &render::plain);
+    let outcome = TargetOutcome::Report(report.clone());
+    let text = outcome.to_json("x") + &render::outcome_text("x", &outcome, &render::plain);
     assert!(text.len() < 16 * 1024, "{what}: {} bytes", text.len());
     assert!(!text.lines().flat_map(str::chars).any(is_unsafe), "{what}: {text}");
     let lines = report.reasons.iter().chain(&report.notes);
     assert!(!lines.flat_map(|line| line.chars()).any(is_unsafe), "{what}: {report:?}");
 }
 
-/// That an archive is refused for this reason, as bytes and as a file: `meant` to be a bundle, or of no known format.
+/// Asserts that an archive is refused for this reason, both as bytes and as a file. `meant` is true if
+/// it is recognisably a bundle.
 fn refused(what: &str, archive: &[u8], meant: bool, reason: &str) {
-    let report = judge(archive);
+    let report = report_of(archive);
     let folder = TestDir::new();
-    assert_eq!(judge_path(&folder.write("archive", archive), &Keys::default()), report, "{what}");
-    assert_eq!(Outcome::Judged(report.clone()).exit_code(), 1, "{what}");
+    assert_eq!(report_of_path(&folder.write("archive", archive), &Keys::default()), report, "{what}");
+    assert_eq!(TargetOutcome::Report(report.clone()).exit_code(), 1, "{what}");
     assert_bounded(&report, what);
     let expected = if meant {
         assert_eq!(failed(&report), CHECKS.map(|(name, _)| name), "{what}: {:#?}", report.reasons);

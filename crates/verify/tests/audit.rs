@@ -1,29 +1,31 @@
-//! The audit, rule by rule: kept at its edge, broken at its edge, and every way in which nobody can tell.
+//! The audit, rule by rule: just kept, just broken, and every way to be inconclusive.
 #![allow(clippy::unwrap_used)]
 
-mod audit_run;
+mod audit_fixture;
 mod support;
 
-use audit_run::{Run, assert_kept, assert_only, both_keys, envelope, exemplary, kept, noon};
-use reenact_verify::Outcome;
-use reenact_verify::audit::Verdict::{self, Fail, Inconclusive, Pass};
+use audit_fixture::{
+    Run, after_noon, assert_all_kept, assert_only, both_keys, compliant_run, envelope, kept_verdicts,
+};
+use reenact_verify::TargetOutcome;
+use reenact_verify::audit::AuditVerdict::{self, Fail, Inconclusive, Pass};
 use reenact_verify::audit::{Audit, RuleVerdict};
 use serde_json::{Value as Json, json};
-use support::judge;
+use support::report_of;
 
 #[test]
 fn a_run_that_keeps_everything() {
-    let run = exemplary();
-    assert_kept(&run);
+    let run = compliant_run();
+    assert_all_kept(&run);
     assert_eq!(run.ok(), Some(true));
-    let report = run.judged();
+    let report = run.report();
     assert_eq!(report.audit.as_ref().unwrap().count(Pass), 10);
-    assert_kept(&Run::new(json!({})));
+    assert_all_kept(&Run::new(json!({})));
 }
 
 #[test]
 fn allowed_models() {
-    assert_kept(&Run::new(json!({})).model("s", "m", json!(null)));
+    assert_all_kept(&Run::new(json!({})).model("s", "m", json!(null)));
     for other in ["M", "m ", "", "ｍ", "gpt"] {
         let reason = format!("the model \"{other}\" is not on the list");
         let run = Run::new(json!({})).model("s", "m", json!(0)).model("s", other, json!(0));
@@ -36,13 +38,13 @@ fn allowed_models() {
     );
     // A star is a name, not a pattern.
     let star = Run::new(json!({"permissions": {"allowed_models": ["*"], "allowed_tools": []}}));
-    assert_kept(&star.clone().model("s", "*", json!(0)));
+    assert_all_kept(&star.clone().model("s", "*", json!(0)));
     assert_eq!(star.model("s", "m", json!(0)).rules()[0].verdict, Fail);
 }
 
 #[test]
 fn allowed_tools() {
-    assert_kept(&Run::new(json!({})).tool("s", "t"));
+    assert_all_kept(&Run::new(json!({})).tool("s", "t"));
     for other in ["T", "t ", "t\u{200b}", "m"] {
         let run = Run::new(json!({})).tool("s", "t").tool("s", other);
         let rules = run.rules();
@@ -69,7 +71,7 @@ fn names_that_are_not_told() {
         .event("rer.tool.called", json!({"step_id": "s", "input": {"tool": "t"}}))
         .tool_returned("s");
     assert_only(&run, &[("allowed_tools", Inconclusive, Some(2), UNTOLD)]);
-    // A doubt does not hide a later breach.
+    // An inconclusive event does not hide a later breach.
     assert_only(
         &run.tool("s", "x"),
         &[("allowed_tools", Fail, Some(5), "the tool \"x\" is not on the list")],
@@ -105,7 +107,7 @@ fn names_that_are_not_told() {
     }
 }
 
-/// A sealed text is canonical; whoever passes it on may spell it anew without breaking it.
+/// A sealed text is canonical, but it may be spelled differently without breaking a hash.
 #[test]
 fn a_name_spelled_with_escapes_hides_nothing() {
     let forbidden = Run::new(json!({})).model("s", "evil", json!(0));
@@ -120,7 +122,7 @@ fn a_name_spelled_with_escapes_hides_nothing() {
     ] {
         let spelled = text.replace(from, to);
         assert_ne!(spelled, text);
-        let report = judge(spelled.as_bytes(), &both_keys());
+        let report = report_of(spelled.as_bytes(), &both_keys());
         assert!(report.pass(), "{to}: {:?}", report.reasons);
         assert_eq!(report.audit.unwrap().rules, forbidden.rules(), "{to}");
     }
@@ -129,43 +131,43 @@ fn a_name_spelled_with_escapes_hides_nothing() {
 #[test]
 fn max_steps() {
     let two = Run::limited(json!({"max_steps": 2})).tool("1", "t").model("2", "m", json!(0));
-    assert_kept(&two);
+    assert_all_kept(&two);
     let three = two.clone().tool("3", "t");
     assert_only(&three, &[("max_steps", Fail, Some(8), "this is action 3, allowed are 2")]);
-    // The first action too many stays the one that is named; a withheld one counts.
+    // The reason names the first action beyond the limit. Withheld actions count.
     let four = two.allow("3", json!({})).tool_called("3", "t").withheld().tool_returned("3").tool("4", "t");
     let rules = four.rules();
     assert_eq!((rules[2].verdict, rules[2].event), (Fail, Some(8)));
     let one = Run::limited(json!({"max_steps": 1})).tool("1", "t");
-    assert_kept(&one);
-    // What was blocked is no action.
+    assert_all_kept(&one);
+    // A blocked step is no action.
     let blocked = one
         .event("rer.policy.evaluated", json!({"step_id": "2", "decision": "deny"}))
         .event("rer.policy.step_blocked", json!({"step_id": "2", "reason": "max_steps"}));
-    assert_kept(&blocked);
+    assert_all_kept(&blocked);
 }
 
 #[test]
 fn max_spend() {
     let capped = |limit: Json| Run::limited(json!({"max_spend_usd": limit}));
     let total = |run: Run, total: Json| run.ending(json!({"total_spend_usd": total}));
-    assert_kept(&capped(json!(0.3)).model("1", "m", json!(0.1)).model("2", "m", json!(0.2)));
+    assert_all_kept(&capped(json!(0.3)).model("1", "m", json!(0.1)).model("2", "m", json!(0.2)));
     assert_only(
         &capped(json!(0.3)).model("1", "m", json!(0.1)).model("2", "m", json!(0.200_000_000_001)),
         &[("max_spend_usd", Fail, Some(7), "0.300000000001 USD were spent, allowed were 0.30 USD")],
     );
-    // Reached exactly, the next may begin; passed, it may not.
-    assert_kept(&capped(json!(0.1)).model("1", "m", json!(0.1)).model("2", "m", json!(0)));
+    // The next call may begin if the limit is reached exactly, but not if it is exceeded.
+    assert_all_kept(&capped(json!(0.1)).model("1", "m", json!(0.1)).model("2", "m", json!(0)));
     assert_only(
         &capped(json!(0.1)).model("1", "m", json!(0.11)).tool("2", "t"),
         &[("max_spend_usd", Fail, Some(5), "0.11 USD were spent already")],
     );
-    assert_kept(&capped(json!(0)).model("1", "m", json!(0)).tool("2", "t"));
+    assert_all_kept(&capped(json!(0)).model("1", "m", json!(0)).tool("2", "t"));
     assert_only(
         &capped(json!(0)).model("1", "m", json!(1e-300)),
         &[("max_spend_usd", Fail, Some(4), "0.000000000001 USD were spent, allowed were 0.00 USD")],
     );
-    // What tools cost counts when they tell it.
+    // The cost of a tool counts if it is stated.
     let tool = capped(json!(1)).allow("1", json!({})).tool_called("1", "t");
     let tool = tool.event("rer.tool.returned", json!({"step_id": "1", "spend_usd": 1.5}));
     assert_only(&tool, &[("max_spend_usd", Fail, Some(4), "1.50 USD were spent, allowed were 1.00 USD")]);
@@ -179,7 +181,7 @@ fn max_spend() {
         &total(capped(json!(1)).model("1", "m", json!(0.9)), json!(1.01)),
         &[("max_spend_usd", Fail, Some(4), "1.01 USD were spent, allowed were 1.00 USD")],
     );
-    assert_kept(&total(capped(json!(1)).model("1", "m", json!(null)), json!(1)));
+    assert_all_kept(&total(capped(json!(1)).model("1", "m", json!(null)), json!(1)));
 }
 
 #[test]
@@ -191,7 +193,7 @@ fn spend_that_is_not_told() {
         &capped().model("1", "m", json!(0.1)).model("2", "m", json!(null)),
         &[("max_spend_usd", Inconclusive, Some(6), UNTOLD)],
     );
-    // Withheld, a tool may have cost something too.
+    // A tool with a withheld payload may have a cost, too.
     let model = capped().model("1", "m", json!(0.1)).withheld();
     let order = "a payload is withheld, so it cannot be told which call returned";
     let order = ("event_order", Inconclusive, Some(3), order);
@@ -199,16 +201,16 @@ fn spend_that_is_not_told() {
     let tool = capped().tool("1", "t").withheld();
     assert_only(&tool, &[("max_spend_usd", Inconclusive, Some(3), UNTOLD), order]);
     assert_only(&tool.ending(json!({"total_spend_usd": 0.5})), &[order]);
-    // Said, but no amount: what the end of the run says does not mend it.
+    // An invalid amount stays inconclusive, whatever the end of the run states.
     for nonsense in [json!("0.50"), json!(-0.01), json!([0.1]), json!(true), json!({"usd": 1})] {
         let run = capped().model("1", "m", nonsense.clone()).ending(json!({"total_spend_usd": 0}));
         assert_only(&run, &[("max_spend_usd", Inconclusive, Some(3), NONSENSE)]);
         let run = capped().model("1", "m", json!(0)).ending(json!({"total_spend_usd": nonsense}));
         assert_only(&run, &[("max_spend_usd", Inconclusive, Some(4), NONSENSE)]);
     }
-    // Without a limit nobody asks.
-    assert_kept(&Run::new(json!({})).model("1", "m", json!("x")));
-    // A doubt does not hide a breach.
+    // Without a limit the amount does not matter.
+    assert_all_kept(&Run::new(json!({})).model("1", "m", json!("x")));
+    // An invalid amount does not hide a breach.
     let run = capped().model("1", "m", json!("x")).model("2", "m", json!(2));
     assert_only(&run, &[("max_spend_usd", Fail, Some(7), "2.00 USD were spent, allowed were 1.00 USD")]);
 }
@@ -227,7 +229,7 @@ fn another_spelling_of_an_amount_is_the_same_amount() {
         let text = String::from_utf8(run.seal()).unwrap();
         let spelled = text.replace(from, to);
         assert_ne!(spelled, text, "{to}");
-        let report = judge(spelled.as_bytes(), &both_keys());
+        let report = report_of(spelled.as_bytes(), &both_keys());
         assert!(report.pass(), "{to}: {:?}", report.reasons);
         assert_eq!(report.audit.unwrap().rules, run.rules(), "{to}");
     }
@@ -238,17 +240,17 @@ fn another_spelling_of_an_amount_is_the_same_amount() {
 fn rate_limit() {
     let rated = || Run::limited(json!({"rate_limit_rpm": 2})).tool("1", "t").tool("2", "t");
     // Calls began at 2 and 5 seconds; the first leaves the window 60 seconds later.
-    assert_kept(&rated().clock(61).tool("3", "t"));
+    assert_all_kept(&rated().clock(61).tool("3", "t"));
     let early = rated().clock(60).tool("3", "t");
     let reason = "2 actions had begun in the 60 seconds before";
     assert_only(&early, &[("rate_limit_rpm", Fail, Some(8), reason)]);
     let edge = |time: &str| {
         rated().clock(61).allow("3", json!({})).tool_called("3", "t").at(time).tool_returned("3")
     };
-    assert_kept(&edge("2026-05-13T12:01:02.000000000Z"));
+    assert_all_kept(&edge("2026-05-13T12:01:02.000000000Z"));
     assert_only(&edge("2026-05-13T12:01:01.999999999Z"), &[("rate_limit_rpm", Fail, Some(8), reason)]);
     let one = Run::limited(json!({"rate_limit_rpm": 1})).tool("1", "t");
-    assert_kept(&one);
+    assert_all_kept(&one);
     let reason = "1 actions had begun in the 60 seconds before";
     assert_only(&one.model("2", "m", json!(0)), &[("rate_limit_rpm", Fail, Some(5), reason)]);
 }
@@ -258,29 +260,30 @@ fn times_that_tell_no_rate() {
     const BACKWARDS: &str = "time runs backwards here, so no rate can be told";
     const NO_MOMENT: &str = "the timestamp names no moment";
     let rated = || Run::limited(json!({"rate_limit_rpm": 9})).tool("1", "t");
-    let back = rated().clock(1).allow("2", json!({})).at(&noon(3)).tool_called("2", "t").at(&noon(2));
+    let back =
+        rated().clock(1).allow("2", json!({})).at(&after_noon(3)).tool_called("2", "t").at(&after_noon(2));
     assert_only(
         &back.clone().clock(4).tool_returned("2"),
         &[("rate_limit_rpm", Inconclusive, Some(5), BACKWARDS)],
     );
     // Any event that goes back shows that the clock cannot be trusted.
     assert_only(
-        &rated().allow("2", json!({})).at(&noon(0)).tool_called("2", "t").tool_returned("2"),
+        &rated().allow("2", json!({})).at(&after_noon(0)).tool_called("2", "t").tool_returned("2"),
         &[("rate_limit_rpm", Inconclusive, Some(4), BACKWARDS)],
     );
     for never in ["2026-02-30T12:00:00.0Z", "2026-05-13T25:00:00.0Z", "9999-99-99T99:99:99.9Z"] {
         let run = rated().allow("2", json!({})).tool_called("2", "t").at(never).tool_returned("2");
         assert_only(&run, &[("rate_limit_rpm", Inconclusive, Some(5), NO_MOMENT)]);
-        // Nobody asks for the time where nothing depends on it.
-        assert_kept(&Run { envelope: envelope(json!({})), ..run });
+        // Times do not matter if no rule depends on them.
+        assert_all_kept(&Run { envelope: envelope(json!({})), ..run });
         let mut started = rated();
         started.events[0].time = never.into();
         assert_only(&started, &[("rate_limit_rpm", Inconclusive, Some(0), NO_MOMENT)]);
     }
     // Equal times are no step back.
     let mut still = rated().tool("2", "t");
-    still.events.iter_mut().for_each(|event| event.time = noon(0));
-    assert_kept(&still);
+    still.events.iter_mut().for_each(|event| event.time = after_noon(0));
+    assert_all_kept(&still);
 }
 
 #[test]
@@ -288,26 +291,26 @@ fn expiry() {
     let until = |expiry: &str| Run::new(json!({"expiry": expiry})).tool("1", "t");
     const LATE: &str = "it began after the envelope had expired";
     // The call is two seconds after noon.
-    assert_kept(&until("2026-05-13T12:00:02.000000001Z"));
+    assert_all_kept(&until("2026-05-13T12:00:02.000000001Z"));
     assert_only(&until("2026-05-13T12:00:02Z"), &[("expiry", Fail, Some(2), LATE)]);
     assert_only(&until("2026-05-13T12:00:01.999999999Z"), &[("expiry", Fail, Some(2), LATE)]);
     // The same moments in other offsets.
-    assert_kept(&until("2026-05-14T02:00:02.000000001+14:00"));
+    assert_all_kept(&until("2026-05-14T02:00:02.000000001+14:00"));
     assert_only(&until("2026-05-14T02:00:02+14:00"), &[("expiry", Fail, Some(2), LATE)]);
     assert_only(&until("2026-05-13T06:30:02-05:30"), &[("expiry", Fail, Some(2), LATE)]);
     let started = "the run began after the envelope had expired";
     assert_only(&until("2026-05-13T12:00:00Z"), &[("expiry", Fail, Some(0), started)]);
-    // What began in time may return late, and be followed by what blocks and ends.
+    // A call that began in time may return late, and blocks and the end may follow.
     let late = until("2026-05-13T12:00:03Z")
         .event("rer.policy.evaluated", json!({"step_id": "2", "decision": "deny"}))
         .event("rer.policy.step_blocked", json!({"step_id": "2"}));
-    assert_kept(&late);
+    assert_all_kept(&late);
     // A leap second is the second after it.
     let leap = |time: &str| {
         let run = Run::new(json!({"expiry": "2026-05-13T12:01:00Z"})).allow("1", json!({}));
         run.tool_called("1", "t").at(time).clock(90).tool_returned("1")
     };
-    assert_kept(&leap("2026-05-13T12:00:59.999Z"));
+    assert_all_kept(&leap("2026-05-13T12:00:59.999Z"));
     assert_only(&leap("2026-05-13T12:00:60.000Z"), &[("expiry", Fail, Some(2), LATE)]);
 }
 
@@ -317,15 +320,19 @@ fn times_that_tell_no_expiry() {
     let never =
         run().allow("1", json!({})).tool_called("1", "t").at("2026-02-30T12:00:00.0Z").tool_returned("1");
     assert_only(&never, &[("expiry", Inconclusive, Some(2), "the timestamp names no moment")]);
-    // A clock that is turned back past the expiry: the call says that it was in time.
-    let back = run().tool("1", "t").at(&noon(31)).allow("2", json!({})).at(&noon(32));
-    let back = back.tool_called("2", "t").at(&noon(29)).clock(40).tool_returned("2");
+    // The clock is turned back past the expiry, so the call seems to be in time.
+    let back = run().tool("1", "t").at(&after_noon(31)).allow("2", json!({})).at(&after_noon(32));
+    let back = back.tool_called("2", "t").at(&after_noon(29)).clock(40).tool_returned("2");
     let reason = "time runs backwards here, from after the envelope had expired";
     assert_only(&back, &[("expiry", Inconclusive, Some(5), reason)]);
-    // Turned back before it, no harm is done.
-    let early =
-        run().tool("1", "t").allow("2", json!({})).tool_called("2", "t").at(&noon(0)).tool_returned("2");
-    assert_kept(&early);
+    // Turning it back before the expiry does no harm.
+    let early = run()
+        .tool("1", "t")
+        .allow("2", json!({}))
+        .tool_called("2", "t")
+        .at(&after_noon(0))
+        .tool_returned("2");
+    assert_all_kept(&early);
 }
 
 #[test]
@@ -337,15 +344,15 @@ fn nothing_was_restricted() {
         let run = Run::new(json!({"metadata": {"reenact": {"enforcement": word}}}))
             .event("rer.tool.called", json!({"tool": "anything", "step_id": "1"}))
             .event("rer.tool.returned", json!({"step_id": "1"}));
-        let mut expected = kept(&run.envelope);
+        let mut expected = kept_verdicts(&run.envelope);
         for rule in &mut expected[..8] {
             (rule.verdict, rule.reason) = (Inconclusive, reason.into());
         }
-        let report = run.judged();
+        let report = run.report();
         assert!(report.pass());
         assert_eq!(report.audit.clone().unwrap().rules, expected);
         assert_eq!(report.audit.unwrap().ok(), None);
-        // A denial binds all the same.
+        // A denial still counts.
         let denied = Run::new(json!({"metadata": {"reenact": {"enforcement": word}}}))
             .event("rer.policy.evaluated", json!({"step_id": "1", "decision": "deny"}))
             .tool_called("1", "t")
@@ -367,7 +374,7 @@ fn an_envelope_that_cannot_be_read() {
     ];
     for (more, fault) in cases {
         let run = Run::new(more).tool("1", "t");
-        let report = run.judged();
+        let report = run.report();
         assert_eq!(report.failed().collect::<Vec<_>>(), ["schema_valid"]);
         let audit = report.audit.unwrap();
         let reason = format!("the envelope cannot be read: {fault}");
@@ -379,12 +386,12 @@ fn an_envelope_that_cannot_be_read() {
                 rule.rule
             );
         }
-        assert_eq!(audit.rules[8..], kept(&run.envelope)[8..]);
+        assert_eq!(audit.rules[8..], kept_verdicts(&run.envelope)[8..]);
         assert_eq!(audit.ok(), None);
     }
-    // Of the published shape, but no day of the calendar: not "no expiry".
+    // An impossible date of the right shape does not mean that there is no expiry.
     let never = Run::new(json!({"expiry": "2026-02-30T00:00:00Z"})).tool("1", "t");
-    let report = never.judged();
+    let report = never.report();
     assert!(report.pass());
     let reason = "the envelope cannot be read: $.envelope.expiry: must be a day that the calendar has";
     assert_eq!(report.audit.unwrap().rules[5].reason, reason);
@@ -394,7 +401,7 @@ fn an_envelope_that_cannot_be_read() {
 fn no_envelope_at_all() {
     let mut artifact: Json = serde_json::from_slice(&Run::new(json!({})).seal()).unwrap();
     artifact.as_object_mut().unwrap().remove("envelope");
-    let audit = judge(artifact.to_string().as_bytes(), &both_keys()).audit.unwrap();
+    let audit = report_of(artifact.to_string().as_bytes(), &both_keys()).audit.unwrap();
     for at in [0, 1, 2, 3, 4, 5, 6, 7, 9] {
         let rule = &audit.rules[at];
         assert_eq!(
@@ -409,9 +416,9 @@ fn no_envelope_at_all() {
 fn a_document_that_cannot_be_read() {
     let artifact = Run::new(json!({})).seal();
     for bytes in [&b""[..], b"[]", b"null", &artifact[..artifact.len() - 1], b"{\"envelope\":{}"] {
-        let audit = judge(bytes, &both_keys()).audit.unwrap();
+        let audit = report_of(bytes, &both_keys()).audit.unwrap();
         let rules: Vec<&str> = audit.rules.iter().map(|rule| rule.rule).collect();
-        assert_eq!(rules, kept(&json!({})).iter().map(|rule| rule.rule).collect::<Vec<_>>());
+        assert_eq!(rules, kept_verdicts(&json!({})).iter().map(|rule| rule.rule).collect::<Vec<_>>());
         for rule in &audit.rules {
             let found = (rule.verdict, rule.event, rule.reason.as_str());
             assert_eq!(found, (Inconclusive, None, "the document could not be read"));
@@ -419,7 +426,7 @@ fn a_document_that_cannot_be_read() {
         assert_eq!(audit.ok(), None);
     }
     // An object that is no artifact has neither envelope nor events: nothing began, so nothing ended.
-    let audit = judge(b"{}", &both_keys()).audit.unwrap();
+    let audit = report_of(b"{}", &both_keys()).audit.unwrap();
     assert_eq!(audit.ok(), Some(false));
     assert_eq!(audit.rules[8].reason, "the first event is not rer.run.started");
     assert_eq!(audit.rules[0].reason, "there is no envelope");
@@ -428,8 +435,9 @@ fn a_document_that_cannot_be_read() {
 #[test]
 fn ok() {
     let rule = |verdict| RuleVerdict { rule: "expiry", verdict, event: None, reason: String::new() };
-    let ok =
-        |verdicts: &[Verdict]| Audit { rules: verdicts.iter().map(|verdict| rule(*verdict)).collect() }.ok();
+    let ok = |verdicts: &[AuditVerdict]| {
+        Audit { rules: verdicts.iter().map(|verdict| rule(*verdict)).collect() }.ok()
+    };
     assert_eq!(ok(&[Pass, Pass]), Some(true));
     assert_eq!(ok(&[Pass, Inconclusive]), None);
     assert_eq!(ok(&[Inconclusive, Fail, Pass]), Some(false));
@@ -439,12 +447,12 @@ fn ok() {
 #[test]
 fn the_shape_of_the_report() {
     let run = Run::limited(json!({"max_steps": 1})).tool("1", "t").tool("2", "a\"\n").unauthorised();
-    let line = Outcome::Judged(run.judged()).to_json("x");
+    let line = TargetOutcome::Report(run.report()).to_json("x");
     let audit = r#""audit":{"ok":false,"rules":[{"rule":"allowed_models","verdict":"pass","event":null,"reason":"every model that was called is on the list"},{"rule":"allowed_tools","verdict":"fail","event":5,"reason":"the tool \"a\"\\u{a}\" is not on the list"},{"rule":"max_steps","verdict":"fail","event":5,"reason":"this is action 2, allowed are 1"},{"rule":"max_spend_usd","verdict":"pass","event":null,"reason":"there is no limit"},{"rule":"rate_limit_rpm","verdict":"pass","event":null,"reason":"there is no limit"},{"rule":"expiry","verdict":"pass","event":null,"reason":"there is none"},{"rule":"required_approvals","verdict":"pass","event":null,"reason":"none is required"},{"rule":"required_signer_types","verdict":"pass","event":null,"reason":"none is required"},{"rule":"event_order","verdict":"pass","event":null,"reason":"every action was decided, began and returned in order"},{"rule":"authorization","verdict":"inconclusive","event":null,"reason":"self-authorised: only the runtime's own key signed the envelope"}]},"digests":{}}"#;
     assert!(line.ends_with(audit), "{line}");
     assert!(line.starts_with("{\"target\":\"x\",\"format\":\"rer-artifact/0.2\",\"pass\":true,"), "{line}");
-    let line = Outcome::Judged(exemplary().judged()).to_json("x");
+    let line = TargetOutcome::Report(compliant_run().report()).to_json("x");
     assert!(line.contains("\"audit\":{\"ok\":true,\"rules\":["), "{line}");
-    let line = Outcome::Judged(exemplary().unauthorised().judged()).to_json("x");
+    let line = TargetOutcome::Report(compliant_run().unauthorised().report()).to_json("x");
     assert!(line.contains("\"audit\":{\"ok\":null,\"rules\":["), "{line}");
 }

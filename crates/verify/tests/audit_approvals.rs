@@ -1,15 +1,16 @@
-//! The audit of approvals: who must have agreed before what, and whether the record shows it.
+//! The audit of approvals: required before which action, by which signers, and whether the record shows
+//! it.
 #![allow(clippy::unwrap_used)]
 
-mod audit_run;
+mod audit_fixture;
 mod support;
 
-use audit_run::{Run, assert_kept, assert_only};
-use reenact_formats::rer::approval::{Decision, Draft, input_hash, sign};
-use reenact_formats::rer::envelope::decide::Action;
+use audit_fixture::{Run, assert_all_kept, assert_only};
+use reenact_formats::rer::approval::{ApprovalDecision, ApprovalTokenDraft, input_hash, sign};
 use reenact_formats::rer::envelope::permission::SignerType;
+use reenact_formats::rer::envelope::policy::Action;
 use reenact_testkit::fixture::TestKey;
-use reenact_verify::audit::Verdict::{Fail, Inconclusive};
+use reenact_verify::audit::AuditVerdict::{Fail, Inconclusive};
 use serde_json::{Value as Json, json};
 
 #[test]
@@ -20,11 +21,11 @@ fn required_approvals() {
     let fails = |run: &Run, event: usize, reason: &str| {
         assert_only(run, &[("required_approvals", Fail, Some(event), reason)]);
     };
-    assert_kept(&run());
-    assert_kept(&run().tool("1", "t"));
-    assert_kept(&run().grant("a", "pay", "human").pay("1", "pay", "a").tool_returned("1"));
-    assert_kept(&run().grant("a", "pay2", "delegate").pay("1", "pay2", "a").tool_returned("1"));
-    // Missing: nothing names one.
+    assert_all_kept(&run());
+    assert_all_kept(&run().tool("1", "t"));
+    assert_all_kept(&run().grant("a", "pay", "human").pay("1", "pay", "a").tool_returned("1"));
+    assert_all_kept(&run().grant("a", "pay2", "delegate").pay("1", "pay2", "a").tool_returned("1"));
+    // No decision names an approval.
     fails(&run().tool("1", "pay"), 2, "\"pay\" was called without an approval");
     fails(&run().grant("a", "pay", "human").tool("1", "pay"), 4, "\"pay\" was called without an approval");
     // Never granted; denied; denied after it was granted.
@@ -42,7 +43,7 @@ fn required_approvals() {
     let again = run().grant("a", "pay", "human").pay("1", "pay", "a").tool_returned("1");
     let again = again.grant("a", "pay", "human").pay("2", "pay", "a").tool_returned("2");
     fails(&again, 9, "the approval for \"pay\" had been used before");
-    // By someone of another type.
+    // Granted by a signer of another type.
     let robot = run().grant("a", "pay", "automated").pay("1", "pay", "a").tool_returned("1");
     fails(&robot, 4, "the approval for \"pay\" is by a signer of type automated");
     // Too late: after the call, or after the policy had allowed it (§8.2).
@@ -51,16 +52,16 @@ fn required_approvals() {
     let late = run().allow("1", json!({"approval_id": "a"})).grant("a", "pay", "human");
     let late = late.tool_called("1", "pay").tool_returned("1");
     fails(&late, 4, "the approval for \"pay\" was granted after the policy had allowed it");
-    // For something else.
+    // Granted for another tool.
     let swapped = run().grant("a", "pay", "human").grant("b", "pay2", "human");
     let swapped = swapped.pay("1", "pay", "b").pay("2", "pay2", "a").tool_returned("1").tool_returned("2");
     fails(&swapped, 6, "the approval for \"pay\" had been asked for something else");
-    // Nobody asked, but it was granted: tokens are out of the draft's scope.
+    // Granted without a request: tokens are out of the draft's scope.
     let unasked = run()
         .event("rer.approval.granted", json!({"approval_id": "a", "token": {"signer_type": "human"}}))
         .pay("1", "pay", "a")
         .tool_returned("1");
-    assert_kept(&unasked);
+    assert_all_kept(&unasked);
 }
 
 #[test]
@@ -73,7 +74,7 @@ fn several_rules_on_one_action() {
         ]))
     };
     let paid = |run: Run, signer: &str| run.grant("a", "pay", signer).pay("1", "pay", "a").tool_returned("1");
-    assert_kept(&paid(two(json!(["human"]), json!(["automated", "human"])), "human"));
+    assert_all_kept(&paid(two(json!(["human"]), json!(["automated", "human"])), "human"));
     let reason = "the approval for \"pay\" is by a signer of type human";
     assert_only(
         &paid(two(json!(["human"]), json!(["automated"])), "human"),
@@ -100,7 +101,7 @@ fn approvals_that_cannot_be_told() {
     let run = || Run::approved(rule.clone());
     let doubt = |event, reason| ("required_approvals", Inconclusive, event, reason);
     let undecided = "the decision does not tell its step, or what it was";
-    // A grant without the type of its signer; where no type is asked for, that is nobody's business.
+    // A grant without the type of its signer matters only if a type is required.
     for token in
         [json!({}), json!("opaque"), json!(null), json!({"signer_type": "Human"}), json!({"signer_type": 1})]
     {
@@ -111,9 +112,9 @@ fn approvals_that_cannot_be_told() {
         };
         let reason = "the approval does not tell the type of its signer";
         assert_only(&granted(run()), &[doubt(Some(3), reason)]);
-        assert_kept(&granted(Run::approved(json!([{"action": "tool.call"}]))));
+        assert_all_kept(&granted(Run::approved(json!([{"action": "tool.call"}]))));
     }
-    // The grant, the decision, the denial, the call: each withheld.
+    // Withheld are the grant, the decision, the denial, and the call.
     let grant = run().grant("a", "pay", "human").withheld().pay("1", "pay", "a").tool_returned("1");
     let reason = "a grant is withheld, so it cannot be told whether this was approved";
     assert_only(&grant, &[doubt(Some(4), reason)]);
@@ -133,11 +134,11 @@ fn approvals_that_cannot_be_told() {
     let request = run().event("rer.approval.requested", json!({"approval_id": "a"})).withheld();
     let request =
         request.event("rer.approval.granted", json!({"approval_id": "a", "token": {"signer_type": "human"}}));
-    assert_kept(&request.pay("1", "pay", "a").tool_returned("1"));
-    // What a withheld event cannot excuse: a decision that is there, and names no approval.
+    assert_all_kept(&request.pay("1", "pay", "a").tool_returned("1"));
+    // A withheld event does not excuse a present decision that names no approval.
     let other = run().allow("0", json!({})).withheld().tool("1", "pay");
     assert_eq!(other.rules()[6].verdict, Fail);
-    // An action of which no event tells.
+    // Actions that no event type records.
     for action in ["deploy", "tool", "Tool.call", "*", ""] {
         let run = Run::approved(json!([{"action": action}])).tool("1", "t");
         let reason = format!("no event tells whether the action \"{action}\" happened");
@@ -148,11 +149,11 @@ fn approvals_that_cannot_be_told() {
 #[test]
 fn required_signer_types() {
     let run = |types: Json| Run::new(json!({"required_signer_types": types}));
-    assert_kept(&run(json!([])));
-    assert_kept(&run(json!(["human"])).grant("a", "t", "human"));
+    assert_all_kept(&run(json!([])));
+    assert_all_kept(&run(json!(["human"])).grant("a", "t", "human"));
     let both = run(json!(["human", "automated"])).grant("a", "t", "automated");
     assert_only(&both, &[("required_signer_types", Fail, None, "nobody of type human approved anything")]);
-    assert_kept(&both.clone().grant("b", "t", "human"));
+    assert_all_kept(&both.clone().grant("b", "t", "human"));
     let reason = "an approval does not tell the type of its signer";
     assert_only(
         &both.clone().event("rer.approval.granted", json!({"approval_id": "b", "token": "x"})),
@@ -168,17 +169,17 @@ fn required_signer_types() {
     );
 }
 
-/// What an approver signs tells its type where the audit looks for it.
+/// A signed approval token states the type of its signer where the audit looks for it.
 #[test]
 fn tokens_as_they_are_signed() {
     let granted = |signer_type: SignerType| {
-        let draft = Draft {
+        let draft = ApprovalTokenDraft {
             approval_id: "a",
             run_id: "run",
             action: Action::Tool,
             name: "pay",
             input_hash: input_hash(b"{}"),
-            decision: Decision::Granted,
+            decision: ApprovalDecision::Granted,
             signer_type,
             issued_at: "2026-05-13T12:00:00Z",
             expires_at: "2026-05-13T12:10:00Z",
@@ -193,7 +194,7 @@ fn tokens_as_they_are_signed() {
             .pay("1", "pay", "a")
             .tool_returned("1")
     };
-    assert_kept(&granted(SignerType::Human));
+    assert_all_kept(&granted(SignerType::Human));
     let reason = "the approval for \"pay\" is by a signer of type delegate";
     assert_only(&granted(SignerType::Delegate), &[("required_approvals", Fail, Some(4), reason)]);
 }

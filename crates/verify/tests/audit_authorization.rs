@@ -1,26 +1,28 @@
-//! The audit of who allowed the run.
+//! The audit rule `authorization`: who allowed the run.
 #![allow(clippy::unwrap_used)]
 
-mod audit_run;
+mod audit_fixture;
 mod support;
 
-use audit_run::{PLATFORM, RUNTIME, Run, authorised, both_keys, envelope, hex, kept, platform_signature};
+use audit_fixture::{
+    PLATFORM, RUNTIME, Run, authorised, both_keys, envelope, hex, kept_verdicts, platform_signature,
+};
 use reenact_formats::key::PublicKey;
 use reenact_formats::rer::seal::Signer;
 use reenact_testkit::fixture::TestKey;
+use reenact_verify::audit::AuditVerdict::{self, Fail, Inconclusive, Pass};
 use reenact_verify::audit::RuleVerdict;
-use reenact_verify::audit::Verdict::{self, Fail, Inconclusive, Pass};
 use reenact_verify::{Keys, Trust};
 use serde_json::{Value as Json, json};
-use support::{KeyRing as _, judge};
+use support::{KeyRing as _, report_of};
 
-/// The verdict on `authorization` of a run with this in its metadata.
+/// Asserts the verdict on `authorization` of a run with this envelope.
 #[track_caller]
-fn assert_authorization(envelope: Json, keys: &Keys, verdict: Verdict, reason: &str) {
+fn assert_authorization(envelope: Json, keys: &Keys, verdict: AuditVerdict, reason: &str) {
     let run = Run { envelope, ..Run::new(json!({})) }.unauthorised();
-    let report = judge(&run.seal(), keys);
+    let report = report_of(&run.seal(), keys);
     assert!(report.pass(), "{:?}", report.reasons);
-    let mut expected = kept(&run.envelope);
+    let mut expected = kept_verdicts(&run.envelope);
     *expected.last_mut().unwrap() =
         RuleVerdict { rule: "authorization", verdict, event: None, reason: reason.into() };
     assert_eq!(report.audit.unwrap().rules, expected);
@@ -33,7 +35,7 @@ fn who_authorised() {
     let signed = authorised(&envelope(json!({})), &platform);
     let knowing = |trust| {
         let mut keys = runtime.keys();
-        keys.know(platform.public_key(), trust, None);
+        keys.add(platform.public_key(), trust, None);
         keys
     };
     for (trust, verdict, reason) in [
@@ -59,7 +61,7 @@ fn who_authorised() {
     for metadata in [json!({}), json!({"metadata": {}}), json!({"metadata": {"Authorization": {}}})] {
         assert_authorization(envelope(metadata), &both_keys(), Inconclusive, alone);
     }
-    // Beside other metadata.
+    // With other metadata.
     let signed = authorised(&envelope(json!({"metadata": {"a": 1, "reenact": {"z": "é"}}})), &platform);
     assert_authorization(signed, &both_keys(), Pass, &format!("authorised by {id} (trusted)"));
 }
@@ -73,7 +75,7 @@ fn forged_authorizations() {
     let by = |signature: &str| with(json!({"key_id": id, "signature": signature}));
     let good = authorised(&envelope(json!({})), &platform);
     let signature = good["metadata"]["authorization"]["signature"].as_str().unwrap();
-    // Over another envelope.
+    // The signature is over another envelope.
     for other in [
         envelope(json!({"limits": {"max_steps": 1}})),
         envelope(json!({"metadata": {"a": 1}})),
@@ -82,7 +84,7 @@ fn forged_authorizations() {
         let signature = platform_signature(&other, &platform);
         assert_authorization(by(&signature), &both_keys(), Fail, &forged);
     }
-    // Under another key's name, or spelled as signatures are not.
+    // The signature names another key, or is malformed.
     let mallory = authorised(&envelope(json!({})), &TestKey::of(3));
     let of_mallory = mallory["metadata"]["authorization"]["signature"].as_str().unwrap();
     for bad in [
@@ -110,7 +112,8 @@ fn forged_authorizations() {
     ] {
         assert_authorization(with(bad), &both_keys(), Fail, incomplete);
     }
-    // A name that is no key id: nobody's key. The runtime's own, with a character more, is not another key.
+    // A name that is not a key id names no key. The runtime's own id with one more character is not
+    // another key.
     let own = TestKey::of(RUNTIME).public_key().id().to_string();
     for name in ["", "platform", &format!("{id}="), &format!("{id} "), &format!("{own}=")] {
         let reason = format!("authorised by {name}, but that key is not at hand");
@@ -119,7 +122,7 @@ fn forged_authorizations() {
     }
 }
 
-/// Under a key of small order, one signature fits every message.
+/// With a key of small order, one signature fits every message.
 #[test]
 fn a_weak_key_authorises_nothing() {
     let mut identity = [0; 32];
@@ -127,7 +130,7 @@ fn a_weak_key_authorises_nothing() {
     let weak = PublicKey::from_raw(&identity).unwrap();
     let signature = format!("{}{}", hex(&identity), "0".repeat(64));
     let mut keys = both_keys();
-    keys.supply(weak);
+    keys.add_supplied(weak);
     let envelope = envelope(
         json!({"metadata": {"authorization": {"key_id": weak.id().to_string(), "signature": signature}}}),
     );

@@ -1,11 +1,11 @@
-//! The audit of the order of events: decided, called, returned, once each.
+//! The audit rule `event_order`: decided, called, returned, once each.
 #![allow(clippy::unwrap_used)]
 
-mod audit_run;
+mod audit_fixture;
 mod support;
 
-use audit_run::{Event, Run, assert_kept, assert_only};
-use reenact_verify::audit::Verdict::{Fail, Inconclusive, Pass};
+use audit_fixture::{Event, Run, assert_all_kept, assert_only};
+use reenact_verify::audit::AuditVerdict::{Fail, Inconclusive, Pass};
 use serde_json::json;
 
 #[test]
@@ -14,7 +14,7 @@ fn decisions_come_before_actions() {
     let run = || Run::new(json!({}));
     let undecided = "no policy decision came before this action";
     assert_only(&run().tool_called("1", "t").tool_returned("1"), &order(1, undecided));
-    // For another step; after the call; once for two calls; taken back by a block.
+    // The decision is for another step; comes after the call; serves two calls; is revoked by a block.
     assert_only(&run().allow("2", json!({})).tool_called("1", "t").tool_returned("1"), &order(2, undecided));
     assert_only(&run().tool_called("1", "t").allow("1", json!({})).tool_returned("1"), &order(1, undecided));
     assert_only(&run().tool("1", "t").tool_called("1", "t").tool_returned("1"), &order(4, undecided));
@@ -25,9 +25,9 @@ fn decisions_come_before_actions() {
         &denied.clone().tool_called("1", "t").tool_returned("1"),
         &order(2, "the policy had denied this action"),
     );
-    assert_kept(&denied.clone());
+    assert_all_kept(&denied.clone());
     // A block without a decision is odd, and harmless.
-    assert_kept(&run().event("rer.policy.step_blocked", json!({"step_id": "1"})));
+    assert_all_kept(&run().event("rer.policy.step_blocked", json!({"step_id": "1"})));
     // Allowed, then denied.
     let changed = run()
         .allow("1", json!({}))
@@ -36,14 +36,14 @@ fn decisions_come_before_actions() {
         &changed.tool_called("1", "t").tool_returned("1"),
         &order(3, "the policy had denied this action"),
     );
-    // On something else.
+    // The decision is about another tool.
     let other = "the policy had decided on another model or tool";
     let bait = run().allow("1", json!({"tool": "t"})).tool_called("1", "pay").tool_returned("1");
     assert_only(&bait, &order(2, other));
     let bait = run().allow("1", json!({"model": "m"})).tool_called("1", "pay").tool_returned("1");
     assert_only(&bait, &order(2, other));
-    // One step id for a step after the other is allowed.
-    assert_kept(&run().tool("1", "t").tool("1", "t"));
+    // Consecutive steps may share an id.
+    assert_all_kept(&run().tool("1", "t").tool("1", "t"));
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn decisions_that_tell_too_little() {
         let called = odd.tool_called("1", "t").tool_returned("1");
         assert_only(&called, &[("event_order", Fail, Some(2), "no policy decision came before this action")]);
     }
-    // It may have been about this call, or not; one of them excuses one call.
+    // The withheld decision may have been about this call. Each one excuses a single call.
     let withheld = run().allow("1", json!({})).withheld().tool_called("1", "t").tool_returned("1");
     assert_only(&withheld, &[("event_order", Inconclusive, Some(1), undecided)]);
     let stepless = run().event("rer.policy.evaluated", json!({"decision": "allow"}));
@@ -71,7 +71,7 @@ fn decisions_that_tell_too_little() {
         &denied.tool_called("1", "t").tool_returned("1"),
         &[("event_order", Fail, Some(2), "no policy decision came before this action")],
     );
-    // A step id that is no text is none.
+    // A step id must be a string.
     let odd = run().event("rer.policy.evaluated", json!({"step_id": 1, "decision": "allow"}));
     let odd = odd.event("rer.tool.called", json!({"step_id": 1, "tool": "t"}));
     let odd = odd.event("rer.tool.returned", json!({"step_id": 1}));
@@ -86,7 +86,7 @@ fn calls_return_once() {
     assert_only(&run().tool("1", "t").tool_returned("1"), &order(4, stray));
     assert_only(&run().tool_returned("1"), &order(1, stray));
     assert_only(&run().event("rer.model.returned", json!({})), &order(1, stray));
-    // As another kind of thing.
+    // The return is of another kind.
     let disguised =
         run().allow("1", json!({})).event("rer.model.called", json!({"step_id": "1", "model": "m"}));
     assert_only(&disguised.tool_returned("1"), &order(3, stray));
@@ -95,7 +95,7 @@ fn calls_return_once() {
         &again.tool_returned("1").tool_returned("1"),
         &order(4, "the same step begins again before it has returned"),
     );
-    // Never, with and without a reason for it.
+    // The call never returns, without and with a capture gap.
     let lost = run().allow("1", json!({})).tool_called("1", "t").tool("2", "t");
     assert_only(&lost, &order(2, "this call never returned"));
     let gap = lost.event("rer.capture.gap", json!({"what": "stream", "why": "crash"}));
@@ -109,8 +109,8 @@ fn calls_return_once() {
     assert_only(&gap, &doubts);
     // Interleaved is fine.
     let two = run().allow("1", json!({})).allow("2", json!({})).tool_called("1", "t").tool_called("2", "t");
-    assert_kept(&two.tool_returned("2").tool_returned("1"));
-    // The first that is lost is named.
+    assert_all_kept(&two.tool_returned("2").tool_returned("1"));
+    // The reason names the first call that did not return.
     let two = run().tool("1", "t").allow("b", json!({})).allow("a", json!({}));
     let two = two.tool_called("b", "t").tool_called("a", "t");
     assert_only(&two, &order(6, "this call never returned"));
@@ -124,7 +124,7 @@ fn withheld_payloads_break_no_order() {
     let which = "a payload is withheld, so it cannot be told which call returned";
     let name = "the payload is withheld, so it does not tell what was called";
     let unnamed = |event| ("allowed_tools", Inconclusive, Some(event), name);
-    // The return; the call; both; each of another step.
+    // Withheld are the return, the call, both, or each of another step.
     let returned = run().tool("1", "t").withheld();
     assert_only(&returned, &[order(3, which)]);
     let called = run().allow("1", json!({})).tool_called("1", "t").withheld().tool_returned("1");
@@ -141,7 +141,7 @@ fn withheld_payloads_break_no_order() {
         .withheld()
         .tool_returned("1");
     assert_only(&crossed, &[unnamed(2), order(2, unmatched)]);
-    // The numbers must fit all the same: two returns of one call, none of another kind, and none at all.
+    // The numbers must still agree: two returns of one call, one of another kind, and none at all fail.
     let stray = |event| ("event_order", Fail, Some(event), "something returned that was not called");
     assert_only(&run().tool("1", "t").tool_returned("1").withheld(), &[stray(4)]);
     assert_only(&called.clone().tool_returned("1"), &[unnamed(2), stray(4)]);
@@ -155,7 +155,7 @@ fn withheld_payloads_break_no_order() {
 
 #[test]
 fn calls_without_steps_pair_in_order() {
-    // Nobody policed this run, so that its calls need no decisions; nothing restricted it either.
+    // An observed run has no policy, so its calls need no decisions, and nothing restricts it.
     let observed = json!({"metadata": {"reenact": {"enforcement": "observe"}}});
     let run = || Run::new(observed.clone());
     let tool = |run: Run| run.event("rer.tool.called", json!({"tool": "t"}));
@@ -174,7 +174,7 @@ fn calls_without_steps_pair_in_order() {
     );
     let model = tool(run()).event("rer.model.returned", json!({}));
     assert_eq!(order(&model), (Fail, Some(2), "something returned that was not called".into()));
-    // Where a policy had to decide, such calls cannot be matched with its decisions.
+    // If a policy had to decide, such calls cannot be matched with its decisions.
     let policed = back(tool(Run::new(json!({}))));
     assert_eq!(
         order(&policed),

@@ -1,4 +1,4 @@
-//! RER bundles: the same verdict however they are packed, and what someone without the key can make of one.
+//! RER bundles: the same report however they are packed, and every change that needs no key is noticed.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test says what it skipped")]
 
 mod bundle {
@@ -8,9 +8,9 @@ mod bundle {
     mod large;
     mod packed;
 }
-mod bundle_maker;
+mod bundle_fixture;
 
-use bundle_maker::{Files, Run, TestDir, TestKey, archives, judge_path, lay_out, rehash};
+use bundle_fixture::{Files, Run, TestDir, TestKey, archives, lay_out, rehash, report_of_path};
 use reenact_formats::rer::seal::Signer as _;
 use reenact_json::Digest;
 use reenact_verify::rer::bundle::{
@@ -18,19 +18,20 @@ use reenact_verify::rer::bundle::{
     MANIFEST_BINDING, MANIFEST_INTEGRITY, REDACTED_COUNT,
 };
 use reenact_verify::rer::{ENVELOPE_SIGNATURE, RUNTIME_SIGNATURE};
-use reenact_verify::{Keys, Options, Outcome, Report, render, safe};
+use reenact_verify::{Keys, Options, Report, TargetOutcome, render, verify};
 use serde_json::{Value as Json, json};
 
-fn judge(archive: &[u8], keys: &Keys) -> Report {
-    safe(archive, keys, &Options::default())
+fn report_of(archive: &[u8], keys: &Keys) -> Report {
+    verify(archive, keys, &Options::default())
 }
 
-/// The report on these files, the same from every archive and from a folder.
-fn everywhere(files: &Files, keys: &Keys, what: &str) -> Report {
+/// Returns the report on these files, after asserting that it is the same from every archive and from a
+/// folder.
+fn report_in_every_form(files: &Files, keys: &Keys, what: &str) -> Report {
     let folder = TestDir::new();
-    let report = judge_path(&lay_out(&folder, "b", files), keys);
+    let report = report_of_path(&lay_out(&folder, "b", files), keys);
     for (form, archive) in archives(files) {
-        assert_eq!(judge(&archive, keys), report, "{what}: {form}");
+        assert_eq!(report_of(&archive, keys), report, "{what}: {form}");
     }
     report
 }
@@ -39,7 +40,7 @@ fn inner_failed(report: &Report) -> Vec<&'static str> {
     report.artifact_checks.iter().filter(|check| check.holds != Some(true)).map(|check| check.name).collect()
 }
 
-/// The same members, with a folder around them.
+/// Returns the same members inside a folder.
 fn wrapped(files: &Files) -> Files {
     files.iter().map(|(name, bytes)| (format!("my run/{name}"), bytes.clone())).collect()
 }
@@ -52,14 +53,14 @@ fn put(files: &mut Files, name: &str, value: &Json) {
     files.insert(name.into(), value.to_string().into_bytes());
 }
 
-/// Edits a document.
+/// Edits a JSON document.
 fn edit(files: &mut Files, name: &str, change: impl FnOnce(&mut Json)) {
     let mut value = document(files, name);
     change(&mut value);
     put(files, name, &value);
 }
 
-/// Edits the manifest and hashes it anew; gives the hash.
+/// Edits the manifest, updates its hash, and returns the hash.
 fn edit_for_hash(files: &mut Files, change: impl FnOnce(&mut Json)) -> Digest {
     let mut manifest = document(files, "manifest.json");
     change(&mut manifest);
@@ -72,14 +73,14 @@ fn edit_and_rehash(files: &mut Files, change: impl FnOnce(&mut Json)) {
     edit_for_hash(files, change);
 }
 
-/// Writes into the artifact what the manifest's hash has become.
+/// Writes the manifest's hash into the artifact.
 fn bind(files: &mut Files, hash: Digest) {
     edit(files, "artifact.json", |artifact| artifact["manifest_hash"] = json!(hash.to_string()));
 }
 
-/// The hash of the artifact as it stands, as the manifest should have it.
+/// Returns the hash of the artifact in the form that the manifest needs.
 fn artifact_hash(files: &Files) -> Json {
-    let artifact = bundle_maker::parsed(&files["artifact.json"]);
+    let artifact = bundle_fixture::parsed(&files["artifact.json"]);
     json!(reenact_formats::rer::manifest::artifact_hash(artifact).unwrap().to_string())
 }
 
@@ -95,7 +96,7 @@ fn other_run() -> Files {
     Run { run_id: "other", ..Run::default() }.bundle(&TestKey::of(1), |_| {})
 }
 
-fn stranger_key() -> Vec<u8> {
+fn other_key() -> Vec<u8> {
     TestKey::of(9).public_key().as_bytes().to_vec()
 }
 
@@ -116,16 +117,16 @@ const ALL_BUT_ARTIFACT: &[&str] = &[
     BLOB_METADATA,
 ];
 
-/// The notes beside the one on the withheld payload.
+/// Returns the notes except the one on the withheld payload.
 fn notes(report: &Report) -> Vec<&str> {
     let own = |note: &&String| !note.starts_with("event 1: payload withheld");
     report.notes.iter().filter(own).map(String::as_str).collect()
 }
 
-/// A report is for people, and no terminal obeys it.
+/// Asserts that a report is short and has no character that acts on a terminal.
 fn assert_bounded(report: &Report) {
-    let outcome = Outcome::Judged(report.clone());
-    let text = outcome.to_json("x") + &render::outcome("x", &outcome, &render::plain);
+    let outcome = TargetOutcome::Report(report.clone());
+    let text = outcome.to_json("x") + &render::outcome_text("x", &outcome, &render::plain);
     assert!(text.len() < 64 * 1024, "{} bytes", text.len());
     assert!(!text.lines().flat_map(str::chars).any(reenact_json::shown::is_unsafe), "{text}");
 }

@@ -1,7 +1,7 @@
-//! `reenact-verify` alone, and that it says on standard output to the byte what `reenact verify` says.
+//! `reenact-verify`, and that its output equals that of `reenact verify` to the byte.
 //!
-//! Its own cases lie beside this file. Those of `reenact verify` are run too, with the other command in its place: what
-//! both print is the same expected file. How the text on several targets is laid out is each command's own business.
+//! Its own cases are beside this file. Those of `reenact verify` are run with this program, too: both
+//! must print the same expected file. The layout of the text for several targets is each command's own.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
@@ -42,7 +42,7 @@ fn asks_for(case: &Case, option: &str) -> bool {
     case.line.words.iter().any(|word| word == option)
 }
 
-/// The cases of `reenact verify` that ask for a verdict, and not for help.
+/// Returns the cases of `reenact verify` that verify something.
 fn shared_cases() -> Vec<Case> {
     let cases: PathBuf = support::root().join("crates/cli/tests/cases");
     let asks_for_help = |case: &Case| asks_for(case, "--help") || asks_for(case, "-h");
@@ -73,7 +73,7 @@ fn it_says_what_reenact_verify_says() {
     case::report(failures);
 }
 
-/// A pipe whose reader has gone.
+/// Returns a pipe whose reader is closed.
 fn closed_pipe() -> std::io::PipeWriter {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -83,7 +83,7 @@ fn closed_pipe() -> std::io::PipeWriter {
 #[test]
 fn a_reader_that_left_is_no_crash() {
     let folder = Folder::with_repository();
-    // A verdict that nobody got is none; of help that nobody read nothing depends.
+    // A report that was not delivered is an error; help that was not delivered is not.
     for (arguments, code) in
         [(&["--json", "vectors/rer"][..], 2), (&["vectors/rer"], 2), (&["--help"], 0), (&["-V"], 0)]
     {

@@ -1,20 +1,20 @@
-//! What someone without the key can make of a sealed artifact, and which checks say so: exactly these, and no other.
+//! Changes to a sealed artifact that need no key, each with exactly the checks that fail.
 #![allow(clippy::unwrap_used)]
 
 mod forgery {
     mod events;
-    mod frame;
+    mod header_and_envelope;
     mod signatures;
     mod uncovered;
 }
 mod support;
 
-use reenact_formats::rer::Version;
-use reenact_formats::rer::seal::{Chain, NewEvent, RunHeader, Signer as _};
+use reenact_formats::rer::RerVersion;
+use reenact_formats::rer::seal::{ArtifactBuilder, NewEvent, RerRunHeader, Signer as _};
 use reenact_json::Digest;
 use reenact_testkit::fixture::TestKey;
 use serde_json::{Value as Json, json};
-use support::{KeyRing as _, canonical, failed, judge};
+use support::{KeyRing as _, canonical, failed, report_of};
 
 const SCHEMA: &str = "schema_valid";
 const ENVELOPE: &str = "envelope_hash";
@@ -24,9 +24,9 @@ const HEAD: &str = "log_head";
 const RUNTIME_SIG: &str = "runtime_signature";
 const PAYLOADS: &str = "payload_hashes";
 
-/// Four events; the second has its payload withheld, the third has none.
+/// Returns an artifact of four events; the second has its payload withheld, the third has none.
 fn sealed(run_id: &str, model: &str, key: &TestKey) -> Json {
-    let mut chain = Chain::new(Version::V02);
+    let mut chain = ArtifactBuilder::new(RerVersion::V02);
     let events = [
         ("rer.run.started", Some(r#"{"n":0}"#), false),
         ("rer.tool.called", Some("\"secret\""), true),
@@ -45,7 +45,7 @@ fn sealed(run_id: &str, model: &str, key: &TestKey) -> Json {
         "metadata": {},
     })
     .to_string();
-    let run = RunHeader {
+    let run = RerRunHeader {
         run_id,
         implementation: "reenact",
         version: "1",
@@ -85,7 +85,7 @@ fn event_hash(event: &Json) -> Json {
     hash(&without(event, &["event_hash", "payload", "payload_redacted"]))
 }
 
-/// Makes every hash fit again, as anyone can. Only the signatures stay as they were.
+/// Makes every hash fit again, as anyone can. The signatures stay as they were.
 fn rehash(artifact: &mut Json) {
     let mut parent = Json::Null;
     for event in events(artifact) {
@@ -106,7 +106,7 @@ fn renumber(artifact: &mut Json) {
     }
 }
 
-/// Signs the header as its holder would, over the hashes that the artifact carries.
+/// Signs the header with a key, over the hashes that the artifact carries.
 fn sign_header(artifact: &mut Json, key: &TestKey, also_without: &[&str]) {
     let header = without(artifact, &["envelope", "events", "runtime_signature"]);
     let header = canonical(without(&header, also_without).to_string().as_bytes()).unwrap();
@@ -124,12 +124,12 @@ type Edit = fn(&mut Json);
 /// Applies each edit to a fresh artifact and compares the checks that fail with the expected ones.
 fn assert_noticed(cases: &[(&str, Edit, &[&str])]) {
     let keys = TestKey::of(1).keys();
-    assert_eq!(failed(&judge(base().to_string().as_bytes(), &keys)), [""; 0]);
+    assert_eq!(failed(&report_of(base().to_string().as_bytes(), &keys)), [""; 0]);
     for (name, edit, expected) in cases {
         let mut artifact = base();
         edit(&mut artifact);
         assert!(artifact != base(), "{name} changes nothing");
-        let report = judge(artifact.to_string().as_bytes(), &keys);
+        let report = report_of(artifact.to_string().as_bytes(), &keys);
         assert_eq!(failed(&report), *expected, "{name}: {:#?}", report.reasons);
     }
 }

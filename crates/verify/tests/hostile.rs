@@ -1,5 +1,5 @@
-//! Files made to hurt: whatever they hold, the verifier answers, its report stays small, and nothing in it acts on a
-//! terminal.
+//! Hostile files: whatever they hold, the verifier answers, its report stays small, and nothing in it
+//! acts on a terminal.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -9,20 +9,20 @@ use proptest::prelude::*;
 use reenact_json::Limits;
 use reenact_json::shown::is_unsafe;
 use reenact_testkit::fixture::TestKey;
-use reenact_verify::{FormatId, Keys, Options, Outcome, Report, render, rer, safe};
+use reenact_verify::{FormatId, Keys, Options, Report, TargetOutcome, render, rer, verify};
 use serde_json::{Value as Json, json};
-use support::{KeyRing as _, failed, judge, troubled};
+use support::{KeyRing as _, failed, report_of, tricky_artifact};
 
-/// A report is for people: more lines than this help nobody.
+/// Largest number of lines of a report, since people read it.
 const LINES: usize = 150;
 const BYTES: usize = 64 * 1024;
 
 fn assert_bounded(report: &Report, what: &str) {
-    let outcome = Outcome::Judged(report.clone());
+    let outcome = TargetOutcome::Report(report.clone());
     let lines = report.reasons.len() + report.notes.len();
     assert!(lines <= LINES, "{what}: {lines} lines");
     let json = outcome.to_json("x");
-    let text = render::outcome("x", &outcome, &render::plain);
+    let text = render::outcome_text("x", &outcome, &render::plain);
     assert!(json.len() < BYTES, "{what}: {} bytes of JSON", json.len());
     assert!(text.len() < BYTES, "{what}: {} bytes of text", text.len());
     assert!(!json.chars().any(is_unsafe), "{what}: {json}");
@@ -32,11 +32,12 @@ fn assert_bounded(report: &Report, what: &str) {
     assert_eq!(report.pass(), report.reasons.is_empty());
 }
 
-/// Judges bytes both ways, and gives the report of the RER checks.
-fn survived(bytes: &[u8], what: &str) -> Report {
+/// Verifies bytes in both ways, asserts that the reports are bounded, and returns that of the RER
+/// checks.
+fn bounded_report(bytes: &[u8], what: &str) -> Report {
     let keys = TestKey::of(1).keys();
-    assert_bounded(&safe(bytes, &keys, &Options::default()), what);
-    let report = judge(bytes, &keys);
+    assert_bounded(&verify(bytes, &keys, &Options::default()), what);
+    let report = report_of(bytes, &keys);
     assert_bounded(&report, what);
     report
 }
@@ -51,12 +52,12 @@ const ALL: [&str; 7] = [
     "payload_hashes",
 ];
 
-/// A sound artifact, to be spoilt.
+/// Returns a valid artifact, to be changed.
 fn sound() -> Json {
-    serde_json::from_slice(&troubled(&TestKey::of(1))).unwrap()
+    serde_json::from_slice(&tricky_artifact(&TestKey::of(1))).unwrap()
 }
 
-/// Every place in an artifact where a text stands, and where a member name could.
+/// Pointers to every text of an artifact.
 const TEXTS: [&str; 22] = [
     "/artifact_version",
     "/run_id",
@@ -85,7 +86,7 @@ const TEXTS: [&str; 22] = [
 const OBJECTS: [&str; 6] =
     ["", "/runtime", "/envelope", "/envelope/permissions", "/envelope/limits", "/events/0"];
 
-/// What characters may do to a terminal or a reader.
+/// Characters that act on a terminal or mislead a reader.
 const NASTY: [char; 8] =
     ['\0', '\u{1b}', '\u{9b}', '\u{202e}', '\u{2066}', '\u{200b}', '\u{2028}', '\u{10ffff}'];
 
@@ -94,8 +95,8 @@ fn texts_of_any_length_everywhere() {
     for (place, character) in TEXTS.iter().zip(NASTY.into_iter().chain(['a', '\\', '"', '😀']).cycle()) {
         let mut artifact = sound();
         *artifact.pointer_mut(place).unwrap() = json!(character.to_string().repeat(60_000));
-        let report = survived(artifact.to_string().as_bytes(), place);
-        // Of a model or the runtime any name will do; the rest is noticed by check 1 too.
+        let report = bounded_report(artifact.to_string().as_bytes(), place);
+        // Any name of a run or a runtime is valid; the others fail check 1, too.
         let free = ["/run_id", "/runtime/implementation", "/runtime/version"];
         let free = free.contains(place) || place.starts_with("/envelope/permissions");
         assert_eq!(report.check("schema_valid"), Some(free), "{place}");
@@ -105,7 +106,7 @@ fn texts_of_any_length_everywhere() {
         let mut artifact = sound();
         let object = artifact.pointer_mut(place).unwrap().as_object_mut().unwrap();
         object.insert(character.to_string().repeat(60_000), json!(null));
-        let report = survived(artifact.to_string().as_bytes(), place);
+        let report = bounded_report(artifact.to_string().as_bytes(), place);
         assert_eq!(report.check("schema_valid"), Some(false), "{place}");
     }
 }
@@ -115,11 +116,11 @@ fn ten_megabytes_for_a_key_id_and_a_run_id() {
     let mut artifact = sound();
     artifact["runtime"]["key_id"] = json!("\u{202e}k".repeat(2_500_000));
     artifact["run_id"] = json!("r".repeat(10_000_000));
-    let report = survived(artifact.to_string().as_bytes(), "key_id");
+    let report = bounded_report(artifact.to_string().as_bytes(), "key_id");
     assert_eq!(failed(&report), ["schema_valid", "envelope_signature", "runtime_signature"]);
 }
 
-/// The worst that one event can bring into a report, thirty times.
+/// Thirty events, each with as many and as long faults as possible.
 #[test]
 fn every_event_as_wordy_as_can_be() {
     for character in NASTY.into_iter().chain(['a', '\\', '😀']) {
@@ -135,7 +136,7 @@ fn every_event_as_wordy_as_can_be() {
         artifact["envelope_hash"] = json!(long);
         artifact["runtime"]["key_id"] = json!(long);
         artifact[&long] = json!(0);
-        let report = survived(artifact.to_string().as_bytes(), &character.escape_unicode().to_string());
+        let report = bounded_report(artifact.to_string().as_bytes(), &character.escape_unicode().to_string());
         assert_eq!(failed(&report), ALL);
     }
 }
@@ -153,7 +154,7 @@ fn many(count: usize, element: &str) -> String {
 #[test]
 fn a_hundred_thousand_things_that_are_no_events() {
     for (element, found) in [("0", "a number"), ("[]", "an array"), ("null", "null"), ("\"\"", "a string")] {
-        let report = survived(&with_events(&many(100_000, element)), element);
+        let report = bounded_report(&with_events(&many(100_000, element)), element);
         assert_eq!(
             failed(&report),
             ["schema_valid", "event_chain", "log_head", "runtime_signature", "payload_hashes"]
@@ -169,12 +170,12 @@ fn a_hundred_thousand_things_that_are_no_events() {
 
 #[test]
 fn a_hundred_thousand_events_without_members() {
-    let report = survived(&with_events(&many(100_000, "{}")), "{}");
+    let report = bounded_report(&with_events(&many(100_000, "{}")), "{}");
     assert_eq!(
         failed(&report),
         ["schema_valid", "event_chain", "log_head", "runtime_signature", "payload_hashes"]
     );
-    // Eight members are missing of each; the hash cannot be computed, and the link does not hold, of each.
+    // Each event lacks eight members, has no hash, and breaks the chain.
     for rest in [
         "schema_valid: and 799980 more of this kind",
         "event_chain: and 199980 more of this kind",
@@ -186,7 +187,7 @@ fn a_hundred_thousand_events_without_members() {
 
 #[test]
 fn a_hundred_thousand_withheld_payloads() {
-    let report = survived(&with_events(&many(100_000, r#"{"payload_redacted":true}"#)), "withheld");
+    let report = bounded_report(&with_events(&many(100_000, r#"{"payload_redacted":true}"#)), "withheld");
     assert_eq!(report.notes[19], "event 19: payload withheld; its content cannot be checked");
     assert_eq!(report.notes[20], "and 99980 more of this kind");
 }
@@ -203,7 +204,7 @@ fn thousands_of_things_in_an_envelope() {
         let mut artifact = sound();
         artifact["envelope"][list] = json!("here");
         let text = artifact.to_string().replace("\"here\"", &many(20_000, element));
-        let report = survived(text.as_bytes(), &format!("{list} of {element}"));
+        let report = bounded_report(text.as_bytes(), &format!("{list} of {element}"));
         assert_eq!(
             failed(&report),
             ["schema_valid", "envelope_hash", "envelope_signature", "runtime_signature"]
@@ -213,7 +214,7 @@ fn thousands_of_things_in_an_envelope() {
         let mut artifact = sound();
         artifact["envelope"]["permissions"][list] = json!("here");
         let text = artifact.to_string().replace("\"here\"", &many(20_000, "[]"));
-        let report = survived(text.as_bytes(), list);
+        let report = bounded_report(text.as_bytes(), list);
         assert_eq!(
             report.reasons[0],
             format!("schema_valid: $.envelope.permissions.{list}[0]: must be a string, not an array")
@@ -228,7 +229,7 @@ fn thousands_of_unknown_members() {
         let mut artifact = sound();
         artifact.pointer_mut(place).unwrap()["here"] = json!(null);
         let text = artifact.to_string().replace("\"here\":null", &members.join(","));
-        let report = survived(text.as_bytes(), place);
+        let report = bounded_report(text.as_bytes(), place);
         let own = report.reasons.iter().filter(|reason| reason.contains("unknown member \"x0\"")).count();
         assert_eq!(own, 1, "{place}: {:#?}", report.reasons);
     }
@@ -242,22 +243,22 @@ fn nesting_without_end() {
     let open = "[".repeat(depth);
     let open_objects = "{\"\u{202e}\":".repeat(depth);
     for text in [&array, &object, &open, &open_objects] {
-        assert_eq!(failed(&survived(text.as_bytes(), "bare")), ALL);
+        assert_eq!(failed(&bounded_report(text.as_bytes(), "bare")), ALL);
         for place in ["/events/0/payload", "/envelope/metadata", "/run_id", "/runtime", "/events"] {
             let mut artifact = sound();
             *artifact.pointer_mut(place).unwrap() = json!("here");
-            let spoilt = artifact.to_string().replace("\"here\"", text);
-            assert_eq!(failed(&survived(spoilt.as_bytes(), place)), ALL, "{place}");
+            let mutated_artifact = artifact.to_string().replace("\"here\"", text);
+            assert_eq!(failed(&bounded_report(mutated_artifact.as_bytes(), place)), ALL, "{place}");
         }
     }
-    // As deep as any caller may ask for, and deeper than that.
-    for limit in [Limits::DEEPEST, u32::MAX] {
-        let limits = Limits { depth: limit, ..Limits::default() };
+    // The deepest limit that a caller may set, and one beyond it.
+    for limit in [Limits::MAX_DEPTH, u32::MAX] {
+        let limits = Limits { max_depth: limit, ..Limits::default() };
         let options = Options { format: Some(FormatId::Rer), limits, ..Options::default() };
         for depth in [900, 990, 997, 998, 1_000, 5_000] {
             let payload = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
             let text = with_events(&format!("[{{\"payload\":{payload}}}]"));
-            let report = safe(&text, &Keys::default(), &options);
+            let report = verify(&text, &Keys::default(), &options);
             assert_bounded(&report, "deep");
             assert_eq!(report.reasons[0].contains("nested deeper"), depth > 997, "{depth}");
         }
@@ -297,16 +298,16 @@ fn numbers_of_any_length() {
             let mut artifact = sound();
             *artifact.pointer_mut(place).unwrap() = json!("here");
             let text = artifact.to_string().replace("\"here\"", number);
-            assert!(!survived(text.as_bytes(), place).pass(), "{place} {number:.20}");
+            assert!(!bounded_report(text.as_bytes(), place).pass(), "{place} {number:.20}");
         }
         let mut artifact = sound();
         artifact["envelope"]["limits"] = json!({"max_steps": "here", "rate_limit_rpm": "here"});
         let text = artifact.to_string().replace("\"here\"", number);
-        assert!(!survived(text.as_bytes(), "limits").pass(), "{number:.20}");
+        assert!(!bounded_report(text.as_bytes(), "limits").pass(), "{number:.20}");
     }
 }
 
-/// JSON of any kind, with texts that RER knows among the others.
+/// Generates JSON of any kind, with texts that RER knows among the others.
 fn anything() -> impl Strategy<Value = Json> {
     let leaf = prop_oneof![
         Just(json!(null)),
@@ -331,7 +332,7 @@ fn anything() -> impl Strategy<Value = Json> {
     })
 }
 
-/// Member names of RER, and now and then another.
+/// Generates member names of RER, and sometimes others.
 fn name() -> impl Strategy<Value = String> {
     const NAMES: [&str; 38] = [
         "artifact_version",
@@ -379,8 +380,8 @@ fn name() -> impl Strategy<Value = String> {
     ]
 }
 
-/// An artifact, some of whose members, at any depth, are something else.
-fn spoilt() -> impl Strategy<Value = Json> {
+/// Generates an artifact with some members, at any depth, replaced.
+fn mutated_artifact() -> impl Strategy<Value = Json> {
     let places = vec((any::<prop::sample::Index>(), prop::option::of(anything())), 0..6);
     places.prop_map(|places| {
         let mut artifact = sound();
@@ -424,28 +425,29 @@ proptest! {
 
     #[test]
     fn any_bytes(bytes in any::<Vec<u8>>()) {
-        assert_eq!(failed(&survived(&bytes, "bytes")), ALL);
+        assert_eq!(failed(&bounded_report(&bytes, "bytes")), ALL);
     }
 
     #[test]
     fn any_json(value in anything()) {
         let text = value.to_string();
-        let report = survived(text.as_bytes(), &text);
+        let report = bounded_report(text.as_bytes(), &text);
         assert!(!report.pass(), "{text}");
     }
 
     #[test]
     fn any_members(value in btree_map(name(), anything(), 0..12)) {
         let text = json!(value).to_string();
-        let report = survived(text.as_bytes(), &text);
+        let report = bounded_report(text.as_bytes(), &text);
         assert!(!report.pass(), "{text}");
     }
 
     #[test]
-    fn any_members_in_place_of_right_ones(value in spoilt()) {
+    fn any_members_in_place_of_right_ones(value in mutated_artifact()) {
         let text = value.to_string();
-        let report = survived(text.as_bytes(), &text);
-        // A payload may be gone, or null, where there was none; or the change put back what was there.
+        let report = bounded_report(text.as_bytes(), &text);
+        // A pass is right if the change restored the value, or made an absent payload null or the
+        // reverse.
         if report.pass() {
             let same = |mut artifact: Json| {
                 artifact["events"].as_array_mut().unwrap().iter_mut().for_each(|event| {
@@ -460,9 +462,9 @@ proptest! {
 
 #[test]
 fn every_prefix_of_a_garbled_file() {
-    let text = troubled(&TestKey::of(1));
+    let text = tricky_artifact(&TestKey::of(1));
     for end in (0..text.len()).step_by(7) {
         let torn = [&text[..end], b"\xf0\x9f\x1b"].concat();
-        assert_eq!(failed(&survived(&torn, "torn")), rer::CHECKS.map(|(name, _)| name));
+        assert_eq!(failed(&bounded_report(&torn, "torn")), rer::CHECKS.map(|(name, _)| name));
     }
 }

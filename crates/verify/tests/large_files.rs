@@ -1,55 +1,58 @@
-//! Large files are read ahead, on a thread of their own: what is said of them is what is said of the same bytes in memory.
+//! Large files, which a thread of their own reads: their reports equal those of the same bytes in
+//! memory.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot read stops")]
 
-mod replay_bundle_maker;
+mod replay_bundle_fixture;
 
 use std::path::PathBuf;
 
 use reenact_json::Digest;
 use reenact_testkit::fixture::TestDir;
-use reenact_verify::disk::{self, Place};
-use reenact_verify::{Keys, Options, Report, safe};
-use replay_bundle_maker::{Draft, SECRET};
+use reenact_verify::disk::{self, RecordPath};
+use reenact_verify::{Keys, Options, Report, verify};
+use replay_bundle_fixture::{BundleDraft, SECRET};
 
-/// A file that is large enough to be read ahead.
-struct Large {
+/// File that is large enough to be read ahead.
+struct LargeFile {
     path: PathBuf,
     _folder: TestDir,
 }
 
-impl Large {
+impl LargeFile {
     fn new(name: &str, bytes: &[u8]) -> Self {
         assert!(bytes.len() > 4 << 20, "{name}: a small file is not read ahead");
         let folder = TestDir::new();
         Self { path: folder.write(name, bytes), _folder: folder }
     }
 
-    fn judge(&self) -> Report {
-        disk::open(&Place::File(self.path.clone())).unwrap().judge(&Keys::default(), &Options::default())
+    fn report(&self) -> Report {
+        disk::open(&RecordPath::File(self.path.clone()))
+            .unwrap()
+            .verify(&Keys::default(), &Options::default())
     }
 }
 
-/// What does not get smaller when it is packed.
+/// Returns bytes that do not get smaller when they are compressed.
 fn noise(length: usize) -> Vec<u8> {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     let mut next = || {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        // Printable, so that it is looked through as text.
+        // The bytes are printable, so that they are searched as text.
         b' ' + state.to_le_bytes()[3] % 95
     };
     (0..length).map(|_| next()).collect()
 }
 
 fn in_memory(bytes: &[u8]) -> Report {
-    safe(bytes, &Keys::default(), &Options::default())
+    verify(bytes, &Keys::default(), &Options::default())
 }
 
 #[test]
 fn a_large_bundle() {
-    let mut draft = Draft::sound();
+    let mut draft = BundleDraft::sound();
     draft.add("outputs/large", &noise(7 << 20));
     let sound = draft.pack();
     assert!(in_memory(&sound).pass());
@@ -69,17 +72,17 @@ fn a_large_bundle() {
         ("followed", &followed),
     ];
     for (name, bytes) in all {
-        assert_eq!(Large::new(name, bytes).judge(), in_memory(bytes), "{name}");
+        assert_eq!(LargeFile::new(name, bytes).report(), in_memory(bytes), "{name}");
     }
 }
 
 #[test]
 fn a_large_archive_of_another_record() {
-    let mut draft = Draft::sound();
+    let mut draft = BundleDraft::sound();
     draft.add("artifact.json", b"{}");
     draft.add("outputs/large", &noise(7 << 20));
     let bytes = draft.pack();
-    let report = Large::new("other", &bytes).judge();
+    let report = LargeFile::new("other", &bytes).report();
     assert_eq!(report.format, "rer-bundle");
     assert_eq!(report, in_memory(&bytes));
 }
@@ -113,6 +116,6 @@ fn a_large_replay() {
         ("wrong", wrong.as_bytes()),
         ("torn", &text.as_bytes()[..text.len() - 30]),
     ] {
-        assert_eq!(Large::new(name, bytes).judge(), in_memory(bytes), "{name}");
+        assert_eq!(LargeFile::new(name, bytes).report(), in_memory(bytes), "{name}");
     }
 }

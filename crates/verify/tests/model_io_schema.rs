@@ -1,9 +1,10 @@
-//! The published schema of Model IO and the judge say the same of every document, as far as a schema can say it.
+//! The published schema of Model IO and the verifier agree on every document, as far as a schema can
+//! tell.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
 
-use reenact_verify::{FormatId, Keys, Options, Report, safe};
+use reenact_verify::{FormatId, Keys, Options, Report, verify};
 use serde_json::{Value as Json, json};
 
 fn schema() -> jsonschema::Validator {
@@ -12,13 +13,13 @@ fn schema() -> jsonschema::Validator {
     jsonschema::options().offline().build(&schema).unwrap()
 }
 
-fn judge(document: &Json) -> Report {
+fn report_of(document: &Json) -> Report {
     let options = Options { format: Some(FormatId::ModelIo), ..Options::default() };
-    safe(&serde_json::to_vec(document).unwrap(), &Keys::default(), &options)
+    verify(&serde_json::to_vec(document).unwrap(), &Keys::default(), &options)
 }
 
-/// What the judge finds that a schema could find: not which position an index has, what a response hashes to, how many bytes
-/// its characters take.
+/// Returns the violations that a schema could find. A schema knows neither the position of an
+/// interaction, nor hashes, nor the bytes of UTF-8.
 fn expressible(report: &Report) -> Vec<String> {
     let list = report.violations.iter().flatten().filter(|violation| match violation.rule_id {
         "MI5" => {
@@ -46,7 +47,7 @@ fn session() -> Json {
 const HASH: &str = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 const EMPTY: &str = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
-/// Pointers to every value of a document.
+/// Appends JSON pointers to every value of a document.
 fn places(value: &Json, at: &str, found: &mut Vec<String>) {
     found.push(at.to_owned());
     match value {
@@ -71,7 +72,7 @@ fn without(document: &Json, place: &str) -> Json {
     edited
 }
 
-fn strangers() -> Vec<Json> {
+fn foreign_values() -> Vec<Json> {
     let mut all = vec![
         json!(null),
         json!(true),
@@ -101,7 +102,7 @@ fn strangers() -> Vec<Json> {
 #[test]
 fn each_edit_is_judged_alike() {
     let (schema, session) = (schema(), session());
-    assert!(schema.is_valid(&session) && judge(&session).pass());
+    assert!(schema.is_valid(&session) && report_of(&session).pass());
     let mut all = Vec::new();
     places(&session, "", &mut all);
     let mut documents: Vec<(String, Json)> = Vec::new();
@@ -109,7 +110,7 @@ fn each_edit_is_judged_alike() {
         if !place.is_empty() {
             documents.push((format!("without {place}"), without(&session, place)));
         }
-        for stranger in strangers() {
+        for stranger in foreign_values() {
             let mut edited = session.clone();
             *edited.pointer_mut(place).unwrap() = stranger.clone();
             documents.push((format!("{place} = {stranger}"), edited));
@@ -117,7 +118,7 @@ fn each_edit_is_judged_alike() {
     }
     let mut refused = 0;
     for (what, document) in &documents {
-        let found = expressible(&judge(document));
+        let found = expressible(&report_of(document));
         assert_eq!(schema.is_valid(document), found.is_empty(), "{what}: {found:?}");
         refused += usize::from(!found.is_empty());
     }
@@ -133,7 +134,7 @@ fn as_many_interactions_as_allowed() {
         let mut document = session();
         document["interactions"] = (0..count).map(one).collect();
         assert_eq!(schema.is_valid(&document), expected, "{count}");
-        assert_eq!(expressible(&judge(&document)).is_empty(), expected, "{count}");
+        assert_eq!(expressible(&report_of(&document)).is_empty(), expected, "{count}");
     }
 }
 
@@ -145,10 +146,10 @@ fn published_vectors() {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let bytes = std::fs::read(&path).unwrap();
-        // What only one of two readers reads cannot be compared.
+        // Documents that serde_json refuses cannot be compared.
         let Ok(document) = serde_json::from_slice::<Json>(&bytes) else { continue };
         let options = Options { format: Some(FormatId::ModelIo), ..Options::default() };
-        let report = safe(&bytes, &Keys::default(), &options);
+        let report = verify(&bytes, &Keys::default(), &options);
         if report.violations.iter().flatten().any(|violation| violation.rule_id == "PARSE") {
             continue;
         }

@@ -1,16 +1,16 @@
 //! Every published Model IO vector gives the violations, in order, and the hash that its index expects.
 //!
-//! Expected are the answers of the reference implementation. It reads more than we do: duplicate names, lone surrogates,
-//! any depth. Those rows are refused here, by name.
+//! The expected answers are those of the reference implementation, which reads more than this project:
+//! duplicate names, lone surrogates, any depth. Those rows are refused here, by name.
 #![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
 
 use reenact_formats::Profile;
-use reenact_formats::model_io::{content_hash, core};
+use reenact_formats::model_io::{content_hash, core_hash};
 use reenact_json::digest::Hasher;
 use reenact_json::{Digest, Limits, Value, canonical};
-use reenact_verify::{FormatId, Keys, Options, Report, safe};
+use reenact_verify::{FormatId, Keys, Options, Report, verify};
 use serde_json::{Value as Json, json};
 
 fn folder() -> PathBuf {
@@ -31,8 +31,8 @@ fn rows() -> Vec<(String, Json, Vec<u8>)> {
     rows.collect()
 }
 
-fn judge(bytes: &[u8]) -> Report {
-    safe(bytes, &Keys::default(), &Options { format: Some(FormatId::ModelIo), ..Options::default() })
+fn report_of(bytes: &[u8]) -> Report {
+    verify(bytes, &Keys::default(), &Options { format: Some(FormatId::ModelIo), ..Options::default() })
 }
 
 fn violations(report: &Report) -> Json {
@@ -46,7 +46,7 @@ fn hash(report: &Report) -> Option<&str> {
     report.digests.iter().find(|(name, _)| *name == "model_io_hash").map(|(_, hash)| hash.as_str())
 }
 
-/// The one violation of a text that is not JSON for us.
+/// Returns true if the only violation is that the text is not JSON, for this reason.
 fn is_refused(report: &Report, why: &str) -> bool {
     let [only] = report.violations.as_deref().unwrap_or_default() else { return false };
     (only.rule_id, only.path.as_str()) == ("PARSE", "$")
@@ -61,7 +61,7 @@ fn each_file_gives_the_expected_violations_and_hash() {
     assert_eq!(rows.len(), 94, "all rows are there");
     let mut kinds = [0; 4];
     for (name, row, bytes) in &rows {
-        let report = judge(bytes);
+        let report = report_of(bytes);
         let why = match row["refused"].as_str() {
             Some("lone surrogate") => Some("lone surrogate"),
             Some("duplicate name") => Some("stands twice in one object"),
@@ -92,7 +92,7 @@ fn each_file_gives_the_expected_violations_and_hash() {
     assert_eq!(kinds, [11, 1, 66, 16], "refused, thrown, invalid, valid");
 }
 
-/// A check holds if and only if it was reached and no violation names it.
+/// Asserts that a check holds if and only if it was reached and no violation names it.
 fn checks_follow(name: &str, report: &Report) {
     let list = report.violations.as_deref().unwrap_or_default();
     let breaks = |rule: &str| list.iter().any(|violation| violation.rule_id == rule);
@@ -125,14 +125,14 @@ const WITHOUT_A_CORE: [&str; 11] = [
     "invalid_schema_recording_session_format.json: interaction 0: i is missing",
 ];
 
-/// The hash of the core is that of the reference also where the session is invalid; where a member is missing or an index is
-/// no number, the reference hashes what is left, and we hash nothing.
+/// The hash of an invalid session equals that of the reference, too. If a member is missing or an index
+/// is not a number, the reference hashes the rest, and this project hashes nothing.
 #[test]
 fn each_core_has_the_expected_hash() {
     let mut refused = Vec::new();
     let mut agreed = 0;
     for (name, row, bytes) in rows() {
-        match core::hash(&bytes, &Limits::default()) {
+        match core_hash::hash(&bytes, &Limits::default()) {
             Ok(digest) => {
                 assert_eq!(json!(content_hash(&digest)), row["core_hash"], "{name}");
                 agreed += 1;
@@ -147,8 +147,8 @@ fn each_core_has_the_expected_hash() {
 
 #[test]
 fn each_canonical_text() {
-    // The reference has no limit of depth; this is ours.
-    let limits = Limits { depth: Limits::DEEPEST, ..Limits::default() };
+    // The reference has no limit of depth; this is the project's own.
+    let limits = Limits { max_depth: Limits::MAX_DEPTH, ..Limits::default() };
     let mut counts = [0; 3];
     for line in (read("canonical.jsonl") + &read("canonical_fuzz.jsonl")).lines() {
         let row: Json = serde_json::from_str(line).unwrap();

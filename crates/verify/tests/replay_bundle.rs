@@ -1,8 +1,8 @@
-//! Replay Bundles: what is said of them, as archive and as folder, and what hostile ones get.
+//! Replay Bundles: reports on archives and folders, and on hostile ones.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot read stops")]
 
-mod replay_bundle_maker;
+mod replay_bundle_fixture;
 
 use std::fs;
 use std::path::Path;
@@ -10,30 +10,30 @@ use std::path::Path;
 use proptest::prelude::*;
 use reenact_json::Digest;
 use reenact_json::shown::is_unsafe;
-use reenact_pack::{Limits, TarGzWriter, TarStyle};
+use reenact_pack::{ArchiveLimits, TarGzWriter, TarStyle};
 use reenact_testkit::fixture::TestDir;
-use reenact_verify::disk::{self, Argument};
-use reenact_verify::replay_bundle::Snapshot;
-use reenact_verify::{FormatId, Keys, Options, Outcome, Report, render, safe};
-use replay_bundle_maker::archives_forge::{END, gzip, header};
-use replay_bundle_maker::{Draft, SECRET, sha256};
+use reenact_verify::disk::{self, PathArgument};
+use reenact_verify::replay_bundle::BundleSnapshot;
+use reenact_verify::{FormatId, Keys, Options, Report, TargetOutcome, render, verify};
+use replay_bundle_fixture::archive_builder::{END, gzip, header};
+use replay_bundle_fixture::{BundleDraft, SECRET, sha256};
 use serde_json::json;
 
-fn judge(archive: &[u8]) -> Report {
-    let report = safe(archive, &Keys::default(), &Options::default());
+fn report_of(archive: &[u8]) -> Report {
+    let report = verify(archive, &Keys::default(), &Options::default());
     assert_bounded(&report);
     report
 }
 
 fn assert_bounded(report: &Report) {
-    let outcome = Outcome::Judged(report.clone());
-    let text = outcome.to_json("x") + &render::outcome("x", &outcome, &render::plain);
+    let outcome = TargetOutcome::Report(report.clone());
+    let text = outcome.to_json("x") + &render::outcome_text("x", &outcome, &render::plain);
     assert!(text.len() < 64 * 1024, "{} bytes", text.len());
     assert!(!text.lines().flat_map(str::chars).any(is_unsafe), "{text}");
 }
 
-/// Lays a bundle out in a folder.
-fn lay_out(draft: &Draft) -> TestDir {
+/// Writes a bundle into a folder.
+fn lay_out(draft: &BundleDraft) -> TestDir {
     let folder = TestDir::new();
     for (name, content) in draft.members() {
         folder.write(name, content);
@@ -41,9 +41,9 @@ fn lay_out(draft: &Draft) -> TestDir {
     folder
 }
 
-fn judge_path(path: &Path) -> Report {
-    let Argument::Place(place) = disk::look_up(path.as_os_str()) else { unreachable!("one record") };
-    disk::open(&place).unwrap().judge(&Keys::default(), &Options::default())
+fn report_of_path(path: &Path) -> Report {
+    let PathArgument::Record(place) = disk::look_up(path.as_os_str()) else { unreachable!("one record") };
+    disk::open(&place).unwrap().verify(&Keys::default(), &Options::default())
 }
 
 fn reasons(report: &Report) -> Vec<&str> {
@@ -54,8 +54,8 @@ fn reasons(report: &Report) -> Vec<&str> {
 
 #[test]
 fn a_sound_bundle() {
-    let draft = Draft::sound();
-    let report = judge(&draft.pack());
+    let draft = BundleDraft::sound();
+    let report = report_of(&draft.pack());
     assert!(report.pass());
     assert_eq!(
         (report.format.as_str(), report.verdict.as_str()),
@@ -65,18 +65,18 @@ fn a_sound_bundle() {
     assert_eq!(report.notes, Vec::<String>::new());
     assert_eq!(report.signer, None);
     let folder = lay_out(&draft);
-    assert_eq!(judge_path(folder.path()), report, "the same as a folder");
+    assert_eq!(report_of_path(folder.path()), report, "the same as a folder");
     let file = folder.path().join("packed");
     fs::write(&file, draft.pack()).unwrap();
-    assert_eq!(judge_path(&file), report, "the same as a file");
+    assert_eq!(report_of_path(&file), report, "the same as a file");
 }
 
 #[test]
 fn every_reason_names_its_file_and_both_values() {
-    let mut draft = Draft::sound();
+    let mut draft = BundleDraft::sound();
     draft.files[0].1 = b"suite: other\n".to_vec();
     let (was, is) = (Digest::of(b"suite: invoices\n"), Digest::of(b"suite: other\n"));
-    let report = judge(&draft.pack());
+    let report = report_of(&draft.pack());
     let expected = [
         format!("files: files/eval.yaml: sha256 is {was}, recomputed {is}"),
         "files: files/eval.yaml: size is 16, there are 13 bytes".into(),
@@ -85,36 +85,37 @@ fn every_reason_names_its_file_and_both_values() {
     assert_eq!(report.reasons, expected);
     assert_eq!(report.verdict, "2 of 7 checks do not hold: files, digests");
     let expected = ["files: files/more.txt is in the bundle and not listed: nothing vouches for it"];
-    assert_eq!(judge(&Draft::smuggling("files/more.txt", b"x").pack()).reasons, expected);
+    assert_eq!(report_of(&BundleDraft::adding_unlisted("files/more.txt", b"x").pack()).reasons, expected);
 }
 
 #[test]
 fn secrets_fail_in_files_and_cassettes_and_are_noted_in_outputs() {
     let told = |name: &str| format!("{name} seems to hold a secret at byte 5 (rule openai-key)");
     for name in ["files/notes.txt", "cassettes/a/b.txt", "traces/x"] {
-        let report = judge(&Draft::adding(name, SECRET.as_bytes()).pack());
+        let report = report_of(&BundleDraft::adding(name, SECRET.as_bytes()).pack());
         assert_eq!(report.reasons, [format!("secrets: {}", told(name))]);
         assert_eq!(report.verdict, "intact, but it seems to hold a secret: do not share it");
     }
-    let report = judge(&Draft::adding("outputs/log.txt", SECRET.as_bytes()).pack());
+    let report = report_of(&BundleDraft::adding("outputs/log.txt", SECRET.as_bytes()).pack());
     assert!(report.pass());
     assert_eq!(report.notes, [format!("before you share it: {}", told("outputs/log.txt"))]);
-    let report = judge(&Draft::with(|manifest| manifest["env"] = json!({"KEY": SECRET.trim()})).pack());
+    let report =
+        report_of(&BundleDraft::with(|manifest| manifest["env"] = json!({"KEY": SECRET.trim()})).pack());
     assert!(report.pass());
     assert!(
         report.notes[0].starts_with("before you share it: manifest.json seems to hold a secret at byte ")
     );
-    // Never the secret itself, also not where a message quotes it.
-    assert!(!Outcome::Judged(report).to_json("x").contains("4fGhT7yUq2WzX8cVbN3mKj6L"));
+    // The secret itself never appears, not even where a message quotes it.
+    assert!(!TargetOutcome::Report(report).to_json("x").contains("4fGhT7yUq2WzX8cVbN3mKj6L"));
     let why = format!("401: no such key: {}", SECRET.trim());
-    let report = judge(
-        &Draft::with(|manifest| {
+    let report = report_of(
+        &BundleDraft::with(|manifest| {
             manifest["replay_coverage"] =
                 json!({"complete_tests": [], "incomplete_tests": ["a"], "reason": {"a": why}});
         })
         .pack(),
     );
-    assert!(!Outcome::Judged(report.clone()).to_json("x").contains("4fGhT7yUq2WzX8cVbN3mKj6L"));
+    assert!(!TargetOutcome::Report(report.clone()).to_json("x").contains("4fGhT7yUq2WzX8cVbN3mKj6L"));
     assert!(report.notes[0].ends_with("[masked:openai-key:1])"), "{:?}", report.notes);
 }
 
@@ -123,7 +124,7 @@ fn a_secret_behind_a_megabyte_is_found() {
     let filler = "an ordinary line of an ordinary log\n";
     for lines in [29_126, 29_127, 60_000] {
         let text = format!("{}{SECRET}{}", filler.repeat(lines), filler.repeat(5_000));
-        let report = judge(&Draft::adding("files/log.txt", text.as_bytes()).pack());
+        let report = report_of(&BundleDraft::adding("files/log.txt", text.as_bytes()).pack());
         let at = filler.len() * lines + 5;
         let expected =
             format!("secrets: files/log.txt seems to hold a secret at byte {at} (rule openai-key)");
@@ -133,8 +134,9 @@ fn a_secret_behind_a_megabyte_is_found() {
 
 #[test]
 fn what_is_worth_knowing_is_noted() {
-    let absent = |draft: &mut Draft, name: &str| drop(draft.manifest.as_object_mut().unwrap().remove(name));
-    let mut draft = Draft::sound();
+    let absent =
+        |draft: &mut BundleDraft, name: &str| drop(draft.manifest.as_object_mut().unwrap().remove(name));
+    let mut draft = BundleDraft::sound();
     absent(&mut draft, "files");
     absent(&mut draft, "outputs");
     draft.manifest["baseline_digest"] = json!(sha256(b"baseline"));
@@ -142,7 +144,7 @@ fn what_is_worth_knowing_is_noted() {
     draft.manifest["replay_coverage"] = json!({
         "complete_tests": ["a"], "incomplete_tests": ["b\u{1b}", "c"], "reason": {"b\u{1b}": "no trace"}
     });
-    let report = judge(&draft.pack());
+    let report = report_of(&draft.pack());
     assert!(report.pass());
     let expected = [
         "the manifest lists no files: nothing shows that they are the ones that were packed".into(),
@@ -168,10 +170,10 @@ fn cassettes_of_the_real_tool_are_held_against_their_fingerprints() {
         .to_string()
     };
     assert_eq!(
-        judge(&Draft::adding("cassettes/a.json", cassette("x").as_bytes()).pack()).notes,
+        report_of(&BundleDraft::adding("cassettes/a.json", cassette("x").as_bytes()).pack()).notes,
         Vec::<String>::new()
     );
-    let report = judge(&Draft::adding("cassettes/a.json", cassette("y").as_bytes()).pack());
+    let report = report_of(&BundleDraft::adding("cassettes/a.json", cassette("y").as_bytes()).pack());
     assert!(report.pass());
     let expected =
         ["cassettes/a.json: its fingerprint is not that of its request; it may have been masked since"];
@@ -180,7 +182,7 @@ fn cassettes_of_the_real_tool_are_held_against_their_fingerprints() {
 
 #[test]
 fn limits_have_a_code() {
-    let over = |more: &[u8]| judge(&Draft::sound().pack_with(more));
+    let over = |more: &[u8]| report_of(&BundleDraft::sound().pack_with(more));
     let report = over(&header(b'0', b"files/big", (500 << 20) + 1));
     assert_eq!(
         reasons(&report),
@@ -191,7 +193,7 @@ fn limits_have_a_code() {
     assert_eq!(report.failed().count(), 7);
     let archive = gzip(&[&header(b'0', b"manifest.json", (10 << 20) + 1)[..], &END].concat());
     assert_eq!(
-        reasons(&judge(&archive)),
+        reasons(&report_of(&archive)),
         [
             "archive: E_REPLAY_LIMIT_EXCEEDED: the size of a member in bytes is over the limit of 10485760 (member \"manifest.json\")"
         ]
@@ -202,8 +204,8 @@ fn limits_have_a_code() {
             "{{\"schema_version\":1,\"assay_version\":\"x\",\"trace_digest\":\"{}\",\"x\":{nested}}}",
             sha256(b"")
         );
-        let entry = replay_bundle_maker::archives_forge::entry(b'0', b"manifest.json", text.as_bytes());
-        judge(&gzip(&[&entry[..], &END].concat()))
+        let entry = replay_bundle_fixture::archive_builder::entry(b'0', b"manifest.json", text.as_bytes());
+        report_of(&gzip(&[&entry[..], &END].concat()))
     };
     assert!(deep(63).pass());
     for depth in [64, 100_000] {
@@ -217,7 +219,7 @@ fn limits_have_a_code() {
 #[test]
 fn a_hundred_thousand_members_and_not_one_more() {
     let archive = |count: usize| {
-        let limits = Limits { members: 200_000, ..Limits::default() };
+        let limits = ArchiveLimits { members: 200_000, ..ArchiveLimits::default() };
         let mut writer = TarGzWriter::new(Vec::new(), TarStyle::Gnu, limits).unwrap();
         let text =
             json!({"schema_version": 1, "assay_version": "x", "trace_digest": sha256(b"")}).to_string();
@@ -225,21 +227,21 @@ fn a_hundred_thousand_members_and_not_one_more() {
         (1..count).for_each(|at| writer.add(&format!("files/{at}"), 0, &b""[..]).unwrap());
         writer.finish().unwrap()
     };
-    assert!(judge(&archive(100_000)).pass());
-    let report = judge(&archive(100_001));
+    assert!(report_of(&archive(100_000)).pass());
+    let report = report_of(&archive(100_001));
     let expected = ["archive: E_REPLAY_LIMIT_EXCEEDED: the number of members is over the limit of 100000"];
     assert_eq!(reasons(&report), expected);
 }
 
 #[test]
 fn a_report_stays_small_whatever_is_wrong() {
-    let mut draft = Draft::sound();
+    let mut draft = BundleDraft::sound();
     for at in 0..5_000 {
         draft.files.push((format!("x{at}/{}", "\u{202e}".repeat(30)), SECRET.as_bytes().to_vec()));
         draft.manifest["files"][format!("../{at}\u{1b}{}", "y".repeat(300))] = json!(at);
     }
     // Right-to-left marks are no control characters: they are read, and shown escaped.
-    let report = judge(&draft.pack());
+    let report = report_of(&draft.pack());
     assert_eq!(report.failed().collect::<Vec<_>>(), ["paths", "files", "secrets"]);
     assert!(report.reasons.len() < 70 && report.notes.len() < 30);
 }
@@ -247,35 +249,37 @@ fn a_report_stays_small_whatever_is_wrong() {
 #[cfg(unix)]
 #[test]
 fn links_in_a_folder_are_not_followed() {
-    let folder = lay_out(&Draft::sound());
+    let folder = lay_out(&BundleDraft::sound());
     std::os::unix::fs::symlink("/etc/hostname", folder.path().join("files/link")).unwrap();
     assert_eq!(
-        reasons(&judge_path(folder.path())),
+        reasons(&report_of_path(folder.path())),
         ["archive: member \"files/link\" is a symbolic link, which is not accepted"]
     );
-    let folder = lay_out(&Draft::sound());
+    let folder = lay_out(&BundleDraft::sound());
     fs::write(folder.path().join("files/EVAL.yaml"), b"").unwrap();
     if fs::read_dir(folder.path().join("files")).unwrap().count() == 3 {
         let expected = ["paths: the names \"files/eval.yaml\" and \"files/EVAL.yaml\" differ only by case"];
-        assert_eq!(reasons(&judge_path(folder.path())), expected);
+        assert_eq!(reasons(&report_of_path(folder.path())), expected);
     }
-    let folder = lay_out(&Draft::sound());
+    let folder = lay_out(&BundleDraft::sound());
     fs::write(folder.path().join("files/a\nb"), b"").unwrap();
     assert_eq!(
-        reasons(&judge_path(folder.path())),
+        reasons(&report_of_path(folder.path())),
         ["paths: unsafe member name \"files/a\\nb\": it contains a control character"]
     );
 }
 
 #[test]
 fn a_folder_with_other_records_is_not_one() {
-    let folder = lay_out(&Draft::sound());
+    let folder = lay_out(&BundleDraft::sound());
     fs::write(folder.path().join("artifact.json"), b"{}").unwrap();
-    assert_eq!(judge_path(folder.path()).format, "rer-bundle");
+    assert_eq!(report_of_path(folder.path()).format, "rer-bundle");
     let options = Options { format: Some(FormatId::ReplayBundle), ..Options::default() };
-    let Argument::Place(place) = disk::look_up(folder.path().as_os_str()) else { unreachable!("one record") };
+    let PathArgument::Record(place) = disk::look_up(folder.path().as_os_str()) else {
+        unreachable!("one record")
+    };
     let content = disk::open_with(&place, &options, &Default::default()).unwrap();
-    let report = content.judge(&Keys::default(), &options);
+    let report = content.verify(&Keys::default(), &options);
     assert_eq!(
         report.reasons,
         ["files: artifact.json is in the bundle and not listed: nothing vouches for it"]
@@ -284,7 +288,7 @@ fn a_folder_with_other_records_is_not_one() {
 
 #[test]
 fn copies_are_what_was_judged() {
-    let draft = Draft::sound();
+    let draft = BundleDraft::sound();
     let folder = TestDir::new();
     let path = folder.path().join("bundle");
     fs::write(&path, draft.pack()).unwrap();
@@ -303,38 +307,38 @@ fn copies_are_what_was_judged() {
     }
 }
 
-/// A bundle of few bytes, so that every one of them can be tried.
+/// Tries every byte of a small bundle.
 #[test]
 fn whatever_bit_flips_the_members_are_the_same_or_it_does_not_pass() {
-    let archive = Draft::sound().pack();
-    let original = Snapshot::read(&archive[..]).unwrap();
-    let all = |snapshot: &Snapshot| -> Vec<(String, Digest)> {
+    let archive = BundleDraft::sound().pack();
+    let original = BundleSnapshot::read(&archive[..]).unwrap();
+    let all = |snapshot: &BundleSnapshot| -> Vec<(String, Digest)> {
         let members = snapshot.members().map(|(name, facts)| (name.to_owned(), facts.digest));
         members.chain([("".into(), Digest::of(snapshot.manifest().unwrap_or_default()))]).collect()
     };
     for at in 0..archive.len() {
         let mut flipped = archive.clone();
         flipped[at] ^= 1 << (at % 8);
-        if judge(&flipped).pass() {
-            assert_eq!(all(&Snapshot::read(&flipped[..]).unwrap()), all(&original), "byte {at}");
+        if report_of(&flipped).pass() {
+            assert_eq!(all(&BundleSnapshot::read(&flipped[..]).unwrap()), all(&original), "byte {at}");
         }
     }
     for end in 0..archive.len() {
-        assert!(!judge(&archive[..end]).pass(), "cut at {end}");
+        assert!(!report_of(&archive[..end]).pass(), "cut at {end}");
     }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Anything at all where a manifest should be.
+    /// Verifies a bundle with any bytes as its manifest.
     #[test]
     fn any_manifest(bytes in prop_oneof![
         proptest::collection::vec(any::<u8>(), 0..200),
         "[\\[\\]{}:,\"a-z0-9_ ]{0,200}".prop_map(String::into_bytes),
     ]) {
-        let entry = replay_bundle_maker::archives_forge::entry(b'0', b"manifest.json", &bytes);
-        let report = judge(&gzip(&[&entry[..], &END].concat()));
+        let entry = replay_bundle_fixture::archive_builder::entry(b'0', b"manifest.json", &bytes);
+        let report = report_of(&gzip(&[&entry[..], &END].concat()));
         prop_assert!(!report.pass());
     }
 }

@@ -1,26 +1,28 @@
-//! The published vectors of Replay Bundles: each shows one property, is made here, and is judged as its row says.
+//! The published vectors of Replay Bundles: each shows one property, is made here, and gets the report
+//! that its row expects.
 //!
 //! `REENACT_BLESS=1` writes `vectors/replay_bundle` again.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot read stops")]
 
-mod replay_bundle_maker;
+mod replay_bundle_fixture;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use reenact_verify::{Keys, Options, safe};
-use replay_bundle_maker::archives_forge::{END, Stored, entry, gzip, header, pax, zip};
-use replay_bundle_maker::{Draft, SECRET, sha256};
+use reenact_verify::{Keys, Options, verify};
+use replay_bundle_fixture::archive_builder::{END, StoredZipEntry, entry, gzip, header, pax, zip};
+use replay_bundle_fixture::{BundleDraft, SECRET, sha256};
 use serde_json::{Value as Json, json};
 
-/// A vector: what it is, what does not hold, and who says so.
+/// A vector with the checks that fail.
 struct Case {
     name: &'static str,
     bytes: Vec<u8>,
     failed: &'static [&'static str],
     void: &'static [&'static str],
-    /// `normative`: the published text says so. `derived`: it follows, or the real tool does so. `judgement`: our ruling.
+    /// Source of the expected result. `normative`: the published text says so. `derived`: it follows
+    /// from the text, or the reference tool does so. `judgement`: this project's ruling.
     certainty: &'static str,
     note: &'static str,
 }
@@ -47,36 +49,36 @@ impl Case {
 }
 
 fn valid() -> Vec<Case> {
-    let mut last = Draft::sound();
+    let mut last = BundleDraft::sound();
     last.files.push(("manifest.json".into(), last.manifest.to_string().into_bytes()));
     let last: Vec<u8> =
         last.files.iter().flat_map(|(name, content)| entry(b'0', name.as_bytes(), content)).collect();
-    let unknown = Draft::with(|manifest| {
+    let unknown = BundleDraft::with(|manifest| {
         manifest["x"] = json!({"schema_version": 7});
         manifest["files"]["files/eval.yaml"]["x"] = json!([null]);
         manifest["outputs"]["html"] = json!(1);
     });
-    let mut bare = Draft::sound();
+    let mut bare = BundleDraft::sound();
     let hex = bare.digest("files/eval.yaml").replace("sha256:", "");
     bare.manifest["files"]["files/eval.yaml"]["sha256"] = json!(hex);
-    let mut by_digest = Draft::sound();
+    let mut by_digest = BundleDraft::sound();
     by_digest.files.retain(|(name, _)| !name.starts_with("files/"));
     by_digest.manifest["files"] =
         json!({"outputs/summary.json": by_digest.manifest["files"]["outputs/summary.json"]});
     by_digest.manifest.as_object_mut().unwrap().remove("trace_path");
-    let mut unlisted = Draft::sound();
+    let mut unlisted = BundleDraft::sound();
     unlisted.manifest.as_object_mut().unwrap().remove("files");
-    let mut summary = Draft::sound();
+    let mut summary = BundleDraft::sound();
     for name in ["config_digest", "trace_digest", "trace_path"] {
         summary.manifest.as_object_mut().unwrap().remove(name);
     }
-    let coverage = Draft::with(|manifest| {
+    let coverage = BundleDraft::with(|manifest| {
         manifest["replay_coverage"] =
             json!({"complete_tests": ["a"], "incomplete_tests": ["b"], "reason": {"b": "no trace"}});
     });
-    let padded = gzip(&[&Draft::sound().tar()[..], &[0; 10_240]].concat());
+    let padded = gzip(&[&BundleDraft::sound().tar()[..], &[0; 10_240]].concat());
     vec![
-        case("sound", Draft::sound().pack(), &[], "a config, a trace and a summary").normative(),
+        case("sound", BundleDraft::sound().pack(), &[], "a config, a trace and a summary").normative(),
         case("manifest_last", gzip(&[&last[..], &END].concat()), &[], "the manifest may stand anywhere"),
         case("unknown_members", unknown.pack(), &[], "unknown members are ignored at every depth")
             .normative(),
@@ -92,14 +94,14 @@ fn valid() -> Vec<Case> {
         case("coverage_incomplete", coverage.pack(), &[], "a test that cannot be replayed is no fault"),
         case(
             "outside_the_folders",
-            Draft::adding("traces/run.jsonl", b"{}\n").pack(),
+            BundleDraft::adding("traces/run.jsonl", b"{}\n").pack(),
             &[],
             "the text's own example has such names",
         )
         .ruled(),
         case(
             "secret_in_outputs",
-            Draft::adding("outputs/log.txt", SECRET.as_bytes()).pack(),
+            BundleDraft::adding("outputs/log.txt", SECRET.as_bytes()).pack(),
             &[],
             "a secret among the outputs is a note",
         )
@@ -107,7 +109,7 @@ fn valid() -> Vec<Case> {
         case("padding_10240", padded, &[], "more zeros at the end of the tar"),
         case(
             "no_end_blocks",
-            gzip(&Draft::sound().tar()),
+            gzip(&BundleDraft::sound().tar()),
             &[],
             "no zeros at the end of the tar; gzip tells its length",
         ),
@@ -115,15 +117,15 @@ fn valid() -> Vec<Case> {
 }
 
 fn invalid_content() -> Vec<Case> {
-    let mut missing = Draft::sound();
+    let mut missing = BundleDraft::sound();
     missing.files.retain(|(name, _)| name != "outputs/summary.json");
-    let mut nothing = Draft::sound();
+    let mut nothing = BundleDraft::sound();
     for name in ["config_digest", "trace_digest", "trace_path", "outputs"] {
         nothing.manifest.as_object_mut().unwrap().remove(name);
     }
     let other = sha256(b"another");
     let entry = |change: fn(&mut Json)| {
-        Draft::with(|manifest| change(&mut manifest["files"]["files/eval.yaml"])).pack()
+        BundleDraft::with(|manifest| change(&mut manifest["files"]["files/eval.yaml"])).pack()
     };
     let deep = format!(
         "{{\"schema_version\":1,\"assay_version\":\"x\",\"env\":{{\"x\":{}1{}}}}}",
@@ -131,40 +133,40 @@ fn invalid_content() -> Vec<Case> {
         "]".repeat(63)
     );
     let manifest_text = |text: &[u8]| {
-        let entries = replay_bundle_maker::archives_forge::entry(b'0', b"manifest.json", text);
+        let entries = replay_bundle_fixture::archive_builder::entry(b'0', b"manifest.json", text);
         gzip(&[&entries[..], &END].concat())
     };
     vec![
         case(
             "schema_version_2",
-            Draft::with(|m| m["schema_version"] = json!(2)).pack(),
+            BundleDraft::with(|m| m["schema_version"] = json!(2)).pack(),
             &["manifest"],
             "the version is 1",
         )
         .normative(),
         case(
             "schema_version_float",
-            Draft::with(|m| m["schema_version"] = json!(1.0)).pack(),
+            BundleDraft::with(|m| m["schema_version"] = json!(1.0)).pack(),
             &["manifest"],
             "1.0 is no integer",
         ),
         case(
             "assay_version_missing",
-            Draft::with(|m| drop(m.as_object_mut().unwrap().remove("assay_version"))).pack(),
+            BundleDraft::with(|m| drop(m.as_object_mut().unwrap().remove("assay_version"))).pack(),
             &["manifest"],
             "it is required",
         )
         .normative(),
         case(
             "assay_version_empty",
-            Draft::with(|m| m["assay_version"] = json!("")).pack(),
+            BundleDraft::with(|m| m["assay_version"] = json!("")).pack(),
             &["manifest"],
             "it must say something",
         )
         .ruled(),
         case(
             "seeds_of_another_type",
-            Draft::with(|m| m["seeds"] = json!({"order_seed": 7})).pack(),
+            BundleDraft::with(|m| m["seeds"] = json!({"order_seed": 7})).pack(),
             &["manifest"],
             "seeds are strings",
         ),
@@ -227,63 +229,64 @@ fn invalid_content() -> Vec<Case> {
         case("file_missing", missing.pack(), &["paths", "files"], "a listed file is not there").normative(),
         case(
             "file_unlisted",
-            Draft::smuggling("files/more.txt", b"x").pack(),
+            BundleDraft::adding_unlisted("files/more.txt", b"x").pack(),
             &["files"],
             "a file that is not listed",
         )
         .ruled(),
         case(
             "listed_name_leaves",
-            Draft::with(|m| m["files"]["files/../x"] = json!({"sha256": sha256(b""), "size": 0})).pack(),
+            BundleDraft::with(|m| m["files"]["files/../x"] = json!({"sha256": sha256(b""), "size": 0}))
+                .pack(),
             &["paths", "files"],
             "a listed name with ..",
         )
         .ruled(),
         case(
             "trace_path_leaves",
-            Draft::with(|m| m["trace_path"] = json!("../trace.jsonl")).pack(),
+            BundleDraft::with(|m| m["trace_path"] = json!("../trace.jsonl")).pack(),
             &["paths", "digests"],
             "the trace is looked for inside only",
         )
         .normative(),
         case(
             "trace_path_absolute",
-            Draft::with(|m| m["trace_path"] = json!("/etc/hostname")).pack(),
+            BundleDraft::with(|m| m["trace_path"] = json!("/etc/hostname")).pack(),
             &["paths", "digests"],
             "the trace is looked for inside only",
         )
         .normative(),
         case(
             "trace_path_of_nothing",
-            Draft::with(|m| m["trace_path"] = json!("files/none.jsonl")).pack(),
+            BundleDraft::with(|m| m["trace_path"] = json!("files/none.jsonl")).pack(),
             &["paths", "digests"],
             "the trace is not there",
         )
         .ruled(),
         case(
             "output_of_nothing",
-            Draft::with(|m| m["outputs"]["junit"] = json!("outputs/junit.xml")).pack(),
+            BundleDraft::with(|m| m["outputs"]["junit"] = json!("outputs/junit.xml")).pack(),
             &["paths"],
             "an output is not there",
         )
         .ruled(),
         case(
             "config_digest_of_another",
-            Draft::with(|m| m["config_digest"] = json!(other)).pack(),
+            BundleDraft::with(|m| m["config_digest"] = json!(other)).pack(),
             &["digests"],
             "the config there is another",
         )
         .ruled(),
         case(
             "trace_digest_of_another",
-            Draft::with(|m| m["trace_digest"] = json!(other)).pack(),
+            BundleDraft::with(|m| m["trace_digest"] = json!(other)).pack(),
             &["digests"],
             "the trace there is another",
         )
         .ruled(),
         case(
             "digest_of_no_form",
-            Draft::with(|m| m["policy_digest"] = json!("sha256:abc123...")).pack(),
+            BundleDraft::with(|m| m["policy_digest"] = json!("sha256:abc123...")).pack(),
             &["digests"],
             "no digest",
         )
@@ -293,14 +296,14 @@ fn invalid_content() -> Vec<Case> {
             .normative(),
         case(
             "secret_in_files",
-            Draft::adding("files/notes.txt", SECRET.as_bytes()).pack(),
+            BundleDraft::adding("files/notes.txt", SECRET.as_bytes()).pack(),
             &["secrets"],
             "a key in files/",
         )
         .normative(),
         case(
             "secret_in_cassettes",
-            Draft::adding("cassettes/x.txt", b"Authorization: Basic abc\n").pack(),
+            BundleDraft::adding("cassettes/x.txt", b"Authorization: Basic abc\n").pack(),
             &["secrets"],
             "a header line in cassettes/",
         )
@@ -309,29 +312,29 @@ fn invalid_content() -> Vec<Case> {
 }
 
 fn invalid_archives() -> Vec<Case> {
-    let sound = Draft::sound();
+    let sound = BundleDraft::sound();
     let more = |name: &[u8]| sound.pack_with(&entry(b'0', name, b"x"));
     let link = |kind: u8| {
         let mut block = header(kind, b"files/link", 0);
         block[157..168].copy_from_slice(b"/etc/passwd");
-        resum(&mut block);
+        update_tar_checksum(&mut block);
         sound.pack_with(&block)
     };
     let mut prefixed = header(b'0', b"x.txt", 0);
     prefixed[345..350].copy_from_slice(b"files");
-    resum(&mut prefixed);
+    update_tar_checksum(&mut prefixed);
     let mut base256 = header(b'0', b"files/x", 0);
     base256[124..136].fill(0);
     base256[124] = 0x80;
-    resum(&mut base256);
-    // Large enough that a reader sees members before the end is missing.
-    let large = Draft::adding("files/long.txt", &b"a line of a long log\n".repeat(3_500)).pack();
+    update_tar_checksum(&mut base256);
+    // The archive is so large that members are read before its missing end is noticed.
+    let large = BundleDraft::adding("files/long.txt", &b"a line of a long log\n".repeat(3_500)).pack();
     let cut = large[..large.len() - 20].to_vec();
     let mut crc = large.clone();
     let at = crc.len() - 8;
     crc[at] ^= 1;
-    let stored: Vec<Stored> =
-        sound.members().iter().map(|(name, content)| Stored::new(name.as_bytes(), content)).collect();
+    let stored: Vec<StoredZipEntry> =
+        sound.members().iter().map(|(name, content)| StoredZipEntry::new(name.as_bytes(), content)).collect();
     let around: Vec<u8> = sound
         .members()
         .iter()
@@ -373,8 +376,8 @@ fn invalid_archives() -> Vec<Case> {
     ]
 }
 
-/// Sums a header again.
-fn resum(block: &mut [u8; 512]) {
+/// Updates the checksum of a tar header.
+fn update_tar_checksum(block: &mut [u8; 512]) {
     block[148..156].fill(b' ');
     let sum: u32 = block.iter().map(|byte| u32::from(*byte)).sum();
     block[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
@@ -431,7 +434,7 @@ fn what_is_published_is_what_is_made_here() {
 #[test]
 fn each_is_judged_as_its_row_says() {
     for case in cases() {
-        let report = safe(&case.bytes, &Keys::default(), &Options::default());
+        let report = verify(&case.bytes, &Keys::default(), &Options::default());
         let failed: Vec<&str> = report.failed().collect();
         assert_eq!(failed, case.failed, "{}: {:#?}", case.name, report.reasons);
         let void: Vec<&str> =

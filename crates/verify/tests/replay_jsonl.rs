@@ -1,15 +1,18 @@
-//! REPLAY.jsonl: the document's own example, every code beyond the vectors, and input that is made to hurt.
+//! REPLAY.jsonl: the example of the specification, every code that the vectors do not cover, and
+//! hostile input.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{self, BufReader, Read};
 
-use reenact_formats::replay_jsonl::EventKind;
-use reenact_formats::replay_jsonl::writer::{Event, ReplayWriter, Session, SessionStatus};
+use reenact_formats::replay_jsonl::ReplayJsonlEventKind;
+use reenact_formats::replay_jsonl::writer::{
+    ReplayJsonlEvent, ReplayJsonlSession, ReplayJsonlWriter, SessionStatus,
+};
 use reenact_json::Digest;
-use reenact_verify::replay_jsonl::{Beside, strict, verify, verify_bytes};
-use reenact_verify::{FormatId, Keys, Options, Report, safe};
+use reenact_verify::replay_jsonl::{self, ReplayJsonlOptions, verify_bytes, verify_or_err};
+use reenact_verify::{FormatId, Keys, Options, Report, verify};
 
-/// The example of the document, to the byte: elided hashes, `event` first, totals of another session.
+/// Example of the specification, to the byte: elided hashes, `event` first, totals of another session.
 const EXAMPLE: &str = r#"{"event":"ReplayHeader","created_at":"2026-01-13T10:00:00Z","producer":"adjutant@1.2.3","replay_version":1}
 {"event":"SessionStart","issue_number":42,"policy_version":"v1.2.3","session_id":"sess_abc123","t":"2026-01-13T10:00:00Z"}
 {"event":"PlanStart","plan_hash":"sha256:abc123...","step_count":3,"t":"2026-01-13T10:00:01Z"}
@@ -20,17 +23,17 @@ const EXAMPLE: &str = r#"{"event":"ReplayHeader","created_at":"2026-01-13T10:00:
 {"event":"SessionEnd","confidence":0.92,"status":"Success","t":"2026-01-13T10:05:32Z","total_latency_ms":5320,"total_tool_calls":5}
 "#;
 
-fn judge(text: impl AsRef<[u8]>) -> Report {
-    verify_bytes(text.as_ref(), &Beside::default(), &Options::default())
+fn report_of(text: impl AsRef<[u8]>) -> Report {
+    verify_bytes(text.as_ref(), &ReplayJsonlOptions::default(), &Options::default())
 }
 
 fn codes(report: &Report) -> Vec<&'static str> {
     report.codes.clone().unwrap()
 }
 
-/// A session of one call, with its receipt.
+/// Returns a session of one call, with its receipt.
 fn session() -> (String, String) {
-    let session = Session {
+    let session = ReplayJsonlSession {
         producer: "test@1",
         session_id: "s1",
         issue_number: Some(7),
@@ -38,27 +41,33 @@ fn session() -> (String, String) {
         started_at: "2026-01-13T10:00:00Z",
     };
     let t = session.started_at;
-    let mut writer = ReplayWriter::start(Vec::new(), &session).unwrap();
-    let call = Event::ToolCall { id: "a", tool: "read", params: br#"{"n":[1.0,1e16]}"#, step_id: "s" };
+    let mut writer = ReplayJsonlWriter::start(Vec::new(), &session).unwrap();
+    let call =
+        ReplayJsonlEvent::ToolCall { id: "a", tool: "read", params: br#"{"n":[1.0,1e16]}"#, step_id: "s" };
     writer.emit(t, &call).unwrap();
     let output_hash = Digest::of(b"null");
-    let result =
-        Event::ToolResult { id: "a", output_hash, exit_code: None, step_utility: 0.8, latency_ms: 45 };
+    let result = ReplayJsonlEvent::ToolResult {
+        id: "a",
+        output_hash,
+        exit_code: None,
+        step_utility: 0.8,
+        latency_ms: 45,
+    };
     writer.emit(t, &result).unwrap();
-    let ran = Event::Verification { commands: &["test"], exit_codes: &[0], verification_delta: 1 };
+    let ran = ReplayJsonlEvent::Verification { commands: &["test"], exit_codes: &[0], verification_delta: 1 };
     writer.emit(t, &ran).unwrap();
     let (replay, receipt) = writer.end(t, SessionStatus::Success, 0.9).unwrap();
     (String::from_utf8(replay).unwrap(), String::from_utf8(receipt).unwrap())
 }
 
 fn against(replay: &str, receipt: &str) -> Report {
-    let beside = Beside { receipt: Some(receipt.as_bytes()), digest: false };
+    let beside = ReplayJsonlOptions { receipt: Some(receipt.as_bytes()), digest: false };
     verify_bytes(replay.as_bytes(), &beside, &Options::default())
 }
 
 #[test]
 fn the_example_of_the_document() {
-    let report = judge(EXAMPLE);
+    let report = report_of(EXAMPLE);
     assert_eq!(codes(&report), ["E_FIELD", "E_PARAMS_HASH", "E_TOTAL_LATENCY", "E_TOTAL_TOOL_CALLS"]);
     assert_eq!(report.warnings, Some(vec!["W_NOT_CANONICAL"]));
     assert_eq!(report.failed().collect::<Vec<_>>(), ["lines", "hashes", "totals"]);
@@ -91,33 +100,34 @@ fn what_we_write_holds() {
 #[test]
 fn only_what_holds_becomes_a_verified_replay() {
     let (replay, receipt) = session();
-    let beside = Beside { receipt: Some(receipt.as_bytes()), digest: false };
-    let verified = strict(replay.as_bytes(), &beside, &Options::default()).unwrap();
+    let beside = ReplayJsonlOptions { receipt: Some(receipt.as_bytes()), digest: false };
+    let verified = verify_or_err(replay.as_bytes(), &beside, &Options::default()).unwrap();
     assert_eq!(verified.report(), &against(&replay, &receipt));
-    let kinds: Vec<EventKind> = verified.events().filter_map(|event| event.kind).collect();
+    let kinds: Vec<ReplayJsonlEventKind> = verified.events().filter_map(|event| event.kind).collect();
     assert_eq!(
         kinds,
         [
-            EventKind::ReplayHeader,
-            EventKind::SessionStart,
-            EventKind::ToolCall,
-            EventKind::ToolResult,
-            EventKind::Verification,
-            EventKind::SessionEnd,
+            ReplayJsonlEventKind::ReplayHeader,
+            ReplayJsonlEventKind::SessionStart,
+            ReplayJsonlEventKind::ToolCall,
+            ReplayJsonlEventKind::ToolResult,
+            ReplayJsonlEventKind::Verification,
+            ReplayJsonlEventKind::SessionEnd,
         ]
     );
     let figures = *verified.figures();
     assert_eq!((figures.tool_calls, figures.total_latency_ms()), (1, Some(45)));
     // Blank lines and other endings are warnings, not events.
     let spaced = replay.replace('\n', "\r\n \n");
-    let alone = strict(spaced.as_bytes(), &Beside::default(), &Options::default()).unwrap();
+    let alone =
+        verify_or_err(spaced.as_bytes(), &ReplayJsonlOptions::default(), &Options::default()).unwrap();
     assert_eq!((alone.events().count(), *alone.figures()), (6, figures));
     let changed = replay.replace(r#""latency_ms":45"#, r#""latency_ms":46"#);
-    let report = strict(changed.as_bytes(), &beside, &Options::default()).unwrap_err();
+    let report = verify_or_err(changed.as_bytes(), &beside, &Options::default()).unwrap_err();
     assert_eq!(codes(&report), ["E_TOTAL_LATENCY", "R_LATENCY", "R_REPLAY_HASH"]);
 }
 
-/// One change of the file each, and all that comes of it.
+/// Each change of the file gives exactly these codes.
 #[test]
 fn one_change_of_the_replay() {
     let (replay, _) = session();
@@ -150,7 +160,7 @@ fn one_change_of_the_replay() {
         (r#""total_tool_calls":1"#, r#""total_tool_calls":0"#, &["E_TOTAL_TOOL_CALLS"]),
     ] {
         assert!(replay.contains(from), "{from}");
-        let report = judge(replay.replacen(from, to, 1));
+        let report = report_of(replay.replacen(from, to, 1));
         assert_eq!(codes(&report), expected, "{to}: {:#?}", report.reasons);
         assert_eq!(report.pass(), expected.is_empty());
     }
@@ -165,7 +175,7 @@ fn one_change_of_the_replay() {
         (&[0, 1, 2, 3, 3, 4, 5], &["E_RESULT_REPEATED", "E_TOTAL_LATENCY"]),
     ] {
         let text: String = order.iter().flat_map(|&at| [lines[at], "\n"]).collect();
-        assert_eq!(codes(&judge(text)), expected, "{order:?}");
+        assert_eq!(codes(&report_of(text)), expected, "{order:?}");
     }
 }
 
@@ -210,7 +220,7 @@ fn the_second_generation_pairs_in_order_among_equal_calls() {
     let hash = |text: &str| format!("sha256:{}", Digest::of(text.as_bytes()));
     let b_call = call.replace(r#""id":"a""#, r#""id":"b""#);
     let b_result = result.replace(r#""id":"a""#, r#""id":"b""#).replace(&hash("null"), &hash("other"));
-    // The results come in the other order; the receipt tells of calls, not of results.
+    // The results come in the other order, but a receipt lists calls.
     let end = lines[5].replace(r#"ms":45"#, r#"ms":90"#).replace(r#"calls":1"#, r#"calls":2"#);
     let replay = [lines[0], lines[1], call, &b_call, &b_result, result, lines[4], &end].join("\n") + "\n";
     let receipt = |outputs: [&str; 2], calls: u32| {
@@ -255,7 +265,7 @@ fn what_is_not_known_is_counted() {
     let replay =
         replay.replacen(r#""exit_code":null,"#, r#""exit_code":null,"output_preview":"x","tool":"read","#, 1);
     let replay = replay.replacen(r#""event":"Verification""#, r#""event":"No\u001bvelty""#, 1);
-    let report = judge(replay);
+    let report = report_of(replay);
     assert!(report.pass());
     assert!(
         report
@@ -268,7 +278,7 @@ fn what_is_not_known_is_counted() {
 #[test]
 fn nothing_and_next_to_nothing() {
     for text in ["", "\n \t\n"] {
-        let report = judge(text);
+        let report = report_of(text);
         assert_eq!(
             codes(&report),
             ["E_HEADER_NOT_FIRST", "E_NO_SESSION_END", "E_NO_SESSION_START"],
@@ -290,7 +300,7 @@ fn nothing_and_next_to_nothing() {
         (b"{\"type\":\"ReplayHeader\"}\n", &["E_NO_EVENT_TAG"]),
         (b"{\"event\":7}\n", &["E_NO_EVENT_TAG"]),
     ] {
-        let report = safe(bytes, &Keys::default(), &options);
+        let report = verify(bytes, &Keys::default(), &options);
         assert_eq!(codes(&report), expected, "{bytes:?}");
         let failed: Vec<&str> = report.failed().collect();
         assert_eq!(failed, ["lines", "header", "lifecycle", "pairing", "hashes", "totals"]);
@@ -300,7 +310,7 @@ fn nothing_and_next_to_nothing() {
 #[test]
 fn nesting_digits_and_names_without_end() {
     let (replay, _) = session();
-    let with = |params: &str| judge(replay.replacen(r#"{"n":[1.0,1e16]}"#, params, 1));
+    let with = |params: &str| report_of(replay.replacen(r#"{"n":[1.0,1e16]}"#, params, 1));
     let lost = ["E_BAD_JSON", "E_RESULT_WITHOUT_CALL", "E_TOTAL_TOOL_CALLS"];
     assert_eq!(codes(&with(&"[".repeat(100_000))), lost);
     assert_eq!(codes(&with(&format!("{}{}", "[".repeat(100_000), "]".repeat(100_000)))), lost);
@@ -314,7 +324,7 @@ fn every_prefix_is_judged() {
     let (replay, receipt) = session();
     for length in 0..replay.len() {
         let report = against(&replay[..length], &receipt);
-        // Without its last line feed the session is whole, but it is not the file that was hashed.
+        // Without its last line feed the session is complete, but the file has another hash.
         let whole = length == replay.len() - 1;
         assert_eq!(codes(&report) == ["R_REPLAY_HASH"], whole, "{length}: {:?}", report.codes);
         assert!(!report.pass());
@@ -330,7 +340,7 @@ fn every_prefix_is_judged() {
     }
 }
 
-/// A text that is repeated without ever being in memory.
+/// Reader of a repeated text that is never in memory as a whole.
 struct Repeated<'a> {
     parts: Vec<(&'a [u8], usize)>,
     at: usize,
@@ -369,7 +379,7 @@ fn a_line_of_two_gigabytes_is_told_and_passed_over() {
         (tail.as_bytes(), 1),
     ];
     let reader = BufReader::with_capacity(1 << 20, Repeated { parts, at: 0 });
-    let report = verify(reader, &Beside::default(), &Options::default()).unwrap();
+    let report = replay_jsonl::verify(reader, &ReplayJsonlOptions::default(), &Options::default()).unwrap();
     assert_eq!(codes(&report), ["E_LINE_TOO_LONG"]);
     assert_eq!(
         report.reasons,
@@ -385,7 +395,7 @@ fn a_hostile_file_gives_a_small_report() {
     let bad = b"{\x1b\n".as_slice();
     let parts = vec![(result.as_bytes(), 100_000), (bad, 100_000)];
     let reader = BufReader::new(Repeated { parts, at: 0 });
-    let report = verify(reader, &Beside::default(), &Options::default()).unwrap();
+    let report = replay_jsonl::verify(reader, &ReplayJsonlOptions::default(), &Options::default()).unwrap();
     let size: usize = report.reasons.iter().map(String::len).sum();
     assert!(size < 20_000, "{size}");
     assert!(report.reasons.iter().any(|reason| reason == "lines: E_BAD_JSON: and 99980 more of this kind"));
@@ -400,6 +410,8 @@ fn reading_that_fails_is_no_verdict() {
             Err(io::ErrorKind::ConnectionReset.into())
         }
     }
-    let error = verify(BufReader::new(Failing), &Beside::default(), &Options::default()).unwrap_err();
+    let error =
+        replay_jsonl::verify(BufReader::new(Failing), &ReplayJsonlOptions::default(), &Options::default())
+            .unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
 }

@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use reenact_formats::recognise;
-use reenact_verify::replay_jsonl::{Beside, CHECKS, verify_bytes};
-use reenact_verify::{FormatId, Keys, Options, Report, safe};
+use reenact_verify::replay_jsonl::{CHECKS, ReplayJsonlOptions, verify_bytes};
+use reenact_verify::{FormatId, Keys, Options, Report, verify};
 use serde_json::{Value, json};
 
 fn vectors() -> PathBuf {
@@ -23,9 +23,9 @@ fn read(row: &Value, member: &str) -> Option<Vec<u8>> {
     Some(std::fs::read(vectors().join(row["dir"].as_str().unwrap()).join(name)).unwrap())
 }
 
-fn judged(row: &Value) -> Report {
+fn report_of(row: &Value) -> Report {
     let receipt = read(row, "receipt");
-    let beside = Beside { receipt: receipt.as_deref(), digest: false };
+    let beside = ReplayJsonlOptions { receipt: receipt.as_deref(), digest: false };
     verify_bytes(&read(row, "replay").unwrap(), &beside, &Options::default())
 }
 
@@ -35,7 +35,7 @@ fn every_row_gives_the_expected_codes() {
     assert_eq!(rows.len(), 38, "all rows are there");
     let mut wrong = Vec::new();
     for row in &rows {
-        let report = judged(row);
+        let report = report_of(row);
         let found = json!([report.pass(), report.codes, report.warnings]);
         let expected = json!([row["expected_ok"], row["expected_codes"], row["expected_warnings"]]);
         if found != expected {
@@ -62,7 +62,7 @@ fn every_row_is_told_by_its_content() {
             "{}",
             row["id"]
         );
-        let report = safe(&replay, &Keys::default(), &Options::default());
+        let report = verify(&replay, &Keys::default(), &Options::default());
         let codes = row["expected_codes"].as_array().unwrap().iter();
         let own: Vec<&Value> = codes.filter(|code| code.as_str().unwrap().starts_with("E_")).collect();
         assert_eq!(json!(report.codes), json!(own), "{}: the file alone", row["id"]);

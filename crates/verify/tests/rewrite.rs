@@ -1,34 +1,35 @@
-//! Artifacts written once more: payloads withheld after the fact, artifacts bound to bundles. What holds still holds.
+//! Artifacts that are rewritten: payloads withheld afterwards, artifacts bound to bundles. They still
+//! pass.
 #![allow(clippy::unwrap_used)]
 
-mod bundle_maker;
+mod bundle_fixture;
 
-use bundle_maker::{BLOBS, Files, KeyRing as _, Run, TestKey, archives, blob_name, failed};
+use bundle_fixture::{BLOBS, Files, KeyRing as _, Run, TestKey, archives, blob_name, failed};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use reenact_formats::rer::Version;
-use reenact_formats::rer::rewrite::{Blob, Bound, RewriteError, bind, withhold};
+use reenact_formats::rer::RerVersion;
+use reenact_formats::rer::rewrite::{BoundBundle, BundleBlob, RewriteError, bind, withhold};
 use reenact_formats::rer::seal::Signer as _;
 use reenact_json::{Digest, Limits};
 use reenact_verify::rer::{ENVELOPE_SIGNATURE, RUNTIME_SIGNATURE};
-use reenact_verify::{Options, safe};
+use reenact_verify::{Options, verify};
 use serde_json::Value as Json;
 
 fn limits() -> Limits {
     Limits::default()
 }
 
-fn blobs() -> Vec<Blob> {
-    let blob = |(index, bytes): (usize, &[u8])| Blob {
+fn blobs() -> Vec<BundleBlob> {
+    let blob = |(index, bytes): (usize, &[u8])| BundleBlob {
         name: format!("file {index}"),
         hash: Digest::of(bytes),
-        size: bytes.len() as u64,
+        size_bytes: bytes.len() as u64,
     };
     BLOBS.into_iter().enumerate().map(blob).collect()
 }
 
-/// The files of a bundle.
-fn files(bound: &Bound) -> Files {
+/// Returns the files of a bundle.
+fn files(bound: &BoundBundle) -> Files {
     let mut files = Files::from([
         ("artifact.json".to_owned(), bound.artifact.clone()),
         ("manifest.json".to_owned(), bound.manifest.clone()),
@@ -38,7 +39,7 @@ fn files(bound: &Bound) -> Files {
     files
 }
 
-/// The same document in another spelling.
+/// Returns the same document in another spelling.
 fn respelled(artifact: &[u8]) -> Vec<u8> {
     serde_json::to_vec_pretty(&serde_json::from_slice::<Json>(artifact).unwrap()).unwrap()
 }
@@ -48,8 +49,8 @@ fn a_withheld_payload_leaves_its_hash_and_nothing_else() {
     let key = TestKey::of(1);
     let whole = Run::default().artifact(&key, None);
     let withheld = withhold(&whole, &limits(), |index, _| index == 0).unwrap();
-    assert_eq!((withheld.events, withheld.before, withheld.count), (vec![0], 1, 5));
-    let report = safe(&withheld.artifact, &key.keys(), &Options::default());
+    assert_eq!((withheld.newly_withheld, withheld.already_withheld, withheld.event_count), (vec![0], 1, 5));
+    let report = verify(&withheld.artifact, &key.keys(), &Options::default());
     assert_eq!(failed(&report), [""; 0]);
     assert_eq!(
         report.notes,
@@ -64,9 +65,9 @@ fn a_withheld_payload_leaves_its_hash_and_nothing_else() {
     before["events"][0].as_object_mut().unwrap().remove("payload").unwrap();
     before["events"][0]["payload_redacted"] = true.into();
     assert_eq!(before, after);
-    // What is withheld already stays so, and is not counted again.
+    // A withheld payload stays withheld and is not counted again.
     let again = withhold(&withheld.artifact, &limits(), |_, _| true).unwrap();
-    assert_eq!((again.events, again.before), (vec![2, 3, 4], 2));
+    assert_eq!((again.newly_withheld, again.already_withheld), (vec![2, 3, 4], 2));
 }
 
 #[test]
@@ -74,16 +75,16 @@ fn binding_gives_the_bundle_that_its_signer_makes() {
     let key = TestKey::of(1);
     let unbound = Run::default().artifact(&key, None);
     let bound = bind(&unbound, &blobs(), &limits(), &key).unwrap();
-    assert_eq!((bound.events, bound.redacted), (5, 1));
+    assert_eq!((bound.event_count, bound.redacted_count), (5, 1));
     let made = Run::default().bundle(&key, |_| {});
     assert_eq!(made["artifact.json"], bound.artifact);
     let parse = |bytes: &[u8]| serde_json::from_slice::<Json>(bytes).unwrap();
     assert_eq!(parse(&made["manifest.json"]), parse(&bound.manifest));
     for (form, archive) in archives(&files(&bound)) {
-        let report = safe(&archive, &key.keys(), &Options::default());
+        let report = verify(&archive, &key.keys(), &Options::default());
         assert_eq!(failed(&report), [""; 0], "{form}: {:?}", report.reasons);
     }
-    // However it was spelled, and bound to whatever before.
+    // The result does not depend on the spelling or on an earlier binding.
     for other in [respelled(&unbound), bound.artifact.clone(), respelled(&bound.artifact)] {
         assert_eq!(bind(&other, &blobs(), &limits(), &key).unwrap(), bound);
     }
@@ -94,20 +95,20 @@ fn a_withheld_payload_in_a_bundle_needs_the_key() {
     let key = TestKey::of(1);
     let bound = bind(&Run::default().artifact(&key, None), &blobs(), &limits(), &key).unwrap();
     let withheld = withhold(&bound.artifact, &limits(), |index, _| index == 0).unwrap();
-    // Without binding it again, the manifest tells.
-    let torn = Bound { artifact: withheld.artifact.clone(), ..bound };
+    // Without a new binding, the manifest shows the change.
+    let torn = BoundBundle { artifact: withheld.artifact.clone(), ..bound };
     let (_, archive) = &archives(&files(&torn))[0];
-    let report = safe(archive, &key.keys(), &Options::default());
+    let report = verify(archive, &key.keys(), &Options::default());
     assert_eq!(failed(&report), ["artifact_hash", "redacted_count"]);
     let again = bind(&withheld.artifact, &blobs(), &limits(), &key).unwrap();
     let (_, archive) = &archives(&files(&again))[0];
-    assert_eq!(failed(&safe(archive, &key.keys(), &Options::default())), [""; 0]);
+    assert_eq!(failed(&verify(archive, &key.keys(), &Options::default())), [""; 0]);
 }
 
 #[test]
 fn what_cannot_be_bound_is_refused() {
     let (key, other) = (TestKey::of(1), TestKey::of(2));
-    let old = Run { version: Version::V01, ..Run::default() }.artifact(&key, None);
+    let old = Run { version: RerVersion::V01, ..Run::default() }.artifact(&key, None);
     assert_eq!(bind(&old, &[], &limits(), &key), Err(RewriteError::Version));
     let ours = Run::default().artifact(&key, None);
     let (signer, given) = (key.public_key().id().to_string(), other.public_key().id());
@@ -131,12 +132,12 @@ fn a_forged_artifact_stays_forged() {
     let mut forged: Json = serde_json::from_slice(&Run::default().artifact(&key, None)).unwrap();
     forged["envelope"]["limits"]["max_steps"] = 10.into();
     let withheld = withhold(forged.to_string().as_bytes(), &limits(), |_, _| true).unwrap();
-    let report = safe(&withheld.artifact, &key.keys(), &Options::default());
+    let report = verify(&withheld.artifact, &key.keys(), &Options::default());
     assert_eq!(failed(&report), ["envelope_hash", ENVELOPE_SIGNATURE, RUNTIME_SIGNATURE]);
 }
 
 proptest! {
-    /// Whichever payloads are withheld, the seven checks hold, and those that are left are as they were.
+    /// Any payloads may be withheld: the seven checks pass, and the other payloads are unchanged.
     #[test]
     fn any_choice_verifies(choice in vec(any::<bool>(), 5), spelled in any::<bool>()) {
         let key = TestKey::of(3);
@@ -145,7 +146,7 @@ proptest! {
             artifact = respelled(&artifact);
         }
         let withheld = withhold(&artifact, &limits(), |index, _| choice[index]).unwrap();
-        let report = safe(&withheld.artifact, &key.keys(), &Options::default());
+        let report = verify(&withheld.artifact, &key.keys(), &Options::default());
         prop_assert_eq!(failed(&report), [""; 0]);
         let (before, after): (Json, Json) =
             (serde_json::from_slice(&artifact).unwrap(), serde_json::from_slice(&withheld.artifact).unwrap());
@@ -157,7 +158,7 @@ proptest! {
         }
     }
 
-    /// Whatever bytes come, there is an answer.
+    /// Rewriting returns a result or an error for any bytes.
     #[test]
     fn no_bytes_lead_astray(at in any::<prop::sample::Index>(), to in any::<u8>()) {
         let mut artifact = Run::default().artifact(&TestKey::of(1), None);

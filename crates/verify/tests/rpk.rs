@@ -1,15 +1,15 @@
-//! What the six checks of `.rpk` say, and to what.
+//! The six checks of `.rpk`, with their reasons.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
 use std::path::Path;
 
 use proptest::prelude::*;
-use reenact_formats::rpk::survey::survey;
-use reenact_formats::rpk::{Head, HmacKey, StepView};
+use reenact_formats::rpk::hash_walk::compute_digests;
+use reenact_formats::rpk::{HmacKey, RpkHead, RpkStepView};
 use reenact_json::digest::Hasher;
 use reenact_json::shown::is_unsafe;
 use reenact_json::{Limits, Value};
-use reenact_verify::{FormatId, Keys, Options, Outcome, Report, Trust, render, rpk, safe};
+use reenact_verify::{FormatId, Keys, Options, Report, TargetOutcome, Trust, render, rpk, verify};
 use serde_json::{Value as Json, json};
 
 fn folder(name: &str) -> std::path::PathBuf {
@@ -22,14 +22,14 @@ fn example(name: &str) -> Vec<u8> {
 
 fn shared() -> Keys {
     let mut keys = Keys::default();
-    keys.share(HmacKey::from_text(&example("shared.key")).unwrap());
+    keys.set_hmac_key(HmacKey::from_text(&example("shared.key")).unwrap());
     keys
 }
 
-fn judge(bytes: &[u8], keys: &Keys) -> Report {
-    let report = safe(bytes, keys, &Options { format: Some(FormatId::Rpk), ..Options::default() });
-    let outcome = Outcome::Judged(report.clone());
-    let (line, text) = (outcome.to_json("x"), render::outcome("x", &outcome, &render::plain));
+fn report_of(bytes: &[u8], keys: &Keys) -> Report {
+    let report = verify(bytes, keys, &Options { format: Some(FormatId::Rpk), ..Options::default() });
+    let outcome = TargetOutcome::Report(report.clone());
+    let (line, text) = (outcome.to_json("x"), render::outcome_text("x", &outcome, &render::plain));
     assert!(line.len().max(text.len()) < 64 * 1024, "a report of {} and {} bytes", line.len(), text.len());
     assert!(!line.chars().chain(text.lines().flat_map(str::chars)).any(is_unsafe), "{text}");
     assert_eq!(report.pass(), report.reasons.is_empty());
@@ -43,11 +43,11 @@ fn failed(report: &Report) -> Vec<&'static str> {
     report.failed().collect()
 }
 
-/// A document with the checksum that it should have.
-fn summed(mut document: Json) -> Vec<u8> {
+/// Returns a document with its proper checksum.
+fn with_checksum(mut document: Json) -> Vec<u8> {
     let text = serde_json::to_vec(&document).unwrap();
-    let head = Head::read(&text, &Limits::default()).unwrap();
-    let checksum = survey(&head, None, |_, _, _| {}).checksum.unwrap();
+    let head = RpkHead::read(&text, &Limits::default()).unwrap();
+    let checksum = compute_digests(&head, None, |_, _, _| {}).checksum.unwrap();
     document["checksum"] = json!(format!("sha256:{checksum}"));
     serde_json::to_vec(&document).unwrap()
 }
@@ -62,7 +62,7 @@ const ALL: [&str; 6] =
 #[test]
 fn every_example() {
     for name in ["minimal.rpk", "invoice.rpk"] {
-        let report = safe(&example(name), &Keys::default(), &Options::default());
+        let report = verify(&example(name), &Keys::default(), &Options::default());
         assert_eq!(
             (report.format.as_str(), report.pass()),
             ("rpk/1.0", true),
@@ -72,7 +72,7 @@ fn every_example() {
         assert_eq!(report.check(rpk::SIGNATURE), None, "{name}");
         assert_eq!((report.notes, report.signer), (Vec::<String>::new(), None), "{name}");
     }
-    let report = safe(&example("invoice.bundle"), &shared(), &Options::default());
+    let report = verify(&example("invoice.bundle"), &shared(), &Options::default());
     assert!(report.pass() && report.check(rpk::SIGNATURE) == Some(true), "{:?}", report.reasons);
     assert_eq!(
         report.notes,
@@ -101,7 +101,7 @@ fn every_published_step() {
     assert_eq!(text.lines().count(), 19);
     for line in text.lines() {
         let row = Value::parse(line.as_bytes(), &Limits::default()).unwrap();
-        let digest = StepView::of(row.member("step").unwrap()).digest(&mut Hasher::new()).unwrap();
+        let digest = RpkStepView::of(row.member("step").unwrap()).digest(&mut Hasher::new()).unwrap();
         let name = row.member("name").unwrap().string().unwrap().into_owned();
         assert!(row.member("hash").unwrap().is_string(&format!("sha256:{digest}")), "{name}");
     }
@@ -132,7 +132,7 @@ fn what_cannot_be_read() {
         ("more behind it", [good.as_bytes(), b"{}"].concat(), "data after the end of the value"),
     ];
     for (what, bytes, why) in cases {
-        let report = judge(&bytes, &shared());
+        let report = report_of(&bytes, &shared());
         assert_eq!((report.format.as_str(), failed(&report)), ("rpk/?", ALL.to_vec()), "{what}");
         assert!(
             report.reasons[0].starts_with("parse: not JSON that can be trusted: "),
@@ -142,7 +142,7 @@ fn what_cannot_be_read() {
         assert!(report.reasons[0].contains(why), "{what}: {:?}", report.reasons);
     }
     for (text, found) in [("null", "null"), ("[]", "an array"), ("1", "a number")] {
-        let report = judge(text.as_bytes(), &Keys::default());
+        let report = report_of(text.as_bytes(), &Keys::default());
         assert_eq!(report.reasons[0], format!("parse: an artifact is an object, this is {found}"));
     }
 }
@@ -151,7 +151,7 @@ fn what_cannot_be_read() {
 fn every_tear_is_refused() {
     let good = example("invoice.bundle");
     for end in 0..good.len() - 1 {
-        assert!(!safe(&good[..end], &shared(), &Options::default()).pass(), "{end}");
+        assert!(!verify(&good[..end], &shared(), &Options::default()).pass(), "{end}");
     }
 }
 
@@ -165,20 +165,20 @@ fn versions() {
     ] {
         let mut document = minimal();
         document["version"] = version;
-        let report = judge(&summed(document), &Keys::default());
+        let report = report_of(&with_checksum(document), &Keys::default());
         assert_eq!((report.format.as_str(), report.reasons[0].as_str()), (format, reason));
         assert_eq!(failed(&report), ALL[1..]);
         assert!(report.reasons[1..].iter().all(|reason| reason.contains(": not evaluated: ")));
     }
     let mut document = minimal();
     document.as_object_mut().unwrap().remove("version");
-    let report = judge(&summed(document), &Keys::default());
+    let report = report_of(&with_checksum(document), &Keys::default());
     assert_eq!(report.reasons[0], "version: version is missing");
     for version in ["1.7", "001.00"] {
         let mut document = minimal();
         document["version"] = json!(version);
         document["payload"]["future"] = json!({"kept": true});
-        let report = judge(&summed(document), &Keys::default());
+        let report = report_of(&with_checksum(document), &Keys::default());
         assert_eq!((report.format, report.reasons), (format!("rpk/{version}"), Vec::new()));
     }
 }
@@ -223,30 +223,30 @@ fn values_without_a_canonical_form() {
     for (old, new, checks, why) in cases {
         let text = good.replacen(old, new, 1);
         assert_ne!(text, good, "{old}");
-        let report = judge(text.as_bytes(), &Keys::default());
+        let report = report_of(text.as_bytes(), &Keys::default());
         assert_eq!(failed(&report), checks, "{new:.40}: {:?}", report.reasons);
         assert!(report.reasons.iter().any(|reason| reason.contains(why)), "{new:.40}: {:?}", report.reasons);
     }
-    // A step's own hash does not cover its timestamp: it still stands.
+    // A step's own hash does not cover its timestamp and still holds.
     let text = good.replacen("\"timestamp\": null", "\"timestamp\": 1e999", 1);
-    assert_eq!(failed(&judge(text.as_bytes(), &Keys::default())), [rpk::CHECKSUM]);
+    assert_eq!(failed(&report_of(text.as_bytes(), &Keys::default())), [rpk::CHECKSUM]);
 }
 
 #[test]
 fn hashes() {
     let mut document = minimal();
     document["payload"]["run"]["steps"][0]["output"]["text"] = json!("9,240.00 EUR");
-    let report = judge(&summed(document.clone()), &Keys::default());
+    let report = report_of(&with_checksum(document.clone()), &Keys::default());
     assert_eq!(failed(&report), [rpk::STEP_HASHES]);
     let carried = document["payload"]["run"]["steps"][0]["hash"].as_str().unwrap();
     assert!(
         report.reasons[0].starts_with(&format!("step_hashes: step 0: hash is {carried}, recomputed sha256:"))
     );
-    let report = judge(&serde_json::to_vec(&document).unwrap(), &Keys::default());
+    let report = report_of(&serde_json::to_vec(&document).unwrap(), &Keys::default());
     assert_eq!(failed(&report), [rpk::CHECKSUM, rpk::STEP_HASHES]);
     let mut document = minimal();
     document["payload"]["run"]["steps"] = json!([null, 7, {}]);
-    let report = judge(&summed(document), &Keys::default());
+    let report = report_of(&with_checksum(document), &Keys::default());
     assert_eq!(failed(&report), [rpk::SCHEMA_VALID, rpk::STEP_HASHES]);
     assert_eq!(
         report.reasons[..2],
@@ -257,7 +257,7 @@ fn hashes() {
     );
     let mut document = minimal();
     document["payload"]["run"].as_object_mut().unwrap().remove("steps");
-    let report = judge(&summed(document), &Keys::default());
+    let report = report_of(&with_checksum(document), &Keys::default());
     assert_eq!(failed(&report), [rpk::SCHEMA_VALID, rpk::STEP_HASHES]);
 }
 
@@ -267,11 +267,11 @@ fn the_text_of_the_specification_is_accepted_and_named() {
     let step = &mut document["payload"]["run"]["steps"][0];
     step["input"]["request_id"] = json!("req-1");
     let text = serde_json::to_vec(step).unwrap();
-    let view = StepView::of(Value::parse(&text, &Limits::default()).unwrap());
-    let by_text = view.digest_by_text(&mut Hasher::new()).unwrap();
+    let view = RpkStepView::of(Value::parse(&text, &Limits::default()).unwrap());
+    let by_text = view.digest_by_specification(&mut Hasher::new()).unwrap();
     assert_ne!(view.digest(&mut Hasher::new()).unwrap(), by_text);
     step["hash"] = json!(format!("sha256:{by_text}"));
-    let report = judge(&summed(document), &Keys::default());
+    let report = report_of(&with_checksum(document), &Keys::default());
     assert_eq!(report.reasons, Vec::<String>::new());
     let note =
         "step 0: hash fits the text of the specification (volatile members dropped from metadata alone)";
@@ -287,10 +287,10 @@ fn notes() {
     let mut command = document["payload"]["run"]["steps"][0].clone();
     command["type"] = json!("agent.command");
     let text = serde_json::to_vec(&command).unwrap();
-    let view = StepView::of(Value::parse(&text, &Limits::default()).unwrap());
+    let view = RpkStepView::of(Value::parse(&text, &Limits::default()).unwrap());
     command["hash"] = json!(format!("sha256:{}", view.digest(&mut Hasher::new()).unwrap()));
     document["payload"]["run"]["steps"].as_array_mut().unwrap().push(command);
-    let report = judge(&summed(document), &Keys::default());
+    let report = report_of(&with_checksum(document), &Keys::default());
     assert_eq!(report.reasons, Vec::<String>::new());
     assert_eq!(
         report.notes,
@@ -310,10 +310,10 @@ fn signatures() {
     let judged = |edit: &dyn Fn(&mut Json), keys: &Keys| {
         let mut document = good.clone();
         edit(&mut document);
-        judge(&serde_json::to_vec(&document).unwrap(), keys)
+        report_of(&serde_json::to_vec(&document).unwrap(), keys)
     };
     let mut other = Keys::default();
-    other.share(HmacKey::from_text(b"another key").unwrap());
+    other.set_hmac_key(HmacKey::from_text(b"another key").unwrap());
     let trust = |report: &Report| report.signer.as_ref().map(|signer| signer.trust);
     let reason = |report: &Report| report.reasons.first().cloned().unwrap_or_default();
     let report = judged(&|_| {}, &shared());
@@ -335,10 +335,10 @@ fn signatures() {
     let report = judged(&|document| drop(document.as_object_mut().unwrap().remove("signature")), &shared());
     assert_eq!((failed(&report), report.check(rpk::SIGNATURE), trust(&report)), (vec![], None, None));
     assert_eq!(report.notes[0], "a shared key was given, but the document is not signed");
-    // Edited and summed anew: the checksum holds, the signature does not.
+    // Edited and with a new checksum, the checksum holds and the signature does not.
     let mut document = good.clone();
     document["metadata"]["owner"] = json!("mallory");
-    assert_eq!(failed(&judge(&summed(document), &shared())), [rpk::SIGNATURE]);
+    assert_eq!(failed(&report_of(&with_checksum(document), &shared())), [rpk::SIGNATURE]);
 }
 
 #[test]
@@ -352,7 +352,7 @@ fn a_flipped_bit_is_noticed() {
             for bit in 0..8 {
                 let mut bytes = good.clone();
                 bytes[at] ^= 1 << bit;
-                let report = safe(&bytes, &shared(), &Options::default());
+                let report = verify(&bytes, &shared(), &Options::default());
                 if !report.pass() {
                     continue;
                 }
@@ -376,12 +376,13 @@ fn many_faults_make_a_short_report() {
     document["metadata"]["run_id"] = json!("\u{9b}".repeat(60_000));
     document["signature"] =
         json!({"algorithm": "\u{0}".repeat(60_000), "key_id": "\u{7}".repeat(60_000), "value": ""});
-    let report = judge(&summed(document), &Keys::default());
+    let report = report_of(&with_checksum(document), &Keys::default());
     assert_eq!(failed(&report), [rpk::SCHEMA_VALID, rpk::STEP_HASHES, rpk::SIGNATURE]);
     assert!(report.reasons.len() < 60, "{}", report.reasons.len());
 }
 
-/// To say where a fault stands takes a look at all before it. Were that done for each of these, this test would not end.
+/// Finding the position of a fault takes a pass over all text before it. One pass for each fault would
+/// never end.
 #[test]
 fn faults_without_number_cost_no_more_than_others() {
     let many = |element: &str, count: usize| vec![element; count].join(",");
@@ -389,7 +390,7 @@ fn faults_without_number_cost_no_more_than_others() {
     let steps =
         many(r#"{"id":"s","input":1e999,"output":0,"metadata":{},"type":"output.final","hash":""}"#, 100_000);
     let text = good.replacen("\"steps\": [", &format!("\"steps\": [{steps},1e999,"), 1);
-    let report = judge(text.as_bytes(), &shared());
+    let report = report_of(text.as_bytes(), &shared());
     assert_eq!(failed(&report), [rpk::SCHEMA_VALID, rpk::CHECKSUM, rpk::STEP_HASHES]);
     assert_eq!(
         report.reasons.iter().find(|reason| reason.starts_with("checksum: ")).unwrap(),
@@ -397,7 +398,7 @@ fn faults_without_number_cost_no_more_than_others() {
     );
     let names: Vec<String> = (0..100_000).map(|name| format!("\"{name}\":1e999")).collect();
     let text = good.replacen("\"run\": {", &format!("{},\"run\": {{", names.join(",")), 1);
-    assert_eq!(failed(&judge(text.as_bytes(), &shared())), [rpk::CHECKSUM]);
+    assert_eq!(failed(&report_of(text.as_bytes(), &shared())), [rpk::CHECKSUM]);
 }
 
 #[test]
@@ -408,14 +409,16 @@ fn an_object_of_100_001_members() {
         let document: Json = serde_json::from_str(&text).unwrap();
         text.replacen(
             document["checksum"].as_str().unwrap(),
-            serde_json::from_slice::<Json>(&summed(document.clone())).unwrap()["checksum"].as_str().unwrap(),
+            serde_json::from_slice::<Json>(&with_checksum(document.clone())).unwrap()["checksum"]
+                .as_str()
+                .unwrap(),
             1,
         )
     };
     let names: String = (0..100_001).rev().map(|name| format!("\"name-{name}\": {name}, ")).collect();
-    let report = judge(with(&names).as_bytes(), &Keys::default());
+    let report = report_of(with(&names).as_bytes(), &Keys::default());
     assert_eq!(report.reasons, Vec::<String>::new());
-    let report = judge(with(&format!("\"name-\\u0037\": 0, {names}")).as_bytes(), &Keys::default());
+    let report = report_of(with(&format!("\"name-\\u0037\": 0, {names}")).as_bytes(), &Keys::default());
     assert_eq!(failed(&report), ALL);
     assert!(
         report.reasons[0].contains("the member name \"name-7\" stands twice in one object"),
@@ -427,9 +430,12 @@ fn an_object_of_100_001_members() {
 #[test]
 fn more_than_the_limit() {
     let good = example("minimal.rpk");
-    let limits = Limits { bytes: good.len() - 1, ..Limits::default() };
-    let report =
-        safe(&good, &Keys::default(), &Options { format: Some(FormatId::Rpk), limits, ..Options::default() });
+    let limits = Limits { max_bytes: good.len() - 1, ..Limits::default() };
+    let report = verify(
+        &good,
+        &Keys::default(),
+        &Options { format: Some(FormatId::Rpk), limits, ..Options::default() },
+    );
     assert_eq!(failed(&report), ALL);
     let size = good.len();
     assert!(
@@ -444,9 +450,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
     #[test]
     fn any_text_is_answered(bytes in any::<Vec<u8>>(), cut in 0..900_usize, noise in "[\\[\\]{}:,\"a0.e\\\\-]{1,6}") {
-        let _ = judge(&bytes, &shared());
+        let _ = report_of(&bytes, &shared());
         let good = example("minimal.rpk");
         let spoilt = [&good[..cut], noise.as_bytes(), &good[cut..]].concat();
-        let _ = judge(&spoilt, &shared());
+        let _ = report_of(&spoilt, &shared());
     }
 }

@@ -1,6 +1,7 @@
-//! Files of the format's own programs, good and tampered with, are judged as those programs judge them, and better.
+//! Files of the format's own programs, valid and tampered with, get the verdict of those programs.
 //!
-//! They are other people's files and no part of this repository: where `../shared` is not there, this says so and ends.
+//! They belong to others and are not part of this repository. If `../shared` is missing, these tests
+//! print that and end.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -11,10 +12,10 @@ use std::path::{Path, PathBuf};
 
 use reenact_formats::rpk::HmacKey;
 use reenact_formats::rpk::migrate::migrate;
-use reenact_verify::{FormatId, Keys, Options, Report, Trust, rpk, safe};
+use reenact_verify::{FormatId, Keys, Options, Report, Trust, rpk, verify};
 use serde_json::Value as Json;
 
-/// The folder of peers, if it is there: `../shared/peers`, or what `REENACT_PEERS` names.
+/// Returns the folder of these files: the one that `REENACT_PEERS` names, or `../shared/peers`.
 fn peers() -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/peers");
     let folder = std::env::var_os("REENACT_PEERS").map_or(beside, PathBuf::from).join("rpk_artifacts");
@@ -29,27 +30,27 @@ fn manifest(folder: &Path) -> Json {
     serde_json::from_slice(&std::fs::read(folder.join("manifest.json")).unwrap()).unwrap()
 }
 
-fn judge(bytes: &[u8], key: Option<&str>) -> Report {
+fn report_of(bytes: &[u8], key: Option<&str>) -> Report {
     let mut keys = Keys::default();
     if let Some(key) = key {
-        keys.share(HmacKey::from_text(key.as_bytes()).unwrap());
+        keys.set_hmac_key(HmacKey::from_text(key.as_bytes()).unwrap());
     }
-    let report = safe(bytes, &keys, &Options::default());
-    let forced = safe(bytes, &keys, &Options { format: Some(FormatId::Rpk), ..Options::default() });
+    let report = verify(bytes, &keys, &Options::default());
+    let forced = verify(bytes, &keys, &Options { format: Some(FormatId::Rpk), ..Options::default() });
     if report.format != "unknown" {
         assert_eq!(report, forced);
     }
     forced
 }
 
-/// Accepted by the reference, refused here, and by which check.
+/// Files that the reference accepts and this project refuses, with the failed check.
 const STRICTER: [(&str, &str); 3] = [
     ("tampered/t32_duplicate_key_last_good.rpk", rpk::PARSE),
     ("tampered/t39_version_arabic_digits.rpk", rpk::VERSION),
     ("tampered/t42_step_hash_trailing_newline.rpk", rpk::SCHEMA_VALID),
 ];
 
-/// The ids of the steps whose hash does not hold, by the reasons of a report.
+/// Returns the ids of the steps whose hash fails, according to the reasons of a report.
 fn stale(report: &Report, document: &Json) -> Vec<String> {
     let prefix = format!("{}: step ", rpk::STEP_HASHES);
     let indices = report.reasons.iter().filter_map(|reason| reason.strip_prefix(&prefix)?.split(':').next());
@@ -70,7 +71,7 @@ fn every_file() {
     for entry in entries {
         let name = entry["file"].as_str().unwrap();
         let bytes = std::fs::read(folder.join(name)).unwrap();
-        let report = judge(&bytes, None);
+        let report = report_of(&bytes, None);
         for check in report.failed() {
             let prefix = format!("{check}: ");
             assert!(report.reasons.iter().any(|reason| reason.starts_with(&prefix)), "{name}: {check}");
@@ -85,7 +86,8 @@ fn every_file() {
         let evaluated = report.check(rpk::PARSE) == Some(true) && report.check(rpk::VERSION) == Some(true);
         if let (Some(expected), true) = (stale_by_reference, evaluated) {
             let expected: Vec<&str> = expected.iter().map(|id| id.as_str().unwrap()).collect();
-            // The reference stops at the first fault; where ours goes on, steps without canonical form fail too.
+            // The reference stops at the first fault; this verifier goes on, so steps without canonical
+            // form fail, too.
             let document: Json = serde_json::from_slice(&bytes).unwrap();
             assert_eq!(stale(&report, &document), expected, "{name}");
         }
@@ -114,7 +116,7 @@ fn signatures() {
             (&entry["verify_wrong_key"], Some("another key")),
             (&entry["verify_no_key"], None),
         ] {
-            let report = judge(&bytes, key);
+            let report = report_of(&bytes, key);
             let expected = match status(given).as_deref() {
                 Some("verified") => Some(true),
                 Some("missing_signature") => None,
@@ -137,8 +139,8 @@ fn pairs_of_runs() {
     for case in std::fs::read_dir(folder.parent().unwrap().join("rpk_diff")).unwrap() {
         let case = case.unwrap().path();
         for side in ["left.rpk", "right.rpk"] {
-            let report = judge(&std::fs::read(case.join(side)).unwrap(), None);
-            // Two of the cases hold a hash that does not fit its step.
+            let report = report_of(&std::fs::read(case.join(side)).unwrap(), None);
+            // Two of the cases contain a hash that does not fit its step.
             let is_stale = side == "right.rpk"
                 && ["12_stale_hash_hides_change", "13_hash_only_change"]
                     .iter()
@@ -159,9 +161,9 @@ fn migration_gives_the_bytes_of_the_reference() {
     let legacy = String::from_utf8(read("legacy_0.9_badhash.rpk")).unwrap();
     let zeros = format!("sha256:{}", "0".repeat(64));
     let right = "sha256:fb9af6219cca86d167f3b7e06c90b12b640e5abebd79250f3a5cbe32cfa2860c";
-    let restored = resummed(&legacy.replace(&zeros, right));
+    let restored = with_new_checksum(&legacy.replace(&zeros, right));
     let migrated = migrate(restored.as_bytes(), "1.0").unwrap();
-    assert_eq!((migrated.preserved, migrated.recomputed), (1, 0));
+    assert_eq!((migrated.preserved_hashes, migrated.recomputed_hashes), (1, 0));
     let paths: Vec<&str> = migrated.removed.iter().map(|removed| removed.path.as_str()).collect();
     assert_eq!(paths, ["$.payload.run.env_fingerprint.hostname"]);
     assert_eq!(
@@ -169,13 +171,13 @@ fn migration_gives_the_bytes_of_the_reference() {
         String::from_utf8(read("ref_migrated_0.9_to_1.0.rpk")).unwrap()
     );
     let migrated = migrate(legacy.as_bytes(), "1.0").unwrap();
-    assert_eq!((migrated.preserved, migrated.recomputed), (0, 1));
-    assert!(judge(&migrated.bytes, None).pass());
+    assert_eq!((migrated.preserved_hashes, migrated.recomputed_hashes), (0, 1));
+    assert!(report_of(&migrated.bytes, None).pass());
 }
 
-/// The document with the checksum that it should have, found by asking for it.
-fn resummed(text: &str) -> String {
-    let reenact_formats::rpk::migrate::MigrateError::Checksum { carried, computed } =
+/// Returns the document with its proper checksum, taken from the verifier's reason.
+fn with_new_checksum(text: &str) -> String {
+    let reenact_formats::rpk::migrate::RpkMigrateError::Checksum { carried, computed } =
         migrate(text.as_bytes(), "1.0").unwrap_err()
     else {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! Whatever is sealed verifies, and whatever is reported has the shape that CONTRACTS.md promises.
+//! Every sealed artifact passes, and every report has its documented shape.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -6,15 +6,15 @@ mod support;
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
-use reenact_formats::rer::seal::{Chain, NewEvent, RunHeader, SealError, Signer as _};
-use reenact_formats::rer::{Item, Version};
+use reenact_formats::rer::seal::{ArtifactBuilder, NewEvent, RerRunHeader, SealError, Signer as _};
+use reenact_formats::rer::{RerEventItem, RerVersion};
 use reenact_json::{CanonicalFault, Digest, NumberFault, SyntaxError, SyntaxFault};
 use reenact_testkit::fixture::TestKey;
-use reenact_verify::{Keys, Options, Outcome, Report, Trust, Unreadable, safe, strict};
+use reenact_verify::{Keys, Options, Report, TargetOutcome, Trust, UnreadableTarget, verify, verify_or_err};
 use serde_json::Value as Json;
-use support::{KeyRing as _, canonical, failed, judge, troubled, vector};
+use support::{KeyRing as _, canonical, failed, report_of, tricky_artifact, vector};
 
-/// Texts of JSON values, in every spelling that has a canonical form.
+/// Generates texts of JSON values, in every spelling that has a canonical form.
 fn json() -> impl Strategy<Value = String> {
     let number = prop_oneof![
         any::<f64>()
@@ -39,7 +39,7 @@ fn json() -> impl Strategy<Value = String> {
 }
 
 fn object(value: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
-    // Pairs in an order of their own: `rev` so that most objects need sorting.
+    // Members are reversed, so that most objects need sorting.
     btree_map(any::<String>(), (value, any::<bool>()), 0..5).prop_map(|members| {
         let members: Vec<String> = members
             .iter()
@@ -50,7 +50,7 @@ fn object(value: impl Strategy<Value = String>) -> impl Strategy<Value = String>
     })
 }
 
-/// A string, plain or with each of its characters escaped.
+/// Returns a JSON string, plain or with every character escaped.
 fn quoted(text: &str, escaped: bool) -> String {
     if !escaped {
         return serde_json::to_string(text).unwrap();
@@ -85,8 +85,8 @@ fn event() -> impl Strategy<Value = Event> {
         })
 }
 
-/// Envelopes with any metadata, any names in their lists, and limits in many spellings.
-fn envelope(version: Version) -> impl Strategy<Value = String> {
+/// Generates envelopes with any metadata, any names in their lists, and limits in many spellings.
+fn envelope(version: RerVersion) -> impl Strategy<Value = String> {
     let names = || vec(any::<String>(), 0..3).prop_map(|names| serde_json::to_string(&names).unwrap());
     let limits = prop_oneof![
         Just(String::new()),
@@ -104,7 +104,7 @@ fn envelope(version: Version) -> impl Strategy<Value = String> {
         move |(models, tools, limits, expiry, metadata, approvals)| {
             let expiry = expiry.map_or(String::new(), |time| format!(",\"expiry\":\"{time}\""));
             let metadata = metadata.map_or(String::new(), |metadata| format!(",\"metadata\":{metadata}"));
-            let approvals = approvals.filter(|_| version == Version::V02).unwrap_or_default();
+            let approvals = approvals.filter(|_| version == RerVersion::V02).unwrap_or_default();
             format!(
                 r#"{{"permissions":{{"allowed_tools":{tools},"allowed_models":{models}}},"limits":{{{limits}}},
                 "envelope_version":"{}"{expiry}{metadata}{approvals}}}"#,
@@ -114,11 +114,11 @@ fn envelope(version: Version) -> impl Strategy<Value = String> {
     )
 }
 
-/// CONTRACTS.md: what every report has, whatever it reports.
+/// Asserts what every report has, whatever it reports.
 fn assert_contract(report: &Report, target: &str) {
     const MEMBERS: [&str; 8] =
         ["target", "format", "pass", "checks", "reasons", "notes", "signer", "digests"];
-    let line = Outcome::Judged(report.clone()).to_json(target);
+    let line = TargetOutcome::Report(report.clone()).to_json(target);
     assert!(!line.contains(['\n', '\r']), "one line: {line}");
     let read: Json = serde_json::from_str(&line).unwrap();
     assert_eq!(read["target"], target);
@@ -156,10 +156,10 @@ fn assert_contract(report: &Report, target: &str) {
     }
 }
 
-/// `safe` and `strict` say the same of the same bytes.
+/// Asserts that `verify` and `verify_or_err` agree on the same bytes.
 fn assert_agree(bytes: &[u8], keys: &Keys) -> Report {
-    let report = judge(bytes, keys);
-    match strict(bytes, keys, &Options::default()) {
+    let report = report_of(bytes, keys);
+    match verify_or_err(bytes, keys, &Options::default()) {
         Ok(verified) => {
             assert_eq!(verified.report(), &report);
             assert!(report.pass());
@@ -173,10 +173,10 @@ fn assert_agree(bytes: &[u8], keys: &Keys) -> Report {
     report
 }
 
-/// All that goes into an artifact.
+/// Everything that goes into an artifact.
 #[derive(Debug, Clone)]
 struct Run {
-    version: Version,
+    version: RerVersion,
     envelope: String,
     first: u64,
     events: Vec<Event>,
@@ -187,7 +187,7 @@ struct Run {
 }
 
 fn run() -> impl Strategy<Value = Run> {
-    let version = prop_oneof![Just(Version::V01), Just(Version::V02)];
+    let version = prop_oneof![Just(RerVersion::V01), Just(RerVersion::V02)];
     let with_envelope = version.prop_flat_map(|version| (Just(version), envelope(version)));
     let manifest_hash = option::of(any::<[u8; 32]>().prop_map(Digest::from_bytes));
     let texts = any::<(String, String, String)>();
@@ -207,7 +207,7 @@ fn run() -> impl Strategy<Value = Run> {
 
 impl Run {
     fn seal(&self) -> Vec<u8> {
-        let mut chain = Chain::new(self.version);
+        let mut chain = ArtifactBuilder::new(self.version);
         let mut step_index = self.first;
         for event in &self.events {
             let new = NewEvent {
@@ -220,7 +220,7 @@ impl Run {
             chain.append(&new).unwrap();
             step_index += event.gap;
         }
-        let header = RunHeader {
+        let header = RerRunHeader {
             run_id: &self.run_id,
             implementation: &self.runtime.0,
             version: &self.runtime.1,
@@ -230,7 +230,7 @@ impl Run {
         chain.seal(&header, &TestKey::of(self.seed)).unwrap()
     }
 
-    /// The notes on it, all of them.
+    /// Returns all notes that the run must cause.
     fn notes(&self) -> Vec<String> {
         let withheld = (0..).zip(&self.events).filter(|(_, event)| event.redacted);
         let mut notes: Vec<String> = withheld
@@ -241,7 +241,7 @@ impl Run {
             "whether the producer or someone else withheld it cannot be told from an artifact alone";
         add(self.events.iter().any(|event| event.redacted), by_whom);
         let bundled = "manifest_hash is set: this artifact is part of a bundle, which was not checked";
-        add(self.manifest_hash.is_some() && self.version == Version::V02, bundled);
+        add(self.manifest_hash.is_some() && self.version == RerVersion::V02, bundled);
         add(true, "the first event is not rer.run.started");
         add(true, "the last event is not rer.run.ended: the run may have gone on unrecorded");
         notes
@@ -255,17 +255,17 @@ fn assert_verifies(run: &Run) {
     let report = assert_agree(&sealed, &keys);
     assert_eq!((failed(&report), report.reasons.as_slice()), (vec![], [].as_slice()));
     assert_eq!((report.format.as_str(), &report.notes), (run.version.artifact(), &run.notes()));
-    assert_eq!(safe(&sealed, &keys, &Options::default()), report, "told apart by content");
+    assert_eq!(verify(&sealed, &keys, &Options::default()), report, "told apart by content");
     let signer = report.signer.unwrap();
     let key_id = TestKey::of(run.seed).public_key().id().to_string();
     assert_eq!((signer.key_id, signer.trust), (Some(key_id), Trust::Supplied));
 
-    // What `strict` gives is what was sealed.
-    let verified = strict(&sealed, &keys, &Options::default()).unwrap();
+    // `verify_or_err` returns what was sealed.
+    let verified = verify_or_err(&sealed, &keys, &Options::default()).unwrap();
     assert_eq!(verified.head().run_id.unwrap().string().unwrap(), run.run_id);
     let read = verified.events().map(|item| match item {
-        Item::Event(event) => event.payload.map(|payload| payload.text().to_vec()),
-        Item::NotAnObject(_) => None,
+        RerEventItem::Event(event) => event.payload.map(|payload| payload.text().to_vec()),
+        RerEventItem::NotAnObject(_) => None,
     });
     let given = run.events.iter().map(|event| {
         let payload = event.payload.as_ref().filter(|_| !event.redacted)?;
@@ -273,7 +273,7 @@ fn assert_verifies(run: &Run) {
     });
     assert!(read.eq(given));
 
-    // Without the key, or with another, two checks fail and no other.
+    // Without the key, or with another, exactly two checks fail.
     for keys in [Keys::default(), TestKey::of(run.seed.wrapping_add(1)).keys()] {
         let report = assert_agree(&sealed, &keys);
         assert_eq!(failed(&report), ["envelope_signature", "runtime_signature"]);
@@ -292,11 +292,11 @@ proptest! {
     #[test]
     fn every_report_keeps_the_contract(at in any::<prop::sample::Index>(), with in any::<Vec<u8>>(), target in any::<String>()) {
         let key = TestKey::of(1);
-        let mut damaged = troubled(&key);
+        let mut damaged = tricky_artifact(&key);
         let at = at.index(damaged.len());
         damaged.splice(at..(at + with.len() / 2).min(damaged.len()), with);
         assert_agree(&damaged, &key.keys());
-        assert_contract(&safe(&damaged, &key.keys(), &Options::default()), &target);
+        assert_contract(&verify(&damaged, &key.keys(), &Options::default()), &target);
     }
 }
 
@@ -307,13 +307,14 @@ fn every_vector_keeps_the_contract() {
         let bytes = vector(row["file"].as_str().unwrap());
         let keys = Keys::from_raw(&vector(row["key"].as_str().unwrap()));
         assert_agree(&bytes, &keys);
-        assert_contract(&safe(&bytes, &keys, &Options::default()), "\u{1b}]0;\u{7}\"\\\u{202e}");
+        assert_contract(&verify(&bytes, &keys, &Options::default()), "\u{1b}]0;\u{7}\"\\\u{202e}");
     }
 }
 
 #[test]
 fn an_unreadable_target_keeps_the_contract() {
-    let outcome = Outcome::Unreadable(Unreadable { code: "E_NOT_FOUND", message: "\"gone\"".into() });
+    let outcome =
+        TargetOutcome::Unreadable(UnreadableTarget { code: "E_NOT_FOUND", message: "\"gone\"".into() });
     assert_eq!(
         outcome.to_json("a\nb"),
         r#"{"target":"a\nb","format":"unknown","pass":false,"checks":{},"reasons":[],"notes":[],"signer":null,"digests":{},"error":{"code":"E_NOT_FOUND","message":"\"gone\""}}"#
@@ -321,8 +322,8 @@ fn an_unreadable_target_keeps_the_contract() {
     assert_eq!(outcome.exit_code(), 2);
 }
 
-fn chain_of(step_index: u64, payload: &[u8]) -> Result<Chain, SealError> {
-    let mut chain = Chain::new(Version::V02);
+fn chain_of(step_index: u64, payload: &[u8]) -> Result<ArtifactBuilder, SealError> {
+    let mut chain = ArtifactBuilder::new(RerVersion::V02);
     let event = NewEvent {
         step_index,
         event_type: "a.b",
@@ -333,8 +334,8 @@ fn chain_of(step_index: u64, payload: &[u8]) -> Result<Chain, SealError> {
     chain.append(&event).map(|_| chain)
 }
 
-fn sealed(chain: Chain, envelope: &str) -> Result<Vec<u8>, SealError> {
-    let run = RunHeader {
+fn sealed(chain: ArtifactBuilder, envelope: &str) -> Result<Vec<u8>, SealError> {
+    let run = RerRunHeader {
         run_id: "",
         implementation: "",
         version: "",
@@ -354,18 +355,18 @@ fn what_has_no_canonical_form_is_not_sealed() {
     assert_eq!(fault, Some(NumberFault::Inexact), "{refused}");
 }
 
-/// Step indices go to 2^53-1, whether or not a double happens to hold a greater one.
+/// Step indices end at 2^53-1, even if a double can hold a greater one.
 #[test]
 fn a_step_index_that_check_1_refuses_is_not_sealed() {
     let last = chain_of((1 << 53) - 1, b"null").unwrap();
-    let report = judge(&sealed(last, support::ENVELOPE).unwrap(), &TestKey::of(1).keys());
+    let report = report_of(&sealed(last, support::ENVELOPE).unwrap(), &TestKey::of(1).keys());
     assert_eq!(report.reasons, [""; 0]);
     for given in [1 << 53, (1 << 53) + 1, 1 << 60, u64::MAX] {
         assert_eq!(chain_of(given, b"null").unwrap_err(), SealError::StepIndexTooLarge { given });
     }
 }
 
-/// In an artifact a payload lies three levels deeper, and an envelope one.
+/// In an artifact a payload is nested three levels deeper, and an envelope one.
 #[test]
 fn what_would_be_too_deep_to_read_is_not_sealed() {
     let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
@@ -373,13 +374,13 @@ fn what_would_be_too_deep_to_read_is_not_sealed() {
         Some(SealError::Syntax(SyntaxError { offset, fault: SyntaxFault::TooDeep { limit } }))
     };
     let deepest = chain_of(0, nested(509).as_bytes()).unwrap();
-    let report = judge(&sealed(deepest, support::ENVELOPE).unwrap(), &TestKey::of(1).keys());
+    let report = report_of(&sealed(deepest, support::ENVELOPE).unwrap(), &TestKey::of(1).keys());
     assert_eq!(report.reasons, [""; 0]);
     assert_eq!(chain_of(0, nested(510).as_bytes()).err(), too_deep(509, 509));
 
     let envelope = |depth| support::ENVELOPE.replace("\"\\u2028\"", &nested(depth));
     let deepest = sealed(chain_of(0, b"{}").unwrap(), &envelope(509)).unwrap();
-    assert_eq!(judge(&deepest, &TestKey::of(1).keys()).reasons, [""; 0]);
+    assert_eq!(report_of(&deepest, &TestKey::of(1).keys()).reasons, [""; 0]);
     let offset = envelope(510).find("[[[").unwrap() + 509;
     assert_eq!(sealed(chain_of(0, b"{}").unwrap(), &envelope(510)).err(), too_deep(offset, 511));
 }

@@ -1,11 +1,11 @@
-//! Every published RER vector gives the matrix that its index expects.
+//! Every published RER vector gives the check results that its index expects.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use reenact_verify::disk::{self, Place};
+use reenact_verify::disk::{self, RecordPath};
 use reenact_verify::report::Check;
-use reenact_verify::{FormatId, Keys, Options, Report, Trust, rer, safe, strict};
+use reenact_verify::{FormatId, Keys, Options, Report, Trust, rer, verify, verify_or_err};
 use serde_json::Value;
 
 fn vectors() -> PathBuf {
@@ -29,16 +29,16 @@ fn failing(numbers: &Value) -> BTreeSet<u64> {
     numbers.as_array().into_iter().flatten().filter_map(Value::as_u64).collect()
 }
 
-/// The numbers of the checks that do not hold.
+/// Returns the numbers of the failed checks.
 fn failed(checks: &[Check]) -> BTreeSet<u64> {
     (1..).zip(checks).filter(|(_, check)| check.holds != Some(true)).map(|(at, _)| at).collect()
 }
 
-/// Holds a report against its row; says what is wrong.
+/// Compares a report with its row; returns the difference, if any.
 fn compare(row: &Value, report: &Report) -> Option<String> {
     let failed = failed(&report.checks);
     let mut accepted = vec![failing(&row["expected_failed"])];
-    // Where the draft leaves it open there are rulings: the expected set, and no alternative.
+    // Rows of certainty `judgement` are rulings: exactly the expected set must fail.
     if row["certainty"] != "judgement" {
         accepted.extend(row["alternatives"].as_array().into_iter().flatten().map(failing));
     }
@@ -62,9 +62,9 @@ fn every_artifact_gives_the_expected_matrix() {
         let bytes = std::fs::read(path(row, "file")).unwrap();
         let keys = Keys::from_raw(&std::fs::read(path(row, "key")).unwrap());
         let options = Options { format: Some(FormatId::Rer), ..Options::default() };
-        let report = safe(&bytes, &keys, &options);
+        let report = verify(&bytes, &keys, &options);
         wrong.extend(compare(row, &report));
-        assert_eq!(strict(&bytes, &keys, &options).is_ok(), report.pass(), "{}", row["id"]);
+        assert_eq!(verify_or_err(&bytes, &keys, &options).is_ok(), report.pass(), "{}", row["id"]);
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -78,14 +78,14 @@ fn every_bundle_gives_the_expected_matrix() {
     assert_eq!(rows.len(), 31, "all rows are there");
     let mut wrong = Vec::new();
     for row in rows {
-        let content = disk::open(&Place::Bundle(path(row, "file"))).unwrap();
-        let report = content.judge(&Keys::default(), &Options::default());
+        let content = disk::open(&RecordPath::Bundle(path(row, "file"))).unwrap();
+        let report = content.verify(&Keys::default(), &Options::default());
         wrong.extend(compare(row, &report));
         for check in &report.artifact_checks {
             let expected = row["expected_artifact_checks"][check.name].as_bool();
             assert_eq!(check.holds, expected, "{}: {} {:#?}", row["id"], check.name, report.reasons);
         }
-        // A bundle's own key says nothing about who made it; a key that is no key says nothing at all.
+        // A bundle's own key proves nothing about its maker, and an invalid key nothing at all.
         let key_is_bad = row["expected_artifact_checks"]["envelope_signature"] == false;
         let trust = report.signer.map(|signer| signer.trust);
         assert_eq!(

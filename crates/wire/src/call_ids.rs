@@ -1,8 +1,9 @@
-//! Ids for tool calls whose vendor gives none: by conversation, name and order.
+//! Ids for tool calls whose vendor gives none: conversation, tool name and a count.
 //!
-//! A call that a model makes and the same call in the history of the next request must get the same id, and calls of two
-//! conversations that run at the same time must not. So an id is made of what begins the conversation, of the name of the tool, and
-//! of the number of calls of that name before it.
+//! A call in an answer and the same call in the history of the next request must get the same id, and calls of
+//! two conversations that run in parallel must get different ones. So an id consists of a digest of the
+//! conversation's first message, the name of the tool, and the number of earlier calls with that name. Start
+//! reading at [`CallIds::fill`].
 
 use std::collections::BTreeMap;
 
@@ -10,28 +11,29 @@ use reenact_json::Digest;
 
 use crate::message::ToolCall;
 
-/// The calls of one conversation, counted by name.
+/// Generator of call ids for one conversation; counts the calls by tool name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CallIds {
-    /// The beginning of a digest of what begins the conversation.
-    thread: String,
+    /// First 12 hexadecimal digits of the digest of the conversation's beginning.
+    conversation_digest: String,
     counts: BTreeMap<String, usize>,
 }
 
 impl CallIds {
-    /// For a conversation that begins so.
+    /// Makes the generator of the conversation whose first message is `beginning`.
     pub fn of(beginning: &[u8]) -> Self {
-        let thread = Digest::of(beginning).to_string().chars().take(12).collect();
-        Self { thread, counts: BTreeMap::new() }
+        let conversation_digest = Digest::of(beginning).to_string().chars().take(12).collect();
+        Self { conversation_digest, counts: BTreeMap::new() }
     }
 
-    /// Counts the next calls of the conversation, and gives ids to those that have none.
+    /// Counts the next calls of the conversation, and sets the id of those that have none to
+    /// `{name}-{count}-{conversation}`.
     pub fn fill(&mut self, calls: &mut [ToolCall]) {
         for call in calls {
             let count = self.counts.entry(call.name.clone()).or_default();
             *count += 1;
             if call.id.is_empty() {
-                call.id = format!("{}-{count}-{}", call.name, self.thread);
+                call.id = format!("{}-{count}-{}", call.name, self.conversation_digest);
             }
         }
     }

@@ -1,61 +1,69 @@
-//! Tool calls that an agent made by itself, inferred from what it tells its model.
+//! Tool calls that an agent made by itself, inferred from its requests.
 //!
-//! A model asks for a tool, the agent runs it out of our sight, and hands the result over with its next request. The pair is
-//! known when the result appears: who asked for what comes from the answer before, or from the request's own history.
+//! A model asks for a tool, the agent runs the tool where no recorder sees it, and the agent's next request
+//! contains the result. The call is therefore known when its result appears: name and input come from the
+//! answer before, or from the history in the request. Start reading at [`Conversation::add_request`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::exchange::Request;
-use crate::message::{Answer, ToolCall, ToolResult};
+use crate::exchange::ParsedRequest;
+use crate::message::{ModelAnswer, ToolCall, ToolResult};
 
-/// A call and its result.
+/// Tool call together with its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InferredCall {
-    /// What was asked for; `None` if a result came for a call that nobody saw.
+    /// Call that the model asked for; `None` if neither an answer nor a request's history contained the call.
     pub call: Option<ToolCall>,
-    /// What the agent says came of it.
+    /// Result as the agent sent it.
     pub result: ToolResult,
 }
 
-/// What is known of the calls of one run. Agents repeat their whole history with each request, so each result counts once.
+/// Tool calls and results of one run.
+///
+/// Agents repeat their whole history with each request, so each result is reported only when it is new.
 #[derive(Debug, Default)]
 pub struct Conversation {
-    asked: BTreeMap<String, ToolCall>,
-    answered: BTreeMap<String, ToolResult>,
-    told: BTreeSet<String>,
+    /// Calls that answers or histories contained, by id.
+    calls: BTreeMap<String, ToolCall>,
+    /// Last result that was reported for each call, by id.
+    results: BTreeMap<String, ToolResult>,
+    /// Ids of calls whose results are in the journal of a resumed run, and must not be reported again.
+    already_recorded: BTreeSet<String>,
 }
 
 impl Conversation {
-    /// The result of this call was told before what is known here.
-    pub fn told(&mut self, id: &str) {
-        self.told.insert(id.to_owned());
+    /// Marks the result of call `id` as recorded, so that [`Self::add_request`] never reports it.
+    pub fn skip_result(&mut self, id: &str) {
+        self.already_recorded.insert(id.to_owned());
     }
 
-    /// A model answered: these are the tools that it asks for.
-    pub fn answered(&mut self, answer: &Answer) {
+    /// Adds the tool calls of a model's answer.
+    pub fn add_answer(&mut self, answer: &ModelAnswer) {
         for call in &answer.tool_calls {
-            self.asked.insert(call.id.clone(), call.clone());
+            self.calls.insert(call.id.clone(), call.clone());
         }
     }
 
-    /// A request goes out: gives the calls whose results appear in it for the first time, in order.
-    pub fn requested(&mut self, request: &Request) -> Vec<InferredCall> {
+    /// Adds a request, and returns the calls whose results appear in it for the first time, in order.
+    ///
+    /// A result that differs from the one reported before for the same call is reported again.
+    pub fn add_request(&mut self, request: &ParsedRequest) -> Vec<InferredCall> {
         for call in &request.earlier_calls {
-            self.asked.entry(call.id.clone()).or_insert_with(|| call.clone());
+            self.calls.entry(call.id.clone()).or_insert_with(|| call.clone());
         }
         let mut inferred = Vec::new();
         for result in &request.tool_results {
-            if self.answered.get(&result.id) != Some(result) && !self.told.contains(&result.id) {
-                self.answered.insert(result.id.clone(), result.clone());
+            if self.results.get(&result.id) != Some(result) && !self.already_recorded.contains(&result.id) {
+                self.results.insert(result.id.clone(), result.clone());
                 inferred
-                    .push(InferredCall { call: self.asked.get(&result.id).cloned(), result: result.clone() });
+                    .push(InferredCall { call: self.calls.get(&result.id).cloned(), result: result.clone() });
             }
         }
         inferred
     }
 
-    /// Calls that no result has come for, by their ids.
-    pub fn open(&self) -> impl Iterator<Item = &ToolCall> {
-        self.asked.iter().filter(|(id, _)| !self.answered.contains_key(*id)).map(|(_, call)| call)
+    /// Returns the calls that no reported result belongs to, sorted by id.
+    pub fn calls_without_result(&self) -> impl Iterator<Item = &ToolCall> {
+        self.calls.iter().filter(|(id, _)| !self.results.contains_key(*id)).map(|(_, call)| call)
     }
 }

@@ -1,75 +1,89 @@
-//! A request and its answer, read by the rules of their interface.
+//! Parsers for a request and its answer, for any interface.
+//!
+//! The functions here decode nothing: bodies must come without content codings. A body that is not JSON gives
+//! `None`, since a recorder must accept whatever an agent sends. Start reading at [`parse_request`] and
+//! [`parse_answer`].
 
 use reenact_json::{Limits, Value};
 
 use crate::call_ids::CallIds;
-use crate::message::{Answer, ToolCall, ToolResult};
+use crate::message::{ModelAnswer, ToolCall, ToolResult};
 use crate::protocol::{Delivery, Endpoint};
 use crate::sse::SseReader;
 use crate::vendor::Vendor;
 
-/// What a request asks for.
+/// Meaning of a request: the model, the form of the answer, and the tools in the request's history.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Request {
-    /// The model.
+pub struct ParsedRequest {
+    /// Model that the request names.
     pub model: Option<String>,
-    /// The form in which the answer is to come.
+    /// Form in which the answer is to come.
     pub delivery: Delivery,
-    /// The tool calls that earlier answers in it contain.
+    /// Tool calls in earlier answers, which the request repeats as history.
     pub earlier_calls: Vec<ToolCall>,
-    /// The results of tools that it hands over.
+    /// Results of tools that the request hands to the model.
     pub tool_results: Vec<ToolResult>,
-    /// Tools that the vendor itself is to run, by the names that it gives them.
+    /// Tools that the vendor itself is to run, by the vendor's names for them.
     pub vendor_tools: Vec<String>,
-    /// Ids for the calls of the answer that come without one; `None` if the interface has ids for all of them.
+    /// Ids for calls of the answer that come without one; `None` if the interface gives every call an id.
     pub call_ids: Option<CallIds>,
 }
 
-/// Reads a request, whose path may have a query; `None` if the body is not JSON that we read.
-pub fn request(endpoint: Endpoint, path: &str, body: &[u8]) -> Option<Request> {
+/// Parses a request, whose path may have a query. Returns `None` if the body is not JSON within the default
+/// limits.
+pub fn parse_request(endpoint: Endpoint, path: &str, body: &[u8]) -> Option<ParsedRequest> {
     let document = Value::parse(body, &Limits::default()).ok()?;
-    Some(endpoint.row().request(path, document))
+    Some(endpoint.protocol().parse_request(path, document))
 }
 
-/// Reads a request to a vendor. An interface that is not known has no conversation that could be read, but perhaps a model.
-pub fn request_to(vendor: Vendor, endpoint: Option<Endpoint>, path: &str, body: &[u8]) -> Option<Request> {
+/// Parses a request to a vendor. Without a known interface there is no history to parse, but path or body may
+/// still name a model.
+pub fn parse_request_to(
+    vendor: Vendor,
+    endpoint: Option<Endpoint>,
+    path: &str,
+    body: &[u8],
+) -> Option<ParsedRequest> {
     if let Some(endpoint) = endpoint {
-        return request(endpoint, path, body);
+        return parse_request(endpoint, path, body);
     }
-    let plain = Request::plain(Value::parse(body, &Limits::default()).ok()?);
-    Some(Request { model: (vendor.0.model_in_path)(path).or(plain.model), ..plain })
+    let plain = ParsedRequest::from_document(Value::parse(body, &Limits::default()).ok()?);
+    Some(ParsedRequest { model: (vendor.0.model_in_path)(path).or(plain.model), ..plain })
 }
 
-impl Request {
-    /// With the members that most vendors call by the same name.
-    pub(crate) fn of(model: Option<Value<'_>>, stream: Option<Value<'_>>) -> Self {
+impl ParsedRequest {
+    /// Makes a request of the two members that most vendors call by the same name.
+    pub(crate) fn from_members(model: Option<Value<'_>>, stream: Option<Value<'_>>) -> Self {
         let is_stream = stream.and_then(|stream| stream.boolean()) == Some(true);
-        Self { model: text(model), delivery: Delivery::of(is_stream), ..Self::default() }
+        Self { model: string_text(model), delivery: Delivery::of(is_stream), ..Self::default() }
     }
 
-    /// With these members alone.
-    pub(crate) fn plain(document: Value<'_>) -> Self {
-        let [model, stream] = document.pick(["model", "stream"]);
-        Self::of(model, stream)
+    /// Makes a request of the `model` and `stream` members of a document alone.
+    pub(crate) fn from_document(document: Value<'_>) -> Self {
+        let [model, stream] = document.select_members(["model", "stream"]);
+        Self::from_members(model, stream)
     }
 }
 
-/// Reads the body of an answer, decoded: a document, or a stream of events.
-pub fn answer(endpoint: Endpoint, is_stream: bool, body: &[u8]) -> Option<Answer> {
+/// Parses the decoded body of an answer: one document, or with `is_stream` a stream of events.
+///
+/// Returns `None` if the document is not JSON, or if the interface has no answers of this form. Events of a
+/// stream that are incomplete or not JSON are skipped.
+pub fn parse_answer(endpoint: Endpoint, is_stream: bool, body: &[u8]) -> Option<ModelAnswer> {
     if !is_stream {
-        return endpoint.row().answer(Value::parse(body, &Limits::default()).ok()?);
+        return endpoint.protocol().parse_answer(Value::parse(body, &Limits::default()).ok()?);
     }
-    let mut reassembly = endpoint.row().reassembly()?;
+    let mut reassembly = endpoint.protocol().stream_assembler()?;
     let mut reader = SseReader::new();
     let mut events = reader.push(body);
     events.extend(reader.finish());
-    // No client acts on an event whose end never came.
-    for event in events.iter().filter(|event| event.complete) {
+    // Clients drop an event whose terminating blank line never came.
+    for event in events.iter().filter(|event| event.is_complete) {
         let Some(data) = &event.data else { continue };
         if reassembly.is_end(data) {
             continue;
         }
-        // Data that is no JSON is left out of the answer; the bytes are kept elsewhere.
+        // Data that is not JSON is left out of the answer; the recorder keeps its bytes.
         if let Ok(value) = Value::parse(data.as_bytes(), &Limits::default()) {
             reassembly.take(&event.name, value);
         }
@@ -77,12 +91,12 @@ pub fn answer(endpoint: Endpoint, is_stream: bool, body: &[u8]) -> Option<Answer
     Some(reassembly.finish())
 }
 
-/// Returns true if a `content-type` announces a stream of events.
+/// Returns true if a `content-type` value announces a stream of server-sent events.
 pub fn is_stream(content_type: &str) -> bool {
     content_type.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("text/event-stream")
 }
 
-/// A string member's text.
-pub(crate) fn text(value: Option<Value<'_>>) -> Option<String> {
+/// Returns the text of a string member; `None` for a missing member or another JSON type.
+pub(crate) fn string_text(value: Option<Value<'_>>) -> Option<String> {
     Some(value?.string()?.into_owned())
 }

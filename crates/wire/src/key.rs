@@ -1,71 +1,75 @@
-//! When two requests are the same: their match key.
+//! Match keys: two requests with the same key are the same request.
 //!
-//! A key covers whom, how, where, and the body to its last byte; of the headers only those that change what a vendor answers.
-//! Secrets are masked before, and their marks numbered within each text: neither another credential nor the order in which
-//! parallel requests came makes another key.
+//! A key covers the provider, the method, the path and every byte of the body; of the headers only those that
+//! change a vendor's answer. Secrets are masked before, and their marks are numbered anew within each text. So
+//! neither a different credential nor the order of parallel requests changes a key. Start reading at
+//! [`match_key_digest`].
 
 use std::borrow::Cow;
 
-use reenact_json::print::{self, Object};
+use reenact_json::print::{self, PrintObjectWriter};
 use reenact_json::{Digest, Jcs, Limits, Value, canonical};
 
 use crate::vendor::VENDORS;
 
-/// The parts of a request that make its key, all of them masked.
+/// Parts of a masked request that its match key covers.
 #[derive(Debug, Clone, Copy)]
-pub struct KeyParts<'a> {
-    /// The name of the route, such as `openai`.
+pub struct MatchKeyParts<'a> {
+    /// Name of the route, such as `openai`.
     pub provider: &'a str,
-    /// `POST` and the like.
+    /// HTTP method, such as `POST`.
     pub method: &'a str,
-    /// The path at the vendor, with its query.
+    /// Path at the vendor, with its query.
     pub path: &'a str,
-    /// All headers; those that count are picked here.
+    /// All headers; [`key_headers`] selects those that count.
     pub headers: &'a [(String, String)],
-    /// The body, without any coding.
+    /// Body without content codings.
     pub body: &'a [u8],
 }
 
-/// Numbers the marks of masked secrets in a text by their first appearance; `reenact_secrets::renumbered` does.
+/// Function that numbers the marks of masked secrets in a text by first appearance.
+/// `reenact_secrets::renumbered` is the one to use; a parameter keeps this crate free of that dependency.
 pub type Renumber = fn(&[u8]) -> Cow<'_, [u8]>;
 
-/// The key of a request: 64 hexadecimal digits.
-pub fn match_key(parts: &KeyParts<'_>, renumber: Renumber) -> String {
-    digest(parts, renumber).to_string()
+/// Returns the match key of a request as 64 hexadecimal digits.
+pub fn match_key(parts: &MatchKeyParts<'_>, renumber: Renumber) -> String {
+    match_key_digest(parts, renumber).to_string()
 }
 
-/// The key of a request as a digest.
-pub fn digest(parts: &KeyParts<'_>, renumber: Renumber) -> Digest {
+/// Returns the match key of a request as a digest: SHA-256 over the canonical JSON of its parts, in which the
+/// body is replaced by the body's own digest.
+pub fn match_key_digest(parts: &MatchKeyParts<'_>, renumber: Renumber) -> Digest {
     let body = Digest::of(&renumber(parts.body)).to_string();
     let path = renumber(parts.path.as_bytes());
     let mut text = String::new();
-    let mut object = Object::open(&mut text);
+    let mut object = PrintObjectWriter::open(&mut text);
     object.string("body", body.as_str());
-    print::list(counted(parts.headers), object.name("headers"), |(name, value), out| {
-        print::list([name.as_str(), value.as_str()], out, print::string);
+    print::write_list(key_headers(parts.headers), object.name("headers"), |(name, value), out| {
+        print::write_list([name.as_str(), value.as_str()], out, print::write_string);
     });
     object.string("method", parts.method);
     object.string("path", &*String::from_utf8_lossy(&path));
     object.string("provider", parts.provider);
     object.close();
-    // Our own text is always JSON, and strings always have a canonical form.
+    // The text was printed above, so it is always JSON, and strings always have a canonical form.
     let canonical = Value::parse(text.as_bytes(), &Limits::default())
         .ok()
         .and_then(|value| canonical::to_vec(value, Jcs).ok());
     Digest::of(&canonical.unwrap_or_else(|| text.into_bytes()))
 }
 
-/// Names of the headers that are part of a key, sorted.
-pub fn counted_names() -> Vec<&'static str> {
-    let mut names: Vec<&str> = VENDORS.iter().flat_map(|vendor| vendor.0.headers).copied().collect();
+/// Returns the names of the headers that are part of a key, sorted, in lower case.
+pub fn key_header_names() -> Vec<&'static str> {
+    let mut names: Vec<&str> = VENDORS.iter().flat_map(|vendor| vendor.0.key_headers).copied().collect();
     names.sort_unstable();
     names
 }
 
-/// The headers that are part of a key: names in lower case, sorted. What else an SDK sends (its version, its platform) changes
-/// no answer.
-pub fn counted(headers: &[(String, String)]) -> Vec<(String, String)> {
-    let names = counted_names();
+/// Returns the headers that are part of a key: names in lower case, sorted by name and value.
+///
+/// Other headers of an SDK, such as its version and platform, change no answer.
+pub fn key_headers(headers: &[(String, String)]) -> Vec<(String, String)> {
+    let names = key_header_names();
     let counts = |name: &str| names.iter().any(|known| known.eq_ignore_ascii_case(name));
     let mut counted: Vec<(String, String)> = headers
         .iter()
@@ -87,7 +91,7 @@ mod tests {
     fn key(path: &str, given: &[(&str, &str)], body: &str) -> String {
         let headers = headers(given);
         let body = body.as_bytes();
-        let parts = KeyParts { provider: "anthropic", method: "POST", path, headers: &headers, body };
+        let parts = MatchKeyParts { provider: "anthropic", method: "POST", path, headers: &headers, body };
         match_key(&parts, |text| Cow::Borrowed(text))
     }
 
@@ -117,7 +121,7 @@ mod tests {
 
     #[test]
     fn path_and_body_are_renumbered() {
-        let parts = |path, body| KeyParts { provider: "p", method: "GET", path, headers: &[], body };
+        let parts = |path, body| MatchKeyParts { provider: "p", method: "GET", path, headers: &[], body };
         let upper = |text: &[u8]| Cow::Owned(text.to_ascii_uppercase());
         assert_eq!(
             match_key(&parts("/a", b"b"), upper),

@@ -1,41 +1,44 @@
-//! What model vendors say over HTTP, without sockets.
+//! HTTP interfaces of model vendors, parsed and written without sockets.
 //!
-//! Bytes in, meaning out: which model was asked, what it answered, which tools it wants, what it took, what went wrong.
-//! Nothing here is stored: it is computed from the recorded bytes whenever someone asks. Two tables carry it all: [`PROTOCOLS`], a
-//! row for each interface, and [`VENDORS`], a row for each vendor.
+//! Input is the bytes of a request or an answer. Output is their meaning: the model, the text, the tool calls,
+//! the tokens, the error. Nothing here is stored; everything is computed from the recorded bytes on demand. Two
+//! tables hold all that depends on a vendor: [`PROTOCOLS`] has a row for each HTTP interface, and [`VENDORS`] a
+//! row for each vendor. A new interface is one `Protocol` implementation and one line in its table.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`protocol`] | the interfaces: which request belongs to which, and what each of them says |
-//! | [`vendor`] | the vendors: addresses, variables, prices, error bodies |
+//! | [`protocol`] | the interfaces: paths, request and answer parsers, stream assembly |
+//! | [`vendor`] | the vendors: addresses, environment variables, prices, error bodies |
 //! | [`sse`] | streams of server-sent events, read without losing a byte |
-//! | [`gate`] | the tools that an answer asks for, seen before its agent sees them |
-//! | [`message`] | answers, tool calls and usage, whichever vendor's |
-//! | [`exchange`] | a request and its answer, read by the rules of their interface |
+//! | [`tool_calls`] | tool calls of an answer, found before the agent sees them |
+//! | [`message`] | answers, tool calls and token counts, in one form for all vendors |
+//! | [`exchange`] | parsers for a request and its answer |
 //! | [`conversation`] | tool calls that an agent made between two requests |
 //! | [`call_ids`] | ids for tool calls whose vendor gives none |
-//! | [`key`] | when two requests are the same |
-//! | [`prompt`] | what a request asks, whichever interface it speaks |
-//! | [`price`] | what tokens cost, on which day |
-//! | [`refusal`] | an error in the shape that a vendor's own client understands |
-//! | [`shape`] | an answer written anew in its vendor's shape |
+//! | [`key`] | match keys: equality of two requests |
+//! | [`prompt`] | the user's words in a request |
+//! | [`price`] | list prices of tokens, with their date |
+//! | [`error_reply`] | errors made by reenact, in the shape that a vendor's client parses |
+//! | [`render`] | answers written again in their vendor's shape |
+//!
+//! Start reading at [`protocol`], then [`exchange`].
 
 pub mod call_ids;
 pub mod conversation;
+pub mod error_reply;
 pub mod exchange;
-pub mod gate;
 pub mod key;
 pub mod message;
 pub mod price;
 pub mod prompt;
 pub mod protocol;
-pub mod refusal;
-pub mod shape;
+pub mod render;
+pub mod tool_calls;
 pub mod vendor;
 
 pub use reenact_json::event_stream as sse;
 
-pub use key::{KeyParts, match_key};
-pub use message::{Answer, ToolCall, ToolResult, Usage, VendorError};
+pub use key::{MatchKeyParts, match_key};
+pub use message::{ModelAnswer, ToolCall, ToolResult, Usage, VendorError};
 pub use protocol::{Delivery, Endpoint, PROTOCOLS};
 pub use vendor::{VENDORS, Vendor};

@@ -1,64 +1,67 @@
-//! What an answer says, whichever vendor said it.
+//! Answers, tool calls and token counts, in one form for all vendors.
+//!
+//! The parsers in [`crate::protocol`] produce these types, and [`crate::render`] writes them back. Start
+//! reading at [`ModelAnswer`].
 
-/// A model's answer, put together from a body or a stream.
+/// Answer of a model, parsed from a document or assembled from a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Answer {
-    /// The model that the vendor says answered.
+pub struct ModelAnswer {
+    /// Model that answered, as the vendor names it.
     pub model: Option<String>,
-    /// The text, all of it in order.
+    /// Text of the answer, all parts in order, without thoughts.
     pub text: String,
-    /// The tools that it asks for, in order.
+    /// Tool calls that the model asks for, in order.
     pub tool_calls: Vec<ToolCall>,
-    /// What it took, as the vendor counts.
+    /// Tokens that the answer took, as the vendor counted them.
     pub usage: Option<Usage>,
-    /// Why it ended, in the vendor's own word.
+    /// Reason for the end of the answer, in the vendor's own word.
     pub stop_reason: Option<String>,
-    /// What went wrong, in the vendor's own words.
+    /// Error in the vendor's own words, if the answer reports one.
     pub error: Option<VendorError>,
-    /// Whether the answer was seen to its end.
-    pub complete: bool,
+    /// True if the answer was seen to its end.
+    pub is_complete: bool,
 }
 
-/// A tool that a model asks for.
+/// Call of a tool that a model asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ToolCall {
-    /// By which the result will name it.
+    /// Id by which the result names the call; empty if the vendor gives none.
     pub id: String,
-    /// Which tool.
+    /// Name of the tool.
     pub name: String,
-    /// Its input, as the JSON text that the model wrote; it may not be JSON.
+    /// Input as the JSON text that the model wrote. Models make mistakes, so the text may not be JSON.
     pub input: String,
 }
 
-/// A tool's result, as an agent hands it to a model.
+/// Result of a tool, as an agent hands it to a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolResult {
-    /// The call that it answers.
+    /// Id of the call that the result answers.
     pub id: String,
-    /// What the tool said: text, or the JSON of what was handed over.
+    /// Output of the tool: its text, or the JSON that was handed over.
     pub output: String,
-    /// Whether the agent says that it failed.
+    /// True if the agent says that the tool failed.
     pub is_error: bool,
 }
 
-/// Tokens, as the vendor counts them.
+/// Numbers of tokens, as the vendor counts them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// Read, cached ones included where the vendor includes them.
+    /// Tokens read. OpenAI and Gemini include those from a cache, Anthropic does not.
     pub input_tokens: u64,
-    /// Written.
+    /// Tokens written, including thoughts.
     pub output_tokens: u64,
-    /// Read from a cache.
+    /// Tokens read from a cache.
     pub cached_input_tokens: u64,
-    /// Written to a cache.
+    /// Tokens written to a cache.
     pub cache_write_tokens: u64,
 }
 
-/// An error in a vendor's own shape.
+/// Error that a vendor reports in the body of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VendorError {
-    /// Its type, such as `rate_limit_error`.
+    /// Type of the error, such as `rate_limit_error`.
     pub kind: String,
-    /// Its text.
+    /// Text for people.
     pub message: String,
 }

@@ -1,7 +1,8 @@
-//! What tokens cost: a dated table of list prices, and exact sums over it.
+//! Prices of tokens: a dated table of list prices, and exact sums over it.
 //!
-//! Prices change, and customers have their own: a table says of which day it is, and can be replaced by one's own. Amounts are
-//! whole picodollars (10⁻¹² USD), in which every price per token is a whole number.
+//! Prices change, and customers have their own, so a table carries its date and can be replaced. Amounts are
+//! whole picodollars (10⁻¹² USD), because in that unit every price per token is an integer. Start reading at
+//! [`PriceTable::rates`].
 
 use std::collections::BTreeMap;
 
@@ -10,38 +11,40 @@ use crate::vendor::{VENDORS, Vendor};
 
 /// Prices by vendor and model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Table {
-    /// Of which day the prices are, such as `2025-11-30`.
+pub struct PriceTable {
+    /// Day of the prices, such as `2025-11-30`.
     pub date: String,
     models: BTreeMap<(&'static str, String), Rates>,
 }
 
-/// What a model's tokens cost, in picodollars each.
+/// Prices of a model's tokens, in picodollars for one token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Rates {
-    /// Read.
+    /// Price of a token read.
     pub input: u64,
-    /// Read from a cache.
+    /// Price of a token read from a cache.
     pub cached_input: u64,
-    /// Written to a cache.
+    /// Price of a token written to a cache.
     pub cache_write: u64,
-    /// Written.
+    /// Price of a token written.
     pub output: u64,
 }
 
-/// Dollars per million tokens, as price lists have them: input, from a cache, to a cache, output, in thousandths.
-pub(crate) type Listed = (&'static str, u64, u64, u64, u64);
+/// Row of a price list: model, then the prices of input, cached input, cache write and output, in thousandths
+/// of a dollar per million tokens.
+pub(crate) type ListPrice = (&'static str, u64, u64, u64, u64);
 
-/// The day of the prices below.
-const DATE: &str = "2025-11-30";
+/// Day of the vendors' price lists in this crate.
+const PRICES_DATE: &str = "2025-11-30";
 
-impl Table {
-    /// The list prices that come with this version. Prices for long contexts, batches and other tiers are not in it.
-    pub fn standard() -> Self {
-        let mut table = Self::new(DATE);
+impl PriceTable {
+    /// Returns the list prices that come with this version. Prices for long contexts, batches and other tiers
+    /// are not included.
+    pub fn list_prices() -> Self {
+        let mut table = Self::new(PRICES_DATE);
         for vendor in VENDORS {
             for &(model, input, cached_input, cache_write, output) in vendor.0.prices {
-                // A thousandth of a dollar for a million tokens is a thousand picodollars for one.
+                // One thousandth of a dollar per million tokens is 1,000 picodollars per token.
                 let [input, cached_input, cache_write, output] =
                     [input, cached_input, cache_write, output].map(|rate| rate * 1_000);
                 table.set(vendor, model, Rates { input, cached_input, cache_write, output });
@@ -50,34 +53,35 @@ impl Table {
         table
     }
 
-    /// A table without prices.
+    /// Returns a table of this day without prices.
     pub fn new(date: &str) -> Self {
         Self { date: date.to_owned(), models: BTreeMap::new() }
     }
 
-    /// Gives a model its prices.
+    /// Sets the prices of a model, in place of earlier ones.
     pub fn set(&mut self, vendor: Vendor, model: &str, rates: Rates) {
         self.models.insert((vendor.name(), model.to_owned()), rates);
     }
 
-    /// The prices of a model: by its name, or by the name without the day of its edition.
+    /// Returns the prices of a model, looked up by its name, then by the name without its edition, such as the
+    /// day in `gpt-5-2025-08-07`.
     pub fn rates(&self, vendor: Vendor, model: &str) -> Option<Rates> {
         let find = |name: &str| self.models.get(&(vendor.name(), name.to_owned())).copied();
-        find(model).or_else(|| find((vendor.0.unedited)(model)?))
+        find(model).or_else(|| find((vendor.0.model_without_edition)(model)?))
     }
 
-    /// All that are in it, in order of their names.
+    /// Returns all rows as vendor name, model and prices, in the order of the names.
     pub fn models(&self) -> impl Iterator<Item = (&'static str, &str, Rates)> {
         self.models.iter().map(|((vendor, model), rates)| (*vendor, model.as_str(), *rates))
     }
 }
 
 impl Rates {
-    /// What an answer cost, in picodollars.
+    /// Returns the cost of an answer in picodollars, saturating at the largest `u128`.
     pub fn cost(&self, vendor: Vendor, usage: &Usage) -> u128 {
         let part = |tokens: u64, rate: u64| u128::from(tokens) * u128::from(rate);
         [
-            part(vendor.uncached_input(usage), self.input),
+            part(vendor.full_price_input_tokens(usage), self.input),
             part(usage.cached_input_tokens, self.cached_input),
             part(usage.cache_write_tokens, self.cache_write),
             part(usage.output_tokens, self.output),
@@ -86,16 +90,20 @@ impl Rates {
         .fold(0, u128::saturating_add)
     }
 
-    /// What it costs to have a request of so many bytes read, before anyone has counted its tokens: one for each four bytes.
-    /// What will be answered nobody knows; but where that costs, nothing is free.
+    /// Returns the cost of reading a request of so many bytes, in picodollars, before the vendor has counted
+    /// its tokens. One token for each four bytes is assumed.
+    ///
+    /// The length of the answer is unknown. But if output has a price, the estimate is at least 1, so that no
+    /// call of a priced model counts as free.
     pub fn estimate(&self, request_bytes: usize) -> u128 {
         let read = (request_bytes as u128).div_ceil(4) * u128::from(self.input);
         read.max(self.output.min(1).into())
     }
 }
 
-/// A name without the day of its edition: `gpt-5-2025-08-07`, `claude-sonnet-4-5-20250929`, `claude-3-5-haiku-latest`.
-pub(crate) fn undated(model: &str) -> Option<&str> {
+/// Returns a model's name without the day of its edition. Recognized forms are `gpt-5-2025-08-07`,
+/// `claude-sonnet-4-5-20250929` and `claude-3-5-haiku-latest`.
+pub(crate) fn without_date(model: &str) -> Option<&str> {
     let is_day = |text: &str| {
         let digits = text.bytes().filter(u8::is_ascii_digit).count();
         let dashes = text.bytes().enumerate().filter(|(_, byte)| *byte == b'-').map(|(at, _)| at);
@@ -123,12 +131,12 @@ mod tests {
     #[test]
     fn a_table_has_no_name_twice() {
         let listed: usize = VENDORS.iter().map(|vendor| vendor.0.prices.len()).sum();
-        assert_eq!(Table::standard().models().count(), listed);
+        assert_eq!(PriceTable::list_prices().models().count(), listed);
     }
 
     #[test]
     fn editions_cost_what_their_model_costs() {
-        let table = Table::standard();
+        let table = PriceTable::list_prices();
         let rates = |vendor, model| table.rates(vendor, model);
         for (vendor, model, edition) in [
             (Vendor::OPENAI, "gpt-5", "gpt-5-2025-08-07"),
@@ -157,7 +165,7 @@ mod tests {
 
     #[test]
     fn sums_are_exact() {
-        let table = Table::standard();
+        let table = PriceTable::list_prices();
         let usage = Usage {
             input_tokens: 1_000,
             output_tokens: 100,
@@ -188,7 +196,7 @@ mod tests {
             cache_write_tokens: u64::MAX,
         };
         assert_eq!(most.cost(Vendor::ANTHROPIC, &usage), u128::MAX);
-        // More from the cache than was read at all is a vendor's fault, and nobody gets money back.
+        // A cached count above the input count is a vendor's fault, and gives no money back.
         let odd = Usage { input_tokens: 1, cached_input_tokens: 5, ..Usage::default() };
         assert_eq!(Rates { input: 10, cached_input: 1, ..Rates::default() }.cost(Vendor::OPENAI, &odd), 5);
     }

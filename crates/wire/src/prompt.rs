@@ -1,6 +1,7 @@
-//! What a request asks, whichever interface it speaks: the member that holds the conversation, and the last words of the user.
+//! The user's words in a request, for any interface.
 //!
-//! Records of others do not always say which interface was spoken, so that all members that some row names are looked for.
+//! Foreign records do not always say which interface was spoken. So every member that some row of [`PROTOCOLS`]
+//! names as its conversation is looked for. Start reading at [`user_prompts`].
 
 use std::borrow::Cow;
 
@@ -8,10 +9,10 @@ use reenact_json::Value;
 
 use crate::protocol::PROTOCOLS;
 
-/// The members that hold a conversation, in the order of the table.
-fn members() -> Vec<&'static str> {
+/// Returns the names of the members that hold a conversation, in the order of the table, without repetition.
+fn conversation_members() -> Vec<&'static str> {
     let mut members = Vec::new();
-    for name in PROTOCOLS.iter().flat_map(|endpoint| endpoint.row().conversation()) {
+    for name in PROTOCOLS.iter().flat_map(|endpoint| endpoint.protocol().conversation_members()) {
         if !members.contains(name) {
             members.push(*name);
         }
@@ -19,16 +20,19 @@ fn members() -> Vec<&'static str> {
     members
 }
 
-/// The conversation in the body of a request.
+/// Returns the conversation in the body of a request: the first such member that the document has.
 pub fn conversation<'d>(document: Value<'d>) -> Option<Value<'d>> {
-    members().into_iter().find_map(|name| document.member(name))
+    conversation_members().into_iter().find_map(|name| document.member(name))
 }
 
-/// What may be called the prompt of a request: the words of the last message if it is the user's, or of the input. Once a model or a
-/// tool has spoken after them, they are no longer what is asked.
-pub fn prompts(document: Value<'_>) -> Vec<String> {
+/// Returns the texts that may be called the prompt of a request: the input, or the last message if it is the
+/// user's.
+///
+/// Earlier words of the user are left out: once a model or a tool has spoken after them, they are no longer the
+/// question.
+pub fn user_prompts(document: Value<'_>) -> Vec<String> {
     let mut prompts = Vec::new();
-    for name in members() {
+    for name in conversation_members() {
         let Some(said) = document.member(name) else { continue };
         if let Some(text) = said.string() {
             prompts.push(text.into_owned());
@@ -38,19 +42,19 @@ pub fn prompts(document: Value<'_>) -> Vec<String> {
             |message: &Value<'_>| message.member("role").is_some_and(|role| role.is_string("user"));
         let last = said.elements().last().filter(is_users);
         let last = last.and_then(|message| message.member("content").or_else(|| message.member("parts")));
-        prompts.extend(last.filter(|content| !content.elements().any(is_result)).and_then(words));
+        prompts.extend(last.filter(|content| !content.elements().any(is_tool_result)).and_then(content_text));
     }
     prompts
 }
 
 /// Returns true for a part that hands over the result of a tool.
-fn is_result(part: Value<'_>) -> bool {
+fn is_tool_result(part: Value<'_>) -> bool {
     part.member("type").is_some_and(|kind| kind.is_string("tool_result"))
         || part.member("functionResponse").is_some()
 }
 
-/// The words of a content: a string, or a list of parts.
-fn words(content: Value<'_>) -> Option<String> {
+/// Returns the text of a content, which is a string or a list of parts; `None` if the parts have no text.
+fn content_text(content: Value<'_>) -> Option<String> {
     if let Some(text) = content.string() {
         return Some(text.into_owned());
     }

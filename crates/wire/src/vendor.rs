@@ -1,20 +1,21 @@
-//! The table of vendors: who serves models, where, and what all interfaces of one vendor have in common.
+//! Table of vendors: addresses, environment variables, prices, and the rules that all interfaces of one vendor
+//! share.
 //!
-//! A row lives with the vendor's interfaces in [`crate::protocol`]; the table here is the one line that names it. Start with
-//! `VendorRow`.
+//! A row lives beside its vendor's interfaces in [`crate::protocol`]; the table here only names the rows. A new
+//! vendor is one `VendorRow` and one entry in [`VENDORS`]. Start reading at `VendorRow`.
 
 use core::fmt;
 
+use crate::error_reply::ErrorReply;
 use crate::message::Usage;
-use crate::price::Listed;
+use crate::price::ListPrice;
 use crate::protocol::{anthropic, gemini, openai};
-use crate::refusal::Refusal;
 
-/// All vendors whose interfaces are read.
+/// All vendors whose interfaces are parsed.
 pub const VENDORS: [Vendor; 3] = [Vendor::OPENAI, Vendor::ANTHROPIC, Vendor::GEMINI];
 
 impl Vendor {
-    /// OpenAI, and everyone who speaks its interface.
+    /// OpenAI, and every server that speaks OpenAI's interface.
     pub const OPENAI: Self = Self(&openai::VENDOR);
     /// Anthropic.
     pub const ANTHROPIC: Self = Self(&anthropic::VENDOR);
@@ -22,107 +23,112 @@ impl Vendor {
     pub const GEMINI: Self = Self(&gemini::VENDOR);
 }
 
-/// A vendor: a reference to its row.
+/// Vendor: a copyable reference to a row of [`VENDORS`]. Two vendors are equal if their names are.
 #[derive(Clone, Copy)]
 pub struct Vendor(pub(crate) &'static VendorRow);
 
-/// Everything that depends on the vendor, and not on one of its interfaces.
+/// Facts that depend on the vendor, and not on one of its interfaces.
 pub(crate) struct VendorRow {
-    /// The name that payloads carry and that the command line takes.
+    /// Name in payloads and on the command line.
     pub(crate) name: &'static str,
-    /// Words by which a host name, or a name that others give their provider, tells that it is this vendor.
-    pub(crate) marks: &'static [&'static str],
-    /// Variables that clients read the base address from. The first is what current clients read, the others are older names.
+    /// Words that identify the vendor in a host name, or in the provider name of a foreign record.
+    pub(crate) name_words: &'static [&'static str],
+    /// Environment variables from which clients read the base address. Current clients read the first; the
+    /// others are older names.
     pub(crate) base_variables: &'static [&'static str],
-    /// Variables that clients read the credential from. One is enough; the first is preferred.
+    /// Environment variables from which clients read the credential. One is enough; the first is preferred.
     pub(crate) key_variables: &'static [&'static str],
-    /// The vendor's own address, without a path.
+    /// Scheme and host of the vendor's own servers, without a path.
     pub(crate) origin: &'static str,
-    /// The path that a base address has beyond the origin; empty, or with a slash before it.
+    /// Path of the default base address behind the origin; empty, or with a leading slash.
     pub(crate) base_path: &'static str,
-    /// Request headers that change what is answered, and so are part of a match key.
-    pub(crate) headers: &'static [&'static str],
-    /// Segments of paths that call no model, whatever is sent there: files, caches.
-    pub(crate) without_models: &'static [&'static str],
-    /// Ends of paths that take a `POST`, are read by no interface of the table, and can ask for no tools.
-    pub(crate) without_tools: &'static [&'static str],
-    /// Segments of paths behind which answers of models are kept, to be fetched later.
-    pub(crate) kept_answers: &'static [&'static str],
-    /// Returns the name that a price list has for an edition of a model; `None` if the name names no edition.
-    pub(crate) unedited: fn(model: &str) -> Option<&str>,
+    /// Request headers that change the answer, and so are part of a match key.
+    pub(crate) key_headers: &'static [&'static str],
+    /// Path segments below which no model is called, whatever is sent: files, caches.
+    pub(crate) non_model_segments: &'static [&'static str],
+    /// Path ends that take a `POST`, belong to no interface of the table, and cannot return tool calls.
+    pub(crate) toolless_path_ends: &'static [&'static str],
+    /// Path segments below which the vendor stores answers of models, to be fetched later.
+    pub(crate) stored_answer_segments: &'static [&'static str],
+    /// Returns the name that the price list has for an edition of a model; `None` if the name has no edition.
+    pub(crate) model_without_edition: fn(model: &str) -> Option<&str>,
     /// List prices.
-    pub(crate) prices: &'static [Listed],
-    /// True if tokens from a cache are counted among the input tokens, false if they are counted beside them.
+    pub(crate) prices: &'static [ListPrice],
+    /// True if the vendor's input token count includes tokens from a cache, false if those are counted
+    /// separately.
     pub(crate) counts_cached_as_input: bool,
-    /// Reads the model that a path names; `None` where bodies name it.
+    /// Returns the model that a path names; `None` for vendors whose request bodies name the model.
     pub(crate) model_in_path: fn(path: &str) -> Option<String>,
     /// Writes the body of an error.
-    pub(crate) error_body: fn(&Refusal<'_>) -> String,
-    /// Returns the status of a denial that [`VendorRow::error_body`] wrote, given the document's `error`.
+    pub(crate) error_body: fn(&ErrorReply<'_>) -> String,
+    /// Returns the status of a denial that [`VendorRow::error_body`] wrote, given the document's `error`
+    /// member; `None` for other errors.
     pub(crate) denied_status: fn(error: reenact_json::Value<'_>) -> Option<u16>,
 }
 
 impl Vendor {
-    /// The vendor of that name.
+    /// Returns the vendor with this exact name.
     pub fn of_name(name: &str) -> Option<Self> {
         VENDORS.into_iter().find(|vendor| vendor.name() == name)
     }
 
-    /// The vendor that a host name, or the name of a provider in someone else's record, speaks of.
-    pub fn of_mark(text: &str) -> Option<Self> {
-        VENDORS.into_iter().find(|vendor| vendor.0.marks.iter().any(|mark| text.contains(mark)))
+    /// Returns the first vendor that a host name, or the provider name of a foreign record, mentions.
+    pub fn named_in(text: &str) -> Option<Self> {
+        VENDORS.into_iter().find(|vendor| vendor.0.name_words.iter().any(|mark| text.contains(mark)))
     }
 
-    /// The vendor of a route. Routes of other names speak OpenAI's interface, as most others do.
+    /// Returns the vendor of a route. Routes with other names speak OpenAI's interface, as most other servers
+    /// do.
     pub fn of_route(name: &str) -> Self {
         Self::of_name(name).unwrap_or(Self::OPENAI)
     }
 
-    /// The name that payloads carry.
+    /// Returns the name that payloads carry, such as `openai`.
     pub fn name(self) -> &'static str {
         self.0.name
     }
 
-    /// Variables that clients read the base address from, the current name first.
+    /// Returns the environment variables from which clients read the base address, the current name first.
     pub fn base_variables(self) -> &'static [&'static str] {
         self.0.base_variables
     }
 
-    /// Variables that clients read the credential from, the preferred name first.
+    /// Returns the environment variables from which clients read the credential, the preferred name first.
     pub fn key_variables(self) -> &'static [&'static str] {
         self.0.key_variables
     }
 
-    /// The vendor's own address, without a path.
+    /// Returns the vendor's own scheme and host, such as `https://api.openai.com`.
     pub fn origin(self) -> &'static str {
         self.0.origin
     }
 
-    /// The path that a base address has beyond the origin; empty, or with a slash before it.
+    /// Returns the path of the default base address behind the origin; empty, or with a leading slash.
     pub fn base_path(self) -> &'static str {
         self.0.base_path
     }
 
-    /// The base address that clients have by default.
+    /// Returns the base address that clients use by default: origin and base path.
     pub fn base_url(self) -> String {
         format!("{}{}", self.0.origin, self.0.base_path)
     }
 
-    /// Returns true if a request calls a model, as far as method and path tell: whatever changes something does, but for what a
-    /// vendor only keeps.
+    /// Returns true if a request calls a model, as far as method and path tell. Every request but `GET`, `HEAD`
+    /// and `OPTIONS` does, except to paths below which the vendor only stores things.
     pub fn calls_a_model(self, method: &str, path: &str) -> bool {
-        let is_kept = |segment: &str| self.0.without_models.contains(&segment);
-        !matches!(method, "GET" | "HEAD" | "OPTIONS") && !route(path).split('/').any(is_kept)
+        let is_kept = |segment: &str| self.0.non_model_segments.contains(&segment);
+        !matches!(method, "GET" | "HEAD" | "OPTIONS") && !path_without_query(path).split('/').any(is_kept)
     }
 
-    /// Returns true if a `POST` to this path can ask for no tools, though no interface of the table reads it: embeddings, counts.
-    pub fn is_without_tools(self, path: &str) -> bool {
-        let path = route(path);
-        self.0.without_tools.iter().any(|end| path.ends_with(end))
+    /// Returns true if a `POST` to this path cannot return tool calls, though no interface of the table parses
+    /// it. Embeddings and token counts are such paths.
+    pub fn is_toolless_path(self, path: &str) -> bool {
+        let path = path_without_query(path);
+        self.0.toolless_path_ends.iter().any(|end| path.ends_with(end))
     }
 
-    /// Input tokens that are charged at the full price.
-    pub(crate) fn uncached_input(self, usage: &Usage) -> u64 {
+    /// Returns the input tokens that are charged at the full price, that is, without those from a cache.
+    pub(crate) fn full_price_input_tokens(self, usage: &Usage) -> u64 {
         if self.0.counts_cached_as_input {
             usage.input_tokens.saturating_sub(usage.cached_input_tokens)
         } else {
@@ -131,19 +137,21 @@ impl Vendor {
     }
 }
 
-/// Returns true if a path leads to answers that some vendor keeps, or is spelled so that it may: what was held back could be
-/// fetched there.
-pub fn fetches_answers(path: &str) -> bool {
+/// Returns true if a path leads to answers that some vendor stores, or contains a percent sign and so may be
+/// spelled to hide it.
+///
+/// The policy gate decides on such requests too, since a tool call that was withheld could be fetched there.
+pub fn fetches_stored_answers(path: &str) -> bool {
     let path = path.split('?').next().unwrap_or_default();
     let is_kept = |segment: &str| {
-        let mut kept = VENDORS.iter().flat_map(|vendor| vendor.0.kept_answers);
+        let mut kept = VENDORS.iter().flat_map(|vendor| vendor.0.stored_answer_segments);
         kept.any(|kept| kept.eq_ignore_ascii_case(segment))
     };
     path.contains('%') || path.split('/').any(is_kept)
 }
 
-/// A path without its query and without slashes at its end.
-pub(crate) fn route(path: &str) -> &str {
+/// Returns a path without its query and without trailing slashes.
+pub(crate) fn path_without_query(path: &str) -> &str {
     path.split('?').next().unwrap_or(path).trim_end_matches('/')
 }
 
@@ -175,11 +183,11 @@ mod tests {
     fn every_name_is_found_again() {
         for vendor in VENDORS {
             assert_eq!(Vendor::of_name(vendor.name()), Some(vendor));
-            assert_eq!(Vendor::of_mark(vendor.origin()), Some(vendor));
+            assert_eq!(Vendor::named_in(vendor.origin()), Some(vendor));
         }
         assert_eq!(Vendor::of_name("OpenAI"), None);
-        assert_eq!(Vendor::of_mark("azure-openai"), Some(Vendor::OPENAI));
-        assert_eq!(Vendor::of_mark("localhost"), None);
+        assert_eq!(Vendor::named_in("azure-openai"), Some(Vendor::OPENAI));
+        assert_eq!(Vendor::named_in("localhost"), None);
     }
 
     #[test]
@@ -196,12 +204,12 @@ mod tests {
 
     #[test]
     fn interfaces_without_tools_are_their_vendors_own() {
-        assert!(Vendor::OPENAI.is_without_tools("/v1/embeddings?x=/chat"));
-        assert!(Vendor::ANTHROPIC.is_without_tools("/v1/messages/count_tokens/"));
-        assert!(Vendor::GEMINI.is_without_tools("/v1beta/models/g:countTokens"));
-        assert!(!Vendor::OPENAI.is_without_tools("/v1/xembeddings"));
-        assert!(!Vendor::OPENAI.is_without_tools("/v1beta/models/g:countTokens"));
-        assert!(!Vendor::GEMINI.is_without_tools("/v1beta/models/g:generateContent"));
+        assert!(Vendor::OPENAI.is_toolless_path("/v1/embeddings?x=/chat"));
+        assert!(Vendor::ANTHROPIC.is_toolless_path("/v1/messages/count_tokens/"));
+        assert!(Vendor::GEMINI.is_toolless_path("/v1beta/models/g:countTokens"));
+        assert!(!Vendor::OPENAI.is_toolless_path("/v1/xembeddings"));
+        assert!(!Vendor::OPENAI.is_toolless_path("/v1beta/models/g:countTokens"));
+        assert!(!Vendor::GEMINI.is_toolless_path("/v1beta/models/g:generateContent"));
     }
 
     #[test]
@@ -215,8 +223,8 @@ mod tests {
 
     #[test]
     fn kept_answers_in_any_spelling() {
-        assert!(fetches_answers("/v1/Responses/resp_1"));
-        assert!(fetches_answers("/v1/r%65sponses/resp_1"));
-        assert!(!fetches_answers("/v1/models?x=responses"));
+        assert!(fetches_stored_answers("/v1/Responses/resp_1"));
+        assert!(fetches_stored_answers("/v1/r%65sponses/resp_1"));
+        assert!(!fetches_stored_answers("/v1/models?x=responses"));
     }
 }

@@ -2,25 +2,25 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops")]
 
 use reenact_wire::conversation::Conversation;
-use reenact_wire::exchange::{Request, answer, request, request_to};
-use reenact_wire::gate::{Gate, Unreadable, told};
-use reenact_wire::prompt::prompts;
+use reenact_wire::exchange::{ParsedRequest, parse_answer, parse_request, parse_request_to};
+use reenact_wire::prompt::user_prompts;
 use reenact_wire::sse::SseReader;
-use reenact_wire::{Answer, Delivery, Endpoint, ToolCall, Usage, Vendor, VendorError};
+use reenact_wire::tool_calls::{ToolCallScanner, UnreadableAnswer, scan_answer};
+use reenact_wire::{Delivery, Endpoint, ModelAnswer, ToolCall, Usage, Vendor, VendorError};
 
 const CONTENT: Endpoint = Endpoint::GENERATE_CONTENT;
 const PATH: &str = "/v1beta/models/gemini-2.5-flash:generateContent";
 const STREAM: &str = "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse";
 
-/// An answer that thinks, says something and asks for two tools, of which one has an id.
+/// Answer with a thought, text, and two tool calls, one of them with an id.
 const DOCUMENT: &str = r#"{"candidates":[{"content":{"parts":[{"text":"hm","thought":true},{"text":"Grüße 🦀"},{"functionCall":{"name":"lookup","args":{"n": 7}},"thoughtSignature":"c2ln"},{"functionCall":{"id":"fc2","name":"now"}}],"role":"model"},"finishReason":"STOP","index":0},{"index":1,"content":{"parts":[{"functionCall":{"name":"other","args":{}}}]}}],"usageMetadata":{"promptTokenCount":11,"candidatesTokenCount":5,"thoughtsTokenCount":3,"toolUsePromptTokenCount":2,"cachedContentTokenCount":4,"totalTokenCount":21},"modelVersion":"gemini-2.5-flash","responseId":"r"}"#;
 
 fn call(id: &str, name: &str, input: &str) -> ToolCall {
     ToolCall { id: id.into(), name: name.into(), input: input.into() }
 }
 
-fn expected() -> Answer {
-    Answer {
+fn expected() -> ModelAnswer {
+    ModelAnswer {
         model: Some("gemini-2.5-flash".into()),
         text: "Grüße 🦀".into(),
         tool_calls: vec![call("", "lookup", "{\"n\": 7}"), call("fc2", "now", "{}")],
@@ -32,11 +32,11 @@ fn expected() -> Answer {
         }),
         stop_reason: Some("STOP".into()),
         error: None,
-        complete: true,
+        is_complete: true,
     }
 }
 
-/// The same in four chunks.
+/// Returns the same answer in four chunks.
 fn chunks() -> [&'static str; 4] {
     [
         r#"{"candidates":[{"content":{"parts":[{"text":"hm","thought":true}],"role":"model"},"index":0}],"usageMetadata":{"promptTokenCount":11},"modelVersion":"gemini-2.5-flash"}"#,
@@ -52,53 +52,56 @@ fn events(chunks: &[&str]) -> String {
 
 #[test]
 fn a_document_a_stream_and_a_list_mean_the_same() {
-    assert_eq!(answer(CONTENT, false, DOCUMENT.as_bytes()).unwrap(), expected());
-    assert_eq!(answer(CONTENT, true, events(&chunks()).as_bytes()).unwrap(), expected());
+    assert_eq!(parse_answer(CONTENT, false, DOCUMENT.as_bytes()).unwrap(), expected());
+    assert_eq!(parse_answer(CONTENT, true, events(&chunks()).as_bytes()).unwrap(), expected());
     let list = format!("[{}\n]", chunks().join("\n,\r\n"));
-    assert_eq!(answer(CONTENT, false, list.as_bytes()).unwrap(), expected());
-    let cut = answer(CONTENT, true, events(&chunks()[..3]).as_bytes()).unwrap();
-    assert_eq!((cut.complete, cut.stop_reason, cut.tool_calls.len()), (false, None, 1));
+    assert_eq!(parse_answer(CONTENT, false, list.as_bytes()).unwrap(), expected());
+    let cut = parse_answer(CONTENT, true, events(&chunks()[..3]).as_bytes()).unwrap();
+    assert_eq!((cut.is_complete, cut.stop_reason, cut.tool_calls.len()), (false, None, 1));
 }
 
 #[test]
 fn refusals_and_errors() {
     let blocked = r#"{"promptFeedback":{"blockReason":"SAFETY"},"usageMetadata":{"promptTokenCount":4},"modelVersion":"m"}"#;
     for read in [
-        answer(CONTENT, false, blocked.as_bytes()).unwrap(),
-        answer(CONTENT, true, events(&[blocked]).as_bytes()).unwrap(),
+        parse_answer(CONTENT, false, blocked.as_bytes()).unwrap(),
+        parse_answer(CONTENT, true, events(&[blocked]).as_bytes()).unwrap(),
     ] {
-        assert_eq!((read.stop_reason.as_deref(), read.complete), (Some("SAFETY"), true));
+        assert_eq!((read.stop_reason.as_deref(), read.is_complete), (Some("SAFETY"), true));
     }
     let failed = r#"{"error":{"code":429,"message":"Slow down.","status":"RESOURCE_EXHAUSTED"}}"#;
     let error = Some(VendorError { kind: "RESOURCE_EXHAUSTED".into(), message: "Slow down.".into() });
-    assert_eq!(answer(CONTENT, false, failed.as_bytes()).unwrap().error, error);
-    assert_eq!(answer(CONTENT, false, format!("[{failed}]").as_bytes()).unwrap().error, error);
+    assert_eq!(parse_answer(CONTENT, false, failed.as_bytes()).unwrap().error, error);
+    assert_eq!(parse_answer(CONTENT, false, format!("[{failed}]").as_bytes()).unwrap().error, error);
     let stream = events(&[chunks()[0], failed]);
-    let broken = answer(CONTENT, true, stream.as_bytes()).unwrap();
-    assert_eq!((broken.error, broken.complete), (error, false));
+    let broken = parse_answer(CONTENT, true, stream.as_bytes()).unwrap();
+    assert_eq!((broken.error, broken.is_complete), (error, false));
 }
 
 #[test]
 fn what_is_no_answer() {
     for body in ["", "[", "{\"a\":1,\"a\":2}"] {
-        assert_eq!(answer(CONTENT, false, body.as_bytes()), None);
-        assert_eq!(request(CONTENT, PATH, body.as_bytes()), None);
+        assert_eq!(parse_answer(CONTENT, false, body.as_bytes()), None);
+        assert_eq!(parse_request(CONTENT, PATH, body.as_bytes()), None);
     }
     let odd =
         br#"[1,null,{"candidates":{"x":1}},{"candidates":[7,{"content":[],"index":"a"}],"usageMetadata":3}]"#;
-    assert_eq!(answer(CONTENT, false, odd).unwrap(), Answer { complete: true, ..Answer::default() });
-    assert_eq!(told(CONTENT, odd).unwrap().calls, []);
+    assert_eq!(
+        parse_answer(CONTENT, false, odd).unwrap(),
+        ModelAnswer { is_complete: true, ..ModelAnswer::default() }
+    );
+    assert_eq!(scan_answer(CONTENT, odd).unwrap().calls, []);
 }
 
-/// Every candidate's calls pass the gate, with the ids that the next request has for them.
+/// The scanner finds the calls of every candidate, with the ids that the next request has for them.
 #[test]
 fn the_gate_sees_every_call() {
     let asked =
-        request(CONTENT, STREAM, br#"{"contents":[{"role":"user","parts":[{"text":"?"}]}]}"#).unwrap();
-    let mut gate = Gate::new(CONTENT).identifying(asked.call_ids.clone());
+        parse_request(CONTENT, STREAM, br#"{"contents":[{"role":"user","parts":[{"text":"?"}]}]}"#).unwrap();
+    let mut gate = ToolCallScanner::new(CONTENT).with_call_ids(asked.call_ids.clone());
     let (mut reader, mut given, mut before) = (SseReader::new(), Vec::new(), Vec::new());
     for event in reader.push(events(&chunks()).as_bytes()) {
-        given.extend(gate.take(&event).unwrap());
+        given.extend(gate.scan_event(&event).unwrap());
         before.push(given.len());
         assert!(!gate.is_open());
     }
@@ -108,7 +111,7 @@ fn the_gate_sees_every_call() {
     assert_eq!(names, ["lookup", "other", "now"]);
     assert!(given[0].id.starts_with("lookup-1-") && given[2].id == "fc2", "{given:?}");
 
-    let mut whole = told(CONTENT, DOCUMENT.as_bytes()).unwrap();
+    let mut whole = scan_answer(CONTENT, DOCUMENT.as_bytes()).unwrap();
     asked.call_ids.unwrap().fill(&mut whole.calls);
     let ids = |calls: &[ToolCall]| {
         let mut ids: Vec<String> = calls.iter().map(|call| call.id.clone()).collect();
@@ -122,7 +125,7 @@ fn the_gate_sees_every_call() {
 #[test]
 fn arguments_in_pieces_cannot_be_read() {
     let pieces = r#"{"candidates":[{"content":{"parts":[{"functionCall":{"name":"pay","partialArgs":[],"willContinue":true}}]}}]}"#;
-    assert_eq!(told(CONTENT, pieces.as_bytes()), Err(Unreadable));
+    assert_eq!(scan_answer(CONTENT, pieces.as_bytes()), Err(UnreadableAnswer));
 }
 
 #[test]
@@ -130,14 +133,15 @@ fn the_last_chunk_is_the_one_that_says_why() {
     let mut ends = Vec::new();
     let stream = events(&chunks())
         + &events(&[r#"{"note":"\"finishReason\""}"#, r#"{"candidates":[{"finishReason":null}]}"#]);
-    SseReader::new().each(stream.as_bytes(), |event| ends.push(CONTENT.ends_stream(event)));
+    SseReader::new().for_each_event(stream.as_bytes(), |event| ends.push(CONTENT.ends_stream(event)));
     assert_eq!(ends, [false, false, false, true, false, false]);
 }
 
 #[test]
 fn paths_name_the_model_and_the_form() {
     let read = |path: &str| {
-        let Request { model, delivery, .. } = request(CONTENT, path, b"{\"model\":\"in the body\"}").unwrap();
+        let ParsedRequest { model, delivery, .. } =
+            parse_request(CONTENT, path, b"{\"model\":\"in the body\"}").unwrap();
         (model.unwrap(), delivery)
     };
     assert_eq!(read(PATH), ("gemini-2.5-flash".into(), Delivery::Document));
@@ -147,21 +151,22 @@ fn paths_name_the_model_and_the_form() {
         ("tunedModels/mine".into(), Delivery::List)
     );
     assert_eq!(read("/v1/models/m:streamGenerateContent?key=k&alt=SSE"), ("m".into(), Delivery::Events));
-    let count = request_to(Vendor::GEMINI, None, "/v1beta/models/m:countTokens?key=k", b"{}").unwrap();
+    let count = parse_request_to(Vendor::GEMINI, None, "/v1beta/models/m:countTokens?key=k", b"{}").unwrap();
     assert_eq!(count.model.as_deref(), Some("m"));
     let cached =
-        request_to(Vendor::GEMINI, None, "/v1beta/cachedContents", b"{\"model\":\"models/m\"}").unwrap();
+        parse_request_to(Vendor::GEMINI, None, "/v1beta/cachedContents", b"{\"model\":\"models/m\"}")
+            .unwrap();
     assert_eq!(cached.model.as_deref(), Some("models/m"));
 }
 
-/// A conversation in which a tool is called twice, without ids, and another with one.
+/// Conversation that calls one tool twice without ids, and another with an id.
 const CONVERSATION: &str = r#"{"contents":[{"role":"user","parts":[{"text":"?"}]},{"role":"model","parts":[{"functionCall":{"name":"look","args":{"at":1}}},{"functionCall":{"name":"look","args":{"at":2}}},{"function_call":{"id":"own","name":"pay"}}]},{"role":"user","parts":[{"functionResponse":{"name":"look","response":{"result":"one"}}},{"functionResponse":{"name":"look","response":{"lines":[2]}}},{"function_response":{"id":"own","name":"pay","response":{"error":"no money"}}},{"functionResponse":{"name":"ghost","response":{}}}]}]}"#;
 
 #[test]
 fn results_are_paired_by_name_and_order() {
-    let read = request(CONTENT, PATH, CONVERSATION.as_bytes()).unwrap();
+    let read = parse_request(CONTENT, PATH, CONVERSATION.as_bytes()).unwrap();
     let mut conversation = Conversation::default();
-    let inferred = conversation.requested(&read);
+    let inferred = conversation.add_request(&read);
     let seen: Vec<(Option<&str>, &str, bool)> = inferred
         .iter()
         .map(|pair| {
@@ -178,23 +183,23 @@ fn results_are_paired_by_name_and_order() {
             (None, "{}", false),
         ]
     );
-    // Agents repeat their whole history: nothing is told twice.
-    assert_eq!(conversation.requested(&read), []);
+    // Agents repeat their whole history: nothing is reported twice.
+    assert_eq!(conversation.add_request(&read), []);
 }
 
-/// The call that an answer makes and the same call in the history of the next request have one id; those of another conversation
-/// have others.
+/// A call has the same id in its answer and in the history of the next request, and another one in another
+/// conversation.
 #[test]
 fn a_call_keeps_its_id() {
     let first = r#"{"contents":[{"role":"user","parts":[{"text":"?"}]}]}"#;
     let mut calls = vec![call("", "look", "{\"at\":1}"), call("", "look", "{\"at\":2}")];
-    request(CONTENT, PATH, first.as_bytes()).unwrap().call_ids.unwrap().fill(&mut calls);
-    let history = request(CONTENT, PATH, CONVERSATION.as_bytes()).unwrap().earlier_calls;
+    parse_request(CONTENT, PATH, first.as_bytes()).unwrap().call_ids.unwrap().fill(&mut calls);
+    let history = parse_request(CONTENT, PATH, CONVERSATION.as_bytes()).unwrap().earlier_calls;
     assert_eq!(calls, history[..2]);
     let spaced = CONVERSATION.replacen("{\"text\":\"?\"}", "{ \"text\" : \"?\" }", 1);
-    assert_eq!(request(CONTENT, PATH, spaced.as_bytes()).unwrap().earlier_calls, history);
+    assert_eq!(parse_request(CONTENT, PATH, spaced.as_bytes()).unwrap().earlier_calls, history);
     let other = CONVERSATION.replacen("\"?\"", "\"!\"", 1);
-    assert_ne!(request(CONTENT, PATH, other.as_bytes()).unwrap().earlier_calls[0].id, history[0].id);
+    assert_ne!(parse_request(CONTENT, PATH, other.as_bytes()).unwrap().earlier_calls[0].id, history[0].id);
 }
 
 #[test]
@@ -209,14 +214,14 @@ fn tools_that_the_vendor_runs() {
         (r#"{"cachedContent":"cachedContents/x"}"#, vec!["cachedContent:cachedContents/x"]),
         (r#"{"cached_content":7}"#, vec!["cachedContent:"]),
     ] {
-        assert_eq!(request(CONTENT, PATH, tools.as_bytes()).unwrap().vendor_tools, expected, "{tools}");
+        assert_eq!(parse_request(CONTENT, PATH, tools.as_bytes()).unwrap().vendor_tools, expected, "{tools}");
     }
 }
 
 #[test]
 fn the_last_words_of_the_user() {
     let words = |body: &str| {
-        prompts(reenact_json::Value::parse(body.as_bytes(), &reenact_json::Limits::default()).unwrap())
+        user_prompts(reenact_json::Value::parse(body.as_bytes(), &reenact_json::Limits::default()).unwrap())
     };
     let asked = r#"{"contents":[{"role":"user","parts":[{"text":"a"},{"text":"b"}]}]}"#;
     assert_eq!(words(asked), ["ab"]);

@@ -1,14 +1,14 @@
-//! The same answer as a document and as a stream means the same; a cut stream means less, never something else.
+//! An answer means the same as a document and as a stream; a cut stream means less, and never something else.
 
 use reenact_wire::conversation::Conversation;
-use reenact_wire::exchange::{Request, answer, is_stream, request};
-use reenact_wire::{Answer, Delivery, Endpoint, ToolCall, ToolResult, Usage, VendorError};
+use reenact_wire::exchange::{ParsedRequest, is_stream, parse_answer, parse_request};
+use reenact_wire::{Delivery, Endpoint, ModelAnswer, ToolCall, ToolResult, Usage, VendorError};
 
 struct Case {
     endpoint: Endpoint,
     document: &'static str,
     stream: &'static str,
-    expected: Answer,
+    expected: ModelAnswer,
 }
 
 fn call(id: &str, name: &str, input: &str) -> ToolCall {
@@ -31,7 +31,7 @@ fn cases() -> Vec<Case> {
                 "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":11,\"completion_tokens\":5,\"prompt_tokens_details\":{\"cached_tokens\":4}}}\n\n",
                 "data: [DONE]\n\n",
             ),
-            expected: Answer {
+            expected: ModelAnswer {
                 model: Some("gpt-5".into()),
                 text: "Grüße 🦀".into(),
                 tool_calls: vec![call("call_1", "lookup", "{\"n\": 7}"), call("call_2", "now", "{}")],
@@ -43,7 +43,7 @@ fn cases() -> Vec<Case> {
                 }),
                 stop_reason: Some("tool_calls".into()),
                 error: None,
-                complete: true,
+                is_complete: true,
             },
         },
         Case {
@@ -64,7 +64,7 @@ fn cases() -> Vec<Case> {
                 "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"tool_use\"},\"usage\":{\"output_tokens\":30}}\n\n",
                 "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
             ),
-            expected: Answer {
+            expected: ModelAnswer {
                 model: Some("claude-sonnet-4-5".into()),
                 text: "Let me look.".into(),
                 tool_calls: vec![call("toolu_1", "lookup", "{\"n\":7}"), call("toolu_2", "now", "{}")],
@@ -76,7 +76,7 @@ fn cases() -> Vec<Case> {
                 }),
                 stop_reason: Some("tool_use".into()),
                 error: None,
-                complete: true,
+                is_complete: true,
             },
         },
         Case {
@@ -90,7 +90,7 @@ fn cases() -> Vec<Case> {
                 "event: response.function_call_arguments.delta\ndata: {\"type\":\"response.function_call_arguments.delta\",\"item_id\":\"fc_1\",\"delta\":\"{\\\"n\\\":7}\"}\n\n",
                 "event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"object\":\"response\",\"status\":\"completed\",\"model\":\"gpt-5\",\"output\":[{\"type\":\"message\",\"content\":[{\"type\":\"output_text\",\"text\":\"Hello\"},{\"type\":\"output_text\",\"text\":\" there\"}]},{\"type\":\"function_call\",\"id\":\"fc_1\",\"call_id\":\"call_9\",\"name\":\"lookup\",\"arguments\":\"{\\\"n\\\":7}\"}],\"usage\":{\"input_tokens\":20,\"output_tokens\":8,\"input_tokens_details\":{\"cached_tokens\":2}}}}\n\n",
             ),
-            expected: Answer {
+            expected: ModelAnswer {
                 model: Some("gpt-5".into()),
                 text: "Hello there".into(),
                 tool_calls: vec![call("call_9", "lookup", "{\"n\":7}")],
@@ -102,7 +102,7 @@ fn cases() -> Vec<Case> {
                 }),
                 stop_reason: Some("completed".into()),
                 error: None,
-                complete: true,
+                is_complete: true,
             },
         },
     ]
@@ -112,8 +112,18 @@ fn cases() -> Vec<Case> {
 fn documents_and_streams_say_the_same() {
     for case in cases() {
         let expected = Some(case.expected);
-        assert_eq!(answer(case.endpoint, false, case.document.as_bytes()), expected, "{:?}", case.endpoint);
-        assert_eq!(answer(case.endpoint, true, case.stream.as_bytes()), expected, "{:?}", case.endpoint);
+        assert_eq!(
+            parse_answer(case.endpoint, false, case.document.as_bytes()),
+            expected,
+            "{:?}",
+            case.endpoint
+        );
+        assert_eq!(
+            parse_answer(case.endpoint, true, case.stream.as_bytes()),
+            expected,
+            "{:?}",
+            case.endpoint
+        );
     }
 }
 
@@ -122,10 +132,10 @@ fn a_cut_stream_says_less_and_never_something_else() {
     for case in cases() {
         let whole = &case.expected;
         for end in 0..case.stream.len() {
-            let cut = answer(case.endpoint, true, &case.stream.as_bytes()[..end]).unwrap();
+            let cut = parse_answer(case.endpoint, true, &case.stream.as_bytes()[..end]).unwrap();
             assert!(whole.text.starts_with(&cut.text), "{:?} at {end}: {:?}", case.endpoint, cut.text);
-            // Chat ends with [DONE], which says nothing more; the others end with the event that completes them.
-            assert!(!cut.complete, "{:?} at {end}", case.endpoint);
+            // Chat ends with `[DONE]`, which adds nothing; the others end with the event that completes them.
+            assert!(!cut.is_complete, "{:?} at {end}", case.endpoint);
             for (cut, whole) in cut.tool_calls.iter().zip(&whole.tool_calls) {
                 assert!(
                     cut.input == "{}" || whole.input.starts_with(&cut.input),
@@ -142,7 +152,7 @@ fn errors_in_documents_and_streams() {
     let error = |kind: &str, message: &str| Some(VendorError { kind: kind.into(), message: message.into() });
     let openai = r#"{"error":{"message":"Rate limit reached","type":"requests","param":null,"code":"rate_limit_exceeded"}}"#;
     let anthropic = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
-    let read = |endpoint, stream, body: &str| answer(endpoint, stream, body.as_bytes()).unwrap().error;
+    let read = |endpoint, stream, body: &str| parse_answer(endpoint, stream, body.as_bytes()).unwrap().error;
     assert_eq!(read(Endpoint::CHAT_COMPLETIONS, false, openai), error("requests", "Rate limit reached"));
     assert_eq!(read(Endpoint::RESPONSES, false, openai), error("requests", "Rate limit reached"));
     assert_eq!(read(Endpoint::MESSAGES, false, anthropic), error("overloaded_error", "Overloaded"));
@@ -159,7 +169,7 @@ fn the_last_count_counts_even_if_it_is_the_only_one() {
         "data: {\"type\":\"message_start\",\"message\":{\"model\":\"m\"}}\n\n",
         "data: {\"type\":\"message_delta\",\"usage\":{\"input_tokens\":4,\"output_tokens\":9}}\n\n",
     );
-    let usage = answer(Endpoint::MESSAGES, true, stream.as_bytes()).unwrap().usage;
+    let usage = parse_answer(Endpoint::MESSAGES, true, stream.as_bytes()).unwrap().usage;
     assert_eq!(usage, Some(Usage { input_tokens: 4, output_tokens: 9, ..Usage::default() }));
 }
 
@@ -167,17 +177,17 @@ fn the_last_count_counts_even_if_it_is_the_only_one() {
 fn what_is_no_json_is_no_answer() {
     for endpoint in [Endpoint::CHAT_COMPLETIONS, Endpoint::RESPONSES, Endpoint::MESSAGES] {
         for body in ["", "<html>502</html>", "[", "{\"a\":1,\"a\":2}"] {
-            assert_eq!(answer(endpoint, false, body.as_bytes()), None);
-            assert_eq!(request(endpoint, "", body.as_bytes()), None);
+            assert_eq!(parse_answer(endpoint, false, body.as_bytes()), None);
+            assert_eq!(parse_request(endpoint, "", body.as_bytes()), None);
         }
-        let odd = answer(endpoint, false, b"[1,{},null]").unwrap();
-        assert_eq!(odd, Answer { complete: true, ..Answer::default() });
-        // A stream with rubbish in it is read around it.
+        let odd = parse_answer(endpoint, false, b"[1,{},null]").unwrap();
+        assert_eq!(odd, ModelAnswer { is_complete: true, ..ModelAnswer::default() });
+        // Events that cannot be parsed are skipped.
         let answer =
-            answer(endpoint, true, b"data: nonsense\n\ndata: {\"choices\":7,\"type\":[]}\n\n").unwrap();
-        assert_eq!(answer, Answer::default());
+            parse_answer(endpoint, true, b"data: nonsense\n\ndata: {\"choices\":7,\"type\":[]}\n\n").unwrap();
+        assert_eq!(answer, ModelAnswer::default());
     }
-    assert_eq!(answer(Endpoint::MODELS, false, b"{}"), None);
+    assert_eq!(parse_answer(Endpoint::MODELS, false, b"{}"), None);
 }
 
 #[test]
@@ -188,7 +198,7 @@ fn streams_are_known_by_their_type() {
     assert!(!is_stream("text/event-streams"));
 }
 
-/// Each vendor's way to hand over results.
+/// Returns requests with tool results, for each vendor.
 fn requests() -> [(Endpoint, &'static str); 3] {
     [
         (
@@ -211,7 +221,7 @@ fn requests_tell_earlier_calls_and_results() {
     for (endpoint, body) in requests() {
         let result =
             |id: &str, output: &str| ToolResult { id: id.into(), output: output.into(), is_error: false };
-        let expected = Request {
+        let expected = ParsedRequest {
             vendor_tools: Vec::new(),
             model: Some("m".into()),
             delivery: Delivery::Events,
@@ -219,7 +229,7 @@ fn requests_tell_earlier_calls_and_results() {
             tool_results: vec![result("c1", "found"), result("c9", "ab")],
             call_ids: None,
         };
-        assert_eq!(request(endpoint, "", body.as_bytes()), Some(expected), "{endpoint:?}");
+        assert_eq!(parse_request(endpoint, "", body.as_bytes()), Some(expected), "{endpoint:?}");
     }
 }
 
@@ -227,19 +237,25 @@ fn requests_tell_earlier_calls_and_results() {
 fn each_result_is_inferred_once() {
     for (endpoint, body) in requests() {
         let mut conversation = Conversation::default();
-        conversation.answered(&Answer { tool_calls: vec![call("c0", "later", "{}")], ..Answer::default() });
-        let request = request(endpoint, "", body.as_bytes()).unwrap();
-        let inferred = conversation.requested(&request);
+        conversation.add_answer(&ModelAnswer {
+            tool_calls: vec![call("c0", "later", "{}")],
+            ..ModelAnswer::default()
+        });
+        let request = parse_request(endpoint, "", body.as_bytes()).unwrap();
+        let inferred = conversation.add_request(&request);
         assert_eq!(inferred.len(), 2);
         assert_eq!(inferred[0].call, Some(call("c1", "lookup", "{}")));
         assert_eq!(inferred[0].result.output, "found");
-        // A result of a call that nobody saw is still a result.
+        // A result counts even if its call was never seen.
         assert_eq!((&inferred[1].call, inferred[1].result.id.as_str()), (&None, "c9"));
-        // The same history again, as agents send it, tells nothing new; another result for the same call does.
-        assert_eq!(conversation.requested(&request), []);
+        // The same history, sent again, reports nothing new; another result for the same call is reported.
+        assert_eq!(conversation.add_request(&request), []);
         let mut changed = request.clone();
         changed.tool_results[0].output = "found more".into();
-        assert_eq!(conversation.requested(&changed).len(), 1);
-        assert_eq!(conversation.open().map(|call| call.id.as_str()).collect::<Vec<_>>(), ["c0"]);
+        assert_eq!(conversation.add_request(&changed).len(), 1);
+        assert_eq!(
+            conversation.calls_without_result().map(|call| call.id.as_str()).collect::<Vec<_>>(),
+            ["c0"]
+        );
     }
 }

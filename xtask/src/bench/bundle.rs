@@ -1,5 +1,6 @@
-//! Bundles to measure: a small artifact and blobs of noise. Time is that of reading and hashing each byte once; memory
-//! does not grow with the blobs.
+//! RER bundles to measure: a small artifact and large blobs of noise.
+//!
+//! Time is compared with reading and hashing each byte once; memory does not grow with the blobs.
 
 use std::fs::{self, File};
 use std::hint::black_box;
@@ -8,31 +9,45 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use reenact_formats::rer::manifest;
-use reenact_json::canonical::Sink;
+use reenact_json::canonical::ByteSink;
 use reenact_json::digest::Hasher;
 use reenact_json::{Digest, Limits, Value};
-use reenact_pack::{Limits as PackLimits, Member, PackError, Rules, TarGzWriter, TarStyle, TarWriter};
+use reenact_pack::{
+    ArchiveLimits as PackLimits, ArchiveMember, ArchiveRules, PackError, TarGzWriter, TarStyle, TarWriter,
+};
 use reenact_pack::{read_tar, read_tar_gz};
-use reenact_verify::disk::{self, Place};
+use reenact_verify::disk::{self, RecordPath};
 use reenact_verify::{Keys, Options};
 
-use super::corpus::{Content, Corpus};
+use super::corpus::{BenchArtifact, BenchContent};
 use super::peak_memory;
 
-/// How a bundle is packed.
+/// Packing of a bundle.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum BundlePacking {
+    /// Plain tar.
     Tar,
+    /// Tar packed with gzip.
     TarGz,
 }
 
-/// The bytes of an artifact in a bundle: little beside its blobs.
-const ARTIFACT: usize = 1 << 20;
-const BLOBS: u64 = 16;
+/// Size of the artifact in a bundle, in bytes: little beside its blobs.
+const ARTIFACT_BYTES: usize = 1 << 20;
+/// Number of blobs in a bundle.
+const BLOB_COUNT: u64 = 16;
 
-/// Every row that is asked for, under a head of their own.
+/// Prints the rows that are asked for, under a table head of their own.
+///
+/// `read` is the time to read all members, `sha-256` the time to hash as many bytes, and `ratio` is
+/// `verify` divided by the sum of both.
+///
+/// # Errors
+/// If a generated bundle does not verify, or if the verifier cannot be run.
 pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result<(), String> {
-    let all = [("1GB bundle.tar", Form::Tar, 1 << 30), ("200MB bundle.tar.gz", Form::TarGz, 200 << 20)];
+    let all = [
+        ("1GB bundle.tar", BundlePacking::Tar, 1 << 30),
+        ("200MB bundle.tar.gz", BundlePacking::TarGz, 200 << 20),
+    ];
     let asked: Vec<_> = all.into_iter().filter(|(name, ..)| is_asked_for(name)).collect();
     if asked.is_empty() {
         return Ok(());
@@ -42,23 +57,24 @@ pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result
         "bundle", "size", "read", "sha-256", "verify", "ratio", "memory"
     );
     for (name, form, size) in asked {
-        row(name, &Packed::write(form, size, folder)?, folder)?;
+        row(name, &BundleFile::write(form, size, folder)?, folder)?;
     }
     Ok(())
 }
 
-fn row(name: &str, packed: &Packed, folder: &Path) -> Result<(), String> {
+/// Measures and prints one bundle.
+fn row(name: &str, packed: &BundleFile, folder: &Path) -> Result<(), String> {
     let key_file = folder.join("bench.key");
     fs::write(&key_file, packed.key).map_err(|error| error.to_string())?;
     let keys = Keys::from_raw(&packed.key);
     let verify = || {
         let content = disk::open(&packed.place).map_err(|error| error.to_string())?;
-        let report = content.judge(&keys, &Options::default());
+        let report = content.verify(&keys, &Options::default());
         if report.pass() { Ok(()) } else { Err(format!("{name} does not verify: {:?}", report.reasons)) }
     };
     let read = || packed.read().map_err(|error| error.to_string());
     let hash = || packed.hash().map_err(|error| error.to_string());
-    // In turns, so that all three meet the same weather.
+    // In turn, so that all three meet the same load of the machine.
     let mut best = [Duration::MAX; 3];
     for _ in 0..3 {
         best[0] = best[0].min(timed(read)?);
@@ -75,42 +91,48 @@ fn row(name: &str, packed: &Packed, folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
+/// Returns the time that the closure takes.
 fn timed(work: impl Fn() -> Result<(), String>) -> Result<Duration, String> {
     let start = Instant::now();
     work()?;
     Ok(start.elapsed())
 }
 
-/// A bundle on disk, gone when this is.
-struct Packed {
-    form: Form,
-    place: Place,
+/// Bundle on disk, removed on drop.
+struct BundleFile {
+    /// Packing of the file.
+    packing: BundlePacking,
+    place: RecordPath,
+    /// Public key that signed the artifact.
     key: [u8; 32],
+    /// Sum of the members' sizes, in bytes.
     content_bytes: u64,
 }
 
-impl Drop for Packed {
+impl Drop for BundleFile {
     fn drop(&mut self) {
         let _ = fs::remove_file(self.place.path());
     }
 }
 
-impl Packed {
-    /// Writes a bundle with `size` bytes of blobs, none of which is ever in memory.
-    fn write(form: Form, size: u64, folder: &Path) -> Result<Self, String> {
+impl BundleFile {
+    /// Writes a bundle with `size` bytes of blobs, none of which is ever in memory as a whole.
+    fn write(form: BundlePacking, size: u64, folder: &Path) -> Result<Self, String> {
         let text = |error: &dyn ToString| error.to_string();
-        let blobs = (1..=BLOBS).map(|seed| Blob::new(seed, size / BLOBS)).collect::<io::Result<Vec<_>>>();
+        let blobs = (1..=BLOB_COUNT)
+            .map(|seed| NoiseBlob::new(seed, size / BLOB_COUNT))
+            .collect::<io::Result<Vec<_>>>();
         let blobs = blobs.map_err(|error| text(&error))?;
-        let chain = Corpus::chain(Content::Native, ARTIFACT)?;
-        let unbound = Corpus::sealed(&chain, None)?;
+        let chain = BenchArtifact::chain(BenchContent::Native, ARTIFACT_BYTES)?;
+        let unbound = BenchArtifact::sealed(&chain, None)?;
         let (manifest, bundle_hash) = manifest_of(&unbound, &blobs)?;
-        let artifact = Corpus::sealed(&chain, Some(bundle_hash))?;
+        let artifact = BenchArtifact::sealed(&chain, Some(bundle_hash))?;
         let key = *artifact.key.as_bytes();
 
-        let path = folder.join(if form == Form::Tar { "bench.rer.tar" } else { "bench.rer.tar.gz" });
+        let path = folder.join(if form == BundlePacking::Tar { "bench.rer.tar" } else { "bench.rer.tar.gz" });
         let packed = Self {
-            form,
-            place: Place::File(path.clone()),
+            packing: form,
+            place: RecordPath::File(path.clone()),
             key,
             content_bytes: size + (artifact.bytes.len() + manifest.len() + key.len()) as u64,
         };
@@ -120,25 +142,25 @@ impl Packed {
         Ok(packed)
     }
 
-    /// Reads every member to its end, and does nothing with it.
+    /// Reads every member to its end and drops the bytes: the lower bound of any verifier.
     fn read(&self) -> Result<(), PackError> {
-        let visit = |member: &mut Member<'_>| {
+        let visit = |member: &mut ArchiveMember<'_>| {
             member.read_chunks(|chunk| {
                 black_box(chunk);
             })
         };
         let file = BufReader::new(File::open(self.place.path())?);
-        match self.form {
-            Form::Tar => read_tar(file, &Rules::portable(), visit)?,
-            Form::TarGz => read_tar_gz(file, &Rules::portable(), visit)?,
+        match self.packing {
+            BundlePacking::Tar => read_tar(file, &ArchiveRules::portable(), visit)?,
+            BundlePacking::TarGz => read_tar_gz(file, &ArchiveRules::portable(), visit)?,
         };
         Ok(())
     }
 
-    /// Hashes as many bytes, all in memory.
+    /// Hashes as many bytes as the bundle has, all from memory.
     fn hash(&self) -> io::Result<()> {
         let mut chunk = vec![0; 64 << 10];
-        Noise::new(1, chunk.len() as u64).read_exact(&mut chunk)?;
+        NoiseReader::new(1, chunk.len() as u64).read_exact(&mut chunk)?;
         let mut hasher = Hasher::new();
         let mut left = self.content_bytes;
         while left > 0 {
@@ -151,12 +173,18 @@ impl Packed {
     }
 }
 
-/// What puts a member into an archive: its name, its size, its content.
-type Add<'a> = dyn FnMut(&str, u64, &mut dyn Read) -> Result<(), PackError> + 'a;
+/// Function that adds a member to an archive: name, size, content.
+type AddMember<'a> = dyn FnMut(&str, u64, &mut dyn Read) -> Result<(), PackError> + 'a;
 
-fn pack(form: Form, path: &PathBuf, documents: &[(&str, &[u8])], blobs: &[Blob]) -> Result<(), PackError> {
+/// Packs the documents and the blobs.
+fn pack(
+    form: BundlePacking,
+    path: &PathBuf,
+    documents: &[(&str, &[u8])],
+    blobs: &[NoiseBlob],
+) -> Result<(), PackError> {
     let file = BufWriter::new(File::create(path)?);
-    let each = |add: &mut Add<'_>| {
+    let each = |add: &mut AddMember<'_>| {
         for (name, bytes) in documents {
             add(name, bytes.len() as u64, &mut &**bytes)?;
         }
@@ -166,12 +194,12 @@ fn pack(form: Form, path: &PathBuf, documents: &[(&str, &[u8])], blobs: &[Blob])
         Ok::<(), PackError>(())
     };
     let mut file = match form {
-        Form::Tar => {
+        BundlePacking::Tar => {
             let mut writer = TarWriter::new(file, TarStyle::Ustar, PackLimits::default());
             each(&mut |name, size, content| writer.add(name, size, content))?;
             writer.finish()?
         }
-        Form::TarGz => {
+        BundlePacking::TarGz => {
             let mut writer = TarGzWriter::new(file, TarStyle::Ustar, PackLimits::default())?;
             each(&mut |name, size, content| writer.add(name, size, content))?;
             writer.finish()?
@@ -180,8 +208,8 @@ fn pack(form: Form, path: &PathBuf, documents: &[(&str, &[u8])], blobs: &[Blob])
     Ok(file.flush()?)
 }
 
-/// The manifest's text, and its hash.
-fn manifest_of(artifact: &Corpus, blobs: &[Blob]) -> Result<(String, Digest), String> {
+/// Returns the manifest's text, and its hash.
+fn manifest_of(artifact: &BenchArtifact, blobs: &[NoiseBlob]) -> Result<(String, Digest), String> {
     let parsed = Value::parse(&artifact.bytes, &Limits::default()).map_err(|error| error.to_string())?;
     let artifact_hash = manifest::artifact_hash(parsed).map_err(|error| error.to_string())?;
     let events = parsed.member("events").map_or(0, |events| events.elements().count());
@@ -202,16 +230,20 @@ fn manifest_of(artifact: &Corpus, blobs: &[Blob]) -> Result<(String, Digest), St
     Ok((format!("{{\"bundle_hash\":\"{hash}\",{members}"), hash))
 }
 
-/// A blob that is made anew each time it is read.
-struct Blob {
+/// Blob that is generated anew each time it is read.
+struct NoiseBlob {
+    /// Seed of the blob's bytes.
     seed: u64,
+    /// Length in bytes.
     size: u64,
+    /// SHA-256 of the blob's bytes.
     digest: Digest,
 }
 
-impl Blob {
+impl NoiseBlob {
+    /// Generates the blob once, for its digest.
     fn new(seed: u64, size: u64) -> io::Result<Self> {
-        let (mut noise, mut chunk) = (Noise::new(seed, size), vec![0; 64 << 10]);
+        let (mut noise, mut chunk) = (NoiseReader::new(seed, size), vec![0; 64 << 10]);
         let mut hasher = Hasher::new();
         loop {
             match noise.read(&mut chunk)? {
@@ -221,27 +253,32 @@ impl Blob {
         }
     }
 
-    fn content(&self) -> Noise {
-        Noise::new(self.seed, self.size)
+    /// Returns a reader of the blob's bytes.
+    fn content(&self) -> NoiseReader {
+        NoiseReader::new(self.seed, self.size)
     }
 }
 
-/// Bytes that do not compress, the same for the same seed however they are read.
-struct Noise {
+/// Reader of bytes that do not compress: the same for the same seed, in whatever portions they are
+/// read.
+struct NoiseReader {
+    /// State of the xorshift generator.
     state: u64,
+    /// Bytes left to read.
     left: u64,
-    /// What is left of the last eight.
+    /// Last eight bytes of the generator.
     word: [u8; 8],
+    /// Bytes of `word` that were handed out.
     used: usize,
 }
 
-impl Noise {
+impl NoiseReader {
     fn new(seed: u64, left: u64) -> Self {
         Self { state: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1, left, word: [0; 8], used: 8 }
     }
 }
 
-impl Read for Noise {
+impl Read for NoiseReader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let count = usize::try_from(self.left).map_or(out.len(), |left| left.min(out.len()));
         for byte in &mut out[..count] {

@@ -1,44 +1,54 @@
-//! Records to convert, each way as a ratio to hashing the source. Opening and verifying are not part of it: those have rows of
-//! their own.
+//! Conversions between formats, each as a ratio to hashing the source.
+//!
+//! Opening and verifying are not part of the time: those have rows of their own.
 
 use std::hint::black_box;
 
 use reenact_formats::FormatId;
-use reenact_formats::model_io::SessionWriter;
-use reenact_formats::model_io::writer::{Interaction, Mode, Prompt, Session};
-use reenact_formats::replay_bundle::{Held, NewFile, NewManifest, write};
-use reenact_formats::replay_jsonl::ReplayWriter;
-use reenact_formats::replay_jsonl::writer::{Event, Session as ReplaySession, SessionStatus};
-use reenact_formats::rer::Version;
-use reenact_formats::rer::seal::{Chain, NewEvent, RunHeader as RerHeader, Signer};
-use reenact_formats::rpk::write::{Draft, NewStep, RunHeader};
+use reenact_formats::model_io::ModelIoWriter;
+use reenact_formats::model_io::writer::{ModelIoMode, ModelIoPrompt, ModelIoSession, NewInteraction};
+use reenact_formats::replay_bundle::{DocumentInclusion, NewBundleFile, NewManifest, write};
+use reenact_formats::replay_jsonl::ReplayJsonlWriter;
+use reenact_formats::replay_jsonl::writer::{
+    ReplayJsonlEvent, ReplayJsonlSession as ReplaySession, SessionStatus,
+};
+use reenact_formats::rer::RerVersion;
+use reenact_formats::rer::seal::{ArtifactBuilder, NewEvent, RerRunHeader as RerHeader, Signer};
+use reenact_formats::rpk::write::{NewRpkStep, RpkDocumentBuilder, RpkRunHeader};
 use reenact_json::{Digest, print};
-use reenact_run::convert::{Converted, Found, Input, Sealing, convert};
+use reenact_run::convert::{ConversionInput, Converted, ImportContext, SourceInfo, convert};
 use reenact_run::{Run, open};
 use reenact_verify::{Keys, Options};
 
-use super::corpus::Content;
+use super::corpus::BenchContent;
 use super::fastest;
 use reenact_testkit::fixture::TestKey;
 
-const SIZE: usize = 20 << 20;
+/// Size of a source, in bytes.
+const SOURCE_BYTES: usize = 20 << 20;
 
-/// The rows: a name, what is converted, and to what. What goes back goes through RER first.
-const ROWS: [(&str, Source, &[FormatId]); 11] = [
-    ("convert rpk to rer", Source::Rpk(Content::Native), &[FormatId::Rer]),
-    ("convert rpk floats to rer", Source::Rpk(Content::Floats), &[FormatId::Rer]),
-    ("convert rer back to rpk", Source::Rpk(Content::Native), &[FormatId::Rer, FormatId::Rpk]),
-    ("convert model-io to rer", Source::ModelIo, &[FormatId::Rer]),
-    ("convert rer back to model-io", Source::ModelIo, &[FormatId::Rer, FormatId::ModelIo]),
-    ("convert replay-jsonl to rer", Source::ReplayJsonl, &[FormatId::Rer]),
-    ("convert replay-bundle to rer", Source::ReplayBundle, &[FormatId::Rer]),
-    ("convert rer to rpk", Source::Rer, &[FormatId::Rpk]),
-    ("convert rer to model-io", Source::Rer, &[FormatId::ModelIo]),
-    ("convert rer to replay-bundle", Source::Rer, &[FormatId::ReplayBundle]),
-    ("convert model-io to rpk", Source::ModelIo, &[FormatId::Rpk]),
+/// Rows: name, source, and the formats it is converted to one after the other. A conversion back
+/// goes through RER first; only the last one is measured.
+const ROWS: [(&str, ConvertSource, &[FormatId]); 11] = [
+    ("convert rpk to rer", ConvertSource::Rpk(BenchContent::Native), &[FormatId::Rer]),
+    ("convert rpk floats to rer", ConvertSource::Rpk(BenchContent::Floats), &[FormatId::Rer]),
+    ("convert rer back to rpk", ConvertSource::Rpk(BenchContent::Native), &[FormatId::Rer, FormatId::Rpk]),
+    ("convert model-io to rer", ConvertSource::ModelIo, &[FormatId::Rer]),
+    ("convert rer back to model-io", ConvertSource::ModelIo, &[FormatId::Rer, FormatId::ModelIo]),
+    ("convert replay-jsonl to rer", ConvertSource::ReplayJsonl, &[FormatId::Rer]),
+    ("convert replay-bundle to rer", ConvertSource::ReplayBundle, &[FormatId::Rer]),
+    ("convert rer to rpk", ConvertSource::Rer, &[FormatId::Rpk]),
+    ("convert rer to model-io", ConvertSource::Rer, &[FormatId::ModelIo]),
+    ("convert rer to replay-bundle", ConvertSource::Rer, &[FormatId::ReplayBundle]),
+    ("convert model-io to rpk", ConvertSource::ModelIo, &[FormatId::Rpk]),
 ];
 
-/// Every row that is asked for, under a head of their own.
+/// Prints the rows that are asked for, under a table head of their own.
+///
+/// `ratio` is `convert` divided by `sha-256` of the source, `rate` is that of `convert`.
+///
+/// # Errors
+/// If a source does not verify, or cannot be converted.
 pub(super) fn rows(is_asked_for: impl Fn(&str) -> bool) -> Result<(), String> {
     let asked: Vec<_> = ROWS.into_iter().filter(|(name, ..)| is_asked_for(name)).collect();
     if !asked.is_empty() {
@@ -53,6 +63,7 @@ pub(super) fn rows(is_asked_for: impl Fn(&str) -> bool) -> Result<(), String> {
     Ok(())
 }
 
+/// Measures and prints one conversion.
 fn row(name: &str, record: Vec<u8>, way: &[FormatId]) -> Result<(), String> {
     let signer = TestKey::of(9);
     let (target, before) = way.split_last().ok_or("a way without an end")?;
@@ -61,7 +72,7 @@ fn row(name: &str, record: Vec<u8>, way: &[FormatId]) -> Result<(), String> {
         bytes = one_file(converted(&opened(name, bytes, &signer)?, *through, &signer)?)?;
     }
     let run = opened(name, bytes, &signer)?;
-    // Of an archive, what is in it.
+    // Of an archive, the content is hashed.
     let hashed = run.bytes().to_vec();
     converted(&run, *target, &signer)?;
     let hash = || {
@@ -82,13 +93,15 @@ fn row(name: &str, record: Vec<u8>, way: &[FormatId]) -> Result<(), String> {
     Ok(())
 }
 
+/// Returns the bytes of the last file of a conversion.
 fn one_file(mut converted: Converted) -> Result<Vec<u8>, String> {
     converted.files.pop().map(|file| file.bytes).ok_or_else(|| "nothing was converted".into())
 }
 
+/// Opens and verifies a record.
 fn opened(name: &str, bytes: Vec<u8>, signer: &TestKey) -> Result<Run, String> {
     let mut keys = Keys::default();
-    keys.supply(signer.public_key());
+    keys.add_supplied(signer.public_key());
     let opened = open(bytes, &keys, &Options::default());
     if !opened.report.pass() {
         return Err(format!("{name}: the source does not verify: {:?}", opened.report.reasons));
@@ -96,30 +109,43 @@ fn opened(name: &str, bytes: Vec<u8>, signer: &TestKey) -> Result<Run, String> {
     opened.run.map_err(|error| error.to_string())
 }
 
+/// Converts a run, with made-up salts.
 fn converted(run: &Run, target: FormatId, signer: &TestKey) -> Result<Converted, String> {
     let mut count = 0_u128;
     let mut salts = || {
         count += 1;
         Some(count.to_le_bytes())
     };
-    let mut sealing =
-        Sealing { run_id: "bench", version: "0", now: "2026-01-01T00:00:00.0Z", salts: &mut salts, signer };
+    let mut sealing = ImportContext {
+        run_id: "bench",
+        version: "0",
+        now: "2026-01-01T00:00:00.0Z",
+        salts: &mut salts,
+        signer,
+    };
     let keys = Keys::default();
-    let found = Found { digest: Digest::of(b""), kept: None, verified: Some(true), keys: &keys };
-    convert(Input::Run(run), found, target, &mut sealing).map_err(|error| error.to_string())
+    let found =
+        SourceInfo { digest: Digest::of(b""), original_bytes: None, verified: Some(true), keys: &keys };
+    convert(ConversionInput::Run(run), found, target, &mut sealing).map_err(|error| error.to_string())
 }
 
-/// What is converted.
+/// Record to convert.
 #[derive(Clone, Copy)]
-enum Source {
+enum ConvertSource {
+    /// RER artifact of recorded exchanges.
     Rer,
-    Rpk(Content),
+    /// `.rpk` artifact with this content.
+    Rpk(BenchContent),
+    /// Model IO session.
     ModelIo,
+    /// REPLAY.jsonl of tool calls.
     ReplayJsonl,
+    /// Replay Bundle with one trace.
     ReplayBundle,
 }
 
-impl Source {
+impl ConvertSource {
+    /// Generates the record.
     fn record(self) -> Result<Vec<u8>, String> {
         match self {
             Self::Rer => rer(),
@@ -131,20 +157,21 @@ impl Source {
     }
 }
 
-/// Text as an answer holds it.
+/// Returns text as an answer holds it, about 3 KB.
 fn text(seed: usize) -> String {
     format!("Step {seed}: the invoice is open, and the agent says so in a line of its own.\n").repeat(40)
 }
 
+/// Returns a text as a JSON string.
 fn quoted(text: &str) -> String {
     let mut out = String::new();
-    print::string(text, &mut out);
+    print::write_string(text, &mut out);
     out
 }
 
-/// A run as we record it: one exchange after the other.
+/// Returns a run as we record it: one exchange after the other.
 fn rer() -> Result<Vec<u8>, String> {
-    let mut chain = Chain::new(Version::V02);
+    let mut chain = ArtifactBuilder::new(RerVersion::V02);
     let (mut written, mut index) = (0, 0_u64);
     let mut push = |event_type: &str, payload: String| {
         let event = NewEvent {
@@ -175,7 +202,7 @@ fn rer() -> Result<Vec<u8>, String> {
                 "{{\"complete\":true,\"ended_by\":\"eof\",\"http\":{{\"body\":{{\"text\":{said}}},\"headers\":[[\"content-type\",\"application/json\"]]}},\"source\":\"observed\",\"status\":200,\"step_id\":\"s{seed}\"}}"
             ),
         )?;
-        if written > SIZE {
+        if written > SOURCE_BYTES {
             break;
         }
     }
@@ -189,13 +216,14 @@ fn rer() -> Result<Vec<u8>, String> {
     chain.seal(&run, &TestKey::of(9)).map_err(|error| error.to_string())
 }
 
-fn rpk(content: Content) -> Result<Vec<u8>, String> {
-    let mut draft = Draft::new();
+/// Returns an `.rpk` artifact.
+fn rpk(content: BenchContent) -> Result<Vec<u8>, String> {
+    let mut draft = RpkDocumentBuilder::new();
     let (mut written, mut index) = (0, 0_u64);
-    while written < SIZE {
+    while written < SOURCE_BYTES {
         let payload = content.payload(index);
         written += payload.len() * 2 + 500;
-        let step = NewStep {
+        let step = NewRpkStep {
             id: &format!("step-{index:06}"),
             step_type: "model.response",
             input: b"{}",
@@ -206,34 +234,35 @@ fn rpk(content: Content) -> Result<Vec<u8>, String> {
         draft.append(&step).map_err(|error| error.to_string())?;
         index += 1;
     }
-    let run = RunHeader {
+    let run = RpkRunHeader {
         version: "1.0",
         id: "run-bench",
         timestamp: "2026-02-21T14:00:00Z",
         environment_fingerprint: b"{}",
         runtime_versions: b"{}",
-        more: &[],
+        extra_members: &[],
         metadata: &[],
         created_at: "2026-02-21T14:00:00Z",
     };
     draft.finish(&run, None).map_err(|error| error.to_string())
 }
 
+/// Returns a Model IO session.
 fn session() -> Result<Vec<u8>, String> {
-    let about = Session {
+    let about = ModelIoSession {
         adapter_id: "reenact/bench",
         model_id: "bench",
-        mode: Mode::Record,
+        mode: ModelIoMode::Record,
         created_at_utc: None,
         ended_at_utc: None,
         stats: true,
     };
     let mut file = Vec::new();
-    let mut writer = SessionWriter::begin(about, &mut file).map_err(|fault| fault.to_string())?;
-    for seed in 0..SIZE / text(0).len() {
+    let mut writer = ModelIoWriter::begin(about, &mut file).map_err(|fault| fault.to_string())?;
+    for seed in 0..SOURCE_BYTES / text(0).len() {
         let (prompt, response) = (seed.to_string(), text(seed));
-        let interaction = Interaction {
-            prompt: Prompt::Text(&prompt),
+        let interaction = NewInteraction {
+            prompt: ModelIoPrompt::Text(&prompt),
             response: &response,
             tokens_input: Some(1),
             tokens_output: Some(2),
@@ -245,8 +274,9 @@ fn session() -> Result<Vec<u8>, String> {
     Ok(file)
 }
 
+/// Returns a REPLAY.jsonl.
 fn replay() -> Result<Vec<u8>, String> {
-    let failed = |error: reenact_formats::replay_jsonl::WriteError| error.to_string();
+    let failed = |error: reenact_formats::replay_jsonl::ReplayJsonlWriteError| error.to_string();
     let at = "2026-02-21T14:00:00Z";
     let session = ReplaySession {
         producer: "bench@0",
@@ -255,13 +285,13 @@ fn replay() -> Result<Vec<u8>, String> {
         policy: "p",
         started_at: at,
     };
-    let mut writer = ReplayWriter::start(Vec::new(), &session).map_err(failed)?;
-    for seed in 0..SIZE / (text(0).len() + 500) {
+    let mut writer = ReplayJsonlWriter::start(Vec::new(), &session).map_err(failed)?;
+    for seed in 0..SOURCE_BYTES / (text(0).len() + 500) {
         let (id, params) =
             (format!("call-{seed}"), format!("{{\"text\":{},\"n\":{seed}.5}}", quoted(&text(seed))));
-        let call = Event::ToolCall { id: &id, tool: "t", params: params.as_bytes(), step_id: "s" };
+        let call = ReplayJsonlEvent::ToolCall { id: &id, tool: "t", params: params.as_bytes(), step_id: "s" };
         writer.emit(at, &call).map_err(failed)?;
-        let result = Event::ToolResult {
+        let result = ReplayJsonlEvent::ToolResult {
             id: &id,
             output_hash: Digest::of(b"x"),
             exit_code: None,
@@ -273,9 +303,10 @@ fn replay() -> Result<Vec<u8>, String> {
     writer.end(at, SessionStatus::Success, 1.0).map(|(bytes, _)| bytes).map_err(failed)
 }
 
+/// Returns a Replay Bundle.
 fn bundle() -> Result<Vec<u8>, String> {
     let mut trace = String::new();
-    for seed in 0..SIZE / (text(0).len() + 200) {
+    for seed in 0..SOURCE_BYTES / (text(0).len() + 200) {
         trace.push_str(&format!(
             "{{\"schema_version\":1,\"type\":\"assay.trace\",\"request_id\":\"r{seed}\",\"prompt\":\"{seed}\",\"response\":{},\"meta\":{{}}}}\n",
             quoted(&text(seed))
@@ -283,9 +314,9 @@ fn bundle() -> Result<Vec<u8>, String> {
     }
     let manifest = NewManifest {
         assay_version: "bench/0".into(),
-        trace: Held::File("files/trace.jsonl".into()),
+        trace: DocumentInclusion::File("files/trace.jsonl".into()),
         ..NewManifest::default()
     };
-    let files = [NewFile { name: "files/trace.jsonl", content: &trace }];
+    let files = [NewBundleFile { name: "files/trace.jsonl", content: &trace }];
     write(&manifest, &files, Vec::new()).map_err(|error| error.to_string())
 }

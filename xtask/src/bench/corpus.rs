@@ -1,35 +1,35 @@
-//! Artifacts to measure, of every content that agents produce.
+//! Artifacts to measure, with every content that agents produce.
 
 use reenact_formats::key::PublicKey;
-use reenact_formats::rer::Version;
-use reenact_formats::rer::seal::{Chain, NewEvent, RunHeader, Signer};
-use reenact_json::{Digest, Kind, Limits, Value};
+use reenact_formats::rer::RerVersion;
+use reenact_formats::rer::seal::{ArtifactBuilder, NewEvent, RerRunHeader, Signer};
+use reenact_json::{Digest, Limits, Value, ValueKind};
 
 use reenact_testkit::fixture::TestKey;
 
-/// What the payloads hold.
+/// Content of the payloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Content {
+pub(super) enum BenchContent {
     /// Objects, lists, numbers and short strings.
     Native,
-    /// JSON inside a string: an escape every few bytes.
+    /// JSON inside of a string: an escape every few bytes.
     Escaped,
-    /// A stream of server-sent events inside a string.
+    /// Stream of server-sent events inside of a string.
     Sse,
-    /// Text beyond ASCII.
+    /// Text outside of ASCII.
     Cjk,
-    /// [`Content::Native`] with white space and members out of order.
+    /// [`BenchContent::Native`] with white space, and with members out of order.
     NotCanonical,
     /// Numbers of up to 17 digits.
     Floats,
 }
 
-impl Content {
-    /// All of them.
-    pub(super) const ALL: [Content; 6] =
+impl BenchContent {
+    /// All contents.
+    pub(super) const ALL: [BenchContent; 6] =
         [Self::Native, Self::Escaped, Self::Sse, Self::Cjk, Self::NotCanonical, Self::Floats];
 
-    /// The name of its rows.
+    /// Returns the name of the content's rows.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Native => "native",
@@ -41,7 +41,8 @@ impl Content {
         }
     }
 
-    /// DESIGN §11: one mandatory hash of the bytes, and 2 more for canonical input, 5 for other input.
+    /// Returns the budget, as a multiple of hashing: one mandatory hash of the bytes, and 2 more
+    /// for canonical input, 5 for other input.
     pub(super) fn budget(self) -> &'static str {
         match self {
             Self::Native | Self::Escaped | Self::Sse | Self::Cjk => "3",
@@ -50,9 +51,9 @@ impl Content {
         }
     }
 
-    /// A payload; `seed` makes it differ from others.
+    /// Returns a payload; `seed` makes it differ from others.
     pub(super) fn payload(self, seed: u64) -> String {
-        let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+        let mut random = Xorshift(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
         match self {
             Self::Native | Self::NotCanonical => native(&mut random),
             Self::Escaped => {
@@ -80,7 +81,8 @@ impl Content {
     }
 }
 
-fn native(random: &mut Random) -> String {
+/// Returns a payload like that of a model call, about 700 bytes.
+fn native(random: &mut Xorshift) -> String {
     let call = random.next();
     format!(
         concat!(
@@ -98,7 +100,8 @@ fn native(random: &mut Random) -> String {
     )
 }
 
-fn stream(random: &mut Random) -> String {
+/// Returns a stream of 25 text deltas.
+fn stream(random: &mut Xorshift) -> String {
     (0..25)
         .map(|index| {
             format!(
@@ -109,16 +112,18 @@ fn stream(random: &mut Random) -> String {
         .collect()
 }
 
+/// Returns a text as a JSON string.
 fn quoted(text: &str) -> String {
     let mut out = String::new();
-    reenact_json::print::string(text, &mut out);
+    reenact_json::print::write_string(text, &mut out);
     out
 }
 
-/// Xorshift: the same artifacts in every run.
-struct Random(u64);
+/// Xorshift generator: the artifacts are the same in every run.
+struct Xorshift(u64);
 
-impl Random {
+impl Xorshift {
+    /// Returns the next 64 bits.
     fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -127,26 +132,26 @@ impl Random {
     }
 }
 
-/// An artifact, and the key that signed it.
-pub(super) struct Corpus {
-    /// Its text.
+/// Sealed artifact, with the key that signed it.
+pub(super) struct BenchArtifact {
+    /// Text of the artifact.
     pub(super) bytes: Vec<u8>,
-    /// Whose signature it bears.
+    /// Key that verifies the signature.
     pub(super) key: PublicKey,
 }
 
-impl Corpus {
-    /// An artifact of about `size` bytes.
-    pub(super) fn artifact(content: Content, size: usize) -> Result<Self, String> {
+impl BenchArtifact {
+    /// Generates an artifact of about `size` bytes.
+    pub(super) fn artifact(content: BenchContent, size: usize) -> Result<Self, String> {
         let artifact = Self::sealed(&Self::chain(content, size)?, None)?;
         let bytes =
-            if content == Content::NotCanonical { respelled(&artifact.bytes) } else { artifact.bytes };
+            if content == BenchContent::NotCanonical { reformatted(&artifact.bytes) } else { artifact.bytes };
         Ok(Self { bytes, ..artifact })
     }
 
-    /// Events of about `size` bytes.
-    pub(super) fn chain(content: Content, size: usize) -> Result<Chain, String> {
-        let mut chain = Chain::new(Version::V02);
+    /// Generates events of about `size` bytes.
+    pub(super) fn chain(content: BenchContent, size: usize) -> Result<ArtifactBuilder, String> {
+        let mut chain = ArtifactBuilder::new(RerVersion::V02);
         let mut written = 0;
         let mut step_index = 0;
         while written < size {
@@ -165,10 +170,10 @@ impl Corpus {
         Ok(chain)
     }
 
-    /// Those events, sealed, as part of a bundle or alone.
-    pub(super) fn sealed(chain: &Chain, manifest_hash: Option<Digest>) -> Result<Self, String> {
+    /// Seals events, for a bundle with this manifest or alone.
+    pub(super) fn sealed(chain: &ArtifactBuilder, manifest_hash: Option<Digest>) -> Result<Self, String> {
         let signer = TestKey::of(7);
-        let run = RunHeader {
+        let run = RerRunHeader {
             run_id: "bench",
             implementation: "reenact",
             version: "0",
@@ -180,22 +185,23 @@ impl Corpus {
     }
 }
 
-/// The same document as other programs write it: indented, members in another order.
-pub(super) fn respelled(bytes: &[u8]) -> Vec<u8> {
+/// Rewrites a document as other programs write it: indented, with members in another order.
+pub(super) fn reformatted(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len() * 3 / 2);
     if let Ok(document) = Value::parse(bytes, &Limits::default()) {
-        respell(document, 0, &mut out);
+        reformat(document, 0, &mut out);
     }
     out
 }
 
-fn respell(value: Value<'_>, depth: usize, out: &mut Vec<u8>) {
+/// Appends a value, indented and with reversed members.
+fn reformat(value: Value<'_>, depth: usize, out: &mut Vec<u8>) {
     let line = |depth: usize, out: &mut Vec<u8>| {
         out.push(b'\n');
         out.resize(out.len() + 2 * depth, b' ');
     };
     match value.kind() {
-        Kind::Object => {
+        ValueKind::Object => {
             let mut members: Vec<_> = value.members().collect();
             members.reverse();
             out.push(b'{');
@@ -206,19 +212,19 @@ fn respell(value: Value<'_>, depth: usize, out: &mut Vec<u8>) {
                 line(depth + 1, out);
                 out.extend_from_slice(name.text());
                 out.extend_from_slice(b": ");
-                respell(value, depth + 1, out);
+                reformat(value, depth + 1, out);
             }
             line(depth, out);
             out.push(b'}');
         }
-        Kind::Array => {
+        ValueKind::Array => {
             out.push(b'[');
             for (at, value) in value.elements().enumerate() {
                 if at > 0 {
                     out.push(b',');
                 }
                 line(depth + 1, out);
-                respell(value, depth + 1, out);
+                reformat(value, depth + 1, out);
             }
             line(depth, out);
             out.push(b']');

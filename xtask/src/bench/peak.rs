@@ -1,20 +1,21 @@
-//! The most memory that a child process ever held.
+//! Peak memory of child processes.
 
 use std::fs;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// The verifier alone, without all that this program brings with it.
+/// Program that is measured: the verifier alone, without the dependencies of this program.
 pub(super) const VERIFIER: &str = "reenact-verify";
 
-/// More than a pipe holds, and no record of anything.
-const BLANKS: usize = 1 << 20;
+/// Length of the input for the second target, in bytes: more than a pipe holds, and no record of
+/// any format.
+const FILLER_BYTES: usize = 1 << 20;
 
-/// Peak resident memory, in MB, of the verifier when it reads and verifies one file.
+/// Returns the peak resident memory, in MB, of the verifier when it reads and verifies one file.
 ///
-/// Its second target is a pipe. When it has read from there, it is done with the first, and it still lives: only then can it be
-/// asked.
+/// The verifier's second target is a pipe. When it has read from there, it has finished the first
+/// target and is still running: only then can `/proc` be asked.
 pub(super) fn peak_memory(artifact: &Path, key: Option<&Path>) -> Result<f64, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?.with_file_name(VERIFIER);
     let mut command = Command::new(&program);
@@ -26,8 +27,8 @@ pub(super) fn peak_memory(artifact: &Path, key: Option<&Path>) -> Result<f64, St
         command.arg(artifact).arg("-").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(
             |error| format!("{}: {error} (cargo build --release --package {VERIFIER})", program.display()),
         )?;
-    let peak = after_the_first(&mut child);
-    // Its end of the pipe is closed by now.
+    let peak = peak_after_first_target(&mut child);
+    // Our end of the pipe is closed by now.
     let mut said = String::new();
     let read = child.stdout.take().map(|mut out| out.read_to_string(&mut said));
     child.wait().map_err(|error| error.to_string())?;
@@ -37,14 +38,17 @@ pub(super) fn peak_memory(artifact: &Path, key: Option<&Path>) -> Result<f64, St
     }
 }
 
-fn after_the_first(child: &mut Child) -> Result<f64, String> {
+/// Writes to the pipe until the verifier reads its second target, then returns its peak memory.
+fn peak_after_first_target(child: &mut Child) -> Result<f64, String> {
     let mut input = child.stdin.take().ok_or("no pipe to the verifier")?;
-    input.write_all(&vec![b' '; BLANKS]).map_err(|error| format!("{VERIFIER} did not read: {error}"))?;
-    high_water_mark(&format!("/proc/{}/status", child.id()))
+    input
+        .write_all(&vec![b' '; FILLER_BYTES])
+        .map_err(|error| format!("{VERIFIER} did not read: {error}"))?;
+    peak_resident_mb(&format!("/proc/{}/status", child.id()))
 }
 
-/// The most that a process ever held, in MB.
-fn high_water_mark(status: &str) -> Result<f64, String> {
+/// Returns the peak resident memory of a process in MB, from its `/proc/…/status`.
+fn peak_resident_mb(status: &str) -> Result<f64, String> {
     let text = fs::read_to_string(status).map_err(|error| format!("{status}: {error}"))?;
     let mark = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM on this system")?;
     let kilobytes: f64 =
@@ -52,7 +56,8 @@ fn high_water_mark(status: &str) -> Result<f64, String> {
     Ok(kilobytes / 1024.0)
 }
 
-/// Peak resident memory, in MB, of this program when it only records and seals a run in a folder.
+/// Returns the peak resident memory, in MB, of this program when it only records and seals a run in
+/// a folder.
 #[cfg(feature = "flight")]
 pub(super) fn peak_memory_of_recording(folder: &Path) -> Result<f64, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
@@ -65,11 +70,12 @@ pub(super) fn peak_memory_of_recording(folder: &Path) -> Result<f64, String> {
     text.trim().parse().map_err(|_| format!("the memory child said: {text}"))
 }
 
-/// The child of [`peak_memory_of_recording`]: prints its own high-water mark in MB.
+/// Runs as the child of [`peak_memory_of_recording`]: records a run, and prints its own peak memory
+/// in MB.
 #[cfg(feature = "flight")]
 pub(crate) fn record(arguments: &[String]) -> Result<(), String> {
     let [folder] = arguments else { return Err("bench-memory FOLDER".into()) };
-    super::flight::write_run(Path::new(folder))?;
-    println!("{}", high_water_mark("/proc/self/status")?);
+    super::end_to_end::write_run(Path::new(folder))?;
+    println!("{}", peak_resident_mb("/proc/self/status")?);
     Ok(())
 }

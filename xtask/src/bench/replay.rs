@@ -1,4 +1,5 @@
-//! A replay to measure: calls with some text in their params, and their results. Its memory does not grow with it.
+//! REPLAY.jsonl files to measure: calls with some text in their params, and their results. Memory
+//! does not grow with the file.
 
 use std::fs::{self, File};
 use std::hint::black_box;
@@ -7,14 +8,19 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use reenact_json::Digest;
-use reenact_json::canonical::Sink;
+use reenact_json::canonical::ByteSink;
 use reenact_json::digest::Hasher;
-use reenact_verify::disk::{self, Place};
+use reenact_verify::disk::{self, RecordPath};
 use reenact_verify::{Keys, Options};
 
 use super::peak_memory;
 
-/// Every row that is asked for, under a head of their own.
+/// Prints the rows that are asked for, under a table head of their own.
+///
+/// `ratio` is `verify` divided by `sha-256`, `memory` is the peak memory of the verifier.
+///
+/// # Errors
+/// If a generated file does not verify, or if the verifier cannot be run.
 pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result<(), String> {
     let rows = [("1GB REPLAY.jsonl", 1 << 30, "3"), ("200MB REPLAY.jsonl floats", 200 << 20, "8")];
     let asked: Vec<_> = rows.into_iter().filter(|(name, ..)| is_asked_for(name)).collect();
@@ -26,21 +32,22 @@ pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result
     }
     for (name, size, budget) in asked {
         let replay =
-            Replay::write(folder, size, name.ends_with("floats")).map_err(|error| error.to_string())?;
+            ReplayFile::write(folder, size, name.ends_with("floats")).map_err(|error| error.to_string())?;
         row(name, budget, &replay)?;
     }
     Ok(())
 }
 
-fn row(name: &str, budget: &str, replay: &Replay) -> Result<(), String> {
-    let place = Place::File(replay.path.clone());
+/// Measures and prints one file.
+fn row(name: &str, budget: &str, replay: &ReplayFile) -> Result<(), String> {
+    let place = RecordPath::File(replay.path.clone());
     let verify = || {
         let content = disk::open(&place).map_err(|error| error.to_string())?;
-        let report = content.judge(&Keys::default(), &Options::default());
+        let report = content.verify(&Keys::default(), &Options::default());
         if report.pass() { Ok(()) } else { Err(format!("{name} does not verify: {:?}", report.reasons)) }
     };
     let hash = || replay.hash().map_err(|error| error.to_string());
-    // In turns, so that both meet the same weather.
+    // In turn, so that both meet the same load of the machine.
     let mut best = [Duration::MAX; 2];
     for _ in 0..3 {
         best[0] = best[0].min(timed(hash)?);
@@ -56,24 +63,25 @@ fn row(name: &str, budget: &str, replay: &Replay) -> Result<(), String> {
     Ok(())
 }
 
+/// Returns the time that the closure takes.
 fn timed(work: impl Fn() -> Result<(), String>) -> Result<Duration, String> {
     let start = Instant::now();
     work()?;
     Ok(start.elapsed())
 }
 
-/// A replay on disk, gone when this is.
-struct Replay {
+/// File on disk, removed on drop.
+struct ReplayFile {
     path: PathBuf,
 }
 
-impl Drop for Replay {
+impl Drop for ReplayFile {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
     }
 }
 
-impl Replay {
+impl ReplayFile {
     /// Writes a session of about `size` bytes.
     fn write(folder: &Path, size: u64, floats: bool) -> io::Result<Self> {
         let replay = Self { path: folder.join("bench-REPLAY.jsonl") };
@@ -114,12 +122,13 @@ impl Replay {
             out,
             r#"{{"confidence":0.875,"event":"SessionEnd","status":"Success","t":"2026-01-13T23:59:59Z","total_latency_ms":{calls},"total_tool_calls":{calls}}}"#
         )?;
-        // What the system still had to write would be measured with what is read.
+        // Pending writes of the system would slow down the reads that are measured.
         out.into_inner()?.sync_all()?;
         Ok(replay)
     }
 
-    /// Hashes as many bytes, all in memory: reading them is a part of what is measured.
+    /// Hashes as many bytes as the file has, all from memory: reading the file is part of what is
+    /// measured.
     fn hash(&self) -> io::Result<()> {
         let mut chunk = vec![0; 256 << 10];
         File::open(&self.path)?.read_exact(&mut chunk)?;

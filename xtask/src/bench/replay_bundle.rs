@@ -1,8 +1,9 @@
-//! A Replay Bundle to measure: one trace, and cassettes beside it. Time is that of unpacking, hashing and looking through each
-//! byte once; memory does not grow with it.
+//! Replay Bundles to measure: one trace, and cassettes beside it. Memory does not grow with the
+//! bundle.
 //!
-//! No verifier can be faster than unpacking and hashing, so that is what it is held against. The trace of prose packs to about
-//! two fifths, as prose does; that of calls, in which much is the same, to a twentieth.
+//! No verifier can be faster than unpacking and hashing, so those are the reference. The trace of
+//! prose packs to about two fifths of its size, as prose does; the trace of calls, which repeats
+//! much, to a twentieth.
 
 use std::fs::{self, File};
 use std::hint::black_box;
@@ -10,22 +11,30 @@ use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use reenact_formats::replay_bundle::{Held, NewFile, NewManifest, Source, rules, write};
-use reenact_json::canonical::Sink;
+use reenact_formats::replay_bundle::{
+    DocumentInclusion, NewBundleFile, NewManifest, ReopenableSource, archive_rules, write,
+};
+use reenact_json::canonical::ByteSink;
 use reenact_json::digest::Hasher;
 use reenact_pack::{PackError, read_tar_gz};
-use reenact_verify::disk::{self, Place};
+use reenact_verify::disk::{self, RecordPath};
 use reenact_verify::{Keys, Options};
 
-use super::corpus::Content;
+use super::corpus::BenchContent;
 use super::peak_memory;
 
-/// Every row that is asked for, under a head of their own.
+/// Prints the rows that are asked for, under a table head of their own.
+///
+/// `gunzip` is the time to unpack the archive, `sha-256` the time to hash its content, and `ratio`
+/// is `verify` divided by the sum of both.
+///
+/// # Errors
+/// If a generated bundle does not verify, or if the verifier cannot be run.
 pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result<(), String> {
     let all = [
-        ("100MB replay bundle, prose", Text::Prose, 100 << 20, 0),
-        ("100MB replay bundle, calls", Text::Calls, 100 << 20, 0),
-        ("100MB replay bundle, 64 cassettes", Text::Prose, 36 << 20, 64),
+        ("100MB replay bundle, prose", TraceText::Prose, 100 << 20, 0),
+        ("100MB replay bundle, calls", TraceText::Calls, 100 << 20, 0),
+        ("100MB replay bundle, 64 cassettes", TraceText::Prose, 36 << 20, 64),
     ];
     let asked: Vec<_> = all.into_iter().filter(|(name, ..)| is_asked_for(name)).collect();
     if !asked.is_empty() {
@@ -35,16 +44,17 @@ pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result
         );
     }
     for (name, text, trace, cassettes) in asked {
-        row(name, &Packed::write(folder, text, trace, cassettes)?)?;
+        row(name, &ReplayBundleFile::write(folder, text, trace, cassettes)?)?;
     }
     Ok(())
 }
 
-fn row(name: &str, packed: &Packed) -> Result<(), String> {
-    let place = Place::File(packed.path.clone());
+/// Measures and prints one bundle.
+fn row(name: &str, packed: &ReplayBundleFile) -> Result<(), String> {
+    let place = RecordPath::File(packed.path.clone());
     let verify = || {
         let content = disk::open(&place).map_err(|error| error.to_string())?;
-        let report = content.judge(&Keys::default(), &Options::default());
+        let report = content.verify(&Keys::default(), &Options::default());
         if report.pass() { Ok(()) } else { Err(format!("{name} does not verify: {:?}", report.reasons)) }
     };
     let unpack = || packed.unpack(|_| {}).map_err(|error| error.to_string());
@@ -54,7 +64,7 @@ fn row(name: &str, packed: &Packed) -> Result<(), String> {
         hash_of(bytes, &mut hasher);
         Ok(())
     };
-    // In turns, so that all three meet the same weather.
+    // In turn, so that all three meet the same load of the machine.
     let mut best = [Duration::MAX; 3];
     for _ in 0..5 {
         best[0] = best[0].min(timed(unpack)?);
@@ -71,45 +81,51 @@ fn row(name: &str, packed: &Packed) -> Result<(), String> {
     Ok(())
 }
 
+/// Returns the time that the closure takes.
 fn timed(work: impl FnOnce() -> Result<(), String>) -> Result<Duration, String> {
     let start = Instant::now();
     work()?;
     Ok(start.elapsed())
 }
 
-/// SHA-256 over so many bytes.
+/// Hashes this many bytes from memory.
 fn hash_of(bytes: u64, hasher: &mut Hasher) {
     let chunk = vec![b'x'; 64 << 10];
     (0..bytes / chunk.len() as u64).for_each(|_| hasher.put(black_box(&chunk)));
     black_box(hasher.finish());
 }
 
-/// A bundle on disk, gone when this is.
-struct Packed {
+/// Bundle on disk, removed on drop.
+struct ReplayBundleFile {
     path: PathBuf,
-    /// Unpacked.
+    /// Unpacked size, in bytes.
     bytes: u64,
 }
 
-impl Drop for Packed {
+impl Drop for ReplayBundleFile {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
     }
 }
 
-impl Packed {
-    fn write(folder: &Path, text: Text, trace: u64, cassettes: u64) -> Result<Self, String> {
+impl ReplayBundleFile {
+    /// Writes a bundle with a trace of `trace` bytes, and cassettes of 1 MiB each.
+    fn write(folder: &Path, text: TraceText, trace: u64, cassettes: u64) -> Result<Self, String> {
         let path = folder.join("bench.tar.gz");
         let sink = BufWriter::new(File::create(&path).map_err(|error| error.to_string())?);
-        let trace = Lines { text, seed: 0, bytes: trace };
-        let each: Vec<(String, Lines)> = (1..=cassettes)
-            .map(|seed| (format!("cassettes/{seed}.jsonl"), Lines { text, seed: seed << 32, bytes: 1 << 20 }))
+        let trace = TraceLines { text, seed: 0, bytes: trace };
+        let each: Vec<(String, TraceLines)> = (1..=cassettes)
+            .map(|seed| {
+                (format!("cassettes/{seed}.jsonl"), TraceLines { text, seed: seed << 32, bytes: 1 << 20 })
+            })
             .collect();
-        let mut files = vec![NewFile { name: "files/trace.jsonl", content: &trace }];
-        files.extend(each.iter().map(|(name, lines)| NewFile { name, content: lines as &dyn Source }));
+        let mut files = vec![NewBundleFile { name: "files/trace.jsonl", content: &trace }];
+        files.extend(
+            each.iter().map(|(name, lines)| NewBundleFile { name, content: lines as &dyn ReopenableSource }),
+        );
         let manifest = NewManifest {
             assay_version: "reenact/0.1.0".into(),
-            trace: Held::File("files/trace.jsonl".into()),
+            trace: DocumentInclusion::File("files/trace.jsonl".into()),
             ..NewManifest::default()
         };
         let mut sink = write(&manifest, &files, sink).map_err(|error| error.to_string())?;
@@ -121,26 +137,29 @@ impl Packed {
         Ok(packed)
     }
 
-    /// What every reader must do, and nothing more.
+    /// Unpacks the bundle: the lower bound of any verifier.
     fn unpack(&self, mut show: impl FnMut(&[u8])) -> Result<(), PackError> {
         let file = BufReader::new(File::open(&self.path)?);
-        read_tar_gz(file, &rules(), |member| member.read_chunks(|chunk| show(black_box(chunk))))?;
+        read_tar_gz(file, &archive_rules(), |member| member.read_chunks(|chunk| show(black_box(chunk))))?;
         Ok(())
     }
 }
 
-/// What the lines say.
+/// Text of the lines.
 #[derive(Clone, Copy)]
-enum Text {
+enum TraceText {
+    /// Words of which no two lines are alike.
     Prose,
+    /// JSON payloads that repeat much.
     Calls,
 }
 
-impl Text {
+impl TraceText {
+    /// Returns one line of the trace.
     fn line(self, seed: u64) -> String {
         match self {
             Self::Calls => {
-                format!("{{\"request_id\":\"{seed}\",\"payload\":{}}}\n", Content::Native.payload(seed))
+                format!("{{\"request_id\":\"{seed}\",\"payload\":{}}}\n", BenchContent::Native.payload(seed))
             }
             Self::Prose => {
                 let (prompt, response) = (words(seed, 30), words(!seed, 120));
@@ -152,7 +171,7 @@ impl Text {
     }
 }
 
-/// Words of no language, out of some thousands.
+/// Returns made-up words out of a vocabulary of some thousands.
 fn words(seed: u64, count: u64) -> String {
     let mix = |number: u64| {
         let number = (number ^ (number >> 31)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -160,7 +179,7 @@ fn words(seed: u64, count: u64) -> String {
     };
     let mut text = String::new();
     for at in 0..count {
-        // The word is the same wherever its number comes up.
+        // A word is the same wherever its number comes up.
         let mut word = mix(mix(seed.wrapping_mul(1009).wrapping_add(at)) % 3_000 + 1);
         for _ in 0..2 + word % 9 {
             word = mix(word + 1);
@@ -171,31 +190,33 @@ fn words(seed: u64, count: u64) -> String {
     text
 }
 
-/// Lines as a trace has them, never in memory at once.
-struct Lines {
-    text: Text,
+/// Lines of a trace, generated while they are read.
+struct TraceLines {
+    text: TraceText,
+    /// Seed of the first line.
     seed: u64,
     bytes: u64,
 }
 
-impl Source for Lines {
+impl ReopenableSource for TraceLines {
     fn open(&self) -> io::Result<Box<dyn Read + '_>> {
         Ok(Box::new(
-            Reader { text: self.text, seed: self.seed, left: self.bytes, line: Vec::new(), at: 0 }
+            TraceReader { text: self.text, seed: self.seed, left: self.bytes, line: Vec::new(), at: 0 }
                 .take(self.bytes),
         ))
     }
 }
 
-struct Reader {
-    text: Text,
+/// Reader of the lines.
+struct TraceReader {
+    text: TraceText,
     seed: u64,
     left: u64,
     line: Vec<u8>,
     at: usize,
 }
 
-impl Read for Reader {
+impl Read for TraceReader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if self.at == self.line.len() {
             if self.left == 0 {

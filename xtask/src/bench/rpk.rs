@@ -1,28 +1,37 @@
-//! `.rpk` artifacts to measure. Two hashes are mandatory here, the checksum and those of the steps: together they cover the file
-//! twice. The format's own program reads 15 to 17 MB a second.
+//! `.rpk` artifacts to measure.
+//!
+//! Two hashes are mandatory here, the checksum and those of the steps: together they cover the file
+//! twice. The format's own program reads 15 to 17 MB per second.
 
 use std::hint::black_box;
 use std::path::Path;
 
-use reenact_formats::rpk::write::{Draft, NewStep, RunHeader};
+use reenact_formats::rpk::write::{NewRpkStep, RpkDocumentBuilder, RpkRunHeader};
 use reenact_json::Digest;
-use reenact_verify::{Keys, Options, safe};
+use reenact_verify::{Keys, Options, verify};
 
-use super::corpus::{self, Content};
+use super::corpus::{self, BenchContent};
 use super::{fastest, peak_memory};
 
-/// The rows: a name, what the steps hold, whether the file is as programs write it, and the budget.
-const ROWS: [(&str, Content, bool, &str); 5] = [
-    ("50MB rpk native", Content::Native, true, "5"),
-    ("50MB rpk escaped", Content::Escaped, true, "5"),
-    ("50MB rpk cjk", Content::Cjk, true, "5"),
-    ("50MB rpk not-canonical", Content::Native, false, "7"),
-    ("50MB rpk floats", Content::Floats, true, "-"),
+/// Rows: name, content of the steps, true if the file is as programs write it, budget.
+const ROWS: [(&str, BenchContent, bool, &str); 5] = [
+    ("50MB rpk native", BenchContent::Native, true, "5"),
+    ("50MB rpk escaped", BenchContent::Escaped, true, "5"),
+    ("50MB rpk cjk", BenchContent::Cjk, true, "5"),
+    ("50MB rpk not-canonical", BenchContent::Native, false, "7"),
+    ("50MB rpk floats", BenchContent::Floats, true, "-"),
 ];
 
-const SIZE: usize = 50 << 20;
+/// Size of an artifact, in bytes.
+const ARTIFACT_BYTES: usize = 50 << 20;
 
-/// Every row that is asked for, under a head of their own.
+/// Prints the rows that are asked for, under a table head of their own.
+///
+/// `ratio` is `verify` divided by `sha-256`, `memory` is the peak memory as a multiple of the file
+/// size, `rate` is that of `verify`.
+///
+/// # Errors
+/// If a generated artifact does not verify, or if the verifier cannot be run.
 pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result<(), String> {
     let asked: Vec<_> = ROWS.into_iter().filter(|(name, ..)| is_asked_for(name)).collect();
     if !asked.is_empty() {
@@ -33,15 +42,16 @@ pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result
     }
     for (name, content, is_canonical, budget) in asked {
         let written = artifact(content)?;
-        let bytes = if is_canonical { written } else { corpus::respelled(&written) };
+        let bytes = if is_canonical { written } else { corpus::reformatted(&written) };
         row(name, &bytes, budget, folder)?;
     }
     Ok(())
 }
 
+/// Measures and prints one artifact.
 fn row(name: &str, bytes: &[u8], budget: &str, folder: &Path) -> Result<(), String> {
     let (keys, options) = (Keys::default(), Options::default());
-    let report = safe(bytes, &keys, &options);
+    let report = verify(bytes, &keys, &options);
     if !report.pass() || report.format != "rpk/1.0" {
         return Err(format!("{name}: the generated artifact does not verify: {:?}", report.reasons));
     }
@@ -49,7 +59,7 @@ fn row(name: &str, bytes: &[u8], budget: &str, folder: &Path) -> Result<(), Stri
         black_box(Digest::of(black_box(bytes)));
     };
     let verify = || {
-        black_box(safe(black_box(bytes), &keys, &options));
+        black_box(verify(black_box(bytes), &keys, &options));
     };
     let (hash, verify) = fastest(hash, verify);
     let path = folder.join("bench.rpk");
@@ -67,18 +77,18 @@ fn row(name: &str, bytes: &[u8], budget: &str, folder: &Path) -> Result<(), Stri
     Ok(())
 }
 
-/// An artifact of about [`SIZE`] bytes.
-fn artifact(content: Content) -> Result<Vec<u8>, String> {
-    let mut draft = Draft::new();
+/// Generates an artifact of about [`ARTIFACT_BYTES`].
+fn artifact(content: BenchContent) -> Result<Vec<u8>, String> {
+    let mut draft = RpkDocumentBuilder::new();
     let (mut written, mut index) = (0, 0_u64);
-    while written < SIZE {
+    while written < ARTIFACT_BYTES {
         let payload = content.payload(index);
-        // Indentation and escapes make it longer.
+        // Indentation and escapes make the file longer than its payloads.
         written += payload.len() * 2 + 500;
         let id = format!("step-{index:06}");
         let metadata =
             format!(r#"{{"duration_ms":{},"provider":"example","request_id":"{index:x}"}}"#, index % 900);
-        let step = NewStep {
+        let step = NewRpkStep {
             id: &id,
             step_type: "model.response",
             input: br#"{"request_url":"https://api.example.com/v1/messages"}"#,
@@ -89,13 +99,13 @@ fn artifact(content: Content) -> Result<Vec<u8>, String> {
         draft.append(&step).map_err(|error| error.to_string())?;
         index += 1;
     }
-    let run = RunHeader {
+    let run = RpkRunHeader {
         version: "1.0",
         id: "run-bench",
         timestamp: "2026-02-21T14:00:00Z",
         environment_fingerprint: br#"{"os":"linux"}"#,
         runtime_versions: br#"{"reenact":"0"}"#,
-        more: &[],
+        extra_members: &[],
         metadata: &[],
         created_at: "2026-02-21T14:00:00Z",
     };

@@ -1,6 +1,7 @@
-//! Model IO sessions to measure. Two hashes of each byte are mandatory: of the response, and of the session around it.
+//! Model IO sessions to measure.
 //!
-//! The last row is a session at all limits, written as long as JSON can write it.
+//! Two hashes of each byte are mandatory: of the response, and of the session around it. The last
+//! row is a session at all limits, in the longest spelling that JSON has.
 
 use std::fs;
 use std::hint::black_box;
@@ -10,32 +11,33 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use reenact_formats::model_io::SessionWriter;
-use reenact_formats::model_io::writer::{Interaction, Mode, Prompt, Session};
+use reenact_formats::model_io::ModelIoWriter;
+use reenact_formats::model_io::writer::{ModelIoMode, ModelIoPrompt, ModelIoSession, NewInteraction};
 use reenact_json::Digest;
-use reenact_verify::model_io::{self, Finding, Job};
-use reenact_verify::{FormatId, Keys, Options, safe};
+use reenact_verify::model_io::{self, ModelIoFindings, ModelIoJob};
+use reenact_verify::{FormatId, Keys, Options, verify};
 
 use super::{corpus, peak_memory};
 
-/// What the responses hold.
+/// Content of the responses.
 #[derive(Clone, Copy)]
-enum Responses {
-    /// English, a line feed every line.
+enum SessionResponses {
+    /// English text with a line feed on every line.
     Text,
-    /// CJK.
+    /// Text in CJK characters.
     Unicode,
-    /// JSON inside a string: an escape every few bytes.
+    /// JSON inside of a string: an escape every few bytes.
     Escaped,
-    /// [`Responses::Text`], but each as large as is allowed.
+    /// [`SessionResponses::Text`], each response as large as is allowed.
     Large,
-    /// [`Responses::Text`] as other programs write it: indented, members in another order.
+    /// [`SessionResponses::Text`] as other programs write it: indented, members in another order.
     NotCanonical,
-    /// As many control characters as are allowed, each written with six bytes.
+    /// As many control characters as are allowed, each written as an escape of six bytes.
     AtTheLimits,
 }
 
-impl Responses {
+impl SessionResponses {
+    /// Rows: name, content, budget.
     const ALL: [(&str, Self, &str); 6] = [
         ("50MB session text", Self::Text, "4"),
         ("50MB session unicode", Self::Unicode, "4"),
@@ -45,6 +47,7 @@ impl Responses {
         ("600MB session limits", Self::AtTheLimits, "4"),
     ];
 
+    /// Returns one response.
     fn response(self, seed: usize) -> String {
         let line = format!("Step {seed}: the invoice is open, and the agent says so in a line of its own.\n");
         match self {
@@ -63,17 +66,18 @@ impl Responses {
         }
     }
 
+    /// Generates the session.
     fn session(self) -> Result<Vec<u8>, String> {
-        let about = Session {
+        let about = ModelIoSession {
             adapter_id: "reenact/bench",
             model_id: "bench",
-            mode: Mode::Record,
+            mode: ModelIoMode::Record,
             created_at_utc: None,
             ended_at_utc: None,
             stats: true,
         };
         let mut file = Vec::new();
-        let mut writer = SessionWriter::begin(about, &mut file).map_err(|fault| fault.to_string())?;
+        let mut writer = ModelIoWriter::begin(about, &mut file).map_err(|fault| fault.to_string())?;
         let mut bytes = 0;
         let most = if matches!(self, Self::AtTheLimits) { 100_000_000 } else { 48_000_000 };
         for seed in 0..10_000 {
@@ -82,8 +86,8 @@ impl Responses {
             if bytes > most {
                 break;
             }
-            let interaction = Interaction {
-                prompt: Prompt::Text("?"),
+            let interaction = NewInteraction {
+                prompt: ModelIoPrompt::Text("?"),
                 response: &response,
                 tokens_input: Some(7),
                 tokens_output: Some(9),
@@ -92,13 +96,19 @@ impl Responses {
             writer.add(&interaction).map_err(|fault| fault.to_string())?;
         }
         writer.finish();
-        Ok(if matches!(self, Self::NotCanonical) { corpus::respelled(&file) } else { file })
+        Ok(if matches!(self, Self::NotCanonical) { corpus::reformatted(&file) } else { file })
     }
 }
 
-/// Every row that is asked for, under a head of their own.
+/// Prints the rows that are asked for, under a table head of their own.
+///
+/// `ratio` is `verify` on one core divided by `sha-256`; `all cores` is the time on all of them,
+/// and `MB/s` the rate of that; `memory` is a multiple of the file size.
+///
+/// # Errors
+/// If a generated session does not verify, or if the verifier cannot be run.
 pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result<(), String> {
-    let asked: Vec<_> = Responses::ALL.into_iter().filter(|(name, ..)| is_asked_for(name)).collect();
+    let asked: Vec<_> = SessionResponses::ALL.into_iter().filter(|(name, ..)| is_asked_for(name)).collect();
     if asked.is_empty() {
         return Ok(());
     }
@@ -112,19 +122,21 @@ pub(super) fn rows(folder: &Path, is_asked_for: impl Fn(&str) -> bool) -> Result
     Ok(())
 }
 
+/// Measures and prints one session.
 fn row(name: &str, bytes: &[u8], budget: &str, folder: &Path) -> Result<(), String> {
     let options = Options { format: Some(FormatId::ModelIo), ..Options::default() };
-    let report = safe(bytes, &Keys::default(), &options);
+    let report = verify(bytes, &Keys::default(), &options);
     if !report.pass() {
         return Err(format!("{name} does not verify: {:?}", report.reasons));
     }
-    // In turns, so that all three meet the same weather.
+    // In turn, so that all three meet the same load of the machine.
     let mut best = [Duration::MAX; 3];
     for _ in 0..5 {
         best[0] = best[0].min(timed(|| {
             black_box(Digest::of(black_box(bytes)));
         }));
-        best[1] = best[1].min(timed(|| drop(black_box(safe(black_box(bytes), &Keys::default(), &options)))));
+        best[1] =
+            best[1].min(timed(|| drop(black_box(verify(black_box(bytes), &Keys::default(), &options)))));
         best[2] =
             best[2].min(timed(|| drop(black_box(model_io::verify_with(bytes, &options, on_all_cores)))));
     }
@@ -146,14 +158,15 @@ fn row(name: &str, bytes: &[u8], budget: &str, folder: &Path) -> Result<(), Stri
     Ok(())
 }
 
+/// Returns the time that the closure takes.
 fn timed(work: impl FnOnce()) -> Duration {
     let start = Instant::now();
     work();
     start.elapsed()
 }
 
-/// Runs jobs as the command does.
-fn on_all_cores(jobs: &[Job<'_, '_>]) -> Vec<Finding> {
+/// Runs jobs on all processors, as the command does.
+fn on_all_cores(jobs: &[ModelIoJob<'_, '_>]) -> Vec<ModelIoFindings> {
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Vec::new());
     thread::scope(|scope| {

@@ -1,7 +1,7 @@
-//! Clients, installed from their registries into folders of ours.
+//! Installation of clients from their registries into folders below the target folder.
 //!
-//! A folder gets a stamp when all is in it: it is not installed again until what is asked for changes, and half of an
-//! installation is none.
+//! A folder gets a stamp when the installation is complete. It is installed again only when the
+//! list of packages or the interpreter changes, and half of an installation does not count.
 
 use std::fs;
 use std::path::Path;
@@ -9,22 +9,23 @@ use std::process::Command;
 
 use super::failed;
 use crate::command;
-use crate::failure::Failure;
+use crate::failure::TaskFailure;
 
-const NO_PYTHON: Failure = Failure::Missing {
+const NO_PYTHON: TaskFailure = TaskFailure::Missing {
     tool: "Python 3.10 or later, with venv",
     install: "apt-get install python3 python3-venv",
 };
-const NO_NODE: Failure =
-    Failure::Missing { tool: "Node 20 or later, with npm", install: "apt-get install nodejs npm" };
+const NO_NODE: TaskFailure =
+    TaskFailure::Missing { tool: "Node 20 or later, with npm", install: "apt-get install nodejs npm" };
 
-/// Installs packages into a virtual environment of this folder.
-pub(super) fn python(root: &Path, folder: &Path, packages: &[&str]) -> Result<(), Failure> {
+/// Installs packages into a virtual environment in this folder.
+pub(super) fn python(root: &Path, folder: &Path, packages: &[&str]) -> Result<(), TaskFailure> {
+    /// Prints the version, and fails if it is too old or if a module is missing.
     const FITS: [&str; 2] =
         ["-c", "import sys, venv, ensurepip; print(sys.version); sys.exit(sys.version_info < (3, 10))"];
-    let version = || command::answer(Command::new("python3").args(FITS), root);
-    let version = found(version, root, &["python3", "python3-venv"])?.ok_or(NO_PYTHON)?;
-    once(folder, &format!("{}\n{version}\n", packages.join("\n")), || {
+    let version = || command::stdout_of(Command::new("python3").args(FITS), root);
+    let version = version_or_install(version, root, &["python3", "python3-venv"])?.ok_or(NO_PYTHON)?;
+    install_once(folder, &format!("{}\n{version}\n", packages.join("\n")), || {
         command::run(Command::new("python3").args(["-m", "venv"]).arg(folder), root)?;
         let mut pip = Command::new(folder.join("bin/python"));
         pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
@@ -32,14 +33,14 @@ pub(super) fn python(root: &Path, folder: &Path, packages: &[&str]) -> Result<()
     })
 }
 
-/// Installs packages as those of a project in this folder.
-pub(super) fn node(root: &Path, folder: &Path, packages: &[&str]) -> Result<(), Failure> {
+/// Installs packages as dependencies of a project in this folder.
+pub(super) fn node(root: &Path, folder: &Path, packages: &[&str]) -> Result<(), TaskFailure> {
     let version = || {
-        command::is_there("npm").then_some(())?;
-        command::answer(Command::new("node").arg("--version"), root).filter(|text| is_new_enough(text))
+        command::is_installed("npm").then_some(())?;
+        command::stdout_of(Command::new("node").arg("--version"), root).filter(|text| is_new_enough(text))
     };
-    let version = found(version, root, &["nodejs", "npm"])?.ok_or(NO_NODE)?;
-    once(folder, &format!("{}\n{version}\n", packages.join("\n")), || {
+    let version = version_or_install(version, root, &["nodejs", "npm"])?.ok_or(NO_NODE)?;
+    install_once(folder, &format!("{}\n{version}\n", packages.join("\n")), || {
         let project = folder.join("package.json");
         fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
         fs::write(&project, "{\"private\":true}\n").map_err(|error| failed(&project, error))?;
@@ -49,14 +50,15 @@ pub(super) fn node(root: &Path, folder: &Path, packages: &[&str]) -> Result<(), 
     })
 }
 
-/// What `version` finds; where that is nothing, after the system's packages were installed, if we may.
-fn found(
+/// Returns the version that `version` finds. If there is none and we are root, installs system
+/// packages first.
+fn version_or_install(
     version: impl Fn() -> Option<String>,
     root: &Path,
     packages: &[&str],
-) -> Result<Option<String>, Failure> {
+) -> Result<Option<String>, TaskFailure> {
     let found = version();
-    if found.is_some() || !command::is_there("apt-get") || !command::is_root(root) {
+    if found.is_some() || !command::is_installed("apt-get") || !command::is_root(root) {
         return Ok(found);
     }
     command::run(Command::new("apt-get").args(["update", "-qq"]), root)?;
@@ -66,8 +68,12 @@ fn found(
     Ok(version())
 }
 
-/// Fills a folder, unless its stamp says that this very thing was done.
-fn once(folder: &Path, stamp: &str, fill: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
+/// Fills a folder, unless its stamp is this one already.
+fn install_once(
+    folder: &Path,
+    stamp: &str,
+    fill: impl FnOnce() -> Result<(), TaskFailure>,
+) -> Result<(), TaskFailure> {
     let file = folder.join("installed.txt");
     if fs::read_to_string(&file).is_ok_and(|found| found == stamp) {
         return Ok(());
@@ -79,7 +85,7 @@ fn once(folder: &Path, stamp: &str, fill: impl FnOnce() -> Result<(), Failure>) 
     fs::write(&file, stamp).map_err(|error| failed(&file, error))
 }
 
-/// A text such as `v20.20.2`, of 20 or later.
+/// Returns true for a version such as `v20.20.2`, of 20 or later.
 fn is_new_enough(text: &str) -> bool {
     let major = text.strip_prefix('v').and_then(|text| text.split('.').next()?.parse().ok());
     major.is_some_and(|major: u32| major >= 20)
@@ -102,7 +108,7 @@ mod tests {
         let folder = parent.join("installed");
         let installed = |stamp: &str| {
             let mut filled = false;
-            once(&folder, stamp, || {
+            install_once(&folder, stamp, || {
                 filled = true;
                 fs::create_dir_all(&folder).map_err(|error| failed(&folder, error))
             })
@@ -113,8 +119,8 @@ mod tests {
             [installed("a"), installed("a"), installed("b"), installed("b")],
             [true, false, true, false]
         );
-        // Half of it is none.
-        once(&folder, "c", || Err(NO_NODE)).unwrap_err();
+        // Half of an installation does not count.
+        install_once(&folder, "c", || Err(NO_NODE)).unwrap_err();
         assert!(installed("b"));
     }
 }

@@ -1,23 +1,32 @@
-//! The same small agent as a Replay Bundle: config, trace, one recorded answer, and what came out.
+//! The example as a Replay Bundle: config, trace, one recorded answer, and the outputs.
 
 use std::collections::BTreeMap;
 
-use reenact_formats::replay_bundle::draft::{Coverage, Outputs, Runner, ScrubPolicy, Seeds, Toolchain};
-use reenact_formats::replay_bundle::{Held, NewFile, NewManifest, Source, cassette, write};
+use reenact_formats::replay_bundle::new_manifest::{
+    BundleOutputs, BundleSeeds, BundleToolchain, ReplayCoverage, ScrubPolicy, ToolchainRunner,
+};
+use reenact_formats::replay_bundle::{
+    DocumentInclusion, NewBundleFile, NewManifest, ReopenableSource, cassette, write,
+};
 use reenact_json::{Digest, Limits, Value};
 
+/// Configuration of the evaluated suite.
 const CONFIG: &str = "suite: invoices\nsettings:\n  seed: 42\ntests:\n  - id: invoice_unpaid\n    input: \
     {prompt: \"Is invoice 2041 paid?\"}\n    expected: {type: must_contain, must_contain: [\"No\"]}\n";
 
+/// Trace of one request with its response.
 const TRACE: &str = concat!(
     r#"{"schema_version":1,"type":"assay.trace","request_id":"r1","prompt":"Is invoice 2041 paid?","#,
     r#""response":"No. Invoice 2041 over 1,240.00 EUR is open.","meta":{"model":"claude-sonnet-4-5"}}"#,
     "\n"
 );
 
+/// URL of the recorded request.
 const URL: &str = "https://api.example.test/v1/chat/completions";
+/// Body of the recorded request.
 const BODY: &str = r#"{"messages":[{"content":"Is the answer faithful? No. Invoice 2041 is open.","role":"user"}],"model":"judge-1"}"#;
 
+/// Results of the run, one by one.
 const RUN: &str = r#"{
   "run_id": 1,
   "suite": "invoices",
@@ -30,6 +39,7 @@ const RUN: &str = r#"{
 }
 "#;
 
+/// Summary of the results.
 const SUMMARY: &str = r#"{
   "schema_version": 1,
   "reason_code_version": 1,
@@ -40,7 +50,7 @@ const SUMMARY: &str = r#"{
 }
 "#;
 
-/// Every file, by name.
+/// Returns every file, by name.
 pub(super) fn files() -> Result<Vec<(&'static str, Vec<u8>)>, String> {
     let body = Value::parse(BODY.as_bytes(), &Limits::default()).map_err(|error| error.to_string())?;
     let fingerprint = cassette::fingerprint("POST", URL, body).map_err(|fault| fault.to_string())?;
@@ -53,13 +63,15 @@ pub(super) fn files() -> Result<Vec<(&'static str, Vec<u8>)>, String> {
         ("outputs/summary.json", SUMMARY),
         (&recorded_name, &recorded),
     ];
-    let files: Vec<NewFile<'_>> =
-        contents.iter().map(|(name, content)| NewFile { name, content: content as &dyn Source }).collect();
+    let files: Vec<NewBundleFile<'_>> = contents
+        .iter()
+        .map(|(name, content)| NewBundleFile { name, content: content as &dyn ReopenableSource })
+        .collect();
     let bundle = write(&manifest(), &files, Vec::new()).map_err(|error| error.to_string())?;
     Ok(vec![("invoice.tar.gz", bundle)])
 }
 
-/// A cassette as the real tool lays one out.
+/// Returns a cassette in the layout of the real tool.
 fn recorded(fingerprint: &Digest) -> String {
     format!(
         concat!(
@@ -74,29 +86,30 @@ fn recorded(fingerprint: &Digest) -> String {
     )
 }
 
+/// Returns the manifest without its list of files, which the writer fills in.
 fn manifest() -> NewManifest {
     let digest = Digest::of(CONFIG.as_bytes());
     NewManifest {
         assay_version: "reenact/0.1.0".into(),
         selection_method: Some("run-id".into()),
-        config: Held::File("files/eval.yaml".into()),
+        config: DocumentInclusion::File("files/eval.yaml".into()),
         policy_digest: Some(digest),
-        trace: Held::File("files/trace.jsonl".into()),
-        outputs: Outputs {
+        trace: DocumentInclusion::File("files/trace.jsonl".into()),
+        outputs: BundleOutputs {
             run: Some("outputs/run.json".into()),
             summary: Some("outputs/summary.json".into()),
-            ..Outputs::default()
+            ..BundleOutputs::default()
         },
-        toolchain: Some(Toolchain {
-            runner: Some(Runner {
+        toolchain: Some(BundleToolchain {
+            runner: Some(ToolchainRunner {
                 os: Some("linux".into()),
                 arch: Some("x86_64".into()),
-                ..Runner::default()
+                ..ToolchainRunner::default()
             }),
-            ..Toolchain::default()
+            ..BundleToolchain::default()
         }),
-        seeds: Some(Seeds { seed_version: Some(1), order_seed: Some("42".into()), judge_seed: None }),
-        coverage: Some(Coverage {
+        seeds: Some(BundleSeeds { seed_version: Some(1), order_seed: Some("42".into()), judge_seed: None }),
+        coverage: Some(ReplayCoverage {
             complete: vec!["invoice_unpaid".into()],
             incomplete: vec!["invoice_judged".into()],
             reason: BTreeMap::from([("invoice_judged".into(), "no judge was reachable".into())]),

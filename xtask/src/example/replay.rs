@@ -1,28 +1,31 @@
-//! The same small agent as a REPLAY.jsonl with its RECEIPT.json.
+//! The example as a REPLAY.jsonl with its RECEIPT.json.
 
-use reenact_formats::replay_jsonl::writer::{Event, ReplayWriter, Session, SessionStatus, StepStatus};
+use reenact_formats::replay_jsonl::writer::{
+    ReplayJsonlEvent, ReplayJsonlSession, ReplayJsonlWriter, SessionStatus, StepStatus,
+};
 use reenact_json::Digest;
 
+/// Output of the tool; the record holds its hash only.
 const OUTPUT: &str = r#"{"amount":"1,240.00 EUR","due":"2026-12-01","status":"open"}"#;
 
-/// Every file, by name.
+/// Returns every file, by name.
 pub(super) fn files() -> Result<Vec<(&'static str, Vec<u8>)>, String> {
     let text = |error: &dyn ToString| error.to_string();
-    let session = Session {
+    let session = ReplayJsonlSession {
         producer: "reenact@0.1.0",
         session_id: "019a8172-3a80-7d21-9f3e-2b6c5d4e3f2a",
         issue_number: Some(2041),
         policy: "invoices.v1",
         started_at: "2026-11-14T09:30:00.000Z",
     };
-    let mut writer = ReplayWriter::start(Vec::new(), &session).map_err(|error| text(&error))?;
-    let call = Event::ToolCall {
+    let mut writer = ReplayJsonlWriter::start(Vec::new(), &session).map_err(|error| text(&error))?;
+    let call = ReplayJsonlEvent::ToolCall {
         id: "toolu_01",
         tool: "lookup_invoice",
         params: br#"{"number": 2041, "tolerance": 0.5}"#,
         step_id: "step-1",
     };
-    let result = Event::ToolResult {
+    let result = ReplayJsonlEvent::ToolResult {
         id: "toolu_01",
         output_hash: Digest::of(OUTPUT.as_bytes()),
         exit_code: None,
@@ -34,11 +37,15 @@ pub(super) fn files() -> Result<Vec<(&'static str, Vec<u8>)>, String> {
         ("2026-11-14T09:30:00.897Z", result),
         (
             "2026-11-14T09:30:01.509Z",
-            Event::StepComplete { step_id: "step-1", status: StepStatus::Success, iterations: 1 },
+            ReplayJsonlEvent::StepComplete { step_id: "step-1", status: StepStatus::Success, iterations: 1 },
         ),
         (
             "2026-11-14T09:30:01.702Z",
-            Event::Verification { commands: &["check-answer"], exit_codes: &[0], verification_delta: 1 },
+            ReplayJsonlEvent::Verification {
+                commands: &["check-answer"],
+                exit_codes: &[0],
+                verification_delta: 1,
+            },
         ),
     ];
     for (t, event) in &events {

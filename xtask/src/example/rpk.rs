@@ -1,15 +1,17 @@
-//! The example as `.rpk`: the smallest document, one with every type of step, the same as a bundle, and one of version 0.9.
+//! The example as `.rpk`: the smallest document, one with every type of step, the same as a bundle,
+//! and one of version 0.9.
 
-use reenact_formats::rpk::bundle::{Mask, Policy, bundle};
-use reenact_formats::rpk::survey::survey;
-use reenact_formats::rpk::write::{Draft, NewStep, RunHeader, Signing};
-use reenact_formats::rpk::{Head, HmacKey};
+use reenact_formats::rpk::bundle::{RpkMask, RpkMaskPolicy, make_bundle};
+use reenact_formats::rpk::hash_walk::compute_digests;
+use reenact_formats::rpk::write::{HmacSigning, NewRpkStep, RpkDocumentBuilder, RpkRunHeader};
+use reenact_formats::rpk::{HmacKey, RpkHead};
 use reenact_json::Limits;
 
-/// The key that the bundle is signed with. It is published: the signature shows what one looks like and proves nothing.
+/// Key that signs the bundle. It is published: the signature shows what one looks like and proves
+/// nothing.
 const KEY: &str = "an example key that everyone knows";
 
-/// Type, input, output, metadata.
+/// Steps: type, input, output, metadata.
 const STEPS: [(&str, &str, &str, &str); 7] = [
     (
         "prompt.render",
@@ -83,13 +85,14 @@ const LEGACY: &str = r#"{
 }
 "#;
 
-/// Every file, by name.
+/// Returns every file, by name.
 pub(super) fn files() -> Result<Vec<(&'static str, Vec<u8>)>, String> {
     let key = HmacKey::from_text(KEY.as_bytes()).map_err(|error| error.to_string())?;
     let full = document(&STEPS, "run-invoice-1042")?;
-    let policy = Policy { profile: "example", version: "1.0+example" };
-    let signing = Signing { key: &key, key_id: "example" };
-    let masked = bundle(&full, &Example, &policy, Some(signing)).map_err(|error| error.to_string())?;
+    let policy = RpkMaskPolicy { profile: "example", version: "1.0+example" };
+    let signing = HmacSigning { key: &key, key_id: "example" };
+    let masked =
+        make_bundle(&full, &ExampleMask, &policy, Some(signing)).map_err(|error| error.to_string())?;
     Ok(vec![
         ("invoice.bundle", masked.bytes),
         ("invoice.rpk", full),
@@ -99,11 +102,12 @@ pub(super) fn files() -> Result<Vec<(&'static str, Vec<u8>)>, String> {
     ])
 }
 
+/// Returns a document with these steps.
 fn document(steps: &[(&str, &str, &str, &str)], id: &str) -> Result<Vec<u8>, String> {
-    let mut draft = Draft::new();
+    let mut draft = RpkDocumentBuilder::new();
     for (number, (step_type, input, output, metadata)) in (1..).zip(steps) {
         let id = format!("step-{number:06}");
-        let step = NewStep {
+        let step = NewRpkStep {
             id: &id,
             step_type,
             input: input.as_bytes(),
@@ -113,29 +117,30 @@ fn document(steps: &[(&str, &str, &str, &str)], id: &str) -> Result<Vec<u8>, Str
         };
         draft.append(&step).map_err(|error| format!("{step_type}: {error}"))?;
     }
-    let run = RunHeader {
+    let run = RpkRunHeader {
         version: "1.0",
         id,
         timestamp: "2026-11-14T09:30:00+01:00",
         environment_fingerprint: br#"{"os": "linux", "arch": "x86_64"}"#,
         runtime_versions: br#"{"reenact": "0.1.0"}"#,
-        more: &[],
+        extra_members: &[],
         metadata: &[],
         created_at: "2026-11-14T09:30:00+01:00",
     };
     draft.finish(&run, None).map_err(|error| error.to_string())
 }
 
+/// Returns the document of version 0.9 with its checksum.
 fn legacy() -> Result<Vec<u8>, String> {
-    let head = Head::read(LEGACY.as_bytes(), &Limits::default()).map_err(|error| error.to_string())?;
-    let checksum = survey(&head, None, |_, _, _| {}).checksum.map_err(|fault| fault.to_string())?;
+    let head = RpkHead::read(LEGACY.as_bytes(), &Limits::default()).map_err(|error| error.to_string())?;
+    let checksum = compute_digests(&head, None, |_, _, _| {}).checksum.map_err(|fault| fault.to_string())?;
     Ok(LEGACY.replace("CHECKSUM", &format!("sha256:{checksum}")).into_bytes())
 }
 
-/// What is secret in this example.
-struct Example;
+/// Mask of the example: two names and one address count as secret.
+struct ExampleMask;
 
-impl Mask for Example {
+impl RpkMask for ExampleMask {
     fn is_secret(&self, name: &str) -> bool {
         ["x-api-key", "token"].contains(&name)
     }

@@ -1,6 +1,8 @@
-//! Debian's compiler, unpacked beside the build and never installed: it would push the machine's own one aside.
+//! Debian's compiler, unpacked beside the build and never installed: it would replace the machine's
+//! own one.
 //!
-//! By hand, the route is this (`rustc-web` is the compiler that Debian keeps current for its browsers):
+//! By hand, the route is this (`rustc-web` is the compiler that Debian keeps current for its
+//! browsers):
 //!
 //! ```console
 //! # apt-get update
@@ -11,53 +13,54 @@
 //!   cargo build -Zbuild-std=std,panic_abort -Zbuild-std-features= --target wasm32-unknown-unknown …
 //! ```
 //!
-//! Debian has no built standard library for WebAssembly of this compiler, hence `-Zbuild-std` from `rust-web-src`, which
-//! unpacks to where cargo looks for it; `RUSTC_BOOTSTRAP` lets a stable compiler take that flag. The crates that the
-//! library needs come from the registry, as ours do. The cargo is the one that started us: it may be older than the
-//! compiler.
+//! Debian has no built standard library for WebAssembly of this compiler, hence `-Zbuild-std` from
+//! `rust-web-src`, which unpacks to where cargo looks for it; `RUSTC_BOOTSTRAP` lets a stable
+//! compiler take that flag. The crates that the library needs come from the registry, as ours do.
+//! The cargo is the one that started us: it may be older than the compiler.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::toolchain::Toolchain;
+use super::toolchain::WasmToolchain;
 use crate::command;
-use crate::failure::Failure;
+use crate::failure::TaskFailure;
 
-/// Whether this is a system of Debian's kind.
+/// Returns true if the system has the package tools of Debian.
 pub(super) fn is_possible() -> bool {
-    ["apt-get", "apt-cache", "dpkg"].into_iter().all(command::is_there)
+    ["apt-get", "apt-cache", "dpkg"].into_iter().all(command::is_installed)
 }
 
-/// What an earlier run has fetched. The folder gets its name when all is in it, so that half a compiler is none.
-pub(super) fn cached(cache: &Path) -> Option<Toolchain> {
+/// Returns the compiler that an earlier run has fetched. The folder gets its final name when it is
+/// complete, so that half a compiler does not count.
+pub(super) fn cached(cache: &Path) -> Option<WasmToolchain> {
     let unpacked = cache.join("debian");
     let rustc = unpacked.join("usr/bin/rustc");
-    let libraries = folder_with(&unpacked.join("usr/lib"), |folder| {
-        holds(folder, |name| name.starts_with("librustc_driver-"))
+    let libraries = find_folder(&unpacked.join("usr/lib"), |folder| {
+        has_file(folder, |name| name.starts_with("librustc_driver-"))
     })?;
-    let linker = folder_with(&unpacked.join("usr/lib"), |folder| folder.join("bin/wasm-ld").exists())?;
-    rustc.exists().then(|| Toolchain {
+    let linker = find_folder(&unpacked.join("usr/lib"), |folder| folder.join("bin/wasm-ld").exists())?;
+    rustc.exists().then(|| WasmToolchain {
         variables: vec![
             ("RUSTC", rustc.into()),
             ("LD_LIBRARY_PATH", libraries.into()),
             ("RUSTC_BOOTSTRAP", "1".into()),
             ("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker.join("bin/wasm-ld").into()),
         ],
-        // No features: a backtrace has nobody to show it to.
+        // No features: there is no terminal to show a backtrace on.
         arguments: vec!["-Zbuild-std=std,panic_abort", "-Zbuild-std-features="],
-        // Of its own: cargo would build everything anew at each change of compiler.
+        // A folder of its own: cargo would rebuild everything at each change of the compiler.
         target_folder: cache.join("build"),
     })
 }
 
 /// Downloads and unpacks the compiler.
-pub(super) fn fetch(cache: &Path, root: &Path) -> Result<Toolchain, Failure> {
+pub(super) fn fetch(cache: &Path, root: &Path) -> Result<WasmToolchain, TaskFailure> {
     let archives = cache.join("archives");
     let partial = cache.join("debian.partial");
     let unpacked = cache.join("debian");
-    // What an earlier run left may be of another version, or half of one.
+    // Leftovers of an earlier run may be of another version, or incomplete.
     for folder in [&archives, &partial, &unpacked] {
         remove(folder).map_err(|error| failed(folder, error))?;
     }
@@ -70,15 +73,16 @@ pub(super) fn fetch(cache: &Path, root: &Path) -> Result<Toolchain, Failure> {
         command::run(Command::new("dpkg").arg("-x").arg(package).arg(&partial), root)?;
     }
     fs::rename(&partial, &unpacked).map_err(|error| failed(&unpacked, error))?;
-    // 140 MB, of no more use.
+    // 140 MB, no longer needed.
     remove(&archives).map_err(|error| failed(&archives, error))?;
     cached(cache).ok_or_else(|| {
         failed(&unpacked, io::Error::new(io::ErrorKind::NotFound, "there is no compiler in it"))
     })
 }
 
-fn download(archives: &Path, root: &Path) -> Result<(), Failure> {
-    // A compiler of yesterday's lists may be gone, or too old for us. Who is not root has to take the lists as they are.
+/// Downloads the packages without installing them.
+fn download(archives: &Path, root: &Path) -> Result<(), TaskFailure> {
+    // With old package lists a compiler may be gone, or too old. Only root can update the lists.
     if command::is_root(root)
         && let Err(failure) = command::run(Command::new("apt-get").args(["update", "-qq"]), root)
     {
@@ -93,20 +97,22 @@ fn download(archives: &Path, root: &Path) -> Result<(), Failure> {
     command::run(&mut download, root)
 }
 
-fn failed(path: &Path, error: io::Error) -> Failure {
+/// Wraps an error of the file system.
+fn failed(path: &Path, error: io::Error) -> TaskFailure {
     let error = io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-    Failure::NotStarted { line: "the compiler of Debian".into(), error }
+    TaskFailure::NotStarted { line: "the compiler of Debian".into(), error }
 }
 
-/// The linker of the LLVM that the compiler uses, such as `lld-22`.
+/// Returns the package of the linker for the compiler's LLVM, such as `lld-22`.
 fn linker_package(root: &Path) -> String {
-    let names = command::answer(
+    let names = command::stdout_of(
         Command::new("apt-cache").args(["depends", "--recurse", "--important", "rustc-web"]),
         root,
     );
     lld_beside(&names.unwrap_or_default()).unwrap_or_else(|| "lld".into())
 }
 
+/// Returns the linker that belongs to the LLVM in a list of packages.
 fn lld_beside(names: &str) -> Option<String> {
     let version = names.lines().find_map(|name| {
         let version = name.strip_prefix("libllvm")?;
@@ -115,6 +121,7 @@ fn lld_beside(names: &str) -> Option<String> {
     Some(format!("lld-{version}"))
 }
 
+/// Removes a folder, if it exists.
 fn remove(folder: &Path) -> io::Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -122,6 +129,7 @@ fn remove(folder: &Path) -> io::Result<()> {
     }
 }
 
+/// Returns the `.deb` files of a folder, sorted.
 fn packages(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut packages = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -134,11 +142,13 @@ fn packages(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(packages)
 }
 
-fn folder_with(within: &Path, is_it: impl Fn(&Path) -> bool) -> Option<PathBuf> {
+/// Returns a folder directly in `within` that fits.
+fn find_folder(within: &Path, is_it: impl Fn(&Path) -> bool) -> Option<PathBuf> {
     fs::read_dir(within).ok()?.flatten().map(|entry| entry.path()).find(|path| is_it(path))
 }
 
-fn holds(folder: &Path, is_it: impl Fn(&str) -> bool) -> bool {
+/// Returns true if a file directly in the folder has a name that fits.
+fn has_file(folder: &Path, is_it: impl Fn(&str) -> bool) -> bool {
     fs::read_dir(folder)
         .is_ok_and(|entries| entries.flatten().any(|entry| is_it(&entry.file_name().to_string_lossy())))
 }

@@ -1,18 +1,19 @@
-//! The reports that the module's are compared with: those of the library on this machine.
+//! Reports of the native library, with which those of the module are compared.
 //!
-//! What is judged, and in which order, is said twice: here, and for the module in wasm/vectors.mjs.
+//! The list of inputs and their order are given twice: here, and for the module in
+//! wasm/vectors.mjs.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use reenact_json::{Limits, Value};
-use reenact_verify::{FormatId, Keys, Members, Options, Outcome, safe, safe_members};
+use reenact_verify::{BundleMembers, FormatId, Keys, Options, TargetOutcome, verify, verify_members};
 
-use crate::failure::Failure;
+use crate::failure::TaskFailure;
 
-/// The indexes of vectors that are files: the folder, the member of the index that lists them, the members of a row that make
-/// up the file's name, and the format.
+/// Indexes of vectors that are files: the folder, the member of the index that lists them, the
+/// members of a row that make up the file's name, and the format.
 const FILES: [(&str, &str, &[&str], FormatId); 3] = [
     ("vectors/model_io/files", "files", &["file"], FormatId::ModelIo),
     ("vectors/replay_jsonl", "vectors", &["dir", "replay"], FormatId::ReplayJsonl),
@@ -22,18 +23,19 @@ const FILES: [(&str, &str, &[&str], FormatId); 3] = [
 /// Whole `.rpk` documents.
 const RPK_EXAMPLES: [&str; 4] = ["invoice.bundle", "invoice.rpk", "legacy-0.9.rpk", "minimal.rpk"];
 
-/// Texts with the canonical form that `.rpk` gives them. Each becomes the payload of a document without a checksum: the report
-/// says which one it should have.
+/// Texts with the canonical form that `.rpk` gives them. Each becomes the payload of a document
+/// without a checksum: the report states the right checksum.
 const RPK_TEXTS: [&str; 5] =
     ["canonical", "canonical_floats", "canonical_fuzz", "canonical_paths", "canonical_timestamps"];
 
 /// Writes the reports on the published vectors, one line each.
-pub(super) fn write(root: &Path, file: &Path) -> Result<PathBuf, Failure> {
+pub(super) fn write(root: &Path, file: &Path) -> Result<PathBuf, TaskFailure> {
     let written = lines(root).and_then(|lines| fs::write(file, lines));
     let line = "node wasm/vectors.mjs".to_owned();
-    written.map(|()| file.to_path_buf()).map_err(|error| Failure::NotStarted { line, error })
+    written.map(|()| file.to_path_buf()).map_err(|error| TaskFailure::NotStarted { line, error })
 }
 
+/// Returns the reports, one line each.
 fn lines(root: &Path) -> io::Result<String> {
     let mut lines = String::new();
     let mut add = |report: String| lines.extend([report.as_str(), "\n"]);
@@ -46,13 +48,13 @@ fn lines(root: &Path) -> io::Result<String> {
         each_row(&index, list, |row| {
             let names: io::Result<Vec<String>> = names.iter().map(|name| text(row, name)).collect();
             let name = format!("{folder}/{}", names?.join("/"));
-            add(judged(&name, &read(&root.join(&name))?, format));
+            add(report_line(&name, &read(&root.join(&name))?, format));
             Ok(())
         })?;
     }
     for name in RPK_EXAMPLES {
         let name = format!("examples/runs/{name}");
-        add(judged(&name, &read(&root.join(&name))?, FormatId::Rpk));
+        add(report_line(&name, &read(&root.join(&name))?, FormatId::Rpk));
     }
     for name in RPK_TEXTS {
         let name = format!("vectors/rpk/{name}.jsonl");
@@ -61,13 +63,13 @@ fn lines(root: &Path) -> io::Result<String> {
             let row = Value::parse(row.as_bytes(), &Limits::default()).map_err(io::Error::other)?;
             let document =
                 format!(r#"{{"version":"1.0","metadata":{{}},"payload":{}}}"#, text(row, "input_text")?);
-            add(judged(&format!("{name}:{number}"), document.as_bytes(), FormatId::Rpk));
+            add(report_line(&format!("{name}:{number}"), document.as_bytes(), FormatId::Rpk));
         }
     }
     Ok(lines)
 }
 
-/// Does something with each row of an index.
+/// Calls `with` for each row of an index.
 fn each_row(index: &Path, list: &str, mut with: impl FnMut(Value<'_>) -> io::Result<()>) -> io::Result<()> {
     let bytes = read(index)?;
     let index = Value::parse(&bytes, &Limits::default()).map_err(io::Error::other)?;
@@ -79,45 +81,48 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     fs::read(path).map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
 }
 
+/// Returns a string member of a row.
 fn text(row: Value<'_>, name: &str) -> io::Result<String> {
     let text = row.member(name).and_then(|value| value.string()).map(|text| text.into_owned());
     text.ok_or_else(|| io::Error::other(format!("a row of the index has no `{name}`")))
 }
 
-fn judged(target: &str, bytes: &[u8], format: FormatId) -> String {
+/// Verifies a record, and returns its report as JSON.
+fn report_line(target: &str, bytes: &[u8], format: FormatId) -> String {
     let options = Options { format: Some(format), ..Options::default() };
-    Outcome::Judged(safe(bytes, &Keys::default(), &options)).to_json(target)
+    TargetOutcome::Report(verify(bytes, &Keys::default(), &options)).to_json(target)
 }
 
-/// How a row of RER is judged: its kind decides. Rows whose kind is not known wasm/vectors.mjs tells of.
+/// Verifies a row of the RER vectors by its kind. Rows of an unknown kind are left to
+/// wasm/vectors.mjs, which reports them.
 fn rer(vectors: &Path, row: Value<'_>) -> io::Result<Option<String>> {
     let file = text(row, "file")?;
     let report = match text(row, "kind")?.as_str() {
         "artifact" => {
             let keys = Keys::from_raw(&read(&vectors.join(text(row, "key")?))?);
             let options = Options { format: Some(FormatId::Rer), ..Options::default() };
-            safe(&read(&vectors.join(&file))?, &keys, &options)
+            verify(&read(&vectors.join(&file))?, &keys, &options)
         }
         "bundle" => {
-            let mut members = Members::default();
-            take_folder(&mut members, &vectors.join(&file), "")?;
+            let mut members = BundleMembers::default();
+            add_folder(&mut members, &vectors.join(&file), "")?;
             let options = Options { format: Some(FormatId::RerBundle), ..Options::default() };
-            safe_members(&members, &Keys::default(), &options)
+            verify_members(&members, &Keys::default(), &options)
         }
         _ => return Ok(None),
     };
-    Ok(Some(Outcome::Judged(report).to_json(&format!("vectors/rer/{file}"))))
+    Ok(Some(TargetOutcome::Report(report).to_json(&format!("vectors/rer/{file}"))))
 }
 
-/// Takes all files under a folder, by their names within it.
-fn take_folder(members: &mut Members, folder: &Path, prefix: &str) -> io::Result<()> {
+/// Adds all files below a folder, by their names within it.
+fn add_folder(members: &mut BundleMembers, folder: &Path, prefix: &str) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         let name = format!("{prefix}{}", path.file_name().unwrap_or_default().display());
         if path.is_dir() {
-            take_folder(members, &path, &format!("{name}/"))?;
+            add_folder(members, &path, &format!("{name}/"))?;
         } else {
-            members.take(&name, &mut fs::File::open(&path)?)?;
+            members.add(&name, &mut fs::File::open(&path)?)?;
         }
     }
     Ok(())
@@ -140,7 +145,8 @@ mod tests {
         assert_eq!(of("vectors/replay_jsonl/"), 38);
         assert!(of("vectors/replay_bundle/") >= 65, "{}", of("vectors/replay_bundle/"));
         assert_eq!((of("vectors/rpk/"), of("examples/runs/")), (1723, 4));
-        // The report on a text names the hash of its canonical form, not only that something is amiss.
+        // The report on a text states the hash of its canonical form, not only that something is
+        // wrong.
         let floats = lines.lines().find(|line| line.contains("canonical_floats.jsonl:1\"")).unwrap();
         assert!(floats.contains("checksum: checksum is missing, recomputed sha256:"), "{floats}");
     }

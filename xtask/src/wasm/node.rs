@@ -4,16 +4,18 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::command;
-use crate::failure::Failure;
+use crate::failure::TaskFailure;
 
-/// The oldest Node that is known to run our scripts: that of Debian 12.
+/// Oldest major version of Node that is known to run our scripts: that of Debian 12.
 const OLDEST: u32 = 18;
 
-const MISSING: Failure = Failure::Missing { tool: "Node 18 or later", install: "apt-get install nodejs" };
+const MISSING: TaskFailure =
+    TaskFailure::Missing { tool: "Node 18 or later", install: "apt-get install nodejs" };
 
-/// The name of a Node that is new enough. Where there is none at all and we may, it is installed.
-pub(super) fn find(root: &Path) -> Result<&'static str, Failure> {
-    if version(root).is_none() && command::is_there("apt-get") && command::is_root(root) {
+/// Returns the name of a Node that is new enough. If there is none at all and we are root, it is
+/// installed.
+pub(super) fn find(root: &Path) -> Result<&'static str, TaskFailure> {
+    if version(root).is_none() && command::is_installed("apt-get") && command::is_root(root) {
         println!("Node is not installed: installing it");
         command::run(Command::new("apt-get").arg("update"), root)?;
         let install = ["install", "--yes", "--no-install-recommends", "nodejs"];
@@ -25,11 +27,12 @@ pub(super) fn find(root: &Path) -> Result<&'static str, Failure> {
     }
 }
 
+/// Returns the major version of the installed Node.
 fn version(root: &Path) -> Option<u32> {
-    major(&command::answer(Command::new("node").arg("--version"), root)?)
+    major(&command::stdout_of(Command::new("node").arg("--version"), root)?)
 }
 
-/// The first number of a text such as `v20.20.2`.
+/// Returns the first number of a version such as `v20.20.2`.
 fn major(text: &str) -> Option<u32> {
     text.strip_prefix('v')?.split('.').next()?.parse().ok()
 }

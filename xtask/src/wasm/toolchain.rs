@@ -1,12 +1,13 @@
-//! A compiler with a standard library for WebAssembly, wherever the machine has one to give.
+//! A compiler with a standard library for WebAssembly, by the first route that the machine allows.
 //!
 //! The routes, in the order in which they are tried:
 //!
 //! 1. `installed`: the active toolchain has the library.
-//! 2. `rustup`: `rustup target add` fetches it.
+//! 2. `rustup`: `rustup target add` downloads it.
 //! 3. `debian`: Debian's compiler and the source of its library, for machines that reach Debian but not rustup's server.
 //!
-//! `REENACT_WASM_ROUTE=debian cargo xtask test wasm` takes that route and no other; so with the other names.
+//! `REENACT_WASM_ROUTE=debian cargo xtask test wasm` takes that route and no other; the other names
+//! work likewise.
 
 use std::env;
 use std::ffi::OsString;
@@ -18,24 +19,27 @@ use std::time::Duration;
 
 use super::{TARGET, cargo, debian};
 use crate::command;
-use crate::failure::Failure;
+use crate::failure::TaskFailure;
 
-/// Forces a route.
+/// Variable that forces a route.
 const ROUTE: &str = "REENACT_WASM_ROUTE";
 
-/// A machine that is cut off should learn so before the step's budget is spent.
+/// Timeout of rustup: a machine without network should notice before the step's budget is spent.
 const RUSTUP_LIMIT: Duration = Duration::from_secs(60);
 
-/// How to call cargo so that it builds for WebAssembly.
-pub(super) struct Toolchain {
+/// Variables and arguments with which cargo builds for WebAssembly.
+pub(super) struct WasmToolchain {
+    /// Environment of cargo.
     pub(super) variables: Vec<(&'static str, OsString)>,
+    /// Further arguments of `cargo build`.
     pub(super) arguments: Vec<&'static str>,
+    /// Target folder of the build.
     pub(super) target_folder: PathBuf,
 }
 
-impl Toolchain {
-    /// Builds the module and gives its path.
-    pub(super) fn build(&self, root: &Path) -> Result<PathBuf, Failure> {
+impl WasmToolchain {
+    /// Builds the module and returns its path.
+    pub(super) fn build(&self, root: &Path) -> Result<PathBuf, TaskFailure> {
         let mut build = cargo();
         build.args(["build", "--release", "--manifest-path", "wasm/Cargo.toml", "--target", TARGET]);
         build.arg("--target-dir").arg(&self.target_folder);
@@ -45,40 +49,53 @@ impl Toolchain {
     }
 }
 
+/// Way to a toolchain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Route {
+enum ToolchainRoute {
+    /// The active toolchain has the standard library.
     Installed,
+    /// rustup downloads the standard library.
     Rustup,
+    /// Debian's compiler builds the standard library from its source.
     Debian,
 }
 
-impl Route {
-    const ALL: [(&'static str, Route); 3] =
-        [("installed", Route::Installed), ("rustup", Route::Rustup), ("debian", Route::Debian)];
+impl ToolchainRoute {
+    /// Routes with their names.
+    const ALL: [(&'static str, ToolchainRoute); 3] = [
+        ("installed", ToolchainRoute::Installed),
+        ("rustup", ToolchainRoute::Rustup),
+        ("debian", ToolchainRoute::Debian),
+    ];
 
+    /// Returns the route of this name.
     fn of_name(name: &str) -> Option<Self> {
         Self::ALL.iter().find_map(|&(known, route)| (known == name).then_some(route))
     }
 }
 
-/// The toolchain of the first route that leads to one.
-pub(super) fn find(root: &Path, target: &Path) -> Result<Toolchain, Failure> {
-    let forced = forced()?;
+/// Returns the toolchain of the first route that provides one.
+pub(super) fn find(root: &Path, target: &Path) -> Result<WasmToolchain, TaskFailure> {
+    let forced = forced_route()?;
     let may = |route| forced.is_none_or(|forced| forced == route);
-    let own =
-        || Toolchain { variables: Vec::new(), arguments: Vec::new(), target_folder: target.to_path_buf() };
+    let own = || WasmToolchain {
+        variables: Vec::new(),
+        arguments: Vec::new(),
+        target_folder: target.to_path_buf(),
+    };
     let cache = target.join("wasm-toolchain");
 
-    if may(Route::Installed) && has_library(root) {
+    if may(ToolchainRoute::Installed) && has_library(root) {
         return Ok(own());
     }
-    // Fetched by an earlier run: sooner there than the server that could not be reached then.
-    if may(Route::Debian)
+    // A compiler fetched by an earlier run is tried before the server that could not be reached
+    // then.
+    if may(ToolchainRoute::Debian)
         && let Some(toolchain) = debian::cached(&cache)
     {
         return Ok(toolchain);
     }
-    if may(Route::Rustup) && command::is_there("rustup") {
+    if may(ToolchainRoute::Rustup) && command::is_installed("rustup") {
         let added =
             command::run_within(RUSTUP_LIMIT, Command::new("rustup").args(["target", "add", TARGET]), root);
         match added {
@@ -87,32 +104,34 @@ pub(super) fn find(root: &Path, target: &Path) -> Result<Toolchain, Failure> {
             Err(failure) => println!("{failure}"),
         }
     }
-    if may(Route::Debian) && debian::is_possible() {
+    if may(ToolchainRoute::Debian) && debian::is_possible() {
         match debian::fetch(&cache, root) {
             Ok(toolchain) => return Ok(toolchain),
             Err(failure) => println!("{failure}"),
         }
     }
-    Err(Failure::Missing {
+    Err(TaskFailure::Missing {
         tool: "the standard library for wasm32-unknown-unknown",
         install: "rustup target add wasm32-unknown-unknown",
     })
 }
 
-fn forced() -> Result<Option<Route>, Failure> {
+/// Reads the route that the environment forces.
+fn forced_route() -> Result<Option<ToolchainRoute>, TaskFailure> {
     let Some(name) = env::var_os(ROUTE) else { return Ok(None) };
     let name = name.to_string_lossy();
-    Route::of_name(&name).map(Some).ok_or_else(|| Failure::NotStarted {
+    ToolchainRoute::of_name(&name).map(Some).ok_or_else(|| TaskFailure::NotStarted {
         line: format!("{ROUTE}={name}"),
         error: io::Error::new(io::ErrorKind::InvalidInput, "the routes are: installed, rustup, debian"),
     })
 }
 
-/// Whether the active toolchain has the library of the target. rustc prints the folder of a target that it has not.
+/// Returns true if the active toolchain has the target's standard library. rustc also prints the
+/// folder of a target that it does not have, so the folder is looked into.
 fn has_library(root: &Path) -> bool {
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let folder =
-        command::answer(Command::new(rustc).args(["--print", "target-libdir", "--target", TARGET]), root);
+        command::stdout_of(Command::new(rustc).args(["--print", "target-libdir", "--target", TARGET]), root);
     let Some(entries) = folder.and_then(|folder| fs::read_dir(folder).ok()) else { return false };
     entries.flatten().any(|entry| entry.file_name().to_string_lossy().starts_with("libstd-"))
 }
@@ -123,7 +142,7 @@ mod tests {
 
     #[test]
     fn routes_have_names() {
-        assert_eq!(Route::of_name("debian"), Some(Route::Debian));
-        assert_eq!(Route::of_name("Debian"), None);
+        assert_eq!(ToolchainRoute::of_name("debian"), Some(ToolchainRoute::Debian));
+        assert_eq!(ToolchainRoute::of_name("Debian"), None);
     }
 }

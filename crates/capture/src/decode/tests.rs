@@ -48,9 +48,9 @@ fn named(coding: &str) -> Vec<String> {
 fn each_coding() {
     for coding in CODINGS {
         let body = encoded(coding, TEXT);
-        assert_eq!(whole(&named(coding), &body, false, LIMIT).as_deref(), Ok(TEXT), "{coding}");
+        assert_eq!(decode_whole(&named(coding), &body, false, LIMIT).as_deref(), Ok(TEXT), "{coding}");
         assert_eq!(
-            whole(&named(coding), &encoded(coding, b""), false, LIMIT).as_deref(),
+            decode_whole(&named(coding), &encoded(coding, b""), false, LIMIT).as_deref(),
             Ok(&b""[..]),
             "{coding}"
         );
@@ -61,15 +61,19 @@ fn each_coding() {
 fn several_in_a_row() {
     let body = encoded("zstd", &encoded("br", &encoded("gzip", TEXT)));
     let codings = ["gzip".to_owned(), "br".to_owned(), "zstd".to_owned()];
-    assert_eq!(whole(&codings, &body, false, LIMIT).as_deref(), Ok(TEXT));
-    assert_eq!(whole(&[], TEXT, false, LIMIT).as_deref(), Ok(TEXT));
+    assert_eq!(decode_whole(&codings, &body, false, LIMIT).as_deref(), Ok(TEXT));
+    assert_eq!(decode_whole(&[], TEXT, false, LIMIT).as_deref(), Ok(TEXT));
 }
 
 #[test]
 fn two_members_are_one_body() {
     for coding in ["gzip", "zstd"] {
         let body = [encoded(coding, b"one "), encoded(coding, b"two")].concat();
-        assert_eq!(whole(&named(coding), &body, false, LIMIT).as_deref(), Ok(&b"one two"[..]), "{coding}");
+        assert_eq!(
+            decode_whole(&named(coding), &body, false, LIMIT).as_deref(),
+            Ok(&b"one two"[..]),
+            "{coding}"
+        );
     }
 }
 
@@ -78,19 +82,22 @@ fn what_is_cut_counts_only_when_it_was_cut() {
     for coding in CODINGS {
         let body = encoded(coding, &TEXT.repeat(50));
         let cut = &body[..body.len() - 1];
-        assert_eq!(whole(&named(coding), cut, false, LIMIT), Err(Undecodable::Truncated), "{coding}");
-        assert!(TEXT.repeat(50).starts_with(&whole(&named(coding), cut, true, LIMIT).unwrap()), "{coding}");
+        assert_eq!(decode_whole(&named(coding), cut, false, LIMIT), Err(Undecodable::Truncated), "{coding}");
+        assert!(
+            TEXT.repeat(50).starts_with(&decode_whole(&named(coding), cut, true, LIMIT).unwrap()),
+            "{coding}"
+        );
     }
 }
 
 #[test]
 fn damage_and_unknown_codings() {
     for coding in ["gzip", "br", "zstd"] {
-        let why = whole(&named(coding), &[0xff; 64], false, LIMIT);
+        let why = decode_whole(&named(coding), &[0xff; 64], false, LIMIT);
         assert_eq!(why, Err(Undecodable::Damaged), "{coding}");
     }
-    assert_eq!(whole(&named("compress"), TEXT, false, LIMIT), Err(Undecodable::Unknown));
-    assert_eq!(whole(&vec!["gzip".to_owned(); 5], TEXT, false, LIMIT), Err(Undecodable::TooMany));
+    assert_eq!(decode_whole(&named("compress"), TEXT, false, LIMIT), Err(Undecodable::Unknown));
+    assert_eq!(decode_whole(&vec!["gzip".to_owned(); 5], TEXT, false, LIMIT), Err(Undecodable::TooMany));
 }
 
 #[test]
@@ -98,19 +105,23 @@ fn a_bomb_stops_at_the_limit() {
     let zeros = vec![0_u8; 8 << 20];
     for coding in CODINGS {
         let bomb = encoded(coding, &zeros);
-        assert_eq!(whole(&named(coding), &bomb, false, LIMIT), Err(Undecodable::TooLong), "{coding}");
-        assert_eq!(whole(&named(coding), &bomb, false, zeros.len()).map(|body| body.len()), Ok(8 << 20));
+        assert_eq!(decode_whole(&named(coding), &bomb, false, LIMIT), Err(Undecodable::TooLong), "{coding}");
+        assert_eq!(
+            decode_whole(&named(coding), &bomb, false, zeros.len()).map(|body| body.len()),
+            Ok(8 << 20)
+        );
     }
-    assert_eq!(whole(&[], &zeros, false, LIMIT), Err(Undecodable::TooLong));
+    assert_eq!(decode_whole(&[], &zeros, false, LIMIT), Err(Undecodable::TooLong));
 }
 
-/// What a server flushed can be read when it arrives, not later.
+/// Bytes that a server flushed are decoded when they arrive, not later.
 #[test]
 fn flushed_pieces_come_at_once() {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
     let mut zstd = zstd::stream::write::Encoder::new(Vec::new(), 3).unwrap();
     let mut brotli = brotli::CompressorWriter::new(Vec::new(), 4096, 5, 22);
-    let mut decoders = ["gzip", "zstd", "br"].map(|coding| Decoder::new(&named(coding), LIMIT).unwrap());
+    let mut decoders =
+        ["gzip", "zstd", "br"].map(|coding| ContentDecoder::new(&named(coding), LIMIT).unwrap());
     for piece in [&b"data: one\n\n"[..], b"data: two\n\n", b"data: [DONE]\n\n"] {
         gzip.write_all(piece).unwrap();
         gzip.flush().unwrap();
@@ -127,20 +138,20 @@ fn flushed_pieces_come_at_once() {
         decoders[1].push(&sent[1], &mut result).unwrap();
         assert_eq!(result, piece, "zstd");
         result.clear();
-        let mut brotli_decoder = Decoder::new(&named("br"), LIMIT).unwrap();
+        let mut brotli_decoder = ContentDecoder::new(&named("br"), LIMIT).unwrap();
         brotli_decoder.push(&sent[2], &mut result).unwrap();
         assert!(result.ends_with(piece), "br");
     }
 }
 
-/// A stage in front may give nothing many times over.
+/// The stage in front may return nothing for many pieces in a row.
 #[test]
 fn empty_pieces_do_not_matter() {
     let body = b"data: one\n\n".repeat(20);
     for coding in CODINGS {
         let bytes = encoded(coding, &body);
         let (front, back) = bytes.split_at(bytes.len() / 2);
-        let mut decoder = Decoder::new(&named(coding), LIMIT).unwrap();
+        let mut decoder = ContentDecoder::new(&named(coding), LIMIT).unwrap();
         let mut result = Vec::new();
         decoder.push(front, &mut result).unwrap();
         for _ in 0..100 {
@@ -152,7 +163,7 @@ fn empty_pieces_do_not_matter() {
     }
 }
 
-/// Longer than any buffer on the way, and than any window of what came before.
+/// The body is longer than any buffer on the way, and than any compression window.
 #[test]
 fn long_bodies() {
     let line = |at: usize| format!("{{\"line\": {at}, \"square\": {}}}\n", at * at);
@@ -160,7 +171,7 @@ fn long_bodies() {
     for coding in CODINGS {
         let bytes = encoded(coding, body.as_bytes());
         for length in [1_000, 8_000, bytes.len()] {
-            let mut decoder = Decoder::new(&named(coding), 1 << 30).unwrap();
+            let mut decoder = ContentDecoder::new(&named(coding), 1 << 30).unwrap();
             let mut result = Vec::new();
             for piece in bytes.chunks(length) {
                 decoder.push(piece, &mut result).unwrap();
@@ -192,7 +203,7 @@ proptest! {
         let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
         cuts.extend([0, bytes.len()]);
         cuts.sort_unstable();
-        let mut decoder = Decoder::new(&named(coding), LIMIT).unwrap();
+        let mut decoder = ContentDecoder::new(&named(coding), LIMIT).unwrap();
         let mut result = Vec::new();
         for pair in cuts.windows(2) {
             decoder.push(&bytes[pair[0]..pair[1]], &mut result).unwrap();
@@ -203,6 +214,6 @@ proptest! {
 
     #[test]
     fn noise_never_panics(noise: Vec<u8>, coding in 0..CODINGS.len()) {
-        let _ = whole(&named(CODINGS[coding]), &noise, false, LIMIT);
+        let _ = decode_whole(&named(CODINGS[coding]), &noise, false, LIMIT);
     }
 }

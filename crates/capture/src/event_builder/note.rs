@@ -1,70 +1,75 @@
-//! Events of notes, which stand beside all exchanges: gaps, reports, decisions, results of tools, approvals.
+//! Events of notes, which belong to no exchange: gaps, reports, decisions, results of tools, approvals.
 
-use reenact_record::observation::{ApprovalNews, Observation, PolicyDecision};
+use reenact_record::observation::{ApprovalUpdate, Observation, PolicyDecision};
 use reenact_record::{
-    ApprovalRequest, Denial, Evaluation, RawToolCall, RawToolResult, Source, Via, reported,
+    ApprovalRequest, Evaluation, RawToolCall, RawToolResult, RecordedDenial, Source, ToolChannel,
+    agent_report,
 };
 
-use super::Writing;
+use super::ObservationWriter;
 
-impl Writing<'_> {
-    /// Writes a note.
-    pub(super) fn note(&mut self, note: Observation<'_>) {
+impl ObservationWriter<'_> {
+    /// Writes the events of a note.
+    pub(super) fn write_note(&mut self, note: Observation<'_>) {
         match note {
-            Observation::Gap { what, why } => self.gap(&what, &why),
-            Observation::Reported { text } => self.reported(&text),
-            Observation::Decision(decision) => self.decision(&decision),
+            Observation::Gap { what, why } => self.write_gap(&what, &why),
+            Observation::Reported { text } => self.write_report(&text),
+            Observation::Decision(decision) => self.write_decision(&decision),
             Observation::ToolResult { tool_call_id, output, is_error, .. } => {
-                self.tool_result(&tool_call_id, &output, is_error);
+                self.write_tool_result(&tool_call_id, &output, is_error);
             }
-            Observation::Approval { approval_id, news, .. } => self.approval(&approval_id, &news),
+            Observation::Approval { approval_id, update: news, .. } => {
+                self.write_approval(&approval_id, &news)
+            }
             _ => {}
         }
     }
 
-    /// Writes a report of the agent. Texts that are none were refused when they came.
-    fn reported(&mut self, text: &[u8]) {
-        if let Ok(written) = reported::read(text, |report| self.pen.report(report)) {
-            self.written(written);
+    /// Writes a report of the agent. Texts that are not reports were refused when they came.
+    fn write_report(&mut self, text: &[u8]) {
+        if let Ok(written) = agent_report::parse(text, |report| self.writer.record_report(report)) {
+            self.value_or_report(written);
         }
     }
 
     /// Writes a decision, and the call of a tool that was allowed.
-    fn decision(&mut self, decision: &PolicyDecision<'_>) {
-        let denial = decision.denial.as_ref().map(|(rule, reason)| Denial { rule, reason });
-        let evaluated = self.pen.evaluated(&Evaluation {
+    fn write_decision(&mut self, decision: &PolicyDecision<'_>) {
+        let denial = decision.denial.as_ref().map(|(rule, reason)| RecordedDenial { rule, reason });
+        let evaluated = self.writer.record_evaluation(&Evaluation {
             action: decision.action,
             name: &decision.name,
             denial,
             approval_id: decision.approval_id.as_deref(),
         });
-        let Some(step) = self.written(evaluated).filter(|_| denial.is_none()) else { return };
+        let Some(step) = self.value_or_report(evaluated).filter(|_| denial.is_none()) else { return };
         let Some((id, input)) = &decision.call else { return };
-        let called = self.pen.tool_called_as(
+        let called = self.writer.record_tool_call_as(
             Some(step),
             &RawToolCall {
                 tool_call_id: id,
                 tool: &decision.name,
                 input,
-                via: Via::Conversation,
+                via: ToolChannel::Conversation,
                 source: Source::Inferred,
             },
         );
-        self.written(called);
+        self.value_or_report(called);
     }
 
-    /// Writes the result of a tool's call that was decided on.
-    fn tool_result(&mut self, tool_call_id: &str, output: &str, is_error: bool) {
-        let Some(step) = self.pen.open_tool(tool_call_id) else { return };
-        let returned = self.pen.tool_returned(&step, &RawToolResult { output, is_error, latency: None });
-        self.written(returned);
+    /// Writes the result of a tool call that was decided on.
+    fn write_tool_result(&mut self, tool_call_id: &str, output: &str, is_error: bool) {
+        let Some(step) = self.writer.open_tool_call(tool_call_id) else { return };
+        let returned =
+            self.writer.record_tool_result(&step, &RawToolResult { output, is_error, latency: None });
+        self.value_or_report(returned);
     }
 
-    fn approval(&mut self, id: &str, news: &ApprovalNews<'_>) {
+    /// Writes a step of an approval.
+    fn write_approval(&mut self, id: &str, news: &ApprovalUpdate<'_>) {
         let written = match news {
-            ApprovalNews::Requested { action, name, input_hash, rule, signer_types } => {
+            ApprovalUpdate::Requested { action, name, input_hash, rule, signer_types } => {
                 let signer_types: Vec<&'static str> = signer_types.iter().map(|it| it.name()).collect();
-                self.pen.approval_requested(&ApprovalRequest {
+                self.writer.record_approval_request(&ApprovalRequest {
                     approval_id: id,
                     action: *action,
                     name,
@@ -73,10 +78,12 @@ impl Writing<'_> {
                     signer_types: &signer_types,
                 })
             }
-            ApprovalNews::Granted { token } => self.pen.approval_granted(id, token),
-            ApprovalNews::Denied { reason } => self.pen.approval_denied(id, reason),
-            ApprovalNews::Refused { code, why } => self.pen.error("approval", code, &format!("{id}: {why}")),
+            ApprovalUpdate::Granted { token } => self.writer.record_approval_grant(id, token),
+            ApprovalUpdate::Denied { reason } => self.writer.record_approval_denial(id, reason),
+            ApprovalUpdate::Refused { code, why } => {
+                self.writer.record_error("approval", code, &format!("{id}: {why}"))
+            }
         };
-        self.written(written);
+        self.value_or_report(written);
     }
 }

@@ -1,70 +1,73 @@
-//! An exchange whose answer is coming: its pieces put together, in memory or, if they are many, in a spool.
+//! Exchange whose answer is being received: its pieces in memory or, if they are many, in a spool.
 
 use std::time::Duration;
 
 use reenact_record::observation::{Admission, HeaderList, InboundRequest, Observation};
-use reenact_record::{Pen, StepId};
+use reenact_record::{EventWriter, StepId};
 use reenact_wire::call_ids::CallIds;
 use reenact_wire::{Endpoint, Vendor};
 
 use crate::body::{FinishedBody, SpooledBody};
+use crate::body_decoder::BodyReads;
 use crate::decode;
-use crate::reading::{RequestReading, interface, is_stream, is_success};
-use crate::unpacking::Reads;
+use crate::parsed_body::{ParsedRequestBody, is_stream, is_success, vendor_and_endpoint};
 
-/// Bytes of a body held in memory before they go to a spool, if the body need not be read as a whole.
-const MAX_HELD: usize = 1 << 20;
+/// Bytes of a body held in memory before they go to a spool, for bodies that need not be parsed as a whole: 1
+/// MiB.
+const MAX_MEMORY_BYTES: usize = 1 << 20;
 
-/// An exchange that has not returned.
+/// Exchange that has not ended.
 pub(super) struct OpenExchange {
+    /// Step of the request's event.
     pub(super) step: StepId,
     pub(super) endpoint: Option<Endpoint>,
     pub(super) vendor: Vendor,
     /// Model that the request names.
     pub(super) model: String,
-    /// Decision under which the request went out.
+    /// Decision under which the request went out; `None` without an envelope.
     pub(super) admission: Option<Admission<'static>>,
     /// Ids for tool calls of the answer that come without one.
     pub(super) call_ids: Option<CallIds>,
     pub(super) head: Option<AnswerHead>,
     pub(super) trailers: HeaderList<'static>,
-    pub(super) withheld: Option<Withheld>,
+    /// Part that the client did not get, if there is one.
+    pub(super) withheld: Option<WithheldPart>,
     /// Time of the last piece, since the request.
     pub(super) last_at: Duration,
     body: OpenBody,
 }
 
-/// The head of an answer.
+/// Head of an answer.
 pub(super) struct AnswerHead {
     pub(super) status: u16,
     pub(super) version: String,
     pub(super) headers: HeaderList<'static>,
 }
 
-/// The part of an answer that its client did not get.
-pub(super) struct Withheld {
+/// Part of an answer that its client did not get.
+pub(super) struct WithheldPart {
     /// Bytes of the body that were handed on.
     pub(super) delivered: usize,
-    /// Bytes sent behind them.
+    /// Bytes sent after them.
     pub(super) instead: Vec<u8>,
 }
 
-/// A body while it comes.
+/// Body while it is received.
 #[derive(Default)]
 struct OpenBody {
-    /// The beginning that is in the spool, if there is one.
+    /// Beginning of the body, if it is in a spool.
     spooled: Option<Box<SpooledBody>>,
-    /// Bytes that came and are not in the spool.
+    /// Received bytes that are not in the spool.
     raw: Vec<u8>,
-    /// Reads that brought them, counted from the start of the body.
-    reads: Reads,
-    /// Bytes that came.
-    came: usize,
+    /// Reads that brought `raw`. Offsets count from the start of the body.
+    reads: BodyReads,
+    /// Bytes received, including those in the spool.
+    total_bytes: usize,
 }
 
 impl OpenExchange {
-    pub(super) fn new(step: StepId, request: &InboundRequest<'_>, reading: &RequestReading) -> Self {
-        let (vendor, endpoint) = interface(request);
+    pub(super) fn new(step: StepId, request: &InboundRequest<'_>, reading: &ParsedRequestBody) -> Self {
+        let (vendor, endpoint) = vendor_and_endpoint(request);
         Self {
             step,
             endpoint,
@@ -80,8 +83,8 @@ impl OpenExchange {
         }
     }
 
-    /// Takes a part of the answer.
-    pub(super) fn take(&mut self, pen: &Pen, observation: Observation<'_>, max_body_bytes: usize) {
+    /// Takes a part of the answer: head, piece, trailers, or the note that the rest is withheld.
+    pub(super) fn take(&mut self, writer: &EventWriter, observation: Observation<'_>, max_body_bytes: usize) {
         match observation {
             Observation::Head { status, version, headers } => {
                 let (version, headers) = (version.into_owned(), headers.into_owned());
@@ -89,29 +92,30 @@ impl OpenExchange {
             }
             Observation::Piece { at, bytes } => {
                 self.last_at = at;
-                self.piece(pen, at, &bytes, max_body_bytes);
+                self.push_piece(writer, at, &bytes, max_body_bytes);
             }
             Observation::Trailers { headers } => self.trailers = headers.into_owned(),
             Observation::Withheld { delivered, instead } => {
                 let delivered = usize::try_from(delivered).unwrap_or(usize::MAX);
-                self.withheld = Some(Withheld { delivered, instead: instead.into_owned() });
+                self.withheld = Some(WithheldPart { delivered, instead: instead.into_owned() });
             }
             _ => {}
         }
     }
 
-    fn piece(&mut self, pen: &Pen, at: Duration, bytes: &[u8], max_body_bytes: usize) {
+    /// Appends a piece, and moves the bytes in memory to the spool if they are many.
+    fn push_piece(&mut self, writer: &EventWriter, at: Duration, bytes: &[u8], max_body_bytes: usize) {
         let body = &mut self.body;
         body.raw.extend_from_slice(bytes);
-        body.came += bytes.len();
-        body.reads.push((at, body.came));
-        let is_long = body.raw.len() >= MAX_HELD;
+        body.total_bytes += bytes.len();
+        body.reads.push((at, body.total_bytes));
+        let is_long = body.raw.len() >= MAX_MEMORY_BYTES;
         if let Some(head) = self.head.as_ref().filter(|_| is_long)
             && is_spooled(self.endpoint, self.admission.is_some(), head.status, &head.headers)
         {
             let spooled = body.spooled.get_or_insert_with(|| {
                 let codings = decode::codings(&head.headers);
-                Box::new(SpooledBody::new(pen, &self.step, &codings, max_body_bytes))
+                Box::new(SpooledBody::new(writer, &self.step, &codings, max_body_bytes))
             });
             spooled.push(&body.raw, &body.reads);
             body.raw.clear();
@@ -119,7 +123,7 @@ impl OpenExchange {
         }
     }
 
-    /// Ends the body. `is_whole` says that its end came.
+    /// Ends the body. `is_whole` is true if its end was received.
     pub(super) fn finish_body(
         &mut self,
         codings: &[String],
@@ -128,7 +132,7 @@ impl OpenExchange {
     ) -> FinishedBody {
         let OpenBody { spooled, raw, reads, .. } = std::mem::take(&mut self.body);
         match spooled {
-            None => FinishedBody::whole(codings, raw, reads, is_whole, max_body_bytes),
+            None => FinishedBody::from_memory(codings, raw, reads, is_whole, max_body_bytes),
             Some(mut spooled) => {
                 spooled.push(&raw, &reads);
                 spooled.finish(is_whole)
@@ -137,8 +141,11 @@ impl OpenExchange {
     }
 }
 
-/// Returns true if a long body need not stay in memory. A model's answer is read as a whole; so is a stream, in which a secret
-/// may be cut into pieces that lie apart; and of an answer that the policy gate judges a part may be withheld.
+/// Returns true if a long body need not stay in memory.
+///
+/// Three kinds of bodies must stay: a model's answer, because it is parsed as a whole; a stream, because a
+/// secret in it may be split into pieces that lie apart; and an answer that the policy gate judges, because a
+/// part of it may be withheld.
 pub(crate) fn is_spooled(
     endpoint: Option<Endpoint>,
     is_admitted: bool,

@@ -1,38 +1,43 @@
-//! Approvals: asked for at the desk, waited for, and recorded, whatever comes of them.
+//! Approvals: asked for through the approval queue, awaited, and recorded with their outcome.
 
 use std::time::Duration;
 
-use reenact_record::approval::{Look, Question};
-use reenact_record::observation::{ApprovalNews, Observation};
-use reenact_record::warden::{Action, Needed, Refused};
+use reenact_record::approval::{AnswerPoll, Question};
+use reenact_record::observation::{ApprovalUpdate, Observation};
+use reenact_record::policy_engine::{Action, NeededApproval, PolicyRefusal};
 
-use super::{PolicyGate, denial};
+use super::{PolicyGate, denied_action};
 
-/// Time between two looks at the desk.
-const LOOK: Duration = Duration::from_millis(100);
+/// Pause between two looks at the approval queue.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 impl PolicyGate {
-    /// Asks for an approval, and waits for it as long as the desk does. Returns its id, or why there is none. If the future
-    /// is dropped the question is withdrawn.
-    pub(super) async fn approve(
+    /// Asks for an approval, and waits for it up to the timeout of the approval queue. Returns the approval id.
+    /// If the future is dropped the question is withdrawn.
+    ///
+    /// # Errors
+    /// Returns the reason in words if there is no approval.
+    pub(super) async fn await_approval(
         &self,
         action: Action,
         name: &str,
         input: &str,
-        needed: &Needed,
+        needed: &NeededApproval,
     ) -> Result<String, String> {
         let signer_types = needed.signer_types.as_deref();
         let question = Question { signer_types, ..Question::new(action, name, input, &needed.rule) };
-        let pen = self.recorder.pen();
-        let asked = self.desk.ask(&question, pen.now()).map_err(|error| error.to_string())?;
-        let approval_id = asked.approval_id().to_string();
+        let writer = self.recorder.writer();
+        let pending_question =
+            self.approvals.ask(&question, writer.now()).map_err(|error| error.to_string())?;
+        let approval_id = pending_question.approval_id().to_string();
         let id = approval_id.clone();
         let mut pending = PendingApproval { gate: self, action, name, approval_id: id, is_over: false };
-        // Bound after `pending`, so dropped before it: the question is withdrawn by the time the record says so.
-        let mut waiting = asked;
-        self.tell(
+        // Bound after `pending`, so dropped before it: the question is withdrawn by the time the record says
+        // so.
+        let mut waiting = pending_question;
+        self.record_approval(
             &approval_id,
-            ApprovalNews::Requested {
+            ApprovalUpdate::Requested {
                 action,
                 name: name.to_owned().into(),
                 input_hash: question.input_hash.to_string().into(),
@@ -41,56 +46,61 @@ impl PolicyGate {
             },
         );
         loop {
-            let look = waiting.look(pen.now());
-            pending.is_over = !matches!(look, Look::Pending | Look::Refused { .. });
+            let look = waiting.poll(writer.now());
+            pending.is_over = !matches!(look, AnswerPoll::Pending | AnswerPoll::Refused { .. });
             match look {
-                Look::Pending => tokio::time::sleep(LOOK).await,
-                Look::Granted { token, .. } => {
+                AnswerPoll::Pending => tokio::time::sleep(POLL_INTERVAL).await,
+                AnswerPoll::Granted { token, .. } => {
                     let token = String::from_utf8_lossy(&token).into_owned().into();
-                    self.tell(&approval_id, ApprovalNews::Granted { token });
+                    self.record_approval(&approval_id, ApprovalUpdate::Granted { token });
                     return Ok(approval_id);
                 }
-                Look::Denied { reason, .. } => {
+                AnswerPoll::Denied { reason, .. } => {
                     let reason = reason.unwrap_or_else(|| "the approver said no".to_owned());
-                    self.tell(&approval_id, ApprovalNews::Denied { reason: reason.clone().into() });
-                    return Err(pen.masked(&reason));
+                    self.record_approval(
+                        &approval_id,
+                        ApprovalUpdate::Denied { reason: reason.clone().into() },
+                    );
+                    return Err(writer.mask_text(&reason));
                 }
-                Look::Refused { why } => {
+                AnswerPoll::Refused { why } => {
                     let (code, why) = (format!("approval_{}", why.code()).into(), why.to_string().into());
-                    self.tell(&approval_id, ApprovalNews::Refused { code, why });
+                    self.record_approval(&approval_id, ApprovalUpdate::Refused { code, why });
                 }
-                Look::TimedOut | Look::Over => {
+                AnswerPoll::TimedOut | AnswerPoll::Closed => {
                     let reason = "nobody approved it in time";
-                    self.tell(&approval_id, ApprovalNews::Denied { reason: reason.into() });
+                    self.record_approval(&approval_id, ApprovalUpdate::Denied { reason: reason.into() });
                     return Err(reason.to_owned());
                 }
             }
         }
     }
 
-    /// Records a denial where an approval was not given.
-    pub(super) fn approved(
+    /// Returns the approval id, or records a denial and returns its refusal.
+    pub(super) fn denied_unless_approved(
         &self,
         action: Action,
         name: &str,
         approved: Result<String, String>,
-    ) -> Result<String, Refused> {
+    ) -> Result<String, PolicyRefusal> {
         approved.map_err(|reason| {
-            let refused = Refused::unapproved(reason);
+            let refused = PolicyRefusal::unapproved(reason);
             // A denial that cannot be recorded is a denial all the same.
-            let _ = self.decide(|_, at| ((), vec![(denial(action, name, at, &refused), None)]));
+            let _ = self.decide(|_, at| ((), vec![(denied_action(action, name, at, &refused), None)]));
             refused
         })
     }
 
-    fn tell(&self, approval_id: &str, news: ApprovalNews<'static>) {
+    /// Records a step of an approval: its request, its outcome, or an answer that was not valid.
+    fn record_approval(&self, approval_id: &str, update: ApprovalUpdate<'static>) {
         let approval_id = approval_id.to_owned().into();
-        // News that cannot be recorded stop the action that they are about.
-        let _ = self.decide(|_, at| ((), vec![(Observation::Approval { at, approval_id, news }, None)]));
+        // If this cannot be recorded, the decision on the action refuses it.
+        let _ = self.decide(|_, at| ((), vec![(Observation::Approval { at, approval_id, update }, None)]));
     }
 }
 
-/// An approval that is waited for. If it is dropped before the answer came, the agent has left, and the record says so.
+/// Approval that is awaited. If it is dropped before the answer came, the agent has disconnected, and the
+/// record says so.
 struct PendingApproval<'g> {
     gate: &'g PolicyGate,
     action: Action,
@@ -103,8 +113,9 @@ impl Drop for PendingApproval<'_> {
     fn drop(&mut self) {
         if !self.is_over {
             let reason = "the agent did not wait for the approval".to_owned();
-            self.gate.tell(&self.approval_id, ApprovalNews::Denied { reason: reason.clone().into() });
-            let _ = self.gate.approved(self.action, self.name, Err(reason));
+            self.gate
+                .record_approval(&self.approval_id, ApprovalUpdate::Denied { reason: reason.clone().into() });
+            let _ = self.gate.denied_unless_approved(self.action, self.name, Err(reason));
         }
     }
 }

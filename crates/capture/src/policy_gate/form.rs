@@ -1,17 +1,17 @@
-//! Interfaces that the gate can judge, by their paths.
+//! Check that the gate can judge the interface of a request.
 
 use reenact_record::observation::InboundRequest;
-use reenact_record::warden::Refused;
+use reenact_record::policy_engine::PolicyRefusal;
 use reenact_wire::Endpoint;
 
-use crate::reading::interface;
+use crate::parsed_body::vendor_and_endpoint;
 
-/// Refuses an interface that is not known here: it may ask for tools in a way that nobody sees.
-pub(super) fn unknown_form(request: &InboundRequest<'_>) -> Result<(), Refused> {
-    let (vendor, endpoint) = interface(request);
-    if endpoint.is_some_and(Endpoint::calls_a_model) || vendor.is_without_tools(&request.path) {
+/// Refuses a request to an unknown interface: its answer could contain tool calls in a form that is not parsed.
+pub(super) fn refuse_unknown_interface(request: &InboundRequest<'_>) -> Result<(), PolicyRefusal> {
+    let (vendor, endpoint) = vendor_and_endpoint(request);
+    if endpoint.is_some_and(Endpoint::calls_a_model) || vendor.is_toolless_path(&request.path) {
         return Ok(());
     }
     let path = request.path.split('?').next().unwrap_or_default().trim_end_matches('/');
-    Err(Refused::unknown_form(&request.method, path))
+    Err(PolicyRefusal::unknown_form(&request.method, path))
 }

@@ -1,7 +1,9 @@
-//! The policy gate of an enforced run: everything that an agent wants to do is decided on before it happens, and recorded.
+//! Policy gate of an enforced run: decides on each request and each tool call before it happens, and records
+//! the decision.
 //!
-//! Decisions are made one at a time, in the order and with the times that the record has: an auditor of the record decides the
-//! same. Start with [`PolicyGate::admit`] for requests and [`PolicyGate::admit_tools`] for the tools that an answer asks for.
+//! Decisions are made one at a time, in the order and with the times that the record has. So an auditor who
+//! evaluates the record reaches the same decisions. Start reading at [`PolicyGate::admit`] for requests and
+//! [`PolicyGate::admit_tools`] for the tool calls of an answer.
 
 mod approval;
 mod form;
@@ -12,99 +14,109 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use reenact_record::observation::{Admission, InboundRequest, Observation, PolicyDecision};
-use reenact_record::warden::{Action, Money, Needed, Refused, Ruling, Wanted};
-use reenact_record::{Warden, approval::Desk};
+use reenact_record::policy_engine::{Action, Money, NeededApproval, PolicyRefusal, ProposedAction, Ruling};
+use reenact_record::{PolicyEngine, approval::ApprovalQueue};
 use reenact_wire::call_ids::CallIds;
 use reenact_wire::conversation::Conversation;
-use reenact_wire::exchange::Request;
-use reenact_wire::price::{Rates, Table};
-use reenact_wire::{Answer, ToolCall};
+use reenact_wire::exchange::ParsedRequest;
+use reenact_wire::price::{PriceTable, Rates};
+use reenact_wire::{ModelAnswer, ToolCall};
 
-use self::results::Forbidden;
-use crate::queue::Queued;
-use crate::reading::{Reading, RequestReading, interface};
+use self::results::ForbiddenResult;
+use crate::parsed_body::{ParsedBody, ParsedRequestBody, vendor_and_endpoint};
+use crate::queue::JobTicket;
 use crate::recorder_thread::{RecorderThread, lock};
 
-/// An envelope that is enforced.
-pub struct Policy {
-    /// Decides on actions.
-    pub warden: Warden,
-    /// Prices of models.
-    pub prices: Table,
+/// Envelope that is enforced, with all that its decisions need.
+pub struct EnforcedPolicy {
+    /// Engine that decides on actions.
+    pub engine: PolicyEngine,
+    /// Prices of models, for spending limits.
+    pub prices: PriceTable,
     /// Queue of questions to approvers.
-    pub desk: Desk,
+    pub approvals: ApprovalQueue,
 }
 
-/// Decides on the actions of a run.
+/// Gate through which all requests and tool calls of an enforced run pass.
 pub struct PolicyGate {
     recorder: Arc<RecorderThread>,
-    prices: Table,
-    desk: Desk,
+    prices: PriceTable,
+    approvals: ApprovalQueue,
     /// Longest request body that is decoded, in bytes.
     max_body_bytes: usize,
-    state: Mutex<State>,
+    state: Mutex<GateState>,
 }
 
-struct State {
-    warden: Warden,
-    /// The run's one conversation: under an envelope nobody else infers calls.
+/// Mutable state of the gate, behind one lock, so that decisions are made one at a time.
+struct GateState {
+    engine: PolicyEngine,
+    /// Conversation of the run, from which calls are inferred. Under an envelope the event builder has none.
     conversation: Conversation,
-    /// Ids of calls that were allowed and whose results have not come. The journal knows them later than they are needed here.
-    allowed: BTreeSet<String>,
+    /// Ids of calls that were allowed and whose results have not come. The journal learns of them too late for
+    /// the next decision.
+    allowed_calls: BTreeSet<String>,
     /// Results that may not be handed over, by the ids of their calls.
-    forbidden: BTreeMap<String, Forbidden>,
+    forbidden_results: BTreeMap<String, ForbiddenResult>,
 }
 
-/// Observations that follow from a decision, with the bodies that were read for it.
-type Outcome = Vec<(Observation<'static>, Option<Reading>)>;
+/// Observations that follow from a decision, with the bodies that were parsed for it.
+type DecisionJobs = Vec<(Observation<'static>, Option<ParsedBody>)>;
 
-/// The parts of a request that are decided on.
+/// Parts of a request that are decided on.
 struct ModelRequestInfo<'r> {
-    request: &'r Request,
+    request: &'r ParsedRequest,
     model: &'r str,
+    /// Prices of the model; `None` if the table does not have it.
     rates: Option<Rates>,
-    expected: Option<Money>,
+    /// Cost that is reserved before the call; `None` without prices.
+    expected_cost: Option<Money>,
 }
 
 impl PolicyGate {
-    pub(crate) fn new(recorder: Arc<RecorderThread>, policy: Policy, max_body_bytes: usize) -> Self {
-        let Policy { warden, prices, desk } = policy;
-        let state = State {
-            warden,
+    pub(crate) fn new(recorder: Arc<RecorderThread>, policy: EnforcedPolicy, max_body_bytes: usize) -> Self {
+        let EnforcedPolicy { engine: warden, prices, approvals } = policy;
+        let state = GateState {
+            engine: warden,
             conversation: Conversation::default(),
-            allowed: BTreeSet::new(),
-            forbidden: BTreeMap::new(),
+            allowed_calls: BTreeSet::new(),
+            forbidden_results: BTreeMap::new(),
         };
-        Self { recorder, prices, desk, max_body_bytes, state: Mutex::new(state) }
+        Self { recorder, prices, approvals, max_body_bytes, state: Mutex::new(state) }
     }
 
-    /// Decides on a request. If it may go out it is logged and queued, with the body that was read for the decision. Returns the ids
-    /// for calls of its answer that have none, too.
+    /// Decides on a request. A request that may go out is logged and queued, together with its parsed body.
+    ///
+    /// Returns the decision, the ticket of the queued request, and the ids for tool calls of its answer that
+    /// have none. If the envelope asks for an approval, waits for the approver and then decides again, since
+    /// other conditions may have changed.
+    ///
+    /// # Errors
+    /// Returns the refusal if the envelope or an approver denies the request, or if the run cannot be recorded.
     pub(crate) async fn admit(
         &self,
         request: InboundRequest<'static>,
-    ) -> Result<(Admission<'static>, Queued, Option<CallIds>), Refused> {
-        let reading = RequestReading::of(&request, self.max_body_bytes);
-        let form = form::unknown_form(&request);
-        let nothing = Request::default();
+    ) -> Result<(Admission<'static>, JobTicket, Option<CallIds>), PolicyRefusal> {
+        let reading = ParsedRequestBody::of(&request, self.max_body_bytes);
+        let form = form::refuse_unknown_interface(&request);
+        let nothing = ParsedRequest::default();
         let parsed = reading.request.clone().filter(|_| reading.fault.is_none());
         let parsed = parsed.as_deref().unwrap_or(&nothing);
-        let info = self.info(&request, &reading, parsed);
+        let info = self.model_request_info(&request, &reading, parsed);
         let mut approval_id: Option<String> = None;
         let mut has_results = true;
-        // Both go with the admission.
+        // Moved into the observation when the request is admitted.
         let mut unsent = Some((request, reading));
         loop {
             let (step, mut queued) = self.decide(|state, at| {
                 let mut outcome = Vec::new();
-                let wanted = Wanted {
+                let wanted = ProposedAction {
                     action: Action::Model,
                     name: info.model,
                     at,
-                    expected: info.expected,
+                    expected_cost: info.expected_cost,
                     is_approved: approval_id.is_some(),
                 };
-                // Results are judged once; conditions that may have changed meanwhile, again.
+                // Results are judged once, conditions that may have changed meanwhile again.
                 let brought = if std::mem::take(&mut has_results) {
                     let results = state.judge_results(info.request, at, &mut outcome);
                     results.and_then(|()| form.clone()).and_then(|()| state.judge_vendor_tools(info.request))
@@ -112,165 +124,182 @@ impl PolicyGate {
                     Ok(())
                 };
                 let ruling = match brought {
-                    Ok(()) => state.warden.rule(&wanted),
+                    Ok(()) => state.engine.evaluate(&wanted),
                     Err(refused) => Ruling::Denied(refused),
                 };
                 if let Ruling::Denied(refused) = &ruling {
-                    outcome.push((denial(Action::Model, info.model, at, refused), None));
+                    outcome.push((denied_action(Action::Model, info.model, at, refused), None));
                 }
                 if ruling != Ruling::Allowed {
-                    return (Step::of(ruling), outcome);
+                    return (AdmissionStep::refused_or_asked(ruling), outcome);
                 }
-                state.warden.began(&wanted);
+                state.engine.begin_action(&wanted);
                 let admission = info.admission(at, approval_id.clone());
                 outcome.extend(unsent.take().map(|(request, reading)| {
                     let request = InboundRequest { admission: Some(admission.clone()), ..request };
-                    (Observation::Request(Box::new(request)), Some(Reading::Request(Box::new(reading))))
+                    (Observation::Request(Box::new(request)), Some(ParsedBody::Request(Box::new(reading))))
                 }));
-                (Step::Go(admission), outcome)
+                (AdmissionStep::Admit(admission), outcome)
             })?;
             match step {
-                Step::Go(admission) => {
-                    let queued = queued.pop().ok_or_else(Refused::unrecorded)?;
+                AdmissionStep::Admit(admission) => {
+                    let queued = queued.pop().ok_or_else(PolicyRefusal::unrecorded)?;
                     return Ok((admission, queued, info.request.call_ids.clone()));
                 }
-                Step::Stop(refused) => return Err(refused),
-                Step::Ask(needed) => {
+                AdmissionStep::Refuse(refused) => return Err(refused),
+                AdmissionStep::AskApproval(needed) => {
                     let input = unsent.as_ref().map(|(request, reading)| self.shown_body(request, reading));
                     let input = input.unwrap_or_default();
-                    let approved = self.approve(Action::Model, info.model, &input, &needed).await;
-                    approval_id = Some(self.approved(Action::Model, info.model, approved)?);
+                    let approved = self.await_approval(Action::Model, info.model, &input, &needed).await;
+                    approval_id = Some(self.denied_unless_approved(Action::Model, info.model, approved)?);
                 }
             }
         }
     }
 
-    /// Decides on the tools that an answer asks for, all or none. Calls that are allowed count as begun: the agent sees them
-    /// next.
-    pub async fn admit_tools(&self, calls: &[ToolCall]) -> Result<(), Refused> {
+    /// Decides on the tool calls of an answer, all or none. Allowed calls count as begun, because the agent
+    /// sees them next.
+    ///
+    /// # Errors
+    /// Returns the refusal of the first call that may not be made.
+    pub async fn admit_tools(&self, calls: &[ToolCall]) -> Result<(), PolicyRefusal> {
         let mut approvals: BTreeMap<usize, String> = BTreeMap::new();
         loop {
             let (step, queued) = self.decide(|state, at| {
-                // Each call is decided on as if those before it had begun. Most answers ask for one.
-                let mut trial: Option<Warden> = None;
+                // Each call is decided on as if those before it had begun. A single call, the usual case, needs
+                // no copy of the engine.
+                let mut trial: Option<PolicyEngine> = None;
                 let mut outcome = Vec::new();
                 for (place, call) in calls.iter().enumerate() {
                     let approval_id = approvals.get(&place);
-                    let wanted = Wanted { is_approved: approval_id.is_some(), ..tool(&call.name, at) };
-                    match trial.as_ref().unwrap_or(&state.warden).rule(&wanted) {
+                    let wanted =
+                        ProposedAction { is_approved: approval_id.is_some(), ..tool_request(&call.name, at) };
+                    match trial.as_ref().unwrap_or(&state.engine).evaluate(&wanted) {
                         Ruling::Allowed => {}
                         Ruling::Denied(refused) => {
-                            let denied = denial(Action::Tool, &call.name, at, &refused);
-                            return (Step::Stop((place, refused)), vec![(denied, None)]);
+                            let denied = denied_action(Action::Tool, &call.name, at, &refused);
+                            return (AdmissionStep::Refuse((place, refused)), vec![(denied, None)]);
                         }
-                        Ruling::NeedsApproval(needed) => return (Step::Ask((place, needed)), Vec::new()),
+                        Ruling::NeedsApproval(needed) => {
+                            return (AdmissionStep::AskApproval((place, needed)), Vec::new());
+                        }
                     }
                     if calls.len() > 1 {
-                        trial.get_or_insert_with(|| state.warden.clone()).began(&wanted);
+                        trial.get_or_insert_with(|| state.engine.clone()).begin_action(&wanted);
                     }
-                    outcome.push((allowance(call, at, approval_id.cloned()), None));
+                    outcome.push((allowed_call(call, at, approval_id.cloned()), None));
                 }
                 match trial {
-                    Some(trial) => state.warden = trial,
-                    None => calls.iter().for_each(|call| state.warden.began(&tool(&call.name, at))),
+                    Some(trial) => state.engine = trial,
+                    None => {
+                        calls.iter().for_each(|call| state.engine.begin_action(&tool_request(&call.name, at)))
+                    }
                 }
-                state.allowed.extend(calls.iter().map(|call| call.id.clone()));
-                state.conversation.answered(&Answer { tool_calls: calls.to_vec(), ..Answer::default() });
-                (Step::Go(()), outcome)
+                state.allowed_calls.extend(calls.iter().map(|call| call.id.clone()));
+                state
+                    .conversation
+                    .add_answer(&ModelAnswer { tool_calls: calls.to_vec(), ..ModelAnswer::default() });
+                (AdmissionStep::Admit(()), outcome)
             })?;
             match step {
-                Step::Go(()) => return self.written(queued).await,
-                Step::Stop((_, refused)) => return Err(refused),
-                Step::Ask((place, needed)) => {
-                    let Some(call) = calls.get(place) else { return Err(Refused::unrecorded()) };
-                    let input = self.recorder.pen().masked_input(&call.input);
-                    let approved = self.approve(Action::Tool, &call.name, &input, &needed).await;
-                    approvals.insert(place, self.approved(Action::Tool, &call.name, approved)?);
+                AdmissionStep::Admit(()) => return self.wait_written(queued).await,
+                AdmissionStep::Refuse((_, refused)) => return Err(refused),
+                AdmissionStep::AskApproval((place, needed)) => {
+                    let Some(call) = calls.get(place) else { return Err(PolicyRefusal::unrecorded()) };
+                    let input = self.recorder.writer().mask_tool_input(&call.input);
+                    let approved = self.await_approval(Action::Tool, &call.name, &input, &needed).await;
+                    approvals.insert(place, self.denied_unless_approved(Action::Tool, &call.name, approved)?);
                 }
             }
         }
     }
 
-    /// Books the cost of a call that is over, in place of what was expected.
+    /// Books the actual cost of a finished call in place of the expected cost.
     pub(crate) fn book_cost(&self, admission: &Admission<'_>, actual: Money) {
         if admission.rates.is_some() {
             let expected = Money::from_picodollars(admission.estimate.into());
-            lock(&self.state).warden.settled(expected, actual);
+            lock(&self.state).engine.settle_cost(expected, actual);
         }
     }
 
-    /// Makes a decision and queues what follows from it. Refuses where the run cannot be recorded.
+    /// Makes a decision under the lock of the queue, and queues the observations that follow from it.
+    ///
+    /// # Errors
+    /// Refuses if any event of the run could not be recorded.
     fn decide<R>(
         &self,
-        decide: impl FnOnce(&mut State, Duration) -> (R, Outcome),
-    ) -> Result<(R, Vec<Queued>), Refused> {
-        if self.recorder.has_lost_something() {
-            return Err(Refused::unrecorded());
+        decide: impl FnOnce(&mut GateState, Duration) -> (R, DecisionJobs),
+    ) -> Result<(R, Vec<JobTicket>), PolicyRefusal> {
+        if self.recorder.has_unrecorded() {
+            return Err(PolicyRefusal::unrecorded());
         }
         let decided = self.recorder.decide(|at| decide(&mut lock(&self.state), at));
-        decided.ok_or_else(Refused::unrecorded)
+        decided.ok_or_else(PolicyRefusal::unrecorded)
     }
 
-    /// Waits until queued jobs are written, where that is needed.
-    async fn written(&self, queued: Vec<Queued>) -> Result<(), Refused> {
+    /// Waits until queued jobs are written, as far as their tickets ask for a wait.
+    async fn wait_written(&self, queued: Vec<JobTicket>) -> Result<(), PolicyRefusal> {
         for written in queued.into_iter().filter_map(|(_, written)| written) {
             written.await;
         }
-        if self.recorder.has_lost_something() { Err(Refused::unrecorded()) } else { Ok(()) }
+        if self.recorder.has_unrecorded() { Err(PolicyRefusal::unrecorded()) } else { Ok(()) }
     }
 
-    fn info<'r>(
+    /// Collects the parts of a request that are decided on.
+    fn model_request_info<'r>(
         &self,
         request: &InboundRequest<'_>,
-        reading: &RequestReading,
-        parsed: &'r Request,
+        reading: &ParsedRequestBody,
+        parsed: &'r ParsedRequest,
     ) -> ModelRequestInfo<'r> {
         let model = parsed.model.as_deref().unwrap_or_default();
-        // A body that cannot be read names no model, and costs nothing to be read.
+        // A body that cannot be decoded names no model, and reading it costs nothing.
         let length = if reading.fault.is_some() { 0 } else { reading.body(request).len() };
-        let rates = self.prices.rates(interface(request).0, model);
+        let rates = self.prices.rates(vendor_and_endpoint(request).0, model);
         let expected = rates.map(|rates| Money::from_picodollars(rates.estimate(length)));
-        ModelRequestInfo { request: parsed, model, rates, expected }
+        ModelRequestInfo { request: parsed, model, rates, expected_cost: expected }
     }
 
-    /// Returns the body of a request as an approver sees it.
-    fn shown_body(&self, request: &InboundRequest<'_>, reading: &RequestReading) -> String {
+    /// Returns the masked body of a request for an approver.
+    fn shown_body(&self, request: &InboundRequest<'_>, reading: &ParsedRequestBody) -> String {
         let body = if reading.fault.is_some() { &[] } else { reading.body(request) };
-        self.recorder.pen().masked(&String::from_utf8_lossy(body))
+        self.recorder.writer().mask_text(&String::from_utf8_lossy(body))
     }
 }
 
-/// Consequence of a decision.
-enum Step<Go, Stop, Ask> {
-    Go(Go),
-    Stop(Stop),
-    Ask(Ask),
+/// Next step after a decision.
+enum AdmissionStep<Go, Stop, Ask> {
+    Admit(Go),
+    Refuse(Stop),
+    AskApproval(Ask),
 }
 
-impl Step<Admission<'static>, Refused, Needed> {
-    /// Of a ruling that does not let a request go.
-    fn of(ruling: Ruling) -> Self {
+impl AdmissionStep<Admission<'static>, PolicyRefusal, NeededApproval> {
+    /// Converts a decision that does not admit a request.
+    fn refused_or_asked(ruling: Ruling) -> Self {
         match ruling {
-            Ruling::Denied(refused) => Self::Stop(refused),
-            Ruling::NeedsApproval(needed) => Self::Ask(needed),
-            Ruling::Allowed => Self::Stop(Refused::unrecorded()),
+            Ruling::Denied(refused) => Self::Refuse(refused),
+            Ruling::NeedsApproval(needed) => Self::AskApproval(needed),
+            Ruling::Allowed => Self::Refuse(PolicyRefusal::unrecorded()),
         }
     }
 }
 
 impl ModelRequestInfo<'_> {
     fn admission(&self, at: Duration, approval_id: Option<String>) -> Admission<'static> {
-        let estimate = self.expected.unwrap_or_default().picodollars();
+        let estimate = self.expected_cost.unwrap_or_default().picodollars();
         let estimate = u64::try_from(estimate).unwrap_or(u64::MAX);
         Admission { at, approval_id: approval_id.map(Into::into), rates: self.rates, estimate }
     }
 }
 
-fn tool(name: &str, at: Duration) -> Wanted<'_> {
-    Wanted { action: Action::Tool, name, at, expected: None, is_approved: false }
+/// Returns the action of calling a tool.
+fn tool_request(name: &str, at: Duration) -> ProposedAction<'_> {
+    ProposedAction { action: Action::Tool, name, at, expected_cost: None, is_approved: false }
 }
 
-fn allowance(call: &ToolCall, at: Duration, approval_id: Option<String>) -> Observation<'static> {
+/// Returns the observation of a tool call that was allowed.
+fn allowed_call(call: &ToolCall, at: Duration, approval_id: Option<String>) -> Observation<'static> {
     Observation::Decision(Box::new(PolicyDecision {
         at,
         action: Action::Tool,
@@ -281,7 +310,8 @@ fn allowance(call: &ToolCall, at: Duration, approval_id: Option<String>) -> Obse
     }))
 }
 
-fn denial(action: Action, name: &str, at: Duration, refused: &Refused) -> Observation<'static> {
+/// Returns the observation of an action that was denied.
+fn denied_action(action: Action, name: &str, at: Duration, refused: &PolicyRefusal) -> Observation<'static> {
     Observation::Decision(Box::new(PolicyDecision {
         at,
         action,

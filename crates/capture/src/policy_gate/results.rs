@@ -2,62 +2,67 @@
 
 use std::time::Duration;
 
-use reenact_record::Warden;
+use reenact_record::PolicyEngine;
 use reenact_record::observation::Observation;
-use reenact_record::warden::{Action, Refused, Ruling, Wanted};
+use reenact_record::policy_engine::{Action, PolicyRefusal, ProposedAction, Ruling};
 use reenact_wire::conversation::InferredCall;
-use reenact_wire::exchange::Request;
+use reenact_wire::exchange::ParsedRequest;
 use reenact_wire::{ToolCall, ToolResult};
 
-use super::{Outcome, State, allowance, denial, tool};
+use super::{DecisionJobs, GateState, allowed_call, denied_action, tool_request};
 
-/// A result that may not be handed over, and why.
-pub(super) struct Forbidden {
+/// Result that may not be handed over, with the refusal.
+pub(super) struct ForbiddenResult {
     call: Option<ToolCall>,
     result: ToolResult,
-    refused: Refused,
+    refused: PolicyRefusal,
 }
 
-impl State {
-    /// Judges the results that a request brings. Those of allowed calls return; others were called out of sight, and are decided
-    /// on now.
+impl GateState {
+    /// Judges the results that a request brings. Results of allowed calls are recorded. Other calls were made
+    /// without passing the gate, and are decided on now.
+    ///
+    /// # Errors
+    /// Returns the refusal of the first forbidden result in the request.
     pub(super) fn judge_results(
         &mut self,
-        request: &Request,
+        request: &ParsedRequest,
         at: Duration,
-        outcome: &mut Outcome,
-    ) -> Result<(), Refused> {
-        let mut brought = self.forbidden_for_now(request);
-        brought.extend(self.conversation.requested(request));
+        outcome: &mut DecisionJobs,
+    ) -> Result<(), PolicyRefusal> {
+        let mut brought = self.take_retriable(request);
+        brought.extend(self.conversation.add_request(request));
         for InferredCall { call, result } in brought {
-            if !self.allowed.remove(&result.id) {
-                let unknown = call.clone().unwrap_or_else(unseen);
+            if !self.allowed_calls.remove(&result.id) {
+                let unknown = call.clone().unwrap_or_else(unseen_call);
                 let judged = ToolCall { id: result.id.clone(), ..unknown };
-                let wanted = tool(&judged.name, at);
-                if let Err(refused) = judge(&self.warden, &wanted) {
-                    outcome.push((denial(Action::Tool, &judged.name, at, &refused), None));
-                    self.forbidden.insert(result.id.clone(), Forbidden { call, result, refused });
+                let wanted = tool_request(&judged.name, at);
+                if let Err(refused) = judge_unapproved(&self.engine, &wanted) {
+                    outcome.push((denied_action(Action::Tool, &judged.name, at, &refused), None));
+                    self.forbidden_results
+                        .insert(result.id.clone(), ForbiddenResult { call, result, refused });
                     continue;
                 }
-                self.warden.began(&wanted);
-                outcome.push((allowance(&judged, at, None), None));
+                self.engine.begin_action(&wanted);
+                outcome.push((allowed_call(&judged, at, None), None));
             }
             let ToolResult { id, output, is_error } = result;
             let (tool_call_id, output) = (id.into(), output.into());
             outcome.push((Observation::ToolResult { at, tool_call_id, output, is_error }, None));
         }
-        // An agent repeats its whole history: a result that was forbidden once stays so.
-        let forbidden = request.tool_results.iter().find_map(|result| self.forbidden.get(&result.id));
+        // An agent repeats its whole history, so a result that was forbidden once stays forbidden.
+        let forbidden = request.tool_results.iter().find_map(|result| self.forbidden_results.get(&result.id));
         forbidden.map_or(Ok(()), |forbidden| Err(forbidden.refused.clone()))
     }
 
-    /// Returns the forbidden results of a request that waiting may have helped, and takes them off the list.
-    fn forbidden_for_now(&mut self, request: &Request) -> Vec<InferredCall> {
+    /// Takes those forbidden results of a request off the list whose refusal named a time to retry, and returns
+    /// them to be judged again.
+    fn take_retriable(&mut self, request: &ParsedRequest) -> Vec<InferredCall> {
         let mut again = Vec::new();
         for result in &request.tool_results {
-            let may_pass = |forbidden: &Forbidden| forbidden.refused.retry_after.is_some();
-            if self.forbidden.get(&result.id).is_some_and(may_pass)
-                && let Some(Forbidden { call, result, .. }) = self.forbidden.remove(&result.id)
+            let may_pass = |forbidden: &ForbiddenResult| forbidden.refused.retry_after.is_some();
+            if self.forbidden_results.get(&result.id).is_some_and(may_pass)
+                && let Some(ForbiddenResult { call, result, .. }) = self.forbidden_results.remove(&result.id)
             {
                 again.push(InferredCall { call, result });
             }
@@ -66,24 +71,24 @@ impl State {
     }
 
     /// Judges the tools that the vendor itself is to run.
-    pub(super) fn judge_vendor_tools(&self, request: &Request) -> Result<(), Refused> {
-        request.vendor_tools.iter().try_for_each(|name| self.warden.rule_vendor_tool(name))
+    pub(super) fn judge_vendor_tools(&self, request: &ParsedRequest) -> Result<(), PolicyRefusal> {
+        request.vendor_tools.iter().try_for_each(|name| self.engine.check_vendor_tool(name))
     }
 }
 
-/// Judges a tool that was called without being held back.
-fn judge(warden: &Warden, wanted: &Wanted<'_>) -> Result<(), Refused> {
-    match warden.rule(wanted) {
+/// Judges a tool call that has already been made. A call that needs an approval had none, and is refused.
+fn judge_unapproved(engine: &PolicyEngine, wanted: &ProposedAction<'_>) -> Result<(), PolicyRefusal> {
+    match engine.evaluate(wanted) {
         Ruling::Allowed => Ok(()),
         Ruling::Denied(refused) => Err(refused),
         Ruling::NeedsApproval(needed) => {
             let reason = format!("{} asks for an approval, and it was called without one", needed.rule);
-            Err(Refused::unapproved(reason))
+            Err(PolicyRefusal::unapproved(reason))
         }
     }
 }
 
-/// Returns the call of a result whose call was never seen.
-fn unseen() -> ToolCall {
+/// Returns a placeholder for the call of a result whose call was never seen.
+fn unseen_call() -> ToolCall {
     ToolCall { name: "unknown".to_owned(), input: "null".to_owned(), ..ToolCall::default() }
 }

@@ -1,4 +1,6 @@
-//! The work of the recorder thread: jobs taken off the queue, written in batches.
+//! Loop of the recorder thread: takes jobs off the queue and writes them in batches.
+//!
+//! Start reading at [`Worker::run`].
 
 use std::collections::VecDeque;
 use std::sync::PoisonError;
@@ -6,116 +8,119 @@ use std::time::Duration;
 
 use reenact_record::{Durability, Observation, RecordError};
 
-use super::{Shared, lock};
+use super::{RecorderShared, lock};
 use crate::event_builder::EventBuilder;
-use crate::queue::{QueuedJob, batch, sizes};
+use crate::queue::{QueuedJob, batch_len, byte_sizes};
 
-/// Time between two looks at the queue while jobs come. The log has them, so they can wait; waking the thread would cost each
-/// front end more than a look costs the thread.
-const NAP: Duration = Duration::from_millis(1);
+/// Pause between two looks at the queue while jobs come: 1 ms. The log has the jobs, so they can wait; waking
+/// the thread for each would cost front ends more than the look costs the thread.
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Number of looks in vain after which the thread sleeps until it is woken.
-const NAPS: u32 = 200;
+/// Number of looks at an empty queue after which the thread sleeps until it is woken.
+const MAX_IDLE_POLLS: u32 = 200;
 
-/// The thread's own state. Closes the queue when it is dropped, however the thread ends, so that nobody waits for ever.
+/// State of the thread's loop. Dropping it closes the queue, however the thread ends, so that no front end
+/// waits for ever.
 pub(super) struct Worker<'s> {
-    shared: &'s Shared,
+    shared: &'s RecorderShared,
     /// Jobs that were taken off the queue.
-    taken: VecDeque<QueuedJob>,
+    jobs: VecDeque<QueuedJob>,
 }
 
 impl<'s> Worker<'s> {
-    /// Takes jobs off the queue of `shared`.
-    pub(super) fn of(shared: &'s Shared) -> Self {
-        Self { shared, taken: VecDeque::new() }
+    /// Makes a worker for the queue of `shared`.
+    pub(super) fn new(shared: &'s RecorderShared) -> Self {
+        Self { shared, jobs: VecDeque::new() }
     }
 
-    /// Waits until jobs are taken off the queue; returns false when no more will come.
-    fn has_jobs(&mut self) -> bool {
-        if !self.taken.is_empty() {
+    /// Waits until jobs were taken off the queue; returns false when no more will come.
+    fn wait_for_jobs(&mut self) -> bool {
+        if !self.jobs.is_empty() {
             return true;
         }
-        let Shared { queue, has_come, hurry, .. } = self.shared;
+        let RecorderShared { queue, jobs_available: has_come, poll_now: hurry, .. } = self.shared;
         let mut queue = lock(queue);
         let mut naps = 0;
         loop {
             if !queue.is_empty() {
-                queue.take_all(&mut self.taken);
+                queue.take_all(&mut self.jobs);
                 return true;
             }
             if queue.is_closed {
                 return false;
             }
-            if naps == NAPS {
+            if naps == MAX_IDLE_POLLS {
                 queue.is_idle = true;
                 let come = has_come.wait_while(queue, |queue| queue.is_idle && !queue.is_closed);
                 queue = come.unwrap_or_else(PoisonError::into_inner);
                 queue.is_idle = false;
                 naps = 0;
             }
-            let napped = hurry.wait_timeout_while(queue, NAP, |queue| !queue.is_urgent());
+            let napped = hurry.wait_timeout_while(queue, POLL_INTERVAL, |queue| !queue.is_urgent());
             (queue, _) = napped.unwrap_or_else(PoisonError::into_inner);
             naps += 1;
         }
     }
 
     /// Writes jobs until the queue is closed and empty.
-    pub(super) fn work(&mut self, mut builder: EventBuilder) {
+    pub(super) fn run(&mut self, mut builder: EventBuilder) {
         lower_priority();
-        // The log has had those that were known before since it began.
-        let mut known = self.shared.pen.known();
-        while self.has_jobs() {
-            let batch = batch(&self.taken);
-            self.write(batch, &mut builder, &mut known);
+        // The log has had the secrets known at its start from its beginning.
+        let mut known = self.shared.writer.secret_count();
+        while self.wait_for_jobs() {
+            let batch = batch_len(&self.jobs);
+            self.write_batch(batch, &mut builder, &mut known);
         }
     }
 
-    /// Writes the first `batch` jobs, and tells the log.
-    fn write(&mut self, batch: usize, builder: &mut EventBuilder, known: &mut usize) {
+    /// Writes the first `batch` jobs into the journal, then marks them in the log as journaled.
+    fn write_batch(&mut self, batch: usize, builder: &mut EventBuilder, known: &mut usize) {
         let shared = self.shared;
         let (mut bytes, mut piece_bytes) = (0, 0);
         let (mut last, mut steps, mut over, mut waiting) = (None, Vec::new(), Vec::new(), Vec::new());
-        for QueuedJob { id, number, at, observation, reading, is_logged, written } in
-            self.taken.drain(..batch)
+        for QueuedJob { id, number, at, observation, parsed: reading, is_logged, on_written: written } in
+            self.jobs.drain(..batch)
         {
-            let sizes = sizes(&observation);
+            let sizes = byte_sizes(&observation);
             (bytes, piece_bytes) = (bytes + sizes.0, piece_bytes + sizes.1);
             last = number.or(last);
             if number.is_some() && !matches!(observation, Observation::Request(_)) {
                 over.push(id);
             }
             if !is_logged && !shared.is_journal_lost() {
-                // The log failed, and all jobs in it are in the journal. It would be taken for the newer of the two.
+                // The log failed, and all jobs in it are in the journal. Recovery would take the log for newer
+                // than the journal.
                 shared.remove_log();
             }
-            let step = builder.take(id, Some(at), observation, reading, |error| shared.failed(error));
+            let step = builder.take(id, Some(at), observation, reading, |error| shared.note_failure(error));
             steps.extend(step.map(|step| (id, step)));
             waiting.extend(written);
         }
         if let Some(last) = last {
             if shared.durability == Durability::Machine
-                && let Err(error) = shared.pen.sync()
+                && let Err(error) = shared.writer.sync()
             {
-                shared.failed(error);
+                shared.note_failure(error);
             }
             for written in waiting {
-                // A client that left does not wait.
+                // The receiver is gone if its client disconnected.
                 let _ = written.send(());
             }
             // Jobs that a lost journal did not take stay in the log, from where they can be recovered.
             if let Some(log) = shared.log.as_ref().filter(|_| !shared.is_journal_lost()) {
-                // Before anything is dropped that shows them: recovery must mask these values, too.
-                *known = shared.pen.log_known(log, *known).unwrap_or(*known);
-                // A log that fails is given up: from then on front ends wait for the journal.
-                let _ = log.journaled(last, shared.pen.counts().bytes, &steps);
-                log.over(&over);
+                // First the secrets, then the marks that drop observations: recovery must mask these values,
+                // too.
+                *known = shared.writer.log_secrets(log, *known).unwrap_or(*known);
+                // The log is given up after a failure; from then on front ends wait for the journal.
+                let _ = log.mark_journaled(last, shared.writer.counts().bytes, &steps);
+                log.release(&over);
             }
         }
         let mut queue = lock(&shared.queue);
         queue.bytes -= bytes;
-        queue.piece_bytes -= piece_bytes;
+        queue.body_bytes -= piece_bytes;
         if !queue.is_full() || !queue.is_behind() {
-            shared.room.notify_waiters();
+            shared.space_available.notify_waiters();
         }
     }
 }
@@ -126,14 +131,15 @@ impl Drop for Worker<'_> {
         queue.is_closed = true;
         let mut rest = VecDeque::new();
         queue.take_all(&mut rest);
-        for _ in self.taken.drain(..).chain(rest).filter(|job| job.number.is_some()) {
-            self.shared.failed(RecordError::Ended);
+        for _ in self.jobs.drain(..).chain(rest).filter(|job| job.number.is_some()) {
+            self.shared.note_failure(RecordError::Ended);
         }
-        self.shared.room.notify_waiters();
+        self.shared.space_available.notify_waiters();
     }
 }
 
-/// Gives way to the threads that serve. On Linux `nice` is about one thread, not about the process.
+/// Lowers the priority of this thread below those that serve clients. On Linux `nice` applies to one thread,
+/// not to the process.
 fn lower_priority() {
     #[cfg(target_os = "linux")]
     // `nice` may fail without permission; the default priority is fine.

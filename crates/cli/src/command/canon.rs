@@ -1,12 +1,14 @@
 //! `reenact canon`: the canonical bytes of a JSON document.
+//!
+//! Meant for checking another implementation: the output is exactly the byte string that a format hashes.
 
 use std::path::PathBuf;
 
 use reenact_formats::Profile;
 use reenact_json::{Limits, Value, canonical};
 
-use super::{document, refused};
-use crate::output::{self, Ending};
+use super::{document_refused, read_document};
+use crate::output::{self, CommandError};
 
 /// Write the canonical form of a JSON document, to the byte and without a line feed
 ///
@@ -16,7 +18,7 @@ use crate::output::{self, Ending};
 #[command(
     after_help = "Examples:\n  reenact canon --profile jcs run.rer.json > canonical.json\n  curl … | reenact canon --profile jcs"
 )]
-pub(super) struct Canon {
+pub(super) struct CanonArgs {
     /// The canonical form: jcs (RFC 8785), rpk, rpk-step, model-io, replay-jsonl
     #[arg(long, value_parser = super::profile)]
     profile: Profile,
@@ -26,12 +28,14 @@ pub(super) struct Canon {
     file: PathBuf,
 }
 
-impl Canon {
-    pub(super) fn run(&self) -> Result<u8, Ending> {
-        let bytes = document(&self.file)?;
+impl CanonArgs {
+    /// Writes the canonical form to standard output, without a line feed. A document without one is refused.
+    pub(super) fn run(&self) -> Result<u8, CommandError> {
+        let bytes = read_document(&self.file)?;
         let value = Value::parse(&bytes, &Limits::default())
-            .map_err(|error| refused(&self.file, error.describe(&bytes)))?;
-        let canonical = canonical::to_vec(value, self.profile).map_err(|fault| refused(&self.file, fault))?;
+            .map_err(|error| document_refused(&self.file, error.describe(&bytes)))?;
+        let canonical =
+            canonical::to_vec(value, self.profile).map_err(|fault| document_refused(&self.file, fault))?;
         output::print_bytes(&canonical)?;
         Ok(0)
     }

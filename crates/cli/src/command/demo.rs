@@ -1,6 +1,7 @@
-//! `reenact demo`: the whole story on this machine, in a few seconds: record, verify, forge, replay.
+//! `reenact demo`: record, verify, forge and replay a run on this machine, in a few seconds.
 //!
-//! Nothing is staged but the model: each step is this program, run again as a user would run it.
+//! Only the model is scripted: each step starts this program again, with the arguments that a user would type. The author
+//! who records and the stranger who verifies have configurations of their own. Start reading at `DemoArgs::run`.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -8,16 +9,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use reenact_json::Shown;
-use reenact_testkit::{Kind, Script, Vendor};
+use reenact_testkit::{Script, ScriptedVendor, Vendor};
 use reenact_verify::render::Tone;
 
-use crate::output::{self, Ending, paint};
+use crate::output::{self, CommandError, paint};
 use crate::vendors;
 
 /// Record an agent, catch a forgery, replay the run offline: no key, no network, a few seconds
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  reenact demo")]
-pub(crate) struct Demo {
+pub(crate) struct DemoArgs {
     /// Work in this folder, which must not exist yet, instead of a temporary one
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -25,17 +26,18 @@ pub(crate) struct Demo {
 
 /// The agent of the demo, as a program of its own.
 #[derive(clap::Args)]
-pub(crate) struct DemoAgent {
-    /// Whose interface it speaks
+pub(crate) struct DemoAgentArgs {
+    /// Vendor whose API the agent speaks
     #[arg(long, value_name = "NAME", default_value = "openai", value_parser = vendors::vendor)]
-    vendor: Kind,
+    vendor: Vendor,
 
-    /// What it is to do, instead of booking a flight from Vienna to Lisbon
+    /// Task of the agent, instead of booking a flight from Vienna to Lisbon
     task: Option<String>,
 }
 
-impl DemoAgent {
-    pub(crate) fn run(&self) -> Result<u8, Ending> {
+impl DemoAgentArgs {
+    /// Runs the agent of the demo, a small program that books a flight with two tools, and returns its exit code.
+    pub(crate) fn run(&self) -> Result<u8, CommandError> {
         Ok(reenact_testkit::agent::run(
             self.vendor,
             self.task.as_deref(),
@@ -45,59 +47,74 @@ impl DemoAgent {
     }
 }
 
-/// The recorded run, its forgery and the public key, by the names that the story uses.
+/// File with the recorded run, as the demo's commands name it.
 const RUN: &str = "run.rer.json";
+/// File with the forged copy of the run.
 const FORGED: &str = "forged.rer.json";
+/// File with the author's public key.
 const KEY: &str = "signer.jwk";
 
-/// What is forged: the price that the tool reported.
-const PRICE: (&str, &str) = (r#""price_eur":189"#, r#""price_eur":139"#);
+/// Text that the forgery changes, and its replacement: the price that the tool reported.
+const FORGED_PRICE: (&str, &str) = (r#""price_eur":189"#, r#""price_eur":139"#);
 
-/// The folder of one demo.
-struct Stage {
+/// Folder in which the demo runs, and the path of this program.
+struct DemoFolder {
+    /// Absolute path of the folder. The configurations of the author and of the stranger lie in it, too.
     folder: PathBuf,
+    /// Path of this program, which each step starts again.
     program: PathBuf,
 }
 
-impl Demo {
-    pub(crate) fn run(&self) -> Result<u8, Ending> {
-        let stage = Stage::set(self.dir.as_deref())?;
-        let mut vendor =
-            Vendor::start(Script::travel()).map_err(|error| Ending::impossible(error.to_string()))?;
-        say("A small agent books a flight. Its model is a script on this machine: no key, no network.\n")?;
+impl DemoArgs {
+    /// Runs all steps of the demo, and prints each command with its output.
+    ///
+    /// # Errors
+    ///
+    /// If a step ends with another exit code than it should, or the replayed agent prints something else than
+    /// the recorded one.
+    pub(crate) fn run(&self) -> Result<u8, CommandError> {
+        let demo = DemoFolder::create(self.dir.as_deref())?;
+        let mut vendor = ScriptedVendor::start(Script::travel())
+            .map_err(|error| CommandError::impossible(error.to_string()))?;
+        print("A small agent books a flight. Its model is a script on this machine: no key, no network.\n")?;
 
-        chapter(1, "Record it: the agent runs as ever, and what it asks its model passes through reenact")?;
-        let base = vendor.base_url(Kind::OPENAI);
+        print_heading(
+            1,
+            "Record it: the agent runs as ever, and what it asks its model passes through reenact",
+        )?;
+        let base = vendor.base_url(Vendor::OPENAI);
         let record = ["record", "--out", RUN, "--", "reenact", "demo-agent"];
-        let recorded = stage.reenact("author", &record, &[("OPENAI_BASE_URL", &base)])?;
-        show(&recorded)?;
-        expect(&recorded, 0)?;
+        let recorded = demo.run_reenact("author", &record, &[("OPENAI_BASE_URL", &base)])?;
+        print_output(&recorded)?;
+        require_exit_code(&recorded, 0)?;
 
-        chapter(2, "Verify it, as a stranger would: with the public key, and nothing else")?;
-        let exported = stage.reenact("author", &["keys", "export", "default"], &[])?;
-        expect(&exported, 0)?;
-        fs::write(stage.folder.join(KEY), &exported.stdout).map_err(failed)?;
-        let verified = stage.reenact("stranger", &["verify", "--key", KEY, RUN], &[])?;
-        show(&verified)?;
-        expect(&verified, 0)?;
+        print_heading(2, "Verify it, as a stranger would: with the public key, and nothing else")?;
+        let exported = demo.run_reenact("author", &["keys", "export", "default"], &[])?;
+        require_exit_code(&exported, 0)?;
+        fs::write(demo.folder.join(KEY), &exported.stdout).map_err(io_failure)?;
+        let verified = demo.run_reenact("stranger", &["verify", "--key", KEY, RUN], &[])?;
+        print_output(&verified)?;
+        require_exit_code(&verified, 0)?;
 
-        chapter(3, "Forge one byte: the flight cost 139 euros, not 189")?;
-        stage.forge()?;
-        let caught = stage.reenact("stranger", &["verify", "--key", KEY, FORGED], &[])?;
-        show_failures(&caught)?;
-        expect(&caught, 1)?;
+        print_heading(3, "Forge one byte: the flight cost 139 euros, not 189")?;
+        demo.write_forgery()?;
+        let caught = demo.run_reenact("stranger", &["verify", "--key", KEY, FORGED], &[])?;
+        print_failures(&caught)?;
+        require_exit_code(&caught, 1)?;
 
-        chapter(4, "Replay it: the model is switched off, and the kernel cuts off the network")?;
+        print_heading(4, "Replay it: the model is switched off, and the kernel cuts off the network")?;
         vendor.stop();
         let replay = ["replay", RUN, "--key", KEY, "--", "reenact", "demo-agent"];
-        let replayed = stage.reenact("stranger", &replay, &[])?;
-        show(&replayed)?;
-        expect(&replayed, 0)?;
+        let replayed = demo.run_reenact("stranger", &replay, &[])?;
+        print_output(&replayed)?;
+        require_exit_code(&replayed, 0)?;
         if replayed.stdout != recorded.stdout {
-            return Err(Ending::refused("the replayed agent said something else than the recorded one"));
+            return Err(CommandError::refused(
+                "the replayed agent said something else than the recorded one",
+            ));
         }
-        let folder = stage.folder.to_string_lossy();
-        say(&format!(
+        let folder = demo.folder.to_string_lossy();
+        print(&format!(
             "\nThe same words, from the record alone. Look around:\n  cd {}\n  reenact show {RUN} --key {KEY}\nYour own agent:\n  reenact record -- python agent.py\n",
             Shown::whole(&folder)
         ))?;
@@ -105,98 +122,115 @@ impl Demo {
     }
 }
 
-impl Stage {
-    fn set(folder: Option<&Path>) -> Result<Self, Ending> {
+impl DemoFolder {
+    /// Creates the folder: the given one, or a new one among the temporary files.
+    ///
+    /// # Errors
+    ///
+    /// If the given folder exists already.
+    fn create(folder: Option<&Path>) -> Result<Self, CommandError> {
         let folder = match folder {
             Some(folder) => folder.to_owned(),
             None => {
                 let id = reenact_record::RunId::generate()
-                    .map_err(|error| Ending::impossible(error.to_string()))?;
+                    .map_err(|error| CommandError::impossible(error.to_string()))?;
                 std::env::temp_dir().join(format!("reenact-demo-{id}"))
             }
         };
         if folder.symlink_metadata().is_ok() {
             let name = folder.to_string_lossy();
-            return Err(Ending::impossible(format!(
+            return Err(CommandError::impossible(format!(
                 "{}: is there already; give a new folder",
                 Shown::whole(&name)
             )));
         }
-        reenact_keys::durable::create_private_folder(&folder).map_err(failed)?;
-        let folder = fs::canonicalize(&folder).map_err(failed)?;
-        let program = std::env::current_exe().map_err(failed)?;
+        reenact_keys::durable::create_private_folder(&folder).map_err(io_failure)?;
+        let folder = fs::canonicalize(&folder).map_err(io_failure)?;
+        let program = std::env::current_exe().map_err(io_failure)?;
         Ok(Self { folder, program })
     }
 
-    /// Runs this program in the folder, as someone with a configuration of their own.
-    fn reenact(&self, who: &str, words: &[&str], variables: &[(&str, &str)]) -> Result<Output, Ending> {
+    /// Runs this program in the folder, with the configuration of `user`, and prints the command line first.
+    fn run_reenact(
+        &self,
+        user: &str,
+        words: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Result<Output, CommandError> {
         let into = if words.contains(&"export") { format!(" > {KEY}") } else { String::new() };
-        say(&format!("  {}\n", paint(Tone::Title, &format!("$ reenact {}{into}", words.join(" ")))))?;
-        // The agent is this program too, wherever it is installed and whatever it is called.
+        print(&format!("  {}\n", paint(Tone::Title, &format!("$ reenact {}{into}", words.join(" ")))))?;
+        // The agent is this program too, which may be installed under another name and outside of `PATH`.
         let name = self.program.file_name().unwrap_or(OsStr::new("reenact"));
         let path = std::env::var_os("PATH").unwrap_or_default();
         let path = self.program.parent().map(Path::to_owned).into_iter().chain(std::env::split_paths(&path));
         Command::new(&self.program)
             .args(words.iter().map(|word| if *word == "reenact" { name } else { OsStr::new(*word) }))
-            .env("PATH", std::env::join_paths(path).map_err(|error| Ending::impossible(error.to_string()))?)
+            .env(
+                "PATH",
+                std::env::join_paths(path).map_err(|error| CommandError::impossible(error.to_string()))?,
+            )
             .current_dir(&self.folder)
-            .env("XDG_CONFIG_HOME", self.folder.join(who))
+            .env("XDG_CONFIG_HOME", self.folder.join(user))
             .env_remove("OPENAI_API_KEY")
             .envs(variables.iter().copied())
             .output()
-            .map_err(failed)
+            .map_err(io_failure)
     }
 
-    /// Changes one byte of the run.
-    fn forge(&self) -> Result<(), Ending> {
-        let mut text = fs::read_to_string(self.folder.join(RUN)).map_err(failed)?;
-        let (from, to) = PRICE;
-        let at = text.find(from).ok_or_else(|| Ending::refused("the price is not in the record"))?;
+    /// Writes a copy of the run in which one digit of a price is changed.
+    fn write_forgery(&self) -> Result<(), CommandError> {
+        let mut text = fs::read_to_string(self.folder.join(RUN)).map_err(io_failure)?;
+        let (from, to) = FORGED_PRICE;
+        let at = text.find(from).ok_or_else(|| CommandError::refused("the price is not in the record"))?;
         text.replace_range(at..at + from.len(), to);
-        fs::write(self.folder.join(FORGED), text).map_err(failed)
+        fs::write(self.folder.join(FORGED), text).map_err(io_failure)
     }
 }
 
-fn say(text: &str) -> Result<(), Ending> {
+/// Prints a part of the demo's text.
+fn print(text: &str) -> Result<(), CommandError> {
     output::print(text)
 }
 
-fn chapter(number: usize, title: &str) -> Result<(), Ending> {
-    say(&format!("\n{} {title}\n", paint(Tone::Title, &format!("{number}."))))
+/// Prints the heading of a step.
+fn print_heading(number: usize, title: &str) -> Result<(), CommandError> {
+    print(&format!("\n{} {title}\n", paint(Tone::Title, &format!("{number}."))))
 }
 
-/// What a command printed, indented.
-fn show(printed: &Output) -> Result<(), Ending> {
-    say(&indented(String::from_utf8_lossy(&printed.stdout).lines()))?;
-    say(&indented(String::from_utf8_lossy(&printed.stderr).lines()))
+/// Prints the output of a command, indented: standard output, then standard error.
+fn print_output(printed: &Output) -> Result<(), CommandError> {
+    print(&indented(String::from_utf8_lossy(&printed.stdout).lines()))?;
+    print(&indented(String::from_utf8_lossy(&printed.stderr).lines()))
 }
 
-/// Of a verdict: the checks that do not hold, their reasons, and the last line.
-fn show_failures(printed: &Output) -> Result<(), Ending> {
+/// Prints the failed checks of a verification with their reasons, and the verdict.
+fn print_failures(printed: &Output) -> Result<(), CommandError> {
     let text = String::from_utf8_lossy(&printed.stdout);
     let mut fails = false;
     let failures = text.lines().filter(|line| {
-        // Reasons stand deeper than checks.
+        // A reason is indented deeper than its check.
         let is_reason = line.starts_with("        ");
         fails = if is_reason { fails } else { line.trim_start().starts_with("FAIL") };
         fails
     });
-    say(&indented(failures))
+    print(&indented(failures))
 }
 
+/// Returns lines with an indentation of four spaces.
 fn indented<'l>(lines: impl Iterator<Item = &'l str>) -> String {
     lines.map(|line| format!("    {line}\n")).collect()
 }
 
-/// A step that goes another way ends the demo, with what it said.
-fn expect(printed: &Output, code: i32) -> Result<(), Ending> {
+/// Ends the demo with the output of a step that had another exit code than expected.
+fn require_exit_code(printed: &Output, code: i32) -> Result<(), CommandError> {
     if printed.status.code() == Some(code) {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&printed.stderr);
-    Err(Ending::refused(format!("this should have gone another way ({}):\n{said}", printed.status)))
+    Err(CommandError::refused(format!("this should have gone another way ({}):\n{said}", printed.status)))
 }
 
-fn failed(error: std::io::Error) -> Ending {
-    Ending::impossible(error.to_string())
+/// Converts an I/O error into a message with exit code 2.
+fn io_failure(error: std::io::Error) -> CommandError {
+    CommandError::impossible(error.to_string())
 }

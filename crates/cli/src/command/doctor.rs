@@ -1,19 +1,29 @@
-//! `reenact doctor`: what works on this machine, and what to do about the rest.
+//! `reenact doctor`: the state of everything that recording and replaying need on this machine, with advice.
+//!
+//! ```text
+//!   ok     sandbox     the kernel cuts replays off from the network (netns)
+//!   note   key         none yet: the first recording makes ~/.config/reenact/keys/default.jwk
+//!   wrong  disk        12.0 MB free here
+//!                      → make room: a full disk ends a recording
+//! ```
+//!
+//! Each function below checks one thing and returns a [`DoctorFinding`]. Values of environment variables are
+//! never shown. Start reading at `DoctorArgs::run`, which lists the checks.
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 
-use reenact_gateway::Environment;
+use reenact_gateway::NetworkEnvironment;
 use reenact_json::Shown;
-use reenact_json::print::{self, Object};
+use reenact_json::print::{self, PrintObjectWriter};
 use reenact_keys::{KeyName, KeyStoreError};
-use reenact_record::wal::Place;
-use reenact_sandbox::Rung;
+use reenact_record::wal::WalDir;
+use reenact_sandbox::Isolation;
 use reenact_verify::render::Tone;
 
-use crate::config::Config;
-use crate::output::{self, Ending, paint};
+use crate::config::UserConfig;
+use crate::output::{self, CommandError, paint};
 use crate::{quantity, runs, vendors};
 
 /// Tell what works on this machine: sandbox, keys, variables, disk
@@ -21,32 +31,36 @@ use crate::{quantity, runs, vendors};
 /// The exit code is 0 if everything is fine, 1 if something should be done.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  reenact doctor\n  reenact doctor --json")]
-pub(crate) struct Doctor {
+pub(crate) struct DoctorArgs {
     /// One JSON object
     #[arg(long)]
     json: bool,
 }
 
-/// What was found about one thing.
-struct Finding {
+/// Result of one check.
+struct DoctorFinding {
+    /// Short name of the thing that was checked, such as `sandbox`.
     about: &'static str,
-    state: State,
-    says: String,
-    /// What to do.
+    state: FindingState,
+    /// State of the thing in one line. Safe to print.
+    message: String,
+    /// Steps that would improve the state, one a line.
     advice: Vec<String>,
 }
 
+/// State of the thing that was checked.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// It works.
+enum FindingState {
+    /// Works.
     Fine,
-    /// It works, and someone may want to know how.
+    /// Works, in a way that the user may want to know about.
     Note,
-    /// Something should be done.
+    /// Does not work; something should be done.
     Wrong,
 }
 
-impl State {
+impl FindingState {
+    /// Returns the name of the state, as it is printed.
     fn name(self) -> &'static str {
         match self {
             Self::Fine => "ok",
@@ -56,42 +70,46 @@ impl State {
     }
 }
 
-impl Finding {
-    fn new(about: &'static str, state: State, says: impl Into<String>) -> Self {
-        Self { about, state, says: says.into(), advice: Vec::new() }
+impl DoctorFinding {
+    /// Returns a finding without advice.
+    fn new(about: &'static str, state: FindingState, says: impl Into<String>) -> Self {
+        Self { about, state, message: says.into(), advice: Vec::new() }
     }
 
+    /// Adds a line of advice.
     fn advise(mut self, advice: impl Into<String>) -> Self {
         self.advice.push(advice.into());
         self
     }
 }
 
-/// A run of a day fits into this many times over; less is worth a word.
+/// Free space in bytes below which the doctor warns. The recording of a day fits into it many times over.
 const LITTLE_SPACE: u64 = 1_000_000_000;
 
-impl Doctor {
-    pub(crate) fn run(&self) -> Result<u8, Ending> {
-        let mut findings = vec![sandbox(), loopback(), log()];
+impl DoctorArgs {
+    /// Runs all checks, and prints them as a page or as JSON. The exit code is 1 if something is wrong.
+    pub(crate) fn run(&self) -> Result<u8, CommandError> {
+        let mut findings = vec![sandbox(), loopback(), wal_storage()];
         findings.extend(unsealed());
         findings.extend(key());
         findings.extend(variables());
-        findings.extend(way_out());
-        findings.extend(disk());
-        let wrong = findings.iter().filter(|finding| finding.state == State::Wrong).count();
+        findings.extend(proxies_and_certificates());
+        findings.extend(recorded_runs_and_space());
+        let wrong = findings.iter().filter(|finding| finding.state == FindingState::Wrong).count();
         output::print(&if self.json { json(&findings) } else { page(&findings, wrong) })?;
         Ok(u8::from(wrong > 0))
     }
 }
 
-fn page(findings: &[Finding], wrong: usize) -> String {
+/// Returns the findings as text for people.
+fn page(findings: &[DoctorFinding], wrong: usize) -> String {
     let (version, os, arch) = (env!("CARGO_PKG_VERSION"), std::env::consts::OS, std::env::consts::ARCH);
     let mut text = format!("reenact {version} on {os}, {arch}\n\n");
-    for Finding { about, state, says, advice } in findings {
+    for DoctorFinding { about, state, message: says, advice } in findings {
         let tone = match state {
-            State::Fine => Tone::Good,
-            State::Note => Tone::Quiet,
-            State::Wrong => Tone::Bad,
+            FindingState::Fine => Tone::Good,
+            FindingState::Note => Tone::Quiet,
+            FindingState::Wrong => Tone::Bad,
         };
         text.push_str(&format!("  {}  {about:10}  {says}\n", paint(tone, &format!("{:5}", state.name()))));
         for line in advice {
@@ -105,17 +123,18 @@ fn page(findings: &[Finding], wrong: usize) -> String {
     text
 }
 
-fn json(findings: &[Finding]) -> String {
+/// Returns the findings as one JSON object.
+fn json(findings: &[DoctorFinding]) -> String {
     let mut text = String::new();
-    let mut object = Object::open(&mut text);
+    let mut object = PrintObjectWriter::open(&mut text);
     object.string("version", env!("CARGO_PKG_VERSION"));
     object.string("os", std::env::consts::OS);
     object.string("arch", std::env::consts::ARCH);
-    print::list(findings, object.name("findings"), |finding, out| {
-        let mut object = Object::open(out);
+    print::write_list(findings, object.name("findings"), |finding, out| {
+        let mut object = PrintObjectWriter::open(out);
         object.string("about", finding.about);
         object.string("state", finding.state.name());
-        object.string("says", finding.says.as_str());
+        object.string("says", finding.message.as_str());
         object.strings("advice", &finding.advice);
         object.close();
     });
@@ -123,61 +142,75 @@ fn json(findings: &[Finding]) -> String {
     text + "\n"
 }
 
-fn sandbox() -> Finding {
+/// Builds a sandbox up to its last step, to see whether the kernel can cut a replay off from the network.
+fn sandbox() -> DoctorFinding {
     let probe = reenact_sandbox::probe();
-    let finding = match probe.enforcement.rung {
-        Rung::None => {
-            let why = probe.enforcement.why.unwrap_or_default();
-            Finding::new("sandbox", State::Wrong, format!("replays are not cut off from the network: {why}"))
+    let finding = match probe.report.isolation {
+        Isolation::None => {
+            let why = probe.report.reason.unwrap_or_default();
+            DoctorFinding::new(
+                "sandbox",
+                FindingState::Wrong,
+                format!("replays are not cut off from the network: {why}"),
+            )
         }
-        rung => Finding::new(
+        rung => DoctorFinding::new(
             "sandbox",
-            State::Fine,
+            FindingState::Fine,
             format!("the kernel cuts replays off from the network ({rung})"),
         ),
     };
-    probe.advice.into_iter().fold(finding, Finding::advise)
+    probe.advice.into_iter().fold(finding, DoctorFinding::advise)
 }
 
-fn loopback() -> Finding {
+/// Checks that a gateway can listen on 127.0.0.1.
+fn loopback() -> DoctorFinding {
     match TcpListener::bind((Ipv4Addr::LOCALHOST, 0)) {
-        Ok(_) => Finding::new("gateway", State::Fine, "can listen on 127.0.0.1"),
-        Err(error) => Finding::new("gateway", State::Wrong, format!("cannot listen on 127.0.0.1: {error}")),
+        Ok(_) => DoctorFinding::new("gateway", FindingState::Fine, "can listen on 127.0.0.1"),
+        Err(error) => {
+            DoctorFinding::new("gateway", FindingState::Wrong, format!("cannot listen on 127.0.0.1: {error}"))
+        }
     }
 }
 
-/// Where what passes is written before it passes on.
-fn log() -> Finding {
-    match Place::find() {
+/// Looks for memory-backed storage for the write-ahead log, to which traffic is written before it is passed on.
+///
+/// Without it recording works, but each request waits for the journal, and a kill loses answers that were still arriving.
+fn wal_storage() -> DoctorFinding {
+    match WalDir::find() {
         Some(place) => {
             let path = place.path().to_string_lossy();
-            Finding::new(
+            DoctorFinding::new(
                 "log",
-                State::Fine,
+                FindingState::Fine,
                 format!("what passes is kept in memory first ({})", Shown::whole(&path)),
             )
         }
         None => {
             let says = "no memory-backed storage that only you can read: recording waits for the journal, and a kill loses what was coming";
-            Finding::new("log", State::Note, says)
+            DoctorFinding::new("log", FindingState::Note, says)
                 .advise("set XDG_RUNTIME_DIR to a folder of yours on a tmpfs")
         }
     }
 }
 
-/// Runs whose recorder was killed.
-fn unsealed() -> Option<Finding> {
-    let unsealed = runs::folder().unsealed().ok().filter(|unsealed| !unsealed.is_empty())?;
+/// Looks for runs of the current folder whose recorder was killed.
+fn unsealed() -> Option<DoctorFinding> {
+    let unsealed = runs::folder().unsealed_runs().ok().filter(|unsealed| !unsealed.is_empty())?;
     let says = format!("{} never sealed", quantity::count(unsealed.len() as u64, "run"));
-    Some(Finding::new("runs", State::Note, says).advise("reenact recover"))
+    Some(DoctorFinding::new("runs", FindingState::Note, says).advise("reenact recover"))
 }
 
-fn key() -> Option<Finding> {
+/// Checks the key that signs runs by default. A missing one is fine: the first recording makes it. One that
+/// other users can read is wrong, since the key store refuses it.
+fn key() -> Option<DoctorFinding> {
     let about = "key";
-    let config = match Config::require() {
+    let config = match UserConfig::require() {
         Ok(config) => config,
-        Err(Ending::Failed { message, .. }) => return Some(Finding::new(about, State::Wrong, message)),
-        Err(Ending::ClosedPipe) => return None,
+        Err(CommandError::Failed { message, .. }) => {
+            return Some(DoctorFinding::new(about, FindingState::Wrong, message));
+        }
+        Err(CommandError::ClosedPipe) => return None,
     };
     let (store, name) = (config.key_store(), KeyName::default());
     let path = store.path(&name);
@@ -186,17 +219,25 @@ fn key() -> Option<Finding> {
     Some(match store.load(&name) {
         Ok(key) => {
             let id = reenact_formats::rer::seal::Signer::public_key(&key).id();
-            Finding::new(about, State::Fine, format!("runs are signed with {path} (key id {id})"))
+            DoctorFinding::new(
+                about,
+                FindingState::Fine,
+                format!("runs are signed with {path} (key id {id})"),
+            )
         }
-        Err(KeyStoreError::NotFound { .. }) => {
-            Finding::new(about, State::Note, format!("none yet: the first recording makes {path}"))
-        }
-        Err(error) => Finding::new(about, State::Wrong, error.to_string()),
+        Err(KeyStoreError::NotFound { .. }) => DoctorFinding::new(
+            about,
+            FindingState::Note,
+            format!("none yet: the first recording makes {path}"),
+        ),
+        Err(error) => DoctorFinding::new(about, FindingState::Wrong, error.to_string()),
     })
 }
 
-/// Whether agents will find their way, and bring a credential along. Values are never shown.
-fn variables() -> Vec<Finding> {
+/// Checks for each vendor where its requests go, and that a credential is set.
+///
+/// Values of credentials are never shown. A base URL is shown, since it is known to hold none: such a URL is refused.
+fn variables() -> Vec<DoctorFinding> {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let mut findings = Vec::new();
     match vendors::routes(&[], |name| std::env::var_os(name)) {
@@ -206,24 +247,28 @@ fn variables() -> Vec<Finding> {
                 let set = vendor.base_variables().iter().find(|name| is_set(name));
                 let from = set.map_or(String::new(), |name| format!(" ({name})"));
                 let key = vendor.key_variables().iter().find(|name| is_set(name));
-                let (state, is) =
-                    if key.is_some() { (State::Fine, "is set") } else { (State::Note, "is not set") };
+                let (state, is) = if key.is_some() {
+                    (FindingState::Fine, "is set")
+                } else {
+                    (FindingState::Note, "is not set")
+                };
                 let name = key.or(vendor.key_variables().first()).copied().unwrap_or_default();
                 let says = format!("requests go to {}{from}; {name} {is}", route.upstream);
-                findings.push(Finding::new(vendor.name(), state, says));
+                findings.push(DoctorFinding::new(vendor.name(), state, says));
             }
         }
-        Err(Ending::Failed { message, .. }) => {
-            findings.push(Finding::new("variables", State::Wrong, message))
+        Err(CommandError::Failed { message, .. }) => {
+            findings.push(DoctorFinding::new("variables", FindingState::Wrong, message))
         }
-        Err(Ending::ClosedPipe) => {}
+        Err(CommandError::ClosedPipe) => {}
     }
     findings
 }
 
-/// Proxies and certificates of the user's own.
-fn way_out() -> Vec<Finding> {
-    let environment = Environment::from_process();
+/// Checks the proxies and the additional certificates that the gateway would use. Proxies are named by their
+/// variables only, because their URLs may hold passwords.
+fn proxies_and_certificates() -> Vec<DoctorFinding> {
+    let environment = NetworkEnvironment::from_process();
     let mut findings = Vec::new();
     let proxies = [
         ("HTTPS_PROXY", &environment.https_proxy),
@@ -232,9 +277,9 @@ fn way_out() -> Vec<Finding> {
     ];
     let set: Vec<&str> = proxies.iter().filter(|(_, value)| value.is_some()).map(|(name, _)| *name).collect();
     if !set.is_empty() {
-        findings.push(Finding::new(
+        findings.push(DoctorFinding::new(
             "proxy",
-            State::Note,
+            FindingState::Note,
             format!("vendors are reached by way of {}", set.join(", ")),
         ));
     }
@@ -248,47 +293,57 @@ fn way_out() -> Vec<Finding> {
         let shown = file.to_string_lossy();
         let shown = Shown::whole(&shown);
         findings.push(match std::fs::metadata(file) {
-            Ok(_) => Finding::new("trust", State::Note, format!("certificates of {shown} are trusted")),
-            Err(error) => Finding::new("trust", State::Wrong, format!("certificates in {shown}: {error}"))
-                .advise("correct or unset the variable that names it"),
+            Ok(_) => DoctorFinding::new(
+                "trust",
+                FindingState::Note,
+                format!("certificates of {shown} are trusted"),
+            ),
+            Err(error) => {
+                DoctorFinding::new("trust", FindingState::Wrong, format!("certificates in {shown}: {error}"))
+                    .advise("correct or unset the variable that names it")
+            }
         });
     }
     findings
 }
 
-fn disk() -> Vec<Finding> {
+/// Counts the recorded runs of the current folder, and checks the free space.
+fn recorded_runs_and_space() -> Vec<DoctorFinding> {
     let folder = runs::folder();
     let path = folder.path().to_string_lossy().into_owned();
-    let runs = match folder.runs() {
+    let runs = match folder.run_ids() {
         Ok(runs) if runs.is_empty() => {
-            Finding::new("runs", State::Note, format!("none recorded in {path} yet"))
+            DoctorFinding::new("runs", FindingState::Note, format!("none recorded in {path} yet"))
         }
-        Ok(runs) => Finding::new(
+        Ok(runs) => DoctorFinding::new(
             "runs",
-            State::Fine,
+            FindingState::Fine,
             format!("{} in {path}", quantity::count(runs.len() as u64, "run")),
         ),
-        Err(error) => Finding::new("runs", State::Wrong, error.to_string()),
+        Err(error) => DoctorFinding::new("runs", FindingState::Wrong, error.to_string()),
     };
     let mut findings = vec![runs];
     findings.extend(space());
     findings
 }
 
+/// Checks the free space of the current folder's file system.
 #[cfg(unix)]
-fn space() -> Option<Finding> {
+fn space() -> Option<DoctorFinding> {
     let found = rustix::fs::statvfs(Path::new(".")).ok()?;
     let free = found.f_bavail.saturating_mul(found.f_frsize);
     let says = format!("{} free here", quantity::size(free));
     Some(if free < LITTLE_SPACE {
-        Finding::new("disk", State::Wrong, says).advise("make room: a full disk ends a recording")
+        DoctorFinding::new("disk", FindingState::Wrong, says)
+            .advise("make room: a full disk ends a recording")
     } else {
-        Finding::new("disk", State::Fine, says)
+        DoctorFinding::new("disk", FindingState::Fine, says)
     })
 }
 
+/// Returns nothing: the free space is not known on this system.
 #[cfg(not(unix))]
-fn space() -> Option<Finding> {
+fn space() -> Option<DoctorFinding> {
     let _ = (Path::new("."), LITTLE_SPACE);
     None
 }

@@ -1,18 +1,21 @@
-//! `reenact hash`: the hash of a JSON document's canonical form, or of what a format selects of it.
+//! `reenact hash`: the hash of a JSON document's canonical form, or of the part of it that a format hashes.
+//!
+//! Meant for checking another implementation, one hash at a time. Start reading at `HashedPart`, the table of
+//! what can be hashed.
 
 use std::path::PathBuf;
 
 use clap::ValueEnum;
 use reenact_formats::Profile;
-use reenact_formats::model_io::core;
-use reenact_formats::rer::{EventView, envelope};
-use reenact_formats::rpk::survey::survey;
-use reenact_formats::rpk::{Head, StepView};
+use reenact_formats::model_io::core_hash;
+use reenact_formats::rer::{RerEventView, envelope};
+use reenact_formats::rpk::hash_walk::compute_digests;
+use reenact_formats::rpk::{RpkHead, RpkStepView};
 use reenact_json::digest::Hasher;
-use reenact_json::{Digest, Kind, Limits, Value, canonical};
+use reenact_json::{Digest, Limits, Value, ValueKind, canonical};
 
-use super::{document, refused};
-use crate::output::{self, Ending};
+use super::{document_refused, read_document};
+use crate::output::{self, CommandError};
 
 /// Print the SHA-256 of a JSON document's canonical form, or of the part that a format hashes
 ///
@@ -23,22 +26,23 @@ use crate::output::{self, Ending};
     after_help = "Examples:\n  reenact hash --profile jcs payload.json\n  reenact hash --of rer-envelope envelope.json"
 )]
 #[command(override_usage = "reenact hash --profile <PROFILE> [FILE]\n       reenact hash --of <OF> [FILE]")]
-pub(super) struct Hash {
+pub(super) struct HashArgs {
     /// Hash the whole document in this canonical form: jcs (RFC 8785), rpk, rpk-step, model-io, replay-jsonl
     #[arg(long, value_parser = super::profile, required_unless_present = "of", conflicts_with = "of")]
     profile: Option<Profile>,
 
     /// Hash what a format hashes of such a document
     #[arg(long, value_enum)]
-    of: Option<Of>,
+    of: Option<HashedPart>,
 
     /// A file, or - for standard input
     #[arg(default_value = "-", hide_default_value = true, value_name = "FILE")]
     file: PathBuf,
 }
 
+/// Part of a document that a format hashes, and the format's name for the hash.
 #[derive(Clone, Copy, ValueEnum)]
-enum Of {
+enum HashedPart {
     /// Version, metadata and payload of an .rpk artifact: what `checksum` holds
     RpkArtifact,
     /// Type, input, output and metadata of an .rpk step: what its `hash` holds
@@ -51,16 +55,19 @@ enum Of {
     RerEvent,
 }
 
-impl Hash {
-    pub(super) fn run(&self) -> Result<u8, Ending> {
-        let bytes = document(&self.file)?;
+impl HashArgs {
+    /// Prints the hash as `sha256:` and 64 hexadecimal digits.
+    pub(super) fn run(&self) -> Result<u8, CommandError> {
+        let bytes = read_document(&self.file)?;
         let value = Value::parse(&bytes, &Limits::default())
-            .map_err(|error| refused(&self.file, error.describe(&bytes)))?;
-        let digest = self.digest(value).map_err(|why| refused(&self.file, why))?;
+            .map_err(|error| document_refused(&self.file, error.describe(&bytes)))?;
+        let digest = self.digest(value).map_err(|why| document_refused(&self.file, why))?;
         output::print(&format!("sha256:{digest}\n"))?;
         Ok(0)
     }
 
+    /// Computes the hash that was asked for. A document of another kind is refused, because its hash would be
+    /// meaningless.
     fn digest(&self, value: Value<'_>) -> Result<Digest, String> {
         let mut hasher = Hasher::new();
         match self.of {
@@ -68,29 +75,36 @@ impl Hash {
                 let profile = self.profile.unwrap_or(Profile::Jcs);
                 canonical::digest(value, profile, &mut hasher).map_err(|fault| fault.to_string())
             }
-            Some(of @ (Of::RpkArtifact | Of::RpkStep)) if value.kind() != Kind::Object => {
-                let what = if matches!(of, Of::RpkStep) { "a step" } else { "an artifact" };
+            Some(of @ (HashedPart::RpkArtifact | HashedPart::RpkStep))
+                if value.kind() != ValueKind::Object =>
+            {
+                let what = if matches!(of, HashedPart::RpkStep) { "a step" } else { "an artifact" };
                 Err(format!("{what} is an object, this is {}", value.kind().name()))
             }
-            Some(Of::RpkArtifact) => {
-                let head = Head::read(value.text(), &Limits::default()).map_err(|error| error.to_string())?;
-                survey(&head, None, |_, _, _| {}).checksum.map_err(|fault| fault.to_string())
+            Some(HashedPart::RpkArtifact) => {
+                let head =
+                    RpkHead::read(value.text(), &Limits::default()).map_err(|error| error.to_string())?;
+                compute_digests(&head, None, |_, _, _| {}).checksum.map_err(|fault| fault.to_string())
             }
-            Some(Of::RpkStep) if value.member("type").is_none() => {
+            Some(HashedPart::RpkStep) if value.member("type").is_none() => {
                 Err("this is no step: it has no type".into())
             }
-            Some(Of::RpkStep) => StepView::of(value).digest(&mut hasher).map_err(|fault| fault.to_string()),
-            Some(Of::ModelIoCore) => {
-                core::hash(value.text(), &Limits::default()).map_err(|fault| fault.to_string())
+            Some(HashedPart::RpkStep) => {
+                RpkStepView::of(value).digest(&mut hasher).map_err(|fault| fault.to_string())
             }
-            Some(Of::RerEnvelope) if value.member("envelope_version").is_none() => {
+            Some(HashedPart::ModelIoCore) => {
+                core_hash::hash(value.text(), &Limits::default()).map_err(|fault| fault.to_string())
+            }
+            Some(HashedPart::RerEnvelope) if value.member("envelope_version").is_none() => {
                 Err("this is no envelope: it has no envelope_version".into())
             }
-            Some(Of::RerEnvelope) => envelope::hash(Some(value)).map_err(|fault| fault.to_string()),
-            Some(Of::RerEvent) if value.kind() != Kind::Object => {
+            Some(HashedPart::RerEnvelope) => envelope::hash(Some(value)).map_err(|fault| fault.to_string()),
+            Some(HashedPart::RerEvent) if value.kind() != ValueKind::Object => {
                 Err(format!("an event is an object, this is {}", value.kind().name()))
             }
-            Some(Of::RerEvent) => EventView::of(value).hash(&mut hasher).map_err(|fault| fault.to_string()),
+            Some(HashedPart::RerEvent) => {
+                RerEventView::of(value).hash(&mut hasher).map_err(|fault| fault.to_string())
+            }
         }
     }
 }

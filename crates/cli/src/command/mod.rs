@@ -1,4 +1,17 @@
-//! The commands, one a file, and the table of their arguments.
+//! The commands, one a file or a folder, and the table of their arguments.
+//!
+//! | purpose | commands |
+//! |---|---|
+//! | record a run | `record`, `approve`, `recover`, `demo` |
+//! | look at a run | `verify`, `show`, `replay` |
+//! | give a run to others | `bundle`, `convert`, `redact`, `migrate` |
+//! | permissions and costs | `envelope`, `prices` |
+//! | keys, and this machine | `keys`, `doctor` |
+//! | formats by hand | `canon`, `hash` |
+//!
+//! A command is a struct of clap arguments with a method `run`, which returns the exit code. The doc comments
+//! on these structs and their fields are the help text that users see, and `tests/cases` quotes it. To add a
+//! command, add a file, a variant and a line in [`run`].
 
 mod approve;
 mod bundle;
@@ -23,78 +36,82 @@ use reenact_formats::Profile;
 use reenact_json::Shown;
 use reenact_verify::disk;
 
-use crate::output::Ending;
+use crate::output::CommandError;
 
-pub(crate) use record::FAILED as RECORDING_FAILED;
+pub(crate) use record::EXIT_RECORDING_FAILED;
 
 /// The flight recorder for AI agents: record a run once, prove what it was, run it back.
 #[derive(Parser)]
 #[command(name = "reenact", version, disable_help_subcommand = true, max_term_width = 110)]
-pub(crate) struct Arguments {
+pub(crate) struct ReenactArgs {
     #[command(subcommand)]
-    command: Command,
+    command: ReenactCommand,
 }
 
 #[derive(Subcommand)]
-enum Command {
-    Demo(demo::Demo),
+enum ReenactCommand {
+    Demo(demo::DemoArgs),
     #[command(hide = true)]
-    DemoAgent(demo::DemoAgent),
-    Record(record::Record),
-    Show(show::Show),
-    Replay(replay::Replay),
-    Approve(approve::Approve),
-    Recover(recover::Recover),
-    Verify(verify::Verify),
-    Bundle(bundle::Bundle),
-    Convert(convert::Convert),
-    Redact(redact::Redact),
-    Migrate(migrate::Migrate),
-    Canon(canon::Canon),
-    Hash(hash::Hash),
-    Envelope(envelope::EnvelopeCommand),
-    Prices(prices::Prices),
-    Keys(keys::Keys),
-    Doctor(doctor::Doctor),
+    DemoAgent(demo::DemoAgentArgs),
+    Record(record::RecordArgs),
+    Show(show::ShowArgs),
+    Replay(replay::ReplayArgs),
+    Approve(approve::ApproveArgs),
+    Recover(recover::RecoverArgs),
+    Verify(verify::VerifyArgs),
+    Bundle(bundle::BundleArgs),
+    Convert(convert::ConvertArgs),
+    Redact(redact::RedactArgs),
+    Migrate(migrate::MigrateArgs),
+    Canon(canon::CanonArgs),
+    Hash(hash::HashArgs),
+    Envelope(envelope::EnvelopeArgs),
+    Prices(prices::PricesArgs),
+    Keys(keys::KeysArgs),
+    Doctor(doctor::DoctorArgs),
 }
 
-/// Runs a command; returns its exit code.
-pub(crate) fn run(arguments: Arguments) -> Result<u8, Ending> {
+/// Runs the command that was parsed, and returns its exit code.
+///
+/// # Errors
+///
+/// A message with the exit code 1 or 2; see [`CommandError`].
+pub(crate) fn run(arguments: ReenactArgs) -> Result<u8, CommandError> {
     match arguments.command {
-        Command::Demo(demo) => demo.run(),
-        Command::DemoAgent(agent) => agent.run(),
-        Command::Record(record) => record.run(),
-        Command::Show(show) => show.run(),
-        Command::Replay(replay) => replay.run(),
-        Command::Approve(approve) => approve.run(),
-        Command::Recover(recover) => recover.run(),
-        Command::Doctor(doctor) => doctor.run(),
-        Command::Verify(verify) => verify.run(),
-        Command::Canon(canon) => canon.run(),
-        Command::Hash(hash) => hash.run(),
-        Command::Keys(keys) => keys.run(),
-        Command::Envelope(envelope) => envelope.run(),
-        Command::Prices(prices) => prices.run(),
-        Command::Bundle(bundle) => bundle.run(),
-        Command::Convert(convert) => convert.run(),
-        Command::Migrate(migrate) => migrate.run(),
-        Command::Redact(redact) => redact.run(),
+        ReenactCommand::Demo(demo) => demo.run(),
+        ReenactCommand::DemoAgent(agent) => agent.run(),
+        ReenactCommand::Record(record) => record.run(),
+        ReenactCommand::Show(show) => show.run(),
+        ReenactCommand::Replay(replay) => replay.run(),
+        ReenactCommand::Approve(approve) => approve.run(),
+        ReenactCommand::Recover(recover) => recover.run(),
+        ReenactCommand::Doctor(doctor) => doctor.run(),
+        ReenactCommand::Verify(verify) => verify.run(),
+        ReenactCommand::Canon(canon) => canon.run(),
+        ReenactCommand::Hash(hash) => hash.run(),
+        ReenactCommand::Keys(keys) => keys.run(),
+        ReenactCommand::Envelope(envelope) => envelope.run(),
+        ReenactCommand::Prices(prices) => prices.run(),
+        ReenactCommand::Bundle(bundle) => bundle.run(),
+        ReenactCommand::Convert(convert) => convert.run(),
+        ReenactCommand::Migrate(migrate) => migrate.run(),
+        ReenactCommand::Redact(redact) => redact.run(),
     }
 }
 
-/// A profile by its name, for clap.
+/// Parses the name of a canonicalization profile, for clap.
 fn profile(name: &str) -> Result<Profile, String> {
     name.parse().map_err(|error: reenact_formats::profile::UnknownProfile| error.to_string())
 }
 
-/// Reads the one document that a command works on: a file, or standard input.
-fn document(file: &std::path::Path) -> Result<Vec<u8>, Ending> {
+/// Reads the one document that a command works on: a file, or standard input for `-`.
+fn read_document(file: &std::path::Path) -> Result<Vec<u8>, CommandError> {
     let read = if file.as_os_str() == "-" { disk::read_standard_input() } else { disk::read(file) };
-    read.map_err(|error| Ending::impossible(format!("{error} ({})", error.code)))
+    read.map_err(|error| CommandError::impossible(format!("{error} ({})", error.code)))
 }
 
-/// The complaint about a document: its name, and what is wrong with it.
-fn refused(file: &std::path::Path, why: impl std::fmt::Display) -> Ending {
+/// Returns the error for a document that was read and is not acceptable: exit code 1, with the name of the file.
+fn document_refused(file: &std::path::Path, why: impl std::fmt::Display) -> CommandError {
     let name = if file.as_os_str() == "-" { "standard input".into() } else { file.to_string_lossy() };
-    Ending::refused(format!("{}: {why}", Shown::whole(&name)))
+    CommandError::refused(format!("{}: {why}", Shown::whole(&name)))
 }

@@ -1,8 +1,8 @@
-//! `reenact prices`: what models cost, as the limits on spending count it.
+//! `reenact prices`: the list prices that costs and spending limits are computed with.
 
-use reenact_wire::price::Table;
+use reenact_wire::price::PriceTable;
 
-use crate::output::{self, Ending};
+use crate::output::{self, CommandError};
 use crate::prices;
 
 /// Print the list prices that costs are worked out with, as a file to change and give to `record --prices`
@@ -13,11 +13,12 @@ use crate::prices;
 #[command(
     after_help = "Examples:\n  reenact prices > prices.toml\n  reenact record --envelope envelope.toml --prices prices.toml -- python agent.py"
 )]
-pub(crate) struct Prices {}
+pub(crate) struct PricesArgs {}
 
-impl Prices {
-    pub(crate) fn run(&self) -> Result<u8, Ending> {
-        output::print(&prices::write(&Table::standard()))?;
+impl PricesArgs {
+    /// Prints the built-in price table as TOML.
+    pub(crate) fn run(&self) -> Result<u8, CommandError> {
+        output::print(&prices::to_toml(&PriceTable::list_prices()))?;
         Ok(0)
     }
 }

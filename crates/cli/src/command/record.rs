@@ -1,4 +1,14 @@
-//! `reenact record -- CMD`: watches an agent, and seals what it saw.
+//! `reenact record -- CMD`: runs an agent behind the gateway, and seals the events that were recorded.
+//!
+//! The agent keeps its terminal, its signals and its exit code. One recording goes through these steps:
+//!
+//! 1. Settings, envelope, prices and key are loaded; nothing has been written yet.
+//! 2. A run is begun in `.reenact/runs`, with a journal and a write-ahead log in memory.
+//! 3. The gateway listens on 127.0.0.1, and the agent is started with its clients pointed at the gateway.
+//! 4. When the agent has ended, the journal is closed and sealed into an artifact, or packed into a bundle.
+//! 5. The file is verified once more from the disk, and a summary is printed to standard error.
+//!
+//! Start reading at `RecordArgs::run_recorded`.
 
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, TcpListener};
@@ -7,21 +17,25 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use reenact_formats::rer::rewrite;
-use reenact_gateway::{Environment, Gateway, Limits, Policy, Recording, Token, Work};
+use reenact_gateway::{
+    EnforcedPolicy, Gateway, GatewayLimits, GatewayMode, GatewayToken, NetworkEnvironment, RecordingConfig,
+};
 use reenact_json::Shown;
 use reenact_keys::durable::{self, Readers};
 use reenact_keys::{KeyName, SecretKey};
-use reenact_record::approval::Desk;
-use reenact_record::wal::{self, Place};
-use reenact_record::{Counts, Durability, End, Out, Recorder, RunId, RunStart, RunStatus, Sealed};
-use reenact_run::{EventType, Exit, Opened, Run};
-use reenact_verify::audit::{Audit, Verdict};
+use reenact_record::approval::ApprovalQueue;
+use reenact_record::wal::{self, WalDir};
+use reenact_record::{
+    ArtifactTarget, Durability, Recorder, RunCounts, RunEnd, RunId, RunStart, RunStatus, SealedArtifact,
+};
+use reenact_run::{EventType, Exit, OpenedRecord, Run};
+use reenact_verify::audit::{Audit, AuditVerdict};
 use reenact_verify::{Keys, Options};
-use reenact_wire::price::Table;
+use reenact_wire::price::PriceTable;
 
-use crate::child::{self, Signals};
-use crate::config::Config;
-use crate::output::{self, Ending};
+use crate::child::{self, SignalForwarder};
+use crate::config::UserConfig;
+use crate::output::{self, CommandError};
 use crate::{envelope, prices, quantity, runs, runtime, settings, vendors};
 
 /// Record a run: watch an agent's calls to its models, and seal them into a file that anyone can verify and replay
@@ -34,7 +48,7 @@ use crate::{envelope, prices, quantity, runs, runtime, settings, vendors};
 #[command(
     after_help = "Examples:\n  reenact record -- python agent.py\n  reenact record --out run.rer.json -- node agent.js --fast\n  reenact record --upstream openai=http://localhost:8080/v1 -- ./agent"
 )]
-pub(crate) struct Record {
+pub(crate) struct RecordArgs {
     /// Put the artifact here, instead of into .reenact/runs/; a name that ends in .rer.tar.gz gets a bundle of it
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -45,7 +59,7 @@ pub(crate) struct Record {
 
     /// Where a vendor's requests go, such as openai=URL; may be given more than once
     #[arg(long, value_name = "NAME=URL", value_parser = vendors::upstream)]
-    upstream: Vec<vendors::Upstream>,
+    upstream: Vec<vendors::UpstreamArg>,
 
     /// Sign with this key of yours
     #[arg(long, value_name = "NAME", value_parser = super::keys::key_name)]
@@ -67,7 +81,7 @@ pub(crate) struct Record {
     /// What the record survives: the sudden end of the recorder, or also that of the machine, at the price of a flush to the disk
     /// before each request and at the end of each answer
     #[arg(long, value_name = "WHAT", value_enum, default_value = "process")]
-    durability: Survives,
+    durability: DurabilityArg,
 
     /// Say nothing at the end, unless something went wrong
     #[arg(long, short)]
@@ -78,180 +92,218 @@ pub(crate) struct Record {
     command: Vec<OsString>,
 }
 
-/// What the record survives.
+/// Values of `--durability`; the library's [`Durability`].
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Survives {
+enum DurabilityArg {
     /// The recorder's end
     Process,
     /// The machine's end
     Machine,
 }
 
-impl From<Survives> for Durability {
-    fn from(survives: Survives) -> Self {
+impl From<DurabilityArg> for Durability {
+    fn from(survives: DurabilityArg) -> Self {
         match survives {
-            Survives::Process => Self::Process,
-            Survives::Machine => Self::Machine,
+            DurabilityArg::Process => Self::Process,
+            DurabilityArg::Machine => Self::Machine,
         }
     }
 }
 
-/// What recording ends with when it fails: no exit code of an agent's own means the same.
-pub(crate) const FAILED: u8 = 125;
+/// Exit code of a recording that failed. env(1) ends with the same code when env itself fails; all other
+/// codes are the agent's.
+pub(crate) const EXIT_RECORDING_FAILED: u8 = 125;
 
-/// A key, and whether it was just made.
-struct Signing {
+/// Key that signs the run.
+struct RecordingKey {
+    /// Name in the key store, for the summary.
     name: KeyName,
     key: SecretKey,
-    made_at: Option<PathBuf>,
+    /// Path of the key file if this recording created it, for the note to the user.
+    created_at_path: Option<PathBuf>,
 }
 
-/// A command that ran, and what there is to seal.
-struct Flown {
+/// An agent that has ended, and what must be said about its recording.
+struct FinishedAgent {
+    /// Exit code or signal of the agent.
     exit: Exit,
-    took: Duration,
-    /// What could not be recorded.
-    unrecorded: Option<String>,
+    /// Time from the start of the agent to its end.
+    duration: Duration,
+    /// Error of the recorder, if not everything could be recorded. Such a run ends with exit code 125.
+    recording_error: Option<String>,
+    /// Notes of the gateway for the user.
     notes: Vec<String>,
 }
 
-impl Record {
-    pub(crate) fn run(&self) -> Result<u8, Ending> {
-        self.fly().map_err(|ending| match ending {
-            Ending::Failed { code: 2, message } => Ending::Failed { code: FAILED, message },
+impl RecordArgs {
+    /// Records a run and returns the exit code of the agent. An error of the recorder itself has exit code
+    /// 125 instead of 2.
+    pub(crate) fn run(&self) -> Result<u8, CommandError> {
+        self.run_recorded().map_err(|ending| match ending {
+            CommandError::Failed { code: 2, message } => {
+                CommandError::Failed { code: EXIT_RECORDING_FAILED, message }
+            }
             other => other,
         })
     }
 
-    fn fly(&self) -> Result<u8, Ending> {
+    /// Prepares the run, runs the agent, seals the run, and prints the summary.
+    ///
+    /// # Errors
+    ///
+    /// No agent has run if the preparation fails. A run whose agent could not be started is removed. If
+    /// sealing fails, the journal stays, and `reenact recover` seals it later.
+    fn run_recorded(&self) -> Result<u8, CommandError> {
         let routes = vendors::routes(&self.upstream, |name| std::env::var_os(name))?;
-        if let Some(bundle) = self.bundle() {
-            // Nobody wants to hear of it only when the run is over.
-            durable::check(bundle, self.force).map_err(|error| Ending::unwritable(bundle, &error))?;
+        if let Some(bundle) = self.bundle_path() {
+            // A name that is taken is reported before the agent runs, not after.
+            durable::check_writable(bundle, self.force)
+                .map_err(|error| CommandError::unwritable(bundle, &error))?;
         }
-        let settings = settings::here()?;
-        // What is named by hand counts; else what the project asks for.
+        let settings = settings::load_current()?;
+        // The option beats the project's settings.
         let (envelope, from) = match &self.envelope {
-            Some(file) => (Some(envelope::read(file)?), Some(file.clone())),
+            Some(file) => (Some(envelope::load(file)?), Some(file.clone())),
             None => (settings.envelope, settings.file),
         };
-        let enforced = from.filter(|_| envelope.is_some());
-        let table = self.prices.as_deref().map_or_else(|| Ok(Table::standard()), prices::read)?;
-        let signing = self.signing()?;
-        let before: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+        let envelope_file = from.filter(|_| envelope.is_some());
+        let table = self.prices.as_deref().map_or_else(|| Ok(PriceTable::list_prices()), prices::load)?;
+        let signing = self.load_key()?;
+        let inherited_env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
         let upstreams: Vec<(String, String)> =
             routes.iter().map(|route| (route.name.clone(), route.upstream.to_string())).collect();
         let upstreams: Vec<(&str, &str)> =
             upstreams.iter().map(|(name, url)| (name.as_str(), url.as_str())).collect();
         let start = RunStart {
             command: &self.command,
-            environment: &before,
+            environment: &inherited_env,
             upstreams: &upstreams,
             envelope: envelope.as_ref().map(|ready| ready.json.as_slice()),
             redaction: settings.redaction,
-            out: self
+            target: self
                 .out
                 .clone()
-                .filter(|_| self.bundle().is_none())
-                .map(|path| Out { path, replace: self.force }),
+                .filter(|_| self.bundle_path().is_none())
+                .map(|path| ArtifactTarget { path, replace: self.force }),
             ..RunStart::new(RunId::generate().map_err(impossible)?)
         };
         let recorder = Recorder::begin(&runs::folder(), &start, &signing.key).map_err(impossible)?;
-        // Without a place for it, requests and the ends of answers wait until they are in the journal.
-        let log = Place::find().and_then(|place| recorder.pen().log(&place, recorder.run_id()).ok());
-        let approvers = Config::require()?.approvers()?.into_iter().map(|(_, approver)| approver).collect();
-        let desk = Desk::new(recorder.folder(), recorder.run_id(), approvers, self.approval_timeout);
-        let policy = recorder.warden().map(|warden| Policy { warden, prices: table, desk });
-        let recording = Recording {
-            pen: recorder.pen(),
+        // Without memory-backed storage for the log, requests and the ends of answers wait until the journal has them.
+        let log = WalDir::find()
+            .and_then(|place| recorder.event_writer().create_wal(&place, recorder.run_id()).ok());
+        let approvers =
+            UserConfig::require()?.approvers()?.into_iter().map(|(_, approver)| approver).collect();
+        let desk = ApprovalQueue::new(recorder.folder(), recorder.run_id(), approvers, self.approval_timeout);
+        let policy = recorder.policy_engine().map(|warden| EnforcedPolicy {
+            engine: warden,
+            prices: table,
+            approvals: desk,
+        });
+        let recording = RecordingConfig {
+            writer: recorder.event_writer(),
             log,
             policy,
             durability: self.durability.into(),
             routes,
-            environment: Environment::from_process(),
-            limits: Limits::default(),
+            environment: NetworkEnvironment::from_process(),
+            limits: GatewayLimits::default(),
         };
-        let flown = runtime::new()?.block_on(self.watch(recording, before));
-        let flown = match flown {
+        let finished = runtime::new()?.block_on(self.run_agent(recording, inherited_env));
+        let finished = match finished {
             Ok(flown) => flown,
             Err(ending) => {
-                // Nothing ran, so there is nothing to keep.
+                // The agent was not started, so the empty run and its log are removed.
                 let (folder, run_id) = (recorder.folder().to_owned(), recorder.run_id());
                 drop(recorder);
                 let _ = std::fs::remove_dir_all(folder);
-                if let Some(place) = Place::holding(run_id) {
-                    let _ = wal::forget(&place, run_id);
+                if let Some(place) = WalDir::containing(run_id) {
+                    let _ = wal::remove_run(&place, run_id);
                 }
                 return Err(ending);
             }
         };
-        let (status, reason) = told(flown.exit);
+        let (status, reason) = run_status(finished.exit);
         let counts = recorder.counts();
         let journal = recorder.folder().to_owned();
         let sealed = recorder
-            .end(&End { status, reason: &reason, exit_code: flown.exit.code() })
+            .end(&RunEnd { status, reason: &reason, exit_code: finished.exit.code() })
             .and_then(|ended| ended.seal(&signing.key))
             .map_err(|error| {
                 let journal = journal.to_string_lossy();
-                Ending::impossible(format!(
+                CommandError::impossible(format!(
                     "the run is over, but could not be sealed: {error}; its journal is in {}; when that is mended: reenact recover",
                     Shown::whole(&journal)
                 ))
             })?;
-        let sealed = match self.bundle() {
-            Some(bundle) => self.pack(sealed, &signing, bundle)?,
+        let sealed = match self.bundle_path() {
+            Some(bundle) => self.write_bundle(sealed, &signing, bundle)?,
             None => sealed,
         };
-        self.tell(&signing, &flown, counts, &sealed, enforced.as_deref())
+        self.print_summary(&signing, &finished, counts, &sealed, envelope_file.as_deref())
     }
 
-    /// Where a bundle is wanted.
-    fn bundle(&self) -> Option<&Path> {
+    /// Returns the path of `--out` if it asks for a bundle, by its ending `.rer.tar.gz`.
+    fn bundle_path(&self) -> Option<&Path> {
         self.out.as_deref().filter(|out| out.to_string_lossy().ends_with(".rer.tar.gz"))
     }
 
-    /// Makes a bundle of what was sealed. The artifact stays where it is.
-    fn pack(&self, sealed: Sealed, signing: &Signing, bundle: &Path) -> Result<Sealed, Ending> {
+    /// Packs the sealed artifact into a bundle, and returns the seal with the bundle's path. The artifact
+    /// stays in `.reenact/runs`.
+    fn write_bundle(
+        &self,
+        sealed: SealedArtifact,
+        signing: &RecordingKey,
+        bundle: &Path,
+    ) -> Result<SealedArtifact, CommandError> {
         let artifact = reenact_verify::disk::read(&sealed.path).map_err(impossible)?;
         let bound = rewrite::bind(&artifact, &[], &reenact_json::Limits::default(), &signing.key);
         let bytes = bound.map_err(impossible)?.pack(&[], |_| None, Vec::new()).map_err(impossible)?;
         let write = if self.force { durable::replace } else { durable::create };
         write(bundle, &bytes, Readers::Owner).map_err(|error| {
             let path = sealed.path.to_string_lossy();
-            output::complain(&format!("the run is sealed all the same: {}", Shown::whole(&path)));
-            Ending::unwritable(bundle, &error)
+            output::print_notice(&format!("the run is sealed all the same: {}", Shown::whole(&path)));
+            CommandError::unwritable(bundle, &error)
         })?;
-        Ok(Sealed { path: bundle.to_owned(), size: bytes.len() as u64, ..sealed })
+        Ok(SealedArtifact { path: bundle.to_owned(), size: bytes.len() as u64, ..sealed })
     }
 
-    /// Runs the command behind a gateway, to its end.
-    async fn watch(&self, recording: Recording, before: Vec<(OsString, OsString)>) -> Result<Flown, Ending> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-            .map_err(|error| Ending::impossible(format!("no port on 127.0.0.1 to listen on: {error}")))?;
-        let token = Token::generate().map_err(impossible)?;
+    /// Starts the gateway on a free port of 127.0.0.1, runs the agent behind it until it ends, and stops the gateway.
+    ///
+    /// # Errors
+    ///
+    /// Only before the agent runs: if the gateway or the agent cannot be started.
+    async fn run_agent(
+        &self,
+        recording: RecordingConfig,
+        inherited_env: Vec<(OsString, OsString)>,
+    ) -> Result<FinishedAgent, CommandError> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|error| {
+            CommandError::impossible(format!("no port on 127.0.0.1 to listen on: {error}"))
+        })?;
+        let token = GatewayToken::generate().map_err(impossible)?;
         let gateway =
-            Gateway::start(listener, token, Work::Record(Box::new(recording))).map_err(impossible)?;
-        let signals = Signals::listen().map_err(impossible)?;
+            Gateway::start(listener, token, GatewayMode::Record(Box::new(recording))).map_err(impossible)?;
+        let signals = SignalForwarder::listen().map_err(impossible)?;
         let [program, arguments @ ..] = self.command.as_slice() else {
-            return Err(Ending::impossible("there is no command to run"));
+            return Err(CommandError::impossible("there is no command to run"));
         };
         let started = Instant::now();
         let child = Command::new(program)
             .args(arguments)
             .env_clear()
-            .envs(vendors::environment(before, vendors::base_of(&gateway)))
-            .env(vendors::REPORT_URL, gateway.report_url())
+            .envs(vendors::agent_environment(inherited_env, vendors::base_urls(&gateway)))
+            .env(vendors::REPORT_URL_VARIABLE, gateway.report_url())
             .spawn()
             .map_err(|error| {
                 let name = program.to_string_lossy();
                 let message = format!("{}: cannot be started: {error}", Shown::whole(&name));
-                Ending::Failed { code: child::not_started(&error), message }
+                CommandError::Failed { code: child::spawn_error_code(&error), message }
             })?;
-        let mut notes: Vec<String> = gateway.notes().iter().map(ToString::to_string).collect();
+        let mut notes: Vec<String> = gateway.warnings().iter().map(ToString::to_string).collect();
         let exit = signals.wait(child).await.unwrap_or_else(|error| {
-            // It ran, and what it did is recorded.
+            // The agent did run, and its calls are recorded, so that this is only a note.
             notes.push(format!("how the command ended could not be seen: {error}"));
-            Exit::Code(FAILED.into())
+            Exit::Code(EXIT_RECORDING_FAILED.into())
         });
         let took = started.elapsed();
         if gateway.has_lost_its_log() {
@@ -260,47 +312,55 @@ impl Record {
             );
         }
         let unrecorded = gateway.stop().await.err().map(|unrecorded| unrecorded.to_string());
-        Ok(Flown { exit, took, unrecorded, notes })
+        Ok(FinishedAgent { exit, duration: took, recording_error: unrecorded, notes })
     }
 
-    fn signing(&self) -> Result<Signing, Ending> {
-        let store = Config::require()?.key_store();
+    /// Loads the key of `--key`, or the default key, which is created if there is none yet.
+    fn load_key(&self) -> Result<RecordingKey, CommandError> {
+        let store = UserConfig::require()?.key_store();
         if let Some(name) = &self.key {
             let key = store.load(name).map_err(impossible)?;
-            return Ok(Signing { name: name.clone(), key, made_at: None });
+            return Ok(RecordingKey { name: name.clone(), key, created_at_path: None });
         }
         let name = KeyName::default();
         let default = store.default_key().map_err(impossible)?;
         let made_at = default.is_new.then(|| store.path(&name));
-        Ok(Signing { name, key: default.key, made_at })
+        Ok(RecordingKey { name, key: default.key, created_at_path: made_at })
     }
 
-    /// The end of it: verifies what was written, and says so.
-    fn tell(
+    /// Verifies the sealed file as a reader would, prints the summary to standard error, and returns the exit code.
+    ///
+    /// With `--quiet` only notes and failures are printed. The exit code is the agent's, or 125 if not
+    /// everything was recorded.
+    ///
+    /// # Errors
+    ///
+    /// If the file that was just written does not verify.
+    fn print_summary(
         &self,
-        signing: &Signing,
-        flown: &Flown,
-        counts: Counts,
-        sealed: &Sealed,
-        enforced: Option<&Path>,
-    ) -> Result<u8, Ending> {
+        signing: &RecordingKey,
+        finished: &FinishedAgent,
+        counts: RunCounts,
+        sealed: &SealedArtifact,
+        envelope_file: Option<&Path>,
+    ) -> Result<u8, CommandError> {
         let path = sealed.path.to_string_lossy();
         let path = Shown::whole(&path);
         let bytes = reenact_verify::disk::read(&sealed.path).map_err(impossible)?;
         let mut keys = Keys::default();
-        keys.supply(reenact_formats::rer::seal::Signer::public_key(&signing.key));
-        let Opened { run, report } = reenact_run::open(bytes, &keys, &Options::default());
+        keys.add_supplied(reenact_formats::rer::seal::Signer::public_key(&signing.key));
+        let OpenedRecord { run, report } = reenact_run::open(bytes, &keys, &Options::default());
         if !report.pass() {
-            return Err(Ending::impossible(format!(
+            return Err(CommandError::impossible(format!(
                 "{path}: what was written does not verify: {}",
                 report.reasons.join("; ")
             )));
         }
-        for note in &flown.notes {
-            output::complain(note);
+        for note in &finished.notes {
+            output::print_notice(note);
         }
-        if let Some(unrecorded) = &flown.unrecorded {
-            output::complain(&format!("{unrecorded}; the record in {path} says so"));
+        if let Some(unrecorded) = &finished.recording_error {
+            output::print_notice(&format!("{unrecorded}; the record in {path} says so"));
         }
         if !self.quiet {
             let summary = run.as_ref().map(reenact_run::Run::summary).unwrap_or_default();
@@ -316,28 +376,31 @@ impl Record {
                     format!(", {} tokens in, {} out", quantity::grouped(input), quantity::grouped(output))
                 }
             };
-            let cost = summary.cost().map(|cost| format!(", about {}", quantity::dollars(cost)));
-            output::complain(&format!(
+            let cost = summary.cost_picodollars().map(|cost| format!(", about {}", quantity::dollars(cost)));
+            output::print_notice(&format!(
                 "recorded {calls}{tokens}{}, {} ({})",
                 cost.unwrap_or_default(),
-                quantity::duration(flown.took),
-                flown.exit
+                quantity::duration(finished.duration),
+                finished.exit
             ));
-            if let Some(trouble) = run.as_ref().ok().and_then(trouble) {
-                output::complain(&trouble);
+            if let Some(trouble) = run.as_ref().ok().and_then(unanswered_summary) {
+                output::print_notice(&trouble);
             }
             if summary.withheld > 0 {
                 let count = quantity::count(summary.withheld as u64, "payload");
-                output::complain(&format!(
+                output::print_notice(&format!(
                     "{count} withheld; what a withheld tool got and gave is still in the requests to its model"
                 ));
             }
             let size = quantity::size(sealed.size);
-            output::complain(&format!("sealed and verified: {path} ({size}, key \"{}\")", signing.name));
-            if let Some(made_at) = &signing.made_at {
+            output::print_notice(&format!("sealed and verified: {path} ({size}, key \"{}\")", signing.name));
+            if let Some(made_at) = &signing.created_at_path {
                 let made_at = made_at.to_string_lossy();
-                output::complain(&format!("this key was made for you just now: {}", Shown::whole(&made_at)));
-                output::complain(&format!(
+                output::print_notice(&format!(
+                    "this key was made for you just now: {}",
+                    Shown::whole(&made_at)
+                ));
+                output::print_notice(&format!(
                     "whoever checks your runs needs its public half: reenact keys export {}",
                     signing.name
                 ));
@@ -346,35 +409,39 @@ impl Record {
                 |run: &Run| run.events().any(|event| event.kind() == Some(EventType::StepBlocked));
             if counts.model_calls + counts.http_calls == 0 && !run.as_ref().is_ok_and(is_denied) {
                 let variables = vendors::base_variables();
-                output::complain(&format!("no request came through: does the agent read {variables}?"));
-            } else if enforced.is_none() {
-                output::complain("no policy was set: every call was let through (observe-only)");
+                output::print_notice(&format!("no request came through: does the agent read {variables}?"));
+            } else if envelope_file.is_none() {
+                output::print_notice("no policy was set: every call was let through (observe-only)");
             }
-            if let Some(file) = enforced {
-                output::complain(&kept(file, run.as_ref().ok(), report.audit.as_ref()));
+            if let Some(file) = envelope_file {
+                output::print_notice(&enforcement_summary(file, run.as_ref().ok(), report.audit.as_ref()));
             }
-            // Those that others are recording are not among them.
-            if let Some(advice) = never_sealed(&runs::folder().unsealed().unwrap_or_default()) {
-                output::complain(&advice);
+            // Runs that another process is recording at the moment are not among them.
+            if let Some(advice) = unsealed_notice(&runs::folder().unsealed_runs().unwrap_or_default()) {
+                output::print_notice(&advice);
             }
-            let (name, command) = (self.run_name(), typed(&summary.command));
-            output::complain(&format!("next: reenact show {name}"));
-            output::complain(&format!("      reenact replay {name} -- {command}"));
+            let (name, command) = (self.run_name(), command_line(&summary.command));
+            output::print_notice(&format!("next: reenact show {name}"));
+            output::print_notice(&format!("      reenact replay {name} -- {command}"));
         }
-        Ok(if flown.unrecorded.is_some() { FAILED } else { child::shell_code(flown.exit) })
+        Ok(if finished.recording_error.is_some() {
+            EXIT_RECORDING_FAILED
+        } else {
+            child::shell_exit_code(finished.exit)
+        })
     }
 
-    /// What to call this run in the next command.
+    /// Returns the name of this run for the commands that the summary suggests: the path of `--out`, or `last`.
     fn run_name(&self) -> String {
         match &self.out {
-            Some(path) => word(&path.to_string_lossy()),
+            Some(path) => shell_quoted(&path.to_string_lossy()),
             None => "last".into(),
         }
     }
 }
 
-/// That there are runs that were never sealed, and what to do; oldest first.
-fn never_sealed(runs: &[RunId]) -> Option<String> {
+/// Returns a notice on earlier runs that were never sealed; `runs` is sorted, oldest first.
+fn unsealed_notice(runs: &[RunId]) -> Option<String> {
     match runs {
         [] => None,
         [run] => Some(format!("run {run} was never sealed; seal it with: reenact recover {run}")),
@@ -385,8 +452,11 @@ fn never_sealed(runs: &[RunId]) -> Option<String> {
     }
 }
 
-/// What became of the envelope, in one line.
-fn kept(file: &Path, run: Option<&Run>, audit: Option<&Audit>) -> String {
+/// Returns a line on the envelope: how many actions it denied, and the audit's verdict on the run.
+///
+/// The audit reads the sealed record as any verifier would. A missing authorisation alone is no doubt about
+/// the run, and is said in other words.
+fn enforcement_summary(file: &Path, run: Option<&Run>, audit: Option<&Audit>) -> String {
     let blocked =
         |run: &Run| run.events().filter(|event| event.kind() == Some(EventType::StepBlocked)).count();
     let denied = match run.map_or(0, blocked) {
@@ -394,14 +464,14 @@ fn kept(file: &Path, run: Option<&Run>, audit: Option<&Audit>) -> String {
         count => format!("{} denied", quantity::count(count as u64, "action")),
     };
     let rules = audit.map(|audit| audit.rules.as_slice()).unwrap_or_default();
-    let named = |verdict: Verdict| {
+    let named = |verdict: AuditVerdict| {
         let rules = rules.iter().filter(|rule| rule.verdict == verdict).map(|rule| rule.rule);
         rules.collect::<Vec<_>>()
     };
-    let (broken, open) = (named(Verdict::Fail), named(Verdict::Inconclusive));
+    let (broken, open) = (named(AuditVerdict::Fail), named(AuditVerdict::Inconclusive));
     let verdict = match (broken.as_slice(), open.as_slice()) {
         ([], []) => "the audit finds every rule kept".to_owned(),
-        // Most runs have nobody else to sign for them.
+        // Most envelopes carry no authorisation by another key, which is worth a remark and no warning.
         ([], ["authorization"]) => {
             "the audit finds every rule kept; nobody but this run's own key signed for it".to_owned()
         }
@@ -412,8 +482,9 @@ fn kept(file: &Path, run: Option<&Run>, audit: Option<&Audit>) -> String {
     format!("{} enforced: {denied}; {verdict}", Shown::whole(&name))
 }
 
-/// What an agent's user should know before anything else: that calls were not answered, or not to the end.
-fn trouble(run: &Run) -> Option<String> {
+/// Returns a line on requests without an answer and answers that broke off, with the first error of the run;
+/// `None` if there are neither. The agent's result may be worthless then.
+fn unanswered_summary(run: &Run) -> Option<String> {
     let (mut unanswered, mut cut) = (0, 0);
     for answer in run.exchanges().filter_map(|exchange| exchange.answer().ok()) {
         match answer.status {
@@ -422,25 +493,25 @@ fn trouble(run: &Run) -> Option<String> {
             Some(_) => {}
         }
     }
-    let mut told = Vec::new();
+    let mut problems = Vec::new();
     if unanswered > 0 {
-        told.push(format!("{} got no answer", quantity::count(unanswered, "request")));
+        problems.push(format!("{} got no answer", quantity::count(unanswered, "request")));
     }
     if cut > 0 {
-        told.push(format!("{} broke off", quantity::count(cut, "answer")));
+        problems.push(format!("{} broke off", quantity::count(cut, "answer")));
     }
-    if told.is_empty() {
+    if problems.is_empty() {
         return None;
     }
     let error = run.events().find(|event| event.kind() == Some(EventType::ErrorRaised));
     let why = error.and_then(|error| error.payload().value()?.member("message")?.string());
     let why = why.map(|why| format!(": {}", Shown::whole(&why))).unwrap_or_default();
-    Some(format!("{}{why}", told.join(", ")))
+    Some(format!("{}{why}", problems.join(", ")))
 }
 
-/// How a run ended, and why.
-fn told(exit: Exit) -> (RunStatus, String) {
-    // Someone who sends these wants it to stop; other signals come from faults.
+/// Returns the status and the reason of a run whose agent ended so.
+fn run_status(exit: Exit) -> (RunStatus, String) {
+    // SIGHUP, SIGINT, SIGQUIT and SIGTERM are requests to stop; other signals come from faults.
     const ASKED_TO_STOP: [i32; 4] = [1, 2, 3, 15];
     let status = match exit {
         Exit::Code(0) => RunStatus::Completed,
@@ -451,14 +522,14 @@ fn told(exit: Exit) -> (RunStatus, String) {
     (status, exit.to_string())
 }
 
-/// A command as one would type it, if it is short.
-pub(super) fn typed(command: &[String]) -> String {
-    let line = command.iter().map(|argument| word(argument)).collect::<Vec<_>>().join(" ");
+/// Returns a command as one would type it into a shell; `CMD` if it is empty or longer than 60 characters.
+pub(super) fn command_line(command: &[String]) -> String {
+    let line = command.iter().map(|argument| shell_quoted(argument)).collect::<Vec<_>>().join(" ");
     if command.is_empty() || line.chars().count() > 60 { "CMD".into() } else { line }
 }
 
-/// A word of a shell's line.
-fn word(text: &str) -> String {
+/// Returns a word for a shell's command line, in single quotes if it needs them.
+fn shell_quoted(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
         return text.to_owned();
@@ -466,6 +537,7 @@ fn word(text: &str) -> String {
     format!("'{}'", Shown::whole(text).to_string().replace('\'', "'\\''"))
 }
 
-fn impossible(error: impl std::fmt::Display) -> Ending {
-    Ending::impossible(error.to_string())
+/// Converts an error into a message with exit code 2.
+fn impossible(error: impl std::fmt::Display) -> CommandError {
+    CommandError::impossible(error.to_string())
 }

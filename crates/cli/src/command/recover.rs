@@ -1,16 +1,27 @@
-//! `reenact recover`: seals runs whose recorder was killed, with all that had passed through it.
+//! `reenact recover`: seals runs whose recorder was killed, with everything that had passed through it.
+//!
+//! A recorder writes traffic to a log in memory before it passes the traffic on, and from there to the journal.
+//! After a kill the log still exists: its events are appended to the journal, and the run is sealed with status
+//! `crashed`. After a power failure only the journal is left, and is sealed up to its last whole event.
+//!
+//! ```text
+//! recovered 0198…: 2 model calls and 1 tool call; 1 answer broke off
+//! sealed: .reenact/runs/0198…/artifact.rer.json (24.1 KB)
+//! ```
+//!
+//! Start reading at [`recover`].
 
 use std::path::{Path, PathBuf};
 
 use reenact_capture::{LeftoverLog, Recovered};
 use reenact_json::Shown;
 use reenact_keys::{KeyStore, SecretKey};
-use reenact_record::wal::{self, Place};
-use reenact_record::{End, Ended, Folder, Recorder, ResumeError, RunId, RunStatus, Sealed};
+use reenact_record::wal::{self, WalDir};
+use reenact_record::{Ended, Recorder, ResumeError, RunEnd, RunId, RunStatus, RunStore, SealedArtifact};
 use reenact_verify::{Keys, Options};
 
-use crate::config::Config;
-use crate::output::{self, Ending};
+use crate::config::UserConfig;
+use crate::output::{self, CommandError};
 use crate::{quantity, runs};
 
 /// Seal a run whose recorder was killed, with all that had passed through it
@@ -21,38 +32,42 @@ use crate::{quantity, runs};
 /// all runs of this folder are looked after; one that is being recorded is left alone.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  reenact recover\n  reenact recover 0190f3")]
-pub(super) struct Recover {
+pub(super) struct RecoverArgs {
     /// A run id, the beginning of one, or `last`
     #[arg(value_name = "RUN")]
     run: Option<String>,
 }
 
-impl Recover {
-    pub(super) fn run(&self) -> Result<u8, Ending> {
+impl RecoverArgs {
+    /// Recovers the named run, or every unsealed run of the current folder. The exit code is 2 if one of them
+    /// cannot be recovered.
+    pub(super) fn run(&self) -> Result<u8, CommandError> {
         let folder = runs::folder();
         let found = match &self.run {
             Some(given) => folder.resolve(given).map(|id| vec![id]),
-            None => folder.unsealed(),
+            None => folder.unsealed_runs(),
         };
         let found = found.map_err(impossible)?;
         if found.is_empty() {
             output::print("nothing to recover: every run of this folder is sealed\n")?;
         }
-        let store = Config::require()?.key_store();
+        let store = UserConfig::require()?.key_store();
         let mut code = 0;
         for id in found {
-            let outcome = match folder.sealed(id) {
-                Ok(path) => Ok(Outcome::Sealed(path)),
+            let outcome = match folder.sealed_artifact(id) {
+                Ok(path) => Ok(RecoverOutcome::Sealed(path)),
                 Err(_) => recover(&folder, id, &store),
             };
             match outcome {
-                Ok(Outcome::Recovered(found, sealed)) => output::print(&told(id, &found, &sealed))?,
-                Ok(Outcome::Sealed(path)) => {
+                Ok(RecoverOutcome::Recovered(found, sealed)) => {
+                    output::print(&recovered_text(id, &found, &sealed))?
+                }
+                Ok(RecoverOutcome::Sealed(path)) => {
                     let path = path.to_string_lossy();
                     output::print(&format!("{id} is sealed: {}\n", Shown::whole(&path)))?;
                 }
                 Err(why) => {
-                    output::complain(&format!("{id}: {why}"));
+                    output::print_notice(&format!("{id}: {why}"));
                     code = 2;
                 }
             }
@@ -61,26 +76,33 @@ impl Recover {
     }
 }
 
-/// What became of a run.
-enum Outcome {
-    Recovered(Found, Box<Sealed>),
-    /// It was sealed before, there.
+/// Result for one run.
+enum RecoverOutcome {
+    /// The run is sealed now.
+    Recovered(RecoveryFacts, Box<SealedArtifact>),
+    /// The run had been sealed before; the path is that of its artifact.
     Sealed(PathBuf),
 }
 
-/// What was found of a run beside its journal's whole events.
+/// Facts about a recovery beside the whole events of the journal.
 #[derive(Default)]
-struct Found {
+struct RecoveryFacts {
+    /// Requests and answers that only the log had.
     from_log: Recovered,
-    /// Bytes at the journal's end that are no whole event, and that no log has.
-    torn: u64,
+    /// Bytes at the journal's end that are no whole event and that no log replaces.
+    torn_bytes: u64,
 }
 
-fn recover(folder: &Folder, id: RunId, store: &KeyStore) -> Result<Outcome, String> {
-    let key = key(folder, id, store)?;
-    let place = Place::holding(id);
+/// Completes the journal of a run from its log, and seals it with the key under which it began.
+///
+/// # Errors
+///
+/// A message if the key is missing, another process is recording the run, or the journal or the log cannot be read.
+fn recover(folder: &RunStore, id: RunId, store: &KeyStore) -> Result<RecoverOutcome, String> {
+    let key = recording_key(folder, id, store)?;
+    let place = WalDir::containing(id);
     let mut leftover = Ok(None);
-    // The log is read when nobody else can write to either.
+    // `resume` calls this when it holds the lock: no other process writes to the journal or the log then.
     let resumed = Recorder::resume(folder, id, &key, || {
         leftover = place.as_ref().map_or(Ok(None), |place| LeftoverLog::read(place, id));
         leftover.as_ref().ok()?.as_ref()?.journal_bytes()
@@ -88,63 +110,67 @@ fn recover(folder: &Folder, id: RunId, store: &KeyStore) -> Result<Outcome, Stri
     let leftover = leftover.map_err(|error| format!("its log cannot be read: {error}"))?;
     let (found, ended) = match resumed {
         Ok(recorder) => {
-            let mut found = Found::default();
-            if leftover.as_ref().and_then(LeftoverLog::journal_bytes).is_none() && recorder.cut() > 0 {
-                found.torn = recorder.cut();
-                let why = format!("its last {} bytes were no whole event, and were cut off", found.torn);
-                recorder.pen().gap("end of the journal", &why).map_err(text)?;
+            let mut found = RecoveryFacts::default();
+            if leftover.as_ref().and_then(LeftoverLog::journal_bytes).is_none()
+                && recorder.truncated_bytes() > 0
+            {
+                found.torn_bytes = recorder.truncated_bytes();
+                let why =
+                    format!("its last {} bytes were no whole event, and were cut off", found.torn_bytes);
+                recorder.event_writer().record_gap("end of the journal", &why).map_err(to_text)?;
             }
             if let Some(leftover) = leftover {
-                let told = recorder.resumed_tool_calls();
-                let told = told.iter().map(String::as_str);
-                found.from_log = leftover.write(&recorder.pen(), told).map_err(text)?;
+                let recorded_calls = recorder.resumed_tool_calls();
+                let recorded_calls = recorded_calls.iter().map(String::as_str);
+                found.from_log =
+                    leftover.recover_into(&recorder.event_writer(), recorded_calls).map_err(to_text)?;
             }
             let reason = "its recorder did not come to the end";
-            let end = End { status: RunStatus::Crashed, reason, exit_code: None };
-            (found, recorder.end(&end).map_err(text)?)
+            let end = RunEnd { status: RunStatus::Crashed, reason, exit_code: None };
+            (found, recorder.end(&end).map_err(to_text)?)
         }
         Err(ResumeError::Ended) => {
-            (Found::default(), Recorder::<Ended>::resume_ended(folder, id, &key).map_err(text)?)
+            (RecoveryFacts::default(), Recorder::<Ended>::resume_ended(folder, id, &key).map_err(to_text)?)
         }
         Err(ResumeError::Busy { .. }) => return Err("another reenact is recording it at this moment".into()),
         Err(error) => return Err(error.to_string()),
     };
-    let mut out = ended.out().clone();
-    // Whatever is there now is not thrown away: it may be another run's.
+    let mut out = ended.target().clone();
+    // An existing file is never replaced here, even if the recording had `--force`: it may be another run's.
     out.replace = false;
     if out.path.symlink_metadata().is_ok() {
-        if is_of(&out.path, id) {
-            return Ok(Outcome::Sealed(out.path));
+        if is_artifact_of(&out.path, id) {
+            return Ok(RecoverOutcome::Sealed(out.path));
         }
-        out.path = folder.artifact(id);
+        out.path = folder.artifact_path(id);
     }
-    let sealed = ended.seal_to(&key, &out).map_err(text)?;
+    let sealed = ended.seal_to(&key, &out).map_err(to_text)?;
     if let Some(place) = &place {
-        // It lies in memory, and everything in it is sealed.
-        let _ = wal::forget(place, id);
+        // Everything in the log is sealed now. If the log stays, it only occupies memory.
+        let _ = wal::remove_run(place, id);
     }
-    Ok(Outcome::Recovered(found, Box::new(sealed)))
+    Ok(RecoverOutcome::Recovered(found, Box::new(sealed)))
 }
 
-/// Whether a file is the artifact of a run.
-fn is_of(path: &Path, id: RunId) -> bool {
+/// Returns true if a file is the artifact of the run `id`. Its signature does not matter for that.
+fn is_artifact_of(path: &Path, id: RunId) -> bool {
     let Ok(bytes) = reenact_verify::disk::read(path) else { return false };
     let opened = reenact_run::open(bytes, &Keys::default(), &Options::default());
     opened.run.is_ok_and(|run| run.id() == id.to_string())
 }
 
-/// The key that a run began under.
-fn key(folder: &Folder, id: RunId, store: &KeyStore) -> Result<SecretKey, String> {
+/// Returns the private key under which a run began; it must be one of the user's own.
+fn recording_key(folder: &RunStore, id: RunId, store: &KeyStore) -> Result<SecretKey, String> {
     let key_id = folder.key_id(id).map_err(|error| format!("its journal cannot be read: {error}"))?;
     let key_id = key_id.ok_or_else(|| {
-        let run = folder.run(id);
+        let run = folder.run_path(id);
         let run = run.to_string_lossy();
         format!(
             "its journal breaks off in its first line: nothing was recorded; remove {}",
             Shown::whole(&run)
         )
     })?;
-    let names = store.list().map_err(text)?;
+    let names = store.list().map_err(to_text)?;
     names
         .iter()
         .filter_map(|name| store.load(name).ok())
@@ -152,7 +178,8 @@ fn key(folder: &Folder, id: RunId, store: &KeyStore) -> Result<SecretKey, String
         .ok_or_else(|| format!("none of your keys is the one that it began under ({})", Shown::new(&key_id)))
 }
 
-fn told(id: RunId, found: &Found, sealed: &Sealed) -> String {
+/// Returns the text about a recovered run: its calls, the origin of its events, and the artifact.
+fn recovered_text(id: RunId, found: &RecoveryFacts, sealed: &SealedArtifact) -> String {
     let path = sealed.path.to_string_lossy();
     let counts = sealed.counts;
     let mut calls = vec![quantity::count(counts.model_calls, "model call")];
@@ -171,17 +198,19 @@ fn told(id: RunId, found: &Found, sealed: &Sealed) -> String {
     if let Some(cut) = counted((cut, "answer")) {
         said.push(format!("{cut} broke off"));
     }
-    if found.torn > 0 {
-        said.push(format!("the last {} of its journal were torn", quantity::count(found.torn, "byte")));
+    if found.torn_bytes > 0 {
+        said.push(format!("the last {} of its journal were torn", quantity::count(found.torn_bytes, "byte")));
     }
     let (said, size) = (said.join("; "), quantity::size(sealed.size));
     format!("recovered {id}: {said}\nsealed: {} ({size})\n", Shown::whole(&path))
 }
 
-fn text(error: impl std::fmt::Display) -> String {
+/// Converts an error into its message.
+fn to_text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-fn impossible(error: impl std::fmt::Display) -> Ending {
-    Ending::impossible(error.to_string())
+/// Converts an error into a message with exit code 2.
+fn impossible(error: impl std::fmt::Display) -> CommandError {
+    CommandError::impossible(error.to_string())
 }

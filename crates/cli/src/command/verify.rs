@@ -1,4 +1,7 @@
 //! `reenact verify`: is this record of a run what it says it is?
+//!
+//! Unlike `reenact-verify`, this command also knows the user's keys, the trust store and the runs of the current
+//! folder. The verdicts are made by `reenact_verify`, on all cores. Start reading at `VerifyArgs::run`.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -6,14 +9,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use reenact_formats::rer::time;
 use reenact_json::Shown;
-use reenact_verify::disk::targets::{Judged, Targets, VerifyRequest};
-use reenact_verify::disk::{self, Argument};
-use reenact_verify::{Demands, FormatId, Keys, Options, Outcome, Unreadable, render};
+use reenact_verify::disk::targets::{TargetOutcomes, VerifyRequest, VerifyTargets};
+use reenact_verify::disk::{self, PathArgument};
+use reenact_verify::{Demands, FormatId, Keys, Options, TargetOutcome, UnreadableTarget, render};
 
-use crate::output::{self, Ending};
-use crate::progress::Progress;
+use crate::output::{self, CommandError};
+use crate::progress::VerifyProgress;
 use crate::runs;
-use crate::runs::KeyFiles;
+use crate::runs::KeyFileArgs;
 
 /// Verify records of runs: every hash recomputed, every check reported, offline
 ///
@@ -24,7 +27,7 @@ use crate::runs::KeyFiles;
 #[command(
     after_help = "Examples:\n  reenact verify last\n  reenact verify --key signer.jwk run.rer.json\n  reenact verify --keys trusted/ runs/\n  reenact verify --json --key signer.pem - < run.rer.json"
 )]
-pub(super) struct Verify {
+pub(super) struct VerifyArgs {
     /// Files, folders, runs recorded here, or - for standard input
     #[arg(required = true, value_name = "PATH|RUN")]
     targets: Vec<OsString>,
@@ -79,6 +82,7 @@ pub(super) struct Verify {
     json: bool,
 }
 
+/// Parses `--at` into nanoseconds since 1970: an RFC 3339 time, or `now`.
 fn moment(text: &str) -> Result<i128, String> {
     if text == "now" {
         let since =
@@ -88,31 +92,35 @@ fn moment(text: &str) -> Result<i128, String> {
     time::instant(text).ok_or_else(|| "not an RFC 3339 time, such as 2026-12-31T00:00:00Z".into())
 }
 
+/// Parses the name of a format that can be verified, for clap.
 fn format(name: &str) -> Result<FormatId, String> {
     FormatId::of_verified_name(name).map_err(|unknown| unknown.to_string())
 }
 
-impl Verify {
-    pub(super) fn run(&self) -> Result<u8, Ending> {
-        let targets = Targets::look_up(&self.targets, look_up)
-            .map_err(|repeated| Ending::impossible(repeated.to_string()))?;
+impl VerifyArgs {
+    /// Verifies all targets and prints a report on each, in the order of the arguments.
+    pub(super) fn run(&self) -> Result<u8, CommandError> {
+        let targets = VerifyTargets::look_up(&self.targets, resolve_target)
+            .map_err(|repeated| CommandError::impossible(repeated.to_string()))?;
         let keys = self.load_keys()?;
-        let receipt = self.receipt.as_deref().map(disk::receipt).transpose();
-        let receipt = receipt.map_err(|error| Ending::impossible(format!("{error} ({})", error.code)))?;
+        let receipt = self.receipt.as_deref().map(disk::read_receipt).transpose();
+        let receipt =
+            receipt.map_err(|error| CommandError::impossible(format!("{error} ({})", error.code)))?;
         let request = VerifyRequest {
             keys: &keys,
-            options: Options { format: self.format, at: self.at, ..Options::default() },
+            options: Options { format: self.format, now: self.at, ..Options::default() },
             receipt: receipt.as_deref(),
             digest: self.digest,
             on_all_cores: true,
         };
-        let progress = Progress::new(targets.bytes());
-        let judged = targets.judge(&request, &|more| progress.add(more));
+        let progress = VerifyProgress::new(targets.total_bytes());
+        let judged = targets.verify(&request, &|more| progress.add(more));
         progress.finish();
-        judged.complaints.iter().for_each(|complaint| output::complain(complaint));
+        judged.warnings.iter().for_each(|complaint| output::print_notice(complaint));
         self.print(&judged)
     }
 
+    /// Returns the demands of the options, which can turn a pass into exit code 1.
     fn demands(&self) -> Demands {
         Demands {
             trusted: self.require_trusted,
@@ -122,18 +130,18 @@ impl Verify {
         }
     }
 
-    /// Prints every outcome, in order; returns the exit code.
-    fn print(&self, judged: &Judged) -> Result<u8, Ending> {
+    /// Prints every outcome in order, then how many pass; returns the exit code.
+    fn print(&self, judged: &TargetOutcomes) -> Result<u8, CommandError> {
         let demands = self.demands();
         for (at, (target, outcome)) in judged.outcomes.iter().enumerate() {
             output::print(&match self.json {
                 true => outcome.to_json(target) + "\n",
-                false if at == 0 => render::outcome(target, outcome, &output::paint),
-                false => format!("\n{}", render::outcome(target, outcome, &output::paint)),
+                false if at == 0 => render::outcome_text(target, outcome, &output::paint),
+                false => format!("\n{}", render::outcome_text(target, outcome, &output::paint)),
             })?;
-            if let Outcome::Judged(report) = outcome {
+            if let TargetOutcome::Report(report) = outcome {
                 for unmet in demands.unmet(report) {
-                    output::complain(&format!("{}: {unmet}", Shown::whole(target)));
+                    output::print_notice(&format!("{}: {unmet}", Shown::whole(target)));
                 }
             }
         }
@@ -147,31 +155,34 @@ impl Verify {
         Ok(judged.exit_code(&demands))
     }
 
-    fn load_keys(&self) -> Result<Keys, Ending> {
-        let files = KeyFiles { key: self.key.clone(), hmac_key_file: self.hmac_key_file.clone() };
-        let mut keys = runs::keys(&files)?;
+    /// Loads the keys of `--key`, `--keys` and `--hmac-key-file`, the user's own and those of the trust store.
+    ///
+    /// Files in the folder `--keys` that are no keys are skipped, with a notice for each.
+    fn load_keys(&self) -> Result<Keys, CommandError> {
+        let files = KeyFileArgs { key: self.key.clone(), hmac_key_file: self.hmac_key_file.clone() };
+        let mut keys = runs::load_keys(&files)?;
         if let Some(path) = &self.keys {
             let disk::KeyFolder { files, others } =
-                disk::key_folder(path).map_err(|error| Ending::impossible(error.to_string()))?;
-            files.into_iter().for_each(|(path, file)| runs::add(&mut keys, file, &path));
+                disk::key_folder(path).map_err(|error| CommandError::impossible(error.to_string()))?;
+            files.into_iter().for_each(|(path, file)| runs::add_key_file(&mut keys, file, &path));
             for other in others {
                 let other = other.to_string_lossy();
-                output::complain(&format!("{}: not a key, passed over", Shown::whole(&other)));
+                output::print_notice(&format!("{}: not a key, passed over", Shown::whole(&other)));
             }
         }
         Ok(keys)
     }
 }
 
-/// What an argument means: what lies at that path, or else a run that was recorded here.
-fn look_up(target: &OsStr) -> Argument {
+/// Resolves an argument to the record at that path, or else to a run that was recorded in the current folder.
+fn resolve_target(target: &OsStr) -> PathArgument {
     let there = disk::look_up(target);
-    if !matches!(&there, Argument::Unreadable(error) if error.code == disk::NOT_FOUND) {
+    if !matches!(&there, PathArgument::Unreadable(error) if error.code == disk::NOT_FOUND) {
         return there;
     }
-    match runs::recorded(target) {
+    match runs::find_recorded(target) {
         None => there,
         Some(Ok(path)) => disk::look_up(path.as_os_str()),
-        Some(Err(message)) => Argument::Unreadable(Unreadable { code: disk::NOT_FOUND, message }),
+        Some(Err(message)) => PathArgument::Unreadable(UnreadableTarget { code: disk::NOT_FOUND, message }),
     }
 }

@@ -1,20 +1,36 @@
-//! An envelope in words.
+//! An envelope as lines for people.
+//!
+//! ```text
+//!   models    gpt-5
+//!   tools     search_flights, book_flight
+//!   steps     at most 7 calls
+//!   expiry    2026-12-31T00:00:00Z (in 43 days)
+//!   authority nobody but the run's own key
+//! ```
 
-use reenact_formats::rer::envelope::permission::{Enforcement, Envelope, SignerType};
+use reenact_formats::rer::envelope::permission::{Envelope, EnvelopeEnforcement, SignerType};
 use reenact_json::{Shown, Value};
 
 use crate::quantity;
 
-/// What an envelope permits, a line for each thing: a word, and what it says. `now` is in nanoseconds since 1970.
-pub(crate) fn lines(envelope: &Envelope, value: Value<'_>, now: Option<i128>) -> Vec<(&'static str, String)> {
+/// Returns the permissions of an envelope, each as a label and a text that is safe to print.
+///
+/// `value` is the JSON of the same envelope: the expiry and the authorising key are quoted from it as they
+/// were written. `now` is in nanoseconds since 1970; with it the line on the expiry says how much time is
+/// left. Limits that are not set have no line.
+pub(crate) fn summary_lines(
+    envelope: &Envelope,
+    value: Value<'_>,
+    now: Option<i128>,
+) -> Vec<(&'static str, String)> {
     let list = |names: &std::collections::BTreeSet<String>| match names.is_empty() {
         true => "none".to_owned(),
         false => names.iter().map(|name| Shown::new(name).to_string()).collect::<Vec<_>>().join(", "),
     };
     let mut lines = Vec::new();
-    if envelope.enforcement != Enforcement::Enforced {
+    if envelope.enforcement != EnvelopeEnforcement::Enforced {
         let word = match envelope.enforcement {
-            Enforcement::Observed => "nothing was restricted (observe-only)",
+            EnvelopeEnforcement::Observed => "nothing was restricted (observe-only)",
             _ => "imported: the source knows no permissions",
         };
         lines.push(("enforced", word.to_owned()));
@@ -37,7 +53,7 @@ pub(crate) fn lines(envelope: &Envelope, value: Value<'_>, now: Option<i128>) ->
     if let (Some(text), Some(expiry)) = (text, envelope.expiry) {
         lines.push((
             "expiry",
-            format!("{}{}", Shown::new(&text), now.map_or(String::new(), |now| left(expiry - now))),
+            format!("{}{}", Shown::new(&text), now.map_or(String::new(), |now| time_left(expiry - now))),
         ));
     }
     for rule in &envelope.required_approvals {
@@ -46,11 +62,14 @@ pub(crate) fn lines(envelope: &Envelope, value: Value<'_>, now: Option<i128>) ->
             _ => rule.tool_pattern.as_ref(),
         };
         let pattern = pattern.map_or(String::new(), |pattern| format!(" of {}", Shown::new(pattern)));
-        let by = rule.signer_types.as_ref().map_or("anyone".to_owned(), |types| names(types));
+        let by = rule.signer_types.as_ref().map_or("anyone".to_owned(), |types| signer_type_list(types));
         lines.push(("approval", format!("{}{pattern}: by {by}", Shown::new(&rule.action))));
     }
     if !envelope.required_signer_types.is_empty() {
-        lines.push(("signers", format!("by the end of the run: {}", names(&envelope.required_signer_types))));
+        lines.push((
+            "signers",
+            format!("by the end of the run: {}", signer_type_list(&envelope.required_signer_types)),
+        ));
     }
     let authorised =
         value.member("metadata").and_then(|metadata| metadata.member("authorization")?.member("key_id"));
@@ -64,15 +83,16 @@ pub(crate) fn lines(envelope: &Envelope, value: Value<'_>, now: Option<i128>) ->
     lines
 }
 
-fn names(types: &[SignerType]) -> String {
+/// Returns the names of signer types, separated by commas. An empty list, which nobody can satisfy, reads `nobody`.
+fn signer_type_list(types: &[SignerType]) -> String {
     match types {
         [] => "nobody".to_owned(),
         types => types.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", "),
     }
 }
 
-/// How long a permission lasts yet.
-fn left(nanoseconds: i128) -> String {
+/// Returns the time until an expiry in hours or days, as a suffix in parentheses; days from 48 hours on.
+fn time_left(nanoseconds: i128) -> String {
     const HOUR: i128 = 3_600_000_000_000;
     match nanoseconds {
         ..=0 => " (it has expired: nothing is permitted any more)".to_owned(),

@@ -1,10 +1,23 @@
-//! Envelopes as people write them, and as RER has them.
+//! Envelopes as people and platforms write them, converted to the JSON that a run is sealed with.
 //!
-//! People write `[envelope]` in TOML, with the draft's own field names; a platform hands out JSON. Either becomes the JSON that a
-//! run is sealed with, without its signature: that is the run's own key's to give.
+//! People write `[envelope]` in TOML, with the field names of the RER draft:
+//!
+//! ```toml
+//! [envelope]
+//! expiry = "2026-12-31T00:00:00Z"
+//! [envelope.permissions]
+//! allowed_models = ["gpt-5"]
+//! allowed_tools = ["search_flights"]
+//! [envelope.limits]
+//! max_steps = 7
+//! max_spend_usd = 0.05
+//! ```
+//!
+//! A platform hands out JSON. Both become canonical JSON without a `signature` member, which the key of the
+//! run adds with the seal. Start reading at [`parse`].
 
 mod describe;
-pub(crate) mod read;
+pub(crate) mod toml_reader;
 
 use std::path::Path;
 
@@ -12,61 +25,69 @@ use reenact_formats::rer::envelope::permission::Envelope;
 use reenact_json::{Jcs, Limits, Shown, Value, canonical};
 use reenact_verify::disk;
 
-use crate::output::Ending;
+use crate::output::CommandError;
 
-pub(crate) use describe::lines;
+pub(crate) use describe::summary_lines;
 
-/// An envelope that can be sealed.
-pub(crate) struct Ready {
-    /// Canonical, without `signature`.
+/// An envelope that is checked and ready to be sealed.
+pub(crate) struct UnsignedEnvelope {
+    /// Canonical JSON (RFC 8785), without `signature`.
     pub(crate) json: Vec<u8>,
-    /// What it says.
+    /// Parsed permissions, as the policy engine takes them.
     pub(crate) envelope: Envelope,
-    /// What its author should know.
+    /// Notes for the author about rules that are allowed but probably not meant so.
     pub(crate) notes: Vec<String>,
 }
 
-/// Reads a file: TOML with a table `[envelope]`, or an envelope as RER has it.
-pub(crate) fn read(path: &Path) -> Result<Ready, Ending> {
+/// Reads an envelope from a file, or from standard input if the path is `-`. See [`parse`].
+///
+/// # Errors
+///
+/// `impossible` if the file cannot be read, `refused` if it is no envelope.
+pub(crate) fn load(path: &Path) -> Result<UnsignedEnvelope, CommandError> {
     let name = path.to_string_lossy().into_owned();
     let bytes = if name == "-" { disk::read_standard_input() } else { disk::read(path) };
-    let bytes = bytes.map_err(|error| Ending::impossible(format!("{error} ({})", error.code)))?;
-    of(&bytes).map_err(|why| {
+    let bytes = bytes.map_err(|error| CommandError::impossible(format!("{error} ({})", error.code)))?;
+    parse(&bytes).map_err(|why| {
         let name = if name == "-" { "standard input" } else { &name };
-        Ending::refused(format!("{}: {why}", Shown::whole(name)))
+        CommandError::refused(format!("{}: {why}", Shown::whole(name)))
     })
 }
 
-/// Reads an envelope from its bytes; why it is none, with the line and the field.
-pub(crate) fn of(bytes: &[u8]) -> Result<Ready, String> {
+/// Parses an envelope: JSON if the first character is `{`, otherwise TOML with a table `[envelope]`.
+///
+/// # Errors
+///
+/// A message with the line and the field (TOML) or the JSON path, and the allowed values.
+pub(crate) fn parse(bytes: &[u8]) -> Result<UnsignedEnvelope, String> {
     let is_json = bytes.trim_ascii_start().starts_with(b"{");
     let json = if is_json {
-        json(bytes)?
+        canonical_unsigned(bytes)?
     } else {
         let text = core::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
-        read::toml(text).map_err(|fault| fault.to_string())?
+        toml_reader::to_canonical_json(text).map_err(|fault| fault.to_string())?
     };
     let value = Value::parse(&json, &Limits::default()).map_err(|error| error.describe(&json))?;
-    // The published shape asks for a signature, which comes with the seal.
-    let signed = with_signature(&json);
+    // The shape in the draft requires a signature, which only the seal adds; a placeholder stands in for it here.
+    let signed = with_placeholder_signature(&json);
     let whole = Value::parse(&signed, &Limits::default()).map_err(|error| error.describe(&signed))?;
     let envelope = Envelope::read(whole).map_err(|fault| fault.to_string().replacen("$.envelope", "$", 1))?;
-    let notes = notes(&envelope, value);
-    Ok(Ready { json, envelope, notes })
+    let notes = author_notes(&envelope, value);
+    Ok(UnsignedEnvelope { json, envelope, notes })
 }
 
-/// An envelope in JSON, canonical and without its signature.
-fn json(bytes: &[u8]) -> Result<Vec<u8>, String> {
+/// Returns an envelope in JSON in canonical form, without its signature.
+fn canonical_unsigned(bytes: &[u8]) -> Result<Vec<u8>, String> {
     let value = Value::parse(bytes, &Limits::default()).map_err(|error| error.describe(bytes))?;
     let mut out = Vec::new();
     canonical::write_without(value, &["signature"], &mut out).map_err(|fault| fault.to_string())?;
-    // What was canonical is copied as it stands; the rest was rewritten.
+    // `write_without` copies a canonical object as it stands and rewrites any other one.
     let value = Value::parse(&out, &Limits::default()).map_err(|error| error.describe(&out))?;
     canonical::to_vec(value, Jcs).map_err(|fault| fault.to_string())
 }
 
-/// The same with a signature of the right shape, so that the rest can be judged.
-fn with_signature(json: &[u8]) -> Vec<u8> {
+/// Returns the envelope with a signature of the right shape (128 zeros), so that the rest of its shape can be checked.
+fn with_placeholder_signature(json: &[u8]) -> Vec<u8> {
     let mut signed = format!("{{\"signature\":\"{}\"", "0".repeat(128)).into_bytes();
     let rest = json.get(1..).unwrap_or_default();
     if rest != b"}" {
@@ -76,7 +97,9 @@ fn with_signature(json: &[u8]) -> Vec<u8> {
     signed
 }
 
-fn notes(envelope: &Envelope, value: Value<'_>) -> Vec<String> {
+/// Returns notes about names that look like patterns, about approval rules that never apply, and about a
+/// missing authorisation.
+fn author_notes(envelope: &Envelope, value: Value<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     for (what, list) in
         [("allowed_models", &envelope.allowed_models), ("allowed_tools", &envelope.allowed_tools)]

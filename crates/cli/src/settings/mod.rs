@@ -1,10 +1,22 @@
-//! `reenact.toml`: what a project asks for. It can only tighten: permissions, further masks, what is withheld.
+//! `reenact.toml`: the settings of a project. They only tighten: an envelope, further mask rules, payloads to withhold.
 //!
-//! Nothing in it switches anything off. What it does not know it refuses, with the line and what is allowed there: a rule that is
-//! misspelled would protect nobody.
+//! ```toml
+//! [redaction]
+//! known_env = ["DATABASE_URL"]
+//! [[redaction.rules]]
+//! name = "acme-key"
+//! prefix = "acme_"
+//! alphabet = "base64url"
+//! min_length = 16
+//! [withhold]
+//! tools = ["pay_*"]
+//! ```
+//!
+//! No setting switches anything off. Unknown sections and fields are refused, with the line and the allowed
+//! names, because a misspelled rule would protect nothing. Start reading at [`load`].
 
 mod find;
-mod read;
+mod sections;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,35 +25,36 @@ use reenact_json::Shown;
 use reenact_record::Redaction;
 
 use crate::envelope;
-use crate::output::Ending;
+use crate::output::CommandError;
 
-/// The file's name.
-pub(crate) const NAME: &str = "reenact.toml";
+/// Name of the settings file.
+pub(crate) const FILE_NAME: &str = "reenact.toml";
 
-/// What a project asks for.
+/// Settings of a project; the default is a project without a settings file.
 #[derive(Default)]
-pub(crate) struct Settings {
-    /// Where it says so; `None` if there is no such file.
+pub(crate) struct ProjectSettings {
+    /// Path of the settings file; `None` if the project has none.
     pub(crate) file: Option<PathBuf>,
-    /// `[envelope]`.
-    pub(crate) envelope: Option<envelope::Ready>,
-    /// `[redaction]` and `[withhold]`.
+    /// Envelope of the section `[envelope]`.
+    pub(crate) envelope: Option<envelope::UnsignedEnvelope>,
+    /// Rules of the sections `[redaction]` and `[withhold]`.
     pub(crate) redaction: Redaction,
 }
 
-/// Why a file is refused.
+/// Reason for which a settings file is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct SettingsError {
+    /// Path of the refused file. Untrusted text.
     file: PathBuf,
-    /// From 1; `None` if it is about the whole file, or said in the problem.
+    /// Line number, from 1; `None` if the problem concerns the whole file or names the line itself.
     line: Option<usize>,
-    /// Such as `redaction.rules[0].prefix`. Untrusted text.
+    /// Path of the field, such as `redaction.rules[0].prefix`; may be empty. Untrusted text.
     field: String,
-    /// What is wrong, and what is allowed. Safe to print.
+    /// Problem, and the allowed values. Safe to print.
     problem: String,
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for SettingsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", Shown::whole(&self.file.to_string_lossy()))?;
         if let Some(line) = self.line {
@@ -54,36 +67,44 @@ impl fmt::Display for Refusal {
     }
 }
 
-impl From<Refusal> for Ending {
-    fn from(refusal: Refusal) -> Self {
+impl From<SettingsError> for CommandError {
+    fn from(refusal: SettingsError) -> Self {
         Self::impossible(refusal.to_string())
     }
 }
 
-/// The settings that hold in a folder: those of the file in it, or in the nearest folder around it, up to the one that is the
-/// project's (it has a `.git`). Outside of any project only the folder itself is looked into: a file further up may be anybody's.
-pub(crate) fn load(start: &Path) -> Result<Settings, Refusal> {
-    let Some(file) = find::nearest(start) else { return Ok(Settings::default()) };
-    let whole = |problem: String| Refusal { file: file.clone(), line: None, field: String::new(), problem };
-    let text = find::text(&file).map_err(whole)?;
-    let redaction = read::redaction(&text).map_err(|fault| Refusal {
+/// Loads the settings that hold in the folder `start`.
+///
+/// They come from the file in `start`, or in the nearest folder around it, up to the root of the project (the
+/// folder with a `.git`). Outside of any project only `start` itself is searched: a file further up may
+/// belong to somebody else.
+///
+/// # Errors
+///
+/// If the file cannot be read, is larger than 1 MiB, or says anything that is not known.
+pub(crate) fn load(start: &Path) -> Result<ProjectSettings, SettingsError> {
+    let Some(file) = find::nearest_file(start) else { return Ok(ProjectSettings::default()) };
+    let whole =
+        |problem: String| SettingsError { file: file.clone(), line: None, field: String::new(), problem };
+    let text = find::read_text(&file).map_err(whole)?;
+    let redaction = sections::parse_sections(&text).map_err(|fault| SettingsError {
         file: file.clone(),
         line: Some(fault.line),
         field: fault.field,
         problem: fault.problem,
     })?;
     let envelope = if redaction.has_envelope {
-        // It names the line and the field itself.
-        Some(envelope::of(text.as_bytes()).map_err(whole)?)
+        // The message names the line and the field itself.
+        Some(envelope::parse(text.as_bytes()).map_err(whole)?)
     } else {
         None
     };
-    Ok(Settings { file: Some(file), envelope, redaction: redaction.redaction })
+    Ok(ProjectSettings { file: Some(file), envelope, redaction: redaction.redaction })
 }
 
-/// The settings of the folder that the command runs in.
-pub(crate) fn here() -> Result<Settings, Refusal> {
-    std::env::current_dir().map_or_else(|_| Ok(Settings::default()), |folder| load(&folder))
+/// Loads the settings of the current folder. Without a current folder there are none.
+pub(crate) fn load_current() -> Result<ProjectSettings, SettingsError> {
+    std::env::current_dir().map_or_else(|_| Ok(ProjectSettings::default()), |folder| load(&folder))
 }
 
 #[cfg(test)]
@@ -103,10 +124,10 @@ mod tests {
         }
 
         fn write(&self, folder: &str, text: &str) -> PathBuf {
-            self.0.write(Path::new(folder).join(NAME), text)
+            self.0.write(Path::new(folder).join(FILE_NAME), text)
         }
 
-        fn found(&self, folder: &str) -> Option<PathBuf> {
+        fn settings_file(&self, folder: &str) -> Option<PathBuf> {
             load(&self.0.join(folder)).unwrap().file
         }
     }
@@ -116,14 +137,14 @@ mod tests {
         let place = Project::new();
         let outer = place.write("", "");
         // Without a project, only the folder itself counts.
-        assert_eq!((place.found(""), place.found("a/b")), (Some(outer.clone()), None));
+        assert_eq!((place.settings_file(""), place.settings_file("a/b")), (Some(outer.clone()), None));
         fs::create_dir(place.0.join(".git")).unwrap();
-        assert_eq!(place.found("a/b"), Some(outer.clone()));
+        assert_eq!(place.settings_file("a/b"), Some(outer.clone()));
         let inner = place.write("a", "");
-        assert_eq!((place.found("a/b"), place.found("")), (Some(inner), Some(outer)));
+        assert_eq!((place.settings_file("a/b"), place.settings_file("")), (Some(inner), Some(outer)));
         // A project inside a project is one of its own; some have a file of that name.
         fs::write(place.0.join("a/b/.git"), "gitdir: elsewhere").unwrap();
-        assert_eq!(place.found("a/b"), None);
+        assert_eq!(place.settings_file("a/b"), None);
     }
 
     #[test]
@@ -147,14 +168,14 @@ mod tests {
             "line 2: envelope.permissions: is missing: [envelope.permissions] says which models and tools may be called"
         );
         assert!(said("a = ").starts_with("line 1: "));
-        fs::write(place.0.join(NAME), b"\xff").unwrap();
+        fs::write(place.0.join(FILE_NAME), b"\xff").unwrap();
         assert!(load(place.0.path()).err().unwrap().to_string().ends_with(": it is not UTF-8"));
-        fs::write(place.0.join(NAME), vec![b'#'; 2 << 20]).unwrap();
+        fs::write(place.0.join(FILE_NAME), vec![b'#'; 2 << 20]).unwrap();
         assert!(
             load(place.0.path()).err().unwrap().to_string().ends_with(": it is too large: at most 1 MiB")
         );
-        fs::remove_file(place.0.join(NAME)).unwrap();
-        fs::create_dir(place.0.join(NAME)).unwrap();
+        fs::remove_file(place.0.join(FILE_NAME)).unwrap();
+        fs::create_dir(place.0.join(FILE_NAME)).unwrap();
         assert!(load(place.0.path()).err().unwrap().to_string().ends_with(": it is not a file"));
     }
 }

@@ -1,36 +1,36 @@
-//! What came to a vendor, as it must be with and without us; and what a client says that it saw.
+//! Comparison of the requests that a vendor received, and of the output of clients, with and without the gateway.
 
-use reenact_testkit::Request;
+use reenact_testkit::VendorRequest;
 
 use crate::secret;
 
-/// What we may not change: all but the order of parallel requests, and what belongs to one connection.
+/// A request as the gateway must not change it: without the headers that belong to one connection.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Came {
+pub(crate) struct ReceivedRequest {
     line: String,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
 }
 
-/// The requests, sorted.
-pub(crate) fn came(requests: &[Request]) -> Vec<Came> {
-    let mut came: Vec<Came> = requests.iter().map(one).collect();
+/// Returns the requests, sorted, since parallel requests arrive in any order.
+pub(crate) fn received_requests(requests: &[VendorRequest]) -> Vec<ReceivedRequest> {
+    let mut came: Vec<ReceivedRequest> = requests.iter().map(normalized).collect();
     came.sort();
     came
 }
 
-fn one(request: &Request) -> Came {
+fn normalized(request: &VendorRequest) -> ReceivedRequest {
     let passing = |name: &str| matches!(name, "host" | "connection");
     let headers = request.headers.iter().filter(|(name, _)| !passing(name));
     let mut headers: Vec<(String, String)> =
         headers.map(|(name, value)| (name.clone(), String::from_utf8(value.clone()).unwrap())).collect();
     headers.sort();
     let line = format!("{} {} {}", request.method, request.path, request.version);
-    Came { line, headers, body: request.body.to_vec() }
+    ReceivedRequest { line, headers, body: request.body.to_vec() }
 }
 
-/// Fails at the first line that differs.
-pub(crate) fn same_text(what: &str, expected: &str, came: &str) {
+/// Panics at the first line that differs.
+pub(crate) fn assert_same_text(what: &str, expected: &str, came: &str) {
     let mut lines = expected.lines().zip(came.lines()).enumerate();
     if let Some((at, (expected, came))) = lines.find(|(_, (expected, came))| expected != came) {
         panic!("{what}, line {}:\n- {}\n+ {}", at + 1, short(expected), short(came));
@@ -39,8 +39,8 @@ pub(crate) fn same_text(what: &str, expected: &str, came: &str) {
     assert_eq!(came, expected, "{what}: so many lines");
 }
 
-/// Fails at the first request that differs.
-pub(crate) fn same_requests(what: &str, expected: &[Came], came: &[Came]) {
+/// Panics at the first request that differs.
+pub(crate) fn assert_same_requests(what: &str, expected: &[ReceivedRequest], came: &[ReceivedRequest]) {
     for (expected, came) in expected.iter().zip(came) {
         assert_eq!(came.line, expected.line, "{what}");
         assert_eq!(came.headers, expected.headers, "{what}: {}", came.line);
@@ -49,7 +49,7 @@ pub(crate) fn same_requests(what: &str, expected: &[Came], came: &[Came]) {
     assert_eq!(came.len(), expected.len(), "{what}: so many requests");
 }
 
-/// What a client must see when it is replayed: what an answer says of secrets and of accounts is masked in the record.
+/// Returns the output that a client has when it is replayed: secrets and account ids in answers are masked in the record.
 pub(crate) fn as_replayed(stdout: &str) -> String {
     let stdout = secret::as_recorded(stdout);
     let masked = |line: &str| match line.split_once("-organization") {
@@ -64,7 +64,7 @@ pub(crate) fn as_replayed(stdout: &str) -> String {
     stdout.lines().map(masked).collect()
 }
 
-/// Without the lines of an encoding: a replayed body has none, and so another length.
+/// Returns the output without the lines on an encoding: a replayed body has none, and so another length.
 pub(crate) fn without_encodings(stdout: &str) -> String {
     let is_about_it =
         |line: &str| ["encoding", "length"].iter().any(|of| line.contains(&format!(" header content-{of} ")));

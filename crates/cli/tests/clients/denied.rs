@@ -1,13 +1,13 @@
-//! The vendors' own clients under an envelope: they raise their own errors with our words, and do not try again.
+//! The vendors' own clients under an envelope: they raise their own errors with the gateway's message, and do not retry.
 
-use crate::flight::{Ran, Stage, with_vendor};
-use crate::installed::{Client, ran};
+use crate::flight::{CommandOutput, ScenarioRun, with_vendor};
+use crate::installed::{Client, note_finished};
 use crate::mind;
 
 const ENVELOPE: &str = "[envelope.permissions]\nallowed_models = [\"gpt-5\", \"claude-testkit\", \"gemini-testkit\"]\nallowed_tools = []\n";
 
-/// What is denied: the rule, and why.
-fn due(case: &str) -> String {
+/// Returns the message of the denial: the rule, and the reason.
+fn expected_error(case: &str) -> String {
     let model = match case.split(' ').next() {
         Some("message") => "claude-other",
         Some("content") => "gemini-other",
@@ -37,28 +37,28 @@ const CASES: [&str; 14] = [
     "content tool stream",
 ];
 
-/// Plays all cases with a client.
+/// Runs all cases with a client.
 pub(crate) fn check(client: &Client, name: &str) {
-    let stage = Stage { client, scenario: "denials", folder: client.project() };
-    stage.folder.write("envelope.toml", ENVELOPE);
-    let vendor = mind::vendor(|_| {});
-    let line = [&["record", "--envelope", "envelope.toml", "--"], &stage.line("Hello.")[..]].concat();
-    let played = Ran::from(with_vendor(&mut stage.reenact(&line), &vendor).output().unwrap());
-    played.must_end_with(0);
+    let run = ScenarioRun { client, scenario: "denials", folder: client.project() };
+    run.folder.write("envelope.toml", ENVELOPE);
+    let vendor = mind::scripted_vendor(|_| {});
+    let line = [&["record", "--envelope", "envelope.toml", "--"], &run.line("Hello.")[..]].concat();
+    let played = CommandOutput::from(with_vendor(&mut run.reenact(&line), &vendor).output().unwrap());
+    played.expect_exit_code(0);
 
     let mut broken = Vec::new();
     for line in played.stdout.lines() {
-        // The two languages differ in their spaces.
+        // The JSON of the two languages differs in its spaces.
         let line = line.replace("\": ", "\":");
         let Some((case, said)) = line.split_once(" {") else { continue };
-        // Google's client for Node tells the body as it is: a text within a text.
-        let words = due(case).replace('"', "");
+        // Google's client for Node reports the body as a string within JSON.
+        let words = expected_error(case).replace('"', "");
         assert!(said.replace(['"', '\\'], "").contains(&words), "{words}: {line}");
         if case.starts_with("content") {
             let kinds = ["\"kind\":\"ClientError\"", "\"kind\":\"ApiError\""];
             assert!(kinds.iter().any(|kind| said.contains(kind)) && said.contains("403"), "{line}");
         } else if case.ends_with("tool stream") {
-            // The stream had begun, so that its status says nothing.
+            // The stream had begun with status 200.
             assert!(said.contains("Error\","), "{line}");
         } else {
             assert!(said.contains("\"kind\":\"PermissionDeniedError\""), "{line}");
@@ -67,11 +67,11 @@ pub(crate) fn check(client: &Client, name: &str) {
         broken.push(case.to_owned());
     }
     assert_eq!(broken, CASES, "{}", played.stdout);
-    // The eight that ask for a tool, once each: nothing was tried again, and no other model was reached.
+    // The eight cases that ask for a tool, once each: nothing was retried, and no other model was reached.
     let models: Vec<String> =
-        vendor.requests().iter().map(|request| request.reading().model.unwrap_or_default()).collect();
+        vendor.requests().iter().map(|request| request.parsed().model.unwrap_or_default()).collect();
     let of = |model: &str, count: usize| vec![model.to_owned(); count];
     assert_eq!(models, [of("gpt-5", 4), of("claude-testkit", 2), of("gemini-testkit", 2)].concat());
-    stage.verify();
-    ran(name, "");
+    run.verify();
+    note_finished(name, "");
 }

@@ -1,91 +1,95 @@
-//! One scenario, four ways: straight to the vendor, recorded, replayed, and replayed with another prompt.
+//! One scenario, four times: straight to the vendor, recorded, replayed, and replayed with another prompt.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 
-use reenact_testkit::Vendor;
+use reenact_testkit::ScriptedVendor;
 use reenact_wire::VENDORS;
 
-use crate::compare::{Came, as_replayed, came, same_requests, same_text, without_encodings};
-use crate::installed::{Client, judge, path, ran};
+use crate::compare::{
+    ReceivedRequest, as_replayed, assert_same_requests, assert_same_text, received_requests,
+    without_encodings,
+};
+use crate::installed::{Client, note_finished, path, standalone_verifier};
 use crate::support::folder::Folder;
 use crate::{mind, secret, support};
 
 const PROMPT: &str = "What is the capital of Austria?";
 const OTHER_PROMPT: &str = "What is the capital of Portugal?";
 
-/// What came out of a run of the client.
-pub(crate) struct Ran {
+/// Output of a command.
+pub(crate) struct CommandOutput {
     exit_code: Option<i32>,
     pub(crate) stdout: String,
     stderr: String,
 }
 
-impl From<Output> for Ran {
+impl From<Output> for CommandOutput {
     fn from(output: Output) -> Self {
         let utf8 = |bytes| String::from_utf8(bytes).unwrap();
         Self { exit_code: output.status.code(), stdout: utf8(output.stdout), stderr: utf8(output.stderr) }
     }
 }
 
-impl Ran {
-    pub(crate) fn must_end_with(&self, exit_code: i32) {
+impl CommandOutput {
+    pub(crate) fn expect_exit_code(&self, exit_code: i32) {
         let Self { stdout, stderr, .. } = self;
         assert_eq!(self.exit_code, Some(exit_code), "it said:\n{stdout}{stderr}");
     }
 }
 
-/// Where a scenario plays.
-pub(crate) struct Stage<'a> {
+/// A scenario of a client, in a folder of its own.
+pub(crate) struct ScenarioRun<'a> {
     pub(crate) client: &'a Client,
     pub(crate) scenario: &'a str,
     pub(crate) folder: Folder,
 }
 
-/// Plays a scenario in all its ways.
+/// Runs a scenario all four times.
 pub(crate) fn check(client: &Client, scenario: &str, name: &str) {
-    let stage = Stage { client, scenario, folder: client.project() };
+    let run = ScenarioRun { client, scenario, folder: client.project() };
 
-    let (direct, asked) = stage.without_us();
-    direct.must_end_with(0);
+    let (direct, asked) = run.run_directly();
+    direct.expect_exit_code(0);
     assert!(!direct.stdout.is_empty() && direct.stderr.is_empty(), "{}", direct.stderr);
 
-    let (recorded, asked_through_us) = stage.recorded();
-    recorded.must_end_with(0);
-    same_text("recorded", &direct.stdout, &recorded.stdout);
-    same_requests("recorded", &asked, &asked_through_us);
-    stage.verify();
+    let (recorded, asked_through_us) = run.record();
+    recorded.expect_exit_code(0);
+    assert_same_text("recorded", &direct.stdout, &recorded.stdout);
+    assert_same_requests("recorded", &asked, &asked_through_us);
+    run.verify();
 
-    let replayed = stage.replayed(PROMPT);
-    replayed.must_end_with(0);
+    let replayed = run.replay(PROMPT);
+    replayed.expect_exit_code(0);
     let due = as_replayed(&direct.stdout);
     if scenario == "encodings" {
         let is_encoded = |name| due.contains(&format!("{name} header content-encoding \"{name}\""));
         assert!(is_encoded("gzip") && is_encoded("deflate"), "nothing was encoded:\n{due}");
-        same_text("replayed", &without_encodings(&due), &without_encodings(&replayed.stdout));
+        assert_same_text("replayed", &without_encodings(&due), &without_encodings(&replayed.stdout));
     } else {
-        same_text("replayed", &due, &replayed.stdout);
+        assert_same_text("replayed", &due, &replayed.stdout);
     }
     let reproduced = format!("reenact: reproduced: {} exchanges, exit 0, as recorded", asked.len());
     assert!(replayed.stderr.lines().any(|line| line == reproduced), "{reproduced}:\n{}", replayed.stderr);
     let note = if is_hermetic(&replayed.stderr) { "" } else { " (replayed without a sandbox)" };
 
-    if let Some(at) = changes_at(client, scenario) {
-        let missed = stage.replayed(OTHER_PROMPT);
-        missed.must_end_with(2);
+    if let Some(at) = prompt_path(client, scenario) {
+        let missed = run.replay(OTHER_PROMPT);
+        missed.expect_exit_code(2);
         let shown = format!("  {at}\n    recorded \"{PROMPT}\"\n    asked    \"{OTHER_PROMPT}\"\n");
         assert!(missed.stderr.contains(&shown), "{shown} is not in\n{}", missed.stderr);
         assert!(missed.stderr.contains("(E_REPLAY_MISSING_DEPENDENCY)"), "{}", missed.stderr);
     }
 
-    let folder = stage.folder.path().join(".reenact");
+    let folder = run.folder.path().join(".reenact");
     assert_eq!(secret::leaks(&folder), Vec::<String>::new());
-    ran(name, note);
+    note_finished(name, note);
 }
 
-/// Where the first request of a scenario has its prompt, of those that are also played with another one.
-fn changes_at(client: &Client, scenario: &str) -> Option<&'static str> {
+/// Returns the JSON path of the prompt in the first request of a scenario; `None` for one that is not run
+/// with another prompt.
+fn prompt_path(client: &Client, scenario: &str) -> Option<&'static str> {
     let is_openai = client.script.starts_with("openai");
     let is_google = client.script.starts_with("google");
     match scenario {
@@ -98,53 +102,54 @@ fn changes_at(client: &Client, scenario: &str) -> Option<&'static str> {
     }
 }
 
-/// The functions of a script are exactly these.
+/// Checks that the functions of a script are exactly these tests.
 pub(crate) fn check_list(client: &Client, tests: &[&str], name: &str) {
-    let stage = Stage { client, scenario: "--list", folder: client.project() };
-    let listed = stage.command(client.program, &[client.script, "--list"]).output().map(Ran::from).unwrap();
-    listed.must_end_with(0);
+    let run = ScenarioRun { client, scenario: "--list", folder: client.project() };
+    let listed =
+        run.command(client.program, &[client.script, "--list"]).output().map(CommandOutput::from).unwrap();
+    listed.expect_exit_code(0);
     assert_eq!(listed.stdout.lines().collect::<Vec<_>>(), tests);
-    ran(name, "");
+    note_finished(name, "");
 }
 
-impl Stage<'_> {
-    /// The client and a vendor, alone.
-    fn without_us(&self) -> (Ran, Vec<Came>) {
-        let vendor = mind::vendor(|_| {});
+impl ScenarioRun<'_> {
+    /// Runs the client against a vendor, without the gateway.
+    fn run_directly(&self) -> (CommandOutput, Vec<ReceivedRequest>) {
+        let vendor = mind::scripted_vendor(|_| {});
         let line = self.line(PROMPT);
         let mut command = self.command(line[0], &line[1..]);
         let ran = with_vendor(&mut command, &vendor).output().unwrap().into();
-        (ran, came(&vendor.requests()))
+        (ran, received_requests(&vendor.requests()))
     }
 
-    /// The same under `reenact record`. At each request the folder of runs is searched for secrets.
-    fn recorded(&self) -> (Ran, Vec<Came>) {
+    /// Runs the client under `reenact record`. At each request the folder of runs is searched for secrets.
+    fn record(&self) -> (CommandOutput, Vec<ReceivedRequest>) {
         let (runs, leaks) = (self.folder.path().join(".reenact"), Arc::new(Mutex::new(Vec::new())));
         let found = Arc::clone(&leaks);
-        let vendor = mind::vendor(move |_| found.lock().unwrap().extend(secret::leaks(&runs)));
+        let vendor = mind::scripted_vendor(move |_| found.lock().unwrap().extend(secret::leaks(&runs)));
         let line = [&["record", "--"], &self.line(PROMPT)[..]].concat();
         let ran = with_vendor(&mut self.reenact(&line), &vendor).output().unwrap().into();
         assert_eq!(*leaks.lock().unwrap(), Vec::<String>::new(), "while it was recorded");
-        (ran, came(&vendor.requests()))
+        (ran, received_requests(&vendor.requests()))
     }
 
-    /// Everyone who judges the record finds it whole.
+    /// Verifies the record with `reenact verify` and with `reenact-verify`.
     pub(crate) fn verify(&self) {
-        let by_us = Ran::from(self.reenact(&["verify", "last"]).output().unwrap());
-        by_us.must_end_with(0);
+        let by_us = CommandOutput::from(self.reenact(&["verify", "last"]).output().unwrap());
+        by_us.expect_exit_code(0);
         let export = ["keys", "export", "default", "--out", "default.jwk"];
-        Ran::from(self.reenact(&export).output().unwrap()).must_end_with(0);
+        CommandOutput::from(self.reenact(&export).output().unwrap()).expect_exit_code(0);
         let runs = self.folder.path().join(".reenact/runs");
         let mut runs: Vec<_> = std::fs::read_dir(runs).unwrap().map(|entry| entry.unwrap().path()).collect();
         let run = runs.pop().unwrap();
         assert_eq!(runs.len(), 0, "one run was recorded");
-        let mut judge = support::command(&judge(), &self.folder);
+        let mut judge = support::command(&standalone_verifier(), &self.folder);
         judge.args(["--key", "default.jwk"]).arg(run.join("artifact.rer.json"));
-        Ran::from(judge.output().unwrap()).must_end_with(0);
+        CommandOutput::from(judge.output().unwrap()).expect_exit_code(0);
     }
 
-    /// With no vendor, and no credentials but one that the agent says itself.
-    fn replayed(&self, prompt: &str) -> Ran {
+    /// Replays the run without a vendor and without the vendors' credentials.
+    fn replay(&self, prompt: &str) -> CommandOutput {
         let line = [&["replay", "last", "--"], &self.line(prompt)[..]].concat();
         let mut command = self.reenact(&line);
         VENDORS.iter().flat_map(|vendor| vendor.key_variables()).for_each(|name| {
@@ -169,12 +174,12 @@ impl Stage<'_> {
     }
 }
 
-/// Sends clients to the vendor, or our gateway, by the variables that they read.
-pub(crate) fn with_vendor<'a>(command: &'a mut Command, vendor: &Vendor) -> &'a mut Command {
+/// Sets the variables that lead clients, or the gateway, to the vendor.
+pub(crate) fn with_vendor<'a>(command: &'a mut Command, vendor: &ScriptedVendor) -> &'a mut Command {
     command.envs(VENDORS.map(|kind| (kind.base_variables()[0], vendor.base_url(kind))))
 }
 
-/// Whether the kernel cut the network off. Where it refuses, the command must have said so.
+/// Returns true if the kernel cut the network off. Otherwise the command must have said so.
 fn is_hermetic(stderr: &str) -> bool {
     if stderr.lines().any(|line| line == "reenact: hermetic: the kernel cut off the network (netns)") {
         return true;

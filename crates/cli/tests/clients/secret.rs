@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-/// Variables that an agent needs to live.
+/// Variables with credentials that an agent needs.
 pub(crate) fn credentials() -> Vec<(&'static str, String)> {
     vec![
         ("OPENAI_API_KEY", ["sk-proj-", "Zt4vQm91LkXw07RbUyHc52NdGsPf83Ea"].concat()),
@@ -13,29 +13,29 @@ pub(crate) fn credentials() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// What the scenario `secrets` says in its requests.
+/// Variables with the secrets that the scenario `secrets` puts into its requests.
 pub(crate) fn planted() -> Vec<(&'static str, String)> {
     vec![
-        // By its shape, wherever it is.
+        // Recognised by its shape, anywhere.
         ("PLANTED_IN_BODY", ["ghp_", "a8Kd03LmQx57TzRwNc29VbYh64JsGu1EpF0i"].concat()),
-        // By the name of its parameter.
+        // Recognised by the name of its parameter.
         ("PLANTED_IN_QUERY", "qv-Rk4Tz81mWx73".to_owned()),
     ]
 }
 
-/// A text as it is recorded. The first value that a rule finds in a run has the number 1.
+/// Returns a text as it is recorded. The first value that a rule finds in a run has the number 1.
 pub(crate) fn as_recorded(text: &str) -> String {
     let [(_, body), _] = &planted()[..] else { panic!("two are planted") };
     let (_, password) = &credentials()[2];
     text.replace(body, "[masked:github-token:1]").replace(password, "[masked:environment:2]")
 }
 
-/// The files below a folder in which a secret can be read.
+/// Returns the files below a folder that contain a secret.
 pub(crate) fn leaks(folder: &Path) -> Vec<String> {
     let secrets: Vec<(&str, String)> = [credentials(), planted()].concat();
     let mut found = Vec::new();
     visit(folder, &mut |path, bytes| {
-        // What is no UTF-8 cannot hide what is.
+        // The secrets are ASCII, so that a lossy conversion cannot hide them.
         let text = String::from_utf8_lossy(bytes);
         for (name, secret) in &secrets {
             if text.contains(secret) {
@@ -46,7 +46,7 @@ pub(crate) fn leaks(folder: &Path) -> Vec<String> {
     found
 }
 
-/// Shows every file. While a run goes on, one may vanish between being listed and being read.
+/// Calls `show` with every file. During a run a file may vanish between being listed and being read.
 fn visit(folder: &Path, show: &mut dyn FnMut(&Path, &[u8])) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for path in entries.map(|entry| entry.unwrap().path()) {

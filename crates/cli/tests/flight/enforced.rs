@@ -1,21 +1,21 @@
-//! Envelopes: what they deny never happens, the record says so, and it is denied again when the run is replayed.
+//! Envelopes: denied actions never happen, the record says so, and a replay denies them again.
 
 use std::fs;
 
 use reenact_testkit::Script;
 
-use super::airport::{Airport, REENACT};
+use super::project::{REENACT, TestProject};
 
 const AGENT: [&str; 2] = [REENACT, "demo-agent"];
 
-/// An envelope under which the demo's agent may do all it wants, with one line replaced.
-fn envelope(airport: &Airport, from: &str, to: &str) {
+/// Writes an envelope under which the demo's agent may do all that it wants, with one text replaced.
+fn envelope(project: &TestProject, from: &str, to: &str) {
     let text = "[envelope]\nexpiry = \"2999-12-31T00:00:00Z\"\n\
         [envelope.permissions]\nallowed_models = [\"gpt-5\", \"claude-sonnet-4-5\"]\n\
         allowed_tools = [\"search_flights\", \"book_flight\"]\n\
         [envelope.limits]\nmax_steps = 7\nmax_spend_usd = 0.05\nrate_limit_rpm = 7\n";
     assert!(text.contains(from), "{from}");
-    fs::write(airport.folder.path().join("envelope.toml"), text.replace(from, to)).unwrap();
+    fs::write(project.folder.path().join("envelope.toml"), text.replace(from, to)).unwrap();
 }
 
 fn record<'a>(agent: &[&'a str]) -> Vec<&'a str> {
@@ -24,21 +24,21 @@ fn record<'a>(agent: &[&'a str]) -> Vec<&'a str> {
 
 #[test]
 fn what_is_allowed_happens_up_to_the_very_limit() {
-    let mut airport = Airport::new(Script::travel());
-    envelope(&airport, "", "");
-    airport.fly(&record(&AGENT)).expect(
+    let mut project = TestProject::new(Script::travel());
+    envelope(&project, "", "");
+    project.run(&record(&AGENT)).expect(
         0,
         "task: [..]\n...\nmodel: Booked: [..]\n",
         "reenact: recorded 4 model calls and 3 tool calls, [..] (exit 0)\n...\n\
          reenact: envelope.toml enforced: nothing was denied; the audit finds every rule kept; nobody but this run's own key signed for it\n...\n",
     );
-    airport.fly(&["verify", "last"]).expect(
+    project.run(&["verify", "last"]).expect(
         0,
         "...\n  audit   rules of the envelope: 9 kept, 1 inconclusive\n            unclear  authorization: [..]\n  PASS[..]\n",
         "",
     );
-    airport.vendor.stop();
-    airport.fly(&[&["replay", "last", "--"], &AGENT[..]].concat()).expect(0, "...\n", "...\n");
+    project.vendor.stop();
+    project.run(&[&["replay", "last", "--"], &AGENT[..]].concat()).expect(0, "...\n", "...\n");
 }
 
 #[test]
@@ -81,9 +81,9 @@ fn what_is_denied_never_happens_and_is_denied_again() {
             &AGENT[..],
         ),
     ] {
-        let mut airport = Airport::new(Script::travel());
-        envelope(&airport, from, to);
-        let recorded = airport.fly(&record(agent));
+        let mut project = TestProject::new(Script::travel());
+        envelope(&project, from, to);
+        let recorded = project.run(&record(agent));
         recorded.expect(
             1,
             "task: [..]\n...\n",
@@ -92,9 +92,9 @@ fn what_is_denied_never_happens_and_is_denied_again() {
                  reenact: envelope.toml enforced: 1 action denied; the audit finds every rule kept; nobody but [..]\n...\n"
             ),
         );
-        assert_eq!(airport.vendor.requests().len(), requests, "{rule}");
-        airport.vendor.stop();
-        let replayed = airport.fly(&[&["replay", "last", "--"], agent].concat());
+        assert_eq!(project.vendor.requests().len(), requests, "{rule}");
+        project.vendor.stop();
+        let replayed = project.run(&[&["replay", "last", "--"], agent].concat());
         replayed.expect(
             0,
             &recorded.stdout,
@@ -105,56 +105,56 @@ fn what_is_denied_never_happens_and_is_denied_again() {
 
 #[test]
 fn an_envelope_that_has_expired_begins_nothing() {
-    let airport = Airport::new(Script::travel());
-    envelope(&airport, "2999", "2001");
-    airport.fly(&record(&AGENT)).expect(
+    let project = TestProject::new(Script::travel());
+    envelope(&project, "2999", "2001");
+    project.run(&record(&AGENT)).expect(
         125,
         "",
         "reenact: the envelope has expired: nothing may happen under it any more\n",
     );
-    assert!(airport.vendor.requests().is_empty());
+    assert!(project.vendor.requests().is_empty());
 }
 
 #[test]
 fn prices_of_ones_own() {
-    let airport = Airport::new(Script::travel());
-    envelope(&airport, "max_spend_usd = 0.05", "max_spend_usd = 0");
-    let prices = airport.folder.path().join("prices.toml");
+    let project = TestProject::new(Script::travel());
+    envelope(&project, "max_spend_usd = 0.05", "max_spend_usd = 0");
+    let prices = project.folder.path().join("prices.toml");
     fs::write(&prices, "date = \"2026-01-31\"\n[openai]\n\"gpt-5\" = { input = 0, output = 0 }\n").unwrap();
     let record = |agent: &[&'static str]| {
         [&["record", "-q", "--envelope", "envelope.toml", "--prices", "prices.toml", "--"], agent].concat()
     };
-    // What costs nothing may be had for nothing; what nobody knows the price of may not.
-    airport.fly(&record(&AGENT)).expect(0, "...\n", "");
-    airport.fly(&record(&[REENACT, "demo-agent", "--vendor=anthropic"])).expect(
+    // A model that is free is allowed with a limit of 0; a model without a known price is not.
+    project.run(&record(&AGENT)).expect(0, "...\n", "");
+    project.run(&record(&[REENACT, "demo-agent", "--vendor=anthropic"])).expect(
         1,
         "task: [..]\n",
         "agent: the vendor says: reenact: denied by max_spend_usd: nobody knows what \"claude-sonnet-4-5\" costs, and 0.00 USD are allowed; give it a price\n",
     );
-    let printed = airport.fly(&["prices"]);
+    let printed = project.run(&["prices"]);
     printed.expect(
         0,
         "# Dollars for a million tokens[..]\ndate = \"[..]\"\n\n[anthropic]\n...\n[openai]\n...\n",
         "",
     );
     fs::write(&prices, printed.stdout).unwrap();
-    airport.fly(&record(&AGENT)).expect(1, "...\n", "...\n");
+    project.run(&record(&AGENT)).expect(1, "...\n", "...\n");
 }
 
 #[test]
 fn a_projects_own_envelope_holds_unless_another_is_named() {
-    let airport = Airport::new(Script::travel());
-    envelope(&airport, ", \"book_flight\"", "");
-    fs::rename(airport.folder.path().join("envelope.toml"), airport.folder.path().join("reenact.toml"))
+    let project = TestProject::new(Script::travel());
+    envelope(&project, ", \"book_flight\"", "");
+    fs::rename(project.folder.path().join("envelope.toml"), project.folder.path().join("reenact.toml"))
         .unwrap();
-    airport.fly(&[&["record", "--"], &AGENT[..]].concat()).expect(
+    project.run(&[&["record", "--"], &AGENT[..]].concat()).expect(
         1,
         "...\n",
         "agent: the vendor says: reenact: denied by allowed_tools: [..]\n...\n\
          reenact: reenact.toml enforced: 1 action denied; the audit finds every rule kept; nobody but [..]\n...\n",
     );
-    envelope(&airport, "", "");
-    airport.fly(&record(&AGENT)).expect(
+    envelope(&project, "", "");
+    project.run(&record(&AGENT)).expect(
         0,
         "...\n",
         "...\nreenact: envelope.toml enforced: nothing was denied; [..]\n...\n",

@@ -1,4 +1,4 @@
-//! Exit codes: the command's own, and those that say whose fault it is.
+//! Exit codes: those of the agent, and those that say that recording failed.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -6,57 +6,57 @@ use std::process::Stdio;
 use reenact_testkit::Script;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::airport::Airport;
+use super::project::TestProject;
 
-fn code(airport: &Airport, arguments: &[&str]) -> Option<i32> {
-    airport.fly(arguments).code
+fn code(project: &TestProject, arguments: &[&str]) -> Option<i32> {
+    project.run(arguments).code
 }
 
 #[test]
 fn the_commands_own_code_is_passed_on() {
-    let airport = Airport::new(Script::travel());
-    assert_eq!(code(&airport, &["record", "-q", "--", "sh", "-c", "exit 7"]), Some(7));
-    assert_eq!(code(&airport, &["record", "-q", "--", "sh", "-c", "kill -9 $$"]), Some(137));
-    airport.fly(&["show", "last"]).expect(0, "...\ntime    [..], crashed (signal 9)\n...\n", "");
+    let project = TestProject::new(Script::travel());
+    assert_eq!(code(&project, &["record", "-q", "--", "sh", "-c", "exit 7"]), Some(7));
+    assert_eq!(code(&project, &["record", "-q", "--", "sh", "-c", "kill -9 $$"]), Some(137));
+    project.run(&["show", "last"]).expect(0, "...\ntime    [..], crashed (signal 9)\n...\n", "");
 }
 
-/// Who looks for the cause of a crash must not be told that it came back when it did not.
+/// A search for the cause of a crash must not end with "reproduced" when the crash did not come back.
 #[test]
 fn a_crash_is_reproduced_by_the_same_crash_only() {
-    let airport = Airport::new(Script::travel());
-    assert_eq!(code(&airport, &["record", "-q", "--", "sh", "-c", "kill -9 $$"]), Some(137));
-    let replay = |line| airport.fly(&["replay", "last", "--", "sh", "-c", line]);
+    let project = TestProject::new(Script::travel());
+    assert_eq!(code(&project, &["record", "-q", "--", "sh", "-c", "kill -9 $$"]), Some(137));
+    let replay = |line| project.run(&["replay", "last", "--", "sh", "-c", line]);
     replay("kill -9 $$").expect(0, "", "reenact: reproduced: 0 exchanges, signal 9, as recorded\n...\n");
     replay("exit 0").expect(1, "", "reenact: differed: exit 0, recorded was signal 9\n...\n");
     let json = "[..]\"verdict\":\"differed\",\"child_exit\":137,\"child_signal\":null,\"recorded_exit\":null,\"recorded_signal\":9,[..]\n";
-    airport.fly(&["replay", "last", "--json", "--", "sh", "-c", "exit 137"]).expect(1, json, "");
+    project.run(&["replay", "last", "--json", "--", "sh", "-c", "exit 137"]).expect(1, json, "");
 }
 
 #[test]
 fn a_command_that_cannot_be_started_leaves_nothing() {
-    let airport = Airport::new(Script::travel());
-    airport.fly(&["record", "--", "no-such-command"]).expect(
+    let project = TestProject::new(Script::travel());
+    project.run(&["record", "--", "no-such-command"]).expect(
         127,
         "",
         "reenact: no-such-command: cannot be started: [..]\n",
     );
-    airport.fly(&["record", "--", "/etc/passwd"]).expect(
+    project.run(&["record", "--", "/etc/passwd"]).expect(
         126,
         "",
         "reenact: /etc/passwd: cannot be started: [..]\n",
     );
-    airport.fly(&["show", "last"]).expect(2, "", "reenact: [..]\n");
+    project.run(&["show", "last"]).expect(2, "", "reenact: [..]\n");
 }
 
 #[test]
 fn a_failure_of_our_own_is_125() {
-    let airport = Airport::new(Script::travel());
-    airport.fly(&["record"]).expect(
+    let project = TestProject::new(Script::travel());
+    project.run(&["record"]).expect(
         125,
         "",
         "error: the following required arguments were not provided:\n...\n",
     );
-    let output = airport
+    let output = project
         .command(&["record", "--", "true"])
         .env("OPENAI_BASE_URL", "https://user:password@example.org/v1")
         .output()
@@ -66,15 +66,15 @@ fn a_failure_of_our_own_is_125() {
     assert!(stderr.contains("OPENAI_BASE_URL"), "{stderr}");
     assert!(!stderr.contains("password@"), "{stderr}");
     // A link could lead anywhere.
-    std::os::unix::fs::symlink("/tmp", airport.folder.path().join(".reenact")).unwrap();
-    airport.fly(&["record", "--", "true"]).expect(125, "", "reenact: .reenact[..]\n");
+    std::os::unix::fs::symlink("/tmp", project.folder.path().join(".reenact")).unwrap();
+    project.run(&["record", "--", "true"]).expect(125, "", "reenact: .reenact[..]\n");
 }
 
 #[test]
 fn a_signal_is_passed_on_to_the_agent() {
-    let airport = Airport::new(Script::travel());
+    let project = TestProject::new(Script::travel());
     let agent = "trap 'echo told; exit 9' TERM; echo ready; while :; do sleep 0.05; done";
-    let mut child = airport
+    let mut child = project
         .command(&["record", "--", "sh", "-c", agent])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -85,5 +85,5 @@ fn a_signal_is_passed_on_to_the_agent() {
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     assert_eq!(lines.next().unwrap().unwrap(), "told");
     assert_eq!(child.wait().unwrap().code(), Some(9));
-    airport.fly(&["verify", "last"]).expect(0, "...\n", "");
+    project.run(&["verify", "last"]).expect(0, "...\n", "");
 }

@@ -1,64 +1,64 @@
-//! Replaying records of other formats: those that were made of ours, and those that hold only words.
+//! Replays of records in other formats: those that were converted from RER, and those that hold prompts and answers only.
 
 use std::fs;
 use std::path::PathBuf;
 
-use reenact_formats::replay_bundle::draft::NewManifest;
-use reenact_formats::replay_bundle::{Held, NewFile, write};
+use reenact_formats::replay_bundle::new_manifest::NewManifest;
+use reenact_formats::replay_bundle::{DocumentInclusion, NewBundleFile, write};
 use reenact_json::{Digest, Limits, Value};
 use reenact_testkit::Script;
 
-use super::airport::{Airport, REENACT};
+use super::project::{REENACT, TestProject};
 
-/// What the agent asks for when nobody tells it otherwise.
+/// Task of the demo's agent by default.
 const TASK: &str = "Book me a flight from Vienna to Lisbon on 2026-05-12, for at most 200 euros.";
 
-/// What it prints when the model says one thing and asks for no tool.
+/// Output of the agent when the model gives one answer and asks for no tool.
 const SAID: &str = "task: [..]Lisbon[..]\nmodel: There are no flights to Lisbon.\n";
 
-/// What a replay by so much of a request comes to, of a record without an exit code.
-fn one(found: &str) -> String {
+/// Returns the verdict of a replay that matched one request by `found`, of a record without an exit code.
+fn reproduced_by(found: &str) -> String {
     format!("reenact: reproduced: 1 exchange found by {found}, exit 0 (the record holds none)\n...\n")
 }
 
-fn airport() -> Airport {
-    let mut airport = Airport::new(Script::travel());
-    airport.vendor.stop();
-    airport
+fn offline_project() -> TestProject {
+    let mut project = TestProject::new(Script::travel());
+    project.vendor.stop();
+    project
 }
 
-/// Puts a file into the airport's folder.
-fn put(airport: &Airport, name: &str, bytes: impl AsRef<[u8]>) -> String {
-    fs::write(airport.folder.path().join(name), bytes).unwrap();
+/// Writes a file into the project folder, and returns its name.
+fn write_file(project: &TestProject, name: &str, bytes: impl AsRef<[u8]>) -> String {
+    fs::write(project.folder.path().join(name), bytes).unwrap();
     name.to_owned()
 }
 
-/// A line of a trace with the agent's task as its prompt.
+/// Returns a line of a trace with the agent's task as its prompt.
 fn trace() -> String {
     format!(
         "{{\"schema_version\":1,\"type\":\"assay.trace\",\"request_id\":\"r1\",\"prompt\":\"{TASK}\",\"response\":\"There are no flights to Lisbon.\",\"meta\":{{}}}}\n"
     )
 }
 
-fn packed(trace: Held, files: &[NewFile<'_>]) -> Vec<u8> {
+fn packed_bundle(trace: DocumentInclusion, files: &[NewBundleFile<'_>]) -> Vec<u8> {
     let manifest = NewManifest { assay_version: "reenact/test".into(), trace, ..NewManifest::default() };
     write(&manifest, files, Vec::new()).unwrap()
 }
 
-fn document(airport: &Airport, name: &str) -> Vec<u8> {
-    fs::read(airport.folder.path().join(name)).unwrap()
+fn read_file(project: &TestProject, name: &str) -> Vec<u8> {
+    fs::read(project.folder.path().join(name)).unwrap()
 }
 
 #[test]
 fn an_rpk_of_ours_is_replayed_to_the_byte_and_from_rer_again() {
-    let mut airport = Airport::new(Script::travel());
-    let recorded = airport.fly(&["record", "-q", "--", REENACT, "demo-agent"]);
+    let mut project = TestProject::new(Script::travel());
+    let recorded = project.run(&["record", "-q", "--", REENACT, "demo-agent"]);
     assert_eq!(recorded.code, Some(0), "{}", recorded.stderr);
-    airport.vendor.stop();
-    assert_eq!(airport.fly(&["convert", "last", "--to", "rpk", "--out", "run.rpk"]).code, Some(0));
-    assert_eq!(airport.fly(&["convert", "run.rpk", "--to", "rer", "--out", "again.rer.json"]).code, Some(0));
+    project.vendor.stop();
+    assert_eq!(project.run(&["convert", "last", "--to", "rpk", "--out", "run.rpk"]).code, Some(0));
+    assert_eq!(project.run(&["convert", "run.rpk", "--to", "rer", "--out", "again.rer.json"]).code, Some(0));
     for run in ["run.rpk", "again.rer.json"] {
-        airport.fly(&["replay", run, "--", REENACT, "demo-agent"]).expect(
+        project.run(&["replay", run, "--", REENACT, "demo-agent"]).expect(
             0,
             &recorded.stdout,
             "...\nreenact: reproduced: 4 exchanges as recorded, exit 0 (the record holds none)\n...\n",
@@ -68,46 +68,46 @@ fn an_rpk_of_ours_is_replayed_to_the_byte_and_from_rer_again() {
 
 #[test]
 fn a_model_io_session_by_the_hash_of_its_prompt() {
-    let airport = airport();
+    let project = offline_project();
     let said = "There are no flights to Lisbon.";
     let session = format!(
         r#"{{"adapter_id":"other/openai","interactions":[{{"i":0,"prompt_hash":"sha256:{}","response_content":"{said}","response_hash":"sha256:{}"}}],"mode":"record","model_id":"gpt-5","model_io_schema_version":"1.0.0"}}"#,
         Digest::of(TASK.as_bytes()),
         Digest::of(said.as_bytes())
     );
-    let run = put(&airport, "model_io.json", session);
+    let run = write_file(&project, "model_io.json", session);
     let notes = "the record holds no bytes of HTTP: requests were found by the hash of the body or of the prompt, 1 answer was written anew in the vendor's shape";
-    airport.fly(&["replay", &run, "--", REENACT, "demo-agent"]).expect(
+    project.run(&["replay", &run, "--", REENACT, "demo-agent"]).expect(
         0,
         SAID,
-        &format!("...\nreenact: {notes}\n{}", one("the hash of the body or of the prompt")),
+        &format!("...\nreenact: {notes}\n{}", reproduced_by("the hash of the body or of the prompt")),
     );
-    let json = airport.fly(&["replay", &run, "--json", "--", REENACT, "demo-agent"]).stdout;
+    let json = project.run(&["replay", &run, "--json", "--", REENACT, "demo-agent"]).stdout;
     let json = Value::parse(json.as_bytes(), &Limits::default()).unwrap();
     assert!(json.member("rung").unwrap().is_string("body-hash"));
-    assert_eq!(json.member("rebuilt").unwrap().whole(), Some(1));
+    assert_eq!(json.member("rebuilt").unwrap().unsigned_integer(), Some(1));
     assert!(json.member("replay_of").unwrap().member("format").unwrap().is_string("model-io/1.0.0"));
 }
 
 #[test]
 fn a_bundle_by_its_trace_with_run_and_summary() {
-    let airport = airport();
+    let project = offline_project();
     let trace = trace().into_bytes();
-    let bundle = packed(
-        Held::File("files/trace.jsonl".into()),
-        &[NewFile { name: "files/trace.jsonl", content: &trace }],
+    let bundle = packed_bundle(
+        DocumentInclusion::File("files/trace.jsonl".into()),
+        &[NewBundleFile { name: "files/trace.jsonl", content: &trace }],
     );
     let digest = Digest::of(&bundle);
-    let name = put(&airport, "bundle.tar.gz", bundle);
-    airport.fly(&["replay", "--bundle", &name, "--", REENACT, "demo-agent"]).expect(
+    let name = write_file(&project, "bundle.tar.gz", bundle);
+    project.run(&["replay", "--bundle", &name, "--", REENACT, "demo-agent"]).expect(
         0,
         SAID,
-        &format!("...\n{}", one("the prompt")),
+        &format!("...\n{}", reproduced_by("the prompt")),
     );
     for (file, results) in [("run.json", 1), ("summary.json", 0)] {
-        let bytes = document(&airport, file);
+        let bytes = read_file(&project, file);
         let document = Value::parse(&bytes, &Limits::default()).unwrap();
-        assert_eq!(document.member("exit_code").unwrap().whole(), Some(0));
+        assert_eq!(document.member("exit_code").unwrap().unsigned_integer(), Some(0));
         assert!(document.member("reason_code").unwrap().is_string(""));
         assert_eq!(document.member("results").unwrap().elements().count(), results);
         let provenance = document.member("provenance").unwrap();
@@ -116,8 +116,8 @@ fn a_bundle_by_its_trace_with_run_and_summary() {
         assert!(provenance.member("bundle_digest").unwrap().is_string(&format!("sha256:{digest}")));
         assert!(provenance.member("source_run_id").unwrap().is_null());
     }
-    // Without a command it is only looked through.
-    airport.fly(&["replay", "--bundle", &name]).expect(
+    // Without a command the answers are only checked.
+    project.run(&["replay", "--bundle", &name]).expect(
         0,
         "",
         "reenact: bundle.tar.gz: 1 recorded answers can be given; nothing was run: give the command after --\n",
@@ -126,74 +126,78 @@ fn a_bundle_by_its_trace_with_run_and_summary() {
 
 #[test]
 fn a_trace_that_is_held_by_its_digest_is_given() {
-    let airport = airport();
+    let project = offline_project();
     let trace = trace();
-    let name = put(&airport, "bundle.tar.gz", packed(Held::Digest(Digest::of(trace.as_bytes())), &[]));
-    let right = put(&airport, "trace.jsonl", &trace);
-    let wrong = put(&airport, "wrong.jsonl", trace.replace("Lisbon", "Porto"));
+    let name = write_file(
+        &project,
+        "bundle.tar.gz",
+        packed_bundle(DocumentInclusion::Digest(Digest::of(trace.as_bytes())), &[]),
+    );
+    let right = write_file(&project, "trace.jsonl", &trace);
+    let wrong = write_file(&project, "wrong.jsonl", trace.replace("Lisbon", "Porto"));
     let fly = |more: &[&str]| {
         let arguments = [&["replay", "--bundle", &name], more, &["--", REENACT, "demo-agent"]].concat();
-        airport.fly(&arguments)
+        project.run(&arguments)
     };
     fly(&[]).expect(2, "", "reenact: bundle.tar.gz: the bundle holds only the digest of its trace (sha256:[..]): give the file with --trace (E_REPLAY_MISSING_DEPENDENCY)\n");
-    let summary = document(&airport, "summary.json");
+    let summary = read_file(&project, "summary.json");
     let summary = Value::parse(&summary, &Limits::default()).unwrap();
     assert!(summary.member("reason_code").unwrap().is_string("E_REPLAY_MISSING_DEPENDENCY"));
     fly(&["--trace", &wrong]).expect(2, "", "reenact: bundle.tar.gz: wrong.jsonl is not the trace of this bundle: [..] (E_REPLAY_MISSING_DEPENDENCY)\n");
-    fly(&["--trace", &right]).expect(0, SAID, &format!("...\n{}", one("the prompt")));
+    fly(&["--trace", &right]).expect(0, SAID, &format!("...\n{}", reproduced_by("the prompt")));
 }
 
 #[test]
 fn what_others_have_written_is_not_replaced() {
-    let airport = airport();
+    let project = offline_project();
     let trace = trace().into_bytes();
-    let bundle = packed(
-        Held::File("files/trace.jsonl".into()),
-        &[NewFile { name: "files/trace.jsonl", content: &trace }],
+    let bundle = packed_bundle(
+        DocumentInclusion::File("files/trace.jsonl".into()),
+        &[NewBundleFile { name: "files/trace.jsonl", content: &trace }],
     );
-    let name = put(&airport, "bundle.tar.gz", bundle);
-    let torn = put(&airport, "torn.tar.gz", "no bundle");
+    let name = write_file(&project, "bundle.tar.gz", bundle);
+    let torn = write_file(&project, "torn.tar.gz", "no bundle");
     let theirs = "{\"results\":[]}\n";
-    put(&airport, "summary.json", theirs);
+    write_file(&project, "summary.json", theirs);
     let refused = "reenact: summary.json: what is here under this name was not written by a replay, and is not replaced: move it, or replay in another folder\n";
     let marked = ["sh", "-c", "echo ran > ran"];
-    airport.fly(&[&["replay", "--bundle", &name, "--"], &marked[..]].concat()).expect(2, "", refused);
-    airport.fly(&["replay", "--bundle", &name]).expect(2, "", refused);
-    airport.fly(&["replay", "--bundle", &torn, "--", "true"]).expect(2, "", refused);
-    assert_eq!(document(&airport, "summary.json"), theirs.as_bytes());
+    project.run(&[&["replay", "--bundle", &name, "--"], &marked[..]].concat()).expect(2, "", refused);
+    project.run(&["replay", "--bundle", &name]).expect(2, "", refused);
+    project.run(&["replay", "--bundle", &torn, "--", "true"]).expect(2, "", refused);
+    assert_eq!(read_file(&project, "summary.json"), theirs.as_bytes());
     for none in ["run.json", "ran"] {
-        assert!(!airport.folder.path().join(none).exists(), "{none}");
+        assert!(!project.folder.path().join(none).exists(), "{none}");
     }
-    // Those of a replay are, by the next one.
-    put(&airport, "summary.json", r#"{"reason_code_version":1}"#);
+    // Outputs of a replay are replaced by the next one.
+    write_file(&project, "summary.json", r#"{"reason_code_version":1}"#);
     for _ in 0..2 {
-        assert_eq!(airport.fly(&["replay", "--bundle", &name]).code, Some(0));
+        assert_eq!(project.run(&["replay", "--bundle", &name]).code, Some(0));
     }
-    assert!(document(&airport, "run.json").starts_with(b"{\"run_id\":"));
+    assert!(read_file(&project, "run.json").starts_with(b"{\"run_id\":"));
 }
 
 #[test]
 fn what_is_no_bundle_and_what_does_not_verify() {
-    let airport = airport();
+    let project = offline_project();
     let trace = trace().into_bytes();
-    let mut bundle = packed(
-        Held::File("files/trace.jsonl".into()),
-        &[NewFile { name: "files/trace.jsonl", content: &trace }],
+    let mut bundle = packed_bundle(
+        DocumentInclusion::File("files/trace.jsonl".into()),
+        &[NewBundleFile { name: "files/trace.jsonl", content: &trace }],
     );
     let last = bundle.len() - 6;
     bundle[last] ^= 1;
-    let torn = put(&airport, "torn.tar.gz", bundle);
-    airport.fly(&["replay", "--bundle", &torn, "--", "true"]).expect(
+    let torn = write_file(&project, "torn.tar.gz", bundle);
+    project.run(&["replay", "--bundle", &torn, "--", "true"]).expect(
         2,
         "",
         "reenact: torn.tar.gz: the record cannot be read: [..] (E_CFG_PARSE)\n",
     );
-    let other = put(
-        &airport,
+    let other = write_file(
+        &project,
         "run.rpk",
         fs::read(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/runs/minimal.rpk")).unwrap(),
     );
-    airport.fly(&["replay", "--bundle", &other, "--", "true"]).expect(
+    project.run(&["replay", "--bundle", &other, "--", "true"]).expect(
         2,
         "",
         "reenact: run.rpk: this is no Replay Bundle; leave --bundle out to replay it (E_CFG_PARSE)\n",

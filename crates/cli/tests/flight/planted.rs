@@ -1,5 +1,5 @@
-//! Secrets in every place at once: while the agent runs, someone reads every file below `.reenact` again and again, and finds
-//! none of them; nor after.
+//! Secrets in every place at once: while the agent runs, a thread reads every file below `.reenact` again and
+//! again and finds none of them, nor does a search at the end.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -12,11 +12,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use base64ct::{Base64, Encoding as _};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use reenact_testkit::{Answer, Encoding, Script};
+use reenact_testkit::{Encoding, Script, ScriptedAnswer};
 
-use super::airport::{API_KEY, Airport};
+use super::project::{API_KEY, TestProject};
 
-// Of no shape: known by where they stand.
+// Without a recognisable shape: masked because of the place where they stand.
 const HEADER: &str = "correct-horse-in-a-header-0001";
 const OTHER_HEADER: &str = "correct-horse-in-another-00002";
 const COOKIE: &str = "correct-horse-in-a-cookie-0003";
@@ -25,13 +25,13 @@ const ARGUMENT: &str = "correct-horse-in-an-argument-5";
 const GLUED: &str = "correct-horse-glued-to-its-name";
 const PASSWORD: &str = "correct-horse-in-a-url-0000007";
 
-// Known by their shape, and by nothing else.
+// Masked because of their shape alone.
 const BODY: &str = concat!("ghp", "_", "0123456789abcdefghijABCDEFGHIJ012345");
 const STREAM: &str = concat!("ghp", "_", "5432109876jihgfedcbaJIHGFEDCBA543210");
 const ZIPPED: &str = concat!("ghp", "_", "aaaaa12345bbbbb67890CCCCC12345DDDDD6");
 const ZIPPED_ANSWER: &str = concat!("ghp", "_", "eeeee54321fffff09876GGGGG54321HHHHH0");
 
-/// All that must not be found. What is known is not to be found in base64 either.
+/// Returns all texts that must not be found. Known values must not be found in base64 either.
 fn needles() -> Vec<Vec<u8>> {
     let plain = [
         HEADER,
@@ -48,25 +48,25 @@ fn needles() -> Vec<Vec<u8>> {
         API_KEY,
     ];
     let mut needles: Vec<Vec<u8>> = plain.iter().map(|secret| secret.as_bytes().to_vec()).collect();
-    // The letters at the edges depend on what stands beside them.
+    // The first and last letters of base64 depend on the neighbouring bytes.
     needles.push(Base64::encode_string(HEADER.as_bytes()).as_bytes()[4..36].to_vec());
-    for zipped in [zipped(), zipped_in_one(&zipped_answer())] {
+    for zipped in [gzipped_request(), gzipped(&plain_gzip_answer())] {
         needles.push(Base64::encode_string(&zipped).as_bytes()[32..64].to_vec());
     }
     needles
 }
 
-fn zipped_in_one(text: &str) -> Vec<u8> {
+fn gzipped(text: &str) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(text.as_bytes()).unwrap();
     encoder.finish().unwrap()
 }
 
-fn zipped() -> Vec<u8> {
-    zipped_in_one(&chat(&format!("{ZIPPED} and {HEADER}"), false))
+fn gzipped_request() -> Vec<u8> {
+    gzipped(&chat(&format!("{ZIPPED} and {HEADER}"), false))
 }
 
-fn zipped_answer() -> String {
+fn plain_gzip_answer() -> String {
     format!("{{\"choices\":[],\"echo\":\"{ZIPPED_ANSWER} and {HEADER}\"}}")
 }
 
@@ -74,27 +74,27 @@ fn chat(text: &str, is_stream: bool) -> String {
     format!(r#"{{"model":"gpt-5","stream":{is_stream},"messages":[{{"role":"user","content":"{text}"}}]}}"#)
 }
 
-/// Says back what it should not have been told.
+/// Returns a model that repeats the secrets in its answers.
 fn script() -> Script {
     Script::answering(|request| {
         let encoded = Base64::encode_string(HEADER.as_bytes());
         match request.index % 3 {
-            0 => Answer::json(
+            0 => ScriptedAnswer::json(
                 200,
                 format!("{{\"choices\":[],\"echo\":\"{HEADER} {encoded} {BODY} {COOKIE}\"}}"),
             ),
-            1 => Answer::events([
+            1 => ScriptedAnswer::events([
                 format!("data: {{\"choices\":[],\"echo\":\"{STREAM}\"}}\n\n"),
                 format!("data: {{\"choices\":[],\"echo\":\"{HEADER} {QUERY} {API_KEY}\"}}\n\n"),
                 "data: [DONE]\n\n".to_owned(),
             ]),
-            _ => Answer::json(200, zipped_answer()).encoded(Encoding::Gzip),
+            _ => ScriptedAnswer::json(200, plain_gzip_answer()).encoded(Encoding::Gzip),
         }
         .header("set-cookie", format!("session={COOKIE}; HttpOnly"))
     })
 }
 
-/// One exchange on a line of its own.
+/// Sends one request on a connection of its own.
 fn ask(url: &str, query: &str, more: &str, body: &[u8]) -> Vec<u8> {
     let (address, path) = url.split_once('/').unwrap();
     let head = format!(
@@ -112,7 +112,7 @@ fn has(bytes: &[u8], needle: &[u8]) -> bool {
     bytes.windows(needle.len()).any(|part| part == needle)
 }
 
-/// Every file below a folder, as far as it is there when its turn comes.
+/// Returns every file below a folder that still exists when its turn comes.
 fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(folder) = folders.pop() {
@@ -128,7 +128,7 @@ fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     found
 }
 
-/// Looks for the needles; says how many bytes were looked through.
+/// Panics if a file contains a needle; returns how many bytes were searched.
 fn search(folder: &Path, needles: &[Vec<u8>]) -> usize {
     let files = files(folder);
     for (path, bytes) in &files {
@@ -142,12 +142,12 @@ fn search(folder: &Path, needles: &[Vec<u8>]) -> usize {
 
 #[test]
 fn nothing_that_was_planted_is_ever_on_the_disk() {
-    let airport = Airport::new(script());
+    let project = TestProject::new(script());
     let script = "printf '%s\\n' \"$OPENAI_BASE_URL\"; exec cat";
     let address = format!("https://someone:{PASSWORD}@host.invalid/?access_token={QUERY}");
     let glued = format!("--auth-token={GLUED}");
     let command = ["sh", "-c", script, "agent", "--api-key", ARGUMENT, &glued, BODY, &address];
-    let mut recorder = airport
+    let mut recorder = project
         .command(&[&["record", "-q", "--"], &command[..]].concat())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -161,7 +161,7 @@ fn nothing_that_was_planted_is_ever_on_the_disk() {
     let (is_over, searches) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
     let watcher = {
         let (is_over, searches) = (Arc::clone(&is_over), Arc::clone(&searches));
-        let (folder, needles) = (airport.folder.path().join(".reenact"), needles());
+        let (folder, needles) = (project.folder.path().join(".reenact"), needles());
         std::thread::spawn(move || {
             while !is_over.load(Ordering::Acquire) {
                 search(&folder, &needles);
@@ -177,7 +177,7 @@ fn nothing_that_was_planted_is_ever_on_the_disk() {
         assert!(has(&ask(&url, &query, "", body.as_bytes()), BODY.as_bytes()), "the agent sees what came");
         let streamed = ask(&url, &query, "", chat(COOKIE, true).as_bytes());
         assert!(has(&streamed, STREAM.as_bytes()));
-        ask(&url, "", "content-encoding: gzip\r\naccept-encoding: gzip\r\n", &zipped());
+        ask(&url, "", "content-encoding: gzip\r\naccept-encoding: gzip\r\n", &gzipped_request());
         // Between the turns, too.
         while searches.load(Ordering::Acquire) == before && !watcher.is_finished() {
             std::thread::yield_now();
@@ -190,16 +190,20 @@ fn nothing_that_was_planted_is_ever_on_the_disk() {
     assert_eq!((ended.status.code(), String::from_utf8(ended.stderr).unwrap()), (Some(0), String::new()));
 
     // The vendor got everything as it was.
-    let requests = airport.vendor.requests();
-    assert!(requests.len() == 90 && has(&requests[0].body, BODY.as_bytes()) && requests[2].body == zipped());
+    let requests = project.vendor.requests();
+    assert!(
+        requests.len() == 90
+            && has(&requests[0].body, BODY.as_bytes())
+            && requests[2].body == gzipped_request()
+    );
     assert!(requests[0].path.contains(QUERY) && requests[0].header("cookie").unwrap().contains(COOKIE));
 
-    assert!(search(&airport.folder.path(), &needles()) > 100_000);
-    airport.fly(&["verify", "last"]).expect(0, "...\n", "");
-    let artifact = fs::read_to_string(airport.artifact()).unwrap();
+    assert!(search(&project.folder.path(), &needles()) > 100_000);
+    project.run(&["verify", "last"]).expect(0, "...\n", "");
+    let artifact = fs::read_to_string(project.artifact()).unwrap();
     for rule in ["credential", "parameter", "github-token", "argument", "environment"] {
         assert!(artifact.contains(&format!("[masked:{rule}:1]")), "{rule}");
     }
-    // What was zipped is there without its coding, and masked.
+    // The compressed bodies are recorded decompressed and masked.
     assert!(artifact.contains(" and [masked:credential:"));
 }

@@ -5,15 +5,15 @@ use std::os::unix::fs::PermissionsExt;
 
 use reenact_testkit::Script;
 
-use super::airport::{Airport, REENACT};
+use super::project::{REENACT, TestProject};
 
 #[test]
 fn an_agent_is_recorded_and_notices_nothing() {
-    let airport = Airport::new(Script::travel());
+    let project = TestProject::new(Script::travel());
     let agent = [REENACT, "demo-agent"];
-    let direct = airport.unwatched(&agent);
+    let direct = project.run_agent_directly(&agent);
     direct.expect(0, "task: [..]\n...\nmodel: Booked: [..]\n", "");
-    let recorded = airport.fly(&[&["record", "--"], &agent[..]].concat());
+    let recorded = project.run(&[&["record", "--"], &agent[..]].concat());
     recorded.expect(
         0,
         &direct.stdout,
@@ -25,7 +25,7 @@ fn an_agent_is_recorded_and_notices_nothing() {
              reenact: next: reenact show last\n\
              reenact:       reenact replay last -- [..]\n",
     );
-    airport.fly(&["verify", "last"]).expect(
+    project.run(&["verify", "last"]).expect(
         0,
         ".reenact/runs/[..]/artifact.rer.json  rer-artifact/0.2\n...\n  PASS  intact, and signed by a key that you trust (16 events)\n",
         "",
@@ -34,12 +34,12 @@ fn an_agent_is_recorded_and_notices_nothing() {
 
 #[test]
 fn what_the_model_got_is_what_it_would_have_got() {
-    let airport = Airport::new(Script::travel());
+    let project = TestProject::new(Script::travel());
     let agent = [REENACT, "demo-agent", "--vendor=anthropic"];
-    airport.unwatched(&agent).expect(0, "...\n", "");
-    let direct = airport.vendor.requests();
-    airport.fly(&[&["record", "--"], &agent[..]].concat()).expect(0, "...\n", "...\n");
-    let both = airport.vendor.requests();
+    project.run_agent_directly(&agent).expect(0, "...\n", "");
+    let direct = project.vendor.requests();
+    project.run(&[&["record", "--"], &agent[..]].concat()).expect(0, "...\n", "...\n");
+    let both = project.vendor.requests();
     let watched = &both[direct.len()..];
     assert_eq!(watched.len(), direct.len());
     for (watched, direct) in watched.iter().zip(&direct) {
@@ -47,7 +47,7 @@ fn what_the_model_got_is_what_it_would_have_got() {
             (&watched.method, &watched.path, &watched.body),
             (&direct.method, &direct.path, &direct.body)
         );
-        // What concerns only the connection is the gateway's own.
+        // Headers of the connection are the gateway's own.
         let end_to_end = |headers: &[(String, Vec<u8>)]| {
             headers.iter().filter(|(name, _)| name != "connection").cloned().collect::<Vec<_>>()
         };
@@ -57,71 +57,71 @@ fn what_the_model_got_is_what_it_would_have_got() {
 
 #[test]
 fn runs_are_kept_from_others() {
-    let airport = Airport::new(Script::travel());
-    airport.fly(&["record", "-q", "--", REENACT, "demo-agent"]).expect(0, "...\n", "");
-    let folder = airport.folder.path().join(".reenact");
+    let project = TestProject::new(Script::travel());
+    project.run(&["record", "-q", "--", REENACT, "demo-agent"]).expect(0, "...\n", "");
+    let folder = project.folder.path().join(".reenact");
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&folder), 0o700);
     assert_eq!(fs::read_to_string(folder.join(".gitignore")).unwrap(), "*\n");
-    for file in airport.kept() {
+    for file in project.recorded_files() {
         assert_eq!(mode(&file), 0o600, "{}", file.display());
     }
 }
 
 #[test]
 fn the_artifact_goes_where_it_is_told() {
-    let airport = Airport::new(Script::travel());
+    let project = TestProject::new(Script::travel());
     let record = ["record", "-q", "--out", "run.rer.json", "--", REENACT, "demo-agent"];
-    airport.fly(&record).expect(0, "...\n", "");
-    airport.fly(&["verify", "run.rer.json"]).expect(0, "...\n", "");
-    // A file that is there is not lost, and nothing runs for nothing.
-    airport.fly(&record).expect(125, "", "reenact: run.rer.json: [..]\n");
-    airport.fly(&[&["record", "--force"], &record[1..]].concat()).expect(0, "...\n", "");
+    project.run(&record).expect(0, "...\n", "");
+    project.run(&["verify", "run.rer.json"]).expect(0, "...\n", "");
+    // An existing file is not replaced, and the agent is not started in vain.
+    project.run(&record).expect(125, "", "reenact: run.rer.json: [..]\n");
+    project.run(&[&["record", "--force"], &record[1..]].concat()).expect(0, "...\n", "");
 }
 
 #[test]
 fn a_bundle_where_one_is_wanted() {
-    let airport = Airport::new(Script::travel());
+    let project = TestProject::new(Script::travel());
     let record = ["record", "--out", "run.rer.tar.gz", "--", REENACT, "demo-agent"];
-    airport.fly(&record).expect(
+    project.run(&record).expect(
         0,
         "...\n",
         "...\nreenact: sealed and verified: run.rer.tar.gz ([..])\n...\n",
     );
-    airport.fly(&["verify", "run.rer.tar.gz"]).expect(0, "run.rer.tar.gz  rer-bundle\n...\n", "");
-    airport.fly(&["replay", "run.rer.tar.gz", "--", REENACT, "demo-agent"]).expect(
+    project.run(&["verify", "run.rer.tar.gz"]).expect(0, "run.rer.tar.gz  rer-bundle\n...\n", "");
+    project.run(&["replay", "run.rer.tar.gz", "--", REENACT, "demo-agent"]).expect(
         0,
         "...\n",
         "reenact: reproduced: 4 exchanges, exit 0, as recorded\n...",
     );
-    // Nothing runs for nothing.
-    airport.fly(&record).expect(
+    // The agent is not started in vain.
+    project.run(&record).expect(
         125,
         "",
         "reenact: run.rer.tar.gz: there is such a file already; give another name\n",
     );
-    airport.fly(&[&["record", "-q", "--force"], &record[1..]].concat()).expect(0, "...\n", "");
+    project.run(&[&["record", "-q", "--force"], &record[1..]].concat()).expect(0, "...\n", "");
 }
 
 #[test]
 fn another_upstream_and_another_key() {
-    let airport = Airport::new(Script::travel());
-    airport.fly(&["keys", "generate", "work"]).expect(0, "...\n", "...\n");
-    let upstream = format!("openai={}", airport.vendor.base_url(reenact_testkit::Kind::OPENAI));
+    let project = TestProject::new(Script::travel());
+    project.run(&["keys", "generate", "work"]).expect(0, "...\n", "...\n");
+    let upstream = format!("openai={}", project.vendor.base_url(reenact_testkit::Vendor::OPENAI));
     let arguments = ["record", "--key", "work", "--upstream", &upstream, "--", REENACT, "demo-agent"];
     let output =
-        airport.command(&arguments).env("OPENAI_BASE_URL", "http://127.0.0.1:9/v1").output().unwrap();
+        project.command(&arguments).env("OPENAI_BASE_URL", "http://127.0.0.1:9/v1").output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(0), "{stderr}");
     assert!(stderr.contains("key \"work\""), "{stderr}");
-    let artifact = fs::read_to_string(airport.artifact()).unwrap();
-    assert!(artifact.contains(&airport.vendor.base_url(reenact_testkit::Kind::OPENAI)));
+    let artifact = fs::read_to_string(project.artifact()).unwrap();
+    assert!(artifact.contains(&project.vendor.base_url(reenact_testkit::Vendor::OPENAI)));
 }
 
 #[test]
 fn an_agent_that_asks_nobody_is_told_apart() {
-    let airport = Airport::new(Script::travel());
-    airport.fly(&["record", "--", "true"]).expect(
+    let project = TestProject::new(Script::travel());
+    project.run(&["record", "--", "true"]).expect(
         0,
         "",
         "reenact: recorded 0 model calls and 0 tool calls, [..] (exit 0)\n...\n\
@@ -133,9 +133,9 @@ fn an_agent_that_asks_nobody_is_told_apart() {
 
 #[test]
 fn calls_that_nobody_answered_are_told() {
-    let mut airport = Airport::new(Script::travel());
-    airport.vendor.stop();
-    airport.fly(&["record", "--", REENACT, "demo-agent"]).expect(
+    let mut project = TestProject::new(Script::travel());
+    project.vendor.stop();
+    project.run(&["record", "--", REENACT, "demo-agent"]).expect(
         1,
         "task: [..]\n",
         "agent: [..]\n\
@@ -147,7 +147,7 @@ fn calls_that_nobody_answered_are_told() {
 
 #[test]
 fn an_agent_tells_of_itself() {
-    let airport = Airport::new(Script::travel());
+    let project = TestProject::new(Script::travel());
     // A request as any language can make it.
     let tell = r#"
         tell() {
@@ -161,12 +161,12 @@ fn an_agent_tells_of_itself() {
         tell '{"type":"rer.model.called","payload":{}}'
     "#;
     let said = "HTTP/1.1 204 No Content\r\nHTTP/1.1 204 No Content\r\nHTTP/1.1 400 Bad Request\r\n";
-    airport.fly(&["record", "-q", "--", "bash", "-c", tell]).expect(0, said, "");
-    airport.fly(&["show", "last"]).expect(
+    project.run(&["record", "-q", "--", "bash", "-c", tell]).expect(0, said, "");
+    project.run(&["show", "last"]).expect(
         0,
         "PASS[..]\n...\n[..]rer.plan.started\n[..]steps: [\"look\",\"book\"]\n\n[..]rer.output.final\n[..]output: [masked:environment:1] is not told\n",
         "",
     );
-    // A replay hears it and writes nothing.
-    airport.fly(&["replay", "last", "--", "bash", "-c", tell]).expect(0, said, "...\n");
+    // A replay accepts these events and writes nothing.
+    project.run(&["replay", "last", "--", "bash", "-c", tell]).expect(0, said, "...\n");
 }

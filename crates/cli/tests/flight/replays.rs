@@ -1,47 +1,47 @@
-//! Replaying: the same words with the model gone, and what is said when the agent asks for something else.
+//! Replaying: the same output while the model is gone, and the messages when the agent asks for something else.
 
 use std::fs;
 
 use reenact_testkit::Script;
 
-use super::airport::{Airport, Landed, REENACT};
+use super::project::{CommandOutput, REENACT, TestProject};
 
-/// A recorded flight whose model is gone.
-fn recorded() -> (Airport, Landed) {
-    let mut airport = Airport::new(Script::travel());
-    let recorded = airport.fly(&["record", "-q", "--", REENACT, "demo-agent"]);
+/// Returns a project with a recorded run whose vendor is gone, and the output of the recording.
+fn recorded() -> (TestProject, CommandOutput) {
+    let mut project = TestProject::new(Script::travel());
+    let recorded = project.run(&["record", "-q", "--", REENACT, "demo-agent"]);
     assert_eq!(recorded.code, Some(0), "{}", recorded.stderr);
-    airport.vendor.stop();
-    (airport, recorded)
+    project.vendor.stop();
+    (project, recorded)
 }
 
-/// The last word on the sandbox: where the kernel gives none, the replay says so and goes on.
+/// Last lines of a replay. Where the kernel gives no sandbox, the first of them says so.
 const HERMETIC: &str =
     "reenact: hermetic: [..]\nreenact: report of this replay: .reenact/replays/[..].json\n";
 
 #[test]
 fn the_same_words_with_the_model_gone() {
-    let (airport, recorded) = recorded();
-    airport.fly(&["replay", "last", "--", REENACT, "demo-agent"]).expect(
+    let (project, recorded) = recorded();
+    project.run(&["replay", "last", "--", REENACT, "demo-agent"]).expect(
         0,
         &recorded.stdout,
         &format!("...\nreenact: reproduced: 4 exchanges, exit 0, as recorded\n{HERMETIC}"),
     );
-    let paced = airport.fly(&["replay", "last", "--pace", "recorded", "--", REENACT, "demo-agent"]);
+    let paced = project.run(&["replay", "last", "--pace", "recorded", "--", REENACT, "demo-agent"]);
     paced.expect(0, &recorded.stdout, "...\n");
 }
 
-/// A model in the path, tools without ids, and a stream that only its end ends.
+/// Gemini has the model in the path, tools without ids, and streams that end with the connection.
 #[test]
 fn gemini_comes_back_too() {
-    let mut airport = Airport::new(Script::travel());
+    let mut project = TestProject::new(Script::travel());
     let agent = [REENACT, "demo-agent", "--vendor=gemini"];
-    let recorded = airport.fly(&[&["record", "--"], &agent[..]].concat());
+    let recorded = project.run(&[&["record", "--"], &agent[..]].concat());
     recorded.expect(0, "...\nmodel: Booked: [..]\n", "...\n");
     let told = "reenact: recorded 4 model calls and 3 tool calls, ";
     assert!(recorded.stderr.contains(told), "{}", recorded.stderr);
-    airport.vendor.stop();
-    airport.fly(&[&["replay", "last", "--"], &agent[..]].concat()).expect(
+    project.vendor.stop();
+    project.run(&[&["replay", "last", "--"], &agent[..]].concat()).expect(
         0,
         &recorded.stdout,
         &format!("...\nreenact: reproduced: 4 exchanges, exit 0, as recorded\n{HERMETIC}"),
@@ -50,9 +50,9 @@ fn gemini_comes_back_too() {
 
 #[test]
 fn another_question_is_shown_beside_the_recorded_one() {
-    let (airport, _) = recorded();
+    let (project, _) = recorded();
     let task = "Book me a flight from Vienna to Porto on 2026-05-12, for at most 200 euros.";
-    airport.fly(&["replay", "last", "--", REENACT, "demo-agent", task]).expect(
+    project.run(&["replay", "last", "--", REENACT, "demo-agent", task]).expect(
         2,
         "task: [..]Porto[..]\n",
         &format!(
@@ -69,65 +69,65 @@ fn another_question_is_shown_beside_the_recorded_one() {
 
 #[test]
 fn an_agent_that_does_less_or_ends_otherwise_differs() {
-    let (airport, _) = recorded();
-    airport.fly(&["replay", "last", "--", "true"]).expect(
+    let (project, _) = recorded();
+    project.run(&["replay", "last", "--", "true"]).expect(
         1,
         "",
         &format!("...\nreenact: differed: 4 exchanges not asked for\n{HERMETIC}"),
     );
     let agent = format!("{REENACT} demo-agent >&2; exit 5");
-    airport.fly(&["replay", "last", "--", "sh", "-c", &agent]).expect(
+    project.run(&["replay", "last", "--", "sh", "-c", &agent]).expect(
         1,
         "",
         &format!("...\nreenact: differed: exit 5, recorded was exit 0\n{HERMETIC}"),
     );
-    assert_eq!(airport.fly(&["replay", "last", "--pass-exit", "--", "sh", "-c", &agent]).code, Some(5));
+    assert_eq!(project.run(&["replay", "last", "--pass-exit", "--", "sh", "-c", &agent]).code, Some(5));
 }
 
 #[test]
 fn the_result_as_json_and_on_disk() {
-    let (airport, recorded) = recorded();
-    let replayed = airport.fly(&["replay", "last", "--json", "--", REENACT, "demo-agent"]);
+    let (project, recorded) = recorded();
+    let replayed = project.run(&["replay", "last", "--json", "--", REENACT, "demo-agent"]);
     replayed.expect(
         0,
         "{\"replay_of\":{\"run_id\":\"[..]\",\"format\":\"rer-artifact/0.2\",\"digest\":\"[..]\"},\"verdict\":\"reproduced\",\"child_exit\":0,\"child_signal\":null,\"recorded_exit\":0,\"recorded_signal\":null,\"rung\":\"exact\",\"hits\":4,\"missed\":0,\"misses\":[],\"unused\":[],\"ambiguous\":0,\"rebuilt\":0,\"sandbox\":{[..]},[..]}\n",
         &format!("...\n{}", recorded.stdout),
     );
-    let kept = airport.kept();
+    let kept = project.recorded_files();
     let kept = kept.iter().find(|path| path.parent().unwrap().ends_with("replays")).unwrap();
     assert_eq!(fs::read_to_string(kept).unwrap(), replayed.stdout);
 }
 
 #[test]
 fn without_a_sandbox_it_says_so() {
-    let (airport, recorded) = recorded();
-    let replayed = airport.fly(&["replay", "last", "--sandbox", "off", "--", REENACT, "demo-agent"]);
+    let (project, recorded) = recorded();
+    let replayed = project.run(&["replay", "last", "--sandbox", "off", "--", REENACT, "demo-agent"]);
     replayed.expect(0, &recorded.stdout, "...\nreenact: hermetic: not enforced\nreenact: report [..]\n");
 }
 
 #[test]
 fn a_required_sandbox_is_there_or_nothing_runs() {
-    let (airport, _) = recorded();
-    let replayed = airport.fly(&["replay", "last", "--sandbox", "require", "--", REENACT, "demo-agent"]);
-    if reenact_sandbox_is_there(&airport) {
+    let (project, _) = recorded();
+    let replayed = project.run(&["replay", "last", "--sandbox", "require", "--", REENACT, "demo-agent"]);
+    if reenact_sandbox_is_there(&project) {
         assert_eq!(replayed.code, Some(0), "{}", replayed.stderr);
     } else {
         replayed.expect(2, "", "reenact: [..](E_SANDBOX_REFUSED)\n...\n");
     }
 }
 
-fn reenact_sandbox_is_there(airport: &Airport) -> bool {
-    airport.fly(&["doctor"]).stdout.contains("the kernel cuts replays off from the network (netns)")
+fn reenact_sandbox_is_there(project: &TestProject) -> bool {
+    project.run(&["doctor"]).stdout.contains("the kernel cuts replays off from the network (netns)")
 }
 
 #[test]
 fn a_record_that_does_not_verify_is_not_replayed() {
-    let (airport, _) = recorded();
-    let forged = airport.folder.path().join("forged.rer.json");
-    let text = fs::read_to_string(airport.artifact()).unwrap();
+    let (project, _) = recorded();
+    let forged = project.folder.path().join("forged.rer.json");
+    let text = fs::read_to_string(project.artifact()).unwrap();
     fs::write(&forged, text.replacen("\"price_eur\":189", "\"price_eur\":139", 1)).unwrap();
     let replay = |more: &[&str]| {
-        airport.fly(&[&["replay", "forged.rer.json"], more, &["--", REENACT, "demo-agent"]].concat())
+        project.run(&[&["replay", "forged.rer.json"], more, &["--", REENACT, "demo-agent"]].concat())
     };
     replay(&[]).expect(
         2,
@@ -145,13 +145,13 @@ fn a_record_that_does_not_verify_is_not_replayed() {
 
 #[test]
 fn no_command_from_a_record_is_run() {
-    let (airport, _) = recorded();
-    airport.fly(&["replay", "last"]).expect(
+    let (project, _) = recorded();
+    project.run(&["replay", "last"]).expect(
         2,
         "",
         "reenact: no command from a record is ever run; give it yourself: reenact replay last -- [..]\n",
     );
-    airport.fly(&["replay", "last", "--", "no-such-command"]).expect(
+    project.run(&["replay", "last", "--", "no-such-command"]).expect(
         2,
         "",
         "...\nreenact: no-such-command: cannot be started: [..]\n",
@@ -160,8 +160,8 @@ fn no_command_from_a_record_is_run() {
 
 #[test]
 fn the_agent_gets_no_real_credential() {
-    let (airport, _) = recorded();
+    let (project, _) = recorded();
     let replayed =
-        airport.fly(&["replay", "last", "--", "sh", "-c", "echo $OPENAI_API_KEY $ANTHROPIC_API_KEY"]);
+        project.run(&["replay", "last", "--", "sh", "-c", "echo $OPENAI_API_KEY $ANTHROPIC_API_KEY"]);
     assert_eq!(replayed.stdout, "reenact-dummy-OPENAI_API_KEY reenact-dummy-ANTHROPIC_API_KEY\n");
 }

@@ -1,21 +1,21 @@
-//! Giving a run to others: payloads withheld, bundles made, and what stands in the way.
+//! Giving a run to others: withheld payloads, bundles, and what is refused.
 
 use std::fs;
 
 use reenact_testkit::Script;
 
-use super::airport::{Airport, REENACT};
+use super::project::{REENACT, TestProject};
 
-fn recorded() -> Airport {
-    let airport = Airport::new(Script::travel());
-    airport.fly(&["record", "-q", "--", REENACT, "demo-agent"]).expect(0, "...\n", "");
-    airport
+fn recorded() -> TestProject {
+    let project = TestProject::new(Script::travel());
+    project.run(&["record", "-q", "--", REENACT, "demo-agent"]).expect(0, "...\n", "");
+    project
 }
 
 #[test]
 fn what_is_withheld_is_gone_and_the_rest_verifies() {
-    let airport = recorded();
-    airport.fly(&["redact", "last", "--where", "Lisbon", "--out", "shared.rer.json"]).expect(
+    let project = recorded();
+    project.run(&["redact", "last", "--where", "Lisbon", "--out", "shared.rer.json"]).expect(
         0,
         "withheld [..] payloads of 16 events in shared.rer.json\n...\n\
          it proves still: these events happened in this order, [..]\n\
@@ -23,46 +23,46 @@ fn what_is_withheld_is_gone_and_the_rest_verifies() {
          next: reenact verify shared.rer.json\n",
         "",
     );
-    let shared = fs::read_to_string(airport.folder.path().join("shared.rer.json")).unwrap();
+    let shared = fs::read_to_string(project.folder.path().join("shared.rer.json")).unwrap();
     assert!(!shared.contains("Lisbon"));
-    assert!(fs::read_to_string(airport.artifact()).unwrap().contains("Lisbon"));
-    airport.fly(&["verify", "--json", "shared.rer.json"]).expect(
+    assert!(fs::read_to_string(project.artifact()).unwrap().contains("Lisbon"));
+    project.run(&["verify", "--json", "shared.rer.json"]).expect(
         0,
         "{\"target\":\"shared.rer.json\",\"format\":\"rer-artifact/0.2\",\"pass\":true,[..]\n",
         "",
     );
-    airport.fly(&["verify", "--deny-redacted", "shared.rer.json"]).expect(1, "...\n", "...");
+    project.run(&["verify", "--deny-redacted", "shared.rer.json"]).expect(1, "...\n", "...");
 
-    // What is there already is not replaced, and what takes nothing writes nothing.
-    airport.fly(&["redact", "last", "--event", "1", "--out", "shared.rer.json"]).expect(
+    // An existing file is not replaced, and a redaction that withholds nothing writes nothing.
+    project.run(&["redact", "last", "--event", "1", "--out", "shared.rer.json"]).expect(
         2,
         "",
         "reenact: shared.rer.json: there is such a file already; give another name\n",
     );
-    airport.fly(&["redact", "last", "--where", "Atlantis", "--out", "other.rer.json"]).expect(
+    project.run(&["redact", "last", "--where", "Atlantis", "--out", "other.rer.json"]).expect(
         1,
         "",
         "reenact: no payload was chosen, so nothing was written\n",
     );
-    airport.fly(&["redact", "last", "--event", "16", "--out", "other.rer.json"]).expect(
+    project.run(&["redact", "last", "--event", "16", "--out", "other.rer.json"]).expect(
         2,
         "",
         "reenact: there is no event 16; they are numbered 0 to 15\n",
     );
-    assert!(!airport.folder.path().join("other.rer.json").exists());
+    assert!(!project.folder.path().join("other.rer.json").exists());
 }
 
 #[test]
 fn a_policy_tells_everything_but_the_text() {
-    let airport = recorded();
-    let policy = airport.fly(&["redact", "last", "--where", "Vienna", "--kind", "run.*", "--print-policy"]);
+    let project = recorded();
+    let policy = project.run(&["redact", "last", "--where", "Vienna", "--kind", "run.*", "--print-policy"]);
     policy.expect(
         0,
         "Redaction of run [..]\n\n[..] payloads of 16 events withheld; 0 before.\n...\n     0  rer.run.started[..] kind   [..]\n...\n",
         "",
     );
     assert!(!policy.stdout.contains("Vienna"));
-    let json = airport.fly(&["redact", "last", "--event", "3", "--print-policy", "--json"]);
+    let json = project.run(&["redact", "last", "--event", "3", "--print-policy", "--json"]);
     json.expect(
         0,
         "{\"source\":\"[..]\",\"events\":16,\"withheld_before\":0,\"withheld\":[{\"event\":3,\"event_type\":\"rer.tool.called\",\"payload_hash\":\"[..]\",\"by\":\"event\"}]}
@@ -73,62 +73,62 @@ fn a_policy_tells_everything_but_the_text() {
 
 #[test]
 fn a_bundle_is_made_and_withheld_from() {
-    let airport = recorded();
-    airport.fly(&["bundle", "create", "last", "--as", "rer"]).expect(
+    let project = recorded();
+    project.run(&["bundle", "create", "last", "--as", "rer"]).expect(
         0,
         ".reenact/bundles/[..].rer.tar.gz ([..]): 16 events, 0 files, 0 payloads withheld; bound, signed again and verified\nnext: [..]\n",
         "",
     );
-    airport
-        .fly(&["bundle", "create", "last", "--as", "rer", "--out", "run.rer.tar.gz"])
+    project
+        .run(&["bundle", "create", "last", "--as", "rer", "--out", "run.rer.tar.gz"])
         .expect(0, "...\n", "");
-    airport.fly(&["verify", "--json", "run.rer.tar.gz"]).expect(
+    project.run(&["verify", "--json", "run.rer.tar.gz"]).expect(
         0,
         "{\"target\":\"run.rer.tar.gz\",\"format\":\"rer-bundle\",\"pass\":true,[..]
 ",
         "",
     );
-    airport.fly(&["redact", "run.rer.tar.gz", "--kind", "tool.*", "--out", "less.rer.tar.gz"]).expect(
+    project.run(&["redact", "run.rer.tar.gz", "--kind", "tool.*", "--out", "less.rer.tar.gz"]).expect(
         0,
         "withheld 6 payloads of 16 events in less.rer.tar.gz\n...\nbound and signed again; 0 files left out[..]\n...\n",
         "",
     );
-    airport.fly(&["verify", "--json", "less.rer.tar.gz"]).expect(
+    project.run(&["verify", "--json", "less.rer.tar.gz"]).expect(
         0,
         "{\"target\":\"less.rer.tar.gz\",\"format\":\"rer-bundle\",\"pass\":true,[..]\"redacted_count\":true,[..]
 ",
         "",
     );
     // The same bytes every time.
-    airport
-        .fly(&["bundle", "create", "run.rer.tar.gz", "--as", "rer", "--output", "again.rer.tar.gz"])
+    project
+        .run(&["bundle", "create", "run.rer.tar.gz", "--as", "rer", "--output", "again.rer.tar.gz"])
         .expect(0, "...\n", "");
-    let read = |name: &str| fs::read(airport.folder.path().join(name)).unwrap();
+    let read = |name: &str| fs::read(project.folder.path().join(name)).unwrap();
     assert_eq!(read("run.rer.tar.gz"), read("again.rer.tar.gz"));
 }
 
 #[test]
 fn an_envelope_is_authorised_once() {
-    let airport = Airport::new(Script::travel());
-    airport.folder.write(
+    let project = TestProject::new(Script::travel());
+    project.folder.write(
         "reenact.toml",
         "[envelope.permissions]\nallowed_models = [\"gpt-5\"]\nallowed_tools = []\n[envelope.metadata]\na = 1\n",
     );
-    airport.fly(&["keys", "generate", "platform"]).expect(0, "...\n", "...");
-    airport.fly(&["envelope", "sign", "--key", "platform", "--out", "envelope.json"]).expect(
+    project.run(&["keys", "generate", "platform"]).expect(0, "...\n", "...");
+    project.run(&["envelope", "sign", "--key", "platform", "--out", "envelope.json"]).expect(
         0,
         "envelope.json: authorised by platform (key [..])\nwhoever is to believe it needs that key: reenact keys export platform\n",
         "",
     );
-    let signed = fs::read_to_string(airport.folder.path().join("envelope.json")).unwrap();
-    assert_eq!(airport.fly(&["envelope", "sign", "--key", "platform"]).stdout, signed, "the same every time");
+    let signed = fs::read_to_string(project.folder.path().join("envelope.json")).unwrap();
+    assert_eq!(project.run(&["envelope", "sign", "--key", "platform"]).stdout, signed, "the same every time");
     assert!(signed.contains(r#""metadata":{"a":1,"authorization":{"key_id":""#), "{signed}");
-    airport.fly(&["envelope", "show", "envelope.json"]).expect(
+    project.run(&["envelope", "show", "envelope.json"]).expect(
         0,
         "envelope.json: an envelope that no run has sealed\n  models    gpt-5\n  tools     none\n  authority key [..]\n",
         "",
     );
-    airport.fly(&["envelope", "sign", "envelope.json", "--key", "platform"]).expect(
+    project.run(&["envelope", "sign", "envelope.json", "--key", "platform"]).expect(
         1,
         "",
         "reenact: it is authorised already, by the key [..]; take metadata.authorization out to authorise it anew\n",
@@ -137,25 +137,25 @@ fn an_envelope_is_authorised_once() {
 
 #[test]
 fn a_forged_record_is_not_made_good() {
-    let airport = recorded();
-    let artifact = fs::read_to_string(airport.artifact()).unwrap();
-    fs::write(airport.folder.path().join("forged.rer.json"), artifact.replace("R7K2QD", "R7K2QX")).unwrap();
+    let project = recorded();
+    let artifact = fs::read_to_string(project.artifact()).unwrap();
+    fs::write(project.folder.path().join("forged.rer.json"), artifact.replace("R7K2QD", "R7K2QX")).unwrap();
     for arguments in [
         &["redact", "forged.rer.json", "--event", "1", "--out", "out.rer.json"][..],
         &["bundle", "create", "forged.rer.json", "--as", "rer", "--output", "out.rer.json"],
     ] {
-        airport.fly(arguments).expect(
+        project.run(arguments).expect(
             1,
             "",
             "reenact: forged.rer.json: it does not verify, so nothing was made of it: payload_hashes: [..]\n",
         );
     }
-    assert!(!airport.folder.path().join("out.rer.json").exists());
+    assert!(!project.folder.path().join("out.rer.json").exists());
     // And one that someone else signed cannot be signed again.
     let theirs = "examples/runs/invoice.rer.json";
     let root = crate::support::root();
     let (theirs, key) = (root.join(theirs), root.join("examples/runs/signer.jwk"));
-    airport
-        .fly(&["bundle", "create", theirs.to_str().unwrap(), "--as", "rer", "--key", key.to_str().unwrap()])
+    project
+        .run(&["bundle", "create", theirs.to_str().unwrap(), "--as", "rer", "--key", key.to_str().unwrap()])
         .expect(2, "", "reenact: a bundle is signed again by the key that signed its artifact ([..]), and none of your keys is that one; [..]\n");
 }

@@ -1,18 +1,18 @@
-//! Showing: the timeline of a recorded flight, one step of it, and the same for programs.
+//! Showing: the timeline of a recorded run, one step of it, and both as JSON.
 
 use reenact_testkit::Script;
 
-use super::airport::{Airport, REENACT};
+use super::project::{REENACT, TestProject};
 
-fn recorded() -> Airport {
-    let airport = Airport::new(Script::travel());
-    airport.fly(&["record", "-q", "--", REENACT, "demo-agent", "--vendor=anthropic"]).expect(0, "...\n", "");
-    airport
+fn recorded() -> TestProject {
+    let project = TestProject::new(Script::travel());
+    project.run(&["record", "-q", "--", REENACT, "demo-agent", "--vendor=anthropic"]).expect(0, "...\n", "");
+    project
 }
 
 #[test]
 fn a_timeline_under_the_verdict() {
-    recorded().fly(&["show", "last"]).expect(
+    recorded().run(&["show", "last"]).expect(
         0,
         "PASS  intact, and signed by a key that you trust (16 events)\n\
          \n\
@@ -37,9 +37,9 @@ fn a_timeline_under_the_verdict() {
 
 #[test]
 fn one_step_in_full() {
-    let airport = recorded();
-    let step = airport.fly(&["show", "last", "--step", "3"]);
-    assert_eq!(airport.fly(&["show", "last", "--step", "s3"]).stdout, step.stdout);
+    let project = recorded();
+    let step = project.run(&["show", "last", "--step", "3"]);
+    assert_eq!(project.run(&["show", "last", "--step", "s3"]).stdout, step.stdout);
     step.expect(
         0,
         "asked POST /v1/messages (anthropic)\n...\n  {\n...\n  }\n\n\
@@ -48,12 +48,12 @@ fn one_step_in_full() {
          as it came\n  event: message_start\n...\n",
         "",
     );
-    airport.fly(&["show", "last", "--step", "2"]).expect(
+    project.run(&["show", "last", "--step", "2"]).expect(
         0,
         "called search_flights\n  {\n...\n  }\n\ngave\n...\n",
         "",
     );
-    airport.fly(&["show", "last", "--step", "8"]).expect(
+    project.run(&["show", "last", "--step", "8"]).expect(
         2,
         "",
         "reenact: the run has no step 8; it has s1 to s7\n",
@@ -62,13 +62,13 @@ fn one_step_in_full() {
 
 #[test]
 fn for_programs() {
-    let airport = recorded();
-    airport.fly(&["show", "last", "--json"]).expect(
+    let project = recorded();
+    project.run(&["show", "last", "--json"]).expect(
         0,
         "{\"run_id\":\"[..]\",\"format\":\"rer-artifact/0.2\",\"imported_from\":null,\"pass\":true,[..]\"status\":\"completed\",\"reason\":\"exit 0\",\"exit_code\":0,\"events\":16,\"model_calls\":4,\"tool_calls\":3,[..]\"steps\":[{\"step_id\":\"s1\",[..]}]}\n",
         "",
     );
-    airport.fly(&["show", "last", "--step", "1", "--json"]).expect(
+    project.run(&["show", "last", "--step", "1", "--json"]).expect(
         0,
         "{\"step_id\":\"s1\",[..]\"request_body\":\"{\\\"model\\\":[..]\"answer_body\":\"event: message_start\\n[..]}\n",
         "",
@@ -77,13 +77,13 @@ fn for_programs() {
 
 #[test]
 fn runs_by_the_beginning_of_their_ids() {
-    let airport = recorded();
-    let id = airport.artifact().parent().unwrap().file_name().unwrap().to_str().unwrap().to_owned();
+    let project = recorded();
+    let id = project.artifact().parent().unwrap().file_name().unwrap().to_str().unwrap().to_owned();
     for name in [&id[..], &id[..20]] {
-        airport.fly(&["show", name]).expect(0, "PASS [..]\n...\n", "");
+        project.run(&["show", name]).expect(0, "PASS [..]\n...\n", "");
     }
-    airport.fly(&["record", "-q", "--", "true"]).expect(0, "", "");
-    airport.fly(&["show", "0"]).expect(2, "", "reenact: \"0\" begins 2 ids: [..]\n");
-    airport.fly(&["show", "ffff"]).expect(2, "", "reenact: [..]\n");
-    airport.fly(&["show", "../../etc/passwd"]).expect(2, "", "reenact: ../../etc/passwd: [..]\n");
+    project.run(&["record", "-q", "--", "true"]).expect(0, "", "");
+    project.run(&["show", "0"]).expect(2, "", "reenact: \"0\" begins 2 ids: [..]\n");
+    project.run(&["show", "ffff"]).expect(2, "", "reenact: [..]\n");
+    project.run(&["show", "../../etc/passwd"]).expect(2, "", "reenact: ../../etc/passwd: [..]\n");
 }

@@ -6,10 +6,10 @@ use std::process::{Command, Stdio};
 
 use reenact_testkit::Script;
 
-use super::airport::{Airport, REENACT};
+use super::project::{REENACT, TestProject};
 use crate::terminal::terminal;
 
-/// Reads until the text is there.
+/// Reads from the terminal until `text` has appeared.
 fn read_until(terminal: &mut File, text: &str, seen: &mut String) {
     let mut buffer = [0; 1024];
     while !seen.contains(text) {
@@ -20,14 +20,14 @@ fn read_until(terminal: &mut File, text: &str, seen: &mut String) {
 
 #[test]
 fn ctrl_c_reaches_the_agent_once_and_nobody_else() {
-    let airport = Airport::new(Script::travel());
+    let project = TestProject::new(Script::travel());
     let (mut ours, theirs) = terminal();
     let agent = "n=0; trap 'n=$((n+1)); echo int $n' INT; test -t 0 && test -t 1 && echo terminal; \
                  read line; read line; echo got $line after $n; exit 4";
-    let template = airport.command(&["record", "--", "sh", "-c", agent]);
+    let template = project.command(&["record", "--", "sh", "-c", agent]);
     // setsid makes the terminal the one that the program is controlled by, as a login shell has it.
     let mut command = Command::new("setsid");
-    command.args(["--ctty", "--wait", REENACT]).args(template.get_args()).current_dir(airport.folder.path());
+    command.args(["--ctty", "--wait", REENACT]).args(template.get_args()).current_dir(project.folder.path());
     command.env_clear().envs(template.get_envs().filter_map(|(name, value)| Some((name, value?))));
     command.stdin(Stdio::from(theirs.try_clone().unwrap()));
     command.stdout(Stdio::from(theirs.try_clone().unwrap())).stderr(Stdio::from(theirs));

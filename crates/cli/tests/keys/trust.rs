@@ -1,4 +1,4 @@
-//! Whom one trusts: told once, never lost, never passed over.
+//! The trust store: complete messages, no lost update, and no way around a broken file.
 
 use std::fs;
 use std::path::Path;
@@ -13,31 +13,35 @@ use crate::{User, record};
 #[test]
 fn what_is_known_is_told_once() {
     let user = User::new();
-    user.run("keys generate").done();
-    user.run("keys export default --out own.jwk").done();
+    user.run("keys generate").expect_success();
+    user.run("keys export default --out own.jwk").expect_success();
     let id = user.id("default");
     let alpha = "C7uY5NV79fGLU_9IBnMaIAzPpv1TGl467ZoBcALkWZc";
-    let trust = |arguments: &str| user.run(&format!("keys trust {arguments}")).done();
+    let trust = |arguments: &str| user.run(&format!("keys trust {arguments}")).expect_success();
     assert_eq!(trust("own.jwk"), format!("default ({id}) is a key of your own\n"));
     assert!(!user.config().join("trust.json").exists());
     assert_eq!(trust("vectors/rer/keys/alpha.bin"), format!("{alpha} is trusted now\n"));
     assert_eq!(trust("vectors/rer/keys/alpha.jwk"), format!("{alpha} was trusted already\n"));
     assert_eq!(trust("vectors/rer/keys/alpha.bin --label a"), format!("a ({alpha}) has its label now\n"));
-    user.run("keys supersede a --by a").refused(2, &format!("a ({alpha}): a key cannot supersede itself"));
+    user.run("keys supersede a --by a")
+        .expect_failure(2, &format!("a ({alpha}): a key cannot supersede itself"));
     user.run("keys compromise a --since 2026-05-01")
-        .refused(2, "--since 2026-05-01: is not a time like 2026-05-01T00:00:00Z");
-    assert_eq!(user.run("keys forget a").done(), format!("a ({alpha}) is forgotten; it was trusted\n"));
-    user.run("keys forget a.b").refused(2, "no key is called \"a.b\"; see: reenact keys list");
-    user.run("keys forget default").refused(
+        .expect_failure(2, "--since 2026-05-01: is not a time like 2026-05-01T00:00:00Z");
+    assert_eq!(
+        user.run("keys forget a").expect_success(),
+        format!("a ({alpha}) is forgotten; it was trusted\n")
+    );
+    user.run("keys forget a.b").expect_failure(2, "no key is called \"a.b\"; see: reenact keys list");
+    user.run("keys forget default").expect_failure(
         2,
         &format!("default ({id}) is a key of your own without any mark; its private key is [..]default.jwk"),
     );
-    user.run("keys compromise default").done();
-    user.run("keys trust vectors/rer/keys/alpha.bin").done();
+    user.run("keys compromise default").expect_success();
+    user.run("keys trust vectors/rer/keys/alpha.bin").expect_success();
     user.run(&format!("keys supersede {alpha} --by default"))
-        .refused(2, &format!("default ({id}) is marked as compromised: nobody should sign with it"));
+        .expect_failure(2, &format!("default ({id}) is marked as compromised: nobody should sign with it"));
     assert_eq!(
-        user.run("keys forget default").done(),
+        user.run("keys forget default").expect_success(),
         format!(
             "default ({id}) is forgotten; it was compromised, and a key of your own without any mark now\n"
         )
@@ -47,7 +51,7 @@ fn what_is_known_is_told_once() {
 #[test]
 fn a_broken_trust_store_is_never_passed_over() {
     let user = User::new();
-    user.run("keys generate").done();
+    user.run("keys generate").expect_success();
     user.folder.write("run.rer.json", record(&user.secret("default")));
     let path = user.config().join("trust.json");
     let before = fs::read(user.store().path(&"default".parse().unwrap())).unwrap();
@@ -69,11 +73,11 @@ fn a_broken_trust_store_is_never_passed_over() {
             "keys compromise default",
             "keys trust vectors/rer/keys/alpha.jwk",
         ] {
-            user.run(command).refused(2, &said);
+            user.run(command).expect_failure(2, &said);
         }
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
     }
-    // A rotation that could not be written down did not happen.
+    // A rotation that the trust store cannot note does not happen.
     assert_eq!(fs::read(user.store().path(&"default".parse().unwrap())).unwrap(), before);
     assert_eq!(user.store().list().unwrap().len(), 1);
 }
@@ -99,7 +103,7 @@ fn without_a_home_there_are_no_keys_but_verdicts() {
 #[test]
 fn many_at_once_lose_nothing() {
     let user = User::new();
-    user.run("keys generate").done();
+    user.run("keys generate").expect_success();
     let keys: Vec<PublicKey> =
         std::iter::repeat_with(|| SecretKey::generate().unwrap().public_key()).take(12).collect();
     std::thread::scope(|scope| {
@@ -108,7 +112,7 @@ fn many_at_once_lose_nothing() {
             scope.spawn(move || {
                 let file = format!("{at}.bin");
                 user.folder.write(&file, key.as_bytes());
-                user.run(&format!("keys trust {file}")).done();
+                user.run(&format!("keys trust {file}")).expect_success();
             });
         }
     });

@@ -1,16 +1,16 @@
-//! Cases as data: a folder says what is run and what must come out; the folder above it says how it must end.
+//! Cases as data: a folder contains a command and its expected output; the folder above it is named after the exit code.
 //!
 //! ```text
 //! tests/cases/refused/wrong_key/
 //!     command    # what the case shows, and one line: the command
-//!     stdout     exactly what must come; no file: nothing
-//!     stderr     the same
-//!     files/     what lies beside the command when it runs
+//!     stdout     expected standard output; no file: nothing
+//!     stderr     expected standard error; no file: nothing
+//!     files/     copied into the folder in which the command runs
 //! ```
 //!
-//! A command runs in a fresh folder in which `vectors`, `examples` and an empty folder `empty` lie too. `<FILE` connects
-//! its standard input, which is empty otherwise. `REENACT_BLESS=1 cargo test` writes stdout and stderr as they came;
-//! how a command ends is never blessed.
+//! A command runs in a fresh folder with `vectors`, `examples` and an empty folder `empty`. `<FILE` connects
+//! its standard input, which is empty otherwise. `REENACT_BLESS=1 cargo test` overwrites stdout and stderr
+//! with the actual output; exit codes are never blessed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,14 +23,14 @@ use super::folder::{self, Folder};
 use super::words::Line;
 use super::{command, text};
 
-/// How a command ends. Folders of cases bear these names.
+/// Expected end of a command. Folders of cases have these names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// Done, and it holds.
+    /// Exit code 0: done, and the answer is yes.
     Holds,
-    /// Done, and the answer is no.
+    /// Exit code 1: done, and the answer is no.
     Refused,
-    /// It could not be done.
+    /// Exit code 2: could not be done.
     Impossible,
 }
 
@@ -57,7 +57,7 @@ impl Ending {
 /// One case.
 #[derive(Debug)]
 pub(crate) struct Case {
-    /// Its folder.
+    /// Folder of the case.
     pub(crate) path: PathBuf,
     pub(crate) ending: Ending,
     pub(crate) line: Line,
@@ -65,16 +65,16 @@ pub(crate) struct Case {
     pub(crate) stderr: String,
 }
 
-/// What came out.
+/// Actual exit code and output.
 #[derive(Debug)]
-pub(crate) struct Came {
+pub(crate) struct CommandOutput {
     pub(crate) exit_code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
 impl Case {
-    /// Every case of one ending below `cases`, by name.
+    /// Returns every case of one ending below `cases`, sorted by name.
     pub(crate) fn all(cases: &Path, ending: Ending) -> Vec<Self> {
         let folder = cases.join(ending.folder());
         let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
@@ -98,14 +98,14 @@ impl Case {
         Self { line: Line::parse(line), ending, stdout, stderr, path }
     }
 
-    /// Its name, with its ending: `refused/wrong_key`.
+    /// Returns the name of the case with its ending: `refused/wrong_key`.
     pub(crate) fn name(&self) -> String {
         let name = self.path.file_name().unwrap().to_str().unwrap();
         format!("{}/{name}", self.ending.folder())
     }
 
     /// Runs the program with the arguments in a folder of the case's own.
-    pub(crate) fn run(&self, program: &Path, arguments: &[String]) -> Came {
+    pub(crate) fn run(&self, program: &Path, arguments: &[String]) -> CommandOutput {
         let folder = Folder::with_repository();
         fs::create_dir(folder.path().join("empty")).unwrap();
         let files = self.path.join("files");
@@ -121,11 +121,15 @@ impl Case {
         let utf8 = |bytes| {
             String::from_utf8(bytes).unwrap_or_else(|error| panic!("{}: not UTF-8: {error}", self.name()))
         };
-        Came { exit_code: output.status.code(), stdout: utf8(output.stdout), stderr: utf8(output.stderr) }
+        CommandOutput {
+            exit_code: output.status.code(),
+            stdout: utf8(output.stdout),
+            stderr: utf8(output.stderr),
+        }
     }
 
-    /// What is wrong with how it ended and with the characters it printed, whatever it should have said.
-    pub(crate) fn faults(&self, came: &Came) -> Vec<String> {
+    /// Returns what is wrong with the exit code and with unsafe characters in the output, whatever the expected text is.
+    pub(crate) fn faults(&self, came: &CommandOutput) -> Vec<String> {
         let mut faults = Vec::new();
         let due = self.ending.exit_code();
         if came.exit_code != Some(due) {
@@ -142,8 +146,8 @@ impl Case {
         faults
     }
 
-    /// Compares the texts, or writes them down as they came.
-    fn compare(&self, came: &Came, bless: bool) -> Vec<String> {
+    /// Compares the output with the expected text, or overwrites the expected text if `bless` is set.
+    fn compare(&self, came: &CommandOutput, bless: bool) -> Vec<String> {
         let mut faults = Vec::new();
         for (name, expected, text) in
             [("stdout", &self.stdout, &came.stdout), ("stderr", &self.stderr, &came.stderr)]
@@ -168,7 +172,7 @@ impl Case {
 ///
 /// # Panics
 ///
-/// If a case does not end or print as it says.
+/// If a case does not end or print as expected.
 pub(crate) fn run_all(cases: &Path, ending: Ending, programs: &[(&str, &Path)]) {
     let bless = std::env::var_os("REENACT_BLESS").is_some_and(|value| value == "1");
     let cases = Case::all(cases, ending);
@@ -187,7 +191,7 @@ pub(crate) fn run_all(cases: &Path, ending: Ending, programs: &[(&str, &Path)]) 
     report(failures);
 }
 
-/// Does `check` on every case, on all cores; gives the faults of each that has some.
+/// Calls `check` for every case, on all cores; returns the faults of each case that has some.
 pub(crate) fn in_parallel(cases: &[Case], check: impl Fn(&Case) -> Vec<String> + Sync) -> Vec<String> {
     let (next, failures) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     thread::scope(|scope| {
@@ -209,7 +213,7 @@ pub(crate) fn in_parallel(cases: &[Case], check: impl Fn(&Case) -> Vec<String> +
     failures
 }
 
-/// Fails with all that went wrong, and what to do.
+/// Panics with all failures, and with what to do about them.
 pub(crate) fn report(failures: Vec<String>) {
     assert!(
         failures.is_empty(),

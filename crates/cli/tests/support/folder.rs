@@ -1,17 +1,17 @@
-//! A fresh folder to run commands in, gone when it is dropped.
+//! A fresh folder to run commands in, removed when it is dropped.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use reenact_testkit::fixture::TestDir;
 
-/// Holds `work`, in which commands run, and `home`, in which they find no configuration.
+/// Temporary folder with `work`, in which commands run, and `home`, in which they find no configuration.
 pub(crate) struct Folder {
     root: TestDir,
 }
 
 impl Folder {
-    /// An empty folder.
+    /// Creates an empty folder.
     pub(crate) fn empty() -> Self {
         // Not below `/tmp`: commands run with a folder for temporary files of their own.
         let folder = Self { root: TestDir::within(env!("CARGO_TARGET_TMPDIR")) };
@@ -20,7 +20,7 @@ impl Folder {
         folder
     }
 
-    /// A folder in which `vectors` and `examples` of the repository lie, as they do for a reader of the README.
+    /// Creates a folder with links to `vectors` and `examples` of the repository, as a reader of the README has them.
     pub(crate) fn with_repository() -> Self {
         let folder = Self::empty();
         for name in ["vectors", "examples"] {
@@ -32,17 +32,17 @@ impl Folder {
         folder
     }
 
-    /// Where commands run.
+    /// Returns the folder in which commands run.
     pub(crate) fn path(&self) -> PathBuf {
         self.root.join("work")
     }
 
-    /// A home without any configuration.
+    /// Returns a home folder without any configuration.
     pub(crate) fn home(&self) -> PathBuf {
         self.root.join("home")
     }
 
-    /// Puts a file there, with the folders that it needs.
+    /// Writes a file, and creates the folders above it.
     pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
         let path = self.path().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -60,7 +60,7 @@ fn link(original: &Path, link: &Path) {
     copy(original, link);
 }
 
-/// Copies a folder with all that is in it. Links are copied as links.
+/// Copies a folder with all its content. Links are copied as links.
 pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {

@@ -1,6 +1,6 @@
-//! What the tests of commands share: folders to run in, commands split into words, outputs compared line by line.
+//! Support for tests of commands: folders to run in, command lines split into words, outputs compared line by line.
 //!
-//! `crates/verify/tests/cli.rs` takes it in by path, so that both commands are held to the same cases.
+//! `crates/verify/tests/cli.rs` includes this module by path, so that both commands are tested with the same cases.
 
 #![allow(dead_code, reason = "each test takes the part that it needs")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on stops")]
@@ -13,18 +13,18 @@ pub(crate) mod words;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The root of the repository.
+/// Returns the root of the repository.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().parent().unwrap().to_path_buf()
 }
 
-/// A command in a folder, with an environment that is the same everywhere: no colour asked for or refused, no width, no
-/// configuration of whoever runs the tests.
+/// Returns a command in a folder, with an environment that is the same everywhere: no colour, no width, and
+/// no configuration of the user who runs the tests.
 pub(crate) fn command(program: &Path, folder: &folder::Folder) -> Command {
     let mut command = Command::new(program);
     command.current_dir(folder.path()).env_clear().env("TERM", "dumb");
     command.env("HOME", folder.home()).env("XDG_CONFIG_HOME", folder.home()).env("TMPDIR", folder.home());
-    // Documents show `reenact` as a command of its own, also where another command runs it.
+    // Documents use `reenact` as a command that is in `PATH`.
     let beside = program.parent().map(Path::to_owned);
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path = beside.into_iter().chain(std::env::split_paths(&path));

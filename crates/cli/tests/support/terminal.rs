@@ -1,4 +1,4 @@
-//! A terminal for a program that wants one.
+//! A pseudo-terminal for programs that need a terminal.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-/// Both ends of a new terminal: ours, and the one that programs see.
+/// Returns both ends of a new pseudo-terminal: the test's, and the one that programs see.
 pub(crate) fn terminal() -> (File, File) {
     let ours: OwnedFd = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&ours).unwrap();

@@ -1,13 +1,13 @@
-//! Expected text against the text that came.
+//! Comparison of expected and actual text.
 //!
 //! `[..]` within a line matches anything; a line `...` matches any number of lines.
 
-/// The mark that matches anything within a line.
+/// Mark that matches anything within a line.
 const ANYTHING: &str = "[..]";
-/// The line that matches any number of lines.
+/// Line that matches any number of lines.
 const ANY_LINES: &str = "...";
 
-/// Whether the text is as expected, to the last line feed.
+/// Returns true if the text is as expected, to the last line feed.
 pub(crate) fn matches(expected: &str, actual: &str) -> bool {
     let (expected, actual): (Vec<&str>, Vec<&str>) = (lines(expected), lines(actual));
     lines_match(&expected, &actual)
@@ -35,7 +35,7 @@ fn line_matches(expected: &str, actual: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// Lines with their line feeds, so that a missing one is a difference.
+/// Returns the lines with their line feeds, so that a missing line feed is a difference.
 fn lines(text: &str) -> Vec<&str> {
     // A document on another system may have been checked out with carriage returns; the marks must still match.
     text.split_inclusive('\n')
@@ -43,7 +43,7 @@ fn lines(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// What is expected and missing (`-`), and what came instead (`+`), in the order of the text.
+/// Returns the lines that are missing (`-`) and those that came instead (`+`), in the order of the text.
 pub(crate) fn difference(expected: &str, actual: &str) -> String {
     let (expected, actual) = (lines(expected), lines(actual));
     // longest[i][j]: how many lines of expected[i..] and actual[j..] can be paired.
@@ -82,8 +82,8 @@ fn push(text: &mut String, mark: char, line: &str) {
     text.push_str(&format!("    {mark} {line}{end}\n"));
 }
 
-/// The first character that acts on a terminal or turns the direction of text. Commands print none but the line feed,
-/// whatever they were given to read.
+/// Returns the first character that acts on a terminal or changes the direction of text. Commands print none
+/// but the line feed, whatever their input is.
 pub(crate) fn first_unsafe(text: &str) -> Option<char> {
     let turns = |c: char| matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
     text.chars().find(|&c| c != '\n' && (c.is_control() || turns(c)))

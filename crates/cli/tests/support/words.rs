@@ -1,18 +1,18 @@
-//! A command line as words: quotes are understood, everything else that a shell does is not.
+//! A command line as words. Quotes and redirections are understood, nothing else that a shell does.
 
-/// A command line and what it is connected to.
+/// A command line with its redirections.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Line {
-    /// The program and its arguments; at least one.
+    /// Program and arguments; at least one word.
     pub(crate) words: Vec<String>,
-    /// `<FILE`: what it reads.
+    /// File of `<FILE`, the standard input.
     pub(crate) input: Option<String>,
-    /// `>FILE`: where its standard output goes.
+    /// File of `>FILE`, the standard output.
     pub(crate) output: Option<String>,
 }
 
 impl Line {
-    /// Reads a command line.
+    /// Parses a command line.
     ///
     /// # Panics
     ///
@@ -37,7 +37,7 @@ impl Line {
     }
 }
 
-/// `<FILE` or `>FILE`, not quoted.
+/// Returns sign and file of an unquoted `<FILE` or `>FILE`.
 fn redirection(word: &Word) -> Option<(char, &str)> {
     let sign = word.text.chars().next().filter(|sign| matches!(sign, '<' | '>') && !word.is_quoted)?;
     Some((sign, &word.text[1..]))
@@ -45,7 +45,7 @@ fn redirection(word: &Word) -> Option<(char, &str)> {
 
 struct Word {
     text: String,
-    /// Whether any of it stood in quotes, so that it means itself.
+    /// True if any part of the word stood in quotes; it is no redirection then.
     is_quoted: bool,
 }
 

@@ -1,30 +1,30 @@
 //! JSON Web Keys (RFC 7517, RFC 8037), as RER §6.4 uses them.
 
 use base64ct::{Base64UrlUnpadded, Encoding};
-use reenact_json::{Kind, Limits, Value};
+use reenact_json::{Limits, Value, ValueKind};
 
 use super::{KeyError, KeyFile, PublicKey};
 
-/// What is wrong with a JWK.
+/// Fault of a JWK.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum JwkFault {
-    /// `kty`
+    /// `kty` is not `OKP`.
     #[error("`kty` must be \"OKP\"")]
     Type,
-    /// `crv`
+    /// `crv` is not `Ed25519`.
     #[error("`crv` must be \"Ed25519\"")]
     Curve,
-    /// `x` is absent or no string.
+    /// `x` is absent or not a string.
     #[error("`x`, the public key, is missing")]
     NoPublicPart,
-    /// `x` has padding, another alphabet, or stray bits.
+    /// `x` has padding, another alphabet, or stray bits at its end.
     #[error("`x` must be base64url without padding")]
     Base64,
     /// `x` is not 32 bytes long.
     #[error("`x` holds {bytes} bytes, not 32")]
     Length {
-        /// How many it holds.
+        /// Number of bytes that `x` decodes to.
         bytes: usize,
     },
     /// `keys` of a JWKS is not an array.
@@ -32,7 +32,7 @@ pub enum JwkFault {
     SetNotAList,
 }
 
-/// Reads a JWK, or a JWKS.
+/// Reads a JWK, or a JWKS with at least one Ed25519 key.
 pub(super) fn read(text: &[u8]) -> Result<KeyFile, KeyError> {
     let document =
         Value::parse(text, &Limits::default()).map_err(|error| KeyError::Json(error.describe(text)))?;
@@ -41,7 +41,7 @@ pub(super) fn read(text: &[u8]) -> Result<KeyFile, KeyError> {
             let key = public_key(document)?;
             Ok(KeyFile { keys: vec![key], holds_private: document.member("d").is_some(), skipped: 0 })
         }
-        Some(keys) if keys.kind() == Kind::Array => read_set(keys),
+        Some(keys) if keys.kind() == ValueKind::Array => read_set(keys),
         Some(_) => Err(KeyError::Jwk(JwkFault::SetNotAList)),
     }
 }
@@ -49,7 +49,7 @@ pub(super) fn read(text: &[u8]) -> Result<KeyFile, KeyError> {
 fn read_set(set: Value<'_>) -> Result<KeyFile, KeyError> {
     let mut file = KeyFile { keys: Vec::new(), holds_private: false, skipped: 0 };
     for jwk in set.elements() {
-        // Directories publish keys of all types; only those that claim to be ours must be right.
+        // Key directories publish keys of all types; only those that claim to be Ed25519 must be right.
         match public_key(jwk) {
             Ok(key) => file.keys.push(key),
             Err(KeyError::Jwk(JwkFault::Type | JwkFault::Curve)) => file.skipped += 1,

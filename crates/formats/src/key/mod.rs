@@ -1,8 +1,10 @@
-//! Public keys: who may have signed.
+//! Ed25519 public keys, and the file forms in which people keep them.
 //!
 //! A key file may hold 32 raw bytes, a JWK, a JWKS, or an SPKI structure in DER or PEM; [`read`] tells them apart by
 //! content. Verification is `verify_strict`: canonical encodings, S < L, no key or nonce of small order, the equation
 //! without the cofactor. A laxer rule lets one signature fit many messages under a weak key.
+//!
+//! Start reading at [`PublicKey`].
 
 mod jwk;
 mod spki;
@@ -21,48 +23,53 @@ pub struct PublicKey(VerifyingKey);
 
 impl PublicKey {
     /// Takes the 32 raw bytes of RFC 8032 §5.1.5, and nothing else.
+    ///
+    /// # Errors
+    ///
+    /// [`KeyError::Length`] for another number of bytes, [`KeyError::NotAPoint`] if the bytes are not a point on the
+    /// curve.
     pub fn from_raw(bytes: &[u8]) -> Result<Self, KeyError> {
         let raw: &[u8; 32] = bytes.try_into().map_err(|_| KeyError::Length { bytes: bytes.len() })?;
         VerifyingKey::from_bytes(raw).map(Self).map_err(|_| KeyError::NotAPoint)
     }
 
-    /// The 32 raw bytes.
+    /// Returns the 32 raw bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
         self.0.as_bytes()
     }
 
-    /// The raw bytes as a JWK carries them (RER §6.4).
+    /// Returns the raw bytes in base64url, as the member `x` of a JWK carries them (RER §6.4).
     pub fn to_base64url(&self) -> String {
         Base64UrlUnpadded::encode_string(self.as_bytes())
     }
 
-    /// The SHA-256 of the raw bytes: what a bundle's manifest carries in hexadecimal and a `key_id` in base64url.
+    /// Returns the SHA-256 of the raw bytes. A bundle's manifest carries it in hexadecimal, a `key_id` in base64url.
     pub fn digest(&self) -> Digest {
         Digest::of(self.as_bytes())
     }
 
-    /// The identifier by which artifacts name this key (RER §6.5).
+    /// Returns the identifier by which artifacts name this key (RER §6.5).
     pub fn id(&self) -> KeyId {
         KeyId(self.digest())
     }
 
-    /// Whether this is a key of small order, under which a signature proves nothing.
+    /// Returns true for a key of small order, under which a signature proves nothing.
     pub fn is_weak(&self) -> bool {
         self.0.is_weak()
     }
 
-    /// Whether `signature` is this key's signature of `message`, by the strict rules.
+    /// Returns true if `signature` is this key's signature of `message`, by the strict rules of Ed25519.
     pub fn verifies(&self, message: &[u8], signature: &[u8; 64]) -> bool {
         self.0.verify_strict(message, &Signature::from_bytes(signature)).is_ok()
     }
 }
 
-/// A key's content-addressed name: the SHA-256 of its raw bytes, shown in base64url without padding.
+/// Content-addressed name of a key: the SHA-256 of its raw bytes, displayed in base64url without padding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyId(Digest);
 
 impl KeyId {
-    /// Reads exactly the 43 characters that [`fmt::Display`] writes.
+    /// Parses exactly the 43 characters that [`fmt::Display`] writes; returns `None` for anything else.
     pub fn parse(text: &str) -> Option<Self> {
         let mut bytes = [0; 32];
         let decoded = Base64UrlUnpadded::decode(text, &mut bytes).ok()?;
@@ -76,14 +83,14 @@ impl fmt::Display for KeyId {
     }
 }
 
-/// What a key file held.
+/// Content of a key file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyFile {
-    /// Its keys, in order; at least one.
+    /// Public keys, in the file's order; at least one.
     pub keys: Vec<PublicKey>,
-    /// Whether a private part lies beside a public one. It is not used, but its owner should know.
+    /// True if a private part lies beside a public one. The private part is not used, but its owner should know.
     pub holds_private: bool,
-    /// How many keys of other types a JWKS held.
+    /// Number of keys of other types that a JWKS held.
     pub skipped: usize,
 }
 
@@ -93,38 +100,38 @@ impl KeyFile {
     }
 }
 
-/// Why bytes are not a public key that we can use.
+/// Reason why bytes are not a usable public key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// Not 32 bytes, where 32 raw bytes were asked for.
+    /// Another number of bytes, where 32 raw bytes were asked for.
     #[error("an Ed25519 public key has 32 bytes, this has {bytes}")]
     Length {
-        /// How many there are.
+        /// Number of bytes given.
         bytes: usize,
     },
-    /// 32 bytes that no private key leads to.
+    /// 32 bytes that are not a point on the curve, so that no private key leads to them.
     #[error("these 32 bytes are not a point on the curve, so they are nobody's key")]
     NotAPoint,
-    /// None of the forms in which keys are kept.
+    /// None of the file forms.
     #[error("is not a key: give 32 raw bytes, a JWK, a JWKS, or a public key in DER or PEM (SPKI)")]
     Unrecognised,
-    /// JSON that does not parse. Holds the place and the fault.
+    /// JSON that does not parse. Holds the position and the fault, as text.
     #[error("is not JSON: {0}")]
     Json(String),
     /// A JWK, alone or in a set, that is not an Ed25519 public key.
     #[error("is not an Ed25519 JWK: {0}")]
     Jwk(JwkFault),
-    /// A JWKS without one Ed25519 key.
+    /// A JWKS without a single Ed25519 key.
     #[error("holds no Ed25519 key")]
     NoneInSet,
-    /// PEM of something else.
+    /// PEM with another label, such as a private key or a certificate.
     #[error("holds \"{label}\", not a public key; give the public half")]
     PemLabel {
-        /// What the PEM says it is; of our own choosing, never the file's text.
+        /// Label of the PEM: one of our constants, never text from the file.
         label: &'static str,
     },
-    /// PEM that does not decode.
+    /// PEM that does not decode to DER.
     #[error("is not well-formed PEM")]
     Pem,
     /// DER of another algorithm or shape.
@@ -132,10 +139,14 @@ pub enum KeyError {
     Spki,
 }
 
-/// The largest key file worth reading: a JWKS of some thousand keys.
-pub const LARGEST_FILE: usize = 1 << 20;
+/// Largest key file that is read, in bytes: enough for a JWKS of some thousand keys.
+pub const MAX_KEY_FILE_BYTES: usize = 1 << 20;
 
-/// Reads a key file of any form.
+/// Reads a key file of any form, told apart by content.
+///
+/// # Errors
+///
+/// [`KeyError`] names the form that was recognised and its fault; [`KeyError::Unrecognised`] if no form fits.
 pub fn read(bytes: &[u8]) -> Result<KeyFile, KeyError> {
     if bytes.len() == 32 {
         return PublicKey::from_raw(bytes).map(KeyFile::of);

@@ -4,10 +4,11 @@ use base64ct::{Base64, Encoding};
 
 use super::{KeyError, PublicKey};
 
-/// An Ed25519 key in SPKI is this, and then its 32 bytes: SEQUENCE { SEQUENCE { OID 1.3.101.112 }, BIT STRING }. DER has
-/// one encoding for each value, so the comparison is exact.
+/// DER of an Ed25519 key up to its 32 raw bytes: SEQUENCE { SEQUENCE { OID 1.3.101.112 }, BIT STRING }. DER has one
+/// encoding for each value, so the comparison is exact.
 const PREFIX: &[u8; 12] = b"\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00";
 
+/// Reads the DER form: the prefix and exactly 32 bytes.
 pub(super) fn from_der(der: &[u8]) -> Result<PublicKey, KeyError> {
     match der.strip_prefix(PREFIX) {
         Some(raw) if raw.len() == 32 => PublicKey::from_raw(raw),
@@ -15,6 +16,8 @@ pub(super) fn from_der(der: &[u8]) -> Result<PublicKey, KeyError> {
     }
 }
 
+/// Reads the PEM form. Labels of private keys and certificates get an error of their own, since they are frequent
+/// mistakes.
 pub(super) fn from_pem(text: &[u8]) -> Result<PublicKey, KeyError> {
     let text = core::str::from_utf8(text).map_err(|_| KeyError::Pem)?;
     for label in ["PRIVATE KEY", "ENCRYPTED PRIVATE KEY", "OPENSSH PRIVATE KEY", "CERTIFICATE"] {

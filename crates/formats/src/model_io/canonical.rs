@@ -1,37 +1,40 @@
 //! The profile `model-io`: the text of RFC 8785, with every number read as the nearest double.
 //!
-//! Its producer knows no other numbers, so 9007199254740993 and 9007199254740992 are one value there and have one text.
-//! A text is canonical here if and only if it is under RFC 8785, so that both are hashed where they lie. Lone surrogates
-//! and duplicate names, of which that producer makes something too, never pass the scanner.
+//! The producer of this format knows no other numbers, so 9007199254740993 and 9007199254740992 are one value with
+//! one text. A text is canonical under this profile if and only if it is canonical under RFC 8785, so canonical text
+//! is hashed in place, without a copy. Lone surrogates and duplicate names, which that producer accepts, never pass
+//! our scanner.
 
-use reenact_json::canonical::{Integers, Sink, rewrite};
-use reenact_json::{CanonicalFault, CanonicalForm, Kind, Value};
+use reenact_json::canonical::{ByteSink, IntegerPolicy, rewrite};
+use reenact_json::{CanonicalFault, CanonicalForm, Value, ValueKind};
 
-/// Canonical form of Model IO: the text of RFC 8785, integers that doubles cannot hold as the nearest double.
+/// Canonical form of Model IO: the text of RFC 8785, with integers that doubles cannot hold rounded to the nearest
+/// double.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ModelIoForm;
 
 impl CanonicalForm for ModelIoForm {
-    fn write<S: Sink>(self, value: Value<'_>, out: &mut S) -> Result<(), CanonicalFault> {
+    fn write<S: ByteSink>(self, value: Value<'_>, out: &mut S) -> Result<(), CanonicalFault> {
         if value.is_canonical() {
             out.put(value.text());
             return Ok(());
         }
-        rewrite(value, Integers::Nearest, &[], out)
+        rewrite(value, IntegerPolicy::Nearest, &[], out)
     }
 
-    fn is_own_text(self, value: Value<'_>) -> bool {
+    fn is_already_canonical(self, value: Value<'_>) -> bool {
         value.is_canonical()
     }
 }
 
-/// The text of a number as ECMAScript prints the double that it reads, `Infinity` included; `None` of anything else.
+/// Returns the text of a number as ECMAScript prints the double nearest to it, `Infinity` included; `None` for any
+/// other kind of value.
 pub fn number_text(value: Value<'_>) -> Option<String> {
-    if value.kind() != Kind::Number {
+    if value.kind() != ValueKind::Number {
         return None;
     }
     let infinite = if value.text().starts_with(b"-") { "-Infinity" } else { "Infinity" };
-    Some(value.double_text().unwrap_or_else(|| infinite.to_owned()))
+    Some(value.nearest_double_text().unwrap_or_else(|| infinite.to_owned()))
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! One interaction: a prompt, by its hash, and the response (§3.3).
 
-use reenact_json::canonical::Sink;
+use reenact_json::canonical::ByteSink;
 use reenact_json::digest::Hasher;
-use reenact_json::{Digest, Kind, Scanner, SyntaxError, Value};
+use reenact_json::{Digest, Scanner, SyntaxError, Value, ValueKind};
 
-/// The members of an interaction as they stand, right or wrong.
+/// Members of an interaction as they stand, right or wrong.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct InteractionView<'a> {
     /// `i`
@@ -24,10 +24,10 @@ pub struct InteractionView<'a> {
 }
 
 impl<'a> InteractionView<'a> {
-    /// Reads the element that comes next. What is no object has no members.
+    /// Reads the element that comes next. An element that is not an object has no members.
     pub(super) fn read(scanner: &mut Scanner<'a>) -> Result<Self, SyntaxError> {
         let mut view = Self::default();
-        if scanner.kind()? != Kind::Object {
+        if scanner.kind()? != ValueKind::Object {
             scanner.value()?;
             return Ok(view);
         }
@@ -42,7 +42,7 @@ impl<'a> InteractionView<'a> {
     }
 
     fn slot(&mut self, name: Value<'_>) -> Option<&mut Option<Value<'a>>> {
-        name.read_string(|name| match name {
+        name.with_string_bytes(|name| match name {
             b"i" => Some(&mut self.i),
             b"prompt_hash" => Some(&mut self.prompt_hash),
             b"response_hash" => Some(&mut self.response_hash),
@@ -54,38 +54,39 @@ impl<'a> InteractionView<'a> {
         })?
     }
 
-    /// `response_content`, if it is a string.
+    /// Returns `response_content` if it is a string.
     pub fn response(&self) -> Option<Value<'a>> {
-        self.response_content.filter(|content| content.kind() == Kind::String)
+        self.response_content.filter(|content| content.kind() == ValueKind::String)
     }
 }
 
-/// The digest of the UTF-8 that a response spells (§4.5), and how many bytes that is. No copy of it is made. `hasher` lends
-/// its room and is left empty.
+/// Returns the digest of the UTF-8 that a response spells (§4.5), and its length in bytes.
+///
+/// The text is not copied. `hasher` is only borrowed to reuse its buffers: it is cleared first and left empty.
 pub fn response_digest(content: Value<'_>, hasher: &mut Hasher) -> (Digest, u64) {
-    if let Some(text) = content.unescaped() {
+    if let Some(text) = content.borrowed_string_bytes() {
         return (Digest::of(text), text.len() as u64);
     }
     hasher.clear();
-    let mut counted = Counted { bytes: 0, out: hasher };
+    let mut counted = CountingSink { bytes: 0, out: hasher };
     content.write_string(&mut counted);
     let bytes = counted.bytes;
     (hasher.finish(), bytes)
 }
 
-/// How many bytes of UTF-8 a response spells.
+/// Returns the number of UTF-8 bytes that a response spells.
 pub fn response_bytes(content: Value<'_>) -> u64 {
-    let mut counted = Counted { bytes: 0, out: &mut Nowhere };
+    let mut counted = CountingSink { bytes: 0, out: &mut ModelIoNullSink };
     content.write_string(&mut counted);
     counted.bytes
 }
 
-struct Counted<'s, S> {
+struct CountingSink<'s, S> {
     bytes: u64,
     out: &'s mut S,
 }
 
-impl<S: Sink> Sink for Counted<'_, S> {
+impl<S: ByteSink> ByteSink for CountingSink<'_, S> {
     #[inline]
     fn put(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
@@ -93,9 +94,9 @@ impl<S: Sink> Sink for Counted<'_, S> {
     }
 }
 
-struct Nowhere;
+struct ModelIoNullSink;
 
-impl Sink for Nowhere {
+impl ByteSink for ModelIoNullSink {
     fn put(&mut self, _: &[u8]) {}
 }
 

@@ -1,42 +1,46 @@
-//! Packs (§7): a run in `run.json`, and the session that it may name by `model_io_hash`.
+//! Packs (§7): a run in `run.json`, and the session that the run may name by `model_io_hash`.
 
-use reenact_json::{CanonicalFault, Digest, Kind, Limits, SyntaxError, Value, canonical};
+use reenact_json::{CanonicalFault, Digest, Limits, SyntaxError, Value, ValueKind, canonical};
 
 use super::canonical::ModelIoForm;
 use super::content_hash;
 
-/// The run of a pack.
-pub const RUN: &str = "run.json";
+/// File name of the run in a pack.
+pub const RUN_FILE: &str = "run.json";
 
-/// The session of a pack.
-pub const SESSION: &str = "model_io.json";
+/// File name of the session in a pack.
+pub const SESSION_FILE: &str = "model_io.json";
 
-/// The member of a run that names its session.
+/// Member of a run that names its session.
 pub const MODEL_IO_HASH: &str = "model_io_hash";
 
-/// Why a run cannot be bound to a session.
+/// Reason why a run cannot be bound to a session.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum BindFault {
-    /// It is not JSON.
+pub enum PackBindFault {
+    /// The run is not JSON.
     #[error("run.json is not JSON: {0}")]
     Syntax(#[from] SyntaxError),
-    /// It is something else than an object.
+    /// The run is not an object.
     #[error("run.json is {}, not an object", .found.name())]
     NotAnObject {
-        /// What it is.
-        found: Kind,
+        /// Kind of the value.
+        found: ValueKind,
     },
-    /// It has no canonical form.
+    /// The run has no canonical form.
     #[error(transparent)]
     Canonical(#[from] CanonicalFault),
 }
 
-/// The run, in canonical form, with `model_io_hash` naming a session: in place of another one, if it named one before.
-pub fn bind(run: &[u8], session: &Digest, limits: &Limits) -> Result<Vec<u8>, BindFault> {
+/// Returns the run, in canonical form, with `model_io_hash` naming a session. An older `model_io_hash` is replaced.
+///
+/// # Errors
+///
+/// [`PackBindFault`] if `run` is not a JSON object within `limits`, or has no canonical form.
+pub fn bind(run: &[u8], session: &Digest, limits: &Limits) -> Result<Vec<u8>, PackBindFault> {
     let parsed = Value::parse(run, limits)?;
-    if parsed.kind() != Kind::Object {
-        return Err(BindFault::NotAnObject { found: parsed.kind() });
+    if parsed.kind() != ValueKind::Object {
+        return Err(PackBindFault::NotAnObject { found: parsed.kind() });
     }
     let mut text = format!("{{\"{MODEL_IO_HASH}\":\"{}\"", content_hash(session)).into_bytes();
     for (name, value) in parsed.members().filter(|(name, _)| !name.is_string(MODEL_IO_HASH)) {
@@ -65,8 +69,8 @@ mod tests {
         assert_eq!(bound(r#"{"z":[2],"model_io_h\u0061sh":null,"a":1}"#).as_deref(), Ok(expected.as_str()));
         assert_eq!(bound(&expected).as_deref(), Ok(expected.as_str()));
         assert_eq!(bound("{}"), Ok(format!(r#"{{"model_io_hash":"sha256:{digest}"}}"#)));
-        assert_eq!(bound("[]"), Err(BindFault::NotAnObject { found: Kind::Array }));
-        assert!(matches!(bound("{"), Err(BindFault::Syntax(_))));
-        assert!(matches!(bound("{\"a\":1e999}"), Err(BindFault::Canonical(_))));
+        assert_eq!(bound("[]"), Err(PackBindFault::NotAnObject { found: ValueKind::Array }));
+        assert!(matches!(bound("{"), Err(PackBindFault::Syntax(_))));
+        assert!(matches!(bound("{\"a\":1e999}"), Err(PackBindFault::Canonical(_))));
     }
 }

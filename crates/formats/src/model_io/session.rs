@@ -1,31 +1,32 @@
-//! A streaming view of a session (§3): its interactions one at a time, its other members when all is read.
+//! A streaming reader of sessions (§3): its interactions one at a time, its other members at the end.
 //!
-//! A file may hold any number of interactions, whatever the format allows. The reader walks the text once and keeps none.
+//! A file may hold any number of interactions, whatever the format allows. The reader walks the text once and keeps
+//! none.
 
 use reenact_json::scanner::{OpenArray, OpenObject};
-use reenact_json::{Kind, Limits, Scanner, SyntaxError, Value};
+use reenact_json::{Limits, Scanner, SyntaxError, Value, ValueKind};
 
 use super::InteractionView;
 
-/// Why a text cannot be read as a session at all.
+/// Reason why a text cannot be read as a session at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum ReadError {
-    /// It is not JSON that we read.
+pub enum ModelIoReadError {
+    /// The text is not JSON within the limits.
     #[error(transparent)]
     Syntax(#[from] SyntaxError),
-    /// It is JSON, but not an object.
+    /// The text is JSON, but not an object.
     #[error("a session is an object, this is {}", .found.name())]
     NotAnObject {
-        /// What it is.
-        found: Kind,
+        /// Kind of the value.
+        found: ValueKind,
     },
 }
 
-/// The members of a session beside its interactions, as they stand, right or wrong. Members that the format does not know
-/// are passed over (§6.2).
+/// Members of a session beside its interactions, as they stand, right or wrong. Members that the format does not know
+/// are skipped (§6.2).
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Head<'a> {
+pub struct ModelIoHead<'a> {
     /// `model_io_schema_version`
     pub model_io_schema_version: Option<Value<'a>>,
     /// `adapter_id`
@@ -34,8 +35,8 @@ pub struct Head<'a> {
     pub model_id: Option<Value<'a>>,
     /// `mode`
     pub mode: Option<Value<'a>>,
-    /// What `interactions` is; `None` if there is no such member.
-    pub interactions: Option<Kind>,
+    /// Kind of `interactions`; `None` if there is no such member.
+    pub interactions: Option<ValueKind>,
     /// `created_at_utc`, which no hash covers.
     pub created_at_utc: Option<Value<'a>>,
     /// `ended_at_utc`, which no hash covers.
@@ -44,9 +45,9 @@ pub struct Head<'a> {
     pub stats: Option<Value<'a>>,
 }
 
-impl<'a> Head<'a> {
+impl<'a> ModelIoHead<'a> {
     fn slot(&mut self, name: Value<'_>) -> Option<&mut Option<Value<'a>>> {
-        name.read_string(|name| match name {
+        name.with_string_bytes(|name| match name {
             b"model_io_schema_version" => Some(&mut self.model_io_schema_version),
             b"adapter_id" => Some(&mut self.adapter_id),
             b"model_id" => Some(&mut self.model_id),
@@ -59,32 +60,42 @@ impl<'a> Head<'a> {
     }
 }
 
-/// Reads a session from its text.
-pub struct SessionReader<'a> {
+/// Streaming reader of a session's text.
+pub struct ModelIoReader<'a> {
     scanner: Scanner<'a>,
     root: OpenObject,
     interactions: Option<OpenArray>,
     at_end: bool,
-    head: Head<'a>,
+    head: ModelIoHead<'a>,
 }
 
-impl<'a> SessionReader<'a> {
+impl<'a> ModelIoReader<'a> {
     /// Opens a text that should be a session.
-    pub fn open(input: &'a [u8], limits: &Limits) -> Result<Self, ReadError> {
+    ///
+    /// # Errors
+    ///
+    /// [`ModelIoReadError`] if the text is not JSON, or not an object.
+    pub fn open(input: &'a [u8], limits: &Limits) -> Result<Self, ModelIoReadError> {
         let mut scanner = Scanner::new(input, limits)?;
         let found = scanner.kind()?;
-        if found != Kind::Object {
-            // Bad JSON is bad JSON first, whatever it would have been.
+        if found != ValueKind::Object {
+            // A syntax error anywhere in the text comes before the complaint about its kind.
             scanner.value()?;
             scanner.finish()?;
-            return Err(ReadError::NotAnObject { found });
+            return Err(ModelIoReadError::NotAnObject { found });
         }
         let root = scanner.enter_object()?;
-        Ok(Self { scanner, root, interactions: None, at_end: false, head: Head::default() })
+        Ok(Self { scanner, root, interactions: None, at_end: false, head: ModelIoHead::default() })
     }
 
-    /// The next element of `interactions`. `None` when the whole text has been read and found to be good JSON; only then
-    /// does [`SessionReader::head`] hold all members, since they may stand in any order.
+    /// Returns the next element of `interactions`.
+    ///
+    /// `None` means that the whole text has been read and is valid JSON. Only then does [`ModelIoReader::head`] hold
+    /// all members, since they may come in any order.
+    ///
+    /// # Errors
+    ///
+    /// [`SyntaxError`] at the first byte that is not JSON within the limits.
     pub fn next_interaction(&mut self) -> Result<Option<InteractionView<'a>>, SyntaxError> {
         while !self.at_end {
             if let Some(array) = &mut self.interactions {
@@ -101,7 +112,7 @@ impl<'a> SessionReader<'a> {
             if name.is_string("interactions") {
                 let kind = self.scanner.kind()?;
                 self.head.interactions = Some(kind);
-                if kind == Kind::Array {
+                if kind == ValueKind::Array {
                     self.interactions = Some(self.scanner.enter_array()?);
                     continue;
                 }
@@ -114,8 +125,8 @@ impl<'a> SessionReader<'a> {
         Ok(None)
     }
 
-    /// The members read so far.
-    pub fn head(&self) -> &Head<'a> {
+    /// Returns the members read so far.
+    pub fn head(&self) -> &ModelIoHead<'a> {
         &self.head
     }
 }
@@ -125,8 +136,8 @@ mod tests {
     use super::*;
     use reenact_json::SyntaxFault;
 
-    fn read(text: &str) -> Result<(usize, Option<Kind>), ReadError> {
-        let mut reader = SessionReader::open(text.as_bytes(), &Limits::default())?;
+    fn read(text: &str) -> Result<(usize, Option<ValueKind>), ModelIoReadError> {
+        let mut reader = ModelIoReader::open(text.as_bytes(), &Limits::default())?;
         let mut count = 0;
         while reader.next_interaction()?.is_some() {
             count += 1;
@@ -137,8 +148,8 @@ mod tests {
     #[test]
     fn members_stand_in_any_order() {
         let text = r#"{"interactions":[{"i":0},null,7,"x",[],{}],"unknown":[1],"mode":"record"}"#;
-        assert_eq!(read(text), Ok((6, Some(Kind::Array))));
-        let mut reader = SessionReader::open(text.as_bytes(), &Limits::default()).unwrap();
+        assert_eq!(read(text), Ok((6, Some(ValueKind::Array))));
+        let mut reader = ModelIoReader::open(text.as_bytes(), &Limits::default()).unwrap();
         assert!(reader.head().mode.is_none());
         while reader.next_interaction().unwrap().is_some() {}
         assert!(reader.head().mode.is_some_and(|mode| mode.is_string("record")));
@@ -147,11 +158,11 @@ mod tests {
 
     #[test]
     fn what_is_no_session() {
-        assert_eq!(read(r#"{"interactions":{}}"#), Ok((0, Some(Kind::Object))));
+        assert_eq!(read(r#"{"interactions":{}}"#), Ok((0, Some(ValueKind::Object))));
         assert_eq!(read("{}"), Ok((0, None)));
-        assert_eq!(read("[]"), Err(ReadError::NotAnObject { found: Kind::Array }));
+        assert_eq!(read("[]"), Err(ModelIoReadError::NotAnObject { found: ValueKind::Array }));
         let fault = |text: &str| match read(text) {
-            Err(ReadError::Syntax(error)) => Some((error.offset, error.fault)),
+            Err(ModelIoReadError::Syntax(error)) => Some((error.offset, error.fault)),
             _ => None,
         };
         assert_eq!(fault("[] x"), Some((3, SyntaxFault::TrailingData)));

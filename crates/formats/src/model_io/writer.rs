@@ -1,25 +1,26 @@
-//! Writing sessions: interactions as they come, in canonical form, within the limits, the hash computed on the way.
+//! Writer of sessions: interactions as they come, in canonical form, within the limits, hashed on the way.
 //!
-//! Memory does not grow with the session. What would not verify is refused, and nothing of it is written.
+//! Memory does not grow with the session. An interaction that would not verify is refused before any byte of it is
+//! written. Start reading at [`ModelIoWriter::begin`].
 
-use reenact_json::canonical::{self, Sink};
+use reenact_json::canonical::{self, ByteSink};
 use reenact_json::digest::Hasher;
 use reenact_json::{Digest, Shown};
 
-use super::{LARGEST_RESPONSE, LARGEST_TOTAL, MOST_INTERACTIONS, VERSION, content_hash};
+use super::{MAX_INTERACTIONS, MAX_RESPONSE_BYTES, MAX_TOTAL_RESPONSE_BYTES, VERSION, content_hash};
 use crate::rer::time;
 
-/// How the responses came about (§3.5).
+/// Origin of the responses (§3.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    /// From live models.
+pub enum ModelIoMode {
+    /// The responses came from live models.
     Record,
-    /// From a recording.
+    /// The responses came from a recording.
     Replay,
 }
 
-impl Mode {
-    /// The name in the file.
+impl ModelIoMode {
+    /// Returns the mode's name in the file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Record => "record",
@@ -28,146 +29,150 @@ impl Mode {
     }
 }
 
-/// What is said of a session beside its interactions.
+/// Members of a session beside its interactions.
 #[derive(Debug, Clone, Copy)]
-pub struct Session<'a> {
-    /// What stood between the agent and the model. Not empty.
+pub struct ModelIoSession<'a> {
+    /// Name of the program between the agent and the model. Not empty.
     pub adapter_id: &'a str,
-    /// Which model. Not empty.
+    /// Name of the model. Not empty.
     pub model_id: &'a str,
-    /// Recorded or replayed.
-    pub mode: Mode,
-    /// RFC 3339 in UTC. No hash covers it.
+    /// Origin of the responses.
+    pub mode: ModelIoMode,
+    /// Beginning of the session: RFC 3339 in UTC. No hash covers the time.
     pub created_at_utc: Option<&'a str>,
-    /// RFC 3339 in UTC. No hash covers it.
+    /// End of the session: RFC 3339 in UTC. No hash covers the time.
     pub ended_at_utc: Option<&'a str>,
-    /// Whether sums of the metrics are written at the end. No hash covers them.
+    /// True if sums of the metrics are written at the end. No hash covers them.
     pub stats: bool,
 }
 
-/// A prompt, of which only the hash is written.
+/// Prompt of an interaction. Only its hash is written.
 #[derive(Debug, Clone, Copy)]
-pub enum Prompt<'a> {
-    /// What was asked.
+pub enum ModelIoPrompt<'a> {
+    /// Text of the prompt, as UTF-8.
     Text(&'a str),
-    /// Its digest, where the text is not at hand.
+    /// SHA-256 of the prompt, where the text is not at hand.
     Digest(Digest),
 }
 
 /// One interaction to write.
 #[derive(Debug, Clone, Copy)]
-pub struct Interaction<'a> {
-    /// What was asked.
-    pub prompt: Prompt<'a>,
-    /// What came back.
+pub struct NewInteraction<'a> {
+    /// Prompt that was sent.
+    pub prompt: ModelIoPrompt<'a>,
+    /// Text of the response.
     pub response: &'a str,
-    /// Tokens of the request. No hash covers them.
+    /// Number of tokens in the request. No hash covers it.
     pub tokens_input: Option<u64>,
-    /// Tokens of the response. No hash covers them.
+    /// Number of tokens in the response. No hash covers it.
     pub tokens_output: Option<u64>,
-    /// How long it took. No hash covers it.
+    /// Duration of the call, in milliseconds. No hash covers it.
     pub latency_ms: Option<u64>,
 }
 
-/// Why something cannot be written.
+/// Reason why a session or an interaction is not written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum WriteFault {
-    /// MI2.
+pub enum ModelIoWriteFault {
+    /// A member that must not be empty is empty (MI2).
     #[error("{member} is empty")]
     Empty {
-        /// Which one.
+        /// Name of the member.
         member: &'static str,
     },
-    /// A time that is not one (§3.2).
+    /// A time that is not RFC 3339 in UTC (§3.2).
     #[error("{member} is not an RFC 3339 time in UTC: {}", Shown::new(.text))]
     Time {
-        /// Which one.
+        /// Name of the member.
         member: &'static str,
-        /// What was given.
+        /// Text that was given.
         text: String,
     },
-    /// MI4.
-    #[error("a session holds at most {MOST_INTERACTIONS} interactions")]
+    /// The session is full (MI4).
+    #[error("a session holds at most {MAX_INTERACTIONS} interactions")]
     TooMany,
-    /// MI11.
-    #[error("the response has {bytes} bytes; at most {LARGEST_RESPONSE} are allowed")]
+    /// A response over [`MAX_RESPONSE_BYTES`] (MI11).
+    #[error("the response has {bytes} bytes; at most {MAX_RESPONSE_BYTES} are allowed")]
     ResponseTooLarge {
-        /// How many.
+        /// Length of the response, in bytes.
         bytes: u64,
     },
-    /// MI11.
-    #[error("the responses have {bytes} bytes together; at most {LARGEST_TOTAL} are allowed")]
+    /// The sum of all responses over [`MAX_TOTAL_RESPONSE_BYTES`] (MI11).
+    #[error("the responses have {bytes} bytes together; at most {MAX_TOTAL_RESPONSE_BYTES} are allowed")]
     TotalTooLarge {
-        /// How many.
+        /// Sum of all lengths, in bytes.
         bytes: u64,
     },
-    /// A metric, or the sum of one, that doubles cannot hold exactly.
+    /// A metric, or the sum of one, that a double cannot hold exactly.
     #[error("{member} is beyond 2^53-1")]
     Metric {
-        /// Which one.
+        /// Name of the metric.
         member: &'static str,
     },
 }
 
-/// What was written.
+/// Result of a session that was written to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Written {
-    /// The hash that names the session (§4.4).
+pub struct WrittenSession {
+    /// Hash that names the session (§4.4).
     pub model_io_hash: Digest,
-    /// How many interactions it holds.
+    /// Number of interactions.
     pub interactions: usize,
 }
 
-/// Doubles hold every whole number below this.
-const EXACT: u64 = 1 << 53;
+/// Doubles hold every whole number below this limit.
+const EXACT_INTEGER_LIMIT: u64 = 1 << 53;
 
-/// The sums of one session so far.
+/// Sums of the metrics so far.
 #[derive(Debug, Clone, Copy, Default)]
-struct Sums {
+struct MetricSums {
     tokens_input: u64,
     tokens_output: u64,
     latency_ms: u64,
 }
 
-/// Writes a session to a sink.
-pub struct SessionWriter<'a, S> {
-    session: Session<'a>,
-    out: Tee<'a, S>,
+/// Streaming writer of a session to a sink.
+pub struct ModelIoWriter<'a, S> {
+    session: ModelIoSession<'a>,
+    out: FileAndCoreSink<'a, S>,
     hasher: Hasher,
     count: usize,
-    bytes: u64,
-    sums: Sums,
+    response_bytes: u64,
+    sums: MetricSums,
 }
 
-/// The file, and the core that is hashed.
-struct Tee<'a, S> {
+/// Sink that copies every byte to the file and to the hash of the core. Bytes that no hash covers go to `file` alone.
+struct FileAndCoreSink<'a, S> {
     file: &'a mut S,
     core: Hasher,
 }
 
-impl<S: Sink> Sink for Tee<'_, S> {
+impl<S: ByteSink> ByteSink for FileAndCoreSink<'_, S> {
     fn put(&mut self, bytes: &[u8]) {
         self.file.put(bytes);
         self.core.put(bytes);
     }
 }
 
-impl<'a, S: Sink> SessionWriter<'a, S> {
-    /// Begins a session.
-    pub fn begin(session: Session<'a>, file: &'a mut S) -> Result<Self, WriteFault> {
+impl<'a, S: ByteSink> ModelIoWriter<'a, S> {
+    /// Begins a session: writes the members before the interactions.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelIoWriteFault::Empty`] or [`ModelIoWriteFault::Time`]; nothing is written then.
+    pub fn begin(session: ModelIoSession<'a>, file: &'a mut S) -> Result<Self, ModelIoWriteFault> {
         for (member, text) in [("adapter_id", session.adapter_id), ("model_id", session.model_id)] {
             if text.is_empty() {
-                return Err(WriteFault::Empty { member });
+                return Err(ModelIoWriteFault::Empty { member });
             }
         }
         let times = [("created_at_utc", session.created_at_utc), ("ended_at_utc", session.ended_at_utc)];
         for (member, text) in times {
             if let Some(text) = text.filter(|text| !text.ends_with('Z') || time::instant(text).is_none()) {
-                return Err(WriteFault::Time { member, text: text.to_owned() });
+                return Err(ModelIoWriteFault::Time { member, text: text.to_owned() });
             }
         }
-        let mut out = Tee { file, core: Hasher::new() };
+        let mut out = FileAndCoreSink { file, core: Hasher::new() };
         out.put(b"{\"adapter_id\":");
         canonical::write_string(session.adapter_id, &mut out);
         for (member, text) in times {
@@ -177,34 +182,45 @@ impl<'a, S: Sink> SessionWriter<'a, S> {
             }
         }
         out.put(b",\"interactions\":[");
-        Ok(Self { session, out, hasher: Hasher::new(), count: 0, bytes: 0, sums: Sums::default() })
+        Ok(Self {
+            session,
+            out,
+            hasher: Hasher::new(),
+            count: 0,
+            response_bytes: 0,
+            sums: MetricSums::default(),
+        })
     }
 
-    /// Appends an interaction; says which hash its response has. After a fault the session is as it was before.
-    pub fn add(&mut self, interaction: &Interaction<'_>) -> Result<Digest, WriteFault> {
-        if self.count == MOST_INTERACTIONS {
-            return Err(WriteFault::TooMany);
+    /// Appends an interaction; returns the hash of its response.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelIoWriteFault`] if a limit would be passed. The session is then as it was before.
+    pub fn add(&mut self, interaction: &NewInteraction<'_>) -> Result<Digest, ModelIoWriteFault> {
+        if self.count == MAX_INTERACTIONS {
+            return Err(ModelIoWriteFault::TooMany);
         }
         let bytes = interaction.response.len() as u64;
-        if bytes > LARGEST_RESPONSE {
-            return Err(WriteFault::ResponseTooLarge { bytes });
+        if bytes > MAX_RESPONSE_BYTES {
+            return Err(ModelIoWriteFault::ResponseTooLarge { bytes });
         }
-        let total = self.bytes + bytes;
-        if total > LARGEST_TOTAL {
-            return Err(WriteFault::TotalTooLarge { bytes: total });
+        let total = self.response_bytes + bytes;
+        if total > MAX_TOTAL_RESPONSE_BYTES {
+            return Err(ModelIoWriteFault::TotalTooLarge { bytes: total });
         }
-        self.sums = self.sums.with(interaction)?;
-        self.bytes = total;
+        self.sums = self.sums.plus(interaction)?;
+        self.response_bytes = total;
         let response = Digest::of(interaction.response.as_bytes());
-        self.write(interaction, &response);
+        self.write_interaction(interaction, &response);
         self.count += 1;
         Ok(response)
     }
 
-    fn write(&mut self, interaction: &Interaction<'_>, response: &Digest) {
+    fn write_interaction(&mut self, interaction: &NewInteraction<'_>, response: &Digest) {
         let prompt = match interaction.prompt {
-            Prompt::Digest(digest) => digest,
-            Prompt::Text(text) => {
+            ModelIoPrompt::Digest(digest) => digest,
+            ModelIoPrompt::Text(text) => {
                 self.hasher.put(text.as_bytes());
                 self.hasher.finish()
             }
@@ -226,14 +242,14 @@ impl<'a, S: Sink> SessionWriter<'a, S> {
         out.put(b"}");
     }
 
-    /// Ends the session.
-    pub fn finish(mut self) -> Written {
+    /// Ends the session; returns its hash.
+    pub fn finish(mut self) -> WrittenSession {
         let Self { session, out, count, sums, .. } = &mut self;
         out.put(format!("],\"mode\":\"{}\",\"model_id\":", session.mode.name()).as_bytes());
         canonical::write_string(session.model_id, out);
         out.put(format!(",\"model_io_schema_version\":\"{VERSION}\"").as_bytes());
         if session.stats {
-            let Sums { tokens_input, tokens_output, latency_ms } = sums;
+            let MetricSums { tokens_input, tokens_output, latency_ms } = sums;
             let stats = format!(
                 ",\"stats\":{{\"total_interactions\":{count},\"total_latency_ms\":{latency_ms},\
                  \"total_tokens_input\":{tokens_input},\"total_tokens_output\":{tokens_output}}}"
@@ -241,16 +257,16 @@ impl<'a, S: Sink> SessionWriter<'a, S> {
             out.file.put(stats.as_bytes());
         }
         out.put(b"}");
-        Written { model_io_hash: out.core.finish(), interactions: *count }
+        WrittenSession { model_io_hash: out.core.finish(), interactions: *count }
     }
 }
 
-impl Sums {
-    /// The sums with one interaction more.
-    fn with(&self, more: &Interaction<'_>) -> Result<Self, WriteFault> {
+impl MetricSums {
+    /// Returns the sums with one interaction more, or the metric that grows beyond 2^53-1.
+    fn plus(&self, more: &NewInteraction<'_>) -> Result<Self, ModelIoWriteFault> {
         let add = |sum: u64, value: Option<u64>, member| {
-            let sum = sum.checked_add(value.unwrap_or(0)).filter(|sum| *sum < EXACT);
-            sum.ok_or(WriteFault::Metric { member })
+            let sum = sum.checked_add(value.unwrap_or(0)).filter(|sum| *sum < EXACT_INTEGER_LIMIT);
+            sum.ok_or(ModelIoWriteFault::Metric { member })
         };
         Ok(Self {
             tokens_input: add(self.tokens_input, more.tokens_input, "tokens_input")?,

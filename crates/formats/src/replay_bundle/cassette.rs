@@ -1,19 +1,19 @@
-//! Cassettes of the real tool: one recorded HTTP exchange a file, found again by the hash of its request.
+//! Cassettes of the real tool: one recorded HTTP exchange a file, looked up by the hash of its request.
 //!
-//! The hash is over method, URL and canonical body. Headers are neither stored nor hashed. A cassette whose body was masked
-//! afterwards has a hash that no longer fits it: that is worth knowing, and no fault.
+//! The hash is over method, URL and canonical body. Headers are neither stored nor hashed. A cassette whose body was
+//! masked afterwards has a hash that no longer fits its request: worth reporting, but no fault.
 
-use reenact_json::canonical::{self, Sink};
+use reenact_json::canonical::{self, ByteSink};
 use reenact_json::digest::Hasher;
-use reenact_json::{CanonicalFault, Digest, Jcs, Kind, Limits, Value};
+use reenact_json::{CanonicalFault, Digest, Jcs, Limits, Value, ValueKind};
 
-/// The version of the cassettes that are known here.
+/// Version of the cassettes that are read here.
 pub const VERSION: u64 = 2;
 
-/// The members of a cassette as they stand.
+/// Members of a cassette as they stand.
 #[derive(Debug, Clone, Copy)]
 pub struct CassetteView<'a> {
-    /// `fingerprint`: 64 hexadecimal digits.
+    /// `fingerprint`: 64 hexadecimal digits, the hash of the request.
     pub fingerprint: Value<'a>,
     /// `method`
     pub method: Value<'a>,
@@ -28,11 +28,12 @@ pub struct CassetteView<'a> {
 }
 
 impl<'a> CassetteView<'a> {
-    /// The view of a document, if it is a cassette of the version that is known here.
+    /// Reads a document; returns `None` if it is not a cassette of version [`VERSION`].
     pub fn read(bytes: &'a [u8], limits: &Limits) -> Option<Self> {
-        let document = Value::parse(bytes, limits).ok().filter(|document| document.kind() == Kind::Object)?;
-        let text = |name: &str| document.member(name).filter(|value| value.kind() == Kind::String);
-        if document.member("schema_version")?.whole() != Some(VERSION) {
+        let document =
+            Value::parse(bytes, limits).ok().filter(|document| document.kind() == ValueKind::Object)?;
+        let text = |name: &str| document.member(name).filter(|value| value.kind() == ValueKind::String);
+        if document.member("schema_version")?.unsigned_integer() != Some(VERSION) {
             return None;
         }
         Some(Self {
@@ -45,20 +46,29 @@ impl<'a> CassetteView<'a> {
         })
     }
 
-    /// The hash of the request as it stands: method, URL in small letters without slashes at its end, canonical body.
-    pub fn computed(&self) -> Result<Digest, CanonicalFault> {
+    /// Returns the fingerprint recomputed from the request.
+    ///
+    /// # Errors
+    ///
+    /// [`CanonicalFault`] if the request body has no canonical form.
+    pub fn computed_fingerprint(&self) -> Result<Digest, CanonicalFault> {
         let text = |value: Value<'_>| value.string().unwrap_or_default().into_owned();
         fingerprint(&text(self.method), &text(self.url), self.request_body)
     }
 
-    /// Whether the fingerprint that it carries is that of its request.
-    pub fn holds(&self) -> bool {
+    /// Returns true if the carried fingerprint is the recomputed one.
+    pub fn has_matching_fingerprint(&self) -> bool {
         let carried = self.fingerprint.string().unwrap_or_default();
-        self.computed().is_ok_and(|digest| digest.is_hex(carried.as_bytes()))
+        self.computed_fingerprint().is_ok_and(|digest| digest.is_hex(carried.as_bytes()))
     }
 }
 
-/// The hash by which a request finds its cassette.
+/// Returns the hash by which a request finds its cassette: method, URL in lower case without slashes at its end, and
+/// canonical body, with `|` between them.
+///
+/// # Errors
+///
+/// [`CanonicalFault`] if `body` has no canonical form.
 pub fn fingerprint(method: &str, url: &str, body: Value<'_>) -> Result<Digest, CanonicalFault> {
     let mut hasher = Hasher::new();
     hasher.put(method.as_bytes());
@@ -86,11 +96,11 @@ mod tests {
         let digest = Digest::of(br#"POST|https://api.example.test/v1|{"a":"x","b":[1,2]}"#);
         let text = cassette(&digest.to_string());
         let view = CassetteView::read(text.as_bytes(), &Limits::default()).unwrap();
-        assert_eq!(view.computed().unwrap(), digest);
-        assert!(view.holds());
-        assert_eq!(view.status.unwrap().whole(), Some(200));
+        assert_eq!(view.computed_fingerprint().unwrap(), digest);
+        assert!(view.has_matching_fingerprint());
+        assert_eq!(view.status.unwrap().unsigned_integer(), Some(200));
         let text = cassette(&Digest::of(b"").to_string());
-        assert!(!CassetteView::read(text.as_bytes(), &Limits::default()).unwrap().holds());
+        assert!(!CassetteView::read(text.as_bytes(), &Limits::default()).unwrap().has_matching_fingerprint());
     }
 
     #[test]

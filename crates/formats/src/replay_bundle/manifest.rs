@@ -1,4 +1,5 @@
-//! The members of a manifest as they stand, right or wrong (§3.1). Unknown members are ignored at every depth (§6).
+//! Views of a manifest: its members as they stand, right or wrong (§3.1). Unknown members are ignored at every depth
+//! (§6).
 
 use reenact_json::Value;
 
@@ -14,7 +15,7 @@ macro_rules! view {
         }
 
         impl<'a> $view<'a> {
-            /// The view of an object. A member that is null is as good as absent: the real tool reads it so.
+            /// Picks the members of an object. A member that is `null` counts as absent: the real tool reads it so.
             pub fn of(object: Value<'a>) -> Self {
                 let mut view = Self::default();
                 for (name, value) in object.members() {
@@ -31,7 +32,7 @@ macro_rules! view {
 }
 
 view! {
-    /// A manifest.
+    /// Members of a manifest.
     ManifestView {
         schema_version,
         assay_version,
@@ -57,42 +58,43 @@ view! {
 }
 
 view! {
-    /// `outputs` (§3.2): names inside the bundle. The text does not know `run`; the real tool writes it.
+    /// Members of `outputs` (§3.2): file names inside the bundle. The specification does not list `run`; the real
+    /// tool writes it.
     OutputsView { run, summary, junit, sarif, }
 }
 
 view! {
-    /// One entry of `files`, by its name inside the bundle.
+    /// Members of one entry of `files`. The entry's own name is the file name inside the bundle.
     FileView { sha256, size, mode, content_type, }
 }
 
 view! {
-    /// `replay_coverage`: which tests the bundle holds enough for.
+    /// Members of `replay_coverage`: the tests that the bundle holds enough data to replay.
     CoverageView { complete_tests, incomplete_tests, reason, }
 }
 
 view! {
-    /// `toolchain`
+    /// Members of `toolchain`.
     ToolchainView { rustc, cargo, cargo_lock_hash, runner, }
 }
 
 view! {
-    /// `toolchain.runner`
+    /// Members of `toolchain.runner`.
     RunnerView { os, arch, container_image_digest, ci, }
 }
 
 view! {
-    /// `seeds`
+    /// Members of `seeds`.
     SeedsView { seed_version, order_seed, judge_seed, }
 }
 
 view! {
-    /// `scrub_policy`: what the producer says that it took out. It is a claim.
+    /// Members of `scrub_policy`: what the producer claims to have removed.
     ScrubView { include_prompts, scrub_cassettes, name, }
 }
 
 impl<'a> OutputsView<'a> {
-    /// Each that is there, with its name.
+    /// Returns the outputs that are present, each with its member name.
     pub fn named(&self) -> impl Iterator<Item = (&'static str, Value<'a>)> {
         [("run", self.run), ("summary", self.summary), ("junit", self.junit), ("sarif", self.sarif)]
             .into_iter()
@@ -101,7 +103,7 @@ impl<'a> OutputsView<'a> {
 }
 
 impl<'a> CoverageView<'a> {
-    /// The tests that cannot be replayed, each with the reason that the producer gives.
+    /// Returns the tests that cannot be replayed, each with the reason that the producer gives.
     pub fn incomplete(&self) -> impl Iterator<Item = (Value<'a>, Option<Value<'a>>)> {
         let reason = self.reason;
         self.incomplete_tests.into_iter().flat_map(|list| list.elements()).map(move |test| {
@@ -110,7 +112,7 @@ impl<'a> CoverageView<'a> {
         })
     }
 
-    /// How many tests can be replayed, and how many cannot.
+    /// Returns the number of tests that can be replayed, and the number of those that cannot.
     pub fn counts(&self) -> (usize, usize) {
         let count = |list: Option<Value<'a>>| list.map_or(0, |list| list.elements().count());
         (count(self.complete_tests), count(self.incomplete_tests))

@@ -1,28 +1,37 @@
 //! Replay Bundles, version 1: a manifest and the files of a run, in one reproducible archive.
 //!
-//! The archive is a tar of plain files inside one gzip member. What the real tool writes is read, and written again byte for
-//! byte; §n in comments is the published text.
+//! The archive is a tar of plain files inside one gzip member. Archives of the real tool are read, and written again
+//! byte for byte; §n in comments is the published specification.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`manifest`] | views of a manifest |
+//! | [`cassette`] | recorded HTTP exchanges |
+//! | [`new_manifest`] | the members of a manifest to write |
+//! | [`writer`] | the writer of bundles |
+//!
+//! Start reading at [`manifest`].
 
 pub mod cassette;
-pub mod draft;
 pub mod manifest;
-mod text;
+mod manifest_writer;
+pub mod new_manifest;
 pub mod writer;
 
-pub use draft::{Held, NewManifest};
 pub use manifest::{CoverageView, FileView, ManifestView};
-pub use writer::{NewFile, Source, WriteError, archive, write};
+pub use new_manifest::{DocumentInclusion, NewManifest};
+pub use writer::{NewBundleFile, ReopenableSource, ReplayBundleWriteError, archive, write};
 
-use reenact_json::{Digest, Limits as JsonLimits};
-use reenact_pack::{Limits, Rules};
+use reenact_json::{Digest, Limits};
+use reenact_pack::{ArchiveLimits, ArchiveRules};
 
 use crate::Profile;
-use crate::format::{FolderLayout, Format, FormatId, Signs, Support};
+use crate::format::{FolderLayout, Format, FormatId, RecognitionRule, Support};
 use crate::rer::ARTIFACT_FILE;
 
 pub use crate::format::MANIFEST_FILE as MANIFEST;
 
-/// The row of Replay Bundles: a manifest, and nothing of what an RER bundle needs beside it.
+/// Row of Replay Bundles: a manifest, and no `artifact.json`, which would make it an RER bundle.
 pub static FORMAT: Format = Format {
     id: FormatId::ReplayBundle,
     name: "replay-bundle",
@@ -30,78 +39,79 @@ pub static FORMAT: Format = Format {
     support: Support::Full,
     dialect: FormatId::ReplayBundle,
     profile: Profile::Jcs,
-    signs: Signs::Files,
+    recognition: RecognitionRule::Files,
     folder: Some(FolderLayout {
-        needs: &[MANIFEST],
-        reads: &[MANIFEST],
+        required_files: &[MANIFEST],
+        event_files: &[MANIFEST],
         companions: &[],
-        without: &[ARTIFACT_FILE],
+        forbidden_files: &[ARTIFACT_FILE],
         documents: &[(MANIFEST, 256 << 20)],
-        manifest_names: &["schema_version", "assay_version", "replay_coverage", "trace_digest"],
-        is_whole: true,
+        manifest_member_names: &["schema_version", "assay_version", "replay_coverage", "trace_digest"],
+        owns_folder: true,
     }),
     main_file: MANIFEST,
     endings: &[],
 };
 
-/// What was used: config and trace.
+/// Folder of the inputs: configuration and trace.
 pub const FILES: &str = "files/";
-/// What came out: the run, its summary, reports.
+/// Folder of the results: the run, its summary, reports.
 pub const OUTPUTS: &str = "outputs/";
-/// Recorded answers.
+/// Folder of recorded answers.
 pub const CASSETTES: &str = "cassettes/";
-/// The folders of the canonical layout (§3.3).
+/// Folders of the canonical layout (§3.3).
 pub const FOLDERS: [&str; 3] = [CASSETTES, FILES, OUTPUTS];
 
-/// The version of the manifest that is read and written here (§3.1).
+/// Version of the manifest that is read and written here (§3.1).
 pub const VERSION: u32 = 1;
-/// The largest manifest, in bytes. This limit and the following are the real tool's; the published text has none.
-pub const LARGEST_MANIFEST: u64 = 10 << 20;
-/// The deepest nesting of a manifest.
-pub const DEEPEST_MANIFEST: u32 = 64;
-/// The longest name, in bytes.
-pub const LONGEST_NAME: u64 = 256;
-/// The longest name that is written: what a plain tar header holds.
-pub const LONGEST_WRITTEN_NAME: usize = 100;
-/// The code of everything that is over a limit.
+/// Largest manifest, in bytes. This limit and the following are the real tool's; the published specification has
+/// none.
+pub const MAX_MANIFEST_BYTES: u64 = 10 << 20;
+/// Deepest nesting of a manifest, in levels.
+pub const MAX_MANIFEST_DEPTH: u32 = 64;
+/// Longest file name, in bytes.
+pub const MAX_NAME_BYTES: u64 = 256;
+/// Longest file name that is written, in bytes: as much as a plain tar header holds.
+pub const MAX_WRITTEN_NAME_BYTES: usize = 100;
+/// Error code of everything that is over a limit.
 pub const LIMIT_CODE: &str = "E_REPLAY_LIMIT_EXCEEDED";
 
-/// How much of an archive is read.
-pub fn limits() -> Limits {
-    Limits {
+/// Returns the limits of an archive that is read.
+pub fn archive_limits() -> ArchiveLimits {
+    ArchiveLimits {
         source_bytes: 100 << 20,
         members: 100_000,
-        name_bytes: LONGEST_NAME,
+        name_bytes: MAX_NAME_BYTES,
         member_bytes: 500 << 20,
         total_bytes: 1 << 30,
-        // The total is small enough to bound the work by itself, and logs of repeated lines shrink a lot.
-        ratio: None,
-        ..Limits::default()
+        // The total alone is small enough to bound the work, and logs of repeated lines compress very well.
+        expansion: None,
+        ..ArchiveLimits::default()
     }
 }
 
-/// The rules that an archive is read by: plain files only, one gzip member, nothing after it.
-pub fn rules() -> Rules {
-    Rules { limits: limits(), ..Rules::plain() }
+/// Returns the rules that an archive is read by: plain files only, one gzip member, nothing after it.
+pub fn archive_rules() -> ArchiveRules {
+    ArchiveRules { limits: archive_limits(), ..ArchiveRules::plain() }
 }
 
-/// How much of a manifest is read.
-pub fn manifest_limits() -> JsonLimits {
-    let bytes = usize::try_from(LARGEST_MANIFEST).unwrap_or(usize::MAX);
-    JsonLimits { depth: DEEPEST_MANIFEST, bytes }
+/// Returns the limits of a manifest that is read.
+pub fn manifest_limits() -> Limits {
+    let bytes = usize::try_from(MAX_MANIFEST_BYTES).unwrap_or(usize::MAX);
+    Limits { max_depth: MAX_MANIFEST_DEPTH, max_bytes: bytes }
 }
 
-/// A digest as manifests spell it: 64 lower-case hexadecimal digits, with `sha256:` before them or without.
+/// Parses a digest as manifests spell it: 64 lower-case hexadecimal digits, with or without `sha256:` before them.
 pub fn read_digest(text: &str) -> Option<Digest> {
     Digest::from_hex(text.strip_prefix("sha256:").unwrap_or(text))
 }
 
-/// Whether a name is in one of the three folders of the layout.
+/// Returns true if a name lies in one of the three folders of the layout.
 pub fn is_in_layout(name: &str) -> bool {
     FOLDERS.iter().any(|folder| name.len() > folder.len() && name.starts_with(folder))
 }
 
-/// What kind of content a name promises, as the real tool writes it.
+/// Returns the media type for a file name's ending, as the real tool writes it.
 pub fn content_type(name: &str) -> Option<&'static str> {
     match name.rsplit('/').next()?.rsplit_once('.')?.1 {
         "json" => Some("application/json"),

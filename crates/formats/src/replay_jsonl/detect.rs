@@ -1,56 +1,58 @@
 //! Recognition of a replay by its first bytes.
 
-use reenact_json::{Kind, Limits, Scanner, SyntaxError, Value};
+use reenact_json::{Limits, Scanner, SyntaxError, Value, ValueKind};
 
-use super::EventKind;
+use super::ReplayJsonlEventKind;
 
-/// How many bytes are looked at.
-pub const LOOKED_AT: usize = 64 << 10;
+/// Number of bytes at the beginning of a text that recognition looks at.
+pub const DETECTION_BYTES: usize = 64 << 10;
 
-/// Whether a text begins like a replay: one of its first lines is an object that says so, in any dialect. The rest of the
-/// text is not looked at, and the line may be torn.
+/// Returns true if one of the first 16 lines is an object that is a replay event, in any dialect.
+///
+/// Only the first [`DETECTION_BYTES`] are looked at, so the last line may be truncated.
 pub fn is_replay(text: &[u8]) -> bool {
-    let text = text.get(..LOOKED_AT).unwrap_or(text);
+    let text = text.get(..DETECTION_BYTES).unwrap_or(text);
     let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
     text.split(|byte| *byte == b'\n').take(16).any(|line| {
-        let mut seen = Seen::default();
-        // A torn line tells what it can.
-        let _ = look(line, &mut seen);
+        let mut seen = ReplayLineSigns::default();
+        // A truncated line counts with the members before its end.
+        let _ = scan_line(line, &mut seen);
         seen.is_event()
     })
 }
 
 #[derive(Default)]
-struct Seen {
-    tag: Option<EventKind>,
+struct ReplayLineSigns {
+    tag: Option<ReplayJsonlEventKind>,
     is_timed: bool,
 }
 
-impl Seen {
-    /// A header is one by its name; other events could be those of any log, but for their time.
+impl ReplayLineSigns {
+    /// Returns true if the line is an event. The header is known by its name alone; other events could be those of
+    /// any log, so they need a time, too.
     fn is_event(&self) -> bool {
         match self.tag {
-            Some(EventKind::ReplayHeader) => true,
+            Some(ReplayJsonlEventKind::ReplayHeader) => true,
             Some(_) => self.is_timed,
             None => false,
         }
     }
 }
 
-fn look(line: &[u8], seen: &mut Seen) -> Result<(), SyntaxError> {
+fn scan_line(line: &[u8], seen: &mut ReplayLineSigns) -> Result<(), SyntaxError> {
     let mut scanner = Scanner::new(line, &Limits::default())?;
-    if scanner.kind()? != Kind::Object {
+    if scanner.kind()? != ValueKind::Object {
         return Ok(());
     }
     let mut object = scanner.enter_object()?;
     while let Some(name) = scanner.next_name(&mut object)? {
         let is = |known: &[&str]| known.iter().any(|known| name.is_string(known));
         let (is_tag, is_time) = (is(&["event", "type"]), is(&["t", "ts"]));
-        // Of a torn line the time counts even if it cannot be read.
+        // In a truncated line the time counts even if its value is cut off.
         seen.is_timed |= is_time;
         let value: Value<'_> = scanner.value()?;
         if is_tag {
-            seen.tag = seen.tag.or(EventKind::of_tag(value));
+            seen.tag = seen.tag.or(ReplayJsonlEventKind::of_tag(value));
         }
     }
     Ok(())

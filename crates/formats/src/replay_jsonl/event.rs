@@ -1,13 +1,13 @@
-//! The members of one line, as they stand, right or wrong.
+//! One line as an event: its members as they stand, right or wrong.
 
 use core::fmt;
 
-use reenact_json::scanner::{OpenObject, Room};
-use reenact_json::{Kind, Limits, Scanner, SyntaxError, Value};
+use reenact_json::scanner::{OpenObject, ScannerBuffers};
+use reenact_json::{Limits, Scanner, SyntaxError, Value, ValueKind};
 
-/// The events that the format defines; the last two came with later revisions of the same version.
+/// Kinds of events that the format defines. The last two came with later revisions of the same version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum EventKind {
+pub enum ReplayJsonlEventKind {
     /// The version, on the first line.
     ReplayHeader,
     /// The session begins.
@@ -26,13 +26,13 @@ pub enum EventKind {
     SessionEnd,
     /// Money moved.
     Payment,
-    /// Something that the runtime says.
+    /// An event of the agent's runtime.
     RuntimeEvent,
 }
 
-impl EventKind {
-    /// Every kind.
-    pub const ALL: [EventKind; 10] = [
+impl ReplayJsonlEventKind {
+    /// Every kind, in the order of the enum.
+    pub const ALL: [ReplayJsonlEventKind; 10] = [
         Self::ReplayHeader,
         Self::SessionStart,
         Self::PlanStart,
@@ -45,7 +45,7 @@ impl EventKind {
         Self::RuntimeEvent,
     ];
 
-    /// The tag.
+    /// Returns the text of the member `event`.
     pub fn name(self) -> &'static str {
         match self {
             Self::ReplayHeader => "ReplayHeader",
@@ -61,13 +61,14 @@ impl EventKind {
         }
     }
 
-    /// The kind of that tag.
+    /// Returns the kind that a value of `event` names.
     pub fn of_tag(tag: Value<'_>) -> Option<Self> {
-        tag.read_string(|tag| Self::ALL.into_iter().find(|kind| kind.name().as_bytes() == tag)).flatten()
+        tag.with_string_bytes(|tag| Self::ALL.into_iter().find(|kind| kind.name().as_bytes() == tag))
+            .flatten()
     }
 }
 
-impl fmt::Display for EventKind {
+impl fmt::Display for ReplayJsonlEventKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -75,7 +76,7 @@ impl fmt::Display for EventKind {
 
 macro_rules! fields {
     ($($name:ident $text:literal,)*) => {
-        /// A member that some event has.
+        /// Name of a member that some event has.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Field {
             $(#[doc = concat!("`", $text, "`")] $name,)*
@@ -84,10 +85,10 @@ macro_rules! fields {
         impl Field {
             const COUNT: usize = Self::ALL.len();
 
-            /// Every one.
+            /// Every field, in the order of the enum.
             pub const ALL: [Self; [$($text),*].len()] = [$(Self::$name),*];
 
-            /// The member's name.
+            /// Returns the member's name.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$name => $text,)*
@@ -105,7 +106,7 @@ macro_rules! fields {
     };
 }
 
-// The most frequent first.
+// The most frequent names come first: names are compared in this order.
 fields! {
     T "t",
     Id "id",
@@ -146,23 +147,23 @@ fields! {
     IdempotencyKey "idempotency_key",
 }
 
-/// Why a line is no event.
+/// Reason why a line is not an event.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LineFault {
-    /// It is not JSON that we read.
+    /// The line is not JSON within the limits.
     #[error("{}", .0.fault)]
     Syntax(SyntaxError),
-    /// It is JSON, but not an object.
+    /// The line is JSON, but not an object.
     #[error("an event is an object, this is {found}")]
     NotAnObject {
-        /// What it is.
+        /// Kind of the value, in words.
         found: &'static str,
     },
-    /// It has no `event` that is a string.
+    /// The line has no `event` that is a string.
     #[error("the member \"event\" is missing{}", if *.is_other_dialect { " (its \"type\" is that of another dialect)" } else { "" })]
     NoTag {
-        /// It has a `type`, as one revision of the format had it.
+        /// True if the line has a `type`, the name of the tag in one revision of the format.
         is_other_dialect: bool,
     },
 }
@@ -173,52 +174,64 @@ impl From<SyntaxError> for LineFault {
     }
 }
 
-/// The members of an event.
+/// Members of one event.
 #[derive(Debug, Clone)]
-pub struct EventView<'a> {
-    /// What `event` says.
+pub struct ReplayJsonlEventView<'a> {
+    /// Value of `event`.
     pub tag: Value<'a>,
-    /// The kind of that tag, if the format defines it.
-    pub kind: Option<EventKind>,
-    fields: Fields<'a>,
-    /// How many members there are beside `event`.
+    /// Kind that the tag names, if the format defines it.
+    pub kind: Option<ReplayJsonlEventKind>,
+    fields: FieldValues<'a>,
+    /// Number of members beside `event`.
     count: u64,
-    whole: Option<Value<'a>>,
+    object: Option<Value<'a>>,
 }
 
-impl<'a> EventView<'a> {
+impl<'a> ReplayJsonlEventView<'a> {
     /// Reads a line.
+    ///
+    /// # Errors
+    ///
+    /// [`LineFault`] if the line is not a JSON object with a string `event`.
     pub fn read(line: &'a [u8], limits: &Limits) -> Result<Self, LineFault> {
-        Self::read_within(line, limits, &mut Room::default())
+        Self::read_with_buffers(line, limits, &mut ScannerBuffers::default())
     }
 
-    /// As [`EventView::read`]; `room` is what the line before has left.
-    pub fn read_within(line: &'a [u8], limits: &Limits, room: &mut Room) -> Result<Self, LineFault> {
-        let mut scanner = Scanner::new(line, limits)?.within(core::mem::take(room));
+    /// Reads a line as [`ReplayJsonlEventView::read`] does, and reuses the scanner's buffers of the line before.
+    ///
+    /// # Errors
+    ///
+    /// As [`ReplayJsonlEventView::read`].
+    pub fn read_with_buffers(
+        line: &'a [u8],
+        limits: &Limits,
+        room: &mut ScannerBuffers,
+    ) -> Result<Self, LineFault> {
+        let mut scanner = Scanner::new(line, limits)?.with_buffers(core::mem::take(room));
         let kind = scanner.kind()?;
-        if kind != Kind::Object {
-            // Bad JSON is bad JSON first, whatever it would have been.
+        if kind != ValueKind::Object {
+            // A syntax error anywhere in the line comes before the complaint about its kind.
             scanner.value()?;
             scanner.finish()?;
             return Err(LineFault::NotAnObject { found: kind.name() });
         }
         let mut object = scanner.enter_object()?;
-        let mut fields = Fields::default();
+        let mut fields = FieldValues::default();
         let (mut tag, mut kind, mut is_other_dialect) = (None, None, false);
-        if scanner.takes(&mut object, b"\"event\":") {
+        if scanner.take_member_if_next(&mut object, b"\"event\":") {
             let value = scanner.value()?;
-            kind = EventKind::of_tag(value);
+            kind = ReplayJsonlEventKind::of_tag(value);
             tag = Some(value);
-            fields.expect(kind, &mut scanner, &mut object)?;
+            fields.read_expected(kind, &mut scanner, &mut object)?;
         }
         let mut count = fields.count as u64;
         while let Some(name) = scanner.next_name(&mut object)? {
             let value = scanner.value()?;
-            match name.read_string(Field::of_name).flatten() {
+            match name.with_string_bytes(Field::of_name).flatten() {
                 Some(field) => fields.put(field, value),
                 None if name.is_string("event") => {
                     tag = Some(value);
-                    kind = EventKind::of_tag(value);
+                    kind = ReplayJsonlEventKind::of_tag(value);
                     continue;
                 }
                 None => is_other_dialect |= name.is_string("type"),
@@ -226,90 +239,91 @@ impl<'a> EventView<'a> {
             count += 1;
         }
         scanner.finish()?;
-        let Some(tag) = tag.filter(|tag| tag.kind() == Kind::String) else {
+        let Some(tag) = tag.filter(|tag| tag.kind() == ValueKind::String) else {
             return Err(LineFault::NoTag { is_other_dialect });
         };
-        let whole = scanner.left(&object);
-        *room = scanner.into_room();
-        Ok(Self { tag, kind, fields, count, whole })
+        let whole = scanner.finished_object(&object);
+        *room = scanner.into_buffers();
+        Ok(Self { tag, kind, fields, count, object: whole })
     }
 
-    /// The value of a member.
+    /// Returns the value of a member.
     pub fn get(&self, field: Field) -> Option<Value<'a>> {
         self.fields.get(field)
     }
 
-    /// How many members there are beside `event`.
+    /// Returns the number of members beside `event`.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The object itself. Whether it counts as canonical (RFC 8785) includes the white space before it.
-    pub fn whole(&self) -> Option<Value<'a>> {
-        self.whole
+    /// Returns the object itself. Its flag for canonical form (RFC 8785) also covers the white space before it.
+    pub fn object(&self) -> Option<Value<'a>> {
+        self.object
     }
 }
 
-/// No event that the format defines has more members than this.
-const FEW: usize = 8;
+/// Number of values stored inline. No event that the format defines has more members.
+const INLINE_VALUES: usize = 8;
 
-/// The known members of an event. A line has few of the many that there are.
+/// Values of the known members. A line has few of the many fields that exist, so values are stored densely, and
+/// `slots` maps fields to them.
 #[derive(Debug, Clone, Default)]
-struct Fields<'a> {
-    /// For each field, where its value stands, counted from 1.
-    places: Places,
+struct FieldValues<'a> {
+    /// Index of each field's value, 1-based; 0 if the member is absent.
+    slots: FieldSlots,
     count: usize,
-    few: [Option<Value<'a>>; FEW],
-    /// Those that did not fit.
-    more: Vec<Value<'a>>,
+    inline: [Option<Value<'a>>; INLINE_VALUES],
+    /// Values that did not fit inline.
+    overflow: Vec<Value<'a>>,
 }
 
 #[derive(Debug, Clone)]
-struct Places([u8; Field::COUNT]);
+struct FieldSlots([u8; Field::COUNT]);
 
-impl Default for Places {
+impl Default for FieldSlots {
     fn default() -> Self {
         Self([0; Field::COUNT])
     }
 }
 
-impl<'a> Fields<'a> {
+impl<'a> FieldValues<'a> {
     #[inline]
     fn put(&mut self, field: Field, value: Value<'a>) {
-        match self.few.get_mut(self.count) {
+        match self.inline.get_mut(self.count) {
             Some(slot) => *slot = Some(value),
-            None => self.more.push(value),
+            None => self.overflow.push(value),
         }
         self.count += 1;
-        // A name stands in an object once, so that there are no more values than fields.
-        self.places.0[field as usize] = u8::try_from(self.count).unwrap_or_default();
+        // A name occurs once in an object, so there are no more values than fields.
+        self.slots.0[field as usize] = u8::try_from(self.count).unwrap_or_default();
     }
 
     #[inline]
     fn get(&self, field: Field) -> Option<Value<'a>> {
-        let at = usize::from(self.places.0[field as usize]).checked_sub(1)?;
-        match self.few.get(at) {
+        let at = usize::from(self.slots.0[field as usize]).checked_sub(1)?;
+        match self.inline.get(at) {
             Some(value) => *value,
-            None => self.more.get(at - FEW).copied(),
+            None => self.overflow.get(at - INLINE_VALUES).copied(),
         }
     }
 
-    /// Takes the members of the two events that replays consist of, as far as they stand in canonical order.
-    fn expect(
+    /// Reads the members of the two most frequent events, as long as they come in canonical order.
+    fn read_expected(
         &mut self,
-        kind: Option<EventKind>,
+        kind: Option<ReplayJsonlEventKind>,
         scanner: &mut Scanner<'a>,
         object: &mut OpenObject,
     ) -> Result<(), SyntaxError> {
         macro_rules! take {
             ($($name:literal $field:ident)*) => {{
-                $(if scanner.takes(object, $name) {
+                $(if scanner.take_member_if_next(object, $name) {
                     self.put(Field::$field, scanner.value()?);
                 })*
             }};
         }
         match kind {
-            Some(EventKind::ToolCall) => take! {
+            Some(ReplayJsonlEventKind::ToolCall) => take! {
                 b"\"id\":" Id
                 b"\"params\":" Params
                 b"\"params_hash\":" ParamsHash
@@ -317,7 +331,7 @@ impl<'a> Fields<'a> {
                 b"\"t\":" T
                 b"\"tool\":" Tool
             },
-            Some(EventKind::ToolResult) => take! {
+            Some(ReplayJsonlEventKind::ToolResult) => take! {
                 b"\"exit_code\":" ExitCode
                 b"\"id\":" Id
                 b"\"latency_ms\":" LatencyMs
@@ -337,12 +351,12 @@ mod tests {
     use proptest::prelude::*;
     use reenact_json::SyntaxFault;
 
-    fn read(line: &str) -> Result<EventView<'_>, LineFault> {
-        EventView::read(line.as_bytes(), &Limits::default())
+    fn read(line: &str) -> Result<ReplayJsonlEventView<'_>, LineFault> {
+        ReplayJsonlEventView::read(line.as_bytes(), &Limits::default())
     }
 
-    /// What each field holds, as text.
-    fn told(view: &EventView<'_>) -> Vec<(&'static str, String)> {
+    /// Returns each field that is present, with its text.
+    fn told(view: &ReplayJsonlEventView<'_>) -> Vec<(&'static str, String)> {
         let text = |field: &Field| Some(String::from_utf8_lossy(view.get(*field)?.text()).into_owned());
         Field::ALL.iter().filter_map(|field| Some((field.name(), text(field)?))).collect()
     }
@@ -379,17 +393,18 @@ mod tests {
 
     #[test]
     fn room_is_left_to_the_next_line() {
-        let mut room = Room::default();
+        let mut room = ScannerBuffers::default();
         for line in
             [r#"{"event":"ToolCall","id":"a"}"#, r#"{"id":"b","event":"X"}"#, "{", "[]", r#"{"event":"Y"}"#]
         {
-            let within = EventView::read_within(line.as_bytes(), &Limits::default(), &mut room);
+            let within =
+                ReplayJsonlEventView::read_with_buffers(line.as_bytes(), &Limits::default(), &mut room);
             assert_eq!(within.map(|view| told(&view)), read(line).map(|view| told(&view)), "{line}");
         }
     }
 
     proptest! {
-        /// Members that come as expected are read as those that do not.
+        /// Members in the expected order are read like those in any other.
         #[test]
         fn any_order_tells_the_same(
             tag in prop::sample::select(vec!["ToolCall", "ToolResult", "SessionEnd", "Other"]),

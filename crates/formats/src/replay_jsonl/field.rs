@@ -1,30 +1,32 @@
-//! What each member of each event must be. Widths of integers are those of the reference's own types, and part of the
-//! contract: what does not fit there makes its reader drop the line.
+//! Rules for each member of each event.
+//!
+//! Widths of integers are those of the reference's own types and part of the contract: a number that does not fit
+//! there makes the reference drop the line. Start reading at [`faults`].
 
-use reenact_json::{Digest, Kind, Value};
+use reenact_json::{Digest, Value, ValueKind};
 
-use super::clock::Clock;
-use super::event::{EventKind, EventView, Field};
-use crate::rer::Problem;
+use super::event::{Field, ReplayJsonlEventKind, ReplayJsonlEventView};
+use super::timestamp::TimestampCache;
+use crate::rer::RerStructureProblem;
 
-/// A member that is not as it should be.
+/// Member that breaks its rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{} {problem}", .field.name())]
 pub struct FieldFault {
-    /// Which.
+    /// Field with the fault.
     pub field: Field,
-    /// What is wrong with it.
-    pub problem: Problem,
+    /// Fault of its value.
+    pub problem: RerStructureProblem,
 }
 
-/// What a member must be.
+/// Rule for the value of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rule {
+enum FieldRule {
     Any,
     Object,
     Text,
     TextOrNull,
-    /// A text that could be the name of a folder: the reference makes it one.
+    /// A text that could be the name of a folder, because the reference makes it one.
     FolderName,
     Time,
     Hash,
@@ -41,30 +43,30 @@ enum Rule {
     Signed32s,
 }
 
-/// A member of an event: which, what it must be, whether it must be there.
-type Member = (Field, Rule, bool);
+/// Member of an event: its field, its rule, and true if it is required.
+type FieldSpec = (Field, FieldRule, bool);
 
-/// The members of each event. `policy_version` and `policy_bundle_id` are one member under two names.
-fn members(kind: EventKind) -> &'static [Member] {
+/// Returns the members of each event. `policy_version` and `policy_bundle_id` are one member under two names.
+fn field_specs(kind: ReplayJsonlEventKind) -> &'static [FieldSpec] {
     use Field as F;
-    use Rule as R;
+    use FieldRule as R;
     match kind {
-        EventKind::ReplayHeader => &[
+        ReplayJsonlEventKind::ReplayHeader => &[
             (F::ReplayVersion, R::Unsigned8, true),
             (F::Producer, R::Text, true),
             (F::CreatedAt, R::Time, true),
         ],
-        EventKind::SessionStart => &[
+        ReplayJsonlEventKind::SessionStart => &[
             (F::T, R::Time, true),
             (F::SessionId, R::FolderName, true),
             (F::IssueNumber, R::Signed64OrNull, false),
             (F::PolicyBundleId, R::Text, false),
             (F::PolicyVersion, R::Text, false),
         ],
-        EventKind::PlanStart => {
+        ReplayJsonlEventKind::PlanStart => {
             &[(F::T, R::Time, true), (F::PlanHash, R::Hash, true), (F::StepCount, R::Unsigned64, true)]
         }
-        EventKind::ToolCall => &[
+        ReplayJsonlEventKind::ToolCall => &[
             (F::T, R::Time, true),
             (F::Id, R::Text, true),
             (F::Tool, R::Text, true),
@@ -73,7 +75,7 @@ fn members(kind: EventKind) -> &'static [Member] {
             (F::ParamsHash, R::Hash, true),
             (F::StepId, R::Text, true),
         ],
-        EventKind::ToolResult => &[
+        ReplayJsonlEventKind::ToolResult => &[
             (F::T, R::Time, true),
             (F::Id, R::Text, true),
             (F::OutputHash, R::Hash, true),
@@ -81,26 +83,26 @@ fn members(kind: EventKind) -> &'static [Member] {
             (F::StepUtility, R::Utility, true),
             (F::LatencyMs, R::Unsigned64, true),
         ],
-        EventKind::StepComplete => &[
+        ReplayJsonlEventKind::StepComplete => &[
             (F::T, R::Time, true),
             (F::StepId, R::Text, true),
             (F::Status, R::StepStatus, true),
             (F::Iterations, R::Unsigned8, true),
         ],
-        EventKind::Verification => &[
+        ReplayJsonlEventKind::Verification => &[
             (F::T, R::Time, true),
             (F::Commands, R::Texts, true),
             (F::ExitCodes, R::Signed32s, true),
             (F::VerificationDelta, R::Signed32, true),
         ],
-        EventKind::SessionEnd => &[
+        ReplayJsonlEventKind::SessionEnd => &[
             (F::T, R::Time, true),
             (F::Status, R::SessionStatus, true),
             (F::Confidence, R::Single, true),
             (F::TotalToolCalls, R::Unsigned64, true),
             (F::TotalLatencyMs, R::Unsigned64, true),
         ],
-        EventKind::Payment => &[
+        ReplayJsonlEventKind::Payment => &[
             (F::T, R::Time, true),
             (F::Rail, R::Text, true),
             (F::AssetId, R::Text, true),
@@ -109,7 +111,7 @@ fn members(kind: EventKind) -> &'static [Member] {
             (F::JobHash, R::TextOrNull, false),
             (F::Status, R::Text, true),
         ],
-        EventKind::RuntimeEvent => &[
+        ReplayJsonlEventKind::RuntimeEvent => &[
             (F::T, R::Time, true),
             (F::SessionId, R::Text, true),
             (F::Seq, R::Unsigned64, true),
@@ -121,47 +123,49 @@ fn members(kind: EventKind) -> &'static [Member] {
     }
 }
 
-/// Tells every fault of an event of that kind; gives how many members it has that its kind does not know.
+/// Calls `report` with every fault of an event of that kind; returns the number of members that the kind does not
+/// know.
 pub fn faults(
-    kind: EventKind,
-    event: &EventView<'_>,
-    clock: &mut Clock,
-    mut tell: impl FnMut(FieldFault),
+    kind: ReplayJsonlEventKind,
+    event: &ReplayJsonlEventView<'_>,
+    clock: &mut TimestampCache,
+    mut report: impl FnMut(FieldFault),
 ) -> u64 {
     let mut known = 0;
-    for &(field, rule, is_required) in members(kind) {
+    for &(field, rule, is_required) in field_specs(kind) {
         match event.get(field) {
             Some(value) => {
                 known += 1;
-                if let Err(problem) = rule.check(value, clock) {
-                    tell(FieldFault { field, problem });
+                if let Err(problem) = rule.check_value(value, clock) {
+                    report(FieldFault { field, problem });
                 }
             }
-            None if is_required => tell(FieldFault { field, problem: Problem::Missing }),
+            None if is_required => report(FieldFault { field, problem: RerStructureProblem::Missing }),
             None => {}
         }
     }
-    if kind == EventKind::SessionStart && policy(event).is_none() {
-        tell(FieldFault { field: Field::PolicyVersion, problem: Problem::Missing });
+    if kind == ReplayJsonlEventKind::SessionStart && policy(event).is_none() {
+        report(FieldFault { field: Field::PolicyVersion, problem: RerStructureProblem::Missing });
     }
     event.count().saturating_sub(known)
 }
 
-/// The policy of a session: `policy_bundle_id`, or `policy_version` as it was called first.
-pub fn policy<'a>(event: &EventView<'a>) -> Option<Value<'a>> {
+/// Returns the policy of a session: `policy_bundle_id`, or its older name `policy_version`.
+pub fn policy<'a>(event: &ReplayJsonlEventView<'a>) -> Option<Value<'a>> {
     event.get(Field::PolicyBundleId).or_else(|| event.get(Field::PolicyVersion))
 }
 
-impl Rule {
-    fn check(self, value: Value<'_>, clock: &mut Clock) -> Result<(), Problem> {
-        let kind = |wanted| Problem::Kind { wanted, found: value.kind().name() };
-        let is = |holds: bool, wanted| if holds { Ok(()) } else { Err(Problem::Value { wanted }) };
+impl FieldRule {
+    fn check_value(self, value: Value<'_>, clock: &mut TimestampCache) -> Result<(), RerStructureProblem> {
+        let kind = |wanted| RerStructureProblem::Kind { wanted, found: value.kind().name() };
+        let is =
+            |holds: bool, wanted| if holds { Ok(()) } else { Err(RerStructureProblem::Value { wanted }) };
         match self {
             Self::Any => Ok(()),
-            Self::Object if value.kind() == Kind::Object => Ok(()),
+            Self::Object if value.kind() == ValueKind::Object => Ok(()),
             Self::Object => Err(kind("an object")),
             Self::TextOrNull | Self::Signed32OrNull | Self::Signed64OrNull if value.is_null() => Ok(()),
-            Self::Text | Self::TextOrNull if value.kind() == Kind::String => Ok(()),
+            Self::Text | Self::TextOrNull if value.kind() == ValueKind::String => Ok(()),
             Self::Text
             | Self::TextOrNull
             | Self::FolderName
@@ -169,7 +173,7 @@ impl Rule {
             | Self::Hash
             | Self::StepStatus
             | Self::SessionStatus
-                if value.kind() != Kind::String =>
+                if value.kind() != ValueKind::String =>
             {
                 Err(kind("a string"))
             }
@@ -189,34 +193,40 @@ impl Rule {
                     .any(|status| value.is_string(status)),
                 "Success, Failed, Cancelled or Timeout",
             ),
-            Self::Texts => list(value, "a list of strings", |item| item.kind() == Kind::String),
-            Self::Signed32s => list(value, "a list of integers of 32 bits", |item| signed32(item).is_some()),
-            _ if value.kind() != Kind::Number => Err(kind("a number")),
+            Self::Texts => check_list(value, "a list of strings", |item| item.kind() == ValueKind::String),
+            Self::Signed32s => {
+                check_list(value, "a list of integers of 32 bits", |item| signed32(item).is_some())
+            }
+            _ if value.kind() != ValueKind::Number => Err(kind("a number")),
             Self::Unsigned8 => {
                 is(unsigned(value).is_some_and(|n| n <= u64::from(u8::MAX)), "an integer from 0 to 255")
             }
             Self::Unsigned64 => is(unsigned(value).is_some(), "an integer of 64 bits, not negative"),
             Self::Signed32 | Self::Signed32OrNull => is(signed32(value).is_some(), "an integer of 32 bits"),
             Self::Signed64OrNull => is(signed(value).is_some(), "an integer of 64 bits"),
-            Self::Single => is(single(value).is_some(), "a number of single precision"),
+            Self::Single => is(single_precision(value).is_some(), "a number of single precision"),
             Self::Utility => is(utility(value).is_some(), "a number from -1 to 1"),
         }
     }
 }
 
-fn list(value: Value<'_>, wanted: &'static str, is_good: impl Fn(Value<'_>) -> bool) -> Result<(), Problem> {
-    if value.kind() != Kind::Array {
-        return Err(Problem::Kind { wanted: "an array", found: value.kind().name() });
+fn check_list(
+    value: Value<'_>,
+    wanted: &'static str,
+    is_good: impl Fn(Value<'_>) -> bool,
+) -> Result<(), RerStructureProblem> {
+    if value.kind() != ValueKind::Array {
+        return Err(RerStructureProblem::Kind { wanted: "an array", found: value.kind().name() });
     }
-    if value.elements().all(is_good) { Ok(()) } else { Err(Problem::Value { wanted }) }
+    if value.elements().all(is_good) { Ok(()) } else { Err(RerStructureProblem::Value { wanted }) }
 }
 
-/// Whether a text can be the name of a folder and nothing else.
+/// Returns true if a text can be the name of one folder, with no path in it.
 pub(super) fn is_folder_name(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && !name.contains(['/', '\\']) && !name.contains(char::is_control)
 }
 
-/// An integer as the reference reads it: digits only, of 64 bits.
+/// Reads an unsigned integer of 64 bits as the reference does: digits only.
 pub fn unsigned(value: Value<'_>) -> Option<u64> {
     match value.short_integer() {
         Some(short) => Some(short),
@@ -224,12 +234,12 @@ pub fn unsigned(value: Value<'_>) -> Option<u64> {
     }
 }
 
-/// An integer of 64 bits with a sign.
+/// Reads a signed integer of 64 bits.
 pub fn signed(value: Value<'_>) -> Option<i64> {
     integer(value)?.parse().ok()
 }
 
-/// An integer of 32 bits with a sign.
+/// Reads a signed integer of 32 bits.
 pub fn signed32(value: Value<'_>) -> Option<i32> {
     integer(value)?.parse().ok()
 }
@@ -237,42 +247,43 @@ pub fn signed32(value: Value<'_>) -> Option<i32> {
 fn integer<'a>(value: Value<'a>) -> Option<&'a str> {
     // `-0` is a double to the reference.
     let text = core::str::from_utf8(value.text()).ok()?;
-    (value.kind() == Kind::Number && text != "-0").then_some(text)
+    (value.kind() == ValueKind::Number && text != "-0").then_some(text)
 }
 
-/// A number as single precision, in which all of them are compared: one file prints 0.8, the other 0.800000011920929.
-pub fn single(value: Value<'_>) -> Option<f32> {
+/// Reads a number in single precision, in which all fractions are compared: one file prints 0.8, the other
+/// 0.800000011920929.
+pub fn single_precision(value: Value<'_>) -> Option<f32> {
     // Through the double, as the reference reads it.
     #[allow(clippy::cast_possible_truncation, reason = "rounding to single precision is the rule")]
     let single = value.double()? as f32;
     single.is_finite().then_some(single)
 }
 
-/// A step's utility, the label that is learned from.
+/// Reads a step's utility: a number from -1 to 1, the label that training uses.
 pub fn utility(value: Value<'_>) -> Option<f32> {
-    single(value).filter(|utility| (-1.0..=1.0).contains(utility))
+    single_precision(value).filter(|utility| (-1.0..=1.0).contains(utility))
 }
 
-/// Whether a text has the form of a hash.
+/// Returns true if a string is `sha256:` and 64 lower-case hexadecimal digits.
 pub fn is_hash(value: Value<'_>) -> bool {
-    value.read_string(|text| {
+    value.with_string_bytes(|text| {
         let is_hex = |hex: &[u8]| {
-            // No early exit: all digits at once.
+            // No early exit, so that the compiler compares all digits at once.
             hex.iter().fold(true, |good, digit| good & matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
         };
         text.len() == 71 && text.strip_prefix(b"sha256:").is_some_and(is_hex)
     }) == Some(true)
 }
 
-/// Whether a text is `sha256:` and the digits of this digest.
+/// Returns true if a string is `sha256:` and the digits of `digest`.
 pub fn is_hash_of(value: Value<'_>, digest: &Digest) -> bool {
-    value.read_string(|text| text.strip_prefix(b"sha256:").is_some_and(|hex| digest.is_hex(hex)))
+    value.with_string_bytes(|text| text.strip_prefix(b"sha256:").is_some_and(|hex| digest.is_hex(hex)))
         == Some(true)
 }
 
-/// The digest of a text `sha256:<64 lower-case hexadecimal digits>`.
+/// Parses a string `sha256:<64 lower-case hexadecimal digits>`.
 pub fn digest(value: Value<'_>) -> Option<Digest> {
-    value.read_string(|text| {
+    value.with_string_bytes(|text| {
         let hex = core::str::from_utf8(text.strip_prefix(b"sha256:")?).ok()?;
         Digest::from_hex(hex)
     })?

@@ -1,99 +1,104 @@
-//! The lines of a file, one at a time.
+//! Lines of a file, one at a time, in bounded memory.
 //!
-//! A replay may be larger than the memory, and so may one of its lines: the room for a line is bounded, and of a longer one
-//! only its length is told. A line that lies whole in the reader's own room is read there.
+//! A replay may be larger than memory, and so may one of its lines: the line buffer is bounded, and of a longer line
+//! only the length is reported. A line that lies whole in the reader's own buffer is not copied. Start reading at
+//! [`ReplayLineReader::next_line`].
 
 use std::io::{self, BufRead, Read};
 
 use reenact_json::Digest;
-use reenact_json::canonical::Sink;
+use reenact_json::canonical::ByteSink;
 use reenact_json::digest::Hasher;
 
-/// The longest line that is read. Params are never shortened, so a line may well hold a file.
-pub const LONGEST_LINE: usize = 64 << 20;
+/// Longest line that is read, in bytes. Params are never shortened, so a line may well hold a whole file.
+pub const MAX_LINE_BYTES: usize = 64 << 20;
 
-/// How a line ends.
+/// End of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
-    /// With a line feed, as it should.
+pub enum LineEnding {
+    /// A line feed, as it should be.
     LineFeed,
-    /// With a carriage return before the line feed.
+    /// A carriage return before the line feed.
     CarriageReturn,
-    /// With the file.
+    /// The end of the file.
     EndOfFile,
 }
 
 /// One line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Line<'a> {
-    /// Counted from 1, blank lines included.
+pub struct ReplayLine<'a> {
+    /// Number of the line, 1-based, blank lines included.
     pub number: u64,
-    /// Without its ending; `Err` holds the length of a line that is over the limit.
+    /// Bytes without the line ending; `Err` holds the length of a line over the limit, in bytes.
     pub text: Result<&'a [u8], u64>,
-    /// How it ends.
-    pub ending: Ending,
+    /// End of the line.
+    pub ending: LineEnding,
 }
 
-/// Reads lines.
-pub struct Lines<R> {
+/// Reader of lines, with a limit on their length and an optional hash over all bytes.
+pub struct ReplayLineReader<R> {
     reader: R,
-    longest: usize,
-    /// A line that came in pieces.
+    max_line_bytes: usize,
+    /// Buffer for a line that comes in pieces.
     line: Vec<u8>,
-    /// How much of the reader's room the line before took.
-    taken: usize,
+    /// Number of bytes in the reader's buffer that belong to the line before and are not consumed yet.
+    unconsumed_bytes: usize,
     number: u64,
     hasher: Option<Hasher>,
 }
 
-impl<R: BufRead> Lines<R> {
-    /// The lines of what `reader` gives.
+impl<R: BufRead> ReplayLineReader<R> {
+    /// Reads the lines of `reader`, up to [`MAX_LINE_BYTES`] each.
     pub fn new(reader: R) -> Self {
-        Self::bounded(reader, LONGEST_LINE)
+        Self::with_max_line_bytes(reader, MAX_LINE_BYTES)
     }
 
-    /// As [`Lines::new`], with another limit.
-    pub fn bounded(reader: R, longest: usize) -> Self {
-        Self { reader, longest, line: Vec::new(), taken: 0, number: 0, hasher: None }
+    /// Reads lines up to another limit, in bytes.
+    pub fn with_max_line_bytes(reader: R, max_line_bytes: usize) -> Self {
+        Self { reader, max_line_bytes, line: Vec::new(), unconsumed_bytes: 0, number: 0, hasher: None }
     }
 
-    /// Hashes every byte on the way; see [`Lines::digest`].
-    pub fn hashing(mut self) -> Self {
+    /// Hashes every byte that is read; see [`ReplayLineReader::digest`].
+    pub fn with_hashing(mut self) -> Self {
         self.hasher = Some(Hasher::new());
         self
     }
 
-    /// The SHA-256 of all that was read, if it was asked for.
+    /// Returns the SHA-256 of all bytes read so far, if [`ReplayLineReader::with_hashing`] was called.
     pub fn digest(&mut self) -> Option<Digest> {
         self.hasher.as_mut().map(Hasher::finish)
     }
 
-    /// The next line; `None` at the end. A file that ends with a line feed has no empty line after it.
-    pub fn next_line(&mut self) -> io::Result<Option<Line<'_>>> {
-        self.reader.consume(core::mem::take(&mut self.taken));
-        let Some(length) = self.next_line_feed()?.filter(|length| *length <= self.longest) else {
-            return self.gathered_line();
+    /// Returns the next line; `None` at the end. A file that ends with a line feed has no empty line after it.
+    ///
+    /// # Errors
+    ///
+    /// Errors of the reader, but for interruptions, after which reading goes on.
+    pub fn next_line(&mut self) -> io::Result<Option<ReplayLine<'_>>> {
+        self.reader.consume(core::mem::take(&mut self.unconsumed_bytes));
+        let Some(length) = self.find_line_feed()?.filter(|length| *length <= self.max_line_bytes) else {
+            return self.assemble_line();
         };
         self.number += 1;
-        self.taken = length + 1;
-        // What is there is there: nothing is read here.
+        self.unconsumed_bytes = length + 1;
+        // The buffer is not empty, so this call reads nothing.
         let line = self.reader.fill_buf()?.get(..=length).unwrap_or_default();
         if let Some(hasher) = &mut self.hasher {
             hasher.put(line);
         }
         Ok(Some(match line {
             [text @ .., b'\r', b'\n'] => {
-                Line { number: self.number, text: Ok(text), ending: Ending::CarriageReturn }
+                ReplayLine { number: self.number, text: Ok(text), ending: LineEnding::CarriageReturn }
             }
             _ => {
                 let text = line.get(..length).unwrap_or_default();
-                Line { number: self.number, text: Ok(text), ending: Ending::LineFeed }
+                ReplayLine { number: self.number, text: Ok(text), ending: LineEnding::LineFeed }
             }
         }))
     }
 
-    /// Where the next line feed stands in what the reader has, or reads if it has nothing.
-    fn next_line_feed(&mut self) -> io::Result<Option<usize>> {
+    /// Returns the offset of the next line feed in the reader's buffer, filling the buffer if it is empty.
+    fn find_line_feed(&mut self) -> io::Result<Option<usize>> {
         loop {
             match self.reader.fill_buf() {
                 Ok(bytes) => return Ok(memchr::memchr(b'\n', bytes)),
@@ -103,43 +108,46 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// The next line, if there is one, where it does not lie in the reader's room as a whole.
-    fn gathered_line(&mut self) -> io::Result<Option<Line<'_>>> {
+    /// Returns the next line, if there is one, where it does not lie in the reader's buffer as a whole.
+    fn assemble_line(&mut self) -> io::Result<Option<ReplayLine<'_>>> {
         // Room for the line and its ending, and no more.
-        let most = self.longest as u64 + 2;
-        let mut length = self.piece(most)?;
+        let max_bytes = self.max_line_bytes as u64 + 2;
+        let mut length = self.read_piece(max_bytes)?;
         if length == 0 {
             return Ok(None);
         }
         self.number += 1;
         let mut is_too_long = false;
-        // The two bytes of an ending may come in two pieces.
+        // The two bytes of CR LF may come in two pieces.
         let mut is_split = false;
-        while !self.line.ends_with(b"\n") && self.line.len() as u64 == most {
+        while !self.line.ends_with(b"\n") && self.line.len() as u64 == max_bytes {
             is_too_long = true;
             is_split = self.line.ends_with(b"\r");
-            let more = self.piece(most)?;
+            let more = self.read_piece(max_bytes)?;
             length += more;
             if more == 0 {
                 break;
             }
         }
         let (ending, taken) = match self.line.as_slice() {
-            [.., b'\r', b'\n'] => (Ending::CarriageReturn, 2),
-            [b'\n'] if is_split => (Ending::CarriageReturn, 2),
-            [.., b'\n'] => (Ending::LineFeed, 1),
-            _ => (Ending::EndOfFile, 0),
+            [.., b'\r', b'\n'] => (LineEnding::CarriageReturn, 2),
+            [b'\n'] if is_split => (LineEnding::CarriageReturn, 2),
+            [.., b'\n'] => (LineEnding::LineFeed, 1),
+            _ => (LineEnding::EndOfFile, 0),
         };
         let text = self.line.get(..self.line.len().saturating_sub(taken)).unwrap_or_default();
-        let text =
-            if is_too_long || text.len() > self.longest { Err(length - taken as u64) } else { Ok(text) };
-        Ok(Some(Line { number: self.number, text, ending }))
+        let text = if is_too_long || text.len() > self.max_line_bytes {
+            Err(length - taken as u64)
+        } else {
+            Ok(text)
+        };
+        Ok(Some(ReplayLine { number: self.number, text, ending }))
     }
 
-    /// Reads to the end of the line, but no more than `most` bytes; says how many there were.
-    fn piece(&mut self, most: u64) -> io::Result<u64> {
+    /// Reads to the end of the line, at most `max_bytes`; returns the number of bytes read.
+    fn read_piece(&mut self, max_bytes: u64) -> io::Result<u64> {
         self.line.clear();
-        let count = self.reader.by_ref().take(most).read_until(b'\n', &mut self.line)?;
+        let count = self.reader.by_ref().take(max_bytes).read_until(b'\n', &mut self.line)?;
         if let Some(hasher) = &mut self.hasher {
             hasher.put(&self.line);
         }
@@ -151,8 +159,8 @@ impl<R: BufRead> Lines<R> {
 mod tests {
     use super::*;
 
-    fn all(text: &str, longest: usize) -> Vec<(u64, Result<String, u64>, Ending)> {
-        // A reader that gives little at a time meets every seam; one that gives all is read where it lies.
+    fn all(text: &str, longest: usize) -> Vec<(u64, Result<String, u64>, LineEnding)> {
+        // A reader with a tiny buffer meets every seam; one with a large buffer is read in place.
         let at_once = read(text, longest, 8192);
         for room in [1, 2, 3, 7] {
             assert_eq!(read(text, longest, room), at_once, "{room}");
@@ -160,9 +168,9 @@ mod tests {
         at_once
     }
 
-    fn read(text: &str, longest: usize, room: usize) -> Vec<(u64, Result<String, u64>, Ending)> {
+    fn read(text: &str, longest: usize, room: usize) -> Vec<(u64, Result<String, u64>, LineEnding)> {
         let reader = io::BufReader::with_capacity(room, text.as_bytes());
-        let mut lines = Lines::bounded(reader, longest).hashing();
+        let mut lines = ReplayLineReader::with_max_line_bytes(reader, longest).with_hashing();
         let mut found = Vec::new();
         while let Some(line) = lines.next_line().unwrap() {
             let content = line.text.map(|text| String::from_utf8(text.to_vec()).unwrap());
@@ -176,13 +184,13 @@ mod tests {
     fn every_ending() {
         let ok = |text: &str| Ok(text.to_owned());
         assert_eq!(all("", 8), []);
-        assert_eq!(all("a\n", 8), [(1, ok("a"), Ending::LineFeed)]);
+        assert_eq!(all("a\n", 8), [(1, ok("a"), LineEnding::LineFeed)]);
         assert_eq!(
             all("a\r\n\n\rb", 8),
             [
-                (1, ok("a"), Ending::CarriageReturn),
-                (2, ok(""), Ending::LineFeed),
-                (3, ok("\rb"), Ending::EndOfFile)
+                (1, ok("a"), LineEnding::CarriageReturn),
+                (2, ok(""), LineEnding::LineFeed),
+                (3, ok("\rb"), LineEnding::EndOfFile)
             ]
         );
     }
@@ -190,8 +198,8 @@ mod tests {
     #[test]
     fn the_limit_is_exact() {
         let ok = |text: &str| Ok(text.to_owned());
-        assert_eq!(all("12345678\r\nx", 8)[0], (1, ok("12345678"), Ending::CarriageReturn));
-        assert_eq!(all("12345678", 8), [(1, ok("12345678"), Ending::EndOfFile)]);
+        assert_eq!(all("12345678\r\nx", 8)[0], (1, ok("12345678"), LineEnding::CarriageReturn));
+        assert_eq!(all("12345678", 8), [(1, ok("12345678"), LineEnding::EndOfFile)]);
         for ending in ["", "\n", "\r\n"] {
             for length in [9, 10, 11, 20, 21, 29, 30, 31] {
                 let text = format!("{}{ending}", "x".repeat(length));
@@ -205,7 +213,7 @@ mod tests {
         for length in [0, 1, 62, 63, 64, 65, 127, 128, 1000] {
             let line = "x".repeat(length);
             let text = format!("{line}\n{line}\r\n{line}");
-            let expected = [Ending::LineFeed, Ending::CarriageReturn, Ending::EndOfFile]
+            let expected = [LineEnding::LineFeed, LineEnding::CarriageReturn, LineEnding::EndOfFile]
                 .into_iter()
                 .zip(1..)
                 .map(|(ending, number)| (number, Ok(line.clone()), ending))
@@ -224,7 +232,8 @@ mod tests {
                 if self.1 { Err(io::ErrorKind::Interrupted.into()) } else { self.0.read(out) }
             }
         }
-        let mut lines = Lines::new(io::BufReader::with_capacity(2, Interrupted(b"a\nbcd\n", false)));
+        let mut lines =
+            ReplayLineReader::new(io::BufReader::with_capacity(2, Interrupted(b"a\nbcd\n", false)));
         assert_eq!(lines.next_line().unwrap().unwrap().text, Ok(&b"a"[..]));
         assert_eq!(lines.next_line().unwrap().unwrap().text, Ok(&b"bcd"[..]));
         assert_eq!(lines.next_line().unwrap(), None);

@@ -1,51 +1,54 @@
-//! REPLAY.jsonl v1 with RECEIPT.json: the events of one session, one JSON object a line, and the receipt that sums them up.
+//! REPLAY.jsonl v1 with RECEIPT.json: the events of one session, one JSON object a line, and the receipt that sums
+//! them up.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`lines`] | the lines of a file of any size, in memory that does not grow with it |
+//! | [`lines`] | the lines of a file of any size, in bounded memory |
 //! | [`canonical`] | the canonical form |
-//! | [`clock`] | the moments of timestamps |
+//! | [`timestamp`] | timestamps as instants |
 //! | [`event`] | the members of one line |
-//! | [`field`] | what each member of each event must be |
+//! | [`field`] | the rules for each member of each event |
 //! | [`hash`] | `sha256:` over canonical JSON, in either number text |
 //! | [`receipt`] | both generations of RECEIPT.json |
-//! | [`figures`] | tool calls, total latency, average utility |
-//! | [`preview`] | how long output is shortened for display |
-//! | [`writer`] | writing a replay and its receipt |
+//! | [`totals`] | tool calls, total latency, average utility |
+//! | [`preview`] | long output shortened for display |
+//! | [`writer`] | the writer of a replay and its receipt |
+//!
+//! Start reading at [`event`], then [`field`].
 
 pub mod canonical;
-pub mod clock;
 mod detect;
 pub mod event;
 pub mod field;
-pub mod figures;
 pub mod hash;
 pub mod lines;
 pub mod preview;
 pub mod receipt;
+pub mod timestamp;
+pub mod totals;
 pub mod writer;
 
-pub use clock::Clock;
-pub use detect::{LOOKED_AT, is_replay};
-pub use event::{EventKind, EventView, Field, LineFault};
+pub use detect::{DETECTION_BYTES, is_replay};
+pub use event::{Field, LineFault, ReplayJsonlEventKind, ReplayJsonlEventView};
 pub use field::FieldFault;
-pub use figures::Figures;
-pub use lines::{Ending, Line, Lines};
+pub use lines::{LineEnding, ReplayLine, ReplayLineReader};
 pub use receipt::{Receipt, ReceiptError};
-pub use writer::{ReplayWriter, WriteError};
+pub use timestamp::TimestampCache;
+pub use totals::ReplayTotals;
+pub use writer::{ReplayJsonlWriteError, ReplayJsonlWriter};
 
 use crate::Profile;
-use crate::format::{FolderLayout, Format, FormatId, MANIFEST_FILE, Signs, Support};
+use crate::format::{FolderLayout, Format, FormatId, MANIFEST_FILE, RecognitionRule, Support};
 use crate::model_io;
 
-/// The replay of a session, in a folder of its own.
+/// File name of the replay of a session.
 pub const REPLAY: &str = "REPLAY.jsonl";
-/// The receipt that sums a replay up.
+/// File name of the receipt.
 pub const RECEIPT: &str = "RECEIPT.json";
-/// The summary that a person reads.
+/// File name of the summary for people.
 pub const SUMMARY: &str = "PR_SUMMARY.md";
 
-/// The row of REPLAY.jsonl.
+/// Row of REPLAY.jsonl.
 pub static FORMAT: Format = Format {
     id: FormatId::ReplayJsonl,
     name: "replay-jsonl",
@@ -53,15 +56,15 @@ pub static FORMAT: Format = Format {
     support: Support::Full,
     dialect: FormatId::ReplayJsonl,
     profile: Profile::ReplayJsonl,
-    signs: Signs::Lines(is_replay),
+    recognition: RecognitionRule::Lines(is_replay),
     folder: Some(FolderLayout {
-        needs: &[REPLAY],
-        reads: &[REPLAY, RECEIPT],
+        required_files: &[REPLAY],
+        event_files: &[REPLAY, RECEIPT],
         companions: &[SUMMARY],
-        without: &[MANIFEST_FILE, model_io::pack::SESSION],
+        forbidden_files: &[MANIFEST_FILE, model_io::pack::SESSION_FILE],
         documents: &[],
-        manifest_names: &[],
-        is_whole: false,
+        manifest_member_names: &[],
+        owns_folder: false,
     }),
     main_file: REPLAY,
     endings: &[REPLAY],

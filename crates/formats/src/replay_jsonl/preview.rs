@@ -1,25 +1,26 @@
-//! How long output is shortened for display. Hashes are always of the whole.
+//! Long output shortened for display. Hashes are always of the whole.
 
 use std::borrow::Cow;
 
-/// An output for display: up to 2000 characters as they are, of more the first and the last 1000.
+/// Returns an output for display: up to 2000 characters as they are, else the first and the last 1000.
 pub fn output(text: &str) -> Cow<'_, str> {
     shortened(text, 1_000)
 }
 
-/// A standard stream for display: up to 10000 characters as they are, of more the first and the last 5000.
+/// Returns a standard stream for display: up to 10000 characters as they are, else the first and the last 5000.
 pub fn stream(text: &str) -> Cow<'_, str> {
     shortened(text, 5_000)
 }
 
-/// Counts Unicode scalars: a cut between bytes would break a character.
-fn shortened(text: &str, kept: usize) -> Cow<'_, str> {
-    if text.len() <= 2 * kept || text.chars().nth(2 * kept).is_none() {
+/// Shortens a text to its first and last `half_chars` Unicode scalar values. A cut at a byte count could break a
+/// character.
+fn shortened(text: &str, half_chars: usize) -> Cow<'_, str> {
+    if text.len() <= 2 * half_chars || text.chars().nth(2 * half_chars).is_none() {
         return Cow::Borrowed(text);
     }
     let offset = |found: Option<(usize, char)>| found.map_or(0, |(at, _)| at);
-    let head = offset(text.char_indices().nth(kept));
-    let tail = offset(text.char_indices().nth_back(kept - 1));
+    let head = offset(text.char_indices().nth(half_chars));
+    let tail = offset(text.char_indices().nth_back(half_chars - 1));
     Cow::Owned(format!("{}...{}", &text[..head], &text[tail..]))
 }
 

@@ -1,132 +1,143 @@
-//! RECEIPT.json: what a session did, summed up after it. Two generations are in use, told apart by their members.
+//! RECEIPT.json: the summary of a session. Two generations are in use, told apart by their members.
 
 use std::borrow::Cow;
 
-use reenact_json::canonical::{self, Sink};
+use reenact_json::canonical::{self, ByteSink};
 use reenact_json::digest::Hasher;
-use reenact_json::{CanonicalFault, Digest, Kind, Limits, SyntaxError, Value};
+use reenact_json::{CanonicalFault, Digest, Limits, SyntaxError, Value, ValueKind};
 
 use super::canonical::{ReplayJsonlForm, write_without};
-use crate::rer::Problem;
+use crate::rer::RerStructureProblem;
 
-/// The largest receipt that is read.
-pub const LARGEST: u64 = 256 << 20;
+/// Largest receipt that is read, in bytes.
+pub const MAX_RECEIPT_BYTES: u64 = 256 << 20;
 
-/// Which shape a receipt has.
+/// Shape of a receipt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Generation {
+pub enum ReceiptGeneration {
     /// `SessionReceipt`: calls have ids and utilities.
     First,
-    /// `openagents.receipt.v1`: calls have no ids; the receipt has a digest of its own.
+    /// `openagents.receipt.v1`: calls have no ids; the receipt carries a digest of itself.
     Second,
 }
 
-/// Why a file is no receipt.
+/// Reason why a file is not a receipt.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReceiptError {
-    /// It is not JSON that we read.
+    /// The file is not JSON within the limits.
     #[error("it is not JSON: {0}")]
     Syntax(SyntaxError),
-    /// It is JSON, but not an object.
+    /// The file is JSON, but not an object.
     #[error("a receipt is an object, this is {found}")]
     NotAnObject {
-        /// What it is.
+        /// Kind of the value, in words.
         found: &'static str,
     },
-    /// A member is not as it should be.
+    /// A required member is missing or of the wrong kind.
     #[error("{path} {problem}")]
     Member {
-        /// Where.
+        /// JSON path of the member, without `$.`.
         path: String,
-        /// What is wrong with it.
-        problem: Problem,
+        /// Fault of the member.
+        problem: RerStructureProblem,
     },
 }
 
-/// A receipt over its bytes.
+/// Receipt, as a view over its bytes.
 #[derive(Debug, Clone)]
 pub struct Receipt<'a> {
-    /// Its shape.
-    pub generation: Generation,
+    /// Shape of the receipt.
+    pub generation: ReceiptGeneration,
     document: Value<'a>,
-    calls: Vec<Value<'a>>,
+    tool_calls: Vec<Value<'a>>,
 }
 
 impl<'a> Receipt<'a> {
-    /// Reads a receipt of either generation; what is always there must be there.
+    /// Reads a receipt of either generation, and checks that its required members are present.
+    ///
+    /// # Errors
+    ///
+    /// [`ReceiptError`] at the first fault.
     pub fn read(bytes: &'a [u8], limits: &Limits) -> Result<Self, ReceiptError> {
         let document = Value::parse(bytes, limits).map_err(ReceiptError::Syntax)?;
-        if document.kind() != Kind::Object {
+        if document.kind() != ValueKind::Object {
             return Err(ReceiptError::NotAnObject { found: document.kind().name() });
         }
         let of_second =
             |schema: Value<'_>| schema.string().is_some_and(|s| s.starts_with("openagents.receipt."));
         let is_second = document.member("schema").is_some_and(of_second)
             || document.member("canonical_json_sha256").is_some();
-        let generation = if is_second { Generation::Second } else { Generation::First };
-        let mut receipt = Self { generation, document, calls: Vec::new() };
-        receipt.needed("", document, "session_id", Kind::String)?;
-        let calls = receipt.needed("", document, "tool_calls", Kind::Array)?;
+        let generation = if is_second { ReceiptGeneration::Second } else { ReceiptGeneration::First };
+        let mut receipt = Self { generation, document, tool_calls: Vec::new() };
+        receipt.required_member("", document, "session_id", ValueKind::String)?;
+        let calls = receipt.required_member("", document, "tool_calls", ValueKind::Array)?;
         match generation {
-            Generation::First => {
-                receipt.needed("", document, "verification", Kind::Object)?;
-                receipt.needed("", document, "final_confidence", Kind::Number)?;
+            ReceiptGeneration::First => {
+                receipt.required_member("", document, "verification", ValueKind::Object)?;
+                receipt.required_member("", document, "final_confidence", ValueKind::Number)?;
             }
-            Generation::Second => {
-                receipt.needed("", document, "canonical_json_sha256", Kind::String)?;
+            ReceiptGeneration::Second => {
+                receipt.required_member("", document, "canonical_json_sha256", ValueKind::String)?;
             }
         }
         for (at, call) in calls.elements().enumerate() {
             let path = format!("tool_calls[{at}]");
-            if call.kind() != Kind::Object {
-                let problem = Problem::Kind { wanted: "an object", found: call.kind().name() };
+            if call.kind() != ValueKind::Object {
+                let problem = RerStructureProblem::Kind { wanted: "an object", found: call.kind().name() };
                 return Err(ReceiptError::Member { path, problem });
             }
-            let first: &[&str] = if generation == Generation::First { &["id"] } else { &[] };
+            let first: &[&str] = if generation == ReceiptGeneration::First { &["id"] } else { &[] };
             for name in first.iter().chain(&["tool", "params_hash", "output_hash"]) {
-                receipt.needed(&path, call, name, Kind::String)?;
+                receipt.required_member(&path, call, name, ValueKind::String)?;
             }
-            receipt.calls.push(call);
+            receipt.tool_calls.push(call);
         }
         Ok(receipt)
     }
 
-    fn needed(&self, path: &str, of: Value<'a>, name: &str, wanted: Kind) -> Result<Value<'a>, ReceiptError> {
+    fn required_member(
+        &self,
+        path: &str,
+        of: Value<'a>,
+        name: &str,
+        wanted: ValueKind,
+    ) -> Result<Value<'a>, ReceiptError> {
         let problem = match of.member(name) {
             Some(value) if value.kind() == wanted => return Ok(value),
-            Some(value) => Problem::Kind { wanted: wanted.name(), found: value.kind().name() },
-            None => Problem::Missing,
+            Some(value) => RerStructureProblem::Kind { wanted: wanted.name(), found: value.kind().name() },
+            None => RerStructureProblem::Missing,
         };
         let path = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
         Err(ReceiptError::Member { path, problem })
     }
 
-    /// A member of the receipt.
+    /// Returns a member of the receipt.
     pub fn member(&self, name: &str) -> Option<Value<'a>> {
         self.document.member(name)
     }
 
-    /// The policy: `policy_bundle_id`, or `policy_version` as it was called first.
+    /// Returns the policy: `policy_bundle_id`, or its older name `policy_version`.
     pub fn policy(&self) -> Option<Value<'a>> {
         self.member("policy_bundle_id").or_else(|| self.member("policy_version"))
     }
 
-    /// The calls, each an object with `tool`, `params_hash` and `output_hash`, and `id` in the first generation.
-    pub fn calls(&self) -> &[Value<'a>] {
-        &self.calls
+    /// Returns the tool calls, each an object with `tool`, `params_hash` and `output_hash`, and `id` in the first
+    /// generation.
+    pub fn tool_calls(&self) -> &[Value<'a>] {
+        &self.tool_calls
     }
 
-    /// The commands that checked the work, and their exit codes, as two lists.
+    /// Returns the commands that checked the work, and their exit codes, as two lists.
     pub fn verification(&self) -> (Vec<Value<'a>>, Vec<Value<'a>>) {
         let Some(verification) = self.member("verification") else { return Default::default() };
         match self.generation {
-            Generation::First => {
+            ReceiptGeneration::First => {
                 let list =
                     |name| verification.member(name).map_or(Vec::new(), |list| list.elements().collect());
                 (list("commands_run"), list("exit_codes"))
             }
-            Generation::Second => {
+            ReceiptGeneration::Second => {
                 let each = |name: &str| {
                     verification.elements().filter_map(|ran| ran.member(name)).collect::<Vec<_>>()
                 };
@@ -135,8 +146,12 @@ impl<'a> Receipt<'a> {
         }
     }
 
-    /// What `canonical_json_sha256` of the second generation should be: the hash of the receipt without that member and
-    /// the signature, and with its payments without theirs.
+    /// Returns the value that `canonical_json_sha256` of the second generation should have: the hash of the receipt
+    /// without that member and without `signature`, and of its payments without theirs.
+    ///
+    /// # Errors
+    ///
+    /// [`CanonicalFault`] if a value has no canonical form.
     pub fn digest(&self) -> Result<Digest, CanonicalFault> {
         let name = |value: Value<'a>| value.string().unwrap_or(Cow::Borrowed(""));
         let mut members: Vec<(Value<'a>, Value<'a>)> = self.document.members().collect();
@@ -150,7 +165,7 @@ impl<'a> Receipt<'a> {
             before = b",";
             canonical::write(found, ReplayJsonlForm, &mut out)?;
             out.put(b":");
-            if found.is_string("payments") && value.kind() == Kind::Array {
+            if found.is_string("payments") && value.kind() == ValueKind::Array {
                 let mut before: &[u8] = b"[";
                 for payment in value.elements() {
                     out.put(before);
@@ -178,9 +193,9 @@ mod tests {
     #[test]
     fn generations_by_their_members() {
         let first = r#"{"session_id":"s","tool_calls":[],"verification":{},"final_confidence":1}"#;
-        assert_eq!(read(first).map(|receipt| receipt.generation), Ok(Generation::First));
+        assert_eq!(read(first).map(|receipt| receipt.generation), Ok(ReceiptGeneration::First));
         let second = r#"{"session_id":"s","tool_calls":[],"canonical_json_sha256":""}"#;
-        assert_eq!(read(second).map(|receipt| receipt.generation), Ok(Generation::Second));
+        assert_eq!(read(second).map(|receipt| receipt.generation), Ok(ReceiptGeneration::Second));
     }
 
     #[test]

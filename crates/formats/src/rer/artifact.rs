@@ -1,30 +1,31 @@
-//! A streaming view of an artifact (§3): its events one at a time, its other members when all is read.
+//! A streaming reader of artifacts (§3): their events one at a time, their other members at the end.
 //!
-//! An artifact may hold hundreds of thousands of events. The reader walks the text once and keeps none of them.
+//! An artifact may hold hundreds of thousands of events. The reader walks the text once and keeps none of them. Start
+//! reading at [`RerArtifactReader::next_event`].
 
 use reenact_json::scanner::{OpenArray, OpenObject};
-use reenact_json::{Kind, Limits, Scanner, SyntaxError, Value};
+use reenact_json::{Limits, Scanner, SyntaxError, Value, ValueKind};
 
-use super::{EventView, Version};
+use super::{RerEventView, RerVersion};
 
-/// Why a text cannot be read as an artifact at all.
+/// Reason why a text cannot be read as an artifact at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum ReadError {
-    /// It is not JSON that we read.
+pub enum RerReadError {
+    /// The text is not JSON within the limits.
     #[error(transparent)]
     Syntax(#[from] SyntaxError),
-    /// It is JSON, but not an object.
+    /// The text is JSON, but not an object.
     #[error("an artifact is an object, this is {found}")]
     NotAnObject {
-        /// What it is.
+        /// Kind of the value, in words.
         found: &'static str,
     },
 }
 
-/// The members of an artifact beside its events, as they stand, right or wrong.
+/// Members of an artifact beside its events, as they stand, right or wrong.
 #[derive(Debug, Clone, Default)]
-pub struct Head<'a> {
+pub struct RerHead<'a> {
     /// `artifact_version`
     pub artifact_version: Option<Value<'a>>,
     /// `run_id`
@@ -41,29 +42,29 @@ pub struct Head<'a> {
     pub runtime_signature: Option<Value<'a>>,
     /// `envelope`
     pub envelope: Option<Value<'a>>,
-    /// The artifact as a whole, once all of it is read.
+    /// The whole artifact, once all of it is read.
     pub document: Option<Value<'a>>,
-    /// What `events` is; `None` if there is no such member.
-    pub events: Option<Kind>,
-    /// The first member name that the format does not know. Such members are covered by no hash.
-    pub unknown: Option<Value<'a>>,
-    /// Whether the whole text is canonical. One line feed at its end does not count.
+    /// Kind of `events`; `None` if there is no such member.
+    pub events: Option<ValueKind>,
+    /// First member name that the format does not know. No hash covers such members.
+    pub unknown_member: Option<Value<'a>>,
+    /// True if the whole text is canonical. One line feed at its end does not count.
     pub is_canonical: bool,
 }
 
-impl<'a> Head<'a> {
-    /// The version, if it is one that we know.
-    pub fn version(&self) -> Option<Version> {
-        Version::of(self.artifact_version, Version::artifact)
+impl<'a> RerHead<'a> {
+    /// Returns the version, if it is a known one.
+    pub fn version(&self) -> Option<RerVersion> {
+        RerVersion::of(self.artifact_version, RerVersion::artifact)
     }
 
-    /// `runtime.key_id`, if it is a string.
+    /// Returns `runtime.key_id`, if it is a string.
     pub fn key_id(&self) -> Option<std::borrow::Cow<'a, str>> {
         self.runtime?.member("key_id")?.string()
     }
 
     fn slot(&mut self, name: Value<'_>) -> Option<&mut Option<Value<'a>>> {
-        name.read_string(|name| match name {
+        name.with_string_bytes(|name| match name {
             b"artifact_version" => Some(&mut self.artifact_version),
             b"run_id" => Some(&mut self.run_id),
             b"envelope_hash" => Some(&mut self.envelope_hash),
@@ -80,56 +81,66 @@ impl<'a> Head<'a> {
 /// One element of `events`.
 #[derive(Debug, Clone, Copy)]
 #[allow(clippy::large_enum_variant, reason = "nearly every element is an event")]
-pub enum Item<'a> {
+pub enum RerEventItem<'a> {
     /// An object, with its members as they stand.
-    Event(EventView<'a>),
-    /// Something that is no event.
-    NotAnObject(Kind),
+    Event(RerEventView<'a>),
+    /// Any other kind of value.
+    NotAnObject(ValueKind),
 }
 
-/// Reads an artifact from its text.
-pub struct ArtifactReader<'a> {
+/// Streaming reader of an artifact's text.
+pub struct RerArtifactReader<'a> {
     input: &'a [u8],
     scanner: Scanner<'a>,
     root: OpenObject,
     events: Option<OpenArray>,
     at_end: bool,
-    head: Head<'a>,
+    head: RerHead<'a>,
 }
 
-impl<'a> ArtifactReader<'a> {
+impl<'a> RerArtifactReader<'a> {
     /// Opens a text that should be an artifact.
-    pub fn open(input: &'a [u8], limits: &Limits) -> Result<Self, ReadError> {
+    ///
+    /// # Errors
+    ///
+    /// [`RerReadError`] if the text is not JSON, or not an object.
+    pub fn open(input: &'a [u8], limits: &Limits) -> Result<Self, RerReadError> {
         let mut scanner = Scanner::new(input, limits)?;
         let kind = scanner.kind()?;
-        if kind != Kind::Object {
-            // Bad JSON is bad JSON first, whatever it would have been.
+        if kind != ValueKind::Object {
+            // A syntax error anywhere in the text comes before the complaint about its kind.
             scanner.value()?;
             scanner.finish()?;
-            return Err(ReadError::NotAnObject { found: kind.name() });
+            return Err(RerReadError::NotAnObject { found: kind.name() });
         }
         let root = scanner.enter_object()?;
-        Ok(Self { input, scanner, root, events: None, at_end: false, head: Head::default() })
+        Ok(Self { input, scanner, root, events: None, at_end: false, head: RerHead::default() })
     }
 
-    /// The next event. `None` when the whole text has been read and found to be good JSON; only then does
-    /// [`ArtifactReader::head`] hold all members, since they may stand in any order.
-    pub fn next_event(&mut self) -> Result<Option<Item<'a>>, SyntaxError> {
+    /// Returns the next element of `events`.
+    ///
+    /// `None` means that the whole text has been read and is valid JSON. Only then does [`RerArtifactReader::head`]
+    /// hold all members, since they may come in any order.
+    ///
+    /// # Errors
+    ///
+    /// [`SyntaxError`] at the first byte that is not JSON within the limits.
+    pub fn next_event(&mut self) -> Result<Option<RerEventItem<'a>>, SyntaxError> {
         while !self.at_end {
             if let Some(array) = &mut self.events {
                 if self.scanner.next_element(array)? {
-                    return self.event().map(Some);
+                    return self.read_event().map(Some);
                 }
                 self.events = None;
             }
             let Some(name) = self.scanner.next_name(&mut self.root)? else {
-                self.end()?;
+                self.finish()?;
                 break;
             };
             if name.is_string("events") {
                 let kind = self.scanner.kind()?;
                 self.head.events = Some(kind);
-                if kind == Kind::Array {
+                if kind == ValueKind::Array {
                     self.events = Some(self.scanner.enter_array()?);
                     continue;
                 }
@@ -139,43 +150,43 @@ impl<'a> ArtifactReader<'a> {
                 Some(slot) => *slot = Some(value),
                 None if name.is_string("events") => {}
                 None => {
-                    self.head.unknown.get_or_insert(name);
+                    self.head.unknown_member.get_or_insert(name);
                 }
             }
         }
         Ok(None)
     }
 
-    fn event(&mut self) -> Result<Item<'a>, SyntaxError> {
+    fn read_event(&mut self) -> Result<RerEventItem<'a>, SyntaxError> {
         match self.scanner.kind()? {
-            Kind::Object => EventView::read(&mut self.scanner).map(Item::Event),
+            ValueKind::Object => RerEventView::read(&mut self.scanner).map(RerEventItem::Event),
             other => {
                 self.scanner.value()?;
-                Ok(Item::NotAnObject(other))
+                Ok(RerEventItem::NotAnObject(other))
             }
         }
     }
 
-    fn end(&mut self) -> Result<(), SyntaxError> {
+    fn finish(&mut self) -> Result<(), SyntaxError> {
         self.at_end = true;
         let rest = self.input.get(self.scanner.offset()..).unwrap_or_default();
-        self.head.document = self.scanner.left(&self.root);
+        self.head.document = self.scanner.finished_object(&self.root);
         self.head.is_canonical = self.scanner.is_canonical() && matches!(rest, b"" | b"\n");
         self.scanner.finish()
     }
 
-    /// The members read so far.
-    pub fn head(&self) -> &Head<'a> {
+    /// Returns the members read so far.
+    pub fn head(&self) -> &RerHead<'a> {
         &self.head
     }
 
-    /// How far the text has been read, in bytes.
+    /// Returns the number of bytes read so far.
     pub fn offset(&self) -> usize {
         self.scanner.offset()
     }
 
-    /// The members, when all is read.
-    pub fn into_head(self) -> Head<'a> {
+    /// Returns the members; to be called when all is read.
+    pub fn into_head(self) -> RerHead<'a> {
         self.head
     }
 }

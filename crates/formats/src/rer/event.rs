@@ -1,15 +1,15 @@
-//! One event of the log (§4).
+//! One event of the log (§4): its members and its hash.
 
-use reenact_json::canonical::{self, Part, Sink};
+use reenact_json::canonical::{self, ByteSink, ObjectPart};
 use reenact_json::digest::Hasher;
 use reenact_json::scanner::OpenObject;
 use reenact_json::{CanonicalFault, Digest, Jcs, Scanner, SyntaxError, Value};
 
-use super::HashFault;
+use super::RerHashFault;
 
-/// The members of an event as they stand, right or wrong.
+/// Members of an event as they stand, right or wrong.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct EventView<'a> {
+pub struct RerEventView<'a> {
     /// `event_version`
     pub event_version: Option<Value<'a>>,
     /// `step_index`
@@ -20,7 +20,7 @@ pub struct EventView<'a> {
     pub parent_event_hash: Option<Value<'a>>,
     /// `timestamp`
     pub timestamp: Option<Value<'a>>,
-    /// `payload`; its absence and `null` hash alike.
+    /// `payload`; an absent payload and `null` have the same hash.
     pub payload: Option<Value<'a>>,
     /// `payload_redacted`
     pub payload_redacted: Option<Value<'a>>,
@@ -28,15 +28,15 @@ pub struct EventView<'a> {
     pub payload_hash: Option<Value<'a>>,
     /// `event_hash`
     pub event_hash: Option<Value<'a>>,
-    /// The first member name that the format does not know. Such members are covered by no hash.
-    pub unknown: Option<Value<'a>>,
-    /// Where the payload holds what a verifier asks for.
-    notes: Notes,
+    /// First member name that the format does not know. No hash covers such members.
+    pub unknown_member: Option<Value<'a>>,
+    /// Offsets of the payload members that a verifier asks for.
+    payload_index: PayloadIndex,
 }
 
-/// The members of payloads that have a meaning for verification (§4.1, §8.4; the rest is opaque).
+/// Payload members with a meaning for verification (§4.1, §8.4; the rest is opaque).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Noted {
+pub enum IndexedMember {
     /// `model`
     Model,
     /// `tool`
@@ -57,10 +57,10 @@ pub enum Noted {
     ArtifactHash,
 }
 
-impl Noted {
+impl IndexedMember {
     const COUNT: usize = 9;
 
-    /// All of them.
+    /// Every member, in the order of the enum.
     #[cfg(test)]
     pub(super) const ALL: [Self; Self::COUNT] = [
         Self::Model,
@@ -105,59 +105,59 @@ impl Noted {
     }
 }
 
-/// Offsets into a payload, taken while it was scanned: looking for them again would mean another scan.
+/// Offsets of members in a payload, noted while it was scanned: a later lookup would need another scan.
 #[derive(Debug, Clone, Copy, Default)]
-struct Notes {
-    /// Zero: not there.
-    at: [u32; Noted::COUNT],
-    /// A name is spelled with escapes, so that only a full look can tell.
-    odd: bool,
+struct PayloadIndex {
+    /// Offset of each member's value; 0 if the member is absent.
+    offsets: [u32; IndexedMember::COUNT],
+    /// True if a name is spelled with escapes, so that the offsets are incomplete and a full lookup must decide.
+    has_escaped_name: bool,
 }
 
-impl Notes {
+impl PayloadIndex {
     #[inline]
-    fn note(&mut self, name: &[u8], escaped: bool, offset: usize) {
-        self.odd |= escaped;
-        if let Some(noted) = Noted::of_name(name) {
-            self.at[noted as usize] = u32::try_from(offset).unwrap_or_default();
+    fn record(&mut self, name: &[u8], escaped: bool, offset: usize) {
+        self.has_escaped_name |= escaped;
+        if let Some(noted) = IndexedMember::of_name(name) {
+            self.offsets[noted as usize] = u32::try_from(offset).unwrap_or_default();
         }
     }
 }
 
-/// The members of an event as canonical text has them, one after the other. One that is not there is passed over.
-struct Expected<'s, 'a> {
+/// Reads the members of an event in their canonical order. A member that is not next is skipped.
+struct ExpectedMembers<'s, 'a> {
     scanner: &'s mut Scanner<'a>,
     object: &'s mut OpenObject,
 }
 
-impl<'a> Expected<'_, 'a> {
+impl<'a> ExpectedMembers<'_, 'a> {
     #[inline(always)]
     fn take<const N: usize>(
         &mut self,
         member: &[u8; N],
         slot: &mut Option<Value<'a>>,
     ) -> Result<(), SyntaxError> {
-        if self.scanner.takes(self.object, member) {
+        if self.scanner.take_member_if_next(self.object, member) {
             *slot = Some(self.scanner.value()?);
         }
         Ok(())
     }
 }
 
-impl<'a> EventView<'a> {
+impl<'a> RerEventView<'a> {
     /// Reads the event object that comes next.
     pub(super) fn read(scanner: &mut Scanner<'a>) -> Result<Self, SyntaxError> {
         let mut view = Self::default();
         let mut object = scanner.enter_object()?;
-        let mut members = Expected { scanner, object: &mut object };
+        let mut members = ExpectedMembers { scanner, object: &mut object };
         members.take(b"\"event_hash\":", &mut view.event_hash)?;
         members.take(b"\"event_type\":", &mut view.event_type)?;
         members.take(b"\"event_version\":", &mut view.event_version)?;
         members.take(b"\"parent_event_hash\":", &mut view.parent_event_hash)?;
-        if scanner.takes(&mut object, b"\"payload\":") {
+        if scanner.take_member_if_next(&mut object, b"\"payload\":") {
             view.read_payload(scanner)?;
         }
-        let mut members = Expected { scanner, object: &mut object };
+        let mut members = ExpectedMembers { scanner, object: &mut object };
         members.take(b"\"payload_hash\":", &mut view.payload_hash)?;
         members.take(b"\"payload_redacted\":", &mut view.payload_redacted)?;
         members.take(b"\"step_index\":", &mut view.step_index)?;
@@ -171,7 +171,7 @@ impl<'a> EventView<'a> {
             match view.slot(name) {
                 Some(slot) => *slot = Some(value),
                 None => {
-                    view.unknown.get_or_insert(name);
+                    view.unknown_member.get_or_insert(name);
                 }
             }
         }
@@ -180,41 +180,41 @@ impl<'a> EventView<'a> {
 
     #[inline]
     fn read_payload(&mut self, scanner: &mut Scanner<'a>) -> Result<(), SyntaxError> {
-        let notes = &mut self.notes;
-        let note = &mut |name: &[u8], escaped, offset| notes.note(name, escaped, offset);
-        self.payload = Some(scanner.value_noting(note)?);
+        let notes = &mut self.payload_index;
+        let note = &mut |name: &[u8], escaped, offset| notes.record(name, escaped, offset);
+        self.payload = Some(scanner.value_visiting_members(note)?);
         Ok(())
     }
 
-    /// The view of an event that was read on its own.
+    /// Builds the view of an event that was parsed on its own.
     pub fn of(event: Value<'a>) -> Self {
         let mut view = Self::default();
         for (name, value) in event.members() {
             match view.slot(name) {
                 Some(slot) => *slot = Some(value),
                 None => {
-                    view.unknown.get_or_insert(name);
+                    view.unknown_member.get_or_insert(name);
                 }
             }
         }
-        view.notes.odd = true;
+        view.payload_index.has_escaped_name = true;
         view
     }
 
-    /// What the payload says under a name, unless it is withheld.
-    pub fn noted(&self, noted: Noted) -> Option<Value<'a>> {
+    /// Returns a payload member, unless the payload is withheld.
+    pub fn indexed_member(&self, noted: IndexedMember) -> Option<Value<'a>> {
         let payload = self.payload.filter(|_| !self.is_redacted())?;
-        if self.notes.odd {
+        if self.payload_index.has_escaped_name {
             return payload.member(noted.name());
         }
-        match self.notes.at[noted as usize] {
+        match self.payload_index.offsets[noted as usize] {
             0 => None,
-            offset => payload.at(offset as usize),
+            offset => payload.value_at(offset as usize),
         }
     }
 
     fn slot(&mut self, name: Value<'_>) -> Option<&mut Option<Value<'a>>> {
-        name.read_string(|name| match name {
+        name.with_string_bytes(|name| match name {
             b"event_version" => Some(&mut self.event_version),
             b"step_index" => Some(&mut self.step_index),
             b"event_type" => Some(&mut self.event_type),
@@ -228,21 +228,26 @@ impl<'a> EventView<'a> {
         })?
     }
 
-    /// Whether the payload is withheld. Only the literal `true` says so; anything else must show its payload.
+    /// Returns true if the payload is withheld. Only the literal `true` says so; any other value must show its
+    /// payload.
     pub fn is_redacted(&self) -> bool {
         self.payload_redacted.and_then(|flag| flag.boolean()) == Some(true)
     }
 
-    /// SHA-256 over the six members of the event header (§4.1), taken as carried.
-    pub fn hash(&self, hasher: &mut Hasher) -> Result<Digest, HashFault> {
+    /// Returns the SHA-256 of the six members of the event header (§4.1), as they are carried.
+    ///
+    /// # Errors
+    ///
+    /// [`RerHashFault`] if one of them is missing or has no canonical form.
+    pub fn hash(&self, hasher: &mut Hasher) -> Result<Digest, RerHashFault> {
         hasher.clear();
-        if self.put_header(hasher) {
+        if self.put_canonical_header(hasher) {
             return Ok(hasher.finish());
         }
         hasher.clear();
         let of = |member, value: Option<Value<'a>>| match value {
-            Some(value) => Ok((member, Part::Value(value))),
-            None => Err(HashFault::Missing { member }),
+            Some(value) => Ok((member, ObjectPart::Value(value))),
+            None => Err(RerHashFault::Missing { member }),
         };
         let header = [
             of("event_type", self.event_type)?,
@@ -256,9 +261,10 @@ impl<'a> EventView<'a> {
         Ok(hasher.finish())
     }
 
-    /// Puts the header together of members that are all canonical as they stand, as nearly all are: names and what is between
-    /// them are then put at once. Says whether it could; if not, what was put is to be thrown away.
-    fn put_header(&self, out: &mut impl Sink) -> bool {
+    /// Writes the header from members that are all canonical as they stand, as nearly always; names and punctuation
+    /// are then written as they are. Returns false if a member is missing or not canonical; the output must then be
+    /// discarded.
+    fn put_canonical_header(&self, out: &mut impl ByteSink) -> bool {
         let members: [(&[u8], _); 6] = [
             (b"{\"event_type\":", self.event_type),
             (b",\"event_version\":", self.event_version),
@@ -276,7 +282,11 @@ impl<'a> EventView<'a> {
         true
     }
 
-    /// SHA-256 over the payload's canonical form. An event without data hashes `null` (§4.1).
+    /// Returns the SHA-256 of the payload's canonical form. An event without a payload hashes `null` (§4.1).
+    ///
+    /// # Errors
+    ///
+    /// [`CanonicalFault`] if the payload has no canonical form.
     pub fn payload_digest(&self, hasher: &mut Hasher) -> Result<Digest, CanonicalFault> {
         match self.payload {
             Some(payload) => canonical::digest(payload, Jcs, hasher),
@@ -294,14 +304,14 @@ mod tests {
     const NAMES: [&str; 6] =
         ["event_type", "event_version", "parent_event_hash", "payload_hash", "step_index", "timestamp"];
 
-    /// The canonical text of a header, which is what is hashed, by the way that all objects go.
+    /// Returns the canonical text of a header, which is what is hashed, by the general canonical writer.
     fn canonical_text(document: &str) -> Option<Vec<u8>> {
         let value = Value::parse(document.as_bytes(), &Limits::default()).unwrap();
         canonical::to_vec(value, Jcs).ok()
     }
 
     proptest! {
-        /// However members are spelled and wherever they stand, the hash is that of their canonical text.
+        /// The hash is that of the canonical text, however members are spelled and ordered.
         #[test]
         fn the_hash_is_that_of_the_canonical_header(
             values in prop::collection::vec(
@@ -318,7 +328,7 @@ mod tests {
             members.rotate_left(turn);
             members.push("\"payload\":{}".into());
             let text = format!("{{{}}}", members.join(","));
-            let event = EventView::of(Value::parse(text.as_bytes(), &Limits::default()).unwrap());
+            let event = RerEventView::of(Value::parse(text.as_bytes(), &Limits::default()).unwrap());
             let found = event.hash(&mut Hasher::new());
             prop_assert_eq!(found.ok(), expected.map(|text| Digest::of(&text)));
         }
@@ -330,8 +340,8 @@ mod tests {
             let members: Vec<String> =
                 NAMES.iter().filter(|name| **name != missing).map(|name| format!("\"{name}\":1")).collect();
             let text = format!("{{{}}}", members.join(","));
-            let event = EventView::of(Value::parse(text.as_bytes(), &Limits::default()).unwrap());
-            assert_eq!(event.hash(&mut Hasher::new()), Err(HashFault::Missing { member: missing }));
+            let event = RerEventView::of(Value::parse(text.as_bytes(), &Limits::default()).unwrap());
+            assert_eq!(event.hash(&mut Hasher::new()), Err(RerHashFault::Missing { member: missing }));
         }
     }
 }

@@ -1,7 +1,7 @@
-//! The vocabulary of events: one line of the table for each `rer.…` type that reenact writes and reads.
+//! The table of event types: one line for each `rer.…` type that reenact writes and reads.
 //!
-//! The recorder, the log, the audit, the run model, redaction and conversion all ask this table. A new event is one payload in
-//! [`super::payload`] and one line in `event_types!` below; start reading there.
+//! The recorder, the log, the audit, the run model, redaction and conversion all use this table. A new event is one
+//! payload in [`super::payload`] and one line in `event_types!` below; start reading there.
 
 use reenact_json::Value;
 
@@ -23,14 +23,14 @@ pub enum Role {
     Return(Callee),
     /// Says what was permitted, approved or spent.
     Policy,
-    /// Told by the agent itself; nobody observed it.
+    /// Reported by the agent itself; the recorder did not observe the event.
     Report,
     /// Says what went wrong, or was not seen, while recording.
     Capture,
 }
 
 impl Role {
-    /// What is called by the action that such an event begins or ends.
+    /// Returns the kind of callee, if such an event begins or ends an action.
     pub fn callee(self) -> Option<Callee> {
         match self {
             Self::Call(callee) | Self::Return(callee) => Some(callee),
@@ -39,36 +39,37 @@ impl Role {
     }
 }
 
-/// What is called by an action.
+/// Kind of thing that an action calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Callee {
     /// A model.
     Model,
-    /// Something else over HTTP, such as a list of models.
+    /// Any other HTTP endpoint, such as a list of models.
     Http,
     /// A tool.
     Tool,
 }
 
-/// Whether a recorder may seal an event without its payload.
+/// Rule for sealing an event without its payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Payload {
-    /// Never: without it nobody could judge the rest of the run.
+enum PayloadRetention {
+    /// Never: without the payload the rest of the run could not be judged.
     Kept,
-    /// If the user asks for it.
+    /// Allowed, if the user asks for it.
     Withholdable,
 }
 
-/// A line of the table.
-struct Row {
+/// One line of the table.
+struct EventTypeRow {
     name: &'static str,
     role: Role,
-    payload: Payload,
+    payload: PayloadRetention,
     no_place: &'static str,
     members: &'static [&'static str],
 }
 
-/// Declares the enum and its table: variant, name, role, payload, what a format without such events has no place for, members.
+/// Declares the enum and its table. Each line holds: variant, name, role, retention of the payload, subject of the
+/// message for formats that have no such events, view of the payload.
 macro_rules! event_types {
     ($( $(#[$doc:meta])* $variant:ident: $name:literal, $role:expr, $payload:ident, $subject:literal, $view:ident; )+) => {
         /// Type of an event.
@@ -90,12 +91,12 @@ macro_rules! event_types {
                 }
             }
 
-            fn row(self) -> Row {
+            fn row(self) -> EventTypeRow {
                 match self {
-                    $(Self::$variant => Row {
+                    $(Self::$variant => EventTypeRow {
                         name: $name,
                         role: $role,
-                        payload: Payload::$payload,
+                        payload: PayloadRetention::$payload,
                         no_place: concat!("the format has no place for ", $subject),
                         members: $view::MEMBERS,
                     },)+
@@ -118,21 +119,21 @@ event_types! {
     ModelReturned: "rer.model.returned", Role::Return(Callee::Model), Withholdable, "what models are asked and answer", ExchangeReturnedView;
     /// Something else was asked over HTTP, such as a list of models.
     HttpCalled: "rer.http.called", Role::Call(Callee::Http), Withholdable, "other requests over HTTP", ExchangeCalledView;
-    /// The answer to such a request came.
+    /// The response to such a request arrived.
     HttpReturned: "rer.http.returned", Role::Return(Callee::Http), Withholdable, "other requests over HTTP", ExchangeReturnedView;
     /// A tool was called.
     ToolCalled: "rer.tool.called", Role::Call(Callee::Tool), Withholdable, "tools", ToolCalledView;
     /// A tool gave its result.
     ToolReturned: "rer.tool.returned", Role::Return(Callee::Tool), Withholdable, "tools", ToolReturnedView;
-    /// A rule was asked whether something may be done.
+    /// The policy decided on an action.
     PolicyEvaluated: "rer.policy.evaluated", Role::Policy, Kept, "what was permitted", PolicyEvaluatedView;
-    /// Something was not allowed.
+    /// An action was not allowed.
     StepBlocked: "rer.policy.step_blocked", Role::Policy, Kept, "what was permitted", StepBlockedView;
-    /// Someone was asked to allow something.
+    /// An approver was asked to allow an action.
     ApprovalRequested: "rer.approval.requested", Role::Policy, Kept, "approvals", ApprovalRequestedView;
-    /// An approver allowed it.
+    /// An approver allowed an action.
     ApprovalGranted: "rer.approval.granted", Role::Policy, Kept, "approvals", ApprovalGrantedView;
-    /// An approver did not allow it.
+    /// An approver did not allow an action.
     ApprovalDenied: "rer.approval.denied", Role::Policy, Kept, "approvals", ApprovalDeniedView;
     /// A call's cost was counted.
     SpendCounted: "rer.spend.counted", Role::Policy, Kept, "what was spent", SpendCountedView;
@@ -142,7 +143,7 @@ event_types! {
     StepCompleted: "rer.step.completed", Role::Report, Withholdable, "plans and their steps", StepCompletedView;
     /// The outcome was checked.
     VerificationRan: "rer.verification.ran", Role::Report, Withholdable, "verifications", VerificationRanView;
-    /// Something went wrong.
+    /// An error occurred.
     ErrorRaised: "rer.error.raised", Role::Capture, Withholdable, "errors", ErrorRaisedView;
     /// The final output.
     OutputFinal: "rer.output.final", Role::Report, Withholdable, "the final output", OutputFinalView;
@@ -155,15 +156,15 @@ event_types! {
 impl EventType {
     /// Returns the type that a string value names.
     pub fn of(name: Value<'_>) -> Option<Self> {
-        name.read_string(|name| Self::of_name(core::str::from_utf8(name).ok()?))?
+        name.with_string_bytes(|name| Self::of_name(core::str::from_utf8(name).ok()?))?
     }
 
-    /// Name, such as `rer.run.started`.
+    /// Returns the type's name, such as `rer.run.started`.
     pub fn name(self) -> &'static str {
         self.row().name
     }
 
-    /// Names of the types that are wanted, in alphabetical order.
+    /// Returns the names of the types that `is_wanted` selects, in alphabetical order.
     pub fn names(is_wanted: impl Fn(Self) -> bool) -> Vec<&'static str> {
         let wanted = Self::ALL.iter().copied().filter(|event_type| is_wanted(*event_type));
         let mut names: Vec<_> = wanted.map(Self::name).collect();
@@ -171,33 +172,33 @@ impl EventType {
         names
     }
 
-    /// Part that such an event plays in a run.
+    /// Returns the part that such an event plays in a run.
     pub fn role(self) -> Role {
         self.row().role
     }
 
-    /// Returns true if an agent may report such an event itself. All others are only the recorder's to write.
+    /// Returns true if an agent may report such an event itself. All other events are only the recorder's to write.
     pub fn may_be_reported(self) -> bool {
         self.role() == Role::Report
     }
 
     /// Returns true if a recorder may seal such an event without its payload.
     pub fn may_be_withheld(self) -> bool {
-        self.row().payload == Payload::Withholdable
+        self.row().payload == PayloadRetention::Withholdable
     }
 
-    /// Names of the payload's members that are not the recorder's own (`salt`), in canonical order.
+    /// Returns the names of the payload's members in canonical order, without the recorder's own (`salt`).
     pub fn members(self) -> &'static [&'static str] {
         self.row().members
     }
 
-    /// Reason why nothing is kept of such an event in a format that has none of its kind.
-    pub fn no_place(self) -> &'static str {
+    /// Returns the reason, as text, why a format without such events keeps nothing of one.
+    pub fn unsupported_reason(self) -> &'static str {
         self.row().no_place
     }
 
-    /// Returns the event that ends an action which this one begins.
-    pub fn returns_as(self) -> Option<Self> {
+    /// Returns the type of the event that ends the action which this event begins.
+    pub fn matching_return(self) -> Option<Self> {
         let Role::Call(callee) = self.role() else { return None };
         Self::ALL.iter().copied().find(|other| other.role() == Role::Return(callee))
     }
@@ -206,7 +207,7 @@ impl EventType {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rer::Noted;
+    use crate::rer::IndexedMember;
     use reenact_json::Limits;
 
     #[test]
@@ -227,8 +228,10 @@ mod tests {
 
     #[test]
     fn every_call_has_a_return() {
-        let pairs: Vec<_> =
-            EventType::ALL.iter().filter_map(|call| Some((call.name(), call.returns_as()?.name()))).collect();
+        let pairs: Vec<_> = EventType::ALL
+            .iter()
+            .filter_map(|call| Some((call.name(), call.matching_return()?.name())))
+            .collect();
         let expected = [
             ("rer.model.called", "rer.model.returned"),
             ("rer.http.called", "rer.http.returned"),
@@ -266,10 +269,11 @@ mod tests {
         assert_eq!(EventType::names(|event_type| !event_type.may_be_withheld()), expected);
     }
 
-    /// A member that verification looks for is one that some payload has: the two lists cannot drift apart.
+    /// A member that verification looks for must be one that some payload has, so that the two lists cannot drift
+    /// apart.
     #[test]
     fn each_noted_member_is_one_of_a_payload() {
-        for noted in Noted::ALL {
+        for noted in IndexedMember::ALL {
             let is_there = |event: &&EventType| event.members().contains(&noted.name());
             assert!(EventType::ALL.iter().find(is_there).is_some(), "{}", noted.name());
         }

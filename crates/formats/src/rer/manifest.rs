@@ -1,14 +1,14 @@
-//! The manifest of a bundle (§9.1): what belongs together, and the hash that binds it to the artifact.
+//! The manifest of a bundle (§9.1): its members, and the hashes that bind it to the artifact.
 
 use reenact_json::canonical;
 use reenact_json::digest::Hasher;
-use reenact_json::{Digest, Kind, Value};
+use reenact_json::{Digest, Value, ValueKind};
 
-use super::HashFault;
+use super::RerHashFault;
 
-/// The members of a manifest as they stand, right or wrong.
+/// Members of a manifest as they stand, right or wrong.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct ManifestView<'a> {
+pub struct RerManifestView<'a> {
     /// `artifact_hash`
     pub artifact_hash: Option<Value<'a>>,
     /// `runtime_key_hash`
@@ -21,12 +21,12 @@ pub struct ManifestView<'a> {
     pub blobs: Option<Value<'a>>,
     /// `bundle_hash`
     pub bundle_hash: Option<Value<'a>>,
-    /// The first member name that the format does not know. It is inside `bundle_hash`, so it does no harm.
-    pub unknown: Option<Value<'a>>,
+    /// First member name that the format does not know. `bundle_hash` covers such members, so they do no harm.
+    pub unknown_member: Option<Value<'a>>,
 }
 
-impl<'a> ManifestView<'a> {
-    /// The view of a manifest.
+impl<'a> RerManifestView<'a> {
+    /// Picks the members of a manifest.
     pub fn of(manifest: Value<'a>) -> Self {
         let mut view = Self::default();
         for (name, value) in manifest.members() {
@@ -38,7 +38,7 @@ impl<'a> ManifestView<'a> {
                 Some(b"blobs") => &mut view.blobs,
                 Some(b"bundle_hash") => &mut view.bundle_hash,
                 _ => {
-                    view.unknown.get_or_insert(name);
+                    view.unknown_member.get_or_insert(name);
                     continue;
                 }
             };
@@ -48,39 +48,47 @@ impl<'a> ManifestView<'a> {
     }
 }
 
-/// One entry of `blobs` as it stands.
+/// Members of one entry of `blobs` as they stand.
 #[derive(Debug, Clone, Copy)]
 pub struct BlobView<'a> {
     /// `name`: a label, never a path.
     pub name: Option<Value<'a>>,
-    /// `hash`: the only thing by which a blob is found.
+    /// `hash`: the only key by which a blob is found.
     pub hash: Option<Value<'a>>,
     /// `size_bytes`
     pub size_bytes: Option<Value<'a>>,
 }
 
 impl<'a> BlobView<'a> {
-    /// The view of an entry.
+    /// Picks the members of an entry.
     pub fn of(entry: Value<'a>) -> Self {
         let member = |name| entry.member(name);
         Self { name: member("name"), hash: member("hash"), size_bytes: member("size_bytes") }
     }
 }
 
-/// SHA-256 over the canonical manifest without `bundle_hash` (§9.1.2).
-pub fn bundle_hash(manifest: Value<'_>) -> Result<Digest, HashFault> {
-    without(manifest, "manifest", &["bundle_hash"])
+/// Returns the SHA-256 of the canonical manifest without `bundle_hash` (§9.1.2).
+///
+/// # Errors
+///
+/// [`RerHashFault`] if the manifest is not an object or has no canonical form.
+pub fn bundle_hash(manifest: Value<'_>) -> Result<Digest, RerHashFault> {
+    hash_without(manifest, "manifest", &["bundle_hash"])
 }
 
-/// SHA-256 over the canonical artifact without `manifest_hash` and `runtime_signature` (§9.1.1): both come after the
-/// manifest, so it cannot cover them.
-pub fn artifact_hash(artifact: Value<'_>) -> Result<Digest, HashFault> {
-    without(artifact, "artifact", &["manifest_hash", "runtime_signature"])
+/// Returns the SHA-256 of the canonical artifact without `manifest_hash` and `runtime_signature` (§9.1.1): both are
+/// written after the manifest, so it cannot cover them.
+///
+/// # Errors
+///
+/// [`RerHashFault`] if the artifact is not an object or has no canonical form.
+pub fn artifact_hash(artifact: Value<'_>) -> Result<Digest, RerHashFault> {
+    hash_without(artifact, "artifact", &["manifest_hash", "runtime_signature"])
 }
 
-fn without(object: Value<'_>, what: &'static str, omitted: &[&str]) -> Result<Digest, HashFault> {
-    if object.kind() != Kind::Object {
-        return Err(HashFault::NotAnObject { what, found: object.kind().name() });
+fn hash_without(object: Value<'_>, what: &'static str, omitted: &[&str]) -> Result<Digest, RerHashFault> {
+    if object.kind() != ValueKind::Object {
+        return Err(RerHashFault::NotAnObject { what, found: object.kind().name() });
     }
     let mut hasher = Hasher::new();
     canonical::write_without(object, omitted, &mut hasher)?;

@@ -1,85 +1,89 @@
-//! An artifact written once more: the same events under the same hashes, with some payloads withheld (§10.3) or bound to a
-//! bundle (§9). Nothing that the chain covers changes; everything comes out in canonical form.
+//! Rewriting of artifacts: the same events under the same hashes, with some payloads withheld (§10.3) or bound to a
+//! bundle (§9).
+//!
+//! Nothing that the hash chain covers changes; everything comes out in canonical form. Start reading at [`withhold`]
+//! and [`bind`].
 
 use std::io::Write;
 
-use reenact_json::canonical::{self, Part};
+use reenact_json::canonical::{self, ObjectPart};
 use reenact_json::{CanonicalFault, Digest, Limits, Value};
 use reenact_pack::{PackError, TarGzWriter, TarStyle};
 
-use super::artifact::ReadError;
-use super::header::{self, Coverage};
-use super::seal::{Frame, SealError, Signer, hex};
+use super::artifact::RerReadError;
+use super::header::{self, HeaderCoverage};
+use super::seal::{ArtifactFrame, SealError, Signer, to_hex};
 use super::{
-    ARTIFACT_FILE, ArtifactReader, EventView, HashFault, Head, Item, KEY_FILE, Version, envelope, manifest,
+    ARTIFACT_FILE, KEY_FILE, RerArtifactReader, RerEventItem, RerEventView, RerHashFault, RerHead,
+    RerVersion, envelope, manifest,
 };
 use crate::format::MANIFEST_FILE;
 use crate::key::KeyId;
 
-/// Why an artifact cannot be written once more.
+/// Reason why an artifact cannot be rewritten.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RewriteError {
-    /// It is not one.
+    /// The text is not an artifact.
     #[error(transparent)]
-    Read(#[from] ReadError),
-    /// An event that is none.
+    Read(#[from] RerReadError),
+    /// An event that is not an object.
     #[error("event {index} is not an object")]
     NotAnEvent {
-        /// Its place, from 0.
+        /// Index of the event, 0-based.
         index: usize,
     },
-    /// A member that is not there, or is not what it must be.
+    /// A member that is missing or has no canonical form.
     #[error(transparent)]
-    Hash(#[from] HashFault),
+    Hash(#[from] RerHashFault),
     /// The parts do not make an artifact.
     #[error(transparent)]
     Seal(#[from] SealError),
-    /// It has no events.
+    /// The artifact has no events.
     #[error("the artifact has no events")]
     NoEvents,
-    /// Version 0.1 has no `manifest_hash`, so nothing can be bound to it.
+    /// Version 0.1 has no `manifest_hash`, so no bundle can be bound to it.
     #[error("only rer-artifact/0.2 can be bound to a bundle")]
     Version,
-    /// Its signature does not hold.
+    /// The signature is not valid.
     #[error("its signature does not hold, so it is not signed again")]
     NotSigned,
-    /// Only the key that signed it can sign it again: the events are bound to that key by its id.
+    /// Another key than the one that signed it: the events are bound to that key by its id.
     #[error("it was signed by the key {signer}, and only that key can sign it again; this is {given}")]
     OtherKey {
-        /// The key that signed it, as the artifact says. Untrusted text.
+        /// Key that signed the artifact, as the artifact says. Untrusted text.
         signer: String,
-        /// The key that was given.
+        /// Key that was given.
         given: KeyId,
     },
 }
 
 impl From<CanonicalFault> for RewriteError {
     fn from(fault: CanonicalFault) -> Self {
-        Self::Hash(HashFault::Canonical(fault))
+        Self::Hash(RerHashFault::Canonical(fault))
     }
 }
 
-/// The events of an artifact in canonical form, and what stands around them.
-struct Rewritten<'a> {
-    head: Head<'a>,
-    /// With commas between them.
+/// Events of an artifact in canonical form, and the members around them.
+struct RewrittenEvents<'a> {
+    head: RerHead<'a>,
+    /// Canonical text of the events, with commas between them.
     events: Vec<u8>,
-    count: usize,
-    redacted: usize,
+    event_count: usize,
+    redacted_count: usize,
     log_head: Digest,
 }
 
 fn rewrite<'a>(
     artifact: &'a [u8],
     limits: &Limits,
-    mut is_withheld: impl FnMut(usize, &EventView<'a>) -> bool,
-) -> Result<Rewritten<'a>, RewriteError> {
-    let mut reader = ArtifactReader::open(artifact, limits)?;
+    mut is_withheld: impl FnMut(usize, &RerEventView<'a>) -> bool,
+) -> Result<RewrittenEvents<'a>, RewriteError> {
+    let mut reader = RerArtifactReader::open(artifact, limits)?;
     let mut events = Vec::with_capacity(artifact.len());
     let (mut count, mut redacted, mut last) = (0, 0, None);
-    while let Some(item) = reader.next_event().map_err(ReadError::from)? {
-        let Item::Event(event) = item else { return Err(RewriteError::NotAnEvent { index: count }) };
+    while let Some(item) = reader.next_event().map_err(RerReadError::from)? {
+        let RerEventItem::Event(event) = item else { return Err(RewriteError::NotAnEvent { index: count }) };
         let is_redacted = event.is_redacted() || is_withheld(count, &event);
         if count > 0 {
             events.push(b',');
@@ -90,14 +94,21 @@ fn rewrite<'a>(
         last = event.event_hash;
     }
     let last = last.ok_or(RewriteError::NoEvents)?;
-    let log_head = last.read_string(|text| Digest::from_hex(core::str::from_utf8(text).ok()?)).flatten();
-    let log_head = log_head.ok_or(HashFault::Missing { member: "event_hash" })?;
-    Ok(Rewritten { head: reader.into_head(), events, count, redacted, log_head })
+    let log_head =
+        last.with_string_bytes(|text| Digest::from_hex(core::str::from_utf8(text).ok()?)).flatten();
+    let log_head = log_head.ok_or(RerHashFault::Missing { member: "event_hash" })?;
+    Ok(RewrittenEvents {
+        head: reader.into_head(),
+        events,
+        event_count: count,
+        redacted_count: redacted,
+        log_head,
+    })
 }
 
-fn write_event(event: &EventView<'_>, is_redacted: bool, out: &mut Vec<u8>) -> Result<(), RewriteError> {
+fn write_event(event: &RerEventView<'_>, is_redacted: bool, out: &mut Vec<u8>) -> Result<(), RewriteError> {
     let flag: &[u8] = if is_redacted { b"true" } else { b"false" };
-    let flag = Value::parse(flag, &Limits::default()).map_err(ReadError::from)?;
+    let flag = Value::parse(flag, &Limits::default()).map_err(RerReadError::from)?;
     let members = [
         ("event_hash", event.event_hash),
         ("event_type", event.event_type),
@@ -109,15 +120,15 @@ fn write_event(event: &EventView<'_>, is_redacted: bool, out: &mut Vec<u8>) -> R
         ("step_index", event.step_index),
         ("timestamp", event.timestamp),
     ];
-    let there = members.into_iter().filter_map(|(name, value)| Some((name, Part::Value(value?))));
+    let there = members.into_iter().filter_map(|(name, value)| Some((name, ObjectPart::Value(value?))));
     Ok(canonical::write_object(&there.collect::<Vec<_>>(), out)?)
 }
 
-impl Rewritten<'_> {
-    /// The whole artifact, with other values for what is named.
-    fn artifact(&self, changed: &[(&'static str, Part<'_>)]) -> Result<Vec<u8>, RewriteError> {
+impl RewrittenEvents<'_> {
+    /// Returns the whole artifact, with other values for the members in `changed`.
+    fn artifact(&self, changed: &[(&'static str, ObjectPart<'_>)]) -> Result<Vec<u8>, RewriteError> {
         let head = &self.head;
-        let mut members: Vec<(&str, Part<'_>)> = changed.to_vec();
+        let mut members: Vec<(&str, ObjectPart<'_>)> = changed.to_vec();
         let kept = [
             ("artifact_version", head.artifact_version),
             ("envelope", head.envelope),
@@ -130,34 +141,40 @@ impl Rewritten<'_> {
         ];
         for (name, value) in kept {
             if let Some(value) = value.filter(|_| changed.iter().all(|(changed, _)| *changed != name)) {
-                members.push((name, Part::Value(value)));
+                members.push((name, ObjectPart::Value(value)));
             }
         }
-        let Frame { before, after } = Frame::around(members)?;
+        let ArtifactFrame { before, after } = ArtifactFrame::around_events(members)?;
         Ok([before.as_slice(), &self.events, &after].concat())
     }
 }
 
-/// An artifact some of whose payloads are withheld.
+/// Artifact with some payloads withheld.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Withheld {
-    /// The artifact, in canonical form.
+pub struct WithheldArtifact {
+    /// Text of the artifact, in canonical form.
     pub artifact: Vec<u8>,
-    /// The events whose payloads are withheld now and were not before, by their places from 0.
-    pub events: Vec<usize>,
-    /// How many were withheld before.
-    pub before: usize,
-    /// How many events there are.
-    pub count: usize,
+    /// Indices of the events whose payloads are withheld now and were not before, 0-based.
+    pub newly_withheld: Vec<usize>,
+    /// Number of payloads that were withheld before.
+    pub already_withheld: usize,
+    /// Number of events.
+    pub event_count: usize,
 }
 
-/// Withholds payloads: their bytes go, their hashes stay. No key is needed, since no signature covers a payload's bytes. An
-/// event without a payload has nothing to withhold, and is left as it is.
+/// Withholds payloads: their bytes go, their hashes stay.
+///
+/// No key is needed, since no signature covers a payload's bytes. An event without a payload has nothing to withhold,
+/// and is left as it is.
+///
+/// # Errors
+///
+/// [`RewriteError`] if the text is not an artifact with at least one event.
 pub fn withhold<'a>(
     artifact: &'a [u8],
     limits: &Limits,
-    mut is_wanted: impl FnMut(usize, &EventView<'a>) -> bool,
-) -> Result<Withheld, RewriteError> {
+    mut is_wanted: impl FnMut(usize, &RerEventView<'a>) -> bool,
+) -> Result<WithheldArtifact, RewriteError> {
     let mut events = Vec::new();
     let rewritten = rewrite(artifact, limits, |index, event| {
         let is_withheld = event.payload.is_some() && is_wanted(index, event);
@@ -166,45 +183,54 @@ pub fn withhold<'a>(
         }
         is_withheld
     })?;
-    let before = rewritten.redacted - events.len();
-    Ok(Withheld { artifact: rewritten.artifact(&[])?, events, before, count: rewritten.count })
+    let before = rewritten.redacted_count - events.len();
+    Ok(WithheldArtifact {
+        artifact: rewritten.artifact(&[])?,
+        newly_withheld: events,
+        already_withheld: before,
+        event_count: rewritten.event_count,
+    })
 }
 
-/// A file that a bundle carries beside its artifact.
+/// File that a bundle carries beside its artifact.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Blob {
-    /// A label, never a path.
+pub struct BundleBlob {
+    /// Label of the file, never a path.
     pub name: String,
     /// SHA-256 of its bytes.
     pub hash: Digest,
-    /// How long it is.
-    pub size: u64,
+    /// Length of the file, in bytes.
+    pub size_bytes: u64,
 }
 
-/// An artifact and a manifest that are bound to each other.
+/// Artifact and manifest that are bound to each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bound {
+pub struct BoundBundle {
     /// `artifact.json`, in canonical form, signed again.
     pub artifact: Vec<u8>,
     /// `manifest.json`, in canonical form.
     pub manifest: Vec<u8>,
     /// `key.bin`: the signer's public key.
     pub key: [u8; 32],
-    /// How many events there are.
-    pub events: usize,
-    /// How many of their payloads are withheld.
-    pub redacted: usize,
+    /// Number of events.
+    pub event_count: usize,
+    /// Number of events whose payloads are withheld.
+    pub redacted_count: usize,
 }
 
-impl Bound {
-    /// Writes the bundle as a `.tar.gz` (§9.3), the same bytes every time. `content` gives the bytes of a blob.
+impl BoundBundle {
+    /// Writes the bundle as a `.tar.gz` (§9.3), the same bytes every time. `content` returns the bytes of a blob.
+    ///
+    /// # Errors
+    ///
+    /// [`PackError`] if the archive cannot be written to `sink`.
     pub fn pack<'b, W: Write>(
         &self,
-        blobs: &[Blob],
+        blobs: &[BundleBlob],
         content: impl Fn(Digest) -> Option<&'b [u8]>,
         sink: W,
     ) -> Result<W, PackError> {
-        let mut archive = TarGzWriter::new(sink, TarStyle::Ustar, reenact_pack::Limits::default())?;
+        let mut archive = TarGzWriter::new(sink, TarStyle::Ustar, reenact_pack::ArchiveLimits::default())?;
         let documents =
             [(ARTIFACT_FILE, &*self.artifact), (MANIFEST_FILE, &self.manifest), (KEY_FILE, &self.key)];
         for (name, bytes) in documents {
@@ -221,17 +247,21 @@ impl Bound {
     }
 }
 
-/// Binds an artifact to a bundle of itself, its key and these blobs. The key must be the one that signed it.
+/// Binds an artifact to a bundle of itself, its key and these blobs.
+///
+/// # Errors
+///
+/// [`RewriteError`] if the artifact is not of version 0.2, was not signed by `signer`, or its signature is not valid.
 pub fn bind(
     artifact: &[u8],
-    blobs: &[Blob],
+    blobs: &[BundleBlob],
     limits: &Limits,
     signer: &dyn Signer,
-) -> Result<Bound, RewriteError> {
+) -> Result<BoundBundle, RewriteError> {
     let rewritten = rewrite(artifact, limits, |_, _| false)?;
-    let (events, redacted) = (rewritten.count, rewritten.redacted);
+    let (events, redacted) = (rewritten.event_count, rewritten.redacted_count);
     let key = signer.public_key();
-    if rewritten.head.version() != Some(Version::V02) {
+    if rewritten.head.version() != Some(RerVersion::V02) {
         return Err(RewriteError::Version);
     }
     let named = rewritten.head.key_id().unwrap_or_default();
@@ -239,30 +269,43 @@ pub fn bind(
         return Err(RewriteError::OtherKey { signer: named.into_owned(), given: key.id() });
     }
     let envelope_hash = envelope::hash(rewritten.head.envelope)?;
-    // A new signature must not make good what its key never signed.
-    let signed =
-        header::signable(&rewritten.head, envelope_hash, rewritten.log_head, Coverage::WithManifestHash)?;
-    let signature = rewritten.head.runtime_signature.and_then(|signature| unhex(&signature.string()?));
+    // A new signature must not make valid what its key never signed.
+    let signed = header::signable(
+        &rewritten.head,
+        envelope_hash,
+        rewritten.log_head,
+        HeaderCoverage::WithManifestHash,
+    )?;
+    let signature =
+        rewritten.head.runtime_signature.and_then(|signature| decode_signature_hex(&signature.string()?));
     if !signature.is_some_and(|signature| key.verifies(&signed, &signature)) {
         return Err(RewriteError::NotSigned);
     }
-    // The manifest covers neither the binding nor the signature, so what stands there now does no harm.
+    // The manifest covers neither the binding nor the signature, so their present values do no harm.
     let artifact_hash = manifest::artifact_hash(parse(&rewritten.artifact(&[])?, limits)?)?;
     let unbound = write_manifest(artifact_hash, key.digest(), (events, redacted), blobs, None);
     let bundle_hash = manifest::bundle_hash(parse(&unbound, limits)?)?;
     let manifest = write_manifest(artifact_hash, key.digest(), (events, redacted), blobs, Some(bundle_hash));
 
     let (hash, quoted) = (bundle_hash.to_string(), format!("\"{bundle_hash}\""));
-    let head = Head { manifest_hash: Some(parse(quoted.as_bytes(), limits)?), ..rewritten.head.clone() };
-    let header = header::signable(&head, envelope_hash, rewritten.log_head, Coverage::WithManifestHash)?;
-    let signature = hex(&signer.sign(&header));
-    let changed = [("manifest_hash", Part::Text(&hash)), ("runtime_signature", Part::Text(&signature))];
+    let head = RerHead { manifest_hash: Some(parse(quoted.as_bytes(), limits)?), ..rewritten.head.clone() };
+    let header =
+        header::signable(&head, envelope_hash, rewritten.log_head, HeaderCoverage::WithManifestHash)?;
+    let signature = to_hex(&signer.sign(&header));
+    let changed =
+        [("manifest_hash", ObjectPart::String(&hash)), ("runtime_signature", ObjectPart::String(&signature))];
     let artifact = rewritten.artifact(&changed)?;
-    Ok(Bound { artifact, manifest, key: *key.as_bytes(), events, redacted })
+    Ok(BoundBundle {
+        artifact,
+        manifest,
+        key: *key.as_bytes(),
+        event_count: events,
+        redacted_count: redacted,
+    })
 }
 
-/// The 64 bytes that 128 hexadecimal digits spell.
-fn unhex(text: &str) -> Option<[u8; 64]> {
+/// Parses 128 hexadecimal digits as 64 bytes.
+fn decode_signature_hex(text: &str) -> Option<[u8; 64]> {
     let mut bytes = [0; 64];
     if text.len() != 128 || !text.is_ascii() {
         return None;
@@ -274,15 +317,15 @@ fn unhex(text: &str) -> Option<[u8; 64]> {
 }
 
 fn parse<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Value<'a>, RewriteError> {
-    Ok(Value::parse(bytes, limits).map_err(ReadError::from)?)
+    Ok(Value::parse(bytes, limits).map_err(RerReadError::from)?)
 }
 
-/// The manifest, in canonical form.
+/// Returns the manifest in canonical form. Without `bundle_hash` it is the text that the hash is over.
 fn write_manifest(
     artifact_hash: Digest,
     key_hash: Digest,
     (events, redacted): (usize, usize),
-    blobs: &[Blob],
+    blobs: &[BundleBlob],
     bundle_hash: Option<Digest>,
 ) -> Vec<u8> {
     let mut out = format!("{{\"artifact_hash\":\"{artifact_hash}\",\"blobs\":[").into_bytes();
@@ -292,7 +335,7 @@ fn write_manifest(
         }
         out.extend_from_slice(format!("{{\"hash\":\"{}\",\"name\":", blob.hash).as_bytes());
         canonical::write_string(&blob.name, &mut out);
-        out.extend_from_slice(format!(",\"size_bytes\":{}}}", blob.size).as_bytes());
+        out.extend_from_slice(format!(",\"size_bytes\":{}}}", blob.size_bytes).as_bytes());
     }
     out.push(b']');
     if let Some(hash) = bundle_hash {

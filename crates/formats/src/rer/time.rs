@@ -1,15 +1,18 @@
-//! The syntax of timestamps. Their values are never judged: a clock proves nothing, the chain orders events (§10.2).
+//! Syntax of timestamps. Their values are never judged: a clock proves nothing, the chain orders events (§10.2).
 
 use reenact_json::civil::CivilDate;
 
-/// `YYYY-MM-DDTHH:MM:SS.f+Z`: fractional seconds and the letter Z, as §4.1 asks of events.
+/// Returns true for `YYYY-MM-DDTHH:MM:SS.f+Z`: fractional seconds and the letter Z, as §4.1 asks of events.
 pub fn is_event_timestamp(text: &[u8]) -> bool {
     let Some((seconds, fraction)) = text.split_at_checked(19) else { return false };
     let [b'.', digits @ .., b'Z'] = fraction else { return false };
-    fits(seconds, b"dddd-dd-ddTdd:dd:dd") && !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
+    matches_pattern(seconds, b"dddd-dd-ddTdd:dd:dd")
+        && !digits.is_empty()
+        && digits.iter().all(u8::is_ascii_digit)
 }
 
-/// A date and time of RFC 3339 §5.6, in any offset. Ranges are checked digit by digit, not the length of the month.
+/// Returns true for a date and time of RFC 3339 §5.6, in any offset. Ranges of the numbers are checked, but not the
+/// length of the month.
 pub fn is_rfc3339(text: &[u8]) -> bool {
     let text = text.to_ascii_uppercase();
     let Some((seconds, rest)) = text.split_at_checked(19) else { return false };
@@ -25,32 +28,37 @@ pub fn is_rfc3339(text: &[u8]) -> bool {
     };
     let offset_fits = match rest {
         b"Z" => true,
-        [b'+' | b'-', offset @ ..] => fits(offset, b"dd:dd") && two(offset, 0) <= 23 && two(offset, 3) <= 59,
+        [b'+' | b'-', offset @ ..] => {
+            matches_pattern(offset, b"dd:dd") && two_digits(offset, 0) <= 23 && two_digits(offset, 3) <= 59
+        }
         _ => false,
     };
     offset_fits
-        && fits(seconds, b"dddd-dd-ddTdd:dd:dd")
-        && (1..=12).contains(&two(seconds, 5))
-        && (1..=31).contains(&two(seconds, 8))
-        && two(seconds, 11) <= 23
-        && two(seconds, 14) <= 59
-        && two(seconds, 17) <= 60
+        && matches_pattern(seconds, b"dddd-dd-ddTdd:dd:dd")
+        && (1..=12).contains(&two_digits(seconds, 5))
+        && (1..=31).contains(&two_digits(seconds, 8))
+        && two_digits(seconds, 11) <= 23
+        && two_digits(seconds, 14) <= 59
+        && two_digits(seconds, 17) <= 60
 }
 
-/// The moment that an RFC 3339 text names, in nanoseconds since 1970; `None` if it names none. A leap second is the
-/// second after it, fractions finer than a nanosecond are cut.
+/// Parses an RFC 3339 text as nanoseconds since 1970; `None` if the text is not one, or names a day that does not
+/// exist.
+///
+/// A leap second counts as the second after it; fractions finer than a nanosecond are truncated.
 pub fn instant(text: &str) -> Option<i128> {
     if !is_rfc3339(text.as_bytes()) {
         return None;
     }
     let bytes = text.as_bytes();
     let year = text.get(..4)?.parse().ok()?;
-    let date = CivilDate { year, month: two(bytes, 5).into(), day: two(bytes, 8).into() };
+    let date = CivilDate { year, month: two_digits(bytes, 5).into(), day: two_digits(bytes, 8).into() };
     if !date.is_valid() {
         return None;
     }
-    let seconds =
-        3600 * i128::from(two(bytes, 11)) + 60 * i128::from(two(bytes, 14)) + i128::from(two(bytes, 17));
+    let seconds = 3600 * i128::from(two_digits(bytes, 11))
+        + 60 * i128::from(two_digits(bytes, 14))
+        + i128::from(two_digits(bytes, 17));
     let rest = bytes.get(19..)?;
     let fraction: Vec<u8> = rest.iter().skip(1).take_while(|byte| byte.is_ascii_digit()).copied().collect();
     let fraction = if rest.first() == Some(&b'.') { fraction } else { Vec::new() };
@@ -61,7 +69,7 @@ pub fn instant(text: &str) -> Option<i128> {
         .fold(0, |sum, digit| sum * 10 + i128::from(digit - b'0'));
     let offset = match rest.get(if fraction.is_empty() { 0 } else { fraction.len() + 1 }..)? {
         [sign @ (b'+' | b'-'), offset @ ..] => {
-            let minutes = 60 * i128::from(two(offset, 0)) + i128::from(two(offset, 3));
+            let minutes = 60 * i128::from(two_digits(offset, 0)) + i128::from(two_digits(offset, 3));
             if *sign == b'+' { minutes } else { -minutes }
         }
         _ => 0,
@@ -69,8 +77,8 @@ pub fn instant(text: &str) -> Option<i128> {
     Some((i128::from(date.days()) * 86_400 + seconds - offset * 60) * 1_000_000_000 + nanoseconds)
 }
 
-/// Whether the text has the pattern's length, a digit for each `d`, and the same byte elsewhere.
-fn fits(text: &[u8], pattern: &[u8]) -> bool {
+/// Returns true if the text has the pattern's length, a digit for each `d`, and the same byte elsewhere.
+fn matches_pattern(text: &[u8], pattern: &[u8]) -> bool {
     text.len() == pattern.len()
         && text
             .iter()
@@ -78,8 +86,8 @@ fn fits(text: &[u8], pattern: &[u8]) -> bool {
             .all(|(byte, mark)| if *mark == b'd' { byte.is_ascii_digit() } else { byte == mark })
 }
 
-/// Two digits as a number.
-fn two(text: &[u8], at: usize) -> u8 {
+/// Returns two digits as a number.
+fn two_digits(text: &[u8], at: usize) -> u8 {
     let digit = |at: usize| text.get(at).map_or(0, |digit| digit.wrapping_sub(b'0'));
     digit(at).wrapping_mul(10).wrapping_add(digit(at + 1))
 }

@@ -1,25 +1,25 @@
-//! The members of a document as they stand, right or wrong, found in one strict scan.
+//! Members of a document as they stand, right or wrong, found in one strict scan.
 
-use reenact_json::{Kind, Limits, Scanned, Scanner, SyntaxError, Value};
+use reenact_json::{Limits, ScannedText, Scanner, SyntaxError, Value, ValueKind};
 
-/// Why a text cannot be read as an artifact at all.
+/// Reason why a text cannot be read as an artifact at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum ReadError {
-    /// It is not JSON that we read.
+pub enum RpkReadError {
+    /// The text is not JSON within the limits.
     #[error(transparent)]
     Syntax(#[from] SyntaxError),
-    /// It is JSON, but not an object.
+    /// The text is JSON, but not an object.
     #[error("an artifact is an object, this is {found}")]
     NotAnObject {
-        /// What it is.
+        /// Kind of the value, in words.
         found: &'static str,
     },
 }
 
-/// The members of an artifact.
+/// Members of an artifact.
 #[derive(Debug, Default)]
-pub struct Head<'a> {
+pub struct RpkHead<'a> {
     /// `version`
     pub version: Option<Value<'a>>,
     /// `metadata`
@@ -32,16 +32,16 @@ pub struct Head<'a> {
     pub signature: Option<Value<'a>>,
     /// `payload.run`
     pub run: Option<Value<'a>>,
-    /// The members of the run.
-    pub of_run: RunView<'a>,
-    /// The first member name at the root that the format does not know. No checksum covers such members.
-    pub unknown: Option<Value<'a>>,
-    pub(super) scanned: Scanned<'a>,
+    /// Members of `payload.run`.
+    pub run_members: RpkRunView<'a>,
+    /// First member name at the root that the format does not know. No checksum covers such members.
+    pub unknown_member: Option<Value<'a>>,
+    pub(super) scanned: ScannedText<'a>,
 }
 
-/// The members of `payload.run`.
+/// Members of `payload.run`.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct RunView<'a> {
+pub struct RpkRunView<'a> {
     /// `id`
     pub id: Option<Value<'a>>,
     /// `timestamp`
@@ -52,27 +52,27 @@ pub struct RunView<'a> {
     pub runtime_versions: Option<Value<'a>>,
     /// `steps`
     pub steps: Option<Value<'a>>,
-    /// The optional members, in the order of [`RunView::OPTIONAL`].
+    /// Optional members, in the order of [`RpkRunView::OPTIONAL`].
     pub optional: [Option<Value<'a>>; 7],
 }
 
-impl<'a> RunView<'a> {
-    /// The optional members, and the kind of each.
-    pub const OPTIONAL: [(&'static str, Kind); 7] = [
-        ("source", Kind::String),
-        ("provider", Kind::String),
-        ("agent", Kind::String),
-        ("capture_mode", Kind::String),
-        ("listener_session_id", Kind::String),
-        ("listener_process", Kind::Object),
-        ("listener_bind", Kind::Object),
+impl<'a> RpkRunView<'a> {
+    /// Names of the optional members, with the kind of each.
+    pub const OPTIONAL: [(&'static str, ValueKind); 7] = [
+        ("source", ValueKind::String),
+        ("provider", ValueKind::String),
+        ("agent", ValueKind::String),
+        ("capture_mode", ValueKind::String),
+        ("listener_session_id", ValueKind::String),
+        ("listener_process", ValueKind::Object),
+        ("listener_bind", ValueKind::Object),
     ];
 
     fn slot(&mut self, name: Value<'_>) -> Option<&mut Option<Value<'a>>> {
         if let Some(at) = Self::OPTIONAL.iter().position(|(known, _)| name.is_string(known)) {
             return self.optional.get_mut(at);
         }
-        name.read_string(|name| match name {
+        name.with_string_bytes(|name| match name {
             b"id" => Some(&mut self.id),
             b"timestamp" => Some(&mut self.timestamp),
             b"environment_fingerprint" => Some(&mut self.environment_fingerprint),
@@ -83,35 +83,39 @@ impl<'a> RunView<'a> {
     }
 }
 
-impl<'a> Head<'a> {
+impl<'a> RpkHead<'a> {
     /// Reads a text that should be an artifact, to its last byte.
-    pub fn read(text: &'a [u8], limits: &Limits) -> Result<Self, ReadError> {
-        let mut scanner = Scanner::new(text, limits)?.noting_disorder();
+    ///
+    /// # Errors
+    ///
+    /// [`RpkReadError`] if the text is not JSON, or not an object.
+    pub fn read(text: &'a [u8], limits: &Limits) -> Result<Self, RpkReadError> {
+        let mut scanner = Scanner::new(text, limits)?.with_code_point_order();
         let kind = scanner.kind()?;
-        if kind != Kind::Object {
-            // Bad JSON is bad JSON first, whatever it would have been.
+        if kind != ValueKind::Object {
+            // A syntax error anywhere in the text comes before the complaint about its kind.
             scanner.value()?;
             scanner.finish()?;
-            return Err(ReadError::NotAnObject { found: kind.name() });
+            return Err(RpkReadError::NotAnObject { found: kind.name() });
         }
         let mut head = Self::default();
         let mut root = scanner.enter_object()?;
         while let Some(name) = scanner.next_name(&mut root)? {
-            if name.is_string("payload") && scanner.kind()? == Kind::Object {
+            if name.is_string("payload") && scanner.kind()? == ValueKind::Object {
                 head.read_payload(&mut scanner)?;
                 continue;
             }
             let value = scanner.value()?;
-            head.note(name, value);
+            head.set_root_member(name, value);
         }
         scanner.finish()?;
         head.scanned = scanner.into_scanned();
         Ok(head)
     }
 
-    /// Takes a member of the root.
-    fn note(&mut self, name: Value<'a>, value: Value<'a>) {
-        let slot = name.read_string(|name| match name {
+    /// Stores a member of the root.
+    fn set_root_member(&mut self, name: Value<'a>, value: Value<'a>) {
+        let slot = name.with_string_bytes(|name| match name {
             b"version" => Some(&mut self.version),
             b"metadata" => Some(&mut self.metadata),
             b"payload" => Some(&mut self.payload),
@@ -122,7 +126,7 @@ impl<'a> Head<'a> {
         match slot.flatten() {
             Some(slot) => *slot = Some(value),
             None => {
-                self.unknown.get_or_insert(name);
+                self.unknown_member.get_or_insert(name);
             }
         }
     }
@@ -132,24 +136,25 @@ impl<'a> Head<'a> {
         while let Some(name) = scanner.next_name(&mut payload)? {
             if !name.is_string("run") {
                 scanner.value()?;
-            } else if scanner.kind()? != Kind::Object {
+            } else if scanner.kind()? != ValueKind::Object {
                 self.run = Some(scanner.value()?);
             } else {
                 let mut run = scanner.enter_object()?;
                 while let Some(name) = scanner.next_name(&mut run)? {
                     let value = scanner.value()?;
-                    if let Some(slot) = self.of_run.slot(name) {
+                    if let Some(slot) = self.run_members.slot(name) {
                         *slot = Some(value);
                     }
                 }
-                self.run = scanner.left(&run);
+                self.run = scanner.finished_object(&run);
             }
         }
-        self.payload = scanner.left(&payload);
+        self.payload = scanner.finished_object(&payload);
         Ok(())
     }
 
-    /// Whether it says of itself that it is a bundle: its secrets were masked before it was handed on.
+    /// Returns true if the document says of itself that it is a bundle: its secrets were masked before it was handed
+    /// on.
     pub fn is_bundle(&self) -> bool {
         let bundle = self.metadata.and_then(|metadata| metadata.member("bundle"));
         bundle.and_then(|bundle| bundle.boolean()) == Some(true)

@@ -1,89 +1,94 @@
-//! A document with its secrets masked, to hand on: the format's `.bundle`, itself an ordinary document.
+//! Bundles of `.rpk`: a document with its secrets masked, to hand on. A `.bundle` is itself an ordinary document.
 //!
-//! What is a secret, a [`Mask`] decides. The whole of a step's input, output and metadata goes through it, so do the run's
-//! environment and runtime versions, and so does every member that the format does not know. Every step is hashed anew: the
-//! masked document is the document.
+//! An [`RpkMask`] decides what a secret is. It is applied to the whole of a step's input, output and metadata, to the
+//! run's environment and runtime versions, and to every member that the format does not know. Every step is hashed
+//! anew: the masked document is the document. Start reading at [`make_bundle`].
 
 use reenact_json::digest::Hasher;
-use reenact_json::{Kind, Limits, Value};
+use reenact_json::{Limits, Value, ValueKind};
 
-use super::artifact::ReadError;
-use super::compose::{self, Composed, list, quoted};
-use super::migrate::Removed;
-use super::write::{Signing, WriteError, seal};
-use super::{HASH_PREFIX, Head, RunView, StepView};
+use super::artifact::RpkReadError;
+use super::migrate::RemovedMember;
+use super::object_builder::{self, RpkObjectBuilder, json_list, json_string};
+use super::write::{HmacSigning, RpkWriteError, seal_document};
+use super::{HASH_PREFIX, RpkHead, RpkRunView, RpkStepView};
 
-/// What is put in the place of a secret.
-pub const MASK: &str = "[REDACTED]";
+/// Text that replaces a secret.
+pub const MASK_TEXT: &str = "[REDACTED]";
 
-/// Says what is a secret.
-pub trait Mask {
-    /// Whether the value under this name is one, whatever it is.
+/// Detector of secrets.
+pub trait RpkMask {
+    /// Returns true if a value under this name is a secret, whatever the value is.
     fn is_secret(&self, name: &str) -> bool;
 
-    /// The text with the secrets in it masked; `None` if there are none. `name` is that of the member whose value it is.
+    /// Returns the text with its secrets masked; `None` if there are none. `name` is that of the member whose value
+    /// the text is.
     fn masked(&self, name: Option<&str>, text: &str) -> Option<String>;
 }
 
-/// What the bundle says of how it was made.
+/// Redaction policy that the bundle's metadata names.
 #[derive(Debug, Clone, Copy)]
-pub struct Policy<'a> {
-    /// Such as `default`.
+pub struct RpkMaskPolicy<'a> {
+    /// Name of the profile, such as `default`.
     pub profile: &'a str,
-    /// The version of its rules.
+    /// Version of the profile's rules.
     pub version: &'a str,
 }
 
-/// A bundle.
+/// Result of [`make_bundle`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bundle {
-    /// Its text.
+pub struct RpkBundle {
+    /// Text of the bundle.
     pub bytes: Vec<u8>,
-    /// How many values were masked, whole or in part.
-    pub masked: usize,
-    /// What of the source is not in it.
-    pub removed: Vec<Removed>,
+    /// Number of values that were masked, whole or in part.
+    pub masked_count: usize,
+    /// Members of the source that are not in the bundle.
+    pub removed: Vec<RemovedMember>,
 }
 
-/// Why there is no bundle.
+/// Reason why no bundle was made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum BundleError {
+pub enum RpkBundleError {
     /// The source cannot be read.
     #[error(transparent)]
-    Unreadable(#[from] ReadError),
+    Unreadable(#[from] RpkReadError),
     /// The source has no run with steps.
     #[error("$.payload.run must be a run with its id, timestamp and steps")]
     NoRun,
     /// The bundle cannot be written.
     #[error(transparent)]
-    Write(#[from] WriteError),
+    Write(#[from] RpkWriteError),
 }
 
 /// Makes a bundle of a document, which should have been verified before.
-pub fn bundle(
+///
+/// # Errors
+///
+/// [`RpkBundleError`] if the source has no run, or the bundle would not verify.
+pub fn make_bundle(
     source: &[u8],
-    mask: &dyn Mask,
-    policy: &Policy<'_>,
-    signing: Option<Signing<'_>>,
-) -> Result<Bundle, BundleError> {
-    let head = Head::read(source, &Limits::default())?;
+    mask: &dyn RpkMask,
+    policy: &RpkMaskPolicy<'_>,
+    signing: Option<HmacSigning<'_>>,
+) -> Result<RpkBundle, RpkBundleError> {
+    let head = RpkHead::read(source, &Limits::default())?;
     let text = |value: Option<Value<'_>>| Some(value?.string()?.into_owned());
     let (Some(run), Some(id), Some(timestamp)) =
-        (head.run, text(head.of_run.id), text(head.of_run.timestamp))
+        (head.run, text(head.run_members.id), text(head.run_members.timestamp))
     else {
-        return Err(BundleError::NoRun);
+        return Err(RpkBundleError::NoRun);
     };
-    let mut masker = Masker { mask, masked: 0, removed: Vec::new() };
-    let run = masker.run(run, &head.of_run)?;
-    let mut payload = Composed::new();
+    let mut masker = RpkMasker { mask, masked_count: 0, removed: Vec::new() };
+    let run = masker.run(run, &head.run_members)?;
+    let mut payload = RpkObjectBuilder::new();
     payload.raw("run", &run);
     for (name, value) in head.payload.into_iter().flat_map(|payload| payload.members()) {
         if !name.is_string("run") {
             masker.member(name, value, &mut payload);
         }
     }
-    let mut metadata = Composed::new();
+    let mut metadata = RpkObjectBuilder::new();
     metadata
         .raw("bundle", b"true")
         .text("created_at", &timestamp)
@@ -101,9 +106,9 @@ pub fn bundle(
         }
     }
     let version = text(head.version).unwrap_or_else(|| "1.0".into());
-    let mut root = Composed::new();
+    let mut root = RpkObjectBuilder::new();
     root.raw("metadata", &metadata.close()).raw("payload", &payload.close()).text("version", &version);
-    let document = Value::parse(source, &Limits::default()).map_err(ReadError::from)?;
+    let document = Value::parse(source, &Limits::default()).map_err(RpkReadError::from)?;
     for (name, value) in document.members() {
         match name.string().as_deref() {
             Some("metadata" | "payload" | "version" | "checksum") => {}
@@ -111,23 +116,23 @@ pub fn bundle(
             _ => masker.member(name, value, &mut root),
         }
     }
-    let bytes = seal(root, signing)?;
-    Ok(Bundle { bytes, masked: masker.masked, removed: masker.removed })
+    let bytes = seal_document(root, signing)?;
+    Ok(RpkBundle { bytes, masked_count: masker.masked_count, removed: masker.removed })
 }
 
-struct Masker<'m> {
-    mask: &'m dyn Mask,
-    masked: usize,
-    removed: Vec<Removed>,
+struct RpkMasker<'m> {
+    mask: &'m dyn RpkMask,
+    masked_count: usize,
+    removed: Vec<RemovedMember>,
 }
 
-impl Masker<'_> {
+impl RpkMasker<'_> {
     fn remove(&mut self, path: impl Into<String>, why: &'static str) {
-        self.removed.push(Removed { path: path.into(), why });
+        self.removed.push(RemovedMember { path: path.into(), reason: why });
     }
 
-    fn run(&mut self, run: Value<'_>, of_run: &RunView<'_>) -> Result<Vec<u8>, BundleError> {
-        let mut out = Composed::new();
+    fn run(&mut self, run: Value<'_>, of_run: &RpkRunView<'_>) -> Result<Vec<u8>, RpkBundleError> {
+        let mut out = RpkObjectBuilder::new();
         for (name, value) in run.members() {
             let spelled = name.string().unwrap_or_default();
             match spelled.as_ref() {
@@ -136,28 +141,28 @@ impl Masker<'_> {
                 }
                 "environment_fingerprint" => {
                     let mut names = Vec::new();
-                    let kept = compose::environment(value, &mut names);
+                    let kept = object_builder::without_machine_names(value, &mut names);
                     for machine in names {
                         let machine = reenact_json::Shown::new(&machine).to_string();
                         let path = format!("$.payload.run.environment_fingerprint.{machine}");
                         self.remove(path, "it says whose machine it was");
                     }
-                    let kept = Value::parse(&kept, &Limits::default()).map_err(ReadError::from)?;
+                    let kept = Value::parse(&kept, &Limits::default()).map_err(RpkReadError::from)?;
                     out.raw(&spelled, &self.value(None, kept));
                 }
                 "runtime_versions" => {
                     out.raw(&spelled, &self.value(None, value));
                 }
                 "steps" => {
-                    let steps = of_run.steps.filter(|steps| steps.kind() == Kind::Array);
-                    let steps = steps.ok_or(BundleError::NoRun)?;
+                    let steps = of_run.steps.filter(|steps| steps.kind() == ValueKind::Array);
+                    let steps = steps.ok_or(RpkBundleError::NoRun)?;
                     let mut texts = Vec::new();
                     for (index, step) in steps.elements().enumerate() {
                         texts.push(self.step(index, step)?);
                     }
-                    out.raw("steps", &list(&texts));
+                    out.raw("steps", &json_list(&texts));
                 }
-                known if RunView::OPTIONAL.iter().any(|(optional, _)| *optional == known) => {
+                known if RpkRunView::OPTIONAL.iter().any(|(optional, _)| *optional == known) => {
                     self.remove(format!("$.payload.run.{known}"), "it says how the source was captured");
                 }
                 _ => self.member(name, value, &mut out),
@@ -166,25 +171,25 @@ impl Masker<'_> {
         Ok(out.close())
     }
 
-    fn step(&mut self, index: usize, step: Value<'_>) -> Result<Vec<u8>, BundleError> {
-        let view = StepView::of(step);
+    fn step(&mut self, index: usize, step: Value<'_>) -> Result<Vec<u8>, RpkBundleError> {
+        let view = RpkStepView::of(step);
         let mut part = |value: Option<Value<'_>>, absent: &[u8]| match value {
             Some(value) => self.value(None, value),
             None => absent.to_vec(),
         };
         let (input, output) = (part(view.input, b"null"), part(view.output, b"null"));
         let metadata = part(view.metadata, b"{}");
-        let parse = |text| Value::parse(text, &Limits::default()).map_err(ReadError::from);
-        let masked = StepView {
+        let parse = |text| Value::parse(text, &Limits::default()).map_err(RpkReadError::from);
+        let masked = RpkStepView {
             input: Some(parse(&input)?),
             output: Some(parse(&output)?),
             metadata: Some(parse(&metadata)?),
             step_type: view.step_type,
-            ..StepView::default()
+            ..RpkStepView::default()
         };
-        let digest = masked.digest(&mut Hasher::new()).map_err(WriteError::from)?;
-        let mut out = Composed::new();
-        out.raw("hash", &quoted(&format!("{HASH_PREFIX}{digest}")))
+        let digest = masked.digest(&mut Hasher::new()).map_err(RpkWriteError::from)?;
+        let mut out = RpkObjectBuilder::new();
+        out.raw("hash", &json_string(&format!("{HASH_PREFIX}{digest}")))
             .raw("input", &input)
             .raw("metadata", &metadata)
             .raw("output", &output)
@@ -206,36 +211,36 @@ impl Masker<'_> {
     }
 
     /// Writes a member that the format does not know, masked like everything else.
-    fn member(&mut self, name: Value<'_>, value: Value<'_>, out: &mut Composed) {
+    fn member(&mut self, name: Value<'_>, value: Value<'_>, out: &mut RpkObjectBuilder) {
         let spelled = name.string().unwrap_or_default();
         let masked = self.value(Some(&spelled), value);
         out.raw(&spelled, &masked);
     }
 
-    /// A value with its secrets masked, as JSON text. `name` is the one that it stands under.
+    /// Returns a value with its secrets masked, as JSON text. `name` is the member name that the value stands under.
     fn value(&mut self, name: Option<&str>, value: Value<'_>) -> Vec<u8> {
         if name.is_some_and(|name| self.mask.is_secret(name)) {
-            self.masked += 1;
-            return quoted(MASK);
+            self.masked_count += 1;
+            return json_string(MASK_TEXT);
         }
         match value.kind() {
-            Kind::Object => {
-                let mut out = Composed::new();
+            ValueKind::Object => {
+                let mut out = RpkObjectBuilder::new();
                 for (name, value) in value.members() {
                     self.member(name, value, &mut out);
                 }
                 out.close()
             }
-            Kind::Array => {
+            ValueKind::Array => {
                 let items: Vec<Vec<u8>> = value.elements().map(|item| self.value(None, item)).collect();
-                list(&items)
+                json_list(&items)
             }
-            Kind::String => {
+            ValueKind::String => {
                 let text = value.string().unwrap_or_default();
                 match self.mask.masked(name, &text) {
                     Some(masked) => {
-                        self.masked += 1;
-                        quoted(&masked)
+                        self.masked_count += 1;
+                        json_string(&masked)
                     }
                     None => value.text().to_vec(),
                 }

@@ -1,47 +1,51 @@
 //! Signatures: HMAC-SHA256 under a key that the signer and the verifier share.
 //!
-//! The message is the canonical text of `checksum`, `metadata`, `payload` and `version`. What stands in `signature` beside the
-//! value (the algorithm, the key's name) is covered by nothing.
+//! The message is the canonical text of `checksum`, `metadata`, `payload` and `version`. The other members of
+//! `signature` (the algorithm, the key's name) are covered by nothing.
 
 use core::fmt;
 
 use reenact_json::digest::Hmac;
 
-/// The one algorithm.
+/// Name of the only algorithm.
 pub const ALGORITHM: &str = "hmac-sha256";
 
-/// The largest key file that is read.
-pub const LARGEST_KEY: usize = 64 * 1024;
+/// Largest key file that is read, in bytes.
+pub const MAX_HMAC_KEY_BYTES: usize = 64 * 1024;
 
-/// A shared key. It is never shown.
+/// Shared key. Its `Debug` output does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HmacKey {
     secret: Vec<u8>,
 }
 
-/// Why bytes are no key.
+/// Reason why bytes are not a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HmacKeyError {
     /// Nothing but white space.
     #[error("the key is empty")]
     Empty,
-    /// Bytes that are no text: the format's keys are.
+    /// Not UTF-8: the format's keys are text.
     #[error("the key is not UTF-8 text")]
     NotText,
-    /// Over [`LARGEST_KEY`].
-    #[error("this is too long for a key: at most {LARGEST_KEY} bytes")]
+    /// Longer than [`MAX_HMAC_KEY_BYTES`].
+    #[error("this is too long for a key: at most {MAX_HMAC_KEY_BYTES} bytes")]
     TooLong,
 }
 
 impl HmacKey {
-    /// A key as people keep it: text, white space around it left out.
+    /// Takes a key as people keep it: UTF-8 text; white space around it is removed.
+    ///
+    /// # Errors
+    ///
+    /// [`HmacKeyError`] if the text is empty, too long or not UTF-8.
     pub fn from_text(bytes: &[u8]) -> Result<Self, HmacKeyError> {
-        if bytes.len() > LARGEST_KEY {
+        if bytes.len() > MAX_HMAC_KEY_BYTES {
             return Err(HmacKeyError::TooLong);
         }
         let text = core::str::from_utf8(bytes).map_err(|_| HmacKeyError::NotText)?;
-        // What Python's `strip` takes away, which is a little more than Rust's `trim`.
+        // The characters that Python's `strip` removes, a few more than Rust's `trim`.
         let text = text.trim_matches(|c: char| c.is_whitespace() || ('\u{1C}'..='\u{1F}').contains(&c));
         if text.is_empty() {
             return Err(HmacKeyError::Empty);
@@ -49,8 +53,8 @@ impl HmacKey {
         Ok(Self { secret: text.as_bytes().to_vec() })
     }
 
-    /// Begins a message.
-    pub fn begin(&self) -> Hmac {
+    /// Begins a message under this key.
+    pub fn begin_message(&self) -> Hmac {
         Hmac::new(&self.secret)
     }
 }
@@ -75,7 +79,7 @@ mod tests {
         }
         assert_eq!(HmacKey::from_text(b" \n"), Err(HmacKeyError::Empty));
         assert_eq!(HmacKey::from_text(b"\xff"), Err(HmacKeyError::NotText));
-        assert_eq!(HmacKey::from_text(&[b'k'; LARGEST_KEY + 1]), Err(HmacKeyError::TooLong));
+        assert_eq!(HmacKey::from_text(&[b'k'; MAX_HMAC_KEY_BYTES + 1]), Err(HmacKeyError::TooLong));
         assert_eq!(format!("{key:?}"), "HmacKey(…)");
     }
 }

@@ -1,18 +1,19 @@
-//! What the format's own programs take for a secret: their redaction profile `default`, policy version `1.0`.
+//! Secrets as the format's own programs define them: their redaction profile `default`, policy version `1.0`.
 //!
-//! Thirteen names, and nine patterns that are tried one after the other on every text but those under ten harmless names. Here
-//! the patterns of keys are tried under the harmless names too: a key in a `url` is a key. The policy misses what is current
-//! (keys with a dash in them, PEM, passwords in prose); whoever hands a bundle to strangers puts a better scanner beside it.
+//! Thirteen names, and nine patterns that are tried one after the other on every text but those under ten harmless
+//! names. Here the patterns of keys are tried under the harmless names too: a key in a `url` is a key. The policy
+//! misses current forms (keys with a dash in them, PEM, passwords in prose); before handing a bundle to strangers,
+//! apply a better scanner as well.
 //!
-//! The patterns are written out by hand, each in time linear in the text, since a judge should not bring a regular expression
-//! engine along. Each is given as its authors wrote it; a test holds them against such an engine.
+//! The patterns are written out by hand, each in time linear in the text, since a verifier should not depend on a
+//! regular expression engine. Each is quoted as its authors wrote it; a test compares them with such an engine.
 
-use super::bundle::{MASK, Mask, Policy};
+use super::bundle::{MASK_TEXT, RpkMask, RpkMaskPolicy};
 
-/// The profile as it is named in bundles.
-pub const DEFAULT: Policy<'static> = Policy { profile: "default", version: "1.0" };
+/// Policy as it is named in bundles.
+pub const DEFAULT_POLICY: RpkMaskPolicy<'static> = RpkMaskPolicy { profile: "default", version: "1.0" };
 
-/// The mask of that profile.
+/// Mask of that policy.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DefaultMask;
 
@@ -37,18 +38,18 @@ const SECRET_NAMES: [&str; 13] = [
 const HARMLESS_NAMES: [&str; 10] =
     ["tool", "model", "provider", "method", "url", "status", "status_code", "name", "host", "path"];
 
-impl Mask for DefaultMask {
+impl RpkMask for DefaultMask {
     fn is_secret(&self, name: &str) -> bool {
         SECRET_NAMES.contains(&name.to_lowercase().as_str())
     }
 
     fn masked(&self, name: Option<&str>, text: &str) -> Option<String> {
         let is_harmless = name.is_some_and(|name| HARMLESS_NAMES.contains(&name.to_lowercase().as_str()));
-        let patterns = if is_harmless { &PATTERNS[..KEYS] } else { &PATTERNS[..] };
+        let patterns = if is_harmless { &PATTERNS[..KEY_PATTERNS] } else { &PATTERNS[..] };
         let mut chars: Vec<char> = text.chars().collect();
         let mut is_masked = false;
         for pattern in patterns {
-            if let Some(masked) = replaced(&chars, *pattern) {
+            if let Some(masked) = mask_matches(&chars, *pattern) {
                 (chars, is_masked) = (masked, true);
             }
         }
@@ -56,19 +57,19 @@ impl Mask for DefaultMask {
     }
 }
 
-/// Looks for a match that begins at a place between a word and something else.
-type Pattern = fn(&[char], usize) -> Look;
+/// Matcher of one pattern at a word boundary: takes the text and an offset in characters.
+type MaskPattern = fn(&[char], usize) -> MaskMatch;
 
-/// What a pattern found at a place.
-enum Look {
-    /// A match, up to this place.
+/// Result of a pattern at an offset.
+enum MaskMatch {
+    /// A match that ends at this offset.
     Match(usize),
-    /// None here, nor anywhere before this place.
-    None(usize),
+    /// No match here, nor anywhere before this offset.
+    NoMatchBefore(usize),
 }
 
 /// In the order of their authors.
-const PATTERNS: [Pattern; 9] = [
+const PATTERNS: [MaskPattern; 9] = [
     // \bsk-[A-Za-z0-9]{10,}\b
     |text, at| run_after(text, at, "sk-", 10, usize::MAX, |c| c.is_ascii_alphanumeric()),
     // \bAKIA[0-9A-Z]{16}\b
@@ -80,7 +81,7 @@ const PATTERNS: [Pattern; 9] = [
         Some('p' | 'o' | 'u' | 's' | 'r') if text[at..].starts_with(&['g', 'h']) => {
             run_after(text, at + 3, "_", 20, usize::MAX, |c| c.is_ascii_alphanumeric())
         }
-        _ => Look::None(at + 1),
+        _ => MaskMatch::NoMatchBefore(at + 1),
     },
     bearer,
     json_web_token,
@@ -89,11 +90,11 @@ const PATTERNS: [Pattern; 9] = [
     mail_address,
 ];
 
-/// How many of them are of keys and tokens in transit.
-const KEYS: usize = 6;
+/// Number of patterns, from the first on, that are of keys and tokens in transit.
+const KEY_PATTERNS: usize = 6;
 
-/// The text with every match in it masked; `None` if there is none.
-fn replaced(text: &[char], pattern: Pattern) -> Option<Vec<char>> {
+/// Returns the text with every match masked; `None` if there is none.
+fn mask_matches(text: &[char], pattern: MaskPattern) -> Option<Vec<char>> {
     let (mut at, mut kept) = (0, 0);
     let mut out: Option<Vec<char>> = None;
     while at < text.len() {
@@ -102,13 +103,13 @@ fn replaced(text: &[char], pattern: Pattern) -> Option<Vec<char>> {
             continue;
         }
         match pattern(text, at) {
-            Look::Match(end) => {
+            MaskMatch::Match(end) => {
                 let out = out.get_or_insert_default();
                 out.extend(&text[kept..at]);
-                out.extend(MASK.chars());
+                out.extend(MASK_TEXT.chars());
                 (at, kept) = (end, end);
             }
-            Look::None(next) => at = next.max(at + 1),
+            MaskMatch::NoMatchBefore(next) => at = next.max(at + 1),
         }
     }
     if let Some(out) = &mut out {
@@ -117,11 +118,11 @@ fn replaced(text: &[char], pattern: Pattern) -> Option<Vec<char>> {
     out
 }
 
-fn is_word(c: char) -> bool {
+fn is_word_char(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Python's `\s`.
+/// Returns true for Python's `\s`.
 fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)
 }
@@ -134,100 +135,100 @@ fn is_name_part(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')
 }
 
-/// `\b`: exactly one of the two characters around this place is of a word.
+/// Returns true at a `\b`: exactly one of the two characters around this offset is a word character.
 fn is_boundary(text: &[char], at: usize) -> bool {
-    let before = at.checked_sub(1).and_then(|before| text.get(before)).is_some_and(|c| is_word(*c));
-    let after = text.get(at).is_some_and(|c| is_word(*c));
+    let before = at.checked_sub(1).and_then(|before| text.get(before)).is_some_and(|c| is_word_char(*c));
+    let after = text.get(at).is_some_and(|c| is_word_char(*c));
     before != after
 }
 
-/// Where the run of such characters from `at` on ends.
-fn run(text: &[char], at: usize, is_part: impl Fn(char) -> bool) -> usize {
+/// Returns the end of the run of matching characters from `at` on.
+fn run_end(text: &[char], at: usize, is_part: impl Fn(char) -> bool) -> usize {
     let length = text.get(at..).map_or(0, |rest| rest.iter().take_while(|c| is_part(**c)).count());
     at + length
 }
 
-/// The last boundary in a range of places, both ends counted.
+/// Returns the last word boundary from `first` to `last`, both inclusive.
 fn last_boundary(text: &[char], first: usize, last: usize) -> Option<usize> {
     (first..=last).rev().find(|at| is_boundary(text, *at))
 }
 
-/// A word, then from `least` to `most` characters of a kind, up to a boundary.
+/// Matches a word, then from `min_length` to `max_length` characters of a kind, up to a word boundary.
 fn run_after(
     text: &[char],
     at: usize,
     word: &str,
-    least: usize,
-    most: usize,
+    min_length: usize,
+    max_length: usize,
     is_part: impl Fn(char) -> bool,
-) -> Look {
+) -> MaskMatch {
     if !text.get(at..).is_some_and(|rest| rest.iter().copied().take(word.len()).eq(word.chars())) {
-        return Look::None(at + 1);
+        return MaskMatch::NoMatchBefore(at + 1);
     }
     let start = at + word.len();
-    let within = &text[..text.len().min(start.saturating_add(most))];
-    let end = run(within, start, is_part);
-    match last_boundary(text, start + least, end) {
-        Some(end) => Look::Match(end),
+    let within = &text[..text.len().min(start.saturating_add(max_length))];
+    let end = run_end(within, start, is_part);
+    match last_boundary(text, start + min_length, end) {
+        Some(end) => MaskMatch::Match(end),
         // Another such word can begin at the earliest behind this one.
-        None => Look::None(start),
+        None => MaskMatch::NoMatchBefore(start),
     }
 }
 
-/// `(?i)\bbearer\s+[A-Za-z0-9._-]{8,}\b`
-fn bearer(text: &[char], at: usize) -> Look {
-    if !is_word_at(text, at, "bearer") {
-        return Look::None(at + 1);
+/// Matches `(?i)\bbearer\s+[A-Za-z0-9._-]{8,}\b`.
+fn bearer(text: &[char], at: usize) -> MaskMatch {
+    if !has_word_at(text, at, "bearer") {
+        return MaskMatch::NoMatchBefore(at + 1);
     }
     let gap = at + "bearer".len();
-    let start = run(text, gap, is_space);
+    let start = run_end(text, gap, is_space);
     if start == gap {
-        return Look::None(gap);
+        return MaskMatch::NoMatchBefore(gap);
     }
-    let end = run(text, start, is_name_part);
-    last_boundary(text, start + 8, end).map_or(Look::None(start), Look::Match)
+    let end = run_end(text, start, is_name_part);
+    last_boundary(text, start + 8, end).map_or(MaskMatch::NoMatchBefore(start), MaskMatch::Match)
 }
 
-/// Whether the text goes on with an ASCII word, in any case of letters.
-fn is_word_at(text: &[char], at: usize, word: &str) -> bool {
+/// Returns true if the text continues with an ASCII word, in any case of letters.
+fn has_word_at(text: &[char], at: usize, word: &str) -> bool {
     let same = |(found, wanted): (&char, char)| found.eq_ignore_ascii_case(&wanted);
     text.get(at..at + word.len()).is_some_and(|found| found.iter().zip(word.chars()).all(same))
 }
 
-/// `\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\b`
-fn json_web_token(text: &[char], at: usize) -> Look {
+/// Matches `\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\b`.
+fn json_web_token(text: &[char], at: usize) -> MaskMatch {
     if !text.get(at..).is_some_and(|rest| rest.starts_with(&['e', 'y', 'J'])) {
-        return Look::None(at + 1);
+        return MaskMatch::NoMatchBefore(at + 1);
     }
-    let head = (at + 3, run(text, at + 3, is_base64url));
-    let body = (head.1 + 1, run(text, head.1 + 1, is_base64url));
-    let code = (body.1 + 1, run(text, body.1 + 1, is_base64url));
+    let head = (at + 3, run_end(text, at + 3, is_base64url));
+    let body = (head.1 + 1, run_end(text, head.1 + 1, is_base64url));
+    let code = (body.1 + 1, run_end(text, body.1 + 1, is_base64url));
     let is_long = |(start, end): (usize, usize)| end >= start + 10 && text.get(end) == Some(&'.');
     let end = if is_long(head) && is_long(body) { last_boundary(text, code.0 + 10, code.1) } else { None };
-    // One that begins later in the same run would fail for the same reason.
-    end.map_or(Look::None(head.1), Look::Match)
+    // A match that begins later in the same run would fail for the same reason.
+    end.map_or(MaskMatch::NoMatchBefore(head.1), MaskMatch::Match)
 }
 
-/// `(?i)\b[a-z0-9._-]{3,}token(?:[a-z0-9._-]{3,})?\b`
-fn token_word(text: &[char], at: usize) -> Look {
-    let end = run(text, at, is_name_part);
+/// Matches `(?i)\b[a-z0-9._-]{3,}token(?:[a-z0-9._-]{3,})?\b`.
+fn token_word(text: &[char], at: usize) -> MaskMatch {
+    let end = run_end(text, at, is_name_part);
     let word = "token".len();
     let last = last_boundary(text, at, end).unwrap_or(at);
-    for token in (at + 3..(end + 1).saturating_sub(word)).rev().filter(|i| is_word_at(text, *i, "token")) {
+    for token in (at + 3..(end + 1).saturating_sub(word)).rev().filter(|i| has_word_at(text, *i, "token")) {
         let behind = token + word;
         if last >= behind + 3 {
-            return Look::Match(last);
+            return MaskMatch::Match(last);
         }
         if is_boundary(text, behind) {
-            return Look::Match(behind);
+            return MaskMatch::Match(behind);
         }
     }
-    // One that begins later in the same run has fewer words to choose from, and the same end.
-    Look::None(end)
+    // A match that begins later in the same run has fewer words to choose from, and the same end.
+    MaskMatch::NoMatchBefore(end)
 }
 
-/// `\b(?:\d[ -]?){13,19}\b`
-fn card_number(text: &[char], at: usize) -> Look {
+/// Matches `\b(?:\d[ -]?){13,19}\b`.
+fn card_number(text: &[char], at: usize) -> MaskMatch {
     let mut ends = Vec::new();
     let mut next = at;
     while ends.len() < 19 && text.get(next).is_some_and(|c| c.is_numeric()) {
@@ -237,24 +238,24 @@ fn card_number(text: &[char], at: usize) -> Look {
     }
     let ends = ends.get(12..).unwrap_or_default();
     match ends.iter().rev().flatten().find(|end| is_boundary(text, **end)) {
-        Some(end) => Look::Match(*end),
-        None => Look::None(at + 1),
+        Some(end) => MaskMatch::Match(*end),
+        None => MaskMatch::NoMatchBefore(at + 1),
     }
 }
 
-/// `\b[\w.+-]+@[\w.-]+\.[A-Za-z]{2,}\b`
-fn mail_address(text: &[char], at: usize) -> Look {
-    let who = run(text, at, |c| is_word(c) || matches!(c, '.' | '+' | '-'));
+/// Matches `\b[\w.+-]+@[\w.-]+\.[A-Za-z]{2,}\b`.
+fn mail_address(text: &[char], at: usize) -> MaskMatch {
+    let who = run_end(text, at, |c| is_word_char(c) || matches!(c, '.' | '+' | '-'));
     if who == at || text.get(who) != Some(&'@') {
-        return Look::None(who);
+        return MaskMatch::NoMatchBefore(who);
     }
     let host = who + 1;
-    let end = run(text, host, |c| is_word(c) || matches!(c, '.' | '-'));
+    let end = run_end(text, host, |c| is_word_char(c) || matches!(c, '.' | '-'));
     for point in (host + 1..end).rev().filter(|point| text[*point] == '.') {
-        let letters = run(text, point + 1, |c| c.is_ascii_alphabetic());
+        let letters = run_end(text, point + 1, |c| c.is_ascii_alphabetic());
         if letters >= point + 3 && is_boundary(text, letters) {
-            return Look::Match(letters);
+            return MaskMatch::Match(letters);
         }
     }
-    Look::None(host)
+    MaskMatch::NoMatchBefore(host)
 }

@@ -1,88 +1,89 @@
-//! A document of version 0.9 or 1.x as one of another 1.x.
+//! Migration of a document of version 0.9 or 1.x to another 1.x.
 //!
-//! Nothing is lost in silence: members that the format does not know stay where they are, and what has to go is named. Step
-//! hashes are computed anew; how many were right before is written into the metadata.
+//! Nothing is lost silently: members that the format does not know stay where they are, and removed members are
+//! listed. Step hashes are computed anew; the number of those that were right before is written into the metadata.
+//! Start reading at [`migrate`].
 
 use reenact_json::digest::Hasher;
-use reenact_json::{Digest, Kind, Limits, Shown, Value};
+use reenact_json::{Digest, Limits, Shown, Value, ValueKind};
 
-use super::artifact::ReadError;
-use super::compose::{self, Composed, list, quoted};
-use super::structure::prefixed;
-use super::survey::survey;
+use super::artifact::RpkReadError;
+use super::hash_walk::compute_digests;
+use super::object_builder::{self, RpkObjectBuilder, json_list, json_string};
+use super::structure::parse_prefixed_digest;
 use super::version;
-use super::write::{WriteError, seal};
-use super::{HASH_PREFIX, Head, StepView};
+use super::write::{RpkWriteError, seal_document};
+use super::{HASH_PREFIX, RpkHead, RpkStepView};
 
-/// A document in its new version.
+/// Result of [`migrate`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Migrated {
-    /// Its text.
+pub struct MigratedDocument {
+    /// Text of the new document.
     pub bytes: Vec<u8>,
-    /// The version that it had.
+    /// Version of the source.
     pub source_version: String,
-    /// The version that it has.
+    /// Version of the new document.
     pub target_version: String,
-    /// How many step hashes were right.
-    pub preserved: usize,
-    /// How many were not, or were not there.
-    pub recomputed: usize,
-    /// What is no longer there, as JSON paths into the source, each with why.
-    pub removed: Vec<Removed>,
+    /// Number of step hashes that were right.
+    pub preserved_hashes: usize,
+    /// Number of step hashes that were wrong or missing.
+    pub recomputed_hashes: usize,
+    /// Members that are no longer there.
+    pub removed: Vec<RemovedMember>,
 }
 
-/// Something that is not in the new document.
+/// Member of the source that is not in the new document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Removed {
-    /// Where it stood.
+pub struct RemovedMember {
+    /// JSON path of the member in the source.
     pub path: String,
-    /// Why it went.
-    pub why: &'static str,
+    /// Reason for the removal.
+    pub reason: &'static str,
 }
 
-/// Why a document cannot be migrated.
+/// Reason why a document cannot be migrated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum MigrateError {
-    /// It cannot be read.
+pub enum RpkMigrateError {
+    /// The source cannot be read.
     #[error(transparent)]
-    Unreadable(#[from] ReadError),
+    Unreadable(#[from] RpkReadError),
     /// A version that cannot be migrated.
     #[error("version {} cannot be migrated: only 0.9 and 1.x can", Shown::new(.found))]
     Source {
-        /// The version, or what stands in its place.
+        /// Version, or `(none)`.
         found: String,
     },
     /// A version that cannot be migrated to.
     #[error("cannot migrate to version {}: only to 1.x, such as 1.0", Shown::new(.asked))]
     Target {
-        /// What was asked for.
+        /// Version that was asked for.
         asked: String,
     },
-    /// A member without which there is no run.
+    /// A required member of the run is missing or of the wrong kind.
     #[error("$.{path} must be {wanted}")]
     Shape {
-        /// Where.
+        /// JSON path of the member, without `$.`.
         path: &'static str,
-        /// What belongs there.
+        /// Kind that belongs there, in words.
         wanted: &'static str,
     },
-    /// The source is not what it was when it was written.
+    /// The checksum does not match: the source was changed after it was written.
     #[error("the source is damaged: checksum is {carried}, recomputed sha256:{computed}")]
     Checksum {
-        /// What it carries; safe to print.
+        /// Checksum that the source carries; safe to print.
         carried: String,
-        /// What it should be.
+        /// Checksum that it should carry.
         computed: Digest,
     },
     /// The new document cannot be written.
     #[error(transparent)]
-    Write(#[from] WriteError),
+    Write(#[from] RpkWriteError),
 }
 
-/// Which rules the source was written by.
+/// Rules by which the source was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Source {
+enum SourceGeneration {
     /// 0.9: other names for the same members.
     Legacy,
     /// 1.x.
@@ -90,23 +91,27 @@ enum Source {
 }
 
 /// Migrates a document to `target`, a version 1.x.
-pub fn migrate(bytes: &[u8], target: &str) -> Result<Migrated, MigrateError> {
+///
+/// # Errors
+///
+/// [`RpkMigrateError`] if either version is not supported, or the source is damaged or has no run.
+pub fn migrate(bytes: &[u8], target: &str) -> Result<MigratedDocument, RpkMigrateError> {
     if version::major(target) != Some("1") {
-        return Err(MigrateError::Target { asked: target.to_owned() });
+        return Err(RpkMigrateError::Target { asked: target.to_owned() });
     }
-    let head = Head::read(bytes, &Limits::default())?;
-    let (source, source_version) = source(&head)?;
-    let computed = survey(&head, None, |_, _, _| {}).checksum.map_err(WriteError::from)?;
+    let head = RpkHead::read(bytes, &Limits::default())?;
+    let (source, source_version) = source_generation(&head)?;
+    let computed = compute_digests(&head, None, |_, _, _| {}).checksum.map_err(RpkWriteError::from)?;
     let carried = head.checksum.and_then(|checksum| checksum.string()).unwrap_or_default();
-    if prefixed(&carried, HASH_PREFIX) != Some(computed) {
-        return Err(MigrateError::Checksum { carried: Shown::new(&carried).to_string(), computed });
+    if parse_prefixed_digest(&carried, HASH_PREFIX) != Some(computed) {
+        return Err(RpkMigrateError::Checksum { carried: Shown::new(&carried).to_string(), computed });
     }
-    let mut migration = Migration { source, preserved: 0, recomputed: 0, removed: Vec::new() };
+    let mut migration = RpkMigration { source, preserved: 0, recomputed: 0, removed: Vec::new() };
     let payload = migration.payload(&head)?;
     let metadata = migration.metadata(&head, &source_version, target)?;
-    let mut root = Composed::new();
+    let mut root = RpkObjectBuilder::new();
     root.raw("metadata", &metadata).raw("payload", &payload).text("version", target);
-    let document = Value::parse(bytes, &Limits::default()).map_err(ReadError::from)?;
+    let document = Value::parse(bytes, &Limits::default()).map_err(RpkReadError::from)?;
     for (name, value) in document.members() {
         match name.string().as_deref() {
             Some("metadata" | "payload" | "version" | "checksum") => {}
@@ -118,36 +123,43 @@ pub fn migrate(bytes: &[u8], target: &str) -> Result<Migrated, MigrateError> {
             }
         }
     }
-    let bytes = seal(root, None)?;
-    let Migration { preserved, recomputed, removed, .. } = migration;
-    Ok(Migrated { bytes, source_version, target_version: target.to_owned(), preserved, recomputed, removed })
+    let bytes = seal_document(root, None)?;
+    let RpkMigration { preserved, recomputed, removed, .. } = migration;
+    Ok(MigratedDocument {
+        bytes,
+        source_version,
+        target_version: target.to_owned(),
+        preserved_hashes: preserved,
+        recomputed_hashes: recomputed,
+        removed,
+    })
 }
 
-fn source(head: &Head<'_>) -> Result<(Source, String), MigrateError> {
+fn source_generation(head: &RpkHead<'_>) -> Result<(SourceGeneration, String), RpkMigrateError> {
     let text = head.version.and_then(|version| version.string()).unwrap_or_default().into_owned();
     match version::major(&text) {
-        Some("1") => Ok((Source::Current, text)),
-        _ if text == "0.9" => Ok((Source::Legacy, text)),
-        _ if text.is_empty() => Err(MigrateError::Source { found: "(none)".into() }),
-        _ => Err(MigrateError::Source { found: text }),
+        Some("1") => Ok((SourceGeneration::Current, text)),
+        _ if text == "0.9" => Ok((SourceGeneration::Legacy, text)),
+        _ if text.is_empty() => Err(RpkMigrateError::Source { found: "(none)".into() }),
+        _ => Err(RpkMigrateError::Source { found: text }),
     }
 }
 
-struct Migration {
-    source: Source,
+struct RpkMigration {
+    source: SourceGeneration,
     preserved: usize,
     recomputed: usize,
-    removed: Vec<Removed>,
+    removed: Vec<RemovedMember>,
 }
 
-impl Migration {
+impl RpkMigration {
     fn remove(&mut self, path: impl Into<String>, why: &'static str) {
-        self.removed.push(Removed { path: path.into(), why });
+        self.removed.push(RemovedMember { path: path.into(), reason: why });
     }
 
-    fn metadata(&self, head: &Head<'_>, from: &str, to: &str) -> Result<Vec<u8>, MigrateError> {
+    fn metadata(&self, head: &RpkHead<'_>, from: &str, to: &str) -> Result<Vec<u8>, RpkMigrateError> {
         let metadata = object("metadata", head.metadata)?;
-        let mut out = Composed::new();
+        let mut out = RpkObjectBuilder::new();
         let ours = |name: &str| {
             name.starts_with("migration_")
                 && matches!(
@@ -163,7 +175,7 @@ impl Migration {
         {
             out.member(name, value);
         }
-        for (name, of_run) in [("run_id", head.of_run.id), ("created_at", head.of_run.timestamp)] {
+        for (name, of_run) in [("run_id", head.run_members.id), ("created_at", head.run_members.timestamp)] {
             if let (None, Some(value)) = (metadata.member(name), of_run) {
                 out.raw(name, value.text());
             }
@@ -176,11 +188,11 @@ impl Migration {
         Ok(out.close())
     }
 
-    fn payload(&mut self, head: &Head<'_>) -> Result<Vec<u8>, MigrateError> {
+    fn payload(&mut self, head: &RpkHead<'_>) -> Result<Vec<u8>, RpkMigrateError> {
         let payload = object("payload", head.payload)?;
         let run = object("payload.run", head.run)?;
         let run = self.run(run, head)?;
-        let mut out = Composed::new();
+        let mut out = RpkObjectBuilder::new();
         out.raw("run", &run);
         for (name, value) in payload.members().filter(|(name, _)| !name.is_string("run")) {
             out.member(name, value);
@@ -188,24 +200,24 @@ impl Migration {
         Ok(out.close())
     }
 
-    fn run(&mut self, run: Value<'_>, head: &Head<'_>) -> Result<Vec<u8>, MigrateError> {
-        let of_run = &head.of_run;
+    fn run(&mut self, run: Value<'_>, head: &RpkHead<'_>) -> Result<Vec<u8>, RpkMigrateError> {
+        let of_run = &head.run_members;
         for (path, value) in [("payload.run.id", of_run.id), ("payload.run.timestamp", of_run.timestamp)] {
-            if value.is_none_or(|value| value.kind() != Kind::String) {
-                return Err(MigrateError::Shape { path, wanted: "a string" });
+            if value.is_none_or(|value| value.kind() != ValueKind::String) {
+                return Err(RpkMigrateError::Shape { path, wanted: "a string" });
             }
         }
-        let Some(steps) = of_run.steps.filter(|steps| steps.kind() == Kind::Array) else {
-            return Err(MigrateError::Shape { path: "payload.run.steps", wanted: "an array" });
+        let Some(steps) = of_run.steps.filter(|steps| steps.kind() == ValueKind::Array) else {
+            return Err(RpkMigrateError::Shape { path: "payload.run.steps", wanted: "an array" });
         };
         let renamed = [("env_fingerprint", "environment_fingerprint"), ("runtime", "runtime_versions")];
-        let mut out = Composed::new();
+        let mut out = RpkObjectBuilder::new();
         for (old, new) in renamed {
-            let (value, name) = self.renamed(run, old, new);
+            let (value, name) = self.member_under_either_name(run, old, new);
             let text = match value {
                 Some(value) if new == "environment_fingerprint" => {
                     let mut names = Vec::new();
-                    let text = compose::environment(value, &mut names);
+                    let text = object_builder::without_machine_names(value, &mut names);
                     for machine in names {
                         let path = format!("$.payload.run.{name}.{}", Shown::new(&machine));
                         self.remove(path, "it says whose machine it was");
@@ -219,18 +231,18 @@ impl Migration {
         }
         let mut texts = Vec::new();
         for step in steps.elements() {
-            if step.kind() != Kind::Object {
+            if step.kind() != ValueKind::Object {
                 let wanted = "an object in each place";
-                return Err(MigrateError::Shape { path: "payload.run.steps", wanted });
+                return Err(RpkMigrateError::Shape { path: "payload.run.steps", wanted });
             }
             texts.push(self.step(step)?);
         }
-        out.raw("steps", &list(&texts));
+        out.raw("steps", &json_list(&texts));
         for (name, value) in run.members() {
             let spelled = name.string().unwrap_or_default();
             let is_written = spelled == "steps" || renamed.iter().any(|(_, new)| spelled == *new);
             let is_renamed =
-                renamed.iter().any(|(old, new)| spelled == *old && self.is_renamed(run, old, new));
+                renamed.iter().any(|(old, new)| spelled == *old && self.has_only_old_name(run, old, new));
             if !is_written && !is_renamed {
                 out.member(name, value);
             }
@@ -238,40 +250,43 @@ impl Migration {
         Ok(out.close())
     }
 
-    /// The value that goes under the name `new`, and the name under which it stands.
-    fn renamed<'a>(
+    /// Returns the value that goes under the name `new`, and the name under which it stands.
+    fn member_under_either_name<'a>(
         &self,
         object: Value<'a>,
         old: &'static str,
         new: &'static str,
     ) -> (Option<Value<'a>>, &'static str) {
-        let name = if self.is_renamed(object, old, new) { old } else { new };
+        let name = if self.has_only_old_name(object, old, new) { old } else { new };
         (object.member(name), name)
     }
 
-    /// Whether a member still bears its name of 0.9. Beside one of the new name it is a member like any other.
-    fn is_renamed(&self, object: Value<'_>, old: &str, new: &str) -> bool {
-        self.source == Source::Legacy && object.member(new).is_none() && object.member(old).is_some()
+    /// Returns true if a member still has its name of 0.9. Beside one of the new name, the old name is a member like
+    /// any other.
+    fn has_only_old_name(&self, object: Value<'_>, old: &str, new: &str) -> bool {
+        self.source == SourceGeneration::Legacy
+            && object.member(new).is_none()
+            && object.member(old).is_some()
     }
 
-    fn step(&mut self, step: Value<'_>) -> Result<Vec<u8>, MigrateError> {
-        let empty = Value::parse(b"{}", &Limits::default()).map_err(ReadError::from)?;
-        let nothing = Value::parse(b"null", &Limits::default()).map_err(ReadError::from)?;
+    fn step(&mut self, step: Value<'_>) -> Result<Vec<u8>, RpkMigrateError> {
+        let empty = Value::parse(b"{}", &Limits::default()).map_err(RpkReadError::from)?;
+        let nothing = Value::parse(b"null", &Limits::default()).map_err(RpkReadError::from)?;
         let renamed = [("request", "input"), ("response", "output"), ("step_hash", "hash")];
-        let [input, output, hash] = renamed.map(|(old, new)| self.renamed(step, old, new).0);
-        let view = StepView {
+        let [input, output, hash] = renamed.map(|(old, new)| self.member_under_either_name(step, old, new).0);
+        let view = RpkStepView {
             input: Some(input.unwrap_or(nothing)),
             output: Some(output.unwrap_or(nothing)),
             metadata: Some(step.member("metadata").filter(|metadata| !metadata.is_null()).unwrap_or(empty)),
             step_type: step.member("type"),
             timestamp: Some(step.member("timestamp").unwrap_or(nothing)),
-            ..StepView::default()
+            ..RpkStepView::default()
         };
-        let digest = view.digest(&mut Hasher::new()).map_err(WriteError::from)?;
-        let carried = hash.and_then(|hash| prefixed(&hash.string()?, HASH_PREFIX));
+        let digest = view.digest(&mut Hasher::new()).map_err(RpkWriteError::from)?;
+        let carried = hash.and_then(|hash| parse_prefixed_digest(&hash.string()?, HASH_PREFIX));
         *(if carried == Some(digest) { &mut self.preserved } else { &mut self.recomputed }) += 1;
-        let mut out = Composed::new();
-        out.raw("hash", &quoted(&format!("{HASH_PREFIX}{digest}")));
+        let mut out = RpkObjectBuilder::new();
+        out.raw("hash", &json_string(&format!("{HASH_PREFIX}{digest}")));
         let parts = [
             ("input", view.input),
             ("output", view.output),
@@ -285,7 +300,7 @@ impl Migration {
             let spelled = name.string().unwrap_or_default();
             let is_written = spelled == "hash" || parts.iter().any(|(written, _)| spelled == *written);
             let is_renamed =
-                renamed.iter().any(|(old, new)| spelled == *old && self.is_renamed(step, old, new));
+                renamed.iter().any(|(old, new)| spelled == *old && self.has_only_old_name(step, old, new));
             if !is_written && !is_renamed {
                 out.member(name, value);
             }
@@ -294,8 +309,8 @@ impl Migration {
     }
 }
 
-fn object<'a>(path: &'static str, value: Option<Value<'a>>) -> Result<Value<'a>, MigrateError> {
+fn object<'a>(path: &'static str, value: Option<Value<'a>>) -> Result<Value<'a>, RpkMigrateError> {
     value
-        .filter(|value| value.kind() == Kind::Object)
-        .ok_or(MigrateError::Shape { path, wanted: "an object" })
+        .filter(|value| value.kind() == ValueKind::Object)
+        .ok_or(RpkMigrateError::Shape { path, wanted: "an object" })
 }

@@ -4,38 +4,40 @@
 //! |---|---|
 //! | [`canonical`] | the two canonical forms |
 //! | [`artifact`] | the members of a document, in one strict scan |
-//! | [`version`] | which versions can be read |
+//! | [`version`] | the versions that can be read |
 //! | [`structure`] | every way in which a document is not of the published shape |
 //! | [`step`] | the members of one step, and its hash |
-//! | [`survey`] | the checksum, every step's hash and the code of the signature, in one walk |
-//! | [`hmac`] | keys of signatures, and what is signed |
-//! | [`write`](mod@write) | writing a document as the format's own programs do, to the byte |
-//! | [`migrate`](mod@migrate) | a document of version 0.9 or 1.x as one of version 1.x |
-//! | [`bundle`](mod@bundle) | a document with its secrets masked, to hand on |
-//! | [`mask`] | what the format's own programs take for a secret |
+//! | [`hash_walk`] | the checksum, every step's hash and the signature's HMAC, in one pass |
+//! | [`hmac`] | keys of signatures, and the signed message |
+//! | [`write`](mod@write) | the writer of documents, to the byte as the format's own programs write them |
+//! | [`migrate`](mod@migrate) | migration from version 0.9 or 1.x to another 1.x |
+//! | [`bundle`] | a document with its secrets masked, to hand on |
+//! | [`mask`] | secrets as the format's own programs define them |
+//!
+//! Start reading at [`artifact`], then [`hash_walk`].
 
 pub mod artifact;
 pub mod bundle;
 pub mod canonical;
-mod compose;
+pub mod hash_walk;
 pub mod hmac;
 pub mod mask;
 pub mod migrate;
+mod object_builder;
 pub mod step;
 pub mod structure;
-pub mod survey;
 pub mod version;
 pub mod write;
 
-pub use artifact::{Head, ReadError, RunView};
+pub use artifact::{RpkHead, RpkReadError, RpkRunView};
 pub use hmac::HmacKey;
-pub use step::{Item, StepView};
-pub use structure::StructureFault;
+pub use step::{RpkStepItem, RpkStepView};
+pub use structure::RpkStructureFault;
 
 use crate::Profile;
-use crate::format::{Format, FormatId, Signs, Support};
+use crate::format::{Format, FormatId, RecognitionRule, Support};
 
-/// The row of `.rpk`: any three of its members, or a checksum that begins as they do and one more.
+/// Row of `.rpk`: any three of its members, or a checksum with the format's prefix and one member more.
 pub static FORMAT: Format = Format {
     id: FormatId::Rpk,
     name: "rpk",
@@ -43,17 +45,17 @@ pub static FORMAT: Format = Format {
     support: Support::Full,
     dialect: FormatId::Rpk,
     profile: Profile::Rpk,
-    signs: Signs::Members {
+    recognition: RecognitionRule::WeightedMembers {
         names: &[("checksum", 1), ("metadata", 1), ("payload", 1), ("version", 1)],
         prefixes: &[("checksum", HASH_PREFIX)],
-        enough: 3,
+        threshold: 3,
     },
     folder: None,
     main_file: "run.rpk",
     endings: &[".rpk"],
 };
 
-/// What a step may be.
+/// Types of steps in the specification.
 pub const STEP_TYPES: [&str; 7] = [
     "prompt.render",
     "model.request",
@@ -64,11 +66,11 @@ pub const STEP_TYPES: [&str; 7] = [
     "output.final",
 ];
 
-/// An eighth type that programs write and the specification does not list.
+/// Eighth type of step, which programs write and the specification does not list.
 pub const AGENT_COMMAND: &str = "agent.command";
 
-/// What a checksum and a step's hash begin with.
+/// Beginning of a checksum and of a step's hash.
 pub const HASH_PREFIX: &str = "sha256:";
 
-/// What the value of a signature begins with.
+/// Beginning of a signature's value.
 pub const SIGNATURE_PREFIX: &str = "hmac-sha256:";

@@ -1,18 +1,18 @@
 //! One step: its members, and its hash.
 //!
-//! The hash covers the type, the input, the output and the metadata, without volatile members at any depth; not the id, the
-//! timestamp and what else a step may hold, which only the checksum covers. The specification's text would drop volatile members
-//! from the metadata alone; the programs of the format do it everywhere.
+//! The hash covers the type, the input, the output and the metadata, without volatile members at any depth. It does
+//! not cover the id, the timestamp and further members, which only the checksum covers. The specification's text
+//! would drop volatile members from the metadata alone; the programs of the format drop them everywhere.
 
-use reenact_json::canonical::Sink;
+use reenact_json::canonical::ByteSink;
 use reenact_json::digest::Hasher;
-use reenact_json::{CanonicalFault, CanonicalForm, Digest, Kind, Value};
+use reenact_json::{CanonicalFault, CanonicalForm, Digest, Value, ValueKind};
 
 use super::canonical::{RpkForm, RpkStepForm};
 
-/// The members of a step as they stand, right or wrong.
+/// Members of a step as they stand, right or wrong.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct StepView<'a> {
+pub struct RpkStepView<'a> {
     /// `id`
     pub id: Option<Value<'a>>,
     /// `type`
@@ -32,15 +32,15 @@ pub struct StepView<'a> {
 /// One element of `steps`.
 #[derive(Debug, Clone, Copy)]
 #[allow(clippy::large_enum_variant, reason = "nearly every element is a step")]
-pub enum Item<'a> {
+pub enum RpkStepItem<'a> {
     /// An object, with its members as they stand.
-    Step(StepView<'a>),
-    /// Something that is no step.
-    NotAnObject(Kind),
+    Step(RpkStepView<'a>),
+    /// Any other kind of value.
+    NotAnObject(ValueKind),
 }
 
-impl<'a> StepView<'a> {
-    /// The members of an object.
+impl<'a> RpkStepView<'a> {
+    /// Picks the members of an object.
     pub fn of(step: Value<'a>) -> Self {
         let mut view = Self::default();
         for (name, value) in step.members() {
@@ -51,9 +51,9 @@ impl<'a> StepView<'a> {
         view
     }
 
-    /// The place of a member, and whether the hash covers it; `None` if the format does not know it.
+    /// Returns the slot of a member, and true if the hash covers it; `None` if the format does not know the name.
     pub(super) fn slot(&mut self, name: Value<'_>) -> Option<(&mut Option<Value<'a>>, bool)> {
-        name.read_string(|name| {
+        name.with_string_bytes(|name| {
             Some(match name {
                 b"id" => (&mut self.id, false),
                 b"type" => (&mut self.step_type, true),
@@ -67,7 +67,7 @@ impl<'a> StepView<'a> {
         })?
     }
 
-    /// Whether the four members that the hash covers are there, and none needs a stand-in.
+    /// Returns true if the four members that the hash covers are present, so that none needs a default.
     pub(super) fn is_complete(&self) -> bool {
         let is_there = |value: Option<Value<'_>>| value.is_some();
         is_there(self.input)
@@ -76,13 +76,21 @@ impl<'a> StepView<'a> {
             && self.metadata.is_some_and(|metadata| !metadata.is_null())
     }
 
-    /// The step's hash, as the programs of the format compute it.
+    /// Returns the step's hash, as the programs of the format compute it.
+    ///
+    /// # Errors
+    ///
+    /// [`CanonicalFault`] if a covered value has no canonical form.
     pub fn digest(&self, hasher: &mut Hasher) -> Result<Digest, CanonicalFault> {
         self.digest_by(RpkStepForm, hasher)
     }
 
-    /// The step's hash, as the specification's text has it: volatile members are dropped from the metadata alone.
-    pub fn digest_by_text(&self, hasher: &mut Hasher) -> Result<Digest, CanonicalFault> {
+    /// Returns the step's hash by the specification's text: volatile members are dropped from the metadata alone.
+    ///
+    /// # Errors
+    ///
+    /// [`CanonicalFault`] if a covered value has no canonical form.
+    pub fn digest_by_specification(&self, hasher: &mut Hasher) -> Result<Digest, CanonicalFault> {
         self.digest_by(RpkForm, hasher)
     }
 
@@ -99,7 +107,7 @@ impl<'a> StepView<'a> {
     }
 }
 
-/// Writes a member, or what stands for one that is absent.
+/// Writes a member, or `absent` if there is none.
 fn write_member(
     name: &[u8],
     value: Option<Value<'_>>,
@@ -122,8 +130,8 @@ mod tests {
     use super::*;
     use reenact_json::Limits;
 
-    fn view(text: &str) -> StepView<'_> {
-        StepView::of(Value::parse(text.as_bytes(), &Limits::default()).unwrap())
+    fn view(text: &str) -> RpkStepView<'_> {
+        RpkStepView::of(Value::parse(text.as_bytes(), &Limits::default()).unwrap())
     }
 
     #[test]
@@ -150,7 +158,7 @@ mod tests {
         let step = view(r#"{"type":"t","input":{"pid":1},"output":{},"metadata":{"pid":1}}"#);
         let by_text = br#"{"input":{"pid":1},"metadata":{},"output":{},"type":"t"}"#;
         let by_programs = br#"{"input":{},"metadata":{},"output":{},"type":"t"}"#;
-        assert_eq!(step.digest_by_text(&mut Hasher::new()), Ok(Digest::of(by_text)));
+        assert_eq!(step.digest_by_specification(&mut Hasher::new()), Ok(Digest::of(by_text)));
         assert_eq!(step.digest(&mut Hasher::new()), Ok(Digest::of(by_programs)));
     }
 }

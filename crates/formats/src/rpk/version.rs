@@ -1,48 +1,52 @@
-//! Which versions can be read: every minor of major 1.
+//! Versions that can be read: every minor version of major 1.
 
 use reenact_json::{Shown, Value};
 
-/// Why a version cannot be read.
+/// Reason why a version cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum VersionFault {
-    /// There is none.
+pub enum RpkVersionFault {
+    /// There is no version.
     #[error("version is missing")]
     Missing,
-    /// It is no string.
+    /// The version is not a string.
     #[error("version must be a string, not {found}")]
     NotAString {
-        /// What stands there.
+        /// Kind of the value, in words.
         found: &'static str,
     },
-    /// It is not two numbers with a point between them.
+    /// The version is not two numbers with a point between them.
     #[error("\"{}\" is no version: it must be two numbers, such as 1.0", Shown::new(.text))]
     Spelling {
-        /// What stands there.
+        /// Text of the version.
         text: String,
     },
-    /// Another major: whatever its members mean, it is not known here.
+    /// Another major version, whose members may mean anything.
     #[error("version {} cannot be read here: only 1.x can", Shown::new(.text))]
     Major {
-        /// What stands there.
+        /// Text of the version.
         text: String,
     },
 }
 
-/// Whether a document of that version can be read.
-pub fn check(version: Option<Value<'_>>) -> Result<(), VersionFault> {
-    let Some(version) = version else { return Err(VersionFault::Missing) };
+/// Checks that a document of that version can be read.
+///
+/// # Errors
+///
+/// [`RpkVersionFault`] says why not.
+pub fn check(version: Option<Value<'_>>) -> Result<(), RpkVersionFault> {
+    let Some(version) = version else { return Err(RpkVersionFault::Missing) };
     let Some(text) = version.string() else {
-        return Err(VersionFault::NotAString { found: version.kind().name() });
+        return Err(RpkVersionFault::NotAString { found: version.kind().name() });
     };
     match major(&text) {
         Some("1") => Ok(()),
-        Some(_) => Err(VersionFault::Major { text: text.into_owned() }),
-        None => Err(VersionFault::Spelling { text: text.into_owned() }),
+        Some(_) => Err(RpkVersionFault::Major { text: text.into_owned() }),
+        None => Err(RpkVersionFault::Spelling { text: text.into_owned() }),
     }
 }
 
-/// The major of a version without its leading zeros; `None` if the text is no version.
+/// Returns the major number without leading zeros; `None` if the text is not a version.
 pub fn major(text: &str) -> Option<&str> {
     let (major, minor) = text.split_once('.')?;
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -57,7 +61,7 @@ mod tests {
     use super::*;
     use reenact_json::Limits;
 
-    fn of(text: &str) -> Result<(), VersionFault> {
+    fn of(text: &str) -> Result<(), RpkVersionFault> {
         check(Some(Value::parse(text.as_bytes(), &Limits::default()).unwrap()))
     }
 
@@ -67,17 +71,21 @@ mod tests {
             assert_eq!(of(&format!("\"{text}\"")), Ok(()), "{text}");
         }
         for text in ["2.0", "0.9", "3.0", "10.0", "18446744073709551617.0"] {
-            assert_eq!(of(&format!("\"{text}\"")), Err(VersionFault::Major { text: text.into() }), "{text}");
+            assert_eq!(
+                of(&format!("\"{text}\"")),
+                Err(RpkVersionFault::Major { text: text.into() }),
+                "{text}"
+            );
         }
         for text in ["", "1", "1.", ".0", "1.0.0", " 1.0", "1.0 ", "1.x", "v1.0", "+1.0", "١.٠"] {
             assert_eq!(
                 of(&format!("\"{text}\"")),
-                Err(VersionFault::Spelling { text: text.into() }),
+                Err(RpkVersionFault::Spelling { text: text.into() }),
                 "{text}"
             );
         }
-        assert_eq!(of("\"1.0\\n\""), Err(VersionFault::Spelling { text: "1.0\n".into() }));
-        assert_eq!(of("1.0"), Err(VersionFault::NotAString { found: "a number" }));
-        assert_eq!(check(None), Err(VersionFault::Missing));
+        assert_eq!(of("\"1.0\\n\""), Err(RpkVersionFault::Spelling { text: "1.0\n".into() }));
+        assert_eq!(of("1.0"), Err(RpkVersionFault::NotAString { found: "a number" }));
+        assert_eq!(check(None), Err(RpkVersionFault::Missing));
     }
 }

@@ -1,36 +1,40 @@
-//! Writing documents as the format's own programs write them, to the byte: canonical values, two spaces for each level, one line
-//! feed at the end.
+//! Writer of documents, to the byte as the format's own programs write them: canonical values, two spaces for each
+//! level, one line feed at the end.
 //!
-//! The canonical form is not idempotent (see [`RpkForm`]), so a document can be written that does not verify. What was put
-//! together here is read again, and refused if it would not.
+//! The canonical form is not idempotent (see [`RpkForm`]), so it is possible to write a document that does not
+//! verify. The result is therefore read again, and refused if it does not verify. Start reading at
+//! [`RpkDocumentBuilder`].
 
-use reenact_json::canonical::{self, Sink};
+use reenact_json::canonical::{self, ByteSink};
 use reenact_json::digest::Hasher;
-use reenact_json::{CanonicalFault, Digest, Kind, Limits, Shown, SyntaxError, Value};
+use reenact_json::{CanonicalFault, Digest, Limits, Shown, SyntaxError, Value, ValueKind};
 
-use super::artifact::ReadError;
+use super::artifact::RpkReadError;
 use super::canonical::RpkForm;
-use super::compose::{Composed, list, quoted};
-use super::survey::survey;
-use super::version::{self, VersionFault};
-use super::{HASH_PREFIX, Head, HmacKey, Item, SIGNATURE_PREFIX, StepView, StructureFault, hmac, structure};
+use super::hash_walk::compute_digests;
+use super::object_builder::{RpkObjectBuilder, json_list, json_string};
+use super::version::{self, RpkVersionFault};
+use super::{
+    HASH_PREFIX, HmacKey, RpkHead, RpkStepItem, RpkStepView, RpkStructureFault, SIGNATURE_PREFIX, hmac,
+    structure,
+};
 
-/// Why something cannot be written.
+/// Reason why a document cannot be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum WriteError {
-    /// A part that is not JSON.
+pub enum RpkWriteError {
+    /// A part is not JSON.
     #[error("{what} is not JSON: {error}")]
     Syntax {
-        /// Which part.
+        /// Name of the part.
         what: &'static str,
-        /// Why not.
+        /// Syntax error.
         error: SyntaxError,
     },
-    /// A part that is another kind of value than it must be.
+    /// A part must be an object and is not.
     #[error("{what} must be an object")]
     NotAnObject {
-        /// Which part.
+        /// Name of the part.
         what: &'static str,
     },
     /// JSON without a canonical form.
@@ -38,162 +42,178 @@ pub enum WriteError {
     Canonical(#[from] CanonicalFault),
     /// A version that this format does not have.
     #[error(transparent)]
-    Version(#[from] VersionFault),
+    Version(#[from] RpkVersionFault),
     /// Not of the published shape. Holds the first fault.
     #[error("not of the published shape: {0}")]
-    Structure(StructureFault),
-    /// The same member given twice, or a document too deep.
+    Structure(RpkStructureFault),
+    /// The document cannot be read back: the same member is given twice, or it is too deep.
     #[error("the document cannot be read: {0}")]
-    Unreadable(#[from] ReadError),
+    Unreadable(#[from] RpkReadError),
     /// A value whose canonical form is not its own canonical form: no reader could confirm the hashes.
     #[error(
         "{} would not verify: a path in it has no stable spelling (such as ./C:/x)", Shown::new(.what)
     )]
     Unstable {
-        /// The checksum, or a step.
+        /// `the document`, `the signature`, or a step.
         what: String,
     },
 }
 
-/// A key to sign with, and its name.
+/// Key to sign with, and its name.
 #[derive(Debug, Clone, Copy)]
-pub struct Signing<'a> {
+pub struct HmacSigning<'a> {
     /// The shared key.
     pub key: &'a HmacKey,
-    /// What the record calls it.
+    /// Name of the key in the document.
     pub key_id: &'a str,
 }
 
-/// A step to append. Values are JSON text.
+/// Step to append. Values are JSON text.
 #[derive(Debug, Clone, Copy)]
-pub struct NewStep<'a> {
-    /// Such as `step-000001`.
+pub struct NewRpkStep<'a> {
+    /// Id of the step, such as `step-000001`.
     pub id: &'a str,
-    /// One of [`super::STEP_TYPES`].
+    /// Type of the step, one of [`super::STEP_TYPES`].
     pub step_type: &'a str,
-    /// Any value.
+    /// Input of the step: any value.
     pub input: &'a [u8],
-    /// Any value.
+    /// Output of the step: any value.
     pub output: &'a [u8],
-    /// An object.
+    /// Metadata of the step: an object.
     pub metadata: &'a [u8],
-    /// When it was; written as null if nobody knows.
+    /// Time of the step; `None` is written as null.
     pub timestamp: Option<&'a str>,
 }
 
-/// What a document says of its run beside the steps. Values are JSON text.
+/// Members of a document beside the steps. Values are JSON text.
 #[derive(Debug, Clone, Copy)]
-pub struct RunHeader<'a> {
-    /// Such as `1.0`.
+pub struct RpkRunHeader<'a> {
+    /// Version, such as `1.0`.
     pub version: &'a str,
-    /// The run's id.
+    /// Id of the run.
     pub id: &'a str,
-    /// When it began.
+    /// Beginning of the run.
     pub timestamp: &'a str,
-    /// An object. Names that say whose machine it was are left out.
+    /// Environment: an object. Names that tell whose machine it was are left out.
     pub environment_fingerprint: &'a [u8],
-    /// An object.
+    /// Versions of runtimes: an object.
     pub runtime_versions: &'a [u8],
     /// Further members of the run, such as `provider`.
-    pub more: &'a [(&'a str, &'a [u8])],
+    pub extra_members: &'a [(&'a str, &'a [u8])],
     /// Members of the document's metadata beside `run_id` and `created_at`.
     pub metadata: &'a [(&'a str, &'a [u8])],
-    /// When the document was made.
+    /// Time at which the document was made.
     pub created_at: &'a str,
 }
 
-/// The steps of a document that is being written.
+/// Builder of a document: collects the steps.
 #[derive(Debug, Clone, Default)]
-pub struct Draft {
+pub struct RpkDocumentBuilder {
     steps: Vec<Vec<u8>>,
 }
 
-impl Draft {
-    /// No step yet.
+impl RpkDocumentBuilder {
+    /// Begins a document without steps.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Appends a step; returns its hash.
-    pub fn append(&mut self, step: &NewStep<'_>) -> Result<Digest, WriteError> {
+    ///
+    /// # Errors
+    ///
+    /// [`RpkWriteError`] if a value is not JSON, or has no canonical form.
+    pub fn append(&mut self, step: &NewRpkStep<'_>) -> Result<Digest, RpkWriteError> {
         let part = |what, text| parse(what, text);
-        let view = StepView {
+        let view = RpkStepView {
             input: Some(part("input", step.input)?),
             output: Some(part("output", step.output)?),
             metadata: Some(object("metadata", step.metadata)?),
-            ..StepView::default()
+            ..RpkStepView::default()
         };
-        let step_type = quoted(step.step_type);
-        let view = StepView { step_type: Some(part("type", &step_type)?), ..view };
+        let step_type = json_string(step.step_type);
+        let view = RpkStepView { step_type: Some(part("type", &step_type)?), ..view };
         let digest = view.digest(&mut Hasher::new())?;
-        let mut text = Composed::new();
+        let mut text = RpkObjectBuilder::new();
         text.text("hash", &format!("{HASH_PREFIX}{digest}"))
             .text("id", step.id)
             .raw("input", step.input)
             .raw("metadata", step.metadata)
             .raw("output", step.output)
-            .raw("timestamp", &step.timestamp.map_or(b"null".to_vec(), quoted))
+            .raw("timestamp", &step.timestamp.map_or(b"null".to_vec(), json_string))
             .raw("type", &step_type);
         self.steps.push(text.close());
         Ok(digest)
     }
 
-    /// The whole document.
-    pub fn finish(self, run: &RunHeader<'_>, signing: Option<Signing<'_>>) -> Result<Vec<u8>, WriteError> {
+    /// Writes the whole document, and verifies the result.
+    ///
+    /// # Errors
+    ///
+    /// [`RpkWriteError`]; [`RpkWriteError::Unstable`] if a path has no stable spelling.
+    pub fn finish(
+        self,
+        run: &RpkRunHeader<'_>,
+        signing: Option<HmacSigning<'_>>,
+    ) -> Result<Vec<u8>, RpkWriteError> {
         let environment = object("environment_fingerprint", run.environment_fingerprint)?;
-        let environment = super::compose::environment(environment, &mut Vec::new());
+        let environment = super::object_builder::without_machine_names(environment, &mut Vec::new());
         object("runtime_versions", run.runtime_versions)?;
-        let mut of_run = Composed::new();
+        let mut of_run = RpkObjectBuilder::new();
         of_run
             .raw("environment_fingerprint", &environment)
             .text("id", run.id)
             .raw("runtime_versions", run.runtime_versions)
-            .raw("steps", &list(&self.steps))
+            .raw("steps", &json_list(&self.steps))
             .text("timestamp", run.timestamp);
-        for (name, value) in run.more {
+        for (name, value) in run.extra_members {
             parse("a member of the run", value)?;
             of_run.raw(name, value);
         }
-        let mut metadata = Composed::new();
+        let mut metadata = RpkObjectBuilder::new();
         metadata.text("created_at", run.created_at).text("run_id", run.id);
         for (name, value) in run.metadata {
             parse("a member of the metadata", value)?;
             metadata.raw(name, value);
         }
-        let mut payload = Composed::new();
+        let mut payload = RpkObjectBuilder::new();
         payload.raw("run", &of_run.close());
-        let mut root = Composed::new();
+        let mut root = RpkObjectBuilder::new();
         root.raw("metadata", &metadata.close()).raw("payload", &payload.close()).text("version", run.version);
-        seal(root, signing)
+        seal_document(root, signing)
     }
 }
 
-fn parse<'a>(what: &'static str, text: &'a [u8]) -> Result<Value<'a>, WriteError> {
-    Value::parse(text, &Limits::default()).map_err(|error| WriteError::Syntax { what, error })
+fn parse<'a>(what: &'static str, text: &'a [u8]) -> Result<Value<'a>, RpkWriteError> {
+    Value::parse(text, &Limits::default()).map_err(|error| RpkWriteError::Syntax { what, error })
 }
 
-fn object<'a>(what: &'static str, text: &'a [u8]) -> Result<Value<'a>, WriteError> {
+fn object<'a>(what: &'static str, text: &'a [u8]) -> Result<Value<'a>, RpkWriteError> {
     let value = parse(what, text)?;
-    if value.kind() == Kind::Object { Ok(value) } else { Err(WriteError::NotAnObject { what }) }
+    if value.kind() == ValueKind::Object { Ok(value) } else { Err(RpkWriteError::NotAnObject { what }) }
 }
 
-/// Puts the checksum, and the signature if one is asked for, on a document that has neither; writes it; reads it again.
-pub(super) fn seal(mut root: Composed, signing: Option<Signing<'_>>) -> Result<Vec<u8>, WriteError> {
+/// Adds the checksum, and the signature if a key is given, to a document that has neither; writes it and verifies the
+/// result.
+pub(super) fn seal_document(
+    mut root: RpkObjectBuilder,
+    signing: Option<HmacSigning<'_>>,
+) -> Result<Vec<u8>, RpkWriteError> {
     let limits = Limits::default();
     let checksum = {
-        let unsealed = root.closed();
-        let head = Head::read(&unsealed, &limits)?;
-        survey(&head, None, |_, _, _| {}).checksum?
+        let unsealed = root.closed_copy();
+        let head = RpkHead::read(&unsealed, &limits)?;
+        compute_digests(&head, None, |_, _, _| {}).checksum?
     };
     let checksum = format!("{HASH_PREFIX}{checksum}");
     root.text("checksum", &checksum);
-    if let Some(Signing { key, key_id }) = signing {
-        let unsigned = root.closed();
-        let head = Head::read(&unsigned, &limits)?;
-        let sums = survey(&head, Some(key), |_, _, _| {});
+    if let Some(HmacSigning { key, key_id }) = signing {
+        let unsigned = root.closed_copy();
+        let head = RpkHead::read(&unsigned, &limits)?;
+        let sums = compute_digests(&head, Some(key), |_, _, _| {});
         sums.checksum?;
-        let code = sums.code.map_or(String::new(), |code| code.to_string());
-        let mut signature = Composed::new();
+        let code = sums.hmac.map_or(String::new(), |code| code.to_string());
+        let mut signature = RpkObjectBuilder::new();
         signature
             .text("algorithm", hmac::ALGORITHM)
             .text("key_id", key_id)
@@ -201,51 +221,53 @@ pub(super) fn seal(mut root: Composed, signing: Option<Signing<'_>>) -> Result<V
         root.raw("signature", &signature.close());
     }
     let sealed = root.close();
-    let value = Value::parse(&sealed, &limits).map_err(ReadError::from)?;
+    let value = Value::parse(&sealed, &limits).map_err(RpkReadError::from)?;
     let compact = canonical::to_vec(value, RpkForm)?;
     let mut written = Vec::with_capacity(compact.len() * 3 / 2);
     indent(&compact, &mut written);
-    confirm(&written, signing)?;
+    verify_written(&written, signing)?;
     Ok(written)
 }
 
-/// Reads what was written as anybody would.
-fn confirm(written: &[u8], signing: Option<Signing<'_>>) -> Result<(), WriteError> {
-    let head = Head::read(written, &Limits::default())?;
+/// Reads the written document as any reader would, and compares all hashes.
+fn verify_written(written: &[u8], signing: Option<HmacSigning<'_>>) -> Result<(), RpkWriteError> {
+    let head = RpkHead::read(written, &Limits::default())?;
     version::check(head.version)?;
     let mut fault = None;
     let mut note = |found| {
         fault.get_or_insert(found);
     };
-    structure::head(&head, &mut note);
+    structure::check_head(&head, &mut note);
     let mut unstable = None;
-    let sums = survey(&head, signing.map(|signing| signing.key), |index, item, digest| {
-        structure::step(index, &item, &mut note);
-        let Item::Step(step) = item else { return };
-        let carried = step.hash.and_then(|hash| structure::prefixed(&hash.string()?, HASH_PREFIX));
+    let sums = compute_digests(&head, signing.map(|signing| signing.key), |index, item, digest| {
+        structure::check_step(index, &item, &mut note);
+        let RpkStepItem::Step(step) = item else { return };
+        let carried =
+            step.hash.and_then(|hash| structure::parse_prefixed_digest(&hash.string()?, HASH_PREFIX));
         if carried.is_some() && carried != digest.ok() {
             unstable.get_or_insert(index);
         }
     });
     if let Some(fault) = fault {
-        return Err(WriteError::Structure(fault));
+        return Err(RpkWriteError::Structure(fault));
     }
     if let Some(index) = unstable {
-        return Err(WriteError::Unstable { what: format!("step {index}") });
+        return Err(RpkWriteError::Unstable { what: format!("step {index}") });
     }
-    let carried = |value: Option<Value<'_>>, prefix| structure::prefixed(&value?.string()?, prefix);
+    let carried =
+        |value: Option<Value<'_>>, prefix| structure::parse_prefixed_digest(&value?.string()?, prefix);
     if carried(head.checksum, HASH_PREFIX) != Some(sums.checksum?) {
-        return Err(WriteError::Unstable { what: "the document".into() });
+        return Err(RpkWriteError::Unstable { what: "the document".into() });
     }
     let code = head.signature.and_then(|signature| signature.member("value"));
-    if signing.is_some() && carried(code, SIGNATURE_PREFIX) != sums.code {
-        return Err(WriteError::Unstable { what: "the signature".into() });
+    if signing.is_some() && carried(code, SIGNATURE_PREFIX) != sums.hmac {
+        return Err(RpkWriteError::Unstable { what: "the signature".into() });
     }
     Ok(())
 }
 
-/// Sets compact JSON out on lines, two spaces for each level, with a line feed at the end.
-pub fn indent<S: Sink>(compact: &[u8], out: &mut S) {
+/// Writes compact JSON on lines, two spaces for each level, with a line feed at the end.
+pub fn indent<S: ByteSink>(compact: &[u8], out: &mut S) {
     const SPACES: [u8; 64] = [b' '; 64];
     let line = |depth: usize, out: &mut S| {
         out.put(b"\n");
@@ -290,7 +312,7 @@ pub fn indent<S: Sink>(compact: &[u8], out: &mut S) {
     out.put(b"\n");
 }
 
-/// The offset behind the string whose opening quote lies at `at`.
+/// Returns the offset behind the string whose opening quote is at `at`.
 fn end_of_string(text: &[u8], at: usize) -> usize {
     let mut end = at + 1;
     while let Some(&byte) = text.get(end) {

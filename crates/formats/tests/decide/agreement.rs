@@ -1,23 +1,23 @@
-//! The policy function against a second evaluator that keeps everything and computes it anew each time.
+//! The policy function against a second evaluator that keeps all attempts and computes everything anew each time.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use reenact_formats::rer::envelope::decide::{Action, Cost, History, Request, decide};
 use reenact_formats::rer::envelope::money::{Money, Rounding};
 use reenact_formats::rer::envelope::permission::Envelope;
+use reenact_formats::rer::envelope::policy::{Action, ActionHistory, CostEstimate, PolicyRequest, decide};
 
 use crate::{NOON, SECOND, dollars, json};
 
-/// What a test knows of an envelope: the texts that it wrote into it.
+/// Envelope as the test knows it: the texts that it wrote into the document.
 #[derive(Debug, Clone)]
-struct Terms {
+struct EnvelopeTerms {
     models: Vec<&'static str>,
     tools: Vec<&'static str>,
     max_steps: Option<u32>,
     max_spend: Option<&'static str>,
     rate: Option<u32>,
-    /// From noon.
+    /// Nanoseconds from noon.
     expiry: Option<i128>,
     approvals: Vec<Approval>,
 }
@@ -33,13 +33,13 @@ struct Approval {
 struct Attempt {
     action: Action,
     name: &'static str,
-    /// From noon.
+    /// Nanoseconds from noon.
     at: i128,
-    /// What it was said to cost at most: a number, nothing known, or counted afterwards.
+    /// Upper bound of the cost before the action: a number, unknown, or counted afterwards.
     estimate: Estimate,
-    /// What it did cost, if it began.
+    /// Actual cost, if the action began.
     cost: Option<&'static str>,
-    /// It began whatever the envelope said, as records of bad runs have it.
+    /// True if the action began whatever the envelope said, as in records of bad runs.
     forced: bool,
 }
 
@@ -87,8 +87,8 @@ impl Decimal {
     }
 }
 
-/// A pattern covers a name if the name can be cut so that each star takes a piece, each question mark one character,
-/// and every other character itself.
+/// Returns true if the name can be cut so that each star takes a piece, each question mark one character, and every
+/// other character itself.
 fn pattern_covers(pattern: &[char], name: &[char]) -> bool {
     match pattern {
         [] => name.is_empty(),
@@ -98,11 +98,15 @@ fn pattern_covers(pattern: &[char], name: &[char]) -> bool {
     }
 }
 
-/// What began before: everything that was ever attempted is kept, the blocked attempts too.
-type Past = Vec<(Attempt, bool)>;
+/// All attempts, the blocked ones too; true for those that began.
+type AttemptLog = Vec<(Attempt, bool)>;
 
-/// The prose of the rules, read aloud.
-fn judge(terms: &Terms, past: &Past, now: &Attempt) -> (Vec<&'static str>, Vec<usize>) {
+/// Decides by the prose of the rules, taken literally.
+fn naive_decision(
+    terms: &EnvelopeTerms,
+    past: &AttemptLog,
+    now: &Attempt,
+) -> (Vec<&'static str>, Vec<usize>) {
     let begun: Vec<&Attempt> = past.iter().filter(|(_, began)| *began).map(|(attempt, _)| attempt).collect();
     let mut broken = Vec::new();
     // 2. Rejected if now ≥ expiry.
@@ -178,7 +182,7 @@ const AMOUNTS: [&str; 11] = [
     "1234.123456789012",
 ];
 
-fn terms() -> impl Strategy<Value = Terms> {
+fn terms() -> impl Strategy<Value = EnvelopeTerms> {
     let limit = |most: u32| prop_oneof![2 => Just(None), 1 => Just(Some(1)), 2 => (1..most).prop_map(Some)];
     let approval = (
         select(vec!["tool.call", "model.call", "tool.call", "model.call", "Tool.call", "", "*"]),
@@ -199,7 +203,7 @@ fn terms() -> impl Strategy<Value = Terms> {
         prop::option::of(moment()),
         vec(approval, 0..4),
     )
-        .prop_map(|(models, tools, max_steps, max_spend, rate, expiry, approvals)| Terms {
+        .prop_map(|(models, tools, max_steps, max_spend, rate, expiry, approvals)| EnvelopeTerms {
             models,
             tools,
             max_steps,
@@ -210,7 +214,7 @@ fn terms() -> impl Strategy<Value = Terms> {
         })
 }
 
-/// Moments that meet: whole minutes and seconds around noon, and a nanosecond on either side.
+/// Instants that coincide: whole minutes and seconds around noon, and a nanosecond on either side.
 fn moment() -> impl Strategy<Value = i128> {
     let minutes = prop_oneof![4 => 0..4_i128, 1 => -2..12_i128];
     let seconds = select(vec![0, 0, 0, 1, 30, 59]);
@@ -258,7 +262,7 @@ fn quoted(text: &str) -> String {
     serde_json::to_string(text).unwrap()
 }
 
-/// An RFC 3339 text for a moment within the day of noon.
+/// Returns an RFC 3339 text for an instant within the day of noon.
 fn timestamp(from_noon: i128) -> String {
     let nanoseconds = from_noon + 12 * 3600 * SECOND;
     let (seconds, fraction) = (nanoseconds.div_euclid(SECOND), nanoseconds.rem_euclid(SECOND));
@@ -266,8 +270,8 @@ fn timestamp(from_noon: i128) -> String {
     format!("2026-05-13T{hours:02}:{minutes:02}:{seconds:02}.{fraction:09}Z")
 }
 
-/// The document of an envelope.
-fn document(terms: &Terms) -> String {
+/// Returns the document of an envelope.
+fn document(terms: &EnvelopeTerms) -> String {
     let list = |names: &[&str]| names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(",");
     let limits = [
         terms.max_steps.map(|limit| format!("\"max_steps\":{limit}")),
@@ -298,16 +302,20 @@ fn document(terms: &Terms) -> String {
     )
 }
 
-/// `decide`, asked of a history that goes on, in the words of the second evaluator.
-fn asked(envelope: &Envelope, history: &History, attempt: &Attempt) -> (Vec<&'static str>, Vec<usize>) {
+/// Asks `decide` with a growing history, and translates its answer into the second evaluator's words.
+fn policy_decision(
+    envelope: &Envelope,
+    history: &ActionHistory,
+    attempt: &Attempt,
+) -> (Vec<&'static str>, Vec<usize>) {
     let cost = match attempt.estimate {
-        Estimate::AtMost(amount) => Cost::AtMost(dollars(amount)),
-        Estimate::Unknown => Cost::Unknown,
-        Estimate::Counted => Cost::Counted,
+        Estimate::AtMost(amount) => CostEstimate::AtMost(dollars(amount)),
+        Estimate::Unknown => CostEstimate::Unknown,
+        Estimate::Counted => CostEstimate::Counted,
     };
-    let request = Request { action: attempt.action, name: attempt.name, at: NOON + attempt.at, cost };
+    let request = PolicyRequest { action: attempt.action, name: attempt.name, at: NOON + attempt.at, cost };
     let decision = decide(envelope, history, &request);
-    (decision.broken.iter().map(|rule| rule.name()).collect(), decision.approvals)
+    (decision.broken_rules.iter().map(|rule| rule.name()).collect(), decision.required_approvals)
 }
 
 proptest! {
@@ -317,14 +325,14 @@ proptest! {
     fn agrees_with_the_second_evaluator(terms in terms(), attempts in attempts()) {
         let document = document(&terms);
         let envelope = Envelope::read(json(&document)).unwrap();
-        let (mut history, mut past) = (History::default(), Past::new());
+        let (mut history, mut past) = (ActionHistory::default(), AttemptLog::new());
         for attempt in attempts {
-            let expected = judge(&terms, &past, &attempt);
-            prop_assert_eq!(&asked(&envelope, &history, &attempt), &expected, "after {:?}", past);
+            let expected = naive_decision(&terms, &past, &attempt);
+            prop_assert_eq!(&policy_decision(&envelope, &history, &attempt), &expected, "after {:?}", past);
             let began = expected.0.is_empty() || attempt.forced;
             if began {
-                history.began(NOON + attempt.at);
-                attempt.cost.into_iter().for_each(|cost| history.cost(dollars(cost)));
+                history.record_action(NOON + attempt.at);
+                attempt.cost.into_iter().for_each(|cost| history.record_cost(dollars(cost)));
             }
             past.push((attempt, began));
         }
@@ -335,7 +343,7 @@ proptest! {
 }
 
 proptest! {
-    /// Amounts finer than a picodollar are rounded, but never so that a limit is passed.
+    /// Amounts finer than a picodollar are rounded, but never so that a limit is exceeded.
     #[test]
     fn fine_amounts_never_pass_a_limit(
         limit in "(0|1)\\.[0-9]{0,2}[09]{9,12}[0-9]{1,6}",
@@ -365,7 +373,7 @@ proptest! {
         let read = |rounding| Money::from_dollars(literal.as_bytes(), rounding).unwrap().picodollars();
         let (down, up) = (read(down), read(up));
         prop_assert!(up == down || up == down + 1, "{literal}");
-        // The digits without the point, moved by hand.
+        // The digits without the point, shifted by hand.
         let digits = format!("{whole}{fraction}");
         let point = i128::from(exponent) + i128::try_from(whole.len()).unwrap() + 12;
         let is_zero = digits.bytes().all(|digit| digit == b'0');
@@ -379,7 +387,7 @@ proptest! {
                 })
             }
         };
-        // Beyond 38 digits nobody needs to count, only to stay large.
+        // Beyond 38 digits the exact value does not matter, only that it stays large.
         if expected < 10_u128.pow(37) {
             prop_assert_eq!(down, expected, "{}", literal);
             let rest = usize::try_from(point.clamp(0, 200)).unwrap_or_default();
@@ -391,7 +399,7 @@ proptest! {
     }
 }
 
-/// An amount as a plain decimal of dollars.
+/// Returns an amount as a plain decimal of dollars.
 fn plain(amount: Money) -> String {
     let picodollars = amount.picodollars();
     format!("{}.{:012}", picodollars / 1_000_000_000_000, picodollars % 1_000_000_000_000)

@@ -1,13 +1,13 @@
-//! What an envelope reads as.
+//! Envelopes read from documents.
 
 use reenact_formats::rer::envelope::money::Money;
-use reenact_formats::rer::envelope::permission::{ApprovalRule, Enforcement, Envelope, SignerType};
-use reenact_formats::rer::structure::{Place, Problem, StructureFault};
+use reenact_formats::rer::envelope::permission::{ApprovalRule, Envelope, EnvelopeEnforcement, SignerType};
+use reenact_formats::rer::structure::{RerPath, RerStructureFault, RerStructureProblem};
 
-use crate::{NOON, OPEN, dollars, json, rule};
+use crate::{NOON, UNLIMITED, dollars, json, rule};
 
-/// A whole envelope, with one piece of its text replaced.
-fn changed(from: &str, to: &str) -> String {
+/// Returns a whole envelope, with one piece of its text replaced.
+fn envelope_with(from: &str, to: &str) -> String {
     let whole = format!(
         r#"{{"envelope_version":"rer-envelope/0.2","permissions":{{"allowed_models":["m","m"],"allowed_tools":["t","\u0074\u0022"]}},
         "limits":{{"max_steps":4e0,"max_spend_usd":0.50,"rate_limit_rpm":60}},"expiry":"2026-05-13T14:00:00.000000001+02:00",
@@ -21,7 +21,7 @@ fn changed(from: &str, to: &str) -> String {
     whole.replacen(from, to, 1)
 }
 
-fn read(text: &str) -> Result<Envelope, StructureFault> {
+fn read(text: &str) -> Result<Envelope, RerStructureFault> {
     Envelope::read(json(text))
 }
 
@@ -43,9 +43,9 @@ fn every_field_is_read() {
             rule("x", None, None),
         ],
         required_signer_types: vec![SignerType::Automated],
-        enforcement: Enforcement::Enforced,
+        enforcement: EnvelopeEnforcement::Enforced,
     };
-    assert_eq!(read(&changed("", "")), Ok(expected));
+    assert_eq!(read(&envelope_with("", "")), Ok(expected));
 }
 
 #[test]
@@ -54,18 +54,21 @@ fn what_is_absent_restricts_nothing() {
         r#"{{"envelope_version":"rer-envelope/0.1","permissions":{{"allowed_models":[],"allowed_tools":[]}},"limits":{{}},"signature":"{}"}}"#,
         "0".repeat(128)
     );
-    assert_eq!(read(&text), Ok(OPEN));
+    assert_eq!(read(&text), Ok(UNLIMITED));
 }
 
 #[test]
 fn words_of_enforcement() {
     let word = |metadata: &str| {
         let from = r#"{"reenact":{"enforcement":"enforce"}}"#;
-        read(&changed(from, metadata)).unwrap().enforcement
+        read(&envelope_with(from, metadata)).unwrap().enforcement
     };
-    assert_eq!(word(r#"{"reenact":{"enforcement":"observe"}}"#), Enforcement::Observed);
-    assert_eq!(word(r#"{"reen\u0061ct":{"enf\u006frcement":"\u006fbserve"}}"#), Enforcement::Observed);
-    assert_eq!(word(r#"{"reenact":{"enforcement":"imported"}}"#), Enforcement::Imported);
+    assert_eq!(word(r#"{"reenact":{"enforcement":"observe"}}"#), EnvelopeEnforcement::Observed);
+    assert_eq!(
+        word(r#"{"reen\u0061ct":{"enf\u006frcement":"\u006fbserve"}}"#),
+        EnvelopeEnforcement::Observed
+    );
+    assert_eq!(word(r#"{"reenact":{"enforcement":"imported"}}"#), EnvelopeEnforcement::Imported);
     for enforced in [
         "{}",
         r#"{"reenact":null}"#,
@@ -76,139 +79,142 @@ fn words_of_enforcement() {
         r#"{"enforcement":"observe"}"#,
         r#"{"reenact":{"reenact":{"enforcement":"observe"}}}"#,
     ] {
-        assert_eq!(word(enforced), Enforcement::Enforced, "{enforced}");
+        assert_eq!(word(enforced), EnvelopeEnforcement::Enforced, "{enforced}");
     }
 }
 
 #[test]
 fn faults_of_structure_are_refused() {
-    let at = |place, problem| Err(StructureFault { place, problem });
-    let kind = |wanted, found| Problem::Kind { wanted, found };
+    let at = |place, problem| Err(RerStructureFault { path: place, problem });
+    let kind = |wanted, found| RerStructureProblem::Kind { wanted, found };
     for (from, to, place, problem) in [
         (
             "rer-envelope/0.2",
             "rer-envelope/0.3",
-            Place::Member("envelope.envelope_version"),
-            Problem::UnknownVersion,
+            RerPath::Member("envelope.envelope_version"),
+            RerStructureProblem::UnknownVersion,
         ),
         (
             "\"rer-envelope/0.2\"",
             "2",
-            Place::Member("envelope.envelope_version"),
+            RerPath::Member("envelope.envelope_version"),
             kind("a string", "a number"),
         ),
         (
             "\"limits\":{\"max_steps\"",
             "\"limit\":{\"max_steps\"",
-            Place::Member("envelope.limits"),
-            Problem::Missing,
+            RerPath::Member("envelope.limits"),
+            RerStructureProblem::Missing,
         ),
         (
             "\"max_steps\":4e0",
             "\"max_steps\":0",
-            Place::Member("envelope.limits.max_steps"),
-            Problem::Value { wanted: "a whole number of 1 or more" },
+            RerPath::Member("envelope.limits.max_steps"),
+            RerStructureProblem::Value { wanted: "a whole number of 1 or more" },
         ),
         (
             "\"max_steps\":4e0",
             "\"max_steps\":null",
-            Place::Member("envelope.limits.max_steps"),
+            RerPath::Member("envelope.limits.max_steps"),
             kind("a whole number of 1 or more", "null"),
         ),
         (
             "\"rate_limit_rpm\":60",
             "\"rate_limit_rpm\":1.5",
-            Place::Member("envelope.limits.rate_limit_rpm"),
-            Problem::Value { wanted: "a whole number of 1 or more" },
+            RerPath::Member("envelope.limits.rate_limit_rpm"),
+            RerStructureProblem::Value { wanted: "a whole number of 1 or more" },
         ),
         (
             "\"max_spend_usd\":0.50",
             "\"max_spend_usd\":-0.01",
-            Place::Member("envelope.limits.max_spend_usd"),
-            Problem::Value { wanted: "0 or more" },
+            RerPath::Member("envelope.limits.max_spend_usd"),
+            RerStructureProblem::Value { wanted: "0 or more" },
         ),
         (
             "\"max_spend_usd\":0.50",
             "\"max_spend_usd\":\"0.50\"",
-            Place::Member("envelope.limits.max_spend_usd"),
+            RerPath::Member("envelope.limits.max_spend_usd"),
             kind("a number", "a string"),
         ),
         (
             "\"max_spend_usd\"",
             "\"max_spent\"",
-            Place::Member("envelope.limits"),
-            Problem::Unknown { name: "max_spent".into() },
+            RerPath::Member("envelope.limits"),
+            RerStructureProblem::Unknown { name: "max_spent".into() },
         ),
         (
             "2026-05-13T14:00:00.000000001+02:00",
             "tomorrow",
-            Place::Member("envelope.expiry"),
-            Problem::Value { wanted: "an RFC 3339 timestamp" },
+            RerPath::Member("envelope.expiry"),
+            RerStructureProblem::Value { wanted: "an RFC 3339 timestamp" },
         ),
         (
             "[\"m\",\"m\"]",
             "[\"m\",7]",
-            Place::Element("envelope.permissions.allowed_models", 1),
+            RerPath::Element("envelope.permissions.allowed_models", 1),
             kind("a string", "a number"),
         ),
         (
             "\"action\":\"x\"",
             "\"actions\":\"x\"",
-            Place::ElementMember("envelope.required_approvals", 2, "action"),
-            Problem::Missing,
+            RerPath::ElementMember("envelope.required_approvals", 2, "action"),
+            RerStructureProblem::Missing,
         ),
         (
             "[\"human\",\"delegate\"]",
             "[\"Human\"]",
-            Place::ElementMember("envelope.required_approvals", 0, "signer_types"),
-            Problem::Value { wanted: "\"human\", \"delegate\" or \"automated\"" },
+            RerPath::ElementMember("envelope.required_approvals", 0, "signer_types"),
+            RerStructureProblem::Value { wanted: "\"human\", \"delegate\" or \"automated\"" },
         ),
         (
             "[\"automated\"]",
             "[\"automated\",\"robot\"]",
-            Place::Element("envelope.required_signer_types", 1),
-            Problem::Value { wanted: "\"human\", \"delegate\" or \"automated\"" },
+            RerPath::Element("envelope.required_signer_types", 1),
+            RerStructureProblem::Value { wanted: "\"human\", \"delegate\" or \"automated\"" },
         ),
         (
             "\"ab",
             "\"AB",
-            Place::Member("envelope.signature"),
-            Problem::Value { wanted: "128 lower-case hexadecimal digits" },
+            RerPath::Member("envelope.signature"),
+            RerStructureProblem::Value { wanted: "128 lower-case hexadecimal digits" },
         ),
         (
             "rer-envelope/0.2",
             "rer-envelope/0.1",
-            Place::Member("envelope.required_approvals"),
-            Problem::NotIn01,
+            RerPath::Member("envelope.required_approvals"),
+            RerStructureProblem::NotIn01,
         ),
     ] {
-        assert_eq!(read(&changed(from, to)), at(place, problem), "{to}");
+        assert_eq!(read(&envelope_with(from, to)), at(place, problem), "{to}");
     }
     for not_an_object in ["7", "[]", "null", "\"x\""] {
-        let expected = at(Place::Member("envelope.envelope_version"), Problem::Missing);
+        let expected = at(RerPath::Member("envelope.envelope_version"), RerStructureProblem::Missing);
         assert_eq!(read(not_an_object), expected, "{not_an_object}");
     }
 }
 
-/// The syntax allows them (check 1 goes no further), but they name no moment: that must not read as "no expiry".
+/// The syntax allows these texts (check 1 goes no further), but they name no instant: that must not read as "no
+/// expiry".
 #[test]
 fn an_expiry_that_names_no_moment_is_refused() {
     for never in ["2026-02-30T00:00:00Z", "2026-04-31T00:00:00Z", "1900-02-29T00:00:00Z"] {
-        let text = changed("2026-05-13T14:00:00.000000001+02:00", never);
-        let problem = Problem::Value { wanted: "a day that the calendar has" };
+        let text = envelope_with("2026-05-13T14:00:00.000000001+02:00", never);
+        let problem = RerStructureProblem::Value { wanted: "a day that the calendar has" };
         assert_eq!(
             read(&text),
-            Err(StructureFault { place: Place::Member("envelope.expiry"), problem }),
+            Err(RerStructureFault { path: RerPath::Member("envelope.expiry"), problem }),
             "{never}"
         );
     }
 }
 
-/// One canonical number, one limit: anyone can spell a number anew without breaking a signature.
+/// One canonical number, one limit: a number can be respelled without breaking a signature.
 #[test]
 fn a_limit_is_what_its_canonical_form_says() {
     let limit = |spelled: &str| {
-        read(&changed("\"max_spend_usd\":0.50", &format!("\"max_spend_usd\":{spelled}"))).unwrap().max_spend
+        read(&envelope_with("\"max_spend_usd\":0.50", &format!("\"max_spend_usd\":{spelled}")))
+            .unwrap()
+            .max_spend
     };
     for zero in ["0", "-0", "0.0", "-0e5", "1e-400", "-1e-400"] {
         assert_eq!(limit(zero), Some(Money::default()), "{zero}");
@@ -217,6 +223,6 @@ fn a_limit_is_what_its_canonical_form_says() {
         assert_eq!(limit(half), Some(dollars("0.5")), "{half}");
     }
     assert_eq!(limit("1e300"), Some(Money::from_picodollars(u128::MAX)));
-    // No canonical form, so no signature covers it; still a limit.
+    // A number without a canonical form, so no signature covers it; still a limit.
     assert_eq!(limit("9007199254740993"), Some(dollars("9007199254740993")));
 }

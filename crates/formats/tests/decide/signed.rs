@@ -1,13 +1,13 @@
-//! What a platform signs of an envelope.
+//! The bytes of an envelope that a platform signs.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use reenact_formats::rer::HashFault;
+use reenact_formats::rer::RerHashFault;
 use reenact_formats::rer::envelope::authorisable;
 
 use crate::json;
 
-fn signed(text: &str) -> Result<String, HashFault> {
+fn signed(text: &str) -> Result<String, RerHashFault> {
     authorisable(json(text)).map(|bytes| String::from_utf8(bytes).unwrap())
 }
 
@@ -20,7 +20,7 @@ fn a_platform_signs_the_canonical_envelope_without_signatures() {
             r#"{"sign\u0061ture":"x","m\u0065tadata":{"z":1,"\u0061uthorization":{},"a":2},"a":"\u0041"}"#,
             r#"{"a":"A","metadata":{"a":2,"z":1}}"#,
         ),
-        // Absent and empty are different envelopes; with only the authorization it is as if it were empty.
+        // Absent and empty are different envelopes; with only the authorization, metadata counts as empty.
         ("{}", "{}"),
         (r#"{"metadata":{}}"#, r#"{"metadata":{}}"#),
         (r#"{"metadata":{"authorization":{"key_id":"k","signature":"s"}}}"#, r#"{"metadata":{}}"#),
@@ -40,14 +40,14 @@ fn a_platform_signs_the_canonical_envelope_without_signatures() {
 #[test]
 fn only_objects_with_a_canonical_form_can_be_authorised() {
     for (text, found) in [("[]", "an array"), ("null", "null"), ("\"x\"", "a string"), ("1", "a number")] {
-        assert_eq!(signed(text), Err(HashFault::NotAnObject { what: "envelope", found }), "{text}");
+        assert_eq!(signed(text), Err(RerHashFault::NotAnObject { what: "envelope", found }), "{text}");
     }
-    assert!(matches!(signed(r#"{"a":9007199254740993}"#), Err(HashFault::Canonical(_))));
-    assert!(matches!(signed(r#"{"metadata":{"a":1e400}}"#), Err(HashFault::Canonical(_))));
+    assert!(matches!(signed(r#"{"a":9007199254740993}"#), Err(RerHashFault::Canonical(_))));
+    assert!(matches!(signed(r#"{"metadata":{"a":1e400}}"#), Err(RerHashFault::Canonical(_))));
 }
 
 proptest! {
-    /// However a document is spelled, the platform signs the same bytes; whatever changes in it changes them.
+    /// However a document is spelled, the platform signs the same bytes; any change of a value changes them.
     #[test]
     fn one_envelope_one_text(names in vec("[a-c]", 1..4), value in 0..9_u8, swap in any::<bool>()) {
         let mut members: Vec<String> = names.iter().enumerate()

@@ -1,13 +1,13 @@
-//! Artifacts, and what can be done to them: one edit at a time, each of them near the edge of a rule.
+//! Artifacts, and edits of them: one at a time, each near the edge of a rule.
 
 use serde_json::{Value, json};
 
-/// Splitmix64: the same documents in every run, on every machine.
-pub(crate) struct Dice(pub(crate) u64);
+/// Random number generator (Splitmix64): the same documents in every run, on every machine.
+pub(crate) struct TestRng(pub(crate) u64);
 
-impl Dice {
-    /// A number below `sides`.
-    pub(crate) fn roll(&mut self, sides: usize) -> usize {
+impl TestRng {
+    /// Returns a number below `sides`.
+    pub(crate) fn below(&mut self, sides: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -15,14 +15,14 @@ impl Dice {
         usize::try_from((mixed ^ (mixed >> 31)) % sides as u64).unwrap()
     }
 
-    /// One of them.
+    /// Returns one of the elements.
     pub(crate) fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
-        &from[self.roll(from.len())]
+        &from[self.below(from.len())]
     }
 }
 
-/// An artifact with every member that its version knows, and one event of each shape.
-pub(crate) fn full(version: &str) -> Value {
+/// Returns an artifact with every member that its version knows, and one event of each shape.
+pub(crate) fn full_artifact(version: &str) -> Value {
     let hash = "0123456789abcdef".repeat(4);
     let event = |index: u64, parent: Value| {
         json!({
@@ -59,7 +59,7 @@ pub(crate) fn full(version: &str) -> Value {
     artifact
 }
 
-/// The parts of a value that have rules, with their pointers: not what lies inside a payload or the metadata.
+/// Returns the parts of a value that have rules, with their pointers: not the inside of a payload or the metadata.
 fn parts<'v>(value: &'v Value, at: &str) -> Vec<(String, &'v Value)> {
     let inside = |key: &str| format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"));
     match value {
@@ -72,8 +72,8 @@ fn parts<'v>(value: &'v Value, at: &str) -> Vec<(String, &'v Value)> {
     }
 }
 
-/// Pointers to everything that has a rule.
-pub(crate) fn places(document: &Value) -> Vec<String> {
+/// Returns pointers to everything that has a rule.
+pub(crate) fn pointers(document: &Value) -> Vec<String> {
     fn walk(value: &Value, at: String, places: &mut Vec<String>) {
         let parts = parts(value, &at);
         places.push(at);
@@ -84,26 +84,27 @@ pub(crate) fn places(document: &Value) -> Vec<String> {
     places
 }
 
-/// A pointer to something that has a rule, found by going down at random: no list draws all edits to itself.
-fn somewhere(document: &Value, dice: &mut Dice) -> String {
+/// Returns a pointer to something that has a rule, found by descending at random, so that no list draws all edits to
+/// itself.
+fn random_pointer(document: &Value, rng: &mut TestRng) -> String {
     let (mut at, mut value) = (String::new(), document);
     loop {
         let parts = parts(value, &at);
-        if parts.is_empty() || dice.roll(16) == 0 {
+        if parts.is_empty() || rng.below(16) == 0 {
             return at;
         }
-        (at, value) = dice.pick(&parts).clone();
+        (at, value) = rng.pick(&parts).clone();
     }
 }
 
-/// The last part of a pointer; of a place in a list, the list's.
+/// Returns the last part of a pointer; inside a list, the list's name.
 pub(crate) fn name(at: &str) -> &str {
     let mut parts =
         at.rsplit('/').skip_while(|part| part.bytes().all(|byte| byte.is_ascii_digit()) && !part.is_empty());
     parts.next().unwrap_or_default()
 }
 
-/// Names to add where they do not belong, or do.
+/// Names to add, some where they belong, some where they do not.
 pub(crate) const NAMES: [&str; 15] = [
     "",
     "x",
@@ -122,8 +123,8 @@ pub(crate) const NAMES: [&str; 15] = [
     "max_steps",
 ];
 
-/// One value of each kind, and each number at the edge of a rule.
-pub(crate) fn anything() -> Vec<Value> {
+/// Returns one value of each kind, and each number at the edge of a rule.
+pub(crate) fn values_of_every_kind() -> Vec<Value> {
     let mut values =
         vec![Value::Null, json!(true), json!(false), json!(""), json!("x"), json!([]), json!({})];
     values.extend([
@@ -143,8 +144,8 @@ pub(crate) fn anything() -> Vec<Value> {
     values
 }
 
-/// Values for the member of that name: some of them good, the others nearly.
-pub(crate) fn apt(name: &str) -> Vec<Value> {
+/// Returns values for the member of that name: some valid, the others nearly.
+pub(crate) fn plausible_values(name: &str) -> Vec<Value> {
     let hex = |digits: usize| json!("0123456789abcdef".repeat(9)[..digits]);
     match name {
         "timestamp" | "expiry" => TIMES.iter().map(|time| json!(time)).collect(),
@@ -192,7 +193,7 @@ pub(crate) fn apt(name: &str) -> Vec<Value> {
     }
 }
 
-/// Good for an event, for an expiry, for neither.
+/// Valid for an event, for an expiry, for neither.
 const TIMES: [&str; 28] = [
     "2026-05-13T12:34:56.7Z",
     "2026-05-13T12:34:56.123456789012Z",
@@ -224,14 +225,14 @@ const TIMES: [&str; 28] = [
     "2026-01-01T00:00:00,0Z",
 ];
 
-/// The text with one small thing changed, for each small thing.
-pub(crate) fn near(text: &str, dice: &mut Dice) -> Vec<Value> {
+/// Returns the text with one small change, for each kind of change.
+pub(crate) fn near_misses(text: &str, rng: &mut TestRng) -> Vec<Value> {
     let characters: Vec<char> = text.chars().collect();
-    let at = dice.roll(characters.len() + 1);
+    let at = rng.below(characters.len() + 1);
     let (before, after): (String, String) =
         (characters[..at].iter().collect(), characters[at..].iter().collect());
     let rest = || after.chars().skip(1).collect::<String>();
-    let other = dice.pick(&[
+    let other = rng.pick(&[
         '0',
         '9',
         'a',
@@ -270,13 +271,13 @@ pub(crate) fn near(text: &str, dice: &mut Dice) -> Vec<Value> {
     texts.map(Value::String).to_vec()
 }
 
-/// Every value worth trying at a place.
-pub(crate) fn candidates(document: &Value, at: &str, dice: &mut Dice) -> Vec<Value> {
-    let near = document.pointer(at).and_then(Value::as_str).map(|text| near(text, dice));
-    [anything(), apt(name(at)), near.unwrap_or_default()].concat()
+/// Returns every value worth trying at a pointer.
+pub(crate) fn candidates(document: &Value, at: &str, rng: &mut TestRng) -> Vec<Value> {
+    let near = document.pointer(at).and_then(Value::as_str).map(|text| near_misses(text, rng));
+    [values_of_every_kind(), plausible_values(name(at)), near.unwrap_or_default()].concat()
 }
 
-/// Takes out what stands at a place.
+/// Removes the value at a pointer.
 pub(crate) fn remove(document: &mut Value, at: &str) {
     let (parent, key) = at.rsplit_once('/').unwrap();
     let key = key.replace("~1", "/").replace("~0", "~");
@@ -287,30 +288,30 @@ pub(crate) fn remove(document: &mut Value, at: &str) {
     }
 }
 
-/// Does one thing to a document, somewhere.
-pub(crate) fn mutate(document: &mut Value, dice: &mut Dice) {
-    let at = somewhere(document, dice);
-    match dice.roll(10) {
+/// Applies one random edit to a document.
+pub(crate) fn mutate(document: &mut Value, rng: &mut TestRng) {
+    let at = random_pointer(document, rng);
+    match rng.below(10) {
         0 if !at.is_empty() => remove(document, &at),
         1 | 2 => match document.pointer_mut(&at).unwrap() {
             Value::Object(members) => {
-                let name = *dice.pick(&NAMES);
-                members.insert(name.to_owned(), dice.pick(&apt(name)).clone());
+                let name = *rng.pick(&NAMES);
+                members.insert(name.to_owned(), rng.pick(&plausible_values(name)).clone());
             }
             Value::Array(list) => {
-                let more = if list.is_empty() || dice.roll(4) == 0 {
-                    dice.pick(&anything()).clone()
+                let more = if list.is_empty() || rng.below(4) == 0 {
+                    rng.pick(&values_of_every_kind()).clone()
                 } else {
-                    dice.pick(list).clone()
+                    rng.pick(list).clone()
                 };
-                list.insert(dice.roll(list.len() + 1), more);
+                list.insert(rng.below(list.len() + 1), more);
             }
-            scalar => *scalar = dice.pick(&apt(name(&at))).clone(),
+            scalar => *scalar = rng.pick(&plausible_values(name(&at))).clone(),
         },
-        3..=6 => *document.pointer_mut(&at).unwrap() = dice.pick(&apt(name(&at))).clone(),
+        3..=6 => *document.pointer_mut(&at).unwrap() = rng.pick(&plausible_values(name(&at))).clone(),
         _ => {
-            let values = candidates(document, &at, dice);
-            *document.pointer_mut(&at).unwrap() = dice.pick(&values).clone();
+            let values = candidates(document, &at, rng);
+            *document.pointer_mut(&at).unwrap() = rng.pick(&values).clone();
         }
     }
 }

@@ -5,16 +5,18 @@ use std::path::{Path, PathBuf};
 
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Registry, Validator};
-use reenact_formats::rer::{ArtifactReader, Item, StructureFault, artifact::ReadError, structure};
+use reenact_formats::rer::{
+    RerArtifactReader, RerEventItem, RerStructureFault, artifact::RerReadError, structure,
+};
 use reenact_json::Limits;
 use serde_json::Value;
 
-/// A folder of the repository.
+/// Returns a folder of the repository.
 pub(crate) fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
 }
 
-/// Every published schema by its file's name.
+/// Returns every published schema by its file name.
 pub(crate) fn files() -> BTreeMap<String, Value> {
     let names = std::fs::read_dir(folder("schemas")).unwrap().map(|entry| entry.unwrap().file_name());
     names
@@ -27,11 +29,11 @@ pub(crate) fn files() -> BTreeMap<String, Value> {
         .collect()
 }
 
-/// The published schemas, ready to judge.
+/// The published schemas, compiled.
 pub(crate) struct Schemas(BTreeMap<String, Validator>);
 
 impl Schemas {
-    /// Compiles the files as they stand. They find each other by their relative names alone.
+    /// Compiles the files as they are. They refer to each other by their relative names alone.
     pub(crate) fn load() -> Self {
         let files = files();
         let registry = files
@@ -44,12 +46,12 @@ impl Schemas {
         Self(files.iter().map(|(name, schema)| (name.clone(), compile(schema))).collect())
     }
 
-    /// The schema in that file.
+    /// Returns the schema in that file.
     pub(crate) fn of(&self, file: &str) -> &Validator {
         &self.0[file]
     }
 
-    /// The schema that an artifact's version asks for.
+    /// Returns the schema for an artifact's version.
     pub(crate) fn of_artifact(&self, document: &Value) -> Option<&Validator> {
         match document.get("artifact_version")?.as_str()? {
             "rer-artifact/0.1" => Some(self.of("rer-artifact-0.1.schema.json")),
@@ -58,13 +60,14 @@ impl Schemas {
         }
     }
 
-    /// Whether the document is an artifact, by the schema for its version. No version, no artifact.
+    /// Returns true if the document is an artifact by the schema for its version. Without a version there is no
+    /// artifact.
     pub(crate) fn accept(&self, document: &Value) -> bool {
         self.of_artifact(document).is_some_and(|schema| schema.is_valid(document))
     }
 }
 
-/// JSON pointers to all that a schema finds wrong: also to the member that is missing or too much.
+/// Returns JSON pointers to all errors of a schema, also to a member that is missing or unexpected.
 pub(crate) fn errors(schema: &Validator, document: &Value) -> BTreeSet<String> {
     let mut pointers = BTreeSet::new();
     for error in schema.iter_errors(document) {
@@ -81,30 +84,30 @@ pub(crate) fn errors(schema: &Validator, document: &Value) -> BTreeSet<String> {
     pointers
 }
 
-/// All that the structural check finds wrong in a text that is good JSON.
-pub(crate) fn faults(text: &[u8]) -> Result<Vec<StructureFault>, ReadError> {
-    let mut reader = ArtifactReader::open(text, &Limits::default())?;
+/// Returns all faults of the structural check in a text that is valid JSON.
+pub(crate) fn faults(text: &[u8]) -> Result<Vec<RerStructureFault>, RerReadError> {
+    let mut reader = RerArtifactReader::open(text, &Limits::default())?;
     let (mut items, mut faults) = (Vec::new(), Vec::new());
     while let Some(item) = reader.next_event()? {
-        structure::event(items.len(), &item, &mut |fault| faults.push(fault));
+        structure::check_event(items.len(), &item, &mut |fault| faults.push(fault));
         items.push(item);
     }
     let head = reader.into_head();
-    structure::head(&head, &mut |fault| faults.push(fault));
+    structure::check_head(&head, &mut |fault| faults.push(fault));
     for (index, item) in items.iter().enumerate() {
-        if let (Item::Event(event), Some(version)) = (item, head.version()) {
-            faults.extend(structure::event_version(index, event, version));
+        if let (RerEventItem::Event(event), Some(version)) = (item, head.version()) {
+            faults.extend(structure::event_version_fault(index, event, version));
         }
     }
     Ok(faults)
 }
 
-/// A fault's place as a JSON pointer.
-pub(crate) fn pointer(fault: &StructureFault) -> String {
-    fault.place.to_string().trim_start_matches('$').replace(['.', '['], "/").replace(']', "")
+/// Returns a fault's path as a JSON pointer.
+pub(crate) fn pointer(fault: &RerStructureFault) -> String {
+    fault.path.to_string().trim_start_matches('$').replace(['.', '['], "/").replace(']', "")
 }
 
-/// Whether a pointer names the place of another, or something in it.
+/// Returns true if `inner` points at `outer` or at something in it.
 pub(crate) fn is_within(inner: &str, outer: &str) -> bool {
     inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

@@ -1,52 +1,54 @@
-//! The frames of a vendor's answer, taken in batches.
+//! Batches of frames from a vendor's answer.
 //!
-//! Several frames often come at once, and each of them would be a write to the log and one to the client's socket; a batch is
-//! one of each. A shared connection (HTTP/2) hands over one frame whenever its own task is polled: after each frame it is given
-//! one more poll, and a frame that does not come then is not waited for.
+//! Several frames often arrive together, and each would be one write to the log and one to the client's socket;
+//! a batch is one of each. A shared connection (HTTP/2) delivers one frame whenever its own task is polled.
+//! After each frame that task is given one more poll, and a frame that does not come then is not waited for.
 
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 
-use crate::upstream::{Coming, Failure};
+use crate::upstream::{UpstreamBody, UpstreamFailure};
 
 /// Largest number of frames in a batch.
-const MAX_FRAMES: usize = 64;
+const MAX_BATCH_FRAMES: usize = 64;
 
-/// Bytes after which a batch is not extended.
-const MAX_BYTES: usize = 256 << 10;
+/// Bytes after which a batch is not extended: 256 KiB.
+const MAX_BATCH_BYTES: usize = 256 << 10;
 
-/// Batches the frames of one answer.
+/// Batcher for the frames of one answer.
 pub(super) struct BodyBatcher {
-    upstream: Coming,
+    upstream: UpstreamBody,
     frames: Vec<Frame<Bytes>>,
+    /// Bytes of data in `frames`.
     bytes: usize,
-    /// True if a shared connection is given a poll to bring more. False for the first batch, which everyone waits for.
-    is_patient: bool,
-    /// True if it was given one, in vain so far.
-    has_turned: bool,
+    /// True if a shared connection is given a poll to bring more. False for the first batch, which must not be
+    /// delayed.
+    may_yield: bool,
+    /// True if the connection was given that poll, and has brought nothing so far.
+    has_yielded: bool,
 }
 
-/// Frames that came together.
+/// Frames that arrived together.
 pub(super) struct FrameBatch {
-    /// Empty only at the end.
+    /// Frames in order; empty only at the end of the answer.
     pub(super) frames: Vec<Frame<Bytes>>,
-    /// End of the answer, if it has come.
-    pub(super) end: Option<Result<(), Failure>>,
+    /// End of the answer, or its failure, if it has come.
+    pub(super) end: Option<Result<(), UpstreamFailure>>,
 }
 
 impl BodyBatcher {
-    pub(super) fn new(upstream: Coming) -> Self {
-        Self { upstream, frames: Vec::new(), bytes: 0, is_patient: false, has_turned: false }
+    pub(super) fn new(upstream: UpstreamBody) -> Self {
+        Self { upstream, frames: Vec::new(), bytes: 0, may_yield: false, has_yielded: false }
     }
 
-    /// Returns true if frames can be had without a poll of another task.
-    pub(super) fn is_at_hand(&self) -> bool {
+    /// Returns true if the next poll reads from the connection itself, without another task.
+    pub(super) fn is_polled_directly(&self) -> bool {
         !self.upstream.is_shared()
     }
 
-    /// Returns the length of the rest, as far as it is known.
+    /// Returns the length of the rest of the body, as far as it is known.
     pub(super) fn size_hint(&self) -> SizeHint {
         self.upstream.size_hint()
     }
@@ -58,37 +60,41 @@ impl BodyBatcher {
 
     /// Polls for the next batch. Must not be called after the end.
     pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<FrameBatch> {
-        while self.frames.len() < MAX_FRAMES && self.bytes < MAX_BYTES {
+        while self.frames.len() < MAX_BATCH_FRAMES && self.bytes < MAX_BATCH_BYTES {
             match self.upstream.poll_frame(cx) {
                 Poll::Ready(Some(Ok(frame))) => {
-                    self.upstream.end_silence();
-                    self.has_turned = false;
+                    self.upstream.reset_idle_timeout();
+                    self.has_yielded = false;
                     self.bytes += frame.data_ref().map_or(0, Bytes::len);
                     self.frames.push(frame);
                     if self.upstream.is_over() {
-                        return Poll::Ready(self.take(Some(Ok(()))));
+                        return Poll::Ready(self.take_batch(Some(Ok(()))));
                     }
                 }
-                Poll::Ready(None) => return Poll::Ready(self.take(Some(Ok(())))),
-                Poll::Ready(Some(Err(_))) => return Poll::Ready(self.take(Some(Err(Failure::Closed)))),
-                Poll::Pending if self.frames.is_empty() => {
-                    ready!(self.upstream.poll_too_long(cx));
-                    return Poll::Ready(self.take(Some(Err(Failure::IdleTimeout))));
+                Poll::Ready(None) => return Poll::Ready(self.take_batch(Some(Ok(())))),
+                Poll::Ready(Some(Err(_))) => {
+                    return Poll::Ready(self.take_batch(Some(Err(UpstreamFailure::Closed))));
                 }
-                Poll::Pending if self.is_patient && !self.has_turned && self.upstream.is_shared() => {
-                    // The connection's task is polled now, and hands over what it has.
-                    self.has_turned = true;
+                Poll::Pending if self.frames.is_empty() => {
+                    ready!(self.upstream.poll_idle_timeout(cx));
+                    return Poll::Ready(self.take_batch(Some(Err(UpstreamFailure::IdleTimeout))));
+                }
+                Poll::Pending if self.may_yield && !self.has_yielded && self.upstream.is_shared() => {
+                    // The wake-up puts this task behind the connection's task, which then delivers its next
+                    // frame.
+                    self.has_yielded = true;
                     cx.waker().wake_by_ref();
                     return Poll::Pending;
                 }
                 Poll::Pending => break,
             }
         }
-        Poll::Ready(self.take(None))
+        Poll::Ready(self.take_batch(None))
     }
 
-    fn take(&mut self, end: Option<Result<(), Failure>>) -> FrameBatch {
-        (self.bytes, self.is_patient, self.has_turned) = (0, true, false);
+    /// Takes the frames collected so far, and resets the state for the next batch.
+    fn take_batch(&mut self, end: Option<Result<(), UpstreamFailure>>) -> FrameBatch {
+        (self.bytes, self.may_yield, self.has_yielded) = (0, true, false);
         FrameBatch { frames: std::mem::take(&mut self.frames), end }
     }
 }

@@ -1,7 +1,8 @@
-//! An answer under an envelope: the calls of tools in it are held back until they are decided on.
+//! Answer under an envelope: its tool calls are held back until they are decided on.
 //!
-//! A stream passes as it comes, but for the events of a call; a document is held until it is whole. The client gets what was
-//! allowed, or an error in its vendor's own shape. [`AnswerFilter`] does the work, [`FilteredBody`] hands out the pieces.
+//! A stream passes as it comes, except for the events of a tool call; a document is held until it is complete.
+//! The client gets the allowed part, or an error in its vendor's own shape. [`AnswerFilter`] does the work, and
+//! [`FilteredBody`] hands out the pieces.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,20 +12,20 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::{Body, Frame};
 use reenact_capture::observation::EndCause;
-use reenact_capture::{Capture, ExchangeHandle, ExchangeRecorder, PolicyGate, Refused};
-use reenact_wire::gate::{self, Gate};
+use reenact_capture::{Capture, ExchangeHandle, ExchangeRecorder, PolicyGate, PolicyRefusal};
 use reenact_wire::sse::{SseEvent, SseReader};
+use reenact_wire::tool_calls::{self, ToolCallScanner};
 use reenact_wire::{Endpoint, ToolCall, Vendor};
 use tokio::runtime::Handle as Runtime;
 use tokio::sync::{mpsc, watch};
 
 use super::body_batcher::{BodyBatcher, FrameBatch};
 use super::first_frame;
-use super::observed::{failed, header_list};
+use super::observed::{header_list, upstream_end};
+use crate::client_body::AnswerAborted;
 use crate::client_socket::{ClientSocketState, InFlight};
-use crate::outgoing::Cut;
 
-/// Filters one answer.
+/// Filter for one answer.
 pub(super) struct AnswerFilter {
     pub(super) gate: Arc<PolicyGate>,
     pub(super) upstream: BodyBatcher,
@@ -32,136 +33,147 @@ pub(super) struct AnswerFilter {
     pub(super) capture: Arc<Capture>,
     pub(super) endpoint: Endpoint,
     /// Closed when the gateway stops.
-    pub(super) over: watch::Receiver<()>,
-    /// Time for which an answer that nobody gets is still read after that.
+    pub(super) gateway_stopped: watch::Receiver<()>,
+    /// Time for which a withheld answer is still read after the gateway stopped.
     pub(super) linger: Duration,
 }
 
-/// Sends pieces to the body.
-type Sender = mpsc::Sender<Piece>;
+/// Sender of pieces to the body.
+type PieceSender = mpsc::Sender<FilteredPiece>;
 
-/// A piece, or a break before the end.
-type Piece = Result<Frame<Bytes>, Cut>;
+/// Piece of the body, or an abort before its end.
+type FilteredPiece = Result<Frame<Bytes>, AnswerAborted>;
 
 /// Reason why the rest of a stream is not handed on.
-enum Stop {
-    Refused(Refused),
-    /// The client has left.
-    Gone,
+enum StreamStop {
+    /// The policy gate refused a tool call, or the stream cannot be parsed.
+    Refused(PolicyRefusal),
+    /// The client has disconnected.
+    ClientGone,
 }
 
-/// The decision on a document.
-pub(super) enum Whole {
+/// Decision on a document.
+pub(super) enum DocumentRuling {
     /// The document may be handed on.
     Allowed(Bytes),
-    /// The document may not be handed on.
-    Refused(Refused),
+    /// The document is withheld.
+    Refused(PolicyRefusal),
 }
 
 impl AnswerFilter {
-    /// Reads a document to its end, and has it decided on. One that broke off is not handed on at all.
-    pub(super) async fn whole(mut self, decode: impl Fn(&[u8]) -> Option<Vec<u8>>) -> Result<Whole, Cut> {
-        let unsent = Unsent(Some(&self.exchange));
+    /// Reads a document to its end, and has its tool calls decided on. `decode` removes the content codings;
+    /// `None` from it means that the body cannot be parsed.
+    ///
+    /// # Errors
+    /// [`AnswerAborted`] if the answer broke off: nothing of it is handed on.
+    pub(super) async fn filter_document(
+        mut self,
+        decode: impl Fn(&[u8]) -> Option<Vec<u8>>,
+    ) -> Result<DocumentRuling, AnswerAborted> {
+        let unsent = WithholdOnDrop(Some(&self.exchange));
         let mut body = Vec::new();
         let mut is_kept = true;
-        // A body that the record does not take cannot be decided on: its end is not waited for.
+        // A body longer than the record's limit cannot be decided on, so its end is not waited for.
         let mut end = None;
         while is_kept && end.is_none() {
-            let burst = self.upstream.next().await;
-            end = burst.end;
+            let batch = self.upstream.next().await;
+            end = batch.end;
             is_kept = self.exchange.with(|exchange| {
-                for frame in burst.frames {
+                for frame in batch.frames {
                     match frame.into_data() {
                         Ok(piece) => {
-                            exchange.piece(&piece);
+                            exchange.take_piece(&piece);
                             body.extend_from_slice(&piece);
                         }
                         Err(frame) => {
-                            exchange.trailers(header_list(&frame.into_trailers().unwrap_or_default()));
+                            exchange.take_trailers(header_list(&frame.into_trailers().unwrap_or_default()));
                         }
                     }
                 }
-                exchange.is_kept()
+                exchange.is_within_limit()
             });
         }
         if let Some(Err(failure)) = end {
             drop(unsent);
-            finish(&self.exchange, failed(&failure)).await;
-            return Err(Cut);
+            finish(&self.exchange, upstream_end(&failure)).await;
+            return Err(AnswerAborted);
         }
-        let told = decode(&body).filter(|_| is_kept).ok_or(gate::Unreadable);
-        let mut told = told.and_then(|body| gate::told(self.endpoint, &body));
+        let scanned = decode(&body).filter(|_| is_kept).ok_or(tool_calls::UnreadableAnswer);
+        let mut scanned = scanned.and_then(|body| tool_calls::scan_answer(self.endpoint, &body));
         let call_ids = self.exchange.with(|exchange| exchange.call_ids());
-        if let (Ok(told), Some(mut call_ids)) = (&mut told, call_ids) {
+        if let (Ok(told), Some(mut call_ids)) = (&mut scanned, call_ids) {
             call_ids.fill(&mut told.calls);
         }
-        if let Ok(told) = &told {
-            self.exchange.with(|exchange| exchange.counted(told.usage));
+        if let Ok(told) = &scanned {
+            self.exchange.with(|exchange| exchange.set_usage(told.usage));
         }
-        let ruling = match told {
+        let ruling = match scanned {
             Ok(told) if told.calls.is_empty() => Ok(()),
             Ok(told) => {
                 // The log has the calls before the decision on them.
-                self.exchange.with(ExchangeRecorder::log);
+                self.exchange.with(ExchangeRecorder::flush_to_log);
                 self.gate.admit_tools(&told.calls).await
             }
-            Err(gate::Unreadable) => Err(Refused::unreadable()),
+            Err(tool_calls::UnreadableAnswer) => Err(PolicyRefusal::unreadable()),
         };
-        unsent.forget();
+        unsent.disarm();
         let whole = match ruling {
-            Ok(()) => Whole::Allowed(Bytes::from(body)),
+            Ok(()) => DocumentRuling::Allowed(Bytes::from(body)),
             Err(refused) => {
                 let vendor = self.endpoint.vendor().unwrap_or(Vendor::OPENAI);
-                let instead = super::denial(&refused).body(vendor);
+                let instead = super::denial_reply(&refused).body(vendor);
                 self.exchange.with(|exchange| exchange.withhold(0, instead.as_bytes()));
-                Whole::Refused(refused)
+                DocumentRuling::Refused(refused)
             }
         };
         finish(&self.exchange, EndCause::Eof).await;
         Ok(whole)
     }
 
-    /// Starts to hand a stream on.
-    pub(super) async fn stream(self, socket: Arc<ClientSocketState>, in_flight: InFlight) -> FilteredBody {
-        // A short channel: a client that does not read slows its vendor down, as it would without us.
+    /// Starts to filter a stream, and returns the body for its client.
+    pub(super) async fn into_body(self, socket: Arc<ClientSocketState>, in_flight: InFlight) -> FilteredBody {
+        // A short channel gives backpressure: a client that does not read slows its vendor down, as it would
+        // without a gateway.
         let (sender, pieces) = mpsc::channel(4);
         let flushes = socket.flushes();
-        let (exchange, is_at_hand) = (self.exchange.share(), self.upstream.is_at_hand());
-        let filtering: Option<Filtering> = Some(Box::pin(self.run(sender)));
+        let (exchange, is_polled_directly) = (self.exchange.share(), self.upstream.is_polled_directly());
+        let filtering: Option<FilterFuture> = Some(Box::pin(self.filter_stream(sender)));
         let (ahead, runtime) = (None, Runtime::current());
         let mut stream = FilteredBody {
-            filtering,
+            filter: filtering,
             pieces,
-            ahead,
+            first_piece: ahead,
             socket,
             flushes,
             is_cut: false,
             runtime,
             _in_flight: in_flight,
         };
-        stream.ahead = first_frame::poll_first_frame(is_at_hand, |cx| stream.poll_piece(cx)).await;
-        exchange.log();
-        // The socket may have been flushed meanwhile, with nothing on it: the head must leave yet.
+        stream.first_piece =
+            first_frame::poll_first_frame(is_polled_directly, |cx| stream.poll_piece(cx)).await;
+        exchange.flush_to_log();
+        // The socket may have been flushed meanwhile without this answer's head, which must leave too.
         stream.flushes = stream.socket.flushes();
         stream
     }
 
-    async fn run(mut self, sender: Sender) {
+    /// Filters a stream to its end, and sends the allowed pieces.
+    async fn filter_stream(mut self, sender: PieceSender) {
         let mut reader = SseReader::new();
         let call_ids = self.exchange.with(|exchange| exchange.call_ids());
-        let filter = Gate::new(self.endpoint).identifying(call_ids);
-        let mut hold = HeldBack { filter, held: Vec::new(), delivered: 0 };
-        // A stream that was stopped is read to its end all the same, for the record and its cost; `sender` is `None` then.
+        let filter = ToolCallScanner::new(self.endpoint).with_call_ids(call_ids);
+        let mut held_back = HeldBack { scanner: filter, bytes: Vec::new(), delivered: 0 };
+        // A stopped stream is still read to its end, for the record and its cost; `sender` is `None` then.
         let mut sender = Some(sender);
-        let mut over = std::pin::pin!(over(self.over.clone(), self.linger));
+        let mut lingered = std::pin::pin!(lingered_after_stop(self.gateway_stopped.clone(), self.linger));
         loop {
             let FrameBatch { frames, end } = tokio::select! {
                 // A client that left is noticed before anything that came meanwhile: nothing is decided for it, or said to have
                 // reached it.
                 biased;
                 // The client has left, and the exchange with it.
-                () = gone(sender.as_ref()) => return self.keep_back(&hold),
-                () = &mut over => return self.keep_back(&hold),
+                () = client_gone(sender.as_ref()) => return self.record_delivered(&held_back),
+                () = &mut lingered => return self.record_delivered(&held_back),
                 burst = self.upstream.next() => burst,
             };
             let mut events = Vec::new();
@@ -170,33 +182,33 @@ impl AnswerFilter {
                 for frame in frames {
                     match frame.into_data() {
                         Ok(piece) => {
-                            is_done |= exchange.piece(&piece);
-                            if sender.is_some() && exchange.is_kept() {
+                            is_done |= exchange.take_piece(&piece);
+                            if sender.is_some() && exchange.is_within_limit() {
                                 events.append(&mut reader.push(&piece));
                             }
                         }
                         Err(frame) => {
-                            exchange.trailers(header_list(&frame.into_trailers().unwrap_or_default()));
+                            exchange.take_trailers(header_list(&frame.into_trailers().unwrap_or_default()));
                         }
                     }
                 }
                 // The log has the calls before the decision on them, and bytes before they are handed on.
-                exchange.log();
-                (is_done, exchange.is_kept())
+                exchange.flush_to_log();
+                (is_done, exchange.is_within_limit())
             });
             if let Some(client) = &sender {
-                // Bytes that the record does not take are not handed on.
+                // Bytes beyond the record's limit are not handed on.
                 let (ready, stop) = match is_kept {
-                    true => self.pass(events, &mut hold, client).await,
-                    false => (Vec::new(), Some(Stop::Refused(Refused::unreadable()))),
+                    true => self.scan_events(events, &mut held_back, client).await,
+                    false => (Vec::new(), Some(StreamStop::Refused(PolicyRefusal::unreadable()))),
                 };
                 if stop.is_none() {
-                    self.exchange.with(|exchange| exchange.counted(hold.filter.usage()));
+                    self.exchange.with(|exchange| exchange.set_usage(held_back.scanner.usage()));
                     if is_done {
-                        self.capture.stream_done(&self.exchange.share());
+                        self.capture.mark_stream_done(&self.exchange.share());
                     }
                 }
-                if !self.hand_on(ready, stop, &mut hold, &mut sender).await {
+                if !self.deliver(ready, stop, &mut held_back, &mut sender).await {
                     return;
                 }
             }
@@ -205,11 +217,11 @@ impl AnswerFilter {
                 Some(Ok(())) => break,
                 Some(Err(failure)) => {
                     if let Some(sender) = sender {
-                        self.keep_back(&hold);
-                        finish(&self.exchange, failed(&failure)).await;
-                        let _ = sender.send(Err(Cut)).await;
+                        self.record_delivered(&held_back);
+                        finish(&self.exchange, upstream_end(&failure)).await;
+                        let _ = sender.send(Err(AnswerAborted)).await;
                     } else {
-                        finish(&self.exchange, failed(&failure)).await;
+                        finish(&self.exchange, upstream_end(&failure)).await;
                     }
                     return;
                 }
@@ -217,78 +229,82 @@ impl AnswerFilter {
         }
         if let Some(client) = &sender {
             let rest = reader.finish();
-            self.exchange.with(ExchangeRecorder::uncounted);
-            let (mut ready, mut stop) = self.pass(rest, &mut hold, client).await;
+            self.exchange.with(ExchangeRecorder::clear_usage);
+            let (mut ready, mut stop) = self.scan_events(rest, &mut held_back, client).await;
             if stop.is_none() {
-                self.exchange.with(|exchange| exchange.counted(hold.filter.usage()));
+                self.exchange.with(|exchange| exchange.set_usage(held_back.scanner.usage()));
             }
-            let open = std::mem::replace(&mut hold.filter, Gate::new(self.endpoint)).finish();
+            let open =
+                std::mem::replace(&mut held_back.scanner, ToolCallScanner::new(self.endpoint)).finish();
             if stop.is_none() && !open.is_empty() {
                 match self.decide(&open, client).await {
-                    Ok(()) => ready.append(&mut hold.held),
+                    Ok(()) => ready.append(&mut held_back.bytes),
                     Err(stopped) => stop = Some(stopped),
                 }
             }
-            if !self.hand_on(ready, stop, &mut hold, &mut sender).await {
+            if !self.deliver(ready, stop, &mut held_back, &mut sender).await {
                 return;
             }
         }
         finish(&self.exchange, EndCause::Eof).await;
     }
 
-    /// Returns the part of the next events that may be handed on, and why the rest may not.
-    async fn pass(
+    /// Returns the part of the next events that may be handed on, and the reason if the rest may not.
+    async fn scan_events(
         &self,
         events: Vec<SseEvent>,
-        hold: &mut HeldBack,
-        client: &Sender,
-    ) -> (Vec<u8>, Option<Stop>) {
+        held_back: &mut HeldBack,
+        client: &PieceSender,
+    ) -> (Vec<u8>, Option<StreamStop>) {
         let mut ready = Vec::new();
         for event in events {
-            hold.held.extend_from_slice(&event.raw);
-            let calls = match hold.filter.take(&event) {
+            held_back.bytes.extend_from_slice(&event.raw);
+            let calls = match held_back.scanner.scan_event(&event) {
                 Ok(calls) => calls,
-                Err(gate::Unreadable) => return (ready, Some(Stop::Refused(Refused::unreadable()))),
+                Err(tool_calls::UnreadableAnswer) => {
+                    return (ready, Some(StreamStop::Refused(PolicyRefusal::unreadable())));
+                }
             };
             if !calls.is_empty()
                 && let Err(stop) = self.decide(&calls, client).await
             {
                 return (ready, Some(stop));
             }
-            if !hold.filter.is_open() {
-                ready.append(&mut hold.held);
+            if !held_back.scanner.is_open() {
+                ready.append(&mut held_back.bytes);
             }
         }
         (ready, None)
     }
 
-    /// Has tools decided on, as long as the client is there to call them.
-    async fn decide(&self, calls: &[ToolCall], client: &Sender) -> Result<(), Stop> {
+    /// Has tool calls decided on, as long as the client is connected.
+    async fn decide(&self, calls: &[ToolCall], client: &PieceSender) -> Result<(), StreamStop> {
         tokio::select! {
             biased;
-            () = client.closed() => Err(Stop::Gone),
-            ruling = self.gate.admit_tools(calls) => ruling.map_err(Stop::Refused),
+            () = client.closed() => Err(StreamStop::ClientGone),
+            ruling = self.gate.admit_tools(calls) => ruling.map_err(StreamStop::Refused),
         }
     }
 
-    /// Hands bytes on, and ends the stream for its client if it is stopped. Returns false if the client has left.
-    async fn hand_on(
+    /// Sends bytes to the client, and ends the stream for it if there is a reason to stop. Returns false if the
+    /// client has disconnected.
+    async fn deliver(
         &self,
         ready: Vec<u8>,
-        stop: Option<Stop>,
-        hold: &mut HeldBack,
-        sender: &mut Option<Sender>,
+        stop: Option<StreamStop>,
+        held_back: &mut HeldBack,
+        sender: &mut Option<PieceSender>,
     ) -> bool {
         let Some(to) = sender else { return true };
-        if matches!(stop, Some(Stop::Gone)) {
-            self.keep_back(hold);
+        if matches!(stop, Some(StreamStop::ClientGone)) {
+            self.record_delivered(held_back);
             return false;
         }
         let length = ready.len();
-        if let Some(Stop::Refused(refused)) = stop {
-            hold.delivered += length;
-            let instead = super::denial(&refused).event(self.endpoint);
-            self.exchange.with(|exchange| exchange.withhold(hold.delivered, instead.as_bytes()));
+        if let Some(StreamStop::Refused(refused)) = stop {
+            held_back.delivered += length;
+            let instead = super::denial_reply(&refused).event(self.endpoint);
+            self.exchange.with(|exchange| exchange.withhold(held_back.delivered, instead.as_bytes()));
             if !ready.is_empty() {
                 let _ = to.send(Ok(Frame::data(Bytes::from(ready)))).await;
             }
@@ -296,46 +312,47 @@ impl AnswerFilter {
             *sender = None;
         } else if length > 0 {
             if to.send(Ok(Frame::data(Bytes::from(ready)))).await.is_err() {
-                self.keep_back(hold);
+                self.record_delivered(held_back);
                 return false;
             }
-            hold.delivered += length;
+            held_back.delivered += length;
         }
         true
     }
 
-    /// Records how much of the body was handed on.
-    fn keep_back(&self, hold: &HeldBack) {
-        self.exchange.with(|exchange| exchange.withhold(hold.delivered, b""));
+    /// Records how many bytes of the body were handed on.
+    fn record_delivered(&self, held_back: &HeldBack) {
+        self.exchange.with(|exchange| exchange.withhold(held_back.delivered, b""));
     }
 }
 
-/// Ready when the client has left; never if it has its last piece.
-async fn gone(client: Option<&Sender>) {
+/// Ready when the client has disconnected; never if it already has its last piece.
+async fn client_gone(client: Option<&PieceSender>) {
     match client {
         Some(client) => client.closed().await,
         None => std::future::pending().await,
     }
 }
 
-/// Ready when the run has been over for `linger`.
-async fn over(mut gateway: watch::Receiver<()>, linger: Duration) {
-    // The value never changes; the channel closes.
-    let _ = gateway.changed().await;
+/// Ready when the gateway has been stopped for `linger`.
+async fn lingered_after_stop(mut gateway_stopped: watch::Receiver<()>, linger: Duration) {
+    // No value is ever sent; the channel closes.
+    let _ = gateway_stopped.changed().await;
     tokio::time::sleep(linger).await;
 }
 
-/// An answer of which its client has nothing. Records that when it is dropped, however the answer ended.
-struct Unsent<'e>(Option<&'e ExchangeHandle>);
+/// Guard for an answer of which its client has nothing yet. Records that when it is dropped, however the answer
+/// ended.
+struct WithholdOnDrop<'e>(Option<&'e ExchangeHandle>);
 
-impl Unsent<'_> {
-    /// Leaves the record as it is.
-    fn forget(mut self) {
+impl WithholdOnDrop<'_> {
+    /// Drops the guard without recording anything.
+    fn disarm(mut self) {
         self.0 = None;
     }
 }
 
-impl Drop for Unsent<'_> {
+impl Drop for WithholdOnDrop<'_> {
     fn drop(&mut self) {
         if let Some(exchange) = self.0 {
             exchange.with(|exchange| exchange.withhold(0, b""));
@@ -343,58 +360,63 @@ impl Drop for Unsent<'_> {
     }
 }
 
-/// The part of a stream that is held back.
+/// Part of a stream that is held back, with the scanner that decides it.
 struct HeldBack {
-    filter: Gate,
-    held: Vec<u8>,
+    scanner: ToolCallScanner,
+    /// Events since the first one of an open call.
+    bytes: Vec<u8>,
     /// Bytes handed on so far.
     delivered: usize,
 }
 
+/// Ends the exchange, and waits until that is recorded.
 async fn finish(exchange: &ExchangeHandle, cause: EndCause<'static>) {
     if let Some(written) = exchange.with(|exchange| exchange.finish(cause)) {
         written.await;
     }
 }
 
-/// The work of a filter, to the end of its stream.
-type Filtering = Pin<Box<dyn Future<Output = ()> + Send>>;
+/// Work of a filter, to the end of its stream.
+type FilterFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A filtered stream on its way to its client.
+/// Filtered stream on its way to its client.
 pub(crate) struct FilteredBody {
-    /// Runs in the task that serves the client, so that no piece goes from one task to another. `None` when it has ended.
-    filtering: Option<Filtering>,
-    pieces: mpsc::Receiver<Piece>,
-    /// The piece that was there before the head left.
-    ahead: Option<Option<Piece>>,
+    /// Polled by the task that serves the client, so that no piece changes tasks. `None` when the filter has
+    /// ended.
+    filter: Option<FilterFuture>,
+    pieces: mpsc::Receiver<FilteredPiece>,
+    /// Piece that was ready before the head left.
+    first_piece: Option<Option<FilteredPiece>>,
     socket: Arc<ClientSocketState>,
     /// Number of flushes when the last piece was handed out.
     flushes: u64,
-    /// True if the stream broke off: pieces must be flushed first.
+    /// True if the stream broke off: pieces must be flushed before the connection is closed.
     is_cut: bool,
+    /// Runtime on which the filter goes on after this body is dropped.
     runtime: Runtime,
     _in_flight: InFlight,
 }
 
 impl FilteredBody {
-    /// Polls for the next piece. Nothing more is read while there is one.
-    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Piece>> {
-        if let Some(piece) = self.ahead.take() {
+    /// Polls for the next piece. The filter is not polled while a piece is ready.
+    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<FilteredPiece>> {
+        if let Some(piece) = self.first_piece.take() {
             return Poll::Ready(piece);
         }
         let piece = self.pieces.poll_recv(cx);
-        let Some(filtering) = self.filtering.as_mut().filter(|_| piece.is_pending()) else { return piece };
+        let Some(filtering) = self.filter.as_mut().filter(|_| piece.is_pending()) else { return piece };
         if filtering.as_mut().poll(cx).is_ready() {
-            self.filtering = None;
+            self.filter = None;
         }
         self.pieces.poll_recv(cx)
     }
 }
 
-/// The client has left, or has its last piece: the rest of the work goes on in a task of its own.
+/// The client has disconnected, or has its last piece: the rest of the filter's work goes on in a task of its
+/// own.
 impl Drop for FilteredBody {
     fn drop(&mut self) {
-        if let Some(filtering) = self.filtering.take() {
+        if let Some(filtering) = self.filter.take() {
             self.pieces.close();
             self.runtime.spawn(filtering);
         }
@@ -403,13 +425,13 @@ impl Drop for FilteredBody {
 
 impl Body for FilteredBody {
     type Data = Bytes;
-    type Error = Cut;
+    type Error = AnswerAborted;
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Piece>> {
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<FilteredPiece>> {
         let this = self.get_mut();
         if !this.is_cut {
             match ready!(this.poll_piece(cx)) {
-                Some(Err(Cut)) => this.is_cut = true,
+                Some(Err(AnswerAborted)) => this.is_cut = true,
                 piece => {
                     this.flushes = this.socket.flushes();
                     return Poll::Ready(piece);
@@ -417,6 +439,6 @@ impl Body for FilteredBody {
             }
         }
         ready!(this.socket.poll_flushed_after(this.flushes, cx));
-        Poll::Ready(Some(Err(Cut)))
+        Poll::Ready(Some(Err(AnswerAborted)))
     }
 }

@@ -1,6 +1,7 @@
-//! Recording: a request is recorded, goes to its vendor, and the answer comes back with a copy for the record.
+//! Recording: a request is recorded and sent to its vendor; the answer comes back, with a copy for the record.
 //!
-//! HTTP becomes observations in `observed`; `reenact-capture` makes events of them. Start with [`Recorder::serve`].
+//! HTTP types become observations in `observed`; `reenact-capture` makes events of them. Start reading at
+//! [`RecordingProxy::serve`].
 
 mod body_batcher;
 mod filtered_body;
@@ -16,115 +17,132 @@ use http::response::Parts;
 use http::{Request, Response, Version};
 use http_body_util::Full;
 use reenact_capture::observation::InboundRequest;
-use reenact_capture::{Capture, Refused, ReportFault, Running, decode, is_stream};
-use reenact_wire::{Endpoint, Vendor, refusal, vendor};
+use reenact_capture::{AgentReportFault, Capture, PolicyRefusal, RecordingGuard, decode, is_stream};
+use reenact_wire::{Endpoint, Vendor, error_reply, vendor};
 use tokio::sync::watch;
 
 use self::body_batcher::BodyBatcher;
 pub(crate) use self::filtered_body::FilteredBody;
-use self::filtered_body::{AnswerFilter, Whole};
+use self::filtered_body::{AnswerFilter, DocumentRuling};
 pub(crate) use self::observed::header_list;
-use self::observed::{failed, inbound_request, version_name};
+use self::observed::{inbound_request, upstream_end, version_name};
 pub(crate) use self::recorded_body::RecordedBody;
-use crate::arrival::Arrival;
+use crate::client_body::{AnswerAborted, ClientBody};
 use crate::client_socket::{ClientSocketState, InFlight};
+use crate::config::RecordingConfig;
 use crate::error::StartError;
 use crate::headers;
-use crate::outgoing::{Cut, Outgoing};
-use crate::refusal::{Refusal, answer};
-use crate::upstream::{Note, Upstream};
-use crate::work::Recording;
+use crate::inbound::ReceivedRequest;
+use crate::rejection::{RejectedRequest, response};
+use crate::upstream::{UpstreamClient, UpstreamWarning};
 
-/// Records exchanges with vendors.
-pub(crate) struct Recorder {
+/// Proxy between clients and vendors that records exchanges.
+pub(crate) struct RecordingProxy {
     capture: Arc<Capture>,
     /// Longest answer body that is kept, in bytes.
     max_body_bytes: usize,
-    upstream: Upstream,
+    upstream: UpstreamClient,
+    /// Time after the stop for which withheld answers are still read.
     linger: Duration,
-    /// Dropped with the last connection: filters that still read an answer for the record stop soon after.
-    over: watch::Sender<()>,
+    /// Dropped with the last connection: filters that still read an answer for the record then stop after
+    /// `linger`.
+    stop_signal: watch::Sender<()>,
 }
 
-impl Recorder {
-    pub(crate) fn new(recording: Recording, notes: &mut Vec<Note>) -> Result<Self, StartError> {
-        let Recording { pen, log, durability, policy, routes, environment, limits } = recording;
+impl RecordingProxy {
+    /// Starts the recorder thread, and prepares the connections to vendors. Warnings for the user are added to
+    /// `warnings`.
+    pub(crate) fn new(
+        recording: RecordingConfig,
+        warnings: &mut Vec<UpstreamWarning>,
+    ) -> Result<Self, StartError> {
+        let RecordingConfig { writer: pen, log, durability, policy, routes, environment, limits } = recording;
         let needs_tls = routes.iter().any(|route| route.upstream.is_https());
-        let capture = Capture::start(pen, log, durability, policy, limits.answer_bytes)
+        let capture = Capture::start(pen, log, durability, policy, limits.max_answer_bytes)
             .map_err(|error| StartError::Thread(error.kind()))?;
         Ok(Self {
-            upstream: Upstream::new(&environment, needs_tls, &limits, notes)?,
+            upstream: UpstreamClient::new(&environment, needs_tls, &limits, warnings)?,
             capture: Arc::new(capture),
-            max_body_bytes: limits.answer_bytes,
+            max_body_bytes: limits.max_answer_bytes,
             linger: limits.linger,
-            over: watch::Sender::new(()),
+            stop_signal: watch::Sender::new(()),
         })
     }
 
+    /// Returns the recorder of the run.
     pub(crate) fn capture(&self) -> &Arc<Capture> {
         &self.capture
     }
 
-    /// Records that a request was refused for what it asks for.
-    pub(crate) fn refused(&self, refusal: &Refusal) {
+    /// Records a capture gap for a rejected request, if it was one of the agent's: a WebSocket, or a request
+    /// that was too long.
+    pub(crate) fn record_rejection(&self, refusal: &RejectedRequest) {
         match refusal {
-            Refusal::Upgrade(route) => {
+            RejectedRequest::Upgrade(route) => {
                 self.capture
-                    .gap(&format!("WebSocket to {}", route.name), "WebSockets cannot be recorded yet");
+                    .record_gap(&format!("WebSocket to {}", route.name), "WebSockets cannot be recorded yet");
             }
-            Refusal::TooLong(route, limit) => {
+            RejectedRequest::TooLong(route, limit) => {
                 let why = format!("it was longer than {limit} bytes and was refused");
-                self.capture.gap(&format!("request to {}", route.name), &why);
+                self.capture.record_gap(&format!("request to {}", route.name), &why);
             }
-            Refusal::Misdirected | Refusal::NoSuchAddress | Refusal::NoSuchRoute(_) => {}
+            RejectedRequest::Misdirected
+            | RejectedRequest::NoSuchAddress
+            | RejectedRequest::NoSuchRoute(_) => {}
         }
     }
 
-    /// Records what an agent tells of itself; returns why the text is no report.
-    pub(crate) async fn reported(&self, text: bytes::Bytes) -> Result<(), ReportFault> {
-        self.capture.reported(text).await
+    /// Records an agent's report about itself.
+    ///
+    /// # Errors
+    /// Returns the fault if the text is not a report.
+    pub(crate) async fn record_report(&self, text: bytes::Bytes) -> Result<(), AgentReportFault> {
+        self.capture.record_report(text).await
     }
 
-    /// Serves one request. The error closes the connection without an answer, as the vendor's silence would have.
+    /// Serves one request.
+    ///
+    /// # Errors
+    /// [`AnswerAborted`] closes the connection without an answer, as the failure of the vendor would have.
     pub(crate) async fn serve(
         &self,
-        arrival: Arrival,
+        arrival: ReceivedRequest,
         socket: Arc<ClientSocketState>,
-        running: Running,
-    ) -> Result<Response<Outgoing>, Cut> {
+        running: RecordingGuard,
+    ) -> Result<Response<ClientBody>, AnswerAborted> {
         let in_flight = socket.in_flight();
         let gate = self.capture.gate().filter(|_| {
             let asks_model = !matches!(arrival.method.as_str(), "GET" | "HEAD" | "OPTIONS");
-            asks_model || vendor::fetches_answers(arrival.path.as_str())
+            asks_model || vendor::fetches_stored_answers(arrival.path.as_str())
         });
         let endpoint = Endpoint::of(arrival.route.vendor, arrival.method.as_str(), arrival.path.as_str());
-        let (route, version, at) = (Arc::clone(&arrival.route), arrival.version, arrival.at);
-        let (mut request, inbound) = split(arrival);
+        let (route, version, at) = (Arc::clone(&arrival.route), arrival.version, arrival.received_at);
+        let (mut request, inbound) = split_request(arrival);
         let exchange = match self.capture.begin(inbound, at, gate, running).await {
             Ok(exchange) => exchange,
-            Err(refused) => return Ok(refused_answer(route.vendor, &refused)),
+            Err(refused) => return Ok(denial_response(route.vendor, &refused)),
         };
         if gate.is_some() {
-            // A stream is judged piece by piece: a coding would hide the pieces.
+            // A stream is judged piece by piece, and a content coding would hide the pieces.
             request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         }
         let answer = match self.upstream.send(&route, request, version).await {
             Ok(answer) => answer,
             Err(failure) => {
-                if let Some(written) = exchange.with(|exchange| exchange.finish(failed(&failure))) {
+                if let Some(written) = exchange.with(|exchange| exchange.finish(upstream_end(&failure))) {
                     written.await;
                 }
-                return Err(Cut);
+                return Err(AnswerAborted);
             }
         };
         let (mut head, body) = answer.into_parts();
         let is_over = body.is_over();
         let upstream = BodyBatcher::new(body);
-        let headers = headers::answer(&head.headers);
+        let headers = headers::for_client(&head.headers);
         let came = std::mem::replace(&mut head.headers, headers);
         let (status, version) = (head.status.as_u16(), version_name(head.version));
-        exchange.with(|exchange| exchange.head(status, version, header_list(&came)));
-        // The connection to the client has a version of its own.
+        exchange.with(|exchange| exchange.take_head(status, version, header_list(&came)));
+        // The connection to the client has an HTTP version of its own.
         head.version = Version::HTTP_11;
         if let (Some(gate), Some(endpoint)) = (gate, endpoint)
             && head.status.is_success()
@@ -135,67 +153,67 @@ impl Recorder {
                 exchange,
                 capture: Arc::clone(&self.capture),
                 endpoint,
-                over: self.over.subscribe(),
+                gateway_stopped: self.stop_signal.subscribe(),
                 linger: self.linger,
             };
-            return Box::pin(self.filtered(filter, head, socket, in_flight)).await;
+            return Box::pin(self.serve_filtered(filter, head, socket, in_flight)).await;
         }
         let body = RecordedBody::new(upstream, exchange, Arc::clone(&self.capture), socket, in_flight);
-        let body = if is_over { body.without_body().await } else { body.look_ahead().await };
-        Ok(Response::from_parts(head, Outgoing::Recorded(Box::new(body))))
+        let body = if is_over { body.finish_empty().await } else { body.with_first_frame().await };
+        Ok(Response::from_parts(head, ClientBody::Recorded(Box::new(body))))
     }
 
     /// Hands an answer on as far as the envelope allows.
-    async fn filtered(
+    async fn serve_filtered(
         &self,
         filter: AnswerFilter,
         mut head: Parts,
         socket: Arc<ClientSocketState>,
         in_flight: InFlight,
-    ) -> Result<Response<Outgoing>, Cut> {
-        // By the headers that the client gets: it will read the body by those.
+    ) -> Result<Response<ClientBody>, AnswerAborted> {
+        // The client parses the body by the headers that it gets, so those count here.
         let headers = header_list(&head.headers);
         let (is_stream, codings) = (is_stream(&headers), decode::codings(&headers));
         if is_stream && codings.is_empty() {
-            // Bytes may be held back, and others sent instead.
+            // The length may change: bytes may be withheld, and others sent instead.
             head.headers.remove(CONTENT_LENGTH);
-            let stream = filter.stream(socket, in_flight).await;
-            return Ok(Response::from_parts(head, Outgoing::Filtered(Box::new(stream))));
+            let stream = filter.into_body(socket, in_flight).await;
+            return Ok(Response::from_parts(head, ClientBody::Filtered(Box::new(stream))));
         }
         let endpoint = filter.endpoint;
         let max_body_bytes = self.max_body_bytes;
-        let whole = filter.whole(|body| {
-            // A stream that hides its pieces though it was asked not to is not waited for.
-            if is_stream { None } else { decode::whole(&codings, body, false, max_body_bytes).ok() }
+        let whole = filter.filter_document(|body| {
+            // A stream with a content coding, in spite of `identity`, is not waited for.
+            if is_stream { None } else { decode::decode_whole(&codings, body, false, max_body_bytes).ok() }
         });
         match whole.await? {
-            Whole::Allowed(body) => Ok(Response::from_parts(head, Outgoing::whole(body))),
-            Whole::Refused(refused) => {
-                Ok(refused_answer(endpoint.vendor().unwrap_or(Vendor::OPENAI), &refused))
+            DocumentRuling::Allowed(body) => Ok(Response::from_parts(head, ClientBody::whole(body))),
+            DocumentRuling::Refused(refused) => {
+                Ok(denial_response(endpoint.vendor().unwrap_or(Vendor::OPENAI), &refused))
             }
         }
     }
 }
 
-/// What an agent is told instead of an answer that an envelope forbids.
-fn denial(refused: &Refused) -> refusal::Denial {
-    refusal::Denial::new(refused.rule, &refused.reason, refused.retry_after)
+/// Returns the reply for an action that the envelope forbids.
+fn denial_reply(refused: &PolicyRefusal) -> error_reply::DenialReply {
+    error_reply::DenialReply::new(refused.rule, &refused.reason, refused.retry_after)
 }
 
-/// The same as an answer.
-fn refused_answer(vendor: Vendor, refused: &Refused) -> Response<Outgoing> {
-    let denial = denial(refused);
-    answer(denial.status(), &denial.headers(), denial.body(vendor))
+/// Returns that reply as an HTTP response.
+fn denial_response(vendor: Vendor, refused: &PolicyRefusal) -> Response<ClientBody> {
+    let denial = denial_reply(refused);
+    response(denial.status(), &denial.headers(), denial.body(vendor))
 }
 
-/// Returns the request as it goes to the vendor, and as it came.
-fn split(arrival: Arrival) -> (Request<Full<bytes::Bytes>>, InboundRequest<'static>) {
+/// Returns the request for the vendor, and the same request as it is recorded.
+fn split_request(arrival: ReceivedRequest) -> (Request<Full<bytes::Bytes>>, InboundRequest<'static>) {
     let inbound = inbound_request(&arrival);
-    let Arrival { route, method, path, headers, extensions, body, .. } = arrival;
+    let ReceivedRequest { route, method, path, headers, extensions, body, .. } = arrival;
     let mut request = Request::new(Full::new(body));
     *request.method_mut() = method;
     *request.uri_mut() = path.into();
-    *request.headers_mut() = headers::request(&headers, route.upstream.host().clone());
+    *request.headers_mut() = headers::for_vendor(&headers, route.upstream.host_header().clone());
     *request.extensions_mut() = extensions;
     (request, inbound)
 }

@@ -1,18 +1,18 @@
-//! HTTP turned into observations: the one place where its types end.
+//! Conversion of HTTP types into observations. Behind this module nothing knows HTTP types.
 
 use http::{HeaderMap, Version};
 use reenact_capture::observation::{EndCause, HeaderList, InboundRequest};
 
-use crate::arrival::Arrival;
-use crate::upstream::Failure;
+use crate::inbound::ReceivedRequest;
+use crate::upstream::UpstreamFailure;
 
-/// Packs headers in the order in which they came.
+/// Copies headers, in their order.
 pub(crate) fn header_list(headers: &HeaderMap) -> HeaderList<'static> {
     headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect()
 }
 
 /// Returns a request as it came. The body is shared, not copied.
-pub(super) fn inbound_request(arrival: &Arrival) -> InboundRequest<'static> {
+pub(super) fn inbound_request(arrival: &ReceivedRequest) -> InboundRequest<'static> {
     InboundRequest {
         provider: arrival.route.name.clone().into(),
         method: arrival.method.as_str().to_owned().into(),
@@ -24,7 +24,7 @@ pub(super) fn inbound_request(arrival: &Arrival) -> InboundRequest<'static> {
     }
 }
 
-/// Returns the name of a version of HTTP, as records have it.
+/// Returns the name of an HTTP version, as records write it.
 pub(super) fn version_name(version: Version) -> &'static str {
     match version {
         Version::HTTP_09 => "0.9",
@@ -36,7 +36,7 @@ pub(super) fn version_name(version: Version) -> &'static str {
 }
 
 /// Returns the end of an exchange whose vendor failed.
-pub(super) fn failed(failure: &Failure) -> EndCause<'static> {
+pub(super) fn upstream_end(failure: &UpstreamFailure) -> EndCause<'static> {
     EndCause::Upstream {
         by: failure.ended_by(),
         error_type: failure.error_type().into(),

@@ -1,7 +1,8 @@
-//! A vendor's answer on its way to the client, with a copy for the record: a tee.
+//! Vendor's answer on its way to the client, with a copy for the record: a tee.
 //!
-//! Each piece is in the log before it is handed on. Only the last one waits for more: the client must not know that the answer
-//! is over before its end is in the log, or in the journal where there is no log.
+//! Each piece is in the log before it is handed on. Only the last one waits for more: the client must not learn
+//! that the answer is over before its end is in the log, or in the journal if there is no log. Start reading at
+//! [`RecordedBody::poll_frame`].
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -12,15 +13,15 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use reenact_capture::observation::EndCause;
-use reenact_capture::{Capture, ExchangeHandle, ExchangeRecorder, Written};
+use reenact_capture::{Capture, ExchangeHandle, ExchangeRecorder, JobWritten};
 
 use super::body_batcher::{BodyBatcher, FrameBatch};
 use super::first_frame;
-use super::observed::{failed, header_list};
+use super::observed::{header_list, upstream_end};
+use crate::client_body::AnswerAborted;
 use crate::client_socket::{ClientSocketState, InFlight};
-use crate::outgoing::Cut;
 
-/// A vendor's answer that is recorded while it passes.
+/// Vendor's answer that is recorded while it passes.
 pub(crate) struct RecordedBody {
     upstream: BodyBatcher,
     exchange: ExchangeHandle,
@@ -28,29 +29,28 @@ pub(crate) struct RecordedBody {
     socket: Arc<ClientSocketState>,
     /// Number of flushes when the last piece was handed out.
     flushes: u64,
-    state: State,
-    /// Pieces that are in the log and were not asked for yet.
+    state: RecordedBodyState,
+    /// Pieces that are in the log and were not handed out yet.
     ready: VecDeque<Frame<Bytes>>,
-    /// The wait before more is asked for, while the record does not keep up with a long body.
-    behind: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    /// Wait before more is read, while the recorder thread does not keep up with a long body.
+    backpressure: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     _in_flight: InFlight,
 }
 
-enum State {
-    Flowing,
-    /// The answer is over and is being recorded.
-    Closing {
-        writing: Option<Written>,
-        last: Option<Frame<Bytes>>,
-    },
-    /// The answer broke off: pieces must be flushed, then the connection breaks off too.
-    Cutting {
-        writing: Option<Written>,
-    },
-    Over,
+/// Progress of the answer.
+enum RecordedBodyState {
+    /// More of the answer is to come.
+    Streaming,
+    /// The answer is over and is being recorded. `last` is the piece that is still held back.
+    Closing { writing: Option<JobWritten>, last: Option<Frame<Bytes>> },
+    /// The answer broke off. Pieces must be flushed, then the connection is closed.
+    Aborting { writing: Option<JobWritten> },
+    /// Nothing is left to send.
+    Done,
 }
 
 impl RecordedBody {
+    /// Makes the body of an answer whose head was taken.
     pub(super) fn new(
         upstream: BodyBatcher,
         exchange: ExchangeHandle,
@@ -59,82 +59,95 @@ impl RecordedBody {
         in_flight: InFlight,
     ) -> Self {
         let flushes = socket.flushes();
-        let (state, ready, behind) = (State::Flowing, VecDeque::new(), None);
-        Self { upstream, exchange, capture, socket, flushes, state, ready, behind, _in_flight: in_flight }
+        let (state, ready, backpressure) = (RecordedBodyState::Streaming, VecDeque::new(), None);
+        Self {
+            upstream,
+            exchange,
+            capture,
+            socket,
+            flushes,
+            state,
+            ready,
+            backpressure,
+            _in_flight: in_flight,
+        }
     }
 
     /// Polls for the first piece, so that it can leave together with the head.
-    pub(super) async fn look_ahead(mut self) -> Self {
-        first_frame::poll_first_frame(self.upstream.is_at_hand(), |cx| self.poll_flowing(cx)).await;
-        self.exchange.with(ExchangeRecorder::log);
-        // The socket may have been flushed meanwhile, with nothing on it: the head must leave yet.
+    pub(super) async fn with_first_frame(mut self) -> Self {
+        first_frame::poll_first_frame(self.upstream.is_polled_directly(), |cx| self.poll_batch(cx)).await;
+        self.exchange.with(ExchangeRecorder::flush_to_log);
+        // The socket may have been flushed meanwhile without this answer's head, which must leave too.
         self.flushes = self.socket.flushes();
         self
     }
 
-    /// Records the end of an answer without a body, before it is handed on.
-    pub(super) async fn without_body(mut self) -> Self {
+    /// Records the end of an answer without a body, before its head is handed on.
+    pub(super) async fn finish_empty(mut self) -> Self {
         if let Some(writing) = self.exchange.with(|exchange| exchange.finish(EndCause::Eof)) {
             writing.await;
         }
-        self.state = State::Over;
+        self.state = RecordedBodyState::Done;
         self
     }
 
     /// Logs a batch and makes it ready to be handed on.
-    fn take(&mut self, burst: FrameBatch) {
-        let FrameBatch { mut frames, end } = burst;
+    fn take(&mut self, batch: FrameBatch) {
+        let FrameBatch { mut frames, end } = batch;
         let mut is_done = false;
         self.exchange.with(|exchange| {
             for frame in &frames {
                 if let Some(piece) = frame.data_ref() {
-                    is_done |= exchange.piece(piece);
+                    is_done |= exchange.take_piece(piece);
                 } else if let Some(trailers) = frame.trailers_ref() {
-                    exchange.trailers(header_list(trailers));
+                    exchange.take_trailers(header_list(trailers));
                 }
             }
         });
         match end {
             None => {
                 let behind = self.exchange.with(|exchange| {
-                    exchange.log();
+                    exchange.flush_to_log();
                     exchange.backpressure()
                 });
                 if is_done {
-                    self.capture.stream_done(&self.exchange.share());
+                    self.capture.mark_stream_done(&self.exchange.share());
                 }
-                self.behind = behind
+                self.backpressure = behind
                     .map(|caught_up| -> Pin<Box<dyn Future<Output = ()> + Send>> { Box::pin(caught_up) });
             }
             Some(Ok(())) => {
                 let writing = self.exchange.with(|exchange| exchange.finish(EndCause::Eof));
-                self.state = State::Closing { writing, last: frames.pop() };
+                self.state = RecordedBodyState::Closing { writing, last: frames.pop() };
             }
             Some(Err(failure)) => {
-                let writing = self.exchange.with(|exchange| exchange.finish(failed(&failure)));
-                self.state = State::Cutting { writing };
+                let writing = self.exchange.with(|exchange| exchange.finish(upstream_end(&failure)));
+                self.state = RecordedBodyState::Aborting { writing };
             }
         }
         self.ready.extend(frames);
     }
 
-    /// Takes the next batch.
-    fn poll_flowing(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if let Some(behind) = &mut self.behind {
+    /// Polls for the next batch, and logs it.
+    fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if let Some(behind) = &mut self.backpressure {
             ready!(behind.as_mut().poll(cx));
-            self.behind = None;
+            self.backpressure = None;
         }
-        let burst = ready!(self.upstream.poll_next(cx));
-        self.take(burst);
+        let batch = ready!(self.upstream.poll_next(cx));
+        self.take(batch);
         Poll::Ready(())
     }
 }
 
 impl Body for RecordedBody {
     type Data = Bytes;
-    type Error = Cut;
+    type Error = AnswerAborted;
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, AnswerAborted>>> {
         let this = self.get_mut();
         loop {
             if let Some(frame) = this.ready.pop_front() {
@@ -142,31 +155,31 @@ impl Body for RecordedBody {
                 return Poll::Ready(Some(Ok(frame)));
             }
             match &mut this.state {
-                State::Flowing => ready!(this.poll_flowing(cx)),
-                State::Closing { writing, last } => {
+                RecordedBodyState::Streaming => ready!(this.poll_batch(cx)),
+                RecordedBodyState::Closing { writing, last } => {
                     ready!(poll_written(writing, cx));
                     let last = last.take();
-                    this.state = State::Over;
+                    this.state = RecordedBodyState::Done;
                     return Poll::Ready(last.map(Ok));
                 }
-                State::Cutting { writing } => {
+                RecordedBodyState::Aborting { writing } => {
                     ready!(poll_written(writing, cx));
                     ready!(this.socket.poll_flushed_after(this.flushes, cx));
-                    this.state = State::Over;
-                    return Poll::Ready(Some(Err(Cut)));
+                    this.state = RecordedBodyState::Done;
+                    return Poll::Ready(Some(Err(AnswerAborted)));
                 }
-                State::Over => return Poll::Ready(None),
+                RecordedBodyState::Done => return Poll::Ready(None),
             }
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self.state, State::Over)
+        matches!(self.state, RecordedBodyState::Done)
     }
 
     fn size_hint(&self) -> SizeHint {
         let last = match &self.state {
-            State::Closing { last, .. } => last.as_ref(),
+            RecordedBodyState::Closing { last, .. } => last.as_ref(),
             _ => None,
         };
         let here = self.ready.iter().chain(last).filter_map(Frame::data_ref);
@@ -181,7 +194,8 @@ impl Body for RecordedBody {
     }
 }
 
-fn poll_written(writing: &mut Option<Written>, cx: &mut Context<'_>) -> Poll<()> {
+/// Ready when the job is written, or if there is none to wait for.
+fn poll_written(writing: &mut Option<JobWritten>, cx: &mut Context<'_>) -> Poll<()> {
     if let Some(task) = writing {
         ready!(Pin::new(task).poll(cx));
         *writing = None;

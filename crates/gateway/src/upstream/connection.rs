@@ -1,7 +1,8 @@
-//! A connection to a vendor on which one request at a time is made, in HTTP/1.
+//! HTTP/1 connection to a vendor, for one request at a time.
 //!
-//! It has no task of its own: whoever waits for its answer drives it, in the same turn in which the answer is handed on. Between
-//! two tasks each piece would wait for a turn of either.
+//! The connection has no task of its own: the task that waits for the answer polls it, and hands the answer on
+//! in the same poll. With a task for each side every piece would wait for the scheduler twice. Start reading at
+//! [`ConnectionDriver::poll_until`].
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -18,89 +19,99 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use tokio::task::coop::has_budget_remaining;
 
-use super::connector::{Sent, Stream};
-use super::failure::Failure;
-use super::silence::Silence;
+use super::connector::{SentBytes, VendorStream};
+use super::failure::UpstreamFailure;
+use super::idle_timeout::IdleTimeout;
 
-/// What is sent.
-pub(super) type Outbound = Request<Full<Bytes>>;
+/// Request to a vendor.
+pub(super) type OutboundRequest = Request<Full<Bytes>>;
 
-/// A connection to a vendor.
-pub(super) struct Connection {
+/// HTTP/1 connection to a vendor.
+pub(super) struct VendorConnection {
     sender: SendRequest<Full<Bytes>>,
-    driver: Driver,
-    /// Its timer goes on from one request to the next.
-    silence: Silence,
-    sent: Sent,
+    driver: ConnectionDriver,
+    /// Timeout for the vendor's silence; its timer is used again for the next request.
+    idle_timeout: IdleTimeout,
+    /// Bytes written to the socket.
+    sent_bytes: SentBytes,
+    /// True if a proxy reads the requests, which must then name their absolute address.
     is_proxied: bool,
 }
 
-/// Why a request has no answer.
-pub(super) enum Unanswered {
-    /// Nothing of it was sent.
-    Unsent(Box<Outbound>),
-    Failed(Failure),
+/// Reason why a request has no answer.
+pub(super) enum VendorSendError {
+    /// Nothing of the request was sent; it can be sent again.
+    Unsent(Box<OutboundRequest>),
+    /// The request may have been sent.
+    Failed(UpstreamFailure),
 }
 
-impl Connection {
-    /// A vendor that says nothing for `idle` while it is waited for has fallen silent.
-    pub(super) async fn over(stream: Stream, idle: Duration) -> Result<Self, Failure> {
-        let (is_proxied, sent) = (stream.is_proxied(), stream.sent());
+impl VendorConnection {
+    /// Makes an HTTP connection over a stream. The vendor may be silent for `idle` while its answer is awaited.
+    pub(super) async fn handshake(stream: VendorStream, idle: Duration) -> Result<Self, UpstreamFailure> {
+        let (is_proxied, sent) = (stream.is_proxied(), stream.sent_bytes());
         let mut builder = http1::Builder::new();
         builder.preserve_header_case(true);
-        let (sender, http) = builder.handshake(stream).await.map_err(|error| Failure::of_http(&error))?;
-        let (driver, silence) = (Driver { http: Some(http), nudge: None }, Silence::new(idle));
-        Ok(Self { sender, driver, silence, sent, is_proxied })
+        let (sender, http) =
+            builder.handshake(stream).await.map_err(|error| UpstreamFailure::from_http_error(&error))?;
+        let (driver, silence) = (ConnectionDriver { http: Some(http), waker: None }, IdleTimeout::new(idle));
+        Ok(Self { sender, driver, idle_timeout: silence, sent_bytes: sent, is_proxied })
     }
 
-    /// Requests name their whole address: a proxy reads them.
+    /// Returns true if a proxy reads the requests, which must then name their absolute address.
     pub(super) fn is_proxied(&self) -> bool {
         self.is_proxied
     }
 
-    /// Whether a request can be made on it, as far as is known without looking.
+    /// Returns true if a request can be sent, as far as is known without polling the connection.
     pub(super) fn is_ready(&self) -> bool {
         self.sender.is_ready()
     }
 
-    /// Looks whether a request can be made on it.
-    pub(super) fn is_usable(&mut self) -> bool {
-        self.driver.settle();
+    /// Polls the connection once, and returns true if a request can be sent.
+    pub(super) fn poll_is_usable(&mut self) -> bool {
+        self.driver.poll_once();
         self.is_ready()
     }
 
-    /// Makes a request, and waits for the head of its answer.
-    pub(super) async fn ask(&mut self, request: Outbound) -> Result<Response<Incoming>, Unanswered> {
+    /// Sends a request, and waits for the head of its answer.
+    ///
+    /// # Errors
+    /// [`VendorSendError::Unsent`] returns the request if nothing of it was sent.
+    pub(super) async fn send(
+        &mut self,
+        request: OutboundRequest,
+    ) -> Result<Response<Incoming>, VendorSendError> {
         let mut answer = pin!(self.sender.try_send_request(request));
-        // How long the end of the answer before was waited for is over.
-        self.silence.end();
-        self.driver.want();
-        let mut sent = self.sent.bytes();
+        // The silence before the end of the previous answer does not count.
+        self.idle_timeout.reset();
+        self.driver.request_poll();
+        let mut sent = self.sent_bytes.total();
         let answer = poll_fn(|cx| {
             if let Poll::Ready(answer) = self.driver.poll_until(cx, |cx| answer.as_mut().poll(cx)) {
-                self.silence.end();
+                self.idle_timeout.reset();
                 return Poll::Ready(Some(answer));
             }
-            // Who takes what is sent is not silent, however long that takes.
-            let so_far = self.sent.bytes();
+            // A vendor that accepts bytes is not silent, however slow it is.
+            let so_far = self.sent_bytes.total();
             if so_far != sent {
                 sent = so_far;
-                self.silence.end();
+                self.idle_timeout.reset();
             }
-            ready!(self.silence.poll_too_long(cx));
+            ready!(self.idle_timeout.poll_elapsed(cx));
             Poll::Ready(None)
         });
         match answer.await {
-            None => Err(Unanswered::Failed(Failure::IdleTimeout)),
+            None => Err(VendorSendError::Failed(UpstreamFailure::IdleTimeout)),
             Some(Ok(answer)) => Ok(answer),
             Some(Err(mut error)) => Err(match error.take_message() {
-                Some(request) => Unanswered::Unsent(Box::new(request)),
-                None => Unanswered::Failed(Failure::of_http(&error.into_error())),
+                Some(request) => VendorSendError::Unsent(Box::new(request)),
+                None => VendorSendError::Failed(UpstreamFailure::from_http_error(&error.into_error())),
             }),
         }
     }
 
-    /// The next of the body of its answer.
+    /// Polls for the next frame of the answer's body.
     pub(super) fn poll_frame(
         &mut self,
         body: &mut Incoming,
@@ -109,66 +120,67 @@ impl Connection {
         self.driver.poll_until(cx, |cx| Pin::new(&mut *body).poll_frame(cx))
     }
 
-    /// How long nothing has come.
-    pub(super) fn silence(&mut self) -> &mut Silence {
-        &mut self.silence
+    /// Returns the timeout for the vendor's silence.
+    pub(super) fn idle_timeout(&mut self) -> &mut IdleTimeout {
+        &mut self.idle_timeout
     }
 }
 
-/// So often is a connection that wants more turns given one, before others have theirs.
-const ROUNDS: usize = 8;
+/// Largest number of polls of a connection in a row, before other tasks get their turn.
+const MAX_POLLS: usize = 8;
 
-/// Gives a connection its turns, within those of a task that waits for something of it.
-struct Driver {
-    /// `None` when it is over.
-    http: Option<http1::Connection<Stream, Full<Bytes>>>,
-    /// By which it says that it wants a turn, and the same as a waker.
-    nudge: Option<(Arc<Nudge>, Waker)>,
+/// Driver that polls a connection within the task that waits for its answer.
+struct ConnectionDriver {
+    /// `None` when the connection is closed.
+    http: Option<http1::Connection<VendorStream, Full<Bytes>>>,
+    /// Waker of the connection, in both its forms.
+    waker: Option<(Arc<DriverWaker>, Waker)>,
 }
 
-impl Driver {
-    /// There is something new for it.
-    fn want(&self) {
-        if let Some((nudge, _)) = &self.nudge {
-            nudge.is_wanted.store(true, Ordering::SeqCst);
+impl ConnectionDriver {
+    /// Marks the connection as in need of a poll, because a request was queued.
+    fn request_poll(&self) {
+        if let Some((nudge, _)) = &self.waker {
+            nudge.needs_poll.store(true, Ordering::SeqCst);
         }
     }
 
-    /// Gives it a turn while nobody waits.
-    fn settle(&mut self) {
+    /// Polls the connection while no task waits for it.
+    fn poll_once(&mut self) {
         let Some(http) = &mut self.http else { return };
         if Pin::new(http).poll(&mut Context::from_waker(Waker::noop())).is_ready() {
             self.http = None;
         }
-        self.want();
+        self.request_poll();
     }
 
-    /// Gives it turns until there is what is looked for. Nothing but the connection brings that, so that it need not be woken for.
+    /// Polls the connection until `look` is ready. Only the connection can make it ready, so `look` needs no
+    /// waker of its own.
     fn poll_until<T>(
         &mut self,
         cx: &mut Context<'_>,
         mut look: impl FnMut(&mut Context<'_>) -> Poll<T>,
     ) -> Poll<T> {
-        let (nudge, waker) = match &mut self.nudge {
+        let (nudge, waker) = match &mut self.waker {
             Some(known) if known.0.task.will_wake(cx.waker()) => known,
-            other => other.insert(Nudge::of(cx.waker().clone())),
+            other => other.insert(DriverWaker::of(cx.waker().clone())),
         };
-        nudge.is_driven.store(true, Ordering::SeqCst);
+        nudge.is_polling.store(true, Ordering::SeqCst);
         let mut found = Poll::Pending;
-        for round in 0..=ROUNDS {
+        for round in 0..=MAX_POLLS {
             found = look(&mut Context::from_waker(Waker::noop()));
             let Some(http) = self.http.as_mut().filter(|_| found.is_pending()) else { break };
-            if round == ROUNDS || !nudge.is_wanted.swap(false, Ordering::SeqCst) {
+            if round == MAX_POLLS || !nudge.needs_poll.swap(false, Ordering::SeqCst) {
                 break;
             }
             if Pin::new(http).poll(&mut Context::from_waker(waker)).is_ready() {
-                // Who waits for it learns of its end only when it is gone.
+                // `look` learns of the end only when the connection is dropped.
                 self.http = None;
             }
         }
-        nudge.is_driven.store(false, Ordering::SeqCst);
-        // Who has used up the turns that a task has may have been put off without having been looked at.
-        let is_put_off = nudge.is_wanted.load(Ordering::SeqCst) || !has_budget_remaining();
+        nudge.is_polling.store(false, Ordering::SeqCst);
+        // A task without cooperative budget may have been put off without a look at its sockets.
+        let is_put_off = nudge.needs_poll.load(Ordering::SeqCst) || !has_budget_remaining();
         if found.is_pending() && is_put_off {
             cx.waker().wake_by_ref();
         }
@@ -176,32 +188,33 @@ impl Driver {
     }
 }
 
-/// Wakes a task, unless it is awake: then it finds out by itself.
-struct Nudge {
+/// Waker that wakes a task, unless that task is polling the connection right now and will notice by itself.
+struct DriverWaker {
     task: Waker,
-    /// The connection wants a turn.
-    is_wanted: AtomicBool,
-    /// The task gives it turns.
-    is_driven: AtomicBool,
+    /// True if the connection asks to be polled.
+    needs_poll: AtomicBool,
+    /// True while the task polls the connection.
+    is_polling: AtomicBool,
 }
 
-impl Nudge {
+impl DriverWaker {
+    /// Makes a waker for this task, in both its forms.
     fn of(task: Waker) -> (Arc<Self>, Waker) {
-        // The connection must learn of its new waker.
+        // The connection must be polled once to learn of its new waker.
         let (is_wanted, is_driven) = (AtomicBool::new(true), AtomicBool::new(false));
-        let nudge = Arc::new(Self { task, is_wanted, is_driven });
+        let nudge = Arc::new(Self { task, needs_poll: is_wanted, is_polling: is_driven });
         (Arc::clone(&nudge), Waker::from(nudge))
     }
 }
 
-impl Wake for Nudge {
+impl Wake for DriverWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.is_wanted.store(true, Ordering::SeqCst);
-        if !self.is_driven.load(Ordering::SeqCst) {
+        self.needs_poll.store(true, Ordering::SeqCst);
+        if !self.is_polling.load(Ordering::SeqCst) {
             self.task.wake_by_ref();
         }
     }
@@ -215,14 +228,14 @@ mod tests {
 
     const IDLE: Duration = Duration::from_secs(10);
 
-    fn long_request() -> Outbound {
+    fn long_request() -> OutboundRequest {
         Request::new(Full::new(Bytes::from(vec![b'x'; 4 << 10])))
     }
 
     #[tokio::test(start_paused = true)]
     async fn who_takes_a_request_slowly_is_not_silent() {
         let (near, mut far) = tokio::io::duplex(1 << 10);
-        let mut connection = Connection::over(Stream::plain(near), IDLE).await.unwrap();
+        let mut connection = VendorConnection::handshake(VendorStream::plain(near), IDLE).await.unwrap();
         let vendor = async {
             let mut taken = [0; 1 << 10];
             for _ in 0..4 {
@@ -231,21 +244,21 @@ mod tests {
             }
             far.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await.unwrap();
         };
-        let (answer, ()) = tokio::join!(connection.ask(long_request()), vendor);
+        let (answer, ()) = tokio::join!(connection.send(long_request()), vendor);
         assert!(answer.is_ok_and(|answer| answer.status() == 200));
     }
 
     #[tokio::test(start_paused = true)]
     async fn who_takes_only_a_part_of_it_is() {
         let (near, mut far) = tokio::io::duplex(1 << 10);
-        let mut connection = Connection::over(Stream::plain(near), IDLE).await.unwrap();
+        let mut connection = VendorConnection::handshake(VendorStream::plain(near), IDLE).await.unwrap();
         let begun = tokio::time::Instant::now();
         let vendor = async {
             tokio::time::sleep(IDLE / 2).await;
             far.read_exact(&mut [0; 100]).await.unwrap();
         };
-        let (answer, ()) = tokio::join!(connection.ask(long_request()), vendor);
-        assert!(matches!(answer, Err(Unanswered::Failed(Failure::IdleTimeout))));
+        let (answer, ()) = tokio::join!(connection.send(long_request()), vendor);
+        assert!(matches!(answer, Err(VendorSendError::Failed(UpstreamFailure::IdleTimeout))));
         assert!(begun.elapsed() >= IDLE / 2 + IDLE, "it was not silent before");
     }
 }

@@ -1,4 +1,5 @@
-//! Connections to a vendor: direct, or through the user's own proxy; with TLS where the address says so.
+//! Connector: opens connections to vendors, directly or through the user's own proxy, with TLS if the address
+//! asks for it.
 
 use std::future::Future;
 use std::io;
@@ -22,68 +23,82 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tower_service::Service;
 
-use super::environment::Environment;
-use super::failure::Failure;
-use super::roots::Tls;
-use super::socks::Socks;
+use super::environment::NetworkEnvironment;
+use super::failure::UpstreamFailure;
+use super::roots::TlsConfigs;
+use super::socks::SocksProxy;
 use crate::error::StartError;
 
-/// Makes connections.
+/// Opens connections.
 #[derive(Clone)]
 pub(super) struct Connector {
-    shared: Arc<Shared>,
-    /// HTTP/2 is asked for where the vendor has it.
+    shared: Arc<ConnectorShared>,
+    /// True if TLS offers HTTP/2.
     asks_for_h2: bool,
 }
 
-struct Shared {
+/// Settings that clones share.
+struct ConnectorShared {
     tcp: HttpConnector,
-    /// `None` when no route needs it.
-    tls: Option<Tls>,
+    /// `None` if no route needs TLS.
+    tls: Option<TlsConfigs>,
     proxies: Matcher,
-    timeout: Duration,
+    /// Longest time for all steps of a connection together.
+    connect_timeout: Duration,
 }
 
 impl Connector {
     pub(super) fn new(
-        environment: &Environment,
-        tls: Option<Tls>,
+        environment: &NetworkEnvironment,
+        tls: Option<TlsConfigs>,
         timeout: Duration,
     ) -> Result<Self, StartError> {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
-        let shared = Arc::new(Shared { tcp, tls, proxies: proxies(environment)?, timeout });
+        let shared = Arc::new(ConnectorShared {
+            tcp,
+            tls,
+            proxies: proxy_matcher(environment)?,
+            connect_timeout: timeout,
+        });
         Ok(Self { shared, asks_for_h2: false })
     }
 
-    /// Connects.
-    pub(super) async fn connect(&self, destination: Uri) -> Result<Stream, Failure> {
+    /// Opens a connection to the host of `destination`.
+    ///
+    /// # Errors
+    /// [`UpstreamFailure::ConnectTimeout`] after the timeout; other failures as they occur.
+    pub(super) async fn connect(&self, destination: Uri) -> Result<VendorStream, UpstreamFailure> {
         let connecting = self.shared.connect(destination, self.asks_for_h2);
-        tokio::time::timeout(self.shared.timeout, connecting).await.unwrap_or(Err(Failure::ConnectTimeout))
+        tokio::time::timeout(self.shared.connect_timeout, connecting)
+            .await
+            .unwrap_or(Err(UpstreamFailure::ConnectTimeout))
     }
 
-    /// The same, asking for HTTP/2 where the vendor has it.
+    /// Returns a connector that offers HTTP/2.
     pub(super) fn with_h2(&self) -> Self {
         Self { asks_for_h2: true, ..self.clone() }
     }
 
-    /// What a proxy that passes plain requests on wants to see with each of them.
+    /// Returns the `proxy-authorization` for requests that a proxy reads, that is, those without TLS.
     pub(super) fn proxy_authorization(&self, destination: &Uri) -> Option<HeaderValue> {
         let proxy = self.shared.proxies.intercept(destination)?;
-        (destination.scheme() == Some(&Scheme::HTTP) && is_http(&proxy))
+        (destination.scheme() == Some(&Scheme::HTTP) && is_http_proxy(&proxy))
             .then(|| proxy.basic_auth().cloned())?
     }
 }
 
-/// Whether a proxy speaks HTTP, and not SOCKS.
-fn is_http(proxy: &Intercept) -> bool {
-    Socks::of(proxy).is_none()
+/// Returns true if a proxy speaks HTTP, and not SOCKS.
+fn is_http_proxy(proxy: &Intercept) -> bool {
+    SocksProxy::of(proxy).is_none()
 }
 
-/// The proxies that the environment names. One that cannot be understood is an error: going around it silently is not what
-/// its user wants.
-fn proxies(environment: &Environment) -> Result<Matcher, StartError> {
+/// Returns the proxies that the environment names.
+///
+/// # Errors
+/// A proxy that cannot be parsed is an error: going around it silently is not what its user wants.
+fn proxy_matcher(environment: &NetworkEnvironment) -> Result<Matcher, StartError> {
     let named = [
         ("https_proxy", &environment.https_proxy),
         ("http_proxy", &environment.http_proxy),
@@ -107,11 +122,11 @@ fn proxies(environment: &Environment) -> Result<Matcher, StartError> {
 }
 
 impl Service<Uri> for Connector {
-    type Response = Stream;
-    type Error = Failure;
-    type Future = Pin<Box<dyn Future<Output = Result<Stream, Failure>> + Send>>;
+    type Response = VendorStream;
+    type Error = UpstreamFailure;
+    type Future = Pin<Box<dyn Future<Output = Result<VendorStream, UpstreamFailure>> + Send>>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Failure>> {
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), UpstreamFailure>> {
         Poll::Ready(Ok(()))
     }
 
@@ -121,89 +136,104 @@ impl Service<Uri> for Connector {
     }
 }
 
-impl Shared {
-    async fn connect(&self, destination: Uri, asks_for_h2: bool) -> Result<Stream, Failure> {
+impl ConnectorShared {
+    async fn connect(&self, destination: Uri, asks_for_h2: bool) -> Result<VendorStream, UpstreamFailure> {
         let is_https = destination.scheme() == Some(&Scheme::HTTPS);
         let (wire, is_proxied) = match self.proxies.intercept(&destination) {
-            None => (self.tcp(destination.clone()).await?, false),
-            Some(proxy) if is_http(&proxy) && !is_https => (self.to_proxy(proxy.uri().clone()).await?, true),
-            Some(proxy) => (self.through(&proxy, destination.clone()).await?, false),
+            None => (self.connect_tcp(destination.clone()).await?, false),
+            Some(proxy) if is_http_proxy(&proxy) && !is_https => {
+                (self.connect_to_proxy(proxy.uri().clone()).await?, true)
+            }
+            Some(proxy) => (self.connect_through_proxy(&proxy, destination.clone()).await?, false),
         };
         if !is_https {
-            return Ok(Stream::new(wire, false, is_proxied));
+            return Ok(VendorStream::new(wire, false, is_proxied));
         }
         let config =
             self.tls.as_ref().map(|tls| Arc::clone(if asks_for_h2 { &tls.http2 } else { &tls.http1 }));
-        let (wire, is_h2) = encrypted(config, &destination, wire).await?;
-        Ok(Stream::new(wire, is_h2, is_proxied))
+        let (wire, is_h2) = tls_handshake(config, &destination, wire).await?;
+        Ok(VendorStream::new(wire, is_h2, is_proxied))
     }
 
-    async fn tcp(&self, destination: Uri) -> Result<Wire, Failure> {
+    /// Opens a TCP connection.
+    async fn connect_tcp(&self, destination: Uri) -> Result<BoxedStream, UpstreamFailure> {
         let stream = self.tcp.clone().call(destination).await;
-        let stream: TokioIo<TcpStream> = stream.map_err(|error| Failure::of_connecting(&error))?;
+        let stream: TokioIo<TcpStream> =
+            stream.map_err(|error| UpstreamFailure::from_connect_error(&error))?;
         Ok(Box::new(stream.into_inner()))
     }
 
-    /// A connection to a proxy itself.
-    async fn to_proxy(&self, proxy: Uri) -> Result<Wire, Failure> {
+    /// Opens a connection to a proxy itself.
+    async fn connect_to_proxy(&self, proxy: Uri) -> Result<BoxedStream, UpstreamFailure> {
         let is_https = proxy.scheme() == Some(&Scheme::HTTPS);
-        let wire = self.tcp(proxy.clone()).await.map_err(|failure| Failure::Proxy(failure.to_string()))?;
+        let wire = self
+            .connect_tcp(proxy.clone())
+            .await
+            .map_err(|failure| UpstreamFailure::Proxy(failure.to_string()))?;
         if !is_https {
             return Ok(wire);
         }
-        // CONNECT is spoken there.
+        // HTTP/1 only, for the CONNECT request.
         let config = self.tls.as_ref().map(|tls| Arc::clone(&tls.http1));
-        let encrypted = encrypted(config, &proxy, wire).await;
-        encrypted.map(|(wire, _)| wire).map_err(|failure| Failure::Proxy(failure.to_string()))
+        let encrypted = tls_handshake(config, &proxy, wire).await;
+        encrypted.map(|(wire, _)| wire).map_err(|failure| UpstreamFailure::Proxy(failure.to_string()))
     }
 
-    /// A connection to the vendor that a proxy passes on byte for byte.
-    async fn through(&self, proxy: &Intercept, destination: Uri) -> Result<Wire, Failure> {
-        let wire = TokioIo::new(self.to_proxy(proxy.uri().clone()).await?);
-        if let Some(socks) = Socks::of(proxy) {
-            return Ok(socks.through(proxy, &destination, wire).await?.into_inner());
+    /// Opens a connection to the vendor that a proxy forwards byte for byte, by SOCKS or CONNECT.
+    async fn connect_through_proxy(
+        &self,
+        proxy: &Intercept,
+        destination: Uri,
+    ) -> Result<BoxedStream, UpstreamFailure> {
+        let wire = TokioIo::new(self.connect_to_proxy(proxy.uri().clone()).await?);
+        if let Some(socks) = SocksProxy::of(proxy) {
+            return Ok(socks.connect_through(proxy, &destination, wire).await?.into_inner());
         }
-        let mut tunnel = Tunnel::new(proxy.uri().clone(), Ready::new(wire));
+        let mut tunnel = Tunnel::new(proxy.uri().clone(), ReadyConnector::new(wire));
         if let Some(credentials) = proxy.basic_auth() {
             tunnel = tunnel.with_auth(credentials.clone());
         }
-        let wire = tunnel.call(destination).await.map_err(|error| Failure::Proxy(error.to_string()))?;
+        let wire =
+            tunnel.call(destination).await.map_err(|error| UpstreamFailure::Proxy(error.to_string()))?;
         Ok(wire.into_inner())
     }
 }
 
-async fn encrypted(
+/// Starts TLS on a connection. Returns the stream, and true if HTTP/2 was negotiated.
+async fn tls_handshake(
     config: Option<Arc<ClientConfig>>,
     destination: &Uri,
-    wire: Wire,
-) -> Result<(Wire, bool), Failure> {
-    let config = config.ok_or_else(|| Failure::Tls("no certificates were loaded".to_owned()))?;
+    wire: BoxedStream,
+) -> Result<(BoxedStream, bool), UpstreamFailure> {
+    let config = config.ok_or_else(|| UpstreamFailure::Tls("no certificates were loaded".to_owned()))?;
     let host = destination.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
-    let name = ServerName::try_from(host.to_owned()).map_err(|error| Failure::Tls(error.to_string()))?;
+    let name =
+        ServerName::try_from(host.to_owned()).map_err(|error| UpstreamFailure::Tls(error.to_string()))?;
     let stream = TlsConnector::from(config).connect(name, wire).await;
-    let stream = stream.map_err(|error| Failure::Tls(error.to_string()))?;
+    let stream = stream.map_err(|error| UpstreamFailure::Tls(error.to_string()))?;
     let is_h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
     Ok((Box::new(stream), is_h2))
 }
 
-/// A byte stream, whatever it goes through.
+/// Byte stream in both directions: TCP, TLS, or a tunnel.
 pub(super) trait Duplex: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Sync + Unpin> Duplex for T {}
-pub(super) type Wire = Box<dyn Duplex>;
+/// Byte stream of any kind.
+pub(super) type BoxedStream = Box<dyn Duplex>;
 
-/// A connection that is there already, for those who want to make one themselves.
-pub(super) struct Ready(Option<TokioIo<Wire>>);
+/// Connection that exists already, for libraries that want to open one themselves.
+pub(super) struct ReadyConnector(Option<TokioIo<BoxedStream>>);
 
-impl Ready {
-    pub(super) fn new(wire: TokioIo<Wire>) -> Self {
+impl ReadyConnector {
+    pub(super) fn new(wire: TokioIo<BoxedStream>) -> Self {
         Self(Some(wire))
     }
 }
 
-impl Service<Uri> for Ready {
-    type Response = TokioIo<Wire>;
+impl Service<Uri> for ReadyConnector {
+    type Response = TokioIo<BoxedStream>;
     type Error = io::Error;
-    type Future = std::future::Ready<io::Result<TokioIo<Wire>>>;
+    type Future = std::future::Ready<io::Result<TokioIo<BoxedStream>>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
@@ -214,26 +244,28 @@ impl Service<Uri> for Ready {
     }
 }
 
-/// A connection on which HTTP is spoken.
-pub(super) struct Stream {
-    wire: TokioIo<Wire>,
-    /// How much was written to it.
-    sent: Sent,
+/// Connection on which HTTP is spoken.
+pub(super) struct VendorStream {
+    wire: TokioIo<BoxedStream>,
+    /// Bytes written so far.
+    sent_bytes: SentBytes,
     is_h2: bool,
-    /// Requests name their whole address: a proxy reads them.
+    /// True if a proxy reads the requests, which must then name their absolute address.
     is_proxied: bool,
 }
 
-/// How much was written to a connection, for those who have given it away.
+/// Counter of bytes written to a connection, readable after the connection was moved away.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Sent(Arc<AtomicU64>);
+pub(super) struct SentBytes(Arc<AtomicU64>);
 
-impl Sent {
-    pub(super) fn bytes(&self) -> u64 {
+impl SentBytes {
+    /// Returns the number of bytes written so far.
+    pub(super) fn total(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 
-    fn count(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+    /// Counts the bytes of a completed write, and returns its result.
+    fn add_written(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if let Poll::Ready(Ok(count)) = written {
             self.0.fetch_add(count as u64, Ordering::Relaxed);
         }
@@ -241,13 +273,13 @@ impl Sent {
     }
 }
 
-impl Stream {
-    fn new(wire: Wire, is_h2: bool, is_proxied: bool) -> Self {
-        Self { wire: TokioIo::new(wire), sent: Sent::default(), is_h2, is_proxied }
+impl VendorStream {
+    fn new(wire: BoxedStream, is_h2: bool, is_proxied: bool) -> Self {
+        Self { wire: TokioIo::new(wire), sent_bytes: SentBytes::default(), is_h2, is_proxied }
     }
 
-    pub(super) fn sent(&self) -> Sent {
-        self.sent.clone()
+    pub(super) fn sent_bytes(&self) -> SentBytes {
+        self.sent_bytes.clone()
     }
 
     pub(super) fn is_proxied(&self) -> bool {
@@ -260,14 +292,14 @@ impl Stream {
     }
 }
 
-impl Connection for Stream {
+impl Connection for VendorStream {
     fn connected(&self) -> Connected {
         let connected = Connected::new().proxy(self.is_proxied);
         if self.is_h2 { connected.negotiated_h2() } else { connected }
     }
 }
 
-impl hyper::rt::Read for Stream {
+impl hyper::rt::Read for VendorStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -277,10 +309,10 @@ impl hyper::rt::Read for Stream {
     }
 }
 
-impl hyper::rt::Write for Stream {
+impl hyper::rt::Write for VendorStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.wire).poll_write(cx, bytes);
-        self.sent.count(written)
+        self.sent_bytes.add_written(written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -301,6 +333,6 @@ impl hyper::rt::Write for Stream {
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.wire).poll_write_vectored(cx, pieces);
-        self.sent.count(written)
+        self.sent_bytes.add_written(written)
     }
 }

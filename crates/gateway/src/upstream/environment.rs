@@ -1,37 +1,40 @@
-//! What the user's own environment says about reaching the outside: proxies and certificates.
+//! Proxies and certificates from the user's environment variables.
 //!
-//! It comes in as a value. A test builds one by hand; nothing below reads the process's variables.
+//! They come in as a value, so that a test can build one by hand. Only [`NetworkEnvironment::from_process`]
+//! reads the process's variables.
 
 use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 
-/// Proxies and certificates, by the variables that other programs read as well.
+/// Proxies and certificates, from the variables that other programs read as well.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Environment {
-    /// `https_proxy` or `HTTPS_PROXY`. It may hold credentials.
+pub struct NetworkEnvironment {
+    /// `https_proxy` or `HTTPS_PROXY`. May contain credentials.
     pub https_proxy: Option<String>,
-    /// `http_proxy` or `HTTP_PROXY`. It may hold credentials.
+    /// `http_proxy` or `HTTP_PROXY`. May contain credentials.
     pub http_proxy: Option<String>,
-    /// `all_proxy` or `ALL_PROXY`. It may hold credentials.
+    /// `all_proxy` or `ALL_PROXY`. May contain credentials.
     pub all_proxy: Option<String>,
     /// `no_proxy` or `NO_PROXY`: hosts that are reached directly.
     pub no_proxy: Option<String>,
-    /// `SSL_CERT_FILE`: certificates in the place of the machine's own.
+    /// `SSL_CERT_FILE`: certificates in place of the system's own.
     pub ssl_cert_file: Option<PathBuf>,
-    /// `SSL_CERT_DIR`: a folder of certificates in the place of the machine's own.
+    /// `SSL_CERT_DIR`: folder of certificates in place of the system's own.
     pub ssl_cert_dir: Option<PathBuf>,
-    /// `REQUESTS_CA_BUNDLE`, `CURL_CA_BUNDLE`, `NODE_EXTRA_CA_CERTS`: certificates that are trusted besides.
+    /// `REQUESTS_CA_BUNDLE`, `CURL_CA_BUNDLE`, `NODE_EXTRA_CA_CERTS`: certificates that are trusted in
+    /// addition.
     pub extra_certificates: Vec<PathBuf>,
 }
 
-impl Environment {
-    /// That of this process.
+impl NetworkEnvironment {
+    /// Reads the variables of this process.
     pub fn from_process() -> Self {
         Self::read(|name| std::env::var_os(name))
     }
 
-    /// That of a set of variables. Lower case comes first, as curl and Python have it; empty is the same as not there.
+    /// Reads variables through a function. Names in lower case come first, as with curl and Python; an empty
+    /// value counts as unset.
     pub fn read(variable: impl Fn(&str) -> Option<OsString>) -> Self {
         let value = |name: &str| variable(name).filter(|value| !value.is_empty());
         let proxy = |lower: &str, upper: &str| {
@@ -53,8 +56,8 @@ impl Environment {
     }
 }
 
-/// Proxies are shown as set or not: their addresses may hold credentials.
-impl fmt::Debug for Environment {
+/// Shows proxies as set or not set: their addresses may contain credentials.
+impl fmt::Debug for NetworkEnvironment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let set = |value: &Option<String>| if value.is_some() { "set" } else { "not set" };
         f.debug_struct("Environment")
@@ -75,7 +78,7 @@ mod tests {
 
     #[test]
     fn both_cases_and_the_lower_one_first() {
-        let environment = Environment::read(|name| {
+        let environment = NetworkEnvironment::read(|name| {
             Some(OsString::from(match name {
                 "HTTPS_PROXY" => "http://upper",
                 "https_proxy" => "http://user:password@lower",
@@ -89,13 +92,13 @@ mod tests {
         });
         assert_eq!(
             environment,
-            Environment {
+            NetworkEnvironment {
                 https_proxy: Some("http://user:password@lower".to_owned()),
                 http_proxy: Some("http://only-upper".to_owned()),
                 no_proxy: Some("localhost".to_owned()),
                 ssl_cert_file: Some(PathBuf::from("/a.pem")),
                 extra_certificates: vec![PathBuf::from("/b.pem")],
-                ..Environment::default()
+                ..NetworkEnvironment::default()
             }
         );
         assert!(!format!("{environment:?}").contains("password"));

@@ -1,13 +1,14 @@
-//! Why a vendor gave no answer, or not all of it.
+//! Failures of vendors: no answer, or only a part of it.
 
 use std::error::Error;
 use std::io;
 
 use reenact_capture::EndedBy;
 
-/// Why a vendor gave no answer. The texts hold no secrets: hosts and the system's own words.
+/// Reason why a vendor gave no complete answer. The texts hold no secrets, only hosts and messages of the
+/// system.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Failure {
+pub(crate) enum UpstreamFailure {
     #[error("the vendor refused the connection")]
     Refused,
     #[error("the vendor cannot be reached: {0}")]
@@ -26,8 +27,8 @@ pub(crate) enum Failure {
     IdleTimeout,
 }
 
-impl Failure {
-    /// The name that programs go by.
+impl UpstreamFailure {
+    /// Returns the name of the failure for programs, as recorded.
     pub(crate) fn error_type(&self) -> &'static str {
         match self {
             Self::Refused => "refused",
@@ -41,7 +42,7 @@ impl Failure {
         }
     }
 
-    /// What the record says ended the answer.
+    /// Returns the cause of the answer's end, as recorded.
     pub(crate) fn ended_by(&self) -> EndedBy {
         match self {
             Self::ConnectTimeout | Self::IdleTimeout => EndedBy::Timeout,
@@ -49,41 +50,43 @@ impl Failure {
         }
     }
 
-    /// What a connection attempt's own error means.
-    pub(super) fn of_connecting(error: &(dyn Error + 'static)) -> Self {
-        match find::<io::Error>(error).map(io::Error::kind) {
+    /// Converts the error of a connection attempt.
+    pub(super) fn from_connect_error(error: &(dyn Error + 'static)) -> Self {
+        match find_cause::<io::Error>(error).map(io::Error::kind) {
             Some(io::ErrorKind::ConnectionRefused) => Self::Refused,
             Some(io::ErrorKind::TimedOut) => Self::ConnectTimeout,
-            _ => Self::Unreachable(innermost(error)),
+            _ => Self::Unreachable(root_cause_text(error)),
         }
     }
 
-    /// What the client's error means.
-    pub(super) fn of_request(error: &hyper_util::client::legacy::Error) -> Self {
-        if let Some(failure) = find::<Self>(error) {
+    /// Converts an error of the HTTP/2 client.
+    pub(super) fn from_client_error(error: &hyper_util::client::legacy::Error) -> Self {
+        if let Some(failure) = find_cause::<Self>(error) {
             return failure.clone();
         }
         if error.is_connect() {
-            return Self::of_connecting(error);
+            return Self::from_connect_error(error);
         }
-        find::<hyper::Error>(error).map_or(Self::Closed, Self::of_http)
+        find_cause::<hyper::Error>(error).map_or(Self::Closed, Self::from_http_error)
     }
 
-    /// What an error of a connection means that was made.
-    pub(super) fn of_http(error: &hyper::Error) -> Self {
-        if error.is_parse() { Self::Protocol(innermost(error)) } else { Self::Closed }
+    /// Converts an error of an established connection.
+    pub(super) fn from_http_error(error: &hyper::Error) -> Self {
+        if error.is_parse() { Self::Protocol(root_cause_text(error)) } else { Self::Closed }
     }
 }
 
-/// The first error of a type in a chain of causes.
-fn find<'e, E: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<&'e E> {
+/// Returns the first error of type `E` in a chain of causes.
+fn find_cause<'e, E: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<&'e E> {
     causes(error).find_map(|cause| cause.downcast_ref::<E>())
 }
 
-fn innermost(error: &(dyn Error + 'static)) -> String {
+/// Returns the text of the innermost cause.
+fn root_cause_text(error: &(dyn Error + 'static)) -> String {
     causes(error).last().map(ToString::to_string).unwrap_or_default()
 }
 
+/// Returns an error and all its causes, outermost first.
 fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
     std::iter::successors(Some(error), |error: &&'e (dyn Error + 'static)| (*error).source())
 }

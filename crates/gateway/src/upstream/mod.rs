@@ -1,18 +1,18 @@
-//! The way to the vendors: pooled connections, the user's own proxies and certificates. Nothing follows a redirect, nothing is
-//! tried twice that may have been heard.
+//! Connections to vendors: pool, the user's own proxies and certificates.
 //!
-//! A client that speaks HTTP/1.1 is heard by its vendor in HTTP/1.1, one that speaks HTTP/2 in HTTP/2 where the vendor has it:
-//! what is recorded is what the two would have said to each other without us.
+//! No redirect is followed, and no request is sent twice if the vendor may have received it. HTTP/1.1 clients
+//! reach their vendor in HTTP/1.1, HTTP/2 clients in HTTP/2 if the vendor has it, so that the record shows what
+//! both would have said without a gateway. Start reading at [`UpstreamClient::send`].
 
-mod coming;
 mod connection;
 mod connector;
 mod environment;
 mod failure;
+mod idle_timeout;
 mod pool;
 mod roots;
-mod silence;
 mod socks;
+mod upstream_body;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,112 +25,138 @@ use http_body_util::Full;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
-use self::coming::Lent;
-use self::connection::{Connection, Outbound, Unanswered};
+use self::connection::{OutboundRequest, VendorConnection, VendorSendError};
 use self::connector::Connector;
-use self::pool::Pool;
-use self::roots::Tls;
-use self::silence::Silence;
+use self::idle_timeout::IdleTimeout;
+use self::pool::ConnectionPool;
+use self::roots::TlsConfigs;
+use self::upstream_body::PooledConnection;
+use crate::config::GatewayLimits;
 use crate::error::StartError;
-use crate::route::Route;
-use crate::work::Limits;
+use crate::route::VendorRoute;
 
-pub(crate) use self::coming::Coming;
-pub use self::environment::Environment;
-pub(crate) use self::failure::Failure;
-pub use self::roots::Note;
+pub use self::environment::NetworkEnvironment;
+pub(crate) use self::failure::UpstreamFailure;
+pub use self::roots::UpstreamWarning;
+pub(crate) use self::upstream_body::UpstreamBody;
 
-/// Sends requests to vendors.
-pub(crate) struct Upstream {
-    idle_connections: Arc<Pool>,
+/// HTTP client for vendors.
+pub(crate) struct UpstreamClient {
+    /// Idle HTTP/1 connections.
+    pool: Arc<ConnectionPool>,
+    /// Client for HTTP/2, with connections of its own.
     http2: Client<Connector, Full<Bytes>>,
     connector: Connector,
-    idle: Duration,
+    /// Longest time without a byte from the vendor.
+    idle_timeout: Duration,
 }
 
-impl Upstream {
-    /// `needs_tls` when an address begins with `https`. What the user should know is added to `notes`.
+impl UpstreamClient {
+    /// Makes a client. `needs_tls` is true if the address of a route begins with `https`. Warnings for the user
+    /// are added to `warnings`.
     pub(crate) fn new(
-        environment: &Environment,
+        environment: &NetworkEnvironment,
         needs_tls: bool,
-        limits: &Limits,
-        notes: &mut Vec<Note>,
+        limits: &GatewayLimits,
+        warnings: &mut Vec<UpstreamWarning>,
     ) -> Result<Self, StartError> {
-        // Reading a machine's certificates takes milliseconds: not for nothing.
+        // Loading the system's certificates takes milliseconds, so it is done only if they are needed.
         let proxies = [&environment.https_proxy, &environment.http_proxy, &environment.all_proxy];
         let needs_tls = needs_tls || proxies.iter().any(|proxy| proxy.as_deref().is_some_and(is_https));
-        let tls = if needs_tls { Some(Tls::new(environment, notes)?) } else { None };
-        let connector = Connector::new(environment, tls, limits.connect)?;
+        let tls = if needs_tls { Some(TlsConfigs::new(environment, warnings)?) } else { None };
+        let connector = Connector::new(environment, tls, limits.connect_timeout)?;
         let http2 = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(pool::LONGEST)
+            .pool_idle_timeout(pool::MAX_IDLE)
             .http1_preserve_header_case(true)
             .set_host(false)
             .build(connector.with_h2());
-        Ok(Self { idle_connections: Arc::default(), http2, connector, idle: limits.idle })
+        Ok(Self { pool: Arc::default(), http2, connector, idle_timeout: limits.idle_timeout })
     }
 
-    /// Sends what a client said in that version of HTTP; gives the head of the answer when it comes. The request's own address is
-    /// a path.
+    /// Sends a request, whose own address is a path, and returns the answer when its head has come. `version`
+    /// is the one that the client speaks.
+    ///
+    /// # Errors
+    /// Returns the failure if there is no answer.
     pub(crate) async fn send(
         &self,
-        to: &Arc<Route>,
-        request: Outbound,
-        said_in: Version,
-    ) -> Result<Response<Coming>, Failure> {
-        if said_in == Version::HTTP_2 {
-            Box::pin(self.send_shared(to, request)).await
+        route: &Arc<VendorRoute>,
+        request: OutboundRequest,
+        version: Version,
+    ) -> Result<Response<UpstreamBody>, UpstreamFailure> {
+        if version == Version::HTTP_2 {
+            Box::pin(self.send_http2(route, request)).await
         } else {
-            self.send_alone(to, request).await
+            self.send_http1(route, request).await
         }
     }
 
-    /// On a connection that has one request at a time.
-    async fn send_alone(&self, to: &Arc<Route>, mut request: Outbound) -> Result<Response<Coming>, Failure> {
+    /// Sends a request on a connection for one request at a time.
+    async fn send_http1(
+        &self,
+        route: &Arc<VendorRoute>,
+        mut request: OutboundRequest,
+    ) -> Result<Response<UpstreamBody>, UpstreamFailure> {
         loop {
-            let idle = self.idle_connections.take(to);
+            let idle = self.pool.take(route);
             let is_used = idle.is_some();
             let mut connection = match idle {
                 Some(connection) => connection,
-                // Apart: most requests need no room for all that this may take.
-                None => Box::pin(self.connect(to)).await?,
+                // Boxed, because most requests find an idle connection and need no space for this future.
+                None => Box::pin(self.connect(route)).await?,
             };
             if connection.is_proxied() {
-                self.address(to, &mut request)?;
+                self.set_absolute_address(route, &mut request)?;
             }
-            request = match connection.ask(request).await {
+            request = match connection.send(request).await {
                 Ok(answer) => {
-                    let (to, pool) = (Arc::clone(to), Arc::clone(&self.idle_connections));
-                    return Ok(answer.map(|body| Coming::by_own(body, Lent { connection, to, pool })));
+                    let (route, pool) = (Arc::clone(route), Arc::clone(&self.pool));
+                    return Ok(answer.map(|body| {
+                        UpstreamBody::on_exclusive(body, PooledConnection { connection, route, pool })
+                    }));
                 }
-                // It was closed while it lay idle.
-                Err(Unanswered::Unsent(request)) if is_used => *request,
-                Err(Unanswered::Unsent(_)) => return Err(Failure::Closed),
-                Err(Unanswered::Failed(failure)) => return Err(failure),
+                // The vendor closed the connection while it was idle, and the request was not sent.
+                Err(VendorSendError::Unsent(request)) if is_used => *request,
+                Err(VendorSendError::Unsent(_)) => return Err(UpstreamFailure::Closed),
+                Err(VendorSendError::Failed(failure)) => return Err(failure),
             };
         }
     }
 
-    async fn connect(&self, to: &Route) -> Result<Box<Connection>, Failure> {
-        let stream = self.connector.connect(to.upstream.root()).await?;
-        Ok(Box::new(Connection::over(stream, self.idle).await?))
+    /// Opens a connection for one request at a time.
+    async fn connect(&self, route: &VendorRoute) -> Result<Box<VendorConnection>, UpstreamFailure> {
+        let stream = self.connector.connect(route.upstream.root()).await?;
+        Ok(Box::new(VendorConnection::handshake(stream, self.idle_timeout).await?))
     }
 
-    /// On a connection that may have many requests at a time.
-    async fn send_shared(&self, to: &Route, mut request: Outbound) -> Result<Response<Coming>, Failure> {
-        self.address(to, &mut request)?;
-        match tokio::time::timeout(self.idle, self.http2.request(request)).await {
-            Ok(Ok(answer)) => Ok(answer.map(|body| Coming::by_shared(body, Silence::new(self.idle)))),
-            Ok(Err(error)) => Err(Failure::of_request(&error)),
-            Err(_) => Err(Failure::IdleTimeout),
+    /// Sends a request on a connection that many requests share.
+    async fn send_http2(
+        &self,
+        route: &VendorRoute,
+        mut request: OutboundRequest,
+    ) -> Result<Response<UpstreamBody>, UpstreamFailure> {
+        self.set_absolute_address(route, &mut request)?;
+        match tokio::time::timeout(self.idle_timeout, self.http2.request(request)).await {
+            Ok(Ok(answer)) => {
+                Ok(answer.map(|body| UpstreamBody::on_shared(body, IdleTimeout::new(self.idle_timeout))))
+            }
+            Ok(Err(error)) => Err(UpstreamFailure::from_client_error(&error)),
+            Err(_) => Err(UpstreamFailure::IdleTimeout),
         }
     }
 
-    /// Has a request name its whole address, and give what a proxy wants to see.
-    fn address(&self, to: &Route, request: &mut Outbound) -> Result<(), Failure> {
+    /// Makes a request name its absolute address, and adds the credentials for a proxy that reads it.
+    fn set_absolute_address(
+        &self,
+        route: &VendorRoute,
+        request: &mut OutboundRequest,
+    ) -> Result<(), UpstreamFailure> {
         let path = request.uri().path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
-        *request.uri_mut() =
-            to.upstream.at(path).ok_or_else(|| Failure::Protocol("the request has no address".to_owned()))?;
+        *request.uri_mut() = route
+            .upstream
+            .with_path(path)
+            .ok_or_else(|| UpstreamFailure::Protocol("the request has no address".to_owned()))?;
         if let Some(credentials) = self.connector.proxy_authorization(request.uri()) {
             request.headers_mut().insert(PROXY_AUTHORIZATION, credentials);
         }

@@ -1,5 +1,5 @@
-//! Everything that a recorder does to its files, in order, and between it what others saw: so that the files can be had as
-//! they were at any moment, as a kill or the end of the machine would have left them.
+//! Trace of all operations of a recorder on its files, in order, and of what others saw in between. From it the
+//! files can be rebuilt as a kill or a power loss at any point would have left them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -8,41 +8,46 @@ use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use reenact_record::storage::{Disk, Opening, Storage, Stored};
+use reenact_record::storage::{Disk, OpenMode, Storage, StoredFile};
 
-/// What was done, or seen.
+/// File operation, or an effect that others saw.
 #[derive(Debug, Clone)]
-pub(crate) enum Act {
+pub(crate) enum TracedOp {
     Open(PathBuf),
     Append(PathBuf, Vec<u8>),
     ContinueAt(PathBuf, usize),
     SetLength(PathBuf, usize),
     Sync(PathBuf),
-    /// A folder, and the names that were in it.
+    /// Folder, and the names that were in it.
     SyncFolder(PathBuf, BTreeSet<OsString>),
     Rename(PathBuf, PathBuf),
     Remove(PathBuf),
     RemoveFolder(PathBuf),
-    /// A vendor has a request.
-    Asked(String),
-    /// A client has more bytes of an answer.
-    Received(String, Vec<u8>),
+    /// A vendor received the named request.
+    VendorGotRequest(String),
+    /// A client received more bytes of the named answer.
+    ClientGotBytes(String, Vec<u8>),
 }
 
-/// The acts so far. Each is done and written down in one step, so that what follows from another comes after it.
+/// Operations so far. Each is performed and recorded under one lock, so that consequences come after their
+/// causes.
 #[derive(Clone, Default)]
-pub(crate) struct Trace(Arc<Mutex<Vec<Act>>>);
+pub(crate) struct StorageTrace(Arc<Mutex<Vec<TracedOp>>>);
 
-impl Trace {
-    pub(crate) fn acts(&self) -> Vec<Act> {
+impl StorageTrace {
+    pub(crate) fn ops(&self) -> Vec<TracedOp> {
         self.0.lock().unwrap().clone()
     }
 
-    pub(crate) fn saw(&self, act: Act) {
+    pub(crate) fn record(&self, act: TracedOp) {
         self.0.lock().unwrap().push(act);
     }
 
-    fn does<T>(&self, done: impl FnOnce() -> io::Result<T>, act: impl FnOnce(&T) -> Act) -> io::Result<T> {
+    fn perform<T>(
+        &self,
+        done: impl FnOnce() -> io::Result<T>,
+        act: impl FnOnce(&T) -> TracedOp,
+    ) -> io::Result<T> {
         let mut acts = self.0.lock().unwrap();
         let done = done()?;
         acts.push(act(&done));
@@ -50,10 +55,10 @@ impl Trace {
     }
 }
 
-impl Storage for Trace {
-    fn open(&self, path: &Path, opening: Opening) -> io::Result<Box<dyn Stored>> {
-        let file = self.does(|| Disk.open(path, opening), |_| Act::Open(path.to_owned()))?;
-        Ok(Box::new(Traced { file, path: path.to_owned(), trace: self.clone() }))
+impl Storage for StorageTrace {
+    fn open(&self, path: &Path, opening: OpenMode) -> io::Result<Box<dyn StoredFile>> {
+        let file = self.perform(|| Disk.open(path, opening), |_| TracedOp::Open(path.to_owned()))?;
+        Ok(Box::new(TracedFile { file, path: path.to_owned(), trace: self.clone() }))
     }
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -61,38 +66,38 @@ impl Storage for Trace {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.does(|| Disk.rename(from, to), |()| Act::Rename(from.to_owned(), to.to_owned()))
+        self.perform(|| Disk.rename(from, to), |()| TracedOp::Rename(from.to_owned(), to.to_owned()))
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        self.does(|| Disk.remove(path), |()| Act::Remove(path.to_owned()))
+        self.perform(|| Disk.remove(path), |()| TracedOp::Remove(path.to_owned()))
     }
 
     fn remove_folder(&self, path: &Path) -> io::Result<()> {
-        self.does(|| Disk.remove_folder(path), |()| Act::RemoveFolder(path.to_owned()))
+        self.perform(|| Disk.remove_folder(path), |()| TracedOp::RemoveFolder(path.to_owned()))
     }
 
     fn sync_folder(&self, path: &Path) -> io::Result<()> {
         let names = || fs::read_dir(path)?.map(|entry| Ok(entry?.file_name())).collect();
-        self.does(names, |names: &BTreeSet<OsString>| Act::SyncFolder(path.to_owned(), names.clone()))
+        self.perform(names, |names: &BTreeSet<OsString>| TracedOp::SyncFolder(path.to_owned(), names.clone()))
             .map(drop)
     }
 }
 
-struct Traced {
-    file: Box<dyn Stored>,
+struct TracedFile {
+    file: Box<dyn StoredFile>,
     path: PathBuf,
-    trace: Trace,
+    trace: StorageTrace,
 }
 
-impl Stored for Traced {
+impl StoredFile for TracedFile {
     fn append(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         let (file, path) = (&mut self.file, &self.path);
-        self.trace.does(
+        self.trace.perform(
             || file.append(parts),
             |length| {
                 let bytes = parts.iter().flat_map(|part| part.iter().copied());
-                Act::Append(path.clone(), bytes.take(*length).collect())
+                TracedOp::Append(path.clone(), bytes.take(*length).collect())
             },
         )
     }
@@ -105,28 +110,28 @@ impl Stored for Traced {
         self.file.length()
     }
 
-    fn continue_at(&mut self, to: u64) -> io::Result<()> {
+    fn set_write_offset(&mut self, to: u64) -> io::Result<()> {
         let (file, path) = (&mut self.file, &self.path);
         let place = usize::try_from(to).unwrap();
-        self.trace.does(|| file.continue_at(to), |()| Act::ContinueAt(path.clone(), place))
+        self.trace.perform(|| file.set_write_offset(to), |()| TracedOp::ContinueAt(path.clone(), place))
     }
 
     fn set_length(&mut self, length: u64) -> io::Result<()> {
         let (file, path) = (&mut self.file, &self.path);
         let kept = usize::try_from(length).unwrap();
-        self.trace.does(|| file.set_length(length), |()| Act::SetLength(path.clone(), kept))
+        self.trace.perform(|| file.set_length(length), |()| TracedOp::SetLength(path.clone(), kept))
     }
 
     fn sync_data(&mut self) -> io::Result<()> {
-        self.trace.does(|| Ok(()), |()| Act::Sync(self.path.clone()))
+        self.trace.perform(|| Ok(()), |()| TracedOp::Sync(self.path.clone()))
     }
 
     fn sync_all(&mut self) -> io::Result<()> {
         self.sync_data()
     }
 
-    fn again(&self) -> io::Result<Box<dyn Stored>> {
-        self.file.again()
+    fn reopen(&self) -> io::Result<Box<dyn StoredFile>> {
+        self.file.reopen()
     }
 
     fn lock(&self) -> io::Result<()> {
@@ -137,56 +142,56 @@ impl Stored for Traced {
         self.file.try_lock()
     }
 
-    fn is_at(&self, path: &Path) -> bool {
-        self.file.is_at(path)
+    fn is_linked_at(&self, path: &Path) -> bool {
+        self.file.is_linked_at(path)
     }
 }
 
-/// The files, and what others had seen, at a moment.
+/// Files, and all that others had seen, at one point.
 #[derive(Clone, Default)]
-pub(crate) struct Moment {
+pub(crate) struct StorageSnapshot {
     pub(crate) files: BTreeMap<PathBuf, Vec<u8>>,
-    /// Where the next bytes come that are written to a file, if it was ever told.
-    places: BTreeMap<PathBuf, usize>,
-    /// What the disk has of them.
+    /// Offset of the next write, for files in which it was set.
+    write_offsets: BTreeMap<PathBuf, usize>,
+    /// Contents that are on the disk.
     synced: BTreeMap<PathBuf, Vec<u8>>,
     names: BTreeMap<PathBuf, BTreeSet<OsString>>,
     pub(crate) asked: BTreeSet<String>,
     pub(crate) received: BTreeMap<String, Vec<u8>>,
 }
 
-impl Moment {
-    /// One act later.
-    pub(crate) fn act(&mut self, act: &Act) {
+impl StorageSnapshot {
+    /// Applies one operation.
+    pub(crate) fn apply(&mut self, act: &TracedOp) {
         match act {
-            Act::Open(path) => {
+            TracedOp::Open(path) => {
                 self.files.entry(path.clone()).or_default();
             }
-            Act::Append(path, bytes) => self.append(path, bytes),
-            Act::ContinueAt(path, to) => {
-                self.places.insert(path.clone(), *to);
+            TracedOp::Append(path, bytes) => self.append(path, bytes),
+            TracedOp::ContinueAt(path, to) => {
+                self.write_offsets.insert(path.clone(), *to);
             }
-            Act::SetLength(path, length) => self.files.get_mut(path).unwrap().truncate(*length),
-            Act::Sync(path) => {
+            TracedOp::SetLength(path, length) => self.files.get_mut(path).unwrap().truncate(*length),
+            TracedOp::Sync(path) => {
                 self.synced.insert(path.clone(), self.files[path].clone());
             }
-            Act::SyncFolder(path, names) => {
+            TracedOp::SyncFolder(path, names) => {
                 self.names.insert(path.clone(), names.clone());
             }
-            Act::Rename(from, to) => {
+            TracedOp::Rename(from, to) => {
                 let files = std::mem::take(&mut self.files).into_iter();
                 let renamed =
                     |path: PathBuf| path.strip_prefix(from).map(|rest| to.join(rest)).unwrap_or(path);
                 self.files = files.map(|(path, bytes)| (renamed(path), bytes)).collect();
             }
-            Act::Remove(path) => {
+            TracedOp::Remove(path) => {
                 self.files.remove(path);
             }
-            Act::RemoveFolder(path) => self.files.retain(|file, _| !file.starts_with(path)),
-            Act::Asked(name) => {
+            TracedOp::RemoveFolder(path) => self.files.retain(|file, _| !file.starts_with(path)),
+            TracedOp::VendorGotRequest(name) => {
                 self.asked.insert(name.clone());
             }
-            Act::Received(name, bytes) => {
+            TracedOp::ClientGotBytes(name, bytes) => {
                 self.received.entry(name.clone()).or_default().extend(bytes);
             }
         }
@@ -194,15 +199,16 @@ impl Moment {
 
     pub(crate) fn append(&mut self, path: &Path, bytes: &[u8]) {
         let file = self.files.get_mut(path).unwrap();
-        let Some(place) = self.places.get_mut(path) else { return file.extend(bytes) };
+        let Some(place) = self.write_offsets.get_mut(path) else { return file.extend(bytes) };
         let end = *place + bytes.len();
         file.resize(file.len().max(end), 0);
         file[*place..end].copy_from_slice(bytes);
         *place = end;
     }
 
-    /// What is on the disk after the machine went down. `has_page` says of each page that was not synced whether it is there.
-    pub(crate) fn after_the_machine(&self, root: &Path, mut has_page: impl FnMut() -> bool) -> Self {
+    /// Returns the files on the disk after a power loss. `has_page` decides for each page that was not synced
+    /// whether it was written.
+    pub(crate) fn after_power_loss(&self, root: &Path, mut has_page: impl FnMut() -> bool) -> Self {
         const PAGE: usize = 4096;
         let mut left = Self { asked: self.asked.clone(), received: self.received.clone(), ..Self::default() };
         for (path, written) in self.files.iter().filter(|(path, _)| path.starts_with(root)) {

@@ -1,141 +1,168 @@
-//! Canonical bytes, written to a sink.
+//! Canonical forms of values, written to a sink.
 //!
-//! Text that is already canonical goes through as it lies. Other text is written anew, in one of two ways:
+//! Text that is already canonical is passed on without a copy. Other text is written anew, in one of two ways:
 //!
-//! - `small`: in one walk, each object as it stands, its members then moved into order. Needs room for the whole result.
-//! - `large`: one more scan tells which objects are out of order, then a walk writes each member in its turn. Needs four
-//!   bytes for each member of an object in disorder, whatever the size of the text.
+//! - `in_memory`: in one pass, each object as it stands; its members are then moved into order. Needs memory for the whole
+//!   result.
+//! - `streaming`: one more scan finds the objects that are out of order, then a pass writes each member in its turn. Needs four
+//!   bytes for each member of an unsorted object, whatever the size of the text.
+//!
+//! Start reading at [`CanonicalForm`] and [`Jcs`].
 
+mod in_memory;
 mod jcs;
-mod large;
-mod small;
+mod streaming;
 
 use crate::digest::{Digest, Hasher};
 use crate::number::NumberFault;
 use crate::shown::Shown;
 use crate::string;
-use crate::value::{Kind, Value};
+use crate::value::{Value, ValueKind};
 
-pub use crate::number::Integers;
+pub use crate::number::IntegerPolicy;
 pub use jcs::Jcs;
 
-/// Something that takes canonical bytes, piece by piece.
-pub trait Sink {
-    /// Takes the next piece.
+/// Receiver of canonical bytes, piece by piece: a vector, a hash, an HMAC. Infallible, unlike [`std::io::Write`].
+pub trait ByteSink {
+    /// Takes the next bytes.
     fn put(&mut self, bytes: &[u8]);
 }
 
-impl<S: Sink + ?Sized> Sink for &mut S {
+impl<S: ByteSink + ?Sized> ByteSink for &mut S {
     fn put(&mut self, bytes: &[u8]) {
         (**self).put(bytes);
     }
 }
 
-impl Sink for Vec<u8> {
+impl ByteSink for Vec<u8> {
     fn put(&mut self, bytes: &[u8]) {
         self.extend_from_slice(bytes);
     }
 }
 
-/// Why a value that is good JSON has no canonical form.
+/// Reason why a valid JSON value has no canonical form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CanonicalFault {
-    /// A number without canonical text. `literal` is cut when it is long.
+    /// A number without canonical text.
     #[error("the number {literal} at {path} {fault}")]
     Number {
-        /// Where it stands, as a JSON path from the value that was to be written.
+        /// JSON path of the fault, relative to the value that was to be written.
         path: String,
-        /// The number as it stands in the text.
+        /// Number as it stands in the text, cut after 60 characters.
         literal: String,
-        /// What is wrong with it.
+        /// Reason why the number has no canonical text.
         fault: NumberFault,
     },
-    /// A time that the form writes in UTC, and that UTC cannot express. `text` is cut when it is long.
+    /// A time that the form writes in UTC, but that lies outside of the years that UTC text can express.
     #[error("the time \"{}\" at {path} lies outside the years 1 to 9999 in UTC", Shown::new(.text))]
     Time {
-        /// Where it stands, as a JSON path from the value that was to be written.
+        /// JSON path of the fault, relative to the value that was to be written.
         path: String,
-        /// The time as it is written.
+        /// Time as it is written; long text is cut.
         text: String,
     },
-    /// A list that the form sorts, of which the text is longer than any that can be read.
+    /// A list that the form sorts, with more text than a document may have.
     #[error("the list up to {path} is too large to be sorted")]
     TooLarge {
-        /// The element that is too much.
+        /// JSON path of the first element that is too much.
         path: String,
     },
 }
 
-/// A canonical form: one text for each value that has one.
+/// Canonical form of JSON: one text for each value that has one.
 ///
-/// There is no such thing as *the* canonical form of JSON: each format that hashes JSON says how, and they differ in the order of
-/// names, the text of numbers and the escapes. A form never selects members: that is up to each format's own hash rules.
+/// JSON has no single canonical form: each format that hashes JSON defines its own, and they differ in the order of names, the
+/// text of numbers and the escapes. A form never selects members: that is up to the hash rules of each format.
 pub trait CanonicalForm: Copy {
-    /// Writes the canonical text of a value. After an error, what was written is to be thrown away.
-    fn write<S: Sink>(self, value: Value<'_>, out: &mut S) -> Result<(), CanonicalFault>;
+    /// Writes the canonical text of a value.
+    ///
+    /// # Errors
+    /// The [`CanonicalFault`] of a value that has no such text. The bytes written up to then must be discarded.
+    fn write<S: ByteSink>(self, value: Value<'_>, out: &mut S) -> Result<(), CanonicalFault>;
 
-    /// Returns true if the text of a value is surely its canonical text; false means only that a closer look is needed.
-    fn is_own_text(self, value: Value<'_>) -> bool {
+    /// Returns true if the text of a value is known to be its canonical text; false means only that [`CanonicalForm::write`] must
+    /// decide. The default is false.
+    fn is_already_canonical(self, value: Value<'_>) -> bool {
         let _ = value;
         false
     }
 }
 
-/// Writes the canonical form of a value. After an error, what was written is to be thrown away.
-pub fn write<S: Sink>(value: Value<'_>, form: impl CanonicalForm, out: &mut S) -> Result<(), CanonicalFault> {
+/// Writes the canonical text of a value. The same as [`CanonicalForm::write`], for callers without the trait in scope.
+///
+/// # Errors
+/// Those of [`CanonicalForm::write`].
+pub fn write<S: ByteSink>(
+    value: Value<'_>,
+    form: impl CanonicalForm,
+    out: &mut S,
+) -> Result<(), CanonicalFault> {
     form.write(value, out)
 }
 
-/// Up to this size the result is put together in memory.
-const SMALL: usize = 1 << 20;
+/// Largest text that is rewritten in memory, in bytes; larger ones are streamed.
+const MAX_IN_MEMORY_BYTES: usize = 1 << 20;
 
-/// Writes the text of RFC 8785 for a value that is not canonical, without some members of the outermost object.
-pub fn rewrite<S: Sink>(
+/// Writes the text of RFC 8785 for a value that is not canonical, without the members of the outermost object that `omitted`
+/// names.
+///
+/// # Errors
+/// [`CanonicalFault::Number`] for a number without canonical text under `integers`.
+pub fn rewrite<S: ByteSink>(
     value: Value<'_>,
-    integers: Integers,
+    integers: IntegerPolicy,
     omitted: &[&str],
     out: &mut S,
 ) -> Result<(), CanonicalFault> {
-    if value.text().len() <= SMALL {
-        small::write(value, integers, omitted, out)
+    if value.text().len() <= MAX_IN_MEMORY_BYTES {
+        in_memory::write(value, integers, omitted, out)
     } else {
-        large::write(value, integers, omitted, out)
+        streaming::write(value, integers, omitted, out)
     }
 }
 
-/// The canonical form as bytes.
+/// Returns the canonical text of a value.
+///
+/// # Errors
+/// Those of [`CanonicalForm::write`].
 pub fn to_vec(value: Value<'_>, form: impl CanonicalForm) -> Result<Vec<u8>, CanonicalFault> {
     let mut out = Vec::new();
     form.write(value, &mut out)?;
     Ok(out)
 }
 
-/// What stands behind a name in an object that is put together from parts.
+/// Value of one member for [`write_object`].
 #[derive(Debug, Clone, Copy)]
-pub enum Part<'a> {
-    /// A value from a document.
+pub enum ObjectPart<'a> {
+    /// A value from a document, written in its canonical form.
     Value(Value<'a>),
-    /// Text of our own.
-    Text(&'a str),
-    /// Text of a value that is in canonical form already, by the word of whoever made it.
+    /// A string that did not come from a document, unescaped.
+    String(&'a str),
+    /// JSON text that is canonical already; this is not checked.
     Canonical(&'a [u8]),
-    /// A whole number that doubles hold exactly, at most 2^53 - 1.
-    Whole(u64),
+    /// An integer that doubles represent exactly, at most 2^53 - 1.
+    Integer(u64),
     /// `true` or `false`.
-    Flag(bool),
+    Boolean(bool),
     /// `null`.
     Null,
 }
 
-/// Writes a text of our own as a canonical JSON string, quotes included.
-pub fn write_string<S: Sink>(text: &str, out: &mut S) {
-    string::write_text(text, out);
+/// Writes unescaped text as a canonical JSON string, quotes included.
+pub fn write_string<S: ByteSink>(text: &str, out: &mut S) {
+    string::write_quoted(text, out);
 }
 
-/// Writes an object of chosen members under RFC 8785. The names must be given in canonical order, each once, and need
-/// no escapes: they are the constants of a format, not input.
-pub fn write_object<S: Sink>(members: &[(&str, Part<'_>)], out: &mut S) -> Result<(), CanonicalFault> {
+/// Writes an object of the given members under RFC 8785. The names must be in canonical order (checked in debug builds), each
+/// once, and need no escapes: they are constants of a format, not input.
+///
+/// # Errors
+/// The fault of an [`ObjectPart::Value`] that has no canonical form.
+pub fn write_object<S: ByteSink>(
+    members: &[(&str, ObjectPart<'_>)],
+    out: &mut S,
+) -> Result<(), CanonicalFault> {
     debug_assert!(members.is_sorted_by(|(a, _), (b, _)| a.encode_utf16().lt(b.encode_utf16())));
     let mut before: &[u8] = b"{\"";
     for (name, part) in members {
@@ -143,12 +170,12 @@ pub fn write_object<S: Sink>(members: &[(&str, Part<'_>)], out: &mut S) -> Resul
         out.put(name.as_bytes());
         out.put(b"\":");
         match part {
-            Part::Value(value) => Jcs.write(*value, out)?,
-            Part::Text(text) => string::write_text(text, out),
-            Part::Canonical(text) => out.put(text),
-            Part::Whole(number) => out.put(number.to_string().as_bytes()),
-            Part::Flag(flag) => out.put(if *flag { b"true" } else { b"false" }),
-            Part::Null => out.put(b"null"),
+            ObjectPart::Value(value) => Jcs.write(*value, out)?,
+            ObjectPart::String(text) => string::write_quoted(text, out),
+            ObjectPart::Canonical(text) => out.put(text),
+            ObjectPart::Integer(number) => out.put(number.to_string().as_bytes()),
+            ObjectPart::Boolean(flag) => out.put(if *flag { b"true" } else { b"false" }),
+            ObjectPart::Null => out.put(b"null"),
         }
         before = b",\"";
     }
@@ -156,15 +183,18 @@ pub fn write_object<S: Sink>(members: &[(&str, Part<'_>)], out: &mut S) -> Resul
     Ok(())
 }
 
-/// Writes an object without some of its members under RFC 8785: canonical text as the slices around them. A value that
-/// is no object has no members to leave out and is written whole.
-pub fn write_without<S: Sink>(
+/// Writes an object under RFC 8785 without the members that `omitted` names. Canonical text is written as the slices around
+/// them. A value that is no object is written whole.
+///
+/// # Errors
+/// Those of [`rewrite`].
+pub fn write_without<S: ByteSink>(
     object: Value<'_>,
     omitted: &[&str],
     out: &mut S,
 ) -> Result<(), CanonicalFault> {
-    if !object.is_canonical() || object.kind() != Kind::Object {
-        return rewrite(object, Integers::Exact, omitted, out);
+    if !object.is_canonical() || object.kind() != ValueKind::Object {
+        return rewrite(object, IntegerPolicy::Exact, omitted, out);
     }
     let mut before: &[u8] = b"{";
     for (name, value) in object.members() {
@@ -180,13 +210,16 @@ pub fn write_without<S: Sink>(
     Ok(())
 }
 
-/// The digest of a value's canonical form. `hasher` lends its room and is left empty.
+/// Returns the digest of a value's canonical text. `hasher` lends its buffer, and is empty afterwards.
+///
+/// # Errors
+/// Those of [`CanonicalForm::write`].
 pub fn digest(
     value: Value<'_>,
     form: impl CanonicalForm,
     hasher: &mut Hasher,
 ) -> Result<Digest, CanonicalFault> {
-    if form.is_own_text(value) {
+    if form.is_already_canonical(value) {
         return Ok(Digest::of(value.text()));
     }
     hasher.clear();
@@ -201,7 +234,7 @@ mod tests {
     use crate::Limits;
     use proptest::prelude::*;
 
-    /// Texts in which everything may be out of order: a grammar of members, not of documents that someone would write.
+    /// Texts with odd spellings and members in any order.
     fn text() -> impl Strategy<Value = String> {
         let space = prop::sample::select(vec!["", "", " ", "\n    ", "\r\n\t            "]);
         let scalar =
@@ -249,8 +282,8 @@ mod tests {
             let value = Value::parse(text.as_bytes(), &Limits::default()).unwrap();
             for omitted in [&[][..], &["signature", "b"][..]] {
                 let (mut a, mut b) = (Vec::new(), Vec::new());
-                small::write(value, Integers::Exact, omitted, &mut a).unwrap();
-                large::write(value, Integers::Exact, omitted, &mut b).unwrap();
+                in_memory::write(value, IntegerPolicy::Exact, omitted, &mut a).unwrap();
+                streaming::write(value, IntegerPolicy::Exact, omitted, &mut b).unwrap();
                 prop_assert_eq!(std::str::from_utf8(&a), std::str::from_utf8(&b));
                 prop_assert!(Value::parse(&a, &Limits::default()).unwrap().is_canonical());
             }
@@ -261,9 +294,9 @@ mod tests {
     fn both_writers_round_integers_alike() {
         let text = br#"{"b":[9007199254740993,-18446744073709551615],"a":1.0}"#;
         let value = Value::parse(text, &Limits::default()).unwrap();
-        for write in [small::write::<Vec<u8>>, large::write::<Vec<u8>>] {
+        for write in [in_memory::write::<Vec<u8>>, streaming::write::<Vec<u8>>] {
             let mut out = Vec::new();
-            write(value, Integers::Nearest, &[], &mut out).unwrap();
+            write(value, IntegerPolicy::Nearest, &[], &mut out).unwrap();
             assert_eq!(out, br#"{"a":1,"b":[9007199254740992,-18446744073709552000]}"#);
         }
     }

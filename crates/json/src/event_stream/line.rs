@@ -1,31 +1,32 @@
-//! Lines of a stream and their fields.
+//! Lines of an event stream and their fields, for streams that are complete in memory.
 
 use core::ops::Range;
 use memchr::{memchr, memchr2};
 
-/// Mark that may stand before the first line, and is no part of it.
+/// UTF-8 byte order mark, which may stand before the first line and is no part of it.
 const BYTE_ORDER_MARK: &[u8] = "\u{FEFF}".as_bytes();
 
-/// Longest first line by which JSON lines are recognised, in bytes: a body of one line is not looked through to its end.
-const MAX_FIRST_LINE: usize = 64 << 10;
+/// Longest first line by which JSON lines are recognised, in bytes. A body of one long line is not searched to its end.
+const MAX_FIRST_LINE_BYTES: usize = 64 << 10;
 
-/// A line of a stream that is there as a whole.
+/// Line of a complete stream, as [`for_each_stream_line`] reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StreamLine {
-    /// Data of an event: its place in the text, without the field's name.
+    /// Data of an event: its byte range in the text, without the name of the field.
     Data(Range<usize>),
     /// End of an event: a blank line, the end of a JSON line, or the end of the text.
     End,
 }
 
-/// Returns true if a text begins as server-sent events or as JSON lines do.
+/// Returns true if a text begins like server-sent events or like JSON lines. JSON lines need two objects, so that a single
+/// document is no stream.
 pub fn is_stream(text: &[u8]) -> bool {
     let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     let start = text.iter().take_while(|byte| matches!(byte, b'\n' | b'\r' | b' ')).count();
     let text = text.get(start..).unwrap_or_default();
     match text.first() {
         Some(b'{') => {
-            let head = text.get(..text.len().min(MAX_FIRST_LINE)).unwrap_or_default();
+            let head = text.get(..text.len().min(MAX_FIRST_LINE_BYTES)).unwrap_or_default();
             let end = memchr(b'\n', head).unwrap_or(head.len());
             let next = text.get(end..).unwrap_or_default().trim_ascii_start();
             end < head.len() && head[..end].trim_ascii_end().ends_with(b"}") && next.starts_with(b"{")
@@ -38,27 +39,28 @@ pub fn is_stream(text: &[u8]) -> bool {
     }
 }
 
-/// Calls `take` with the lines that carry data, and with the ends of events. A `data` field without a colon carries nothing.
-pub fn stream_lines(text: &[u8], mut take: impl FnMut(StreamLine)) {
+/// Calls `on_line` with each line that carries data, and at each end of an event, the end of the text included. A `data` field
+/// without a colon carries nothing.
+pub fn for_each_stream_line(text: &[u8], mut on_line: impl FnMut(StreamLine)) {
     for line in lines(text) {
         let bytes = text.get(line.clone()).unwrap_or_default();
         if bytes.is_empty() {
-            take(StreamLine::End);
+            on_line(StreamLine::End);
         } else if bytes.starts_with(b"{") {
-            take(StreamLine::Data(line));
-            take(StreamLine::End);
+            on_line(StreamLine::Data(line));
+            on_line(StreamLine::End);
         } else if bytes.starts_with(b"data:") {
-            let (_, value) = field(bytes);
-            take(StreamLine::Data(line.end - value.len()..line.end));
+            let (_, value) = split_field(bytes);
+            on_line(StreamLine::Data(line.end - value.len()..line.end));
         }
     }
-    take(StreamLine::End);
+    on_line(StreamLine::End);
 }
 
-/// Name of the field that carries data.
-pub(super) const DATA: &[u8] = b"data";
+/// Name of the field that carries the data of an event.
+pub(super) const DATA_FIELD: &[u8] = b"data";
 
-/// Places of the lines, which end with CR, LF or CRLF, without their ends and without a byte order mark.
+/// Iterates over the byte ranges of the lines, without their terminators (CR, LF or CRLF) and without a byte order mark.
 pub(super) fn lines(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
     let mut from = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
     core::iter::from_fn(move || {
@@ -71,8 +73,8 @@ pub(super) fn lines(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Splits a line into its field's name and value (HTML, section 9.2.6). The name of a comment is empty.
-pub(super) fn field(line: &[u8]) -> (&[u8], &[u8]) {
+/// Splits a line into name and value of its field (HTML, section 9.2.6). The name of a comment is empty.
+pub(super) fn split_field(line: &[u8]) -> (&[u8], &[u8]) {
     let (name, value) = line.split_at(memchr(b':', line).unwrap_or(line.len()));
     let value = value.strip_prefix(b":").unwrap_or(value);
     (name, value.strip_prefix(b" ").unwrap_or(value))
@@ -112,7 +114,7 @@ mod tests {
     fn lines_end_in_three_ways() {
         let text = b": c\r\ndata: a\r\ndata:b\n\nevent: e\rdata\r\rdata:  c";
         let mut lines = Vec::new();
-        stream_lines(text, |line| {
+        for_each_stream_line(text, |line| {
             lines.push(match line {
                 StreamLine::Data(span) => String::from_utf8(text[span].to_vec()).unwrap(),
                 StreamLine::End => "|".into(),

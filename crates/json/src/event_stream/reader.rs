@@ -1,142 +1,144 @@
-//! Server-sent events, read without loss.
+//! Incremental reader of server-sent events that loses no byte.
 //!
-//! A stream arrives in pieces that end anywhere, even inside a character or between CR and LF. The reader keeps every byte:
-//! the raw text of its events, one after the other, is the stream, and what is left at the end is told as what it is.
+//! A stream arrives in pieces that end anywhere, even inside a character or between CR and LF. The reader reports every byte:
+//! the raw texts of its events, concatenated, are the stream, and a rest at the end is an event that is not complete. Start at
+//! [`SseReader::push`].
 
-use super::line::{DATA, field, lines};
+use super::line::{DATA_FIELD, lines, split_field};
 use memchr::memchr2;
 
-/// One event of a stream, or what is left of one at its end.
+/// One event of a stream, or the incomplete rest at its end.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SseEvent {
-    /// Every byte of it, with the blank line that ends it.
+    /// Every byte of the event, with the blank line that ends it.
     pub raw: Vec<u8>,
-    /// The `event` field; empty if there is none.
+    /// Value of the `event` field; empty if there is none.
     pub name: String,
-    /// The `data` fields, joined by line feeds. `None` if there is none: a comment, or a lone id.
+    /// Values of the `data` fields, joined by line feeds. `None` without such a field, as for a comment or a lone id.
     pub data: Option<String>,
-    /// Whether the blank line came. A stream that was cut ends with an event that is not complete, and which no client
-    /// acts on.
-    pub complete: bool,
+    /// True if the blank line came. A stream that was cut ends with an incomplete event, on which no client acts.
+    pub is_complete: bool,
 }
 
-/// Reads a stream piece by piece.
+/// Incremental reader of one stream.
 #[derive(Debug, Default)]
 pub struct SseReader {
-    /// Bytes of the event that is not complete yet.
+    /// Bytes of the event that is not complete yet; empty if the last piece ended with an event.
     pending: Vec<u8>,
-    /// Where its last line begins, and how much of that line is known to hold no end.
-    line: usize,
-    looked: usize,
+    /// Offset in `pending` of the line that has no end yet, and the number of its bytes that were searched for one.
+    line_start: usize,
+    line_scanned: usize,
 }
 
 impl SseReader {
-    /// Begins a stream.
+    /// Creates a reader at the start of a stream.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the next piece; gives the events that it completes.
+    /// Takes the next piece and returns the events that it completes.
     pub fn push(&mut self, piece: &[u8]) -> Vec<SseEvent> {
         let mut events = Vec::new();
-        self.each(piece, |event| events.push(event.read(true)));
+        self.for_each_event(piece, |event| events.push(event.to_event(true)));
         events
     }
 
-    /// Takes the next piece; shows the events that it completes, without a copy of them.
-    pub fn each(&mut self, piece: &[u8], show: impl FnMut(RawEvent<'_>)) {
+    /// Takes the next piece and calls `on_event` with each event that it completes, without copying the event.
+    pub fn for_each_event(&mut self, piece: &[u8], on_event: impl FnMut(RawSseEvent<'_>)) {
         if self.pending.is_empty() {
-            // Most pieces hold whole events, and nothing of them is kept.
-            let shown = show_events(piece, 0, 0, false, show);
-            self.pending.extend_from_slice(&piece[shown.end..]);
-            self.keep(&shown);
+            // Most pieces hold whole events, which need not be buffered.
+            let progress = visit_events(piece, 0, 0, false, on_event);
+            self.pending.extend_from_slice(&piece[progress.events_end..]);
+            self.save_progress(&progress);
         } else {
             self.pending.extend_from_slice(piece);
-            self.complete_events(false, show);
+            self.take_complete_events(false, on_event);
         }
     }
 
-    /// Ends the stream; gives what is left of it, if anything is.
+    /// Ends the stream and returns the events that only its end completes, then the incomplete rest, if there is one.
     pub fn finish(mut self) -> Vec<SseEvent> {
         let mut events = Vec::new();
-        self.complete_events(true, |event| events.push(event.read(true)));
+        self.take_complete_events(true, |event| events.push(event.to_event(true)));
         if !self.pending.is_empty() {
-            events.push(RawEvent(&self.pending).read(false));
+            events.push(RawSseEvent(&self.pending).to_event(false));
         }
         events
     }
 
-    /// Cuts off the events that are complete. What is left moves to the front once, however many they are.
-    fn complete_events(&mut self, at_end: bool, show: impl FnMut(RawEvent<'_>)) {
-        let shown = show_events(&self.pending, self.line, self.looked, at_end, show);
-        self.pending.drain(..shown.end);
-        self.keep(&shown);
+    /// Reports the complete events of the buffer and removes them. The rest moves to the front once, however many they are.
+    fn take_complete_events(&mut self, at_end: bool, on_event: impl FnMut(RawSseEvent<'_>)) {
+        let progress = visit_events(&self.pending, self.line_start, self.line_scanned, at_end, on_event);
+        self.pending.drain(..progress.events_end);
+        self.save_progress(&progress);
     }
 
-    fn keep(&mut self, shown: &Shown) {
-        (self.line, self.looked) = (shown.line - shown.end, shown.looked);
+    fn save_progress(&mut self, progress: &LineProgress) {
+        (self.line_start, self.line_scanned) =
+            (progress.line_start - progress.events_end, progress.line_scanned);
     }
 }
 
-/// How far a stream was looked through.
-struct Shown {
-    /// Behind the last event that is complete.
-    end: usize,
-    /// At the beginning of the line whose end is not there.
-    line: usize,
-    /// How much of that line was looked through for it. A line may be long, and come in many pieces.
-    looked: usize,
+/// Position up to which a buffer was searched.
+struct LineProgress {
+    /// Offset behind the last complete event.
+    events_end: usize,
+    /// Offset of the line that has no end yet.
+    line_start: usize,
+    /// Bytes of that line that were searched for its end. A long line may come in many pieces; none is searched twice.
+    line_scanned: usize,
 }
 
-/// Shows the events that are complete. No line before `line` is blank, and that one has no end in what was `looked` through.
-fn show_events(
+/// Calls `on_event` with each complete event of `bytes`. No line before offset `line` is blank, and the first `looked` bytes
+/// of that line contain no line end. `at_end` is true if no byte follows.
+fn visit_events(
     bytes: &[u8],
     line: usize,
     looked: usize,
     at_end: bool,
-    mut show: impl FnMut(RawEvent<'_>),
-) -> Shown {
-    let mut shown = Shown { end: 0, line, looked };
-    while let Some(further) = memchr2(b'\r', b'\n', &bytes[shown.line + shown.looked..]) {
-        let length = shown.looked + further;
-        let newline = shown.line + length;
+    mut on_event: impl FnMut(RawSseEvent<'_>),
+) -> LineProgress {
+    let mut progress = LineProgress { events_end: 0, line_start: line, line_scanned: looked };
+    while let Some(further) = memchr2(b'\r', b'\n', &bytes[progress.line_start + progress.line_scanned..]) {
+        let length = progress.line_scanned + further;
+        let newline = progress.line_start + length;
         let next = match (bytes[newline], bytes.get(newline + 1)) {
             (b'\r', Some(b'\n')) => newline + 2,
-            // It may be half of a CRLF: it takes another byte, or the end of the stream, to tell.
+            // A CR may be half of a CRLF: the next byte, or the end of the stream, decides.
             (b'\r', None) if !at_end => {
-                shown.looked = length;
-                return shown;
+                progress.line_scanned = length;
+                return progress;
             }
             _ => newline + 1,
         };
-        (shown.line, shown.looked) = (next, 0);
+        (progress.line_start, progress.line_scanned) = (next, 0);
         if length == 0 {
-            show(RawEvent(&bytes[shown.end..next]));
-            shown.end = next;
+            on_event(RawSseEvent(&bytes[progress.events_end..next]));
+            progress.events_end = next;
         }
     }
-    shown.looked = bytes.len() - shown.line;
-    shown
+    progress.line_scanned = bytes.len() - progress.line_start;
+    progress
 }
 
-/// An event as it came, with the blank line that ends it.
+/// Bytes of one event, with the blank line that ends it. Its fields are parsed on demand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RawEvent<'s>(&'s [u8]);
+pub struct RawSseEvent<'s>(&'s [u8]);
 
-impl<'s> RawEvent<'s> {
-    /// The `event` field; empty if there is none.
+impl<'s> RawSseEvent<'s> {
+    /// Returns the value of the last `event` field; empty if there is none.
     pub fn name(self) -> &'s [u8] {
         self.fields().filter(|(field, _)| *field == b"event").last().map_or(b"", |(_, name)| name)
     }
 
-    /// The `data` fields, one by one.
+    /// Iterates over the values of the `data` fields.
     pub fn data(self) -> impl Iterator<Item = &'s [u8]> {
-        self.fields().filter(|(field, _)| *field == DATA).map(|(_, data)| data)
+        self.fields().filter(|(field, _)| *field == DATA_FIELD).map(|(_, data)| data)
     }
 
-    /// Reads its fields (HTML, section 9.2.6). A comment has no field, ids and retry times say nothing about the answer, others are
-    /// to be ignored.
-    fn read(self, complete: bool) -> SseEvent {
+    /// Copies the event and parses its fields (HTML, section 9.2.6). Ids and retry times say nothing about the answer; comments
+    /// and unknown fields are to be ignored.
+    fn to_event(self, complete: bool) -> SseEvent {
         let name = String::from_utf8_lossy(self.name()).into_owned();
         let mut data: Option<String> = None;
         for line in self.data() {
@@ -149,13 +151,13 @@ impl<'s> RawEvent<'s> {
                 None => data = Some(line.into_owned()),
             }
         }
-        SseEvent { name, data, complete, raw: self.0.to_vec() }
+        SseEvent { name, data, is_complete: complete, raw: self.0.to_vec() }
     }
 
-    /// Names and values of its lines.
+    /// Iterates over the names and values of the event's lines.
     fn fields(self) -> impl Iterator<Item = (&'s [u8], &'s [u8])> {
         let text = self.0;
-        lines(text).map(move |line| field(text.get(line).unwrap_or_default()))
+        lines(text).map(move |line| split_field(text.get(line).unwrap_or_default()))
     }
 }
 
@@ -178,17 +180,17 @@ mod tests {
         events
     }
 
-    fn seen(stream: &str) -> Vec<(String, Option<String>, bool)> {
+    fn parsed(stream: &str) -> Vec<(String, Option<String>, bool)> {
         read(stream.as_bytes(), &[])
             .into_iter()
-            .map(|event| (event.name, event.data, event.complete))
+            .map(|event| (event.name, event.data, event.is_complete))
             .collect()
     }
 
     #[test]
     fn fields() {
         assert_eq!(
-            seen("event: delta\ndata: {\"a\":1}\n\n: ping\n\ndata:x\ndata:  y\nid: 7\n\ndata\n\n"),
+            parsed("event: delta\ndata: {\"a\":1}\n\n: ping\n\ndata:x\ndata:  y\nid: 7\n\ndata\n\n"),
             [
                 ("delta".into(), Some("{\"a\":1}".into()), true),
                 (String::new(), None, true),
@@ -202,7 +204,7 @@ mod tests {
     fn a_cut_stream_keeps_its_tail() {
         let events = read(b"data: 1\n\ndata: 2\n", &[]);
         assert_eq!(events.len(), 2);
-        assert_eq!((events[1].data.as_deref(), events[1].complete), (Some("2"), false));
+        assert_eq!((events[1].data.as_deref(), events[1].is_complete), (Some("2"), false));
         assert!(read(b"", &[]).is_empty());
     }
 
@@ -211,25 +213,25 @@ mod tests {
         for end in ["\n", "\r", "\r\n"] {
             let stream = "event: a\ndata: b\n\ndata: c\n\n".replace('\n', end);
             let expected = [("a".into(), Some("b".into()), true), (String::new(), Some("c".into()), true)];
-            assert_eq!(seen(&stream), expected, "{end:?}");
+            assert_eq!(parsed(&stream), expected, "{end:?}");
         }
     }
 
     #[test]
     fn a_mark_at_the_start_is_no_part_of_the_field() {
-        assert_eq!(seen("\u{FEFF}data: x\n\n"), [(String::new(), Some("x".into()), true)]);
+        assert_eq!(parsed("\u{FEFF}data: x\n\n"), [(String::new(), Some("x".into()), true)]);
     }
 
-    /// A reader that moves the rest of the stream for each event would not come back.
+    /// Quadratic time, as by moving the rest of the stream for each event, would not finish.
     #[test]
     fn a_long_stream_in_one_piece() {
         let stream = "data: {\"delta\":\"some words of an answer\"}\n\n".repeat(200_000);
         let events = read(stream.as_bytes(), &[]);
         assert_eq!(events.len(), 200_000);
-        assert!(events.iter().all(|event| event.complete && event.raw.len() == 43));
+        assert!(events.iter().all(|event| event.is_complete && event.raw.len() == 43));
     }
 
-    /// A reader that looks through a line again for each of its pieces would not come back.
+    /// Quadratic time, as by searching a line again for each of its pieces, would not finish.
     #[test]
     fn a_long_line_in_many_pieces() {
         let stream = format!("data: {}\n\n", "x".repeat(4 << 20));
@@ -239,7 +241,7 @@ mod tests {
     }
 
     proptest! {
-        /// However the stream is cut, the same events come out, and no byte is lost.
+        /// The same events come out wherever the stream is cut, and no byte is lost.
         #[test]
         fn pieces_do_not_matter(
             stream in "(data: [a-zé漢😀]{0,6}|event: [a-z]{0,4}|: c|\r|\n|\r\n|[a-z]{1,3}){0,24}",

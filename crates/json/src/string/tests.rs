@@ -1,5 +1,5 @@
 use super::*;
-use crate::spell::write_spelled;
+use crate::unescape::write_unescaped;
 use proptest::prelude::*;
 
 fn scanned(text: &str) -> Result<(bool, bool), SyntaxFault> {
@@ -11,7 +11,7 @@ fn scanned(text: &str) -> Result<(bool, bool), SyntaxFault> {
 
 fn rewritten(text: &str) -> String {
     let mut out = Vec::new();
-    write_scanned(text.as_bytes(), &mut out);
+    write_canonical(text.as_bytes(), &mut out);
     String::from_utf8(out).unwrap()
 }
 
@@ -75,7 +75,7 @@ fn long_strings_are_spelled_whole_at_each_offset() {
         for offset in 0..20 {
             let mut out = Vec::new();
             let begin = "x".repeat(offset);
-            write_spelled(format!("{begin}{}", written.repeat(5_000)).as_bytes(), &mut out);
+            write_unescaped(format!("{begin}{}", written.repeat(5_000)).as_bytes(), &mut out);
             assert!(out == format!("{begin}{}", spelled.repeat(5_000)).as_bytes(), "{written} {offset}");
         }
     }
@@ -88,17 +88,17 @@ fn a_special_byte_is_found_at_each_offset() {
             let mut text = vec![b'\x7f'; length];
             text.push(special);
             text.extend_from_slice("é\u{20}!#[]\"".as_bytes());
-            assert_eq!(run(&text, 0, &mut 0), length);
+            assert_eq!(plain_run_end(&text, 0, &mut 0), length);
             let mut seen = 0;
             text[length] = 0xC3;
-            run(&text, 0, &mut seen);
-            assert_ne!(seen & HIGH, 0, "a byte beyond ASCII is never missed");
+            plain_run_end(&text, 0, &mut seen);
+            assert_ne!(seen & HIGH_BITS, 0, "a byte beyond ASCII is never missed");
         }
     }
 }
 
 proptest! {
-    /// Also where it is long enough to be judged many bytes at a time, and one byte is wrong.
+    /// Also for text long enough for SIMD, with one wrong byte.
     #[test]
     fn utf8_is_what_the_standard_library_says(
         text in "[a-z\u{e9}\u{4e2d}\u{1f600}]{0,200}",
@@ -131,25 +131,25 @@ proptest! {
             let length = end.min(8);
             bytes[..length].copy_from_slice(&input.as_bytes()[..length]);
             prop_assert_eq!(key, u64::from_be_bytes(bytes));
-            prop_assert_eq!(super::key(input.as_bytes(), 0, end), key);
-            prop_assert_eq!(super::key(&input.as_bytes()[..end], 0, end), key);
-            prop_assert_eq!(key_of(&input.as_bytes()[..end]), key);
+            prop_assert_eq!(super::sort_key_at(input.as_bytes(), 0, end), key);
+            prop_assert_eq!(super::sort_key_at(&input.as_bytes()[..end], 0, end), key);
+            prop_assert_eq!(sort_key_of(&input.as_bytes()[..end]), key);
         }
     }
 
     #[test]
     fn text_survives(text in any::<String>()) {
         let mut out = Vec::new();
-        write_text(&text, &mut out);
+        write_quoted(&text, &mut out);
         let content = &out[1..out.len() - 1];
         let span = scan(&out, 1).unwrap();
         prop_assert!(span.canonical);
         prop_assert_eq!(span.end, out.len() - 1);
-        prop_assert_eq!(Characters::new(content).collect::<String>(), text.clone());
+        prop_assert_eq!(UnescapedChars::new(content).collect::<String>(), text.clone());
         prop_assert_eq!(&rewritten(std::str::from_utf8(content).unwrap()), std::str::from_utf8(&out).unwrap());
         let spelled = |quoted: &[u8]| {
             let mut out = Vec::new();
-            write_spelled(quoted, &mut out);
+            write_unescaped(quoted, &mut out);
             String::from_utf8(out)
         };
         prop_assert_eq!(spelled(content), Ok(text.clone()));

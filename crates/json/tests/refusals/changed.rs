@@ -1,4 +1,4 @@
-//! A good text, cut and changed at every byte.
+//! A valid document, truncated and changed at every byte.
 
 use reenact_json::{Limits, Position, SyntaxFault};
 

@@ -1,4 +1,4 @@
-//! Texts off the grammar: encodings, structure, literals, numbers, strings.
+//! Texts that break the grammar: encodings, structure, literals, numbers, strings.
 
 use reenact_json::{Limits, SyntaxError, SyntaxFault};
 
@@ -12,7 +12,7 @@ fn nothing_at_all() {
         (b"", 0, SyntaxFault::Empty),
         (b" ", 1, SyntaxFault::Empty),
         (b" \t\r\n", 4, SyntaxFault::Empty),
-        // White space is what RFC 8259 lists, not what Unicode lists.
+        // Only the white space of RFC 8259 counts, not that of Unicode.
         (b"\x0b1", 0, unexpected(0x0b, VALUE)),
         (b"\x0c1", 0, unexpected(0x0c, VALUE)),
         (b"\xc2\xa01", 0, unexpected(0xc2, VALUE)),

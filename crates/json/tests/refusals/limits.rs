@@ -1,11 +1,11 @@
-//! What is too deep, too long or too large.
+//! Documents that are too deep or too large, and numbers that are very long.
 
 use reenact_json::scanner::Scanner;
 use reenact_json::{Limits, SyntaxError, SyntaxFault, Value};
 
 use crate::{end, outcome, unexpected};
 
-/// A document of that depth, and the offset of its innermost bracket.
+/// Returns a document of that depth, and the offset of its innermost bracket.
 fn nested(depth: usize, open: &[&str], close: &[&str]) -> (String, usize) {
     let mut text: String = (0..depth).map(|level| open[level % open.len()]).collect();
     let innermost = text.rfind(['{', '[']).unwrap();
@@ -26,8 +26,8 @@ fn depth_at_the_limit_and_one_over_it() {
         (&["{\"a\":", "["], &["}", "]"]),
         (&["[[],", "{\"z\":{}, \"a\":"], &["]", "}"]),
     ];
-    for limit in [1, 2, 3, 64, 512, Limits::DEEPEST] {
-        let limits = Limits { depth: limit, ..Limits::default() };
+    for limit in [1, 2, 3, 64, 512, Limits::MAX_DEPTH] {
+        let limits = Limits { max_depth: limit, ..Limits::default() };
         for (open, close) in shapes {
             // Siblings such as `[]` need one level more than the chain itself.
             let siblings = usize::from(open[0].len() > 1 && open[0].contains("[]"));
@@ -50,7 +50,7 @@ fn depth_at_the_limit_and_one_over_it() {
 #[test]
 fn depth_counts_what_is_open_not_what_was() {
     let text = format!("[{}]", ["[[]]"; 1_000].join(","));
-    let limits = Limits { depth: 3, ..Limits::default() };
+    let limits = Limits { max_depth: 3, ..Limits::default() };
     assert_eq!(outcome(text.as_bytes(), &limits), Ok(()));
     let text = format!("[{}]", [r#"{"b":{},"a":{}}"#; 1_000].join(","));
     assert_eq!(outcome(text.as_bytes(), &limits), Ok(()));
@@ -58,7 +58,7 @@ fn depth_counts_what_is_open_not_what_was() {
 
 #[test]
 fn depth_zero_leaves_scalars() {
-    let limits = Limits { depth: 0, ..Limits::default() };
+    let limits = Limits { max_depth: 0, ..Limits::default() };
     let too_deep = |offset| Err(SyntaxError { offset, fault: SyntaxFault::TooDeep { limit: 0 } });
     assert_eq!(outcome(b" 1 ", &limits), Ok(()));
     assert_eq!(outcome(b" []", &limits), too_deep(1));
@@ -67,7 +67,7 @@ fn depth_zero_leaves_scalars() {
 
 #[test]
 fn levels_that_were_entered_count() {
-    let limits = Limits { depth: 2, ..Limits::default() };
+    let limits = Limits { max_depth: 2, ..Limits::default() };
     let mut scanner = Scanner::new(b"[[[]]]", &limits).unwrap();
     let mut outer = scanner.enter_array().unwrap();
     assert!(scanner.next_element(&mut outer).unwrap());
@@ -97,10 +97,10 @@ fn entering_something_else_is_refused() {
 
 #[test]
 fn a_hundred_thousand_levels_are_an_error_and_no_crash() {
-    let boundless = Limits { depth: u32::MAX, bytes: usize::MAX };
+    let boundless = Limits { max_depth: u32::MAX, max_bytes: usize::MAX };
     for (open, width) in [("[", 1), ("{\"a\":", 5), ("{\"b\":1,\"a\":", 11), (" [", 2)] {
         let text = open.repeat(100_000);
-        for (limits, limit) in [(Limits::default(), 512), (boundless, Limits::DEEPEST)] {
+        for (limits, limit) in [(Limits::default(), 512), (boundless, Limits::MAX_DEPTH)] {
             let offset = limit as usize * width + open.find(['[', '{']).unwrap();
             let expected = SyntaxError { offset, fault: SyntaxFault::TooDeep { limit } };
             assert_eq!(outcome(text.as_bytes(), &limits), Err(expected), "{open}");
@@ -110,18 +110,18 @@ fn a_hundred_thousand_levels_are_an_error_and_no_crash() {
 
 #[test]
 fn size_at_the_limit_and_one_over_it() {
-    let limits = Limits { bytes: 6, ..Limits::default() };
+    let limits = Limits { max_bytes: 6, ..Limits::default() };
     assert_eq!(outcome(b"[1,23]", &limits), Ok(()));
     assert_eq!(
         outcome(b"[1,23] ", &limits),
         Err(SyntaxError { offset: 6, fault: SyntaxFault::TooLarge { bytes: 7, limit: 6 } })
     );
-    // The size is looked at first: what else is wrong is not read.
+    // The size is checked first: other faults are not read.
     assert_eq!(
         outcome(b"\xef\xbb\xbf????", &limits),
         Err(SyntaxError { offset: 6, fault: SyntaxFault::TooLarge { bytes: 7, limit: 6 } })
     );
-    let none = Limits { bytes: 0, ..Limits::default() };
+    let none = Limits { max_bytes: 0, ..Limits::default() };
     assert_eq!(outcome(b"", &none), Err(SyntaxError { offset: 0, fault: SyntaxFault::Empty }));
     assert_eq!(
         outcome(b"1", &none),
@@ -163,7 +163,7 @@ fn long_numbers_are_read_and_have_no_canonical_form() {
 #[test]
 fn a_text_of_brackets_over_the_limit_of_bytes_has_a_short_path() {
     let text = "[".repeat(3_000_000);
-    let limits = Limits { bytes: 2_000_000, ..Limits::default() };
+    let limits = Limits { max_bytes: 2_000_000, ..Limits::default() };
     let error = outcome(text.as_bytes(), &limits).unwrap_err();
     assert_eq!(error.fault, SyntaxFault::TooLarge { bytes: 3_000_000, limit: 2_000_000 });
     assert_eq!(error.position(text.as_bytes()).path, format!("${}…", "[0]".repeat(40)));

@@ -1,4 +1,4 @@
-//! Names that an object has twice, however they are spelled.
+//! Duplicate member names, in any spelling.
 
 use reenact_json::{Limits, SyntaxError};
 
@@ -22,7 +22,7 @@ fn duplicate_names() {
         ("{\"\\ud83d\\ude00\":1,\"😀\":2}".as_bytes(), 18, duplicate("😀")),
         ("{\"😀\":1,\"\\uD83D\\uDE00\":2}".as_bytes(), 10, duplicate("😀")),
         ("{\"é\":1,\"\\u00e9\":2}".as_bytes(), 8, duplicate("é")),
-        // At any depth, also in objects that are in order but for the duplicate, and in values that no one asks for.
+        // At any depth, also in objects that are sorted but for the duplicate, and in values that the caller does not enter.
         (br#"{"a":{"b":1,"b":2}}"#, 12, duplicate("b")),
         (br#"[{"a":1},{"a":1,"a":2}]"#, 16, duplicate("a")),
         (br#"{"a":[[{"x":1,"x":1}]],"b":1}"#, 14, duplicate("x")),
@@ -53,7 +53,7 @@ fn names_that_only_look_alike_are_no_duplicates() {
     }
 }
 
-/// Members with names of their own, in canonical order or against it.
+/// Returns members with distinct names, in canonical order or in reverse.
 fn numbered(from: usize, to: usize, descending: bool) -> String {
     let member = |n: usize| format!("\"n{n:07}\":{n}");
     let members: Vec<String> =

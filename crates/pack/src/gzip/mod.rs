@@ -1,7 +1,7 @@
-//! gzip (RFC 1952), as the wrapping of a tar.
+//! gzip (RFC 1952) around a tar: [`GunzipReader`] and [`GzipWriter`].
 
 mod reader;
 mod writer;
 
-pub(crate) use reader::Gunzip;
+pub(crate) use reader::GunzipReader;
 pub(crate) use writer::GzipWriter;

@@ -1,13 +1,13 @@
-//! Gunzip as a stream: header, inflate, CRC and length, and nothing after them.
+//! Gunzip as a stream: header, inflate, CRC and length, and no byte after them.
 //!
-//! The framing is read here and not by a library, because what we need to refuse is in the framing: a second member, bytes after
-//! the trailer, reserved flags.
+//! The framing is read here and not by a library, because the forms to be refused are in the framing: a second member, bytes
+//! after the trailer, reserved flags.
 
-use crate::error::{Checked, Malformation, PackError, Stage};
-use crate::inflate::{Inflater, Stop};
-use crate::input::{Input, Stream, count, exact};
-use crate::limits::{Limit, Limits};
-use crate::rules::Rules;
+use crate::error::{ArchiveStage, ChecksumKind, Malformation, PackError};
+use crate::inflate::{InflateStop, Inflater};
+use crate::input::{ArchiveInput, ChunkStream, read_array, to_u64};
+use crate::limits::{ArchiveLimit, ArchiveLimits};
+use crate::rules::ArchiveRules;
 use flate2::Crc;
 use std::io::{self, Read};
 
@@ -18,133 +18,138 @@ const FNAME: u8 = 8;
 const FCOMMENT: u8 = 16;
 const RESERVED: u8 = 0xe0;
 
-/// The decompressed bytes of a gzip file.
-pub(crate) struct Gunzip<R> {
-    input: Input<R>,
-    limits: Limits,
-    /// Another gzip member may follow the first.
-    many: bool,
-    state: State,
+/// Decompressed bytes of a gzip file, as a [`ChunkStream`] and a [`Read`].
+pub(crate) struct GunzipReader<R> {
+    input: ArchiveInput<R>,
+    limits: ArchiveLimits,
+    /// True if another gzip member may follow the first.
+    allow_more_members: bool,
+    state: GunzipState,
     inflater: Inflater,
-    /// CRC and length of the present gzip member.
+    /// CRC and length in bytes of the current gzip member.
     crc: Crc,
-    length: u64,
-    /// Bytes out of all members.
-    total: u64,
-    /// How much of what the inflater made was taken.
-    taken: usize,
-    /// What ended it. There is nothing behind it.
+    member_bytes: u64,
+    /// Decompressed bytes of all gzip members so far.
+    total_bytes: u64,
+    /// Bytes of the inflater's output that were consumed.
+    output_taken: usize,
+    /// Error that ended the stream. It is returned again on each further call.
     fault: Option<PackError>,
 }
 
+/// Part of a gzip member that comes next.
 #[derive(PartialEq, Eq)]
-enum State {
+enum GunzipState {
     Header,
     Data,
     Ended,
 }
 
-impl<R: Read> Gunzip<R> {
-    pub(crate) fn new(reader: R, rules: &Rules) -> Gunzip<R> {
-        Gunzip {
-            input: Input::new(reader, rules.limits.source_bytes),
+impl<R: Read> GunzipReader<R> {
+    pub(crate) fn new(reader: R, rules: &ArchiveRules) -> GunzipReader<R> {
+        GunzipReader {
+            input: ArchiveInput::new(reader, rules.limits.source_bytes),
             limits: rules.limits.clone(),
-            many: rules.many_gzip_members,
-            state: State::Header,
+            allow_more_members: rules.many_gzip_members,
+            state: GunzipState::Header,
             inflater: Inflater::new(),
             crc: Crc::new(),
-            length: 0,
-            total: 0,
-            taken: 0,
+            member_bytes: 0,
+            total_bytes: 0,
+            output_taken: 0,
             fault: None,
         }
     }
 
-    /// Compressed bytes used so far.
+    /// Returns the number of compressed bytes consumed so far.
     pub(crate) fn consumed(&self) -> u64 {
         self.input.consumed()
     }
 
-    /// Makes the next bytes, or finds the end of the file. A fault stays: what lies behind it is nothing.
+    /// Inflates the next output, which is empty at the end of the file. An error stays, and no output follows it.
     fn refill(&mut self) -> Result<(), PackError> {
         if let Some(fault) = &self.fault {
             return Err(fault.clone());
         }
-        self.taken = 0;
-        self.inflater.turn();
-        self.make().inspect_err(|fault| {
+        self.output_taken = 0;
+        self.inflater.discard_output();
+        self.inflate_more().inspect_err(|fault| {
             self.fault = Some(fault.clone());
-            self.inflater.turn();
+            self.inflater.discard_output();
         })
     }
 
-    fn make(&mut self) -> Result<(), PackError> {
-        while self.state != State::Ended {
-            if self.state == State::Header {
-                if !self.inflater.made().is_empty() {
+    /// Inflates until the output is full or the file ends, past trailers and headers of gzip members.
+    fn inflate_more(&mut self) -> Result<(), PackError> {
+        while self.state != GunzipState::Ended {
+            if self.state == GunzipState::Header {
+                if !self.inflater.output().is_empty() {
                     break;
                 }
-                header(&mut self.input)?;
-                self.inflater.clear();
-                (self.crc, self.length) = (Crc::new(), 0);
-                self.state = State::Data;
+                skip_header(&mut self.input)?;
+                self.inflater.reset();
+                (self.crc, self.member_bytes) = (Crc::new(), 0);
+                self.state = GunzipState::Data;
             }
-            let step = self.inflater.step(self.input.chunk()?)?;
-            let made = self.inflater.made();
-            let made = &made[made.len() - step.made..];
-            self.input.advance(step.used);
+            let step = self.inflater.inflate(self.input.chunk()?)?;
+            let made = self.inflater.output();
+            let made = &made[made.len() - step.produced..];
+            self.input.advance(step.consumed);
             self.crc.update(made);
-            self.length = self.length.saturating_add(count(made.len()));
-            self.total = self.total.saturating_add(count(made.len()));
-            if step.stop != Stop::Input {
-                self.limits.hold_ratio(self.input.consumed(), self.total)?;
+            self.member_bytes = self.member_bytes.saturating_add(to_u64(made.len()));
+            self.total_bytes = self.total_bytes.saturating_add(to_u64(made.len()));
+            if step.stop != InflateStop::NeedsInput {
+                self.limits.check_ratio(self.input.consumed(), self.total_bytes)?;
             }
-            Limit::TotalBytes.hold(self.total, self.limits.total_bytes)?;
+            ArchiveLimit::TotalBytes.check(self.total_bytes, self.limits.total_bytes)?;
             match step.stop {
-                Stop::Room => break,
-                Stop::End => self.trailer()?,
-                Stop::Input if step.is_stuck() => return Err(PackError::truncated(Stage::Gzip)),
-                Stop::Input => {}
+                InflateStop::OutputFull => break,
+                InflateStop::StreamEnd => self.check_trailer()?,
+                InflateStop::NeedsInput if step.made_no_progress() => {
+                    return Err(PackError::truncated(ArchiveStage::Gzip));
+                }
+                InflateStop::NeedsInput => {}
             }
         }
         Ok(())
     }
 
-    fn trailer(&mut self) -> Result<(), PackError> {
-        let crc = u32::from_le_bytes(exact(&mut self.input, Stage::Gzip)?);
-        let length = u32::from_le_bytes(exact(&mut self.input, Stage::Gzip)?);
+    /// Checks CRC and length of a gzip member, and the bytes behind it: the end of the file, or another member if allowed.
+    fn check_trailer(&mut self) -> Result<(), PackError> {
+        let crc = u32::from_le_bytes(read_array(&mut self.input, ArchiveStage::Gzip)?);
+        let length = u32::from_le_bytes(read_array(&mut self.input, ArchiveStage::Gzip)?);
         if crc != self.crc.sum() {
-            return Err(PackError::Checksum { checked: Checked::GzipCrc, member: None });
+            return Err(PackError::Checksum { checked: ChecksumKind::GzipCrc, member: None });
         }
-        if u64::from(length) != self.length % (1 << 32) {
-            return Err(PackError::Checksum { checked: Checked::GzipLength, member: None });
+        if u64::from(length) != self.member_bytes % (1 << 32) {
+            return Err(PackError::Checksum { checked: ChecksumKind::GzipLength, member: None });
         }
         self.state = if self.input.chunk()?.is_empty() {
-            State::Ended
-        } else if self.many {
-            State::Header
+            GunzipState::Ended
+        } else if self.allow_more_members {
+            GunzipState::Header
         } else {
-            return Err(PackError::TrailingData { stage: Stage::Gzip });
+            return Err(PackError::TrailingData { stage: ArchiveStage::Gzip });
         };
         Ok(())
     }
 }
 
-impl<R: Read> Stream for Gunzip<R> {
+impl<R: Read> ChunkStream for GunzipReader<R> {
     fn chunk(&mut self) -> Result<&[u8], PackError> {
-        if self.taken == self.inflater.made().len() {
+        if self.output_taken == self.inflater.output().len() {
             self.refill()?;
         }
-        Ok(&self.inflater.made()[self.taken..])
+        Ok(&self.inflater.output()[self.output_taken..])
     }
 
     fn advance(&mut self, count: usize) {
-        self.taken = self.inflater.made().len().min(self.taken + count);
+        self.output_taken = self.inflater.output().len().min(self.output_taken + count);
     }
 }
 
-/// As a reader of its own. Errors are [`PackError`]s inside `io::Error`.
-impl<R: Read> Read for Gunzip<R> {
+/// Errors are [`PackError`]s inside `io::Error`; `PackError::from` restores them.
+impl<R: Read> Read for GunzipReader<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let chunk = self.chunk()?;
         let step = chunk.len().min(out.len());
@@ -154,41 +159,41 @@ impl<R: Read> Read for Gunzip<R> {
     }
 }
 
-/// Reads past a header. Its name, comment and times say nothing that we use.
-fn header(input: &mut impl Stream) -> Result<(), PackError> {
-    let mut summed = Summed { stream: input, crc: Crc::new() };
-    let fixed: [u8; 10] = exact(&mut summed, Stage::GzipHeader)?;
+/// Checks and skips a gzip header. Its name, comment and time are not used.
+fn skip_header(input: &mut impl ChunkStream) -> Result<(), PackError> {
+    let mut summed = CrcStream { stream: input, crc: Crc::new() };
+    let fixed: [u8; 10] = read_array(&mut summed, ArchiveStage::GzipHeader)?;
     let flags = fixed[3];
     if fixed[..3] != [0x1f, 0x8b, 8] || flags & RESERVED != 0 {
         return Err(PackError::malformed(Malformation::GzipHeader));
     }
     if flags & FEXTRA != 0 {
-        let length = u16::from_le_bytes(exact(&mut summed, Stage::GzipHeader)?);
+        let length = u16::from_le_bytes(read_array(&mut summed, ArchiveStage::GzipHeader)?);
         for _ in 0..length {
-            exact::<1>(&mut summed, Stage::GzipHeader)?;
+            read_array::<1>(&mut summed, ArchiveStage::GzipHeader)?;
         }
     }
     for flag in [FNAME, FCOMMENT] {
         if flags & flag != 0 {
-            while exact::<1>(&mut summed, Stage::GzipHeader)? != [0] {}
+            while read_array::<1>(&mut summed, ArchiveStage::GzipHeader)? != [0] {}
         }
     }
     let computed = summed.crc.sum().to_le_bytes();
-    if flags & FHCRC != 0 && exact::<2>(&mut summed, Stage::GzipHeader)? != computed[..2] {
-        return Err(PackError::Checksum { checked: Checked::GzipHeader, member: None });
+    if flags & FHCRC != 0 && read_array::<2>(&mut summed, ArchiveStage::GzipHeader)? != computed[..2] {
+        return Err(PackError::Checksum { checked: ChecksumKind::GzipHeader, member: None });
     }
     Ok(())
 }
 
-/// A stream whose bytes are summed as they are taken.
-struct Summed<'a, S> {
+/// Stream that computes the CRC of the bytes that are consumed.
+struct CrcStream<'a, S> {
     stream: &'a mut S,
     crc: Crc,
 }
 
-impl<S: Stream> Stream for Summed<'_, S> {
+impl<S: ChunkStream> ChunkStream for CrcStream<'_, S> {
     fn chunk(&mut self) -> Result<&[u8], PackError> {
-        // One byte at a time, so that what `advance` takes is known: headers are short.
+        // One byte at a time, so that the CRC covers exactly the consumed bytes: headers are short.
         let chunk = self.stream.chunk()?;
         Ok(&chunk[..chunk.len().min(1)])
     }

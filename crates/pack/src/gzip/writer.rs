@@ -1,14 +1,14 @@
-//! gzip that is the same every time: no time, no name, no operating system.
+//! Reproducible gzip: no time, no name, no operating system.
 
 use crate::deflate::Deflater;
-use crate::input::count;
+use crate::input::to_u64;
 use flate2::Crc;
 use std::io::{self, Write};
 
-/// Magic, deflate, no flags, no time, no hint, unknown system: RFC 1952 §2.3.
+/// Header of every file: magic, deflate, no flags, no time, no hint, unknown system (RFC 1952 §2.3).
 const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
 
-/// One gzip member around all that is written.
+/// Writer of one gzip member.
 pub(crate) struct GzipWriter<W: Write> {
     deflater: Deflater<W>,
     crc: Crc,
@@ -16,17 +16,17 @@ pub(crate) struct GzipWriter<W: Write> {
 }
 
 impl<W: Write> GzipWriter<W> {
-    /// Writes the header.
+    /// Writes the header to `sink`.
     pub(crate) fn new(mut sink: W) -> io::Result<GzipWriter<W>> {
         sink.write_all(&HEADER)?;
         Ok(GzipWriter { deflater: Deflater::new(sink), crc: Crc::new(), length: 0 })
     }
 
-    /// Writes the rest and the trailer, and gives the sink back.
+    /// Writes the rest of the data and the trailer, and returns the sink.
     pub(crate) fn finish(self) -> io::Result<W> {
         let (mut sink, _) = self.deflater.finish()?;
         sink.write_all(&self.crc.sum().to_le_bytes())?;
-        // The length modulo 2^32.
+        // ISIZE is the length modulo 2^32 (RFC 1952 §2.3.1).
         sink.write_all(&self.length.to_le_bytes()[..4])?;
         Ok(sink)
     }
@@ -36,7 +36,7 @@ impl<W: Write> Write for GzipWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let step = self.deflater.write(bytes)?;
         self.crc.update(&bytes[..step]);
-        self.length = self.length.wrapping_add(count(step));
+        self.length = self.length.wrapping_add(to_u64(step));
         Ok(step)
     }
 

@@ -1,8 +1,8 @@
-//! Against the same library with all of a stream at once: pieces and windows change nothing about what is taken and made.
+//! Comparison with one call of the same library on the whole stream: chunks and windows change neither input nor output.
 
 use super::*;
-use crate::error::Stage;
-use crate::input::{BUFFER, Input, Stream as _};
+use crate::error::ArchiveStage;
+use crate::input::{ArchiveInput, BUFFER_BYTES, ChunkStream as _};
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use miniz_oxide::inflate::TINFLStatus;
@@ -11,32 +11,34 @@ use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
 use proptest::prelude::*;
 use std::io::{Read, Write};
 
-/// Gives a few bytes at a time.
-struct Slow<'a>(&'a [u8], usize);
+/// Reader that returns a few bytes at a time.
+struct ChunkedReader<'a>(&'a [u8], usize);
 
-impl Read for Slow<'_> {
+impl Read for ChunkedReader<'_> {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
         let count = self.1.min(out.len());
         self.0.read(&mut out[..count])
     }
 }
 
-/// All that a stream makes, and how many bytes it is long.
+/// Returns the output of a stream, and the length of the stream in bytes.
 fn inflated(stream: &[u8], piece: usize) -> Result<(Vec<u8>, u64), PackError> {
-    let mut input = Input::new(Slow(stream, piece), u64::MAX);
+    let mut input = ArchiveInput::new(ChunkedReader(stream, piece), u64::MAX);
     let mut inflater = Inflater::new();
     let mut all = Vec::new();
     loop {
-        let step = inflater.step(input.chunk()?)?;
-        input.advance(step.used);
+        let step = inflater.inflate(input.chunk()?)?;
+        input.advance(step.consumed);
         match step.stop {
-            Stop::Input if step.is_stuck() => return Err(PackError::truncated(Stage::Gzip)),
-            Stop::Input => {}
+            InflateStop::NeedsInput if step.made_no_progress() => {
+                return Err(PackError::truncated(ArchiveStage::Gzip));
+            }
+            InflateStop::NeedsInput => {}
             stop => {
-                assert!(inflater.made().len() <= BUFFER);
-                all.extend_from_slice(inflater.made());
-                inflater.turn();
-                if stop == Stop::End {
+                assert!(inflater.output().len() <= BUFFER_BYTES);
+                all.extend_from_slice(inflater.output());
+                inflater.discard_output();
+                if stop == InflateStop::StreamEnd {
                     return Ok((all, input.consumed()));
                 }
             }
@@ -44,8 +46,8 @@ fn inflated(stream: &[u8], piece: usize) -> Result<(Vec<u8>, u64), PackError> {
     }
 }
 
-/// The same in one call, told that there is nothing before the beginning. `None`: it is no stream, or not a whole
-/// one.
+/// Returns the same by one call of the library, with a window that begins at the stream. `None` if the stream is malformed or
+/// cut.
 fn expected(stream: &[u8]) -> Option<(Vec<u8>, u64)> {
     let mut made = vec![0; 8 << 20];
     let (status, used, length) = decompress(
@@ -66,7 +68,7 @@ fn deflated(bytes: &[u8], level: u32) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Bytes with repetitions near and far, and some of no order.
+/// Strategy for bytes with repetitions near and far, and some noise.
 fn content() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         (any::<u8>(), 1..600_usize).prop_map(|(byte, count)| vec![byte; count]),
@@ -101,7 +103,7 @@ proptest! {
     ) {
         let mut stream = deflated(&bytes, level);
         for (place, bit) in places {
-            // Most of what can go wrong stands at the beginning.
+            // Most faults are possible at the beginning only, in the code tables.
             let within = stream.len().min(if bit % 2 == 0 { 100 } else { usize::MAX });
             let at = place.index(within);
             stream[at] ^= 1 << bit;
@@ -122,19 +124,19 @@ fn a_cut_stream_is_told_from_a_broken_one() {
         let stream = deflated(&text, level);
         for length in (0..stream.len()).step_by(101).chain(0..500).chain(stream.len() - 50..stream.len()) {
             let cut = inflated(&stream[..length], usize::MAX);
-            assert_eq!(cut, Err(PackError::truncated(Stage::Gzip)), "level {level}, {length} bytes");
+            assert_eq!(cut, Err(PackError::truncated(ArchiveStage::Gzip)), "level {level}, {length} bytes");
         }
     }
 }
 
-/// A stream of bits, each number with its lowest bit first.
+/// Returns a stream of bits, each number with its lowest bit first.
 fn bits(parts: &[(u32, u32)]) -> Vec<u8> {
     let all = parts.iter().flat_map(|(value, count)| (0..*count).map(move |at| value >> at & 1 == 1));
     let all: Vec<bool> = all.collect();
     all.chunks(8).map(|byte| byte.iter().rev().fold(0, |sum, bit| sum << 1 | u8::from(*bit))).collect()
 }
 
-/// A code of the fixed block, which is written with its highest bit first.
+/// Returns a Huffman code of the fixed block, which is written with its highest bit first.
 fn code(value: u32, count: u32) -> (u32, u32) {
     (value.reverse_bits() >> (32 - count), count)
 }
@@ -165,7 +167,7 @@ fn what_no_encoder_writes() {
     }
 }
 
-/// A block whose code of lengths gives every length one bit, zero or eight, and so on.
+/// Dynamic blocks with code lengths that are incomplete, oversubscribed or missing.
 #[test]
 fn codes_that_are_none() {
     // 257 literals, 1 distance, 19 lengths of lengths; those of the symbols 0, 1, 2 and 18 as given.
@@ -216,10 +218,10 @@ fn codes_that_are_none() {
 #[test]
 fn another_stream_does_not_see_the_one_before() {
     let mut inflater = Inflater::new();
-    assert_eq!(inflater.step(&deflated(&[b'x'; 50_000], 6)).unwrap().stop, Stop::End);
-    assert_eq!(inflater.made().len(), 50_000);
-    inflater.clear();
+    assert_eq!(inflater.inflate(&deflated(&[b'x'; 50_000], 6)).unwrap().stop, InflateStop::StreamEnd);
+    assert_eq!(inflater.output().len(), 50_000);
+    inflater.reset();
     // A reference before the beginning, where the other stream left something.
     let stream = bits(&[(0b011, 3), code(1, 7), code(4, 5), (0, 20)]);
-    assert_eq!(inflater.step(&stream).map(|step| step.made), Err(malformed()));
+    assert_eq!(inflater.inflate(&stream).map(|step| step.produced), Err(malformed()));
 }

@@ -1,14 +1,14 @@
-//! The 512-byte header of a tar member: which member it is, and that it is plain.
+//! 512-byte header of a tar member: its name, type and size, and the check that it is plain.
 //!
 //! POSIX.1-2017 pax §"ustar Interchange Format", and the GNU form, which has the same fields up to byte 345 and times and sparse
 //! maps where ustar has its prefix.
 
 use super::number;
-use crate::error::{Checked, Entry, Malformation, PackError, quoted};
+use crate::error::{ChecksumKind, Malformation, PackError, UnsupportedMember, shortened};
 use crate::rules::TarRules;
 use std::ops::Range;
 
-/// The unit of a tar.
+/// Block size of a tar, in bytes.
 pub(crate) const BLOCK: usize = 512;
 
 pub(super) const NAME: Range<usize> = 0..100;
@@ -22,57 +22,63 @@ pub(super) const TYPE: usize = 156;
 const LINK: Range<usize> = 157..257;
 pub(super) const MAGIC: Range<usize> = 257..265;
 pub(super) const PREFIX: Range<usize> = 345..500;
-/// In a GNU header: access and change time, then what only sparse and multi-volume members use.
+/// Fields of a GNU header that only sparse and multi-volume members use. Access and change time come before them.
 const GNU_SPECIAL: Range<usize> = 369..500;
-/// Unused in both forms.
+/// Bytes that are unused in both forms.
 const UNUSED: Range<usize> = 500..512;
-/// Everything from the prefix on.
+/// All bytes from the prefix on.
 const TAIL: Range<usize> = 345..512;
 pub(super) const POSIX_MAGIC: &[u8; 8] = b"ustar\x0000";
 pub(super) const GNU_MAGIC: &[u8; 8] = b"ustar  \0";
 
-/// What a header announces.
+/// Header of a member that is not refused.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Header {
-    pub(crate) kind: Kind,
-    /// The name as it stands, prefix and all.
+pub(crate) struct TarHeader {
+    pub(crate) kind: TarMemberKind,
+    /// Name as it stands, with its prefix.
     pub(crate) name: Vec<u8>,
     pub(crate) size: u64,
 }
 
-/// The kinds of members that are not refused outright.
+/// Types of members that are not refused outright.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum TarMemberKind {
     File,
     Folder,
     Pax,
     LongName,
 }
 
-/// The sum of all bytes, with the checksum itself as spaces, is what the header says.
-pub(crate) fn has_checksum(block: &[u8; BLOCK]) -> bool {
+/// Returns true if the stated checksum is the sum of all bytes, with the checksum field itself as spaces.
+pub(crate) fn has_valid_checksum(block: &[u8; BLOCK]) -> bool {
     number::padded_octal(&block[CHECKSUM]) == Some(u64::from(checksum(block)))
 }
 
+/// Computes the checksum of a header, with the checksum field as spaces.
 pub(super) fn checksum(block: &[u8; BLOCK]) -> u32 {
     let sum = |bytes: &[u8]| bytes.iter().map(|b| u32::from(*b)).sum::<u32>();
     sum(&block[..CHECKSUM.start]) + 8 * u32::from(b' ') + sum(&block[CHECKSUM.end..])
 }
 
-impl Header {
-    /// Reads a header that is not a zero block.
-    pub(crate) fn parse(block: &[u8; BLOCK], rules: &TarRules) -> Result<Header, PackError> {
-        let shown = quoted(block[NAME].split(|b| *b == 0).next().unwrap_or_default());
-        if !has_checksum(block) {
-            return Err(PackError::Checksum { checked: Checked::TarHeader, member: Some(shown) });
+impl TarHeader {
+    /// Parses a header, which must not be a zero block.
+    ///
+    /// # Errors
+    /// A wrong checksum, a field that is malformed, or a type or form that the rules refuse.
+    pub(crate) fn parse(block: &[u8; BLOCK], rules: &TarRules) -> Result<TarHeader, PackError> {
+        let shown = shortened(block[NAME].split(|b| *b == 0).next().unwrap_or_default());
+        if !has_valid_checksum(block) {
+            return Err(PackError::Checksum { checked: ChecksumKind::TarHeader, member: Some(shown) });
         }
         let malformed = |fault| PackError::Malformed { fault, member: Some(shown.clone()) };
         let forbidden = |entry| PackError::Forbidden { member: shown.clone(), entry };
 
-        let kind = kind(block[TYPE]).map_err(forbidden)?;
+        let kind = member_kind(block[TYPE]).map_err(forbidden)?;
         match kind {
-            Kind::Pax if !rules.extensions => return Err(forbidden(Entry::Pax)),
-            Kind::LongName if !rules.extensions => return Err(forbidden(Entry::LongName)),
+            TarMemberKind::Pax if !rules.extensions => return Err(forbidden(UnsupportedMember::Pax)),
+            TarMemberKind::LongName if !rules.extensions => {
+                return Err(forbidden(UnsupportedMember::LongName));
+            }
             _ => {}
         }
         let mut field = [0; 12];
@@ -85,49 +91,53 @@ impl Header {
         }
         let mut name = Vec::new();
         if &block[MAGIC] == POSIX_MAGIC && rules.prefix {
-            let prefix = text(&block[PREFIX]).ok_or_else(|| malformed(Malformation::TarFields))?;
+            let prefix = nul_terminated(&block[PREFIX]).ok_or_else(|| malformed(Malformation::TarFields))?;
             if !prefix.is_empty() {
                 name.extend_from_slice(prefix);
                 name.push(b'/');
             }
         } else if &block[MAGIC] == GNU_MAGIC && rules.prefix {
             if !is_zero(&block[GNU_SPECIAL]) {
-                return Err(forbidden(Entry::Sparse));
+                return Err(forbidden(UnsupportedMember::Sparse));
             }
         } else if !is_zero(&block[TAIL]) {
-            return Err(forbidden(Entry::Prefix));
+            return Err(forbidden(UnsupportedMember::Prefix));
         }
-        name.extend_from_slice(text(&block[NAME]).ok_or_else(|| malformed(Malformation::TarFields))?);
+        name.extend_from_slice(
+            nul_terminated(&block[NAME]).ok_or_else(|| malformed(Malformation::TarFields))?,
+        );
 
-        // Before ustar had folders, a name with a slash at its end was one.
-        let kind = if kind == Kind::File && name.ends_with(b"/") { Kind::Folder } else { kind };
-        if kind == Kind::Folder && size != 0 {
+        // Before ustar had a type for folders, a slash at the end of the name marked them.
+        let kind =
+            if kind == TarMemberKind::File && name.ends_with(b"/") { TarMemberKind::Folder } else { kind };
+        if kind == TarMemberKind::Folder && size != 0 {
             return Err(malformed(Malformation::FolderContent));
         }
-        Ok(Header { kind, name, size })
+        Ok(TarHeader { kind, name, size })
     }
 }
 
-fn kind(flag: u8) -> Result<Kind, Entry> {
+/// Returns the accepted type for a type flag, or the reason for refusal.
+fn member_kind(flag: u8) -> Result<TarMemberKind, UnsupportedMember> {
     Err(match flag {
-        0 | b'0' => return Ok(Kind::File),
-        b'5' => return Ok(Kind::Folder),
-        b'x' => return Ok(Kind::Pax),
-        b'L' => return Ok(Kind::LongName),
-        b'1' => Entry::HardLink,
-        b'2' => Entry::SymbolicLink,
-        b'3' | b'4' => Entry::Device,
-        b'6' => Entry::Pipe,
-        b'g' => Entry::PaxGlobal,
-        b'K' => Entry::LongLink,
-        b'S' => Entry::Sparse,
-        b'M' | b'V' => Entry::Volume,
-        other => Entry::TarType(other),
+        0 | b'0' => return Ok(TarMemberKind::File),
+        b'5' => return Ok(TarMemberKind::Folder),
+        b'x' => return Ok(TarMemberKind::Pax),
+        b'L' => return Ok(TarMemberKind::LongName),
+        b'1' => UnsupportedMember::HardLink,
+        b'2' => UnsupportedMember::SymbolicLink,
+        b'3' | b'4' => UnsupportedMember::Device,
+        b'6' => UnsupportedMember::Pipe,
+        b'g' => UnsupportedMember::PaxGlobal,
+        b'K' => UnsupportedMember::LongLink,
+        b'S' => UnsupportedMember::Sparse,
+        b'M' | b'V' => UnsupportedMember::Volume,
+        other => UnsupportedMember::TarType(other),
     })
 }
 
-/// A field up to its first NUL; `None` if something hides behind that NUL.
-fn text(field: &[u8]) -> Option<&[u8]> {
+/// Returns a field up to its first NUL; `None` if other bytes are hidden behind that NUL.
+fn nul_terminated(field: &[u8]) -> Option<&[u8]> {
     let end = field.iter().position(|b| *b == 0).unwrap_or(field.len());
     let (text, rest) = field.split_at(end);
     is_zero(rest).then_some(text)

@@ -1,4 +1,4 @@
-//! tar (POSIX.1 ustar and pax, GNU), of which plain files are read and written.
+//! tar (POSIX.1 ustar and pax, GNU), of which plain files are read and written. Start at `reader`.
 
 pub(crate) mod header;
 mod number;

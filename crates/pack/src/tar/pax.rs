@@ -1,21 +1,22 @@
-//! PAX headers: `path` and `size` of the member that follows, and nothing else that matters.
+//! PAX headers: `path` and `size` of the member that follows; all other accepted keys are ignored.
 //!
-//! A PAX header is a second, invisible header. What it may change is listed here; a key that nobody is known to write for a plain
-//! file, or that would change what the member is, refuses the archive.
+//! A PAX header is a second, invisible header. The keys that it may have are listed here. A key that no known tool writes for a
+//! plain file, or that would change the type of the member, refuses the archive.
 
 use crate::error::PaxFault;
-use crate::error::quoted;
+use crate::error::shortened;
 
-/// What the next member is called and how long it is, where the PAX header says so.
+/// Name and size in bytes of the next member, if the PAX header states them.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Pax {
+pub(super) struct PaxHeader {
     pub(super) path: Option<String>,
     pub(super) size: Option<u64>,
 }
 
-/// Keys without consequence for content: times, owners, and the attributes that tools of one system keep for themselves.
-const IGNORED: [&str; 8] = ["mtime", "atime", "ctime", "uid", "gid", "uname", "gname", "comment"];
-const IGNORED_PREFIXES: [&str; 9] = [
+/// Keys without effect on the content: times, owners, and comments.
+const IGNORED_KEYS: [&str; 8] = ["mtime", "atime", "ctime", "uid", "gid", "uname", "gname", "comment"];
+/// Prefixes of keys without effect on the content: attributes that the tools of one system keep for themselves.
+const IGNORED_KEY_PREFIXES: [&str; 9] = [
     "SCHILY.xattr.",
     "SCHILY.acl.",
     "SCHILY.dev",
@@ -27,23 +28,23 @@ const IGNORED_PREFIXES: [&str; 9] = [
     "RHT.security.selinux",
 ];
 
-impl Pax {
-    /// Reads `length key=value\n` records, each key once.
-    pub(super) fn parse(mut bytes: &[u8]) -> Result<Pax, PaxFault> {
-        let mut pax = Pax::default();
+impl PaxHeader {
+    /// Parses `length key=value\n` records, each key once and at most 256 of them.
+    pub(super) fn parse(mut bytes: &[u8]) -> Result<PaxHeader, PaxFault> {
+        let mut pax = PaxHeader::default();
         let mut keys: Vec<&str> = Vec::new();
         while !bytes.is_empty() {
-            let (key, value, rest) = record(bytes).ok_or(PaxFault::Record)?;
+            let (key, value, rest) = split_record(bytes).ok_or(PaxFault::Record)?;
             bytes = rest;
             if keys.contains(&key) {
-                return Err(PaxFault::Repeated(quoted(key.as_bytes())));
+                return Err(PaxFault::Repeated(shortened(key.as_bytes())));
             }
             // A header of one member has a dozen keys; without a bound, the search above would be quadratic.
             if keys.len() >= 256 {
                 return Err(PaxFault::Record);
             }
             keys.push(key);
-            let bad_value = || PaxFault::Value(quoted(key.as_bytes()));
+            let bad_value = || PaxFault::Value(shortened(key.as_bytes()));
             match key {
                 "path" => {
                     let path = std::str::from_utf8(value).map_err(|_| bad_value())?;
@@ -53,17 +54,17 @@ impl Pax {
                     pax.path = Some(path.to_owned());
                 }
                 "size" => pax.size = Some(decimal(value).ok_or_else(bad_value)?),
-                _ if IGNORED.contains(&key) => {}
-                _ if IGNORED_PREFIXES.iter().any(|prefix| key.starts_with(prefix)) => {}
-                _ => return Err(PaxFault::Key(quoted(key.as_bytes()))),
+                _ if IGNORED_KEYS.contains(&key) => {}
+                _ if IGNORED_KEY_PREFIXES.iter().any(|prefix| key.starts_with(prefix)) => {}
+                _ => return Err(PaxFault::Key(shortened(key.as_bytes()))),
             }
         }
         Ok(pax)
     }
 }
 
-/// Key, value and what follows the first record.
-fn record(bytes: &[u8]) -> Option<(&str, &[u8], &[u8])> {
+/// Splits off the first record: its key, its value, and the bytes behind it.
+fn split_record(bytes: &[u8]) -> Option<(&str, &[u8], &[u8])> {
     let space = bytes.iter().position(|b| *b == b' ')?;
     let length = usize::try_from(decimal(&bytes[..space])?).ok()?;
     let (record, rest) = bytes.split_at_checked(length)?;
@@ -75,7 +76,7 @@ fn record(bytes: &[u8]) -> Option<(&str, &[u8], &[u8])> {
     Some((key, &value[1..], rest))
 }
 
-/// Digits without a sign or leading zeros.
+/// Parses decimal digits without a sign or leading zeros.
 fn decimal(digits: &[u8]) -> Option<u64> {
     let plain = digits == b"0" || digits.first().is_some_and(|d| (b'1'..=b'9').contains(d));
     if !plain || !digits.iter().all(u8::is_ascii_digit) {
@@ -88,26 +89,26 @@ fn decimal(digits: &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// A record with the length it should have.
+    /// Returns a record with its correct length.
     fn pair(text: &[u8]) -> Vec<u8> {
         let length = |digits: usize| digits + 1 + text.len() + 1;
         let digits = (1..).find(|digits| length(*digits).to_string().len() == *digits).unwrap();
         [length(digits).to_string().as_bytes(), b" ", text, b"\n"].concat()
     }
 
-    fn parse(pairs: &[&[u8]]) -> Result<Pax, PaxFault> {
-        Pax::parse(&pairs.iter().flat_map(|text| pair(text)).collect::<Vec<u8>>())
+    fn parse(pairs: &[&[u8]]) -> Result<PaxHeader, PaxFault> {
+        PaxHeader::parse(&pairs.iter().flat_map(|text| pair(text)).collect::<Vec<u8>>())
     }
 
     #[test]
     fn what_ordinary_tools_write() {
-        let pax = Pax { path: Some("long/name.js".to_owned()), size: Some(4096) };
+        let pax = PaxHeader { path: Some("long/name.js".to_owned()), size: Some(4096) };
         assert_eq!(
             parse(&[b"mtime=1700000000.5", b"path=long/name.js", b"size=4096", b"comment=a"]),
             Ok(pax)
         );
-        assert_eq!(parse(&[]), Ok(Pax::default()));
-        assert_eq!(parse(&[b"SCHILY.xattr.user.x=\xff\0\n\x01=", b"uname="]), Ok(Pax::default()));
+        assert_eq!(parse(&[]), Ok(PaxHeader::default()));
+        assert_eq!(parse(&[b"SCHILY.xattr.user.x=\xff\0\n\x01=", b"uname="]), Ok(PaxHeader::default()));
     }
 
     #[test]
@@ -149,9 +150,9 @@ mod tests {
             b"11 path=ab\0",
             b"11 path=ab\n\0\0\0",
         ] {
-            assert_eq!(Pax::parse(bytes), Err(PaxFault::Record), "{}", bytes.escape_ascii());
+            assert_eq!(PaxHeader::parse(bytes), Err(PaxFault::Record), "{}", bytes.escape_ascii());
         }
         let many: Vec<u8> = (0..300).flat_map(|n| pair(format!("SCHILY.dev.{n}=a").as_bytes())).collect();
-        assert_eq!(Pax::parse(&many), Err(PaxFault::Record));
+        assert_eq!(PaxHeader::parse(&many), Err(PaxFault::Record));
     }
 }

@@ -1,104 +1,109 @@
-//! Walks a tar member by member, in one pass.
+//! Readers of tar archives, member by member, in one pass. Start at [`read_tar`], which runs a `TarReader`.
 
-use super::header::{BLOCK, Header, Kind, is_zero};
-use super::number::OCTAL_END;
-use super::pax::Pax;
-use crate::error::{Entry, Field, Malformation, PackError, Stage, quoted};
-use crate::gzip::Gunzip;
-use crate::input::{Buffered, Input, Stream, count, fill, vector, within};
-use crate::limits::Limit;
-use crate::member::{Member, Tally};
-use crate::name;
-use crate::names::Names;
-use crate::rules::Rules;
+use super::header::{BLOCK, TarHeader, TarMemberKind, is_zero};
+use super::number::FIRST_NON_OCTAL_SIZE;
+use super::pax::PaxHeader;
+use crate::error::{ArchiveStage, Malformation, PackError, RepeatedField, UnsupportedMember, shortened};
+use crate::gzip::GunzipReader;
+use crate::input::{ArchiveInput, BufReadStream, ChunkStream, at_most, read_full, read_vec, to_u64};
+use crate::limits::ArchiveLimit;
+use crate::member::{ArchiveMember, ArchiveTotals};
+use crate::member_names::MemberNames;
+use crate::name_rules;
+use crate::rules::ArchiveRules;
 use std::io::{BufRead, Read};
 
-/// Reads a tar and shows each file to `visit`, in the archive's order.
+/// Reads a tar and calls `visit` with each file, in the order of the archive.
 ///
-/// What the visitor saw counts only if this returns `Ok`.
+/// The visited members count only if this returns `Ok`.
 ///
 /// # Errors
-/// The first thing wrong with the archive, or the visitor's own error.
-pub fn read_tar<R, E, F>(reader: R, rules: &Rules, visit: F) -> Result<Tally, E>
+/// The first fault of the archive, or the visitor's own error.
+pub fn read_tar<R, E, F>(reader: R, rules: &ArchiveRules, visit: F) -> Result<ArchiveTotals, E>
 where
     R: Read,
     E: From<PackError>,
-    F: FnMut(&mut Member<'_>) -> Result<(), E>,
+    F: FnMut(&mut ArchiveMember<'_>) -> Result<(), E>,
 {
-    let mut input = Input::new(reader, rules.limits.source_bytes);
-    let tally = Walk::new(&mut input, rules).run(visit)?;
-    Ok(Tally { source_bytes: input.consumed(), ..tally })
+    let mut input = ArchiveInput::new(reader, rules.limits.source_bytes);
+    let tally = TarReader::new(&mut input, rules).read_members(visit)?;
+    Ok(ArchiveTotals { source_bytes: input.consumed(), ..tally })
 }
 
-/// Reads a tar inside gzip, as [`read_tar`] does.
+/// Reads a tar inside gzip, as [`read_tar`] does, with the checks of the gzip file as well.
 ///
 /// # Errors
-/// The first thing wrong with the archive, or the visitor's own error.
-pub fn read_tar_gz<R, E, F>(reader: R, rules: &Rules, visit: F) -> Result<Tally, E>
+/// The first fault of the archive, or the visitor's own error.
+pub fn read_tar_gz<R, E, F>(reader: R, rules: &ArchiveRules, visit: F) -> Result<ArchiveTotals, E>
 where
     R: Read,
     E: From<PackError>,
-    F: FnMut(&mut Member<'_>) -> Result<(), E>,
+    F: FnMut(&mut ArchiveMember<'_>) -> Result<(), E>,
 {
-    let mut gunzip = Gunzip::new(reader, rules);
-    let tally = Walk::new(&mut gunzip, rules).run(visit)?;
-    Ok(Tally { source_bytes: gunzip.consumed(), ..tally })
+    let mut gunzip = GunzipReader::new(reader, rules);
+    let tally = TarReader::new(&mut gunzip, rules).read_members(visit)?;
+    Ok(ArchiveTotals { source_bytes: gunzip.consumed(), ..tally })
 }
 
-/// The bytes of a gzip file, for whoever wants to unpack on another thread than [`read_gunzipped_tar`] reads on.
+/// Returns a reader of the decompressed bytes of a gzip file, to decompress on another thread than [`read_gunzipped_tar`].
 ///
-/// Errors are [`PackError`]s inside `io::Error`, for the bounds of the rules too; `PackError::from` takes them out again.
-pub fn gunzip<R: Read>(reader: R, rules: &Rules) -> impl Read + use<R> {
-    Gunzip::new(reader, rules)
+/// Errors, exceeded limits included, are [`PackError`]s inside `io::Error`; `PackError::from` restores them.
+pub fn gunzip<R: Read>(reader: R, rules: &ArchiveRules) -> impl Read + use<R> {
+    GunzipReader::new(reader, rules)
 }
 
-/// Reads what [`gunzip`] gives, as [`read_tar_gz`] does the whole. The bytes of the archive itself are not counted.
+/// Reads a tar from the bytes of [`gunzip`]; both together are [`read_tar_gz`]. The bytes of the gzip file are not counted:
+/// [`ArchiveTotals::source_bytes`] is 0.
 ///
 /// # Errors
-/// The first thing wrong with the archive, or the visitor's own error.
-pub fn read_gunzipped_tar<R, E, F>(reader: R, rules: &Rules, visit: F) -> Result<Tally, E>
+/// The first fault of the archive, or the visitor's own error.
+pub fn read_gunzipped_tar<R, E, F>(reader: R, rules: &ArchiveRules, visit: F) -> Result<ArchiveTotals, E>
 where
     R: BufRead,
     E: From<PackError>,
-    F: FnMut(&mut Member<'_>) -> Result<(), E>,
+    F: FnMut(&mut ArchiveMember<'_>) -> Result<(), E>,
 {
-    Walk::new(&mut Buffered(reader), rules).run(visit)
+    TarReader::new(&mut BufReadStream(reader), rules).read_members(visit)
 }
 
-struct Walk<'a> {
-    stream: &'a mut dyn Stream,
-    rules: &'a Rules,
-    names: Names,
-    /// Bytes of the tar up to here.
+/// State of a pass over one tar.
+struct TarReader<'a> {
+    stream: &'a mut dyn ChunkStream,
+    rules: &'a ArchiveRules,
+    names: MemberNames,
+    /// Offset in the tar, in bytes.
     position: u64,
-    /// From extension headers, for the next member.
+    /// Name and fields from extension headers, for the next member.
     long_name: Option<Vec<u8>>,
-    pax: Option<Pax>,
+    pax: Option<PaxHeader>,
 }
 
-impl<'a> Walk<'a> {
-    fn new(stream: &'a mut dyn Stream, rules: &'a Rules) -> Walk<'a> {
-        Walk { stream, rules, names: Names::default(), position: 0, long_name: None, pax: None }
+impl<'a> TarReader<'a> {
+    fn new(stream: &'a mut dyn ChunkStream, rules: &'a ArchiveRules) -> TarReader<'a> {
+        TarReader { stream, rules, names: MemberNames::default(), position: 0, long_name: None, pax: None }
     }
 
-    fn run<E, F>(mut self, mut visit: F) -> Result<Tally, E>
+    /// Visits all files up to the end of the archive.
+    fn read_members<E, F>(mut self, mut visit: F) -> Result<ArchiveTotals, E>
     where
         E: From<PackError>,
-        F: FnMut(&mut Member<'_>) -> Result<(), E>,
+        F: FnMut(&mut ArchiveMember<'_>) -> Result<(), E>,
     {
-        let mut tally = Tally::default();
-        while let Some(header) = self.header()? {
-            let shown = quoted(&header.name);
+        let mut tally = ArchiveTotals::default();
+        while let Some(header) = self.next_header()? {
+            let shown = shortened(&header.name);
             match header.kind {
-                Kind::Pax | Kind::LongName => self.extension(&header).map_err(|e| e.within(&shown))?,
-                Kind::Folder => self.folder(header)?,
-                Kind::File => {
-                    let (name, size) = self.file(header)?;
-                    let mut member = Member::new(&name, size, self.stream);
+                TarMemberKind::Pax | TarMemberKind::LongName => {
+                    self.read_extension(&header).map_err(|e| e.in_member(&shown))?
+                }
+                TarMemberKind::Folder => self.check_folder(header)?,
+                TarMemberKind::File => {
+                    let (name, size) = self.open_file(header)?;
+                    let mut member = ArchiveMember::new(&name, size, self.stream);
                     visit(&mut member)?;
                     member.finish()?;
                     self.position += size;
-                    self.padding().map_err(|e| e.within(&name))?;
+                    self.skip_padding().map_err(|e| e.in_member(&name))?;
                     tally.files += 1;
                     tally.content_bytes += size;
                 }
@@ -107,64 +112,65 @@ impl<'a> Walk<'a> {
         Ok(tally)
     }
 
-    /// The next header, or `None` once the end of the archive has been seen and found clean.
-    fn header(&mut self) -> Result<Option<Header>, PackError> {
+    /// Reads the next header; `None` at the end of the archive, whose last bytes are checked then.
+    fn next_header(&mut self) -> Result<Option<TarHeader>, PackError> {
         let mut block = [0; BLOCK];
-        let got = fill(self.stream, &mut block)?;
+        let got = read_full(self.stream, &mut block)?;
         let ended = got == 0 || is_zero(&block[..got]);
         if !ended {
             if got < BLOCK {
-                return Err(PackError::truncated(Stage::TarHeader));
+                return Err(PackError::truncated(ArchiveStage::TarHeader));
             }
-            self.advance(count(BLOCK), 0)?;
-            return Header::parse(&block, &self.rules.tar).map(Some);
+            self.count_bytes(to_u64(BLOCK), 0)?;
+            return TarHeader::parse(&block, &self.rules.tar).map(Some);
         }
         if self.long_name.is_some() || self.pax.is_some() {
             return Err(PackError::malformed(Malformation::DanglingExtension));
         }
         if self.position == 0 && got < BLOCK {
-            return Err(PackError::truncated(Stage::TarHeader));
+            return Err(PackError::truncated(ArchiveStage::TarHeader));
         }
-        self.end(got)?;
+        self.check_end(got)?;
         Ok(None)
     }
 
-    /// After a zero block only zeros may come. `got` is how much of that block there was.
-    fn end(&mut self, got: usize) -> Result<(), PackError> {
-        let mut zeros = count(got);
+    /// Checks that only zeros follow a zero block. `got` is the number of bytes of that block.
+    fn check_end(&mut self, got: usize) -> Result<(), PackError> {
+        let mut zeros = to_u64(got);
         loop {
             let chunk = self.stream.chunk()?;
             if chunk.is_empty() {
                 break;
             }
             if !is_zero(chunk) {
-                return Err(PackError::TrailingData { stage: Stage::TarEnd });
+                return Err(PackError::TrailingData { stage: ArchiveStage::TarEnd });
             }
             let length = chunk.len();
-            zeros = zeros.saturating_add(count(length));
+            zeros = zeros.saturating_add(to_u64(length));
             self.stream.advance(length);
         }
-        if self.rules.tar.end_blocks && zeros < 2 * count(BLOCK) {
-            return Err(PackError::truncated(Stage::TarEnd));
+        if self.rules.tar.end_blocks && zeros < 2 * to_u64(BLOCK) {
+            return Err(PackError::truncated(ArchiveStage::TarEnd));
         }
         Ok(())
     }
 
-    /// Counts bytes that are about to be read, and `more` that are announced, against the limit.
-    fn advance(&mut self, bytes: u64, more: u64) -> Result<(), PackError> {
+    /// Adds `bytes` to the position and checks it, with the `more` bytes that are declared to follow, against the limit.
+    fn count_bytes(&mut self, bytes: u64, more: u64) -> Result<(), PackError> {
         self.position = self.position.saturating_add(bytes);
-        Limit::TotalBytes.hold(self.position.saturating_add(more), self.rules.limits.total_bytes)
+        ArchiveLimit::TotalBytes.check(self.position.saturating_add(more), self.rules.limits.total_bytes)
     }
 
-    fn extension(&mut self, header: &Header) -> Result<(), PackError> {
-        Limit::ExtensionBytes.hold(header.size, self.rules.limits.extension_bytes)?;
-        self.advance(0, header.size)?;
-        let bytes = vector(self.stream, header.size, Stage::TarExtension)?;
+    /// Reads a PAX header or a GNU long name, to be applied to the next member.
+    fn read_extension(&mut self, header: &TarHeader) -> Result<(), PackError> {
+        ArchiveLimit::ExtensionBytes.check(header.size, self.rules.limits.extension_bytes)?;
+        self.count_bytes(0, header.size)?;
+        let bytes = read_vec(self.stream, header.size, ArchiveStage::TarExtension)?;
         self.position += header.size;
-        self.padding()?;
+        self.skip_padding()?;
         let repeated = match header.kind {
-            Kind::Pax => {
-                let pax = Pax::parse(&bytes).map_err(|e| PackError::malformed(Malformation::Pax(e)))?;
+            TarMemberKind::Pax => {
+                let pax = PaxHeader::parse(&bytes).map_err(|e| PackError::malformed(Malformation::Pax(e)))?;
                 self.pax.replace(pax).is_some()
             }
             _ => {
@@ -180,60 +186,65 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// The member's raw name, and its size where the header and the extensions agree on it.
-    fn resolved(&mut self, header: Header) -> Result<(Vec<u8>, u64), PackError> {
+    /// Returns the raw name and the size of a member, from its header and the extension headers before it, which must agree.
+    fn name_and_size(&mut self, header: TarHeader) -> Result<(Vec<u8>, u64), PackError> {
         let pax = self.pax.take().unwrap_or_default();
         let name = pax.path.map(String::into_bytes).or(self.long_name.take()).unwrap_or(header.name);
         match pax.size {
-            // A PAX size is for what eleven octal digits cannot say. Elsewhere it may only repeat the header: a reader that
-            // does not know PAX must find the next header in the same place.
-            Some(size) if size != header.size && size < OCTAL_END => {
-                Err(PackError::Disagreement { member: quoted(&name), field: Field::Size })
+            // A PAX size is for sizes that eleven octal digits cannot express. Elsewhere it may only repeat the header: a reader
+            // that does not know PAX must find the next header in the same place.
+            Some(size) if size != header.size && size < FIRST_NON_OCTAL_SIZE => {
+                Err(PackError::Disagreement { member: shortened(&name), field: RepeatedField::Size })
             }
             Some(size) => Ok((name, size)),
             None => Ok((name, header.size)),
         }
     }
 
-    fn folder(&mut self, header: Header) -> Result<(), PackError> {
-        let (raw, size) = self.resolved(header)?;
+    /// Checks a folder and its name; the reader shows no folders to the visitor.
+    fn check_folder(&mut self, header: TarHeader) -> Result<(), PackError> {
+        let (raw, size) = self.name_and_size(header)?;
         if !self.rules.skip_folders {
-            return Err(PackError::Forbidden { member: quoted(&raw), entry: Entry::Folder });
+            return Err(PackError::Forbidden { member: shortened(&raw), entry: UnsupportedMember::Folder });
         }
         if size != 0 {
             let fault = Malformation::FolderContent;
-            return Err(PackError::Malformed { fault, member: Some(quoted(&raw)) });
+            return Err(PackError::Malformed { fault, member: Some(shortened(&raw)) });
         }
-        if let Some(name) = name::accepted(&raw, true, self.rules.strip_dot_slash, self.rules)? {
+        if let Some(name) = name_rules::parse_name(&raw, true, self.rules.strip_dot_slash, self.rules)? {
             self.names.admit(&name, true, &self.rules.limits)?;
         }
         Ok(())
     }
 
-    fn file(&mut self, header: Header) -> Result<(String, u64), PackError> {
-        let (raw, size) = self.resolved(header)?;
-        let name = name::accepted(&raw, false, self.rules.strip_dot_slash, self.rules)?.unwrap_or_default();
+    /// Checks name and size of a file against the rules and limits, and returns both.
+    fn open_file(&mut self, header: TarHeader) -> Result<(String, u64), PackError> {
+        let (raw, size) = self.name_and_size(header)?;
+        let name =
+            name_rules::parse_name(&raw, false, self.rules.strip_dot_slash, self.rules)?.unwrap_or_default();
         self.names.admit(&name, false, &self.rules.limits)?;
-        Limit::MemberBytes.hold(size, self.rules.limits.member_bytes).map_err(|e| e.within(&name))?;
-        self.advance(0, size).map_err(|e| e.within(&name))?;
+        ArchiveLimit::MemberBytes
+            .check(size, self.rules.limits.member_bytes)
+            .map_err(|e| e.in_member(&name))?;
+        self.count_bytes(0, size).map_err(|e| e.in_member(&name))?;
         Ok((name, size))
     }
 
-    /// Zeros up to the next block.
-    fn padding(&mut self) -> Result<(), PackError> {
-        let mut left = (count(BLOCK) - self.position % count(BLOCK)) % count(BLOCK);
+    /// Skips the padding up to the next block, which must be zeros.
+    fn skip_padding(&mut self) -> Result<(), PackError> {
+        let mut left = (to_u64(BLOCK) - self.position % to_u64(BLOCK)) % to_u64(BLOCK);
         self.position += left;
         while left > 0 {
             let chunk = self.stream.chunk()?;
-            let step = within(left, chunk.len());
+            let step = at_most(left, chunk.len());
             if step == 0 {
-                return Err(PackError::truncated(Stage::Content));
+                return Err(PackError::truncated(ArchiveStage::Content));
             }
             if !is_zero(&chunk[..step]) {
                 return Err(PackError::malformed(Malformation::Padding));
             }
             self.stream.advance(step);
-            left -= count(step);
+            left -= to_u64(step);
         }
         Ok(())
     }

@@ -1,46 +1,46 @@
-//! Writes a tar that is the same every time: no times, no owners, no folders, names checked as the reader checks them.
+//! Reproducible writers of tar archives: no times, no owners, no folders, names checked as the reader checks them.
 
 use super::header::{
     BLOCK, CHECKSUM, GID, GNU_MAGIC, MAGIC, MODE, MTIME, NAME, POSIX_MAGIC, PREFIX, SIZE, TYPE, UID, checksum,
 };
-use super::number::OCTAL_END;
+use super::number::FIRST_NON_OCTAL_SIZE;
 use crate::copy::copy_exactly;
 use crate::error::PackError;
 use crate::gzip::GzipWriter;
-use crate::input::count;
-use crate::limits::{Limit, Limits};
-use crate::name;
-use crate::names::Names;
-use crate::rules::Rules;
+use crate::input::to_u64;
+use crate::limits::{ArchiveLimit, ArchiveLimits};
+use crate::member_names::MemberNames;
+use crate::name_rules;
+use crate::rules::ArchiveRules;
 use std::io::{Read, Write};
 
-/// How headers are written.
+/// Form of the headers that are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TarStyle {
-    /// As the real Replay Bundle tool writes them: GNU magic, type NUL, names of at most 100 bytes.
+    /// Headers like those of the real Replay Bundle tool: GNU magic, type NUL, names of at most 100 bytes.
     Gnu,
     /// POSIX ustar, type `0`: names of at most 100 bytes, or up to 256 where a slash splits them into 155 and 100.
     Ustar,
 }
 
-/// A tar in the making. Members come out in the order they are added; the order is the caller's format.
+/// Writer of a tar. Members keep the order in which they are added, which is up to the caller's format.
 ///
-/// The sink gets small writes: a file wants a `BufWriter`. After an error the archive is broken and must be thrown away.
-/// Without [`TarWriter::finish`] it has no end.
+/// The sink gets small writes: wrap a file in a `BufWriter`. After an error the archive is broken and must be discarded.
+/// Without [`TarWriter::finish`] it has no end blocks.
 #[derive(Debug)]
 pub struct TarWriter<W: Write> {
     sink: W,
     style: TarStyle,
-    rules: Rules,
-    names: Names,
+    rules: ArchiveRules,
+    names: MemberNames,
     position: u64,
 }
 
 impl<W: Write> TarWriter<W> {
-    /// Starts an archive that a reader with the same limits will accept.
-    pub fn new(sink: W, style: TarStyle, limits: Limits) -> TarWriter<W> {
-        let rules = Rules { limits, ..Rules::plain() };
-        TarWriter { sink, style, rules, names: Names::default(), position: 0 }
+    /// Creates a writer whose archive a reader with the same limits accepts.
+    pub fn new(sink: W, style: TarStyle, limits: ArchiveLimits) -> TarWriter<W> {
+        let rules = ArchiveRules { limits, ..ArchiveRules::plain() };
+        TarWriter { sink, style, rules, names: MemberNames::default(), position: 0 }
     }
 
     /// Adds a file of exactly `size` bytes.
@@ -49,12 +49,14 @@ impl<W: Write> TarWriter<W> {
     /// A name that a reader would refuse or the header cannot hold, a limit, content of another size, or a failure of the sink.
     pub fn add(&mut self, name: &str, size: u64, content: impl Read) -> Result<(), PackError> {
         let limits = &self.rules.limits;
-        name::accepted(name.as_bytes(), false, false, &self.rules)?;
-        Limit::MemberBytes.hold(size, limits.member_bytes.min(OCTAL_END - 1)).map_err(|e| e.within(name))?;
-        let block = block(name, size, self.style)?;
-        let padding = (count(BLOCK) - size % count(BLOCK)) % count(BLOCK);
-        let end = self.position.saturating_add(count(BLOCK)).saturating_add(size);
-        Limit::TotalBytes.hold(end, limits.total_bytes).map_err(|e| e.within(name))?;
+        name_rules::parse_name(name.as_bytes(), false, false, &self.rules)?;
+        ArchiveLimit::MemberBytes
+            .check(size, limits.member_bytes.min(FIRST_NON_OCTAL_SIZE - 1))
+            .map_err(|e| e.in_member(name))?;
+        let block = header_block(name, size, self.style)?;
+        let padding = (to_u64(BLOCK) - size % to_u64(BLOCK)) % to_u64(BLOCK);
+        let end = self.position.saturating_add(to_u64(BLOCK)).saturating_add(size);
+        ArchiveLimit::TotalBytes.check(end, limits.total_bytes).map_err(|e| e.in_member(name))?;
         self.names.admit(name, false, limits)?;
         self.sink.write_all(&block)?;
         copy_exactly(name, size, content, &mut self.sink, |_| {})?;
@@ -63,7 +65,7 @@ impl<W: Write> TarWriter<W> {
         Ok(())
     }
 
-    /// Writes the two zero blocks and gives the sink back.
+    /// Writes the two zero blocks and returns the sink.
     ///
     /// # Errors
     /// A failure of the sink.
@@ -73,29 +75,29 @@ impl<W: Write> TarWriter<W> {
     }
 }
 
-/// A tar inside gzip in the making: [`TarWriter`], compressed at one fixed level into one gzip member without time or name.
+/// Writer of a tar inside gzip: a [`TarWriter`], compressed at one fixed level into one gzip member without time or name.
 pub struct TarGzWriter<W: Write> {
     tar: TarWriter<GzipWriter<W>>,
 }
 
 impl<W: Write> TarGzWriter<W> {
-    /// Starts an archive that a reader with the same limits will accept.
+    /// Creates a writer whose archive a reader with the same limits accepts.
     ///
     /// # Errors
     /// A failure of the sink, which gets the gzip header.
-    pub fn new(sink: W, style: TarStyle, limits: Limits) -> Result<TarGzWriter<W>, PackError> {
+    pub fn new(sink: W, style: TarStyle, limits: ArchiveLimits) -> Result<TarGzWriter<W>, PackError> {
         Ok(TarGzWriter { tar: TarWriter::new(GzipWriter::new(sink)?, style, limits) })
     }
 
     /// Adds a file of exactly `size` bytes.
     ///
     /// # Errors
-    /// As [`TarWriter::add`].
+    /// Those of [`TarWriter::add`].
     pub fn add(&mut self, name: &str, size: u64, content: impl Read) -> Result<(), PackError> {
         self.tar.add(name, size, content)
     }
 
-    /// Writes the end of the tar and of the gzip member, and gives the sink back.
+    /// Writes the end of the tar and of the gzip member, and returns the sink.
     ///
     /// # Errors
     /// A failure of the sink.
@@ -104,16 +106,20 @@ impl<W: Write> TarGzWriter<W> {
     }
 }
 
-fn block(name: &str, size: u64, style: TarStyle) -> Result<[u8; BLOCK], PackError> {
+/// Returns the header block of a file.
+///
+/// # Errors
+/// [`PackError::Limit`] for a name that the style cannot express.
+fn header_block(name: &str, size: u64, style: TarStyle) -> Result<[u8; BLOCK], PackError> {
     let (prefix, rest, max) = match style {
-        TarStyle::Gnu => ("", name, count(NAME.len())),
+        TarStyle::Gnu => ("", name, to_u64(NAME.len())),
         TarStyle::Ustar => {
-            let (prefix, rest) = split(name);
-            (prefix, rest, count(PREFIX.len() + 1 + NAME.len()))
+            let (prefix, rest) = split_prefix(name);
+            (prefix, rest, to_u64(PREFIX.len() + 1 + NAME.len()))
         }
     };
     if rest.len() > NAME.len() {
-        return Err(PackError::Limit { limit: Limit::NameBytes, max, member: None }.within(name));
+        return Err(PackError::Limit { limit: ArchiveLimit::NameBytes, max, member: None }.in_member(name));
     }
     let mut block = [0; BLOCK];
     let mut put = |at: usize, bytes: &[u8]| block[at..at + bytes.len()].copy_from_slice(bytes);
@@ -136,8 +142,9 @@ fn block(name: &str, size: u64, style: TarStyle) -> Result<[u8; BLOCK], PackErro
     Ok(block)
 }
 
-/// Prefix and name: the longest prefix that fits, where the name alone does not. What fits nowhere comes back whole.
-fn split(name: &str) -> (&str, &str) {
+/// Splits a name into prefix and name: the longest prefix that fits, if the name alone does not. A name that cannot be split
+/// is returned whole.
+fn split_prefix(name: &str) -> (&str, &str) {
     if name.len() <= NAME.len() {
         return ("", name);
     }
@@ -156,11 +163,12 @@ mod tests {
             [(1, 98, true), (1, 100, true), (155, 100, true), (156, 99, false), (1, 101, false)]
         {
             let name = long(folder, file);
-            let gnu = block(&name, 0, TarStyle::Gnu);
+            let gnu = header_block(&name, 0, TarStyle::Gnu);
             assert_eq!(gnu.is_ok(), name.len() <= 100, "{folder} {file}");
-            assert_eq!(block(&name, 0, TarStyle::Ustar).is_ok(), fits, "{folder} {file}");
+            assert_eq!(header_block(&name, 0, TarStyle::Ustar).is_ok(), fits, "{folder} {file}");
         }
-        let over = PackError::Limit { limit: Limit::NameBytes, max: 100, member: Some("x".repeat(101)) };
-        assert_eq!(block(&"x".repeat(101), 0, TarStyle::Gnu), Err(over));
+        let over =
+            PackError::Limit { limit: ArchiveLimit::NameBytes, max: 100, member: Some("x".repeat(101)) };
+        assert_eq!(header_block(&"x".repeat(101), 0, TarStyle::Gnu), Err(over));
     }
 }

@@ -1,14 +1,14 @@
-//! zip (APPNOTE 6.3), of which stored and deflated files below 4 GiB are read and written.
+//! zip (APPNOTE 6.3), of which stored and deflated files below 4 GiB are read and written. Start at `reader`.
 //!
-//! A zip says everything twice, in the directory at its end and before each content, and two readers that trust different halves
-//! see different archives. So here both halves must agree, every byte must belong to exactly one entry, and whatever would
-//! give an entry a third description (64-bit sizes, Unicode path fields, a second end record) is refused.
+//! A zip states everything twice, in the directory at its end and in the local header before each content, and two readers that
+//! trust different halves see different archives. So here both halves must agree, every byte must belong to exactly one entry,
+//! and a third description of an entry (64-bit sizes, Unicode path fields, a second end record) is refused.
 
-mod body;
+mod content;
 mod directory;
-mod end;
-mod extra;
-mod local;
+mod end_record;
+mod extra_fields;
+mod local_header;
 mod reader;
 mod writer;
 
@@ -16,25 +16,25 @@ pub use reader::read_zip;
 pub use writer::{ZipMethod, ZipWriter};
 
 // APPNOTE §4.3.
-const LOCAL: u32 = 0x0403_4b50;
-const CENTRAL: u32 = 0x0201_4b50;
-const END: u32 = 0x0605_4b50;
-const DESCRIPTOR: u32 = 0x0807_4b50;
-const ZIP64_LOCATOR: u32 = 0x0706_4b50;
+const LOCAL_SIGNATURE: u32 = 0x0403_4b50;
+const CENTRAL_SIGNATURE: u32 = 0x0201_4b50;
+const END_SIGNATURE: u32 = 0x0605_4b50;
+const DESCRIPTOR_SIGNATURE: u32 = 0x0807_4b50;
+const ZIP64_LOCATOR_SIGNATURE: u32 = 0x0706_4b50;
 
 // APPNOTE §4.4.4: general purpose flags.
-const ENCRYPTED: u16 = 1;
-/// How hard deflate tried: a remark.
-const EFFORT: u16 = 0b110;
-/// Sizes and CRC follow the content.
-const DESCRIBED: u16 = 1 << 3;
-const UTF8: u16 = 1 << 11;
+const FLAG_ENCRYPTED: u16 = 1;
+/// Compression effort of deflate, without effect on reading.
+const FLAG_DEFLATE_EFFORT: u16 = 0b110;
+/// A data descriptor with sizes and CRC follows the content.
+const FLAG_DESCRIPTOR: u16 = 1 << 3;
+const FLAG_UTF8: u16 = 1 << 11;
 
 // APPNOTE §4.4.5.
 const STORED: u16 = 0;
 const DEFLATED: u16 = 8;
 
-/// Little-endian numbers at fixed places of a record.
+/// Reads a little-endian number at a fixed offset of a record.
 fn u16_at<const N: usize>(record: &[u8; N], at: usize) -> u16 {
     u16::from_le_bytes([record[at], record[at + 1]])
 }

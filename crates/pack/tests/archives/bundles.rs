@@ -1,14 +1,15 @@
-//! Replay Bundles that the real tool wrote, and the ones that a script broke: what it refuses at the level of the archive, so
-//! do we; what it accepts, too, but for the two rules in which we are stricter.
+//! Replay Bundles that the real tool wrote, and some that a script broke: the readers here refuse and accept the same archives
+//! as the real tool, but for two rules that are stricter here.
 
-use crate::forge::Members;
+use crate::handmade::Members;
 use reenact_pack::{
-    Checked, Entry, Limit, Limits, NameFault, PackError, Rules, Stage, TarGzWriter, TarStyle, read_tar_gz,
+    ArchiveLimit, ArchiveLimits, ArchiveRules, ArchiveStage, ChecksumKind, NameFault, PackError, TarGzWriter,
+    TarStyle, UnsupportedMember, read_tar_gz,
 };
 use std::fs;
 use std::path::PathBuf;
 
-/// `REENACT_PEERS`, or the folder beside the project.
+/// Returns a folder of bundles: in `REENACT_PEERS`, or beside the project.
 fn folder(kind: &str) -> Option<PathBuf> {
     let beside = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/peers"));
     let folder = std::env::var_os("REENACT_PEERS").map_or_else(beside, PathBuf::from);
@@ -20,16 +21,16 @@ fn folder(kind: &str) -> Option<PathBuf> {
     Some(folder)
 }
 
-/// The real tool's limits.
-fn rules() -> Rules {
-    let limits = Limits {
+/// Returns the limits of the real tool.
+fn rules() -> ArchiveRules {
+    let limits = ArchiveLimits {
         source_bytes: 100 << 20,
         total_bytes: 1 << 30,
         name_bytes: 256,
-        ratio: None,
-        ..Limits::default()
+        expansion: None,
+        ..ArchiveLimits::default()
     };
-    Rules { limits, ..Rules::plain() }
+    ArchiveRules { limits, ..ArchiveRules::plain() }
 }
 
 fn read(bytes: &[u8]) -> Result<Members, PackError> {
@@ -49,11 +50,11 @@ fn refusal(id: &str) -> Option<PackError> {
     let limit =
         |limit, max, member: Option<&str>| PackError::Limit { limit, max, member: member.map(str::to_owned) };
     Some(match id.split('_').next().unwrap_or_default() {
-        "t16" => forbidden("files/sub/", Entry::Folder),
+        "t16" => forbidden("files/sub/", UnsupportedMember::Folder),
         "t33" => PackError::Duplicate { name: "manifest.json".to_owned() },
-        "t39" => forbidden("pfx.txt", Entry::Prefix),
-        "t40" => forbidden("PaxHeaders/x", Entry::Pax),
-        "t41" => forbidden("././@LongLink", Entry::LongName),
+        "t39" => forbidden("pfx.txt", UnsupportedMember::Prefix),
+        "t40" => forbidden("PaxHeaders/x", UnsupportedMember::Pax),
+        "t41" => forbidden("././@LongLink", UnsupportedMember::LongName),
         "t43" => unsafe_name("./manifest.json", NameFault::DotSegment),
         "t45" => unsafe_name("files/./x.txt", NameFault::DotSegment),
         "t48" => unsafe_name("files\\x.txt", NameFault::Backslash),
@@ -64,14 +65,14 @@ fn refusal(id: &str) -> Option<PackError> {
             other: "files/trace.jsonl".to_owned(),
         },
         "t52" => unsafe_name("files/a\n\u{1b}[31mb.txt", NameFault::Control),
-        "t54" => PackError::TrailingData { stage: Stage::Gzip },
-        "t55" => PackError::TrailingData { stage: Stage::TarEnd },
-        "t58" => PackError::Truncated { stage: Stage::Gzip, member: None },
-        "t59" => PackError::Checksum { checked: Checked::GzipCrc, member: None },
-        "t61" => PackError::Truncated { stage: Stage::GzipHeader, member: None },
-        "t69" => limit(Limit::MemberBytes, 10 << 20, Some("manifest.json")),
-        "t70" => limit(Limit::MemberBytes, 500 << 20, Some("files/big.bin")),
-        "t71" => limit(Limit::Members, 100_000, None),
+        "t54" => PackError::TrailingData { stage: ArchiveStage::Gzip },
+        "t55" => PackError::TrailingData { stage: ArchiveStage::TarEnd },
+        "t58" => PackError::Truncated { stage: ArchiveStage::Gzip, member: None },
+        "t59" => PackError::Checksum { checked: ChecksumKind::GzipCrc, member: None },
+        "t61" => PackError::Truncated { stage: ArchiveStage::GzipHeader, member: None },
+        "t69" => limit(ArchiveLimit::MemberBytes, 10 << 20, Some("manifest.json")),
+        "t70" => limit(ArchiveLimit::MemberBytes, 500 << 20, Some("files/big.bin")),
+        "t71" => limit(ArchiveLimit::Members, 100_000, None),
         _ => return None,
     })
 }

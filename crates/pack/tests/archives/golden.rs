@@ -1,7 +1,8 @@
-//! The very bytes. If one of these changes, archives written before and after differ: that is a release note, not a fix.
+//! Exact bytes of written archives. If one of these changes, archives written before and after differ, which needs a release
+//! note.
 
-use crate::forge::noise;
-use reenact_pack::{Limits, PackError, TarGzWriter, TarStyle, TarWriter, ZipMethod, ZipWriter};
+use crate::handmade::noise;
+use reenact_pack::{ArchiveLimits, PackError, TarGzWriter, TarStyle, TarWriter, ZipMethod, ZipWriter};
 use sha2::{Digest, Sha256};
 use std::io::Cursor;
 
@@ -9,7 +10,7 @@ fn digest(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Text that compresses, noise that does not, nothing, and more than one window.
+/// Returns members of text that compresses, noise that does not, no bytes, and more than one window.
 fn members() -> Vec<(&'static str, Vec<u8>)> {
     let text: String = (0..20_000).map(|n| format!("{{\"step\":{n},\"tool\":\"search\"}}\n")).collect();
     vec![
@@ -21,7 +22,7 @@ fn members() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 fn tar(style: TarStyle) -> Result<Vec<u8>, PackError> {
-    let mut writer = TarWriter::new(Vec::new(), style, Limits::default());
+    let mut writer = TarWriter::new(Vec::new(), style, ArchiveLimits::default());
     for (name, content) in members() {
         writer.add(name, content.len() as u64, &content[..])?;
     }
@@ -48,7 +49,7 @@ fn tar_bytes() {
 
 #[test]
 fn tar_gz_bytes() {
-    let mut writer = TarGzWriter::new(Vec::new(), TarStyle::Gnu, Limits::default()).unwrap();
+    let mut writer = TarGzWriter::new(Vec::new(), TarStyle::Gnu, ArchiveLimits::default()).unwrap();
     for (name, content) in members() {
         writer.add(name, content.len() as u64, &content[..]).unwrap();
     }
@@ -63,7 +64,7 @@ fn zip_bytes() {
         (ZipMethod::Stored, "6a3d5c5aa5010bf1be4d2a0caf4e29dece20e09c420c0f624ee0321581812b3c"),
         (ZipMethod::Deflated, "4818505763c1e52217a17bec5180c1b5eb2bda1fd244a927f03e1625e64ab968"),
     ] {
-        let mut writer = ZipWriter::new(Cursor::new(Vec::new()), Limits::default());
+        let mut writer = ZipWriter::new(Cursor::new(Vec::new()), ArchiveLimits::default());
         for (name, content) in members() {
             writer.add(name, content.len() as u64, method, &content[..]).unwrap();
         }

@@ -1,11 +1,11 @@
 //! gzip streams that are broken, doubled or followed by something.
 
-use crate::forge::{file, gzip, malformed, members_of_tar_gz, noise, tar};
-use reenact_pack::{Checked, Malformation, PackError, Rules, Stage, read_tar_gz};
+use crate::handmade::{file, gzip, malformed, members_of_tar_gz, noise, tar};
+use reenact_pack::{ArchiveRules, ArchiveStage, ChecksumKind, Malformation, PackError, read_tar_gz};
 use std::io::{self, Read};
 
 fn refused(bytes: &[u8]) -> PackError {
-    members_of_tar_gz(bytes, &Rules::portable()).unwrap_err()
+    members_of_tar_gz(bytes, &ArchiveRules::portable()).unwrap_err()
 }
 
 fn sample() -> Vec<u8> {
@@ -14,7 +14,7 @@ fn sample() -> Vec<u8> {
 
 #[test]
 fn bytes_after_the_stream() {
-    let trailing = PackError::TrailingData { stage: Stage::Gzip };
+    let trailing = PackError::TrailingData { stage: ArchiveStage::Gzip };
     for tail in [&b"x"[..], b"\0", &[0; 512], b"\x1f\x8b", &gzip(b""), &sample()] {
         assert_eq!(refused(&[&sample(), tail].concat()), trailing);
     }
@@ -22,10 +22,10 @@ fn bytes_after_the_stream() {
 
 #[test]
 fn garbage_after_several_members() {
-    let rules = Rules { many_gzip_members: true, ..Rules::portable() };
+    let rules = ArchiveRules { many_gzip_members: true, ..ArchiveRules::portable() };
     let read = |tail: &[u8]| members_of_tar_gz(&[&sample(), tail].concat(), &rules).unwrap_err();
     assert_eq!(read(b"0123456789"), malformed(Malformation::GzipHeader, ""));
-    assert_eq!(read(b"\0"), PackError::Truncated { stage: Stage::GzipHeader, member: None });
+    assert_eq!(read(b"\0"), PackError::Truncated { stage: ArchiveStage::GzipHeader, member: None });
 }
 
 #[test]
@@ -33,15 +33,15 @@ fn wrong_sums() {
     let mut bytes = sample();
     let crc = bytes.len() - 8;
     bytes[crc] ^= 1;
-    assert_eq!(refused(&bytes), PackError::Checksum { checked: Checked::GzipCrc, member: None });
+    assert_eq!(refused(&bytes), PackError::Checksum { checked: ChecksumKind::GzipCrc, member: None });
     let mut bytes = sample();
     let length = bytes.len() - 1;
     bytes[length] ^= 1;
-    assert_eq!(refused(&bytes), PackError::Checksum { checked: Checked::GzipLength, member: None });
+    assert_eq!(refused(&bytes), PackError::Checksum { checked: ChecksumKind::GzipLength, member: None });
     let mut bytes = sample();
     bytes[3] = 2;
     bytes.splice(10..10, [0, 0]);
-    assert_eq!(refused(&bytes), PackError::Checksum { checked: Checked::GzipHeader, member: None });
+    assert_eq!(refused(&bytes), PackError::Checksum { checked: ChecksumKind::GzipHeader, member: None });
 }
 
 #[test]
@@ -51,9 +51,12 @@ fn headers_that_are_none() {
         bytes[at] = value;
         assert_eq!(refused(&bytes), malformed(Malformation::GzipHeader, ""), "byte {at}");
     }
-    assert_eq!(refused(b""), PackError::Truncated { stage: Stage::GzipHeader, member: None });
+    assert_eq!(refused(b""), PackError::Truncated { stage: ArchiveStage::GzipHeader, member: None });
     let endless_name = [&[0x1f, 0x8b, 8, 8, 0, 0, 0, 0, 0, 255][..], &[b'n'; 100_000]].concat();
-    assert_eq!(refused(&endless_name), PackError::Truncated { stage: Stage::GzipHeader, member: None });
+    assert_eq!(
+        refused(&endless_name),
+        PackError::Truncated { stage: ArchiveStage::GzipHeader, member: None }
+    );
 }
 
 #[test]
@@ -64,9 +67,15 @@ fn data_that_is_no_deflate() {
 
 #[test]
 fn a_stream_that_is_no_tar() {
-    assert!(matches!(refused(&gzip(&[b'x'; 2000])), PackError::Checksum { checked: Checked::TarHeader, .. }));
-    assert_eq!(refused(&gzip(b"short")), PackError::Truncated { stage: Stage::TarHeader, member: None });
-    assert_eq!(refused(&gzip(b"")), PackError::Truncated { stage: Stage::TarHeader, member: None });
+    assert!(matches!(
+        refused(&gzip(&[b'x'; 2000])),
+        PackError::Checksum { checked: ChecksumKind::TarHeader, .. }
+    ));
+    assert_eq!(
+        refused(&gzip(b"short")),
+        PackError::Truncated { stage: ArchiveStage::TarHeader, member: None }
+    );
+    assert_eq!(refused(&gzip(b"")), PackError::Truncated { stage: ArchiveStage::TarHeader, member: None });
 }
 
 #[test]
@@ -86,17 +95,17 @@ fn a_fault_cannot_be_overlooked() {
     let crc = bytes.len() - 8;
     bytes[crc] ^= 1;
     let mut visits = 0;
-    let result = read_tar_gz(&bytes[..], &Rules::portable(), |member| {
+    let result = read_tar_gz(&bytes[..], &ArchiveRules::portable(), |member| {
         visits += 1;
-        // Read to the fault, and do not care.
+        // Read up to the error and ignore it.
         while member.read(&mut [0; 4096]).is_ok_and(|got| got > 0) {}
         Ok::<(), PackError>(())
     });
-    let fault = PackError::Checksum { checked: Checked::GzipCrc, member: Some("a".to_owned()) };
+    let fault = PackError::Checksum { checked: ChecksumKind::GzipCrc, member: Some("a".to_owned()) };
     assert_eq!((result, visits), (Err(fault), 1));
 }
 
-/// A reader that gives what it has and then fails.
+/// Reader that returns its bytes and then fails.
 struct Failing<'a>(&'a [u8]);
 
 impl Read for Failing<'_> {
@@ -112,7 +121,7 @@ impl Read for Failing<'_> {
 #[test]
 fn a_reader_that_fails_is_named() {
     let bytes = sample();
-    let result = read_tar_gz(Failing(&bytes[..50]), &Rules::portable(), |_| Ok::<(), PackError>(()));
+    let result = read_tar_gz(Failing(&bytes[..50]), &ArchiveRules::portable(), |_| Ok::<(), PackError>(()));
     let kind = io::ErrorKind::PermissionDenied;
     assert_eq!(result, Err(PackError::Io { kind, text: "no more".to_owned() }));
 }

@@ -1,4 +1,4 @@
-//! The readers and writers from outside: archives made by hand, byte by byte, and what becomes of them.
+//! Readers and writers through their public interface, with archives that are built byte by byte.
 
 // Clippy's exceptions for tests end at the functions that tests share.
 #![allow(
@@ -9,9 +9,9 @@
 )]
 
 mod bundles;
-mod forge;
 mod golden;
 mod gzip_refused;
+mod handmade;
 mod limits;
 mod mutation;
 mod round_trip;

@@ -1,13 +1,15 @@
-//! Valid archives with a few bytes changed, from a fixed seed: a reader never panics, and what it accepts is what was written.
+//! Valid archives with a few bytes changed, from a fixed seed: a reader never panics, and accepts only the members that were
+//! written.
 
-use crate::forge::{
-    Members, Zip, ZipEntry, file, gzip, members_of_tar, members_of_tar_gz, members_of_zip, pax, sum, tar,
+use crate::handmade::{
+    Members, ZipBuilder, ZipEntry, file, gzip, members_of_tar, members_of_tar_gz, members_of_zip, pax,
+    set_checksum, tar,
 };
-use reenact_pack::{PackError, Rules};
+use reenact_pack::{ArchiveRules, PackError};
 
-struct Seed(u64);
+struct MutationRandom(u64);
 
-impl Seed {
+impl MutationRandom {
     fn next(&mut self, below: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -15,7 +17,7 @@ impl Seed {
         usize::try_from(self.0 % below as u64).unwrap()
     }
 
-    /// One to four bytes changed, and sometimes a piece taken out or doubled.
+    /// Changes one to four bytes, and sometimes removes or doubles a piece.
     fn mutated(&mut self, bytes: &[u8]) -> Vec<u8> {
         let mut out = bytes.to_vec();
         for _ in 0..=self.next(4) {
@@ -47,7 +49,7 @@ fn sample_tar() -> Vec<u8> {
     tar(&[file("a", b"first"), pax(&[long.as_bytes()]), file("deep", &content()), file("z", b"")])
 }
 
-/// How many of the mutants were accepted.
+/// Returns the number of mutants that were accepted.
 fn accepted(
     bytes: &[u8],
     rounds: usize,
@@ -56,7 +58,7 @@ fn accepted(
     same: impl Fn(&Members, &Members) -> bool,
 ) -> usize {
     let original = read(bytes).unwrap();
-    let mut seed = Seed(0x5eed);
+    let mut seed = MutationRandom(0x5eed);
     (0..rounds)
         .filter(|round| {
             let mut mutant = seed.mutated(bytes);
@@ -70,7 +72,7 @@ fn accepted(
 
 #[test]
 fn a_gzip_that_passes_is_the_one_that_was_written() {
-    let read = |bytes: &[u8]| members_of_tar_gz(bytes, &Rules::portable());
+    let read = |bytes: &[u8]| members_of_tar_gz(bytes, &ArchiveRules::portable());
     let passed = accepted(&gzip(&sample_tar()), 4000, read, |_| {}, |a, b| a == b);
     assert!((1..400).contains(&passed), "{passed}");
 }
@@ -79,13 +81,13 @@ fn a_gzip_that_passes_is_the_one_that_was_written() {
 fn a_zip_that_passes_is_the_one_that_was_written() {
     let entries = [
         ZipEntry::stored("a", b"first"),
-        ZipEntry::deflated("b", &content()).described(true),
+        ZipEntry::deflated("b", &content()).with_descriptor(true),
         ZipEntry::deflated("c", &content()),
-        ZipEntry::stored("é", b"").both(|half| half.flags |= 1 << 11),
+        ZipEntry::stored("é", b"").change_both(|half| half.flags |= 1 << 11),
     ];
-    let mut zip = Zip::of(&entries);
+    let mut zip = ZipBuilder::of(&entries);
     zip.comment = b"remark".to_vec();
-    let read = |bytes: &[u8]| members_of_zip(bytes, &Rules::portable());
+    let read = |bytes: &[u8]| members_of_zip(bytes, &ArchiveRules::portable());
     let passed = accepted(&zip.bytes(), 4000, read, |_| {}, |a, b| a == b);
     assert!((1..1500).contains(&passed), "{passed}");
 }
@@ -93,7 +95,7 @@ fn a_zip_that_passes_is_the_one_that_was_written() {
 #[test]
 fn a_tar_that_passes_has_the_names_that_were_written() {
     let names = |members: &Members| members.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
-    let read = |bytes: &[u8]| members_of_tar(bytes, &Rules::portable());
+    let read = |bytes: &[u8]| members_of_tar(bytes, &ArchiveRules::portable());
     // A tar has no sum over its contents, and a PAX path is content; a mutant may also lose whole members.
     let passed = accepted(
         &sample_tar(),
@@ -109,13 +111,13 @@ fn a_tar_that_passes_has_the_names_that_were_written() {
 
 #[test]
 fn a_tar_with_its_sums_repaired_never_panics() {
-    let read = |bytes: &[u8]| members_of_tar(bytes, &Rules::portable());
+    let read = |bytes: &[u8]| members_of_tar(bytes, &ArchiveRules::portable());
     let repair = |bytes: &mut Vec<u8>| {
         for block in bytes.chunks_exact_mut(512) {
             if block[257..262] == *b"ustar"
                 && let Some(block) = block.first_chunk_mut()
             {
-                sum(block);
+                set_checksum(block);
             }
         }
     };

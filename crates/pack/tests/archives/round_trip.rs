@@ -1,48 +1,48 @@
-//! What the writers write, the readers read; and what the readers would refuse, the writers refuse.
+//! Readers read all that the writers write, and writers refuse all that the readers would refuse.
 
-use crate::forge::{Members, members_of_tar, members_of_tar_gz, members_of_zip};
+use crate::handmade::{Members, members_of_tar, members_of_tar_gz, members_of_zip};
 use proptest::prelude::*;
 use reenact_pack::{
-    Container, Field, Limit, Limits, PackError, Rules, TarGzWriter, TarStyle, TarWriter, ZipMethod,
-    ZipWriter, name_fault,
+    ArchiveLimit, ArchiveLimits, ArchiveRules, Container, PackError, RepeatedField, TarGzWriter, TarStyle,
+    TarWriter, ZipMethod, ZipWriter, name_fault,
 };
 use std::io::{Cursor, Read};
 
-/// Content that comes in small pieces: the bytes of an archive must not depend on it.
-struct Dripping<'a>(&'a [u8], usize);
+/// Reader that returns small chunks, on whose size the bytes of an archive must not depend.
+struct ChunkedReader<'a>(&'a [u8], usize);
 
-impl Read for Dripping<'_> {
+impl Read for ChunkedReader<'_> {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
         let step = out.len().min(self.1);
         self.0.read(&mut out[..step])
     }
 }
 
-fn tar(members: &Members, style: TarStyle, drip: usize) -> Result<Vec<u8>, PackError> {
-    let mut writer = TarWriter::new(Vec::new(), style, Limits::default());
+fn tar(members: &Members, style: TarStyle, chunk_size: usize) -> Result<Vec<u8>, PackError> {
+    let mut writer = TarWriter::new(Vec::new(), style, ArchiveLimits::default());
     for (name, content) in members {
-        writer.add(name, content.len() as u64, Dripping(content, drip))?;
+        writer.add(name, content.len() as u64, ChunkedReader(content, chunk_size))?;
     }
     writer.finish()
 }
 
-fn tar_gz(members: &Members, style: TarStyle, drip: usize) -> Result<Vec<u8>, PackError> {
-    let mut writer = TarGzWriter::new(Vec::new(), style, Limits::default())?;
+fn tar_gz(members: &Members, style: TarStyle, chunk_size: usize) -> Result<Vec<u8>, PackError> {
+    let mut writer = TarGzWriter::new(Vec::new(), style, ArchiveLimits::default())?;
     for (name, content) in members {
-        writer.add(name, content.len() as u64, Dripping(content, drip))?;
+        writer.add(name, content.len() as u64, ChunkedReader(content, chunk_size))?;
     }
     writer.finish()
 }
 
-fn zip(members: &Members, method: ZipMethod, drip: usize) -> Result<Vec<u8>, PackError> {
-    let mut writer = ZipWriter::new(Cursor::new(Vec::new()), Limits::default());
+fn zip(members: &Members, method: ZipMethod, chunk_size: usize) -> Result<Vec<u8>, PackError> {
+    let mut writer = ZipWriter::new(Cursor::new(Vec::new()), ArchiveLimits::default());
     for (name, content) in members {
-        writer.add(name, content.len() as u64, method, Dripping(content, drip))?;
+        writer.add(name, content.len() as u64, method, ChunkedReader(content, chunk_size))?;
     }
     Ok(writer.finish()?.into_inner())
 }
 
-/// Members in numbered folders, so that no two meet.
+/// Strategy for members in numbered folders, so that no two names collide.
 fn members() -> impl Strategy<Value = Members> {
     let name = "[a-zA-Z0-9é._ -]{1,20}(/[a-z]{1,8}){0,3}/[a-z]{1,4}";
     let content = prop_oneof![
@@ -65,10 +65,10 @@ proptest! {
             if !members.is_empty() {
                 prop_assert_eq!(Container::detect(&bytes), Some(Container::Tar));
             }
-            prop_assert_eq!(members_of_tar(&bytes, &Rules::plain()), Ok(members.clone()));
+            prop_assert_eq!(members_of_tar(&bytes, &ArchiveRules::plain()), Ok(members.clone()));
             prop_assert_eq!(&bytes, &tar(&members, style, usize::MAX).unwrap());
         }
-        let rules = Rules { limits: Limits { ratio: None, ..Limits::default() }, ..Rules::plain() };
+        let rules = ArchiveRules { limits: ArchiveLimits { expansion: None, ..ArchiveLimits::default() }, ..ArchiveRules::plain() };
         let bytes = tar_gz(&members, TarStyle::Gnu, drip).unwrap();
         prop_assert_eq!(Container::detect(&bytes), Some(Container::TarGz));
         prop_assert_eq!(members_of_tar_gz(&bytes, &rules), Ok(members.clone()));
@@ -88,7 +88,7 @@ proptest! {
         let too_long = name.len() > 100;
         match tar(&members, TarStyle::Gnu, 1) {
             Ok(bytes) => {
-                prop_assert_eq!(members_of_tar(&bytes, &Rules::plain()), Ok(members.clone()));
+                prop_assert_eq!(members_of_tar(&bytes, &ArchiveRules::plain()), Ok(members.clone()));
                 prop_assert_eq!(fault, None);
             }
             Err(PackError::UnsafeName { fault: found, .. }) => prop_assert_eq!(Some(found), fault),
@@ -97,15 +97,15 @@ proptest! {
         let zip = zip(&members, ZipMethod::Stored, 1);
         prop_assert_eq!(zip.is_ok(), fault.is_none());
         if let Ok(bytes) = zip {
-            prop_assert_eq!(members_of_zip(&bytes, &Rules::plain()), Ok(members));
+            prop_assert_eq!(members_of_zip(&bytes, &ArchiveRules::plain()), Ok(members));
         }
     }
 
     #[test]
     fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..2000)) {
-        prop_assert!(members_of_tar(&bytes, &Rules::portable()).is_err());
-        prop_assert!(members_of_tar_gz(&bytes, &Rules::portable()).is_err());
-        prop_assert!(members_of_zip(&bytes, &Rules::portable()).is_err());
+        prop_assert!(members_of_tar(&bytes, &ArchiveRules::portable()).is_err());
+        prop_assert!(members_of_tar_gz(&bytes, &ArchiveRules::portable()).is_err());
+        prop_assert!(members_of_zip(&bytes, &ArchiveRules::portable()).is_err());
     }
 }
 
@@ -113,11 +113,11 @@ proptest! {
 fn long_names_by_prefix() {
     let members = vec![("d".repeat(150) + "/" + &"f".repeat(100), b"x".to_vec())];
     let bytes = tar(&members, TarStyle::Ustar, 1).unwrap();
-    assert_eq!(members_of_tar(&bytes, &Rules::portable()), Ok(members.clone()));
-    assert!(members_of_tar(&bytes, &Rules::plain()).is_err());
+    assert_eq!(members_of_tar(&bytes, &ArchiveRules::portable()), Ok(members.clone()));
+    assert!(members_of_tar(&bytes, &ArchiveRules::plain()).is_err());
     assert!(matches!(
         tar(&members, TarStyle::Gnu, 1),
-        Err(PackError::Limit { limit: Limit::NameBytes, max: 100, .. })
+        Err(PackError::Limit { limit: ArchiveLimit::NameBytes, max: 100, .. })
     ));
 }
 
@@ -139,27 +139,31 @@ fn writers_refuse_what_readers_would() {
 
 #[test]
 fn content_must_have_its_size() {
-    let error = Err(PackError::Disagreement { member: "a".to_owned(), field: Field::Size });
+    let error = Err(PackError::Disagreement { member: "a".to_owned(), field: RepeatedField::Size });
     for size in [0, 4, 6, 100_000] {
-        let mut writer = TarWriter::new(Vec::new(), TarStyle::Gnu, Limits::default());
+        let mut writer = TarWriter::new(Vec::new(), TarStyle::Gnu, ArchiveLimits::default());
         assert_eq!(writer.add("a", size, &b"12345"[..]), error);
-        let mut writer = ZipWriter::new(Cursor::new(Vec::new()), Limits::default());
+        let mut writer = ZipWriter::new(Cursor::new(Vec::new()), ArchiveLimits::default());
         assert_eq!(writer.add("a", size, ZipMethod::Deflated, &b"12345"[..]), error);
     }
 }
 
 #[test]
 fn writers_keep_to_limits() {
-    let limits = Limits { members: 1, member_bytes: 10, total_bytes: 2000, ..Limits::default() };
+    let limits =
+        ArchiveLimits { members: 1, member_bytes: 10, total_bytes: 2000, ..ArchiveLimits::default() };
     let over = |limit, max, member: Option<&str>| {
         Err(PackError::Limit { limit, max, member: member.map(str::to_owned) })
     };
     let mut writer = TarWriter::new(Vec::new(), TarStyle::Gnu, limits.clone());
-    assert_eq!(writer.add("a", 11, &[0; 11][..]), over(Limit::MemberBytes, 10, Some("a")));
+    assert_eq!(writer.add("a", 11, &[0; 11][..]), over(ArchiveLimit::MemberBytes, 10, Some("a")));
     assert_eq!(writer.add("a", 1, &[0; 1][..]), Ok(()));
-    assert_eq!(writer.add("b", 1, &[0; 1][..]), over(Limit::Members, 1, None));
+    assert_eq!(writer.add("b", 1, &[0; 1][..]), over(ArchiveLimit::Members, 1, None));
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()), limits);
-    assert_eq!(writer.add("a", 11, ZipMethod::Stored, &[0; 11][..]), over(Limit::MemberBytes, 10, Some("a")));
+    assert_eq!(
+        writer.add("a", 11, ZipMethod::Stored, &[0; 11][..]),
+        over(ArchiveLimit::MemberBytes, 10, Some("a"))
+    );
     assert_eq!(writer.add("a", 1, ZipMethod::Stored, &[0; 1][..]), Ok(()));
-    assert_eq!(writer.add("b", 1, ZipMethod::Stored, &[0; 1][..]), over(Limit::Members, 1, None));
+    assert_eq!(writer.add("b", 1, ZipMethod::Stored, &[0; 1][..]), over(ArchiveLimit::Members, 1, None));
 }

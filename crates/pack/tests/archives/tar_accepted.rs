@@ -1,13 +1,13 @@
 //! Tars that ordinary tools write.
 
-use crate::forge::{
+use crate::handmade::{
     Members, entry, file, gzip, header, members_of_tar, members_of_tar_gz, patched, pax, tar, with_content,
 };
-use reenact_pack::{PackError, Rules, Tally, read_tar};
+use reenact_pack::{ArchiveRules, ArchiveTotals, PackError, read_tar};
 use std::io::Read;
 
 fn portable(entries: &[Vec<u8>]) -> Result<Members, PackError> {
-    members_of_tar(&tar(entries), &Rules::portable())
+    members_of_tar(&tar(entries), &ArchiveRules::portable())
 }
 
 fn one(name: &str, content: &[u8]) -> Result<Members, PackError> {
@@ -22,8 +22,8 @@ fn plain_files_of_both_styles() {
     let all = ["a", "b", "c"].map(str::to_owned).into_iter().zip([b"x", b"y", b"z"].map(|c| c.to_vec()));
     let all: Members = all.collect();
     assert_eq!(portable(&entries), Ok(all.clone()));
-    assert_eq!(members_of_tar(&tar(&entries), &Rules::plain()), Ok(all.clone()));
-    assert_eq!(members_of_tar_gz(&gzip(&tar(&entries)), &Rules::plain()), Ok(all));
+    assert_eq!(members_of_tar(&tar(&entries), &ArchiveRules::plain()), Ok(all.clone()));
+    assert_eq!(members_of_tar_gz(&gzip(&tar(&entries)), &ArchiveRules::plain()), Ok(all));
 }
 
 #[test]
@@ -66,15 +66,15 @@ fn padding_to_a_tape_block() {
     let mut bytes = tar(&[file("a", b"x")]);
     for length in [2048, 2049, 10240, 20480, 200_000] {
         bytes.resize(length, 0);
-        assert_eq!(members_of_tar(&bytes, &Rules::portable()), one("a", b"x"));
-        assert_eq!(members_of_tar(&bytes, &Rules::plain()), one("a", b"x"));
+        assert_eq!(members_of_tar(&bytes, &ArchiveRules::portable()), one("a", b"x"));
+        assert_eq!(members_of_tar(&bytes, &ArchiveRules::plain()), one("a", b"x"));
     }
 }
 
 #[test]
 fn an_archive_of_nothing() {
-    assert_eq!(members_of_tar(&[0; 1024], &Rules::portable()), Ok(vec![]));
-    assert_eq!(members_of_tar(&[0; 1024], &Rules::plain()), Ok(vec![]));
+    assert_eq!(members_of_tar(&[0; 1024], &ArchiveRules::portable()), Ok(vec![]));
+    assert_eq!(members_of_tar(&[0; 1024], &ArchiveRules::plain()), Ok(vec![]));
 }
 
 #[test]
@@ -82,33 +82,33 @@ fn gzip_headers_with_everything() {
     let plain = gzip(&tar(&[file("a", b"x")]));
     let mut head = vec![0x1f, 0x8b, 8, 0b11111, 1, 2, 3, 4, 2, 3, 3, 0, b'e', b'x', b't'];
     head.extend_from_slice(b"name.tar\0comment\0");
-    let sum = crate::forge::crc(&head).to_le_bytes();
+    let sum = crate::handmade::crc(&head).to_le_bytes();
     head.extend_from_slice(&sum[..2]);
     head.extend_from_slice(&plain[10..]);
-    assert_eq!(members_of_tar_gz(&head, &Rules::plain()), one("a", b"x"));
+    assert_eq!(members_of_tar_gz(&head, &ArchiveRules::plain()), one("a", b"x"));
 }
 
 #[test]
 fn several_gzip_members_where_asked() {
     let bytes = tar(&[file("a", b"x"), file("b", b"y")]);
     let joined = [gzip(&bytes[..700]), gzip(&[]), gzip(&bytes[700..])].concat();
-    let rules = Rules { many_gzip_members: true, ..Rules::portable() };
+    let rules = ArchiveRules { many_gzip_members: true, ..ArchiveRules::portable() };
     assert_eq!(members_of_tar_gz(&joined, &rules), members_of_tar(&bytes, &rules));
-    assert!(members_of_tar_gz(&joined, &Rules::portable()).is_err());
+    assert!(members_of_tar_gz(&joined, &ArchiveRules::portable()).is_err());
 }
 
 #[test]
 fn a_gzip_inside_is_just_content() {
     let inner = gzip(&gzip(b"inner"));
     let bytes = gzip(&tar(&[file("a.gz", &inner)]));
-    assert_eq!(members_of_tar_gz(&bytes, &Rules::plain()), one("a.gz", &inner));
+    assert_eq!(members_of_tar_gz(&bytes, &ArchiveRules::plain()), one("a.gz", &inner));
 }
 
 #[test]
 fn what_is_left_unread_is_skipped() {
     let bytes = tar(&[file("a", &[1; 5000]), file("b", &[2; 5000]), file("c", b"")]);
     let mut seen = Vec::new();
-    let tally = read_tar(&bytes[..], &Rules::plain(), |member| {
+    let tally = read_tar(&bytes[..], &ArchiveRules::plain(), |member| {
         let mut first = [0; 10];
         if member.name() != "a" && member.size() > 0 {
             member.read_exact(&mut first)?;
@@ -120,23 +120,26 @@ fn what_is_left_unread_is_skipped() {
     let expected = [("a".to_owned(), 5000, 0), ("b".to_owned(), 5000, 2), ("c".to_owned(), 0, 0)];
     assert_eq!(seen, expected);
     let source_bytes = bytes.len() as u64;
-    assert_eq!(tally, Tally { files: 3, content_bytes: 10_000, source_bytes });
+    assert_eq!(tally, ArchiveTotals { files: 3, content_bytes: 10_000, source_bytes });
 }
 
 #[test]
 fn a_visitor_may_stop_with_its_own_error() {
     #[derive(Debug, PartialEq)]
-    enum Mine {
+    enum VisitorError {
         Stop,
         Pack(PackError),
     }
-    impl From<PackError> for Mine {
-        fn from(error: PackError) -> Mine {
-            Mine::Pack(error)
+    impl From<PackError> for VisitorError {
+        fn from(error: PackError) -> VisitorError {
+            VisitorError::Pack(error)
         }
     }
     let bytes = tar(&[file("a", b"x"), file("a", b"x")]);
-    assert_eq!(read_tar(&bytes[..], &Rules::plain(), |_| Err(Mine::Stop)), Err(Mine::Stop));
-    let duplicate = Mine::Pack(PackError::Duplicate { name: "a".to_owned() });
-    assert_eq!(read_tar(&bytes[..], &Rules::plain(), |_| Ok(())), Err(duplicate));
+    assert_eq!(
+        read_tar(&bytes[..], &ArchiveRules::plain(), |_| Err(VisitorError::Stop)),
+        Err(VisitorError::Stop)
+    );
+    let duplicate = VisitorError::Pack(PackError::Duplicate { name: "a".to_owned() });
+    assert_eq!(read_tar(&bytes[..], &ArchiveRules::plain(), |_| Ok(())), Err(duplicate));
 }

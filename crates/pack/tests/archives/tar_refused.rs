@@ -1,17 +1,20 @@
-//! Tars that lie, hide or reach out.
+//! Tars that are refused: unsafe names, members that are no files, wrong sizes and checksums, hidden bytes.
 
-use crate::forge::{entry, file, header, malformed, members_of_tar, patched, pax, tar, with_content};
-use reenact_pack::{Checked, Entry, Field, Malformation, NameFault, PackError, PaxFault, Rules, Stage};
+use crate::handmade::{entry, file, header, malformed, members_of_tar, patched, pax, tar, with_content};
+use reenact_pack::{
+    ArchiveRules, ArchiveStage, ChecksumKind, Malformation, NameFault, PackError, PaxFault, RepeatedField,
+    UnsupportedMember,
+};
 
 fn portable(bytes: &[u8]) -> PackError {
-    members_of_tar(bytes, &Rules::portable()).unwrap_err()
+    members_of_tar(bytes, &ArchiveRules::portable()).unwrap_err()
 }
 
 fn plain(bytes: &[u8]) -> PackError {
-    members_of_tar(bytes, &Rules::plain()).unwrap_err()
+    members_of_tar(bytes, &ArchiveRules::plain()).unwrap_err()
 }
 
-fn forbidden(member: &str, entry: Entry) -> PackError {
+fn forbidden(member: &str, entry: UnsupportedMember) -> PackError {
     PackError::Forbidden { member: member.to_owned(), entry }
 }
 
@@ -69,21 +72,21 @@ fn names_that_meet() {
 #[test]
 fn members_that_are_no_files() {
     for (flag, kind) in [
-        (b'1', Entry::HardLink),
-        (b'2', Entry::SymbolicLink),
-        (b'3', Entry::Device),
-        (b'4', Entry::Device),
-        (b'6', Entry::Pipe),
-        (b'7', Entry::TarType(b'7')),
-        (b'g', Entry::PaxGlobal),
-        (b'K', Entry::LongLink),
-        (b'M', Entry::Volume),
-        (b'V', Entry::Volume),
-        (b'S', Entry::Sparse),
-        (b'D', Entry::TarType(b'D')),
-        (b'N', Entry::TarType(b'N')),
-        (b'X', Entry::TarType(b'X')),
-        (0xff, Entry::TarType(0xff)),
+        (b'1', UnsupportedMember::HardLink),
+        (b'2', UnsupportedMember::SymbolicLink),
+        (b'3', UnsupportedMember::Device),
+        (b'4', UnsupportedMember::Device),
+        (b'6', UnsupportedMember::Pipe),
+        (b'7', UnsupportedMember::TarType(b'7')),
+        (b'g', UnsupportedMember::PaxGlobal),
+        (b'K', UnsupportedMember::LongLink),
+        (b'M', UnsupportedMember::Volume),
+        (b'V', UnsupportedMember::Volume),
+        (b'S', UnsupportedMember::Sparse),
+        (b'D', UnsupportedMember::TarType(b'D')),
+        (b'N', UnsupportedMember::TarType(b'N')),
+        (b'X', UnsupportedMember::TarType(b'X')),
+        (0xff, UnsupportedMember::TarType(0xff)),
     ] {
         let bytes = tar(&[file("first", b"1"), entry(flag, b"x", b"")]);
         assert_eq!(portable(&bytes), forbidden("x", kind));
@@ -94,15 +97,15 @@ fn members_that_are_no_files() {
 #[test]
 fn what_only_plain_rules_refuse() {
     let folder = tar(&[entry(b'5', b"files/sub/", b"")]);
-    assert_eq!(plain(&folder), forbidden("files/sub/", Entry::Folder));
+    assert_eq!(plain(&folder), forbidden("files/sub/", UnsupportedMember::Folder));
     let old_folder = tar(&[entry(0, b"files/sub/", b"")]);
-    assert_eq!(plain(&old_folder), forbidden("files/sub/", Entry::Folder));
+    assert_eq!(plain(&old_folder), forbidden("files/sub/", UnsupportedMember::Folder));
     let with_pax = tar(&[pax(&[b"mtime=1.5"]), file("a", b"x")]);
-    assert_eq!(plain(&with_pax), forbidden("PaxHeaders/x", Entry::Pax));
+    assert_eq!(plain(&with_pax), forbidden("PaxHeaders/x", UnsupportedMember::Pax));
     let long = tar(&[entry(b'L', b"././@LongLink", b"abc\0"), file("a", b"x")]);
-    assert_eq!(plain(&long), forbidden("././@LongLink", Entry::LongName));
+    assert_eq!(plain(&long), forbidden("././@LongLink", UnsupportedMember::LongName));
     let prefix = tar(&[patched(header(b'0', b"a", 0), 345, b"files").to_vec()]);
-    assert_eq!(plain(&prefix), forbidden("a", Entry::Prefix));
+    assert_eq!(plain(&prefix), forbidden("a", UnsupportedMember::Prefix));
     for size in [&b"         17 "[..], b"17\0\0\0\0\0\0\0\0\0\0", b"\x80\0\0\0\0\0\0\0\0\0\0\x0f"] {
         let bytes = tar(&[patched(header(b'0', b"a", 0), 124, size).to_vec()]);
         assert_eq!(plain(&bytes), malformed(Malformation::TarSize, "a"));
@@ -126,8 +129,8 @@ fn sizes_that_are_none() {
     }
     let huge =
         tar(&[patched(header(b'0', b"a", 0), 124, b"\x80\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff").to_vec()]);
-    let limit = reenact_pack::Limit::MemberBytes;
-    let max = Rules::portable().limits.member_bytes;
+    let limit = reenact_pack::ArchiveLimit::MemberBytes;
+    let max = ArchiveRules::portable().limits.member_bytes;
     assert_eq!(portable(&huge), PackError::Limit { limit, max, member: Some("a".to_owned()) });
 }
 
@@ -139,10 +142,10 @@ fn fields_that_must_be_empty() {
     assert_eq!(portable(&unused), malformed(Malformation::TarFields, "a"));
     let sparse = patched(header(b'0', b"a", 0), 257, b"ustar  \0");
     let sparse = tar(&[patched(sparse, 386, b"00000000000").to_vec()]);
-    assert_eq!(portable(&sparse), forbidden("a", Entry::Sparse));
+    assert_eq!(portable(&sparse), forbidden("a", UnsupportedMember::Sparse));
     let no_magic = patched(header(b'0', b"a", 0), 257, &[0; 8]);
     let no_magic = tar(&[patched(no_magic, 345, b"files").to_vec()]);
-    assert_eq!(portable(&no_magic), forbidden("a", Entry::Prefix));
+    assert_eq!(portable(&no_magic), forbidden("a", UnsupportedMember::Prefix));
     let folder = tar(&[entry(b'5', b"d/", b"content")]);
     assert_eq!(portable(&folder), malformed(Malformation::FolderContent, "d/"));
 }
@@ -158,7 +161,7 @@ fn pax_tricks() {
     assert_eq!(after(&[b"linkpath=/etc/passwd"]), fault(PaxFault::Key("linkpath".to_owned())));
     assert_eq!(after(&[b"GNU.sparse.name=b"]), fault(PaxFault::Key("GNU.sparse.name".to_owned())));
     assert_eq!(after(&[b"whatever=1"]), fault(PaxFault::Key("whatever".to_owned())));
-    let size = PackError::Disagreement { member: "a".to_owned(), field: Field::Size };
+    let size = PackError::Disagreement { member: "a".to_owned(), field: RepeatedField::Size };
     assert_eq!(after(&[b"size=0"]), size);
     assert_eq!(after(&[b"size=1024"]), size);
     assert_eq!(after(&[b"size=-1"]), fault(PaxFault::Value("size".to_owned())));
@@ -196,13 +199,13 @@ fn wrong_checksums() {
         let mut broken = bytes.clone();
         broken[at] ^= 1;
         assert!(
-            matches!(portable(&broken), PackError::Checksum { checked: Checked::TarHeader, .. }),
+            matches!(portable(&broken), PackError::Checksum { checked: ChecksumKind::TarHeader, .. }),
             "byte {at}"
         );
     }
     let mut broken = bytes;
     broken[148..156].copy_from_slice(b"garbage!");
-    let checksum = PackError::Checksum { checked: Checked::TarHeader, member: Some("a".to_owned()) };
+    let checksum = PackError::Checksum { checked: ChecksumKind::TarHeader, member: Some("a".to_owned()) };
     assert_eq!(portable(&broken), checksum);
 }
 
@@ -211,7 +214,7 @@ fn bytes_that_no_member_owns() {
     let mut padding = tar(&[file("a", b"x")]);
     padding[1023] = 1;
     assert_eq!(portable(&padding), malformed(Malformation::Padding, "a"));
-    let trailing = PackError::TrailingData { stage: Stage::TarEnd };
+    let trailing = PackError::TrailingData { stage: ArchiveStage::TarEnd };
     for at in [0, 511, 512, 5000] {
         let mut bytes = tar(&[file("a", b"x")]);
         let length = bytes.len();
@@ -234,22 +237,22 @@ fn cut_anywhere() {
             || error == malformed(Malformation::DanglingExtension, "");
         assert!(cut, "{length}: {error:?}");
     }
-    let content = PackError::Truncated { stage: Stage::Content, member: Some("a".to_owned()) };
+    let content = PackError::Truncated { stage: ArchiveStage::Content, member: Some("a".to_owned()) };
     assert_eq!(portable(&bytes[..600]), content);
     assert_eq!(portable(&bytes[..1216]), content);
-    assert_eq!(portable(&[]), PackError::Truncated { stage: Stage::TarHeader, member: None });
-    let end = PackError::Truncated { stage: Stage::TarEnd, member: None };
+    assert_eq!(portable(&[]), PackError::Truncated { stage: ArchiveStage::TarHeader, member: None });
+    let end = PackError::Truncated { stage: ArchiveStage::TarEnd, member: None };
     let whole = tar(&[file("a", b"x")]);
     for length in [1024, 1025, 1536, 2047] {
         assert_eq!(portable(&whole[..length]), end);
-        assert!(members_of_tar(&whole[..length], &Rules::plain()).is_ok());
+        assert!(members_of_tar(&whole[..length], &ArchiveRules::plain()).is_ok());
     }
 }
 
 #[test]
 fn a_member_longer_than_the_archive() {
     let bytes = with_content(header(b'0', b"a", 1 << 20), b"short");
-    let content = PackError::Truncated { stage: Stage::Content, member: Some("a".to_owned()) };
+    let content = PackError::Truncated { stage: ArchiveStage::Content, member: Some("a".to_owned()) };
     assert_eq!(portable(&bytes), content);
     assert_eq!(plain(&bytes), content);
 }

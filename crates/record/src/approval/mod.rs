@@ -1,45 +1,53 @@
-//! Questions to approvers, and their answers.
+//! Approvals: questions to approvers, and their signed answers.
 //!
-//! A recorder that needs an approval asks at its [`Desk`]: the folder `approvals` of the run, closed to others. Each question
-//! is a file there, `<id>.request.json`, with everything that an approver must see. An approver, in another terminal, signs an
-//! answer for exactly that question, which becomes `<id>.answer.json`; the recorder takes it, judges it, and uses it once.
+//! A recorder that needs an approval asks through its [`ApprovalQueue`]: the folder `approvals` of the run, closed to
+//! other users. Each question is a file `<id>.request.json` with everything that an approver must see. An approver, in
+//! another terminal, signs an answer for exactly that question, which becomes `<id>.answer.json`. The recorder takes
+//! the answer, verifies it, and uses it once.
 //!
-//! | file | what it is |
+//! | file | contents |
 //! |---|---|
-//! | `<id>.request.json` | a question that waits |
-//! | `<id>.answer.json` | an answer that nobody has looked at yet |
-//! | `<id>.granted.json`, `<id>.denied.json` | the answer that counted |
-//! | `<id>.refused-<n>.json` | an answer that does not hold |
-//! | `<id>.closed.json` | a question that was answered, withdrawn, or nobody answered in time |
+//! | `<id>.request.json` | question that waits |
+//! | `<id>.answer.json` | answer that the recorder has not read yet |
+//! | `<id>.granted.json`, `<id>.denied.json` | answer that was used |
+//! | `<id>.refused-<n>.json` | answer that was invalid |
+//! | `<id>.closed.json` | question that was answered, withdrawn, or timed out |
 //!
-//! No name comes from outside: an id is one that we made.
+//! File names come from ids that the recorder made, never from outside. Start reading at [`ApprovalQueue::ask`] for the
+//! recorder's side, and at [`pending_questions`] and [`answer_question`] for the approver's.
 
-mod desk;
 mod file;
+mod open_question;
+mod pending;
+mod question_file;
 mod queue;
-mod request;
-mod waiting;
 
 use core::fmt;
 use core::str::FromStr;
 
-pub use desk::{Desk, DeskError, Question};
-pub use file::{LARGEST, Unreadable};
-pub use queue::{AnswerError, Broken, BrokenFault, PendingQuestion, Queue, answer, pending};
-pub use request::{Request, RequestFault};
-pub use waiting::{Look, MOST_REFUSED, Rejection, Waiting};
+pub use file::{ApprovalFileFault, LARGEST};
+pub use open_question::{AnswerPoll, MAX_REFUSED_ANSWERS, OpenQuestion, Rejection};
+pub use pending::{
+    AnswerError, BrokenQuestion, BrokenQuestionFault, PendingQuestion, PendingQuestions, answer_question,
+    pending_questions,
+};
+pub use question_file::{QuestionFile, QuestionFileFault};
+pub use queue::{ApprovalQueue, AskError, Question};
 
 use crate::clock::Clock;
-use crate::randomness::{NoRandomness, Randomness};
-use crate::run_id::{NotARunId, RunId};
+use crate::randomness::{Randomness, RandomnessError};
+use crate::run_id::{InvalidRunId, RunId};
 
-/// The id of a question: made like a run's, of the time and 74 random bits.
+/// Id of a question: made like a [`RunId`], of the time and 74 random bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ApprovalId(RunId);
 
 impl ApprovalId {
-    /// A new id.
-    pub fn new(clock: &dyn Clock, randomness: &dyn Randomness) -> Result<Self, NoRandomness> {
+    /// Returns a new id.
+    ///
+    /// # Errors
+    /// Fails if there is no randomness.
+    pub fn new(clock: &dyn Clock, randomness: &dyn Randomness) -> Result<Self, RandomnessError> {
         RunId::new(clock, randomness).map(Self)
     }
 }
@@ -51,17 +59,17 @@ impl fmt::Display for ApprovalId {
 }
 
 impl FromStr for ApprovalId {
-    type Err = NotARunId;
+    type Err = InvalidRunId;
 
-    fn from_str(text: &str) -> Result<Self, NotARunId> {
+    fn from_str(text: &str) -> Result<Self, InvalidRunId> {
         text.parse().map(Self)
     }
 }
 
-/// The name of the folder in a run's own.
+/// Name of the folder of questions in a run's folder.
 const FOLDER: &str = "approvals";
 
-/// A moment in nanoseconds since 1970, as tokens are judged.
+/// Converts a time since 1970 to nanoseconds, the unit in which tokens are judged.
 fn nanoseconds(moment: core::time::Duration) -> i128 {
     i128::try_from(moment.as_nanos()).unwrap_or(i128::MAX)
 }

@@ -1,185 +1,248 @@
-//! What waits for an approver, over all runs of a folder; and the way back.
+//! The recorder's side of approvals: writes a question into the run's `approvals` folder and waits for its answer.
 
 use core::time::Duration;
-use std::fs;
+use std::fs::DirBuilder;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use reenact_json::Shown;
+use reenact_formats::rer::approval::{Approver, input_hash};
+use reenact_formats::rer::envelope::permission::SignerType;
+use reenact_formats::rer::envelope::policy::Action;
+use reenact_json::{Digest, Shown};
 
-use super::file::{self, Unreadable};
-use super::request::{Request, RequestFault};
-use super::{ApprovalId, FOLDER, nanoseconds};
+use super::file::LARGEST;
+use super::open_question::OpenQuestion;
+use super::question_file::QuestionFile;
+use super::{ApprovalId, FOLDER};
+use crate::clock::{Clock, timestamp};
 use crate::durable::{self, Readers};
-use crate::folder::{self, Folder, FolderError};
+use crate::randomness::{RandomnessError, SystemRandomness};
 use crate::run_id::RunId;
+use crate::run_store::{self, RunStoreError};
 
-/// A question that waits, and where.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PendingQuestion {
-    /// The question.
-    pub request: Request,
-    folder: PathBuf,
+/// Action that is to be approved.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    /// Kind of the action.
+    pub action: Action,
+    /// Exact name of the model or tool.
+    pub name: &'a str,
+    /// Masked input of the action: all of it, or its beginning. A person reads it, and it is written to the disk.
+    pub input: &'a str,
+    /// True if `input` is the whole input.
+    pub is_whole: bool,
+    /// Length of the whole input, in bytes.
+    pub input_size: u64,
+    /// [`input_hash`] of the whole input, masked as it is recorded, so that a reader of the record can compute the hash
+    /// too.
+    pub input_hash: Digest,
+    /// Rule of the envelope that requires the approval, in words.
+    pub rule: &'a str,
+    /// Types of signers who may approve; `None` for any approver.
+    pub signer_types: Option<&'a [SignerType]>,
 }
 
-impl PendingQuestion {
-    /// The file that holds it.
-    pub fn path(&self) -> PathBuf {
-        self.file("request")
-    }
-
-    fn file(&self, word: &str) -> PathBuf {
-        self.folder.join(format!("{}.{word}.json", self.request.approval_id))
-    }
-}
-
-/// Something that lies where a question should, and is none.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}: {fault}", Shown::whole(.path))]
-pub struct Broken {
-    /// The file.
-    pub path: String,
-    /// What is wrong with it.
-    pub fault: BrokenFault,
-}
-
-/// What is wrong with something that should be a question.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum BrokenFault {
-    /// It cannot be read.
-    #[error(transparent)]
-    File(#[from] Unreadable),
-    /// It is not a question.
-    #[error(transparent)]
-    Request(#[from] RequestFault),
-    /// It says that it is another question than its name, or of another run than its folder.
-    #[error("is the question of another run, or another question")]
-    OutOfPlace,
-    /// The folder that it would lie in.
-    #[error(transparent)]
-    Folder(#[from] FolderError),
-}
-
-/// What waits, oldest first.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Queue {
-    /// The questions.
-    pub questions: Vec<PendingQuestion>,
-    /// What lies among them and is none.
-    pub broken: Vec<Broken>,
-    /// Whether there is more than was looked at.
-    pub is_cut: bool,
-}
-
-/// No more files are looked at: nobody answers as many questions, and a folder may hold anything.
-const MOST: usize = 10_000;
-
-/// Everything that waits in a folder of runs at `now`, the time since 1970. Questions that time out or have an answer already
-/// are not among it.
-pub fn pending(folder: &Folder, now: Duration) -> Result<Queue, FolderError> {
-    let (now, mut queue) = (nanoseconds(now), Queue::default());
-    let mut left = MOST;
-    // The newest runs first, in case there are too many.
-    for run_id in folder.runs()?.into_iter().rev() {
-        let desk = folder.run(run_id).join(FOLDER);
-        match folder::check(&desk) {
-            Ok(false) => {}
-            Ok(true) => look_through(&desk, run_id, now, &mut left, &mut queue),
-            Err(error) => queue.broken.push(broken(&desk, error.into())),
-        }
-    }
-    queue.questions.sort_by_key(|question| (question.request.asked(), question.request.approval_id));
-    queue.broken.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok(queue)
-}
-
-fn look_through(desk: &Path, run_id: RunId, now: i128, left: &mut usize, queue: &mut Queue) {
-    let failed = |error: io::Error| broken(desk, Unreadable::Io(error.kind()).into());
-    let entries = match fs::read_dir(desk) {
-        Ok(entries) => entries,
-        Err(error) => return queue.broken.push(failed(error)),
-    };
-    for entry in entries {
-        if *left == 0 {
-            queue.is_cut = true;
-            return;
-        }
-        *left -= 1;
-        let name = match entry {
-            Ok(entry) => entry.file_name(),
-            Err(error) => return queue.broken.push(failed(error)),
-        };
-        let id = name.to_str().and_then(|name| name.strip_suffix(".request.json"));
-        let Some(approval_id) = id.and_then(|id| id.parse::<ApprovalId>().ok()) else { continue };
-        match question(desk, run_id, approval_id) {
-            Ok(Some(question)) if now < question.request.expires() => queue.questions.push(question),
-            Ok(_) => {}
-            Err(fault) => queue.broken.push(broken(&desk.join(name), fault)),
-        }
+impl<'a> Question<'a> {
+    /// Returns a question about an input that is at hand as a whole, masked. Any approver may answer it.
+    pub fn new(action: Action, name: &'a str, input: &'a str, rule: &'a str) -> Self {
+        let (input_size, input_hash) = (input.len() as u64, input_hash(input.as_bytes()));
+        Self { action, name, input, is_whole: true, input_size, input_hash, rule, signer_types: None }
     }
 }
 
-fn broken(path: &Path, fault: BrokenFault) -> Broken {
-    Broken { path: path.to_string_lossy().into_owned(), fault }
-}
-
-/// The question of that id; `None` if it has an answer, or has been closed meanwhile.
-fn question(
-    desk: &Path,
-    run_id: RunId,
-    approval_id: ApprovalId,
-) -> Result<Option<PendingQuestion>, BrokenFault> {
-    let text = match file::read(&desk.join(format!("{approval_id}.request.json"))) {
-        Err(Unreadable::Missing) => return Ok(None),
-        text => text?,
-    };
-    let request = Request::read(&text)?;
-    if (request.run_id, request.approval_id) != (run_id, approval_id) {
-        return Err(BrokenFault::OutOfPlace);
-    }
-    let question = PendingQuestion { request, folder: desk.to_owned() };
-    let is_there = |word| question.file(word).symlink_metadata().is_ok();
-    Ok((!is_there("answer") && !is_there("taken")).then_some(question))
-}
-
-/// Why an answer was not given.
+/// Reason why a question was not asked. The action must not happen then.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum AnswerError {
-    /// Nobody waits for it any more.
-    #[error("nobody waits for this approval any more: it was answered, withdrawn, or timed out")]
-    Gone,
-    /// Somebody was faster.
-    #[error("somebody else has answered this just now")]
-    Answered,
-    /// The operating system refused.
+pub enum AskError {
+    /// There is no approver who could answer.
+    #[error(
+        "nobody can approve this: there is no approver's key{}; make one with: reenact keys generate NAME --approver",
+        of_types(.signer_types.as_deref())
+    )]
+    NoApprover {
+        /// Types of signers who may approve; `None` for any approver.
+        signer_types: Option<Vec<SignerType>>,
+    },
+    /// The name, the rule or the whole question is too long.
+    #[error("{what} is too long to be approved: {bytes} bytes")]
+    TooLong {
+        /// Part that is too long.
+        what: &'static str,
+        /// Length of that part in bytes.
+        bytes: usize,
+    },
+    /// The model or tool has no name.
+    #[error("what has no name cannot be approved")]
+    NoName,
+    /// The hash is not that of the input.
+    #[error("the hash of the input is not that of what would be shown")]
+    InputHash,
+    /// The `approvals` folder, or one above it, cannot be used.
+    #[error(transparent)]
+    Folder(#[from] RunStoreError),
+    /// There is no randomness for the question's id.
+    #[error(transparent)]
+    Randomness(#[from] RandomnessError),
+    /// The operating system returned an error.
     #[error("{}: {text}", Shown::whole(.path))]
     Io {
-        /// What it was about.
+        /// Path of the file or folder.
         path: String,
-        /// The kind of refusal.
+        /// Kind of the error.
         kind: io::ErrorKind,
-        /// The system's own words.
+        /// Message of the operating system.
         text: String,
     },
 }
 
-/// Gives a token to whoever waits for it.
-pub fn answer(question: &PendingQuestion, token: &[u8]) -> Result<(), AnswerError> {
-    let is_there = |word| question.file(word).symlink_metadata().is_ok();
-    if !is_there("request") {
-        return Err(AnswerError::Gone);
+impl AskError {
+    fn io(path: &Path, error: &io::Error) -> Self {
+        let path = path.to_string_lossy().into_owned();
+        Self::Io { path, kind: error.kind(), text: error.to_string() }
     }
-    let path = question.file("answer");
-    durable::create(&path, token, Readers::Owner).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => AnswerError::Answered,
-        kind => AnswerError::Io { path: path.to_string_lossy().into_owned(), kind, text: error.to_string() },
-    })?;
-    // The question may have been closed just before; then the answer still lies there, and nobody will look at it.
-    if !is_there("request") && is_there("answer") {
-        let _ = fs::remove_file(path);
-        return Err(AnswerError::Gone);
+}
+
+fn of_types(types: Option<&[SignerType]>) -> String {
+    match types {
+        None | Some([]) => String::new(),
+        Some(types) => {
+            let names: Vec<&str> = types.iter().map(|kind| kind.name()).collect();
+            format!(" of type {}", names.join(" or "))
+        }
     }
-    Ok(())
+}
+
+/// Longest name of a tool and longest rule, in bytes.
+const MAX_NAME_BYTES: usize = 4 * 1024;
+
+/// Longest input that is shown, in bytes of JSON. With all other members a question stays shorter than [`LARGEST`].
+const MAX_SHOWN_BYTES: usize = 32 * 1024;
+
+/// Approval queue of one run: the folder in which its questions wait for signed answers. Clones share the folder, and many
+/// questions may wait at once.
+///
+/// ```
+/// use core::time::Duration;
+/// use reenact_formats::rer::envelope::policy::Action;
+/// use reenact_record::approval::{ApprovalQueue, AskError, Question};
+/// use reenact_record::RunId;
+///
+/// let queue = ApprovalQueue::new("/nowhere", RunId::generate()?, Vec::new(), Duration::from_secs(600));
+/// let question = Question::new(Action::Tool, "pay_invoice", r#"{"amount":12.5}"#, "tool.call pay_*");
+/// // Without any approver, nothing waits for an answer that cannot come.
+/// assert_eq!(queue.ask(&question, Duration::ZERO).err(), Some(AskError::NoApprover { signer_types: None }));
+/// # Ok::<(), reenact_record::randomness::RandomnessError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct ApprovalQueue {
+    folder: PathBuf,
+    run_id: RunId,
+    approvers: Arc<[Approver]>,
+    timeout: Duration,
+}
+
+/// Clock that stands still at the time of a question, for its id.
+struct QuestionClock(Duration);
+
+impl Clock for QuestionClock {
+    fn now(&self) -> Duration {
+        self.0
+    }
+}
+
+impl ApprovalQueue {
+    /// Returns the queue of a run whose folder exists. The folder `approvals` is created with the first question.
+    /// `timeout` is how long each question waits for its answer.
+    pub fn new(
+        run_folder: impl Into<PathBuf>,
+        run_id: RunId,
+        approvers: Vec<Approver>,
+        timeout: Duration,
+    ) -> Self {
+        Self { folder: run_folder.into().join(FOLDER), run_id, approvers: approvers.into(), timeout }
+    }
+
+    /// Writes a question for approvers, and returns a handle to poll for the answer. `now` is the time since 1970.
+    ///
+    /// # Errors
+    /// [`AskError::NoApprover`] if no approver of the required types is known, so that no action waits for an answer
+    /// that cannot come.
+    pub fn ask(&self, question: &Question<'_>, now: Duration) -> Result<OpenQuestion, AskError> {
+        let may = |approver: &Approver| {
+            question.signer_types.is_none_or(|types| types.contains(&approver.signer_type))
+        };
+        if !self.approvers.iter().any(may) {
+            return Err(AskError::NoApprover { signer_types: question.signer_types.map(<[_]>::to_vec) });
+        }
+        if question.name.is_empty() {
+            return Err(AskError::NoName);
+        }
+        for (what, text) in [("the name", question.name), ("the rule", question.rule)] {
+            if text.len() > MAX_NAME_BYTES {
+                return Err(AskError::TooLong { what, bytes: text.len() });
+            }
+        }
+        if question.is_whole && input_hash(question.input.as_bytes()) != question.input_hash {
+            return Err(AskError::InputHash);
+        }
+        let approval_id = ApprovalId::new(&QuestionClock(now), &SystemRandomness)?;
+        let input = shown_prefix(question.input);
+        let deadline = now.saturating_add(self.timeout);
+        let request = QuestionFile {
+            approval_id,
+            run_id: self.run_id,
+            action: question.action,
+            name: question.name.to_owned(),
+            input: input.to_owned(),
+            is_whole: question.is_whole && input.len() == question.input.len(),
+            input_size: question.input_size,
+            input_hash: question.input_hash,
+            rule: question.rule.to_owned(),
+            signer_types: question.signer_types.map(<[_]>::to_vec),
+            asked_at: timestamp(now),
+            expires_at: timestamp(deadline),
+        };
+        let text = request.to_json();
+        if text.len() > LARGEST {
+            return Err(AskError::TooLong { what: "the question", bytes: text.len() });
+        }
+        self.create_folder()?;
+        let path = self.folder.join(format!("{approval_id}.request.json"));
+        durable::create(&path, &text, Readers::Owner).map_err(|error| AskError::io(&path, &error))?;
+        Ok(OpenQuestion::new(self.folder.clone(), request, Arc::clone(&self.approvers), deadline))
+    }
+
+    /// Creates the folder `approvals`, unless it exists, and checks that only this user can write to it.
+    fn create_folder(&self) -> Result<(), AskError> {
+        if run_store::check_folder(&self.folder)? {
+            return Ok(());
+        }
+        let mut builder = DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        match builder.create(&self.folder) {
+            // Another thread created the folder first.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => made.map_err(|error| AskError::io(&self.folder, &error))?,
+        }
+        run_store::check_folder(&self.folder)?;
+        Ok(())
+    }
+}
+
+/// Returns the longest beginning of a text that fits into a question, counted as JSON with escapes.
+fn shown_prefix(input: &str) -> &str {
+    let mut written = 0;
+    for (at, character) in input.char_indices() {
+        written += match character {
+            '"' | '\\' => 2,
+            '\0'..='\u{1F}' => 6,
+            _ => character.len_utf8(),
+        };
+        if written > MAX_SHOWN_BYTES {
+            return input.get(..at).unwrap_or_default();
+        }
+    }
+    input
 }

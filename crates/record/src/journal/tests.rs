@@ -1,11 +1,11 @@
 use super::*;
-use crate::ledger::Ledger;
+use crate::run_state::RunState;
 use std::fs::{File, OpenOptions};
 
-/// The path of a journal in a folder of its own.
-struct Fresh(PathBuf, #[expect(dead_code, reason = "removed on drop")] tempfile::TempDir);
+/// Path of a journal in a temporary folder.
+struct TempJournal(PathBuf, #[expect(dead_code, reason = "removed on drop")] tempfile::TempDir);
 
-impl Fresh {
+impl TempJournal {
     fn new(name: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         Self(folder.path().join(name), folder)
@@ -13,12 +13,12 @@ impl Fresh {
 }
 
 /// Writes no member but the salt.
-fn gap(_: &mut Payload<'_>) {}
+fn gap(_: &mut MaskedPayloadWriter<'_>) {}
 
-/// A clock that someone turns back.
-struct Erratic(std::sync::Mutex<Vec<u64>>);
+/// Clock that is set back between events: returns the seconds of a list, last first.
+struct BackwardClock(std::sync::Mutex<Vec<u64>>);
 
-impl Clock for Erratic {
+impl Clock for BackwardClock {
     fn now(&self) -> Duration {
         Duration::from_secs(self.0.lock().unwrap().pop().unwrap())
     }
@@ -26,12 +26,12 @@ impl Clock for Erratic {
 
 #[test]
 fn time_does_not_go_back() {
-    let fresh = Fresh::new("clock");
-    let clock = Arc::new(Erratic(std::sync::Mutex::new(vec![4, 2, 3])));
-    let surroundings = Surroundings { clock, ..Surroundings::default() };
-    let mut journal = Journal::create(&fresh.0, b"", &surroundings).unwrap();
+    let fresh = TempJournal::new("clock");
+    let clock = Arc::new(BackwardClock(std::sync::Mutex::new(vec![4, 2, 3])));
+    let env = RecordEnv { clock, ..RecordEnv::default() };
+    let mut journal = Journal::create(&fresh.0, b"", &env).unwrap();
     for _ in 0..3 {
-        journal.append(EventType::CaptureGap, Room::Common, gap).unwrap();
+        journal.append(EventType::CaptureGap, JournalSpace::Common, gap).unwrap();
     }
     let text = std::fs::read_to_string(&fresh.0).unwrap();
     let seconds: Vec<&str> =
@@ -49,20 +49,20 @@ fn time_does_not_go_back() {
 fn a_write_that_fails_closes_the_journal() {
     let path = Path::new("/dev/full");
     let file = OpenOptions::new().read(true).append(true).open(path).unwrap();
-    let mut journal = Journal::over(Box::new(file), path, 0, &Surroundings::default());
-    let first = journal.append(EventType::CaptureGap, Room::Common, gap).unwrap_err();
+    let mut journal = Journal::from_file(Box::new(file), path, 0, &RecordEnv::default());
+    let first = journal.append(EventType::CaptureGap, JournalSpace::Common, gap).unwrap_err();
     assert!(
         matches!(&first, RecordError::Journal { kind: io::ErrorKind::StorageFull, path, .. } if path == "/dev/full"),
         "{first:?}"
     );
-    // The first error is told again, though the disk may have room by now.
+    // The first error is returned again, though the disk may have room by now.
     journal.file = Box::new(OpenOptions::new().append(true).open("/dev/null").unwrap());
-    assert_eq!(journal.append(EventType::CaptureGap, Room::Common, gap), Err(first.clone()));
+    assert_eq!(journal.append(EventType::CaptureGap, JournalSpace::Common, gap), Err(first.clone()));
     assert_eq!((journal.events(), journal.bytes()), (0, 0));
     assert_eq!(journal.finish(), Err(first.clone()));
-    let mut ledger = Ledger::new(journal);
-    assert_eq!(ledger.append(EventType::CaptureGap, gap), Err(first.clone()));
-    assert_eq!(ledger.end(|_, _| {}), Err(first));
+    let mut state = RunState::new(journal);
+    assert_eq!(state.append(EventType::CaptureGap, gap), Err(first.clone()));
+    assert_eq!(state.end_run(|_, _| {}), Err(first));
 }
 
 /// A pipe takes everything, and has no disk behind it.
@@ -71,66 +71,66 @@ fn a_write_that_fails_closes_the_journal() {
 fn a_sync_that_fails_closes_the_journal() {
     let (_reader, writer) = io::pipe().unwrap();
     let file = File::from(std::os::fd::OwnedFd::from(writer));
-    let mut journal = Journal::over(Box::new(file), Path::new("pipe"), 0, &Surroundings::default());
-    journal.append(EventType::RunStarted, Room::Common, gap).unwrap();
+    let mut journal = Journal::from_file(Box::new(file), Path::new("pipe"), 0, &RecordEnv::default());
+    journal.append(EventType::RunStarted, JournalSpace::Common, gap).unwrap();
     let first = journal.sync().unwrap_err();
     assert!(matches!(&first, RecordError::Journal { kind: io::ErrorKind::InvalidInput, .. }), "{first:?}");
-    let fresh = Fresh::new("synced-later");
+    let fresh = TempJournal::new("synced-later");
     journal.file = Box::new(OpenOptions::new().append(true).create_new(true).open(&fresh.0).unwrap());
     assert_eq!(journal.sync(), Err(first.clone()), "it is not tried again");
-    assert_eq!(journal.append(EventType::CaptureGap, Room::Common, gap), Err(first.clone()));
+    assert_eq!(journal.append(EventType::CaptureGap, JournalSpace::Common, gap), Err(first.clone()));
     assert_eq!(journal.finish(), Err(first));
 }
 
 #[test]
 fn a_journal_is_synced_with_its_name() {
-    let fresh = Fresh::new("synced");
-    let mut journal = Journal::create(&fresh.0, b"", &Surroundings::default()).unwrap();
-    journal.append(EventType::RunStarted, Room::Common, gap).unwrap();
+    let fresh = TempJournal::new("synced");
+    let mut journal = Journal::create(&fresh.0, b"", &RecordEnv::default()).unwrap();
+    journal.append(EventType::RunStarted, JournalSpace::Common, gap).unwrap();
     assert_eq!((journal.sync(), journal.is_name_synced), (Ok(()), true));
     assert_eq!(journal.sync(), Ok(()));
 }
 
 #[test]
 fn a_journal_that_is_full_says_so_once_and_can_end() {
-    let fresh = Fresh::new("full");
-    let mut journal = Journal::create(&fresh.0, b"", &Surroundings::default()).unwrap();
-    journal.append(EventType::RunStarted, Room::Common, gap).unwrap();
+    let fresh = TempJournal::new("full");
+    let mut journal = Journal::create(&fresh.0, b"", &RecordEnv::default()).unwrap();
+    journal.append(EventType::RunStarted, JournalSpace::Common, gap).unwrap();
     let bytes = journal.bytes();
-    journal.longest = bytes;
-    let mut ledger = Ledger::new(journal);
-    assert_eq!(ledger.append(EventType::ErrorRaised, gap), Err(RecordError::Full { bytes }));
-    let with_gap = ledger.counts();
+    journal.max_bytes = bytes;
+    let mut state = RunState::new(journal);
+    assert_eq!(state.append(EventType::ErrorRaised, gap), Err(RecordError::Full { bytes }));
+    let with_gap = state.counts();
     assert_eq!((with_gap.events, with_gap.gaps, with_gap.errors), (2, 1, 0));
     let bytes = with_gap.bytes;
-    assert_eq!(ledger.append(EventType::ErrorRaised, gap), Err(RecordError::Full { bytes }));
-    assert_eq!(ledger.counts(), with_gap);
-    ledger.end(|_, _| {}).unwrap();
-    assert_eq!(ledger.counts().events, 3);
+    assert_eq!(state.append(EventType::ErrorRaised, gap), Err(RecordError::Full { bytes }));
+    assert_eq!(state.counts(), with_gap);
+    state.end_run(|_, _| {}).unwrap();
+    assert_eq!(state.counts().events, 3);
 }
 
-/// Whoever takes up a journal that is full does not say so a second time.
+/// The gap that says that the journal is full is recorded once, even if the journal is resumed.
 #[test]
 fn a_full_journal_stays_full() {
-    let fresh = Fresh::new("full-again");
-    let mut journal = Journal::create(&fresh.0, b"", &Surroundings::default()).unwrap();
-    journal.append(EventType::RunStarted, Room::Common, gap).unwrap();
-    journal.longest = journal.bytes();
-    let mut ledger = Ledger::new(journal);
-    ledger.append(EventType::ErrorRaised, gap).unwrap_err();
-    let counts = ledger.counts();
-    drop(ledger);
+    let fresh = TempJournal::new("full-again");
+    let mut journal = Journal::create(&fresh.0, b"", &RecordEnv::default()).unwrap();
+    journal.append(EventType::RunStarted, JournalSpace::Common, gap).unwrap();
+    journal.max_bytes = journal.bytes();
+    let mut state = RunState::new(journal);
+    state.append(EventType::ErrorRaised, gap).unwrap_err();
+    let counts = state.counts();
+    drop(state);
 
     let file = OpenOptions::new().read(true).append(true).open(&fresh.0).unwrap();
-    let mut again = Ledger::new(Journal::over(Box::new(file), &fresh.0, 0, &Surroundings::default()));
+    let mut again = RunState::new(Journal::from_file(Box::new(file), &fresh.0, 0, &RecordEnv::default()));
     let mut end = ChainEnd::new();
     for line in std::fs::read(&fresh.0).unwrap().split_inclusive(|byte| *byte == b'\n') {
         let (event_type, payload) = end.advance(line.trim_ascii_end()).unwrap();
-        again.take_up(&event_type, payload).unwrap();
-        again.journal.take_up(line, &end);
+        again.replay_event(&event_type, payload).unwrap();
+        again.journal.replay_event(line, &end);
     }
     assert_eq!(again.counts(), counts);
-    again.journal.longest = counts.bytes;
+    again.journal.max_bytes = counts.bytes;
     let full = RecordError::Full { bytes: counts.bytes };
     assert_eq!(again.append(EventType::ErrorRaised, gap), Err(full));
     assert_eq!(again.counts(), counts);
@@ -138,7 +138,7 @@ fn a_full_journal_stays_full() {
 
 #[test]
 fn only_timestamps_of_ours_name_a_moment() {
-    let moment_of = |text| moment(text).map(|moment| moment.as_micros());
+    let moment_of = |text| timestamp_instant(text).map(|moment| moment.as_micros());
     assert_eq!(moment_of("1970-01-01T00:00:01.000002Z"), Some(1_000_002));
     assert_eq!(moment_of("9999-12-31T23:59:59.999999Z"), Some(253_402_300_799_999_999));
     for other in [
@@ -156,10 +156,10 @@ fn only_timestamps_of_ours_name_a_moment() {
 
 #[test]
 fn what_is_read_back_is_what_was_written() {
-    let fresh = Fresh::new("back");
-    let mut journal = Journal::create(&fresh.0, b"", &Surroundings::default()).unwrap();
+    let fresh = TempJournal::new("back");
+    let mut journal = Journal::create(&fresh.0, b"", &RecordEnv::default()).unwrap();
     for _ in 0..2_000 {
-        journal.append(EventType::CaptureGap, Room::Common, gap).unwrap();
+        journal.append(EventType::CaptureGap, JournalSpace::Common, gap).unwrap();
     }
     let written = journal.finish().unwrap();
     let text = std::fs::read_to_string(&fresh.0).unwrap();

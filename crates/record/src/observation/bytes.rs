@@ -5,22 +5,22 @@ use core::ops::Deref;
 
 use bytes::Bytes;
 
-/// Bytes that are never copied on their way from a socket into the log and the queue.
+/// Bytes that are not copied on their way from a socket into the log and the queue.
 #[derive(Clone)]
 pub enum BodyBytes<'a> {
-    /// A part of something else.
+    /// Part of a buffer, such as a frame of the log.
     Borrowed(&'a [u8]),
-    /// Reference-counted.
+    /// Reference-counted buffer.
     Shared(Bytes),
 }
 
 impl BodyBytes<'_> {
-    /// Returns the same with nothing borrowed. Copies only what was.
+    /// Returns bytes that borrow nothing. Copies only borrowed bytes.
     pub fn into_owned(self) -> BodyBytes<'static> {
         BodyBytes::Shared(self.into_shared())
     }
 
-    /// Returns the bytes for anyone to hold. Copies only what was borrowed.
+    /// Returns a reference-counted buffer. Copies only borrowed bytes.
     pub fn into_shared(self) -> Bytes {
         match self {
             Self::Borrowed(bytes) => Bytes::copy_from_slice(bytes),

@@ -3,10 +3,10 @@
 use core::time::Duration;
 use std::borrow::Cow;
 
-use super::text;
-use crate::warden::{Action, SignerType};
+use super::owned_text;
+use crate::policy_engine::{Action, SignerType};
 
-/// A decision on an action that is no request that goes out.
+/// Decision on an action that is no outgoing request, such as a tool call in an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyDecision<'a> {
     /// Time of the decision, since 1970.
@@ -15,17 +15,17 @@ pub struct PolicyDecision<'a> {
     pub action: Action,
     /// Name of the model or tool.
     pub name: Cow<'a, str>,
-    /// Rule that denies the action, and why; `None` if it is allowed.
+    /// Name of the rule that denies the action, and the reason; `None` if the action is allowed.
     pub denial: Option<(Cow<'a, str>, Cow<'a, str>)>,
-    /// Approval that was needed.
+    /// Id of the approval that was needed.
     pub approval_id: Option<Cow<'a, str>>,
-    /// Id and input of a tool's call.
+    /// Id and input of a tool call.
     pub call: Option<(Cow<'a, str>, Cow<'a, str>)>,
 }
 
-/// News of an approval.
+/// New state of an approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ApprovalNews<'a> {
+pub enum ApprovalUpdate<'a> {
     /// The approval is asked for.
     Requested {
         /// Kind of the action.
@@ -34,59 +34,61 @@ pub enum ApprovalNews<'a> {
         name: Cow<'a, str>,
         /// SHA-256 of the input, in hexadecimal.
         input_hash: Cow<'a, str>,
-        /// Rule that asks for the approval.
+        /// Rule that requires the approval.
         rule: Cow<'a, str>,
-        /// Kinds of signers who may approve; empty for anyone.
+        /// Types of signers who may approve; empty for any.
         signer_types: Vec<SignerType>,
     },
     /// The approval was granted.
     Granted {
-        /// The approver's signed token.
+        /// Signed token of the approver.
         token: Cow<'a, str>,
     },
-    /// The approval was not granted.
+    /// The approval was denied, or not given in time.
     Denied {
-        /// Reason.
+        /// Reason in words.
         reason: Cow<'a, str>,
     },
-    /// An answer came that does not hold.
+    /// An invalid answer came.
     Refused {
-        /// Name of the fault, for programs.
+        /// Short name of the fault, for programs.
         code: Cow<'a, str>,
-        /// The fault, for people.
+        /// Description of the fault, for people.
         why: Cow<'a, str>,
     },
 }
 
 impl PolicyDecision<'_> {
-    /// Returns the same with nothing borrowed.
+    /// Returns a copy that borrows nothing.
     pub fn into_owned(self) -> PolicyDecision<'static> {
-        let pair = |(first, second)| (text(first), text(second));
+        let pair = |(first, second)| (owned_text(first), owned_text(second));
         PolicyDecision {
             at: self.at,
             action: self.action,
-            name: text(self.name),
+            name: owned_text(self.name),
             denial: self.denial.map(pair),
-            approval_id: self.approval_id.map(text),
+            approval_id: self.approval_id.map(owned_text),
             call: self.call.map(pair),
         }
     }
 }
 
-impl ApprovalNews<'_> {
-    /// Returns the same with nothing borrowed.
-    pub fn into_owned(self) -> ApprovalNews<'static> {
+impl ApprovalUpdate<'_> {
+    /// Returns a copy that borrows nothing.
+    pub fn into_owned(self) -> ApprovalUpdate<'static> {
         match self {
-            Self::Requested { action, name, input_hash, rule, signer_types } => ApprovalNews::Requested {
+            Self::Requested { action, name, input_hash, rule, signer_types } => ApprovalUpdate::Requested {
                 action,
-                name: text(name),
-                input_hash: text(input_hash),
-                rule: text(rule),
+                name: owned_text(name),
+                input_hash: owned_text(input_hash),
+                rule: owned_text(rule),
                 signer_types,
             },
-            Self::Granted { token } => ApprovalNews::Granted { token: text(token) },
-            Self::Denied { reason } => ApprovalNews::Denied { reason: text(reason) },
-            Self::Refused { code, why } => ApprovalNews::Refused { code: text(code), why: text(why) },
+            Self::Granted { token } => ApprovalUpdate::Granted { token: owned_text(token) },
+            Self::Denied { reason } => ApprovalUpdate::Denied { reason: owned_text(reason) },
+            Self::Refused { code, why } => {
+                ApprovalUpdate::Refused { code: owned_text(code), why: owned_text(why) }
+            }
         }
     }
 }

@@ -1,15 +1,15 @@
-//! The end of an exchange.
+//! The end of an exchange, and its cause.
 
 use core::time::Duration;
 use std::borrow::Cow;
 
-use super::text;
+use super::owned_text;
 use crate::exchange::EndedBy;
 
-/// The end of an exchange.
+/// End of an exchange.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExchangeEnd<'a> {
-    /// Number of the job that writes the end into the journal.
+    /// Number of the job that journals the end.
     pub job: u64,
     /// Cause of the end.
     pub cause: EndCause<'a>,
@@ -22,48 +22,48 @@ pub struct ExchangeEnd<'a> {
 /// Cause of an exchange's end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EndCause<'a> {
-    /// The answer was over.
+    /// The answer came to its end.
     Eof,
-    /// The last event of a stream was handed out and its client went on; the end of the body had not come.
+    /// The last event of a stream was delivered and its client went on; the body's own end had not come.
     StreamDone,
-    /// The client left.
-    ClientLeft,
-    /// The vendor broke off, or never began.
+    /// The client closed its connection.
+    ClientDisconnected,
+    /// The vendor closed its connection, timed out, or could not be reached.
     Upstream {
-        /// Side that the record names.
+        /// Side that the record names as the cause.
         by: EndedBy,
-        /// Name of the failure, for programs.
+        /// Type of the failure, for programs.
         error_type: Cow<'a, str>,
-        /// The failure, for people.
+        /// Description of the failure, for people.
         message: Cow<'a, str>,
     },
 }
 
 impl EndCause<'_> {
-    /// Returns the side that the record names.
+    /// Returns the side that the record names as the cause.
     pub fn ended_by(&self) -> EndedBy {
         match self {
             Self::Eof | Self::StreamDone => EndedBy::Eof,
-            Self::ClientLeft => EndedBy::Client,
+            Self::ClientDisconnected => EndedBy::Client,
             Self::Upstream { by, .. } => *by,
         }
     }
 
-    /// Returns the same with nothing borrowed.
+    /// Returns a copy that borrows nothing.
     pub fn into_owned(self) -> EndCause<'static> {
         match self {
             Self::Eof => EndCause::Eof,
             Self::StreamDone => EndCause::StreamDone,
-            Self::ClientLeft => EndCause::ClientLeft,
+            Self::ClientDisconnected => EndCause::ClientDisconnected,
             Self::Upstream { by, error_type, message } => {
-                EndCause::Upstream { by, error_type: text(error_type), message: text(message) }
+                EndCause::Upstream { by, error_type: owned_text(error_type), message: owned_text(message) }
             }
         }
     }
 }
 
 impl ExchangeEnd<'_> {
-    /// Returns the same with nothing borrowed.
+    /// Returns a copy that borrows nothing.
     pub fn into_owned(self) -> ExchangeEnd<'static> {
         ExchangeEnd {
             job: self.job,

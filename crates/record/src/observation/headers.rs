@@ -1,10 +1,17 @@
-//! Headers in the form that the log has them: one run of bytes, whoever owns it.
+//! Headers in the encoding of the log, in one buffer that is borrowed or owned.
 
 use core::fmt;
 use std::borrow::Cow;
 
-/// Header names and values in the order in which they came: a count, then each text after its length, all lengths 32-bit and
-/// little-endian. One allocation for all of them, and none where they are read from a log.
+/// Header names and values in the order in which they came. The encoding is a count, then each text after its length;
+/// count and lengths have 32 bits, little-endian. A list takes one allocation, and none if it is read from a log.
+///
+/// ```
+/// use reenact_record::observation::HeaderList;
+///
+/// let list: HeaderList<'_> = [("accept", &b"*/*"[..])].into_iter().collect();
+/// assert_eq!(list.all("Accept").next(), Some(&b"*/*"[..]));
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct HeaderList<'a>(Cow<'a, [u8]>);
 
@@ -12,7 +19,8 @@ pub struct HeaderList<'a>(Cow<'a, [u8]>);
 const LENGTH: usize = 4;
 
 impl<'a> HeaderList<'a> {
-    /// Reads a list from the front of `bytes`; returns it and the rest. `None` if it is cut off or a name is not UTF-8.
+    /// Reads a list from the front of `bytes`, and returns it with the rest. `None` if it is truncated or a name is not
+    /// UTF-8.
     pub(crate) fn read(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
         let mut rest = bytes;
         let count = take_length(&mut rest)?;
@@ -24,12 +32,12 @@ impl<'a> HeaderList<'a> {
         Some((Self(Cow::Borrowed(list)), rest))
     }
 
-    /// Returns the list as the log has it.
+    /// Returns the list in the encoding of the log.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// Returns names and values in order.
+    /// Returns an iterator over names and values.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
         let mut rest = self.0.get(LENGTH..).unwrap_or_default();
         core::iter::from_fn(move || {
@@ -38,7 +46,7 @@ impl<'a> HeaderList<'a> {
         })
     }
 
-    /// Returns the values of one name, whatever its case.
+    /// Returns the values of one name, compared without regard to ASCII case.
     pub fn all<'n>(&'n self, name: &'n str) -> impl Iterator<Item = &'n [u8]> {
         self.iter().filter(move |(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
@@ -48,7 +56,7 @@ impl<'a> HeaderList<'a> {
         self.iter().collect()
     }
 
-    /// Returns the same with nothing borrowed.
+    /// Returns a copy that borrows nothing.
     pub fn into_owned(self) -> HeaderList<'static> {
         HeaderList(Cow::Owned(self.0.into_owned()))
     }
@@ -61,10 +69,10 @@ impl Default for HeaderList<'_> {
 }
 
 impl<'p> FromIterator<(&'p str, &'p [u8])> for HeaderList<'static> {
-    /// Packs headers. No transport lets a header of 4 GiB through; one would be left out.
+    /// Packs headers. A header of 4 GiB would be left out, but no transport lets one through.
     fn from_iter<I: IntoIterator<Item = (&'p str, &'p [u8])>>(pairs: I) -> Self {
         let pairs = pairs.into_iter();
-        // Most headers are shorter than this.
+        // Most headers are shorter than 64 bytes.
         let mut list = Vec::with_capacity(LENGTH + 64 * pairs.size_hint().0);
         list.extend_from_slice(&[0; LENGTH]);
         let mut count = 0_u32;

@@ -1,8 +1,9 @@
-//! Observations: the raw facts of a run, as a front end saw them and as the write-ahead log holds them.
+//! Observations: raw facts of a run, as a front end saw them and as the write-ahead log holds them.
 //!
-//! One type serves three places, so that no fact has to be told twice: front ends make observations, [`crate::wal`] writes
-//! and reads them, `reenact-capture` makes events of them. Values are borrowed where they are only written or read, and owned
-//! where they wait in a queue. Nothing here is masked, so nothing here may reach a disk. Start with [`Observation`].
+//! One type serves three places, so that no fact is described twice: front ends make observations, [`crate::wal`]
+//! writes and reads them, and `reenact-capture` turns them into events. Values are borrowed while they are only written
+//! or read, and owned while they wait in a queue. Nothing here is masked, so nothing here may reach a disk. Start
+//! reading at [`Observation`].
 
 mod bytes;
 mod decision;
@@ -14,25 +15,26 @@ use core::time::Duration;
 use std::borrow::Cow;
 
 pub use self::bytes::BodyBytes;
-pub use self::decision::{ApprovalNews, PolicyDecision};
+pub use self::decision::{ApprovalUpdate, PolicyDecision};
 pub use self::end::{EndCause, ExchangeEnd};
 pub use self::headers::HeaderList;
 pub use self::request::{Admission, InboundRequest};
 use crate::exchange::StepId;
 
-/// One raw fact. The number beside it, in the log and in the queue, names the exchange or the note that it belongs to.
+/// One raw fact. In the log and in the queue it has a number beside it, the id of the exchange or note that it belongs
+/// to. A *note* is an observation outside of all exchanges; see [`Observation::stands_alone`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Observation<'a> {
-    /// A value that is masked wherever it appears.
-    Known {
-        /// Rule under which it is masked.
+    /// A secret that is masked wherever it appears.
+    KnownSecret {
+        /// Rule under which the secret is masked.
         rule: Cow<'a, str>,
-        /// The secret.
+        /// Bytes of the secret.
         value: Cow<'a, [u8]>,
     },
-    /// A request that is about to go out. Begins an exchange.
+    /// A request that is about to be sent. Begins an exchange.
     Request(Box<InboundRequest<'a>>),
-    /// The head of an answer.
+    /// Status and headers of an answer.
     Head {
         /// Status code, such as 200.
         status: u16,
@@ -45,33 +47,33 @@ pub enum Observation<'a> {
     Piece {
         /// Time since the request.
         at: Duration,
-        /// Bytes as they came, with their content coding.
+        /// Bytes as they came, with their content encoding.
         bytes: BodyBytes<'a>,
     },
-    /// The trailers of an answer.
+    /// Trailers of an answer.
     Trailers {
         /// Trailers as they came.
         headers: HeaderList<'a>,
     },
-    /// An answer that was held back from here on: its client got less of it, and something else instead.
+    /// The rest of an answer is held back from its client, who gets other bytes instead.
     Withheld {
-        /// Number of bytes of the body that were handed on.
+        /// Number of bytes of the body that the client got.
         delivered: u64,
-        /// Bytes sent behind them.
+        /// Bytes that were sent behind them.
         instead: Cow<'a, [u8]>,
     },
-    /// The end of an exchange.
+    /// End of an exchange.
     End(ExchangeEnd<'a>),
-    /// Something that was not seen. Stands alone.
+    /// A capture gap. A note.
     Gap {
         /// Name of the missing thing.
         what: Cow<'a, str>,
-        /// Reason.
+        /// Reason in words.
         why: Cow<'a, str>,
     },
-    /// A decision on an action that is no request that goes out. Stands alone.
+    /// A decision on an action that is no outgoing request. A note.
     Decision(Box<PolicyDecision<'a>>),
-    /// The result of a tool's call that was decided on. Stands alone.
+    /// Result of a tool call that was decided on. A note.
     ToolResult {
         /// Time at which the result was seen, since 1970.
         at: Duration,
@@ -82,22 +84,22 @@ pub enum Observation<'a> {
         /// True if the output is an error.
         is_error: bool,
     },
-    /// Something that the agent told of itself, as JSON. Stands alone.
+    /// A report of the agent about itself, as JSON. A note.
     Reported {
-        /// The report.
+        /// Text of the report.
         text: BodyBytes<'a>,
     },
-    /// News of an approval. Stands alone.
+    /// A change in the state of an approval. A note.
     Approval {
-        /// Time of the news, since 1970.
+        /// Time of the change, since 1970.
         at: Duration,
         /// Id of the approval.
         approval_id: Cow<'a, str>,
-        /// The news.
-        news: ApprovalNews<'a>,
+        /// The new state.
+        update: ApprovalUpdate<'a>,
     },
-    /// A mark of the log itself: every job up to `job` is in the journal. Bytes of the journal beyond `bytes` belong to a job
-    /// that was half written.
+    /// Mark of the log itself: every job up to `job` is in the journal. Bytes of the journal beyond `bytes` belong to a
+    /// job that was half written.
     Journaled {
         /// Number of the last job in the journal.
         job: u64,
@@ -109,12 +111,12 @@ pub enum Observation<'a> {
 }
 
 impl Observation<'_> {
-    /// Returns true if a log must keep this until its exchange or note is in the journal.
-    pub(crate) fn begins(&self) -> bool {
+    /// Returns true if the log must keep this until its exchange or note is journaled.
+    pub(crate) fn must_be_kept(&self) -> bool {
         self.stands_alone() || matches!(self, Self::Request(_))
     }
 
-    /// Returns true for a note beside all exchanges, which begins and ends by itself.
+    /// Returns true for a note: it belongs to no exchange, and is complete by itself.
     pub fn stands_alone(&self) -> bool {
         matches!(
             self,
@@ -126,7 +128,7 @@ impl Observation<'_> {
         )
     }
 
-    /// Returns the time at which this was decided, since 1970, where a decision is part of it.
+    /// Returns the time of the decision in this observation, since 1970; `None` if there is no decision in it.
     pub fn decided_at(&self) -> Option<Duration> {
         match self {
             Self::Request(request) => request.admission.as_ref().map(|admission| admission.at),
@@ -136,8 +138,8 @@ impl Observation<'_> {
         }
     }
 
-    /// Returns the bytes of memory that this holds, roughly.
-    pub fn size(&self) -> usize {
+    /// Returns the approximate number of bytes of memory that this takes.
+    pub fn memory_bytes(&self) -> usize {
         const FIXED: usize = 1 << 10;
         match self {
             Self::Piece { bytes, .. } => 128 + bytes.len(),
@@ -152,41 +154,43 @@ impl Observation<'_> {
         }
     }
 
-    /// Returns the same with nothing borrowed.
+    /// Returns a copy that borrows nothing, so that it can wait in a queue.
     pub fn into_owned(self) -> Observation<'static> {
         match self {
-            Self::Known { rule, value } => Observation::Known { rule: text(rule), value: bytes_of(value) },
+            Self::KnownSecret { rule, value } => {
+                Observation::KnownSecret { rule: owned_text(rule), value: owned_bytes(value) }
+            }
             Self::Request(request) => Observation::Request(Box::new(request.into_owned())),
             Self::Head { status, version, headers } => {
-                Observation::Head { status, version: text(version), headers: headers.into_owned() }
+                Observation::Head { status, version: owned_text(version), headers: headers.into_owned() }
             }
             Self::Piece { at, bytes } => Observation::Piece { at, bytes: bytes.into_owned() },
             Self::Trailers { headers } => Observation::Trailers { headers: headers.into_owned() },
             Self::Withheld { delivered, instead } => {
-                Observation::Withheld { delivered, instead: bytes_of(instead) }
+                Observation::Withheld { delivered, instead: owned_bytes(instead) }
             }
             Self::End(end) => Observation::End(end.into_owned()),
-            Self::Gap { what, why } => Observation::Gap { what: text(what), why: text(why) },
+            Self::Gap { what, why } => Observation::Gap { what: owned_text(what), why: owned_text(why) },
             Self::Decision(decision) => Observation::Decision(Box::new(decision.into_owned())),
             Self::ToolResult { at, tool_call_id, output, is_error } => Observation::ToolResult {
                 at,
-                tool_call_id: text(tool_call_id),
-                output: text(output),
+                tool_call_id: owned_text(tool_call_id),
+                output: owned_text(output),
                 is_error,
             },
             Self::Reported { text } => Observation::Reported { text: text.into_owned() },
-            Self::Approval { at, approval_id, news } => {
-                Observation::Approval { at, approval_id: text(approval_id), news: news.into_owned() }
+            Self::Approval { at, approval_id, update: news } => {
+                Observation::Approval { at, approval_id: owned_text(approval_id), update: news.into_owned() }
             }
             Self::Journaled { job, bytes, step } => Observation::Journaled { job, bytes, step },
         }
     }
 }
 
-fn text(text: Cow<'_, str>) -> Cow<'static, str> {
+fn owned_text(text: Cow<'_, str>) -> Cow<'static, str> {
     Cow::Owned(text.into_owned())
 }
 
-fn bytes_of(bytes: Cow<'_, [u8]>) -> Cow<'static, [u8]> {
+fn owned_bytes(bytes: Cow<'_, [u8]>) -> Cow<'static, [u8]> {
     Cow::Owned(bytes.into_owned())
 }

@@ -1,18 +1,18 @@
-//! A request as it came, and the decision under which it goes out.
+//! A request as it came from an agent, and the decision that admits it.
 
 use core::time::Duration;
 use std::borrow::Cow;
 
 use reenact_wire::price::Rates;
 
-use super::{BodyBytes, HeaderList, text};
+use super::{BodyBytes, HeaderList, owned_text};
 
-/// A request as it came from an agent.
+/// Request as it came from an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InboundRequest<'a> {
     /// Name of the route, such as `openai`.
     pub provider: Cow<'a, str>,
-    /// Method, such as `POST`.
+    /// HTTP method, such as `POST`.
     pub method: Cow<'a, str>,
     /// Path at the vendor, with the query.
     pub path: Cow<'a, str>,
@@ -20,32 +20,32 @@ pub struct InboundRequest<'a> {
     pub headers: HeaderList<'a>,
     /// True if trailers came behind the body.
     pub has_trailers: bool,
-    /// Decision under which it goes out; `None` where no envelope is enforced.
+    /// Decision that admits the request; `None` if no envelope is enforced.
     pub admission: Option<Admission<'a>>,
-    /// Body as it came, with its content coding.
+    /// Body as it came, with its content encoding.
     pub body: BodyBytes<'a>,
 }
 
-/// The decision under which a request goes out.
+/// Decision that admits a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Admission<'a> {
     /// Time of the decision, since 1970.
     pub at: Duration,
-    /// Approval that was needed.
+    /// Id of the approval that was needed.
     pub approval_id: Option<Cow<'a, str>>,
     /// Prices of the model's tokens; `None` if they are unknown.
     pub rates: Option<Rates>,
-    /// Cost in picodollars that counts if the answer does not tell its own.
+    /// Estimated cost in picodollars, which counts if the answer does not state its usage.
     pub estimate: u64,
 }
 
 impl InboundRequest<'_> {
-    /// Returns the same with nothing borrowed.
+    /// Returns a copy that borrows nothing.
     pub fn into_owned(self) -> InboundRequest<'static> {
         InboundRequest {
-            provider: text(self.provider),
-            method: text(self.method),
-            path: text(self.path),
+            provider: owned_text(self.provider),
+            method: owned_text(self.method),
+            path: owned_text(self.path),
             headers: self.headers.into_owned(),
             has_trailers: self.has_trailers,
             admission: self.admission.map(Admission::into_owned),
@@ -55,10 +55,10 @@ impl InboundRequest<'_> {
 }
 
 impl Admission<'_> {
-    /// Returns the same with nothing borrowed.
+    /// Returns a copy that borrows nothing.
     pub fn into_owned(self) -> Admission<'static> {
         Admission {
-            approval_id: self.approval_id.map(text),
+            approval_id: self.approval_id.map(owned_text),
             at: self.at,
             rates: self.rates,
             estimate: self.estimate,

@@ -1,8 +1,9 @@
-//! Observations as bytes: a length, a checksum, then the observation. Numbers are little-endian; texts come after their length.
+//! Encoding of observations in the log: a length, a checksum, then the observation. Numbers are little-endian; a text
+//! follows its length.
 //!
-//! Length and checksum tell a whole frame from one that was cut off or changed by accident. They are no protection against
-//! an attacker: the log never leaves the machine, and the artifact made of it is signed. Logs of older versions are recovered,
-//! so the tags and the order of fields are fixed.
+//! Length and checksum tell a whole frame from one that was torn or changed by accident. They are no protection against
+//! an attacker: the log never leaves the machine, and the artifact made of it is signed. Logs of older versions are
+//! recovered, so the tags and the order of fields are fixed.
 
 use core::time::Duration;
 use std::borrow::Cow;
@@ -12,32 +13,33 @@ use reenact_wire::price::Rates;
 
 use crate::exchange::{EndedBy, StepId};
 use crate::observation::{
-    Admission, ApprovalNews, EndCause, ExchangeEnd, HeaderList, InboundRequest, Observation, PolicyDecision,
+    Admission, ApprovalUpdate, EndCause, ExchangeEnd, HeaderList, InboundRequest, Observation, PolicyDecision,
 };
-use crate::warden::{Action, SignerType};
+use crate::policy_engine::{Action, SignerType};
 
 /// Bytes of a frame's length and checksum.
-pub(super) const HEAD: usize = 8;
+pub(super) const HEAD_BYTES: usize = 8;
 
-/// The length of the rest, and its checksum.
-pub(super) fn read_head(head: [u8; HEAD]) -> (u32, u32) {
+/// Splits a frame's head into the length of the rest, in bytes, and its CRC-32.
+pub(super) fn read_head(head: [u8; HEAD_BYTES]) -> (u32, u32) {
     let [a, b, c, d, e, f, g, h] = head;
     (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]))
 }
 
-/// Appends a frame to `out`, without its long part, which is returned and belongs behind it.
+/// Appends a frame to `out`, without its long part, which is returned and must be written behind it. So a body is not
+/// copied.
 pub(super) fn write<'e>(
     out: &mut Vec<u8>,
     id: u64,
     observation: &'e Observation<'_>,
 ) -> io::Result<&'e [u8]> {
     let start = out.len();
-    out.extend_from_slice(&[0; HEAD]);
+    out.extend_from_slice(&[0; HEAD_BYTES]);
     out.extend_from_slice(&id.to_le_bytes());
     let bulk: &[u8] = match observation {
-        Observation::Known { rule, value } => {
+        Observation::KnownSecret { rule, value } => {
             out.push(0);
-            put(out, rule.as_bytes())?;
+            put_bytes(out, rule.as_bytes())?;
             value
         }
         Observation::Request(request) => {
@@ -47,7 +49,7 @@ pub(super) fn write<'e>(
             out.push(u8::from(*has_trailers));
             put_admission(out, admission.as_ref())?;
             for text in [provider, method, path] {
-                put(out, text.as_bytes())?;
+                put_bytes(out, text.as_bytes())?;
             }
             out.extend_from_slice(headers.as_bytes());
             body
@@ -55,7 +57,7 @@ pub(super) fn write<'e>(
         Observation::Head { status, version, headers } => {
             out.push(2);
             out.extend_from_slice(&status.to_le_bytes());
-            put(out, version.as_bytes())?;
+            put_bytes(out, version.as_bytes())?;
             out.extend_from_slice(headers.as_bytes());
             &[]
         }
@@ -76,8 +78,8 @@ pub(super) fn write<'e>(
         }
         Observation::Gap { what, why } => {
             out.push(6);
-            put(out, what.as_bytes())?;
-            put(out, why.as_bytes())?;
+            put_bytes(out, what.as_bytes())?;
+            put_bytes(out, why.as_bytes())?;
             &[]
         }
         Observation::Journaled { job, bytes, step } => {
@@ -97,7 +99,7 @@ pub(super) fn write<'e>(
             out.push(9);
             put_time(out, *at);
             out.push(u8::from(*action == Action::Tool));
-            put(out, name.as_bytes())?;
+            put_bytes(out, name.as_bytes())?;
             put_optional(out, approval_id.as_deref())?;
             for pair in [denial, call] {
                 put_optional(out, pair.as_ref().map(|(first, _)| &**first))?;
@@ -109,14 +111,14 @@ pub(super) fn write<'e>(
             out.push(10);
             put_time(out, *at);
             out.push(u8::from(*is_error));
-            put(out, tool_call_id.as_bytes())?;
+            put_bytes(out, tool_call_id.as_bytes())?;
             output.as_bytes()
         }
-        Observation::Approval { at, approval_id, news } => {
+        Observation::Approval { at, approval_id, update: news } => {
             out.push(11);
             put_time(out, *at);
-            put(out, approval_id.as_bytes())?;
-            put_news(out, news)?;
+            put_bytes(out, approval_id.as_bytes())?;
+            put_approval_update(out, news)?;
             &[]
         }
         Observation::Reported { text } => {
@@ -125,9 +127,9 @@ pub(super) fn write<'e>(
         }
     };
     let mut sum = crc32fast::Hasher::new();
-    sum.update(out.get(start + HEAD..).unwrap_or_default());
+    sum.update(out.get(start + HEAD_BYTES..).unwrap_or_default());
     sum.update(bulk);
-    let length = out.len() - start - HEAD + bulk.len();
+    let length = out.len() - start - HEAD_BYTES + bulk.len();
     let length = u32::try_from(length).map_err(|_| io::ErrorKind::FileTooLarge)?;
     let head = length.to_le_bytes().into_iter().chain(sum.finalize().to_le_bytes());
     for (there, byte) in out.iter_mut().skip(start).zip(head) {
@@ -136,15 +138,15 @@ pub(super) fn write<'e>(
     Ok(bulk)
 }
 
-/// Reads what follows a head; `None` if the checksum or the form is wrong.
+/// Parses the part of a frame behind its head; `None` if the checksum or the form is wrong.
 pub(super) fn read(body: &[u8], sum: u32) -> Option<(u64, Observation<'_>)> {
     if crc32fast::hash(body) != sum {
         return None;
     }
-    let mut from = From(body);
+    let mut from = WalFrameReader(body);
     let id = from.number()?;
     let observation = match from.byte()? {
-        0 => Observation::Known { rule: from.text()?, value: from.0.into() },
+        0 => Observation::KnownSecret { rule: from.text()?, value: from.0.into() },
         1 => {
             let has_trailers = from.byte()? == 1;
             let admission = from.admission()?;
@@ -168,9 +170,9 @@ pub(super) fn read(body: &[u8], sum: u32) -> Option<(u64, Observation<'_>)> {
         8 => Observation::Withheld { delivered: from.number()?, instead: from.0.into() },
         9 => {
             let (at, action, name) = (from.time()?, from.action()?, from.text()?);
-            let approval_id = from.optional()?;
-            let denial = from.optional()?.zip(from.optional()?);
-            let call = from.optional()?.zip(from.optional()?);
+            let approval_id = from.optional_text()?;
+            let denial = from.optional_text()?.zip(from.optional_text()?);
+            let call = from.optional_text()?.zip(from.optional_text()?);
             let decision = PolicyDecision { at, action, name, denial, approval_id, call };
             Observation::Decision(Box::new(decision))
         }
@@ -179,17 +181,21 @@ pub(super) fn read(body: &[u8], sum: u32) -> Option<(u64, Observation<'_>)> {
             let output = core::str::from_utf8(from.0).ok()?.into();
             Observation::ToolResult { at, tool_call_id, output, is_error }
         }
-        11 => Observation::Approval { at: from.time()?, approval_id: from.text()?, news: from.news()? },
+        11 => Observation::Approval {
+            at: from.time()?,
+            approval_id: from.text()?,
+            update: from.approval_update()?,
+        },
         12 => Observation::Reported { text: from.0.into() },
         _ => return None,
     };
     Some((id, observation))
 }
 
-/// In the order of their numbers here.
-const BY: [EndedBy; 4] = [EndedBy::Eof, EndedBy::Client, EndedBy::Upstream, EndedBy::Timeout];
+/// Encoding of [`EndedBy`]: the position in this list.
+const ENDED_BY: [EndedBy; 4] = [EndedBy::Eof, EndedBy::Client, EndedBy::Upstream, EndedBy::Timeout];
 
-fn put(out: &mut Vec<u8>, bytes: &[u8]) -> io::Result<()> {
+fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) -> io::Result<()> {
     let length = u32::try_from(bytes.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
     out.extend_from_slice(&length.to_le_bytes());
     out.extend_from_slice(bytes);
@@ -198,7 +204,7 @@ fn put(out: &mut Vec<u8>, bytes: &[u8]) -> io::Result<()> {
 
 fn put_optional(out: &mut Vec<u8>, text: Option<&str>) -> io::Result<()> {
     out.push(u8::from(text.is_some()));
-    text.map_or(Ok(()), |text| put(out, text.as_bytes()))
+    text.map_or(Ok(()), |text| put_bytes(out, text.as_bytes()))
 }
 
 fn put_admission(out: &mut Vec<u8>, admission: Option<&Admission<'_>>) -> io::Result<()> {
@@ -219,7 +225,7 @@ fn put_admission(out: &mut Vec<u8>, admission: Option<&Admission<'_>>) -> io::Re
 fn put_end(out: &mut Vec<u8>, end: &ExchangeEnd<'_>) -> io::Result<()> {
     let ExchangeEnd { job, cause, is_too_long, latency } = end;
     out.extend_from_slice(&job.to_le_bytes());
-    let by = BY.iter().position(|known| *known == cause.ended_by()).unwrap_or_default();
+    let by = ENDED_BY.iter().position(|known| *known == cause.ended_by()).unwrap_or_default();
     out.push(u8::try_from(by).unwrap_or_default());
     out.extend_from_slice(&[u8::from(*cause == EndCause::StreamDone), u8::from(*is_too_long)]);
     put_time(out, *latency);
@@ -229,35 +235,35 @@ fn put_end(out: &mut Vec<u8>, end: &ExchangeEnd<'_>) -> io::Result<()> {
     };
     out.push(u8::from(error.is_some()));
     if let Some((error_type, message)) = error {
-        put(out, error_type.as_bytes())?;
-        put(out, message.as_bytes())?;
+        put_bytes(out, error_type.as_bytes())?;
+        put_bytes(out, message.as_bytes())?;
     }
     Ok(())
 }
 
-fn put_news(out: &mut Vec<u8>, news: &ApprovalNews<'_>) -> io::Result<()> {
+fn put_approval_update(out: &mut Vec<u8>, news: &ApprovalUpdate<'_>) -> io::Result<()> {
     let types: String;
     let (tag, texts): (u8, &[&str]) = match news {
-        ApprovalNews::Requested { action, name, input_hash, rule, signer_types } => {
+        ApprovalUpdate::Requested { action, name, input_hash, rule, signer_types } => {
             types = signer_types.iter().map(|known| known.name()).collect::<Vec<_>>().join(" ");
             (u8::from(*action == Action::Tool), &[name, input_hash, rule, &types])
         }
-        ApprovalNews::Granted { token } => (2, &[token]),
-        ApprovalNews::Denied { reason } => (3, &[reason]),
-        ApprovalNews::Refused { code, why } => (4, &[code, why]),
+        ApprovalUpdate::Granted { token } => (2, &[token]),
+        ApprovalUpdate::Denied { reason } => (3, &[reason]),
+        ApprovalUpdate::Refused { code, why } => (4, &[code, why]),
     };
     out.push(tag);
-    texts.iter().try_for_each(|text| put(out, text.as_bytes()))
+    texts.iter().try_for_each(|text| put_bytes(out, text.as_bytes()))
 }
 
 fn put_time(out: &mut Vec<u8>, time: Duration) {
     out.extend_from_slice(&u64::try_from(time.as_micros()).unwrap_or(u64::MAX).to_le_bytes());
 }
 
-/// The bytes left to read.
-struct From<'a>(&'a [u8]);
+/// Reader over the rest of a frame.
+struct WalFrameReader<'a>(&'a [u8]);
 
-impl<'a> From<'a> {
+impl<'a> WalFrameReader<'a> {
     fn take(&mut self, length: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
@@ -294,7 +300,7 @@ impl<'a> From<'a> {
     }
 
     /// Reads a text that may be missing.
-    fn optional(&mut self) -> Option<Option<Cow<'a, str>>> {
+    fn optional_text(&mut self) -> Option<Option<Cow<'a, str>>> {
         if self.byte()? == 1 { self.text().map(Some) } else { Some(None) }
     }
 
@@ -312,7 +318,7 @@ impl<'a> From<'a> {
         if self.byte()? == 0 {
             return Some(None);
         }
-        let (at, approval_id, estimate) = (self.time()?, self.optional()?, self.number()?);
+        let (at, approval_id, estimate) = (self.time()?, self.optional_text()?, self.number()?);
         let rates = if self.byte()? == 1 {
             let (input, cached_input) = (self.number()?, self.number()?);
             Some(Rates { input, cached_input, cache_write: self.number()?, output: self.number()? })
@@ -324,13 +330,13 @@ impl<'a> From<'a> {
 
     fn end(&mut self) -> Option<ExchangeEnd<'a>> {
         let job = self.number()?;
-        let by = *BY.get(usize::from(self.byte()?))?;
+        let by = *ENDED_BY.get(usize::from(self.byte()?))?;
         let (is_stream_done, is_too_long) = (self.byte()? == 1, self.byte()? == 1);
         let latency = self.time()?;
         let cause = if self.byte()? == 1 {
             EndCause::Upstream { by, error_type: self.text()?, message: self.text()? }
         } else if by == EndedBy::Client {
-            EndCause::ClientLeft
+            EndCause::ClientDisconnected
         } else if is_stream_done {
             EndCause::StreamDone
         } else {
@@ -339,12 +345,12 @@ impl<'a> From<'a> {
         Some(ExchangeEnd { job, cause, is_too_long, latency })
     }
 
-    fn news(&mut self) -> Option<ApprovalNews<'a>> {
+    fn approval_update(&mut self) -> Option<ApprovalUpdate<'a>> {
         Some(match self.byte()? {
-            2 => ApprovalNews::Granted { token: self.text()? },
-            3 => ApprovalNews::Denied { reason: self.text()? },
-            4 => ApprovalNews::Refused { code: self.text()?, why: self.text()? },
-            tag @ (0 | 1) => ApprovalNews::Requested {
+            2 => ApprovalUpdate::Granted { token: self.text()? },
+            3 => ApprovalUpdate::Denied { reason: self.text()? },
+            4 => ApprovalUpdate::Refused { code: self.text()?, why: self.text()? },
+            tag @ (0 | 1) => ApprovalUpdate::Requested {
                 action: if tag == 1 { Action::Tool } else { Action::Model },
                 name: self.text()?,
                 input_hash: self.text()?,

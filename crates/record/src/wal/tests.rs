@@ -10,18 +10,18 @@ use reenact_wire::price::Rates;
 
 use crate::exchange::EndedBy;
 use crate::observation::{
-    Admission, ApprovalNews, BodyBytes, EndCause, ExchangeEnd, HeaderList, InboundRequest, PolicyDecision,
+    Admission, ApprovalUpdate, BodyBytes, EndCause, ExchangeEnd, HeaderList, InboundRequest, PolicyDecision,
 };
-use crate::warden::{Action, SignerType};
+use crate::policy_engine::{Action, SignerType};
 
-/// A place in memory, gone when it is dropped; `None` on a machine without one.
-struct Fresh(PathBuf, Place);
+/// Folder in memory that is removed on drop. `new` returns `None` on a machine without one.
+struct TempWalDir(PathBuf, WalDir);
 
-impl Fresh {
+impl TempWalDir {
     fn new(name: &str) -> Option<Self> {
         let path = PathBuf::from(format!("/dev/shm/reenact-wal-{}-{name}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
-        Place::at(&path).ok().map(|place| Self(path, place))
+        WalDir::open(&path).ok().map(|place| Self(path, place))
     }
 
     fn log(&self, run_id: RunId) -> Wal {
@@ -35,7 +35,7 @@ impl Fresh {
     }
 
     fn files(&self, run_id: RunId) -> Vec<String> {
-        let entries = fs::read_dir(self.1.run(run_id)).unwrap();
+        let entries = fs::read_dir(self.1.run_path(run_id)).unwrap();
         let mut names: Vec<String> =
             entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
@@ -43,7 +43,7 @@ impl Fresh {
     }
 }
 
-impl Drop for Fresh {
+impl Drop for TempWalDir {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -51,7 +51,7 @@ impl Drop for Fresh {
 
 fn name(entry: &Observation<'_>) -> String {
     match entry {
-        Observation::Known { rule, .. } => format!("known {rule}"),
+        Observation::KnownSecret { rule, .. } => format!("known {rule}"),
         Observation::Request(request) => format!("request {}", request.path),
         Observation::Journaled { job, bytes, .. } => format!("journaled {job} {bytes}"),
         Observation::End(end) => format!("end {}", end.job),
@@ -90,16 +90,16 @@ fn end(job: u64) -> Observation<'static> {
 
 #[test]
 fn what_is_over_is_dropped_and_the_rest_stays() {
-    let Some(fresh) = Fresh::new("over") else { return };
+    let Some(fresh) = TempWalDir::new("over") else { return };
     let run_id = RunId::generate().unwrap();
     let log = fresh.log(run_id);
-    log.know("environment", b"correct-horse").unwrap();
+    log.append_secret("environment", b"correct-horse").unwrap();
     log.append(1, &request("/a")).unwrap();
     log.append(2, &request("/b")).unwrap();
-    log.journaled(1, 200, &[(1, StepId(1))]).unwrap();
+    log.mark_journaled(1, 200, &[(1, StepId(1))]).unwrap();
     log.append(1, &end(3)).unwrap();
-    log.journaled(3, 300, &[]).unwrap();
-    log.over(&[1]);
+    log.mark_journaled(3, 300, &[]).unwrap();
+    log.release(&[1]);
     let both: Vec<(u64, String)> = [
         (0, "known environment"),
         (0, "journaled 0 100"),
@@ -113,26 +113,26 @@ fn what_is_over_is_dropped_and_the_rest_stays() {
     .map(|(id, text)| (id, text.to_owned()))
     .into();
     assert_eq!(fresh.ids(run_id), both, "the second is not over");
-    log.over(&[2]);
+    log.release(&[2]);
     let empty = [(0, "known environment".to_owned()), (0, "journaled 3 300".to_owned())];
     assert_eq!(fresh.ids(run_id), empty);
-    log.over(&[2]);
+    log.release(&[2]);
     assert_eq!(fresh.ids(run_id), empty);
     log.remove().unwrap();
     assert!(!read(&fresh.1, run_id, |_, _| {}).unwrap());
     assert_eq!(log.append(4, &request("/c")).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
 }
 
-/// What the journal masks must not lie around, and what was there must not be taken for what is.
+/// Journaled observations hold secrets, so they are wiped; and old frames must not be read behind new ones.
 #[test]
 fn what_is_over_is_wiped_and_its_room_used_again() {
-    let Some(fresh) = Fresh::new("wiped") else { return };
+    let Some(fresh) = TempWalDir::new("wiped") else { return };
     let run_id = RunId::generate().unwrap();
     let log = fresh.log(run_id);
-    let segment = fresh.1.run(run_id).join("00000000.wal");
+    let segment = fresh.1.run_path(run_id).join("00000000.wal");
     let (mut job, mut longest) = (0, 0);
-    // Each shorter than the one before, each longer, and longer than what is kept.
-    for length in [9_000, 700, 20, 0, 20, 700, 9_000, 3 * ROOM, 9_000, 20] {
+    // First shrinking, then growing, and one beyond the bytes that stay allocated.
+    for length in [9_000, 700, 20, 0, 20, 700, 9_000, 3 * RETAINED_BYTES, 9_000, 20] {
         let path = format!("/secret-path-{length}");
         let body = "secret".repeat(length / 6);
         for id in [job + 1, job + 2] {
@@ -141,71 +141,71 @@ fn what_is_over_is_wiped_and_its_room_used_again() {
         job += 2;
         let written = [(job - 1, format!("request {path}")), (job, format!("request {path}"))];
         assert_eq!(fresh.ids(run_id)[1..], written, "{length}");
-        log.journaled(job, 100 + job, &[]).unwrap();
-        log.over(&[job - 1, job]);
+        log.mark_journaled(job, 100 + job, &[]).unwrap();
+        log.release(&[job - 1, job]);
         assert_eq!(fresh.ids(run_id), [(0, format!("journaled {job} {}", 100 + job))]);
         let bytes = fs::read(&segment).unwrap();
-        assert!(bytes[EMPTY..].iter().all(|byte| *byte == 0), "{length}");
+        assert!(bytes[EMPTY_SEGMENT_BYTES..].iter().all(|byte| *byte == 0), "{length}");
         longest = longest.max(bytes.len());
     }
-    assert_eq!(longest, ROOM, "more than that is given back");
+    assert_eq!(longest, RETAINED_BYTES, "more than that is given back");
 }
 
 #[test]
 fn segments_go_when_all_that_began_in_them_is_over() {
-    let Some(fresh) = Fresh::new("segments") else { return };
+    let Some(fresh) = TempWalDir::new("segments") else { return };
     let run_id = RunId::generate().unwrap();
     let log = fresh.log(run_id);
-    log.log().longest = 1;
+    log.lock().max_segment_bytes = 1;
     for id in 1..=4 {
         log.append(id, &request("/")).unwrap();
     }
     assert_eq!(fresh.files(run_id).len(), 4, "the first held nothing");
-    log.over(&[3]);
+    log.release(&[3]);
     assert_eq!(fresh.files(run_id).len(), 4, "what began before it is open");
-    log.over(&[1]);
+    log.release(&[1]);
     assert_eq!(fresh.files(run_id), ["00000002.wal", "00000003.wal", "00000004.wal"]);
-    log.over(&[2]);
+    log.release(&[2]);
     assert_eq!(fresh.files(run_id), ["00000004.wal"]);
-    log.over(&[4]);
+    log.release(&[4]);
     assert_eq!(fresh.ids(run_id), [(0, "journaled 0 100".to_owned())]);
 }
 
-fn device(path: &str) -> Box<dyn Stored> {
+fn device(path: &str) -> Box<dyn StoredFile> {
     Box::new(fs::OpenOptions::new().append(true).open(path).unwrap())
 }
 
 #[test]
 fn a_log_that_failed_stays_closed() {
-    let Some(fresh) = Fresh::new("failed") else { return };
+    let Some(fresh) = TempWalDir::new("failed") else { return };
     let run_id = RunId::generate().unwrap();
     let log = fresh.log(run_id);
-    log.log().segments[0].file = device("/dev/full");
+    log.lock().segments[0].file = device("/dev/full");
     assert_eq!(log.append(1, &request("/a")).unwrap_err().kind(), io::ErrorKind::StorageFull);
-    log.log().segments[0].file = device("/dev/null");
+    log.lock().segments[0].file = device("/dev/null");
     assert_eq!(log.append(2, &request("/b")).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
-    // What the journal has is known all the same, and nothing is dropped that a torn log might still be read for.
-    assert_eq!(log.journaled(1, 200, &[]).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
-    assert_eq!(log.log().journaled, (1, 200));
-    log.over(&[1]);
+    // The position is updated all the same, and nothing is dropped that a reader of the torn log might need.
+    assert_eq!(log.mark_journaled(1, 200, &[]).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    assert_eq!(log.lock().journaled, (1, 200));
+    log.release(&[1]);
     assert_eq!(fresh.ids(run_id), [(0, "journaled 0 100".to_owned())]);
 }
 
 #[test]
 fn nobody_else_can_read_it() {
     use std::os::unix::fs::PermissionsExt;
-    let Some(fresh) = Fresh::new("modes") else { return };
+    let Some(fresh) = TempWalDir::new("modes") else { return };
     let run_id = RunId::generate().unwrap();
     let log = fresh.log(run_id);
-    log.know("known", b"correct-horse").unwrap();
+    log.append_secret("known", b"correct-horse").unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!((mode(&fresh.0), mode(&fresh.1.run(run_id))), (0o700, 0o700));
+    assert_eq!((mode(&fresh.0), mode(&fresh.1.run_path(run_id))), (0o700, 0o700));
     for name in fresh.files(run_id) {
-        assert_eq!(mode(&fresh.1.run(run_id).join(name)), 0o600);
+        assert_eq!(mode(&fresh.1.run_path(run_id).join(name)), 0o600);
     }
 }
 
-/// Frames as version 0.1 wrote them before observations had a type of their own: logs of then are recovered.
+/// Frames as version 0.1 wrote them. Logs of that version must stay recoverable.
 const OLD_FRAMES: [&str; 21] = [
     "1e000000d9d78c5d0201000000000000000b000000656e7669726f6e6d656e74736563726574",
     "490000006bf3f7b00201000000000000010100060000006f70656e616904000000504f5354070000002f76312f783f790200000006000000616363657074030000002a2f2a010000007801000000ff7b7d",
@@ -258,7 +258,7 @@ fn logs_of_older_versions_are_read() {
         message: "silent".into(),
     };
     let end = |cause, is_too_long| Observation::End(ExchangeEnd { job: 9, cause, is_too_long, latency: at });
-    let approval = |news| Observation::Approval { at, approval_id: "a1".into(), news };
+    let approval = |news| Observation::Approval { at, approval_id: "a1".into(), update: news };
     let allowed = PolicyDecision {
         at,
         action: Action::Tool,
@@ -275,7 +275,7 @@ fn logs_of_older_versions_are_read() {
         approval_id: None,
         call: None,
     };
-    let requested = ApprovalNews::Requested {
+    let requested = ApprovalUpdate::Requested {
         action: Action::Tool,
         name: "lookup".into(),
         input_hash: "00".into(),
@@ -283,7 +283,7 @@ fn logs_of_older_versions_are_read() {
         signer_types: vec![SignerType::Human, SignerType::Automated],
     };
     let observations = [
-        Observation::Known { rule: "environment".into(), value: (&b"secret"[..]).into() },
+        Observation::KnownSecret { rule: "environment".into(), value: (&b"secret"[..]).into() },
         Observation::Request(Box::new(plain)),
         Observation::Request(Box::new(admitted)),
         Observation::Head { status: 404, version: "1.1".into(), headers: headers.clone() },
@@ -292,7 +292,7 @@ fn logs_of_older_versions_are_read() {
         Observation::Withheld { delivered: 7, instead: (&b"no"[..]).into() },
         end(timeout, true),
         end(EndCause::StreamDone, false),
-        end(EndCause::ClientLeft, false),
+        end(EndCause::ClientDisconnected, false),
         end(EndCause::Eof, false),
         Observation::Gap { what: "what".into(), why: "why".into() },
         Observation::Decision(Box::new(allowed)),
@@ -300,9 +300,9 @@ fn logs_of_older_versions_are_read() {
         Observation::ToolResult { at, tool_call_id: "c1".into(), output: "out".into(), is_error: true },
         Observation::Reported { text: BodyBytes::Borrowed(b"{}") },
         approval(requested),
-        approval(ApprovalNews::Granted { token: "token".into() }),
-        approval(ApprovalNews::Denied { reason: "no".into() }),
-        approval(ApprovalNews::Refused { code: "code".into(), why: "why".into() }),
+        approval(ApprovalUpdate::Granted { token: "token".into() }),
+        approval(ApprovalUpdate::Denied { reason: "no".into() }),
+        approval(ApprovalUpdate::Refused { code: "code".into(), why: "why".into() }),
         Observation::Journaled { job: 3, bytes: 300, step: Some(StepId(2)) },
     ];
     for (hex, observation) in OLD_FRAMES.into_iter().zip(observations) {
@@ -314,14 +314,14 @@ fn logs_of_older_versions_are_read() {
             hex,
             "{observation:?}"
         );
-        let (head, body) = frame.split_at(HEAD);
+        let (head, body) = frame.split_at(HEAD_BYTES);
         let (_, sum) = frame::read_head(head.try_into().unwrap());
         assert_eq!(frame::read(body, sum), Some((258, observation)));
     }
 }
 
 proptest! {
-    /// Whatever is written is read as it was; whatever else lies there is no observation and no panic.
+    /// Frames round-trip; any other bytes are no observation, and cause no panic.
     #[test]
     fn frames_are_read_as_they_were_written(
         id in any::<u64>(),
@@ -345,10 +345,10 @@ proptest! {
             at, approval_id: one.then(|| a.clone()), rates: other.then_some(rates), estimate: bytes,
         };
         let end = |cause| Observation::End(ExchangeEnd { job, cause, is_too_long: other, latency: at });
-        let approval = |news| Observation::Approval { at, approval_id: a.clone(), news };
+        let approval = |update| Observation::Approval { at, approval_id: a.clone(), update };
         let signer_types = if one { vec![SignerType::Delegate, SignerType::Human] } else { Vec::new() };
         let observations = [
-            Observation::Known { rule: a.clone(), value: (&value[..]).into() },
+            Observation::KnownSecret { rule: a.clone(), value: (&value[..]).into() },
             Observation::Request(Box::new(request.clone())),
             Observation::Request(Box::new(InboundRequest { admission: Some(admission), ..request })),
             Observation::Withheld { delivered: job, instead: (&value[..]).into() },
@@ -358,18 +358,18 @@ proptest! {
             })),
             Observation::Reported { text: body.clone() },
             Observation::ToolResult { at, tool_call_id: a.clone(), output: b.clone(), is_error: one },
-            approval(ApprovalNews::Requested {
+            approval(ApprovalUpdate::Requested {
                 action, name: b.clone(), input_hash: c.clone(), rule: a.clone(), signer_types,
             }),
-            approval(ApprovalNews::Granted { token: b.clone() }),
-            approval(ApprovalNews::Denied { reason: c.clone() }),
-            approval(ApprovalNews::Refused { code: b.clone(), why: c.clone() }),
+            approval(ApprovalUpdate::Granted { token: b.clone() }),
+            approval(ApprovalUpdate::Denied { reason: c.clone() }),
+            approval(ApprovalUpdate::Refused { code: b.clone(), why: c.clone() }),
             Observation::Head { status, version: a.clone(), headers: headers.clone() },
             Observation::Piece { at, bytes: body },
             Observation::Trailers { headers },
             end(EndCause::Eof),
             end(EndCause::StreamDone),
-            end(EndCause::ClientLeft),
+            end(EndCause::ClientDisconnected),
             end(EndCause::Upstream { by: EndedBy::Upstream, error_type: a.clone(), message: b.clone() }),
             Observation::Gap { what: a.clone(), why: b.clone() },
             Observation::Journaled { job, bytes, step: one.then_some(StepId(1 + job / 2)) },
@@ -378,14 +378,14 @@ proptest! {
             let mut frame = Vec::new();
             let bulk = frame::write(&mut frame, id, &observation).unwrap();
             frame.extend_from_slice(bulk);
-            let (head, body) = frame.split_at(HEAD);
+            let (head, body) = frame.split_at(HEAD_BYTES);
             let (length, sum) = frame::read_head(head.try_into().unwrap());
             prop_assert_eq!(length as usize, body.len());
             let mut flipped = body.to_vec();
             let (index, mask) = &flip;
             flipped[index.index(body.len())] ^= mask | 1;
             prop_assert_eq!(frame::read(&flipped, sum), None);
-            // The checksum aside, no bytes may lead astray.
+            // Even with a correct checksum, wrong bytes must not cause a panic.
             let _ = frame::read(&flipped, crc32fast::hash(&flipped));
             for cut in 0..body.len() {
                 let _ = frame::read(&body[..cut], crc32fast::hash(&body[..cut]));

@@ -1,5 +1,5 @@
-//! Storage that fails as disks do. What it takes lies on the real disk, so that whoever comes after a fault finds there what a
-//! fault would have left.
+//! Storage that fails like disks do. Its files lie on the real disk, so that a recovery finds there what a failure
+//! leaves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -8,53 +8,53 @@ use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use reenact_record::storage::{Disk, Opening, Storage, Stored};
+use reenact_record::storage::{Disk, OpenMode, Storage, StoredFile};
 
-/// What the system says.
+/// Error codes of the operating system.
 pub(crate) const EIO: i32 = 5;
 pub(crate) const EINTR: i32 = 4;
 pub(crate) const ENOSPC: i32 = 28;
 pub(crate) const EROFS: i32 = 30;
 
-/// What a page of the system's cache holds: it reaches the disk whole or not at all.
+/// Bytes of a page of the system's cache, which reaches the disk whole or not at all.
 const PAGE: usize = 4096;
 
-/// What goes wrong, and what happened so far.
+/// Failures to simulate, and the calls so far.
 #[derive(Default)]
 pub(crate) struct Faults {
-    /// How many bytes one call takes at most; 0 for all.
-    pub(crate) most: usize,
-    /// Whether every second call is interrupted.
-    pub(crate) interrupts: bool,
-    /// How many bytes there is still room for, and what is said when there is none.
-    pub(crate) room: Option<(usize, i32)>,
-    /// After how many more calls to sync one fails.
-    pub(crate) sync: Option<usize>,
-    /// Whether nothing can be opened for writing.
+    /// Bytes that one write takes at most; 0 for all.
+    pub(crate) max_write_bytes: usize,
+    /// True if every second call is interrupted.
+    pub(crate) interrupts_every_second_call: bool,
+    /// Bytes of free space, and the error code when there is none.
+    pub(crate) free_bytes: Option<(usize, i32)>,
+    /// Number of syncs before one fails.
+    pub(crate) syncs_until_failure: Option<usize>,
+    /// True if nothing can be opened for writing.
     pub(crate) is_read_only: bool,
-    /// Calls to write or sync.
+    /// Number of writes and syncs.
     pub(crate) calls: usize,
-    /// What the disk has of each file.
-    files: BTreeMap<PathBuf, Vec<u8>>,
-    /// The names that the disk has in each folder.
-    names: BTreeMap<PathBuf, BTreeSet<OsString>>,
+    /// Synced contents of each file.
+    synced_files: BTreeMap<PathBuf, Vec<u8>>,
+    /// Synced names in each folder.
+    synced_names: BTreeMap<PathBuf, BTreeSet<OsString>>,
 }
 
 #[derive(Clone, Default)]
-pub(crate) struct Faulty(Arc<Mutex<Faults>>);
+pub(crate) struct FaultyStorage(Arc<Mutex<Faults>>);
 
-impl Faulty {
+impl FaultyStorage {
     pub(crate) fn faults(&self) -> MutexGuard<'_, Faults> {
         self.0.lock().unwrap()
     }
 
-    /// The machine goes down: names that were not synced are gone, and of what was not synced in a file each page is there or
-    /// is not. `choose` says which of so many.
+    /// Stops the machine: names that were not synced are lost or not, and so is each page of a file that was not
+    /// synced. `choose` returns a number below its argument.
     pub(crate) fn crash(&self, root: &Path, choose: &mut impl FnMut(usize) -> usize) {
         let faults = self.faults();
         let mut folders = vec![root.to_owned()];
         while let Some(folder) = folders.pop() {
-            let synced = faults.names.get(&folder);
+            let synced = faults.synced_names.get(&folder);
             for entry in fs::read_dir(&folder).unwrap() {
                 let entry = entry.unwrap();
                 let path = entry.path();
@@ -65,23 +65,23 @@ impl Faulty {
                 } else if is_folder {
                     folders.push(path);
                 } else {
-                    let synced = faults.files.get(&path).map(Vec::as_slice).unwrap_or_default();
-                    let left = torn(synced, fs::read(&path).unwrap(), choose);
+                    let synced = faults.synced_files.get(&path).map(Vec::as_slice).unwrap_or_default();
+                    let left = after_crash(synced, fs::read(&path).unwrap(), choose);
                     fs::write(&path, left).unwrap();
                 }
             }
         }
     }
 
-    fn call(&self) -> MutexGuard<'_, Faults> {
+    fn count_call(&self) -> MutexGuard<'_, Faults> {
         let mut faults = self.faults();
         faults.calls += 1;
         faults
     }
 }
 
-/// What a crash leaves of a file that was only appended to.
-fn torn(synced: &[u8], mut written: Vec<u8>, choose: &mut impl FnMut(usize) -> usize) -> Vec<u8> {
+/// Returns what a crash leaves of a file that was only appended to.
+fn after_crash(synced: &[u8], mut written: Vec<u8>, choose: &mut impl FnMut(usize) -> usize) -> Vec<u8> {
     if written.len() < synced.len() || written[..synced.len()] != *synced {
         return synced.to_vec();
     }
@@ -97,31 +97,31 @@ fn torn(synced: &[u8], mut written: Vec<u8>, choose: &mut impl FnMut(usize) -> u
     written
 }
 
-fn refused(errno: i32) -> io::Error {
+fn os_error(errno: i32) -> io::Error {
     io::Error::from_raw_os_error(errno)
 }
 
-impl Storage for Faulty {
-    fn open(&self, path: &Path, opening: Opening) -> io::Result<Box<dyn Stored>> {
+impl Storage for FaultyStorage {
+    fn open(&self, path: &Path, opening: OpenMode) -> io::Result<Box<dyn StoredFile>> {
         if self.faults().is_read_only {
-            return Err(refused(EROFS));
+            return Err(os_error(EROFS));
         }
         let file = Disk.open(path, opening)?;
-        Ok(Box::new(File { file, path: path.to_owned(), storage: self.clone() }))
+        Ok(Box::new(FaultyFile { file, path: path.to_owned(), storage: self.clone() }))
     }
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
         let mut faults = self.faults();
-        if let Some(synced) = faults.files.get(from).cloned() {
-            faults.files.insert(to.to_owned(), synced);
+        if let Some(synced) = faults.synced_files.get(from).cloned() {
+            faults.synced_files.insert(to.to_owned(), synced);
         }
         Disk.link(from, to)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let mut faults = self.faults();
-        if let Some(synced) = faults.files.remove(from) {
-            faults.files.insert(to.to_owned(), synced);
+        if let Some(synced) = faults.synced_files.remove(from) {
+            faults.synced_files.insert(to.to_owned(), synced);
         }
         Disk.rename(from, to)
     }
@@ -135,50 +135,50 @@ impl Storage for Faulty {
     }
 
     fn sync_folder(&self, path: &Path) -> io::Result<()> {
-        let mut faults = self.call();
+        let mut faults = self.count_call();
         let names = fs::read_dir(path)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?;
-        faults.names.insert(path.to_owned(), names);
+        faults.synced_names.insert(path.to_owned(), names);
         Ok(())
     }
 }
 
-struct File {
-    file: Box<dyn Stored>,
+struct FaultyFile {
+    file: Box<dyn StoredFile>,
     path: PathBuf,
-    storage: Faulty,
+    storage: FaultyStorage,
 }
 
-impl File {
+impl FaultyFile {
     fn sync(&mut self) -> io::Result<()> {
-        let mut faults = self.storage.call();
-        match &mut faults.sync {
+        let mut faults = self.storage.count_call();
+        match &mut faults.syncs_until_failure {
             Some(0) => {
-                faults.sync = None;
-                return Err(refused(EIO));
+                faults.syncs_until_failure = None;
+                return Err(os_error(EIO));
             }
             Some(left) => *left -= 1,
             None => {}
         }
         if let Ok(written) = fs::read(&self.path) {
-            faults.files.insert(self.path.clone(), written);
+            faults.synced_files.insert(self.path.clone(), written);
         }
         Ok(())
     }
 }
 
-impl Stored for File {
+impl StoredFile for FaultyFile {
     fn append(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
-        let mut faults = self.storage.call();
-        if faults.interrupts && faults.calls.is_multiple_of(2) {
-            return Err(refused(EINTR));
+        let mut faults = self.storage.count_call();
+        if faults.interrupts_every_second_call && faults.calls.is_multiple_of(2) {
+            return Err(os_error(EINTR));
         }
         let mut bytes: Vec<u8> = parts.iter().flat_map(|part| part.iter().copied()).collect();
-        if faults.most > 0 {
-            bytes.truncate(faults.most);
+        if faults.max_write_bytes > 0 {
+            bytes.truncate(faults.max_write_bytes);
         }
-        if let Some((room, errno)) = &mut faults.room {
+        if let Some((room, errno)) = &mut faults.free_bytes {
             if *room == 0 {
-                return Err(refused(*errno));
+                return Err(os_error(*errno));
             }
             bytes.truncate(*room);
             *room -= bytes.len();
@@ -194,8 +194,8 @@ impl Stored for File {
         self.file.length()
     }
 
-    fn continue_at(&mut self, to: u64) -> io::Result<()> {
-        self.file.continue_at(to)
+    fn set_write_offset(&mut self, to: u64) -> io::Result<()> {
+        self.file.set_write_offset(to)
     }
 
     fn set_length(&mut self, length: u64) -> io::Result<()> {
@@ -210,8 +210,8 @@ impl Stored for File {
         self.sync()
     }
 
-    fn again(&self) -> io::Result<Box<dyn Stored>> {
-        self.file.again()
+    fn reopen(&self) -> io::Result<Box<dyn StoredFile>> {
+        self.file.reopen()
     }
 
     fn lock(&self) -> io::Result<()> {
@@ -222,7 +222,7 @@ impl Stored for File {
         self.file.try_lock()
     }
 
-    fn is_at(&self, path: &Path) -> bool {
-        self.file.is_at(path)
+    fn is_linked_at(&self, path: &Path) -> bool {
+        self.file.is_linked_at(path)
     }
 }

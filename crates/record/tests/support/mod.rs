@@ -1,4 +1,4 @@
-//! Test support of recording: a clock that ticks at each look, known salts, a verifier.
+//! Test support for recording: a ticking clock, fixed salts, a verifier.
 #![allow(clippy::unwrap_used, dead_code, reason = "each test file uses a part of this one")]
 
 pub(crate) mod faulty;
@@ -13,70 +13,70 @@ use reenact_formats::rer::seal::Signer;
 use reenact_json::{Limits, Value};
 use reenact_keys::SecretKey;
 use reenact_record::clock::Clock;
-use reenact_record::randomness::{NoRandomness, Randomness};
-use reenact_record::{End, Folder, RawAnswer, RunId, RunStatus, Surroundings};
+use reenact_record::randomness::{Randomness, RandomnessError};
+use reenact_record::{RawAnswer, RecordEnv, RunEnd, RunId, RunStatus, RunStore};
 use reenact_testkit::fixture::TestDir;
-use reenact_verify::{Keys, Options, Report, safe};
+use reenact_verify::{Keys, Options, Report, verify};
 
 /// Returns the folder of runs in `dir`.
-pub(crate) fn runs(dir: &TestDir) -> Folder {
-    Folder::new(dir.join(Folder::NAME))
+pub(crate) fn runs(dir: &TestDir) -> RunStore {
+    RunStore::new(dir.join(RunStore::NAME))
 }
 
-/// 2026-11-15T20:02:26.000000Z, and a millisecond more each time it is asked.
+/// Clock that starts at 2026-11-15T20:02:26.000000Z, and is a millisecond later at each call.
 #[derive(Default)]
-struct Ticking(AtomicU64);
+struct TickingClock(AtomicU64);
 
-impl Clock for Ticking {
+impl Clock for TickingClock {
     fn now(&self) -> Duration {
         Duration::from_secs(1_794_772_946) + Duration::from_millis(self.0.fetch_add(1, Ordering::Relaxed))
     }
 }
 
-/// Nothing but zeros.
-struct Zeros;
+/// Randomness of zeros.
+struct ZeroRandomness;
 
-impl Randomness for Zeros {
-    fn fill(&self, bytes: &mut [u8]) -> Result<(), NoRandomness> {
+impl Randomness for ZeroRandomness {
+    fn fill(&self, bytes: &mut [u8]) -> Result<(), RandomnessError> {
         bytes.fill(0);
         Ok(())
     }
 }
 
-/// A clock and salts that are the same each time.
-pub(crate) fn known_surroundings() -> Surroundings {
-    let (clock, randomness) = (Arc::new(Ticking::default()), Arc::new(Zeros));
-    Surroundings { clock, randomness, ..Surroundings::default() }
+/// Returns an environment with a ticking clock and fixed salts.
+pub(crate) fn fixed_env() -> RecordEnv {
+    let (clock, randomness) = (Arc::new(TickingClock::default()), Arc::new(ZeroRandomness));
+    RecordEnv { clock, randomness, ..RecordEnv::default() }
 }
 
-/// Known salts, as they appear in payloads.
+/// Salt of zeros, as it appears in payloads.
 pub(crate) const SALT: &str = "AAAAAAAAAAAAAAAAAAAAAA";
 
 pub(crate) fn run_id() -> RunId {
     RunId::generate().unwrap()
 }
 
-/// The test key of RFC 8032 §7.1, the same each time.
+/// Returns the test key of RFC 8032 §7.1.
 pub(crate) fn key() -> SecretKey {
     let jwk = r#"{"kty":"OKP","crv":"Ed25519","d":"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}"#;
     SecretKey::from_jwk(jwk.as_bytes()).unwrap()
 }
 
-pub(crate) const DONE: End<'static> =
-    End { status: RunStatus::Completed, reason: "exit", exit_code: Some(0) };
+pub(crate) const DONE: RunEnd<'static> =
+    RunEnd { status: RunStatus::Completed, reason: "exit", exit_code: Some(0) };
 
-/// A complete answer with that body.
+/// Returns a complete answer with that body.
 pub(crate) fn answer(body: &[u8]) -> RawAnswer<'_> {
     RawAnswer { status: Some(200), body, complete: true, ..RawAnswer::default() }
 }
 
-/// The judge's report on an artifact that was signed with `key`.
-pub(crate) fn judged(path: &Path, key: &SecretKey) -> Report {
+/// Returns the verifier's report on an artifact that was signed with `key`.
+pub(crate) fn verify_artifact(path: &Path, key: &SecretKey) -> Report {
     let keys = Keys::from_raw(key.public_key().as_bytes());
-    safe(&fs::read(path).unwrap(), &keys, &Options::default())
+    verify(&fs::read(path).unwrap(), &keys, &Options::default())
 }
 
-/// The lines of a journal behind its head: each event's type and payload.
+/// Returns the events of a journal: type and payload of each.
 pub(crate) fn events(journal: &Path) -> Vec<(String, String)> {
     let text = fs::read_to_string(journal).unwrap();
     assert!(text.ends_with('\n'));

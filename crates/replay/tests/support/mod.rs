@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use reenact_formats::rer::seal::Signer as _;
-use reenact_replay::{Incoming, Miss, Player, RecordedAnswer, Reply};
-use reenact_run::{Opened, Run, open};
+use reenact_replay::{Miss, Player, PlayerReply, PlayerRequest, RecordedAnswer};
+use reenact_run::{OpenedRecord, Run, open};
 use reenact_testkit::fixture::{RunBuilder, TestKey};
 use reenact_verify::{Keys, Options};
 
@@ -20,15 +20,15 @@ impl OpenRun for RunBuilder {
     fn run(self) -> Run {
         let key = TestKey::of(1);
         let keys = Keys::from_raw(key.public_key().as_bytes());
-        let Opened { run, report } = open(self.seal(&key), &keys, &Options::default());
+        let OpenedRecord { run, report } = open(self.seal(&key), &keys, &Options::default());
         assert!(report.pass(), "{:?}", report.reasons);
         run.unwrap()
     }
 }
 
 /// A chat completion with this body.
-pub(crate) fn chat(body: &str) -> Incoming<'_> {
-    Incoming {
+pub(crate) fn chat(body: &str) -> PlayerRequest<'_> {
+    PlayerRequest {
         provider: "openai",
         method: "POST",
         path: "/v1/chat/completions",
@@ -37,21 +37,21 @@ pub(crate) fn chat(body: &str) -> Incoming<'_> {
     }
 }
 
-pub(crate) fn hit(player: &Player, incoming: &Incoming<'_>) -> Arc<RecordedAnswer> {
+pub(crate) fn hit(player: &Player, incoming: &PlayerRequest<'_>) -> Arc<RecordedAnswer> {
     match player.answer(incoming) {
-        Reply::Hit(answer) => answer,
-        Reply::Miss(miss) => panic!("{miss:#}"),
+        PlayerReply::Hit(answer) => answer,
+        PlayerReply::Miss(miss) => panic!("{miss:#}"),
     }
 }
 
-pub(crate) fn miss(player: &Player, incoming: &Incoming<'_>) -> Arc<Miss> {
+pub(crate) fn miss(player: &Player, incoming: &PlayerRequest<'_>) -> Arc<Miss> {
     match player.answer(incoming) {
-        Reply::Miss(miss) => miss,
-        Reply::Hit(answer) => panic!("step {} answered", answer.step_id),
+        PlayerReply::Miss(miss) => miss,
+        PlayerReply::Hit(answer) => panic!("step {} answered", answer.step_id),
     }
 }
 
 /// The body of an answer, as text.
-pub(crate) fn said(answer: &RecordedAnswer) -> String {
+pub(crate) fn body_text(answer: &RecordedAnswer) -> String {
     String::from_utf8_lossy(&answer.body).into_owned()
 }

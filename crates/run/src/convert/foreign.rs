@@ -6,16 +6,16 @@ use std::borrow::Cow;
 
 use reenact_formats::FormatId;
 use reenact_formats::rer::EventType;
-use reenact_json::{Digest, Kind, Limits, Value};
-use reenact_verify::{Keys, Options, safe};
+use reenact_json::{Digest, Limits, Value, ValueKind};
+use reenact_verify::{Keys, Options, verify};
 
-use super::export::json::Object;
-use super::fault::ConvertError;
+use super::error::ConvertError;
+use super::event_time;
+use super::export::object_builder::ObjectBuilder;
 use super::import::lines::lines;
-use super::import::timeline::Calls;
-use super::loss::{Losses, Place};
-use super::moment;
-use super::route::{Document, route};
+use super::import::timeline::OpenToolCalls;
+use super::loss::{Losses, SourcePath};
+use super::route::{FormatDocument, route};
 use crate::open::open_with;
 use crate::run::Run;
 
@@ -31,7 +31,7 @@ pub(super) fn view(
     let view = route(origin)?.view.ok_or(ConvertError::NotATarget)?;
     let (format, text) = (view.write)(main, target, losses)?;
     let options = Options { format: Some(format), ..Options::default() };
-    let opened = open_with(text, &options, |bytes| safe(bytes, &Keys::default(), &options));
+    let opened = open_with(text, &options, |bytes| verify(bytes, &Keys::default(), &options));
     opened.run.map_err(|error| ConvertError::Unreadable(error.to_string()))
 }
 
@@ -40,11 +40,11 @@ pub(super) fn recording_session(
     main: &[u8],
     target: FormatId,
     losses: &mut Losses,
-) -> Result<Document, ConvertError> {
+) -> Result<FormatDocument, ConvertError> {
     if target == FormatId::ModelIo {
-        return Ok((FormatId::ModelIo, session(main, losses)?));
+        return Ok((FormatId::ModelIo, recording_as_model_io(main, losses)?));
     }
-    Ok((FormatId::Rer, recording(main, losses)?))
+    Ok((FormatId::Rer, recording_as_artifact(main, losses)?))
 }
 
 /// A timeline as an artifact.
@@ -52,34 +52,38 @@ pub(super) fn session_timeline(
     main: &[u8],
     _: FormatId,
     losses: &mut Losses,
-) -> Result<Document, ConvertError> {
-    Ok((FormatId::Rer, timeline(main, losses)?))
+) -> Result<FormatDocument, ConvertError> {
+    Ok((FormatId::Rer, timeline_as_artifact(main, losses)?))
 }
 
 /// The dialect of `type` and `ts` as a replay in the other one.
-pub(super) fn typed_replay(main: &[u8], _: FormatId, losses: &mut Losses) -> Result<Document, ConvertError> {
-    Ok((FormatId::ReplayJsonl, typed(main, losses)?))
+pub(super) fn typed_replay(
+    main: &[u8],
+    _: FormatId,
+    losses: &mut Losses,
+) -> Result<FormatDocument, ConvertError> {
+    Ok((FormatId::ReplayJsonl, typed_as_replay_jsonl(main, losses)?))
 }
 
 /// What an artifact has and a view of one has not.
-const NOT_OF_VIEWS: [&str; 3] = ["$.runtime_signature", "$.envelope", "$.runtime"];
+const NOT_IN_VIEWS: [&str; 3] = ["$.runtime_signature", "$.envelope", "$.runtime"];
 
 /// Losses of a view, at the places where the things lie in the record itself.
 pub(super) fn relocated(losses: &Losses, origin: FormatId) -> Losses {
     let items = route(origin).ok().and_then(|route| route.view?.items);
     let mut moved = Losses::new();
     for loss in losses.iter() {
-        if loss.without_place() > 0 {
-            moved.add_more(loss.without_place(), loss.reason);
+        if loss.count_without_path() > 0 {
+            moved.add_without_path(loss.count_without_path(), loss.reason);
             continue;
         }
-        for place in loss.places() {
+        for place in loss.source_paths() {
             let place = match (place, items) {
-                (Place::Item("$.events[", at, _), Some((list, events))) => {
-                    Place::Item(list, at / events, "]".into())
+                (SourcePath::Item("$.events[", at, _), Some((list, events))) => {
+                    SourcePath::Item(list, at / events, "]".into())
                 }
                 // The view was signed by nobody.
-                (Place::At(path), _) if NOT_OF_VIEWS.contains(&path.as_str()) => continue,
+                (SourcePath::At(path), _) if NOT_IN_VIEWS.contains(&path.as_str()) => continue,
                 (place, _) => place,
             };
             moved.add(place, loss.reason);
@@ -92,29 +96,31 @@ fn parse(text: &[u8]) -> Result<Value<'_>, ConvertError> {
     Value::parse(text, &Limits::default()).map_err(|error| ConvertError::Unreadable(error.describe(text)))
 }
 
-fn word<'a>(object: Value<'a>, name: &str) -> Option<Cow<'a, str>> {
+fn string_member<'a>(object: Value<'a>, name: &str) -> Option<Cow<'a, str>> {
     object.member(name)?.string()
 }
 
 /// Notes the members that are not among those that a view keeps.
-fn others(object: Value<'_>, kept: &[&str], at: &Place, losses: &mut Losses) {
+fn note_other_members(object: Value<'_>, kept: &[&str], at: &SourcePath, losses: &mut Losses) {
     for (name, _) in object.members().filter(|(name, _)| !kept.iter().any(|kept| name.is_string(kept))) {
         losses.add(
-            at.inside(&format!(".{}", reenact_json::Shown::new(&name.string().unwrap_or_default()))),
+            at.child(&format!(".{}", reenact_json::Shown::new(&name.string().unwrap_or_default()))),
             NO_PLACE,
         );
     }
 }
 
 /// An artifact of these events, unsigned.
-struct Events {
+struct UnsignedArtifactWriter {
     text: Vec<u8>,
 }
 
-impl Events {
+impl UnsignedArtifactWriter {
     fn new(run_id: &str) -> Self {
-        let mut text =
-            Object::new().text("artifact_version", "rer-artifact/0.2").text("run_id", run_id).close();
+        let mut text = ObjectBuilder::new()
+            .string("artifact_version", "rer-artifact/0.2")
+            .string("run_id", run_id)
+            .close();
         text.pop();
         text.extend_from_slice(b",\"events\":[");
         Self { text }
@@ -124,7 +130,7 @@ impl Events {
         if !self.text.ends_with(b"[") {
             self.text.push(b',');
         }
-        let event = Object::new().text("event_type", event_type).word("timestamp", time);
+        let event = ObjectBuilder::new().string("event_type", event_type).optional_string("timestamp", time);
         let event = match payload {
             Some(payload) => event.raw("payload", &payload),
             None => event,
@@ -138,68 +144,68 @@ impl Events {
     }
 }
 
-fn is_text(value: Value<'_>) -> bool {
-    value.kind() == Kind::String
+fn is_string(value: Value<'_>) -> bool {
+    value.kind() == ValueKind::String
 }
 
 /// Notes a number of a result that is none of those that are written.
-fn odd_number(result: Option<Value<'_>>, name: &str, at: &Place, losses: &mut Losses) {
+fn note_non_integer(result: Option<Value<'_>>, name: &str, at: &SourcePath, losses: &mut Losses) {
     let value = result.and_then(|result| result.member(name));
-    if value.is_some_and(|value| value.kind() != Kind::Null && value.whole().is_none()) {
-        losses.add(at.inside(&format!(".result.{name}")), "it is no whole number; it is left out");
+    if value.is_some_and(|value| value.kind() != ValueKind::Null && value.unsigned_integer().is_none()) {
+        losses.add(at.child(&format!(".result.{name}")), "it is no whole number; it is left out");
     }
 }
 
-const KEPT_OF_RECORDING: [&str; 4] = ["format_version", "interactions", "model_id", "started_at"];
+const KEPT_RECORDING_MEMBERS: [&str; 4] = ["format_version", "interactions", "model_id", "started_at"];
 
 fn interactions(session: Value<'_>) -> impl Iterator<Item = Value<'_>> {
     session.member("interactions").into_iter().flat_map(|list| list.elements())
 }
 
 /// A recording as prompts and answers.
-fn recording(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, ConvertError> {
+fn recording_as_artifact(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, ConvertError> {
     let session = parse(main)?;
-    others(session, &KEPT_OF_RECORDING, &Place::At("$".into()), losses);
-    let model = word(session, "model_id").unwrap_or_default();
-    let mut events = Events::new("");
+    note_other_members(session, &KEPT_RECORDING_MEMBERS, &SourcePath::At("$".into()), losses);
+    let model = string_member(session, "model_id").unwrap_or_default();
+    let mut events = UnsignedArtifactWriter::new("");
     for (index, interaction) in interactions(session).enumerate() {
-        let at = Place::Item("$.interactions[", index, "]".into());
-        others(interaction, &["sequence", "prompt", "result", "recorded_at"], &at, losses);
+        let at = SourcePath::Item("$.interactions[", index, "]".into());
+        note_other_members(interaction, &["sequence", "prompt", "result", "recorded_at"], &at, losses);
         let step_id = format!("interaction-{index:06}");
-        let time = word(interaction, "recorded_at");
-        let body = |text: &str| Object::new().text("text", text).close();
+        let time = string_member(interaction, "recorded_at");
+        let body = |text: &str| ObjectBuilder::new().string("text", text).close();
         // A recorder may be told to keep no prompts.
-        let prompt = word(interaction, "prompt").filter(|prompt| prompt != "[REDACTED]");
+        let prompt = string_member(interaction, "prompt").filter(|prompt| prompt != "[REDACTED]");
         let called = prompt.map(|prompt| {
-            let http = Object::new()
-                .text("method", "POST")
-                .text("path", "")
+            let http = ObjectBuilder::new()
+                .string("method", "POST")
+                .string("path", "")
                 .raw("headers", b"[]")
                 .raw("body", &body(&prompt))
                 .close();
-            Object::new()
-                .text("step_id", &step_id)
-                .text("provider", "recording")
-                .word("model", Some(&model))
+            ObjectBuilder::new()
+                .string("step_id", &step_id)
+                .string("provider", "recording")
+                .optional_string("model", Some(&model))
                 .raw("http", &http)
                 .close()
         });
         events.push(EventType::ModelCalled.name(), time.as_deref(), called);
         let result = interaction.member("result");
         if let Some(result) = result {
-            others(result, &["content", "latency_ms"], &at.inside(".result"), losses);
+            note_other_members(result, &["content", "latency_ms"], &at.child(".result"), losses);
         }
-        odd_number(result, "latency_ms", &at, losses);
-        let returned = result.and_then(|result| word(result, "content")).map(|content| {
-            let http = Object::new().raw("headers", b"[]").raw("body", &body(&content)).close();
-            let latency = result.and_then(|result| result.member("latency_ms")?.whole());
-            Object::new()
-                .text("step_id", &step_id)
+        note_non_integer(result, "latency_ms", &at, losses);
+        let returned = result.and_then(|result| string_member(result, "content")).map(|content| {
+            let http = ObjectBuilder::new().raw("headers", b"[]").raw("body", &body(&content)).close();
+            let latency = result.and_then(|result| result.member("latency_ms")?.unsigned_integer());
+            ObjectBuilder::new()
+                .string("step_id", &step_id)
                 .raw("status", b"200")
                 .raw("http", &http)
                 .raw("complete", b"true")
-                .text("ended_by", "eof")
-                .number("latency_ms", latency)
+                .string("ended_by", "eof")
+                .optional_number("latency_ms", latency)
                 .close()
         });
         events.push(EventType::ModelReturned.name(), time.as_deref(), returned);
@@ -208,98 +214,118 @@ fn recording(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, ConvertError> 
 }
 
 /// A recording as a session of Model IO.
-fn session(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, ConvertError> {
+fn recording_as_model_io(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, ConvertError> {
     let session = parse(main)?;
-    others(session, &[&KEPT_OF_RECORDING[..], &["ended_at"]].concat(), &Place::At("$".into()), losses);
+    note_other_members(
+        session,
+        &[&KEPT_RECORDING_MEMBERS[..], &["ended_at"]].concat(),
+        &SourcePath::At("$".into()),
+        losses,
+    );
     let mut items = b"[".to_vec();
     for (index, interaction) in interactions(session).enumerate() {
-        let at = Place::Item("$.interactions[", index, "]".into());
-        if interaction.kind() != Kind::Object {
+        let at = SourcePath::Item("$.interactions[", index, "]".into());
+        if interaction.kind() != ValueKind::Object {
             losses.add(at.clone(), "it is no JSON object; an empty interaction is written");
         }
-        others(interaction, &["sequence", "prompt_hash", "result"], &at, losses);
-        if interaction.member("sequence").is_some_and(|sequence| sequence.whole() != Some(index as u64)) {
-            losses.add(at.inside(".sequence"), "the format counts from 0; the place in the list is written");
+        note_other_members(interaction, &["sequence", "prompt_hash", "result"], &at, losses);
+        if interaction
+            .member("sequence")
+            .is_some_and(|sequence| sequence.unsigned_integer() != Some(index as u64))
+        {
+            losses.add(at.child(".sequence"), "the format counts from 0; the place in the list is written");
         }
         let result = interaction.member("result");
-        let is_said = result.and_then(|result| result.member("content")).is_some_and(is_text);
+        let is_said = result.and_then(|result| result.member("content")).is_some_and(is_string);
         if !is_said {
-            losses.add(at.inside(".result.content"), "it is no text; an empty one is written");
+            losses.add(at.child(".result.content"), "it is no text; an empty one is written");
         }
-        if !interaction.member("prompt_hash").is_some_and(is_text) {
-            losses.add(at.inside(".prompt_hash"), "it is no text; an empty one is written");
+        if !interaction.member("prompt_hash").is_some_and(is_string) {
+            losses.add(at.child(".prompt_hash"), "it is no text; an empty one is written");
         }
         for name in ["latency_ms", "tokens_input", "tokens_output"] {
-            odd_number(result, name, &at, losses);
+            note_non_integer(result, name, &at, losses);
         }
         if let Some(result) = result {
-            others(
+            note_other_members(
                 result,
                 &["content", "latency_ms", "tokens_input", "tokens_output"],
-                &at.inside(".result"),
+                &at.child(".result"),
                 losses,
             );
         }
-        let content = result.and_then(|result| word(result, "content")).unwrap_or_default();
-        let number = |name: &str| result.and_then(|result| result.member(name)?.whole());
+        let content = result.and_then(|result| string_member(result, "content")).unwrap_or_default();
+        let number = |name: &str| result.and_then(|result| result.member(name)?.unsigned_integer());
         if items.len() > 1 {
             items.push(b',');
         }
-        let hash = word(interaction, "prompt_hash").unwrap_or_default();
+        let hash = string_member(interaction, "prompt_hash").unwrap_or_default();
         let hash = hash.strip_prefix("sha256:").unwrap_or(&hash);
-        let item = Object::new()
-            .number("i", Some(index))
-            .text("prompt_hash", &format!("sha256:{hash}"))
-            .text("response_content", &content)
-            .text("response_hash", &format!("sha256:{}", Digest::of(content.as_bytes())))
-            .number("tokens_input", number("tokens_input"))
-            .number("tokens_output", number("tokens_output"))
-            .number("latency_ms", number("latency_ms"));
+        let item = ObjectBuilder::new()
+            .optional_number("i", Some(index))
+            .string("prompt_hash", &format!("sha256:{hash}"))
+            .string("response_content", &content)
+            .string("response_hash", &format!("sha256:{}", Digest::of(content.as_bytes())))
+            .optional_number("tokens_input", number("tokens_input"))
+            .optional_number("tokens_output", number("tokens_output"))
+            .optional_number("latency_ms", number("latency_ms"));
         items.extend_from_slice(&item.close());
     }
     items.push(b']');
-    let time = |name: &str| word(session, name).and_then(|time| moment::of_event(&time));
-    Ok(Object::new()
-        .text("model_io_schema_version", reenact_formats::model_io::VERSION)
-        .text("adapter_id", "reenact/recording")
-        .text("model_id", &word(session, "model_id").unwrap_or_default())
-        .text("mode", "record")
-        .word("created_at_utc", time("started_at").as_deref())
-        .word("ended_at_utc", time("ended_at").as_deref())
+    let time = |name: &str| string_member(session, name).and_then(|time| event_time::event_timestamp(&time));
+    Ok(ObjectBuilder::new()
+        .string("model_io_schema_version", reenact_formats::model_io::VERSION)
+        .string("adapter_id", "reenact/recording")
+        .string("model_id", &string_member(session, "model_id").unwrap_or_default())
+        .string("mode", "record")
+        .optional_string("created_at_utc", time("started_at").as_deref())
+        .optional_string("ended_at_utc", time("ended_at").as_deref())
         .raw("interactions", &items)
         .close())
 }
 
 /// A timeline as tools that were called.
-fn timeline(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, ConvertError> {
+fn timeline_as_artifact(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, ConvertError> {
     let session = parse(main)?;
-    let id = word(session, "id").unwrap_or_default();
-    others(session, &["version", "id", "created_at", "timeline"], &Place::At("$".into()), losses);
-    let start = word(session, "created_at").and_then(|time| reenact_formats::rer::time::instant(&time));
-    let mut events = Events::new(id.strip_prefix("replay_").unwrap_or(&id));
-    let mut calls = Calls::default();
+    let id = string_member(session, "id").unwrap_or_default();
+    note_other_members(
+        session,
+        &["version", "id", "created_at", "timeline"],
+        &SourcePath::At("$".into()),
+        losses,
+    );
+    let start =
+        string_member(session, "created_at").and_then(|time| reenact_formats::rer::time::instant(&time));
+    let mut events = UnsignedArtifactWriter::new(id.strip_prefix("replay_").unwrap_or(&id));
+    let mut calls = OpenToolCalls::default();
     let entries = session.member("timeline").into_iter().flat_map(|list| list.elements());
     for (index, entry) in entries.enumerate() {
-        let at = Place::Item("$.timeline[", index, "]".into());
-        let elapsed = entry.member("t").and_then(|t| t.whole()).map(|t| i128::from(t) * 1_000_000);
-        let time = start.zip(elapsed).and_then(|(start, elapsed)| moment::of_nanoseconds(start + elapsed));
-        let tool = word(entry, "tool").unwrap_or_default();
-        let data = entry.member("data").filter(|data| data.kind() == Kind::Object);
+        let at = SourcePath::Item("$.timeline[", index, "]".into());
+        let elapsed = entry.member("t").and_then(|t| t.unsigned_integer()).map(|t| i128::from(t) * 1_000_000);
+        let time = start
+            .zip(elapsed)
+            .and_then(|(start, elapsed)| event_time::timestamp_of_nanoseconds(start + elapsed));
+        let tool = string_member(entry, "tool").unwrap_or_default();
+        let data = entry.member("data").filter(|data| data.kind() == ValueKind::Object);
         let part = |name: &str| data.and_then(|data| data.member(name)).or(data);
-        match word(entry, "type").unwrap_or_default().as_ref() {
+        match string_member(entry, "type").unwrap_or_default().as_ref() {
             "tool_call" => {
-                tool_entry(entry, data, "input", &at, losses);
+                note_tool_entry_losses(entry, data, "input", &at, losses);
                 let id = calls.open(&tool);
                 let input = part("input").map_or(b"null".as_slice(), |input| input.text());
-                let call = Object::new().text("step_id", &id).text("tool", &tool).raw("input", input).close();
+                let call = ObjectBuilder::new()
+                    .string("step_id", &id)
+                    .string("tool", &tool)
+                    .raw("input", input)
+                    .close();
                 events.push(EventType::ToolCalled.name(), time.as_deref(), Some(call));
             }
             "tool_result" => {
-                tool_entry(entry, data, "result", &at, losses);
+                note_tool_entry_losses(entry, data, "result", &at, losses);
                 let output = part("result").map_or(b"null".as_slice(), |output| output.text());
-                let result = Object::new()
-                    .word("step_id", calls.close(&tool).as_deref())
-                    .text("tool", &tool)
+                let result = ObjectBuilder::new()
+                    .optional_string("step_id", calls.close(&tool).as_deref())
+                    .string("tool", &tool)
                     .raw("output", output)
                     .raw("is_error", b"false")
                     .close();
@@ -312,19 +338,27 @@ fn timeline(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, ConvertError> {
 }
 
 /// Notes what an entry says beside its tool and the part of its data that is kept.
-fn tool_entry(entry: Value<'_>, data: Option<Value<'_>>, kept: &str, at: &Place, losses: &mut Losses) {
-    others(entry, &["t", "type", "tool", "data"], at, losses);
+fn note_tool_entry_losses(
+    entry: Value<'_>,
+    data: Option<Value<'_>>,
+    kept: &str,
+    at: &SourcePath,
+    losses: &mut Losses,
+) {
+    note_other_members(entry, &["t", "type", "tool", "data"], at, losses);
     match data {
         // Without that part all of it is kept.
-        Some(data) if data.member(kept).is_some() => others(data, &[kept], &at.inside(".data"), losses),
+        Some(data) if data.member(kept).is_some() => {
+            note_other_members(data, &[kept], &at.child(".data"), losses)
+        }
         Some(_) => {}
-        None if entry.member("data").is_some() => losses.add(at.inside(".data"), "it is no JSON object"),
+        None if entry.member("data").is_some() => losses.add(at.child(".data"), "it is no JSON object"),
         None => {}
     }
 }
 
 /// The members of a line in this dialect, by their names in the other one: those that have another, or must be there.
-fn renamed(tag: &str) -> Option<&'static [(&'static str, &'static str)]> {
+fn renamed_members(tag: &str) -> Option<&'static [(&'static str, &'static str)]> {
     Some(match tag {
         "ToolCall" => {
             &[("id", "step_id"), ("tool", "tool"), ("params", "params"), ("params_hash", "params_hash")]
@@ -341,10 +375,10 @@ fn renamed(tag: &str) -> Option<&'static [(&'static str, &'static str)]> {
 }
 
 /// The dialect of `type` and `ts` as lines of the other one.
-fn typed(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, ConvertError> {
+fn typed_as_replay_jsonl(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, ConvertError> {
     let mut out = Vec::new();
     for (index, line) in lines(main).enumerate() {
-        let at = Place::Item("$[", index, "]".into());
+        let at = SourcePath::Item("$[", index, "]".into());
         let Ok(line) = line else {
             losses.add(at, "it is no JSON object");
             out.extend_from_slice(b"{}\n");
@@ -356,13 +390,13 @@ fn typed(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, ConvertError> {
     Ok(out)
 }
 
-fn typed_line(line: Value<'_>, at: &Place, losses: &mut Losses) -> Vec<u8> {
-    let tag = word(line, "type").unwrap_or_default();
-    let mut object = Object::new().text("event", &tag);
-    if let Some(time) = word(line, "ts") {
-        object = object.text("t", &time);
+fn typed_line(line: Value<'_>, at: &SourcePath, losses: &mut Losses) -> Vec<u8> {
+    let tag = string_member(line, "type").unwrap_or_default();
+    let mut object = ObjectBuilder::new().string("event", &tag);
+    if let Some(time) = string_member(line, "ts") {
+        object = object.string("t", &time);
     }
-    let Some(names) = renamed(&tag) else {
+    let Some(names) = renamed_members(&tag) else {
         let rest = line.members().filter(|(name, _)| !name.is_string("type") && !name.is_string("ts"));
         return rest
             .fold(object, |object, (name, value)| {
@@ -393,6 +427,6 @@ fn typed_line(line: Value<'_>, at: &Place, losses: &mut Losses) -> Vec<u8> {
         }
         _ => {}
     }
-    others(line, &kept, at, losses);
+    note_other_members(line, &kept, at, losses);
     object.close()
 }

@@ -17,24 +17,24 @@
 //! | [`loss`] | what has no place there, by path and reason |
 //! | [`fault`] | why something cannot be converted |
 
+pub mod artifact_builder;
 pub mod conversion;
+pub mod error;
+mod event_time;
 pub mod export;
-pub mod fault;
 mod foreign;
 pub mod import;
-mod layout;
 pub mod loss;
-mod moment;
 pub mod restore;
 mod route;
-pub mod sealing;
+mod rpk_indent;
 pub mod source;
 
-pub use conversion::{Converted, Found, Input, convert};
-pub use export::{Exported, Exporting, export};
-pub use fault::ConvertError;
+pub use artifact_builder::ImportContext;
+pub use conversion::{ConversionInput, Converted, SourceInfo, convert};
+pub use error::ConvertError;
+pub use export::{ExportContext, ExportedRecord, export};
 pub use import::import;
 pub use loss::{Loss, Losses};
-pub use restore::{Restored, restore};
-pub use sealing::Sealing;
-pub use source::{File, Source};
+pub use restore::{RestoredRecord, restore};
+pub use source::{ImportSource, RecordFile};

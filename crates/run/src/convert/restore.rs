@@ -7,69 +7,69 @@ use reenact_formats::FormatId;
 use reenact_formats::Profile;
 use reenact_formats::replay_bundle::archive;
 use reenact_formats::rer::EventType;
-use reenact_formats::rer::artifact::ReadError;
-use reenact_formats::rer::{ArtifactReader, EventView, Item};
-use reenact_json::{Digest, Kind, Limits, Value, canonical};
+use reenact_formats::rer::artifact::RerReadError;
+use reenact_formats::rer::{RerArtifactReader, RerEventItem, RerEventView};
+use reenact_json::{Digest, Limits, Value, ValueKind, canonical};
 
-use super::fault::ConvertError;
+use super::error::ConvertError;
 use super::import::{lines, model_io};
-use super::layout::laid_out;
 use super::route::{ItemLayout, route};
-use super::source::{File, unpack};
-use crate::dialect::of_import;
+use super::rpk_indent::indented;
+use super::source::{RecordFile, unpack_replay_bundle};
+use crate::reader::import_format;
 use crate::text_rule::TextRule;
 
 /// What an artifact was imported from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Restored {
+pub struct RestoredRecord {
     /// The format that it had.
-    pub origin: FormatId,
+    pub format: FormatId,
     /// Its main file, in canonical form: of a Replay Bundle the manifest, of a pack the session.
-    pub main: Vec<u8>,
+    pub main_file: Vec<u8>,
     /// All other files, as they were.
-    pub beside: Vec<File>,
+    pub other_files: Vec<RecordFile>,
     /// The file as it was found, if it was kept.
-    pub kept: Option<Vec<u8>>,
+    pub original_bytes: Option<Vec<u8>>,
     /// Whether it verified when it was imported; `None` if that is not known.
     pub verified: Option<bool>,
 }
 
-impl Restored {
+impl RestoredRecord {
     /// The bytes of the file that it was: as they were, if they were kept; else in canonical form. Of a Replay Bundle the
     /// reproducible archive.
-    pub fn file(&self) -> Result<Cow<'_, [u8]>, ConvertError> {
-        match (&self.kept, self.origin) {
+    pub fn original_file(&self) -> Result<Cow<'_, [u8]>, ConvertError> {
+        match (&self.original_bytes, self.format) {
             (Some(kept), _) => Ok(Cow::Borrowed(kept)),
             (None, FormatId::ReplayBundle) => {
-                let files = self.beside.iter().map(|file| (file.name.as_str(), file.bytes.as_slice()));
-                Ok(Cow::Owned(archive(&self.main, files)?))
+                let files = self.other_files.iter().map(|file| (file.name.as_str(), file.bytes.as_slice()));
+                Ok(Cow::Owned(archive(&self.main_file, files)?))
             }
-            (None, _) => Ok(Cow::Borrowed(&self.main)),
+            (None, _) => Ok(Cow::Borrowed(&self.main_file)),
         }
     }
 }
 
 /// What an artifact was imported from; `None` if it was not imported.
-pub fn restore(artifact: &[u8], limits: &Limits) -> Result<Option<Restored>, ConvertError> {
-    let unreadable = |error: ReadError| {
+pub fn restore(artifact: &[u8], limits: &Limits) -> Result<Option<RestoredRecord>, ConvertError> {
+    let unreadable = |error: RerReadError| {
         ConvertError::Unreadable(match error {
-            ReadError::Syntax(error) => error.describe(artifact),
+            RerReadError::Syntax(error) => error.describe(artifact),
             other => other.to_string(),
         })
     };
-    let mut reader = ArtifactReader::open(artifact, limits).map_err(unreadable)?;
+    let mut reader = RerArtifactReader::open(artifact, limits).map_err(unreadable)?;
     let mut next = || reader.next_event().map_err(|error| unreadable(error.into()));
-    let Some(Item::Event(first)) = next()? else { return Ok(None) };
-    let Some((origin, import)) = imported(&first) else { return Ok(None) };
+    let Some(RerEventItem::Event(first)) = next()? else { return Ok(None) };
+    let Some((origin, import)) = import_header(&first) else { return Ok(None) };
     let odd = |event, what| ConvertError::NotAnImport { event, what };
-    let mut restoring = Restoring::begin(origin, import)?;
+    let mut restorer = RecordRestorer::begin(origin, import)?;
     let (mut event, mut is_ended) = (0, false);
     while let Some(item) = next()? {
         event += 1;
         if is_ended {
             return Err(odd(event, "an event after the end"));
         }
-        let Item::Event(view) = item else { return Err(odd(event, "the event")) };
+        let RerEventItem::Event(view) = item else { return Err(odd(event, "the event")) };
         if view.is_redacted() {
             return Err(ConvertError::Withheld { event });
         }
@@ -81,20 +81,20 @@ pub fn restore(artifact: &[u8], limits: &Limits) -> Result<Option<Restored>, Con
             }
             return Err(odd(event, "the payload"));
         };
-        restoring.item(event, &name, item)?;
+        restorer.add_item(event, &name, item)?;
     }
-    restoring.end(import).map(Some)
+    restorer.finish(import).map(Some)
 }
 
 /// What the first event of an artifact says that it was imported from.
-fn imported<'a>(first: &EventView<'a>) -> Option<(FormatId, Value<'a>)> {
+fn import_header<'a>(first: &RerEventView<'a>) -> Option<(FormatId, Value<'a>)> {
     let payload = first.payload.filter(|_| !first.is_redacted())?;
     let import = payload.member("import")?;
-    Some((of_import(&import.member("format")?.string()?)?, import))
+    Some((import_format(&import.member("format")?.string()?)?, import))
 }
 
-struct Restoring {
-    origin: FormatId,
+struct RecordRestorer {
+    format: FormatId,
     layout: ItemLayout,
     rule: TextRule,
     /// The canonical text of the document without its items.
@@ -102,17 +102,17 @@ struct Restoring {
     /// The items, as they stand in the document: with commas or line feeds between them.
     items: Vec<u8>,
     /// The first half of an interaction.
-    called: Option<Vec<u8>>,
-    members: Vec<File>,
+    first_half: Option<Vec<u8>>,
+    files: Vec<RecordFile>,
 }
 
-impl Restoring {
+impl RecordRestorer {
     fn begin(origin: FormatId, import: Value<'_>) -> Result<Self, ConvertError> {
         let mut rule = TextRule::new(origin.row().profile);
-        let document = import.member("document").ok_or(NOT_THERE)?;
+        let document = import.member("document").ok_or(MISSING_DOCUMENT)?;
         let layout = route(origin)?.items;
         let document = match layout {
-            ItemLayout::Files => body(document).ok_or(NOT_THERE)?,
+            ItemLayout::Files => decoded_body(document).ok_or(MISSING_DOCUMENT)?,
             _ => {
                 let mut text = Vec::new();
                 let place = || "the document".to_owned();
@@ -121,52 +121,60 @@ impl Restoring {
                 text
             }
         };
-        Ok(Self { origin, layout, rule, document, items: Vec::new(), called: None, members: Vec::new() })
+        Ok(Self {
+            format: origin,
+            layout,
+            rule,
+            document,
+            items: Vec::new(),
+            first_half: None,
+            files: Vec::new(),
+        })
     }
 
-    fn item(&mut self, event: usize, name: &str, item: Value<'_>) -> Result<(), ConvertError> {
+    fn add_item(&mut self, event: usize, name: &str, item: Value<'_>) -> Result<(), ConvertError> {
         let odd = |what| ConvertError::NotAnImport { event, what };
         match self.layout {
             ItemLayout::Files => {
                 let name = item.member("name").and_then(|name| name.string()).ok_or(odd("the name"))?;
-                let bytes = item.member("body").and_then(body).ok_or(odd("the body"))?;
-                self.members.push(File { name: name.into_owned(), bytes });
+                let bytes = item.member("body").and_then(decoded_body).ok_or(odd("the body"))?;
+                self.files.push(RecordFile { name: name.into_owned(), bytes });
             }
             ItemLayout::Lines => {
-                if name == lines::TORN {
-                    self.items.extend_from_slice(&body(item).ok_or(odd("the line"))?);
+                if name == lines::TORN_LINE {
+                    self.items.extend_from_slice(&decoded_body(item).ok_or(odd("the line"))?);
                 } else {
                     self.decode(event, item)?;
                 }
                 self.items.push(b'\n');
             }
-            ItemLayout::Halves => {
-                if name != model_io::WHOLE && self.called.is_none() {
+            ItemLayout::InteractionHalves => {
+                if name != model_io::UNDIVIDED_INTERACTION && self.first_half.is_none() {
                     let mut called = Vec::new();
                     self.decode_to(event, item, &mut called)?;
-                    self.called = Some(called);
+                    self.first_half = Some(called);
                     return Ok(());
                 }
-                if let Some(called) = self.called.take() {
+                if let Some(called) = self.first_half.take() {
                     let mut returned = Vec::new();
                     self.decode_to(event, item, &mut returned)?;
-                    let whole = merged(&called, &returned).ok_or(odd("the interaction"))?;
-                    self.part();
+                    let whole = merged_halves(&called, &returned).ok_or(odd("the interaction"))?;
+                    self.push_separator();
                     self.items.extend_from_slice(&whole);
                 } else {
-                    self.part();
+                    self.push_separator();
                     self.decode(event, item)?;
                 }
             }
             ItemLayout::List(_) => {
-                self.part();
+                self.push_separator();
                 self.decode(event, item)?;
             }
         }
         Ok(())
     }
 
-    fn part(&mut self) {
+    fn push_separator(&mut self) {
         if !self.items.is_empty() {
             self.items.push(b',');
         }
@@ -184,23 +192,24 @@ impl Restoring {
         self.rule.decode(item, out).map_err(|fault| ConvertError::Text { place: place(), fault })
     }
 
-    fn end(self, import: Value<'_>) -> Result<Restored, ConvertError> {
-        if self.called.is_some() {
+    fn finish(self, import: Value<'_>) -> Result<RestoredRecord, ConvertError> {
+        if self.first_half.is_some() {
             return Err(ConvertError::NotAnImport { event: 0, what: "an interaction without its answer" });
         }
-        let Self { origin, layout, document, items, mut members, .. } = self;
+        let Self { format: origin, layout, document, items, files: mut members, .. } = self;
         let main = match layout {
             ItemLayout::Files => document,
             ItemLayout::Lines => items,
-            ItemLayout::Halves => spliced(origin, &["interactions"], &document, &items)?,
-            ItemLayout::List(path) => spliced(origin, path, &document, &items)?,
+            ItemLayout::InteractionHalves => with_items(origin, &["interactions"], &document, &items)?,
+            ItemLayout::List(path) => with_items(origin, path, &document, &items)?,
         };
         for file in import.member("beside").into_iter().flat_map(|files| files.elements()) {
-            let name = file.member("name").and_then(|name| name.string()).ok_or(NOT_THERE)?;
-            let bytes = file.member("body").and_then(body).ok_or(NOT_THERE)?;
-            members.push(File { name: name.into_owned(), bytes });
+            let name = file.member("name").and_then(|name| name.string()).ok_or(MISSING_DOCUMENT)?;
+            let bytes = file.member("body").and_then(decoded_body).ok_or(MISSING_DOCUMENT)?;
+            members.push(RecordFile { name: name.into_owned(), bytes });
         }
-        let kept = import.member("source").map(|kept| body(kept).ok_or(NOT_THERE)).transpose()?;
+        let kept =
+            import.member("source").map(|kept| decoded_body(kept).ok_or(MISSING_DOCUMENT)).transpose()?;
         if let Some(kept) = &kept {
             let odd = |what| ConvertError::NotAnImport { event: 0, what };
             let digest = import.member("digest").and_then(|digest| digest.string());
@@ -208,19 +217,31 @@ impl Restoring {
                 return Err(odd("the digest of the kept source"));
             }
             // Bytes that say something else than the events do would be given back in their place.
-            if !says(origin, layout, kept, &main, &members) {
+            if !is_same_record(origin, layout, kept, &main, &members) {
                 return Err(odd("the kept source"));
             }
         }
         let verified = import.member("verified").and_then(|verified| verified.boolean());
-        Ok(Restored { origin, main, beside: members, kept, verified })
+        Ok(RestoredRecord {
+            format: origin,
+            main_file: main,
+            other_files: members,
+            original_bytes: kept,
+            verified,
+        })
     }
 }
 
-const NOT_THERE: ConvertError = ConvertError::NotAnImport { event: 0, what: "the document" };
+const MISSING_DOCUMENT: ConvertError = ConvertError::NotAnImport { event: 0, what: "the document" };
 
 /// Whether the canonical form of a file is the main file that was put together from events, with the members of a bundle.
-fn says(origin: FormatId, layout: ItemLayout, kept: &[u8], main: &[u8], members: &[File]) -> bool {
+fn is_same_record(
+    origin: FormatId,
+    layout: ItemLayout,
+    kept: &[u8],
+    main: &[u8],
+    members: &[RecordFile],
+) -> bool {
     let profile = origin.row().profile;
     let whole = || {
         let value = Value::parse(kept, &Limits::default()).ok()?;
@@ -228,7 +249,7 @@ fn says(origin: FormatId, layout: ItemLayout, kept: &[u8], main: &[u8], members:
     };
     match layout {
         ItemLayout::Files => {
-            let unpacked = unpack(kept);
+            let unpacked = unpack_replay_bundle(kept);
             unpacked.is_ok_and(|(manifest, files)| manifest == main && files == members)
         }
         ItemLayout::Lines => {
@@ -243,40 +264,45 @@ fn says(origin: FormatId, layout: ItemLayout, kept: &[u8], main: &[u8], members:
             }
             out == main
         }
-        ItemLayout::Halves | ItemLayout::List(_) => {
-            let written = whole().and_then(|compact| laid_out_as(origin, compact).ok());
+        ItemLayout::InteractionHalves | ItemLayout::List(_) => {
+            let written = whole().and_then(|compact| formatted_as(origin, compact).ok());
             written.is_some_and(|text| text == main)
         }
     }
 }
 
 /// The document with its items where they were.
-fn spliced(origin: FormatId, path: &[&str], document: &[u8], items: &[u8]) -> Result<Vec<u8>, ConvertError> {
-    let limits = Limits { depth: Limits::DEEPEST, bytes: Limits::LARGEST };
-    let parsed = Value::parse(document, &limits).map_err(|_| NOT_THERE)?;
+fn with_items(
+    origin: FormatId,
+    path: &[&str],
+    document: &[u8],
+    items: &[u8],
+) -> Result<Vec<u8>, ConvertError> {
+    let limits = Limits { max_depth: Limits::MAX_DEPTH, max_bytes: Limits::MAX_BYTES };
+    let parsed = Value::parse(document, &limits).map_err(|_| MISSING_DOCUMENT)?;
     let list = path.iter().try_fold(parsed, |value, name| value.member(name));
-    let list = list.filter(|list| list.kind() == Kind::Array && list.text() == b"[]");
+    let list = list.filter(|list| list.kind() == ValueKind::Array && list.text() == b"[]");
     let place = list.and_then(|list| list.range_in(document)).map(|place| place.start);
     let compact = match place {
         Some(at) if !items.is_empty() => {
             let (before, after) = (document.get(..=at), document.get(at + 1..));
-            let (before, after) = before.zip(after).ok_or(NOT_THERE)?;
+            let (before, after) = before.zip(after).ok_or(MISSING_DOCUMENT)?;
             [before, items, after].concat()
         }
-        None if !items.is_empty() => return Err(NOT_THERE),
+        None if !items.is_empty() => return Err(MISSING_DOCUMENT),
         _ => document.to_vec(),
     };
-    laid_out_as(origin, compact)
+    formatted_as(origin, compact)
 }
 
 /// Compact JSON as the programs of a format write it: `.rpk` alone is laid out on lines.
-fn laid_out_as(origin: FormatId, compact: Vec<u8>) -> Result<Vec<u8>, ConvertError> {
-    if origin == FormatId::Rpk { laid_out(&compact) } else { Ok(compact) }
+fn formatted_as(origin: FormatId, compact: Vec<u8>) -> Result<Vec<u8>, ConvertError> {
+    if origin == FormatId::Rpk { indented(&compact) } else { Ok(compact) }
 }
 
 /// The two halves of an interaction as one.
-fn merged(called: &[u8], returned: &[u8]) -> Option<Vec<u8>> {
-    let limits = Limits { depth: Limits::DEEPEST, bytes: Limits::LARGEST };
+fn merged_halves(called: &[u8], returned: &[u8]) -> Option<Vec<u8>> {
+    let limits = Limits { max_depth: Limits::MAX_DEPTH, max_bytes: Limits::MAX_BYTES };
     let inside = |text: &[u8]| Some(text.strip_prefix(b"{")?.strip_suffix(b"}")?.to_vec());
     let (called, returned) = (inside(called)?, inside(returned)?);
     let comma: &[u8] = if called.is_empty() || returned.is_empty() { b"" } else { b"," };
@@ -285,9 +311,10 @@ fn merged(called: &[u8], returned: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Bytes that a payload holds.
-fn body(body: Value<'_>) -> Option<Vec<u8>> {
+fn decoded_body(body: Value<'_>) -> Option<Vec<u8>> {
     if let Some(text) = body.member("text") {
         return Some(text.string_bytes()?.into_owned());
     }
-    body.member("base64")?.read_string(|text| Base64::decode_vec(core::str::from_utf8(text).ok()?).ok())?
+    body.member("base64")?
+        .with_string_bytes(|text| Base64::decode_vec(core::str::from_utf8(text).ok()?).ok())?
 }

@@ -2,30 +2,30 @@
 
 use reenact_formats::FormatId;
 
-use super::export::{self, Exporting};
-use super::fault::ConvertError;
+use super::artifact_builder::ImportContext;
+use super::error::ConvertError;
+use super::export::{self, ExportContext};
 use super::foreign;
 use super::import;
 use super::loss::Losses;
-use super::sealing::Sealing;
-use super::source::{File, Source};
+use super::source::{ImportSource, RecordFile};
 use crate::run::Run;
 
 /// Writes a run as files, the main one first; what has no place there is noted.
-type Export = fn(&Run, &Exporting<'_>, &mut Losses) -> Result<Vec<File>, ConvertError>;
+type ExportFn = fn(&Run, &ExportContext<'_>, &mut Losses) -> Result<Vec<RecordFile>, ConvertError>;
 
 /// A document, and its format.
-pub(super) type Document = (FormatId, Vec<u8>);
+pub(super) type FormatDocument = (FormatId, Vec<u8>);
 
 /// How one format is converted.
 pub(super) struct ConversionRoute {
     id: FormatId,
     /// Seals a record as an RER artifact.
-    pub(super) import: fn(&Source<'_>, &mut Sealing<'_>) -> Result<Vec<u8>, ConvertError>,
+    pub(super) import: fn(&ImportSource<'_>, &mut ImportContext<'_>) -> Result<Vec<u8>, ConvertError>,
     /// How its items lie, to put them back.
     pub(super) items: ItemLayout,
     /// Writes a run; `None` of formats that are never written.
-    pub(super) export: Option<Export>,
+    pub(super) export: Option<ExportFn>,
     /// Shows a record as a run of another format; `None` of formats that are read everywhere.
     pub(super) view: Option<ForeignView>,
 }
@@ -38,7 +38,7 @@ pub(super) enum ItemLayout {
     /// Lines.
     Lines,
     /// Interactions, each in two halves, in a list.
-    Halves,
+    InteractionHalves,
     /// A list of JSON values at a path.
     List(&'static [&'static str]),
 }
@@ -47,7 +47,7 @@ pub(super) enum ItemLayout {
 #[derive(Clone, Copy)]
 pub(super) struct ForeignView {
     /// Writes it as a document of another format, as far as a target can hold it.
-    pub(super) write: fn(&[u8], FormatId, &mut Losses) -> Result<Document, ConvertError>,
+    pub(super) write: fn(&[u8], FormatId, &mut Losses) -> Result<FormatDocument, ConvertError>,
     /// Where its items lie, and how many events of the view each is; `None` if its places are those of the view.
     pub(super) items: Option<(&'static str, usize)>,
 }
@@ -63,7 +63,7 @@ static ROUTES: [ConversionRoute; 7] = [
     ConversionRoute {
         id: FormatId::ModelIo,
         import: import::model_io::import,
-        items: ItemLayout::Halves,
+        items: ItemLayout::InteractionHalves,
         export: Some(export::model_io::write),
         view: None,
     },
@@ -84,7 +84,7 @@ static ROUTES: [ConversionRoute; 7] = [
     ConversionRoute {
         id: FormatId::RecordingSession,
         import: import::model_io::import,
-        items: ItemLayout::Halves,
+        items: ItemLayout::InteractionHalves,
         export: None,
         view: Some(ForeignView { write: foreign::recording_session, items: Some(("$.interactions[", 2)) }),
     },

@@ -5,30 +5,34 @@ use proptest::prelude::*;
 
 const PROFILES: [Profile; 3] = [Profile::Rpk, Profile::ReplayJsonl, Profile::ModelIo];
 
-fn encoded(text: &str, profile: Profile) -> Result<String, TextFault> {
+fn encoded(text: &str, profile: Profile) -> Result<String, TextRuleError> {
     let value = Value::parse(text.as_bytes(), &Limits::default()).unwrap();
     let mut out = Vec::new();
     TextRule::new(profile).encode(value, &mut out)?;
     Ok(String::from_utf8(out).unwrap())
 }
 
-fn decoded(text: &str, profile: Profile) -> Result<String, TextFault> {
+fn decoded(text: &str, profile: Profile) -> Result<String, TextRuleError> {
     let value = Value::parse(text.as_bytes(), &Limits::default()).unwrap();
     let mut out = Vec::new();
     TextRule::new(profile).decode(value, &mut out)?;
     Ok(String::from_utf8(out).unwrap())
 }
 
-fn canon(text: &str, profile: Profile) -> String {
+fn canonical_text(text: &str, profile: Profile) -> String {
     let value = Value::parse(text.as_bytes(), &Limits::default()).unwrap();
     String::from_utf8(canonical::to_vec(value, profile).unwrap()).unwrap()
 }
 
 /// What is encoded survives RFC 8785, and comes back.
-fn round(text: &str, profile: Profile) -> String {
+fn assert_round_trip(text: &str, profile: Profile) -> String {
     let encoded = encoded(text, profile).unwrap();
-    let carried = canon(&encoded, Profile::Jcs);
-    assert_eq!(decoded(&carried, profile).unwrap(), canon(text, profile), "{profile} {text} {carried}");
+    let carried = canonical_text(&encoded, Profile::Jcs);
+    assert_eq!(
+        decoded(&carried, profile).unwrap(),
+        canonical_text(text, profile),
+        "{profile} {text} {carried}"
+    );
     carried
 }
 
@@ -36,7 +40,7 @@ fn round(text: &str, profile: Profile) -> String {
 fn what_the_carrier_can_say_stays_what_it_is() {
     for profile in PROFILES {
         assert_eq!(
-            round(r#"{"b":[1,"é",null],"a":{"$text":1,"x":true}}"#, profile),
+            assert_round_trip(r#"{"b":[1,"é",null],"a":{"$text":1,"x":true}}"#, profile),
             r#"{"a":{"$text":1,"x":true},"b":[1,"é",null]}"#
         );
     }
@@ -54,25 +58,28 @@ fn numbers_that_the_carrier_would_change() {
         (Profile::ReplayJsonl, "18446744073709551615", r#"{"$text":"18446744073709551615"}"#),
         (Profile::ModelIo, "[9007199254740993,1.0]", "[9007199254740992,1]"),
     ] {
-        assert_eq!(round(text, profile), carried, "{profile} {text}");
+        assert_eq!(assert_round_trip(text, profile), carried, "{profile} {text}");
     }
 }
 
 #[test]
 fn paths_that_are_never_at_rest() {
     assert_eq!(
-        round(r#"{"path":"./C:/x","cwd":"a//b","name":"./C:/x"}"#, Profile::Rpk),
+        assert_round_trip(r#"{"path":"./C:/x","cwd":"a//b","name":"./C:/x"}"#, Profile::Rpk),
         r#"{"cwd":"a/b","name":"./C:/x","path":{"$text":"\"C:/x\""}}"#
     );
-    assert_eq!(round(r#"{"tags":["b","a",2.0]}"#, Profile::Rpk), r#"{"tags":["a","b",{"$text":"2.0"}]}"#);
+    assert_eq!(
+        assert_round_trip(r#"{"tags":["b","a",2.0]}"#, Profile::Rpk),
+        r#"{"tags":["a","b",{"$text":"2.0"}]}"#
+    );
 }
 
 #[test]
 fn what_looks_like_a_mark_is_wrapped() {
     for profile in PROFILES {
-        assert_eq!(round(r#"{"$text":"x"}"#, profile), r#"{"$text":"{\"$text\":\"x\"}"}"#);
+        assert_eq!(assert_round_trip(r#"{"$text":"x"}"#, profile), r#"{"$text":"{\"$text\":\"x\"}"}"#);
         assert_eq!(
-            round(r#"[{"\u0024text":{"$text":[]}}]"#, profile),
+            assert_round_trip(r#"[{"\u0024text":{"$text":[]}}]"#, profile),
             r#"[{"$text":"{\"$text\":{\"$text\":[]}}"}]"#
         );
     }
@@ -81,25 +88,25 @@ fn what_looks_like_a_mark_is_wrapped() {
 #[test]
 fn names_in_the_order_of_the_profile() {
     let text = "{\"\u{ff5e}\":1.0,\"\u{1f600}\":2.0}";
-    round(text, Profile::Rpk);
-    round(text, Profile::ReplayJsonl);
+    assert_round_trip(text, Profile::Rpk);
+    assert_round_trip(text, Profile::ReplayJsonl);
 }
 
 #[test]
 fn what_no_encoder_makes_is_refused() {
     for text in [r#"{"$text":1}"#, r#"{"$text":"not JSON"}"#, r#"[{"$text":""}]"#, r#"{"$text":"1 2"}"#] {
-        assert_eq!(decoded(text, Profile::Rpk), Err(TextFault::Mark), "{text}");
+        assert_eq!(decoded(text, Profile::Rpk), Err(TextRuleError::Marker), "{text}");
     }
     let fault = encoded("[1e999]", Profile::Rpk);
-    assert!(matches!(fault, Err(TextFault::Canonical(CanonicalFault::Number { .. }))), "{fault:?}");
+    assert!(matches!(fault, Err(TextRuleError::Canonical(CanonicalFault::Number { .. }))), "{fault:?}");
 }
 
 #[test]
 fn deep_values_take_one_walk() {
     let deep = |inside: &str| format!("{}{inside}{}", "[{\"$text\":1,\"a\":".repeat(200), "}]".repeat(200));
     for profile in PROFILES {
-        round(&deep("1.0"), profile);
-        round(&deep("{\"$text\":\"1.0\"}"), profile);
+        assert_round_trip(&deep("1.0"), profile);
+        assert_round_trip(&deep("{\"$text\":\"1.0\"}"), profile);
     }
 }
 
@@ -117,7 +124,7 @@ fn json() -> impl Strategy<Value = String> {
     ];
     let string = string.prop_map(|text| {
         let mut out = String::new();
-        reenact_json::print::string(&text, &mut out);
+        reenact_json::print::write_string(&text, &mut out);
         out
     });
     let word = prop::sample::select(vec![
@@ -164,11 +171,11 @@ proptest! {
             let value = Value::parse(text.as_bytes(), &Limits::default()).unwrap();
             match canonical::to_vec(value, profile) {
                 Ok(expected) => {
-                    let carried = canon(&encoded(&text, profile).unwrap(), Profile::Jcs);
+                    let carried = canonical_text(&encoded(&text, profile).unwrap(), Profile::Jcs);
                     let back = decoded(&carried, profile).unwrap().into_bytes();
                     prop_assert_eq!(back, expected, "{} {}", profile, carried);
                 }
-                Err(fault) => prop_assert_eq!(encoded(&text, profile), Err(TextFault::Canonical(fault))),
+                Err(fault) => prop_assert_eq!(encoded(&text, profile), Err(TextRuleError::Canonical(fault))),
             }
         }
     }

@@ -8,20 +8,23 @@ use std::time::Duration;
 use reenact_json::{Digest, Value};
 use reenact_wire::Endpoint;
 
-use crate::dialect;
-use crate::{Answer, Body, EndedBy, Event, EventType, Exchange, Payload, Request, Unreadable};
+use crate::reader;
+use crate::{
+    EndedBy, Event, EventPayload, EventType, Exchange, ExchangeAnswer, ExchangeRequest, ExchangeRequestBody,
+    UnreadablePayload,
+};
 use reenact_formats::FormatId;
-use reenact_formats::rer::payload::{Member, StepBlockedView};
+use reenact_formats::rer::payload::{PayloadMember, StepBlockedView};
 
 /// A request and its answer.
 #[derive(Debug, Clone)]
 pub struct CallFacts<'r> {
     /// The request, or why it cannot be read.
-    pub request: Result<RequestFacts<'r>, Unreadable>,
+    pub request: Result<RequestFacts<'r>, UnreadablePayload>,
     /// The answer, or why there is none that can be read.
-    pub answer: Result<AnswerFacts, Unreadable>,
+    pub answer: Result<AnswerFacts, UnreadablePayload>,
     /// The message that the answer holds, if it is a model's.
-    pub message: Option<reenact_wire::Answer>,
+    pub message: Option<reenact_wire::ModelAnswer>,
 }
 
 /// What was asked.
@@ -85,11 +88,11 @@ impl<'r> Exchange<'r> {
 }
 
 impl<'r> RequestFacts<'r> {
-    fn of(request: Request<'r>) -> Self {
-        let Request { provider, model, endpoint, method, path, body, .. } = request;
+    fn of(request: ExchangeRequest<'r>) -> Self {
+        let ExchangeRequest { provider, model, endpoint, method, path, body, .. } = request;
         let (prompt, body_hash) = match body {
-            Body::Prompt(prompt) => (Some(prompt.into_owned()), None),
-            Body::Hash(digest) => (None, Some(digest)),
+            ExchangeRequestBody::Prompt(prompt) => (Some(prompt.into_owned()), None),
+            ExchangeRequestBody::Hash(digest) => (None, Some(digest)),
             _ => (None, None),
         };
         Self { provider, model, endpoint, method, path, prompt, body_hash }
@@ -97,8 +100,8 @@ impl<'r> RequestFacts<'r> {
 }
 
 impl AnswerFacts {
-    fn of(answer: &Answer<'_>) -> Self {
-        let &Answer { status, complete, ended_by, ttft, latency, .. } = answer;
+    fn of(answer: &ExchangeAnswer<'_>) -> Self {
+        let &ExchangeAnswer { status, complete, ended_by, ttft, latency, .. } = answer;
         Self { status, is_stream: answer.is_stream(), complete, ended_by, ttft, latency }
     }
 }
@@ -106,12 +109,12 @@ impl AnswerFacts {
 impl<'r> Event<'r> {
     /// Reads the facts of an action that was not allowed; `None` if the event is none.
     pub fn blocked(&self) -> Option<BlockedFacts<'r>> {
-        let Payload::Present(payload) = self.payload() else { return None };
-        if self.kind() != Some(EventType::StepBlocked) || self.dialect() != FormatId::Rer {
+        let EventPayload::Present(payload) = self.payload() else { return None };
+        if self.kind() != Some(EventType::StepBlocked) || self.payload_format() != FormatId::Rer {
             return None;
         }
         let view = StepBlockedView::read(payload);
-        let text = |member: Member<'r>| member.text().ok().flatten();
+        let text = |member: PayloadMember<'r>| member.text().ok().flatten();
         let tool = text(view.tool);
         Some(BlockedFacts {
             is_tool: tool.is_some(),
@@ -122,12 +125,12 @@ impl<'r> Event<'r> {
     }
 
     /// Members of a payload that tell what happened, without those that belong to the format.
-    pub fn telling_members(&self) -> impl Iterator<Item = (Cow<'r, str>, Value<'r>)> {
-        let dialect = dialect::of(self.dialect());
-        let payload = self.payload().value().map(|payload| dialect.telling_part(payload));
+    pub fn content_members(&self) -> impl Iterator<Item = (Cow<'r, str>, Value<'r>)> {
+        let reader = reader::reader_of(self.payload_format());
+        let payload = self.payload().value().map(|payload| reader.content_part(payload));
         payload.into_iter().flat_map(|payload| payload.members()).filter_map(move |(name, value)| {
             let name = name.string()?;
-            (!dialect.is_format_member(&name)).then_some((name, value))
+            (!reader.is_format_member(&name)).then_some((name, value))
         })
     }
 }

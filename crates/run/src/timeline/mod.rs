@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use reenact_formats::rer::time;
 
-use crate::dialect;
-use crate::{Asked, Event, EventType, Exchange, Run, ToolUse};
+use crate::reader;
+use crate::{Event, EventType, Exchange, ExchangeKind, Run, ToolUse};
 use reenact_formats::rer::payload::{PolicyDecision, PolicyEvaluatedView};
 
 /// Everything that happened in a run, in order.
@@ -31,7 +31,7 @@ pub struct TimelineStep<'r> {
     /// Kind of step, with the events that hold it.
     pub action: StepAction<'r>,
     /// True if another step or the summary says the same, so that a person need not read it twice.
-    pub is_told_elsewhere: bool,
+    pub is_redundant: bool,
 }
 
 /// Kinds of steps.
@@ -59,14 +59,14 @@ impl<'r> Timeline<'r> {
                 .zip(began)
                 .and_then(|(at, began)| u64::try_from(at - began).ok())
                 .map(Duration::from_nanos);
-            let is_told_elsewhere = is_told_elsewhere(run, &event);
+            let is_redundant = is_redundant(run, &event);
             let (id, action) = match event.kind() {
                 Some(EventType::ModelCalled | EventType::HttpCalled) => {
                     let Some(exchange) = run.exchange(event.index()) else { continue };
                     let id = exchange.step_id();
-                    match exchange.asked {
-                        Asked::Model => (id, StepAction::Model(exchange)),
-                        Asked::Http => (id, StepAction::Http(exchange)),
+                    match exchange.kind {
+                        ExchangeKind::Model => (id, StepAction::Model(exchange)),
+                        ExchangeKind::Http => (id, StepAction::Http(exchange)),
                     }
                 }
                 Some(EventType::ToolCalled) => {
@@ -82,13 +82,13 @@ impl<'r> Timeline<'r> {
                 }
                 Some(EventType::RunStarted | EventType::RunEnded) => continue,
                 Some(EventType::StepBlocked) => (event.step_id(), StepAction::Other(event)),
-                None if is_frame(&event) => continue,
-                _ if dialect::of(event.dialect()).has_step_ids() => {
+                None if is_framing(&event) => continue,
+                _ if reader::reader_of(event.payload_format()).has_step_ids() => {
                     (event.step_id(), StepAction::Other(event))
                 }
                 _ => (Cow::default(), StepAction::Other(event)),
             };
-            steps.push(TimelineStep { id, at, action, is_told_elsewhere });
+            steps.push(TimelineStep { id, at, action, is_redundant });
         }
         Self { steps }
     }
@@ -106,13 +106,16 @@ impl<'r> Timeline<'r> {
 }
 
 /// Returns true if an event is part of the format and not of the run.
-fn is_frame(event: &Event<'_>) -> bool {
-    event.payload().value().is_some_and(|payload| dialect::of(event.dialect()).is_frame(payload))
+fn is_framing(event: &Event<'_>) -> bool {
+    event
+        .payload()
+        .value()
+        .is_some_and(|payload| reader::reader_of(event.payload_format()).is_framing(payload))
 }
 
 /// Returns true for costs, which the summary adds up, and for a decision that is followed by its consequence: an action that was
 /// allowed, or the block of one that was denied.
-fn is_told_elsewhere(run: &Run, event: &Event<'_>) -> bool {
+fn is_redundant(run: &Run, event: &Event<'_>) -> bool {
     if event.kind() != Some(EventType::PolicyEvaluated) {
         return event.kind() == Some(EventType::SpendCounted);
     }

@@ -3,14 +3,14 @@
 use reenact_formats::FormatId;
 use reenact_formats::replay_jsonl::writer::SessionStatus;
 use reenact_json::{Digest, Limits, Value};
-use reenact_run::convert::{ConvertError, Found, Input, convert, restore};
-use reenact_run::gate::Gate;
+use reenact_run::assay_report::AssayReport;
+use reenact_run::convert::{ConversionInput, ConvertError, SourceInfo, convert, restore};
 
-use super::sources::{Record, converted, converted_input, folder};
-use super::support::{KeyRing as _, OpenRun as _, sealing};
+use super::sources::{Record, converted, converted_input, repository_path};
+use super::support::{KeyRing as _, OpenRun as _, with_import_context};
 use reenact_testkit::fixture::{RunBuilder, TestKey};
 
-fn losses(record: &Record, target: FormatId) -> Vec<String> {
+fn reported_losses(record: &Record, target: FormatId) -> Vec<String> {
     let converted = converted(record, target).unwrap();
     converted
         .losses
@@ -19,16 +19,16 @@ fn losses(record: &Record, target: FormatId) -> Vec<String> {
         .collect()
 }
 
-fn text(record: &Record, target: FormatId, at: usize) -> String {
+fn converted_text(record: &Record, target: FormatId, at: usize) -> String {
     String::from_utf8(converted(record, target).unwrap().files.swap_remove(at).bytes).unwrap()
 }
 
 /// The id that would be made up is taken already.
 #[test]
 fn ids_that_are_taken() {
-    let (mut tape, mut at) = (RunBuilder::started(), 1);
+    let (mut builder, mut at) = (RunBuilder::started(), 1);
     for id in ["a", "a-5", "a", "a-6"] {
-        tape = tape
+        builder = builder
             .event(
                 "rer.tool.called",
                 &format!(r#"{{"step_id":"s{at}","tool_call_id":"{id}","tool":"t","input":1}}"#),
@@ -39,7 +39,8 @@ fn ids_that_are_taken() {
             );
         at += 2;
     }
-    let replay = text(&Record::File(tape.ended(0).seal(&TestKey::of(1))), FormatId::ReplayJsonl, 0);
+    let replay =
+        converted_text(&Record::File(builder.ended(0).seal(&TestKey::of(1))), FormatId::ReplayJsonl, 0);
     let calls = replay.lines().map(|line| Value::parse(line.as_bytes(), &Limits::default()).unwrap());
     let calls = calls.filter(|line| line.member("event").unwrap().is_string("ToolCall"));
     let ids: Vec<String> =
@@ -71,10 +72,11 @@ fn outcomes_that_are_not_recorded() {
         (said(r#"{"status":"crashed"}"#), SessionStatus::Failed, ""),
     ] {
         let record = Record::File(tape.seal(&TestKey::of(1)));
-        let replay = text(&record, FormatId::ReplayJsonl, 0);
+        let replay = converted_text(&record, FormatId::ReplayJsonl, 0);
         assert!(replay.contains(&format!("\"status\":\"{status:?}\"")), "{replay}");
-        let reason =
-            losses(&record, FormatId::ReplayJsonl).into_iter().find(|loss| loss.starts_with("status "));
+        let reason = reported_losses(&record, FormatId::ReplayJsonl)
+            .into_iter()
+            .find(|loss| loss.starts_with("status "));
         assert_eq!(
             reason.unwrap_or_default(),
             if told.is_empty() { String::new() } else { format!("status (1): {told}") }
@@ -92,7 +94,7 @@ fn gates_of_runs_that_crashed() {
         (said(r#"{"status":"crashed"}"#), 1, "E_RUN_FAILED"),
         (RunBuilder::started().run(), 1, "E_OUTCOME_UNKNOWN"),
     ] {
-        let gate = Gate::of(&run, "0.1.0");
+        let gate = AssayReport::of(&run, "0.1.0");
         assert_eq!((gate.exit_code, gate.reason_code), (exit_code, reason_code));
         assert_eq!(gate.message.is_some(), !reason_code.is_empty());
     }
@@ -101,7 +103,7 @@ fn gates_of_runs_that_crashed() {
 /// A replay that was cut off, and one whose session ended.
 #[test]
 fn replays_that_were_cut_off() {
-    let bytes = std::fs::read(folder("examples/runs/invoice.replay/REPLAY.jsonl")).unwrap();
+    let bytes = std::fs::read(repository_path("examples/runs/invoice.replay/REPLAY.jsonl")).unwrap();
     let whole = String::from_utf8(bytes).unwrap();
     let cut: String = whole
         .lines()
@@ -123,8 +125,8 @@ fn replays_that_were_cut_off() {
 
 #[test]
 fn the_summary_shows_the_confidence() {
-    let bytes = std::fs::read(folder("crates/run/tests/restore/files/typed.jsonl")).unwrap();
-    let input = Input::Other(FormatId::TypedReplay, &bytes);
+    let bytes = std::fs::read(repository_path("crates/run/tests/restore/files/typed.jsonl")).unwrap();
+    let input = ConversionInput::Foreign(FormatId::TypedReplay, &bytes);
     let files = converted_input(input, Digest::of(&bytes), FormatId::ReplayJsonl).unwrap().files;
     let replay = String::from_utf8(files[0].bytes.clone()).unwrap();
     let summary = String::from_utf8(files[2].bytes.clone()).unwrap();
@@ -138,20 +140,20 @@ fn the_summary_shows_the_confidence() {
 /// An answer to what is not recorded, a result with more than the format holds, a plan of nothing.
 #[test]
 fn nothing_vanishes() {
-    let tape = RunBuilder::started()
+    let builder = RunBuilder::started()
         .returned("s9", "{}")
         .event("rer.tool.called", r#"{"step_id":"t1","tool":"a","input":1}"#)
         .event("rer.tool.returned", r#"{"step_id":"t1","output":1,"exit_code":7,"note":"x"}"#)
         .event("rer.plan.started", r#"{"goal":"x"}"#)
         .event("rer.verification.ran", r#"{"commands":[],"exit_codes":[],"delta":0,"log":"x"}"#)
         .ended(0);
-    let record = Record::File(tape.seal(&TestKey::of(1)));
+    let record = Record::File(builder.seal(&TestKey::of(1)));
     let orphan = "$.events[1] (1): what it answers is not recorded, and the format wants it";
     for target in [FormatId::ModelIo, FormatId::ReplayBundle] {
-        let told = losses(&record, target);
+        let told = reported_losses(&record, target);
         assert!(told.iter().any(|loss| loss == orphan), "{told:?}");
     }
-    let told = losses(&record, FormatId::ReplayJsonl);
+    let told = reported_losses(&record, FormatId::ReplayJsonl);
     for (path, reason) in [
         ("$.events[3].payload.note", "the format has no place for it"),
         ("$.events[4].payload.goal", "the format has no place for it"),
@@ -164,7 +166,7 @@ fn nothing_vanishes() {
     // That of the result, and that of the run.
     assert!(told.contains(&"$.events[*].payload.exit_code (2): the format has no place for it".to_owned()));
     for target in [FormatId::Rpk, FormatId::ModelIo, FormatId::ReplayJsonl, FormatId::ReplayBundle] {
-        let told = losses(&record, target);
+        let told = reported_losses(&record, target);
         for path in ["$.envelope (1): ", "$.runtime (1): "] {
             assert!(told.iter().any(|loss| loss.starts_with(path)), "{path} → {}: {told:?}", target.name());
         }
@@ -175,9 +177,9 @@ fn nothing_vanishes() {
 #[test]
 fn what_is_respelled_is_counted() {
     let values = vec!["0.1234567890123456"; 1_500].join(",");
-    let tape =
+    let builder =
         RunBuilder::started().event("rer.output.final", &format!(r#"{{"output":[{values}]}}"#)).ended(0);
-    let told = losses(&Record::File(tape.seal(&TestKey::of(1))), FormatId::Rpk);
+    let told = reported_losses(&Record::File(builder.seal(&TestKey::of(1))), FormatId::Rpk);
     assert!(told.contains(&"elsewhere (500): the format writes it in another way".to_owned()));
 }
 
@@ -185,24 +187,27 @@ fn what_is_respelled_is_counted() {
 #[test]
 fn what_lines_would_blow_up() {
     let deep = format!("{}{}1{}", "[".repeat(480), "1,".repeat(600_000), "]".repeat(480));
-    let tape = RunBuilder::started().event("rer.output.final", &format!(r#"{{"output":{deep}}}"#)).ended(0);
-    let fault = converted(&Record::File(tape.seal(&TestKey::of(1))), FormatId::Rpk).unwrap_err();
-    assert!(matches!(fault, ConvertError::LaidOut { limit: 536_870_912, .. }), "{fault}");
+    let builder =
+        RunBuilder::started().event("rer.output.final", &format!(r#"{{"output":{deep}}}"#)).ended(0);
+    let fault = converted(&Record::File(builder.seal(&TestKey::of(1))), FormatId::Rpk).unwrap_err();
+    assert!(matches!(fault, ConvertError::IndentedTooLarge { limit: 536_870_912, .. }), "{fault}");
 }
 
-fn imported(bytes: &[u8], verified: Option<bool>) -> Record {
+fn import_record(bytes: &[u8], verified: Option<bool>) -> Record {
     let record = Record::File(bytes.to_vec());
     let run = record.open().run.unwrap();
     let key = TestKey::of(1);
-    let found = Found { digest: Digest::of(bytes), kept: None, verified, keys: &key.keys() };
-    let sealed = sealing(&key, |sealing| convert(Input::Run(&run), found, FormatId::Rer, sealing));
+    let found = SourceInfo { digest: Digest::of(bytes), original_bytes: None, verified, keys: &key.keys() };
+    let sealed = with_import_context(&key, |context| {
+        convert(ConversionInput::Run(&run), found, FormatId::Rer, context)
+    });
     Record::of(sealed.unwrap())
 }
 
 /// A seal over an import is no seal over what was imported.
 #[test]
 fn doubts_stay() {
-    let good = std::fs::read(folder("examples/runs/invoice.rpk")).unwrap();
+    let good = std::fs::read(repository_path("examples/runs/invoice.rpk")).unwrap();
     let bad = String::from_utf8(good.clone()).unwrap().replacen(
         "\"checksum\": \"sha256:",
         "\"checksum\": \"sha256:0",
@@ -210,20 +215,20 @@ fn doubts_stay() {
     );
     let doubts = |record: &Record, target| converted(record, target).unwrap().doubts;
     for (verified, said) in [(Some(true), Some(true)), (Some(false), Some(false)), (None, None)] {
-        let Record::File(artifact) = imported(&good, verified) else { unreachable!() };
+        let Record::File(artifact) = import_record(&good, verified) else { unreachable!() };
         assert_eq!(restore(&artifact, &Limits::default()).unwrap().unwrap().verified, said);
     }
-    let record = imported(&good, Some(true));
+    let record = import_record(&good, Some(true));
     assert!(record.open().report.pass());
     for target in [FormatId::Rpk, FormatId::ModelIo] {
         assert_eq!(doubts(&record, target), Vec::<String>::new());
     }
-    let record = imported(&good, Some(false));
+    let record = import_record(&good, Some(false));
     for target in [FormatId::Rpk, FormatId::ModelIo] {
         assert_eq!(doubts(&record, target), ["it did not verify when it was imported"]);
     }
     // Whoever imports may say what they like: what comes out is judged again.
-    let record = imported(bad.as_bytes(), Some(true));
+    let record = import_record(bad.as_bytes(), Some(true));
     assert!(record.open().report.pass());
     let doubts = doubts(&record, FormatId::ModelIo);
     assert!(doubts.iter().any(|doubt| doubt.contains("checksum")), "{doubts:?}");
@@ -234,7 +239,8 @@ fn doubts_stay() {
 fn views_tell_what_they_drop() {
     let told = |origin, text: &str, target| {
         let converted =
-            converted_input(Input::Other(origin, text.as_bytes()), Digest::of(b""), target).unwrap();
+            converted_input(ConversionInput::Foreign(origin, text.as_bytes()), Digest::of(b""), target)
+                .unwrap();
         let losses = converted.losses.iter().map(|loss| format!("{}: {}", loss.pattern(), loss.reason));
         losses.collect::<Vec<String>>()
     };

@@ -3,7 +3,7 @@
 use super::sources::{Record, all, converted, rich_rer};
 use reenact_formats::FormatId;
 
-fn told(record: &Record, target: FormatId) -> Vec<String> {
+fn reported_losses(record: &Record, target: FormatId) -> Vec<String> {
     let converted = converted(record, target).unwrap();
     converted
         .losses
@@ -15,7 +15,7 @@ fn told(record: &Record, target: FormatId) -> Vec<String> {
 #[test]
 fn rer_to_rpk() {
     assert_eq!(
-        told(&Record::File(rich_rer()), FormatId::Rpk),
+        reported_losses(&Record::File(rich_rer()), FormatId::Rpk),
         [
             "$.envelope (1): the format has no place for it",
             "$.runtime (1): the format has no place for it",
@@ -40,7 +40,7 @@ fn rer_to_rpk() {
 #[test]
 fn rer_to_model_io() {
     assert_eq!(
-        told(&Record::File(rich_rer()), FormatId::ModelIo),
+        reported_losses(&Record::File(rich_rer()), FormatId::ModelIo),
         [
             "$.envelope (1): the format has no place for it",
             "$.runtime (1): the format has no place for it",
@@ -66,7 +66,7 @@ fn rer_to_model_io() {
 #[test]
 fn rer_to_replay() {
     assert_eq!(
-        told(&Record::File(rich_rer()), FormatId::ReplayJsonl),
+        reported_losses(&Record::File(rich_rer()), FormatId::ReplayJsonl),
         [
             "$.envelope (1): the format has no place for it",
             "$.runtime (1): the format has no place for it",
@@ -98,7 +98,7 @@ fn rer_to_replay() {
 #[test]
 fn rer_to_bundle() {
     assert_eq!(
-        told(&Record::File(rich_rer()), FormatId::ReplayBundle),
+        reported_losses(&Record::File(rich_rer()), FormatId::ReplayBundle),
         [
             "$.envelope (1): only the hash that the run's first event names is kept",
             "$.runtime (1): the format has no place for it",
@@ -130,7 +130,7 @@ fn record(dialect: FormatId, name: &str) -> Record {
 #[test]
 fn others_to_others() {
     assert_eq!(
-        told(&record(FormatId::ModelIo, "odd"), FormatId::Rpk),
+        reported_losses(&record(FormatId::ModelIo, "odd"), FormatId::Rpk),
         [
             "$.zz (1): the format has no place for it",
             "$.n (1): the format has no place for it",
@@ -141,7 +141,7 @@ fn others_to_others() {
         ]
     );
     assert_eq!(
-        told(&record(FormatId::ReplayJsonl, "example"), FormatId::ModelIo),
+        reported_losses(&record(FormatId::ReplayJsonl, "example"), FormatId::ModelIo),
         [
             "RECEIPT.json (1): the format holds no other files",
             "$[0] (1): the format has no place for it",
@@ -154,7 +154,7 @@ fn others_to_others() {
         ]
     );
     assert_eq!(
-        told(&record(FormatId::ReplayBundle, "odd"), FormatId::ReplayJsonl),
+        reported_losses(&record(FormatId::ReplayBundle, "odd"), FormatId::ReplayJsonl),
         [
             "cassettes/other.bin (1): the format holds no other files",
             "outputs/empty (1): the format holds no other files",

@@ -4,28 +4,32 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use reenact_formats::FormatId;
-use reenact_formats::model_io::writer::{Interaction, Mode, Prompt, Session, SessionWriter};
-use reenact_formats::replay_bundle::draft::Outputs;
-use reenact_formats::replay_bundle::{Held, NewFile, NewManifest, write};
-use reenact_formats::replay_jsonl::writer::{Event, ReplayWriter, Session as ReplaySession, SessionStatus};
-use reenact_formats::rpk::write::{Draft, NewStep, RunHeader};
+use reenact_formats::model_io::writer::{
+    ModelIoMode, ModelIoPrompt, ModelIoSession, ModelIoWriter, NewInteraction,
+};
+use reenact_formats::replay_bundle::new_manifest::BundleOutputs;
+use reenact_formats::replay_bundle::{DocumentInclusion, NewBundleFile, NewManifest, write};
+use reenact_formats::replay_jsonl::writer::{
+    ReplayJsonlEvent, ReplayJsonlSession as ReplaySession, ReplayJsonlWriter, SessionStatus,
+};
+use reenact_formats::rpk::write::{NewRpkStep, RpkDocumentBuilder, RpkRunHeader};
 use reenact_json::Digest;
-use reenact_run::convert::{ConvertError, Converted, Found, Input, convert};
-use reenact_run::open::{Files, Opened, open, open_files};
+use reenact_run::convert::{ConversionInput, ConvertError, Converted, SourceInfo, convert};
+use reenact_run::open::{NamedFiles, OpenedRecord, open, open_files};
 use reenact_verify::Options;
 
-use super::support::{KeyRing as _, sealing};
+use super::support::{KeyRing as _, with_import_context};
 use reenact_testkit::fixture::{ModelRequest, RunBuilder, TestKey};
 
 /// A record as it is found: a file, or a folder.
 #[derive(Clone)]
 pub(crate) enum Record {
     File(Vec<u8>),
-    Folder(Files),
+    Folder(NamedFiles),
 }
 
 impl Record {
-    pub(crate) fn open(&self) -> Opened {
+    pub(crate) fn open(&self) -> OpenedRecord {
         let (keys, options) = (TestKey::of(1).keys(), Options::default());
         match self.clone() {
             Self::File(bytes) => open(bytes, &keys, &options),
@@ -34,7 +38,7 @@ impl Record {
     }
 
     pub(crate) fn of(converted: Converted) -> Self {
-        let mut files: Files = converted.files.into_iter().map(|file| (file.name, file.bytes)).collect();
+        let mut files: NamedFiles = converted.files.into_iter().map(|file| (file.name, file.bytes)).collect();
         if converted.is_folder { Self::Folder(files) } else { Self::File(files.remove(0).1) }
     }
 
@@ -49,29 +53,29 @@ impl Record {
 /// Converts as the command does.
 pub(crate) fn converted(record: &Record, target: FormatId) -> Result<Converted, ConvertError> {
     let run = record.open().run.unwrap();
-    converted_input(Input::Run(&run), record.digest(), target)
+    converted_input(ConversionInput::Run(&run), record.digest(), target)
 }
 
 pub(crate) fn converted_input(
-    input: Input<'_>,
+    input: ConversionInput<'_>,
     digest: Digest,
     target: FormatId,
 ) -> Result<Converted, ConvertError> {
     let key = TestKey::of(1);
-    let found = Found { digest, kept: None, verified: Some(true), keys: &key.keys() };
-    sealing(&key, |sealing| convert(input, found, target, sealing))
+    let found = SourceInfo { digest, original_bytes: None, verified: Some(true), keys: &key.keys() };
+    with_import_context(&key, |context| convert(input, found, target, context))
 }
 
-pub(crate) fn folder(name: &str) -> PathBuf {
+pub(crate) fn repository_path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
 }
 
-fn file(name: &str) -> Record {
-    Record::File(fs::read(folder(name)).unwrap())
+fn example_file(name: &str) -> Record {
+    Record::File(fs::read(repository_path(name)).unwrap())
 }
 
-fn folder_of(name: &str) -> Record {
-    let mut files: Files = fs::read_dir(folder(name))
+fn example_folder(name: &str) -> Record {
+    let mut files: NamedFiles = fs::read_dir(repository_path(name))
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read(path).unwrap()))
@@ -86,24 +90,28 @@ pub(crate) fn all() -> Vec<(FormatId, &'static str, Record)> {
         (FormatId::Rer, "rich", Record::File(rich_rer())),
         (FormatId::Rer, "odd", Record::File(odd_rer())),
         (FormatId::Rer, "empty", Record::File(RunBuilder::started().ended(0).seal(&TestKey::of(1)))),
-        (FormatId::Rpk, "example", file("examples/runs/invoice.rpk")),
+        (FormatId::Rpk, "example", example_file("examples/runs/invoice.rpk")),
         (FormatId::Rpk, "odd", Record::File(odd_rpk())),
-        (FormatId::Rpk, "empty", Record::File(rpk(Draft::new()))),
-        (FormatId::ModelIo, "example", file("examples/runs/invoice.model_io.json")),
-        (FormatId::ModelIo, "pack", folder_of("examples/runs/invoice.pack")),
+        (FormatId::Rpk, "empty", Record::File(rpk(RpkDocumentBuilder::new()))),
+        (FormatId::ModelIo, "example", example_file("examples/runs/invoice.model_io.json")),
+        (FormatId::ModelIo, "pack", example_folder("examples/runs/invoice.pack")),
         (FormatId::ModelIo, "odd", Record::File(odd_session())),
         (FormatId::ModelIo, "empty", Record::File(session(|_| {}))),
-        (FormatId::ReplayJsonl, "example", folder_of("examples/runs/invoice.replay")),
+        (FormatId::ReplayJsonl, "example", example_folder("examples/runs/invoice.replay")),
         (FormatId::ReplayJsonl, "odd", Record::File(odd_replay())),
         (
             FormatId::ReplayJsonl,
             "floats",
-            file("vectors/replay_jsonl/valid/r14_float_params_serde_hash/REPLAY.jsonl"),
+            example_file("vectors/replay_jsonl/valid/r14_float_params_serde_hash/REPLAY.jsonl"),
         ),
         (FormatId::ReplayJsonl, "empty", Record::File(replay(|_| {}))),
-        (FormatId::ReplayBundle, "example", file("examples/runs/invoice.tar.gz")),
+        (FormatId::ReplayBundle, "example", example_file("examples/runs/invoice.tar.gz")),
         (FormatId::ReplayBundle, "odd", Record::File(odd_bundle())),
-        (FormatId::ReplayBundle, "summary only", file("vectors/replay_bundle/valid/summary_only.tar.gz")),
+        (
+            FormatId::ReplayBundle,
+            "summary only",
+            example_file("vectors/replay_bundle/valid/summary_only.tar.gz"),
+        ),
     ]
 }
 
@@ -173,14 +181,14 @@ fn odd_rer() -> Vec<u8> {
         .seal(&TestKey::of(1))
 }
 
-fn rpk(draft: Draft) -> Vec<u8> {
-    let header = RunHeader {
+fn rpk(draft: RpkDocumentBuilder) -> Vec<u8> {
+    let header = RpkRunHeader {
         version: "1.0",
         id: "../not/a folder",
         timestamp: "2026-02-21T18:30:00.000001Z",
         environment_fingerprint: br#"{"os":"linux"}"#,
         runtime_versions: br#"{"python":"3.12"}"#,
-        more: &[("provider", br#""openai""#)],
+        extra_members: &[("provider", br#""openai""#)],
         metadata: &[("seed", b"9007199254740993")],
         created_at: "2026-02-21T18:30:00.000001Z",
     };
@@ -189,7 +197,7 @@ fn rpk(draft: Draft) -> Vec<u8> {
 
 /// Numbers, unordered lists, pairs by order, steps that pair with nothing.
 fn odd_rpk() -> Vec<u8> {
-    let mut draft = Draft::new();
+    let mut draft = RpkDocumentBuilder::new();
     let steps: [(&str, &str, &str, &str); 9] = [
         (
             "model.request",
@@ -219,7 +227,7 @@ fn odd_rpk() -> Vec<u8> {
     for (at, (step_type, input, output, metadata)) in steps.iter().enumerate() {
         let id = format!("step-{at}");
         let timestamp = (at % 2 == 0).then_some("2026-02-21T18:30:01+01:00");
-        let step = NewStep {
+        let step = NewRpkStep {
             id: &id,
             step_type,
             input: input.as_bytes(),
@@ -232,17 +240,17 @@ fn odd_rpk() -> Vec<u8> {
     rpk(draft)
 }
 
-fn session(fill: impl FnOnce(&mut SessionWriter<'_, Vec<u8>>)) -> Vec<u8> {
+fn session(fill: impl FnOnce(&mut ModelIoWriter<'_, Vec<u8>>)) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let about = Session {
+    let about = ModelIoSession {
         adapter_id: "a",
         model_id: "é",
-        mode: Mode::Replay,
+        mode: ModelIoMode::Replay,
         created_at_utc: Some("2026-02-21T18:30:00Z"),
         ended_at_utc: None,
         stats: true,
     };
-    let mut writer = SessionWriter::begin(about, &mut bytes).unwrap();
+    let mut writer = ModelIoWriter::begin(about, &mut bytes).unwrap();
     fill(&mut writer);
     writer.finish();
     bytes
@@ -251,8 +259,8 @@ fn session(fill: impl FnOnce(&mut SessionWriter<'_, Vec<u8>>)) -> Vec<u8> {
 fn odd_session() -> Vec<u8> {
     let written = session(|writer| {
         for (at, response) in ["", "\u{0}\u{1f600}\r\n", "{\"$text\":\"1.0\"}"].iter().enumerate() {
-            let interaction = Interaction {
-                prompt: Prompt::Digest(Digest::of(&at.to_le_bytes())),
+            let interaction = NewInteraction {
+                prompt: ModelIoPrompt::Digest(Digest::of(&at.to_le_bytes())),
                 response,
                 tokens_input: Some(1 << 40),
                 tokens_output: None,
@@ -271,7 +279,7 @@ fn odd_session() -> Vec<u8> {
     text.replacen("{\"i\":0", "{\"extra\":1e21,\"i\":0.0", 1).into_bytes()
 }
 
-fn replay(fill: impl FnOnce(&mut ReplayWriter<Vec<u8>>)) -> Vec<u8> {
+fn replay(fill: impl FnOnce(&mut ReplayJsonlWriter<Vec<u8>>)) -> Vec<u8> {
     let session = ReplaySession {
         producer: "example@1",
         session_id: "s-1",
@@ -279,7 +287,7 @@ fn replay(fill: impl FnOnce(&mut ReplayWriter<Vec<u8>>)) -> Vec<u8> {
         policy: "p",
         started_at: "2026-02-21T18:30:00Z",
     };
-    let mut writer = ReplayWriter::start(Vec::new(), &session).unwrap();
+    let mut writer = ReplayJsonlWriter::start(Vec::new(), &session).unwrap();
     fill(&mut writer);
     writer.end("2026-02-21T18:31:00Z", SessionStatus::Timeout, 0.25).unwrap().0
 }
@@ -293,12 +301,13 @@ fn odd_replay() -> Vec<u8> {
         ];
         for (at, params) in params.iter().enumerate() {
             let id = format!("call {at}");
-            let call = Event::ToolCall { id: &id, tool: "t\"", params: params.as_bytes(), step_id: "" };
+            let call =
+                ReplayJsonlEvent::ToolCall { id: &id, tool: "t\"", params: params.as_bytes(), step_id: "" };
             writer.emit("2026-02-21T18:30:01.5+02:00", &call).unwrap();
         }
         for at in 0..3 {
             let id = format!("call {at}");
-            let result = Event::ToolResult {
+            let result = ReplayJsonlEvent::ToolResult {
                 id: &id,
                 output_hash: Digest::of(b"x"),
                 exit_code: (at == 1).then_some(-1),
@@ -308,7 +317,10 @@ fn odd_replay() -> Vec<u8> {
             writer.emit("2026-02-21T18:30:01Z", &result).unwrap();
         }
         writer
-            .emit("2026-02-21T18:30:02Z", &Event::PlanStart { plan_hash: Digest::of(b"p"), step_count: 7 })
+            .emit(
+                "2026-02-21T18:30:02Z",
+                &ReplayJsonlEvent::PlanStart { plan_hash: Digest::of(b"p"), step_count: 7 },
+            )
             .unwrap();
     })
 }
@@ -325,15 +337,15 @@ fn odd_bundle() -> Vec<u8> {
     let cassette = r#"{"schema_version":2,"fingerprint":"00","method":"POST","url":"https://api.openai.com/v1/chat/completions","request_body":{"model":"m","messages":[]},"status":200,"response_body":{"choices":[]},"meta":{}}"#;
     let binary: &[u8] = &[0, 255, 254, 128];
     let files = [
-        NewFile { name: "files/trace.jsonl", content: &trace },
-        NewFile { name: "cassettes/openai/judge/00.json", content: &cassette },
-        NewFile { name: "cassettes/other.bin", content: &binary },
-        NewFile { name: "outputs/empty", content: &"" },
+        NewBundleFile { name: "files/trace.jsonl", content: &trace },
+        NewBundleFile { name: "cassettes/openai/judge/00.json", content: &cassette },
+        NewBundleFile { name: "cassettes/other.bin", content: &binary },
+        NewBundleFile { name: "outputs/empty", content: &"" },
     ];
     let manifest = NewManifest {
         assay_version: "example/1".into(),
-        trace: Held::File("files/trace.jsonl".into()),
-        outputs: Outputs { run: Some("outputs/empty".into()), ..Outputs::default() },
+        trace: DocumentInclusion::File("files/trace.jsonl".into()),
+        outputs: BundleOutputs { run: Some("outputs/empty".into()), ..BundleOutputs::default() },
         ..NewManifest::default()
     };
     write(&manifest, &files, Vec::new()).unwrap()

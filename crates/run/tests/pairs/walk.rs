@@ -1,19 +1,19 @@
 //! Each record in each other format: what comes out verifies, or there is a reason why nothing does.
 
 use reenact_formats::FormatId;
-use reenact_formats::model_io::WriteFault;
+use reenact_formats::model_io::ModelIoWriteFault;
 use reenact_formats::recognise_import;
 use reenact_json::{Digest, Limits};
-use reenact_run::Body;
-use reenact_run::convert::{ConvertError, Input};
+use reenact_run::ExchangeRequestBody;
+use reenact_run::convert::{ConversionInput, ConvertError};
 
-use super::sources::{Record, all, converted, converted_input, folder};
+use super::sources::{Record, all, converted, converted_input, repository_path};
 
 #[test]
 fn twenty_ways() {
     let mut ways = std::collections::BTreeSet::new();
     for (dialect, name, record) in all() {
-        assert_eq!(record.open().run.unwrap().dialect(), dialect, "{name}");
+        assert_eq!(record.open().run.unwrap().payload_format(), dialect, "{name}");
         for target in FormatId::targets().filter(|target| *target != dialect) {
             let way = format!("{} ({name}) → {}", dialect.name(), target.name());
             let converted = converted(&record, target).unwrap_or_else(|error| panic!("{way}: {error}"));
@@ -22,7 +22,11 @@ fn twenty_ways() {
             assert!(back.report.pass(), "{way}: {:?}", back.report.reasons);
             let run = back.run.unwrap();
             let expected = if target == FormatId::Rer { dialect } else { target };
-            assert_eq!((run.dialect(), run.is_imported()), (expected, target == FormatId::Rer), "{way}");
+            assert_eq!(
+                (run.payload_format(), run.is_imported()),
+                (expected, target == FormatId::Rer),
+                "{way}"
+            );
             ways.insert((dialect.name(), target.name()));
         }
     }
@@ -64,7 +68,7 @@ fn an_rpk_of_ours_answers_as_the_run_does() {
     let (before, after): (Vec<_>, Vec<_>) = (run.exchanges().collect(), again.exchanges().collect());
     assert_eq!((before.len(), after.len()), (2, 2));
     for (before, after) in before.iter().zip(&after) {
-        assert_eq!(before.asked, after.asked);
+        assert_eq!(before.kind, after.kind);
         assert_eq!(before.request(), after.request());
         assert_eq!(before.answer(), after.answer());
         assert_eq!(before.message(), after.message());
@@ -72,8 +76,8 @@ fn an_rpk_of_ours_answers_as_the_run_does() {
     let model_io = Record::of(converted(&record, FormatId::ModelIo).unwrap()).open().run.unwrap();
     let (asked, said) =
         model_io.exchanges().map(|exchange| (exchange.request(), exchange.message())).next().unwrap();
-    let Body::Bytes(body) = before[0].request().unwrap().body else { panic!("a body") };
-    assert_eq!(asked.unwrap().body, Body::Hash(Digest::of(&body)));
+    let ExchangeRequestBody::Bytes(body) = before[0].request().unwrap().body else { panic!("a body") };
+    assert_eq!(asked.unwrap().body, ExchangeRequestBody::Hash(Digest::of(&body)));
     let (said, message) = (said.unwrap(), before[0].message().unwrap());
     assert_eq!(
         (said.text, said.usage.unwrap().input_tokens),
@@ -92,9 +96,9 @@ fn the_same_format_is_no_conversion() {
 #[test]
 fn what_only_conversion_knows() {
     for name in ["recording-session.json", "session-timeline.json", "typed.jsonl"] {
-        let bytes = std::fs::read(folder("crates/run/tests/restore/files").join(name)).unwrap();
+        let bytes = std::fs::read(repository_path("crates/run/tests/restore/files").join(name)).unwrap();
         let origin = recognise_import(&bytes, &Limits::default()).unwrap();
-        let input = Input::Other(origin, &bytes);
+        let input = ConversionInput::Foreign(origin, &bytes);
         let rer = Record::of(converted_input(input, Digest::of(&bytes), FormatId::Rer).unwrap());
         assert!(rer.open().report.pass());
         for target in FormatId::targets().filter(|target| *target != FormatId::Rer) {
@@ -129,7 +133,7 @@ fn a_long_run() {
     let rer = converted(&record, FormatId::Rer).unwrap();
     let Record::File(artifact) = Record::of(rer) else { unreachable!() };
     let restored = reenact_run::convert::restore(&artifact, &Limits::default()).unwrap().unwrap();
-    let is_same = restored.main == text.as_bytes();
+    let is_same = restored.main_file == text.as_bytes();
     assert!(is_same, "a line changed");
     let bundle = converted(&record, FormatId::ReplayBundle).unwrap();
     assert_eq!(bundle.losses.count(), 100_003);
@@ -141,14 +145,14 @@ fn a_long_run() {
 #[test]
 fn more_than_a_session_holds() {
     let steps = |count: usize, response: &str| {
-        let mut draft = reenact_formats::rpk::write::Draft::new();
+        let mut draft = reenact_formats::rpk::write::RpkDocumentBuilder::new();
         for at in 0..count {
             let output = format!("{{\"output\":\"{response}\"}}");
             for (step_type, input, output) in [
                 ("model.request", r#"{"model":"m","prompt":"p"}"#, "null"),
                 ("model.response", "{}", output.as_str()),
             ] {
-                let step = reenact_formats::rpk::write::NewStep {
+                let step = reenact_formats::rpk::write::NewRpkStep {
                     id: &format!("{at}"),
                     step_type,
                     input: input.as_bytes(),
@@ -159,21 +163,21 @@ fn more_than_a_session_holds() {
                 draft.append(&step).unwrap();
             }
         }
-        let header = reenact_formats::rpk::write::RunHeader {
+        let header = reenact_formats::rpk::write::RpkRunHeader {
             version: "1.0",
             id: "r",
             timestamp: "2026-02-21T18:30:00Z",
             environment_fingerprint: b"{}",
             runtime_versions: b"{}",
-            more: &[],
+            extra_members: &[],
             metadata: &[],
             created_at: "2026-02-21T18:30:00Z",
         };
         Record::File(draft.finish(&header, None).unwrap())
     };
     let many = converted(&steps(10_001, "x"), FormatId::ModelIo);
-    assert_eq!(many, Err(ConvertError::ModelIo { interaction: 10_000, fault: WriteFault::TooMany }));
+    assert_eq!(many, Err(ConvertError::ModelIo { interaction: 10_000, fault: ModelIoWriteFault::TooMany }));
     let large = converted(&steps(2, &"x".repeat(1_000_001)), FormatId::ModelIo);
-    let fault = WriteFault::ResponseTooLarge { bytes: 1_000_001 };
+    let fault = ModelIoWriteFault::ResponseTooLarge { bytes: 1_000_001 };
     assert_eq!(large, Err(ConvertError::ModelIo { interaction: 0, fault }));
 }

@@ -7,31 +7,31 @@ use reenact_formats::Profile;
 use reenact_formats::replay_bundle::archive;
 use reenact_formats::rpk;
 use reenact_json::{Limits, Value, canonical};
-use reenact_run::convert::source::unpack;
-use reenact_run::convert::{File, Restored, Source, import, restore};
-use reenact_verify::{Options, safe};
+use reenact_run::convert::source::unpack_replay_bundle;
+use reenact_run::convert::{ImportSource, RecordFile, RestoredRecord, import, restore};
+use reenact_verify::{Options, verify};
 
-use super::support::{KeyRing as _, sealing};
+use super::support::{KeyRing as _, with_import_context};
 use reenact_testkit::fixture::TestKey;
 
-pub(crate) fn folder(name: &str) -> PathBuf {
+pub(crate) fn repository_path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
 }
 
 /// Other people's files, where they are: `../shared/peers`, or what `REENACT_PEERS` names.
 pub(crate) fn peers() -> Option<PathBuf> {
-    let peers = std::env::var_os("REENACT_PEERS").map_or(folder("../shared/peers"), PathBuf::from);
+    let peers = std::env::var_os("REENACT_PEERS").map_or(repository_path("../shared/peers"), PathBuf::from);
     peers.is_dir().then_some(peers)
 }
 
 /// Every file in a folder and below it, in the order of names.
-pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn files_below(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut entries: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     entries.sort();
     for entry in entries {
         if entry.is_dir() {
-            found.extend(files(&entry));
+            found.extend(files_below(&entry));
         } else {
             found.push(entry);
         }
@@ -40,14 +40,16 @@ pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Seals an import, with salts that are told apart and a key of tests.
-pub(crate) fn sealed(source: &Source<'_>) -> Result<Vec<u8>, reenact_run::convert::ConvertError> {
-    sealing(&TestKey::of(7), |sealing| import(source, sealing))
+pub(crate) fn import_source(
+    source: &ImportSource<'_>,
+) -> Result<Vec<u8>, reenact_run::convert::ConvertError> {
+    with_import_context(&TestKey::of(7), |context| import(source, context))
 }
 
 /// Imports, verifies, and gives back.
-pub(crate) fn there_and_back(source: &Source<'_>) -> Restored {
-    let artifact = sealed(source).unwrap();
-    let report = safe(&artifact, &TestKey::of(7).keys(), &Options::default());
+pub(crate) fn round_trip(source: &ImportSource<'_>) -> RestoredRecord {
+    let artifact = import_source(source).unwrap();
+    let report = verify(&artifact, &TestKey::of(7).keys(), &Options::default());
     assert!(report.pass(), "{:?}", report.reasons);
     assert_eq!(report.notes, Vec::<String>::new());
     restore(&artifact, &Limits::default()).unwrap().unwrap()
@@ -84,39 +86,39 @@ pub(crate) fn canonical_main(origin: FormatId, main: &[u8]) -> Vec<u8> {
 }
 
 /// Checks that a record comes back, and that its canonical form does so byte for byte.
-pub(crate) fn check(origin: FormatId, main: &[u8], beside: &[File]) {
-    let source = Source { beside, ..Source::of(origin, main) };
-    let restored = there_and_back(&source);
+pub(crate) fn assert_round_trip(origin: FormatId, main: &[u8], beside: &[RecordFile]) {
+    let source = ImportSource { other_files: beside, ..ImportSource::of(origin, main) };
+    let restored = round_trip(&source);
     let expected = canonical_main(origin, main);
     assert_eq!(
-        String::from_utf8_lossy(&restored.main),
+        String::from_utf8_lossy(&restored.main_file),
         String::from_utf8_lossy(&expected),
         "{}",
         origin.name()
     );
-    assert_eq!(restored.main, expected);
-    assert_eq!(restored.beside, beside);
-    assert_eq!(restored.origin, origin);
-    let kept = there_and_back(&Source { kept: Some(main), ..source });
-    assert_eq!(kept.file().unwrap(), main);
+    assert_eq!(restored.main_file, expected);
+    assert_eq!(restored.other_files, beside);
+    assert_eq!(restored.format, origin);
+    let kept = round_trip(&ImportSource { original_bytes: Some(main), ..source });
+    assert_eq!(kept.original_file().unwrap(), main);
 }
 
 /// Checks a Replay Bundle: its archive comes back as the reproducible one.
-pub(crate) fn check_bundle(bytes: &[u8]) -> bool {
-    let Ok((manifest, files)) = unpack(bytes) else { return false };
-    let named = |files: &[File]| -> Vec<(String, Vec<u8>)> {
+pub(crate) fn assert_bundle_round_trip(bytes: &[u8]) -> bool {
+    let Ok((manifest, files)) = unpack_replay_bundle(bytes) else { return false };
+    let named = |files: &[RecordFile]| -> Vec<(String, Vec<u8>)> {
         files.iter().map(|file| (file.name.clone(), file.bytes.clone())).collect()
     };
-    let source = Source { beside: &files, ..Source::of(FormatId::ReplayBundle, &manifest) };
-    let restored = there_and_back(&source);
-    assert_eq!(restored.main, manifest);
-    assert_eq!(named(&restored.beside), named(&files));
+    let source = ImportSource { other_files: &files, ..ImportSource::of(FormatId::ReplayBundle, &manifest) };
+    let restored = round_trip(&source);
+    assert_eq!(restored.main_file, manifest);
+    assert_eq!(named(&restored.other_files), named(&files));
     let expected = archive(&manifest, files.iter().map(|file| (file.name.as_str(), file.bytes.as_slice())));
     if let Ok(expected) = expected {
-        let back = restored.file().unwrap();
+        let back = restored.original_file().unwrap();
         assert_eq!(back.as_ref(), expected);
         // What comes back is read as what went in.
-        let (again, members) = unpack(&back).unwrap();
+        let (again, members) = unpack_replay_bundle(&back).unwrap();
         assert_eq!((again, named(&members)), (manifest, named(&files)));
     }
     true

@@ -4,9 +4,9 @@ use proptest::prelude::*;
 use reenact_formats::FormatId;
 use reenact_formats::Profile;
 use reenact_json::{Limits, Value, canonical, print};
-use reenact_run::convert::{Source, restore};
+use reenact_run::convert::{ImportSource, restore};
 
-use crate::corpus::{canonical_main, check, sealed};
+use crate::corpus::{assert_round_trip, canonical_main, import_source};
 
 fn json() -> impl Strategy<Value = String> {
     let number = prop_oneof![
@@ -17,7 +17,7 @@ fn json() -> impl Strategy<Value = String> {
     let string = prop_oneof![any::<String>(), "[a-zA-Z:./\\\\ \r\n]{0,12}", "\\PC{0,40}"];
     let string = string.prop_map(|text| {
         let mut out = String::new();
-        print::string(&text, &mut out);
+        print::write_string(&text, &mut out);
         out
     });
     let word = prop::sample::select(vec!["null".to_owned(), "true".into(), "{}".into(), "[]".into()]);
@@ -48,7 +48,7 @@ fn json() -> impl Strategy<Value = String> {
     })
 }
 
-fn has_form(text: &str, profile: Profile) -> bool {
+fn has_canonical_form(text: &str, profile: Profile) -> bool {
     Value::parse(text.as_bytes(), &Limits::default())
         .is_ok_and(|value| canonical::to_vec(value, profile).is_ok())
 }
@@ -64,8 +64,8 @@ proptest! {
             kind => format!(r#"{{"type":"{}","id":"step-{at}","input":{step},"output":{step},"metadata":{{}}}}"#, TYPES[*kind]),
         }).collect();
         let text = format!(r#"{{"version":"1.0","x":{around},"payload":{{"run":{{"id":"r","timestamp":"2026-01-01T00:00:00Z","steps":[{}]}}}}}}"#, steps.join(" ,"));
-        if has_form(&text, Profile::Rpk) {
-            check(FormatId::Rpk, text.as_bytes(), &[]);
+        if has_canonical_form(&text, Profile::Rpk) {
+            assert_round_trip(FormatId::Rpk, text.as_bytes(), &[]);
         }
     }
 
@@ -76,8 +76,8 @@ proptest! {
             _ => value.clone(),
         }).collect();
         let text = format!(r#"{{"mode":"record","interactions":[{}],"stats":{around}}}"#, interactions.join(","));
-        if has_form(&text, Profile::ModelIo) {
-            check(FormatId::ModelIo, text.as_bytes(), &[]);
+        if has_canonical_form(&text, Profile::ModelIo) {
+            assert_round_trip(FormatId::ModelIo, text.as_bytes(), &[]);
         }
     }
 
@@ -87,8 +87,8 @@ proptest! {
             let tag = ["ToolCall", "ToolResult", "PlanStart", "Unknown"][at % 4];
             format!("{{\"event\":\"{tag}\",\"id\":\"{at}\",\"params\":{line}}}{}", ["\n", "\r\n", "\n\n"][at % 3])
         }).collect();
-        if text.lines().all(|line| line.is_empty() || has_form(line, Profile::ReplayJsonl)) {
-            check(FormatId::ReplayJsonl, text.as_bytes(), &[]);
+        if text.lines().all(|line| line.is_empty() || has_canonical_form(line, Profile::ReplayJsonl)) {
+            assert_round_trip(FormatId::ReplayJsonl, text.as_bytes(), &[]);
         }
     }
 }
@@ -97,12 +97,12 @@ proptest! {
 fn documents_without_items() {
     for text in ["{}", "[]", "1.0", "\"x\"", r#"{"payload":{"run":{"steps":{}}}}"#, r#"{"payload":7}"#] {
         if text.starts_with('{') {
-            check(FormatId::Rpk, text.as_bytes(), &[]);
+            assert_round_trip(FormatId::Rpk, text.as_bytes(), &[]);
         }
-        check(FormatId::ModelIo, text.as_bytes(), &[]);
+        assert_round_trip(FormatId::ModelIo, text.as_bytes(), &[]);
     }
-    check(FormatId::ReplayJsonl, b"", &[]);
-    check(FormatId::ReplayJsonl, b"\n\n", &[]);
+    assert_round_trip(FormatId::ReplayJsonl, b"", &[]);
+    assert_round_trip(FormatId::ReplayJsonl, b"\n\n", &[]);
 }
 
 /// A hundred thousand steps, of which each has something that RFC 8785 would change.
@@ -112,8 +112,8 @@ fn a_long_run() {
         .map(|at| format!(r#"{{"type":"tool.request","id":"step-{at:06}","input":{{"n":{at}.0,"big":9007199254740993}},"output":null,"metadata":{{}}}}"#))
         .collect();
     let text = format!(r#"{{"version":"1.0","payload":{{"run":{{"steps":[{}]}}}}}}"#, steps.join(","));
-    let artifact = sealed(&Source::of(FormatId::Rpk, text.as_bytes())).unwrap();
+    let artifact = import_source(&ImportSource::of(FormatId::Rpk, text.as_bytes())).unwrap();
     assert!(artifact.len() < 8 * text.len(), "{} of {}", artifact.len(), text.len());
     let restored = restore(&artifact, &Limits::default()).unwrap().unwrap();
-    assert_eq!(restored.main, canonical_main(FormatId::Rpk, text.as_bytes()));
+    assert_eq!(restored.main_file, canonical_main(FormatId::Rpk, text.as_bytes()));
 }

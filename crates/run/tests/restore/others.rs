@@ -4,9 +4,9 @@ use reenact_formats::FormatId;
 use reenact_formats::Profile;
 use reenact_formats::recognise_import;
 use reenact_json::{Digest, Limits, Value, canonical};
-use reenact_run::convert::{ConvertError, Source, restore};
+use reenact_run::convert::{ConvertError, ImportSource, restore};
 
-use crate::corpus::{check, folder, sealed};
+use crate::corpus::{assert_round_trip, import_source, repository_path};
 use reenact_testkit::fixture::{RunBuilder, TestKey};
 
 #[test]
@@ -16,9 +16,9 @@ fn each_is_known_by_its_content_and_comes_back() {
         ("session-timeline.json", FormatId::SessionTimeline),
         ("typed.jsonl", FormatId::TypedReplay),
     ] {
-        let bytes = std::fs::read(folder("crates/run/tests/restore/files").join(name)).unwrap();
+        let bytes = std::fs::read(repository_path("crates/run/tests/restore/files").join(name)).unwrap();
         assert_eq!(recognise_import(&bytes, &Limits::default()), Some(origin), "{name}");
-        check(origin, &bytes, &[]);
+        assert_round_trip(origin, &bytes, &[]);
     }
 }
 
@@ -33,8 +33,9 @@ fn event_types(artifact: &[u8]) -> Vec<String> {
 
 #[test]
 fn each_item_is_an_event_of_its_kind() {
-    let recording = std::fs::read(folder("crates/run/tests/restore/files/recording-session.json")).unwrap();
-    let artifact = sealed(&Source::of(FormatId::RecordingSession, &recording)).unwrap();
+    let recording =
+        std::fs::read(repository_path("crates/run/tests/restore/files/recording-session.json")).unwrap();
+    let artifact = import_source(&ImportSource::of(FormatId::RecordingSession, &recording)).unwrap();
     assert_eq!(
         event_types(&artifact),
         [
@@ -46,8 +47,8 @@ fn each_item_is_an_event_of_its_kind() {
             "rer.run.ended"
         ]
     );
-    let typed = std::fs::read(folder("crates/run/tests/restore/files/typed.jsonl")).unwrap();
-    let artifact = sealed(&Source::of(FormatId::TypedReplay, &typed)).unwrap();
+    let typed = std::fs::read(repository_path("crates/run/tests/restore/files/typed.jsonl")).unwrap();
+    let artifact = import_source(&ImportSource::of(FormatId::TypedReplay, &typed)).unwrap();
     assert_eq!(
         event_types(&artifact),
         [
@@ -86,7 +87,7 @@ fn what_no_import_writes() {
     let document = r#","document":{"payload":{"run":{"steps":[]}}}"#;
     let restored_text = restored(import(document, r#"{"import":{"$text":"1.0"}}"#)).unwrap().unwrap();
     assert_eq!(
-        String::from_utf8(restored_text.main).unwrap(),
+        String::from_utf8(restored_text.main_file).unwrap(),
         "{\n  \"payload\": {\n    \"run\": {\n      \"steps\": [\n        1.0\n      ]\n    }\n  }\n}\n"
     );
     let mark = restored(import(document, r#"{"import":{"$text":"1.0]"}}"#));
@@ -99,25 +100,25 @@ fn a_kept_source_that_is_another() {
     let text = r#"{"version":"1.0","payload":{"run":{"steps":[{"type":"x"}]}}}"#;
     let other = text.replace("\"x\"", "\"y\"");
     let kept = |bytes: &str, digest: &str| {
-        let source = Source {
+        let source = ImportSource {
             digest: Digest::of(digest.as_bytes()),
-            kept: Some(bytes.as_bytes()),
-            ..Source::of(FormatId::Rpk, text.as_bytes())
+            original_bytes: Some(bytes.as_bytes()),
+            ..ImportSource::of(FormatId::Rpk, text.as_bytes())
         };
-        restore(&sealed(&source).unwrap(), &Limits::default())
+        restore(&import_source(&source).unwrap(), &Limits::default())
     };
     let odd = |what| Err(ConvertError::NotAnImport { event: 0, what });
-    assert_eq!(kept(text, text).unwrap().unwrap().kept, Some(text.as_bytes().to_vec()));
+    assert_eq!(kept(text, text).unwrap().unwrap().original_bytes, Some(text.as_bytes().to_vec()));
     assert_eq!(kept(&other, text), odd("the digest of the kept source"));
     assert_eq!(kept(&other, &other), odd("the kept source"));
     let session = |kept: &str| {
         let main = r#"{"interactions":[{"i":0}]}"#;
-        let source = Source {
+        let source = ImportSource {
             digest: Digest::of(kept.as_bytes()),
-            kept: Some(kept.as_bytes()),
-            ..Source::of(FormatId::ModelIo, main.as_bytes())
+            original_bytes: Some(kept.as_bytes()),
+            ..ImportSource::of(FormatId::ModelIo, main.as_bytes())
         };
-        restore(&sealed(&source).unwrap(), &Limits::default())
+        restore(&import_source(&source).unwrap(), &Limits::default())
     };
     assert!(session(r#"{ "interactions": [ {"i":0} ] }"#).is_ok());
     assert_eq!(session(r#"{"interactions":[{"i":1}]}"#), odd("the kept source"));
@@ -139,7 +140,9 @@ fn events_after_the_end() {
 
 #[test]
 fn what_has_no_canonical_form_has_a_reason() {
-    let fault = |origin, text: &str| sealed(&Source::of(origin, text.as_bytes())).unwrap_err().to_string();
+    let fault = |origin, text: &str| {
+        import_source(&ImportSource::of(origin, text.as_bytes())).unwrap_err().to_string()
+    };
     assert_eq!(
         fault(FormatId::ModelIo, r#"{"interactions":[{"i":0},{"i":1e999}]}"#),
         "interaction 1: the number 1e999 at $.i is too large for an IEEE 754 double"

@@ -5,40 +5,41 @@ use std::fs;
 use reenact_formats::FormatId;
 use reenact_formats::model_io::pack;
 use reenact_formats::replay_jsonl::RECEIPT;
-use reenact_run::convert::File;
-use reenact_verify::{Keys, Options, safe};
+use reenact_run::convert::RecordFile;
+use reenact_verify::{Keys, Options, verify};
 
-use crate::corpus::{check, check_bundle, files, folder, peers};
+use crate::corpus::{assert_bundle_round_trip, assert_round_trip, files_below, peers, repository_path};
 
 fn verifies(bytes: &[u8]) -> bool {
-    safe(bytes, &Keys::default(), &Options::default()).pass()
+    verify(bytes, &Keys::default(), &Options::default()).pass()
 }
 
 #[test]
 fn every_session() {
     let mut count = 0;
-    for path in files(&folder("vectors/model_io/files")) {
+    for path in files_below(&repository_path("vectors/model_io/files")) {
         let bytes = fs::read(&path).unwrap();
         if verifies(&bytes) {
-            check(FormatId::ModelIo, &bytes, &[]);
+            assert_round_trip(FormatId::ModelIo, &bytes, &[]);
             count += 1;
         }
     }
     assert!(count >= 16, "{count}");
-    let example = folder("examples/runs/invoice.pack");
-    let session = fs::read(example.join(pack::SESSION)).unwrap();
-    let run = File { name: pack::RUN.into(), bytes: fs::read(example.join(pack::RUN)).unwrap() };
-    check(FormatId::ModelIo, &session, &[run]);
+    let example = repository_path("examples/runs/invoice.pack");
+    let session = fs::read(example.join(pack::SESSION_FILE)).unwrap();
+    let run =
+        RecordFile { name: pack::RUN_FILE.into(), bytes: fs::read(example.join(pack::RUN_FILE)).unwrap() };
+    assert_round_trip(FormatId::ModelIo, &session, &[run]);
 }
 
 #[test]
 fn every_replay() {
     let mut count = 0;
-    for path in files(&folder("vectors/replay_jsonl/valid")) {
+    for path in files_below(&repository_path("vectors/replay_jsonl/valid")) {
         if path.extension().is_some_and(|extension| extension == "jsonl") {
             let receipt = path.with_file_name(RECEIPT);
-            let beside = fs::read(receipt).map(|bytes| File { name: RECEIPT.into(), bytes });
-            check(FormatId::ReplayJsonl, &fs::read(&path).unwrap(), &Vec::from_iter(beside.ok()));
+            let beside = fs::read(receipt).map(|bytes| RecordFile { name: RECEIPT.into(), bytes });
+            assert_round_trip(FormatId::ReplayJsonl, &fs::read(&path).unwrap(), &Vec::from_iter(beside.ok()));
             count += 1;
         }
     }
@@ -49,16 +50,16 @@ fn every_replay() {
 #[test]
 fn torn_replays() {
     let mut count = 0;
-    for path in files(&folder("vectors/replay_jsonl/broken")) {
+    for path in files_below(&repository_path("vectors/replay_jsonl/broken")) {
         let bytes = fs::read(&path).unwrap();
         let is_replay = path.extension().is_some_and(|extension| extension == "jsonl");
         // Numbers that the format cannot write have no canonical form.
         if is_replay && !path.to_string_lossy().contains("1e400") && std::str::from_utf8(&bytes).is_ok() {
-            let source = reenact_run::convert::Source::of(FormatId::ReplayJsonl, &bytes);
-            if crate::corpus::sealed(&source).is_ok() {
-                let back = crate::corpus::there_and_back(&source);
+            let source = reenact_run::convert::ImportSource::of(FormatId::ReplayJsonl, &bytes);
+            if crate::corpus::import_source(&source).is_ok() {
+                let back = crate::corpus::round_trip(&source);
                 assert_eq!(
-                    String::from_utf8_lossy(&back.main).lines().count(),
+                    String::from_utf8_lossy(&back.main_file).lines().count(),
                     String::from_utf8_lossy(&bytes).lines().filter(|line| !line.trim().is_empty()).count(),
                     "{}",
                     path.display()
@@ -73,19 +74,23 @@ fn torn_replays() {
 #[test]
 fn every_bundle() {
     let mut count = 0;
-    for path in files(&folder("vectors/replay_bundle/valid")) {
-        count += usize::from(check_bundle(&fs::read(&path).unwrap()));
+    for path in files_below(&repository_path("vectors/replay_bundle/valid")) {
+        count += usize::from(assert_bundle_round_trip(&fs::read(&path).unwrap()));
     }
     assert!(count >= 10, "{count}");
-    assert!(check_bundle(&fs::read(folder("examples/runs/invoice.tar.gz")).unwrap()));
+    assert!(assert_bundle_round_trip(&fs::read(repository_path("examples/runs/invoice.tar.gz")).unwrap()));
 }
 
 #[test]
 fn every_rpk() {
     for name in ["invoice.rpk", "invoice.bundle", "minimal.rpk", "legacy-0.9.rpk"] {
-        check(FormatId::Rpk, &fs::read(folder("examples/runs").join(name)).unwrap(), &[]);
+        assert_round_trip(
+            FormatId::Rpk,
+            &fs::read(repository_path("examples/runs").join(name)).unwrap(),
+            &[],
+        );
     }
-    let rpk = fs::read(folder("examples/runs/invoice.rpk")).unwrap();
+    let rpk = fs::read(repository_path("examples/runs/invoice.rpk")).unwrap();
     // A file that its own programs wrote is its own canonical form.
     assert_eq!(crate::corpus::canonical_main(FormatId::Rpk, &rpk), rpk);
 }
@@ -97,14 +102,14 @@ fn what_other_projects_wrote() {
         return;
     };
     let (mut bundles, mut artifacts) = (0, 0);
-    for path in files(&peers.join("replay_bundles/real")) {
-        assert!(check_bundle(&fs::read(&path).unwrap()), "{}", path.display());
+    for path in files_below(&peers.join("replay_bundles/real")) {
+        assert!(assert_bundle_round_trip(&fs::read(&path).unwrap()), "{}", path.display());
         bundles += 1;
     }
-    for path in files(&peers.join("rpk_artifacts")) {
+    for path in files_below(&peers.join("rpk_artifacts")) {
         let bytes = fs::read(&path).unwrap();
         if verifies(&bytes) {
-            check(FormatId::Rpk, &bytes, &[]);
+            assert_round_trip(FormatId::Rpk, &bytes, &[]);
             artifacts += 1;
         }
     }

@@ -1,9 +1,9 @@
-//! What to do when the kernel refused: looks at the settings that usually are the reason.
+//! Advice for a sandbox that the kernel refused, by the settings that usually are the reason.
 
-use crate::plan::{SandboxError, Step};
+use crate::command::{SandboxError, SetupStep};
 use std::path::Path;
 
-/// Settings that switch user namespaces off, the value that does, and the way back.
+/// Settings below `/proc` that switch user namespaces off, the value that does so, and the advice.
 const SETTINGS: [(&str, &str, &str); 3] = [
     (
         "sys/kernel/unprivileged_userns_clone",
@@ -23,20 +23,26 @@ const SETTINGS: [(&str, &str, &str); 3] = [
     ),
 ];
 
+/// Returns the advice for an error, one sentence each. `proc` is the path of the proc file system, for tests.
 pub(crate) fn for_error(error: &SandboxError, proc: &Path) -> Vec<String> {
     let SandboxError::Refused { step, .. } = error else { return Vec::new() };
     match step {
-        // AppArmor lets the namespace be made and refuses what needs a capability in it.
-        Step::Namespaces | Step::Maps | Step::Loopback | Step::Masks => for_namespaces(proc),
-        Step::Filter => vec!["the kernel needs CONFIG_SECCOMP_FILTER".into()],
-        Step::Listen => {
+        // AppArmor allows the namespace itself and refuses actions that need a capability in it.
+        SetupStep::Namespaces | SetupStep::Maps | SetupStep::Loopback | SetupStep::Masks => {
+            for_namespaces(proc)
+        }
+        SetupStep::Filter => vec!["the kernel needs CONFIG_SECCOMP_FILTER".into()],
+        SetupStep::Listen => {
             vec!["choose another port: one below 1024 needs a right that the sandbox gives up".into()]
         }
-        Step::Directory => vec!["start from a directory that is not under /run or $XDG_RUNTIME_DIR".into()],
+        SetupStep::Directory => {
+            vec!["start from a directory that is not under /run or $XDG_RUNTIME_DIR".into()]
+        }
         _ => Vec::new(),
     }
 }
 
+/// Returns the advice for steps that need user namespaces and their capabilities.
 fn for_namespaces(proc: &Path) -> Vec<String> {
     let is =
         |file: &str, value: &str| std::fs::read_to_string(proc.join(file)).is_ok_and(|it| it.trim() == value);
@@ -71,7 +77,8 @@ mod tests {
         }
         std::fs::write(proc.join("self/ns/user"), "").unwrap();
         std::fs::write(proc.join("sys/user/max_user_namespaces"), "0\n").unwrap();
-        let error = SandboxError::Refused { step: Step::Namespaces, errno: Some(28), detail: String::new() };
+        let error =
+            SandboxError::Refused { step: SetupStep::Namespaces, errno: Some(28), detail: String::new() };
         assert_eq!(for_error(&error, proc), [SETTINGS[1].2]);
         std::fs::write(proc.join("sys/user/max_user_namespaces"), "100\n").unwrap();
         assert!(for_error(&error, proc)[0].starts_with("in a container"));

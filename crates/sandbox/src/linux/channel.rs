@@ -1,10 +1,10 @@
-//! The talk between host and trampoline: frames over a socket pair that is the trampoline's standard input at birth.
+//! Channel between host and trampoline: frames over a socket pair, which the trampoline gets as its standard input.
 //!
-//! Descriptors travel with a frame (SCM_RIGHTS). No descriptor is ever inherited by number and no socket has a name, so
-//! nothing leaks into another child that a thread of the host spawns meanwhile, and nobody else can join in.
+//! Descriptors travel with a frame (SCM_RIGHTS). No descriptor is ever inherited by number and no socket has a name, so nothing
+//! leaks into another child that a thread of the host spawns meanwhile, and no other process can connect.
 
-use crate::enforcement::{Closed, Open};
-use crate::plan::Step;
+use crate::command::SetupStep;
+use crate::report::{Closed, Open};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags,
@@ -17,48 +17,49 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// Far more than any report: a frame above this is not ours.
-const MAX_FRAME: usize = 16 << 20;
-/// The trampoline needs milliseconds; this only ends a talk with a program that is not one.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// Opens every frame, so that a program that is no trampoline is recognised at once.
-const MAGIC: u8 = 0xA7;
+/// Longest frame, in bytes; far more than any report.
+const MAX_FRAME_BYTES: usize = 16 << 20;
+/// Time that the host waits for a frame. The trampoline needs milliseconds; the timeout is for a program that is none.
+const RECEIVE_TIMEOUT: Duration = Duration::from_secs(30);
+/// First byte of every frame, so that a program that is no trampoline is recognised at once.
+const FRAME_MAGIC: u8 = 0xA7;
 
-/// One end.
+/// One end of the channel.
 #[derive(Debug)]
-pub(crate) struct Channel {
+pub(crate) struct TrampolineChannel {
     stream: UnixStream,
 }
 
-/// What the host asks for.
+/// Request of the host.
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct SetupRequest {
+    /// TCP port inside of the sandbox; 0 lets the kernel choose.
     pub(crate) port: u16,
-    /// The command's standard input; nothing means the host's own.
+    /// Standard input of the command; `None` for the host's own.
     pub(crate) stdin: Option<OwnedFd>,
-    /// For messages only.
+    /// Program, for error messages only.
     pub(crate) program: OsString,
 }
 
-/// What the trampoline says.
+/// Message of the trampoline to the host.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Word {
-    /// The sandbox stands; the listener travels with it.
-    Standing { closed: Vec<Closed>, open: Vec<Open> },
-    /// A step failed.
-    Failed { step: Step, errno: Option<i32>, detail: String },
+pub(crate) enum TrampolineMessage {
+    /// The sandbox is complete; the listener travels with this message.
+    Ready { closed: Vec<Closed>, open: Vec<Open> },
+    /// A step failed, and the trampoline exits.
+    Failed { step: SetupStep, errno: Option<i32>, detail: String },
     /// The command could not be executed.
     NotExecuted { exit_code: i32, reason: String },
 }
 
-impl Channel {
-    /// Both ends: the host's, and the one to become the trampoline's standard input.
+impl TrampolineChannel {
+    /// Creates both ends: the host's, and the one that becomes the trampoline's standard input.
     pub(crate) fn pair() -> io::Result<(Self, OwnedFd)> {
         let (here, there) = UnixStream::pair()?;
         Ok((Self { stream: here }, there.into()))
     }
 
-    /// The trampoline's end. Fails on a descriptor that is no Unix socket: somebody typed the private argument.
+    /// Wraps the trampoline's end. Fails for a descriptor that is no Unix socket, as when a person typed the private argument.
     pub(crate) fn from_fd(fd: OwnedFd) -> io::Result<Self> {
         if rustix::net::sockopt::socket_domain(&fd)? != rustix::net::AddressFamily::UNIX {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -67,19 +68,19 @@ impl Channel {
         Ok(Self { stream })
     }
 
-    /// Give up after a while, on the host's side.
-    pub(crate) fn be_impatient(&self) -> io::Result<()> {
-        self.stream.set_read_timeout(Some(PATIENCE))
+    /// Sets the timeout of `receive`, on the host's side.
+    pub(crate) fn set_receive_timeout(&self) -> io::Result<()> {
+        self.stream.set_read_timeout(Some(RECEIVE_TIMEOUT))
     }
 
-    /// One frame, with a descriptor or without.
+    /// Sends one frame, with a descriptor or without.
     pub(crate) fn send(&mut self, body: &[u8], fd: Option<BorrowedFd<'_>>) -> io::Result<()> {
         let length = u32::try_from(body.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
         let mut frame = Vec::with_capacity(body.len() + 5);
-        frame.push(MAGIC);
+        frame.push(FRAME_MAGIC);
         frame.extend_from_slice(&length.to_le_bytes());
         frame.extend_from_slice(body);
-        // The descriptor rides on the magic byte, which is sent alone: the rest cannot be split from it.
+        // The descriptor is attached to the magic byte, which is sent alone, so that a partial write cannot separate them.
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         let fds = fd.as_slice();
@@ -93,7 +94,10 @@ impl Channel {
         self.stream.write_all(&frame[1..])
     }
 
-    /// One frame and its descriptor. `UnexpectedEof` when the other end is gone.
+    /// Receives one frame and its descriptor.
+    ///
+    /// # Errors
+    /// `UnexpectedEof` if the other end is closed; `InvalidData` for bytes that are no frame; the timeout.
     pub(crate) fn receive(&mut self) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
         let mut magic = [0_u8];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -111,13 +115,13 @@ impl Channel {
         if got.bytes == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        if magic != [MAGIC] {
+        if magic != [FRAME_MAGIC] {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "not a frame of ours"));
         }
         let mut length = [0_u8; 4];
         self.stream.read_exact(&mut length)?;
         let length = usize::try_from(u32::from_le_bytes(length)).unwrap_or(usize::MAX);
-        if length > MAX_FRAME {
+        if length > MAX_FRAME_BYTES {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "frame too long"));
         }
         let mut body = vec![0; length];
@@ -126,14 +130,14 @@ impl Channel {
     }
 }
 
-impl AsFd for Channel {
+impl AsFd for TrampolineChannel {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
     }
 }
 
-impl Word {
-    /// Texts, each ended by NUL: no path and no message has one inside.
+impl TrampolineMessage {
+    /// Encodes the message as texts, each terminated by NUL, which no path and no message contains.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let mut text = |text: &OsStr| {
@@ -141,7 +145,7 @@ impl Word {
             out.push(0);
         };
         match self {
-            Self::Standing { closed, open } => {
+            Self::Ready { closed, open } => {
                 text("standing".as_ref());
                 for fact in closed {
                     text("closed".as_ref());
@@ -169,7 +173,7 @@ impl Word {
         out
     }
 
-    /// Back again; nothing if it is no word of ours.
+    /// Decodes a message; `None` if the bytes are none.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut texts = bytes.strip_suffix(&[0])?.split(|byte| *byte == 0);
         match texts.next()? {
@@ -183,11 +187,11 @@ impl Word {
                         _ => return None,
                     }
                 }
-                Some(Self::Standing { closed, open })
+                Some(Self::Ready { closed, open })
             }
             b"failed" => {
                 let code = texts.next()?;
-                let step = Step::ALL.into_iter().find(|step| step.code().as_bytes() == code)?;
+                let step = SetupStep::ALL.into_iter().find(|step| step.code().as_bytes() == code)?;
                 let errno = std::str::from_utf8(texts.next()?).ok()?.parse().ok();
                 let detail = String::from_utf8_lossy(texts.next()?).into_owned();
                 Some(Self::Failed { step, errno, detail })
@@ -209,27 +213,31 @@ mod tests {
     #[test]
     fn words_come_back_as_they_went() {
         let words = [
-            Word::Standing { closed: vec![], open: vec![] },
-            Word::Standing {
+            TrampolineMessage::Ready { closed: vec![], open: vec![] },
+            TrampolineMessage::Ready {
                 closed: vec![Closed::Network, Closed::Masked("/run".into())],
                 open: vec![Open::Files, Open::Socket(OsString::from_vec(vec![b'/', 0xff]))],
             },
-            Word::Failed { step: Step::Masks, errno: Some(1), detail: "mount /run: no".into() },
-            Word::Failed { step: Step::Request, errno: None, detail: String::new() },
-            Word::NotExecuted { exit_code: 127, reason: "No such file".into() },
+            TrampolineMessage::Failed {
+                step: SetupStep::Masks,
+                errno: Some(1),
+                detail: "mount /run: no".into(),
+            },
+            TrampolineMessage::Failed { step: SetupStep::Request, errno: None, detail: String::new() },
+            TrampolineMessage::NotExecuted { exit_code: 127, reason: "No such file".into() },
         ];
         for word in words {
-            assert_eq!(Word::from_bytes(&word.to_bytes()), Some(word));
+            assert_eq!(TrampolineMessage::from_bytes(&word.to_bytes()), Some(word));
         }
         for bytes in [&b""[..], b"\0", b"standing", b"standing\0closed\0", b"failed\0nowhere\0\0\0"] {
-            assert_eq!(Word::from_bytes(bytes), None, "{bytes:?}");
+            assert_eq!(TrampolineMessage::from_bytes(bytes), None, "{bytes:?}");
         }
     }
 
     #[test]
     fn a_descriptor_travels_with_its_frame() {
-        let (mut here, there) = Channel::pair().unwrap();
-        let mut there = Channel::from_fd(there).unwrap();
+        let (mut here, there) = TrampolineChannel::pair().unwrap();
+        let mut there = TrampolineChannel::from_fd(there).unwrap();
         let (read, write) = std::io::pipe().unwrap();
         here.send(b"first", Some(write.as_fd())).unwrap();
         here.send(b"", None).unwrap();
@@ -245,10 +253,10 @@ mod tests {
 
     #[test]
     fn what_is_no_frame_is_refused() {
-        let (mut here, there) = Channel::pair().unwrap();
+        let (mut here, there) = TrampolineChannel::pair().unwrap();
         let mut there = UnixStream::from(there);
         there.write_all(b"usage: something").unwrap();
         assert_eq!(here.receive().unwrap_err().kind(), io::ErrorKind::InvalidData);
-        assert!(Channel::from_fd(std::fs::File::open("/dev/null").unwrap().into()).is_err());
+        assert!(TrampolineChannel::from_fd(std::fs::File::open("/dev/null").unwrap().into()).is_err());
     }
 }

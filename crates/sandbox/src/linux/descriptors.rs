@@ -1,20 +1,20 @@
-//! Descriptors: 0, 1 and 2 go to the command, no other does.
+//! File descriptors: the command gets 0, 1 and 2, and no other.
 
-use crate::enforcement::Open;
+use crate::report::Open;
 use rustix::net::AddressFamily;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 
-/// Close all that were inherited. Ours stay for now and are closed on execution.
-pub(super) fn close_others(ours: &[&dyn AsRawFd]) -> io::Result<()> {
-    let ours: Vec<RawFd> = ours.iter().map(|fd| fd.as_raw_fd()).collect();
+/// Closes all descriptors beyond 2 except those in `keep`, which are closed on execution.
+pub(super) fn close_inherited(keep: &[&dyn AsRawFd]) -> io::Result<()> {
+    let ours: Vec<RawFd> = keep.iter().map(|fd| fd.as_raw_fd()).collect();
     let listed: Vec<RawFd> = std::fs::read_dir("/proc/self/fd")?
         .map(|entry| Ok(entry?.file_name().to_str().and_then(|name| name.parse().ok())))
         .collect::<io::Result<Option<_>>>()?
         .ok_or(io::ErrorKind::InvalidData)?;
     for fd in listed.into_iter().filter(|fd| *fd > 2 && !ours.contains(fd)) {
         match nix::unistd::close(fd) {
-            // The one over which the list was read is closed by now.
+            // The descriptor over which the list was read is closed by now.
             Ok(()) | Err(nix::Error::EBADF) => {}
             Err(error) => return Err(error.into()),
         }
@@ -22,7 +22,8 @@ pub(super) fn close_others(ours: &[&dyn AsRawFd]) -> io::Result<()> {
     Ok(())
 }
 
-/// The caller's own streams are passed on as they are. One that is a network socket is a way out, and is named.
+/// Returns the standard streams that are network sockets. Streams are passed on as they are, so that such a stream is a way
+/// out, and is reported.
 pub(super) fn network_streams() -> Vec<Open> {
     let is_network =
         |domain: rustix::io::Result<AddressFamily>| domain.is_ok_and(|family| family != AddressFamily::UNIX);

@@ -1,9 +1,10 @@
-//! Variables that name a way out: sockets of agents, displays, daemons, editors.
+//! Environment variables that name a way out: sockets of agents, displays, daemons, editors.
 
 use std::ffi::OsString;
 
-/// Names, not values: a program that finds none of these falls back or says so, instead of failing on a dead socket.
-const WAYS_OUT: &[&str] = &[
+/// Variables that are removed from the environment. The sockets are masked anyhow; a program without the variable falls back or
+/// reports it, instead of failing on a dead socket.
+const ESCAPE_VARIABLES: &[&str] = &[
     // Keys and secrets.
     "SSH_AUTH_SOCK",
     "SSH_AGENT_PID",
@@ -45,7 +46,7 @@ const WAYS_OUT: &[&str] = &[
     "VSCODE_GIT_IPC_HANDLE",
 ];
 
-/// Those that are set.
-pub(super) fn ways_out() -> impl Iterator<Item = OsString> {
-    WAYS_OUT.iter().filter(|name| std::env::var_os(name).is_some()).map(OsString::from)
+/// Iterates over the names of the variables that are set.
+pub(super) fn escape_variables() -> impl Iterator<Item = OsString> {
+    ESCAPE_VARIABLES.iter().filter(|name| std::env::var_os(name).is_some()).map(OsString::from)
 }

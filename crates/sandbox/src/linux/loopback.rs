@@ -1,4 +1,4 @@
-//! Raises `lo` over rtnetlink: the ioctl that does it would need unsafe code.
+//! Brings up the loopback interface `lo` by rtnetlink: the ioctl for it would need unsafe code.
 
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use std::io;
@@ -9,21 +9,22 @@ const RTM_NEWLINK: u16 = 16;
 const NLM_F_REQUEST: u16 = 1;
 const NLM_F_ACK: u16 = 4;
 const IFF_UP: u32 = 1;
-/// The loopback interface is the first of every network namespace.
+/// Index of the loopback interface, which is the first of every network namespace.
 const LOOPBACK_INDEX: i32 = 1;
 
-pub(super) fn raise() -> io::Result<()> {
-    // Without a protocol it is NETLINK_ROUTE, which is 0.
+/// Brings up the loopback interface of this network namespace.
+pub(super) fn bring_up() -> io::Result<()> {
+    // The default protocol is NETLINK_ROUTE, which is 0.
     let socket =
         rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
-    rustix::net::send(&socket, &raise_message(), SendFlags::empty())?;
+    rustix::net::send(&socket, &bring_up_message(), SendFlags::empty())?;
     let mut answer = [0_u8; 512];
     let (length, _) = rustix::net::recv(&socket, &mut answer, RecvFlags::empty())?;
-    acknowledged(&answer[..length])
+    check_acknowledgement(&answer[..length])
 }
 
-/// `struct nlmsghdr` and `struct ifinfomsg`, in the machine's byte order.
-fn raise_message() -> [u8; 32] {
+/// Returns the request: `struct nlmsghdr` and `struct ifinfomsg`, in the machine's byte order.
+fn bring_up_message() -> [u8; 32] {
     let mut message = [0; 32];
     message[0..4].copy_from_slice(&32_u32.to_ne_bytes());
     message[4..6].copy_from_slice(&RTM_NEWLINK.to_ne_bytes());
@@ -34,8 +35,8 @@ fn raise_message() -> [u8; 32] {
     message
 }
 
-/// An acknowledgement is an error message with error 0.
-fn acknowledged(answer: &[u8]) -> io::Result<()> {
+/// Checks the answer of the kernel. An acknowledgement is an error message with error 0.
+fn check_acknowledgement(answer: &[u8]) -> io::Result<()> {
     let kind = answer.get(4..6).and_then(|bytes| bytes.try_into().ok()).map(u16::from_ne_bytes);
     let error = answer.get(16..20).and_then(|bytes| bytes.try_into().ok()).map(i32::from_ne_bytes);
     match (kind, error) {
@@ -53,10 +54,10 @@ mod tests {
     fn answers_are_read_as_the_kernel_means_them() {
         let mut answer = [0_u8; 36];
         answer[4..6].copy_from_slice(&NLMSG_ERROR.to_ne_bytes());
-        assert!(acknowledged(&answer).is_ok());
+        assert!(check_acknowledgement(&answer).is_ok());
         answer[16..20].copy_from_slice(&(-1_i32).to_ne_bytes());
-        assert_eq!(acknowledged(&answer).unwrap_err().raw_os_error(), Some(1));
-        assert_eq!(acknowledged(&answer[..10]).unwrap_err().kind(), io::ErrorKind::InvalidData);
-        assert_eq!(acknowledged(&[]).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        assert_eq!(check_acknowledgement(&answer).unwrap_err().raw_os_error(), Some(1));
+        assert_eq!(check_acknowledgement(&answer[..10]).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        assert_eq!(check_acknowledgement(&[]).unwrap_err().kind(), io::ErrorKind::InvalidData);
     }
 }

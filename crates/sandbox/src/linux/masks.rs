@@ -1,90 +1,92 @@
-//! Masks: an empty directory over places of sockets, a null device over each socket that is listened on elsewhere.
+//! Masks: an empty directory over each directory of sockets, and a null device over each listening socket elsewhere.
 //!
-//! The new mount namespace is private, so nothing of this is seen outside. The command cannot take a mask off: it has no
-//! capability here, and in a user namespace nested below, the kernel locks the mounts that it inherits.
+//! The new mount namespace is private, so none of these mounts is visible outside. The command cannot unmount a mask: it has no
+//! capability here, and in a nested user namespace, the kernel locks the mounts that it inherits.
 
-use super::inner::{During, Failure};
-use super::tables::{Mount, Outside};
-use crate::enforcement::{Closed, Open};
-use crate::plan::Step;
+use super::host_tables::{HostTables, Mount};
+use super::trampoline::{SetupContext, SetupFailure};
+use crate::command::SetupStep;
+use crate::report::{Closed, Open};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-/// Where daemons, displays and session managers keep their sockets.
-const DIRECTORIES: [&str; 4] = ["/run", "/var/run", "/tmp/.X11-unix", "/tmp/.ICE-unix"];
+/// Directories in which daemons, displays and session managers keep their sockets.
+const SOCKET_DIRECTORIES: [&str; 4] = ["/run", "/var/run", "/tmp/.X11-unix", "/tmp/.ICE-unix"];
 
-/// With this device and a virtual machine of its own, a program can reach the host's vsock listeners.
-const DEVICES: [&str; 1] = ["/dev/vhost-vsock"];
+/// Devices that are masked. With a virtual machine on this one, a program can reach the host's vsock listeners.
+const MASKED_DEVICES: [&str; 1] = ["/dev/vhost-vsock"];
 
-/// The kernel fetches these over the host's network on behalf of whoever opens a file.
-const NETWORK_FILES: [&str; 12] =
+/// File systems whose files the kernel fetches over the host's network, on behalf of any program that opens them.
+const NETWORK_FILE_SYSTEMS: [&str; 12] =
     ["nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "afs", "9p", "glusterfs", "lustre", "autofs", "coda"];
 
-/// File systems whose files are switches of the kernel, wherever they are mounted.
-const CONTROLS: [&str; 9] =
+/// File systems whose files control the kernel, wherever they are mounted.
+const KERNEL_CONTROL_FILE_SYSTEMS: [&str; 9] =
     ["sysfs", "cgroup", "cgroup2", "debugfs", "tracefs", "securityfs", "configfs", "bpf", "efivarfs"];
 
-pub(super) fn put_on(
-    outside: &Outside,
+/// Mounts all masks, and adds each way out to `closed` or `open`. `directory` is the working directory of the command.
+pub(super) fn apply(
+    tables: &HostTables,
     directory: &Path,
     closed: &mut Vec<Closed>,
     open: &mut Vec<Open>,
-) -> Result<(), Failure> {
+) -> Result<(), SetupFailure> {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-    rustix::mount::mount_change("/", private).during(Step::Masks, "make mounts private")?;
+    rustix::mount::mount_change("/", private).at_step(SetupStep::Masks, "make mounts private")?;
 
     let runtime = runtime_directory(directory);
     let mut masked: Vec<PathBuf> = Vec::new();
-    for place in DIRECTORIES.iter().map(PathBuf::from).chain(runtime.clone()) {
+    for place in SOCKET_DIRECTORIES.iter().map(PathBuf::from).chain(runtime.clone()) {
         let Ok(place) = place.canonicalize() else { continue };
         if place.is_dir() && !masked.iter().any(|above| place.starts_with(above)) {
-            empty(&place).during(Step::Masks, &format!("mask {place:?}"))?;
+            mount_empty_directory(&place).at_step(SetupStep::Masks, &format!("mask {place:?}"))?;
             masked.push(place);
         }
     }
-    // Programs expect their runtime directory to be there; it is, and empty.
+    // Programs expect their runtime directory to exist; it does, and is empty.
     if let Some(runtime) = runtime {
         let _ = std::fs::create_dir_all(&runtime);
         let _ = std::fs::set_permissions(&runtime, std::fs::Permissions::from_mode(0o700));
     }
     closed.extend(masked.iter().map(|place| Closed::Masked(place.into())));
 
-    for device in DEVICES {
-        match cover(Path::new(device)) {
+    for device in MASKED_DEVICES {
+        match mount_null_device(Path::new(device)) {
             Ok(()) => closed.push(Closed::Masked(device.into())),
             Err(Errno::NOENT) => {}
             Err(_) => open.push(Open::Socket(device.into())),
         }
     }
-    if !outside.is_complete {
+    if !tables.is_complete {
         open.push(Open::UnlistedSockets);
     }
     let elsewhere = |path: &PathBuf| !masked.iter().any(|above| path.starts_with(above));
-    let bound = outside.mounts.iter().filter(|mount| is_socket_mount(mount)).map(|mount| &mount.at);
-    for socket in outside.sockets.iter().chain(bound).filter(|path| elsewhere(path)) {
+    let bound = tables.mounts.iter().filter(|mount| is_socket_mount(mount)).map(|mount| &mount.mount_point);
+    for socket in tables.sockets.iter().chain(bound).filter(|path| elsewhere(path)) {
         if !socket.is_absolute() {
             open.push(Open::Socket(socket.into()));
             continue;
         }
-        // The table keeps names of sockets that are gone; what has taken their place is not ours to hide.
+        // The kernel's table keeps the paths of sockets that are gone; a file that has replaced one is not masked.
         if std::fs::metadata(socket).is_ok_and(|it| !it.file_type().is_socket()) {
             continue;
         }
-        match cover(socket) {
+        match mount_null_device(socket) {
             Ok(()) => closed.push(Closed::Socket(socket.into())),
-            // What this user cannot reach, the command cannot either; what is gone is gone.
+            // A socket that this user cannot reach is out of the command's reach, too; one that is gone needs no mask.
             Err(Errno::NOENT | Errno::ACCESS | Errno::NOTDIR) => {}
             Err(_) => open.push(Open::Socket(socket.into())),
         }
     }
-    let fetched = outside.mounts.iter().filter(|mount| is_network(mount) && elsewhere(&mount.at));
-    open.extend(fetched.map(|mount| Open::NetworkFiles((&mount.at).into())));
+    let fetched =
+        tables.mounts.iter().filter(|mount| is_network_file_system(mount) && elsewhere(&mount.mount_point));
+    open.extend(fetched.map(|mount| Open::NetworkFiles((&mount.mount_point).into())));
 
     if rustix::process::getuid().is_root() {
-        match freeze_kernel_controls(&outside.mounts) {
+        match make_kernel_controls_read_only(&tables.mounts) {
             Ok(()) => closed.push(Closed::KernelControls),
             Err(_) => open.push(Open::KernelControls),
         }
@@ -92,7 +94,7 @@ pub(super) fn put_on(
     Ok(())
 }
 
-/// `$XDG_RUNTIME_DIR`, if it is the user's own directory and not a place that the command works in.
+/// Returns `$XDG_RUNTIME_DIR`, if it is the user's own directory and contains neither the home nor the working directory.
 fn runtime_directory(directory: &Path) -> Option<PathBuf> {
     let path = PathBuf::from(std::env::var_os("XDG_RUNTIME_DIR")?).canonicalize().ok()?;
     let own =
@@ -101,9 +103,9 @@ fn runtime_directory(directory: &Path) -> Option<PathBuf> {
     (own && !home && !directory.starts_with(&path) && path != Path::new("/tmp")).then_some(path)
 }
 
-/// An empty directory in its place. Links at its top are kept: NixOS finds its programs through them, and they lead only to
-/// what is visible anyway.
-fn empty(place: &Path) -> io::Result<()> {
+/// Mounts an empty directory over a directory. Symbolic links at its top are kept: NixOS finds its programs through them, and
+/// they lead only to files that are visible anyhow.
+fn mount_empty_directory(place: &Path) -> io::Result<()> {
     let links: Vec<_> = std::fs::read_dir(place)
         .map(|entries| entries.flatten().collect())
         .unwrap_or_else(|_| Vec::new())
@@ -118,36 +120,42 @@ fn empty(place: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A null device over a file: connecting to it is refused.
-fn cover(path: &Path) -> Result<(), Errno> {
+/// Mounts a null device over a file, so that connecting to it is refused.
+fn mount_null_device(path: &Path) -> Result<(), Errno> {
     rustix::mount::mount_bind("/dev/null", path)
 }
 
-/// A socket of another network namespace, such as a container daemon's, is not in our table of sockets; mounted by itself it
-/// is in the table of mounts. Only bind mounts of local kinds are looked at: a dead network mount would hang.
+/// Returns true for a bind mount of a socket. A socket of another network namespace, such as a container daemon's, is not in
+/// this namespace's table of sockets; mounted by itself it is in the table of mounts. Only bind mounts of local file systems
+/// are looked at: a dead network mount would hang.
 fn is_socket_mount(mount: &Mount) -> bool {
     mount.root != Path::new("/")
-        && !is_network(mount)
-        && std::fs::symlink_metadata(&mount.at).is_ok_and(|it| it.file_type().is_socket())
+        && !is_network_file_system(mount)
+        && std::fs::symlink_metadata(&mount.mount_point).is_ok_and(|it| it.file_type().is_socket())
 }
 
-fn is_network(mount: &Mount) -> bool {
-    let kind = mount.kind.as_str();
-    let network = NETWORK_FILES.contains(&kind) || (kind.starts_with("fuse.") && kind != "fuse.portal");
-    network && !mount.at.starts_with("/proc")
+/// Returns true if the kernel fetches the files of a mount over the network.
+fn is_network_file_system(mount: &Mount) -> bool {
+    let kind = mount.fs_type.as_str();
+    let network =
+        NETWORK_FILE_SYSTEMS.contains(&kind) || (kind.starts_with("fuse.") && kind != "fuse.portal");
+    network && !mount.mount_point.starts_with("/proc")
 }
 
-/// Root needs no capability to write `/proc/sys/kernel/core_pattern`, which names a program that the kernel starts outside.
-fn freeze_kernel_controls(mounts: &[Mount]) -> Result<(), Errno> {
-    let is_control = |mount: &&Mount| mount.at.starts_with("/sys") || CONTROLS.contains(&mount.kind.as_str());
+/// Makes the files that control the kernel read-only. Root needs no capability to write `/proc/sys/kernel/core_pattern`, which
+/// names a program that the kernel starts outside.
+fn make_kernel_controls_read_only(mounts: &[Mount]) -> Result<(), Errno> {
+    let is_control = |mount: &&Mount| {
+        mount.mount_point.starts_with("/sys") || KERNEL_CONTROL_FILE_SYSTEMS.contains(&mount.fs_type.as_str())
+    };
     for mount in mounts.iter().filter(is_control) {
-        match read_only(&mount.at, &mount.options) {
-            // Below another mount by now.
+        match remount_read_only(&mount.mount_point, &mount.options) {
+            // The mount is hidden below another one by now.
             Ok(()) | Err(Errno::NOENT | Errno::INVAL) => {}
             Err(error) => return Err(error),
         }
     }
-    let proc = mounts.iter().rev().find(|mount| mount.at == Path::new("/proc"));
+    let proc = mounts.iter().rev().find(|mount| mount.mount_point == Path::new("/proc"));
     let options = proc.map_or(&[][..], |mount| &mount.options);
     for path in ["/proc/sys", "/proc/irq", "/proc/bus", "/proc/fs"]
         .map(Path::new)
@@ -155,14 +163,14 @@ fn freeze_kernel_controls(mounts: &[Mount]) -> Result<(), Errno> {
         .filter(|it| it.is_dir())
     {
         rustix::mount::mount_bind_recursive(path, path)?;
-        read_only(path, options)?;
+        remount_read_only(path, options)?;
     }
     let trigger = Path::new("/proc/sysrq-trigger");
-    if trigger.exists() { cover(trigger) } else { Ok(()) }
+    if trigger.exists() { mount_null_device(trigger) } else { Ok(()) }
 }
 
-/// Flags that the mount has already are locked in this namespace and must be said again.
-fn read_only(path: &Path, options: &[String]) -> Result<(), Errno> {
+/// Remounts a path read-only. The flags that the mount has already are locked in this namespace and must be given again.
+fn remount_read_only(path: &Path, options: &[String]) -> Result<(), Errno> {
     let flag = |option: &String| match option.as_str() {
         "nosuid" => MountFlags::NOSUID,
         "nodev" => MountFlags::NODEV,

@@ -1,21 +1,22 @@
-//! New user, network, mount and System V IPC namespaces. The child keeps its user and group ids.
+//! Entering of new user, network, mount and System V IPC namespaces. The child keeps its user and group ids.
 
-use super::inner::{During, Failure};
-use crate::enforcement::{Closed, Open};
-use crate::plan::Step;
+use super::trampoline::{SetupContext, SetupFailure};
+use crate::command::SetupStep;
+use crate::report::{Closed, Open};
 use nix::sched::{CloneFlags, unshare};
 
-pub(super) fn enter(closed: &mut Vec<Closed>, open: &mut Vec<Open>) -> Result<(), Failure> {
+/// Enters the namespaces, maps the user and the group to themselves, and adds each way out to `closed` or `open`.
+pub(super) fn enter(closed: &mut Vec<Closed>, open: &mut Vec<Open>) -> Result<(), SetupFailure> {
     let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
-    // One call: the network namespace then belongs to the new user namespace.
+    // In one call, so that the network namespace belongs to the new user namespace.
     unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS)
-        .during(Step::Namespaces, "unshare user, network and mount namespaces")?;
-    // `deny` is what lets an unprivileged process write its group map.
+        .at_step(SetupStep::Namespaces, "unshare user, network and mount namespaces")?;
+    // An unprivileged process may write its group map only after `deny`.
     write("/proc/self/setgroups", "deny")?;
     write("/proc/self/uid_map", &format!("{uid} {uid} 1"))?;
     write("/proc/self/gid_map", &format!("{gid} {gid} 1"))?;
     closed.extend([Closed::Network, Closed::AbstractSockets]);
-    // A kernel may be built without these; the network does not depend on them.
+    // A kernel may be built without IPC namespaces; the network does not depend on them.
     match unshare(CloneFlags::CLONE_NEWIPC) {
         Ok(()) => closed.push(Closed::Ipc),
         Err(_) => open.push(Open::Ipc),
@@ -26,6 +27,6 @@ pub(super) fn enter(closed: &mut Vec<Closed>, open: &mut Vec<Open>) -> Result<()
     Ok(())
 }
 
-fn write(path: &str, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text).during(Step::Maps, &format!("write {path}"))
+fn write(path: &str, text: &str) -> Result<(), SetupFailure> {
+    std::fs::write(path, text).at_step(SetupStep::Maps, &format!("write {path}"))
 }

@@ -1,8 +1,8 @@
-//! The attempts, as a table. Each says what must come of it inside.
+//! Table of escape attempts, each with its expected result inside of the sandbox.
 
-use crate::fixture::Fixture;
+use crate::fixture::HostFixture;
 use nix::sched::{CloneFlags, setns, unshare};
-use reenact_sandbox::Plan;
+use reenact_sandbox::SandboxCommand;
 use rustix::net::{AddressFamily, SocketType};
 use std::error::Error;
 use std::io::{Read, Write};
@@ -12,24 +12,24 @@ use std::os::unix::net::{SocketAddr, UnixDatagram, UnixStream};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Not among rustix's names.
+/// Socket family of the kernel's crypto interface, which rustix does not name.
 const AF_ALG: u16 = 38;
 
 type Outcome = Result<(), Box<dyn Error>>;
 
-/// What must come of an attempt.
+/// Expected result of an attempt.
 #[derive(Clone, Copy, PartialEq)]
-enum Must {
+enum Expected {
     /// Works outside (or is skipped: the tool or the kernel feature is not here), refused inside.
     Fail,
-    /// The same, but only tried inside: outside it would change the machine.
+    /// Refused inside; not tried outside, where it would change the machine.
     FailInside,
     /// Works on both sides. Documented as open: this test fails when that is no longer true.
     StayOpen,
 }
-use Must::{Fail, FailInside, StayOpen};
+use Expected::{Fail, FailInside, StayOpen};
 
-type Row = (&'static str, Must, fn() -> Outcome);
+type Row = (&'static str, Expected, fn() -> Outcome);
 const TABLE: &[Row] = &[
     ("tcp to the host's loopback", Fail, || tcp("TCP4")),
     ("tcp to the host's ipv6 loopback", Fail, || tcp("TCP6")),
@@ -113,7 +113,8 @@ number = {'x86_64': 41, 'aarch64': 198}.get(platform.machine()) or os._exit(77)
 libc = ctypes.CDLL(None, use_errno=True)
 assert libc.syscall(number, ctypes.c_long(1 << 32 | 40), 1, 0) >= 0, os.strerror(ctypes.get_errno())
 ";
-/// Any other error than a refusal counts as reached: a kernel may have switched the call off for all.
+/// Script that types into its terminal. Any other error than a refusal counts as reached: a kernel may have switched the call
+/// off for all.
 const TYPING: &str = r"
 import fcntl, os, pty
 pid, fd = pty.fork()
@@ -129,8 +130,8 @@ const REACHED: i32 = 0;
 const REFUSED: i32 = 3;
 const SKIPPED: i32 = 4;
 
-/// Inside or outside: one attempt, and its outcome as an exit code.
-pub(crate) fn make(name: &str) -> i32 {
+/// Makes one attempt, inside or outside, and returns its outcome as an exit code.
+pub(crate) fn run_attempt(name: &str) -> i32 {
     let (_, _, attempt) = TABLE.iter().find(|(known, _, _)| *known == name).unwrap();
     match attempt() {
         Ok(()) => REACHED,
@@ -145,9 +146,9 @@ pub(crate) fn make(name: &str) -> i32 {
     }
 }
 
-/// Both sides of each row. Gives the number of failures.
+/// Runs each row on both sides; returns the number of failures.
 pub(crate) fn run_table() -> usize {
-    let mut fixture = Fixture::new();
+    let mut fixture = HostFixture::new();
     let mut failures = 0;
     for (name, must, _) in TABLE {
         let inside = inside(&mut fixture, name);
@@ -171,14 +172,14 @@ pub(crate) fn run_table() -> usize {
     failures
 }
 
-fn outside(fixture: &Fixture, name: &str) -> (i32, String) {
+fn outside(fixture: &HostFixture, name: &str) -> (i32, String) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     let output = command.args(["attempt", name]).envs(fixture.variables.iter().cloned()).output().unwrap();
     (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-fn inside(fixture: &mut Fixture, name: &str) -> (i32, String) {
-    let mut plan = Plan::new(std::env::current_exe().unwrap()).args(["attempt", name]);
+fn inside(fixture: &mut HostFixture, name: &str) -> (i32, String) {
+    let mut plan = SandboxCommand::new(std::env::current_exe().unwrap()).args(["attempt", name]);
     let own = std::env::vars_os().chain(fixture.variables.iter().map(|(k, v)| (k.into(), v.into())));
     plan.env = Some(own.collect());
     let (mut command, handshake) = plan.prepare().unwrap();
@@ -187,12 +188,12 @@ fn inside(fixture: &mut Fixture, name: &str) -> (i32, String) {
     let ready = handshake.wait().unwrap();
     fixture.bind_late();
     let _running = ready.start().unwrap();
-    let mut said = String::new();
-    child.stdout.take().unwrap().read_to_string(&mut said).unwrap();
-    (child.wait().unwrap().code().unwrap_or(-1), said)
+    let mut output = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut output).unwrap();
+    (child.wait().unwrap().code().unwrap_or(-1), output)
 }
 
-/// Not a failure: the machine lacks what the attempt needs.
+/// Error of an attempt whose requirements this machine lacks; not a failure.
 #[derive(Debug)]
 struct Skip(String);
 impl std::fmt::Display for Skip {
@@ -202,22 +203,22 @@ impl std::fmt::Display for Skip {
 }
 impl Error for Skip {}
 
-fn told(name: &str) -> Result<String, Box<dyn Error>> {
+fn fixture_variable(name: &str) -> Result<String, Box<dyn Error>> {
     std::env::var(format!("ESCAPE_{name}"))
         .map_err(|_| Skip(format!("the host could not offer {name}")).into())
 }
 
 fn victim() -> Result<i32, Box<dyn Error>> {
-    Ok(told("VICTIM")?.parse()?)
+    Ok(fixture_variable("VICTIM")?.parse()?)
 }
 
 fn tcp(name: &str) -> Outcome {
-    TcpStream::connect_timeout(&told(name)?.parse()?, Duration::from_secs(3))?;
+    TcpStream::connect_timeout(&fixture_variable(name)?.parse()?, Duration::from_secs(3))?;
     Ok(())
 }
 
 fn udp(name: &str) -> Outcome {
-    let to: std::net::SocketAddr = told(name)?.parse()?;
+    let to: std::net::SocketAddr = fixture_variable(name)?.parse()?;
     let socket = UdpSocket::bind("0.0.0.0:0")?;
     socket.set_read_timeout(Some(Duration::from_secs(2)))?;
     socket.connect(to)?;
@@ -227,21 +228,25 @@ fn udp(name: &str) -> Outcome {
 }
 
 fn abstract_socket() -> Outcome {
-    UnixStream::connect_addr(&SocketAddr::from_abstract_name(told("ABSTRACT")?)?)?;
+    UnixStream::connect_addr(&SocketAddr::from_abstract_name(fixture_variable("ABSTRACT")?)?)?;
     Ok(())
 }
 
 fn unix(name: &str) -> Outcome {
-    UnixStream::connect(told(name)?)?;
+    UnixStream::connect(fixture_variable(name)?)?;
     Ok(())
 }
 
 fn replaced_socket() -> Outcome {
-    if std::fs::read_to_string(told("REPLACED")?)? == "a file" { Ok(()) } else { Err("hidden".into()) }
+    if std::fs::read_to_string(fixture_variable("REPLACED")?)? == "a file" {
+        Ok(())
+    } else {
+        Err("hidden".into())
+    }
 }
 
 fn unix_datagram() -> Outcome {
-    UnixDatagram::unbound()?.send_to(b"hello", told("UNIX_DATAGRAM")?)?;
+    UnixDatagram::unbound()?.send_to(b"hello", fixture_variable("UNIX_DATAGRAM")?)?;
     Ok(())
 }
 
@@ -263,23 +268,23 @@ fn io_uring() -> Outcome {
 fn python(script: &str) -> Outcome {
     let output = Command::new("python3").args(["-c", script]).output();
     let output = output.map_err(|_| Skip("no python3".into()))?;
-    let said = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     match output.status.code() {
         Some(0) => Ok(()),
         Some(77) => Err(Skip("not on this architecture".into()).into()),
-        _ => Err(format!("{} ({})", said.trim().lines().last().unwrap_or_default(), output.status).into()),
+        _ => Err(format!("{} ({})", stderr.trim().lines().last().unwrap_or_default(), output.status).into()),
     }
 }
 
 fn inherited_connection() -> Outcome {
-    let told = told("INHERITED")?;
-    let (fd, link) = told.split_once('=').unwrap();
+    let variable = fixture_variable("INHERITED")?;
+    let (fd, link) = variable.split_once('=').unwrap();
     let found = std::fs::read_link(fd)?;
     if found.to_str() == Some(link) { Ok(()) } else { Err(format!("it is {found:?}").into()) }
 }
 
 fn inherited_run() -> Outcome {
-    std::fs::read_dir(format!("/proc/self/fd/{}/", told("INHERITED_RUN")?))?;
+    std::fs::read_dir(format!("/proc/self/fd/{}/", fixture_variable("INHERITED_RUN")?))?;
     Ok(())
 }
 
@@ -293,8 +298,8 @@ fn nsenter() -> Outcome {
     let pid = victim()?.to_string();
     let output = Command::new("nsenter").args(["--net", "--target", &pid, "true"]).output();
     let output = output.map_err(|_| Skip("no nsenter".into()))?;
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    if output.status.success() { Ok(()) } else { Err(said.into()) }
+    let stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    if output.status.success() { Ok(()) } else { Err(stderr.into()) }
 }
 
 fn proc_path(path: &str) -> Outcome {
@@ -312,7 +317,7 @@ fn write(path: &str) -> Outcome {
     Ok(())
 }
 
-/// Version 2, or one of version 1, whose `release_agent` the kernel starts outside.
+/// Tries a cgroup of version 2, or one of version 1, whose `release_agent` the kernel starts outside.
 fn cgroup() -> Outcome {
     let places = ["", "memory/", "unified/"].map(|place| format!("/sys/fs/cgroup/{place}cgroup.procs"));
     let place = places.iter().find(|place| std::path::Path::new(place).exists());
@@ -329,7 +334,7 @@ fn read_memory() -> Outcome {
     use nix::sys::uio::{RemoteIoVec, process_vm_readv};
     let pid = nix::unistd::Pid::from_raw(victim()?);
     let mut byte = [0_u8];
-    // No address is known and none is needed: who may read gets EFAULT, who may not gets EPERM.
+    // No valid address is needed: EFAULT means that reading is allowed, EPERM that it is not.
     let remote = [RemoteIoVec { base: 0x1000, len: 1 }];
     match process_vm_readv(pid, &mut [std::io::IoSliceMut::new(&mut byte)], &remote) {
         Ok(_) | Err(nix::Error::EFAULT) => Ok(()),
@@ -370,8 +375,8 @@ fn new_proc() -> Outcome {
     let unshare =
         ["--user", "--keep-caps", "--mount", "--pid", "--fork", exe.to_str().unwrap(), "act", "mount-proc"];
     let output = Command::new("unshare").args(unshare).output().map_err(|_| Skip("no unshare".into()))?;
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    if output.status.success() { Ok(()) } else { Err(said.into()) }
+    let stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    if output.status.success() { Ok(()) } else { Err(stderr.into()) }
 }
 
 fn set_user_id() -> Outcome {

@@ -1,6 +1,6 @@
-//! What must work inside: the gateway's port, the standard streams, exit codes, signals, the environment.
+//! Behaviour that must work inside: the gateway's port, the standard streams, exit codes, signals, the environment.
 
-use reenact_sandbox::{Closed, Inside, Open, Plan, Rung, SandboxError, Step};
+use reenact_sandbox::{Closed, Isolation, Open, SandboxCommand, SandboxError, SandboxedChild, SetupStep};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::ExitStatusExt;
@@ -40,8 +40,8 @@ pub(crate) fn run_all() -> usize {
     TESTS.iter().filter(|test| run(test)).count()
 }
 
-/// What the command does, inside.
-pub(crate) fn act(name: &str, rest: &[&str]) -> i32 {
+/// Runs the named action of the command inside; returns its exit code.
+pub(crate) fn run_action(name: &str, rest: &[&str]) -> i32 {
     match name {
         "echo" => {
             let said = std::io::read_to_string(std::io::stdin()).unwrap();
@@ -89,7 +89,7 @@ pub(crate) fn act(name: &str, rest: &[&str]) -> i32 {
         }
         "probe" => {
             let probe = reenact_sandbox::probe();
-            print!("{}\n{}", probe.enforcement, probe.advice.join("\n"));
+            print!("{}\n{}", probe.report, probe.advice.join("\n"));
             0
         }
         "mount-proc" => {
@@ -109,12 +109,12 @@ pub(crate) fn act(name: &str, rest: &[&str]) -> i32 {
     }
 }
 
-fn plan(args: &[&str]) -> Plan {
-    Plan::new(std::env::current_exe().unwrap()).arg("act").args(args)
+fn plan(args: &[&str]) -> SandboxCommand {
+    SandboxCommand::new(std::env::current_exe().unwrap()).arg("act").args(args)
 }
 
-/// Exit code, standard output, standard error.
-fn run(plan: Plan) -> (Option<i32>, String, String) {
+/// Runs a command to its end; returns exit code, standard output and standard error.
+fn run(plan: SandboxCommand) -> (Option<i32>, String, String) {
     let (mut command, handshake) = plan.prepare().unwrap();
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(command);
@@ -141,9 +141,9 @@ fn serve(listener: TcpListener) -> std::sync::Arc<AtomicUsize> {
     served
 }
 
-/// The port must be known to the command before it starts, as it is to an agent: through its arguments.
+/// Runs a command that calls `port`, which it gets through its arguments, as an agent would.
 fn call_on(port: u16) -> (Option<i32>, usize, u16) {
-    let Inside { mut child, listener, .. } =
+    let SandboxedChild { mut child, listener, .. } =
         plan(&["call", &port.to_string()]).listen_port(port).spawn().unwrap();
     let bound = listener.local_addr().unwrap().port();
     let served = serve(listener);
@@ -153,7 +153,7 @@ fn call_on(port: u16) -> (Option<i32>, usize, u16) {
 
 fn gateway() {
     assert_eq!(call_on(48_999), (Some(0), 400, 48_999));
-    let Inside { mut child, listener, .. } = plan(&["exit", "0"]).spawn().unwrap();
+    let SandboxedChild { mut child, listener, .. } = plan(&["exit", "0"]).spawn().unwrap();
     assert_ne!(listener.local_addr().unwrap().port(), 0);
     assert!(child.wait().unwrap().success());
 }
@@ -180,7 +180,7 @@ fn exit_codes() {
 }
 
 fn not_executed() {
-    let error = |program: &str| match Plan::new(program).spawn() {
+    let error = |program: &str| match SandboxCommand::new(program).spawn() {
         Err(SandboxError::Exec { exit_code, program, .. }) => (exit_code, program),
         other => panic!("{other:?}"),
     };
@@ -190,14 +190,14 @@ fn not_executed() {
 
 fn signals() {
     for signal in [rustix::process::Signal::INT, rustix::process::Signal::TERM] {
-        let Inside { mut child, .. } = Plan::new("sleep").arg("60").spawn().unwrap();
+        let SandboxedChild { mut child, .. } = SandboxCommand::new("sleep").arg("60").spawn().unwrap();
         rustix::process::kill_process(rustix::process::Pid::from_child(&child), signal).unwrap();
         assert_eq!(child.wait().unwrap().signal(), Some(signal.as_raw()));
     }
 }
 
 fn signal_state() {
-    let (_, inside, _) = run(Plan::new("cat").arg("/proc/self/status"));
+    let (_, inside, _) = run(SandboxCommand::new("cat").arg("/proc/self/status"));
     let outside = Command::new("cat").arg("/proc/self/status").output().unwrap();
     let outside = String::from_utf8(outside.stdout).unwrap();
     let lines = |text: &str| -> Vec<String> {
@@ -231,9 +231,9 @@ fn identity() {
     drop(command);
     let _running = handshake.wait().unwrap().start().unwrap();
     let pid = child.id();
-    let said = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
+    let output = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
     let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
-    assert_eq!(said, format!("{uid} {gid} {pid} /usr\n"));
+    assert_eq!(output, format!("{uid} {gid} {pid} /usr\n"));
 }
 
 fn runtime_directory() {
@@ -253,8 +253,8 @@ fn masked_directory() {
         return;
     }
     match plan.spawn() {
-        Err(error @ SandboxError::Refused { step: Step::Directory, .. }) => {
-            assert_eq!(reenact_sandbox::Probe::from_error(&error).advice.len(), 1);
+        Err(error @ SandboxError::Refused { step: SetupStep::Directory, .. }) => {
+            assert_eq!(reenact_sandbox::SandboxProbe::from_error(&error).advice.len(), 1);
         }
         other => panic!("{other:?}"),
     }
@@ -289,7 +289,7 @@ fn threads() {
 fn never_started() {
     let folder = tempfile::tempdir().unwrap();
     let mark = folder.path().join("never");
-    let (mut command, handshake) = Plan::new("touch").arg(&mark).prepare().unwrap();
+    let (mut command, handshake) = SandboxCommand::new("touch").arg(&mark).prepare().unwrap();
     let mut child = command.spawn().unwrap();
     drop(command);
     drop(handshake.wait().unwrap());
@@ -299,16 +299,19 @@ fn never_started() {
 
 fn by_hand() {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    let output =
-        command.args([reenact_sandbox::trampoline::MARK, "true"]).stdin(Stdio::null()).output().unwrap();
+    let output = command
+        .args([reenact_sandbox::trampoline::TRAMPOLINE_ARGUMENT, "true"])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
     assert_eq!(output.status.code(), Some(125));
     assert!(String::from_utf8(output.stderr).unwrap().contains("cannot be called by hand"));
 }
 
 fn report() {
-    let enforcement = reenact_sandbox::probe().enforcement;
+    let enforcement = reenact_sandbox::probe().report;
     println!("{enforcement}");
-    assert_eq!((enforcement.rung, &enforcement.why), (Rung::Netns, &None));
+    assert_eq!((enforcement.isolation, &enforcement.reason), (Isolation::Netns, &None));
     for fact in [
         Closed::Network,
         Closed::AbstractSockets,
@@ -321,11 +324,11 @@ fn report() {
     for fact in [Open::Files, Open::Signals, Open::LaterSockets] {
         assert!(enforcement.open.contains(&fact), "{fact:?}");
     }
-    assert!(enforcement.masked().any(|path| path == std::path::Path::new("/run")));
+    assert!(enforcement.masked_paths().any(|path| path == std::path::Path::new("/run")));
     assert_eq!(enforcement.open.contains(&Open::Root), rustix::process::getuid().is_root());
 }
 
-/// `user.max_user_namespaces` belongs to a user namespace, so it can be set to 0 in one without harm to the machine.
+/// Sets `user.max_user_namespaces` to 0 in a user namespace of its own, which does no harm to the machine.
 fn refusal() {
     let script = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" act probe";
     let exe = std::env::current_exe().unwrap();
@@ -341,7 +344,8 @@ fn refusal() {
     );
 }
 
-/// The agent may be one that replays. Root cannot: it would need CAP_SETFCAP to map itself again.
+/// Runs a sandbox inside of a sandbox: the agent may be one that replays. Root cannot: it would need CAP_SETFCAP to map itself
+/// again.
 fn nested() {
     let (code, said, _) = run(plan(&["probe"]));
     assert_eq!(code, Some(0));
@@ -358,7 +362,7 @@ fn network_stream() {
     let mut plan = plan(&["exit", "0"]);
     plan.stdin = Some(stream.into());
     let mut inside = plan.spawn().unwrap();
-    assert!(inside.enforcement.open.contains(&Open::Stream("stdin".into())));
+    assert!(inside.report.open.contains(&Open::Stream("stdin".into())));
     assert!(inside.child.wait().unwrap().success());
 }
 
@@ -366,7 +370,7 @@ fn own_child() {
     assert_eq!(run(plan(&["trace"])).0, Some(0));
 }
 
-/// Printed, never judged: a clock does not fail a test.
+/// Prints the start-up times. No clock fails a test.
 fn start_up() {
     let median = |mut times: Vec<f64>| {
         times.sort_by(f64::total_cmp);
@@ -379,7 +383,7 @@ fn start_up() {
     };
     let direct = || assert!(Command::new("/bin/true").stdin(Stdio::null()).status().unwrap().success());
     let inside = || {
-        let mut inside = Plan::new("/bin/true").spawn().unwrap();
+        let mut inside = SandboxCommand::new("/bin/true").spawn().unwrap();
         let mut byte = [0];
         assert!(inside.child.wait().unwrap().success());
         let _ = inside.child.stdout.take().map(|mut it| it.read(&mut byte));

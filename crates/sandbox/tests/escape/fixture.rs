@@ -1,4 +1,4 @@
-//! The host that the attempts try to reach: listeners of every kind, and a process to interfere with.
+//! Host that the attempts try to reach: listeners of every kind, and a process to interfere with.
 
 use std::io::Write;
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -8,42 +8,43 @@ use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-/// Alive as long as the table runs. What an attempt needs to know travels in variables `ESCAPE_…`.
-pub(crate) struct Fixture {
+/// Listeners, files and a process of the host, alive while the table runs. Attempts learn about them from variables
+/// `ESCAPE_…`.
+pub(crate) struct HostFixture {
     pub(crate) variables: Vec<(String, String)>,
-    kept: Vec<Box<dyn std::any::Any>>,
+    kept_alive: Vec<Box<dyn std::any::Any>>,
     files: Vec<PathBuf>,
     victim: Child,
 }
 
-impl Fixture {
+impl HostFixture {
     pub(crate) fn new() -> Self {
         let mut victim = Command::new(std::env::current_exe().unwrap());
         let victim = victim.arg("victim").stdin(Stdio::piped()).spawn().unwrap();
-        let mut it = Self { variables: vec![], kept: vec![], files: vec![], victim };
-        it.tell("VICTIM", it.victim.id());
+        let mut it = Self { variables: vec![], kept_alive: vec![], files: vec![], victim };
+        it.set_variable("VICTIM", it.victim.id());
         it.network();
         it.unix_sockets();
         it.inherited();
         it
     }
 
-    fn tell(&mut self, name: &str, value: impl ToString) {
+    fn set_variable(&mut self, name: &str, value: impl ToString) {
         self.variables.push((format!("ESCAPE_{name}"), value.to_string()));
     }
 
-    fn keep(&mut self, thing: impl std::any::Any) {
-        self.kept.push(Box::new(thing));
+    fn keep_alive(&mut self, thing: impl std::any::Any) {
+        self.kept_alive.push(Box::new(thing));
     }
 
     fn network(&mut self) {
         for (name, address) in [("TCP4", "127.0.0.1:0"), ("TCP6", "[::1]:0")] {
             if let Ok(listener) = TcpListener::bind(address) {
-                self.tell(name, listener.local_addr().unwrap());
-                self.keep(listener);
+                self.set_variable(name, listener.local_addr().unwrap());
+                self.keep_alive(listener);
             }
         }
-        // The address by which the machine is known to others: no packet is sent to find it.
+        // The address by which other machines know this one; no packet is sent to find it.
         let outward = UdpSocket::bind("0.0.0.0:0").and_then(|socket| {
             socket.connect("192.0.2.1:9")?;
             socket.local_addr()
@@ -51,13 +52,13 @@ impl Fixture {
         if let Ok(own) = outward
             && let Ok(listener) = TcpListener::bind((own.ip(), 0))
         {
-            self.tell("TCP_OWN", listener.local_addr().unwrap());
-            self.keep(listener);
+            self.set_variable("TCP_OWN", listener.local_addr().unwrap());
+            self.keep_alive(listener);
         }
-        // One of two, since the thread that answers keeps its port for as long as the program runs.
+        // One of two addresses, since the thread that answers keeps its port for as long as the program runs.
         for (name, addresses) in [("UDP", ["127.0.0.1:0"; 2]), ("DNS", ["127.0.0.77:53", "127.0.0.78:53"])] {
             let Some(socket) = addresses.iter().find_map(|it| UdpSocket::bind(it).ok()) else { continue };
-            self.tell(name, socket.local_addr().unwrap());
+            self.set_variable(name, socket.local_addr().unwrap());
             std::thread::spawn(move || {
                 let mut buffer = [0; 512];
                 while let Ok((length, from)) = socket.recv_from(&mut buffer) {
@@ -70,8 +71,8 @@ impl Fixture {
     fn unix_sockets(&mut self) {
         let unique = format!("reenact-escape-{}", std::process::id());
         let name = SocketAddr::from_abstract_name(unique.as_bytes()).unwrap();
-        self.keep(UnixListener::bind_addr(&name).unwrap());
-        self.tell("ABSTRACT", &unique);
+        self.keep_alive(UnixListener::bind_addr(&name).unwrap());
+        self.set_variable("ABSTRACT", &unique);
 
         let runtime = std::env::temp_dir().join(format!("{unique}-xdg"));
         std::fs::create_dir_all(&runtime).unwrap();
@@ -84,32 +85,32 @@ impl Fixture {
         ];
         for (name, path) in places {
             if let Ok(listener) = UnixListener::bind(&path) {
-                self.tell(name, path.display());
-                self.keep(listener);
+                self.set_variable(name, path.display());
+                self.keep_alive(listener);
                 self.files.push(path);
             }
         }
         let path = std::env::temp_dir().join(format!("{unique}.dgram"));
-        self.keep(UnixDatagram::bind(&path).unwrap());
-        self.tell("UNIX_DATAGRAM", path.display());
+        self.keep_alive(UnixDatagram::bind(&path).unwrap());
+        self.set_variable("UNIX_DATAGRAM", path.display());
         self.files.push(path);
         self.files.push(runtime);
-        // The kernel still lists this name, and a file has taken it.
+        // The kernel still lists this path, but a file has replaced the socket.
         let path = std::env::temp_dir().join(format!("{unique}.replaced"));
-        self.keep(UnixListener::bind(&path).unwrap());
+        self.keep_alive(UnixListener::bind(&path).unwrap());
         std::fs::remove_file(&path).unwrap();
         std::fs::write(&path, "a file").unwrap();
-        self.tell("REPLACED", path.display());
+        self.set_variable("REPLACED", path.display());
         self.files.push(path);
-        // Bound by `bind_late`, when the sandbox stands already.
-        self.tell("UNIX_LATE", std::env::temp_dir().join(format!("{unique}.late")).display());
+        // Bound by `bind_late`, when the sandbox is complete already.
+        self.set_variable("UNIX_LATE", std::env::temp_dir().join(format!("{unique}.late")).display());
     }
 
-    /// A socket that did not exist when the sandbox was built.
+    /// Binds a socket that did not exist when the sandbox was built.
     pub(crate) fn bind_late(&mut self) {
         let path = PathBuf::from(self.variable("ESCAPE_UNIX_LATE").unwrap());
         let _ = std::fs::remove_file(&path);
-        self.keep(UnixListener::bind(&path).unwrap());
+        self.keep_alive(UnixListener::bind(&path).unwrap());
         self.files.push(path);
     }
 
@@ -117,7 +118,7 @@ impl Fixture {
         self.variables.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// An open connection, and the directory /run, both without close-on-exec.
+    /// Opens a connection and the directory /run, both without close-on-exec.
     fn inherited(&mut self) {
         let address = self.variable("ESCAPE_TCP4").unwrap().to_owned();
         let mut stream = TcpStream::connect(address).unwrap();
@@ -127,14 +128,14 @@ impl Fixture {
         rustix::io::fcntl_setfd(&run, rustix::io::FdFlags::empty()).unwrap();
         let fd = stream.as_raw_fd();
         let link = std::fs::read_link(format!("/proc/self/fd/{fd}")).unwrap();
-        self.tell("INHERITED", format!("/proc/self/fd/{fd}={}", link.display()));
-        self.tell("INHERITED_RUN", run.as_raw_fd());
-        self.keep(stream);
-        self.keep(run);
+        self.set_variable("INHERITED", format!("/proc/self/fd/{fd}={}", link.display()));
+        self.set_variable("INHERITED_RUN", run.as_raw_fd());
+        self.keep_alive(stream);
+        self.keep_alive(run);
     }
 }
 
-impl Drop for Fixture {
+impl Drop for HostFixture {
     fn drop(&mut self) {
         drop(self.victim.stdin.take());
         let _ = self.victim.wait();

@@ -1,7 +1,7 @@
-//! The escape table: each attempt is made outside, where it works, and inside, where it must not.
+//! Table of escape attempts: each is made outside, where it works, and inside of the sandbox, where it must fail.
 //!
-//! This program is everything at once: the host, the trampoline, and the command inside. `main` decides by its arguments.
-//! As root, the whole table is run a second time as an unprivileged user.
+//! This program is the host, the trampoline, and the command inside; `main` decides by its arguments. As root, the whole table
+//! is run a second time as an unprivileged user.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::print_stderr)]
 #![allow(missing_docs)]
 
@@ -14,14 +14,14 @@ mod fixture;
 
 #[cfg(target_os = "linux")]
 fn main() {
-    reenact_sandbox::trampoline::main_if_asked();
+    reenact_sandbox::trampoline::run_if_trampoline();
     let args: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     match words.as_slice() {
-        ["attempt", name] => std::process::exit(attempts::make(name)),
-        ["act", name, rest @ ..] => std::process::exit(behaviour::act(name, rest)),
+        ["attempt", name] => std::process::exit(attempts::run_attempt(name)),
+        ["act", name, rest @ ..] => std::process::exit(behaviour::run_action(name, rest)),
         ["victim"] => drop(std::io::read_to_string(std::io::stdin())),
-        // What a test runner asks before it runs anything: which tests there are, and which of them to leave out.
+        // Queries of a test runner before it runs any test: the list of tests, and the list of ignored tests.
         words if words.contains(&"--list") && words.contains(&"--ignored") => {}
         words if words.contains(&"--list") => println!("escape: test"),
         _ => std::process::exit(run_all()),
@@ -33,8 +33,8 @@ fn run_all() -> i32 {
     let who = rustix::process::getuid().as_raw();
     println!("\nas user {who}");
     let probe = reenact_sandbox::probe();
-    if probe.enforcement.rung != reenact_sandbox::Rung::Netns {
-        println!("skipped: {}\n{}", probe.enforcement, probe.advice.join("\n"));
+    if probe.report.isolation != reenact_sandbox::Isolation::Netns {
+        println!("skipped: {}\n{}", probe.report, probe.advice.join("\n"));
         // Where the sandbox is known to work, a test run that skips it all must not pass.
         return i32::from(std::env::var_os("REENACT_REQUIRE_SANDBOX").is_some());
     }
@@ -47,7 +47,7 @@ fn run_all() -> i32 {
     code
 }
 
-/// The same as `nobody`, from a copy that such a user can execute.
+/// Runs the same tests as `nobody`, from a copy that such a user can execute.
 #[cfg(target_os = "linux")]
 fn again_unprivileged() -> i32 {
     use std::os::unix::fs::PermissionsExt;
@@ -57,8 +57,8 @@ fn again_unprivileged() -> i32 {
     std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
     let copy = folder.join("escape");
     std::fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
-    // What only root can offer, root offers: a name server's port and sockets under /run.
-    let fixture = fixture::Fixture::new();
+    // Only root can bind a name server's port and sockets under /run, so they are bound here.
+    let fixture = fixture::HostFixture::new();
     let offered = ["ESCAPE_DNS", "ESCAPE_UNIX_RUN", "ESCAPE_UNIX_VAR_RUN"]
         .into_iter()
         .filter_map(|name| Some((name, fixture.variable(name)?)));
@@ -82,6 +82,6 @@ fn again_unprivileged() -> i32 {
 #[cfg(not(target_os = "linux"))]
 fn main() {
     let probe = reenact_sandbox::probe();
-    assert_eq!(probe.enforcement.rung, reenact_sandbox::Rung::None);
-    assert!(probe.enforcement.why.is_some());
+    assert_eq!(probe.report.isolation, reenact_sandbox::Isolation::None);
+    assert!(probe.report.reason.is_some());
 }

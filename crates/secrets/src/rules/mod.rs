@@ -1,15 +1,16 @@
-//! The rules of `reenact-1`, as tables.
+//! Tables of the rules of `reenact-1`: one row for each kind of secret.
 //!
-//! Where two rules find the same bytes, the one that stands first here names them. Lengths are those that
-//! vendors give out today, with room where they have grown before.
+//! Where two rules find the same bytes, the one that stands first names them. Lengths are those
+//! that vendors give out today, with room where they have grown before. A new rule needs a row here
+//! and a case in `tests/corpus/true`.
 
 mod models;
 mod protocol;
 mod services;
 
-use crate::rule::Rule;
+use crate::rule::SecretRule;
 
-/// All rules that are tables.
-pub(crate) fn all() -> impl Iterator<Item = &'static Rule> {
+/// Returns all rules of the tables, in the order of their precedence.
+pub(crate) fn all() -> impl Iterator<Item = &'static SecretRule> {
     models::RULES.iter().chain(services::RULES).chain(protocol::RULES)
 }

@@ -1,9 +1,9 @@
-//! Credentials that are nobody's own: signed tokens, and what stands in an `Authorization` header.
+//! Credentials of no single vendor: signed tokens, and the values of `Authorization` headers.
 
-use crate::class::{BASE64, BEARER, WORD};
-use crate::rule::{Check, Piece, Rule, after, rule, run, shape, text};
+use crate::byte_class::{BASE64, BEARER, WORD};
+use crate::rule::{SecretRule, ShapeCheck, ShapePart, after, rule, run, shape, text};
 
-pub(super) static RULES: &[Rule] = &[
+pub(super) static RULES: &[SecretRule] = &[
     rule(
         "jwt",
         &[
@@ -12,7 +12,7 @@ pub(super) static RULES: &[Rule] = &[
                 "eyJ",
                 &[run(&WORD, 10, 2048), text("."), run(&WORD, 2, 16384), text("."), run(&WORD, 0, 2048)],
             )
-            .check(Check::Jwt),
+            .check(ShapeCheck::Jwt),
             // Encrypted.
             shape(
                 "eyJ",
@@ -28,28 +28,28 @@ pub(super) static RULES: &[Rule] = &[
                     run(&WORD, 2, 256),
                 ],
             )
-            .check(Check::Jwt),
+            .check(ShapeCheck::Jwt),
         ],
     ),
     rule(
         "bearer-token",
         &[
-            after("Bearer ", &[run(&BEARER, 16, 4096)]).check(Check::Random),
-            after("bearer ", &[run(&BEARER, 16, 4096)]).check(Check::Random),
+            after("Bearer ", &[run(&BEARER, 16, 4096)]).check(ShapeCheck::Random),
+            after("bearer ", &[run(&BEARER, 16, 4096)]).check(ShapeCheck::Random),
         ],
     ),
     rule(
         "basic-auth",
         &[
-            after("Basic ", &[run(&BASE64, 12, 4096), Piece::Padding]).check(Check::Basic),
-            after("basic ", &[run(&BASE64, 12, 4096), Piece::Padding]).check(Check::Basic),
+            after("Basic ", &[run(&BASE64, 12, 4096), ShapePart::Padding]).check(ShapeCheck::Basic),
+            after("basic ", &[run(&BASE64, 12, 4096), ShapePart::Padding]).check(ShapeCheck::Basic),
             // A registry's credentials in a container tool's configuration.
-            after("\"auth\":\"", &[run(&BASE64, 12, 4096), Piece::Padding]).check(Check::Basic),
-            after("\"auth\": \"", &[run(&BASE64, 12, 4096), Piece::Padding]).check(Check::Basic),
-            // The same inside a string of JSON.
-            after("auth\\\":\\\"", &[run(&BASE64, 12, 4096), Piece::Padding]).check(Check::Basic),
-            after("auth\\\": \\\"", &[run(&BASE64, 12, 4096), Piece::Padding]).check(Check::Basic),
-            after("_auth=", &[run(&BASE64, 12, 4096), Piece::Padding]).check(Check::Basic),
+            after("\"auth\":\"", &[run(&BASE64, 12, 4096), ShapePart::Padding]).check(ShapeCheck::Basic),
+            after("\"auth\": \"", &[run(&BASE64, 12, 4096), ShapePart::Padding]).check(ShapeCheck::Basic),
+            // The same inside of a JSON string.
+            after("auth\\\":\\\"", &[run(&BASE64, 12, 4096), ShapePart::Padding]).check(ShapeCheck::Basic),
+            after("auth\\\": \\\"", &[run(&BASE64, 12, 4096), ShapePart::Padding]).check(ShapeCheck::Basic),
+            after("_auth=", &[run(&BASE64, 12, 4096), ShapePart::Padding]).check(ShapeCheck::Basic),
         ],
     ),
 ];

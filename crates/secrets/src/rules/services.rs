@@ -1,9 +1,11 @@
-//! Keys of the services that agents work with: clouds, code, chat, mail, money.
+//! Keys of the services that agents work with: clouds, code, chat, mail, payment.
 
-use crate::class::{ALNUM, BASE32, BASE64, DIGIT, HEX, PADDED, SLASHED, SNAKE, TILDE, UPPER, WORD};
-use crate::rule::{Check, Piece, Rule, Shape, after, exactly, rule, run, shape, text};
+use crate::byte_class::{
+    ALNUM, BASE32, BASE64, BASE64_PADDED, DIGIT, HEX, SLASHED, SNAKE, TILDE, UPPER, WORD,
+};
+use crate::rule::{SecretRule, SecretShape, ShapeCheck, ShapePart, after, exactly, rule, run, shape, text};
 
-pub(super) static RULES: &[Rule] = &[
+pub(super) static RULES: &[SecretRule] = &[
     rule(
         "aws-key-id",
         &[
@@ -16,21 +18,21 @@ pub(super) static RULES: &[Rule] = &[
     rule(
         "aws-session-token",
         &[
-            shape("FwoGZXIvYXdz", &[run(&BASE64, 80, 4096), Piece::Padding]),
-            shape("FQoGZXIvYXdz", &[run(&BASE64, 80, 4096), Piece::Padding]),
-            shape("IQoJb3JpZ2luX2Vj", &[run(&BASE64, 80, 4096), Piece::Padding]),
+            shape("FwoGZXIvYXdz", &[run(&BASE64, 80, 4096), ShapePart::Padding]),
+            shape("FQoGZXIvYXdz", &[run(&BASE64, 80, 4096), ShapePart::Padding]),
+            shape("IQoJb3JpZ2luX2Vj", &[run(&BASE64, 80, 4096), ShapePart::Padding]),
         ],
     ),
     rule(
         "azure-shared-key",
         &[
-            after("AccountKey=", &[run(&PADDED, 80, 96)]),
-            after("SharedAccessKey=", &[run(&PADDED, 40, 64)]),
+            after("AccountKey=", &[run(&BASE64_PADDED, 80, 96)]),
+            after("SharedAccessKey=", &[run(&BASE64_PADDED, 40, 64)]),
             after("SharedAccessSignature=", &[run(&TILDE, 40, 512)]),
         ],
     ),
-    rule("azure-client-secret", &[shape("Q~", &[run(&TILDE, 31, 34)]).behind(&TILDE, 4, 4)]),
-    rule("azure-devops-token", &[shape("AZDO", &[exactly(&ALNUM, 4)]).behind(&ALNUM, 76, 76)]),
+    rule("azure-client-secret", &[shape("Q~", &[run(&TILDE, 31, 34)]).preceded_by(&TILDE, 4, 4)]),
+    rule("azure-devops-token", &[shape("AZDO", &[exactly(&ALNUM, 4)]).preceded_by(&ALNUM, 76, 76)]),
     rule(
         "github-token",
         &[
@@ -39,14 +41,14 @@ pub(super) static RULES: &[Rule] = &[
             shape("ghu_", &[run(&ALNUM, 36, 255)]),
             shape("ghs_", &[run(&ALNUM, 36, 255)]),
             shape("ghr_", &[run(&ALNUM, 36, 255)]),
-            shape("github_pat_", &[run(&SNAKE, 60, 255)]).check(Check::Mixed),
+            shape("github_pat_", &[run(&SNAKE, 60, 255)]).check(ShapeCheck::Mixed),
         ],
     ),
     rule("gitlab-token", &GITLAB),
     rule("slack-token", &SLACK),
     rule(
         "slack-webhook",
-        &[after("hooks.slack.com/services/", &[run(&SLASHED, 30, 96)]).check(Check::Mixed)],
+        &[after("hooks.slack.com/services/", &[run(&SLASHED, 30, 96)]).check(ShapeCheck::Mixed)],
     ),
     rule(
         "stripe-key",
@@ -55,11 +57,11 @@ pub(super) static RULES: &[Rule] = &[
             shape("rk_live_", &[run(&ALNUM, 16, 255)]),
             shape("sk_test_", &[run(&ALNUM, 16, 255)]),
             shape("rk_test_", &[run(&ALNUM, 16, 255)]),
-            shape("whsec_", &[run(&PADDED, 24, 96)]).check(Check::Mixed),
+            shape("whsec_", &[run(&BASE64_PADDED, 24, 96)]).check(ShapeCheck::Mixed),
         ],
     ),
     rule("npm-token", &[shape("npm_", &[exactly(&ALNUM, 36)])]),
-    rule("pypi-token", &[shape("pypi-", &[run(&WORD, 50, 512)]).check(Check::Solid)]),
+    rule("pypi-token", &[shape("pypi-", &[run(&WORD, 50, 512)]).check(ShapeCheck::Solid)]),
     rule("rubygems-token", &[shape("rubygems_", &[exactly(&HEX, 48)])]),
     rule(
         "docker-token",
@@ -68,9 +70,9 @@ pub(super) static RULES: &[Rule] = &[
     rule("sendgrid-key", &[shape("SG.", &[exactly(&WORD, 22), text("."), exactly(&WORD, 43)])]),
     rule("twilio-key", &[shape("SK", &[exactly(&HEX, 32)])]),
     rule("mailgun-key", &[shape("key-", &[exactly(&HEX, 32)])]),
-    rule("mailchimp-key", &[shape("-us", &[run(&DIGIT, 1, 2)]).behind(&HEX, 32, 32)]),
+    rule("mailchimp-key", &[shape("-us", &[run(&DIGIT, 1, 2)]).preceded_by(&HEX, 32, 32)]),
     rule("resend-key", &[shape("re_", &[exactly(&ALNUM, 8), text("_"), exactly(&ALNUM, 24)])]),
-    rule("telegram-token", &[shape(":AA", &[exactly(&WORD, 33)]).behind(&DIGIT, 8, 10)]),
+    rule("telegram-token", &[shape(":AA", &[exactly(&WORD, 33)]).preceded_by(&DIGIT, 8, 10)]),
     rule(
         "discord-token",
         &[
@@ -100,7 +102,7 @@ pub(super) static RULES: &[Rule] = &[
     ),
     rule("notion-token", &[shape("ntn_", &[run(&ALNUM, 40, 50)]), shape("secret_", &[exactly(&ALNUM, 43)])]),
     rule("airtable-token", &[shape("pat", &[exactly(&ALNUM, 14), text("."), exactly(&HEX, 64)])]),
-    rule("figma-token", &[shape("figd_", &[run(&WORD, 36, 64)]).check(Check::Mixed)]),
+    rule("figma-token", &[shape("figd_", &[run(&WORD, 36, 64)]).check(ShapeCheck::Mixed)]),
     rule(
         "atlassian-token",
         &[
@@ -113,7 +115,7 @@ pub(super) static RULES: &[Rule] = &[
         "sentry-token",
         &[
             shape("sntryu_", &[exactly(&HEX, 64)]),
-            shape("sntrys_", &[run(&PADDED, 60, 512)]).check(Check::Mixed),
+            shape("sntrys_", &[run(&BASE64_PADDED, 60, 512)]).check(ShapeCheck::Mixed),
         ],
     ),
     rule("grafana-token", &[shape("glsa_", &[exactly(&ALNUM, 32), text("_"), exactly(&HEX, 8)])]),
@@ -122,9 +124,12 @@ pub(super) static RULES: &[Rule] = &[
     rule("doppler-token", &[shape("dp.pt.", &[run(&ALNUM, 40, 48)])]),
     rule(
         "vault-token",
-        &[shape("hvs.", &[run(&WORD, 24, 255)]).check(Check::Mixed), shape("hvb.", &[run(&WORD, 90, 512)])],
+        &[
+            shape("hvs.", &[run(&WORD, 24, 255)]).check(ShapeCheck::Mixed),
+            shape("hvb.", &[run(&WORD, 90, 512)]),
+        ],
     ),
-    rule("terraform-token", &[shape(".atlasv1.", &[run(&WORD, 60, 80)]).behind(&ALNUM, 14, 14)]),
+    rule("terraform-token", &[shape(".atlasv1.", &[run(&WORD, 60, 80)]).preceded_by(&ALNUM, 14, 14)]),
     rule(
         "shopify-token",
         &[
@@ -143,41 +148,41 @@ pub(super) static RULES: &[Rule] = &[
         "supabase-key",
         &[
             shape("sbp_", &[exactly(&HEX, 40)]),
-            shape("sb_secret_", &[run(&WORD, 24, 64)]).check(Check::Mixed),
+            shape("sb_secret_", &[run(&WORD, 24, 64)]).check(ShapeCheck::Mixed),
         ],
     ),
     rule("postman-key", &[shape("PMAK-", &[exactly(&HEX, 24), text("-"), exactly(&HEX, 34)])]),
     rule("pulumi-token", &[shape("pul-", &[exactly(&HEX, 40)])]),
-    rule("tailscale-key", &[shape("tskey-", &[run(&WORD, 20, 80)]).check(Check::Mixed)]),
+    rule("tailscale-key", &[shape("tskey-", &[run(&WORD, 20, 80)]).check(ShapeCheck::Mixed)]),
     rule("dynatrace-token", &[shape("dt0c01.", &[exactly(&UPPER, 24), text("."), exactly(&UPPER, 64)])]),
     rule("age-key", &[shape("AGE-SECRET-KEY-1", &[exactly(&UPPER, 58)])]),
 ];
 
-/// Personal, deploy, runner, build, trigger, feed, mail, agent and application tokens; some of newer ones
-/// have three parts.
-static GITLAB: [Shape; 12] = [
-    shape("glpat-", &[run(&WORD, 20, 300)]).check(Check::Mixed),
-    shape("gldt-", &[run(&WORD, 20, 300)]).check(Check::Mixed),
-    shape("glrt-", &[run(&WORD, 20, 300)]).check(Check::Mixed),
-    shape("glcbt-", &[run(&WORD, 20, 300)]).check(Check::Mixed),
-    shape("glptt-", &[run(&WORD, 20, 300)]).check(Check::Mixed),
-    shape("glft-", &[run(&WORD, 20, 300)]).check(Check::Mixed),
-    shape("glimt-", &[run(&WORD, 20, 300)]).check(Check::Mixed),
-    shape("glagent-", &[run(&WORD, 20, 300)]).check(Check::Mixed),
-    shape("gloas-", &[run(&WORD, 20, 300)]).check(Check::Mixed),
-    shape("glsoat-", &[run(&WORD, 20, 300)]).check(Check::Mixed),
+/// Personal, deploy, runner, build, trigger, feed, mail, agent and application tokens; some newer
+/// ones have three parts.
+static GITLAB: [SecretShape; 12] = [
+    shape("glpat-", &[run(&WORD, 20, 300)]).check(ShapeCheck::Mixed),
+    shape("gldt-", &[run(&WORD, 20, 300)]).check(ShapeCheck::Mixed),
+    shape("glrt-", &[run(&WORD, 20, 300)]).check(ShapeCheck::Mixed),
+    shape("glcbt-", &[run(&WORD, 20, 300)]).check(ShapeCheck::Mixed),
+    shape("glptt-", &[run(&WORD, 20, 300)]).check(ShapeCheck::Mixed),
+    shape("glft-", &[run(&WORD, 20, 300)]).check(ShapeCheck::Mixed),
+    shape("glimt-", &[run(&WORD, 20, 300)]).check(ShapeCheck::Mixed),
+    shape("glagent-", &[run(&WORD, 20, 300)]).check(ShapeCheck::Mixed),
+    shape("gloas-", &[run(&WORD, 20, 300)]).check(ShapeCheck::Mixed),
+    shape("glsoat-", &[run(&WORD, 20, 300)]).check(ShapeCheck::Mixed),
     shape("glpat-", &[run(&WORD, 20, 300), text("."), run(&WORD, 2, 2), text("."), run(&WORD, 7, 9)]),
     shape("glrt-", &[run(&WORD, 20, 300), text("."), run(&WORD, 2, 2), text("."), run(&WORD, 7, 9)]),
 ];
 
-/// Bots, users, workspaces, refresh and configuration tokens; apps.
-static SLACK: [Shape; 8] = [
-    shape("xoxb-", &[run(&WORD, 20, 255)]).check(Check::Mixed),
-    shape("xoxp-", &[run(&WORD, 20, 255)]).check(Check::Mixed),
-    shape("xoxa-", &[run(&WORD, 20, 255)]).check(Check::Mixed),
-    shape("xoxr-", &[run(&WORD, 20, 255)]).check(Check::Mixed),
-    shape("xoxs-", &[run(&WORD, 20, 255)]).check(Check::Mixed),
-    shape("xoxe-", &[run(&WORD, 20, 255)]).check(Check::Mixed),
-    shape("xoxe.xoxp-", &[run(&WORD, 20, 255)]).check(Check::Mixed),
-    shape("xapp-", &[run(&WORD, 20, 255)]).check(Check::Mixed),
+/// Tokens of bots, users and workspaces, refresh and configuration tokens, tokens of apps.
+static SLACK: [SecretShape; 8] = [
+    shape("xoxb-", &[run(&WORD, 20, 255)]).check(ShapeCheck::Mixed),
+    shape("xoxp-", &[run(&WORD, 20, 255)]).check(ShapeCheck::Mixed),
+    shape("xoxa-", &[run(&WORD, 20, 255)]).check(ShapeCheck::Mixed),
+    shape("xoxr-", &[run(&WORD, 20, 255)]).check(ShapeCheck::Mixed),
+    shape("xoxs-", &[run(&WORD, 20, 255)]).check(ShapeCheck::Mixed),
+    shape("xoxe-", &[run(&WORD, 20, 255)]).check(ShapeCheck::Mixed),
+    shape("xoxe.xoxp-", &[run(&WORD, 20, 255)]).check(ShapeCheck::Mixed),
+    shape("xapp-", &[run(&WORD, 20, 255)]).check(ShapeCheck::Mixed),
 ];

@@ -1,35 +1,40 @@
-//! Streams of events: a secret may be cut over many of them, so that none holds it.
+//! Streams of events: a secret may be cut over many events, so that none of them holds it.
 //!
-//! Vendors stream a text as JSON strings, one event after another, each at the same place of its event. What the strings at a
-//! place say together is looked through, whoever the vendor is. A place is the path of names that leads to it; of the elements of
-//! a list, those with the same `index` are the same. That may part too little or too much, so two other readings are tried: one that
-//! also parts by the ids and types that events have, and one that parts by the last name of the path alone. The finest comes first,
-//! and what it finds is not looked at again: else what was told in between would be taken for a part of it.
+//! Vendors stream a text as JSON strings, one event after another, each at the same path of its
+//! event. The strings at one path are joined and searched, whichever vendor sends them. A path
+//! consists of the member names that lead to the string; of the elements of a list, those with the
+//! same `index` count as the same. That may separate too little or too much, so two other groupings
+//! are tried: a finer one that also separates by the ids and types of events, and a coarser one by
+//! the last member name alone ([`StreamGrouping`]). The finest comes first, and what it finds is
+//! masked for the next: otherwise text sent in between would be taken for a part of the secret.
+//!
+//! Start reading at [`collect_texts`].
 
-mod mould;
-mod told;
-mod walk;
+mod event_template;
+mod event_walker;
+mod stream_texts;
 
 pub(crate) use reenact_json::event_stream::is_stream;
-pub(crate) use told::{Parting, Told};
+pub(crate) use stream_texts::{StreamGrouping, StreamTexts};
 
 use memchr::memchr2;
-use reenact_json::event_stream::{StreamLine, stream_lines};
+use reenact_json::event_stream::{StreamLine, for_each_stream_line};
 
-/// Goes through the lines of a stream.
-pub(crate) fn told(text: &[u8]) -> Told {
-    let mut walk = walk::Walk::new(text);
-    stream_lines(text, |line| walk.line(line));
+/// Collects the strings of all events of a stream, grouped by their paths.
+pub(crate) fn collect_texts(text: &[u8]) -> StreamTexts {
+    let mut walk = event_walker::EventWalker::new(text);
+    for_each_stream_line(text, |line| walk.push_line(line));
     walk.finish();
-    walk.told
+    walk.texts
 }
 
-/// Whether no event comes after the one that a place lies in: if the stream broke off, it did so here.
-pub(crate) fn is_last(text: &[u8], place: usize) -> bool {
+/// Returns true if no event follows the one at offset `place`: if the stream was cut, it was cut
+/// here.
+pub(crate) fn is_in_last_event(text: &[u8], place: usize) -> bool {
     let behind =
         text.get(place..).and_then(|rest| memchr2(b'\n', b'\r', rest)).map_or(text.len(), |at| place + at);
     let mut has_more = false;
-    stream_lines(text.get(behind..).unwrap_or_default(), |line| {
+    for_each_stream_line(text.get(behind..).unwrap_or_default(), |line| {
         has_more |= matches!(line, StreamLine::Data(_));
     });
     !has_more

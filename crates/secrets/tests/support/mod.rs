@@ -1,19 +1,20 @@
-//! Texts with made-up secrets.
+//! Texts with made-up secrets, filled from templates.
 //!
-//! No file of the corpus holds anything that looks like a key: `{{sk-ant-api03- word:80}}` is a key in the
-//! making. The pieces between the braces are a class and a length, `nl` for a line break, `sp` for a blank,
-//! or themselves.
+//! No file of the corpus holds anything that looks like a key: `{{sk-ant-api03- word:80}}` is a key
+//! in the making. Between the braces stand a class with a length, `nl` for a line break, `sp` for a
+//! blank, or fixed text.
 
-// Each suite uses a part of it, and a template that is wrong is a test that is wrong.
+// Each suite uses a part of this module, and a template that is wrong is a test that is wrong.
 #![allow(dead_code, clippy::unwrap_used, clippy::panic)]
 
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// The seeds for which every made-up secret is known to be found: chance makes words, too, if it is asked often enough.
+/// Number of seeds for which every made-up secret is known to be found. Random letters form words,
+/// too, if there are enough of them.
 pub(crate) const SEEDS: u64 = 1000;
 
-/// Numbers that look random and are the same each time.
+/// Generator of numbers that look random and are the same each time (xorshift).
 pub(crate) struct Dice(u64);
 
 impl Dice {
@@ -28,7 +29,7 @@ impl Dice {
         usize::try_from(self.0 >> 33).unwrap() % sides
     }
 
-    /// So many letters of a class.
+    /// Returns `length` letters of a class.
     pub(crate) fn letters(&mut self, class: &str, length: usize) -> String {
         let letters = alphabet(class).unwrap_or_else(|| panic!("no class {class}")).as_bytes();
         (0..length).map(|_| char::from(letters[self.roll(letters.len())])).collect()
@@ -49,13 +50,13 @@ fn alphabet(class: &str) -> Option<&'static str> {
     })
 }
 
-/// A text, and where its made-up values lie.
+/// Filled template, with the spans of its made-up values.
 pub(crate) struct Made {
     pub(crate) text: String,
     pub(crate) spans: Vec<Range<usize>>,
 }
 
-/// Fills the places of a template.
+/// Fills the placeholders of a template.
 pub(crate) fn made(template: &str, seed: u64) -> Made {
     let mut dice = Dice::new(seed);
     let mut made = Made { text: String::new(), spans: Vec::new() };
@@ -86,7 +87,7 @@ fn filled(piece: &str, dice: &mut Dice) -> String {
     }
 }
 
-/// The files of a folder of the corpus, by name.
+/// Returns the files of a folder of the corpus: name and content, sorted.
 pub(crate) fn corpus(folder: &str) -> Vec<(String, String)> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/corpus").join(folder);
     let mut files: Vec<(String, String)> = std::fs::read_dir(folder)
@@ -100,7 +101,7 @@ pub(crate) fn corpus(folder: &str) -> Vec<(String, String)> {
     files
 }
 
-/// The true cases: the rule that must find the value, and the template, one a line.
+/// Returns the true cases, one a line: the rule that must find the value, and the template.
 pub(crate) fn true_cases() -> Vec<(String, String)> {
     let mut cases = Vec::new();
     for (_, text) in corpus("true") {

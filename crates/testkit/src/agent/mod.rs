@@ -1,7 +1,8 @@
 //! A small agent that books a flight under a budget.
 //!
-//! It is what an agent is: a loop that asks a model, runs the tools that it asks for, and hands the results back. It reads
-//! the same variables as the vendors' own clients, needs no key, and talks to its base URL and nothing else.
+//! It is a loop that asks a model, runs the tools that the model calls, and sends the results back.
+//! It reads the same variables as the vendors' own clients, needs no key, and connects to its base
+//! URL and to nothing else. Start reading at [`run_with_settings`].
 
 mod client;
 mod conversation;
@@ -9,35 +10,38 @@ mod dialect;
 
 use std::io::{self, Write};
 
-use reenact_wire::Answer;
+use reenact_wire::ModelAnswer;
 use serde_json::Value;
 
 pub use self::client::ClientError;
-use self::client::Url;
-use self::conversation::Conversation;
-use crate::Kind;
-use crate::travel::{TASK, Tool};
+use self::client::HttpUrl;
+use self::conversation::AgentConversation;
+use crate::Vendor;
+use crate::travel::{TASK, TravelTool};
 
-/// After this many answers the agent gives up.
+/// Largest number of answers before the agent gives up.
 const MOST_TURNS: usize = 8;
 
-/// Whom the agent talks to.
+/// Settings of the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
-    /// Whose interface it speaks.
-    pub kind: Kind,
-    /// Such as `http://127.0.0.1:1234/v1`.
+pub struct AgentSettings {
+    /// Vendor whose interface the agent speaks.
+    pub kind: Vendor,
+    /// Base URL, such as `http://127.0.0.1:1234/v1`.
     pub base_url: String,
-    /// Sent as the vendor wants it, if there is one.
+    /// API key, sent as the vendor wants it; `None` sends none.
     pub key: Option<String>,
-    /// What the user wants.
+    /// Task of the user.
     pub task: String,
 }
 
-impl Settings {
-    /// From the variables that the vendor's own clients read, such as `OPENAI_BASE_URL` and `OPENAI_API_KEY`. The task is the one
-    /// of the story.
-    pub fn from_environment(kind: Kind) -> Result<Self, AgentError> {
+impl AgentSettings {
+    /// Reads the variables that the vendor's own clients read, such as `OPENAI_BASE_URL` and
+    /// `OPENAI_API_KEY`. The task is [`TASK`].
+    ///
+    /// # Errors
+    /// [`AgentError::NoBaseUrl`] if the variable of the base URL is unset or empty.
+    pub fn from_environment(kind: Vendor) -> Result<Self, AgentError> {
         let read = |name: &&str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let variable = kind.base_variables().first().copied().unwrap_or_default();
         let base_url = read(&variable).ok_or(AgentError::NoBaseUrl(variable))?;
@@ -46,92 +50,102 @@ impl Settings {
     }
 }
 
-/// Why the agent ended without an answer for its user.
+/// Reason why the agent ended without an answer for its user.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
-    /// The variable is not set.
+    /// The variable of this name is not set.
     #[error("{0} is not set: it says where the model is")]
     NoBaseUrl(&'static str),
     /// The model could not be asked.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// The vendor said no.
+    /// The vendor answered with an error of this message.
     #[error("the vendor says: {}", printable(.0))]
     Vendor(String),
     /// The answer broke off.
     #[error("the answer broke off")]
     Cut,
-    /// The model asked for tools again and again.
+    /// The model called tools in every turn.
     #[error("no answer after {MOST_TURNS} turns")]
     Endless,
-    /// Nobody listens.
+    /// The output could not be written.
     #[error("cannot write: {0}")]
     Output(#[from] io::Error),
 }
 
-/// Runs the agent with what the environment says, and a task other than that of the story if there is one. Gives its exit code: 0 if the user got an answer, else 1, with the reason
-/// on `errors`.
-pub fn run(kind: Kind, task: Option<&str>, output: &mut dyn Write, errors: &mut dyn Write) -> u8 {
-    let settings = Settings::from_environment(kind).map(|settings| match task {
-        Some(task) => Settings { task: task.to_owned(), ..settings },
+/// Runs the agent with the settings of the environment, and with `task` instead of the story's if
+/// given.
+///
+/// Returns the exit code: 0 if the user got an answer, otherwise 1, with the reason on `errors`.
+pub fn run(kind: Vendor, task: Option<&str>, output: &mut dyn Write, errors: &mut dyn Write) -> u8 {
+    let settings = AgentSettings::from_environment(kind).map(|settings| match task {
+        Some(task) => AgentSettings { task: task.to_owned(), ..settings },
         None => settings,
     });
-    match settings.and_then(|settings| book(&settings, output)) {
+    match settings.and_then(|settings| run_with_settings(&settings, output)) {
         Ok(()) => 0,
         Err(error) => {
-            // Where errors cannot be written, the code still tells.
+            // If the error cannot be written, the exit code still tells.
             let _ = writeln!(errors, "agent: {error}");
             1
         }
     }
 }
 
-/// Runs the agent; tells on `output` what happens.
-pub fn book(settings: &Settings, output: &mut dyn Write) -> Result<(), AgentError> {
-    let url = Url::parse(&settings.base_url)?;
-    let mut conversation = Conversation::new(settings.kind, &settings.task);
+/// Runs the agent, and writes what happens to `output`, one line for each message and tool call.
+///
+/// # Errors
+/// An [`AgentError`] if the user got no answer.
+pub fn run_with_settings(settings: &AgentSettings, output: &mut dyn Write) -> Result<(), AgentError> {
+    let url = HttpUrl::parse(&settings.base_url)?;
+    let mut conversation = AgentConversation::new(settings.kind, &settings.task);
     writeln!(output, "task:  {}", printable(&settings.task))?;
     for _ in 0..MOST_TURNS {
-        let answer = ask(settings, &url, &conversation)?;
+        let answer = ask_model(settings, &url, &conversation)?;
         if !answer.text.is_empty() {
             writeln!(output, "model: {}", printable(&answer.text))?;
         }
         if answer.tool_calls.is_empty() {
             return Ok(());
         }
-        conversation.answered(&answer);
+        conversation.push_answer(&answer);
         let mut results = Vec::new();
         for call in &answer.tool_calls {
-            let result = Tool::run(&call.name, &call.input);
+            let result = TravelTool::run(&call.name, &call.input);
             let told = match &result {
-                Ok(result) => told(result),
+                Ok(result) => result_summary(result),
                 Err(error) => error.to_string(),
             };
-            writeln!(output, "tool:  {} {}: {told}", printable(&call.name), inputs(&call.input))?;
+            writeln!(output, "tool:  {} {}: {told}", printable(&call.name), input_summary(&call.input))?;
             results.push(result);
         }
-        conversation.ran(&answer, &results);
+        conversation.push_results(&answer, &results);
     }
     Err(AgentError::Endless)
 }
 
-fn ask(settings: &Settings, url: &Url, conversation: &Conversation) -> Result<Answer, AgentError> {
+/// Sends the conversation to the model and parses the answer.
+fn ask_model(
+    settings: &AgentSettings,
+    url: &HttpUrl,
+    conversation: &AgentConversation,
+) -> Result<ModelAnswer, AgentError> {
     let endpoint = conversation.endpoint();
     let key = settings.key.as_deref();
     let response = client::post(url, conversation.path(), &conversation.headers(key), &conversation.body())?;
-    let read =
-        reenact_wire::exchange::answer(endpoint, response.is_stream, &response.body).unwrap_or_default();
+    let read = reenact_wire::exchange::parse_answer(endpoint, response.is_stream, &response.body)
+        .unwrap_or_default();
     if let Some(error) = read.error {
         return Err(AgentError::Vendor(error.message));
     }
     if response.status != 200 {
         return Err(AgentError::Vendor(format!("status {}", response.status)));
     }
-    if read.complete { Ok(read) } else { Err(AgentError::Cut) }
+    if read.is_complete { Ok(read) } else { Err(AgentError::Cut) }
 }
 
-/// What went into a tool, for a person.
-fn inputs(input: &str) -> String {
+/// Returns the input of a tool in one line, for a person.
+fn input_summary(input: &str) -> String {
     let input: Value = serde_json::from_str(input).unwrap_or_default();
     let values =
         input.as_object().into_iter().flatten().filter_map(|(name, value)| Some((name, value.as_str()?)));
@@ -139,8 +153,8 @@ fn inputs(input: &str) -> String {
     printable(&values.join(" "))
 }
 
-/// What came out of a tool, for a person.
-fn told(result: &str) -> String {
+/// Returns the result of a tool in one line, for a person.
+fn result_summary(result: &str) -> String {
     let result: Value = serde_json::from_str(result).unwrap_or_default();
     match (result["flights"].as_array(), result["booking"].as_str()) {
         (Some(flights), _) => {
@@ -155,7 +169,7 @@ fn told(result: &str) -> String {
     }
 }
 
-/// Text from outside with all that could steer a terminal written as escapes.
+/// Escapes all characters that could control a terminal.
 fn printable(text: &str) -> String {
     let is_unsafe = |character: char| {
         character.is_control()

@@ -1,15 +1,16 @@
 //! A scripted vendor as a program, for tests of the vendors' own clients in other languages.
 //!
-//! The first line on standard output is its URL without a path (clients of OpenAI add `/v1`); it serves until standard input
-//! closes.
+//! The first line on standard output is the vendor's URL without a path (OpenAI's clients add
+//! `/v1`). The program serves until standard input closes.
 
 use std::fs;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use reenact_testkit::server::SentEnd;
-use reenact_testkit::{Encoding, Request, Script, Sent, Vendor};
+use reenact_testkit::{Encoding, Script, ScriptedVendor, SentAnswer, VendorRequest};
 
+/// Help text, printed for a command line that makes no sense.
 const USAGE: &str = "\
 usage: reenact-testkit-vendor SCRIPT [--encoding NAME]... [--tls CA_FILE] [--requests FILE]
 
@@ -22,15 +23,19 @@ SCRIPT      echo, thinking, tool-loop, parallel-tools, travel, empty,
             {\"text\": ...} or {\"hex\": ...}, and end is whole, cut, left or null
 ";
 
-struct Options {
+/// Parsed command line.
+struct VendorOptions {
+    /// Script to play.
     script: Script,
+    /// File for the certificate to trust; `None` for plain HTTP.
     tls: Option<String>,
+    /// File for the log of exchanges.
     requests: Option<String>,
 }
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let Some(options) = options(&arguments) else {
+    let Some(options) = parse_options(&arguments) else {
         let _ = io::stderr().write_all(USAGE.as_bytes());
         return ExitCode::from(2);
     };
@@ -43,9 +48,10 @@ fn main() -> ExitCode {
     }
 }
 
-fn options(arguments: &[String]) -> Option<Options> {
+/// Parses the command line; `None` if it makes no sense.
+fn parse_options(arguments: &[String]) -> Option<VendorOptions> {
     let (script, rest) = arguments.split_first()?;
-    let mut options = Options { script: script_named(script)?, tls: None, requests: None };
+    let mut options = VendorOptions { script: script_named(script)?, tls: None, requests: None };
     for pair in rest.chunks(2) {
         let [name, value] = pair else { return None };
         match name.as_str() {
@@ -61,6 +67,7 @@ fn options(arguments: &[String]) -> Option<Options> {
     Some(options)
 }
 
+/// Returns the script that an argument such as `cut-after:3` names.
 fn script_named(text: &str) -> Option<Script> {
     if let Some((name, number)) = text.split_once(':') {
         return match name {
@@ -84,9 +91,10 @@ fn script_named(text: &str) -> Option<Script> {
     })
 }
 
-fn serve(options: Options) -> io::Result<()> {
+/// Serves until standard input closes, then writes the log of exchanges.
+fn serve(options: VendorOptions) -> io::Result<()> {
     let mut vendor = match &options.tls {
-        None => Vendor::start(options.script)?,
+        None => ScriptedVendor::start(options.script)?,
         Some(file) => {
             let vendor = start_tls(options.script)?;
             fs::write(file, vendor.authority_pem().unwrap_or_default())?;
@@ -96,28 +104,32 @@ fn serve(options: Options) -> io::Result<()> {
     let mut output = io::stdout();
     writeln!(output, "{}", vendor.root_url())?;
     output.flush()?;
-    // Whatever comes is not for us: only the end counts.
+    // The content of standard input does not matter, only its end.
     io::copy(&mut io::stdin(), &mut io::sink())?;
     vendor.stop();
     if let Some(file) = options.requests {
-        let lines =
-            vendor.requests().into_iter().zip(vendor.sent()).map(|(request, sent)| line(&request, &sent));
+        let lines = vendor
+            .requests()
+            .into_iter()
+            .zip(vendor.sent_answers())
+            .map(|(request, sent)| exchange_line(&request, &sent));
         fs::write(file, lines.collect::<String>())?;
     }
     Ok(())
 }
 
 #[cfg(feature = "tls")]
-fn start_tls(script: Script) -> io::Result<Vendor> {
-    Vendor::start_tls(script)
+fn start_tls(script: Script) -> io::Result<ScriptedVendor> {
+    ScriptedVendor::start_tls(script)
 }
 
 #[cfg(not(feature = "tls"))]
-fn start_tls(_: Script) -> io::Result<Vendor> {
+fn start_tls(_: Script) -> io::Result<ScriptedVendor> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "built without the feature `tls`"))
 }
 
-fn line(request: &Request, sent: &Sent) -> String {
+/// Returns one exchange as a line of JSON.
+fn exchange_line(request: &VendorRequest, sent: &SentAnswer) -> String {
     let headers = request
         .headers
         .iter()
@@ -127,18 +139,19 @@ fn line(request: &Request, sent: &Sent) -> String {
         "path": request.path,
         "version": request.version,
         "headers": headers.collect::<Vec<_>>(),
-        "body": bytes(&request.body),
-        "sent": bytes(&sent.body),
+        "body": bytes_json(&request.body),
+        "sent": bytes_json(&sent.body),
         "end": sent.end.map(|end| match end {
             SentEnd::Whole => "whole",
             SentEnd::Cut => "cut",
-            SentEnd::Left => "left",
+            SentEnd::ClientLeft => "left",
         }),
     });
     format!("{line}\n")
 }
 
-fn bytes(bytes: &[u8]) -> serde_json::Value {
+/// Returns bytes as `{"text": …}` or, if they are not UTF-8, as `{"hex": …}`.
+fn bytes_json(bytes: &[u8]) -> serde_json::Value {
     match str::from_utf8(bytes) {
         Ok(text) => serde_json::json!({ "text": text }),
         Err(_) => {

@@ -1,14 +1,15 @@
-//! The vendor: sockets on the loopback, what came and went, and gates to wait at.
+//! [`ScriptedVendor`]: a server on a loopback socket, with a log of exchanges and gates to wait at.
 //!
-//! It lives on a thread and a runtime of its own, so that it can be used from code that knows no `async`.
+//! The server has a thread and a runtime of its own, so that code without `async` can use it.
+//! `serve` answers over HTTP, `raw` below it. Start reading at [`ScriptedVendor::start`].
 
 mod body;
-mod ledger;
-mod line;
+mod exchange_log;
 mod raw;
 mod serve;
 #[cfg(feature = "tls")]
 mod tls;
+mod tracked_socket;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -18,51 +19,83 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use self::ledger::Ledger;
-pub use self::ledger::{Moment, Sent, SentEnd, WaitError};
-use crate::Kind;
-use crate::request::Request;
-use crate::script::{Play, Script};
+use self::exchange_log::ExchangeLog;
+pub use self::exchange_log::{SentAnswer, SentEnd, WaitCondition, WaitError};
+use crate::Vendor;
+use crate::request::VendorRequest;
+use crate::script::{AnswerFn, Script};
 
-/// How long the waiting methods wait. What takes longer on a loopback socket is not coming.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+/// Time limit of the waiting methods. What takes longer on a loopback socket is not coming.
+pub const WAIT_LIMIT: Duration = Duration::from_secs(30);
 
-/// A model vendor on a loopback socket. It stops when it is dropped.
+/// Model vendor on a loopback socket. It stops on drop.
+///
+/// A test can hold an answer back at a gate, look at what was sent so far, and go on:
+///
+/// ```
+/// use std::io::{Read, Write};
+/// use reenact_testkit::{Script, ScriptedAnswer, ScriptedVendor, WaitCondition};
+///
+/// let script = Script::answering(|_| ScriptedAnswer::events(["one", "two"]).wait_before(1, "next"));
+/// let vendor = ScriptedVendor::start(script)?;
+/// let mut client = std::net::TcpStream::connect(vendor.address())?;
+/// client.write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")?;
+/// vendor.wait_for(WaitCondition::Gate("next".into())).map_err(std::io::Error::other)?;
+/// assert_eq!(vendor.sent_answers()[0].body, "one");
+/// vendor.open_gate("next");
+/// let mut answer = String::new();
+/// client.read_to_string(&mut answer)?;
+/// assert!(answer.contains("two"));
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug)]
-pub struct Vendor {
+pub struct ScriptedVendor {
+    /// Address of the listener.
     address: SocketAddr,
-    ledger: Arc<Ledger>,
+    /// Requests and sent bytes.
+    ledger: Arc<ExchangeLog>,
+    /// Certificate to trust; `None` for plain HTTP.
     authority_pem: Option<String>,
+    /// Stop signal and thread, until the vendor is stopped.
     running: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
 }
 
-impl Vendor {
-    /// Starts a vendor that speaks HTTP/1.1, and HTTP/2 to clients that begin with it.
+impl ScriptedVendor {
+    /// Starts a vendor on a free port that speaks HTTP/1.1, and HTTP/2 to clients that begin with
+    /// it.
+    ///
+    /// # Errors
+    /// If the socket, the runtime or the thread cannot be created.
     pub fn start(script: Script) -> io::Result<Self> {
-        Self::start_with(script, Front::Plain, None)
+        Self::start_with(script, VendorTransport::Plain, None)
     }
 
-    /// Starts a vendor behind TLS, which speaks both; a client must trust [`Vendor::authority_pem`].
+    /// Starts a vendor behind TLS, which speaks both versions of HTTP; a client must trust
+    /// [`ScriptedVendor::authority_pem`].
+    ///
+    /// # Errors
+    /// If a certificate cannot be made, or as for [`ScriptedVendor::start`].
     #[cfg(feature = "tls")]
     pub fn start_tls(script: Script) -> io::Result<Self> {
-        let tls::Identity { acceptor, authority_pem } = tls::identity()?;
-        Self::start_with(script, Front::Tls(acceptor), Some(authority_pem))
+        let tls::TlsIdentity { acceptor, authority_pem } = tls::generate_identity()?;
+        Self::start_with(script, VendorTransport::Tls(acceptor), Some(authority_pem))
     }
 
-    fn start_with(script: Script, front: Front, authority_pem: Option<String>) -> io::Result<Self> {
+    /// Binds a free port, and serves it on a new thread.
+    fn start_with(script: Script, front: VendorTransport, authority_pem: Option<String>) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-        let ledger = Ledger::new();
+        let ledger = ExchangeLog::new();
         let (stop, stopped) = oneshot::channel();
         let work = accept(listener, script, front, Arc::clone(&ledger));
         let thread = std::thread::Builder::new().name("testkit-vendor".to_owned()).spawn(move || {
-            // Whatever still runs when the vendor stops ends with its runtime.
+            // Tasks that still run when the vendor stops end with the runtime.
             runtime.block_on(async {
                 tokio::select! {
                     _ = stopped => {}
-                    // Without a listener there is nothing to serve; clients see it.
+                    // Without a listener there is nothing to serve; clients notice.
                     _ = work => {}
                 }
             });
@@ -70,98 +103,114 @@ impl Vendor {
         Ok(Self { address, ledger, authority_pem, running: Some((stop, thread)) })
     }
 
-    /// Where it listens.
+    /// Returns the address of the listener.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Its address as a URL, without a path.
+    /// Returns the vendor's URL without a path.
     pub fn root_url(&self) -> String {
         let scheme = if self.authority_pem.is_some() { "https" } else { "http" };
         format!("{scheme}://{}", self.address)
     }
 
-    /// What a client of this kind takes as its base URL.
-    pub fn base_url(&self, kind: Kind) -> String {
+    /// Returns the base URL for clients of this vendor's interface.
+    pub fn base_url(&self, kind: Vendor) -> String {
         format!("{}{}", self.root_url(), kind.base_path())
     }
 
-    /// The certificate that a client must trust, if the vendor is behind TLS.
+    /// Returns the certificate that a client must trust; `None` for plain HTTP.
     pub fn authority_pem(&self) -> Option<&str> {
         self.authority_pem.as_deref()
     }
 
-    /// All requests so far, in order.
-    pub fn requests(&self) -> Vec<Request> {
+    /// Returns all requests received so far, in order.
+    pub fn requests(&self) -> Vec<VendorRequest> {
         self.ledger.requests()
     }
 
-    /// What was sent so far, for each request.
-    pub fn sent(&self) -> Vec<Sent> {
-        self.ledger.sent()
+    /// Returns the answers sent so far, one for each request.
+    pub fn sent_answers(&self) -> Vec<SentAnswer> {
+        self.ledger.sent_answers()
     }
 
-    /// Opens a gate. It stays open, also for those who have not come yet.
-    pub fn open(&self, gate: &str) {
-        self.ledger.open(gate);
+    /// Opens a gate. It stays open, also for answers that come later.
+    pub fn open_gate(&self, gate: &str) {
+        self.ledger.open_gate(gate);
     }
 
-    /// Waits until this many requests have come; blocks the thread.
-    pub fn wait_for_requests(&self, count: usize) -> Result<Vec<Request>, WaitError> {
-        self.wait_for(Moment::Requests(count))?;
+    /// Waits until this many requests were received, and returns them; blocks the thread.
+    ///
+    /// # Errors
+    /// [`WaitError`] after [`WAIT_LIMIT`].
+    pub fn wait_for_requests(&self, count: usize) -> Result<Vec<VendorRequest>, WaitError> {
+        self.wait_for(WaitCondition::Requests(count))?;
         Ok(self.requests())
     }
 
-    /// Waits for a moment, at most [`PATIENCE`]; blocks the thread.
-    pub fn wait_for(&self, moment: Moment) -> Result<(), WaitError> {
-        self.ledger.wait(moment, PATIENCE)
+    /// Waits for a condition; blocks the thread.
+    ///
+    /// # Errors
+    /// [`WaitError`] after [`WAIT_LIMIT`].
+    pub fn wait_for(&self, moment: WaitCondition) -> Result<(), WaitError> {
+        self.ledger.wait_blocking(moment, WAIT_LIMIT)
     }
 
-    /// Waits for a moment, for as long as it takes; blocks no thread.
-    pub async fn when(&self, moment: Moment) {
-        self.ledger.moment(&moment).await;
+    /// Waits for a condition without a limit of time; blocks no thread.
+    pub async fn wait_async(&self, moment: WaitCondition) {
+        self.ledger.wait_async(&moment).await;
     }
 
-    /// Stops: closes the listener and all connections. What came and went can still be read.
+    /// Stops the vendor: closes the listener and all connections. Requests and sent bytes can still
+    /// be read.
     pub fn stop(&mut self) {
         if let Some((stop, thread)) = self.running.take() {
-            // A vendor whose thread is gone has stopped already.
+            // If the receiver is gone, the thread has ended already.
             let _ = stop.send(());
             let _ = thread.join();
         }
     }
 }
 
-impl Drop for Vendor {
+impl Drop for ScriptedVendor {
     fn drop(&mut self) {
         self.stop();
     }
 }
 
-/// What stands between the socket and HTTP.
+/// Layer between the socket and HTTP.
 #[derive(Clone)]
-enum Front {
+enum VendorTransport {
+    /// Nothing: plain HTTP.
     Plain,
+    /// TLS with a generated certificate.
     #[cfg(feature = "tls")]
     Tls(tokio_rustls::TlsAcceptor),
 }
 
-async fn accept(listener: TcpListener, script: Script, front: Front, ledger: Arc<Ledger>) -> io::Result<()> {
+/// Accepts connections, each served by a task of its own.
+async fn accept(
+    listener: TcpListener,
+    script: Script,
+    front: VendorTransport,
+    ledger: Arc<ExchangeLog>,
+) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
     loop {
         let (stream, _) = listener.accept().await?;
-        // Small pieces go out at once; where that cannot be set, they come later.
+        // Without Nagle's algorithm small pieces are sent at once. If the option fails, they are
+        // only sent later.
         let _ = stream.set_nodelay(true);
-        let (socket, line) = line::Socket::new(stream);
-        let (play, ledger, front) = (script.play.clone(), Arc::clone(&ledger), front.clone());
+        let (socket, line) = tracked_socket::TrackedSocket::new(stream);
+        let (play, ledger, front) = (script.answer_fn.clone(), Arc::clone(&ledger), front.clone());
         tokio::spawn(async move {
             match front {
-                Front::Plain => converse(socket, line, ledger, play).await,
+                VendorTransport::Plain => serve_connection(socket, line, ledger, play).await,
                 #[cfg(feature = "tls")]
-                Front::Tls(acceptor) => {
-                    // A client that does not trust us has said so to itself.
+                VendorTransport::Tls(acceptor) => {
+                    // A failed handshake is the client's to report.
                     if let Ok(socket) = acceptor.accept(socket).await {
-                        converse(socket, line, ledger, play).await;
+                        serve_connection(socket, line, ledger, play).await;
                     }
                 }
             }
@@ -169,12 +218,17 @@ async fn accept(listener: TcpListener, script: Script, front: Front, ledger: Arc
     }
 }
 
-async fn converse<S>(socket: S, line: Arc<line::Line>, ledger: Arc<Ledger>, play: Play)
-where
+/// Serves one connection, over HTTP or below it.
+async fn serve_connection<S>(
+    socket: S,
+    line: Arc<tracked_socket::ConnectionState>,
+    ledger: Arc<ExchangeLog>,
+    play: AnswerFn,
+) where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
 {
     match play {
-        Play::Http(decide) => serve::serve(socket, line, ledger, decide).await,
-        Play::Raw(decide) => raw::serve(socket, line, ledger, decide).await,
+        AnswerFn::Http(decide) => serve::serve(socket, line, ledger, decide).await,
+        AnswerFn::Raw(decide) => raw::serve(socket, line, ledger, decide).await,
     }
 }

@@ -1,4 +1,4 @@
-//! One connection, HTTP/1.1 or HTTP/2 as the client begins.
+//! One connection over HTTP/1.1 or HTTP/2, as the client begins.
 
 use std::io;
 use std::sync::Arc;
@@ -12,15 +12,15 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::body::{Length, Scripted};
-use super::ledger::{Ledger, Page, SentEnd};
-use super::line::Line;
-use crate::answer::{Answer, Ending};
+use super::body::{BodyLength, ScriptedBody};
+use super::exchange_log::{AnswerLog, ExchangeLog, SentEnd};
+use super::tracked_socket::ConnectionState;
+use crate::answer::{AnswerEnding, ScriptedAnswer};
 use crate::encoding;
 use crate::http1::MOST_BODY;
-use crate::request::Request;
+use crate::request::VendorRequest;
 
-/// Why a connection ends without an answer.
+/// Reason why a connection ends without an answer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NoAnswer {
     #[error("the request broke off or is too large")]
@@ -33,12 +33,12 @@ pub(crate) enum NoAnswer {
     Encoding(#[from] io::Error),
 }
 
-/// Serves a connection until its client leaves.
+/// Serves a connection until its client disconnects.
 pub(crate) async fn serve<S>(
     socket: S,
-    line: Arc<Line>,
-    ledger: Arc<Ledger>,
-    decide: Arc<dyn Fn(&Request) -> Answer + Send + Sync>,
+    line: Arc<ConnectionState>,
+    ledger: Arc<ExchangeLog>,
+    decide: Arc<dyn Fn(&VendorRequest) -> ScriptedAnswer + Send + Sync>,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -47,23 +47,24 @@ pub(crate) async fn serve<S>(
         async move {
             let incoming: hyper::Request<Incoming> = incoming;
             let is_http2 = incoming.version() == Version::HTTP_2;
-            let (request, page) = ledger.receive(received(incoming).await?);
+            let (request, page) = ledger.log_request(read_request(incoming).await?);
             response(decide(&request), page, line, is_http2)
         }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    // A script has no clock.
+    // Answers have no date: a script has no clock.
     builder.http1().auto_date_header(false);
     builder.http2().auto_date_header(false);
-    // How a connection ended is the script's or the client's affair.
+    // The script or the client decided how the connection ends; the error says nothing new.
     let _ = builder.serve_connection(TokioIo::new(socket), service).await;
 }
 
-async fn received(incoming: hyper::Request<Incoming>) -> Result<Request, NoAnswer> {
+/// Reads a request with its whole body.
+async fn read_request(incoming: hyper::Request<Incoming>) -> Result<VendorRequest, NoAnswer> {
     let (head, body) = incoming.into_parts();
     let body = Limited::new(body, MOST_BODY).collect().await.map_err(|_| NoAnswer::Request)?;
     let headers = head.headers.iter().map(|(name, value)| (name.to_string(), value.as_bytes().to_vec()));
-    Ok(Request {
+    Ok(VendorRequest {
         index: 0,
         method: head.method.to_string(),
         path: head.uri.path_and_query().map_or_else(String::new, ToString::to_string),
@@ -73,16 +74,17 @@ async fn received(incoming: hyper::Request<Incoming>) -> Result<Request, NoAnswe
     })
 }
 
+/// Builds the response with its scripted body.
 fn response(
-    answer: Answer,
-    mut page: Page,
-    line: Arc<Line>,
+    answer: ScriptedAnswer,
+    mut page: AnswerLog,
+    line: Arc<ConnectionState>,
     is_http2: bool,
-) -> Result<Response<Scripted>, NoAnswer> {
+) -> Result<Response<ScriptedBody>, NoAnswer> {
     let Some(status) = answer.status else {
-        page.ending(SentEnd::Cut);
-        if answer.ending == Ending::Reset {
-            line.reset();
+        page.set_end(SentEnd::Cut);
+        if answer.ending == AnswerEnding::Reset {
+            line.reset_on_close();
         }
         return Err(NoAnswer::HangUp);
     };
@@ -99,20 +101,21 @@ fn response(
         response = response.header(TRAILER, names.join(", "));
     }
     let has_length = response.headers_ref().is_some_and(|headers| headers.contains_key(CONTENT_LENGTH));
-    let is_open = answer.is_stream() || !answer.trailers.is_empty() || answer.ending != Ending::Whole;
+    let is_open = answer.is_stream() || !answer.trailers.is_empty() || answer.ending != AnswerEnding::Whole;
     let length = match (has_length, is_open) {
-        (true, _) => Length::Claimed,
-        (false, true) => Length::Open,
-        (false, false) => Length::Known,
+        (true, _) => BodyLength::Claimed,
+        (false, true) => BodyLength::Unstated,
+        (false, false) => BodyLength::Known,
     };
     let mut steps = answer.steps;
     for encoding in answer.encodings {
-        steps = encoding::encode(steps, encoding, answer.ending == Ending::Whole)?;
+        steps = encoding::encode(steps, encoding, answer.ending == AnswerEnding::Whole)?;
     }
     let trailers = trailers(&answer.trailers)?;
-    Ok(response.body(Scripted::new(steps, trailers, answer.ending, page, line, length, is_http2))?)
+    Ok(response.body(ScriptedBody::new(steps, trailers, answer.ending, page, line, length, is_http2))?)
 }
 
+/// Parses the trailers; `None` if there are none.
 fn trailers(trailers: &[(String, String)]) -> Result<Option<HeaderMap>, hyper::http::Error> {
     let mut map = HeaderMap::new();
     for (name, value) in trailers {

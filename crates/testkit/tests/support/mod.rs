@@ -1,4 +1,4 @@
-//! The other end of the socket: a client that hides nothing.
+//! HTTP client for tests of the vendor, which hides neither framing nor cuts.
 
 #![allow(dead_code, reason = "each test uses its own part")]
 
@@ -7,18 +7,18 @@ use http_body_util::{BodyExt, Full};
 use hyper::client::conn::{http1, http2};
 use hyper::{HeaderMap, Response, body::Incoming};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use reenact_testkit::Vendor;
+use reenact_testkit::ScriptedVendor;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
-/// What came back, up to where it broke off.
+/// Answer up to where it ended or broke off.
 #[derive(Debug)]
 pub(crate) struct Got {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
     pub(crate) trailers: Option<HeaderMap>,
-    /// Whether the body came to its end.
+    /// True if the body came to its end.
     pub(crate) is_whole: bool,
 }
 
@@ -28,7 +28,7 @@ impl Got {
     }
 }
 
-/// Runs to the end on a runtime of its own.
+/// Runs a future to its end on a runtime of its own.
 pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
 }
@@ -43,9 +43,9 @@ fn request(method: &str, uri: &str, body: &str) -> hyper::Request<Full<Bytes>> {
         .unwrap()
 }
 
-/// Begins an exchange over HTTP/1.1; the body is still to come.
+/// Begins an exchange over HTTP/1.1; the body of the answer is still to come.
 pub(crate) async fn begin(
-    vendor: &Vendor,
+    vendor: &ScriptedVendor,
     method: &str,
     path: &str,
     body: &str,
@@ -54,7 +54,7 @@ pub(crate) async fn begin(
     begin_on(socket, method, path, body).await
 }
 
-/// Begins an exchange over HTTP/1.1 on a socket.
+/// Begins an exchange over HTTP/1.1 on a given socket.
 pub(crate) async fn begin_on<S>(
     socket: S,
     method: &str,
@@ -69,7 +69,7 @@ where
     sender.send_request(request(method, path, body)).await
 }
 
-/// Begins an exchange over HTTP/2 on a socket.
+/// Begins an exchange over HTTP/2 on a given socket.
 pub(crate) async fn begin_http2_on<S>(
     socket: S,
     method: &str,
@@ -101,21 +101,21 @@ pub(crate) async fn rest(response: Response<Incoming>) -> Got {
     Got { status: head.status.as_u16(), headers: head.headers, body, trailers, is_whole }
 }
 
-/// One exchange over HTTP/1.1.
-pub(crate) fn get(vendor: &Vendor, method: &str, path: &str, body: &str) -> Got {
+/// Runs one exchange over HTTP/1.1.
+pub(crate) fn get(vendor: &ScriptedVendor, method: &str, path: &str, body: &str) -> Got {
     block_on(async { rest(begin(vendor, method, path, body).await.unwrap()).await })
 }
 
-/// The next piece of a body.
+/// Returns the next piece of a body.
 pub(crate) async fn piece(response: &mut Response<Incoming>) -> Vec<u8> {
     response.body_mut().frame().await.unwrap().unwrap().into_data().unwrap().to_vec()
 }
 
-/// Where Gemini is asked for a document, and for a stream.
+/// Gemini's path for a document, and the one for a stream.
 pub(crate) const GEMINI: &str = "/v1beta/models/gemini-2.5-flash:generateContent";
 pub(crate) const GEMINI_STREAM: &str = "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse";
 
-/// A request of a user who says this, in every format: path and body.
+/// Returns a request of a user with this text in every format: path and body.
 pub(crate) fn asking(text: &str, stream: bool) -> [(&'static str, String); 4] {
     let text = serde_json::json!(text);
     [

@@ -1,7 +1,9 @@
 //! Archives that may be Replay Bundles.
 //!
-//! A Replay Bundle is read by stricter rules than the others, and judged while it is read. So an archive is taken for one until
-//! a name shows that it is another record; only then is it read from its beginning by the rules of all others.
+//! A Replay Bundle is read by stricter rules than other archives, and verified while it is read. An
+//! archive is therefore taken for a Replay Bundle until a member name shows that it is another record;
+//! only then is it read again from the beginning, by the rules of the others. Start reading at
+//! [`open_unless_decided`].
 
 #[cfg(feature = "disk")]
 use std::cell::Cell;
@@ -17,19 +19,21 @@ use reenact_formats::{FORMATS, FormatId};
 use reenact_json::Limits;
 use reenact_pack::{Container, PackError};
 
-use super::{Opened, unpacked};
+use super::{OpenedArchive, from_unpacked};
 use crate::Options;
-use crate::members::Members;
-use crate::replay_bundle::{self, Fault, Snapshot};
+use crate::members::BundleMembers;
+use crate::replay_bundle::{self, BundleSnapshot, SnapshotFault};
 
-/// Reads a tar inside gzip that comes through a pipe. What went by is kept, for it may have to be read again: until the
-/// manifest says that it is a Replay Bundle. All that are written say so in their first member, and need no memory.
+/// Reads a `tar.gz` from a pipe.
+///
+/// The bytes are buffered because they may have to be read again, until the manifest says that this is
+/// a Replay Bundle. All known writers put the manifest first, so their bundles need no memory.
 #[cfg(feature = "disk")]
-pub(crate) fn open_pipe(archive: impl Read, options: &Options) -> Result<Opened, PackError> {
-    // Whoever says what it is needs to read it only once.
+pub(crate) fn open_pipe(archive: impl Read, options: &Options) -> Result<OpenedArchive, PackError> {
+    // With a format given, there is only one way to read the archive.
     let keeps = Cell::new(options.format.is_none());
-    let archive = Kept { reader: archive, keeps: &keeps, kept: Vec::new(), at: 0 };
-    open_while(Container::TarGz, archive, options, |snapshot| {
+    let archive = RewindableReader { reader: archive, keeps_buffer: &keeps, buffer: Vec::new(), position: 0 };
+    open_unless_decided(Container::TarGz, archive, options, |snapshot| {
         if keeps.get() && snapshot.manifest().and_then(recognise_manifest) == Some(FormatId::ReplayBundle) {
             keeps.set(false);
         }
@@ -37,16 +41,20 @@ pub(crate) fn open_pipe(archive: impl Read, options: &Options) -> Result<Opened,
     })
 }
 
-/// Reads a tar that another takes out of its gzip, as one of a Replay Bundle; `None` if it is not for certain that of one, and is
-/// to be read from its beginning by [`super::open`].
+/// Reads an already decompressed tar as a Replay Bundle.
+///
+/// Returns `None` if the tar is not certainly a Replay Bundle; [`super::open`] must then read the
+/// archive from its beginning.
 #[cfg(feature = "disk")]
-pub(crate) fn open_gunzipped(tar: impl BufRead) -> Result<Option<Opened>, PackError> {
-    let (snapshot, is_one) = Snapshot::read_gunzipped_while(tar, |_, name| is_of_no_other(name))?;
-    Ok(is_replay_bundle(&snapshot, is_one).then(|| judged(&snapshot)))
+pub(crate) fn open_gunzipped(tar: impl BufRead) -> Result<Option<OpenedArchive>, PackError> {
+    let (snapshot, is_one) =
+        BundleSnapshot::read_gunzipped_while(tar, |_, name| is_not_of_other_format(name))?;
+    Ok(is_replay_bundle(&snapshot, is_one).then(|| verified_bundle(&snapshot)))
 }
 
-/// Whether what was read, perhaps to its end, is certainly a Replay Bundle.
-fn is_replay_bundle(snapshot: &Snapshot, is_one: bool) -> bool {
+/// Returns true if the members read so far certainly belong to a Replay Bundle. `is_one` is true if no
+/// name of another format was seen.
+fn is_replay_bundle(snapshot: &BundleSnapshot, is_one: bool) -> bool {
     match (snapshot.manifest(), snapshot.fault()) {
         (Some(_), None) => is_one,
         (Some(manifest), Some(_)) => recognise_manifest(manifest) == Some(FormatId::ReplayBundle),
@@ -54,73 +62,79 @@ fn is_replay_bundle(snapshot: &Snapshot, is_one: bool) -> bool {
     }
 }
 
-/// As [`super::open`]. There is no way back to the archive's beginning once `is_decided` has said so.
-pub(super) fn open_while<R: Read + Seek>(
+/// Reads an archive like [`super::open`].
+///
+/// Once `is_decided` returns true, the archive is read as a Replay Bundle to its end and never rewound.
+pub(super) fn open_unless_decided<R: Read + Seek>(
     container: Container,
     mut archive: R,
     options: &Options,
-    is_decided: impl Fn(&Snapshot) -> bool,
-) -> Result<Opened, PackError> {
+    is_decided: impl Fn(&BundleSnapshot) -> bool,
+) -> Result<OpenedArchive, PackError> {
     match options.format {
-        Some(FormatId::ReplayBundle) => return Ok(judged(&Snapshot::read(archive)?)),
+        Some(FormatId::ReplayBundle) => return Ok(verified_bundle(&BundleSnapshot::read(archive)?)),
         None => {}
-        Some(_) => return Ok(unpacked(Members::unpack(container, archive))),
+        Some(_) => return Ok(from_unpacked(BundleMembers::unpack(container, archive))),
     }
     let mut attempt = None;
     if container == Container::TarGz {
-        let go_on = |snapshot: &Snapshot, name: &str| is_decided(snapshot) || is_of_no_other(name);
-        let (snapshot, is_one) = Snapshot::read_while(&mut archive, go_on, &mut |_| Ok(None))?;
+        let go_on =
+            |snapshot: &BundleSnapshot, name: &str| is_decided(snapshot) || is_not_of_other_format(name);
+        let (snapshot, is_one) = BundleSnapshot::read_while(&mut archive, go_on, &mut |_| Ok(None))?;
         if is_replay_bundle(&snapshot, is_one) {
-            return Ok(judged(&snapshot));
+            return Ok(verified_bundle(&snapshot));
         }
         attempt = Some((snapshot, is_one));
         archive.rewind()?;
     }
-    let members = match Members::unpack(container, &mut archive) {
+    let members = match BundleMembers::unpack(container, &mut archive) {
         Ok(members) if members.format() == Some(FormatId::ReplayBundle) => members,
         Err(broken)
-            if broken.seen.format() == Some(FormatId::ReplayBundle) && has_manifest(attempt.as_ref()) =>
+            if broken.members.format() == Some(FormatId::ReplayBundle) && has_manifest(attempt.as_ref()) =>
         {
-            let manifest = broken.seen.document(MANIFEST_FILE).unwrap_or_default();
+            let manifest = broken.members.document(MANIFEST_FILE).unwrap_or_default();
             if recognise_manifest(manifest) == Some(FormatId::RerBundle) {
-                return Ok(Opened::Broken(broken));
+                return Ok(OpenedArchive::Broken(broken));
             }
-            broken.seen
+            broken.members
         }
-        other => return Ok(unpacked(other)),
+        other => return Ok(from_unpacked(other)),
     };
-    // It is one after all. Why it was not seen as one at first is what is wrong with it.
+    // The archive is a Replay Bundle after all. The reason why the first attempt did not recognise it
+    // is its fault.
     let snapshot = match attempt {
         Some((_, false)) => {
             archive.rewind()?;
-            Snapshot::read(archive)?
+            BundleSnapshot::read(archive)?
         }
         Some((snapshot, true)) if snapshot.fault().is_some() => snapshot,
-        Some((_, true)) => Snapshot::broken(Fault::Folder),
+        Some((_, true)) => BundleSnapshot::from_fault(SnapshotFault::Folder),
         None => {
             archive.rewind()?;
-            Snapshot::read(archive)?
+            BundleSnapshot::read(archive)?
         }
     };
     let mut report = replay_bundle::verify(&snapshot);
     if snapshot.manifest().is_none() {
-        report.notes.extend(note_on(members.document(MANIFEST_FILE).unwrap_or_default()));
+        report.notes.extend(lost_artifact_note(members.document(MANIFEST_FILE).unwrap_or_default()));
     }
-    Ok(Opened::ReplayBundle(Box::new(report)))
+    Ok(OpenedArchive::ReplayBundle(Box::new(report)))
 }
 
-/// Whether a manifest was seen where that of a Replay Bundle is.
-fn has_manifest(attempt: Option<&(Snapshot, bool)>) -> bool {
+/// Returns true if the first attempt found a manifest at the place of a Replay Bundle's.
+fn has_manifest(attempt: Option<&(BundleSnapshot, bool)>) -> bool {
     attempt.is_some_and(|(snapshot, _)| snapshot.manifest().is_some())
 }
 
-fn judged(snapshot: &Snapshot) -> Opened {
-    Opened::ReplayBundle(Box::new(replay_bundle::verify(snapshot)))
+/// Verifies a snapshot and wraps its report.
+fn verified_bundle(snapshot: &BundleSnapshot) -> OpenedArchive {
+    OpenedArchive::ReplayBundle(Box::new(replay_bundle::verify(snapshot)))
 }
 
-/// Whether a name belongs to no other record: these are the documents by which the others are known, at the root or in
-/// one folder around everything.
-fn is_of_no_other(name: &str) -> bool {
+/// Returns true if a member name belongs to no other format.
+///
+/// Other formats are known by their main document, at the root or in one enclosing folder.
+fn is_not_of_other_format(name: &str) -> bool {
     let inner = match name.split_once('/') {
         Some(_) if is_in_layout(name) => return true,
         Some((_, inner)) => inner,
@@ -128,57 +142,63 @@ fn is_of_no_other(name: &str) -> bool {
     };
     let is_of_other = |row: &&reenact_formats::Format| {
         row.id != FormatId::ReplayBundle
-            && row.folder.is_some_and(|folder| folder.is_whole && folder.needs.first() == Some(&inner))
+            && row
+                .folder
+                .is_some_and(|folder| folder.owns_folder && folder.required_files.first() == Some(&inner))
     };
     !FORMATS.iter().any(is_of_other)
 }
 
-/// What the owner of a bundle that lost its artifact should hear.
-pub(crate) fn note_on(manifest: &[u8]) -> Option<String> {
+/// Returns a note if the manifest is that of an RER bundle whose `artifact.json` is missing.
+pub(crate) fn lost_artifact_note(manifest: &[u8]) -> Option<String> {
     let is_other = recognise_manifest(manifest) == Some(FormatId::RerBundle);
     is_other.then(|| "the manifest is that of an RER bundle, whose artifact.json is missing".into())
 }
 
-/// A reader that can go back to its beginning as long as it keeps what it gave.
+/// Reader over a pipe that can seek to its beginning while it buffers.
 #[cfg(feature = "disk")]
-struct Kept<'k, R> {
+struct RewindableReader<'k, R> {
+    /// The pipe.
     reader: R,
-    keeps: &'k Cell<bool>,
-    kept: Vec<u8>,
-    at: usize,
+    /// True while bytes are buffered. The owner clears it when no rewind will be needed any more.
+    keeps_buffer: &'k Cell<bool>,
+    /// All bytes read so far, while buffering.
+    buffer: Vec<u8>,
+    /// Offset of the next byte to return from `buffer`.
+    position: usize,
 }
 
 #[cfg(feature = "disk")]
-impl<R: Read> Read for Kept<'_, R> {
+impl<R: Read> Read for RewindableReader<'_, R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let mut again = self.kept.get(self.at..).unwrap_or_default();
+        let mut again = self.buffer.get(self.position..).unwrap_or_default();
         if !again.is_empty() {
             let count = again.read(out)?;
-            self.at += count;
+            self.position += count;
             return Ok(count);
         }
         let count = self.reader.read(out)?;
-        if self.keeps.get() {
-            self.kept.extend_from_slice(out.get(..count).unwrap_or_default());
-            self.at = self.kept.len();
-            if self.at > Limits::LARGEST {
-                let text = format!("it is larger than {} bytes", Limits::LARGEST);
+        if self.keeps_buffer.get() {
+            self.buffer.extend_from_slice(out.get(..count).unwrap_or_default());
+            self.position = self.buffer.len();
+            if self.position > Limits::MAX_BYTES {
+                let text = format!("it is larger than {} bytes", Limits::MAX_BYTES);
                 return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
             }
-        } else if self.at > 0 {
-            (self.kept, self.at) = (Vec::new(), 0);
+        } else if self.position > 0 {
+            (self.buffer, self.position) = (Vec::new(), 0);
         }
         Ok(count)
     }
 }
 
 #[cfg(feature = "disk")]
-impl<R> Seek for Kept<'_, R> {
+impl<R> Seek for RewindableReader<'_, R> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        if to != SeekFrom::Start(0) || !self.keeps.get() {
+        if to != SeekFrom::Start(0) || !self.keeps_buffer.get() {
             return Err(io::ErrorKind::Unsupported.into());
         }
-        self.at = 0;
+        self.position = 0;
         Ok(0)
     }
 }
@@ -188,14 +208,14 @@ mod tests {
     use super::super::open;
     use super::*;
 
-    /// Whatever comes through a pipe is judged as it is from a file.
+    /// An archive from a pipe gets the same report as from a file.
     #[cfg(feature = "disk")]
     #[test]
     fn pipes_and_files_agree() {
-        let told = |opened: Opened| match opened {
-            Opened::ReplayBundle(report) => report.reasons,
-            Opened::Members(members) => vec![members.count().to_string()],
-            Opened::Broken(broken) => vec![broken.error.to_string()],
+        let told = |opened: OpenedArchive| match opened {
+            OpenedArchive::ReplayBundle(report) => report.reasons,
+            OpenedArchive::Members(members) => vec![members.count().to_string()],
+            OpenedArchive::Broken(broken) => vec![broken.error.to_string()],
         };
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/replay_bundle");
         let mut count = 0;
@@ -217,18 +237,23 @@ mod tests {
         assert!(count > 150, "{count}");
     }
 
-    /// A bundle that says what it is in its first member is not kept, however long it is.
+    /// A reader drops its buffer when it is told to stop buffering.
     #[cfg(feature = "disk")]
     #[test]
     fn a_reader_lets_go() {
         let keeps = Cell::new(true);
-        let mut kept = Kept { reader: io::repeat(7).take(300), keeps: &keeps, kept: Vec::new(), at: 0 };
+        let mut kept = RewindableReader {
+            reader: io::repeat(7).take(300),
+            keeps_buffer: &keeps,
+            buffer: Vec::new(),
+            position: 0,
+        };
         let mut out = [0; 100];
         assert_eq!(kept.read(&mut out).unwrap(), 100);
         kept.rewind().unwrap();
         assert_eq!((kept.read(&mut out[..60]).unwrap(), kept.read(&mut out).unwrap()), (60, 40));
         keeps.set(false);
-        assert_eq!((kept.read(&mut out).unwrap(), kept.kept.len()), (100, 0));
+        assert_eq!((kept.read(&mut out).unwrap(), kept.buffer.len()), (100, 0));
         assert_eq!(kept.rewind().map_err(|error| error.kind()), Err(io::ErrorKind::Unsupported));
         assert_eq!((kept.read(&mut out).unwrap(), kept.read(&mut out).unwrap()), (100, 0));
     }
@@ -242,7 +267,7 @@ mod tests {
             ("a/b/artifact.json", false),
             ("run.json", false),
         ] {
-            assert_eq!(!is_of_no_other(name), is_other, "{name}");
+            assert_eq!(!is_not_of_other_format(name), is_other, "{name}");
         }
     }
 }

@@ -1,7 +1,8 @@
-//! `reenact-verify`: the verifier alone, for those who want to read all of what they run.
+//! `reenact-verify`: the verifier as a program of its own, small enough to audit in full.
 //!
-//! It uses the keys that it is given and no others, knows no configuration, writes nothing but its report, and has no
-//! dependency beyond the library. `reenact verify` does the same on all cores, with your own keys at hand.
+//! The program uses only the keys that it is given, reads no configuration, writes nothing but its
+//! report, and has no dependency beyond the library. `reenact verify` does the same on all cores, with
+//! the user's own keys. Start reading at `main`.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -11,10 +12,11 @@ use std::process::ExitCode;
 use reenact_formats::key::KeyFile;
 use reenact_formats::rer::time;
 use reenact_json::Shown;
-use reenact_verify::disk::targets::{RepeatedInput, Targets, VerifyRequest};
+use reenact_verify::disk::targets::{RepeatedStandardInput, VerifyRequest, VerifyTargets};
 use reenact_verify::disk::{self, KeyFolder};
-use reenact_verify::{Demands, FormatId, Keys, Options, Outcome, render};
+use reenact_verify::{Demands, FormatId, Keys, Options, TargetOutcome, render};
 
+/// Text of `--help`.
 const HELP: &str = "\
 Verifies records of agent runs, offline: every hash recomputed, every check reported.
 
@@ -44,26 +46,36 @@ Example:
   reenact-verify --key signer.jwk run.rer.json
 ";
 
+/// Parsed command line.
 #[derive(Default)]
-struct Arguments {
+struct ReenactVerifyArgs {
+    /// Targets: files, folders, or `-` for standard input.
     paths: Vec<OsString>,
+    /// Keys of `--key`, `--keys` and `--hmac-key-file`.
     keys: Keys,
+    /// Values of `--format` and `--at`.
     options: Options,
+    /// Flags of `--require-…` and `--deny-…`.
     demands: Demands,
+    /// Content of the file given with `--receipt`.
     receipt: Option<Vec<u8>>,
+    /// True to add the SHA-256 of each file to its report.
     digest: bool,
+    /// True to print one JSON object per target instead of text.
     json: bool,
 }
 
+/// Verifies all targets and prints their reports. Exit codes: 0 everything holds, 1 something does not,
+/// 2 something could not be read or the command line is wrong.
 fn main() -> ExitCode {
-    let arguments = match parse(std::env::args_os().skip(1)) {
+    let arguments = match parse_args(std::env::args_os().skip(1)) {
         Ok(Some(arguments)) => arguments,
         Ok(None) => return ExitCode::SUCCESS,
-        Err(message) => return refused(&message),
+        Err(message) => return usage_error(&message),
     };
-    let targets = match Targets::look_up(&arguments.paths, disk::look_up) {
+    let targets = match VerifyTargets::look_up(&arguments.paths, disk::look_up) {
         Ok(targets) => targets,
-        Err(RepeatedInput) => return refused(&RepeatedInput.to_string()),
+        Err(RepeatedStandardInput) => return usage_error(&RepeatedStandardInput.to_string()),
     };
     let request = VerifyRequest {
         keys: &arguments.keys,
@@ -72,47 +84,52 @@ fn main() -> ExitCode {
         digest: arguments.digest,
         on_all_cores: false,
     };
-    let judged = targets.judge(&request, &|_| {});
-    judged.complaints.iter().for_each(|complaint| complain(complaint));
+    let judged = targets.verify(&request, &|_| {});
+    judged.warnings.iter().for_each(|complaint| warn(complaint));
     for (target, outcome) in &judged.outcomes {
-        // If whoever reads us has left, there is nobody to tell.
-        if print(target, outcome, &arguments).is_err() {
+        // Standard output is closed, so the remaining reports cannot be printed.
+        if print_outcome(target, outcome, &arguments).is_err() {
             return ExitCode::from(2);
         }
-        if let Outcome::Judged(report) = outcome {
+        if let TargetOutcome::Report(report) = outcome {
             for unmet in arguments.demands.unmet(report) {
-                complain(&format!("{}: {unmet}", Shown::whole(target)));
+                warn(&format!("{}: {unmet}", Shown::whole(target)));
             }
         }
     }
     ExitCode::from(judged.exit_code(&arguments.demands))
 }
 
-/// Says what is wrong with the command's own words.
-fn refused(message: &str) -> ExitCode {
-    complain(&format!("{message}\nTry: reenact-verify --help"));
+/// Prints an error in the command line to standard error; returns exit code 2.
+fn usage_error(message: &str) -> ExitCode {
+    warn(&format!("{message}\nTry: reenact-verify --help"));
     ExitCode::from(2)
 }
 
-/// Says something to whoever asked for it, if they are still there.
-fn say(text: &str) {
+/// Prints to standard output. A closed pipe is ignored.
+fn print_text(text: &str) {
     let _ = io::stdout().lock().write_all(text.as_bytes());
 }
 
-/// Says something beside the result, if anybody listens.
-fn complain(text: &str) {
+/// Prints a line to standard error. A closed pipe is ignored.
+fn warn(text: &str) {
     let _ = writeln!(io::stderr().lock(), "reenact-verify: {text}");
 }
 
-fn add(keys: &mut Keys, file: KeyFile, path: &Path) {
+/// Adds the public keys of a file, and warns if the file holds a private key.
+fn add_keys(keys: &mut Keys, file: KeyFile, path: &Path) {
     if file.holds_private {
-        complain(&disk::private_key_warning(path));
+        warn(&disk::private_key_warning(path));
     }
     keys.extend(file.keys);
 }
 
-fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Option<Arguments>, String> {
-    let mut arguments = Arguments::default();
+/// Parses the command line; `None` if `--help` or `--version` was printed.
+///
+/// # Errors
+/// Returns a message for an unknown option, a missing value, or a file that cannot be read.
+fn parse_args(mut words: impl Iterator<Item = OsString>) -> Result<Option<ReenactVerifyArgs>, String> {
+    let mut arguments = ReenactVerifyArgs::default();
     let mut only_paths = false;
     while let Some(word) = words.next() {
         let text = word.to_string_lossy().into_owned();
@@ -142,30 +159,30 @@ fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Option<Arguments>,
             "--at" => {
                 let time = value()?.to_string_lossy().into_owned();
                 let at = time::instant(&time);
-                arguments.options.at =
+                arguments.options.now =
                     Some(at.ok_or(format!("not an RFC 3339 time: {}", Shown::new(&time)))?);
             }
             "--key" => {
                 let path = PathBuf::from(value()?);
                 let file = disk::key_file(&path).map_err(|error| error.to_string())?;
-                add(&mut arguments.keys, file, &path);
+                add_keys(&mut arguments.keys, file, &path);
             }
             "--keys" => {
                 let path = PathBuf::from(value()?);
                 let KeyFolder { files, others } =
                     disk::key_folder(&path).map_err(|error| error.to_string())?;
-                files.into_iter().for_each(|(path, file)| add(&mut arguments.keys, file, &path));
+                files.into_iter().for_each(|(path, file)| add_keys(&mut arguments.keys, file, &path));
                 for other in others {
-                    complain(&format!("{}: not a key, passed over", Shown::whole(&other.to_string_lossy())));
+                    warn(&format!("{}: not a key, passed over", Shown::whole(&other.to_string_lossy())));
                 }
             }
             "--hmac-key-file" => {
                 let path = PathBuf::from(value()?);
-                arguments.keys.share(disk::hmac_key_file(&path).map_err(|error| error.to_string())?);
+                arguments.keys.set_hmac_key(disk::hmac_key_file(&path).map_err(|error| error.to_string())?);
             }
             "--receipt" => {
                 let path = PathBuf::from(value()?);
-                arguments.receipt = Some(disk::receipt(&path).map_err(|error| error.to_string())?);
+                arguments.receipt = Some(disk::read_receipt(&path).map_err(|error| error.to_string())?);
             }
             "--format" => {
                 let name = value()?.to_string_lossy().into_owned();
@@ -174,11 +191,11 @@ fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Option<Arguments>,
                 arguments.options.format = Some(format);
             }
             "--help" | "-h" => {
-                say(HELP);
+                print_text(HELP);
                 return Ok(None);
             }
             "--version" | "-V" => {
-                say(concat!("reenact-verify ", env!("CARGO_PKG_VERSION"), "\n"));
+                print_text(concat!("reenact-verify ", env!("CARGO_PKG_VERSION"), "\n"));
                 return Ok(None);
             }
             _ => return Err(format!("unknown option {}", Shown::new(&text))),
@@ -190,10 +207,11 @@ fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Option<Arguments>,
     }
 }
 
-fn print(target: &str, outcome: &Outcome, arguments: &Arguments) -> io::Result<()> {
+/// Prints the outcome of one target to standard output and flushes.
+fn print_outcome(target: &str, outcome: &TargetOutcome, arguments: &ReenactVerifyArgs) -> io::Result<()> {
     let text = match arguments.json {
         true => outcome.to_json(target) + "\n",
-        false => render::outcome(target, outcome, &render::plain),
+        false => render::outcome_text(target, outcome, &render::plain),
     };
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;

@@ -1,4 +1,7 @@
-//! What was read from a place, and its judging.
+//! Reading one record from disk, and verifying what was read.
+//!
+//! [`open_with`] chooses the cheapest way: a REPLAY.jsonl line by line and an archive member by member,
+//! both in bounded memory, anything else as a whole.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
@@ -8,165 +11,196 @@ use reenact_formats::FormatId;
 use reenact_json::{Digest, Shown};
 use reenact_pack::{Container, PackError, gunzip};
 
+use super::argument::{RecordPath, folder_format};
 use super::folder::{self, FolderEntry};
-use super::place::{Place, folder_format};
-use super::{file_digest, read_bounded, snapshot, stream, unreadable};
-use crate::ahead::Ahead;
-use crate::archive::{self, Opened};
+use super::{file_digest, read_bounded, replay_stream, snapshot, unreadable_target};
+use crate::archive::{self, OpenedArchive};
 use crate::members::BrokenArchive;
-use crate::replay_jsonl::Beside;
-use crate::report::{Report, Unreadable};
+use crate::read_ahead::ReadAhead;
+use crate::replay_jsonl::ReplayJsonlOptions;
+use crate::report::{Report, UnreadableTarget};
 use crate::{
-    Keys, Members, Options, Workers, broken_archive, broken_folder, replay_bundle, safe_members_with,
-    safe_with,
+    BundleMembers, Keys, Options, Workers, broken_archive_report, broken_folder_report, replay_bundle,
+    verify_members_with, verify_with,
 };
 
-/// What was read from a place.
+/// A record as it was read from a path or a pipe.
 #[derive(Debug)]
-pub enum Content {
-    /// A file that is no archive.
+pub enum RecordContent {
+    /// Content of a file that is not an archive.
     Bytes(Vec<u8>),
-    /// What an archive or a bundle's folder holds.
-    Members(Members),
-    /// A replay, judged while it was read: it may be larger than the memory.
+    /// Members of an archive or of a bundle's folder.
+    Members(BundleMembers),
+    /// Report on a REPLAY.jsonl. It was verified while it was read, since it may be larger than the
+    /// memory.
     Replay(Box<Report>),
-    /// A bundle that was judged while it was read.
+    /// Report on a Replay Bundle, which was verified while it was read.
     Bundle(Box<Report>),
-    /// An archive that could not be read to its end, and what was seen of it.
+    /// Archive that could not be read to its end, with the members before the error.
     Broken(Box<BrokenArchive>),
-    /// A folder that is one record, with something in it that does not belong there. Holds what it is, and what that is.
+    /// A folder that is one record, with an entry that does not belong there. Holds the format, if it
+    /// is known, and a description of the entry.
     BrokenFolder(Option<FormatId>, String),
 }
 
-impl Content {
-    /// Judges it, on one thread.
-    pub fn judge(&self, keys: &Keys, options: &Options) -> Report {
-        self.judge_with(keys, options, &Workers::one())
+impl RecordContent {
+    /// Verifies the content on the caller's thread.
+    pub fn verify(&self, keys: &Keys, options: &Options) -> Report {
+        self.verify_with(keys, options, &Workers::sequential())
     }
 
-    /// Judges it; `workers` judge what is large.
-    pub fn judge_with(&self, keys: &Keys, options: &Options, workers: &Workers<'_>) -> Report {
+    /// Verifies the content; large documents use the `workers`.
+    pub fn verify_with(&self, keys: &Keys, options: &Options, workers: &Workers<'_>) -> Report {
         match self {
-            Self::Bytes(bytes) => safe_with(bytes, keys, options, &workers.for_document(bytes.len())),
-            Self::Members(members) => safe_members_with(members, keys, options, workers),
+            Self::Bytes(bytes) => verify_with(bytes, keys, options, &workers.for_document(bytes.len())),
+            Self::Members(members) => verify_members_with(members, keys, options, workers),
             Self::Replay(report) | Self::Bundle(report) => report.as_ref().clone(),
-            Self::Broken(broken) => broken_archive(broken, options),
-            Self::BrokenFolder(format, fault) => broken_folder(*format, fault),
+            Self::Broken(broken) => broken_archive_report(broken, options),
+            Self::BrokenFolder(format, fault) => broken_folder_report(*format, fault),
         }
     }
 }
 
-/// Reads a place: an archive member by member, so that its blobs need no memory, a replay line by line, anything else
-/// whole.
-pub fn open(place: &Place) -> Result<Content, Unreadable> {
-    open_with(place, &Options::default(), &Beside::default())
+/// Reads a record with default options.
+///
+/// # Errors
+/// Fails if the path cannot be read.
+pub fn open(place: &RecordPath) -> Result<RecordContent, UnreadableTarget> {
+    open_with(place, &Options::default(), &ReplayJsonlOptions::default())
 }
 
-/// As [`open`]. Replays are judged while they are read, so that all that bears on it must be known here.
-pub fn open_with(place: &Place, options: &Options, beside: &Beside<'_>) -> Result<Content, Unreadable> {
+/// Reads a record: an archive member by member, so that its blobs need no memory, a REPLAY.jsonl line
+/// by line, anything else as a whole.
+///
+/// Replays are verified while they are read, so `replay_options` must hold everything that bears on the
+/// verdict. A receipt in the same folder is used only if none is given.
+///
+/// # Errors
+/// Fails if the path cannot be read. Faults of the content are part of the result.
+pub fn open_with(
+    place: &RecordPath,
+    options: &Options,
+    replay_options: &ReplayJsonlOptions<'_>,
+) -> Result<RecordContent, UnreadableTarget> {
     match place {
-        Place::Replay(replay, receipt) if beside.receipt.is_none() => {
-            let bytes = stream::receipt(receipt).map_err(|error| unreadable(receipt, &error))?;
-            let beside = Beside { receipt: Some(&bytes), ..*beside };
-            open_with(&Place::File(replay.clone()), options, &beside)
+        RecordPath::Replay(replay, receipt) if replay_options.receipt.is_none() => {
+            let bytes =
+                replay_stream::read_receipt(receipt).map_err(|error| unreadable_target(receipt, &error))?;
+            let replay_options = ReplayJsonlOptions { receipt: Some(&bytes), ..*replay_options };
+            open_with(&RecordPath::File(replay.clone()), options, &replay_options)
         }
-        Place::Bundle(path) => whole_folder(path, options),
-        Place::File(path) | Place::Replay(path, _) => {
-            let failed = |error| unreadable(path, &error);
+        RecordPath::Bundle(path) => open_folder(path, options),
+        RecordPath::File(path) | RecordPath::Replay(path, _) => {
+            let failed = |error| unreadable_target(path, &error);
             let mut file = File::open(path).map_err(failed)?;
             let found = file.metadata().map_err(failed)?;
             if !found.is_file() {
-                // A pipe can be read only once and only forwards.
-                return from_pipe(file, options, beside).map_err(failed);
+                // Pipes and devices cannot seek.
+                return open_pipe(file, options, replay_options).map_err(failed);
             }
-            let first = stream::beginning(&mut file).map_err(failed)?;
-            if stream::is_replay(&first, options) {
-                // No thread reads ahead here: the system does, and what was just read is near, not with another core.
+            let first = replay_stream::read_prefix(&mut file).map_err(failed)?;
+            if replay_stream::is_replay(&first, options) {
+                // The kernel reads ahead already. A second thread would only move the bytes into
+                // another core's cache.
                 let mut report =
-                    stream::judge(first, stream::buffered(file), beside, options).map_err(failed)?;
-                if beside.receipt.is_none() {
-                    stream::note_receipt(path, &mut report);
+                    replay_stream::verify(first, replay_stream::buffered(file), replay_options, options)
+                        .map_err(failed)?;
+                if replay_options.receipt.is_none() {
+                    replay_stream::note_unused_receipt(path, &mut report);
                 }
-                return Ok(Content::Replay(Box::new(report)));
+                return Ok(RecordContent::Replay(Box::new(report)));
             }
             file.rewind().map_err(failed)?;
             let Some(container) = Container::detect(&first) else {
-                return read_bounded(file, found.len()).map(Content::Bytes).map_err(failed);
+                return read_bounded(file, found.len()).map(RecordContent::Bytes).map_err(failed);
             };
             if container == Container::TarGz
                 && options.format.is_none_or(|format| format == FormatId::ReplayBundle)
-                && let Some(tar) = ahead(&file, found.len(), |file| {
-                    Ok(gunzip(file.try_clone()?, &reenact_formats::replay_bundle::rules()))
+                && let Some(tar) = read_ahead(&file, found.len(), |file| {
+                    Ok(gunzip(file.try_clone()?, &reenact_formats::replay_bundle::archive_rules()))
                 })
             {
                 if let Some(opened) = archive::open_gunzipped(tar).map_err(|error| failed(error.into()))? {
-                    return unpacked(Ok(opened)).map_err(failed);
+                    return content_of(Ok(opened)).map_err(failed);
                 }
                 file.rewind().map_err(failed)?;
             }
-            unpacked(archive::open(container, BufReader::new(file), options)).map_err(failed)
+            content_of(archive::open(container, BufReader::new(file), options)).map_err(failed)
         }
     }
 }
 
-/// From which size on it is worth a thread to read a file.
-const LARGE: u64 = 4 << 20;
+/// Smallest file that is worth a read-ahead thread, in bytes.
+const MIN_READ_AHEAD_BYTES: u64 = 4 << 20;
 
-/// What `reader` makes of a large file, read ahead. It shares its place in the file with this handle, and is not to be used
-/// beside it.
-fn ahead<R: Read + Send + 'static>(
+/// Starts reading a large file on a thread; `None` if the file is small or no thread can be started.
+///
+/// The clone of the handle inside `reader` shares its file offset with `file`, which must not be used
+/// before the result is dropped.
+fn read_ahead<R: Read + Send + 'static>(
     file: &File,
     size: u64,
     reader: impl FnOnce(&File) -> io::Result<R>,
-) -> Option<Ahead> {
-    // Where there can be no thread, there is the way without one.
-    (size >= LARGE).then(|| Ahead::new(reader(file).ok()?).ok()).flatten()
+) -> Option<ReadAhead> {
+    // Without a thread, the caller reads the file itself.
+    (size >= MIN_READ_AHEAD_BYTES).then(|| ReadAhead::new(reader(file).ok()?).ok()).flatten()
 }
 
-/// Reads standard input to its end.
-pub fn open_standard_input(options: &Options, beside: &Beside<'_>) -> Result<Content, Unreadable> {
-    from_pipe(io::stdin().lock(), options, beside).map_err(|error| unreadable(Path::new("-"), &error))
+/// Reads a record from standard input.
+///
+/// # Errors
+/// Fails if standard input cannot be read.
+pub fn open_standard_input(
+    options: &Options,
+    replay_options: &ReplayJsonlOptions<'_>,
+) -> Result<RecordContent, UnreadableTarget> {
+    open_pipe(io::stdin().lock(), options, replay_options)
+        .map_err(|error| unreadable_target(Path::new("-"), &error))
 }
 
-/// Reads what can be read only once and only forwards.
-fn from_pipe(mut reader: impl Read, options: &Options, beside: &Beside<'_>) -> io::Result<Content> {
-    let first = stream::beginning(&mut reader)?;
-    if stream::is_replay(&first, options) {
-        return Ok(Content::Replay(Box::new(stream::judge(
+/// Reads a record from a source that cannot seek.
+fn open_pipe(
+    mut reader: impl Read,
+    options: &Options,
+    replay_options: &ReplayJsonlOptions<'_>,
+) -> io::Result<RecordContent> {
+    let first = replay_stream::read_prefix(&mut reader)?;
+    if replay_stream::is_replay(&first, options) {
+        return Ok(RecordContent::Replay(Box::new(replay_stream::verify(
             first,
-            stream::buffered(reader),
-            beside,
+            replay_stream::buffered(reader),
+            replay_options,
             options,
         )?)));
     }
     let container = Container::detect(&first);
     let reader = io::Cursor::new(first).chain(reader);
     match container {
-        Some(Container::TarGz) => unpacked(archive::open_pipe(reader, options)),
-        None => read_bounded(reader, 0).map(Content::Bytes),
+        Some(Container::TarGz) => content_of(archive::open_pipe(reader, options)),
+        None => read_bounded(reader, 0).map(RecordContent::Bytes),
         Some(container) => {
-            unpacked(archive::open(container, io::Cursor::new(read_bounded(reader, 0)?), options))
+            content_of(archive::open(container, io::Cursor::new(read_bounded(reader, 0)?), options))
         }
     }
 }
 
 /// Reads a folder that as a whole is one record.
-fn whole_folder(path: &Path, options: &Options) -> Result<Content, Unreadable> {
+fn open_folder(path: &Path, options: &Options) -> Result<RecordContent, UnreadableTarget> {
     let format = folder_format(path);
     if options.format.or(format) == Some(FormatId::ReplayBundle) {
-        let report = replay_bundle::verify(&snapshot::folder(path)?);
-        return Ok(Content::Bundle(Box::new(report)));
+        let report = replay_bundle::verify(&snapshot::snapshot_of_folder(path)?);
+        return Ok(RecordContent::Bundle(Box::new(report)));
     }
-    let mut members = Members::default();
+    let mut members = BundleMembers::default();
     let mut fault = None;
-    folder::visit(path, |FolderEntry { path, name, kind, is_named }| {
+    folder::visit(path, |FolderEntry { path, name, kind, is_utf8: is_named }| {
         fault = match (is_named, kind.is_file()) {
             (false, _) => Some(format!("the name {} is not UTF-8", Shown::new(&name))),
             (true, false) => Some(format!("{} is neither a file nor a folder", Shown::new(&name))),
             (true, true) => {
-                let failed = |error| unreadable(&path, &error);
+                let failed = |error| unreadable_target(&path, &error);
                 let mut file = File::open(&path).map_err(failed)?;
-                match members.take(&name, &mut file) {
+                match members.add(&name, &mut file) {
                     Err(error) if error.kind() == io::ErrorKind::FileTooLarge => Some(error.to_string()),
                     taken => {
                         taken.map_err(failed)?;
@@ -178,32 +212,36 @@ fn whole_folder(path: &Path, options: &Options) -> Result<Content, Unreadable> {
         Ok(fault.is_none())
     })?;
     Ok(match fault {
-        Some(fault) => Content::BrokenFolder(format, fault),
-        None => Content::Members(members),
+        Some(fault) => RecordContent::BrokenFolder(format, fault),
+        None => RecordContent::Members(members),
     })
 }
 
-fn unpacked(opened: Result<Opened, PackError>) -> io::Result<Content> {
+/// Turns an opened archive into content. An I/O error inside a broken archive becomes an error here.
+fn content_of(opened: Result<OpenedArchive, PackError>) -> io::Result<RecordContent> {
     Ok(match opened? {
-        Opened::ReplayBundle(report) => Content::Bundle(report),
-        Opened::Members(members) => Content::Members(members),
-        Opened::Broken(broken) => match broken.error {
+        OpenedArchive::ReplayBundle(report) => RecordContent::Bundle(report),
+        OpenedArchive::Members(members) => RecordContent::Members(members),
+        OpenedArchive::Broken(broken) => match broken.error {
             PackError::Io { kind, text } => return Err(io::Error::new(kind, text)),
-            _ => Content::Broken(broken),
+            _ => RecordContent::Broken(broken),
         },
     })
 }
 
-/// `digests.file` of a report, for content that is a file.
-pub fn digest_of(
-    content: &Content,
-    place: Option<&Place>,
-) -> Result<Option<(&'static str, String)>, Unreadable> {
+/// Returns the entry `file` for the digests of a report; `None` for content that is not a file.
+///
+/// # Errors
+/// Fails if the file cannot be read again.
+pub fn file_digest_entry(
+    content: &RecordContent,
+    place: Option<&RecordPath>,
+) -> Result<Option<(&'static str, String)>, UnreadableTarget> {
     let digest = match (content, place) {
-        // Whoever wanted it said so when it was read.
-        (Content::Replay(_), _) => return Ok(None),
-        (Content::Bytes(bytes), _) => Digest::of(bytes),
-        (_, Some(Place::File(path))) => file_digest(path)?,
+        // The digest of a replay is computed while it is read, if `replay_options` asks for it.
+        (RecordContent::Replay(_), _) => return Ok(None),
+        (RecordContent::Bytes(bytes), _) => Digest::of(bytes),
+        (_, Some(RecordPath::File(path))) => file_digest(path)?,
         _ => return Ok(None),
     };
     Ok(Some(("file", format!("sha256:{digest}"))))

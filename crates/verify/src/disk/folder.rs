@@ -1,18 +1,24 @@
-//! The files below a folder, in one order and by one rule of depth. Links are not followed.
+//! The files below a folder, in one order and up to one depth. Links are not followed.
+//!
+//! All code that walks folders goes through this module, so that every command sees the same files.
 
 use std::fs::{self, FileType};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::unreadable;
-use crate::report::Unreadable;
+use super::unreadable_target;
+use crate::report::UnreadableTarget;
 
-/// A folder inside itself cannot be, since links are not followed; a mount might be.
-const DEEPEST_FOLDER: usize = 64;
+/// Deepest nesting of folders. Links are not followed, so only a mount can make a folder contain
+/// itself.
+const MAX_FOLDER_DEPTH: usize = 64;
 
-/// The entries of a folder by name.
-pub(super) fn entries(folder: &Path, depth: usize) -> io::Result<Vec<(PathBuf, fs::FileType)>> {
-    if depth > DEEPEST_FOLDER {
+/// Returns the entries of a folder, sorted by name, with their types.
+///
+/// # Errors
+/// Fails if the folder cannot be read or is nested deeper than [`MAX_FOLDER_DEPTH`].
+pub(super) fn sorted_entries(folder: &Path, depth: usize) -> io::Result<Vec<(PathBuf, fs::FileType)>> {
+    if depth > MAX_FOLDER_DEPTH {
         return Err(io::Error::other("folders are nested too deep"));
     }
     let mut entries = Vec::new();
@@ -24,29 +30,37 @@ pub(super) fn entries(folder: &Path, depth: usize) -> io::Result<Vec<(PathBuf, f
     Ok(entries)
 }
 
-/// Something below a folder that is no folder.
+/// Entry below a folder that is not itself a folder.
 pub(super) struct FolderEntry {
+    /// Path for opening the entry.
     pub(super) path: PathBuf,
-    /// Its name inside the folder, with slashes.
+    /// Name relative to the top folder, with `/` as separator.
     pub(super) name: String,
+    /// File, link, pipe or other type.
     pub(super) kind: FileType,
-    /// False if the name is not UTF-8: two such names could look the same, and one file would hide the other.
-    pub(super) is_named: bool,
+    /// False if the name is not UTF-8. Two such names could look the same, and one file would hide the
+    /// other.
+    pub(super) is_utf8: bool,
 }
 
-/// Hands all that lies below a folder to `visit`, until that says no.
+/// Passes every entry below a folder to `visit` until the callback returns false.
+///
+/// # Errors
+/// Fails if a folder cannot be read, or with the error of the callback.
 pub(super) fn visit(
     folder: &Path,
-    mut visit: impl FnMut(FolderEntry) -> Result<bool, Unreadable>,
-) -> Result<(), Unreadable> {
+    mut visit: impl FnMut(FolderEntry) -> Result<bool, UnreadableTarget>,
+) -> Result<(), UnreadableTarget> {
     let mut pending = vec![(folder.to_owned(), String::new(), 0)];
     while let Some((folder, prefix, depth)) = pending.pop() {
-        for (path, kind) in entries(&folder, depth).map_err(|error| unreadable(&folder, &error))? {
+        for (path, kind) in
+            sorted_entries(&folder, depth).map_err(|error| unreadable_target(&folder, &error))?
+        {
             let own = path.file_name().unwrap_or_default();
             let (name, is_named) = (format!("{prefix}{}", own.to_string_lossy()), own.to_str().is_some());
             if kind.is_dir() && is_named {
                 pending.push((path, format!("{name}/"), depth + 1));
-            } else if !visit(FolderEntry { path, name, kind, is_named })? {
+            } else if !visit(FolderEntry { path, name, kind, is_utf8: is_named })? {
                 return Ok(());
             }
         }

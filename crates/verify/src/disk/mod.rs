@@ -1,44 +1,55 @@
-//! Paths to bytes and to verdicts, for commands. The only module here that touches a file system; libraries leave it out.
+//! Paths to bytes and to verdicts, for commands.
 //!
-//! | module | what it holds |
+//! This is the only module of the crate that touches the file system. Libraries leave it out by turning
+//! the feature `disk` off.
+//!
+//! | module | content |
 //! |---|---|
-//! | [`targets`] | arguments to outcomes and an exit code: start reading here |
-//! | [`place`] | what an argument stands for |
-//! | [`content`] | what was read from a place, and its judging |
+//! | [`targets`] | arguments of a command to outcomes and an exit code: start reading here |
+//! | [`argument`] | what one argument stands for: a file, a bundle, a folder of records |
+//! | [`content`] | reading and verifying one file or folder |
+//! | [`record_folder`] | all files of a folder that is one record, for commands that open or convert it |
 //! | [`keys`] | key files |
-//! | `folder` | the one reader of folders |
+//! | `replay_stream` | REPLAY.jsonl files, verified while they are read |
+//! | `snapshot` | Replay Bundles from a file, a folder or standard input |
+//! | `folder` | the one function that walks folders |
 
+pub mod argument;
 pub mod content;
 mod folder;
 pub mod keys;
-pub mod place;
-pub mod record;
+pub mod record_folder;
+mod replay_stream;
 mod snapshot;
-mod stream;
 pub mod targets;
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use reenact_json::canonical::Sink;
+use reenact_json::canonical::ByteSink;
 use reenact_json::digest::Hasher;
 use reenact_json::{Digest, Limits, Shown};
 
-use crate::report::Unreadable;
+use crate::report::UnreadableTarget;
 
-pub use content::{Content, digest_of, open, open_standard_input, open_with};
+pub use argument::{
+    PathArgument, RecordPath, empty_folder_report, is_unrelated_file, look_up, skipped_summary,
+};
+pub use content::{RecordContent, file_digest_entry, open, open_standard_input, open_with};
 pub use keys::{KeyFileError, KeyFolder, hmac_key_file, key_file, key_folder, private_key_warning};
-pub use place::{Argument, Place, empty_folder, is_passed_over, look_up, passed_over};
-pub use record::{FolderFault, FolderScope, record_files};
+pub use record_folder::{FolderFault, FolderScope, record_files};
 pub use snapshot::{snapshot, snapshot_of_standard_input};
 
-/// The code of what is not there.
+/// Error code of a path that does not exist.
 pub const NOT_FOUND: &str = "E_NOT_FOUND";
 
-/// The SHA-256 of a file, read from its start to its end.
-pub fn file_digest(path: &Path) -> Result<Digest, Unreadable> {
-    let failed = |error| unreadable(path, &error);
+/// Returns the SHA-256 of a file of any size.
+///
+/// # Errors
+/// Fails if the file cannot be opened or read.
+pub fn file_digest(path: &Path) -> Result<Digest, UnreadableTarget> {
+    let failed = |error| unreadable_target(path, &error);
     let mut file = File::open(path).map_err(failed)?;
     let mut hasher = Hasher::new();
     let mut buffer = vec![0; 256 * 1024];
@@ -50,21 +61,29 @@ pub fn file_digest(path: &Path) -> Result<Digest, Unreadable> {
     }
 }
 
-/// Reads a file whole, as long as it is not larger than any document may be.
-pub fn read(path: &Path) -> Result<Vec<u8>, Unreadable> {
-    let failed = |error| unreadable(path, &error);
+/// Reads a whole file of at most [`Limits::MAX_BYTES`] bytes.
+///
+/// # Errors
+/// Fails if the file cannot be read, or with the code `E_TOO_LARGE` if it is larger.
+pub fn read(path: &Path) -> Result<Vec<u8>, UnreadableTarget> {
+    let failed = |error| unreadable_target(path, &error);
     let file = File::open(path).map_err(failed)?;
     let expected = file.metadata().map_or(0, |found| found.len());
     read_bounded(file, expected).map_err(failed)
 }
 
-/// Reads standard input to its end.
-pub fn read_standard_input() -> Result<Vec<u8>, Unreadable> {
-    read_bounded(io::stdin().lock(), 0).map_err(|error| unreadable(Path::new("-"), &error))
+/// Reads standard input to its end, at most [`Limits::MAX_BYTES`] bytes.
+///
+/// # Errors
+/// Fails if the input cannot be read, or with the code `E_TOO_LARGE` if it is larger.
+pub fn read_standard_input() -> Result<Vec<u8>, UnreadableTarget> {
+    read_bounded(io::stdin().lock(), 0).map_err(|error| unreadable_target(Path::new("-"), &error))
 }
 
+/// Reads to EOF, at most [`Limits::MAX_BYTES`] bytes. `expected` is a hint for the size of the buffer, in
+/// bytes; 0 if unknown.
 pub(crate) fn read_bounded(reader: impl Read, expected: u64) -> io::Result<Vec<u8>> {
-    let limit = Limits::LARGEST as u64;
+    let limit = Limits::MAX_BYTES as u64;
     let too_large =
         || io::Error::new(io::ErrorKind::FileTooLarge, format!("it is larger than {limit} bytes"));
     if expected > limit {
@@ -72,11 +91,11 @@ pub(crate) fn read_bounded(reader: impl Read, expected: u64) -> io::Result<Vec<u
     }
     let mut bytes = Vec::with_capacity(usize::try_from(expected).unwrap_or(0));
     reader.take(limit + 1).read_to_end(&mut bytes)?;
-    if bytes.len() > Limits::LARGEST { Err(too_large()) } else { Ok(bytes) }
+    if bytes.len() > Limits::MAX_BYTES { Err(too_large()) } else { Ok(bytes) }
 }
 
-/// What an operating system's refusal means, with a code that programs may branch on.
-pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Unreadable {
+/// Translates an I/O error on a path into a message for people and a code for programs.
+pub(crate) fn unreadable_target(path: &Path, error: &io::Error) -> UnreadableTarget {
     let name = path.to_string_lossy();
     let name = if name.is_empty() { "\"\"".into() } else { Shown::whole(&name).to_string() };
     let (code, message) = match error.kind() {
@@ -85,10 +104,13 @@ pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Unreadable {
         io::ErrorKind::FileTooLarge => ("E_TOO_LARGE", format!("{name}: {error}")),
         _ => ("E_NOT_READABLE", format!("{name}: {error}")),
     };
-    Unreadable { code, message }
+    UnreadableTarget { code, message }
 }
 
-/// Reads a receipt.
-pub fn receipt(path: &Path) -> Result<Vec<u8>, Unreadable> {
-    stream::receipt(path).map_err(|error| unreadable(path, &error))
+/// Reads a RECEIPT.json. Of one that is too large, only as much is read as shows that.
+///
+/// # Errors
+/// Fails if the file cannot be read.
+pub fn read_receipt(path: &Path) -> Result<Vec<u8>, UnreadableTarget> {
+    replay_stream::read_receipt(path).map_err(|error| unreadable_target(path, &error))
 }

@@ -1,49 +1,57 @@
-//! Replay Bundles on a disk: an archive, or a folder laid out like one.
+//! Replay Bundles on disk: an archive, or a folder with the same layout.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader};
 use std::path::Path;
 
-use reenact_pack::{Entry, PackError};
+use reenact_pack::{PackError, UnsupportedMember};
 
 use super::folder::{self, FolderEntry};
-use super::unreadable;
-use crate::replay_bundle::{Copies, Fault, Snapshot};
-use crate::report::Unreadable;
+use super::unreadable_target;
+use crate::replay_bundle::{BundleSnapshot, MemberCopies, SnapshotFault};
+use crate::report::UnreadableTarget;
 
-/// Takes a snapshot of the Replay Bundle at a path, whatever it looks like: of a folder all files in it, of anything else
-/// the members of the archive that it should be. Members of an archive are copied to where `copies` says.
-pub fn snapshot(path: &Path, copies: Copies<'_>) -> Result<Snapshot, Unreadable> {
-    let failed = |error: io::Error| unreadable(path, &error);
+/// Reads the Replay Bundle at a path: all files of a folder, or the members of an archive.
+///
+/// Members of an archive are copied to the writers that `copies` returns; files of a folder are not.
+///
+/// # Errors
+/// Fails if the path cannot be read. Faults of the bundle are part of the snapshot.
+pub fn snapshot(path: &Path, copies: MemberCopies<'_>) -> Result<BundleSnapshot, UnreadableTarget> {
+    let failed = |error: io::Error| unreadable_target(path, &error);
     if fs::metadata(path).map_err(failed)?.is_dir() {
-        return folder(path);
+        return snapshot_of_folder(path);
     }
     let file = File::open(path).map_err(failed)?;
-    Snapshot::read_copying(BufReader::new(file), copies).map_err(|error| failed(error.into()))
+    BundleSnapshot::read_copying(BufReader::new(file), copies).map_err(|error| failed(error.into()))
 }
 
-/// Takes a snapshot of the Replay Bundle that comes through standard input.
-pub fn snapshot_of_standard_input(copies: Copies<'_>) -> Result<Snapshot, Unreadable> {
-    let failed = |error: PackError| unreadable(Path::new("-"), &error.into());
-    Snapshot::read_copying(io::stdin().lock(), copies).map_err(failed)
+/// Reads the Replay Bundle from standard input.
+///
+/// # Errors
+/// Fails if standard input cannot be read.
+pub fn snapshot_of_standard_input(copies: MemberCopies<'_>) -> Result<BundleSnapshot, UnreadableTarget> {
+    let failed = |error: PackError| unreadable_target(Path::new("-"), &error.into());
+    BundleSnapshot::read_copying(io::stdin().lock(), copies).map_err(failed)
 }
 
-/// Takes a snapshot of a folder. Links and other things that are no files make it a broken one.
-pub(super) fn folder(path: &Path) -> Result<Snapshot, Unreadable> {
-    let mut snapshot = Snapshot::default();
-    folder::visit(path, |FolderEntry { path, name, kind, is_named }| {
+/// Reads a folder as a Replay Bundle. Links and other entries that are not files become its fault.
+pub(super) fn snapshot_of_folder(path: &Path) -> Result<BundleSnapshot, UnreadableTarget> {
+    let mut snapshot = BundleSnapshot::default();
+    folder::visit(path, |FolderEntry { path, name, kind, is_utf8: is_named }| {
         if !is_named {
-            snapshot.refuse_name(name);
+            snapshot.set_name_fault(name);
             return Ok(false);
         }
         if !kind.is_file() {
-            let entry = if kind.is_symlink() { Entry::SymbolicLink } else { Entry::Device };
-            snapshot.refuse(Fault::Pack(PackError::Forbidden { member: name, entry }));
+            let entry =
+                if kind.is_symlink() { UnsupportedMember::SymbolicLink } else { UnsupportedMember::Device };
+            snapshot.set_fault(SnapshotFault::Pack(PackError::Forbidden { member: name, entry }));
             return Ok(false);
         }
-        let failed = |error| unreadable(&path, &error);
+        let failed = |error| unreadable_target(&path, &error);
         let mut file = File::open(&path).map_err(failed)?;
-        snapshot.take_file(&name, &mut file).map_err(failed)
+        snapshot.add_file(&name, &mut file).map_err(failed)
     })?;
     Ok(snapshot)
 }

@@ -1,7 +1,7 @@
-//! Arguments of a command to outcomes and an exit code.
+//! Arguments of a verify command to outcomes and an exit code.
 //!
-//! Both `reenact verify` and `reenact-verify` do this and nothing else: they parse their words, look up the targets, have them
-//! judged, and print.
+//! `reenact verify` and `reenact-verify` both parse their arguments, look up the targets, have them
+//! verified here, and print. Start reading at [`VerifyTargets`].
 
 use std::ffi::{OsStr, OsString};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,130 +9,149 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use reenact_formats::FormatId;
 use reenact_json::Shown;
 
-use super::content::{self, digest_of};
-use super::place::{Argument, Place, empty_folder, is_passed_over, passed_over};
-use crate::demand::note_twins;
-use crate::replay_jsonl::Beside;
-use crate::workers::{Workers, cores, in_order};
-use crate::{Demands, Keys, Options, Outcome};
+use super::argument::{PathArgument, RecordPath, empty_folder_report, is_unrelated_file, skipped_summary};
+use super::content::{self, file_digest_entry};
+use crate::demand::note_duplicate_runs;
+use crate::replay_jsonl::ReplayJsonlOptions;
+use crate::workers::{Workers, available_cores, map_in_order};
+use crate::{Demands, Keys, Options, TargetOutcome};
 
-/// How targets are judged.
+/// Parameters of the verification that all targets of a command share.
 #[derive(Debug, Clone, Copy)]
 pub struct VerifyRequest<'a> {
-    /// The keys at hand.
+    /// Keys for signatures.
     pub keys: &'a Keys,
-    /// How to verify.
+    /// Format, limits and time.
     pub options: Options,
-    /// The RECEIPT.json to hold a REPLAY.jsonl against.
+    /// Content of the RECEIPT.json to compare each REPLAY.jsonl with.
     pub receipt: Option<&'a [u8]>,
-    /// True if the SHA-256 of each file is wanted.
+    /// True to add the SHA-256 of each file to its report.
     pub digest: bool,
-    /// True if all cores may be used.
+    /// True to use all cores; otherwise one thread.
     pub on_all_cores: bool,
 }
 
-/// The targets of one command, in the order given and, within a folder, of their names.
-pub struct Targets {
-    arguments: Vec<(String, Argument)>,
-    targets: Vec<Target>,
+/// Targets of one command, in the order of the arguments and, within a folder, of their names.
+pub struct VerifyTargets {
+    /// Arguments as given, each with what it stands for.
+    arguments: Vec<(String, PathArgument)>,
+    /// Records to verify, in order.
+    targets: Vec<VerifyTarget>,
 }
 
-/// One thing to read and judge.
-struct Target {
-    /// Which argument it came from.
+/// One record to read and verify.
+struct VerifyTarget {
+    /// Index of the argument that led to this target.
     argument: usize,
-    source: Source,
-    /// Its size, if it is known beforehand.
-    bytes: u64,
+    /// Place to read the record from.
+    source: TargetSource,
+    /// Size in bytes for the progress display, 0 if unknown.
+    size_bytes: u64,
 }
 
-enum Source {
+/// Origin of a target.
+enum TargetSource {
     StandardInput,
-    Named(Place),
-    /// Something that nobody named: it may be none of our business.
-    InFolder(Place),
+    /// Path that the user named: always reported.
+    Named(RecordPath),
+    /// Path found in a folder: skipped if it is not a record.
+    InFolder(RecordPath),
 }
 
-/// Standard input was given more than once.
+/// Error: standard input was given more than once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("standard input (-) can be read only once")]
-pub struct RepeatedInput;
+pub struct RepeatedStandardInput;
 
-/// What was found of all targets.
-pub struct Judged {
-    /// Each target by its name, with what was found.
-    pub outcomes: Vec<(String, Outcome)>,
-    /// What a person should hear beside the outcomes; safe to print.
-    pub complaints: Vec<String>,
+/// Results of all targets.
+pub struct TargetOutcomes {
+    /// Name and outcome of each target, in order.
+    pub outcomes: Vec<(String, TargetOutcome)>,
+    /// Sentences for people beside the outcomes, such as the number of skipped files; safe to print.
+    pub warnings: Vec<String>,
 }
 
-impl Targets {
-    /// Looks at each argument; `look_up` says what one stands for.
+impl VerifyTargets {
+    /// Looks up each argument with the function `look_up`.
+    ///
+    /// # Errors
+    /// Fails if standard input is given more than once.
     pub fn look_up(
         arguments: &[OsString],
-        look_up: impl Fn(&OsStr) -> Argument,
-    ) -> Result<Self, RepeatedInput> {
+        look_up: impl Fn(&OsStr) -> PathArgument,
+    ) -> Result<Self, RepeatedStandardInput> {
         if arguments.iter().filter(|argument| *argument == "-").count() > 1 {
-            return Err(RepeatedInput);
+            return Err(RepeatedStandardInput);
         }
         let name = |argument: &OsString| argument.to_string_lossy().into_owned();
-        let arguments: Vec<(String, Argument)> =
+        let arguments: Vec<(String, PathArgument)> =
             arguments.iter().map(|argument| (name(argument), look_up(argument))).collect();
         let mut targets = Vec::new();
         for (argument, (_, given)) in arguments.iter().enumerate() {
             match given {
-                Argument::StandardInput => {
-                    targets.push(Target { argument, source: Source::StandardInput, bytes: 0 });
+                PathArgument::StandardInput => {
+                    targets.push(VerifyTarget {
+                        argument,
+                        source: TargetSource::StandardInput,
+                        size_bytes: 0,
+                    });
                 }
-                Argument::Place(place) => {
-                    let (source, bytes) = (Source::Named(place.clone()), place.size());
-                    targets.push(Target { argument, source, bytes });
+                PathArgument::Record(place) => {
+                    let (source, bytes) = (TargetSource::Named(place.clone()), place.size());
+                    targets.push(VerifyTarget { argument, source, size_bytes: bytes });
                 }
-                Argument::Folder { places, .. } => targets.extend(places.iter().map(|place| Target {
-                    argument,
-                    source: Source::InFolder(place.clone()),
-                    bytes: place.size(),
-                })),
-                Argument::Unreadable(_) => {}
+                PathArgument::Folder { records: places, .. } => {
+                    targets.extend(places.iter().map(|place| VerifyTarget {
+                        argument,
+                        source: TargetSource::InFolder(place.clone()),
+                        size_bytes: place.size(),
+                    }))
+                }
+                PathArgument::Unreadable(_) => {}
             }
         }
         Ok(Self { arguments, targets })
     }
 
-    /// How many bytes there are to judge, as far as that is known.
-    pub fn bytes(&self) -> u64 {
-        self.targets.iter().map(|target| target.bytes).sum()
+    /// Returns the sum of the known sizes in bytes.
+    pub fn total_bytes(&self) -> u64 {
+        self.targets.iter().map(|target| target.size_bytes).sum()
     }
 
-    /// Judges all of them; `seen` is told how many more bytes are done.
-    pub fn judge(&self, request: &VerifyRequest<'_>, seen: &(dyn Fn(u64) + Sync)) -> Judged {
-        let threads = if request.on_all_cores { cores() } else { 1 };
+    /// Verifies all targets. `on_progress` is called with the number of bytes done since its last call,
+    /// from any thread.
+    pub fn verify(&self, request: &VerifyRequest<'_>, on_progress: &(dyn Fn(u64) + Sync)) -> TargetOutcomes {
+        let threads = if request.on_all_cores { available_cores() } else { 1 };
         let inner = (threads / self.targets.len().max(1)).max(1);
-        let mut collected =
-            Collected { arguments: &self.arguments, due: 0, seen: 0, judged: Judged::empty() };
-        in_order(
+        let mut collected = OutcomeCollector {
+            arguments: &self.arguments,
+            next_argument: 0,
+            outcomes_of_argument: 0,
+            collected: TargetOutcomes::empty(),
+        };
+        map_in_order(
             &self.targets,
             threads,
-            |target| target.judge(request, inner, seen),
-            |at, outcome| collected.take(&self.targets[at], outcome),
+            |target| target.verify(request, inner, on_progress),
+            |at, outcome| collected.add(&self.targets[at], outcome),
         );
-        collected.close(self.arguments.len());
-        let mut judged = collected.judged;
-        note_twins(&mut judged.outcomes);
-        let is_of_replay = |outcome: &Outcome| matches!(outcome, Outcome::Judged(report) if report.id() == Some(FormatId::ReplayJsonl));
+        collected.finish_arguments(self.arguments.len());
+        let mut judged = collected.collected;
+        note_duplicate_runs(&mut judged.outcomes);
+        let is_of_replay = |outcome: &TargetOutcome| matches!(outcome, TargetOutcome::Report(report) if report.id() == Some(FormatId::ReplayJsonl));
         if request.receipt.is_some() && !judged.outcomes.iter().any(|(_, outcome)| is_of_replay(outcome)) {
-            judged.complaints.push("--receipt was not used: no target is a REPLAY.jsonl".into());
+            judged.warnings.push("--receipt was not used: no target is a REPLAY.jsonl".into());
         }
         judged
     }
 }
 
-impl Judged {
+impl TargetOutcomes {
     fn empty() -> Self {
-        Self { outcomes: Vec::new(), complaints: Vec::new() }
+        Self { outcomes: Vec::new(), warnings: Vec::new() }
     }
 
-    /// How many targets pass, fail, and could not be read, under these demands.
+    /// Returns the number of targets that pass, fail, and could not be read, under these demands.
     pub fn counts(&self, demands: &Demands) -> [usize; 3] {
         let mut counts = [0; 3];
         for (_, outcome) in &self.outcomes {
@@ -141,98 +160,104 @@ impl Judged {
         counts
     }
 
-    /// The exit code: that of the worst target.
+    /// Returns the exit code of the worst target, or 0 if there are none.
     pub fn exit_code(&self, demands: &Demands) -> u8 {
         self.outcomes.iter().map(|(_, outcome)| demands.exit_code(outcome)).max().unwrap_or(0)
     }
 }
 
-impl Target {
-    /// Reads and judges it; `None` if it is none of our business.
-    fn judge(
+impl VerifyTarget {
+    /// Reads and verifies the target; `None` if it was found in a folder and is not a record.
+    fn verify(
         &self,
         request: &VerifyRequest<'_>,
         threads: usize,
-        seen: &(dyn Fn(u64) + Sync),
-    ) -> Option<Outcome> {
+        on_progress: &(dyn Fn(u64) + Sync),
+    ) -> Option<TargetOutcome> {
         let VerifyRequest { keys, options, receipt, digest, .. } = request;
-        let beside = Beside { receipt: *receipt, digest: *digest };
+        let replay_options = ReplayJsonlOptions { receipt: *receipt, digest: *digest };
         let (read, place) = match &self.source {
-            Source::StandardInput => (content::open_standard_input(options, &beside), None),
-            Source::Named(place) | Source::InFolder(place) => {
-                (content::open_with(place, options, &beside), Some(place))
+            TargetSource::StandardInput => (content::open_standard_input(options, &replay_options), None),
+            TargetSource::Named(place) | TargetSource::InFolder(place) => {
+                (content::open_with(place, options, &replay_options), Some(place))
             }
         };
         let content = match read {
             Ok(content) => content,
-            Err(error) => return Some(Outcome::Unreadable(error)),
+            Err(error) => return Some(TargetOutcome::Unreadable(error)),
         };
         let counted = AtomicU64::new(0);
         let count = |more: usize| {
             let more = u64::try_from(more).unwrap_or(0);
             counted.fetch_add(more, Ordering::Relaxed);
-            seen(more);
+            on_progress(more);
         };
-        let mut report = content.judge_with(keys, options, &Workers::new(threads, &count));
-        // What was not counted on the way is done now.
-        seen(self.bytes.saturating_sub(counted.load(Ordering::Relaxed)));
-        if let Source::InFolder(place) = &self.source
-            && is_passed_over(place.path(), &report)
+        let mut report = content.verify_with(keys, options, &Workers::new(threads, &count));
+        // Bytes that the workers did not report are done now.
+        on_progress(self.size_bytes.saturating_sub(counted.load(Ordering::Relaxed)));
+        if let TargetSource::InFolder(place) = &self.source
+            && is_unrelated_file(place.path(), &report)
         {
             return None;
         }
         if *digest {
-            match digest_of(&content, place) {
+            match file_digest_entry(&content, place) {
                 Ok(digest) => report.digests.extend(digest),
-                Err(error) => return Some(Outcome::Unreadable(error)),
+                Err(error) => return Some(TargetOutcome::Unreadable(error)),
             }
         }
-        Some(Outcome::Judged(report))
+        Some(TargetOutcome::Report(report))
     }
 }
 
-/// Outcomes in the order of the arguments, each argument closed before the next one begins.
-struct Collected<'a> {
-    arguments: &'a [(String, Argument)],
-    judged: Judged,
-    /// The first argument that is not closed yet.
-    due: usize,
-    /// How much of it was judged.
-    seen: usize,
+/// Collects outcomes in the order of the arguments. Each argument is finished before the next begins.
+struct OutcomeCollector<'a> {
+    /// Arguments as given, each with its meaning.
+    arguments: &'a [(String, PathArgument)],
+    /// Results so far.
+    collected: TargetOutcomes,
+    /// Index of the first unfinished argument.
+    next_argument: usize,
+    /// Number of outcomes of that argument so far.
+    outcomes_of_argument: usize,
 }
 
-impl Collected<'_> {
-    fn take(&mut self, target: &Target, outcome: Option<Outcome>) {
-        self.close(target.argument);
+impl OutcomeCollector<'_> {
+    /// Adds the outcome of a target, after finishing all earlier arguments.
+    fn add(&mut self, target: &VerifyTarget, outcome: Option<TargetOutcome>) {
+        self.finish_arguments(target.argument);
         let Some(outcome) = outcome else { return };
-        self.seen += 1;
+        self.outcomes_of_argument += 1;
         let name = match &target.source {
-            Source::StandardInput => "-".into(),
-            Source::Named(place) | Source::InFolder(place) => place.path().to_string_lossy(),
+            TargetSource::StandardInput => "-".into(),
+            TargetSource::Named(place) | TargetSource::InFolder(place) => place.path().to_string_lossy(),
         };
-        self.judged.outcomes.push((name.into_owned(), outcome));
+        self.collected.outcomes.push((name.into_owned(), outcome));
     }
 
-    /// Says what is left to say of the arguments before `next`.
-    fn close(&mut self, next: usize) {
-        while let Some((name, argument)) = self.arguments.get(self.due).filter(|_| self.due < next) {
+    /// Adds what remains to be said of the arguments before `next`: an error, an empty folder, or
+    /// skipped files.
+    fn finish_arguments(&mut self, next: usize) {
+        while let Some((name, argument)) =
+            self.arguments.get(self.next_argument).filter(|_| self.next_argument < next)
+        {
             match argument {
-                Argument::Unreadable(error) => {
-                    self.judged.outcomes.push((name.clone(), Outcome::Unreadable(error.clone())));
+                PathArgument::Unreadable(error) => {
+                    self.collected.outcomes.push((name.clone(), TargetOutcome::Unreadable(error.clone())));
                 }
-                Argument::Folder { places, links } if self.seen == 0 => {
-                    let report = empty_folder(places.len(), *links);
-                    self.judged.outcomes.push((name.clone(), Outcome::Judged(report)));
+                PathArgument::Folder { records: places, links } if self.outcomes_of_argument == 0 => {
+                    let report = empty_folder_report(places.len(), *links);
+                    self.collected.outcomes.push((name.clone(), TargetOutcome::Report(report)));
                 }
-                Argument::Folder { places, links } => {
-                    if let Some(others) = passed_over(places.len() - self.seen, *links) {
-                        self.judged.complaints.push(format!("{}: {others}", Shown::whole(name)));
+                PathArgument::Folder { records: places, links } => {
+                    if let Some(others) = skipped_summary(places.len() - self.outcomes_of_argument, *links) {
+                        self.collected.warnings.push(format!("{}: {others}", Shown::whole(name)));
                     }
                 }
                 _ => {}
             }
-            self.due += 1;
-            self.seen = 0;
+            self.next_argument += 1;
+            self.outcomes_of_argument = 0;
         }
     }
 }

@@ -1,77 +1,89 @@
 //! Model IO sessions: the invariants MI1 to MI12 and the shape that they presuppose (§5).
 //!
-//! A [`Survey`] walks the text once and judges all but the responses. These, and the hash of the session, are
-//! [`Job`]s that can run apart from each other and in any order; [`Survey::conclude`] puts their findings together. In order on
-//! one thread, that is [`verify`]; a command may run the jobs on all cores.
+//! A [`ModelIoScan`] walks the text once and checks everything but the responses. These, and the hash
+//! of the session, become [`ModelIoJob`]s that can run apart from each other and in any order;
+//! [`ModelIoScan::into_report`] combines their findings. [`verify`] does this in order on one thread; a
+//! command may run the jobs on all cores.
 //!
 //! Violations are those of the reference implementation: the same rules, paths, messages and order.
+//!
+//! | module | content |
+//! |---|---|
+//! | `scan` | the walk over the text, with MI5, MI6, MI8 and MI9 |
+//! | `job` | MI7 and MI11 of the responses, and the hash of the session |
+//! | `verdict` | the remaining rules and the report |
+//! | `violation` | the list of violations, in the order of MI10 |
+//! | `stats` | the sums that a session states of itself |
+//! | `js_text` | values in messages, converted to strings as ECMAScript does |
+//! | [`pack`] | a run and its session in one folder or archive |
+//! | `view` | a verified session, for reading |
 
 mod job;
-mod judge;
+mod js_text;
 pub mod pack;
-mod session;
-mod spelling;
+mod scan;
 mod stats;
-mod survey;
+mod verdict;
+mod view;
 mod violation;
 
-pub use job::{Finding, Job};
-pub use judge::unreadable_pack;
-pub use session::{Session, strict};
-pub use survey::Survey;
+pub use job::{ModelIoFindings, ModelIoJob};
+pub use scan::ModelIoScan;
+pub use verdict::unreadable_pack;
+pub use view::{SessionView, verify_or_err};
 pub use violation::Violation;
 
 use reenact_formats::FormatId;
-use reenact_formats::model_io::pack::SESSION;
+use reenact_formats::model_io::pack::SESSION_FILE;
 
-use crate::checker::{Broken, Checker};
+use crate::checker::{BrokenContainer, Checker};
 use crate::{Options, Report};
 
-/// What judges Model IO: sessions, and packs of them.
+/// Row of Model IO in the table of checkers: sessions, and packs of them.
 pub(crate) static CHECKER: Checker = Checker {
     id: FormatId::ModelIo,
-    document: |bytes, _, options, workers| verify_with(bytes, options, |jobs| workers.session(jobs)),
+    document: |bytes, _, options, workers| verify_with(bytes, options, |jobs| workers.run_jobs(jobs)),
     members: |members, _, options, workers| match members.format() {
-        Some(FormatId::ModelIo) => pack::verify_with(members, options, |jobs| workers.session(jobs)),
-        _ => verify(members.document(SESSION).unwrap_or_default(), options),
+        Some(FormatId::ModelIo) => pack::verify_with(members, options, |jobs| workers.run_jobs(jobs)),
+        _ => verify(members.document(SESSION_FILE).unwrap_or_default(), options),
     },
     broken: Some(|broken| match broken {
-        Broken::Archive(error) => unreadable_pack(error),
+        BrokenContainer::Archive(error) => unreadable_pack(error),
         #[cfg(feature = "disk")]
-        Broken::Folder(fault) => unreadable_pack(fault),
+        BrokenContainer::Folder(fault) => unreadable_pack(fault),
     }),
 };
 
-/// The schema version.
+/// Rule MI1: the schema version has the form X.Y.Z.
 pub const MI1: &str = "MI1";
-/// Adapter and model.
+/// Rule MI2: adapter and model are named.
 pub const MI2: &str = "MI2";
-/// The mode.
+/// Rule MI3: the mode is `record` or `replay`.
 pub const MI3: &str = "MI3";
-/// How many interactions.
+/// Rule MI4: the number of interactions has a limit.
 pub const MI4: &str = "MI4";
-/// Their indices.
+/// Rule MI5: interactions are numbered from 0.
 pub const MI5: &str = "MI5";
-/// The prompts' hashes.
+/// Rule MI6: prompt hashes are SHA-256.
 pub const MI6: &str = "MI6";
-/// The responses' hashes.
+/// Rule MI7: responses have their hashes.
 pub const MI7: &str = "MI7";
-/// Duplicates.
+/// Rule MI8: no prompt occurs twice under one index.
 pub const MI8: &str = "MI8";
-/// The order.
+/// Rule MI9: interactions are sorted by index.
 pub const MI9: &str = "MI9";
-/// The order of violations.
+/// Rule MI10: violations are listed in one order. It binds verifiers; no session can break it.
 pub const MI10: &str = "MI10";
-/// Sizes.
+/// Rule MI11: responses have a largest size, each and together.
 pub const MI11: &str = "MI11";
-/// What the hash covers.
+/// Rule MI12: the hash of the session covers no time and no metric. It binds verifiers, too.
 pub const MI12: &str = "MI12";
-/// What must be there before anything else can be asked.
+/// Rule SCHEMA: the document is an object with the required members. The other rules presuppose it.
 pub const SCHEMA: &str = "SCHEMA";
-/// The rule of a text that is not JSON. It is no check of its own: none of the others holds.
+/// Rule of the violation for text that is not JSON. There is no check of this name: all of them fail.
 pub const PARSE: &str = "PARSE";
 
-/// All of them, with what each asks.
+/// All checks, each with its question.
 pub const CHECKS: [(&str, &str); 13] = [
     (MI1, "the schema version is of the form X.Y.Z"),
     (MI2, "adapter and model are named"),
@@ -88,27 +100,35 @@ pub const CHECKS: [(&str, &str); 13] = [
     (SCHEMA, "it is an object with the five required members"),
 ];
 
-/// Judges bytes that should be a session, on one thread.
+/// Verifies bytes that should be a session, on the caller's thread.
+///
+/// ```
+/// use reenact_verify::{Options, model_io};
+///
+/// let report = model_io::verify(b"{}", &Options::default());
+/// assert!(!report.pass());
+/// ```
 pub fn verify(bytes: &[u8], options: &Options) -> Report {
-    verify_with(bytes, options, in_order)
+    verify_with(bytes, options, run_in_order)
 }
 
-/// Judges bytes that should be a session; `run` runs the jobs, in any way that gives their findings in order.
+/// Verifies bytes that should be a session. `run` runs the jobs, in any way that returns their findings
+/// in the order of the jobs.
 pub fn verify_with(
     bytes: &[u8],
     options: &Options,
-    run: impl FnOnce(&[Job<'_, '_>]) -> Vec<Finding>,
+    run: impl FnOnce(&[ModelIoJob<'_, '_>]) -> Vec<ModelIoFindings>,
 ) -> Report {
-    match Survey::read(bytes, options) {
+    match ModelIoScan::read(bytes, options) {
         Ok(survey) => {
             let findings = run(&survey.jobs());
-            survey.conclude(findings)
+            survey.into_report(findings)
         }
-        Err(error) => judge::unreadable(bytes, &error),
+        Err(error) => verdict::unreadable_report(bytes, &error),
     }
 }
 
-/// Runs the jobs of a survey one after the other.
-pub fn in_order(jobs: &[Job<'_, '_>]) -> Vec<Finding> {
-    jobs.iter().map(Job::run).collect()
+/// Runs jobs one after the other.
+pub fn run_in_order(jobs: &[ModelIoJob<'_, '_>]) -> Vec<ModelIoFindings> {
+    jobs.iter().map(ModelIoJob::run).collect()
 }

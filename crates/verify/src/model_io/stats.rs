@@ -1,26 +1,35 @@
-//! The sums that a session states of itself (§3.4). No hash covers them, so that false ones are notes, not violations.
+//! The sums that a session states of itself (§3.4).
+//!
+//! No hash covers them, so wrong sums are notes and not violations.
 
 use reenact_formats::model_io::canonical::number_text;
-use reenact_formats::model_io::{Head, InteractionView};
+use reenact_formats::model_io::{InteractionView, ModelIoHead};
 use reenact_json::Value;
 
-/// What the interactions sum up to.
+/// Sums over the interactions.
 #[derive(Debug, Default)]
-pub(super) struct Metrics {
+pub(super) struct SessionMetrics {
+    /// Number of interactions.
     interactions: f64,
-    tokens_input: Sum,
-    tokens_output: Sum,
-    latency_ms: Sum,
+    /// Input tokens.
+    tokens_input: MetricSum,
+    /// Output tokens.
+    tokens_output: MetricSum,
+    /// Latencies in milliseconds.
+    latency_ms: MetricSum,
 }
 
+/// Sum of one metric.
 #[derive(Debug, Default)]
-struct Sum {
+struct MetricSum {
+    /// Sum of the values that are stated.
     known: f64,
-    /// An interaction does not state it, so that the sum may be more.
+    /// True if an interaction does not state the metric, so that the true sum may be larger.
     is_partial: bool,
 }
 
-impl Sum {
+impl MetricSum {
+    /// Adds the value of one interaction.
     fn add(&mut self, value: Option<Value<'_>>) {
         match value.and_then(|value| value.double()) {
             Some(number) => self.known += number,
@@ -28,15 +37,16 @@ impl Sum {
         }
     }
 
-    /// Whether a stated total cannot be that of what was added.
+    /// Returns true if a stated total cannot be the sum of the values.
     fn refutes(&self, total: f64) -> bool {
-        // Fractions may have been added in another order.
+        // Fractions may have been added in another order, with other rounding.
         let slack = if self.known.fract() == 0.0 { 0.0 } else { 1e-9 * self.known.abs() };
         self.known > total + slack || (!self.is_partial && self.known < total - slack)
     }
 }
 
-impl Metrics {
+impl SessionMetrics {
+    /// Adds the metrics of one interaction.
     pub(super) fn add(&mut self, interaction: &InteractionView<'_>) {
         self.interactions += 1.0;
         self.tokens_input.add(interaction.tokens_input);
@@ -44,10 +54,11 @@ impl Metrics {
         self.latency_ms.add(interaction.latency_ms);
     }
 
-    /// A note for each stated sum that is not what the interactions add up to. What is no number states nothing.
-    pub(super) fn notes(&self, head: &Head<'_>) -> Vec<String> {
+    /// Returns a note for each stated sum that differs from that of the interactions. Values that are
+    /// not numbers state nothing.
+    pub(super) fn notes(&self, head: &ModelIoHead<'_>) -> Vec<String> {
         let Some(stats) = head.stats else { return Vec::new() };
-        let interactions = Sum { known: self.interactions, is_partial: false };
+        let interactions = MetricSum { known: self.interactions, is_partial: false };
         let sums = [
             ("total_interactions", &interactions),
             ("total_tokens_input", &self.tokens_input),

@@ -1,24 +1,25 @@
-//! What breaks a rule, where, and how: in the words and in the order of the reference (MI10).
+//! Violations of the rules, in the words and the order of the reference (MI10).
 
 use std::collections::BTreeMap;
 
 pub use crate::report::Violation;
 
-/// Where a rule is broken.
+/// Place in a session where a rule is broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Place {
-    /// The document.
+pub(super) enum ViolationPath {
+    /// The document itself.
     Root,
-    /// A member of it.
+    /// Member of the document.
     Member(&'static str),
-    /// An interaction, by its position.
+    /// Interaction by its position, 0-based.
     Interaction(usize),
-    /// A member of one.
+    /// Member of an interaction.
     InteractionMember(usize, &'static str),
 }
 
-impl Place {
-    fn path(self) -> String {
+impl ViolationPath {
+    /// Returns the JSON path, beginning with `$`.
+    fn text(self) -> String {
         match self {
             Self::Root => "$".into(),
             Self::Member(name) => format!("$.{name}"),
@@ -27,8 +28,8 @@ impl Place {
         }
     }
 
-    /// A number that sorts as the text does.
-    fn position(self) -> usize {
+    /// Returns the position of the interaction, for sorting by number; 0 outside of interactions.
+    fn sort_index(self) -> usize {
         match self {
             Self::Root | Self::Member(_) => 0,
             Self::Interaction(at) | Self::InteractionMember(at, _) => at,
@@ -36,74 +37,94 @@ impl Place {
     }
 }
 
-/// A violation before it is spelled out.
+/// Violation with its path not yet written out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Found {
+struct LocatedViolation {
+    /// Name of the rule, such as `MI5`.
     rule: &'static str,
-    place: Place,
+    /// Place in the document.
+    path: ViolationPath,
+    /// Message in the words of the reference; it may quote the file.
     message: String,
 }
 
-/// All that was found. A session within the limits has no more than six violations an interaction, so that its list is
-/// complete; of a longer one the list may not be, but the count is.
+/// All violations found so far.
+///
+/// A session within the limits has at most six violations per interaction, so its list is complete. The
+/// list of a longer one may not be, but the counts are.
 #[derive(Debug, Default)]
 pub(super) struct Violations {
-    listed: Vec<Found>,
-    counts: BTreeMap<&'static str, Count>,
+    /// Violations that are listed, at most about [`MAX_LISTED`].
+    listed: Vec<LocatedViolation>,
+    /// Counts by rule.
+    counts: BTreeMap<&'static str, ViolationCount>,
 }
 
+/// Number of violations of one rule.
 #[derive(Debug, Default, Clone, Copy)]
-struct Count {
-    found: usize,
+struct ViolationCount {
+    /// Number of all violations.
+    total: usize,
+    /// Number of those that are listed.
     listed: usize,
 }
 
-/// How many are listed. A hostile file of some megabytes could ask for gigabytes of them.
-pub(super) const MOST_LISTED: usize = 100_000;
+/// Number of violations that are listed. A hostile file of some megabytes could cause gigabytes of
+/// them.
+pub(super) const MAX_LISTED: usize = 100_000;
 
-/// How many reasons of one check a report spells out. As many of each rule are listed in any case.
-const REASONS: usize = 20;
+/// Number of reasons of one check that a report spells out. Of each rule, as many are listed in any
+/// case.
+const MAX_REASONS: usize = 20;
 
 impl Violations {
-    pub(super) fn push(&mut self, rule: &'static str, place: Place, message: impl FnOnce() -> String) {
+    /// Adds a violation. `message` is called only if the violation is listed.
+    pub(super) fn push(
+        &mut self,
+        rule: &'static str,
+        place: ViolationPath,
+        message: impl FnOnce() -> String,
+    ) {
         let count = self.counts.entry(rule).or_default();
-        count.found += 1;
-        if self.listed.len() < MOST_LISTED || count.listed < REASONS {
+        count.total += 1;
+        if self.listed.len() < MAX_LISTED || count.listed < MAX_REASONS {
             count.listed += 1;
-            self.listed.push(Found { rule, place, message: message() });
+            self.listed.push(LocatedViolation { rule, path: place, message: message() });
         }
     }
 
-    /// Appends what others found.
-    pub(super) fn absorb(&mut self, others: Self) {
+    /// Appends the violations that another part of the session has.
+    pub(super) fn append(&mut self, others: Self) {
         for (rule, count) in others.counts {
-            // Those that are listed are counted when they are pushed.
-            self.counts.entry(rule).or_default().found += count.found - count.listed;
+            // Listed violations are counted when they are pushed below.
+            self.counts.entry(rule).or_default().total += count.total - count.listed;
         }
-        for Found { rule, place, message } in others.listed {
+        for LocatedViolation { rule, path: place, message } in others.listed {
             self.push(rule, place, || message);
         }
     }
 
+    /// Returns true if there is no violation.
     pub(super) fn is_empty(&self) -> bool {
         self.counts.is_empty()
     }
 
-    /// How many are not listed.
+    /// Returns the number of violations that are not listed.
     pub(super) fn unlisted(&self) -> usize {
-        self.counts.values().map(|count| count.found - count.listed).sum()
+        self.counts.values().map(|count| count.total - count.listed).sum()
     }
 
-    /// Rules, places and messages for people: by position, and not too many of one rule.
+    /// Returns the reasons for people: rule and text, by position, at most [`MAX_REASONS`] of each
+    /// rule.
     pub(super) fn reasons(&self) -> Vec<(&'static str, String)> {
-        let mut by_rule: BTreeMap<&'static str, Vec<&Found>> = BTreeMap::new();
+        let mut by_rule: BTreeMap<&'static str, Vec<&LocatedViolation>> = BTreeMap::new();
         self.listed.iter().for_each(|found| by_rule.entry(found.rule).or_default().push(found));
         let mut reasons = Vec::new();
         for (rule, mut all) in by_rule {
-            all.sort_by_key(|found| found.place.position());
-            let spelled = all.iter().take(REASONS);
-            reasons.extend(spelled.map(|found| (rule, format!("{}: {}", found.place.path(), found.message))));
-            let more = self.counts.get(rule).map_or(0, |count| count.found.saturating_sub(REASONS));
+            all.sort_by_key(|found| found.path.sort_index());
+            let spelled = all.iter().take(MAX_REASONS);
+            reasons.extend(spelled.map(|found| (rule, format!("{}: {}", found.path.text(), found.message))));
+            let more = self.counts.get(rule).map_or(0, |count| count.total.saturating_sub(MAX_REASONS));
             if more > 0 {
                 reasons.push((rule, format!("and {more} more of this kind")));
             }
@@ -111,11 +132,12 @@ impl Violations {
         reasons
     }
 
-    /// The list: by rule, then path, each by its characters. No two share both, so that messages never decide.
+    /// Returns the list, sorted by rule and then by path, both as text. No two violations share both,
+    /// so messages never decide the order.
     pub(super) fn into_list(self) -> Vec<Violation> {
-        let spelled = |found: Found| Violation {
+        let spelled = |found: LocatedViolation| Violation {
             rule_id: found.rule,
-            path: found.place.path(),
+            path: found.path.text(),
             message: found.message,
         };
         let mut list: Vec<Violation> = self.listed.into_iter().map(spelled).collect();
@@ -132,12 +154,12 @@ mod tests {
     fn by_rule_and_path_as_text() {
         let mut violations = Violations::default();
         for (rule, at) in [("MI5", 2), ("MI11", 0), ("MI5", 10), ("MI5", 1)] {
-            violations.push(rule, Place::InteractionMember(at, "i"), || at.to_string());
+            violations.push(rule, ViolationPath::InteractionMember(at, "i"), || at.to_string());
         }
-        violations.push("MI2", Place::Member("model_id"), String::new);
+        violations.push("MI2", ViolationPath::Member("model_id"), String::new);
         let mut others = Violations::default();
-        others.push("MI5", Place::Interaction(1), String::new);
-        violations.absorb(others);
+        others.push("MI5", ViolationPath::Interaction(1), String::new);
+        violations.append(others);
         assert_eq!(violations.unlisted(), 0);
         let list = violations.into_list();
         let shown: Vec<(&str, &str)> = list.iter().map(|one| (one.rule_id, one.path.as_str())).collect();
@@ -158,14 +180,14 @@ mod tests {
     fn what_is_not_listed_is_counted() {
         let many = |count: usize| {
             let mut violations = Violations::default();
-            (0..count).for_each(|at| violations.push("MI5", Place::Interaction(at), String::new));
+            (0..count).for_each(|at| violations.push("MI5", ViolationPath::Interaction(at), String::new));
             violations
         };
         let mut violations = many(60_000);
-        violations.absorb(many(60_000));
+        violations.append(many(60_000));
         assert_eq!(violations.unlisted(), 20_000);
         let reasons = violations.reasons();
         assert_eq!((reasons.len(), reasons[20].1.as_str()), (21, "and 119980 more of this kind"));
-        assert_eq!(violations.into_list().len(), MOST_LISTED);
+        assert_eq!(violations.into_list().len(), MAX_LISTED);
     }
 }

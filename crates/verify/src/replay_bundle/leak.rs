@@ -1,27 +1,29 @@
-//! What looks like a secret in the members of a bundle: where, never what.
+//! [`Leak`]: a place in a member that looks like a secret, by position and rule, never by its text.
 
 use std::borrow::Cow;
 
-use reenact_secrets::{Pack, Redactor};
+use reenact_secrets::{Redactor, RulePack};
 
-/// The rule of a header line that the standard pack lets pass, because its value is short. Whoever puts a whole header into
-/// a bundle put its credential there too: the real tool refuses it, whatever it looks like.
+/// Rule for `Authorization` header lines that the standard rules accept because their value is short.
+///
+/// A bundle with a whole header line contains its credential. The reference tool refuses such a line
+/// whatever its value looks like.
 pub(super) const AUTHORIZATION_LINE: &str = "authorization-line";
 
-/// Where a member seems to hold secrets.
+/// Places in a member that look like secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leak {
-    /// The rule that found the first.
+    /// Name of the rule that found the first one.
     pub rule: Cow<'static, str>,
-    /// Where it begins, in bytes from the start of the member.
+    /// Offset of the first one, in bytes from the beginning of the member.
     pub offset: u64,
-    /// How many there are.
+    /// Number of such places.
     pub count: u64,
 }
 
 impl Leak {
-    /// Adds a finding to those before it.
-    fn add(leak: &mut Option<Self>, rule: Cow<'static, str>, offset: u64) {
+    /// Adds a place to those found before; the one with the smallest offset is the first.
+    fn add_finding(leak: &mut Option<Self>, rule: Cow<'static, str>, offset: u64) {
         match leak {
             None => *leak = Some(Self { rule, offset, count: 1 }),
             Some(leak) => {
@@ -34,36 +36,39 @@ impl Leak {
     }
 }
 
-/// Looks through a text for what begins in `[from, to)`; `base` is where the text lies in its member.
-pub(super) fn look(text: &[u8], from: usize, to: usize, base: u64, leak: &mut Option<Leak>) {
+/// Adds the secrets of a text that begin in `[from, to)`. `base` is the offset of the text in its
+/// member.
+pub(super) fn scan(text: &[u8], from: usize, to: usize, base: u64, leak: &mut Option<Leak>) {
     let place = |at: usize| base + at as u64;
-    let found = Pack::standard().scan(text);
+    let found = RulePack::standard().scan(text);
     for finding in found.iter().filter(|finding| (from..to).contains(&finding.span.start)) {
-        Leak::add(leak, finding.rule.clone(), place(finding.span.start));
+        Leak::add_finding(leak, finding.rule.clone(), place(finding.span.start));
     }
     authorization_lines(text, |span| {
-        // They are in order and do not overlap: the first that ends behind the line's beginning tells.
+        // Findings are sorted and do not overlap, so the first that ends after the line's start
+        // decides.
         let next = found.partition_point(|finding| finding.span.end <= span.start);
         let is_known = found.get(next).is_some_and(|finding| finding.span.start < span.end);
         if (from..to).contains(&span.start) && !is_known {
-            Leak::add(leak, Cow::Borrowed(AUTHORIZATION_LINE), place(span.start));
+            Leak::add_finding(leak, Cow::Borrowed(AUTHORIZATION_LINE), place(span.start));
         }
     });
 }
 
-/// A text that may be printed: whatever looks like a secret in it is masked.
+/// Returns a text that may be printed: everything that looks like a secret is masked.
 pub fn masked(text: &[u8]) -> Cow<'_, [u8]> {
-    Redactor::new(Pack::standard()).redact(text).bytes
+    Redactor::new(RulePack::standard()).redact(text).bytes
 }
 
-const NAME: &[u8] = b"authorization";
-/// Where the name's rarest letter stands in it.
-const RAREST: usize = 7;
+/// Name of the header, in lower case.
+const HEADER_NAME: &[u8] = b"authorization";
+/// Position of `z`, the rarest letter of the name.
+const RAREST_AT: usize = 7;
 
-/// Calls `found` with the value of each line that is an `Authorization` header.
+/// Calls `found` with the range of the value of each `Authorization` header line.
 fn authorization_lines(text: &[u8], mut found: impl FnMut(core::ops::Range<usize>)) {
     for at in memchr::memchr2_iter(b'z', b'Z', text) {
-        if let Some(start) = at.checked_sub(RAREST)
+        if let Some(start) = at.checked_sub(RAREST_AT)
             && let Some(span) = header_value(text, start)
         {
             found(span);
@@ -71,29 +76,32 @@ fn authorization_lines(text: &[u8], mut found: impl FnMut(core::ops::Range<usize
     }
 }
 
-/// The value of the header whose name begins at `start`, if one does and the value could be a credential.
+/// Returns the range of the value of the header whose name begins at `start`; `None` if there is no
+/// such header, or its value cannot be a credential.
 fn header_value(text: &[u8], start: usize) -> Option<core::ops::Range<usize>> {
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
-    let name = text.get(start..start + NAME.len())?;
-    if !name.eq_ignore_ascii_case(NAME) {
+    let name = text.get(start..start + HEADER_NAME.len())?;
+    if !name.eq_ignore_ascii_case(HEADER_NAME) {
         return None;
     }
     let before = text.get(..start)?.iter().rev().find(|byte| !is_blank(byte));
     if before.is_some_and(|byte| *byte != b'\n') {
         return None;
     }
-    let rest = text.get(start + NAME.len()..)?;
+    let rest = text.get(start + HEADER_NAME.len()..)?;
     let colon = rest.iter().position(|byte| !is_blank(byte)).filter(|at| rest.get(*at) == Some(&b':'))?;
     let after = rest.get(colon + 1..)?;
     let value = after.split(|byte| matches!(byte, b'\n' | b'\r')).next()?;
     let from = value.iter().position(|byte| !is_blank(byte))?;
     let value = value.get(from..)?.trim_ascii_end();
-    let begin = start + NAME.len() + colon + 1 + from;
+    let begin = start + HEADER_NAME.len() + colon + 1 + from;
     could_be_credential(value).then_some(begin..begin + value.len())
 }
 
-/// A scheme and a credential, or one word that is none of a language. What only stands for a credential is none, and a
-/// sentence that begins with the word is a sentence.
+/// Returns true for a scheme with a credential, or a single word that is not a plain one.
+///
+/// Placeholders such as `[REDACTED]` or `$TOKEN` are not credentials, and a sentence that begins with
+/// the word is a sentence.
 fn could_be_credential(value: &[u8]) -> bool {
     const SCHEMES: [&str; 8] =
         ["basic", "bearer", "digest", "negotiate", "token", "apikey", "key", "aws4-hmac-sha256"];

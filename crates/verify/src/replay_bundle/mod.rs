@@ -1,58 +1,72 @@
 //! Replay Bundles: seven checks over a manifest and the files that it lists.
 //!
-//! A [`Snapshot`] takes the members one by one, in the order in which they come, and keeps of each its digest, its size and
-//! whether it seems to hold a secret; [`verify`] judges what was taken. So a bundle needs little memory whatever its size, and
-//! nothing is read twice.
+//! A [`BundleSnapshot`] reads the members one by one, in the order of the archive, and keeps of each
+//! its digest, its size, and whether it seems to hold a secret. [`verify`] then checks the snapshot. A
+//! bundle therefore needs little memory whatever its size, and nothing is read twice.
+//!
+//! | module | content |
+//! |---|---|
+//! | `snapshot` | reading an archive or a folder |
+//! | `window`, `leak` | hashing a member and searching it for secrets in one pass |
+//! | `checks` | the seven checks |
+//! | `shape` | the types of the manifest's members |
+//! | `digests` | the digests of config, trace, policy and baseline |
 
+mod checks;
 mod digests;
-mod judge;
 mod leak;
 mod shape;
 mod snapshot;
 mod window;
 
-pub use crate::members::Copies;
-pub use judge::verify;
+pub use crate::members::MemberCopies;
+pub use checks::verify;
 pub use leak::{Leak, masked};
-pub use snapshot::{Fault, MemberFacts, Snapshot};
+pub use snapshot::{BundleSnapshot, MemberFacts, SnapshotFault};
 
 use reenact_formats::FormatId;
 use reenact_formats::format::MANIFEST_FILE;
 
-use crate::checker::{Broken, Checker};
+use crate::checker::{BrokenContainer, Checker};
 
-/// What judges Replay Bundles.
+/// Row of Replay Bundles in the table of checkers.
 pub(crate) static CHECKER: Checker = Checker {
     id: FormatId::ReplayBundle,
-    document: |_, _, _, _| verify(&Snapshot::broken(Fault::NoArchive)),
-    // An archive of one was judged while it was read: these members are not.
+    document: |_, _, _, _| verify(&BundleSnapshot::from_fault(SnapshotFault::NoArchive)),
+    // An archive is verified while it is read. Members that arrive here were not searched for secrets.
     members: |members, _, _, _| {
         let is_one = members.document(MANIFEST_FILE).is_some();
-        verify(&Snapshot::broken(if is_one { Fault::NotLookedThrough } else { Fault::NoManifest }))
+        verify(&BundleSnapshot::from_fault(if is_one {
+            SnapshotFault::NotScanned
+        } else {
+            SnapshotFault::NoManifest
+        }))
     },
     broken: Some(|broken| match broken {
-        Broken::Archive(error) => verify(&Snapshot::broken(Fault::Pack((*error).clone()))),
+        BrokenContainer::Archive(error) => {
+            verify(&BundleSnapshot::from_fault(SnapshotFault::Pack((*error).clone())))
+        }
         #[cfg(feature = "disk")]
-        Broken::Folder(_) => verify(&Snapshot::broken(Fault::Folder)),
+        BrokenContainer::Folder(_) => verify(&BundleSnapshot::from_fault(SnapshotFault::Folder)),
     }),
 };
 
-/// Check 1.
+/// Check 1: the archive is whole, plain and within the limits.
 pub const ARCHIVE: &str = "archive";
-/// Check 2.
+/// Check 2: the manifest is JSON of version 1.
 pub const MANIFEST: &str = "manifest";
-/// Check 3.
+/// Check 3: every name stays inside the bundle.
 pub const PATHS: &str = "paths";
-/// Check 4.
+/// Check 4: every file is listed and has its hash. Void if the manifest lists no files.
 pub const FILES: &str = "files";
-/// Check 5.
+/// Check 5: config, trace, policy and baseline have their digests. Void if the manifest has none.
 pub const DIGESTS: &str = "digests";
-/// Check 6.
+/// Check 6: there is a config, a trace or a summary.
 pub const CONTENTS: &str = "contents";
-/// Check 7.
+/// Check 7: no file and no cassette seems to hold a secret.
 pub const SECRETS: &str = "secrets";
 
-/// All of them, with what each asks.
+/// The seven checks, each with its question.
 pub const CHECKS: [(&str, &str); 7] = [
     (ARCHIVE, "it is one plain archive within the limits, whole to its last byte"),
     (MANIFEST, "the manifest is JSON of version 1 and says who wrote it"),

@@ -1,17 +1,19 @@
-//! The types of a manifest's members (§3.1). What the real tool could not read, we refuse too; members that it does not know
-//! are nobody's business.
+//! The types of a manifest's members (§3.1).
+//!
+//! A manifest that the reference tool cannot read is refused. Members that it does not know are
+//! ignored.
 
 use reenact_formats::replay_bundle::manifest::{
     CoverageView, ManifestView, OutputsView, RunnerView, ScrubView, SeedsView, ToolchainView,
 };
-use reenact_json::{Kind, Shown, Value};
+use reenact_json::{Shown, Value, ValueKind};
 
-use crate::report::carried;
+use crate::report::shown_carried;
 
-/// What is wrong, if anything: each line names its member.
+/// Returns the faults of a manifest, each naming its member.
 pub(super) fn faults(manifest: &ManifestView<'_>) -> Vec<String> {
-    let mut shape = Shape::default();
-    version(manifest, &mut shape);
+    let mut shape = ManifestShape::default();
+    check_versions(manifest, &mut shape);
     for (name, value) in [
         ("created_at", manifest.created_at),
         ("source_run_path", manifest.source_run_path),
@@ -20,136 +22,144 @@ pub(super) fn faults(manifest: &ManifestView<'_>) -> Vec<String> {
         ("workflow_run_id", manifest.workflow_run_id),
         ("trace_path", manifest.trace_path),
     ] {
-        shape.string(name, value);
+        shape.expect_string(name, value);
     }
-    shape.boolean("git_dirty", manifest.git_dirty);
-    if let Some(outputs) = shape.object("outputs", manifest.outputs) {
+    shape.expect_boolean("git_dirty", manifest.git_dirty);
+    if let Some(outputs) = shape.expect_object("outputs", manifest.outputs) {
         OutputsView::of(outputs)
             .named()
-            .for_each(|(name, value)| shape.string(&format!("outputs.{name}"), Some(value)));
+            .for_each(|(name, value)| shape.expect_string(&format!("outputs.{name}"), Some(value)));
     }
-    if let Some(toolchain) = shape.object("toolchain", manifest.toolchain) {
+    if let Some(toolchain) = shape.expect_object("toolchain", manifest.toolchain) {
         let toolchain = ToolchainView::of(toolchain);
-        shape.string("toolchain.rustc", toolchain.rustc);
-        shape.string("toolchain.cargo", toolchain.cargo);
-        shape.string("toolchain.cargo_lock_hash", toolchain.cargo_lock_hash);
-        if let Some(runner) = shape.object("toolchain.runner", toolchain.runner) {
+        shape.expect_string("toolchain.rustc", toolchain.rustc);
+        shape.expect_string("toolchain.cargo", toolchain.cargo);
+        shape.expect_string("toolchain.cargo_lock_hash", toolchain.cargo_lock_hash);
+        if let Some(runner) = shape.expect_object("toolchain.runner", toolchain.runner) {
             let runner = RunnerView::of(runner);
-            shape.string("toolchain.runner.os", runner.os);
-            shape.string("toolchain.runner.arch", runner.arch);
-            shape.string("toolchain.runner.container_image_digest", runner.container_image_digest);
-            shape.boolean("toolchain.runner.ci", runner.ci);
+            shape.expect_string("toolchain.runner.os", runner.os);
+            shape.expect_string("toolchain.runner.arch", runner.arch);
+            shape.expect_string("toolchain.runner.container_image_digest", runner.container_image_digest);
+            shape.expect_boolean("toolchain.runner.ci", runner.ci);
         }
     }
-    if let Some(seeds) = shape.object("seeds", manifest.seeds) {
+    if let Some(seeds) = shape.expect_object("seeds", manifest.seeds) {
         let seeds = SeedsView::of(seeds);
-        shape.number("seeds.seed_version", seeds.seed_version);
-        shape.string("seeds.order_seed", seeds.order_seed);
-        shape.string("seeds.judge_seed", seeds.judge_seed);
+        shape.expect_number("seeds.seed_version", seeds.seed_version);
+        shape.expect_string("seeds.order_seed", seeds.order_seed);
+        shape.expect_string("seeds.judge_seed", seeds.judge_seed);
     }
-    if let Some(coverage) = shape.object("replay_coverage", manifest.replay_coverage) {
-        coverage_shape(&CoverageView::of(coverage), &mut shape);
+    if let Some(coverage) = shape.expect_object("replay_coverage", manifest.replay_coverage) {
+        check_coverage(&CoverageView::of(coverage), &mut shape);
     }
-    if let Some(policy) = shape.object("scrub_policy", manifest.scrub_policy) {
+    if let Some(policy) = shape.expect_object("scrub_policy", manifest.scrub_policy) {
         let policy = ScrubView::of(policy);
-        shape.boolean("scrub_policy.include_prompts", policy.include_prompts);
-        shape.boolean("scrub_policy.scrub_cassettes", policy.scrub_cassettes);
-        shape.string("scrub_policy.name", policy.name);
+        shape.expect_boolean("scrub_policy.include_prompts", policy.include_prompts);
+        shape.expect_boolean("scrub_policy.scrub_cassettes", policy.scrub_cassettes);
+        shape.expect_string("scrub_policy.name", policy.name);
     }
-    shape.object("env", manifest.env);
+    shape.expect_object("env", manifest.env);
     shape.faults
 }
 
-/// The two members that must be there.
-fn version(manifest: &ManifestView<'_>, shape: &mut Shape) {
+/// Checks the two required members, `schema_version` and `assay_version`.
+fn check_versions(manifest: &ManifestView<'_>, shape: &mut ManifestShape) {
     match manifest.schema_version {
         None => shape.faults.push("schema_version is missing".into()),
-        // Not even as 1.0: it is an integer, and the real tool reads it as one.
+        // 1.0 is refused: the reference tool reads an integer.
         Some(version) if version.text() == b"1" => {}
-        Some(version) => shape.faults.push(format!("schema_version is {}, not 1", spelled(version))),
+        Some(version) => shape.faults.push(format!("schema_version is {}, not 1", shown_value(version))),
     }
     match manifest.assay_version {
         None => shape.faults.push("assay_version is missing".into()),
         Some(version) if version.is_string("") => shape.faults.push("assay_version is empty".into()),
-        version => shape.string("assay_version", version),
+        version => shape.expect_string("assay_version", version),
     }
 }
 
-fn coverage_shape(coverage: &CoverageView<'_>, shape: &mut Shape) {
+/// Checks the members of `replay_coverage`.
+fn check_coverage(coverage: &CoverageView<'_>, shape: &mut ManifestShape) {
     for (name, list) in
         [("complete_tests", coverage.complete_tests), ("incomplete_tests", coverage.incomplete_tests)]
     {
         let name = format!("replay_coverage.{name}");
         match list {
-            Some(list) if list.kind() == Kind::Array => {
-                let other = list.elements().enumerate().find(|(_, test)| test.kind() != Kind::String);
+            Some(list) if list.kind() == ValueKind::Array => {
+                let other = list.elements().enumerate().find(|(_, test)| test.kind() != ValueKind::String);
                 if let Some((at, test)) = other {
-                    shape.string(&format!("{name}[{at}]"), Some(test));
+                    shape.expect_string(&format!("{name}[{at}]"), Some(test));
                 }
             }
-            Some(list) => shape.wrong(&name, list, "a list"),
+            Some(list) => shape.add_fault(&name, list, "a list"),
             None => shape.faults.push(format!("{name} is missing")),
         }
     }
-    if let Some(reason) = shape.object("replay_coverage.reason", coverage.reason) {
-        let other = reason.members().find(|(_, why)| why.kind() != Kind::String);
+    if let Some(reason) = shape.expect_object("replay_coverage.reason", coverage.reason) {
+        let other = reason.members().find(|(_, why)| why.kind() != ValueKind::String);
         if let Some((test, why)) = other {
             let test = test.string().unwrap_or_default();
-            shape.string(&format!("replay_coverage.reason of {}", Shown::new(&test)), Some(why));
+            shape.expect_string(&format!("replay_coverage.reason of {}", Shown::new(&test)), Some(why));
         }
     }
 }
 
+/// Faults so far, with a method for each expected type. Absent members are accepted.
 #[derive(Default)]
-struct Shape {
+struct ManifestShape {
+    /// Faults in the order of the members, ready to be reasons.
     faults: Vec<String>,
 }
 
-impl Shape {
-    fn wrong(&mut self, name: &str, value: Value<'_>, wanted: &str) {
-        self.faults.push(format!("{name} is {}, not {wanted}", spelled(value)));
+impl ManifestShape {
+    /// Adds the fault of a value that is not `wanted`.
+    fn add_fault(&mut self, name: &str, value: Value<'_>, wanted: &str) {
+        self.faults.push(format!("{name} is {}, not {wanted}", shown_value(value)));
     }
 
-    fn string(&mut self, name: &str, value: Option<Value<'_>>) {
-        if let Some(value) = value.filter(|value| value.kind() != Kind::String) {
-            self.wrong(name, value, "a string");
+    /// Adds a fault unless the value is absent or a string.
+    fn expect_string(&mut self, name: &str, value: Option<Value<'_>>) {
+        if let Some(value) = value.filter(|value| value.kind() != ValueKind::String) {
+            self.add_fault(name, value, "a string");
         }
     }
 
-    fn boolean(&mut self, name: &str, value: Option<Value<'_>>) {
+    /// Adds a fault unless the value is absent or a boolean.
+    fn expect_boolean(&mut self, name: &str, value: Option<Value<'_>>) {
         if let Some(value) = value.filter(|value| value.boolean().is_none()) {
-            self.wrong(name, value, "true or false");
+            self.add_fault(name, value, "true or false");
         }
     }
 
-    fn number(&mut self, name: &str, value: Option<Value<'_>>) {
-        if let Some(value) = value.filter(|value| whole::<u32>(*value).is_none()) {
-            self.wrong(name, value, "a whole number");
+    /// Adds a fault unless the value is absent or an integer of 32 bits.
+    fn expect_number(&mut self, name: &str, value: Option<Value<'_>>) {
+        if let Some(value) = value.filter(|value| plain_integer::<u32>(*value).is_none()) {
+            self.add_fault(name, value, "a whole number");
         }
     }
 
-    fn object<'a>(&mut self, name: &str, value: Option<Value<'a>>) -> Option<Value<'a>> {
+    /// Returns the value if it is an object; adds a fault if it is anything else.
+    fn expect_object<'a>(&mut self, name: &str, value: Option<Value<'a>>) -> Option<Value<'a>> {
         let value = value?;
-        if value.kind() != Kind::Object {
-            self.wrong(name, value, "an object");
+        if value.kind() != ValueKind::Object {
+            self.add_fault(name, value, "an object");
             return None;
         }
         Some(value)
     }
 }
 
-/// A number that is written without sign, point or exponent, and fits.
-pub(super) fn whole<T: core::str::FromStr>(value: Value<'_>) -> Option<T> {
+/// Parses a number without sign, point or exponent that fits the type.
+pub(super) fn plain_integer<T: core::str::FromStr>(value: Value<'_>) -> Option<T> {
     let text = core::str::from_utf8(value.text()).ok()?;
-    (value.kind() == Kind::Number && text.bytes().all(|byte| byte.is_ascii_digit()))
+    (value.kind() == ValueKind::Number && text.bytes().all(|byte| byte.is_ascii_digit()))
         .then(|| text.parse().ok())?
 }
 
-/// A value for people: a string or a number as it stands, anything else by its kind.
-pub(super) fn spelled(value: Value<'_>) -> String {
+/// Returns a value for a reason: a string or a number as written, anything else by its kind.
+pub(super) fn shown_value(value: Value<'_>) -> String {
     match value.kind() {
-        Kind::String => format!("\"{}\"", carried(&value.string().unwrap_or_default())),
-        Kind::Number => carried(&String::from_utf8_lossy(value.text())),
+        ValueKind::String => format!("\"{}\"", shown_carried(&value.string().unwrap_or_default())),
+        ValueKind::Number => shown_carried(&String::from_utf8_lossy(value.text())),
         kind => kind.name().to_owned(),
     }
 }

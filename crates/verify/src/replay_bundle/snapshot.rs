@@ -1,123 +1,145 @@
-//! One immutable snapshot of what a bundle holds.
+//! [`BundleSnapshot`]: one immutable snapshot of the files in a Replay Bundle.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 
 use reenact_formats::replay_bundle::cassette::CassetteView;
-use reenact_formats::replay_bundle::{CASSETTES, LARGEST_MANIFEST, MANIFEST, limits, rules};
-use reenact_json::{Digest, Limits as JsonLimits};
+use reenact_formats::replay_bundle::{
+    CASSETTES, MANIFEST, MAX_MANIFEST_BYTES, archive_limits, archive_rules,
+};
+use reenact_json::{Digest, Limits};
 #[cfg(feature = "disk")]
 use reenact_pack::read_gunzipped_tar;
-use reenact_pack::{Container, Limit, Member, NameFault, Names, PackError, Tally, name_fault, read_tar_gz};
+use reenact_pack::{
+    ArchiveLimit, ArchiveMember, ArchiveTotals, Container, MemberNames, NameFault, PackError, name_fault,
+    read_tar_gz,
+};
 
 use super::leak::Leak;
-use super::window::Window;
-use crate::members::Copies;
+use super::window::ScanWindow;
+use crate::members::MemberCopies;
 
-/// What is known of a member.
+/// Facts about a member whose content was not kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemberFacts {
-    /// The SHA-256 of its bytes.
+    /// SHA-256 of the content.
     pub digest: Digest,
-    /// How many there are.
+    /// Length of the content in bytes.
     pub size: u64,
-    /// Where it seems to hold a secret.
+    /// First place that looks like a secret, and the number of such places.
     pub leak: Option<Leak>,
-    /// Of a cassette of the real tool: whether its fingerprint is that of its request.
-    pub cassette: Option<bool>,
+    /// True if the fingerprint of a cassette of the reference tool is that of its request. `None` for
+    /// other files, and for cassettes larger than the window of 1 MiB.
+    pub is_fingerprint_right: Option<bool>,
 }
 
-/// Why a bundle was not read to its end.
+/// Reason why a bundle was not read to its end.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Fault {
-    /// Something in the archive, or in the folder, that cannot be.
+pub enum SnapshotFault {
+    /// Fault of the archive, or of an entry in the folder.
     #[error(transparent)]
     Pack(#[from] PackError),
-    /// It is no container at all.
+    /// The file is not an archive.
     #[error("it is no archive; a Replay Bundle is a tar inside gzip")]
     NoArchive,
-    /// It is another container.
+    /// The file is an archive of another kind. Holds its name.
     #[error("it is {0}; a Replay Bundle is a tar inside gzip")]
     Container(&'static str),
-    /// Its members were taken as those of another record, which are not looked through for secrets.
+    /// The members were read as those of another format, which are not searched for secrets.
     #[error("its files were not looked through; take it as a `replay_bundle::Snapshot`")]
-    NotLookedThrough,
-    /// It holds other things.
+    NotScanned,
+    /// There is no manifest.
     #[error("manifest.json is missing")]
     NoManifest,
-    /// All of it lies in a folder of its own, so that nothing is where it should be.
+    /// All members are inside one enclosing folder, so none is at its proper place.
     #[error("everything in it is inside one folder; pack what is in the folder, not the folder")]
     Folder,
 }
 
-/// What is done with each member.
-type Visit<'v> = dyn FnMut(&mut Member<'_>) -> Result<(), PackError> + 'v;
+/// Callback for each member of an archive.
+type MemberVisitor<'v> = dyn FnMut(&mut ArchiveMember<'_>) -> Result<(), PackError> + 'v;
 
-/// What a bundle holds, by name.
+/// Members of a Replay Bundle by name, and the content of the manifest.
 #[derive(Debug, Default)]
-pub struct Snapshot {
+pub struct BundleSnapshot {
+    /// Content of the manifest.
     manifest: Option<Vec<u8>>,
+    /// Facts about all other members.
     members: BTreeMap<String, MemberFacts>,
-    fault: Option<Fault>,
-    window: Window,
-    /// Of a folder: the names so far, and the bytes.
-    names: Names,
+    /// Reason why the reading ended early.
+    fault: Option<SnapshotFault>,
+    /// Buffer through which every member passes.
+    window: ScanWindow,
+    /// Names of the files of a folder so far, to find collisions.
+    names: MemberNames,
+    /// Bytes of the files of a folder so far.
     bytes: u64,
 }
 
-impl Snapshot {
-    /// Reads an archive to its end, or to the first thing that cannot be. A failure of the reader itself is an error; what
-    /// is wrong with the archive, or that it is none, is a [`Fault`] of the snapshot.
+impl BundleSnapshot {
+    /// Reads an archive to its end, or to its first fault.
+    ///
+    /// # Errors
+    /// Fails only if the reader does. Faults of the archive, or that it is none, become the fault of
+    /// the snapshot.
     pub fn read(archive: impl Read) -> Result<Self, PackError> {
         Self::read_while(archive, |_, _| true, &mut |_| Ok(None)).map(|(snapshot, _)| snapshot)
     }
 
-    /// As [`Snapshot::read`], and gives a copy of each member to a writer. What they got counts only if there is no fault.
-    pub fn read_copying(archive: impl Read, copies: Copies<'_>) -> Result<Self, PackError> {
+    /// Reads an archive like [`BundleSnapshot::read`], and copies each member to the writer that
+    /// `copies` returns. The copies are valid only if the snapshot has no fault.
+    ///
+    /// # Errors
+    /// Fails if the reader or a writer does.
+    pub fn read_copying(archive: impl Read, copies: MemberCopies<'_>) -> Result<Self, PackError> {
         Self::read_while(archive, |_, _| true, copies).map(|(snapshot, _)| snapshot)
     }
 
-    /// Reads as long as `go_on`, which knows what was read so far, likes the names; says whether it did to the end.
+    /// Reads an archive while `go_on` accepts the names. Returns true beside the snapshot if all names
+    /// were accepted.
     pub(crate) fn read_while(
         mut archive: impl Read,
         go_on: impl Fn(&Self, &str) -> bool,
-        copies: Copies<'_>,
+        copies: MemberCopies<'_>,
     ) -> Result<(Self, bool), PackError> {
         let mut first = Vec::new();
-        archive.by_ref().take(FIRST).read_to_end(&mut first)?;
+        archive.by_ref().take(DETECT_BYTES).read_to_end(&mut first)?;
         match Container::detect(&first) {
             Some(Container::TarGz) => {}
-            Some(other) => return Ok((Self::broken(Fault::Container(container_name(other))), true)),
-            None => return Ok((Self::broken(Fault::NoArchive), true)),
+            Some(other) => {
+                return Ok((Self::from_fault(SnapshotFault::Container(container_name(other))), true));
+            }
+            None => return Ok((Self::from_fault(SnapshotFault::NoArchive), true)),
         }
         let archive = io::Cursor::new(first).chain(archive);
-        Self::of_members(|visit| read_tar_gz(archive, &rules(), visit), go_on, copies)
+        Self::from_members(|visit| read_tar_gz(archive, &archive_rules(), visit), go_on, copies)
     }
 
-    /// As [`Snapshot::read_while`], of a tar that another unpacks.
+    /// Reads an already decompressed tar like [`BundleSnapshot::read_while`].
     #[cfg(feature = "disk")]
     pub(crate) fn read_gunzipped_while(
         tar: impl io::BufRead,
         go_on: impl Fn(&Self, &str) -> bool,
     ) -> Result<(Self, bool), PackError> {
-        Self::of_members(|visit| read_gunzipped_tar(tar, &rules(), visit), go_on, &mut |_| Ok(None))
+        Self::from_members(|visit| read_gunzipped_tar(tar, &archive_rules(), visit), go_on, &mut |_| Ok(None))
     }
 
-    fn of_members(
-        read: impl FnOnce(&mut Visit<'_>) -> Result<Tally, PackError>,
+    /// Collects the members that `read` passes to its visitor.
+    fn from_members(
+        read: impl FnOnce(&mut MemberVisitor<'_>) -> Result<ArchiveTotals, PackError>,
         go_on: impl Fn(&Self, &str) -> bool,
-        copies: Copies<'_>,
+        copies: MemberCopies<'_>,
     ) -> Result<(Self, bool), PackError> {
         let mut snapshot = Self::default();
         let mut is_liked = true;
         let read = read(&mut |member| {
             if !go_on(&snapshot, member.name()) {
                 is_liked = false;
-                // Any error ends the reading.
+                // Any error ends the reading; this one is not reported.
                 return Err(PackError::Duplicate { name: String::new() });
             }
-            snapshot.take_member(member, copies)
+            snapshot.add_member(member, copies)
         });
         match read {
             Err(error @ PackError::Io { .. }) => return Err(error),
@@ -127,18 +149,23 @@ impl Snapshot {
         Ok((snapshot, is_liked))
     }
 
-    /// The snapshot of what could not be read at all.
-    pub(crate) fn broken(fault: Fault) -> Self {
+    /// Returns the snapshot of a bundle that could not be read at all.
+    pub(crate) fn from_fault(fault: SnapshotFault) -> Self {
         Self { fault: Some(fault), ..Self::default() }
     }
 
-    fn take_member(&mut self, member: &mut Member<'_>, copies: Copies<'_>) -> Result<(), PackError> {
+    /// Reads one member of an archive.
+    fn add_member(
+        &mut self,
+        member: &mut ArchiveMember<'_>,
+        copies: MemberCopies<'_>,
+    ) -> Result<(), PackError> {
         let name = member.name().to_owned();
         let copy = copies(&name)?;
         if name == MANIFEST {
-            // That there is one tells what the archive meant to be, even if it cannot be read.
+            // The manifest is set before reading: its presence tells what the archive was meant to be.
             let bytes = self.manifest.insert(Vec::new());
-            *bytes = member.read_whole(LARGEST_MANIFEST)?;
+            *bytes = member.read_whole(MAX_MANIFEST_BYTES)?;
             if let Some(mut copy) = copy {
                 copy.write_all(bytes)?;
                 copy.flush()?;
@@ -147,21 +174,24 @@ impl Snapshot {
         }
         match copy {
             None => {
-                self.pass(name, member)?;
+                self.scan_member(name, member)?;
             }
             Some(copy) => {
-                let mut tee = Tee { inner: member, copy };
-                self.pass(name, &mut tee)?;
+                let mut tee = CopyingReader { inner: member, copy };
+                self.scan_member(name, &mut tee)?;
                 tee.copy.flush()?;
             }
         }
         Ok(())
     }
 
-    /// Takes a file of a folder. What cannot be in a bundle becomes the snapshot's fault, and the answer is false: there is no
-    /// use in going on.
-    pub fn take_file(&mut self, name: &str, content: &mut impl Read) -> io::Result<bool> {
-        match self.take_bounded(name, content) {
+    /// Reads a file of a folder. Returns false if the file cannot be in a bundle: the fault is stored,
+    /// and reading further is useless.
+    ///
+    /// # Errors
+    /// Fails if the reader does.
+    pub fn add_file(&mut self, name: &str, content: &mut impl Read) -> io::Result<bool> {
+        match self.add_bounded(name, content) {
             Ok(()) => Ok(true),
             Err(PackError::Io { kind, text }) => Err(io::Error::new(kind, text)),
             Err(fault) => {
@@ -171,18 +201,19 @@ impl Snapshot {
         }
     }
 
-    fn take_bounded(&mut self, name: &str, content: &mut impl Read) -> Result<(), PackError> {
-        let limits = limits();
+    /// Reads a file of a folder within the limits of an archive.
+    fn add_bounded(&mut self, name: &str, content: &mut impl Read) -> Result<(), PackError> {
+        let limits = archive_limits();
         let over =
             |limit, max| PackError::Limit { limit, max, member: Some(name.chars().take(200).collect()) };
         if name.len() as u64 > limits.name_bytes {
-            return Err(over(Limit::NameBytes, limits.name_bytes));
+            return Err(over(ArchiveLimit::NameBytes, limits.name_bytes));
         }
         if let Some(fault) = name_fault(name) {
             return Err(PackError::UnsafeName { name: name.to_owned(), fault });
         }
         self.names.admit(name, false, &limits)?;
-        let largest = if name == MANIFEST { LARGEST_MANIFEST } else { limits.member_bytes };
+        let largest = if name == MANIFEST { MAX_MANIFEST_BYTES } else { limits.member_bytes };
         let left = limits.total_bytes.saturating_sub(self.bytes);
         let mut content = content.take(largest.min(left) + 1);
         let size = if name == MANIFEST {
@@ -190,69 +221,71 @@ impl Snapshot {
             content.read_to_end(bytes)?;
             bytes.len() as u64
         } else {
-            self.pass(name.to_owned(), &mut content)?
+            self.scan_member(name.to_owned(), &mut content)?
         };
         if size > largest {
-            return Err(over(Limit::MemberBytes, largest));
+            return Err(over(ArchiveLimit::MemberBytes, largest));
         }
         if size > left {
-            return Err(over(Limit::TotalBytes, limits.total_bytes));
+            return Err(over(ArchiveLimit::TotalBytes, limits.total_bytes));
         }
         self.bytes += size;
         Ok(())
     }
 
-    /// Makes something in a folder that is no file the snapshot's fault.
-    pub fn refuse(&mut self, fault: Fault) {
+    /// Stores the fault of an entry in a folder that is not a file.
+    pub fn set_fault(&mut self, fault: SnapshotFault) {
         self.fault = Some(fault);
     }
 
-    /// A name that is no text cannot be in a bundle.
-    pub fn refuse_name(&mut self, shown: String) {
-        self.refuse(PackError::UnsafeName { name: shown, fault: NameFault::NotUtf8 }.into());
+    /// Stores the fault of a file name that is not UTF-8. `shown` is its lossy form.
+    pub fn set_name_fault(&mut self, shown: String) {
+        self.set_fault(PackError::UnsafeName { name: shown, fault: NameFault::NotUtf8 }.into());
     }
 
-    fn pass(&mut self, name: String, content: &mut impl Read) -> Result<u64, PackError> {
-        let passed = self.window.pass(content)?;
-        // A cassette is one exchange; one that is larger than the window is not looked into.
+    /// Hashes and searches a member, and stores its facts; returns its size in bytes.
+    fn scan_member(&mut self, name: String, content: &mut impl Read) -> Result<u64, PackError> {
+        let passed = self.window.scan(content)?;
+        // A cassette is one exchange. One that is larger than the window is not parsed.
         let is_cassette = name.starts_with(CASSETTES) && name.ends_with(".json");
         let whole = passed.whole.filter(|_| is_cassette);
-        let cassette = whole.and_then(|whole| CassetteView::read(whole, &JsonLimits::default()));
+        let cassette = whole.and_then(|whole| CassetteView::read(whole, &Limits::default()));
         let size = passed.size;
         let facts = MemberFacts {
             digest: passed.digest,
             size,
             leak: passed.leak,
-            cassette: cassette.map(|cassette| cassette.holds()),
+            is_fingerprint_right: cassette.map(|cassette| cassette.has_matching_fingerprint()),
         };
         self.members.insert(name, facts);
         Ok(size)
     }
 
-    /// The bytes of the manifest. Empty, if it is there and could not be read.
+    /// Returns the content of the manifest. Empty if the manifest is there but could not be read.
     pub fn manifest(&self) -> Option<&[u8]> {
         self.manifest.as_deref()
     }
 
-    /// Everything else, by name.
+    /// Returns the facts about all other members, by name.
     pub fn members(&self) -> impl Iterator<Item = (&str, &MemberFacts)> {
         self.members.iter().map(|(name, facts)| (name.as_str(), facts))
     }
 
-    /// What is known of the member of that name.
+    /// Returns the facts about the member with this name.
     pub fn member(&self, name: &str) -> Option<&MemberFacts> {
         self.members.get(name)
     }
 
-    /// Why it was not read to its end, if it was not.
-    pub fn fault(&self) -> Option<&Fault> {
+    /// Returns the reason why the bundle was not read to its end; `None` if it was.
+    pub fn fault(&self) -> Option<&SnapshotFault> {
         self.fault.as_ref()
     }
 }
 
-/// How many bytes tell which container it is.
-const FIRST: u64 = 512;
+/// Number of bytes that suffice to detect the kind of an archive.
+const DETECT_BYTES: u64 = 512;
 
+/// Returns the kind of an archive with its article.
 fn container_name(container: Container) -> &'static str {
     match container {
         Container::Tar => "a tar",
@@ -261,13 +294,15 @@ fn container_name(container: Container) -> &'static str {
     }
 }
 
-/// Writes what is read through it.
-struct Tee<'a, R> {
+/// Reader that writes a copy of everything that is read through it.
+struct CopyingReader<'a, R> {
+    /// Source of the bytes.
     inner: &'a mut R,
+    /// Writer that receives the same bytes.
     copy: Box<dyn Write>,
 }
 
-impl<R: Read> Read for Tee<'_, R> {
+impl<R: Read> Read for CopyingReader<'_, R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(out)?;
         self.copy.write_all(out.get(..count).unwrap_or_default())?;

@@ -1,24 +1,26 @@
-//! The codes by which a program tells one fault from another, and the check that each belongs to.
+//! Codes by which programs tell faults apart, and the check that each belongs to.
+//!
+//! Reports list the codes beside the reasons, so programs need not parse sentences.
 
 use super::{HASHES, HEADER, LIFECYCLE, LINES, PAIRING, RECEIPT, TOTALS};
 
 macro_rules! codes {
     ($($name:ident $text:literal $check:ident,)*) => {
-        /// One kind of fault.
+        /// Kind of a fault.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         pub(super) enum Code {
             $($name,)*
         }
 
         impl Code {
-            /// As reports spell it.
+            /// Returns the code that reports use.
             pub(super) fn name(self) -> &'static str {
                 match self {
                     $(Self::$name => $text,)*
                 }
             }
 
-            /// The check that it fails.
+            /// Returns the name of the check that this fault fails.
             pub(super) fn check(self) -> &'static str {
                 match self {
                     $(Self::$name => $check,)*
@@ -39,7 +41,7 @@ codes! {
     NoEventTag "E_NO_EVENT_TAG" LINES,
     Field "E_FIELD" LINES,
     VerificationLengths "E_VERIFICATION_LENGTHS" LINES,
-    // The same code as `Field`: a header with a bad member is no header.
+    // The same code as `Field`, but a bad member of the header fails the header check.
     HeaderField "E_FIELD" HEADER,
     HeaderNotFirst "E_HEADER_NOT_FIRST" HEADER,
     HeaderRepeated "E_HEADER_REPEATED" HEADER,
@@ -80,17 +82,23 @@ codes! {
     Metrics "R_METRICS" RECEIPT,
 }
 
-/// What is worth saying and fails nothing.
+/// Finding that fails no check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Warning {
+    /// A line of white space.
     BlankLine,
+    /// A line that ends with CR LF.
     Crlf,
+    /// The last line has no line feed.
     NoFinalNewline,
+    /// A line that is not in canonical form.
     NotCanonical,
+    /// A timestamp earlier than that of the event before.
     TimeBackwards,
 }
 
 impl Warning {
+    /// Returns the code that reports use.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::BlankLine => "W_BLANK_LINE",
@@ -101,7 +109,7 @@ impl Warning {
         }
     }
 
-    /// In words, for the first line that it was met on.
+    /// Returns the words that follow the number of the first affected line.
     pub(super) fn text(self) -> &'static str {
         match self {
             Self::BlankLine => "is blank",

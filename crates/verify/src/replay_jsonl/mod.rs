@@ -1,50 +1,58 @@
 //! REPLAY.jsonl v1, with its RECEIPT.json: seven checks.
 //!
-//! The file is read once, line by line, and every line is accounted for: what cannot be read, what breaks a rule and
-//! what is not known are three different things here. Memory holds one line, a few bytes for each call, and the
-//! receipt; what it does not hold is the file.
+//! The file is read once, line by line, and every line is accounted for: unreadable lines, broken rules
+//! and unknown events are three different results. Memory holds one line, a few bytes for each call,
+//! and the receipt, but never the file. Start reading at [`verify`].
+//!
+//! | module | content |
+//! |---|---|
+//! | `verifier` | the walk over the lines, and the conclusion at the end of the file |
+//! | `pairing` | calls and their results, by id |
+//! | `receipt_check` | the comparison with the receipt |
+//! | `code`, `findings` | fault codes, and the bounded list of faults |
+//! | `view` | a verified replay, for reading |
 
-mod against;
 mod code;
-mod finding;
-mod judge;
-mod pair;
-mod replay;
+mod findings;
+mod pairing;
+mod receipt_check;
+mod verifier;
+mod view;
 
 use std::io::{self, BufRead};
 
-pub use replay::{Replay, strict};
+pub use view::{ReplayView, verify_or_err};
 
 use reenact_formats::FormatId;
 
-use crate::checker::{Checker, no_members};
+use crate::checker::{Checker, refuse_members};
 use crate::{Options, Report};
-use judge::Judge;
+use verifier::ReplayVerifier;
 
-/// What judges REPLAY.jsonl.
+/// Row of REPLAY.jsonl in the table of checkers.
 pub(crate) static CHECKER: Checker = Checker {
     id: FormatId::ReplayJsonl,
-    document: |bytes, _, options, _| verify_bytes(bytes, &Beside::default(), options),
-    members: no_members,
+    document: |bytes, _, options, _| verify_bytes(bytes, &ReplayJsonlOptions::default(), options),
+    members: refuse_members,
     broken: None,
 };
 
-/// Check 1.
+/// Check 1: every line is an event of the published shape.
 pub const LINES: &str = "lines";
-/// Check 2.
+/// Check 2: the first line is a header of version 1.
 pub const HEADER: &str = "header";
-/// Check 3.
+/// Check 3: the file is one session, from its start to its end.
 pub const LIFECYCLE: &str = "lifecycle";
-/// Check 4.
+/// Check 4: every call has one result, and every result its call.
 pub const PAIRING: &str = "pairing";
-/// Check 5.
+/// Check 5: every hash is that of the value beside it.
 pub const HASHES: &str = "hashes";
-/// Check 6.
+/// Check 6: the stated totals are those of the events.
 pub const TOTALS: &str = "totals";
-/// Check 7.
+/// Check 7: the receipt agrees with the replay. Void without a receipt.
 pub const RECEIPT: &str = "receipt";
 
-/// The seven, with what each asks.
+/// The seven checks, each with its question.
 pub const CHECKS: [(&str, &str); 7] = [
     (LINES, "every line is an event of the published shape"),
     (HEADER, "the first line is a header of version 1"),
@@ -55,27 +63,45 @@ pub const CHECKS: [(&str, &str); 7] = [
     (RECEIPT, "the receipt says what the replay says"),
 ];
 
-/// What to hold a replay against.
+/// Options that only REPLAY.jsonl has.
+///
+/// They are separate from [`Options`] because a replay is verified while it is read: the receipt and
+/// the wish for a digest must be known before the first line.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Beside<'a> {
-    /// The bytes of RECEIPT.json.
+pub struct ReplayJsonlOptions<'a> {
+    /// Content of the RECEIPT.json to compare with.
     pub receipt: Option<&'a [u8]>,
-    /// Add the SHA-256 of the replay to the report.
+    /// True to add the SHA-256 of the replay to the report.
     pub digest: bool,
 }
 
-/// Judges what `reader` gives, to its end. Fails only where reading does.
-pub fn verify(reader: impl BufRead, beside: &Beside<'_>, options: &Options) -> io::Result<Report> {
-    Judge::new(beside, options).run(reader).map(|(report, _)| report)
+/// Verifies a replay while reading it to its end.
+///
+/// # Errors
+/// Fails only if the reader does. Faults of the replay are part of the report.
+pub fn verify(
+    reader: impl BufRead,
+    replay_options: &ReplayJsonlOptions<'_>,
+    options: &Options,
+) -> io::Result<Report> {
+    ReplayVerifier::new(replay_options, options).run(reader).map(|(report, _)| report)
 }
 
-/// Judges bytes.
-pub fn verify_bytes(bytes: &[u8], beside: &Beside<'_>, options: &Options) -> Report {
-    verify(bytes, beside, options).unwrap_or_else(|error| unread(&error))
+/// Verifies a replay in memory.
+///
+/// ```
+/// use reenact_verify::Options;
+/// use reenact_verify::replay_jsonl::{ReplayJsonlOptions, verify_bytes};
+///
+/// let report = verify_bytes(b"not JSON\n", &ReplayJsonlOptions::default(), &Options::default());
+/// assert!(!report.pass());
+/// ```
+pub fn verify_bytes(bytes: &[u8], replay_options: &ReplayJsonlOptions<'_>, options: &Options) -> Report {
+    verify(bytes, replay_options, options).unwrap_or_else(|error| read_error_report(&error))
 }
 
-/// The report on bytes in memory that could not be read, which does not happen.
-fn unread(error: &io::Error) -> Report {
+/// Returns the report on bytes in memory that could not be read, which does not happen.
+fn read_error_report(error: &io::Error) -> Report {
     let mut report = Report::new("replay-jsonl/?".into(), &CHECKS);
     CHECKS.iter().for_each(|(check, _)| report.fail(check, error));
     report

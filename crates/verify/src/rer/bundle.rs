@@ -1,4 +1,6 @@
 //! RER bundles: ten checks, the first of which is the whole artifact (§9.2).
+//!
+//! Start reading at [`verify_with`].
 
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,40 +8,40 @@ use std::collections::{BTreeMap, BTreeSet};
 use reenact_formats::FormatId;
 use reenact_formats::format::MANIFEST_FILE;
 use reenact_formats::key::{self, KeyError, PublicKey};
-use reenact_formats::rer::manifest::{self, BlobView, ManifestView};
-use reenact_formats::rer::{ARTIFACT_FILE, Head, JWK_FILE, KEY_FILE};
-use reenact_json::{Digest, Kind, Limits, Shown, SyntaxError, Value};
+use reenact_formats::rer::manifest::{self, BlobView, RerManifestView};
+use reenact_formats::rer::{ARTIFACT_FILE, JWK_FILE, KEY_FILE, RerHead};
+use reenact_json::{Digest, Limits, Shown, SyntaxError, Value, ValueKind};
 
-use super::job::{Findings, is_digest, spelled};
-use super::{Survey, unreadable};
+use super::event_batch::{RerFindings, is_digest, shown_value};
+use super::{RerBatchReader, unreadable_report};
 use crate::capped::Capped;
-use crate::checker::{Broken, Checker};
-use crate::members::{FileFacts, Members};
-use crate::report::{NOTHING_TO_CHECK, carried};
-use crate::{Keys, Options, Report, Signer, Trust};
+use crate::checker::{BrokenContainer, Checker};
+use crate::members::{BundleMembers, FileFacts};
+use crate::report::{NOTHING_TO_CHECK, shown_carried};
+use crate::{Keys, Options, RecordSigner, Report, Trust};
 
-/// Bundle check 1.
+/// Bundle check 1: the artifact passes its seven checks.
 pub const ARTIFACT: &str = "artifact";
-/// Bundle check 2.
+/// Bundle check 2: the manifest has the hash that it carries.
 pub const MANIFEST_INTEGRITY: &str = "manifest_integrity";
-/// Bundle check 3.
+/// Bundle check 3: the manifest names this artifact.
 pub const ARTIFACT_HASH: &str = "artifact_hash";
-/// Bundle check 4.
+/// Bundle check 4: the artifact names this manifest.
 pub const MANIFEST_BINDING: &str = "manifest_binding";
-/// Bundle check 5.
+/// Bundle check 5: the manifest names the key.
 pub const KEY_INTEGRITY: &str = "key_integrity";
-/// Bundle check 6.
+/// Bundle check 6: every listed blob is there and has its hash.
 pub const BLOB_INTEGRITY: &str = "blob_integrity";
-/// Bundle check 7.
+/// Bundle check 7: every blob that an event wrote is listed.
 pub const BLOB_COMPLETENESS: &str = "blob_completeness";
-/// Bundle check 8.
+/// Bundle check 8: the manifest states the number of events.
 pub const EVENT_COUNT: &str = "event_count";
-/// Bundle check 9.
+/// Bundle check 9: the manifest states the number of withheld payloads.
 pub const REDACTED_COUNT: &str = "redacted_count";
-/// Bundle check 10.
+/// Bundle check 10: every blob has the size that the manifest lists.
 pub const BLOB_METADATA: &str = "blob_metadata";
 
-/// The ten, in the order of the specification, with what each asks.
+/// The ten checks in the order of the specification, each with its question.
 pub const CHECKS: [(&str, &str); 10] = [
     (ARTIFACT, "the artifact passes its seven checks"),
     (MANIFEST_INTEGRITY, "the manifest is the one that was hashed"),
@@ -53,44 +55,48 @@ pub const CHECKS: [(&str, &str); 10] = [
     (BLOB_METADATA, "every blob has its listed size"),
 ];
 
-/// What judges bundles.
+/// Row of RER bundles in the table of checkers.
 pub(crate) static BUNDLE: Checker = Checker {
     id: FormatId::RerBundle,
     document: |_, _, _, _| unreadable_archive(&"it is neither a tar, nor a tar.gz, nor a zip"),
     members: |members, keys, options, workers| {
-        verify_with(members, keys, options, |survey| workers.survey(survey))
+        verify_with(members, keys, options, |survey| workers.run_batches(survey))
     },
     broken: Some(|broken| match broken {
-        Broken::Archive(error) => unreadable_archive(error),
+        BrokenContainer::Archive(error) => unreadable_archive(error),
         #[cfg(feature = "disk")]
-        Broken::Folder(fault) => unreadable_folder(fault),
+        BrokenContainer::Folder(fault) => unreadable_folder(fault),
     }),
 };
 
-/// Runs the ten checks, the events in order.
-pub fn verify(members: &Members, keys: &Keys, options: &Options) -> Report {
-    verify_with(members, keys, options, super::in_order)
+/// Runs the ten checks on the caller's thread.
+pub fn verify(members: &BundleMembers, keys: &Keys, options: &Options) -> Report {
+    verify_with(members, keys, options, super::check_in_order)
 }
 
-/// Runs the ten checks; `run` runs the jobs of the artifact's survey, in any way that gives their findings in order.
+/// Runs the ten checks. `run` checks the event batches of the artifact, in any way that returns the
+/// findings in the order of the batches.
+///
+/// A key inside the bundle is used for the signatures, but only as a self-asserted one: it proves that
+/// the record is intact, not who made it.
 pub fn verify_with<'a>(
-    members: &'a Members,
+    members: &'a BundleMembers,
     keys: &Keys,
     options: &Options,
-    run: impl FnOnce(&mut Survey<'a>) -> Result<Findings<'a>, SyntaxError>,
+    run: impl FnOnce(&mut RerBatchReader<'a>) -> Result<RerFindings<'a>, SyntaxError>,
 ) -> Report {
     let mut report = Report::new(FormatId::RerBundle.name().into(), &CHECKS);
-    let own_key = bundle_key(members, &mut report);
+    let own_key = read_bundle_key(members, &mut report);
     let mut keys = keys.clone();
     if let Ok(Some(key)) = &own_key {
-        keys.assert(*key);
+        keys.add_self_asserted(*key);
     }
-    let artifact = Artifact::judge(members.document(ARTIFACT_FILE), &keys, options, run);
+    let artifact = BundledArtifact::verify(members.document(ARTIFACT_FILE), &keys, options, run);
     report.signer = artifact.report.signer.clone();
     for reason in &artifact.report.reasons {
         report.fail(ARTIFACT, reason);
     }
-    // Two notes of an artifact that stands alone: here the manifest tells both.
+    // These two notes hold only for an artifact without its bundle.
     let of_one_alone = ["manifest_hash is set", "whether the producer or someone else withheld it"];
     let is_here = |note: &&String| !of_one_alone.iter().any(|begin| note.starts_with(begin));
     report.notes.extend(artifact.report.notes.iter().filter(is_here).cloned());
@@ -99,8 +105,8 @@ pub fn verify_with<'a>(
     report.withheld = artifact.redacted;
     report.run = artifact.report.run.clone();
 
-    match manifest(members, options) {
-        Ok(document) => judge(document, &artifact, &own_key, members, &mut report),
+    match parse_manifest(members, options) {
+        Ok(document) => check_manifest(document, &artifact, &own_key, members, &mut report),
         Err(reason) => {
             for (name, _) in &CHECKS[1..] {
                 report.fail(name, &reason);
@@ -112,35 +118,44 @@ pub fn verify_with<'a>(
     report
 }
 
-/// What the bundle's own checks ask of the artifact.
-struct Artifact {
+/// Results of the artifact's verification that the bundle's own checks need.
+struct BundledArtifact {
+    /// Report on the artifact.
     report: Report,
+    /// Hash of the artifact as the manifest must state it, or why there is none.
     hash: Result<Digest, String>,
-    /// `manifest_hash` as carried.
+    /// Carried `manifest_hash`.
     manifest_hash: Option<String>,
+    /// Number of events.
     events: usize,
+    /// Number of withheld payloads.
     redacted: usize,
-    /// What `rer.artifact.written` events name, or why they name nothing.
-    written: Vec<(usize, Result<Digest, &'static str>)>,
-    /// The key that the artifact names, if it is at hand.
+    /// Blobs that `rer.artifact.written` events name, by event index, or the reason why they name none.
+    written_blobs: Vec<(usize, Result<Digest, &'static str>)>,
+    /// Key that the artifact names, if it is available.
     key: Option<PublicKey>,
 }
 
-impl Artifact {
-    fn judge<'a>(
+impl BundledArtifact {
+    /// Verifies the artifact. A missing one is verified as empty text.
+    fn verify<'a>(
         bytes: Option<&'a [u8]>,
         keys: &Keys,
         options: &Options,
-        run: impl FnOnce(&mut Survey<'a>) -> Result<Findings<'a>, SyntaxError>,
+        run: impl FnOnce(&mut RerBatchReader<'a>) -> Result<RerFindings<'a>, SyntaxError>,
     ) -> Self {
         let bytes = bytes.unwrap_or_default();
-        let mut survey = match Survey::open(bytes, options) {
+        let mut survey = match RerBatchReader::open(bytes, options) {
             Ok(survey) => survey,
-            Err(error) => return Self::unreadable(unreadable(bytes, &Head::default(), &error)),
+            Err(error) => {
+                return Self::from_unreadable(unreadable_report(bytes, &RerHead::default(), &error));
+            }
         };
         let mut findings = match run(&mut survey) {
             Ok(findings) => findings,
-            Err(error) => return Self::unreadable(unreadable(bytes, survey.head(), &error.into())),
+            Err(error) => {
+                return Self::from_unreadable(unreadable_report(bytes, survey.head(), &error.into()));
+            }
         };
         let head = survey.head();
         let hash = match head.document {
@@ -151,29 +166,33 @@ impl Artifact {
         Self {
             hash,
             manifest_hash: head.manifest_hash.and_then(|hash| hash.string()).map(|hash| hash.into_owned()),
-            events: findings.all.events,
-            redacted: findings.all.redacted.count(),
-            written: core::mem::take(&mut findings.all.written),
+            events: findings.total.events,
+            redacted: findings.total.redacted.count(),
+            written_blobs: core::mem::take(&mut findings.total.written_blobs),
             key: key_id.and_then(|id| keys.find(&id)).map(|known| known.key),
-            report: survey.conclude(findings, keys),
+            report: survey.into_report(findings, keys),
         }
     }
 
-    fn unreadable(report: Report) -> Self {
+    /// Wraps the report on an artifact that could not be read.
+    fn from_unreadable(report: Report) -> Self {
         Self {
             report,
             hash: Err("the artifact could not be read".into()),
             manifest_hash: None,
             events: 0,
             redacted: 0,
-            written: Vec::new(),
+            written_blobs: Vec::new(),
             key: None,
         }
     }
 }
 
-/// The key that the bundle brings: `key.bin`, `key.jwk`, or both if they agree.
-fn bundle_key(members: &Members, report: &mut Report) -> Result<Option<PublicKey>, String> {
+/// Returns the key in the bundle: `key.bin`, `key.jwk`, or both if they agree. `None` if there is none.
+///
+/// # Errors
+/// Returns the reason if a key file is invalid or the two differ.
+fn read_bundle_key(members: &BundleMembers, report: &mut Report) -> Result<Option<PublicKey>, String> {
     let bin = members.document(KEY_FILE).map(PublicKey::from_raw);
     let jwk = members.document(JWK_FILE).map(|bytes| {
         let file = key::read(bytes)?;
@@ -196,35 +215,39 @@ fn bundle_key(members: &Members, report: &mut Report) -> Result<Option<PublicKey
     }
 }
 
-fn manifest<'a>(members: &'a Members, options: &Options) -> Result<Value<'a>, String> {
+/// Parses `manifest.json`.
+///
+/// # Errors
+/// Returns the reason if the manifest is missing or not a JSON object.
+fn parse_manifest<'a>(members: &'a BundleMembers, options: &Options) -> Result<Value<'a>, String> {
     let bytes = members.document(MANIFEST_FILE).ok_or("manifest.json is missing")?;
-    let limits = Limits { bytes: options.limits.bytes, ..options.limits };
+    let limits = Limits { max_bytes: options.limits.max_bytes, ..options.limits };
     let document =
         Value::parse(bytes, &limits).map_err(|error| format!("manifest.json: {}", error.describe(bytes)))?;
-    if document.kind() != Kind::Object {
+    if document.kind() != ValueKind::Object {
         return Err(format!("manifest.json is {}, not an object", document.kind().name()));
     }
     Ok(document)
 }
 
 /// Checks 2 to 10.
-fn judge(
+fn check_manifest(
     document: Value<'_>,
-    artifact: &Artifact,
+    artifact: &BundledArtifact,
     own_key: &Result<Option<PublicKey>, String>,
-    members: &Members,
+    members: &BundleMembers,
     report: &mut Report,
 ) {
-    let view = ManifestView::of(document);
+    let view = RerManifestView::of(document);
     match manifest::bundle_hash(document) {
-        Ok(computed) => same_digest(report, MANIFEST_INTEGRITY, "bundle_hash", view.bundle_hash, &computed),
+        Ok(computed) => check_digest(report, MANIFEST_INTEGRITY, "bundle_hash", view.bundle_hash, &computed),
         Err(fault) => report.fail(MANIFEST_INTEGRITY, format!("bundle_hash cannot be recomputed: {fault}")),
     }
     match &artifact.hash {
-        Ok(computed) => same_digest(report, ARTIFACT_HASH, "artifact_hash", view.artifact_hash, computed),
+        Ok(computed) => check_digest(report, ARTIFACT_HASH, "artifact_hash", view.artifact_hash, computed),
         Err(reason) => report.fail(ARTIFACT_HASH, format!("artifact_hash cannot be recomputed: {reason}")),
     }
-    binding(&view, artifact, report);
+    check_binding(&view, artifact, report);
     match (own_key, artifact.key) {
         (Err(reason), _) => report.fail(KEY_INTEGRITY, reason),
         (Ok(Some(own)), Some(signer)) if *own != signer => {
@@ -232,13 +255,13 @@ fn judge(
         }
         (Ok(own), given) if own.or(given).is_some() => {
             let digest = own.or(given).map_or(Digest::of(b""), |key| key.digest());
-            same_digest(report, KEY_INTEGRITY, "runtime_key_hash", view.runtime_key_hash, &digest);
+            check_digest(report, KEY_INTEGRITY, "runtime_key_hash", view.runtime_key_hash, &digest);
         }
         (Ok(_), _) => report.fail(KEY_INTEGRITY, "the bundle holds no key, and none was given for it"),
     }
-    counted(report, EVENT_COUNT, "total_event_count", view.total_event_count, artifact.events, "events");
+    check_count(report, EVENT_COUNT, "total_event_count", view.total_event_count, artifact.events, "events");
     let redacted = artifact.redacted;
-    counted(
+    check_count(
         report,
         REDACTED_COUNT,
         "redacted_event_count",
@@ -246,9 +269,9 @@ fn judge(
         redacted,
         "withheld payloads",
     );
-    let listed = blobs(&view, members, report);
+    let listed = check_blobs(&view, members, report);
     let mut unlisted = Capped::default();
-    for (index, written) in &artifact.written {
+    for (index, written) in &artifact.written_blobs {
         match written {
             Ok(hash) if listed.contains(hash) => {}
             Ok(hash) => {
@@ -258,13 +281,14 @@ fn judge(
         }
     }
     unlisted.lines(Clone::clone).into_iter().for_each(|line| report.fail(BLOB_COMPLETENESS, line));
-    if let Some(name) = view.unknown {
+    if let Some(name) = view.unknown_member {
         let name = name.string().unwrap_or_default();
         report.notes.push(format!("the manifest has a member of its own, \"{}\"", Shown::new(&name)));
     }
 }
 
-fn same_digest(
+/// Fails a check if a carried digest differs from the computed one. `name` is the member.
+fn check_digest(
     report: &mut Report,
     check: &'static str,
     name: &str,
@@ -272,18 +296,19 @@ fn same_digest(
     computed: &Digest,
 ) {
     if !is_digest(value, computed) {
-        report.fail(check, format!("{name} is {}, recomputed {computed}", spelled(value)));
+        report.fail(check, format!("{name} is {}, recomputed {computed}", shown_value(value)));
     }
 }
 
-/// Check 4 compares two carried values: that each deserves to be carried is for others to check.
-fn binding(view: &ManifestView<'_>, artifact: &Artifact, report: &mut Report) {
+/// Check 4: the artifact's `manifest_hash` equals the manifest's `bundle_hash`. Both are carried
+/// values: check 2 confirms the one, the artifact's signature (check 1) the other.
+fn check_binding(view: &RerManifestView<'_>, artifact: &BundledArtifact, report: &mut Report) {
     let bundle_hash = view.bundle_hash.and_then(|hash| hash.string());
     match (&artifact.manifest_hash, bundle_hash) {
         (Some(named), Some(found)) if *named == found => {}
         (Some(named), _) => {
-            let named = carried(named);
-            let found = spelled(view.bundle_hash);
+            let named = shown_carried(named);
+            let found = shown_value(view.bundle_hash);
             report.fail(
                 MANIFEST_BINDING,
                 format!("the artifact's manifest_hash is {named}, bundle_hash is {found}"),
@@ -295,7 +320,8 @@ fn binding(view: &ManifestView<'_>, artifact: &Artifact, report: &mut Report) {
     }
 }
 
-fn counted(
+/// Fails a check if a carried number differs from the counted one.
+fn check_count(
     report: &mut Report,
     check: &'static str,
     name: &str,
@@ -303,16 +329,17 @@ fn counted(
     counted: usize,
     what: &str,
 ) {
-    if value.and_then(|value| value.whole()) != Some(counted as u64) {
-        report.fail(check, format!("{name} is {}, the artifact has {counted} {what}", spelled(value)));
+    if value.and_then(|value| value.unsigned_integer()) != Some(counted as u64) {
+        report.fail(check, format!("{name} is {}, the artifact has {counted} {what}", shown_value(value)));
     }
 }
 
-/// Checks 6 and 10. Blobs are found by their hash among the files, whatever these are called. Gives the listed hashes.
-fn blobs(view: &ManifestView<'_>, members: &Members, report: &mut Report) -> BTreeSet<Digest> {
+/// Checks 6 and 10; returns the listed hashes. Blobs are found by their hash, whatever the files are
+/// called.
+fn check_blobs(view: &RerManifestView<'_>, members: &BundleMembers, report: &mut Report) -> BTreeSet<Digest> {
     let mut listed = BTreeSet::new();
-    let Some(list) = view.blobs.filter(|blobs| blobs.kind() == Kind::Array) else {
-        let found = spelled(view.blobs);
+    let Some(list) = view.blobs.filter(|blobs| blobs.kind() == ValueKind::Array) else {
+        let found = shown_value(view.blobs);
         for check in [BLOB_INTEGRITY, BLOB_METADATA] {
             report.fail(check, format!("blobs is {found}, not a list"));
         }
@@ -329,15 +356,15 @@ fn blobs(view: &ManifestView<'_>, members: &Members, report: &mut Report) -> BTr
         let Some(hash) = hash else {
             let problem = format!(
                 "blobs[{index}]: hash is {}, not 64 lower-case hexadecimal digits",
-                spelled(blob.hash)
+                shown_value(blob.hash)
             );
             wrong.push(problem.clone());
             sizes.push(problem);
             continue;
         };
         listed.insert(hash);
-        let size = blob.size_bytes.and_then(|size| size.whole());
-        // A file that bears the blob's name but not its hash is the blob, changed: its size still tells something.
+        let size = blob.size_bytes.and_then(|size| size.unsigned_integer());
+        // A file with the blob's name but another hash is the changed blob: its size is still compared.
         let named = by_name.get(format!("blobs/{hash}.bin").as_str());
         let found = by_digest.get(&hash).or(named);
         match (by_digest.get(&hash), named) {
@@ -351,7 +378,7 @@ fn blobs(view: &ManifestView<'_>, members: &Members, report: &mut Report) -> BTr
         match found {
             Some(facts) if size == Some(facts.size) => {}
             Some(facts) => {
-                let listed = spelled(blob.size_bytes);
+                let listed = shown_value(blob.size_bytes);
                 sizes.push(format!(
                     "blobs[{index}]: size_bytes is {listed}, the blob has {} bytes",
                     facts.size
@@ -368,7 +395,7 @@ fn blobs(view: &ManifestView<'_>, members: &Members, report: &mut Report) -> BTr
         let claimed = claimed.and_then(Digest::from_hex).filter(|hash| listed.contains(hash));
         match claimed {
             Some(hash) if hash == facts.digest || changed_blobs.contains(&hash) => {}
-            // The blob itself is there under another name; whoever goes by names gets this one.
+            // The true blob exists under another name, but a reader that goes by names gets this file.
             Some(_) => strangers
                 .push(format!("{name} is not the blob that its name says: it has the hash {}", facts.digest)),
             None if listed.contains(&facts.digest) => {}
@@ -380,7 +407,7 @@ fn blobs(view: &ManifestView<'_>, members: &Members, report: &mut Report) -> BTr
     listed
 }
 
-/// The last line, for people.
+/// Returns the last line of the report, for people.
 fn verdict(report: &Report, events: usize, redacted: usize) -> String {
     let failed: Vec<&str> = report.failed().collect();
     if !failed.is_empty() {
@@ -388,20 +415,21 @@ fn verdict(report: &Report, events: usize, redacted: usize) -> String {
         return format!("{count} of {} checks {verb} not hold: {}", CHECKS.len(), failed.join(", "));
     }
     let trust = report.signer.as_ref().map_or(Trust::Unknown, |signer| signer.trust);
-    format!("{} ({})", super::judge::intact(trust), super::judge::extent(events, redacted))
+    format!("{} ({})", super::verdict::intact_text(trust), super::verdict::counts_text(events, redacted))
 }
 
-/// The report on an archive that meant to be a bundle and could not be read to its end.
+/// Returns the report on an archive that was meant to be a bundle and could not be read to its end.
 pub fn unreadable_archive(error: &dyn fmt::Display) -> Report {
-    unreadable_whole("archive", error)
+    unreadable_container("archive", error)
 }
 
-/// The report on a bundle's folder with something in it that does not belong there.
+/// Returns the report on a bundle's folder with an entry that does not belong there.
 pub fn unreadable_folder(fault: &dyn fmt::Display) -> Report {
-    unreadable_whole("folder", fault)
+    unreadable_container("folder", fault)
 }
 
-fn unreadable_whole(what: &str, error: &dyn fmt::Display) -> Report {
+/// Returns the report on a bundle of which nothing was checked. `what` is `archive` or `folder`.
+fn unreadable_container(what: &str, error: &dyn fmt::Display) -> Report {
     let mut report = Report::new(FormatId::RerBundle.name().into(), &CHECKS);
     report.fail(ARTIFACT, format!("the {what} cannot be read: {error}"));
     for (name, _) in &CHECKS[1..] {
@@ -411,8 +439,8 @@ fn unreadable_whole(what: &str, error: &dyn fmt::Display) -> Report {
         .iter()
         .map(|&(name, asks)| crate::report::Check { name, asks, holds: Some(false) })
         .collect();
-    report.signer = Some(Signer { key_id: None, trust: Trust::Unknown, label: None });
-    report.audit = Some(super::audit::unreadable());
+    report.signer = Some(RecordSigner { key_id: None, trust: Trust::Unknown, label: None });
+    report.audit = Some(super::audit::unreadable_audit());
     report.verdict = format!("the {what} could not be read");
     report
 }

@@ -1,57 +1,66 @@
 //! RER artifacts: the seven checks (§7).
 //!
-//! A [`Survey`] walks the text once and hands out [`Job`]s, batches of events that can be judged apart from each other
-//! and in any order; [`Survey::conclude`] puts their findings together with the envelope and the signatures. In order on
-//! one thread, that is [`verify`]; a command may run the jobs on all cores. Nothing is kept of an event once
-//! it is judged.
+//! A [`RerBatchReader`] walks the text once and hands out [`RerEventBatch`]es, which can be checked
+//! apart from each other and in any order. [`RerBatchReader::into_report`] combines their findings with
+//! the envelope and the signatures. [`verify`] does this in order on one thread; a command may check
+//! the batches on all cores. Nothing of an event is kept once it is checked.
+//!
+//! | module | content |
+//! |---|---|
+//! | `batch_reader` | the walk over the text |
+//! | `event_batch` | checks 1, 4 and 7 of a batch of events |
+//! | `verdict` | the remaining checks, the notes and the verdict |
+//! | `audit` | the events compared with the envelope |
+//! | [`bundle`] | bundles: an artifact with manifest, key and blobs |
+//! | `view` | a verified artifact, for reading |
 
 mod audit;
+mod batch_reader;
 pub mod bundle;
-mod job;
-mod judge;
-mod survey;
-mod verified;
+mod event_batch;
+mod verdict;
+mod view;
 
-pub use job::{Finding, Findings, Job};
-pub use survey::{Survey, unreadable};
-pub use verified::{Artifact, strict};
+pub use batch_reader::{RerBatchReader, unreadable_report};
+pub use event_batch::{RerBatchFindings, RerEventBatch, RerFindings};
+pub use view::{ArtifactView, verify_or_err};
 
 use reenact_formats::FormatId;
-use reenact_formats::rer::{ARTIFACT_FILE, Head};
+use reenact_formats::rer::{ARTIFACT_FILE, RerHead};
 use reenact_json::SyntaxError;
 
 use crate::checker::Checker;
 use crate::{Keys, Options, Report};
 
-/// What judges artifacts. Of a bundle it judges the artifact inside.
+/// Row of RER artifacts in the table of checkers. Of a bundle it verifies only the artifact inside.
 pub(crate) static ARTIFACT: Checker = Checker {
     id: FormatId::Rer,
     document: |bytes, keys, options, workers| {
-        verify_with(bytes, keys, options, |survey| workers.survey(survey))
+        verify_with(bytes, keys, options, |survey| workers.run_batches(survey))
     },
     members: |members, keys, options, workers| {
         let artifact = members.document(ARTIFACT_FILE).unwrap_or_default();
-        verify_with(artifact, keys, options, |survey| workers.survey(survey))
+        verify_with(artifact, keys, options, |survey| workers.run_batches(survey))
     },
     broken: None,
 };
 
-/// Check 1.
+/// Check 1: the document has the published shape.
 pub const SCHEMA_VALID: &str = "schema_valid";
-/// Check 2.
+/// Check 2: the envelope has the hash that the header carries.
 pub const ENVELOPE_HASH: &str = "envelope_hash";
-/// Check 3.
+/// Check 3: the runtime's key signed the envelope.
 pub const ENVELOPE_SIGNATURE: &str = "envelope_signature";
-/// Check 4.
+/// Check 4: every event has its hash, names the event before it, and comes after it in step order.
 pub const EVENT_CHAIN: &str = "event_chain";
-/// Check 5.
+/// Check 5: the header names the last event.
 pub const LOG_HEAD: &str = "log_head";
-/// Check 6.
+/// Check 6: the runtime's key signed the header, over recomputed hashes.
 pub const RUNTIME_SIGNATURE: &str = "runtime_signature";
-/// Check 7.
+/// Check 7: every payload that is present has its hash.
 pub const PAYLOAD_HASHES: &str = "payload_hashes";
 
-/// The seven, in the order of the specification, with what each asks.
+/// The seven checks in the order of the specification, each with its question.
 pub const CHECKS: [(&str, &str); 7] = [
     (SCHEMA_VALID, "the document has the published shape"),
     (ENVELOPE_HASH, "the envelope is the one that was hashed"),
@@ -62,33 +71,46 @@ pub const CHECKS: [(&str, &str); 7] = [
     (PAYLOAD_HASHES, "every payload is the one that was hashed"),
 ];
 
-/// Runs the seven checks on bytes that should be an artifact, the events in order.
+/// Runs the seven checks on bytes that should be an artifact, on the caller's thread.
+///
+/// All checks run; none is skipped because another one failed. Text that is not JSON fails all of them.
+///
+/// ```
+/// use reenact_verify::{Keys, Options, rer};
+///
+/// let report = rer::verify(b"{}", &Keys::default(), &Options::default());
+/// assert!(!report.pass());
+/// ```
 pub fn verify(bytes: &[u8], keys: &Keys, options: &Options) -> Report {
-    verify_with(bytes, keys, options, in_order)
+    verify_with(bytes, keys, options, check_in_order)
 }
 
-/// Runs the seven checks; `run` runs the jobs of the survey, in any way that gives their findings in order.
+/// Runs the seven checks. `run` checks the batches of the reader, in any way that returns the findings
+/// in the order of the batches.
 pub fn verify_with<'a>(
     bytes: &'a [u8],
     keys: &Keys,
     options: &Options,
-    run: impl FnOnce(&mut Survey<'a>) -> Result<Findings<'a>, SyntaxError>,
+    run: impl FnOnce(&mut RerBatchReader<'a>) -> Result<RerFindings<'a>, SyntaxError>,
 ) -> Report {
-    let mut survey = match Survey::open(bytes, options) {
+    let mut survey = match RerBatchReader::open(bytes, options) {
         Ok(survey) => survey,
-        Err(error) => return unreadable(bytes, &Head::default(), &error),
+        Err(error) => return unreadable_report(bytes, &RerHead::default(), &error),
     };
     match run(&mut survey) {
-        Ok(findings) => survey.conclude(findings, keys),
-        Err(error) => unreadable(bytes, survey.head(), &error.into()),
+        Ok(findings) => survey.into_report(findings, keys),
+        Err(error) => unreadable_report(bytes, survey.head(), &error.into()),
     }
 }
 
-/// Runs the jobs of a survey one after the other.
-pub fn in_order<'a>(survey: &mut Survey<'a>) -> Result<Findings<'a>, SyntaxError> {
-    let mut findings = Findings::default();
-    while let Some(job) = survey.next_job()? {
-        findings.absorb(job.run());
+/// Checks the batches of a reader one after the other.
+///
+/// # Errors
+/// Returns the syntax error that ended the reading; nothing of the document counts then.
+pub fn check_in_order<'a>(survey: &mut RerBatchReader<'a>) -> Result<RerFindings<'a>, SyntaxError> {
+    let mut findings = RerFindings::default();
+    while let Some(job) = survey.next_batch()? {
+        findings.append(job.check());
     }
     Ok(findings)
 }

@@ -1,38 +1,39 @@
 //! `.rpk` artifacts: parse, version, shape, checksum, the hash of every step, the signature.
 //!
-//! The text is scanned once and walked once; nothing of it is kept. A version that cannot be read ends the matter: what the
-//! members of another major mean, nobody here knows.
+//! The text is parsed once and walked once, and none of it is kept. An unknown version ends the
+//! verification, since the members of another major version have no known meaning. Start reading at
+//! [`verify`].
 
-mod judge;
+mod checks;
 
-pub use judge::verify;
+pub use checks::verify;
 
 use reenact_formats::FormatId;
 
-use crate::checker::{Checker, no_members};
+use crate::checker::{Checker, refuse_members};
 
-/// What judges `.rpk`.
+/// Row of `.rpk` in the table of checkers.
 pub(crate) static CHECKER: Checker = Checker {
     id: FormatId::Rpk,
     document: |bytes, keys, options, _| verify(bytes, keys, options),
-    members: no_members,
+    members: refuse_members,
     broken: None,
 };
 
-/// It is strict JSON, and an object.
+/// Check 1: the text is strict JSON, and an object.
 pub const PARSE: &str = "parse";
-/// It is of a version that can be read.
+/// Check 2: the version is one that this build can read.
 pub const VERSION: &str = "version";
-/// It has the published shape.
+/// Check 3: the document has the published shape.
 pub const SCHEMA_VALID: &str = "schema_valid";
-/// Its checksum holds.
+/// Check 4: the checksum covers version, metadata and payload as they are.
 pub const CHECKSUM: &str = "checksum";
-/// The hash of every step holds.
+/// Check 5: every step has the hash that it carries.
 pub const STEP_HASHES: &str = "step_hashes";
-/// Its signature holds.
+/// Check 6: the HMAC signature holds. Void for unsigned documents.
 pub const SIGNATURE: &str = "signature";
 
-/// The six, in order, with what each asks.
+/// The six checks in order, each with its question.
 pub const CHECKS: [(&str, &str); 6] = [
     (PARSE, "the text is strict JSON, and an object"),
     (VERSION, "the version is one that can be read here"),

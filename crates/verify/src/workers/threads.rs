@@ -1,18 +1,25 @@
-//! Work on several threads: many targets at once, or one large record in batches. Results come in the order of the work.
+//! Work on several threads, with the results in the order of the work.
+//!
+//! [`map_in_order`] takes a list of independent items (targets, jobs of a session); [`run_batches`]
+//! takes batches that one reader produces while the others are being checked. Both use bounded
+//! channels, so a slow consumer stops the producer.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-/// How many threads this machine runs at once.
-pub(crate) fn cores() -> usize {
+/// Returns the number of threads that this machine runs at once, at least 1.
+pub(crate) fn available_cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Does `work` on each item, on several threads, and hands the results to `take` in the order of the items, each as soon
-/// as it and all before it are there.
-pub(crate) fn in_order<I: Sync, T: Send>(
+/// Applies `work` to each item on several threads and passes the results to `take` in the order of the
+/// items.
+///
+/// A result is passed on as soon as all before it are there. With one thread or fewer, everything runs
+/// on the caller's thread.
+pub(crate) fn map_in_order<I: Sync, T: Send>(
     items: &[I],
     threads: usize,
     work: impl Fn(&I) -> T + Sync,
@@ -23,7 +30,7 @@ pub(crate) fn in_order<I: Sync, T: Send>(
         return;
     }
     let next = AtomicUsize::new(0);
-    // Results of large items must not pile up behind one slow item.
+    // The bound keeps results from piling up behind one slow item.
     let (sender, receiver) = mpsc::sync_channel(threads * 4);
     thread::scope(|scope| {
         for _ in 0..threads.clamp(1, items.len().max(1)) {
@@ -51,37 +58,43 @@ pub(crate) fn in_order<I: Sync, T: Send>(
     });
 }
 
-/// Does `work` on each item, on several threads; gives the results in order.
+/// Applies `work` to each item on several threads and returns the results in the order of the items.
 #[cfg(feature = "model-io")]
-pub(super) fn all<I: Sync, T: Send>(items: &[I], threads: usize, work: impl Fn(&I) -> T + Sync) -> Vec<T> {
+pub(super) fn map_all<I: Sync, T: Send>(
+    items: &[I],
+    threads: usize,
+    work: impl Fn(&I) -> T + Sync,
+) -> Vec<T> {
     let mut results = Vec::with_capacity(items.len());
-    in_order(items, threads, work, |_, result| results.push(result));
+    map_in_order(items, threads, work, |_, result| results.push(result));
     results
 }
 
-/// Runs the jobs of a survey on several threads; gives their findings in order. `seen` is told how many more bytes were
-/// read.
+/// Checks the batches of an artifact on several threads and merges their findings in order.
+///
+/// The calling thread reads the batches and hands them out. `on_progress` is called with the number of
+/// bytes read since its last call.
 #[cfg(feature = "rer")]
-pub(super) fn survey<'a>(
-    survey: &mut crate::rer::Survey<'a>,
+pub(super) fn run_batches<'a>(
+    survey: &mut crate::rer::RerBatchReader<'a>,
     threads: usize,
-    seen: &(dyn Fn(usize) + Sync),
-) -> Result<crate::rer::Findings<'a>, reenact_json::SyntaxError> {
+    on_progress: &(dyn Fn(usize) + Sync),
+) -> Result<crate::rer::RerFindings<'a>, reenact_json::SyntaxError> {
     use std::sync::Mutex;
 
-    use crate::rer::{Findings, Job};
+    use crate::rer::{RerEventBatch, RerFindings};
 
-    let (work, jobs) = mpsc::sync_channel::<(usize, Job<'_>)>(threads * 2);
+    let (work, jobs) = mpsc::sync_channel::<(usize, RerEventBatch<'_>)>(threads * 2);
     let jobs = Mutex::new(jobs);
     let findings = Mutex::new(BTreeMap::new());
     thread::scope(|scope| {
         for _ in 0..threads.max(1) {
             scope.spawn(|| {
                 loop {
-                    // The lock is held while waiting for a job, never while doing one.
+                    // The lock is held while waiting for a batch, never while checking one.
                     let received = jobs.lock().map(|jobs| jobs.recv());
                     let Ok(Ok((at, job))) = received else { return };
-                    let finding = job.run();
+                    let finding = job.check();
                     if let Ok(mut findings) = findings.lock() {
                         findings.insert(at, finding);
                     }
@@ -90,9 +103,9 @@ pub(super) fn survey<'a>(
         }
         let (mut at, mut offset) = (0, 0);
         let result = loop {
-            match survey.next_job() {
+            match survey.next_batch() {
                 Ok(Some(job)) => {
-                    seen(survey.offset() - offset);
+                    on_progress(survey.offset() - offset);
                     offset = survey.offset();
                     if work.send((at, job)).is_err() {
                         break Ok(());
@@ -106,9 +119,9 @@ pub(super) fn survey<'a>(
         drop(work);
         result
     })?;
-    let mut all = Findings::default();
+    let mut all = RerFindings::default();
     for (_, finding) in findings.into_inner().unwrap_or_default() {
-        all.absorb(finding);
+        all.append(finding);
     }
     Ok(all)
 }

@@ -1,24 +1,24 @@
-//! Folders with what does not belong into a bundle.
+//! Folders with entries that do not belong into a bundle.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use reenact_verify::disk::{self, Argument, Place};
+use reenact_verify::disk::{self, PathArgument, RecordPath};
 use reenact_verify::rer::bundle::CHECKS;
-use reenact_verify::{Keys, Outcome};
+use reenact_verify::{Keys, TargetOutcome};
 
 use crate::assert_bounded;
-use crate::bundle_maker::{TestDir, bundle, failed, judge_path, lay_out};
+use crate::bundle_fixture::{TestDir, bundle, failed, lay_out, report_of_path};
 
-/// A fault in a folder that is a bundle.
+/// Asserts that a bundle's folder is refused for this reason.
 #[cfg(unix)]
 fn refused_folder(path: &Path, reason: &str) {
-    let report = judge_path(path, &Keys::default());
+    let report = report_of_path(path, &Keys::default());
     assert_eq!(failed(&report), CHECKS.map(|(name, _)| name), "{:#?}", report.reasons);
     assert_eq!(report.reasons[0], format!("artifact: the folder cannot be read: {reason}"));
     assert_bounded(&report, reason);
-    assert_eq!(Outcome::Judged(report).exit_code(), 1);
+    assert_eq!(TargetOutcome::Report(report).exit_code(), 1);
 }
 
 #[cfg(unix)]
@@ -82,7 +82,7 @@ fn what_may_not_be_read_is_told() {
         eprintln!("skipped: whoever runs this test may read everything");
         return;
     }
-    let error = disk::open(&Place::Bundle(at)).unwrap_err();
+    let error = disk::open(&RecordPath::Bundle(at)).unwrap_err();
     assert_eq!(error.code, "E_NOT_READABLE");
     assert!(error.message.ends_with("closed: you may not read this"), "{}", error.message);
 }
@@ -93,10 +93,10 @@ fn folders_may_be_deep_but_not_without_end() {
     let mut files = bundle();
     files.insert(format!("{}x", "d/".repeat(64)), Vec::new());
     let at = lay_out(&folder, "deep", &files);
-    assert!(judge_path(&at, &Keys::default()).pass());
+    assert!(report_of_path(&at, &Keys::default()).pass());
     files.insert(format!("{}x", "d/".repeat(65)), Vec::new());
     let at = lay_out(&folder, "deeper", &files);
-    let Argument::Place(place) = disk::look_up(at.as_os_str()) else { unreachable!("it is a bundle") };
+    let PathArgument::Record(place) = disk::look_up(at.as_os_str()) else { unreachable!("it is a bundle") };
     let error = disk::open(&place).unwrap_err();
     assert!(error.message.ends_with("folders are nested too deep"), "{}", error.message);
 }

@@ -1,12 +1,12 @@
-//! What tar and zip can be made to say, and what would act on a terminal.
+//! Misuses of tar and zip, and names that would act on a terminal.
 
 use reenact_json::shown::is_unsafe;
 
-use crate::archives_forge::{END, Stored, entry, gzip, pax, zip};
-use crate::bundle_maker::{bundle, tar};
-use crate::{judge, refused};
+use crate::archive_builder::{END, StoredZipEntry, entry, gzip, pax, zip};
+use crate::bundle_fixture::{bundle, tar};
+use crate::{refused, report_of};
 
-/// A good bundle, and after it these entries.
+/// Returns a valid bundle followed by these entries.
 fn tar_with(entries: &[Vec<u8>]) -> Vec<u8> {
     let mut archive = tar(&bundle());
     archive.truncate(archive.len() - END.len());
@@ -15,24 +15,25 @@ fn tar_with(entries: &[Vec<u8>]) -> Vec<u8> {
     archive
 }
 
-/// A good bundle, and after it these entries.
-fn zip_with(entries: &[Stored]) -> Vec<u8> {
-    let mut all: Vec<Stored> =
-        bundle().iter().map(|(name, bytes)| Stored::new(name.as_bytes(), bytes)).collect();
+/// Returns a valid bundle followed by these entries.
+fn zip_with(entries: &[StoredZipEntry]) -> Vec<u8> {
+    let mut all: Vec<StoredZipEntry> =
+        bundle().iter().map(|(name, bytes)| StoredZipEntry::new(name.as_bytes(), bytes)).collect();
     all.extend_from_slice(entries);
     zip(&all)
 }
 
 #[test]
 fn what_the_forge_makes_is_sound() {
-    let report = judge(&tar(&bundle()));
+    let report = report_of(&tar(&bundle()));
     assert!(report.pass());
-    assert_eq!(judge(&tar_with(&[])), report);
-    assert_eq!(judge(&gzip(&tar_with(&[]))), report);
-    assert_eq!(judge(&zip_with(&[])), report);
+    assert_eq!(report_of(&tar_with(&[])), report);
+    assert_eq!(report_of(&gzip(&tar_with(&[]))), report);
+    assert_eq!(report_of(&zip_with(&[])), report);
 }
 
-/// Entries that a good bundle is followed by, and the reason for which it is then refused.
+/// Returns entries to follow a valid bundle, each with the reason for which the archive is then
+/// refused.
 fn tar_tricks() -> Vec<(&'static str, Vec<Vec<u8>>, String)> {
     let kind = |name: &str, is: &str| format!("member {name:?} is {is}, which is not accepted");
     let name = |name: &str, fault: &str| format!("unsafe member name {name:?}: {fault}");
@@ -139,7 +140,7 @@ fn tar_tricks() -> Vec<(&'static str, Vec<Vec<u8>>, String)> {
 #[test]
 fn tricks_of_tar_are_refused() {
     for (what, entries, reason) in tar_tricks() {
-        // What acts on a terminal is escaped by `Debug` here and by the error there.
+        // Control characters are escaped by `Debug` here and by the error there.
         refused(what, &tar_with(&entries), true, &reason);
         refused(what, &gzip(&tar_with(&entries)), true, &reason);
     }
@@ -158,13 +159,13 @@ fn tricks_of_tar_are_refused() {
 
 #[test]
 fn tricks_of_zip_are_refused() {
-    let with = |change: &dyn Fn(&mut Stored)| {
-        let mut entry = Stored::new(b"x", b"x");
+    let with = |change: &dyn Fn(&mut StoredZipEntry)| {
+        let mut entry = StoredZipEntry::new(b"x", b"x");
         change(&mut entry);
         zip_with(&[entry])
     };
     let of_type = |mode: u32| with(&|entry| entry.mode = mode);
-    let named = |name: &[u8]| zip_with(&[Stored::new(name, b"x")]);
+    let named = |name: &[u8]| zip_with(&[StoredZipEntry::new(name, b"x")]);
     let cases: &[(&str, Vec<u8>, bool, &str)] = &[
         ("link", of_type(0o120_777), false, "member \"x\" is a symbolic link, which is not accepted"),
         ("device", of_type(0o020_666), false, "member \"x\" is a device, which is not accepted"),
@@ -229,36 +230,36 @@ fn tricks_of_zip_are_refused() {
     refused("data before", &before, false, "the zip contains bytes that belong to no entry");
 }
 
-/// Many entries over the same bytes, as in the densest bombs.
+/// Entries that share their bytes, as in the densest zip bombs, are refused.
 #[test]
 fn entries_that_share_their_bytes_are_refused() {
     let first = zip_with(&[]).len();
-    let entries = [Stored::new(b"x", b"x"), Stored::new(b"y", b"x")].map(|mut entry| {
+    let entries = [StoredZipEntry::new(b"x", b"x"), StoredZipEntry::new(b"y", b"x")].map(|mut entry| {
         entry.local_name = b"x".to_vec();
         entry
     });
     let mut shared = entries;
-    // Back over one local header of 30 bytes, one name and one byte.
+    // Steps back over one local header of 30 bytes, one name and one byte.
     shared[1].lies[2] = 0_u32.wrapping_sub(32);
     assert!(first > 0);
-    let report = judge(&zip_with(&shared));
+    let report = report_of(&zip_with(&shared));
     assert!(!report.pass());
     assert!(report.reasons[0].contains("entries of the zip overlap (member \""), "{}", report.reasons[0]);
 }
 
-/// Every character that a report must not show, in names that are refused: none gets through.
+/// No unsafe character in a refused name gets into the report.
 #[test]
 fn no_name_acts_on_a_terminal() {
     let unsafe_ones: Vec<char> =
         (0..=0x0010_ffff).filter_map(char::from_u32).filter(|c| is_unsafe(*c)).collect();
     for some in unsafe_ones.chunks(64) {
         let name: String = some.iter().flat_map(|c| ['a', *c]).collect();
-        let archive = zip(&[Stored::new(format!("../{name}").as_bytes(), b"")]);
-        let report = judge(&archive);
+        let archive = zip(&[StoredZipEntry::new(format!("../{name}").as_bytes(), b"")]);
+        let report = report_of(&archive);
         assert!(report.reasons[0].contains("unsafe member name"), "{}", report.reasons[0]);
         assert!(!report.reasons[0].contains(is_unsafe), "{:?}", report.reasons[0]);
     }
     // Ordinary names are shown as they are.
-    let report = judge(&zip_with(&[Stored::new("../Zürich 東京".as_bytes(), b"")]));
+    let report = report_of(&zip_with(&[StoredZipEntry::new("../Zürich 東京".as_bytes(), b"")]));
     assert!(report.reasons[0].contains("\"../Zürich 東京\""), "{}", report.reasons[0]);
 }

@@ -1,6 +1,6 @@
-//! What someone without the key can make of a bundle, and which checks say so: exactly these, and no other.
+//! Changes to a bundle that need no key, each with exactly the checks that fail.
 
-use reenact_formats::rer::Version;
+use reenact_formats::rer::RerVersion;
 use reenact_formats::rer::seal::Signer as _;
 use reenact_json::Digest;
 use reenact_verify::rer::RUNTIME_SIGNATURE;
@@ -8,16 +8,16 @@ use reenact_verify::rer::bundle::{
     ARTIFACT, ARTIFACT_HASH, BLOB_COMPLETENESS, BLOB_INTEGRITY, BLOB_METADATA, EVENT_COUNT, KEY_INTEGRITY,
     MANIFEST_BINDING, MANIFEST_INTEGRITY, REDACTED_COUNT,
 };
-use reenact_verify::{Keys, Outcome};
+use reenact_verify::{Keys, TargetOutcome};
 use serde_json::{Value as Json, json};
 
-use crate::bundle_maker::{BLOBS, Files, Run, TestKey, blob_name, bundle, failed, tar};
+use crate::bundle_fixture::{BLOBS, Files, Run, TestKey, blob_name, bundle, failed, tar};
 use crate::{
-    ALL_BUT_ARTIFACT, SIGNATURES, artifact_hash, bind, edit, edit_and_rehash, edit_for_hash, everywhere,
-    inner_failed, judge, jwk, other_run, put, stranger_key, withhold,
+    ALL_BUT_ARTIFACT, SIGNATURES, artifact_hash, bind, edit, edit_and_rehash, edit_for_hash, inner_failed,
+    jwk, other_key, other_run, put, report_in_every_form, report_of, withhold,
 };
 
-/// What is done, how, and the checks of the bundle that then fail, and those of its artifact.
+/// Name, edit, failed checks of the bundle, and failed checks of its artifact.
 type Attack = (&'static str, fn(&mut Files), &'static [&'static str], &'static [&'static str]);
 
 const ATTACKS: &[Attack] = &[
@@ -137,15 +137,15 @@ const ATTACKS: &[Attack] = &[
     ),
     (
         "another key",
-        |files| drop(files.insert("key.bin".into(), stranger_key())),
+        |files| drop(files.insert("key.bin".into(), other_key())),
         &[ARTIFACT, KEY_INTEGRITY],
         SIGNATURES,
     ),
     (
         "another key, named by the manifest",
         |files| {
-            files.insert("key.bin".into(), stranger_key());
-            let hash = Digest::of(&stranger_key()).to_string();
+            files.insert("key.bin".into(), other_key());
+            let hash = Digest::of(&other_key()).to_string();
             edit_and_rehash(files, |m| m["runtime_key_hash"] = json!(hash));
         },
         &[ARTIFACT, MANIFEST_BINDING],
@@ -154,10 +154,10 @@ const ATTACKS: &[Attack] = &[
     (
         "another key, named by the manifest and the artifact",
         |files| {
-            files.insert("key.bin".into(), stranger_key());
+            files.insert("key.bin".into(), other_key());
             let id = TestKey::of(9).public_key().id().to_string();
             edit(files, "artifact.json", |artifact| artifact["runtime"]["key_id"] = json!(id));
-            let (key, artifact) = (Digest::of(&stranger_key()).to_string(), artifact_hash(files));
+            let (key, artifact) = (Digest::of(&other_key()).to_string(), artifact_hash(files));
             let hash = edit_for_hash(files, |m| {
                 m["runtime_key_hash"] = json!(key);
                 m["artifact_hash"] = artifact;
@@ -170,7 +170,7 @@ const ATTACKS: &[Attack] = &[
     (
         "another key's hash in the manifest",
         |files| {
-            let hash = Digest::of(&stranger_key()).to_string();
+            let hash = Digest::of(&other_key()).to_string();
             edit(files, "manifest.json", |m| m["runtime_key_hash"] = json!(hash));
         },
         &[MANIFEST_INTEGRITY, KEY_INTEGRITY],
@@ -249,7 +249,7 @@ const ATTACKS: &[Attack] = &[
     ),
     (
         "an artifact of 0.1",
-        |files| *files = Run { version: Version::V01, ..Run::default() }.bundle(&TestKey::of(1), |_| {}),
+        |files| *files = Run { version: RerVersion::V01, ..Run::default() }.bundle(&TestKey::of(1), |_| {}),
         &[MANIFEST_BINDING],
         &[],
     ),
@@ -279,7 +279,7 @@ const ATTACKS: &[Attack] = &[
     (
         "an empty manifest",
         |files| drop(files.insert("manifest.json".into(), b"{}".to_vec())),
-        // No blob was written but for those that the events name, and none is listed.
+        // The only blobs are those that the events name, and none is listed.
         ALL_BUT_ARTIFACT,
         &[],
     ),
@@ -290,10 +290,10 @@ fn each_attack_fails_exactly_the_checks_that_it_touches() {
     for (what, attack, outer, inner) in ATTACKS {
         let mut files = bundle();
         attack(&mut files);
-        let report = everywhere(&files, &Keys::default(), what);
+        let report = report_in_every_form(&files, &Keys::default(), what);
         assert_eq!(failed(&report), *outer, "{what}: {:#?}", report.reasons);
         assert_eq!(inner_failed(&report), *inner, "{what}: {:#?}", report.reasons);
-        assert_eq!(Outcome::Judged(report.clone()).exit_code(), 1, "{what}");
+        assert_eq!(TargetOutcome::Report(report.clone()).exit_code(), 1, "{what}");
         for name in report.failed() {
             let begin = format!("{name}: ");
             assert!(report.reasons.iter().any(|reason| reason.starts_with(&begin)), "{what}: {name}");
@@ -320,7 +320,7 @@ fn every_member_of_the_manifest_is_needed() {
                 None => drop(manifest.as_object_mut().unwrap().remove(*name)),
                 Some(value) => manifest[*name] = value.clone(),
             });
-            let report = judge(&tar(&files), &Keys::default());
+            let report = report_of(&tar(&files), &Keys::default());
             let mut found = failed(&report);
             found.sort_unstable();
             let mut checks = checks.to_vec();

@@ -1,12 +1,12 @@
-//! Blobs: found by their hash, whatever they are called.
+//! Blobs are found by their hash, whatever their files are called.
 
 use reenact_json::Digest;
 use reenact_verify::Keys;
 use reenact_verify::rer::bundle::{BLOB_INTEGRITY, BLOB_METADATA};
 use serde_json::json;
 
-use crate::bundle_maker::{BLOBS, Run, TestKey, blob_name, bundle, failed};
-use crate::{assert_bounded, everywhere, notes};
+use crate::bundle_fixture::{BLOBS, Run, TestKey, blob_name, bundle, failed};
+use crate::{assert_bounded, notes, report_in_every_form};
 
 #[test]
 fn blobs_are_found_by_their_hash() {
@@ -16,7 +16,7 @@ fn blobs_are_found_by_their_hash() {
         let mut files = bundle();
         let blob = files.remove(&blob_name(BLOBS[0])).unwrap();
         files.insert(name.into(), blob);
-        let report = everywhere(&files, &Keys::default(), name);
+        let report = report_in_every_form(&files, &Keys::default(), name);
         assert_eq!((failed(&report), notes(&report)), (vec![], vec![]), "{name}: {:#?}", report.reasons);
     }
 }
@@ -26,7 +26,7 @@ fn files_that_nothing_vouches_for_are_told() {
     let mut files = bundle();
     let strangers = ["README.md", "blobs/extra.bin", "x/artifact.json", "x/key.bin", "blobs/manifest.json"];
     strangers.iter().for_each(|name| drop(files.insert((*name).into(), b"{}".to_vec())));
-    let report = everywhere(&files, &Keys::default(), "strangers");
+    let report = report_in_every_form(&files, &Keys::default(), "strangers");
     assert!(report.pass(), "{:#?}", report.reasons);
     let mut expected =
         strangers.map(|name| format!("{name} is not listed in the manifest: nothing vouches for it"));
@@ -38,19 +38,19 @@ fn files_that_nothing_vouches_for_are_told() {
 fn a_changed_blob_is_changed_and_not_unlisted() {
     let mut files = bundle();
     files.insert(blob_name(BLOBS[0]), b"one blub".to_vec());
-    let report = everywhere(&files, &Keys::default(), "changed");
+    let report = report_in_every_form(&files, &Keys::default(), "changed");
     let (name, hash) = (blob_name(BLOBS[0]), Digest::of(b"one blub"));
     assert_eq!(report.reasons, [format!("blob_integrity: blobs[0]: {name} has the hash {hash}")]);
     assert_eq!(notes(&report), [""; 0]);
 }
 
-/// The blob is there, so that the checks hold; but whoever opens it by its name gets something else.
+/// The checks pass, since the blob is there under another name; a note warns of the file with its name.
 #[test]
 fn a_changed_blob_beside_the_true_one_is_told() {
     let mut files = bundle();
     files.insert(blob_name(BLOBS[0]), b"one blub".to_vec());
     files.insert("blobs/hidden.bin".into(), BLOBS[0].to_vec());
-    let report = everywhere(&files, &Keys::default(), "beside");
+    let report = report_in_every_form(&files, &Keys::default(), "beside");
     assert!(report.pass());
     let (name, hash) = (blob_name(BLOBS[0]), Digest::of(b"one blub"));
     assert_eq!(
@@ -61,7 +61,7 @@ fn a_changed_blob_beside_the_true_one_is_told() {
     let mut files = bundle();
     files.insert(blob_name(BLOBS[0]), BLOBS[1].to_vec());
     files.insert(blob_name(BLOBS[1]), BLOBS[0].to_vec());
-    let report = everywhere(&files, &Keys::default(), "swapped");
+    let report = report_in_every_form(&files, &Keys::default(), "swapped");
     assert!(report.pass());
     assert_eq!(notes(&report).len(), 2, "{:#?}", report.notes);
 }
@@ -71,12 +71,12 @@ fn names_of_blobs_are_labels() {
     let labels = ["../../etc/passwd", "/etc/passwd", "C:\\x", "", "\u{1b}[2J\u{202e}", "blobs/"];
     for label in labels {
         let files = Run::default().bundle(&TestKey::of(1), |m| m["blobs"][0]["name"] = json!(label));
-        let report = everywhere(&files, &Keys::default(), label);
+        let report = report_in_every_form(&files, &Keys::default(), label);
         assert_eq!((failed(&report), notes(&report)), (vec![], vec![]), "{label}");
     }
     for label in [json!(null), json!(7), json!(["x"])] {
         let files = Run::default().bundle(&TestKey::of(1), |m| m["blobs"][0]["name"] = label.clone());
-        assert!(everywhere(&files, &Keys::default(), "label").pass(), "{label}");
+        assert!(report_in_every_form(&files, &Keys::default(), "label").pass(), "{label}");
     }
 }
 
@@ -87,7 +87,7 @@ fn hashes_that_are_paths_are_no_hashes() {
             let entry = json!({"name": "x", "hash": hash, "size_bytes": 1});
             m["blobs"].as_array_mut().unwrap().push(entry);
         });
-        let report = everywhere(&files, &Keys::default(), hash);
+        let report = report_in_every_form(&files, &Keys::default(), hash);
         assert_eq!(failed(&report), [BLOB_INTEGRITY, BLOB_METADATA], "{hash}");
         assert_bounded(&report);
     }
@@ -102,8 +102,8 @@ fn one_blob_listed_twice_must_have_one_size() {
             m["blobs"].as_array_mut().unwrap().push(again);
         })
     };
-    let report = everywhere(&twice(BLOBS[0].len()), &Keys::default(), "the same size");
+    let report = report_in_every_form(&twice(BLOBS[0].len()), &Keys::default(), "the same size");
     assert_eq!(failed(&report), [""; 0]);
-    let report = everywhere(&twice(1), &Keys::default(), "another size");
+    let report = report_in_every_form(&twice(1), &Keys::default(), "another size");
     assert_eq!(report.reasons, ["blob_metadata: blobs[2]: size_bytes is 1, the blob has 8 bytes"]);
 }

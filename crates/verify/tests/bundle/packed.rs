@@ -1,27 +1,29 @@
-//! The same verdict however a bundle is packed, by us and by ordinary tools; and what is no bundle.
+//! The same report however a bundle is packed, by this project and by ordinary tools.
 
 use std::path::Path;
 use std::process::Command;
 
-use reenact_verify::{FormatId, Keys, Options, safe};
+use reenact_verify::{FormatId, Keys, Options, verify};
 
-use crate::bundle_maker::{KeyRing as _, TestDir, TestKey, archives, bundle, failed, judge_path, lay_out};
-use crate::{everywhere, judge, notes, other_run, wrapped};
+use crate::bundle_fixture::{
+    KeyRing as _, TestDir, TestKey, archives, bundle, failed, lay_out, report_of_path,
+};
+use crate::{notes, other_run, report_in_every_form, report_of, wrapped};
 
 #[test]
 fn however_it_is_packed_the_report_is_the_same() {
     let files = bundle();
     let keys = TestKey::of(1).keys();
-    let report = everywhere(&files, &keys, "bare");
+    let report = report_in_every_form(&files, &keys, "bare");
     assert_eq!(failed(&report), [""; 0], "{:#?}", report.reasons);
     assert_eq!(report.format, "rer-bundle");
     assert_eq!(report.notes, ["event 1: payload withheld; its content cannot be checked"]);
     for (form, archive) in archives(&wrapped(&files)) {
-        assert_eq!(judge(&archive, &keys), report, "{form} with a folder around everything");
+        assert_eq!(report_of(&archive, &keys), report, "{form} with a folder around everything");
     }
 }
 
-/// Runs a tool in a folder; `false`, and a line that says so, where there is no such tool.
+/// Runs a tool in a folder; prints a line and returns false if there is no such tool.
 fn ran(folder: &Path, words: &[&str]) -> bool {
     match Command::new(words[0]).args(&words[1..]).current_dir(folder).output() {
         Ok(output) => {
@@ -52,7 +54,7 @@ else:
 ";
     let keys = TestKey::of(1).keys();
     let folder = TestDir::new();
-    let expected = judge_path(&lay_out(&folder, "b", &bundle()), &keys);
+    let expected = report_of_path(&lay_out(&folder, "b", &bundle()), &keys);
     assert!(expected.pass());
     let commands: &[&[&str]] = &[
         &["tar", "-cf", "a.tar", "b"],
@@ -70,24 +72,24 @@ else:
     for words in commands {
         if ran(folder.path(), words) {
             let made = words.iter().find(|word| word.contains(".tar") || word.contains(".zip")).unwrap();
-            assert_eq!(judge_path(&folder.path().join(made), &keys), expected, "{words:?}");
+            assert_eq!(report_of_path(&folder.path().join(made), &keys), expected, "{words:?}");
         }
     }
 }
 
 #[test]
 fn what_is_no_bundle_is_unknown_unless_it_is_asked_for() {
-    // A manifest alone is what Replay Bundles have; that this one is of another kind is said.
+    // A manifest alone looks like a Replay Bundle; a note says that this one is of an RER bundle.
     for (missing, format) in [("artifact.json", "replay-bundle/?"), ("manifest.json", "unknown")] {
         let mut files = bundle();
         files.remove(missing);
         for (form, archive) in archives(&files) {
-            let report = judge(&archive, &Keys::default());
+            let report = report_of(&archive, &Keys::default());
             assert_eq!((report.format.as_str(), report.pass()), (format, false), "{missing}: {form}");
             let is_told = report.notes.iter().any(|note| note.contains("whose artifact.json is missing"));
             assert_eq!(is_told, missing == "artifact.json", "{form}");
             let options = Options { format: Some(FormatId::RerBundle), ..Options::default() };
-            let report = safe(&archive, &Keys::default(), &options);
+            let report = verify(&archive, &Keys::default(), &options);
             assert_eq!((report.format.as_str(), report.pass()), ("rer-bundle", false), "{missing}: {form}");
         }
     }
@@ -98,13 +100,13 @@ fn a_folder_around_some_of_it_is_part_of_the_names() {
     let mut files = wrapped(&bundle());
     files.insert("other/x".into(), Vec::new());
     for (form, archive) in archives(&files) {
-        let report = judge(&archive, &Keys::default());
+        let report = report_of(&archive, &Keys::default());
         assert_eq!((report.format.as_str(), report.pass()), ("unknown", false), "{form}");
     }
     // A second bundle inside the first is a folder of files that nothing vouches for.
     let mut files = bundle();
     files.extend(wrapped(&other_run()));
-    let report = everywhere(&files, &Keys::default(), "one in the other");
+    let report = report_in_every_form(&files, &Keys::default(), "one in the other");
     assert!(report.pass());
     assert_eq!(notes(&report).len(), 3, "{:#?}", report.notes);
 }

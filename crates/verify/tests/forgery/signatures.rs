@@ -1,4 +1,4 @@
-//! Signatures: moved, bent, over other bytes, under keys that prove nothing.
+//! Signatures that are moved, malleated, over other bytes, or under keys that prove nothing.
 
 use reenact_formats::key::PublicKey;
 use reenact_formats::rer::seal::Signer as _;
@@ -6,7 +6,7 @@ use reenact_json::Digest;
 use reenact_verify::Keys;
 use serde_json::{Value as Json, json};
 
-use crate::support::{KeyRing as _, canonical, failed, judge, vector};
+use crate::support::{KeyRing as _, canonical, failed, report_of, vector};
 use crate::{
     ENVELOPE, ENVELOPE_SIG, HEAD, RUNTIME_SIG, SCHEMA, assert_noticed, base, hash, hex, remove,
     sign_envelope, sign_header, without,
@@ -19,7 +19,7 @@ const L: [u8; 32] = [
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x10,
 ];
 
-/// The same signature with S + L for S: the plain equation holds for both.
+/// Replaces S by S + L. The plain equation holds for both.
 fn malleate(signature: &mut Json) {
     let text = signature.as_str().unwrap();
     let mut bytes: Vec<u8> =
@@ -84,7 +84,7 @@ fn signatures() {
     ]);
 }
 
-/// These need the key: a producer's mistakes, not forgeries. They fail all the same.
+/// Mistakes that only a producer with the key can make fail, too.
 #[test]
 fn signatures_over_other_bytes() {
     fn header(a: &Json) -> Vec<u8> {
@@ -154,26 +154,26 @@ fn signatures_over_other_bytes() {
     ]);
 }
 
-/// §8.1 of the draft says what §6.6 forbids; the reason names it, whatever manifest_hash is.
+/// A signature without `manifest_hash` (§8.1) fails, since §6.6 requires it, and the reason says so.
 #[test]
 fn a_signature_that_leaves_out_manifest_hash() {
     for manifest_hash in [json!(null), hash(&json!("bundle"))] {
         let mut artifact = base();
         artifact["manifest_hash"] = manifest_hash;
         sign_header(&mut artifact, &TestKey::of(1), &["manifest_hash"]);
-        let report = judge(artifact.to_string().as_bytes(), &TestKey::of(1).keys());
+        let report = report_of(artifact.to_string().as_bytes(), &TestKey::of(1).keys());
         let reason = "runtime_signature: the signature leaves out manifest_hash (as §8.1 of the draft has it); §6.6 requires it";
         assert_eq!((failed(&report), report.reasons), (vec![RUNTIME_SIG], vec![reason.to_owned()]));
     }
-    // Without the member there is nothing to leave out: what is wrong is its absence.
+    // Without the member there is nothing to leave out, so the reason is its absence.
     let mut artifact = base();
     remove(&mut artifact, "manifest_hash");
     sign_header(&mut artifact, &TestKey::of(1), &[]);
-    let report = judge(artifact.to_string().as_bytes(), &TestKey::of(1).keys());
+    let report = report_of(artifact.to_string().as_bytes(), &TestKey::of(1).keys());
     assert_eq!(report.reasons, ["schema_valid: $.manifest_hash: is missing"]);
 }
 
-/// An artifact that names `key`, with one signature for both places.
+/// Returns an artifact that names `key`, with one signature in both places.
 fn signed_with(key: &[u8; 32], signature: &Json) -> Json {
     let mut artifact = base();
     artifact["runtime"]["key_id"] = json!(PublicKey::from_raw(key).unwrap().id().to_string());
@@ -182,7 +182,7 @@ fn signed_with(key: &[u8; 32], signature: &Json) -> Json {
     artifact
 }
 
-/// Under a key of small order R = identity, S = 0 fits every message, or one in eight: it proves nothing.
+/// With a key of small order, R = identity and S = 0 fit every message, or one in eight.
 #[test]
 fn keys_of_small_order() {
     let identity: [u8; 32] = vector("keys/small_order_identity.bin").try_into().unwrap();
@@ -208,7 +208,7 @@ fn keys_of_small_order() {
         let key = parse(text);
         let signature = json!(format!("{}{}", torsion[0], "0".repeat(64)));
         let artifact = signed_with(&key, &signature);
-        let report = judge(artifact.to_string().as_bytes(), &Keys::from_raw(&key));
+        let report = report_of(artifact.to_string().as_bytes(), &Keys::from_raw(&key));
         let id = PublicKey::from_raw(&key).unwrap().id();
         let reason = format!("the key {id} is of small order: a signature under it proves nothing");
         assert_eq!(
@@ -219,11 +219,11 @@ fn keys_of_small_order() {
     }
 }
 
-/// The cofactored equation holds for this signature, the plain one does not.
+/// For this signature the cofactored equation holds, but the plain one does not.
 #[test]
 fn a_key_of_mixed_order() {
     let key = vector("keys/mixed_order.bin");
-    let report = judge(&vector("invalid/t124_mixed_order_key_cofactored.json"), &Keys::from_raw(&key));
+    let report = report_of(&vector("invalid/t124_mixed_order_key_cofactored.json"), &Keys::from_raw(&key));
     let id = PublicKey::from_raw(&key).unwrap().id();
     let reason = format!("the signature is not one of key {id} over these bytes");
     assert_eq!(
@@ -232,27 +232,27 @@ fn a_key_of_mixed_order() {
     );
 }
 
-/// With both keys at hand it is still the named one that must have signed.
+/// With both keys supplied, the named one must have signed.
 #[test]
 fn one_of_two_keys() {
     let mut keys = TestKey::of(1).keys();
-    keys.supply(TestKey::of(2).public_key());
+    keys.add_supplied(TestKey::of(2).public_key());
     let mut artifact = base();
     sign_envelope(&mut artifact, &TestKey::of(2));
-    let report = judge(artifact.to_string().as_bytes(), &keys);
+    let report = report_of(artifact.to_string().as_bytes(), &keys);
     assert_eq!(failed(&report), [ENVELOPE_SIG]);
     sign_header(&mut artifact, &TestKey::of(2), &[]);
-    let report = judge(artifact.to_string().as_bytes(), &keys);
+    let report = report_of(artifact.to_string().as_bytes(), &keys);
     let reason =
         format!("the signature is not one of key {} over these bytes", TestKey::of(1).public_key().id());
     assert_eq!(
         report.reasons,
         [format!("envelope_signature: {reason}"), format!("runtime_signature: {reason}")]
     );
-    // Wholly signed by the other, and naming it: that is another artifact, and its signer is told.
+    // Signed wholly by the other key, and naming it, this is another artifact with another signer.
     artifact["runtime"]["key_id"] = json!(TestKey::of(2).public_key().id().to_string());
     sign_header(&mut artifact, &TestKey::of(2), &[]);
-    let report = judge(artifact.to_string().as_bytes(), &keys);
+    let report = report_of(artifact.to_string().as_bytes(), &keys);
     assert_eq!(report.reasons, [""; 0]);
     assert_eq!(report.signer.unwrap().key_id, Some(TestKey::of(2).public_key().id().to_string()));
 }

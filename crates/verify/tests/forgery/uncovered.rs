@@ -1,19 +1,19 @@
-//! What passes by the format, because no hash covers it.
+//! Changes that pass because no hash covers the changed part.
 
 use serde_json::json;
 
-use crate::support::{KeyRing as _, judge};
+use crate::support::{KeyRing as _, report_of};
 use crate::{PAYLOADS, SCHEMA, assert_noticed, base, remove};
 use reenact_testkit::fixture::TestKey;
 
-/// What passes by the format, because no hash covers it. A withheld payload is always named.
+/// Anyone may withhold a payload, since no hash covers that. The report always names it.
 #[test]
 fn anyone_may_withhold_a_payload() {
     for at in 0..4 {
         let mut artifact = base();
         artifact["events"][at]["payload_redacted"] = json!(true);
         artifact["events"][at].as_object_mut().unwrap().remove("payload");
-        let report = judge(artifact.to_string().as_bytes(), &TestKey::of(1).keys());
+        let report = report_of(artifact.to_string().as_bytes(), &TestKey::of(1).keys());
         assert_eq!(report.reasons, [""; 0]);
         let mut withheld = vec![1, at];
         withheld.sort_unstable();
@@ -42,7 +42,7 @@ fn what_no_hash_covers() {
             &[],
         ),
         ("whole numbers with a point", |a| a["events"][1]["step_index"] = json!(1.0), &[]),
-        // And what only looks like it.
+        // Changes that only look similar.
         (
             "another payload put back",
             |a| {

@@ -1,12 +1,12 @@
-//! What the tests beside this folder build with: a signer, a small artifact full of trouble, the vectors.
+//! Shared parts of the tests beside this folder: a signer, a small but difficult artifact, the vectors.
 #![allow(clippy::unwrap_used, dead_code, reason = "each test file uses a part of this one")]
 
 use std::path::Path;
 
-use reenact_formats::rer::Version;
-use reenact_formats::rer::seal::{Chain, NewEvent, RunHeader, Signer};
+use reenact_formats::rer::RerVersion;
+use reenact_formats::rer::seal::{ArtifactBuilder, NewEvent, RerRunHeader, Signer};
 use reenact_json::{Jcs, Limits, Value, canonical};
-use reenact_verify::{FormatId, Keys, Options, Report, safe};
+use reenact_verify::{FormatId, Keys, Options, Report, verify};
 
 use reenact_testkit::fixture::TestKey;
 
@@ -22,22 +22,22 @@ impl KeyRing for TestKey {
     }
 }
 
-/// Judges bytes as an RER artifact, whatever they look like.
-pub(crate) fn judge(bytes: &[u8], keys: &Keys) -> Report {
-    safe(bytes, keys, &Options { format: Some(FormatId::Rer), ..Options::default() })
+/// Verifies bytes as an RER artifact, whatever they look like.
+pub(crate) fn report_of(bytes: &[u8], keys: &Keys) -> Report {
+    verify(bytes, keys, &Options { format: Some(FormatId::Rer), ..Options::default() })
 }
 
-/// The names of the checks that do not hold.
+/// Returns the names of the failed checks.
 pub(crate) fn failed(report: &Report) -> Vec<&'static str> {
     report.failed().collect()
 }
 
-/// The canonical form of a text, if it has one.
+/// Returns the canonical form of a text, if it has one.
 pub(crate) fn canonical(text: &[u8]) -> Option<Vec<u8>> {
     canonical::to_vec(Value::parse(text, &Limits::default()).ok()?, Jcs).ok()
 }
 
-/// A published vector, and its key.
+/// Returns a published vector or its key, by file name.
 pub(crate) fn vector(file: &str) -> Vec<u8> {
     std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/rer").join(file)).unwrap()
 }
@@ -45,7 +45,7 @@ pub(crate) fn vector(file: &str) -> Vec<u8> {
 pub(crate) const ENVELOPE: &str = r#"{"envelope_version":"rer-envelope/0.2","permissions":{"allowed_models":["m"],
     "allowed_tools":[]},"limits":{"max_spend_usd":1e-7},"metadata":{"Ω":"\u2028"}}"#;
 
-/// Payloads that are easy to get wrong: each text and whether it is withheld.
+/// Payloads that are easy to get wrong, each with true if it is withheld.
 pub(crate) const PAYLOADS: [(Option<&str>, bool); 4] = [
     (
         Some(
@@ -59,9 +59,9 @@ pub(crate) const PAYLOADS: [(Option<&str>, bool); 4] = [
     (None, false),
 ];
 
-/// A sealed artifact of 0.2, in canonical form, with those payloads.
-pub(crate) fn troubled(key: &TestKey) -> Vec<u8> {
-    let mut chain = Chain::new(Version::V02);
+/// Returns a sealed artifact of version 0.2, in canonical form, with those payloads.
+pub(crate) fn tricky_artifact(key: &TestKey) -> Vec<u8> {
+    let mut chain = ArtifactBuilder::new(RerVersion::V02);
     for (step_index, (payload, redacted)) in (7..).step_by(3).zip(PAYLOADS) {
         let event = NewEvent {
             step_index,
@@ -72,7 +72,7 @@ pub(crate) fn troubled(key: &TestKey) -> Vec<u8> {
         };
         chain.append(&event).unwrap();
     }
-    let run = RunHeader {
+    let run = RerRunHeader {
         run_id: "e\u{301}",
         implementation: "",
         version: "\t",
@@ -82,16 +82,16 @@ pub(crate) fn troubled(key: &TestKey) -> Vec<u8> {
     chain.seal(&run, key).unwrap()
 }
 
-/// The same values over many lines.
-pub(crate) fn spread(text: &[u8]) -> Vec<u8> {
+/// Returns the same values over many lines.
+pub(crate) fn pretty_printed(text: &[u8]) -> Vec<u8> {
     serde_json::to_vec_pretty(&serde_json::from_slice::<serde_json::Value>(text).unwrap()).unwrap()
 }
 
 #[test]
 fn the_troubled_artifact_is_sound() {
     let key = TestKey::of(1);
-    let artifact = troubled(&key);
-    let report = judge(&artifact, &key.keys());
+    let artifact = tricky_artifact(&key);
+    let report = report_of(&artifact, &key.keys());
     assert_eq!(failed(&report), [""; 0], "{:?}", report.reasons);
     assert_eq!(canonical(&artifact), Some(artifact));
 }

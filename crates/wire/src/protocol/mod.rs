@@ -1,8 +1,8 @@
-//! The table of interfaces: one row for each, one folder for each vendor.
+//! Table of HTTP interfaces: one row for each, one folder for each vendor.
 //!
-//! Whatever depends on an interface asks its row: which paths it has, what a request and an answer say, which tools an answer asks
-//! for, which event is the last of a stream, how an error looks, how an answer is written anew. Start with `Protocol`, the
-//! questions that a row answers; [`Endpoint`] is a reference to a row.
+//! All code that depends on an interface asks its row: for its paths, for the meaning of a request or an
+//! answer, for the tool calls, for the last event of a stream, for the shape of an error, for an answer written
+//! again. Start reading at `Protocol`, the trait of a row; [`Endpoint`] is a reference to a row.
 
 pub(crate) mod anthropic;
 pub(crate) mod gemini;
@@ -15,14 +15,14 @@ use core::fmt;
 
 use reenact_json::Value;
 
-use crate::exchange::Request;
-use crate::gate::{OpenCalls, Told, Unreadable};
-use crate::message::{Answer, ToolCall, Usage};
-use crate::refusal::Refusal;
-use crate::sse::RawEvent;
-use crate::vendor::{Vendor, route};
+use crate::error_reply::ErrorReply;
+use crate::exchange::ParsedRequest;
+use crate::message::{ModelAnswer, ToolCall, Usage};
+use crate::sse::RawSseEvent;
+use crate::tool_calls::{OpenCalls, ScannedAnswer, UnreadableAnswer};
+use crate::vendor::{Vendor, path_without_query};
 
-/// All interfaces that are read. Others pass through, and are kept as they are.
+/// All interfaces that are parsed. Requests to others pass through, and are recorded as bytes.
 pub const PROTOCOLS: [Endpoint; 5] = [
     Endpoint::CHAT_COMPLETIONS,
     Endpoint::RESPONSES,
@@ -32,140 +32,142 @@ pub const PROTOCOLS: [Endpoint; 5] = [
 ];
 
 impl Endpoint {
-    /// OpenAI `POST /chat/completions`
-    pub const CHAT_COMPLETIONS: Self = Self(&openai::chat::ChatCompletions);
-    /// OpenAI `POST /responses`
-    pub const RESPONSES: Self = Self(&openai::responses::Responses);
-    /// Anthropic `POST /v1/messages`
-    pub const MESSAGES: Self = Self(&anthropic::messages::Messages);
-    /// Gemini `POST /v1beta/models/{model}:generateContent` and `:streamGenerateContent`
-    pub const GENERATE_CONTENT: Self = Self(&gemini::GenerateContent);
-    /// `GET /models`, of all vendors
-    pub const MODELS: Self = Self(&models::Models);
+    /// OpenAI `POST /chat/completions`.
+    pub const CHAT_COMPLETIONS: Self = Self(&openai::chat::ChatCompletionsProtocol);
+    /// OpenAI `POST /responses`.
+    pub const RESPONSES: Self = Self(&openai::responses::ResponsesProtocol);
+    /// Anthropic `POST /v1/messages`.
+    pub const MESSAGES: Self = Self(&anthropic::messages::MessagesProtocol);
+    /// Gemini `POST /v1beta/models/{model}:generateContent` and `:streamGenerateContent`.
+    pub const GENERATE_CONTENT: Self = Self(&gemini::GenerateContentProtocol);
+    /// `GET /models` of all vendors.
+    pub const MODELS: Self = Self(&models::ModelsProtocol);
 }
 
-/// The questions that a row answers. Defaults are those of an interface that calls no model.
+/// Row of the table: one HTTP interface. The default methods are right for an interface that calls no model.
 pub(crate) trait Protocol: Send + Sync {
-    /// Returns the name that payloads carry.
+    /// Returns the name that payloads carry, such as `chat.completions`.
     fn name(&self) -> &'static str;
 
     /// Returns the vendor; `None` if all vendors have the interface.
     fn vendor(&self) -> Option<Vendor>;
 
-    /// Returns true for requests of this interface. The path has no query, and no slash at its end.
-    fn fits(&self, method: &str, path: &str) -> bool;
+    /// Returns true for requests of this interface. The path has no query and no trailing slash.
+    fn matches(&self, method: &str, path: &str) -> bool;
 
-    /// Returns true if a request calls a model.
+    /// Returns true if a request of this interface calls a model.
     fn calls_a_model(&self) -> bool {
         true
     }
 
-    /// Reads a request. The path has its query.
-    fn request(&self, path: &str, document: Value<'_>) -> Request;
+    /// Parses a request. The path has its query.
+    fn parse_request(&self, path: &str, document: Value<'_>) -> ParsedRequest;
 
-    /// Reads an answer in one piece.
-    fn answer(&self, _document: Value<'_>) -> Option<Answer> {
+    /// Parses an answer in one document; `None` if the interface gives no answers of models.
+    fn parse_answer(&self, _document: Value<'_>) -> Option<ModelAnswer> {
         None
     }
 
-    /// Begins to put a stream together; `None` if no answers come as streams.
-    fn reassembly(&self) -> Option<Box<dyn Reassembly>> {
+    /// Returns an assembler for one stream; `None` if no answers come as streams.
+    fn stream_assembler(&self) -> Option<Box<dyn StreamAssembler>> {
         None
     }
 
-    /// Returns true if a client waits for nothing behind this event of a stream.
-    fn ends_stream(&self, _event: RawEvent<'_>) -> bool {
+    /// Returns true if clients wait for nothing after this event of a stream.
+    fn ends_stream(&self, _event: RawSseEvent<'_>) -> bool {
         false
     }
 
-    /// Finds every tool that an answer in one piece asks its client for, in all of its alternatives.
-    fn told(&self, _document: Value<'_>) -> Result<Told, Unreadable> {
-        Ok(Told::default())
+    /// Finds every tool call that a document asks its client for, in all alternatives, and the usage.
+    fn scan_answer(&self, _document: Value<'_>) -> Result<ScannedAnswer, UnreadableAnswer> {
+        Ok(ScannedAnswer::default())
     }
 
-    /// Finds the tools that are whole with the next event of a stream, and keeps count of what the answer takes.
-    fn watch(
+    /// Takes the next event of a stream. Returns the tool calls that it completes, and updates `usage`. `calls`
+    /// holds the state between events.
+    fn scan_event(
         &self,
         _event: Value<'_>,
         _name: &str,
         _calls: &mut OpenCalls,
         _usage: &mut Option<Usage>,
-    ) -> Result<Vec<ToolCall>, Unreadable> {
+    ) -> Result<Vec<ToolCall>, UnreadableAnswer> {
         Ok(Vec::new())
     }
 
-    /// Writes an answer anew; `None` if the interface gives no answers of models, or has no such delivery.
-    fn write(&self, _answer: &Answer, _delivery: Delivery, _id: &str) -> Option<String> {
+    /// Writes an answer again; `None` if the interface gives no answers of models, or has no such delivery.
+    /// `id` becomes part of the ids in the text.
+    fn render(&self, _answer: &ModelAnswer, _delivery: Delivery, _id: &str) -> Option<String> {
         None
     }
 
-    /// Returns why an answer ends that ends as it should.
-    fn ordinary_stop(&self, _asks_for_tools: bool) -> &'static str {
+    /// Returns the stop reason of an answer that ends normally.
+    fn default_stop_reason(&self, _asks_for_tools: bool) -> &'static str {
         "completed"
     }
 
-    /// Returns true if clients read the usage of every answer without asking whether there is one.
+    /// Returns true if clients read the usage of every answer without a check for its presence.
     fn needs_usage(&self) -> bool {
         false
     }
 
-    /// Returns true if a document has what every answer in one piece has.
+    /// Returns true if a document has the members of every answer in one document.
     fn is_answer(&self, document: Value<'_>) -> bool;
 
-    /// Returns true if a document looks like an event of a stream.
+    /// Returns true if a document looks like the data of an event of a stream.
     fn is_event(&self, _document: Value<'_>) -> bool {
         false
     }
 
     /// Writes an error as an event of a stream that has begun.
-    fn error_event(&self, refusal: &Refusal<'_>) -> String {
+    fn error_event(&self, refusal: &ErrorReply<'_>) -> String {
         format!("data: {}\n\n", (openai::VENDOR.error_body)(refusal))
     }
 
-    /// Returns the members of a request that hold what is asked.
-    fn conversation(&self) -> &'static [&'static str] {
+    /// Returns the names of the request members that hold the conversation.
+    fn conversation_members(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// Returns the kind under which a Replay Bundle keeps exchanges.
+    /// Returns the kind under which a Replay Bundle stores exchanges of the interface.
     fn cassette_kind(&self) -> &'static str {
         if self.calls_a_model() { "completions" } else { "other" }
     }
 }
 
-/// A stream that is being put together.
-pub(crate) trait Reassembly {
-    /// Takes the data of an event that may not be JSON. Returns true if it is the end of the stream.
+/// Assembler of one answer from the events of its stream.
+pub(crate) trait StreamAssembler {
+    /// Takes the data of an event that may not be JSON. Returns true if it is the end mark of the stream.
     fn is_end(&mut self, _data: &str) -> bool {
         false
     }
 
-    /// Takes the next event, by the name of the event and its data.
+    /// Takes the next event: its name and its parsed data.
     fn take(&mut self, name: &str, event: Value<'_>);
 
     /// Returns the answer, as far as it came.
-    fn finish(self: Box<Self>) -> Answer;
+    fn finish(self: Box<Self>) -> ModelAnswer;
 }
 
-/// The form in which an answer comes.
+/// Form in which an answer comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Delivery {
-    /// One document.
+    /// One JSON document.
     #[default]
     Document,
-    /// A stream of server-sent events.
+    /// Stream of server-sent events.
     Events,
-    /// A list of documents that is sent piece by piece, as JSON.
+    /// JSON list of documents that is sent element by element, as Gemini does.
     List,
 }
 
 impl Delivery {
-    /// The delivery of an interface that has documents and streams of events.
+    /// Returns the delivery for an interface that has documents and streams of events only.
     pub(crate) fn of(is_stream: bool) -> Self {
         if is_stream { Self::Events } else { Self::Document }
     }
 
-    /// The `content-type` of such an answer.
+    /// Returns the `content-type` of such an answer.
     pub fn content_type(self) -> &'static str {
         match self {
             Self::Document | Self::List => "application/json",
@@ -174,66 +176,69 @@ impl Delivery {
     }
 }
 
-/// An interface: a reference to its row.
+/// HTTP interface: a copyable reference to a row of [`PROTOCOLS`]. Two endpoints are equal if their names are.
 #[derive(Clone, Copy)]
 pub struct Endpoint(&'static dyn Protocol);
 
 impl Endpoint {
-    /// The interface of that name.
+    /// Returns the interface with this exact name.
     pub fn of_name(name: &str) -> Option<Self> {
         PROTOCOLS.into_iter().find(|endpoint| endpoint.name() == name)
     }
 
-    /// The interface of a request to a vendor, by method and path; a query does not matter. Paths are compared by their ends,
-    /// since gateways and proxies put their own prefixes before them.
+    /// Returns the interface of a request to a vendor, by method and path; a query does not matter. Paths are
+    /// compared by their ends, because gateways and proxies add prefixes of their own.
     pub fn of(vendor: Vendor, method: &str, path: &str) -> Option<Self> {
-        let path = route(path);
+        let path = path_without_query(path);
         let is_theirs = |endpoint: &Self| endpoint.vendor().is_none_or(|of| of == vendor);
-        PROTOCOLS.into_iter().filter(is_theirs).find(|endpoint| endpoint.0.fits(method, path))
+        PROTOCOLS.into_iter().filter(is_theirs).find(|endpoint| endpoint.0.matches(method, path))
     }
 
-    /// The interface whose answers look like this document.
+    /// Returns the interface whose answers look like this document; for foreign records that do not name it.
     pub fn of_answer(document: Value<'_>) -> Option<Self> {
         let mut models = PROTOCOLS.into_iter().filter(|endpoint| endpoint.calls_a_model());
         models.find(|endpoint| endpoint.0.is_answer(document))
     }
 
-    /// The interface whose streams have events like this document.
+    /// Returns the interface whose stream events look like this document; for foreign records that do not name
+    /// it.
     pub fn of_event(document: Value<'_>) -> Option<Self> {
         PROTOCOLS.into_iter().find(|endpoint| endpoint.0.is_event(document))
     }
 
-    /// The name that payloads carry.
+    /// Returns the name that payloads carry, such as `chat.completions`.
     pub fn name(self) -> &'static str {
         self.0.name()
     }
 
-    /// The vendor whose interface it is; `None` if all vendors have it.
+    /// Returns the vendor whose interface it is; `None` if all vendors have it.
     pub fn vendor(self) -> Option<Vendor> {
         self.0.vendor()
     }
 
-    /// Returns true if a request calls a model.
+    /// Returns true if a request of the interface calls a model.
     pub fn calls_a_model(self) -> bool {
         self.0.calls_a_model()
     }
 
-    /// Returns true if a client waits for nothing behind this event of a stream.
-    pub fn ends_stream(self, event: RawEvent<'_>) -> bool {
+    /// Returns true if clients wait for nothing after this event of a stream. They may send their next request
+    /// before the stream is closed.
+    pub fn ends_stream(self, event: RawSseEvent<'_>) -> bool {
         self.0.ends_stream(event)
     }
 
-    /// Returns true if a document has what every answer of the interface has.
+    /// Returns true if a document has the members of every answer of the interface.
     pub fn is_answer(self, document: Value<'_>) -> bool {
         self.0.is_answer(document)
     }
 
-    /// The kind under which a Replay Bundle keeps exchanges of the interface.
+    /// Returns the kind under which a Replay Bundle stores exchanges of the interface.
     pub fn cassette_kind(self) -> &'static str {
         self.0.cassette_kind()
     }
 
-    pub(crate) fn row(self) -> &'static dyn Protocol {
+    /// Returns the row.
+    pub(crate) fn protocol(self) -> &'static dyn Protocol {
         self.0
     }
 }
@@ -258,8 +263,8 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-/// Returns true if a path is this end, or has it behind a slash.
-fn ends(path: &str, end: &str) -> bool {
+/// Returns true if a path equals `end`, or ends with `end` behind a slash.
+fn ends_with_segments(path: &str, end: &str) -> bool {
     path.strip_suffix(end).is_some_and(|before| before.is_empty() || before.ends_with('/'))
 }
 

@@ -1,21 +1,34 @@
-//! The key to answer with. One that may not answer is refused before anything is signed.
+//! The approver's key to answer with. A key that may not answer is refused before anything is signed.
+//!
+//! A key may answer if it is an own approver's key without a mark in the trust store, of a signer type that
+//! the rule asks for.
 
 use reenact_formats::rer::approval::Approver;
 use reenact_formats::rer::envelope::permission::SignerType;
 use reenact_keys::{KeyName, KeyStoreError};
-use reenact_record::approval::Request;
+use reenact_record::approval::QuestionFile;
 
-use crate::config::Config;
-use crate::output::Ending;
+use crate::config::UserConfig;
+use crate::output::CommandError;
 
-/// The key that was chosen.
-pub(super) struct Chosen {
+/// Key of the user's own that may answer a question.
+pub(super) struct ChosenApprover {
+    /// Name in the key store, which the passphrase prompt shows.
     pub(super) name: KeyName,
+    /// Public key and signer type, which the token names.
     pub(super) approver: Approver,
 }
 
-/// The key of that name; without a name, the only one that may answer.
-pub(super) fn choose(config: &Config, name: Option<&KeyName>, request: &Request) -> Result<Chosen, Ending> {
+/// Returns the approver's key of that name; without a name, the only one that may answer.
+///
+/// # Errors
+///
+/// With advice, if no key may answer, several may, or the named one is of the wrong type or marked in the trust store.
+pub(super) fn choose_key(
+    config: &UserConfig,
+    name: Option<&KeyName>,
+    request: &QuestionFile,
+) -> Result<ChosenApprover, CommandError> {
     let approvers = config.approvers()?;
     let types = request.signer_types.as_deref();
     let may = |approver: &Approver| types.is_none_or(|types| types.contains(&approver.signer_type));
@@ -24,53 +37,54 @@ pub(super) fn choose(config: &Config, name: Option<&KeyName>, request: &Request)
         let names: Vec<&str> = able.iter().map(|(name, _)| name.as_str()).collect();
         let names = names.join(", ");
         return match (able.pop(), able.len()) {
-            (Some((name, approver)), 0) => Ok(Chosen { name, approver }),
-            (None, _) => Err(Ending::impossible(format!(
+            (Some((name, approver)), 0) => Ok(ChosenApprover { name, approver }),
+            (None, _) => Err(CommandError::impossible(format!(
                 "you have no approver's key{} to sign with; make one with: reenact keys generate NAME --approver{}",
-                types.map_or(String::new(), |types| format!(" of type {}", words(types))),
-                option(types)
+                types.map_or(String::new(), |types| format!(" of type {}", signer_types_text(types))),
+                signer_type_option(types)
             ))),
-            (Some(_), _) => Err(Ending::impossible(format!(
+            (Some(_), _) => Err(CommandError::impossible(format!(
                 "several of your keys may answer; name one with --key: {names}"
             ))),
         };
     };
-    let known = config.key_store().known(name).map_err(|error| match error {
+    let known = config.key_store().key_info(name).map_err(|error| match error {
         KeyStoreError::NotFound { .. } => {
-            Ending::impossible(format!("you have no key called {name}; see: reenact keys list"))
+            CommandError::impossible(format!("you have no key called {name}; see: reenact keys list"))
         }
-        error => Ending::impossible(error.to_string()),
+        error => CommandError::impossible(error.to_string()),
     })?;
     if known.approver.is_none() {
-        return Err(Ending::impossible(format!(
+        return Err(CommandError::impossible(format!(
             "{name} is no approver's key; make one with: reenact keys generate NAME --approver"
         )));
     }
     let Some((_, approver)) = approvers.into_iter().find(|(found, _)| found == name) else {
-        return Err(Ending::impossible(format!(
+        return Err(CommandError::impossible(format!(
             "{name} is marked as superseded or compromised: nothing that it signs counts; see: reenact keys list"
         )));
     };
     if !may(&approver) {
-        return Err(Ending::impossible(format!(
+        return Err(CommandError::impossible(format!(
             "{name} approves as {}, and the rule asks for {}",
             approver.signer_type.name(),
-            types.map_or("somebody else".to_owned(), words)
+            types.map_or("somebody else".to_owned(), signer_types_text)
         )));
     }
-    Ok(Chosen { name: name.clone(), approver })
+    Ok(ChosenApprover { name: name.clone(), approver })
 }
 
-/// The types in words.
-pub(super) fn words(types: &[SignerType]) -> String {
+/// Returns signer types as a phrase: `human or delegate`.
+pub(super) fn signer_types_text(types: &[SignerType]) -> String {
     match types {
         [] => "nobody".to_owned(),
         types => types.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(" or "),
     }
 }
 
-/// What to add to the advice, so that the key is of a type that may answer.
-fn option(types: Option<&[SignerType]>) -> String {
+/// Returns the option to add to the advice, so that the new key is of a type that may answer. The default
+/// type needs none.
+fn signer_type_option(types: Option<&[SignerType]>) -> String {
     match types {
         Some([first, ..]) if !types.is_some_and(|types| types.contains(&SignerType::Human)) => {
             format!(" --signer-type {}", first.name())

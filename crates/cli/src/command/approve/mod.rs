@@ -1,4 +1,8 @@
-//! `reenact approve`: what waits for an approval is shown, and answered with a signature.
+//! `reenact approve`: shows the actions that wait for an approval, and signs the answer.
+//!
+//! A recorder writes each question as a file into the folder of its run, and waits for a file with a signed
+//! answer. This command is the other side: it lists the questions, asks the person at the terminal, and signs
+//! a token that is bound to one call of one run with exactly this input. Start reading at `ApproveArgs::run`.
 
 mod key;
 mod page;
@@ -6,18 +10,20 @@ mod page;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use reenact_formats::rer::approval::{Decision, Draft, sign};
+use reenact_formats::rer::approval::{ApprovalDecision, ApprovalTokenDraft, sign};
 use reenact_json::Shown;
-use reenact_json::print::Object;
+use reenact_json::print::PrintObjectWriter;
 use reenact_keys::KeyName;
-use reenact_record::approval::{AnswerError, PendingQuestion, Queue, answer, pending};
+use reenact_record::approval::{
+    AnswerError, PendingQuestion, PendingQuestions, answer_question, pending_questions,
+};
 use reenact_record::clock::timestamp;
 
-use crate::config::Config;
-use crate::output::{self, Ending};
+use crate::config::UserConfig;
+use crate::output::{self, CommandError};
 use crate::terminal::Terminal;
 use crate::{passphrase, quantity, runs};
-use key::Chosen;
+use key::ChosenApprover;
 
 /// Approve or deny what a run waits for
 ///
@@ -30,7 +36,7 @@ use key::Chosen;
 #[command(
     after_help = "Examples:\n  reenact approve --list\n  reenact approve\n  reenact approve 0198c2d4 --key alice\n  reenact approve 0198c2d4 --deny 'not this supplier'\n  reenact approve --yes --key bot --passphrase-file bot.passphrase --json"
 )]
-pub(super) struct Approve {
+pub(super) struct ApproveArgs {
     /// The id of what waits, or the beginning of it; not needed when only one thing waits
     #[arg(value_name = "ID")]
     id: Option<String>,
@@ -64,7 +70,7 @@ pub(super) struct Approve {
     valid_for: Duration,
 }
 
-/// A reason is a few words.
+/// Parses `--deny`: 1 to 1000 bytes.
 fn reason(text: &str) -> Result<String, String> {
     match text.len() {
         1..=1000 => Ok(text.to_owned()),
@@ -72,7 +78,7 @@ fn reason(text: &str) -> Result<String, String> {
     }
 }
 
-/// A time such as 90s, 10m or 1h, from a second to a day.
+/// Parses a time such as `90s`, `10m` or `1h`, from one second to one day.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let seconds = [("s", 1), ("m", 60), ("h", 3600)].into_iter().find_map(|(unit, seconds)| {
         let number = text.strip_suffix(unit)?;
@@ -85,23 +91,27 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// Returns the time since 1970.
 fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-fn impossible(error: impl std::fmt::Display) -> Ending {
-    Ending::impossible(error.to_string())
+/// Converts an error into a message with exit code 2.
+fn impossible(error: impl std::fmt::Display) -> CommandError {
+    CommandError::impossible(error.to_string())
 }
 
-impl Approve {
-    pub(super) fn run(&self) -> Result<u8, Ending> {
+impl ApproveArgs {
+    /// Lists the questions, or answers one of them. Questions in broken files are named and never shown: they
+    /// cannot be approved.
+    pub(super) fn run(&self) -> Result<u8, CommandError> {
         let now = now();
-        let queue = pending(&runs::folder(), now).map_err(impossible)?;
+        let queue = pending_questions(&runs::folder(), now).map_err(impossible)?;
         for broken in &queue.broken {
-            output::complain(&format!("{broken}; it is not shown, and cannot be approved"));
+            output::print_notice(&format!("{broken}; it is not shown, and cannot be approved"));
         }
-        if queue.is_cut {
-            output::complain(
+        if queue.is_truncated {
+            output::print_notice(
                 "there are too many files among the approvals of this folder: not all were looked at",
             );
         }
@@ -114,35 +124,42 @@ impl Approve {
             output::print("Nothing waits for an approval here.\n")?;
             return Ok(if queue.broken.is_empty() { 0 } else { 2 });
         }
-        let question = self.choose(&queue, now)?;
-        let config = Config::require()?;
-        let chosen = key::choose(&config, self.key.as_ref(), &question.request)?;
+        let question = self.choose_question(&queue, now)?;
+        let config = UserConfig::require()?;
+        let chosen = key::choose_key(&config, self.key.as_ref(), &question.file)?;
         if !self.json {
-            output::print(&page::whole(question, now))?;
+            output::print(&page::full_page(question, now))?;
         }
         let decision = match &self.deny {
-            Some(reason) => Decision::Denied { reason: Some(reason.clone()) },
-            None => Decision::Granted,
+            Some(reason) => ApprovalDecision::Denied { reason: Some(reason.clone()) },
+            None => ApprovalDecision::Granted,
         };
         if !decides && !confirm()? {
-            let id = question.request.approval_id;
-            return Err(Ending::refused(format!(
+            let id = question.file.approval_id;
+            return Err(CommandError::refused(format!(
                 "not approved; it goes on waiting. To deny it: reenact approve {id} --deny REASON"
             )));
         }
-        self.answer(question, &config, &chosen, decision)
+        self.sign_answer(question, &config, &chosen, decision)
     }
 
-    /// The one question that is meant.
-    fn choose<'q>(&self, queue: &'q Queue, now: Duration) -> Result<&'q PendingQuestion, Ending> {
+    /// Returns the question whose id begins with the argument.
+    ///
+    /// # Errors
+    ///
+    /// If there is none, or several; these are listed then.
+    fn choose_question<'q>(
+        &self,
+        queue: &'q PendingQuestions,
+        now: Duration,
+    ) -> Result<&'q PendingQuestion, CommandError> {
         let given = self.id.as_deref().unwrap_or_default();
-        let is_meant =
-            |question: &&PendingQuestion| question.request.approval_id.to_string().starts_with(given);
+        let is_meant = |question: &&PendingQuestion| question.file.approval_id.to_string().starts_with(given);
         let found: Vec<&PendingQuestion> = queue.questions.iter().filter(is_meant).collect();
         match found.as_slice() {
             [one] => Ok(one),
-            [] if given.is_empty() => Err(Ending::impossible("nothing waits for an approval here")),
-            [] => Err(Ending::impossible(format!(
+            [] if given.is_empty() => Err(CommandError::impossible("nothing waits for an approval here")),
+            [] => Err(CommandError::impossible(format!(
                 "nothing that waits has an id that begins with \"{}\"; see: reenact approve --list",
                 Shown::new(given)
             ))),
@@ -152,33 +169,38 @@ impl Approve {
                     output::print(&page::list(&found, now, false))?;
                 }
                 let count = quantity::grouped(several.len() as u64);
-                Err(Ending::impossible(format!(
+                Err(CommandError::impossible(format!(
                     "{count} of them wait; give one of the ids, or its beginning"
                 )))
             }
         }
     }
 
-    fn answer(
+    /// Asks for the passphrase, signs the answer, and puts it where the recorder looks for it.
+    ///
+    /// # Errors
+    ///
+    /// If the passphrase is wrong, or the question is no longer waiting.
+    fn sign_answer(
         &self,
         question: &PendingQuestion,
-        config: &Config,
-        chosen: &Chosen,
-        decision: Decision,
-    ) -> Result<u8, Ending> {
-        let request = &question.request;
+        config: &UserConfig,
+        chosen: &ChosenApprover,
+        decision: ApprovalDecision,
+    ) -> Result<u8, CommandError> {
+        let request = &question.file;
         let passphrase = passphrase::ask(self.passphrase_file.as_deref(), chosen.name.as_str())?;
-        let key = config.key_store().open(&chosen.name, &passphrase).map_err(impossible)?;
+        let key = config.key_store().open_approver(&chosen.name, &passphrase).map_err(impossible)?;
         drop(passphrase);
-        // A person takes time: the clock is read when the answer is signed.
+        // A person takes time to answer, so the clock is read again before signing.
         let now = now();
-        let end = u64::try_from(request.expires()).map_or(now, Duration::from_nanos);
+        let end = u64::try_from(request.expires_at_nanoseconds()).map_or(now, Duration::from_nanos);
         let end = end.min(now.saturating_add(self.valid_for));
         if end <= now {
             return Err(impossible(AnswerError::Gone));
         }
         let expires_at = timestamp(end);
-        let draft = Draft {
+        let draft = ApprovalTokenDraft {
             approval_id: &request.approval_id.to_string(),
             run_id: &request.run_id.to_string(),
             action: request.action,
@@ -190,10 +212,10 @@ impl Approve {
             expires_at: &expires_at,
         };
         let token = sign(&draft, &key).map_err(impossible)?;
-        answer(question, &token).map_err(impossible)?;
-        let is_granted = draft.decision == Decision::Granted;
+        answer_question(question, &token).map_err(impossible)?;
+        let is_granted = draft.decision == ApprovalDecision::Granted;
         output::print(&if self.json {
-            told(&draft, &chosen.approver.key.id().to_string())
+            answer_json(&draft, &chosen.approver.key.id().to_string())
         } else {
             let what = format!("{} {}", request.action.name(), Shown::new(&request.name));
             match is_granted {
@@ -205,23 +227,23 @@ impl Approve {
     }
 }
 
-/// Whether the person at the terminal says yes.
-fn confirm() -> Result<bool, Ending> {
+/// Asks the person at the terminal, and returns true if the answer is yes.
+fn confirm() -> Result<bool, CommandError> {
     let Some(mut terminal) = Terminal::open() else {
-        return Err(Ending::impossible("there is no terminal to ask on; give --yes or --deny REASON"));
+        return Err(CommandError::impossible("there is no terminal to ask on; give --yes or --deny REASON"));
     };
     terminal
         .confirm("Approve? [y/N] ")
-        .map_err(|error| Ending::impossible(format!("the terminal cannot be read: {error}")))
+        .map_err(|error| CommandError::impossible(format!("the terminal cannot be read: {error}")))
 }
 
-/// The answer that was given, for programs.
-fn told(draft: &Draft<'_>, key_id: &str) -> String {
+/// Returns the answer that was given as one line of JSON.
+fn answer_json(draft: &ApprovalTokenDraft<'_>, key_id: &str) -> String {
     let mut line = String::new();
-    let mut object = Object::open(&mut line);
+    let mut object = PrintObjectWriter::open(&mut line);
     object.string("approval_id", draft.approval_id);
     object.string("run_id", draft.run_id);
-    object.string("decision", if draft.decision == Decision::Granted { "granted" } else { "denied" });
+    object.string("decision", if draft.decision == ApprovalDecision::Granted { "granted" } else { "denied" });
     object.string("signer_type", draft.signer_type.name());
     object.string("key_id", key_id);
     object.string("expires_at", draft.expires_at);

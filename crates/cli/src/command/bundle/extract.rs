@@ -1,14 +1,17 @@
 //! `reenact bundle extract`: the files of a Replay Bundle in a new folder, all of them or none.
+//!
+//! Files are written into a temporary folder, which gets its name only after the whole archive was read and
+//! verified. Start reading at `BundleExtractArgs::run`.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use reenact_json::Shown;
-use reenact_json::print::Object;
+use reenact_json::print::PrintObjectWriter;
 
-use super::{told, whole_snapshot};
-use crate::output::{self, Ending};
+use super::{complete_snapshot, joined_reasons};
+use crate::output::{self, CommandError};
 
 /// Unpack a Replay Bundle into a new folder, verifying it on the way
 ///
@@ -18,7 +21,7 @@ use crate::output::{self, Ending};
 #[command(
     after_help = "Examples:\n  reenact bundle extract run.tar.gz --out run\n  reenact bundle extract --json --out run - < run.tar.gz"
 )]
-pub(super) struct Extract {
+pub(super) struct BundleExtractArgs {
     /// An archive, or - for standard input
     #[arg(value_name = "FILE")]
     target: PathBuf,
@@ -36,28 +39,35 @@ pub(super) struct Extract {
     json: bool,
 }
 
-impl Extract {
-    pub(super) fn run(&self) -> Result<u8, Ending> {
+impl BundleExtractArgs {
+    /// Extracts the archive while it is verified. A bundle that does not verify needs `--force`.
+    ///
+    /// # Errors
+    ///
+    /// If the output exists, the archive cannot be read to its end, or a name in it is unsafe; `--force` does
+    /// not help then.
+    pub(super) fn run(&self) -> Result<u8, CommandError> {
         let shown = |path: &Path| Shown::whole(&path.to_string_lossy()).to_string();
         if self.target.is_dir() {
             let message = format!("{}: this is a folder already; give an archive", shown(&self.target));
-            return Err(Ending::impossible(message));
+            return Err(CommandError::impossible(message));
         }
-        let failed = |error: io::Error| Ending::impossible(format!("{}: {error}", shown(&self.out)));
+        let failed = |error: io::Error| CommandError::impossible(format!("{}: {error}", shown(&self.out)));
         if self.out.symlink_metadata().is_ok() {
-            return Err(Ending::impossible(format!(
+            return Err(CommandError::impossible(format!(
                 "{}: it is there already; name a folder that is not",
                 shown(&self.out)
             )));
         }
-        let temporary = Temporary::beside(&self.out).map_err(failed)?;
-        let (snapshot, report) = whole_snapshot(&self.target, &mut |name| temporary.create(name).map(Some))?;
+        let temporary = ExtractTempDir::create_beside(&self.out).map_err(failed)?;
+        let (snapshot, report) =
+            complete_snapshot(&self.target, &mut |name| temporary.create_file(name).map(Some))?;
         if !report.pass() {
-            let told = told(&report);
+            let told = joined_reasons(&report);
             if !self.force {
-                return Err(Ending::refused(format!("{}: not unpacked: {told}", shown(&self.target))));
+                return Err(CommandError::refused(format!("{}: not unpacked: {told}", shown(&self.target))));
             }
-            output::complain(&format!("{}: {told}", shown(&self.target)));
+            output::print_notice(&format!("{}: {told}", shown(&self.target)));
         }
         temporary.rename(&self.out).map_err(failed)?;
         let files = snapshot.members().count() + usize::from(snapshot.manifest().is_some());
@@ -65,7 +75,7 @@ impl Extract {
         let bytes = manifest + snapshot.members().map(|(_, facts)| facts.size).sum::<u64>();
         output::print(&if self.json {
             let mut line = String::new();
-            let mut object = Object::open(&mut line);
+            let mut object = PrintObjectWriter::open(&mut line);
             object.string("target", self.target.to_string_lossy().as_ref());
             object.string("out", self.out.to_string_lossy().as_ref());
             object.boolean("pass", report.pass());
@@ -81,14 +91,15 @@ impl Extract {
     }
 }
 
-/// A folder that is gone when it is dropped, unless it was renamed. It is new and its owner's alone, so that nobody put a
-/// link into it.
-struct Temporary {
+/// Folder that is removed when it is dropped, unless it was renamed. It is new and only its owner can write
+/// to it, so that it contains no links of others.
+struct ExtractTempDir {
     path: PathBuf,
 }
 
-impl Temporary {
-    fn beside(out: &Path) -> io::Result<Self> {
+impl ExtractTempDir {
+    /// Creates the folder beside `out`, on the same file system, so that it can be renamed.
+    fn create_beside(out: &Path) -> io::Result<Self> {
         let name = out.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy().into_owned();
         for count in 0.. {
             let path = out.with_file_name(format!(".{name}.{}-{count}.tmp", std::process::id()));
@@ -96,7 +107,7 @@ impl Temporary {
             #[cfg(unix)]
             std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
             match builder.create(&path) {
-                // Left by a process of the same id that was killed.
+                // A killed process with the same id has left the folder behind.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 created => return created.map(|()| Self { path }),
             }
@@ -104,8 +115,9 @@ impl Temporary {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// A new file of a name that was found safe when it was read: relative, without dots, no other name's folder.
-    fn create(&self, name: &str) -> io::Result<Box<dyn Write>> {
+    /// Creates the file of a member, and the folders above it. The reader has checked the name already: it is
+    /// relative, has no `..`, and is not the folder of another name.
+    fn create_file(&self, name: &str) -> io::Result<Box<dyn Write>> {
         let path = name.split('/').fold(self.path.clone(), |path, segment| path.join(segment));
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
@@ -114,15 +126,15 @@ impl Temporary {
         Ok(Box::new(file))
     }
 
-    /// Gives the folder its name. Whatever has it by now stays as it is, and this fails; but an empty folder is nothing.
+    /// Gives the folder its final name. Fails if the name is taken meanwhile; an empty folder is replaced.
     fn rename(self, out: &Path) -> io::Result<()> {
         fs::rename(&self.path, out)
     }
 }
 
-impl Drop for Temporary {
+impl Drop for ExtractTempDir {
     fn drop(&mut self) {
-        // Nothing is there any more after a rename; and nothing can be done if it stays.
+        // After a rename there is nothing to remove. Another failure cannot be helped here.
         let _ = fs::remove_dir_all(&self.path);
     }
 }

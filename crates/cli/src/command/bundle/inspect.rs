@@ -1,18 +1,31 @@
-//! `reenact bundle inspect`: what a Replay Bundle says and what it holds.
+//! `reenact bundle inspect`: the manifest, the files and the coverage of a Replay Bundle.
+//!
+//! ```text
+//! run.tar.gz  replay-bundle/1
+//!   written by    reenact/0.1.0
+//!   trace file    files/trace.jsonl
+//!   coverage      1 of 2 tests can be replayed
+//!                 not invoice_judged: no judge was reachable
+//!   bytes  sha256                                                            name
+//!     187  31b8c9585fb295b9257196a94f7d53bc006a68b86fe96cd4e8e66c3f145d577c  files/trace.jsonl
+//!   PASS  intact: 5 files as listed
+//! ```
+//!
+//! Sizes and digests are computed from the files; secrets in the manifest are masked before it is shown.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use reenact_formats::replay_bundle::manifest::{OutputsView, SeedsView};
 use reenact_formats::replay_bundle::{CoverageView, ManifestView, manifest_limits};
-use reenact_json::print::{self, Object};
-use reenact_json::{Kind, Shown, Value};
+use reenact_json::print::{self, PrintObjectWriter};
+use reenact_json::{Shown, Value, ValueKind};
 use reenact_verify::Report;
 use reenact_verify::render::Tone;
-use reenact_verify::replay_bundle::{MemberFacts, Snapshot, masked};
+use reenact_verify::replay_bundle::{BundleSnapshot, MemberFacts, masked};
 
-use super::whole_snapshot;
-use crate::output::{self, Ending};
+use super::complete_snapshot;
+use crate::output::{self, CommandError};
 
 /// Show what a Replay Bundle says and holds: manifest, files with their digests, coverage
 ///
@@ -22,7 +35,7 @@ use crate::output::{self, Ending};
 #[command(
     after_help = "Examples:\n  reenact bundle inspect run.tar.gz\n  reenact bundle inspect --json - < run.tar.gz"
 )]
-pub(super) struct Inspect {
+pub(super) struct BundleInspectArgs {
     /// An archive, a folder laid out like one, or - for standard input
     #[arg(value_name = "PATH")]
     target: PathBuf,
@@ -32,11 +45,12 @@ pub(super) struct Inspect {
     json: bool,
 }
 
-impl Inspect {
-    pub(super) fn run(&self) -> Result<u8, Ending> {
-        let (snapshot, report) = whole_snapshot(&self.target, &mut |_| Ok(None))?;
+impl BundleInspectArgs {
+    /// Prints the content of the bundle, with the verdict. The exit code is 1 if a check fails.
+    pub(super) fn run(&self) -> Result<u8, CommandError> {
+        let (snapshot, report) = complete_snapshot(&self.target, &mut |_| Ok(None))?;
         let manifest = masked(snapshot.manifest().unwrap_or_default());
-        // What cannot be read has no members, and the report says why.
+        // A manifest that cannot be parsed is shown as empty; the report says why.
         let document = Value::parse(&manifest, &manifest_limits()).ok();
         let target = self.target.to_string_lossy();
         output::print(&match self.json {
@@ -47,12 +61,13 @@ impl Inspect {
     }
 }
 
-/// What the manifest lists for each name.
+/// Returns true if the manifest lists a file; `None` if the manifest has no list.
 fn is_listed(manifest: &ManifestView<'_>, name: &str) -> Option<bool> {
     manifest.files.map(|files| files.member(name).is_some())
 }
 
-fn as_text(target: &str, document: Option<Value<'_>>, snapshot: &Snapshot, report: &Report) -> String {
+/// Returns the content as text for people. Members of the manifest that are missing or of the wrong type have no line.
+fn as_text(target: &str, document: Option<Value<'_>>, snapshot: &BundleSnapshot, report: &Report) -> String {
     let title = Shown::whole(target).to_string();
     let mut text = format!("{}  {}\n", output::paint(Tone::Title, &title), report.format);
     let manifest = document.map_or_else(ManifestView::default, ManifestView::of);
@@ -95,6 +110,7 @@ fn as_text(target: &str, document: Option<Value<'_>>, snapshot: &Snapshot, repor
     text
 }
 
+/// Appends how many tests can be replayed, and the reason for each that cannot.
 fn coverage_text(manifest: &ManifestView<'_>, text: &mut String) {
     let Some(coverage) = manifest.replay_coverage.map(CoverageView::of) else { return };
     let (complete, incomplete) = coverage.counts();
@@ -108,7 +124,9 @@ fn coverage_text(manifest: &ManifestView<'_>, text: &mut String) {
     }
 }
 
-fn members_text(manifest: &ManifestView<'_>, snapshot: &Snapshot, text: &mut String) {
+/// Appends a table of the files: size in bytes, SHA-256, name, and marks for unlisted files and suspected
+/// secrets. A mark names the rule that found the secret, never the secret.
+fn members_text(manifest: &ManifestView<'_>, snapshot: &BundleSnapshot, text: &mut String) {
     let bytes = |facts: &MemberFacts| facts.size.to_string();
     let width = snapshot.members().map(|(_, facts)| bytes(facts).len()).max().unwrap_or(0).max("bytes".len());
     let head = format!("  {:>width$}  {:64}  name", "bytes", "sha256");
@@ -132,10 +150,11 @@ fn members_text(manifest: &ManifestView<'_>, snapshot: &Snapshot, text: &mut Str
     }
 }
 
-fn as_json(target: &str, document: Option<Value<'_>>, snapshot: &Snapshot, report: &Report) -> String {
+/// Returns the content as one line of JSON. The manifest is in it as a whole, masked; `null` if it cannot be parsed.
+fn as_json(target: &str, document: Option<Value<'_>>, snapshot: &BundleSnapshot, report: &Report) -> String {
     let manifest = document.map_or_else(ManifestView::default, ManifestView::of);
     let mut line = String::new();
-    let mut object = Object::open(&mut line);
+    let mut object = PrintObjectWriter::open(&mut line);
     object.string("target", target);
     object.string("format", report.format.as_str());
     object.boolean("pass", report.pass());
@@ -145,8 +164,8 @@ fn as_json(target: &str, document: Option<Value<'_>>, snapshot: &Snapshot, repor
         Some(document) => write_value(document, object.name("manifest")),
         None => object.name("manifest").push_str("null"),
     }
-    print::list(snapshot.members(), object.name("members"), |(name, facts), out| {
-        let mut member = Object::open(out);
+    print::write_list(snapshot.members(), object.name("members"), |(name, facts), out| {
+        let mut member = PrintObjectWriter::open(out);
         member.string("name", name);
         member.name("size").push_str(&facts.size.to_string());
         member.string("sha256", facts.digest.to_string().as_str());
@@ -154,21 +173,21 @@ fn as_json(target: &str, document: Option<Value<'_>>, snapshot: &Snapshot, repor
         match &facts.leak {
             None => member.string("secret", None),
             Some(leak) => {
-                let mut secret = Object::open(member.name("secret"));
+                let mut secret = PrintObjectWriter::open(member.name("secret"));
                 secret.string("rule", &*leak.rule);
                 secret.name("offset").push_str(&leak.offset.to_string());
                 secret.name("count").push_str(&leak.count.to_string());
                 secret.close();
             }
         }
-        member.boolean("cassette_fingerprint", facts.cassette);
+        member.boolean("cassette_fingerprint", facts.is_fingerprint_right);
         member.close();
     });
     match manifest.replay_coverage.map(CoverageView::of) {
         None => object.name("coverage").push_str("null"),
         Some(coverage) => {
             let (complete, incomplete) = coverage.counts();
-            let mut member = Object::open(object.name("coverage"));
+            let mut member = PrintObjectWriter::open(object.name("coverage"));
             member.name("complete").push_str(&complete.to_string());
             member.name("incomplete").push_str(&incomplete.to_string());
             member.close();
@@ -178,13 +197,14 @@ fn as_json(target: &str, document: Option<Value<'_>>, snapshot: &Snapshot, repor
     line + "\n"
 }
 
-/// A value in one line, with everything escaped that could act on a terminal. It is not deep: manifests are bounded.
+/// Writes a value in one line, with characters escaped that act on a terminal. The recursion is bounded by
+/// the limits on manifests.
 fn write_value(value: Value<'_>, out: &mut String) {
     match value.kind() {
-        Kind::String => print::string(&value.string().unwrap_or_default(), out),
-        Kind::Array => print::list(value.elements(), out, write_value),
-        Kind::Object => {
-            let mut object = Object::open(out);
+        ValueKind::String => print::write_string(&value.string().unwrap_or_default(), out),
+        ValueKind::Array => print::write_list(value.elements(), out, write_value),
+        ValueKind::Object => {
+            let mut object = PrintObjectWriter::open(out);
             for (name, value) in value.members() {
                 write_value(value, object.name(&name.string().unwrap_or_default()));
             }

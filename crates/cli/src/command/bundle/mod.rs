@@ -1,4 +1,8 @@
 //! `reenact bundle`: one file that carries a run to others.
+//!
+//! There are two kinds: Replay Bundles hold what a replay needs, RER bundles hold the proof. `create` makes
+//! either, the other three commands are about Replay Bundles. Start reading at `create`; reading archives is
+//! shared here ([`complete_snapshot`]).
 
 mod create;
 mod extract;
@@ -10,41 +14,44 @@ use std::path::Path;
 use reenact_formats::replay_bundle::LIMIT_CODE;
 use reenact_formats::rer::ARTIFACT_FILE;
 use reenact_json::Shown;
-use reenact_verify::disk::{self, Place};
-use reenact_verify::replay_bundle::{self, Copies, Snapshot};
-use reenact_verify::{FormatId, Keys, Options, Report, Unreadable};
+use reenact_verify::disk::{self, RecordPath};
+use reenact_verify::replay_bundle::{self, BundleSnapshot, MemberCopies};
+use reenact_verify::{FormatId, Keys, Options, Report, UnreadableTarget};
 
-use crate::output::Ending;
+use crate::output::CommandError;
 
 /// Pack a run into a bundle; check Replay Bundles, look into them, and unpack them
 #[derive(clap::Args)]
 #[command(disable_help_subcommand = true)]
-pub(super) struct Bundle {
+pub(super) struct BundleArgs {
     #[command(subcommand)]
-    command: Command,
+    command: BundleCommand,
 }
 
 #[derive(clap::Subcommand)]
-enum Command {
-    Create(create::Create),
-    Verify(verify::Verify),
-    Inspect(inspect::Inspect),
-    Extract(extract::Extract),
+enum BundleCommand {
+    Create(create::BundleCreateArgs),
+    Verify(verify::BundleVerifyArgs),
+    Inspect(inspect::BundleInspectArgs),
+    Extract(extract::BundleExtractArgs),
 }
 
-impl Bundle {
-    pub(super) fn run(&self) -> Result<u8, Ending> {
+impl BundleArgs {
+    /// Runs the subcommand.
+    pub(super) fn run(&self) -> Result<u8, CommandError> {
         match &self.command {
-            Command::Create(create) => create.run(),
-            Command::Verify(verify) => verify.run(),
-            Command::Inspect(inspect) => inspect.run(),
-            Command::Extract(extract) => extract.run(),
+            BundleCommand::Create(create) => create.run(),
+            BundleCommand::Verify(verify) => verify.run(),
+            BundleCommand::Inspect(inspect) => inspect.run(),
+            BundleCommand::Extract(extract) => extract.run(),
         }
     }
 }
 
-/// Reads what should be a bundle: a file, a folder laid out like one, or standard input.
-fn snapshot(path: &Path, copies: Copies<'_>) -> Result<Snapshot, Unreadable> {
+/// Reads what should be a Replay Bundle: an archive, a folder laid out like one, or standard input for `-`.
+///
+/// Each member is also copied to the writer that `copies` returns for its name.
+fn snapshot(path: &Path, copies: MemberCopies<'_>) -> Result<BundleSnapshot, UnreadableTarget> {
     if path.as_os_str() == "-" {
         disk::snapshot_of_standard_input(copies)
     } else {
@@ -52,49 +59,63 @@ fn snapshot(path: &Path, copies: Copies<'_>) -> Result<Snapshot, Unreadable> {
     }
 }
 
-/// As [`snapshot`], for commands that need one: what could not be read to its end is refused.
-fn whole_snapshot(path: &Path, copies: Copies<'_>) -> Result<(Snapshot, Report), Ending> {
-    let snapshot =
-        snapshot(path, copies).map_err(|error| Ending::impossible(format!("{error} ({})", error.code)))?;
+/// Reads a bundle as [`snapshot`] does, and verifies it.
+///
+/// The report may say that checks failed.
+///
+/// # Errors
+///
+/// If the bundle cannot be read to its end, or is a record of another format. Exceeding a limit is
+/// `impossible` rather than `refused`: the content was not judged.
+fn complete_snapshot(
+    path: &Path,
+    copies: MemberCopies<'_>,
+) -> Result<(BundleSnapshot, Report), CommandError> {
+    let snapshot = snapshot(path, copies)
+        .map_err(|error| CommandError::impossible(format!("{error} ({})", error.code)))?;
     let report = replay_bundle::verify(&snapshot);
     let name = path.to_string_lossy();
     if !report.pass()
         && let Some(format) = other_format(path)
     {
         let message = format!("{}: this is {format}, not a Replay Bundle", Shown::whole(&name));
-        return Err(Ending::refused(message + "; try `reenact verify`"));
+        return Err(CommandError::refused(message + "; try `reenact verify`"));
     }
     if snapshot.fault().is_none() {
         return Ok((snapshot, report));
     }
-    let told = told(&report);
+    let told = joined_reasons(&report);
     let message = format!("{}: {told}", Shown::whole(&name));
-    // Over a limit there is no answer: nobody read it.
-    Err(if told.contains(LIMIT_CODE) { Ending::impossible(message) } else { Ending::refused(message) })
+    // A bundle over a limit was not read to its end, so that there is no verdict on it.
+    Err(if told.contains(LIMIT_CODE) {
+        CommandError::impossible(message)
+    } else {
+        CommandError::refused(message)
+    })
 }
 
-/// A path that is one record, whatever lies there.
-fn place(path: &Path) -> Place {
-    if path.is_dir() { Place::Bundle(path.into()) } else { Place::File(path.into()) }
+/// Returns a path as the place of one record: a folder is one bundle, not a folder of records.
+fn record_location(path: &Path) -> RecordPath {
+    if path.is_dir() { RecordPath::Bundle(path.into()) } else { RecordPath::File(path.into()) }
 }
 
-/// Whether what lies there may be another record, and can be read once more to see. Of a folder the names tell.
-fn may_be_other(path: &Path) -> bool {
+/// Returns true if the path may hold a record of another format and can be read a second time to find out.
+fn may_be_other_format(path: &Path) -> bool {
     if path.is_dir() { path.join(ARTIFACT_FILE).is_file() } else { path.is_file() }
 }
 
-/// The format of what was taken for a Replay Bundle and is another record.
+/// Returns the name of the format if the path holds a record of another format than a Replay Bundle.
 fn other_format(path: &Path) -> Option<String> {
-    if path.as_os_str() == "-" || !may_be_other(path) {
+    if path.as_os_str() == "-" || !may_be_other_format(path) {
         return None;
     }
-    let report = disk::open(&place(path)).ok()?.judge(&Keys::default(), &Options::default());
+    let report = disk::open(&record_location(path)).ok()?.verify(&Keys::default(), &Options::default());
     let is_other = report.id().is_some_and(|id| id != FormatId::ReplayBundle);
     is_other.then_some(report.format)
 }
 
-/// The reasons of a report that say something.
-fn told(report: &Report) -> String {
+/// Joins the reasons of a report, without those that only say that nothing was left to check.
+fn joined_reasons(report: &Report) -> String {
     let reasons = report.reasons.iter().filter(|reason| !reason.contains(": nothing to check"));
     reasons.map(String::as_str).collect::<Vec<_>>().join("; ")
 }

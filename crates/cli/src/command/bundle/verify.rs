@@ -1,15 +1,18 @@
 //! `reenact bundle verify`: the checks of a bundle, whichever of the two kinds it is.
+//!
+//! An RER bundle is recognised by its content; anything else is verified as a Replay Bundle, so that a broken
+//! one gets the right report. Start reading at [`judge_path`].
 
 use std::path::{Path, PathBuf};
 
 use reenact_json::Shown;
-use reenact_verify::disk::{self, Content};
-use reenact_verify::replay_jsonl::Beside;
-use reenact_verify::{FormatId, Keys, Options, Outcome, Report, Unreadable, render, safe};
+use reenact_verify::disk::{self, RecordContent};
+use reenact_verify::replay_jsonl::ReplayJsonlOptions;
+use reenact_verify::{FormatId, Keys, Options, Report, TargetOutcome, UnreadableTarget, render, verify};
 
-use crate::output::{self, Ending};
+use crate::output::{self, CommandError};
 use crate::runs;
-use crate::runs::KeyFiles;
+use crate::runs::KeyFileArgs;
 
 /// Verify bundles: every hash recomputed, every file looked through for secrets
 ///
@@ -19,7 +22,7 @@ use crate::runs::KeyFiles;
 #[command(
     after_help = "Examples:\n  reenact bundle verify run.tar.gz\n  reenact bundle verify --json .reenact/bundles/*.tar.gz\n  reenact bundle verify --key signer.jwk run.rer.tar.gz"
 )]
-pub(super) struct Verify {
+pub(super) struct BundleVerifyArgs {
     /// Archives, folders laid out like one, or - for standard input
     #[arg(required = true, value_name = "PATH")]
     targets: Vec<PathBuf>,
@@ -37,36 +40,39 @@ pub(super) struct Verify {
     json: bool,
 }
 
-impl Verify {
-    pub(super) fn run(&self) -> Result<u8, Ending> {
+impl BundleVerifyArgs {
+    /// Verifies each target, and prints the reports in order. The exit code is the largest one.
+    pub(super) fn run(&self) -> Result<u8, CommandError> {
         if self.targets.iter().filter(|target| target.as_os_str() == "-").count() > 1 {
-            return Err(Ending::impossible("standard input (-) can be read only once"));
+            return Err(CommandError::impossible("standard input (-) can be read only once"));
         }
-        let keys = runs::keys(&KeyFiles { key: self.key.clone(), ..KeyFiles::default() })?;
+        let keys = runs::load_keys(&KeyFileArgs { key: self.key.clone(), ..KeyFileArgs::default() })?;
         let mut code = 0;
         for (at, target) in self.targets.iter().enumerate() {
-            let outcome = self.judge(target, &keys).map_or_else(Outcome::Unreadable, Outcome::Judged);
+            let outcome =
+                self.judge(target, &keys).map_or_else(TargetOutcome::Unreadable, TargetOutcome::Report);
             let name = target.to_string_lossy();
             output::print(&match self.json {
                 true => outcome.to_json(&name) + "\n",
-                false if at == 0 => render::outcome(&name, &outcome, &output::paint),
-                false => format!("\n{}", render::outcome(&name, &outcome, &output::paint)),
+                false if at == 0 => render::outcome_text(&name, &outcome, &output::paint),
+                false => format!("\n{}", render::outcome_text(&name, &outcome, &output::paint)),
             })?;
             code = code.max(outcome.exit_code());
         }
         Ok(code)
     }
 
-    fn judge(&self, target: &Path, keys: &Keys) -> Result<Report, Unreadable> {
+    /// Verifies one target, and adds the digest of the file if that was asked for.
+    fn judge(&self, target: &Path, keys: &Keys) -> Result<Report, UnreadableTarget> {
         let is_pipe = target.as_os_str() == "-";
         let mut report = if is_pipe {
-            let content = disk::open_standard_input(&Options::default(), &Beside::default())?;
-            read_once(&content, keys)
+            let content = disk::open_standard_input(&Options::default(), &ReplayJsonlOptions::default())?;
+            judge_stream(&content, keys)
         } else {
-            named(target, keys)?
+            judge_path(target, keys)?
         };
         if self.digest && is_pipe {
-            output::complain(&format!("{}: a digest is given of files only", Shown::new("-")));
+            output::print_notice(&format!("{}: a digest is given of files only", Shown::new("-")));
         } else if self.digest && target.is_file() {
             report.digests.push(("file", format!("sha256:{}", disk::file_digest(target)?)));
         }
@@ -74,38 +80,41 @@ impl Verify {
     }
 }
 
-fn as_replay_bundle() -> Options {
+/// Returns options that verify anything as a Replay Bundle.
+fn replay_bundle_options() -> Options {
     Options { format: Some(FormatId::ReplayBundle), ..Options::default() }
 }
 
-/// What the content says that it is, if that is a bundle. Whatever else it is, a Replay Bundle was meant.
-fn named(path: &Path, keys: &Keys) -> Result<Report, Unreadable> {
-    let (place, options) = (super::place(path), as_replay_bundle());
+/// Verifies a file or a folder: as the kind of bundle that its content says, otherwise as a Replay Bundle.
+fn judge_path(path: &Path, keys: &Keys) -> Result<Report, UnreadableTarget> {
+    let (place, options) = (super::record_location(path), replay_bundle_options());
     if !path.is_file() && !path.is_dir() {
-        return Ok(read_once(&disk::open(&place)?, keys));
+        return Ok(judge_stream(&disk::open(&place)?, keys));
     }
-    if super::may_be_other(path)
-        && let Some(report) = of_bundle(&disk::open(&place)?, keys)
+    if super::may_be_other_format(path)
+        && let Some(report) = judge_if_bundle(&disk::open(&place)?, keys)
     {
         return Ok(report);
     }
-    Ok(disk::open_with(&place, &options, &Beside::default())?.judge(keys, &options))
+    Ok(disk::open_with(&place, &options, &ReplayJsonlOptions::default())?.verify(keys, &options))
 }
 
-/// The same for what came through a pipe.
-fn read_once(content: &Content, keys: &Keys) -> Report {
-    let options = as_replay_bundle();
+/// Verifies content that came through a pipe and cannot be read twice, by the rules of [`judge_path`].
+fn judge_stream(content: &RecordContent, keys: &Keys) -> Report {
+    let options = replay_bundle_options();
     match content {
-        // It was judged already, as what it is; as a bundle it is as good as nothing.
-        Content::Replay(_) => safe(&[], keys, &options),
-        _ => of_bundle(content, keys).unwrap_or_else(|| content.judge(keys, &options)),
+        // A REPLAY.jsonl is verified while it is read, and its bytes are gone. As a bundle it would fail like
+        // an empty file.
+        RecordContent::Replay(_) => verify(&[], keys, &options),
+        _ => judge_if_bundle(content, keys).unwrap_or_else(|| content.verify(keys, &options)),
     }
 }
 
-fn of_bundle(content: &Content, keys: &Keys) -> Option<Report> {
-    if matches!(content, Content::Bytes(_) | Content::Replay(_)) {
+/// Verifies content as what it is; `None` if that is no bundle.
+fn judge_if_bundle(content: &RecordContent, keys: &Keys) -> Option<Report> {
+    if matches!(content, RecordContent::Bytes(_) | RecordContent::Replay(_)) {
         return None;
     }
-    let report = content.judge(keys, &Options::default());
+    let report = content.verify(keys, &Options::default());
     matches!(report.id(), Some(FormatId::RerBundle | FormatId::ReplayBundle)).then_some(report)
 }

@@ -1,4 +1,11 @@
-//! `reenact convert`: a record of one format as one of another, with what is lost.
+//! `reenact convert`: writes a record of one format in another one, and reports what is lost.
+//!
+//! The conversion is `reenact_run::convert`. This command adds what surrounds it: `source` opens the input,
+//! `target` verifies and writes the output, `report` tells the losses.
+//!
+//! Two rules keep conversion honest. A record that does not verify is converted only with `--force`, and an
+//! RER artifact made of it says so, so that it never becomes a good one. Nothing is written that does not
+//! verify itself. Start reading at `ConvertArgs::run`.
 
 mod report;
 mod source;
@@ -14,16 +21,16 @@ use reenact_keys::randomness::{Randomness, SystemRandomness};
 use reenact_keys::{KeyName, SecretKey};
 use reenact_record::RunId;
 use reenact_record::clock::{Clock, SystemClock, timestamp};
-use reenact_run::convert::{Found, Input, Sealing, convert};
+use reenact_run::convert::{ConversionInput, ImportContext, SourceInfo, convert};
 use reenact_verify::Keys;
 
-use crate::config::Config;
-use crate::output::{self, Ending};
+use crate::config::UserConfig;
+use crate::output::{self, CommandError};
 use crate::runs;
-use crate::runs::KeyFiles;
+use crate::runs::KeyFileArgs;
 
-use report::Told;
-use source::{Opening, Record};
+use report::ConversionReport;
+use source::{OpenedSource, SourceRecord};
 
 /// Write a record of one format as one of another, and say what is lost
 ///
@@ -37,7 +44,7 @@ use source::{Opening, Record};
 #[command(
     after_help = "Examples:\n  reenact convert run.rpk --to rer --out run.rer.json\n  reenact convert run.rer.json --key signer.jwk --to replay-jsonl --out session/\n  reenact convert last --to model-io --out model_io.json --deny-loss\n  reenact convert session/ --to rer --keep-source --out run.rer.json --json"
 )]
-pub(super) struct Convert {
+pub(super) struct ConvertArgs {
     /// A file, a folder, a run recorded here, or - for standard input
     #[arg(value_name = "IN")]
     input: OsString,
@@ -75,6 +82,7 @@ pub(super) struct Convert {
     json: bool,
 }
 
+/// Parses the name of a format that can be written, for clap.
 fn target_format(name: &str) -> Result<FormatId, String> {
     if name == FormatId::RerBundle.name() {
         return Err("bundles are made by: reenact bundle create --as rer".into());
@@ -85,39 +93,48 @@ fn target_format(name: &str) -> Result<FormatId, String> {
     })
 }
 
-impl Convert {
-    pub(super) fn run(&self) -> Result<u8, Ending> {
+impl ConvertArgs {
+    /// Converts the record: opens, checks, converts, verifies the output, and writes it.
+    ///
+    /// # Errors
+    ///
+    /// Exit code 1 if `--deny-loss` forbids the conversion; 2 if the output exists, the record does not
+    /// verify, or the formats do not fit.
+    pub(super) fn run(&self) -> Result<u8, CommandError> {
         let to_rer = self.to == FormatId::Rer;
         if self.keep_source && !to_rer {
-            return Err(Ending::impossible(
+            return Err(CommandError::impossible(
                 "--keep-source goes with --to rer: other formats have no place for it",
             ));
         }
-        target::must_be_free(&self.out)?;
+        target::require_absent(&self.out)?;
         let key = if to_rer { Vec::new() } else { self.key.iter().map(PathBuf::from).collect() };
-        let files = KeyFiles { key, hmac_key_file: self.hmac_key_file.clone() };
-        let mut keys = runs::keys(&files)?;
-        let Opening { name, record, digest, kept } = source::open(&self.input, &keys, self.keep_source)?;
+        let files = KeyFileArgs { key, hmac_key_file: self.hmac_key_file.clone() };
+        let mut keys = runs::load_keys(&files)?;
+        let OpenedSource { name, record, digest, source_bytes: kept } =
+            source::open(&self.input, &keys, self.keep_source)?;
         let input = match &record {
-            Record::Run(run, _) => Input::Run(run),
-            Record::Other(origin, bytes) => Input::Other(*origin, bytes),
+            SourceRecord::Run(run, _) => ConversionInput::Run(run),
+            SourceRecord::Other(origin, bytes) => ConversionInput::Foreign(*origin, bytes),
         };
         if input.format() == self.to.name() {
-            return Err(Ending::impossible(format!("{name}: it is {} already", self.to.name())));
+            return Err(CommandError::impossible(format!("{name}: it is {} already", self.to.name())));
         }
-        self.must_hold(&name, &record)?;
+        self.require_verified(&name, &record)?;
         if to_rer {
-            must_have_a_way_back(&name, &record)?;
+            require_restorable_names(&name, &record)?;
         }
-        let signing = if to_rer { Some(self.signing()?) } else { None };
+        let signing = if to_rer { Some(self.signing_key()?) } else { None };
         let verifies = match &record {
-            Record::Run(_, report) => Some(report.pass()),
-            Record::Other(..) => None,
+            SourceRecord::Run(_, report) => Some(report.pass()),
+            SourceRecord::Other(..) => None,
         };
-        let found = Found { digest, kept: kept.as_deref(), verified: verifies, keys: &keys };
-        let converted = sealed(signing.as_ref(), |sealing| convert(input, found, self.to, sealing))?
-            .map_err(|error| Ending::impossible(format!("{name}: {}", Shown::whole(&error.to_string()))))?;
-        let mut told = Told {
+        let found = SourceInfo { digest, original_bytes: kept.as_deref(), verified: verifies, keys: &keys };
+        let converted = with_sealing(signing.as_ref(), |sealing| convert(input, found, self.to, sealing))?
+            .map_err(|error| {
+                CommandError::impossible(format!("{name}: {}", Shown::whole(&error.to_string())))
+            })?;
+        let mut report = ConversionReport {
             source: (&name, input.format(), digest),
             target: (self.to.name(), &self.out),
             verifies,
@@ -126,92 +143,101 @@ impl Convert {
             digest: None,
         };
         if self.deny_loss && !converted.losses.is_empty() {
-            output::print(&if self.json { told.json() } else { told.text() })?;
-            return Err(Ending::refused("nothing was written: --deny-loss"));
+            output::print(&if self.json { report.json() } else { report.text() })?;
+            return Err(CommandError::refused("nothing was written: --deny-loss"));
         }
-        self.must_have_held(&name, &converted.doubts)?;
+        self.require_verified_import(&name, &converted.doubts)?;
         if let Some((_, key)) = &signing {
-            keys.supply(key.public_key());
+            keys.add_supplied(key.public_key());
         }
-        self.check(&converted, &keys)?;
-        told.digest = Some(target::write(&self.out, &converted)?);
-        output::print(&if self.json { told.json() } else { told.text() })?;
+        self.check_output(&converted, &keys)?;
+        report.digest = Some(target::write(&self.out, &converted)?);
+        output::print(&if self.json { report.json() } else { report.text() })?;
         Ok(0)
     }
 
-    /// What does not verify may not be what was recorded.
-    fn must_hold(&self, name: &str, record: &Record) -> Result<(), Ending> {
-        let Record::Run(_, report) = record else { return Ok(()) };
+    /// Refuses a source that does not verify, unless `--force` is given: its content may not be what was recorded.
+    fn require_verified(&self, name: &str, record: &SourceRecord) -> Result<(), CommandError> {
+        let SourceRecord::Run(_, report) = record else { return Ok(()) };
         if report.pass() {
             return Ok(());
         }
         if self.force {
-            output::complain(&format!(
+            output::print_notice(&format!(
                 "{name}: this record does not verify; it is converted because of --force"
             ));
             return Ok(());
         }
-        Err(Ending::impossible(format!(
+        Err(CommandError::impossible(format!(
             "{name}: this record does not verify, so what it holds may not be what was recorded (E_NOT_VERIFIED)\n  {}\nconvert it all the same with --force",
             report.reasons.join("\n  ")
         )))
     }
 
-    /// The seal of an import says nothing of what was imported.
-    fn must_have_held(&self, name: &str, doubts: &[String]) -> Result<(), Ending> {
+    /// Refuses an RER record whose own source did not verify, unless `--force` is given.
+    ///
+    /// The seal of an imported record says who converted it; it proves nothing about the source.
+    fn require_verified_import(&self, name: &str, doubts: &[String]) -> Result<(), CommandError> {
         if doubts.is_empty() {
             return Ok(());
         }
         if self.force {
-            output::complain(&format!(
+            output::print_notice(&format!(
                 "{name}: the record that this was imported from does not verify; it is converted because of --force"
             ));
             return Ok(());
         }
-        Err(Ending::impossible(format!(
+        Err(CommandError::impossible(format!(
             "{name}: the record that this was imported from does not verify, so what it holds may not be what was recorded (E_NOT_VERIFIED)\n  {}\nconvert it all the same with --force",
             doubts.join("\n  ")
         )))
     }
 
-    /// What was made must be what it says. The original of a record that did not verify does not either.
-    fn check(&self, converted: &reenact_run::convert::Converted, keys: &Keys) -> Result<(), Ending> {
-        let report = target::judge(converted, keys);
+    /// Refuses to write an output that does not verify. With `--force`, an original that did not verify
+    /// before comes back as it was.
+    fn check_output(
+        &self,
+        converted: &reenact_run::convert::Converted,
+        keys: &Keys,
+    ) -> Result<(), CommandError> {
+        let report = target::verify_output(converted, keys);
         if report.pass() {
             return Ok(());
         }
         let reasons = report.reasons.join("\n  ");
-        if converted.restored && self.force {
-            output::complain(&format!(
+        if converted.is_restored && self.force {
+            output::print_notice(&format!(
                 "what comes back does not verify, as the original did not:\n  {reasons}"
             ));
             return Ok(());
         }
-        let advice = if converted.restored { "\nwrite it all the same with --force" } else { "" };
-        Err(Ending::impossible(format!(
+        let advice = if converted.is_restored { "\nwrite it all the same with --force" } else { "" };
+        Err(CommandError::impossible(format!(
             "nothing was written, since it would not verify (E_NOT_VERIFIED):\n  {reasons}{advice}"
         )))
     }
 
-    /// The key that signs, with its name.
-    fn signing(&self) -> Result<(KeyName, SecretKey), Ending> {
-        let store = Config::require()?.key_store();
-        let failed = |error: reenact_keys::KeyStoreError| Ending::impossible(error.to_string());
+    /// Returns the key that signs an RER artifact: that of `--key`, or the default key, which is created if
+    /// there is none yet.
+    fn signing_key(&self) -> Result<(KeyName, SecretKey), CommandError> {
+        let store = UserConfig::require()?.key_store();
+        let failed = |error: reenact_keys::KeyStoreError| CommandError::impossible(error.to_string());
         let name = match self.key.as_slice() {
             [] => KeyName::default(),
             [name] => {
                 let name = name.to_string_lossy();
-                name.parse::<KeyName>()
-                    .map_err(|error| Ending::impossible(format!("--key {}: {error}", Shown::whole(&name))))?
+                name.parse::<KeyName>().map_err(|error| {
+                    CommandError::impossible(format!("--key {}: {error}", Shown::whole(&name)))
+                })?
             }
-            _ => return Err(Ending::impossible("one key signs: give --key once")),
+            _ => return Err(CommandError::impossible("one key signs: give --key once")),
         };
         if self.key.is_empty() {
             let default = store.default_key().map_err(failed)?;
             if default.is_new {
                 let path = store.path(&name);
                 let path = path.to_string_lossy();
-                output::complain(&format!("a key was made for you: {}", Shown::whole(&path)));
+                output::print_notice(&format!("a key was made for you: {}", Shown::whole(&path)));
             }
             return Ok((name, default.key));
         }
@@ -220,12 +246,13 @@ impl Convert {
     }
 }
 
-/// A file that the way back could not write is not taken in.
-fn must_have_a_way_back(name: &str, record: &Record) -> Result<(), Ending> {
-    let Record::Run(run, _) = record else { return Ok(()) };
-    let is_bundle = run.dialect() == FormatId::ReplayBundle;
-    match run.files().find(|(file, _)| !is_bundle && !target::is_plain(file)) {
-        Some((file, _)) => Err(Ending::impossible(format!(
+/// Refuses an import whose file names the conversion back could not write: it creates no folders inside a
+/// record and no hidden files. Replay Bundles are archives, and keep any name.
+fn require_restorable_names(name: &str, record: &SourceRecord) -> Result<(), CommandError> {
+    let SourceRecord::Run(run, _) = record else { return Ok(()) };
+    let is_bundle = run.payload_format() == FormatId::ReplayBundle;
+    match run.files().find(|(file, _)| !is_bundle && !target::is_plain_name(file)) {
+        Some((file, _)) => Err(CommandError::impossible(format!(
             "{name}: \"{}\" could not be written on the way back, which makes no folders inside a record and no hidden files; take it out first",
             Shown::new(file)
         ))),
@@ -233,12 +260,14 @@ fn must_have_a_way_back(name: &str, record: &Record) -> Result<(), Ending> {
     }
 }
 
-/// Calls with what it takes to seal: the time, fresh salts and a run's id. Where nothing is sealed the key is nobody's.
-fn sealed<T>(
+/// Calls `work` with everything that sealing needs: the time, fresh salts, a run id and a signer.
+///
+/// Where nothing is sealed the signer is a throwaway key, since the conversion takes one in any case.
+fn with_sealing<T>(
     signing: Option<&(KeyName, SecretKey)>,
-    work: impl FnOnce(&mut Sealing<'_>) -> T,
-) -> Result<T, Ending> {
-    let failed = |error: String| Ending::impossible(error);
+    work: impl FnOnce(&mut ImportContext<'_>) -> T,
+) -> Result<T, CommandError> {
+    let failed = |error: String| CommandError::impossible(error);
     let run_id = RunId::generate().map_err(|error| failed(error.to_string()))?.to_string();
     let now = timestamp(SystemClock::start().now());
     let (mut pool, mut used) = (vec![0; 16 << 10], 16 << 10);
@@ -250,15 +279,20 @@ fn sealed<T>(
         used += 16;
         pool.get(used - 16..used)?.try_into().ok()
     };
-    let nobody;
+    let throwaway_key;
     let signer: &dyn Signer = match signing {
         Some((_, key)) => key,
         None => {
-            nobody = SecretKey::generate().map_err(|error| failed(error.to_string()))?;
-            &nobody
+            throwaway_key = SecretKey::generate().map_err(|error| failed(error.to_string()))?;
+            &throwaway_key
         }
     };
-    let mut sealing =
-        Sealing { run_id: &run_id, version: env!("CARGO_PKG_VERSION"), now: &now, salts: &mut salts, signer };
+    let mut sealing = ImportContext {
+        run_id: &run_id,
+        version: env!("CARGO_PKG_VERSION"),
+        now: &now,
+        salts: &mut salts,
+        signer,
+    };
     Ok(work(&mut sealing))
 }

@@ -1,33 +1,44 @@
-//! What was converted, and what was lost: short for people, complete for programs.
+//! The result of a conversion and its losses: short for people, complete for programs.
+//!
+//! ```text
+//! converted run.rer.json (rer) to out.json (model-io)
+//! 15 things are lost:
+//!   $.envelope: the format has no place for it
+//!   $.events[*] (2 times): only the hash of the prompt is kept
+//!   … and 5 more; --json tells each
+//! ```
+//!
+//! A loss is a path of the source with a reason; losses with the same reason and similar paths share a line.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
-use reenact_json::print::{self, Object};
+use reenact_json::print::{self, PrintObjectWriter};
 use reenact_json::{Digest, Shown};
 use reenact_run::convert::{Converted, Loss};
 
 use crate::quantity;
 
-/// What there is to tell.
-pub(super) struct Told<'a> {
-    /// What messages call the source, its format and its digest.
+/// Facts that the report is made of.
+pub(super) struct ConversionReport<'a> {
+    /// Printable name, format and SHA-256 of the source.
     pub(super) source: (&'a str, &'static str, Digest),
-    /// The format that was asked for, and where.
+    /// Format and path of the output.
     pub(super) target: (&'static str, &'a Path),
-    /// Whether the source verifies; `None` where nothing can be verified.
+    /// True if the source verifies; `None` for a format that carries no proof.
     pub(super) verifies: Option<bool>,
     pub(super) converted: &'a Converted,
-    /// The key that signed.
+    /// Name of the key that signed an RER artifact.
     pub(super) signed_by: Option<&'a str>,
     /// SHA-256 of the main file; `None` if nothing was written.
     pub(super) digest: Option<Digest>,
 }
 
-/// So many lines a person reads.
-const LINES: usize = 20;
+/// Number of losses that the text lists; the rest is counted.
+const MAX_LOSS_LINES: usize = 20;
 
-impl Told<'_> {
+impl ConversionReport<'_> {
+    /// Returns the report for people.
     pub(super) fn text(&self) -> String {
         let (source, from, _) = self.source;
         let (to, path) = self.target;
@@ -45,15 +56,15 @@ impl Told<'_> {
         }
         let losses = &self.converted.losses;
         if losses.is_empty() {
-            text.push_str(if self.converted.restored {
+            text.push_str(if self.converted.is_restored {
                 "nothing is lost: this is what the record was imported from\n"
             } else {
                 "nothing is lost\n"
             });
             return text;
         }
-        let _ = writeln!(text, "{} lost:", self.are(losses.count()));
-        for loss in losses.iter().take(LINES) {
+        let _ = writeln!(text, "{} lost:", self.count_phrase(losses.count()));
+        for loss in losses.iter().take(MAX_LOSS_LINES) {
             let count = if loss.count() > 1 {
                 format!(" ({} times)", quantity::grouped(loss.count() as u64))
             } else {
@@ -61,14 +72,15 @@ impl Told<'_> {
             };
             let _ = writeln!(text, "  {}{count}: {}", Shown::whole(&loss.pattern()), loss.reason);
         }
-        let more: usize = losses.iter().skip(LINES).map(Loss::count).sum();
+        let more: usize = losses.iter().skip(MAX_LOSS_LINES).map(Loss::count).sum();
         if more > 0 {
             let _ = writeln!(text, "  … and {} more; --json tells each", quantity::grouped(more as u64));
         }
         text
     }
 
-    fn are(&self, count: usize) -> String {
+    /// Returns the number of lost things with its verb: `1 thing is`, `2 things are`, `2 things would be`.
+    fn count_phrase(&self, count: usize) -> String {
         let things = quantity::count(count as u64, "thing");
         match (self.digest, count) {
             (None, _) => format!("{things} would be"),
@@ -77,18 +89,19 @@ impl Told<'_> {
         }
     }
 
+    /// Returns the report as one line of JSON, with the path of every loss.
     pub(super) fn json(&self) -> String {
         let (source, from, digest) = self.source;
         let (to, path) = self.target;
         let mut line = String::new();
-        let mut object = Object::open(&mut line);
-        let mut of_source = Object::open(object.name("source"));
+        let mut object = PrintObjectWriter::open(&mut line);
+        let mut of_source = PrintObjectWriter::open(object.name("source"));
         of_source.string("path", source);
         of_source.string("format", from);
         of_source.string("digest", format!("sha256:{digest}").as_str());
         of_source.boolean("verifies", self.verifies);
         of_source.close();
-        let mut of_target = Object::open(object.name("target"));
+        let mut of_target = PrintObjectWriter::open(object.name("target"));
         of_target.string("format", to);
         of_target.string("path", path.to_string_lossy().as_ref());
         let written = self.digest.map(|digest| format!("sha256:{digest}"));
@@ -100,12 +113,12 @@ impl Told<'_> {
         object.boolean("lossless", self.converted.losses.is_empty());
         let losses = self.converted.losses.iter();
         let each = losses.flat_map(|loss| loss.paths().map(move |path| (path, loss)));
-        print::list(each, object.name("losses"), |(path, loss), out| {
-            let mut object = Object::open(out);
+        print::write_list(each, object.name("losses"), |(path, loss), out| {
+            let mut object = PrintObjectWriter::open(out);
             object.string("path", path.as_str());
             object.string("reason", loss.reason);
-            if loss.without_place() > 0 {
-                object.name("count").push_str(&loss.without_place().to_string());
+            if loss.count_without_path() > 0 {
+                object.name("count").push_str(&loss.count_without_path().to_string());
             }
             object.close();
         });

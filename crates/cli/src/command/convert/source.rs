@@ -1,4 +1,7 @@
-//! What is to be converted: a file, a folder, or standard input.
+//! The input of a conversion: a file, a folder, an archive, or standard input.
+//!
+//! The content decides about the format. Some formats are known to conversion alone and cannot be verified.
+//! Start reading at [`open`].
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -7,113 +10,147 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::rc::Rc;
 
-use reenact_formats::format::Signs;
+use reenact_formats::format::RecognitionRule;
 use reenact_formats::model_io::pack;
 use reenact_formats::rer::{JWK_FILE, KEY_FILE};
 use reenact_formats::{recognise, recognise_import};
 use reenact_json::{Digest, Limits, Shown};
-use reenact_run::{Files, Opened, Run};
+use reenact_run::{NamedFiles, OpenedRecord, Run};
 use reenact_verify::disk::{self, FolderScope};
-use reenact_verify::{FormatId, Keys, Members, Options, Report};
+use reenact_verify::{BundleMembers, FormatId, Keys, Options, Report};
 
-use crate::output::Ending;
+use crate::output::CommandError;
 use crate::runs;
 
-/// What was found.
-pub(super) enum Record {
-    /// A record that can be judged, and the verdict.
+/// The record to convert.
+pub(super) enum SourceRecord {
+    /// A record that can be verified, with the report on it.
     Run(Box<Run>, Box<Report>),
-    /// One that only conversion knows.
+    /// A record of a format that only conversion knows.
     Other(FormatId, Vec<u8>),
 }
 
-/// A record that was opened.
-pub(super) struct Opening {
-    /// What messages call it; safe to print.
+/// An opened input.
+pub(super) struct OpenedSource {
+    /// Name for messages; safe to print.
     pub(super) name: String,
-    pub(super) record: Record,
-    /// SHA-256 of the file; of a folder or a pack, of its main file.
+    pub(super) record: SourceRecord,
+    /// SHA-256 of the file; of a folder or a pack, that of its main file.
     pub(super) digest: Digest,
-    /// The bytes of that file.
-    pub(super) kept: Option<Vec<u8>>,
+    /// Bytes of that file, if `--keep-source` asks for them.
+    pub(super) source_bytes: Option<Vec<u8>>,
 }
 
-/// Opens what is meant; `keep` says whether the file's own bytes are wanted too.
-pub(super) fn open(given: &OsStr, keys: &Keys, keep: bool) -> Result<Opening, Ending> {
+/// Opens the input. With `keep`, the bytes of its main file are returned too.
+///
+/// # Errors
+///
+/// If it cannot be read, or is of no known format.
+pub(super) fn open(given: &OsStr, keys: &Keys, keep: bool) -> Result<OpenedSource, CommandError> {
     if given == "-" {
         let bytes = disk::read_standard_input();
-        let bytes = bytes.map_err(|error| Ending::impossible(format!("{error} ({})", error.code)))?;
-        return of_bytes("standard input".into(), bytes, keys, keep);
+        let bytes = bytes.map_err(|error| CommandError::impossible(format!("{error} ({})", error.code)))?;
+        return open_bytes("standard input".into(), bytes, keys, keep);
     }
     let path = runs::locate(given)?;
     let name = Shown::whole(&path.to_string_lossy()).to_string();
     if path.is_dir() {
         let files = disk::record_files(&path, FolderScope::Record);
-        let files = files.map_err(|fault| Ending::impossible(fault.to_string()))?;
-        return of_files(name, files, keys, keep);
+        let files = files.map_err(|fault| CommandError::impossible(fault.to_string()))?;
+        return open_files(name, files, keys, keep);
     }
-    of_bytes(name, read(&path)?, keys, keep)
+    open_bytes(name, read_file(&path)?, keys, keep)
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Ending> {
-    disk::read(path).map_err(|error| Ending::impossible(format!("{error} ({})", error.code)))
+/// Reads a file whole.
+fn read_file(path: &Path) -> Result<Vec<u8>, CommandError> {
+    disk::read(path).map_err(|error| CommandError::impossible(format!("{error} ({})", error.code)))
 }
 
-fn of_bytes(name: String, bytes: Vec<u8>, keys: &Keys, keep: bool) -> Result<Opening, Ending> {
+/// Opens a file, by its content.
+///
+/// Formats are tried in this order: those that only conversion knows, a Model IO pack, then everything that
+/// can be verified.
+fn open_bytes(name: String, bytes: Vec<u8>, keys: &Keys, keep: bool) -> Result<OpenedSource, CommandError> {
     let digest = Digest::of(&bytes);
     let known = recognise(&bytes, &Limits::default());
-    // A recording has members of a session, and lines of both dialects look alike.
+    // Formats that only conversion knows are tried first, because a recording has members of a Model IO
+    // session, and the lines of both dialects look alike. RER and RPK cannot be confused with them.
     if !matches!(known, Ok(FormatId::Rer | FormatId::Rpk))
         && let Some(origin) = recognise_import(&bytes, &Limits::default())
     {
         let kept = keep.then(|| bytes.clone());
-        return Ok(Opening { name, record: Record::Other(origin, bytes), digest, kept });
+        return Ok(OpenedSource {
+            name,
+            record: SourceRecord::Other(origin, bytes),
+            digest,
+            source_bytes: kept,
+        });
     }
-    if let Some(files) = pack_files(&bytes) {
-        // A pack is a folder: the digest is that of its main file, which is what is kept of it.
-        return of_files(name, files, keys, keep);
+    if let Some(files) = model_io_pack_files(&bytes) {
+        // A pack is a folder in an archive: its digest is that of its main file, the only file whose bytes are kept.
+        return open_files(name, files, keys, keep);
     }
     let kept = keep.then(|| bytes.clone());
-    opened(name, reenact_run::open(bytes, keys, &Options::default()), digest, kept)
+    into_source(name, reenact_run::open(bytes, keys, &Options::default()), digest, kept)
 }
 
-/// Opens the files of a folder. Those of a bundle are kept as they are anyway.
-fn of_files(name: String, files: Files, keys: &Keys, keep: bool) -> Result<Opening, Ending> {
+/// Opens the files of a folder. A bundle keeps the bytes of its files anyway, so that `keep` changes nothing there.
+fn open_files(
+    name: String,
+    files: NamedFiles,
+    keys: &Keys,
+    keep: bool,
+) -> Result<OpenedSource, CommandError> {
     let file = |name: &str| files.iter().find(|(known, _)| known == name).map(|(_, bytes)| bytes);
     let format = FormatId::of_main_file(|name| file(name).is_some());
     let main = format.and_then(|format| Some((format, file(format.row().main_file)?)));
     let (digest, kept) = match main {
         Some((format, bytes)) => {
-            let is_bundle = matches!(format.row().signs, Signs::Files);
+            let is_bundle = matches!(format.row().recognition, RecognitionRule::Files);
             (Digest::of(bytes), (keep && !is_bundle).then(|| bytes.clone()))
         }
         None => (Digest::of(b""), None),
     };
-    opened(name, reenact_run::open_files(files, keys, &Options::default()), digest, kept)
+    into_source(name, reenact_run::open_files(files, keys, &Options::default()), digest, kept)
 }
 
-fn opened(name: String, opened: Opened, digest: Digest, kept: Option<Vec<u8>>) -> Result<Opening, Ending> {
-    let Opened { run, report } = opened;
+/// Converts an opened run into a source, or its error into a message.
+fn into_source(
+    name: String,
+    opened: OpenedRecord,
+    digest: Digest,
+    kept: Option<Vec<u8>>,
+) -> Result<OpenedSource, CommandError> {
+    let OpenedRecord { run, report } = opened;
     match run {
-        Ok(run) => Ok(Opening { name, record: Record::Run(Box::new(run), Box::new(report)), digest, kept }),
-        Err(why) => Err(Ending::impossible(format!("{name}: {}", Shown::whole(&why.to_string())))),
+        Ok(run) => Ok(OpenedSource {
+            name,
+            record: SourceRecord::Run(Box::new(run), Box::new(report)),
+            digest,
+            source_bytes: kept,
+        }),
+        Err(why) => Err(CommandError::impossible(format!("{name}: {}", Shown::whole(&why.to_string())))),
     }
 }
 
-/// The files of an archive that is a Model IO pack; `None` of anything else.
-fn pack_files(archive: &[u8]) -> Option<Files> {
-    let mut others: Vec<(String, Shared)> = Vec::new();
-    let members = Members::in_memory(archive, &mut |name| {
-        let shared = Shared::default();
+/// Returns the files of an archive that is a Model IO pack; `None` for anything else.
+///
+/// The archive is read once, in memory. Members that the verifier does not need are copied on the way, so
+/// that the conversion keeps them.
+fn model_io_pack_files(archive: &[u8]) -> Option<NamedFiles> {
+    let mut others: Vec<(String, SharedBuffer)> = Vec::new();
+    let members = BundleMembers::unpack_bytes(archive, &mut |name| {
+        let shared = SharedBuffer::default();
         others.push((name.to_owned(), shared.clone()));
         Ok(Some(Box::new(shared)))
     });
     let members = members?.ok().filter(|members| members.format() == Some(FormatId::ModelIo))?;
     let document = |name: &str| Some((name.to_owned(), members.document(name)?.to_vec()));
-    // Keys are nothing to a pack, and files like others.
-    let mut files: Files =
-        [pack::SESSION, pack::RUN, KEY_FILE, JWK_FILE].into_iter().filter_map(document).collect();
-    // A folder around everything is no part of the names; any other folder is.
+    // A pack has no use for keys, so that files with these names are like others.
+    let mut files: NamedFiles =
+        [pack::SESSION_FILE, pack::RUN_FILE, KEY_FILE, JWK_FILE].into_iter().filter_map(document).collect();
+    // One folder around all files is removed from the names; any other folder is part of them.
     let inside: HashSet<&str> = members.files().map(|(name, _)| name).collect();
     let is_wrapped = !others.iter().all(|(name, _)| inside.contains(name.as_str()));
     files.extend(others.iter().map(|(name, bytes)| {
@@ -124,11 +161,11 @@ fn pack_files(archive: &[u8]) -> Option<Files> {
     Some(files)
 }
 
-/// Bytes that are written in one place and read in another.
+/// Buffer that the archive reader writes to and that is read here afterwards.
 #[derive(Clone, Default)]
-struct Shared(Rc<RefCell<Vec<u8>>>);
+struct SharedBuffer(Rc<RefCell<Vec<u8>>>);
 
-impl Write for Shared {
+impl Write for SharedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.borrow_mut().extend_from_slice(bytes);
         Ok(bytes.len())

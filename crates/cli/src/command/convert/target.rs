@@ -1,4 +1,6 @@
-//! Where a converted record goes: all of it, or nothing; never in the place of something else.
+//! The output of a conversion: written whole or not at all, and never over something else.
+//!
+//! One file is created durably under its name. A folder is filled under a temporary name and renamed at the end.
 
 use std::fs;
 use std::io;
@@ -6,25 +8,25 @@ use std::path::{Path, PathBuf};
 
 use reenact_json::{Digest, Shown};
 use reenact_keys::durable::{self, Readers};
-use reenact_run::convert::{Converted, File};
+use reenact_run::convert::{Converted, RecordFile};
 use reenact_run::open_files;
-use reenact_verify::{Keys, Options, Report, safe};
+use reenact_verify::{Keys, Options, Report, verify};
 
-use crate::output::Ending;
+use crate::output::CommandError;
 
-/// A name that is taken is found out before any work is done.
-pub(super) fn must_be_free(out: &Path) -> Result<(), Ending> {
+/// Refuses an output path that exists, before any work is done.
+pub(super) fn require_absent(out: &Path) -> Result<(), CommandError> {
     if out.symlink_metadata().is_ok() {
-        return Err(failed(out, &io::ErrorKind::AlreadyExists.into()));
+        return Err(write_error(out, &io::ErrorKind::AlreadyExists.into()));
     }
     Ok(())
 }
 
-/// The verdict on what was made.
-pub(super) fn judge(converted: &Converted, keys: &Keys) -> Report {
+/// Verifies the converted files in memory, and returns the report. A folder is verified as the record that it will be.
+pub(super) fn verify_output(converted: &Converted, keys: &Keys) -> Report {
     let options = Options::default();
     match converted.files.as_slice() {
-        [file] if !converted.is_folder => safe(&file.bytes, keys, &options),
+        [file] if !converted.is_folder => verify(&file.bytes, keys, &options),
         files => {
             let files = files.iter().map(|file| (file.name.clone(), file.bytes.clone())).collect();
             open_files(files, keys, &options).report
@@ -32,63 +34,68 @@ pub(super) fn judge(converted: &Converted, keys: &Keys) -> Report {
     }
 }
 
-/// Writes what was made; gives the digest of its main file.
-pub(super) fn write(out: &Path, converted: &Converted) -> Result<Digest, Ending> {
+/// Writes the converted files, and returns the SHA-256 of the main one.
+pub(super) fn write(out: &Path, converted: &Converted) -> Result<Digest, CommandError> {
     let digest = converted.files.first().map_or(Digest::of(b""), |file| Digest::of(&file.bytes));
     match converted.files.as_slice() {
         [file] if !converted.is_folder => {
-            durable::create(out, &file.bytes, Readers::Owner).map_err(|error| failed(out, &error))?;
+            durable::create(out, &file.bytes, Readers::Owner).map_err(|error| write_error(out, &error))?;
         }
-        files => folder(out, files)?,
+        files => write_folder(out, files)?,
     }
     Ok(digest)
 }
 
-/// Writes a folder under another name beside it, and gives it its own when all is there.
-fn folder(out: &Path, files: &[File]) -> Result<(), Ending> {
+/// Writes a folder under a temporary name, and renames it when all files are there.
+///
+/// # Errors
+///
+/// If a file name is no plain name: names come from the record, and must not become paths.
+fn write_folder(out: &Path, files: &[RecordFile]) -> Result<(), CommandError> {
     for file in files {
-        // These may be somebody's words: a name that is more than a name is refused.
-        if !is_plain(&file.name) {
+        // Names come from the record: one that is a path or hidden is refused.
+        if !is_plain_name(&file.name) {
             let name = Shown::new(&file.name);
-            return Err(Ending::impossible(format!(
+            return Err(CommandError::impossible(format!(
                 "\"{name}\" cannot be the name of a file; nothing was written"
             )));
         }
     }
-    let name = out.file_name().ok_or_else(|| failed(out, &io::ErrorKind::InvalidInput.into()))?;
+    let name = out.file_name().ok_or_else(|| write_error(out, &io::ErrorKind::InvalidInput.into()))?;
     let temporary = out.with_file_name(format!(".{}.{}.tmp", name.to_string_lossy(), std::process::id()));
-    fs::create_dir(&temporary).map_err(|error| failed(out, &error))?;
-    let written = Temporary(temporary);
+    fs::create_dir(&temporary).map_err(|error| write_error(out, &error))?;
+    let written = ConvertTempDir(temporary);
     for file in files {
         durable::create(&written.0.join(&file.name), &file.bytes, Readers::Owner)
-            .map_err(|error| failed(out, &error))?;
+            .map_err(|error| write_error(out, &error))?;
     }
-    must_be_free(out)?;
-    fs::rename(&written.0, out).map_err(|error| failed(out, &error))
+    require_absent(out)?;
+    fs::rename(&written.0, out).map_err(|error| write_error(out, &error))
 }
 
-/// A folder that is gone when it is dropped, unless it was renamed.
-struct Temporary(PathBuf);
+/// Folder that is removed when it is dropped, unless it was renamed.
+struct ConvertTempDir(PathBuf);
 
-impl Drop for Temporary {
+impl Drop for ConvertTempDir {
     fn drop(&mut self) {
-        // Nothing is there any more after a rename; and nothing can be done if it stays.
+        // After a rename there is nothing to remove. Another failure cannot be helped here.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// Whether a name is nothing but a name: no path, and not hidden.
-pub(super) fn is_plain(name: &str) -> bool {
+/// Returns true for 1 to 100 ASCII letters, digits, `.`, `_` and `-` that do not begin with a dot.
+pub(super) fn is_plain_name(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     !name.is_empty() && name.len() <= 100 && !name.starts_with('.') && name.bytes().all(is_plain)
 }
 
-fn failed(out: &Path, error: &io::Error) -> Ending {
+/// Returns the error of an output that could not be written, with advice for the two common cases.
+fn write_error(out: &Path, error: &io::Error) -> CommandError {
     let name = out.to_string_lossy();
     let why = match error.kind() {
         io::ErrorKind::AlreadyExists => "there is something of that name already; give another name".into(),
         io::ErrorKind::NotFound => "there is no such folder; make it first".into(),
         _ => error.to_string(),
     };
-    Ending::impossible(format!("{}: {why}", Shown::whole(&name)))
+    CommandError::impossible(format!("{}: {why}", Shown::whole(&name)))
 }

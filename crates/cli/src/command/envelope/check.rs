@@ -1,13 +1,13 @@
-//! `reenact envelope check`: whether an envelope is one, and what it permits.
+//! `reenact envelope check`: checks an envelope, and says what it permits.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use reenact_json::{Limits, Shown, Value};
 
-use super::{now, page, safe_json};
+use super::{now, permissions_text, printable_json};
 use crate::envelope;
-use crate::output::{self, Ending};
+use crate::output::{self, CommandError};
 
 /// Check an envelope and say what it permits
 ///
@@ -17,7 +17,7 @@ use crate::output::{self, Ending};
 #[command(
     after_help = "Examples:\n  reenact envelope check\n  reenact envelope check envelope.toml --json > envelope.json"
 )]
-pub(super) struct Check {
+pub(super) struct EnvelopeCheckArgs {
     /// A file, or - for standard input
     #[arg(value_name = "FILE", default_value = "reenact.toml")]
     file: PathBuf,
@@ -27,18 +27,22 @@ pub(super) struct Check {
     json: bool,
 }
 
-impl Check {
-    pub(super) fn run(&self) -> Result<u8, Ending> {
-        let ready = envelope::read(&self.file)?;
+impl EnvelopeCheckArgs {
+    /// Prints the permissions and the notes for the author, or the envelope as canonical JSON.
+    pub(super) fn run(&self) -> Result<u8, CommandError> {
+        let ready = envelope::load(&self.file)?;
         if self.json {
-            output::print(&(safe_json(&ready.json) + "\n"))?;
+            output::print(&(printable_json(&ready.json) + "\n"))?;
             return Ok(0);
         }
         let value = Value::parse(&ready.json, &Limits::default())
-            .map_err(|error| Ending::refused(error.to_string()))?;
+            .map_err(|error| CommandError::refused(error.to_string()))?;
         let name = self.file.to_string_lossy();
-        let mut text =
-            format!("{}: a good envelope\n{}", Shown::whole(&name), page(&ready.envelope, value, now()));
+        let mut text = format!(
+            "{}: a good envelope\n{}",
+            Shown::whole(&name),
+            permissions_text(&ready.envelope, value, now())
+        );
         for note in &ready.notes {
             let _ = writeln!(text, "  note: {note}");
         }

@@ -1,4 +1,6 @@
-//! `reenact envelope`: what a run may do, written by people, authorised by a key, and read by both.
+//! `reenact envelope`: checks, authorises and shows envelopes, the permissions of a run.
+//!
+//! Parsing is in the module `envelope` of this crate. Start reading at `check`, the simplest of the three commands.
 
 mod check;
 mod show;
@@ -11,8 +13,8 @@ use reenact_formats::rer::envelope::permission::Envelope;
 use reenact_json::Value;
 use reenact_json::shown::is_unsafe;
 
-use crate::envelope::lines;
-use crate::output::Ending;
+use crate::envelope::summary_lines;
+use crate::output::CommandError;
 
 /// Check, authorise and read envelopes: what a run may do
 ///
@@ -20,31 +22,32 @@ use crate::output::Ending;
 /// write it as `[envelope]` in TOML; a run carries it as signed JSON.
 #[derive(clap::Args)]
 #[command(arg_required_else_help = true, disable_help_subcommand = true)]
-pub(super) struct EnvelopeCommand {
+pub(super) struct EnvelopeArgs {
     #[command(subcommand)]
-    command: Command,
+    command: EnvelopeCommand,
 }
 
 #[derive(clap::Subcommand)]
-enum Command {
-    Check(check::Check),
-    Sign(sign::Sign),
-    Show(show::Show),
+enum EnvelopeCommand {
+    Check(check::EnvelopeCheckArgs),
+    Sign(sign::EnvelopeSignArgs),
+    Show(show::EnvelopeShowArgs),
 }
 
-impl EnvelopeCommand {
-    pub(super) fn run(&self) -> Result<u8, Ending> {
+impl EnvelopeArgs {
+    /// Runs the subcommand.
+    pub(super) fn run(&self) -> Result<u8, CommandError> {
         match &self.command {
-            Command::Check(command) => command.run(),
-            Command::Sign(command) => command.run(),
-            Command::Show(command) => command.run(),
+            EnvelopeCommand::Check(command) => command.run(),
+            EnvelopeCommand::Sign(command) => command.run(),
+            EnvelopeCommand::Show(command) => command.run(),
         }
     }
 }
 
-/// JSON that can be printed: what would move a cursor or turn the direction of text is spelled as an escape, which means the
-/// same.
-fn safe_json(json: &[u8]) -> String {
+/// Returns JSON in which characters that act on a terminal are written as `\u` escapes, which mean the same.
+/// Line feeds stay.
+fn printable_json(json: &[u8]) -> String {
     let mut text = String::with_capacity(json.len());
     for char in String::from_utf8_lossy(json).chars() {
         if char != '\n' && is_unsafe(char) {
@@ -59,16 +62,17 @@ fn safe_json(json: &[u8]) -> String {
     text
 }
 
-/// The time, in nanoseconds since 1970.
+/// Returns the time in nanoseconds since 1970.
 fn now() -> Option<i128> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
     i128::try_from(now.as_nanos()).ok()
 }
 
-/// What an envelope permits, in words. With the time, also for how long yet.
-fn page(envelope: &Envelope, value: Value<'_>, now: Option<i128>) -> String {
+/// Returns the permissions of an envelope as indented lines. With `now`, the line on the expiry says how much
+/// time is left.
+fn permissions_text(envelope: &Envelope, value: Value<'_>, now: Option<i128>) -> String {
     let mut page = String::new();
-    for (word, says) in lines(envelope, value, now) {
+    for (word, says) in summary_lines(envelope, value, now) {
         let _ = writeln!(page, "  {word:<9} {says}");
     }
     page

@@ -1,4 +1,6 @@
-//! `reenact envelope show`: what a run was permitted, or what a file would permit.
+//! `reenact envelope show`: the permissions of a recorded run, or those that a file would give.
+//!
+//! A file with an envelope is shown as such; any other argument is opened as a run, whose sealed envelope is shown.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -7,9 +9,9 @@ use reenact_formats::rer::envelope::permission::Envelope;
 use reenact_json::{Jcs, Limits, Shown, Value, canonical};
 use reenact_verify::disk;
 
-use super::{now, page, safe_json};
-use crate::output::{self, Ending};
-use crate::runs::KeyFiles;
+use super::{now, permissions_text, printable_json};
+use crate::output::{self, CommandError};
+use crate::runs::KeyFileArgs;
 use crate::{envelope, runs};
 
 /// Show what a run was permitted
@@ -20,58 +22,66 @@ use crate::{envelope, runs};
 #[command(
     after_help = "Examples:\n  reenact envelope show last\n  reenact envelope show run.rer.json --json"
 )]
-pub(super) struct Show {
+pub(super) struct EnvelopeShowArgs {
     /// A record, a run id, the beginning of one, or `last`; or a file with an envelope
     #[arg(value_name = "RUN")]
     run: OsString,
 
     #[command(flatten)]
-    keys: KeyFiles,
+    keys: KeyFileArgs,
 
     /// The envelope as canonical JSON, as it is signed
     #[arg(long)]
     json: bool,
 }
 
-impl Show {
-    pub(super) fn run(&self) -> Result<u8, Ending> {
+impl EnvelopeShowArgs {
+    /// Prints the envelope of a file or of a run. The exit code is 1 if the record of the run does not verify.
+    ///
+    /// # Errors
+    ///
+    /// If the record's format has no envelopes; only RER has them.
+    pub(super) fn run(&self) -> Result<u8, CommandError> {
         let path = Path::new(&self.run);
         let written = path
             .is_file()
             .then(|| disk::read(path).ok())
             .flatten()
-            .and_then(|bytes| envelope::of(&bytes).ok());
+            .and_then(|bytes| envelope::parse(&bytes).ok());
         if let Some(ready) = written {
             let value = Value::parse(&ready.json, &Limits::default())
-                .map_err(|error| Ending::refused(error.to_string()))?;
+                .map_err(|error| CommandError::refused(error.to_string()))?;
             let name = path.to_string_lossy();
             let title = format!("{}: an envelope that no run has sealed\n", Shown::whole(&name));
             output::print(&if self.json {
-                json(value)?
+                envelope_json(value)?
             } else {
-                title + &page(&ready.envelope, value, now())
+                title + &permissions_text(&ready.envelope, value, now())
             })?;
             return Ok(0);
         }
         let found = runs::open(&self.run, &self.keys)?;
         let Some(value) = found.run.envelope() else {
             let format = Shown::new(found.run.format());
-            return Err(Ending::impossible(format!("a record of the format {format} carries no envelope")));
+            return Err(CommandError::impossible(format!(
+                "a record of the format {format} carries no envelope"
+            )));
         };
         let code = u8::from(!found.report.pass());
         if self.json {
-            output::print(&json(value)?)?;
+            output::print(&envelope_json(value)?)?;
             return Ok(code);
         }
-        let envelope = Envelope::read(value).map_err(|fault| Ending::refused(fault.to_string()))?;
+        let envelope = Envelope::read(value).map_err(|fault| CommandError::refused(fault.to_string()))?;
         let verdict = if code == 0 { "signed with it" } else { "it does not verify" };
         let title = format!("run {}: {verdict}\n", Shown::new(found.run.id()));
-        output::print(&(title + &page(&envelope, value, None)))?;
+        output::print(&(title + &permissions_text(&envelope, value, None)))?;
         Ok(code)
     }
 }
 
-fn json(value: Value<'_>) -> Result<String, Ending> {
-    let bytes = canonical::to_vec(value, Jcs).map_err(|fault| Ending::refused(fault.to_string()))?;
-    Ok(safe_json(&bytes) + "\n")
+/// Returns an envelope as canonical JSON that is safe to print.
+fn envelope_json(value: Value<'_>) -> Result<String, CommandError> {
+    let bytes = canonical::to_vec(value, Jcs).map_err(|fault| CommandError::refused(fault.to_string()))?;
+    Ok(printable_json(&bytes) + "\n")
 }

@@ -1,4 +1,7 @@
-//! `reenact envelope sign`: somebody else than the runtime says that a run may do this.
+//! `reenact envelope sign`: authorises an envelope with a key other than the run's own.
+//!
+//! The authorisation is stored in `metadata.authorization`. It signs the envelope without that member and
+//! without `signature`, so that the run can still add its own signature.
 
 use std::path::PathBuf;
 
@@ -9,9 +12,9 @@ use reenact_json::{Jcs, Limits, Shown, Value};
 use reenact_keys::KeyName;
 use reenact_keys::durable::{self, Readers};
 
-use crate::config::Config;
+use crate::config::UserConfig;
 use crate::envelope;
-use crate::output::{self, Ending};
+use crate::output::{self, CommandError};
 
 /// Authorise an envelope with a key of your own
 ///
@@ -22,7 +25,7 @@ use crate::output::{self, Ending};
 #[command(
     after_help = "Examples:\n  reenact keys generate platform\n  reenact envelope sign envelope.toml --key platform --out envelope.json"
 )]
-pub(super) struct Sign {
+pub(super) struct EnvelopeSignArgs {
     /// A file, or - for standard input
     #[arg(value_name = "FILE", default_value = "reenact.toml")]
     file: PathBuf,
@@ -36,20 +39,27 @@ pub(super) struct Sign {
     out: Option<PathBuf>,
 }
 
-impl Sign {
-    pub(super) fn run(&self) -> Result<u8, Ending> {
-        let ready = envelope::read(&self.file)?;
-        let key = Config::require()?
+impl EnvelopeSignArgs {
+    /// Adds the authorisation to the envelope, and writes it to `--out` or to standard output.
+    ///
+    /// # Errors
+    ///
+    /// If the envelope is authorised already: a second signature would replace the first.
+    pub(super) fn run(&self) -> Result<u8, CommandError> {
+        let ready = envelope::load(&self.file)?;
+        let key = UserConfig::require()?
             .key_store()
             .load(&self.key)
-            .map_err(|error| Ending::impossible(error.to_string()))?;
-        let failed = |error: &dyn std::fmt::Display| Ending::refused(error.to_string());
+            .map_err(|error| CommandError::impossible(error.to_string()))?;
+        let failed = |error: &dyn std::fmt::Display| CommandError::refused(error.to_string());
         let value = Value::parse(&ready.json, &Limits::default()).map_err(|error| failed(&error))?;
         let metadata = value.member("metadata");
         if let Some(there) = metadata.and_then(|metadata| metadata.member("authorization")) {
             let key_id = there.member("key_id").and_then(|key_id| key_id.string()).unwrap_or_default();
             let message = format!("it is authorised already, by the key {}", Shown::new(&key_id));
-            return Err(Ending::refused(message + "; take metadata.authorization out to authorise it anew"));
+            return Err(CommandError::refused(
+                message + "; take metadata.authorization out to authorise it anew",
+            ));
         }
         let signature = key.sign(&authorisable(value).map_err(|error| failed(&error))?);
         let signature: String = signature.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -72,10 +82,11 @@ impl Sign {
         let mut signed = canonical::to_vec(signed, Jcs).map_err(|error| failed(&error))?;
         signed.push(b'\n');
         let Some(out) = &self.out else {
-            output::print(&super::safe_json(&signed))?;
+            output::print(&super::printable_json(&signed))?;
             return Ok(0);
         };
-        durable::create(out, &signed, Readers::Owner).map_err(|error| Ending::unwritable(out, &error))?;
+        durable::create(out, &signed, Readers::Owner)
+            .map_err(|error| CommandError::unwritable(out, &error))?;
         let name = out.to_string_lossy();
         output::print(&format!(
             "{}: authorised by {} (key {key_id})\nwhoever is to believe it needs that key: reenact keys export {}\n",

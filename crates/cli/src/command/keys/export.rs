@@ -1,4 +1,4 @@
-//! `reenact keys export` and `reenact keys jwks`: public keys for others, and a private key for safekeeping.
+//! `reenact keys export` and `reenact keys jwks`: public keys for others, and a private key as a backup.
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -8,10 +8,10 @@ use reenact_formats::trust::Standing;
 use reenact_keys::KeyName;
 use reenact_keys::durable::{self, Readers};
 
-use super::ring::Ring;
-use super::{form, named, not_kept};
-use crate::config::Config;
-use crate::output::{self, Ending};
+use super::known_keys::KnownKeys;
+use super::{key_format, key_store_error, name_and_id};
+use crate::config::UserConfig;
+use crate::output::{self, CommandError};
 
 /// Write a public key, to give to those who verify
 ///
@@ -20,7 +20,7 @@ use crate::output::{self, Ending};
 #[command(
     after_help = "Examples:\n  reenact keys export default > signer.jwk\n  reenact keys export default --as pem --out signer.pem\n  reenact keys export default --private --out backup.jwk"
 )]
-pub(super) struct Export {
+pub(super) struct KeysExportArgs {
     /// A name, a label, a key id, or the beginning of one
     #[arg(value_name = "KEY", allow_hyphen_values = true)]
     key: String,
@@ -31,15 +31,16 @@ pub(super) struct Export {
 
     /// The form of the key
     #[arg(long = "as", value_enum, value_name = "FORM", default_value = "jwk")]
-    form: Form,
+    form: KeyFormatArg,
 
     /// Write to this file, which must not exist yet
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
+/// Values of `--as`.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Form {
+enum KeyFormatArg {
     /// A JSON Web Key
     Jwk,
     /// SPKI in PEM
@@ -50,47 +51,51 @@ enum Form {
     Raw,
 }
 
-impl Export {
-    pub(super) fn run(&self) -> Result<u8, Ending> {
-        let config = Config::require()?;
-        let ring = Ring::read(&config)?;
+impl KeysExportArgs {
+    /// Exports the public key, or with `--private` the private one, which must be an own key.
+    pub(super) fn run(&self) -> Result<u8, CommandError> {
+        let config = UserConfig::require()?;
+        let ring = KnownKeys::load(&config)?;
         let row = ring.find(&self.key)?;
         if !self.private {
             let bytes = match self.form {
-                Form::Jwk => (form::jwk(&row.key) + "\n").into_bytes(),
-                Form::Pem => form::pem(&row.key).into_bytes(),
-                Form::Der => form::der(&row.key),
-                Form::Raw => row.key.as_bytes().to_vec(),
+                KeyFormatArg::Jwk => (key_format::jwk(&row.key) + "\n").into_bytes(),
+                KeyFormatArg::Pem => key_format::pem(&row.key).into_bytes(),
+                KeyFormatArg::Der => key_format::der(&row.key),
+                KeyFormatArg::Raw => row.key.as_bytes().to_vec(),
             };
-            let is_binary = matches!(self.form, Form::Der | Form::Raw);
+            let is_binary = matches!(self.form, KeyFormatArg::Der | KeyFormatArg::Raw);
             return self.write(&bytes, is_binary.then_some("bytes that are no text are"), Readers::Everyone);
         }
-        if self.form != Form::Jwk {
-            return Err(Ending::impossible("a private key is exported as a JWK only: leave out --as"));
+        if self.form != KeyFormatArg::Jwk {
+            return Err(CommandError::impossible("a private key is exported as a JWK only: leave out --as"));
         }
         let name: Option<KeyName> = row.name.and_then(|name| name.parse().ok());
         let Some(name) = name else {
-            return Err(Ending::impossible(format!(
+            return Err(CommandError::impossible(format!(
                 "{} is not a key of your own: you have its public half only",
-                named(row.called(), &row.key)
+                name_and_id(row.display_name(), &row.key)
             )));
         };
-        let secret = config.key_store().load(&name).map_err(|error| not_kept(&error))?;
+        let secret = config.key_store().load(&name).map_err(|error| key_store_error(&error))?;
         let mut jwk = secret.to_jwk();
         jwk.push('\n');
         self.write(jwk.as_bytes(), Some("a private key is"), Readers::Owner)
     }
 
-    /// Writes to where it was asked for. `hidden` says what must not be shown on a terminal.
-    fn write(&self, bytes: &[u8], hidden: Option<&str>, readers: Readers) -> Result<u8, Ending> {
+    /// Writes the bytes to `--out`, or to standard output. `hidden` begins the refusal for content that must
+    /// not go to a terminal.
+    fn write(&self, bytes: &[u8], hidden: Option<&str>, readers: Readers) -> Result<u8, CommandError> {
         let Some(path) = &self.out else {
             if let Some(what) = hidden.filter(|_| io::stdout().is_terminal()) {
-                return Err(Ending::impossible(format!("{what} not written to a terminal; give --out FILE")));
+                return Err(CommandError::impossible(format!(
+                    "{what} not written to a terminal; give --out FILE"
+                )));
             }
             output::print_bytes(bytes)?;
             return Ok(0);
         };
-        durable::create(path, bytes, readers).map_err(|error| Ending::unwritable(path, &error))?;
+        durable::create(path, bytes, readers).map_err(|error| CommandError::unwritable(path, &error))?;
         Ok(0)
     }
 }
@@ -102,28 +107,31 @@ impl Export {
 #[command(
     after_help = "Examples:\n  reenact keys jwks > keys.jwks\n  reenact-verify --keys keys.jwks run.rer.json"
 )]
-pub(super) struct Jwks {}
+pub(super) struct KeysJwksArgs {}
 
-impl Jwks {
-    pub(super) fn run(&self) -> Result<u8, Ending> {
-        let ring = Ring::read(&Config::require()?)?;
+impl KeysJwksArgs {
+    /// Prints the user's own public keys as a JWKS, without compromised ones.
+    pub(super) fn run(&self) -> Result<u8, CommandError> {
+        let ring = KnownKeys::load(&UserConfig::require()?)?;
         if let Some(broken) = ring.broken.first() {
-            // A set that lacks a key looks like one that does not have it.
-            return Err(not_kept(&broken.error));
+            // A set without this key would say that the key does not exist.
+            return Err(key_store_error(&broken.error));
         }
         let mut keys = Vec::new();
         for row in ring.rows().iter().filter(|row| row.name.is_some()) {
             if let Some(Standing::Compromised { .. }) = row.standing {
-                let key = named(row.called(), &row.key);
-                output::complain(&format!("{key} is marked as compromised and left out"));
+                let key = name_and_id(row.display_name(), &row.key);
+                output::print_notice(&format!("{key} is marked as compromised and left out"));
             } else if !keys.contains(&row.key) {
                 keys.push(row.key);
             }
         }
         if keys.is_empty() {
-            return Err(Ending::impossible("you have no key to publish; make one: reenact keys generate"));
+            return Err(CommandError::impossible(
+                "you have no key to publish; make one: reenact keys generate",
+            ));
         }
-        output::print_bytes(form::jwks(keys.iter()).as_bytes())?;
+        output::print_bytes(key_format::jwks(keys.iter()).as_bytes())?;
         Ok(0)
     }
 }

@@ -1,15 +1,18 @@
-//! `reenact keys generate`: a new key to sign runs with, or approvals.
+//! `reenact keys generate`: a new key to sign runs with, or an approver's key.
+//!
+//! A key for runs is stored in plain text, readable by its owner only, because recordings sign without a
+//! person. An approver's key is encrypted with a passphrase, because each signature is a person's decision.
 
 use std::path::PathBuf;
 
 use reenact_formats::rer::envelope::permission::SignerType;
 use reenact_formats::rer::seal::Signer;
-use reenact_keys::protected::Cost;
+use reenact_keys::protected::KdfCost;
 use reenact_keys::{KeyName, KeyStore, KeyStoreError, SecretKey};
 
-use super::{not_kept, shown};
-use crate::config::Config;
-use crate::output::{self, Ending};
+use super::{key_store_error, shown_path};
+use crate::config::UserConfig;
+use crate::output::{self, CommandError};
 use crate::passphrase;
 
 /// Make a new key to sign runs with, or approvals
@@ -21,7 +24,7 @@ use crate::passphrase;
 #[command(
     after_help = "Examples:\n  reenact keys generate\n  reenact keys generate ci\n  reenact keys generate alice --approver\n  reenact keys generate bot --approver --signer-type automated --passphrase-file bot.passphrase"
 )]
-pub(super) struct Generate {
+pub(super) struct KeysGenerateArgs {
     /// What to call it
     #[arg(default_value = "default", value_parser = super::key_name)]
     name: KeyName,
@@ -39,26 +42,27 @@ pub(super) struct Generate {
     passphrase_file: Option<PathBuf>,
 }
 
-/// A type by its name, for clap.
+/// Parses a signer type, for clap.
 fn signer_type(text: &str) -> Result<SignerType, String> {
     let all = [SignerType::Human, SignerType::Delegate, SignerType::Automated];
     let found = all.into_iter().find(|known| known.name() == text);
     found.ok_or_else(|| "a signer is human, delegate or automated".to_owned())
 }
 
-impl Generate {
-    pub(super) fn run(&self) -> Result<u8, Ending> {
+impl KeysGenerateArgs {
+    /// Generates a key and stores it. An existing key is never replaced.
+    pub(super) fn run(&self) -> Result<u8, CommandError> {
         let Self { name, .. } = self;
-        let store = Config::require()?.key_store();
+        let store = UserConfig::require()?.key_store();
         if self.approver {
-            return self.approver(&store);
+            return self.generate_approver(&store);
         }
-        let key = SecretKey::generate().map_err(|error| Ending::impossible(error.to_string()))?;
+        let key = SecretKey::generate().map_err(|error| CommandError::impossible(error.to_string()))?;
         store.create(name, &key).map_err(|error| match error {
-            KeyStoreError::Exists { .. } => Ending::impossible(format!(
+            KeyStoreError::Exists { .. } => CommandError::impossible(format!(
                 "there is a key called {name} already; give another name, or put a new key in its place with: reenact keys rotate {name}"
             )),
-            error => not_kept(&error),
+            error => key_store_error(&error),
         })?;
         output::print(&format!(
             "name    {name}\n\
@@ -68,32 +72,35 @@ impl Generate {
              The file is your private key: keep it to yourself. To let others verify what you sign, give them its public half:\n  \
              reenact keys export {name} --out {name}.public.jwk\n",
             key.public_key().id(),
-            shown(&store.path(name)),
+            shown_path(&store.path(name)),
         ))?;
         Ok(0)
     }
 
-    fn approver(&self, store: &KeyStore) -> Result<u8, Ending> {
+    /// Generates an approver's key, encrypted with a passphrase.
+    ///
+    /// It cannot be the default key, which must sign runs without a passphrase.
+    fn generate_approver(&self, store: &KeyStore) -> Result<u8, CommandError> {
         let Self { name, signer_type, .. } = self;
         if *name == KeyName::default() {
-            return Err(Ending::impossible(
+            return Err(CommandError::impossible(
                 "the key called default signs runs; give the approver's key another name: reenact keys generate NAME --approver",
             ));
         }
         let exists =
-            || Ending::impossible(format!("there is a key called {name} already; give another name"));
-        // Nobody chooses a passphrase for nothing.
+            || CommandError::impossible(format!("there is a key called {name} already; give another name"));
+        // Checked before the passphrase is asked for; `create_approver` checks again.
         if store.path(name).symlink_metadata().is_ok() {
             return Err(exists());
         }
-        let passphrase = passphrase::choose(self.passphrase_file.as_deref(), name.as_str())?;
-        let key = SecretKey::generate().map_err(|error| Ending::impossible(error.to_string()))?;
-        store.create_approver(name, &key, *signer_type, &passphrase, Cost::default()).map_err(|error| {
-            match error {
+        let passphrase = passphrase::ask_new(self.passphrase_file.as_deref(), name.as_str())?;
+        let key = SecretKey::generate().map_err(|error| CommandError::impossible(error.to_string()))?;
+        store.create_approver(name, &key, *signer_type, &passphrase, KdfCost::default()).map_err(
+            |error| match error {
                 KeyStoreError::Exists { .. } => exists(),
-                error => not_kept(&error),
-            }
-        })?;
+                error => key_store_error(&error),
+            },
+        )?;
         output::print(&format!(
             "name      {name}\n\
              key_id    {}\n\
@@ -104,7 +111,7 @@ impl Generate {
              Nobody can open the key without its passphrase, and nobody can bring a lost one back.\n",
             key.public_key().id(),
             signer_type.name(),
-            shown(&store.path(name)),
+            shown_path(&store.path(name)),
         ))?;
         Ok(0)
     }

@@ -1,37 +1,46 @@
-//! `reenact keys list` and `reenact keys show`: which keys there are, and what is known of each.
+//! `reenact keys list` and `reenact keys show`: the keys that the user has or knows.
+//!
+//! ```text
+//! NAME   KEY ID                                       STANDING
+//! ci     C7uY5NV79fGLU_9IBnMaIAzPpv1TGl467ZoBcALkWZc  own
+//! alice  NkmBqk-1YNGAhgYh7eB_41ji0SiwPFxwJ_ocptistpo  trusted
+//! ```
+//!
+//! Both print public halves only. The rows come from [`KnownKeys::rows`].
 
 use std::path::PathBuf;
 
 use reenact_formats::trust::Standing;
 use reenact_json::Shown;
-use reenact_json::print::Object;
+use reenact_json::print::PrintObjectWriter;
 
-use super::ring::{Ring, Row};
-use super::shown;
-use crate::config::Config;
-use crate::output::{self, Ending};
+use super::known_keys::{KnownKeyRow, KnownKeys};
+use super::shown_path;
+use crate::config::UserConfig;
+use crate::output::{self, CommandError};
 
 /// List your own keys and those that you know
 ///
 /// The standing is own, trusted, superseded or compromised. Your approver keys are shown with what they approve as.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  reenact keys list\n  reenact keys list --json")]
-pub(super) struct List {
+pub(super) struct KeysListArgs {
     /// One JSON object a line, one line a key
     #[arg(long)]
     json: bool,
 }
 
-impl List {
-    pub(super) fn run(&self) -> Result<u8, Ending> {
-        let config = Config::require()?;
-        let ring = Ring::read(&config)?;
+impl KeysListArgs {
+    /// Lists all keys. Key files that cannot be used are named on standard error, and make the exit code 2.
+    pub(super) fn run(&self) -> Result<u8, CommandError> {
+        let config = UserConfig::require()?;
+        let ring = KnownKeys::load(&config)?;
         let rows = ring.rows();
         for broken in &ring.broken {
-            output::complain(&broken.error.to_string());
+            output::print_notice(&broken.error.to_string());
         }
         if self.json {
-            output::print(&rows.iter().map(json).collect::<String>())?;
+            output::print(&rows.iter().map(row_json).collect::<String>())?;
         } else if !rows.is_empty() {
             output::print(&table(&rows, &ring))?;
         } else if ring.broken.is_empty() {
@@ -41,17 +50,18 @@ impl List {
                  Trust somebody else's key:  reenact keys trust FILE\n",
             )?;
         }
-        // A key that is there but cannot be used is a question that could not be answered.
+        // A key that cannot be read has an unknown standing, so that the list is not complete.
         Ok(if ring.broken.is_empty() { 0 } else { 2 })
     }
 }
 
-fn table(rows: &[Row<'_>], ring: &Ring) -> String {
+/// Returns the keys as a table with a title line. A key without a name and a label is called `-`.
+fn table(rows: &[KnownKeyRow<'_>], ring: &KnownKeys) -> String {
     let cells: Vec<[String; 3]> = rows
         .iter()
         .map(|row| {
-            let called = row.called().map_or("-".to_owned(), |called| Shown::new(called).to_string());
-            [called, row.key.id().to_string(), described(row, ring)]
+            let called = row.display_name().map_or("-".to_owned(), |called| Shown::new(called).to_string());
+            [called, row.key.id().to_string(), standing_text(row, ring)]
         })
         .collect();
     let width = cells.iter().map(|[called, ..]| called.chars().count()).max().unwrap_or(0).max(4);
@@ -60,14 +70,14 @@ fn table(rows: &[Row<'_>], ring: &Ring) -> String {
     title + &cells.iter().map(line).collect::<String>()
 }
 
-/// The standing in words.
-fn described(row: &Row<'_>, ring: &Ring) -> String {
+/// Returns the standing of a key as a phrase, such as `own, superseded by ci`.
+fn standing_text(row: &KnownKeyRow<'_>, ring: &KnownKeys) -> String {
     let mark = match row.standing {
         Some(Standing::Superseded { by }) => {
-            format!("superseded by {}", Shown::new(&ring.called(by)))
+            format!("superseded by {}", Shown::new(&ring.name_of(by)))
         }
         Some(Standing::Compromised { since: Some(since) }) => format!("compromised since {since}"),
-        _ => row.word().to_owned(),
+        _ => row.standing_name().to_owned(),
     };
     let mark = if row.name.is_some() && mark != "own" { format!("own, {mark}") } else { mark };
     match row.approver {
@@ -76,20 +86,21 @@ fn described(row: &Row<'_>, ring: &Ring) -> String {
     }
 }
 
-fn json(row: &Row<'_>) -> String {
+/// Returns a key as one line of JSON. `by` is the key id of its successor, `since` the time at which it was compromised.
+fn row_json(row: &KnownKeyRow<'_>) -> String {
     let (by, since) = match row.standing {
         Some(Standing::Superseded { by }) => (Some(by.to_string()), None),
         Some(Standing::Compromised { since }) => (None, since.as_deref()),
         _ => (None, None),
     };
     let mut line = String::new();
-    let mut object = Object::open(&mut line);
+    let mut object = PrintObjectWriter::open(&mut line);
     object.string("key_id", row.key.id().to_string().as_str());
     object.string("x", row.key.to_base64url().as_str());
     object.string("name", row.name);
     object.string("label", row.label);
     object.boolean("own", row.name.is_some());
-    object.string("standing", row.word());
+    object.string("standing", row.standing_name());
     object.string("by", by.as_deref());
     object.string("since", since);
     object.string("approver", row.approver.map(|signer_type| signer_type.name()));
@@ -100,16 +111,17 @@ fn json(row: &Row<'_>) -> String {
 /// Show what is known of one key
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  reenact keys show default\n  reenact keys show C7uY5NV7")]
-pub(super) struct Show {
+pub(super) struct KeysShowArgs {
     /// A name, a label, a key id, or the beginning of one
     #[arg(value_name = "KEY", allow_hyphen_values = true)]
     key: String,
 }
 
-impl Show {
-    pub(super) fn run(&self) -> Result<u8, Ending> {
-        let config = Config::require()?;
-        let ring = Ring::read(&config)?;
+impl KeysShowArgs {
+    /// Prints everything that is known of one key.
+    pub(super) fn run(&self) -> Result<u8, CommandError> {
+        let config = UserConfig::require()?;
+        let ring = KnownKeys::load(&config)?;
         let row = ring.find(&self.key)?;
         let file: Option<PathBuf> =
             row.name.and_then(|name| Some(config.key_store().path(&name.parse().ok()?)));
@@ -121,12 +133,12 @@ impl Show {
             ("name", row.name.map(str::to_owned)),
             ("label", row.label.map(|label| Shown::new(label).to_string())),
             ("key_id", Some(row.key.id().to_string())),
-            ("standing", Some(described(&row, &ring))),
+            ("standing", Some(standing_text(&row, &ring))),
             ("by", by),
             ("x", Some(row.key.to_base64url())),
-            // As a bundle's manifest carries it.
+            // The digest by which the manifest of a bundle names the key.
             ("sha256", Some(row.key.digest().to_string())),
-            ("file", file.map(|file| shown(&file))),
+            ("file", file.map(|file| shown_path(&file))),
         ];
         let text: String =
             lines.into_iter().filter_map(|(name, value)| Some(format!("{name:8}  {}\n", value?))).collect();

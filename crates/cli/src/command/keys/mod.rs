@@ -1,11 +1,19 @@
-//! `reenact keys`: the keys that one signs with, and those that one believes.
+//! `reenact keys`: the user's own keys, and the public keys that the user trusts.
+//!
+//! | module | commands |
+//! |---|---|
+//! | `generate`, `import`, `rotate` | change the key store, which holds private keys |
+//! | `trust` | `trust`, `supersede`, `compromise`, `forget`: change the trust store |
+//! | `list`, `export` | `list`, `show`, `export`, `jwks`: print what there is |
+//!
+//! Start reading at `known_keys`, which joins both stores and finds the key that an argument names.
 
 mod export;
-mod form;
 mod generate;
 mod import;
+mod key_format;
+mod known_keys;
 mod list;
-mod ring;
 mod rotate;
 mod trust;
 
@@ -14,7 +22,7 @@ use reenact_formats::key::{KeyId, PublicKey};
 use reenact_json::Shown;
 use reenact_keys::{KeyName, KeyStoreError};
 
-use crate::output::Ending;
+use crate::output::CommandError;
 
 /// Make keys to sign runs with, and say whose keys you trust
 ///
@@ -26,67 +34,68 @@ use crate::output::Ending;
     arg_required_else_help = true,
     after_help = "Examples:\n  reenact keys generate\n  reenact keys jwks > published.jwks\n  reenact keys trust --label ci their.jwks"
 )]
-pub(super) struct Keys {
+pub(super) struct KeysArgs {
     #[command(subcommand)]
-    command: Command,
+    command: KeysCommand,
 }
 
 #[derive(Subcommand)]
 #[command(disable_help_subcommand = true)]
-enum Command {
-    Generate(generate::Generate),
-    List(list::List),
-    Show(list::Show),
-    Export(export::Export),
-    Import(import::Import),
-    Rotate(rotate::Rotate),
-    Trust(trust::Trust),
-    Supersede(trust::Supersede),
-    Compromise(trust::Compromise),
-    Forget(trust::Forget),
-    Jwks(export::Jwks),
+enum KeysCommand {
+    Generate(generate::KeysGenerateArgs),
+    List(list::KeysListArgs),
+    Show(list::KeysShowArgs),
+    Export(export::KeysExportArgs),
+    Import(import::KeysImportArgs),
+    Rotate(rotate::KeysRotateArgs),
+    Trust(trust::KeysTrustArgs),
+    Supersede(trust::KeysSupersedeArgs),
+    Compromise(trust::KeysCompromiseArgs),
+    Forget(trust::KeysForgetArgs),
+    Jwks(export::KeysJwksArgs),
 }
 
-impl Keys {
-    pub(super) fn run(&self) -> Result<u8, Ending> {
+impl KeysArgs {
+    /// Runs the subcommand.
+    pub(super) fn run(&self) -> Result<u8, CommandError> {
         match &self.command {
-            Command::Generate(command) => command.run(),
-            Command::List(command) => command.run(),
-            Command::Show(command) => command.run(),
-            Command::Export(command) => command.run(),
-            Command::Import(command) => command.run(),
-            Command::Rotate(command) => command.run(),
-            Command::Trust(command) => command.run(),
-            Command::Supersede(command) => command.run(),
-            Command::Compromise(command) => command.run(),
-            Command::Forget(command) => command.run(),
-            Command::Jwks(command) => command.run(),
+            KeysCommand::Generate(command) => command.run(),
+            KeysCommand::List(command) => command.run(),
+            KeysCommand::Show(command) => command.run(),
+            KeysCommand::Export(command) => command.run(),
+            KeysCommand::Import(command) => command.run(),
+            KeysCommand::Rotate(command) => command.run(),
+            KeysCommand::Trust(command) => command.run(),
+            KeysCommand::Supersede(command) => command.run(),
+            KeysCommand::Compromise(command) => command.run(),
+            KeysCommand::Forget(command) => command.run(),
+            KeysCommand::Jwks(command) => command.run(),
         }
     }
 }
 
-/// The name of a key, for clap.
+/// Parses the name of a key, for clap.
 pub(super) fn key_name(text: &str) -> Result<KeyName, String> {
-    text.parse().map_err(|error: reenact_keys::keystore::NotAName| error.to_string())
+    text.parse().map_err(|error: reenact_keys::keystore::InvalidKeyName| error.to_string())
 }
 
-/// What a command says when the key store refuses.
-fn not_kept(error: &KeyStoreError) -> Ending {
-    Ending::impossible(error.to_string())
+/// Converts an error of the key store into a message with exit code 2.
+fn key_store_error(error: &KeyStoreError) -> CommandError {
+    CommandError::impossible(error.to_string())
 }
 
-/// A path, safe to print.
-fn shown(path: &std::path::Path) -> String {
+/// Returns a path that is safe to print.
+fn shown_path(path: &std::path::Path) -> String {
     Shown::whole(&path.to_string_lossy()).to_string()
 }
 
-/// Enough of a key id for a person to tell two apart.
-fn short(id: &KeyId) -> String {
+/// Returns the first eight characters of a key id, enough for a person to tell two apart.
+fn short_id(id: &KeyId) -> String {
     format!("{:.8}", id.to_string())
 }
 
-/// A key in the lines that commands print: its name or label, and its id.
-fn named(name: Option<&str>, key: &PublicKey) -> String {
+/// Returns a key for messages: its name or label with its id in parentheses, or the id alone.
+fn name_and_id(name: Option<&str>, key: &PublicKey) -> String {
     match name {
         Some(name) => format!("{} ({})", Shown::new(name), key.id()),
         None => key.id().to_string(),

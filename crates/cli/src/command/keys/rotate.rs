@@ -1,12 +1,15 @@
-//! `reenact keys rotate`: a new key in the place of an old one.
+//! `reenact keys rotate`: a new key under the name of an old one.
+//!
+//! The old private key is kept under the name with the first eight characters of its key id, so that bundles
+//! of old runs can still be signed.
 
 use reenact_formats::rer::seal::Signer;
-use reenact_formats::trust::Refusal;
+use reenact_formats::trust::TrustRefusal;
 use reenact_keys::{KeyName, KeyStoreError, SecretKey};
 
-use super::not_kept;
-use crate::config::Config;
-use crate::output::{self, Ending};
+use super::key_store_error;
+use crate::config::UserConfig;
+use crate::output::{self, CommandError};
 
 /// Put a new key in the place of one of your own
 ///
@@ -14,29 +17,33 @@ use crate::output::{self, Ending};
 /// is marked as compromised stays so.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  reenact keys rotate\n  reenact keys rotate ci")]
-pub(super) struct Rotate {
+pub(super) struct KeysRotateArgs {
     /// The key to replace
     #[arg(default_value = "default", value_parser = super::key_name)]
     name: KeyName,
 }
 
-impl Rotate {
-    pub(super) fn run(&self) -> Result<u8, Ending> {
+impl KeysRotateArgs {
+    /// Replaces a key, keeps the old one under another name, and marks the old one as superseded.
+    ///
+    /// Both happen under the lock of the trust store. If the mark cannot be written, the new key stays, and
+    /// the message says how to set the mark by hand.
+    pub(super) fn run(&self) -> Result<u8, CommandError> {
         let Self { name } = self;
-        let config = Config::require()?;
-        let new = SecretKey::generate().map_err(|error| Ending::impossible(error.to_string()))?;
+        let config = UserConfig::require()?;
+        let new = SecretKey::generate().map_err(|error| CommandError::impossible(error.to_string()))?;
         let new_id = new.public_key().id();
         let mut done = None;
         let marked = config.edit_trust(|trust| {
             let (kept, old) = config.key_store().rotate(name, &new).map_err(|error| match error {
-                KeyStoreError::NotFound { .. } => Ending::impossible(format!(
+                KeyStoreError::NotFound { .. } => CommandError::impossible(format!(
                     "you have no key called {name}; make it: reenact keys generate {name}"
                 )),
-                error => not_kept(&error),
+                error => key_store_error(&error),
             })?;
             let old_id = old.public_key().id();
             let word = match trust.supersede(old.public_key(), new_id) {
-                Err(Refusal::Compromised) => "still compromised",
+                Err(TrustRefusal::Compromised) => "still compromised",
                 _ => "superseded",
             };
             done = Some((kept, old_id, word));
@@ -55,8 +62,8 @@ impl Rotate {
              \n\
              {next}\n  reenact keys jwks\n"
         ))?;
-        if let Err(Ending::Failed { message, .. }) = marked {
-            return Err(Ending::impossible(format!(
+        if let Err(CommandError::Failed { message, .. }) = marked {
+            return Err(CommandError::impossible(format!(
                 "{message}\nThe new key is in place, but the old one is not marked; do it with: reenact keys supersede {kept} --by {name}"
             )));
         }

@@ -1,15 +1,18 @@
-//! `reenact keys trust`, `supersede`, `compromise`, `forget`: what the user knows of keys.
+//! `reenact keys trust`, `supersede`, `compromise` and `forget`: changes of the trust store.
+//!
+//! A mark only gets worse: a compromised key can be neither trusted nor superseded before it is forgotten.
+//! All changes are made under the lock of the trust store, so that two commands at once lose nothing.
 
 use std::path::PathBuf;
 
-use reenact_formats::trust::{Change, Label, Refusal, Standing};
+use reenact_formats::trust::{KeyLabel, Standing, TrustChange, TrustRefusal};
 use reenact_json::Shown;
 use reenact_verify::disk;
 
-use super::ring::Ring;
-use super::{named, shown};
-use crate::config::Config;
-use crate::output::{self, Ending};
+use super::known_keys::KnownKeys;
+use super::{name_and_id, shown_path};
+use crate::config::UserConfig;
+use crate::output::{self, CommandError};
 
 /// Trust somebody's public key from now on
 ///
@@ -19,36 +22,42 @@ use crate::output::{self, Ending};
 #[command(
     after_help = "Examples:\n  reenact keys trust --label ci ci.jwks\n  reenact keys trust alice.pem bob.jwk"
 )]
-pub(super) struct Trust {
+pub(super) struct KeysTrustArgs {
     /// Public keys: 32 raw bytes, JWK, JWKS, or SPKI in DER or PEM
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
     /// What to call the owner of these keys
     #[arg(long, value_parser = label)]
-    label: Option<Label>,
+    label: Option<KeyLabel>,
 }
 
-fn label(text: &str) -> Result<Label, String> {
-    Label::new(text).ok_or_else(|| "a label has 1 to 100 visible characters".into())
+/// Parses a label, for clap.
+fn label(text: &str) -> Result<KeyLabel, String> {
+    KeyLabel::new(text).ok_or_else(|| "a label has 1 to 100 visible characters".into())
 }
 
-impl Trust {
-    pub(super) fn run(&self) -> Result<u8, Ending> {
-        let config = Config::require()?;
+impl KeysTrustArgs {
+    /// Adds the keys of all files to the trust store, or none if a file cannot be read. Own keys are left
+    /// out, since they are trusted anyway.
+    ///
+    /// The exit code is 1 if a key is marked as compromised and stays so. A key of small order is an error,
+    /// because a signature under it proves nothing.
+    pub(super) fn run(&self) -> Result<u8, CommandError> {
+        let config = UserConfig::require()?;
         let mut keys = Vec::new();
         for path in &self.files {
-            let file = disk::key_file(path).map_err(|error| Ending::impossible(error.to_string()))?;
+            let file = disk::key_file(path).map_err(|error| CommandError::impossible(error.to_string()))?;
             if file.holds_private {
-                output::complain(&format!(
+                output::print_notice(&format!(
                     "{}: this file holds a private key; only its public part is used. If it is yours: reenact keys import",
-                    shown(path)
+                    shown_path(path)
                 ));
             }
             if let Some(key) = file.keys.iter().find(|key| key.is_weak()) {
-                return Err(Ending::impossible(format!(
+                return Err(CommandError::impossible(format!(
                     "{}: the key {} is of small order: a signature under it proves nothing",
-                    shown(path),
+                    shown_path(path),
                     key.id()
                 )));
             }
@@ -62,21 +71,21 @@ impl Trust {
                 if let Some(own) = own.iter().find(|own| own.key == key) {
                     lines.push_str(&format!(
                         "{} is a key of your own\n",
-                        named(Some(own.name.as_str()), &key)
+                        name_and_id(Some(own.name.as_str()), &key)
                     ));
                     continue;
                 }
                 let change = store.trust(key, self.label.clone());
                 let entry = store.find(&key.id());
-                let label = entry.and_then(|entry| entry.label.as_ref()).map(Label::as_str);
+                let label = entry.and_then(|entry| entry.label.as_ref()).map(KeyLabel::as_str);
                 let is_superseded =
                     entry.is_some_and(|entry| matches!(entry.standing, Standing::Superseded { .. }));
-                let key = named(label, &key);
+                let key = name_and_id(label, &key);
                 match change {
                     Ok(_) if is_superseded => lines.push_str(&format!("{key} is superseded, and stays so\n")),
-                    Ok(Change::Added) => lines.push_str(&format!("{key} is trusted now\n")),
-                    Ok(Change::Relabelled) => lines.push_str(&format!("{key} has its label now\n")),
-                    Ok(Change::Unchanged) => lines.push_str(&format!("{key} was trusted already\n")),
+                    Ok(TrustChange::Added) => lines.push_str(&format!("{key} is trusted now\n")),
+                    Ok(TrustChange::Relabelled) => lines.push_str(&format!("{key} has its label now\n")),
+                    Ok(TrustChange::Unchanged) => lines.push_str(&format!("{key} was trusted already\n")),
                     Err(refusal) => refused.push((key, refusal)),
                 }
             }
@@ -84,8 +93,8 @@ impl Trust {
         })?;
         output::print(&lines)?;
         for (key, refusal) in &refused {
-            output::complain(&match refusal {
-                Refusal::Compromised => format!(
+            output::print_notice(&match refusal {
+                TrustRefusal::Compromised => format!(
                     "{key} is marked as compromised and not trusted; if that is wrong, let it be forgotten first: reenact keys forget"
                 ),
                 refusal => format!("{key}: {refusal}"),
@@ -100,7 +109,7 @@ impl Trust {
 /// What it signed still verifies.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  reenact keys supersede ci-2025 --by ci-2026")]
-pub(super) struct Supersede {
+pub(super) struct KeysSupersedeArgs {
     /// The old key: a name, a label, a key id, or the beginning of one
     #[arg(value_name = "KEY", allow_hyphen_values = true)]
     key: String,
@@ -110,23 +119,24 @@ pub(super) struct Supersede {
     by: String,
 }
 
-impl Supersede {
-    pub(super) fn run(&self) -> Result<u8, Ending> {
-        let config = Config::require()?;
-        let ring = Ring::read(&config)?;
+impl KeysSupersedeArgs {
+    /// Marks a key as superseded by another one. A compromised key can neither be superseded nor take another's place.
+    pub(super) fn run(&self) -> Result<u8, CommandError> {
+        let config = UserConfig::require()?;
+        let ring = KnownKeys::load(&config)?;
         let (row, by) = (ring.find(&self.key)?, ring.find(&self.by)?);
-        let (old, new) = (named(row.called(), &row.key), named(by.called(), &by.key));
+        let (old, new) = (name_and_id(row.display_name(), &row.key), name_and_id(by.display_name(), &by.key));
         if let Some(Standing::Compromised { .. }) = by.standing {
-            return Err(Ending::impossible(format!(
+            return Err(CommandError::impossible(format!(
                 "{new} is marked as compromised: nobody should sign with it"
             )));
         }
         config.edit_trust(|store| {
             store.supersede(row.key, by.key.id()).map_err(|refusal| match refusal {
-                Refusal::Compromised => {
-                    Ending::impossible(format!("{old} is marked as compromised, which is worse; it stays so"))
-                }
-                refusal => Ending::impossible(format!("{old}: {refusal}")),
+                TrustRefusal::Compromised => CommandError::impossible(format!(
+                    "{old} is marked as compromised, which is worse; it stays so"
+                )),
+                refusal => CommandError::impossible(format!("{old}: {refusal}")),
             })
         })?;
         output::print(&format!("{old} is superseded by {new}\n"))?;
@@ -141,7 +151,7 @@ impl Supersede {
 #[command(
     after_help = "Examples:\n  reenact keys compromise ci\n  reenact keys compromise ci --since 2026-05-01T00:00:00Z"
 )]
-pub(super) struct Compromise {
+pub(super) struct KeysCompromiseArgs {
     /// A name, a label, a key id, or the beginning of one
     #[arg(value_name = "KEY", allow_hyphen_values = true)]
     key: String,
@@ -151,19 +161,20 @@ pub(super) struct Compromise {
     since: Option<String>,
 }
 
-impl Compromise {
-    pub(super) fn run(&self) -> Result<u8, Ending> {
-        let config = Config::require()?;
-        let ring = Ring::read(&config)?;
+impl KeysCompromiseArgs {
+    /// Marks a key as compromised.
+    pub(super) fn run(&self) -> Result<u8, CommandError> {
+        let config = UserConfig::require()?;
+        let ring = KnownKeys::load(&config)?;
         let row = ring.find(&self.key)?;
-        let key = named(row.called(), &row.key);
+        let key = name_and_id(row.display_name(), &row.key);
         config.edit_trust(|store| {
             store.compromise(row.key, self.since.as_deref()).map_err(|refusal| match refusal {
-                Refusal::Time => {
+                TrustRefusal::Time => {
                     let since = self.since.as_deref().unwrap_or_default();
-                    Ending::impossible(format!("--since {}: {refusal}", Shown::new(since)))
+                    CommandError::impossible(format!("--since {}: {refusal}", Shown::new(since)))
                 }
-                refusal => Ending::impossible(format!("{key}: {refusal}")),
+                refusal => CommandError::impossible(format!("{key}: {refusal}")),
             })
         })?;
         let next = match row.name {
@@ -180,26 +191,30 @@ impl Compromise {
 /// A private key of your own stays where it is.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  reenact keys forget ci")]
-pub(super) struct Forget {
+pub(super) struct KeysForgetArgs {
     /// A name, a label, a key id, or the beginning of one
     #[arg(value_name = "KEY", allow_hyphen_values = true)]
     key: String,
 }
 
-impl Forget {
-    pub(super) fn run(&self) -> Result<u8, Ending> {
-        let config = Config::require()?;
-        let ring = Ring::read(&config)?;
+impl KeysForgetArgs {
+    /// Removes a key from the trust store. The private half of an own key stays; an own key without a mark
+    /// has nothing to forget.
+    pub(super) fn run(&self) -> Result<u8, CommandError> {
+        let config = UserConfig::require()?;
+        let ring = KnownKeys::load(&config)?;
         let row = ring.find(&self.key)?;
-        let key = named(row.called(), &row.key);
+        let key = name_and_id(row.display_name(), &row.key);
         let forgotten = config.edit_trust(|store| Ok(store.forget(&row.key.id())))?;
         let was = match (forgotten, row.name) {
             (Some(entry), _) => entry.standing.name(),
             (None, name) => {
                 let file = name.and_then(|name| Some(config.key_store().path(&name.parse().ok()?)));
                 let file =
-                    file.map_or(String::new(), |file| format!("; its private key is {}", shown(&file)));
-                return Err(Ending::impossible(format!("{key} is a key of your own without any mark{file}")));
+                    file.map_or(String::new(), |file| format!("; its private key is {}", shown_path(&file)));
+                return Err(CommandError::impossible(format!(
+                    "{key} is a key of your own without any mark{file}"
+                )));
             }
         };
         let now = if row.name.is_some() { ", and a key of your own without any mark now" } else { "" };

@@ -1,20 +1,24 @@
-//! A recorded run as the gateway's [`Answers`].
+//! A recorded run as the source of the gateway's answers.
+//!
+//! The gateway knows a trait and no records, the player knows records and no HTTP server. This module is where they meet.
 
 use std::sync::Arc;
 
-use reenact_gateway::{Answers, ServedAnswer, ServedReply, ServedRequest};
-use reenact_replay::{End, Incoming, Player, Reply, miss};
+use reenact_gateway::{AnswerSource, ServedAnswer, ServedReply, ServedRequest};
+use reenact_replay::{AnswerEnd, Player, PlayerReply, PlayerRequest, miss};
 
-/// Answers requests from a recorded run.
+/// Adapter from the gateway's requests to a [`Player`].
+///
+/// A request without a recorded answer becomes an error of the gateway, with the closest recorded request in its message.
 #[derive(Debug)]
-pub(super) struct RecordedRun(pub(super) Arc<Player>);
+pub(super) struct PlayerAnswers(pub(super) Arc<Player>);
 
-impl Answers for RecordedRun {
+impl AnswerSource for PlayerAnswers {
     fn answer(&self, request: &ServedRequest<'_>) -> ServedReply {
         let ServedRequest { provider, method, path, headers, body } = *request;
-        match self.0.answer(&Incoming { provider, method, path, headers, body }) {
-            Reply::Miss(miss) => ServedReply::Missing { code: miss::CODE, message: miss.to_string() },
-            Reply::Hit(answer) => {
+        match self.0.answer(&PlayerRequest { provider, method, path, headers, body }) {
+            PlayerReply::Miss(miss) => ServedReply::Missing { code: miss::CODE, message: miss.to_string() },
+            PlayerReply::Hit(answer) => {
                 let answer = Arc::unwrap_or_clone(answer);
                 ServedReply::Answer(ServedAnswer {
                     status: answer.status,
@@ -22,7 +26,7 @@ impl Answers for RecordedRun {
                     trailers: answer.trailers,
                     body: answer.body,
                     chunks: answer.chunks.iter().map(|chunk| (chunk.at, chunk.length)).collect(),
-                    is_cut: answer.end != End::Complete,
+                    is_cut: answer.end != AnswerEnd::Complete,
                 })
             }
         }

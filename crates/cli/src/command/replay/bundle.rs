@@ -1,4 +1,11 @@
-//! `reenact replay --bundle B`: a Replay Bundle, and run.json and summary.json of what became of it.
+//! `reenact replay --bundle B`: the replay of a Replay Bundle, with `run.json` and `summary.json` about its result.
+//!
+//! Other tools of the format branch on the codes in these files, so that they are written even if the replay
+//! cannot start: `E_CFG_PARSE` for a bundle that cannot be read, `E_REPLAY_MISSING_DEPENDENCY` for a part
+//! that it lacks, `E_TEST_FAILED` for a replay that differed. A bundle may name its config and its trace by
+//! digest only; then options supply the files.
+//!
+//! Start reading at `ReplayArgs::run_bundle`.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -9,37 +16,40 @@ use reenact_formats::replay_bundle::{CoverageView, FILES, LIMIT_CODE, MANIFEST, 
 use reenact_json::{Digest, Limits, Shown, Value};
 use reenact_keys::durable::{self, Readers};
 use reenact_record::RunId;
-use reenact_replay::{Verdict, miss};
-use reenact_run::gate::{Gate, Outcome, Replayed, Seeds, Status};
-use reenact_run::{Opened, Run};
+use reenact_replay::{ReplayVerdict, miss};
+use reenact_run::assay_report::{AssayReport, AssaySeeds, AssayTestResult, AssayTestStatus, ReplayedBundle};
+use reenact_run::{OpenedRecord, Run};
 use reenact_verify::disk;
 
-use super::Replay;
-use crate::output::{self, Ending};
-use crate::runs::{self, Found};
+use super::ReplayArgs;
+use crate::output::{self, CommandError};
+use crate::runs::{self, OpenedRun};
 
-/// Why a replay did not come to its end, or not to a good one. The codes are those that other tools of the format branch on.
-struct Stopped {
+/// Reason for which a replay did not succeed, with the code that other tools of the format know.
+struct BundleReplayError {
+    /// Code for programs, such as `E_CFG_PARSE`.
     code: &'static str,
+    /// Message for people, safe to print.
     message: String,
 }
 
-impl Stopped {
-    fn missing(message: impl Into<String>) -> Self {
+impl BundleReplayError {
+    /// Returns the error for a part that the bundle lacks (`E_REPLAY_MISSING_DEPENDENCY`).
+    fn missing_dependency(message: impl Into<String>) -> Self {
         Self { code: miss::CODE, message: message.into() }
     }
 }
 
-/// The code of what cannot be read, or is not what it says.
-const NOT_READ: &str = "E_CFG_PARSE";
-/// The code of a replay that went another way.
-const DIFFERED: &str = "E_TEST_FAILED";
+/// Code for a bundle that cannot be read, or is not what it says.
+const PARSE_CODE: &str = "E_CFG_PARSE";
+/// Code for a replay that differed from the recorded run.
+const DIFFERED_CODE: &str = "E_TEST_FAILED";
 
-/// The files that are written.
-const NAMES: [&str; 2] = ["run.json", "summary.json"];
+/// Names of the two files that are written into the current folder.
+const OUTPUT_FILES: [&str; 2] = ["run.json", "summary.json"];
 
-/// Whether a file is what a replay writes, here or by the tool of the format.
-fn is_output(bytes: &[u8]) -> bool {
+/// Returns true if the content of a file was written by a replay, by this program or by the format's own tool.
+fn is_replay_output(bytes: &[u8]) -> bool {
     let Ok(document) = Value::parse(bytes, &Limits::default()) else { return false };
     let replayed =
         document.member("provenance").and_then(|provenance| provenance.member("replay")?.boolean());
@@ -49,71 +59,91 @@ fn is_output(bytes: &[u8]) -> bool {
         || schema.is_some_and(|schema| schema.starts_with("assay."))
 }
 
-/// What is written.
+/// Content of `run.json` and `summary.json`, as far as it is known.
 #[derive(Default)]
-struct Outputs {
+struct BundleReplayOutputs {
+    /// SHA-256 of the archive; `None` for a folder.
     bundle_digest: Option<Digest>,
+    /// Id of the run from which the bundle was made. Untrusted text.
     source_run_id: Option<String>,
+    /// Name of the test suite, from the bundle. Untrusted text.
     suite: Option<String>,
+    /// Seeds from the manifest: version, order seed, judge seed.
     seeds: [Option<String>; 3],
-    rows: Vec<Outcome>,
+    /// Results: one for the replay, or one for each recorded answer.
+    results: Vec<AssayTestResult>,
 }
 
-impl Replay {
-    pub(super) fn run_bundle(&self, path: &Path) -> Result<u8, Ending> {
-        Outputs::check()?;
-        let mut outputs = Outputs { bundle_digest: digest(path), ..Outputs::default() };
+impl ReplayArgs {
+    /// Replays a bundle, or checks its answers if there is no command, and writes the two output files.
+    ///
+    /// # Errors
+    ///
+    /// If a file of another origin has the name of an output, or the bundle cannot be replayed; the files
+    /// then have the code.
+    pub(super) fn run_bundle(&self, path: &Path) -> Result<u8, CommandError> {
+        BundleReplayOutputs::require_replaceable()?;
+        let mut outputs =
+            BundleReplayOutputs { bundle_digest: digest(path), ..BundleReplayOutputs::default() };
         let name = Shown::whole(&path.to_string_lossy()).to_string();
-        let (path, Opened { run, report }) = runs::examine(path.as_os_str(), &self.keys)?;
+        let (path, OpenedRecord { run, report }) = runs::open_with_report(path.as_os_str(), &self.keys)?;
         let found = match run {
-            Ok(run) => Found { path, run, report },
+            Ok(run) => OpenedRun { path, run, report },
             Err(why) => {
                 let is_over = report.reasons.iter().any(|reason| reason.contains(LIMIT_CODE));
-                let code = if is_over { LIMIT_CODE } else { NOT_READ };
-                return outputs.stop(&name, &Stopped { code, message: why.to_string() });
+                let code = if is_over { LIMIT_CODE } else { PARSE_CODE };
+                return outputs.fail(&name, &BundleReplayError { code, message: why.to_string() });
             }
         };
-        outputs.read(&found.run);
-        let run = match self.checked(&found) {
+        outputs.read_provenance(&found.run);
+        let run = match self.complete_run(&found) {
             Ok(run) => run,
-            Err(stopped) => return outputs.stop(&name, &stopped),
+            Err(stopped) => return outputs.fail(&name, &stopped),
         };
         if self.command.is_empty() {
-            return outputs.look_through(&name, &run);
+            return outputs.check_answers(&name, &run);
         }
         let begun = Instant::now();
-        let (record, enforcement) = self.replayed(&run, &name)?;
+        let (record, enforcement) = self.replay_run(&run, &name)?;
         let (status, stopped) = match record.verdict() {
-            Verdict::Reproduced => (Status::Pass, None),
-            Verdict::Differed => {
-                (Status::Fail, Some(Stopped { code: DIFFERED, message: "the replay differed".into() }))
-            }
-            Verdict::MissingDependency => {
+            ReplayVerdict::Reproduced => (AssayTestStatus::Pass, None),
+            ReplayVerdict::Differed => (
+                AssayTestStatus::Fail,
+                Some(BundleReplayError { code: DIFFERED_CODE, message: "the replay differed".into() }),
+            ),
+            ReplayVerdict::MissingDependency => {
                 let first = record.outcome.misses.first().map_or(String::new(), |miss| miss.to_string());
-                (Status::Error, Some(Stopped::missing(first)))
+                (AssayTestStatus::Error, Some(BundleReplayError::missing_dependency(first)))
             }
         };
-        let message = match (&stopped, super::found_by(record.outcome.rung)) {
+        let message = match (&stopped, super::matched_by(record.outcome.weakest_level)) {
             (Some(stopped), _) => stopped.message.clone(),
             (None, Some(found)) => format!("reproduced, requests were found by {found}"),
             (None, None) => "reproduced".into(),
         };
         let milliseconds = u64::try_from(begun.elapsed().as_millis()).ok();
-        outputs.rows.push(Outcome { id: "replay".into(), status, message, milliseconds });
+        outputs.results.push(AssayTestResult { id: "replay".into(), status, message, milliseconds });
         outputs.write(record.verdict().exit_code(), stopped.as_ref())?;
-        self.tell(&record, &enforcement)
+        self.report_result(&record, &enforcement)
     }
 
-    /// The run of a bundle that is whole: verified, with its config, and with its trace.
-    fn checked(&self, found: &Found) -> Result<Run, Stopped> {
-        if found.run.dialect() != FormatId::ReplayBundle {
+    /// Returns the run of a bundle that is complete: verified (or forced), with its config and its trace.
+    ///
+    /// A trace that an option supplies is added to the run, unless the manifest names a trace file inside the bundle.
+    ///
+    /// # Errors
+    ///
+    /// `E_CFG_PARSE` if this is no Replay Bundle or does not verify, `E_REPLAY_MISSING_DEPENDENCY` if a file
+    /// or every answer is missing.
+    fn complete_run(&self, found: &OpenedRun) -> Result<Run, BundleReplayError> {
+        if found.run.payload_format() != FormatId::ReplayBundle {
             let message = "this is no Replay Bundle; leave --bundle out to replay it";
-            return Err(Stopped { code: NOT_READ, message: message.into() });
+            return Err(BundleReplayError { code: PARSE_CODE, message: message.into() });
         }
         if !found.report.pass() && !self.force {
             let reasons = found.report.reasons.join("\n  ");
-            let code = if reasons.contains(LIMIT_CODE) { LIMIT_CODE } else { NOT_READ };
-            return Err(Stopped {
+            let code = if reasons.contains(LIMIT_CODE) { LIMIT_CODE } else { PARSE_CODE };
+            return Err(BundleReplayError {
                 code,
                 message: format!(
                     "the bundle does not verify\n  {reasons}\nreplay it all the same with --force"
@@ -126,43 +156,51 @@ impl Replay {
             files.into_iter().any(|(_, bytes)| Digest::of(bytes) == *digest)
         };
         let of = |value: Option<Value<'_>>| value.and_then(|value| read_digest(&value.string()?));
-        given("config", self.config.as_deref(), of(manifest.config_digest), held)?;
-        let trace = given("trace", self.trace.as_deref(), of(manifest.trace_digest), held)?;
+        external_file("config", self.config.as_deref(), of(manifest.config_digest), held)?;
+        let trace = external_file("trace", self.trace.as_deref(), of(manifest.trace_digest), held)?;
         let run = match trace.filter(|_| manifest.trace_path.is_none()) {
             Some(trace) => found
                 .run
                 .with_trace(trace)
-                .map_err(|error| Stopped { code: NOT_READ, message: error.to_string() })?,
+                .map_err(|error| BundleReplayError { code: PARSE_CODE, message: error.to_string() })?,
             None => found.run.clone(),
         };
         if run.exchanges().next().is_none() {
-            return Err(Stopped::missing("the bundle holds neither a trace with answers nor a cassette"));
+            return Err(BundleReplayError::missing_dependency(
+                "the bundle holds neither a trace with answers nor a cassette",
+            ));
         }
         Ok(run)
     }
 }
 
-/// A file that a bundle names by its digest: from the bundle, or else as it is given, and then it must be the one.
-fn given(
+/// Returns a file that the bundle names by its digest only and that an option supplies; `None` if no option does.
+///
+/// `is_held` returns true for digests of files inside the bundle. `what` is the option's name.
+///
+/// # Errors
+///
+/// If the file is neither in the bundle nor supplied, or the supplied one has another digest.
+fn external_file(
     what: &str,
     path: Option<&Path>,
     digest: Option<Digest>,
     is_held: impl Fn(&Digest) -> bool,
-) -> Result<Option<Vec<u8>>, Stopped> {
+) -> Result<Option<Vec<u8>>, BundleReplayError> {
     let Some(path) = path else {
         return match digest {
-            Some(digest) if !is_held(&digest) => Err(Stopped::missing(format!(
+            Some(digest) if !is_held(&digest) => Err(BundleReplayError::missing_dependency(format!(
                 "the bundle holds only the digest of its {what} (sha256:{digest}): give the file with --{what}"
             ))),
             _ => Ok(None),
         };
     };
-    let bytes = disk::read(path).map_err(|error| Stopped::missing(error.to_string()))?;
+    let bytes = disk::read(path).map_err(|error| BundleReplayError::missing_dependency(error.to_string()))?;
     let found = Digest::of(&bytes);
     match digest {
         Some(digest) if digest != found => {
             let name = path.to_string_lossy();
-            Err(Stopped::missing(format!(
+            Err(BundleReplayError::missing_dependency(format!(
                 "{} is not the {what} of this bundle: it has the digest sha256:{found}, the bundle names sha256:{digest}",
                 Shown::whole(&name)
             )))
@@ -171,18 +209,19 @@ fn given(
     }
 }
 
+/// Parses the manifest of a bundle.
 fn manifest(run: &Run) -> Option<Value<'_>> {
     Value::parse(run.file(MANIFEST)?, &Limits::default()).ok()
 }
 
-/// The digest of a bundle's archive; a folder has none.
+/// Returns the SHA-256 of a bundle's archive; a folder has none.
 fn digest(path: &Path) -> Option<Digest> {
     path.is_file().then(|| disk::file_digest(path).ok()).flatten()
 }
 
-impl Outputs {
-    /// What the bundle says of the run that it was made from.
-    fn read(&mut self, run: &Run) {
+impl BundleReplayOutputs {
+    /// Reads from the bundle which run it was made from, its suite and its seeds.
+    fn read_provenance(&mut self, run: &Run) {
         let Some(manifest) = manifest(run).map(ManifestView::of) else { return };
         let output = manifest.outputs.map(OutputsView::of).and_then(|outputs| outputs.run?.string());
         let source = run.file(output.as_deref().unwrap_or("outputs/run.json"));
@@ -198,13 +237,17 @@ impl Outputs {
         self.seeds = [seeds.seed_version, seeds.order_seed, seeds.judge_seed].map(|seed| seed.map(text));
     }
 
-    fn stop(&self, name: &str, stopped: &Stopped) -> Result<u8, Ending> {
+    /// Writes the output files with the error, and returns it with exit code 2.
+    fn fail(&self, name: &str, stopped: &BundleReplayError) -> Result<u8, CommandError> {
         self.write(2, Some(stopped))?;
-        Err(Ending::impossible(format!("{name}: {} ({})", stopped.message, stopped.code)))
+        Err(CommandError::impossible(format!("{name}: {} ({})", stopped.message, stopped.code)))
     }
 
-    /// Without a command nothing is run: each recorded request is looked at, whether its answer could be given.
-    fn look_through(&mut self, name: &str, run: &Run) -> Result<u8, Ending> {
+    /// Checks without running anything that each recorded request has an answer that a replay could give.
+    ///
+    /// A test that the manifest declares incomplete ends the check, since the bundle itself says that it
+    /// cannot be replayed.
+    fn check_answers(&mut self, name: &str, run: &Run) -> Result<u8, CommandError> {
         let coverage = manifest(run).and_then(|manifest| ManifestView::of(manifest).replay_coverage);
         let coverage = coverage.map(CoverageView::of).unwrap_or_default();
         if let Some((test, why)) = coverage.incomplete().next() {
@@ -213,79 +256,83 @@ impl Outputs {
             let why = why.map_or(String::new(), |why| format!(" ({})", word(why)));
             let message =
                 format!("{incomplete} of its tests cannot be replayed, the first is {}{why}", word(test));
-            return self.stop(name, &Stopped::missing(message));
+            return self.fail(name, &BundleReplayError::missing_dependency(message));
         }
         let mut failed = 0;
         for exchange in run.exchanges() {
             let why = exchange.request().err().or_else(|| exchange.answer().err());
             failed += usize::from(why.is_some());
-            self.rows.push(Outcome {
+            self.results.push(AssayTestResult {
                 id: exchange.step_id().into_owned(),
-                status: if why.is_some() { Status::Error } else { Status::Pass },
+                status: if why.is_some() { AssayTestStatus::Error } else { AssayTestStatus::Pass },
                 message: why.map_or("its answer is held".into(), |why| why.to_string()),
                 milliseconds: Some(0),
             });
         }
-        let all = self.rows.len();
+        let all = self.results.len();
         if failed > 0 {
-            return self.stop(
+            return self.fail(
                 name,
-                &Stopped::missing(format!("{failed} of {all} recorded answers cannot be given")),
+                &BundleReplayError::missing_dependency(format!(
+                    "{failed} of {all} recorded answers cannot be given"
+                )),
             );
         }
         self.write(0, None)?;
-        output::complain(&format!(
+        output::print_notice(&format!(
             "{name}: {all} recorded answers can be given; nothing was run: give the command after --"
         ));
         Ok(0)
     }
 
-    /// Whether run.json and summary.json may be written: the names are common, and files of others are not replaced.
-    fn check() -> Result<(), Ending> {
+    /// Refuses to go on if `run.json` or `summary.json` exists and was not written by a replay: the names are common.
+    fn require_replaceable() -> Result<(), CommandError> {
         let is_others = |name: &&str| {
             let path = Path::new(name);
             let found = path.symlink_metadata();
-            found
-                .is_ok_and(|found| !found.is_file() || !disk::read(path).is_ok_and(|bytes| is_output(&bytes)))
+            found.is_ok_and(|found| {
+                !found.is_file() || !disk::read(path).is_ok_and(|bytes| is_replay_output(&bytes))
+            })
         };
-        match NAMES.into_iter().find(is_others) {
+        match OUTPUT_FILES.into_iter().find(is_others) {
             None => Ok(()),
-            Some(name) => Err(Ending::impossible(format!(
+            Some(name) => Err(CommandError::impossible(format!(
                 "{name}: what is here under this name was not written by a replay, and is not replaced: move it, or replay in another folder"
             ))),
         }
     }
 
-    /// Writes run.json and summary.json into the folder that we stand in.
-    fn write(&self, exit_code: u8, stopped: Option<&Stopped>) -> Result<(), Ending> {
-        // The command may have written there.
-        Self::check()?;
+    /// Writes `run.json` and `summary.json` into the current folder.
+    fn write(&self, exit_code: u8, stopped: Option<&BundleReplayError>) -> Result<(), CommandError> {
+        // The command may have created files of these names meanwhile.
+        Self::require_replaceable()?;
         let gate = self.gate(exit_code, stopped);
-        for (name, text) in NAMES.into_iter().zip([gate.run_json(), gate.summary_json()]) {
+        for (name, text) in OUTPUT_FILES.into_iter().zip([gate.run_json(), gate.summary_json()]) {
             let path = PathBuf::from(name);
             durable::replace(&path, text.as_bytes(), Readers::Everyone)
-                .map_err(|error| Ending::impossible(format!("{name}: {error}")))?;
+                .map_err(|error| CommandError::impossible(format!("{name}: {error}")))?;
         }
         Ok(())
     }
 
-    fn gate(&self, exit_code: u8, stopped: Option<&Stopped>) -> Gate {
+    /// Returns the result in the form of the format's files.
+    fn gate(&self, exit_code: u8, stopped: Option<&BundleReplayError>) -> AssayReport {
         let [version, order, judge] = &self.seeds;
         let version = version.as_ref().and_then(|version| version.parse().ok()).unwrap_or(1);
-        Gate {
+        AssayReport {
             run_id: RunId::generate().map(|id| id.to_string()).ok(),
             suite: self.suite.clone().unwrap_or("replay".to_owned()),
-            results: self.rows.clone(),
+            results: self.results.clone(),
             exit_code: exit_code.into(),
             reason_code: stopped.map_or("", |stopped| stopped.code),
             message: stopped.map(|stopped| stopped.message.clone()),
             producer: concat!("reenact/", env!("CARGO_PKG_VERSION")).to_owned(),
-            seeds: Seeds { version, order: order.clone(), judge: judge.clone() },
-            replay: Some(Replayed {
+            seeds: AssaySeeds { version, order: order.clone(), judge: judge.clone() },
+            replay: Some(ReplayedBundle {
                 bundle_digest: self.bundle_digest,
                 source_run_id: self.source_run_id.clone(),
             }),
-            ..Gate::default()
+            ..AssayReport::default()
         }
     }
 }

@@ -1,4 +1,16 @@
-//! `reenact replay RUN -- CMD`: runs an agent again on what was recorded, with no network.
+//! `reenact replay RUN -- CMD`: runs an agent again on the recorded answers, without network.
+//!
+//! The agent runs in a sandbox of the kernel in which only the gateway can be reached. The gateway takes its answers from
+//! a [`Player`], which matches each request with a recorded one. A record of the replay is saved beside the runs.
+//!
+//! | verdict | exit code | meaning |
+//! |---|---|---|
+//! | reproduced | 0 | every recorded exchange was asked for, and the exit code is the recorded one |
+//! | differed | 1 | exchanges were not asked for, or the exit code is another one |
+//! | missing dependency | 2 | a request had no recorded answer |
+//!
+//! No command of a record is ever run: it comes from the command line. Start reading at
+//! `ReplayArgs::replay_run`; `bundle` adds what Replay Bundles need.
 
 mod answers;
 mod bundle;
@@ -9,21 +21,25 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use reenact_gateway::{Gateway, Limits, Pace, Replaying, Route, Token, Work};
+use reenact_gateway::{
+    Gateway, GatewayLimits, GatewayMode, GatewayToken, ReplayConfig, ReplayPace, VendorRoute,
+};
 use reenact_json::{Shown, Value};
 use reenact_keys::durable::{self, Readers};
 use reenact_record::RunId;
 use reenact_record::clock::{Clock, SystemClock, timestamp};
-use reenact_replay::record::Sandbox as SandboxRecord;
-use reenact_replay::{self as replay, Outcome, Player, ReplayRecord, Unused, Verdict, player};
-use reenact_run::{Exit, Run, Unreadable};
-use reenact_sandbox::{Enforcement, Plan, Probe, Rung, SandboxError};
+use reenact_replay::replay_record::ReplaySandbox;
+use reenact_replay::{
+    self as replay, Player, ReplayOutcome, ReplayRecord, ReplayVerdict, UnusedExchange, player,
+};
+use reenact_run::{Exit, Run, UnreadablePayload};
+use reenact_sandbox::{Isolation, SandboxCommand, SandboxError, SandboxProbe, SandboxReport};
 use reenact_wire::Vendor;
 
-use self::answers::RecordedRun;
-use crate::child::{self, Signals};
-use crate::output::{self, Ending};
-use crate::runs::KeyFiles;
+use self::answers::PlayerAnswers;
+use crate::child::{self, SignalForwarder};
+use crate::output::{self, CommandError};
+use crate::runs::KeyFileArgs;
 use crate::{quantity, runs, runtime, settings, vendors};
 
 /// Replay a run: the same agent on the recorded answers, with no network, no API key and no bill
@@ -36,7 +52,7 @@ use crate::{quantity, runs, runtime, settings, vendors};
 #[command(
     after_help = "Examples:\n  reenact replay last -- python agent.py\n  reenact replay run.rer.json --key signer.jwk --json -- node agent.js\n  reenact replay 0197 --pace recorded --sandbox require -- ./agent\n  reenact replay --bundle failure.tar.gz -- python agent.py"
 )]
-pub(crate) struct Replay {
+pub(crate) struct ReplayArgs {
     /// A file or a folder, a run id, the beginning of one, or `last`
     #[arg(value_name = "RUN", required_unless_present = "bundle")]
     run: Option<OsString>,
@@ -56,14 +72,14 @@ pub(crate) struct Replay {
 
     /// What to do where the kernel gives no sandbox: auto (say so and go on), require (stop), off (do not ask for one)
     #[arg(long, value_name = "WHEN", default_value = "auto", value_enum)]
-    sandbox: Sandbox,
+    sandbox: SandboxModeArg,
 
     /// When the pieces of an answer come: at once, or as they came when they were recorded
     #[arg(long, value_name = "PACE", default_value = "instant", value_enum)]
-    pace: PaceName,
+    pace: PaceArg,
 
     #[command(flatten)]
-    keys: KeyFiles,
+    keys: KeyFileArgs,
 
     /// Replay a record that does not verify
     #[arg(long)]
@@ -82,40 +98,50 @@ pub(crate) struct Replay {
     command: Vec<OsString>,
 }
 
+/// Values of `--sandbox`.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Sandbox {
+enum SandboxModeArg {
     Auto,
     Require,
     Off,
 }
 
+/// Values of `--pace`.
 #[derive(Clone, Copy, clap::ValueEnum)]
-enum PaceName {
+enum PaceArg {
     Instant,
     Recorded,
 }
 
-/// Inside the sandbox every port is free, so it may as well be the same each time: what an agent prints then is, too.
-const PORT_INSIDE: u16 = 8377;
+/// Port of the gateway inside the sandbox. Every port is free there, and a fixed one makes the output of
+/// agents that print their base URL the same each time.
+const SANDBOX_PORT: u16 = 8377;
 
-/// A command that runs, and what serves it.
-struct Running {
+/// An agent that runs, with the gateway that serves it.
+struct RunningAgent {
+    /// Process of the agent, or of the trampoline that has become the agent.
     child: Child,
+    /// Gateway that answers the agent; it must be stopped after the agent has ended.
     gateway: Gateway,
-    enforcement: Enforcement,
+    /// Isolation that the kernel enforces on the agent.
+    enforcement: SandboxReport,
 }
 
-/// What an agent is given, before it is known where.
-struct Staged {
+/// Everything that a replay needs, before the address of the gateway is known.
+struct ReplaySetup {
+    /// Recorded answers, shared with the gateway.
     player: Arc<Player>,
-    routes: Vec<Route>,
-    token: Token,
-    /// Variables that the project has masked.
+    /// Routes of the recorded run, whose paths are part of its requests.
+    routes: Vec<VendorRoute>,
+    /// Secret part of the gateway's URLs, new for each replay.
+    token: GatewayToken,
+    /// Variables whose values the project has masked (`redaction.known_env`).
     known_env: Vec<String>,
 }
 
-impl Replay {
-    pub(crate) fn run(&self) -> Result<u8, Ending> {
+impl ReplayArgs {
+    /// Replays the run or the bundle that is named. A record that does not verify is refused without `--force`.
+    pub(crate) fn run(&self) -> Result<u8, CommandError> {
         if let Some(path) = &self.bundle {
             return self.run_bundle(path);
         }
@@ -125,135 +151,152 @@ impl Replay {
         let name = Shown::whole(&name).to_string();
         if self.command.is_empty() {
             let command = found.run.summary().command;
-            return Err(Ending::impossible(format!(
+            return Err(CommandError::impossible(format!(
                 "no command from a record is ever run; give it yourself: reenact replay {} -- {}",
                 Shown::whole(&given.to_string_lossy()),
-                super::record::typed(&command)
+                super::record::command_line(&command)
             )));
         }
         if !found.report.pass() && !self.force {
-            return Err(Ending::impossible(format!(
+            return Err(CommandError::impossible(format!(
                 "{name}: this record does not verify, so what it holds may not be what was recorded (E_NOT_VERIFIED)\n  {}\nreplay it all the same with --force",
                 found.report.reasons.join("\n  ")
             )));
         }
         if !found.report.pass() {
-            output::complain(&format!(
+            output::print_notice(&format!(
                 "{name}: this record does not verify; it is replayed because of --force"
             ));
         }
-        let (record, enforcement) = self.replayed(&found.run, &name)?;
-        self.tell(&record, &enforcement)
+        let (record, enforcement) = self.replay_run(&found.run, &name)?;
+        self.report_result(&record, &enforcement)
     }
 
-    /// Runs the command on what a run holds.
-    fn replayed(&self, run: &Run, name: &str) -> Result<(ReplayRecord, Enforcement), Ending> {
-        let redaction = settings::here()?.redaction;
-        let withheld = withheld(run);
-        let player = Player::load_with(run, redaction.pack()).map_err(|error| {
+    /// Runs the agent on the answers of `run`, and returns the record of the replay. `name` is printable.
+    ///
+    /// # Errors
+    ///
+    /// If the record holds no answers, was masked with other rules, or the agent cannot be started.
+    fn replay_run(&self, run: &Run, name: &str) -> Result<(ReplayRecord, SandboxReport), CommandError> {
+        let redaction = settings::load_current()?.redaction;
+        let withheld = withheld_notice(run);
+        let player = Player::load_with_pack(run, redaction.pack()).map_err(|error| {
             let withheld = withheld.as_deref().map_or(String::new(), |withheld| format!("\n{withheld}"));
-            Ending::impossible(format!("{name}: {error}{withheld}"))
+            CommandError::impossible(format!("{name}: {error}{withheld}"))
         })?;
         if let Some(withheld) = &withheld {
-            output::complain(withheld);
+            output::print_notice(withheld);
         }
         for note in player.notes() {
-            output::complain(&note.to_string());
+            output::print_notice(&note.to_string());
         }
-        let staged = Staged {
-            routes: routes(run)?,
-            token: Token::generate().map_err(|error| Ending::impossible(error.to_string()))?,
+        let setup = ReplaySetup {
+            routes: recorded_routes(run)?,
+            token: GatewayToken::generate().map_err(|error| CommandError::impossible(error.to_string()))?,
             player: Arc::new(player),
             known_env: redaction.known_env,
         };
         let clock = SystemClock::start();
         let started_at = timestamp(clock.now());
-        let player = Arc::clone(&staged.player);
-        let (child_exit, enforcement) = runtime::new()?.block_on(self.play(staged))?;
+        let player = Arc::clone(&setup.player);
+        let (child_exit, enforcement) = runtime::new()?.block_on(self.run_agent(setup))?;
         let record = ReplayRecord {
             run_id: run.id().to_owned(),
             format: run.format().to_owned(),
             digest: run.digest().map(|digest| digest.to_string()),
             child_exit,
             recorded_exit: run.summary().exit,
-            outcome: player.conclude(),
-            sandbox: told(&enforcement),
+            outcome: player.outcome(),
+            sandbox: sandbox_record(&enforcement),
             started_at,
             ended_at: timestamp(clock.now()),
         };
         Ok((record, enforcement))
     }
 
-    async fn play(&self, staged: Staged) -> Result<(Exit, Enforcement), Ending> {
-        let signals = Signals::listen().map_err(|error| Ending::impossible(error.to_string()))?;
-        // The kernel's part blocks for some milliseconds, in which nothing else is there to be done.
-        let Running { child, gateway, enforcement } = self.start(&staged)?;
-        let exit = signals.wait(child).await.map_err(|error| Ending::impossible(error.to_string()))?;
-        // Nothing is recorded here, so nothing can have been lost.
+    /// Starts the agent and the gateway, waits for the agent's end, and stops the gateway.
+    async fn run_agent(&self, setup: ReplaySetup) -> Result<(Exit, SandboxReport), CommandError> {
+        let signals =
+            SignalForwarder::listen().map_err(|error| CommandError::impossible(error.to_string()))?;
+        // Building the sandbox blocks this thread for some milliseconds; no other task is waiting then.
+        let RunningAgent { child, gateway, enforcement } = self.start_agent(&setup)?;
+        let exit = signals.wait(child).await.map_err(|error| CommandError::impossible(error.to_string()))?;
+        // A replay records nothing, so the gateway's error about unrecorded events cannot occur.
         let _ = gateway.stop().await;
         Ok((exit, enforcement))
     }
 
-    fn start(&self, staged: &Staged) -> Result<Running, Ending> {
+    /// Starts the agent inside a sandbox; without one if `--sandbox` allows it.
+    ///
+    /// # Errors
+    ///
+    /// If the sandbox is required and refused, or the command cannot be started.
+    fn start_agent(&self, setup: &ReplaySetup) -> Result<RunningAgent, CommandError> {
         let why = match self.sandbox {
-            Sandbox::Off => "the sandbox was switched off (--sandbox off)".to_owned(),
-            Sandbox::Auto | Sandbox::Require => match self.start_inside(staged) {
+            SandboxModeArg::Off => "the sandbox was switched off (--sandbox off)".to_owned(),
+            SandboxModeArg::Auto | SandboxModeArg::Require => match self.start_in_sandbox(setup) {
                 Ok(running) => return Ok(running),
-                Err(Refused::Ending(ending)) => return Err(ending),
-                Err(Refused::Kernel(error)) => {
-                    let probe = Probe::from_error(&error);
+                Err(AgentStartError::Other(ending)) => return Err(ending),
+                Err(AgentStartError::Sandbox(error)) => {
+                    let probe = SandboxProbe::from_error(&error);
                     let advice: String = probe.advice.iter().map(|line| format!("\n  {line}")).collect();
-                    if self.sandbox == Sandbox::Require {
-                        return Err(Ending::impossible(format!("{error} (E_SANDBOX_REFUSED){advice}")));
+                    if self.sandbox == SandboxModeArg::Require {
+                        return Err(CommandError::impossible(format!("{error} (E_SANDBOX_REFUSED){advice}")));
                     }
-                    output::complain(&format!("{error}; the network is not cut off{advice}"));
+                    output::print_notice(&format!("{error}; the network is not cut off{advice}"));
                     error.to_string()
                 }
             },
         };
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-            .map_err(|error| Ending::impossible(format!("no port on 127.0.0.1 to listen on: {error}")))?;
-        let address = listener.local_addr().map_err(|error| Ending::impossible(error.to_string()))?;
-        let gateway = self.serve(listener, staged)?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|error| {
+            CommandError::impossible(format!("no port on 127.0.0.1 to listen on: {error}"))
+        })?;
+        let address = listener.local_addr().map_err(|error| CommandError::impossible(error.to_string()))?;
+        let gateway = self.start_gateway(listener, setup)?;
         let [program, arguments @ ..] = self.command.as_slice() else {
-            return Err(Ending::impossible("there is no command to run"));
+            return Err(CommandError::impossible("there is no command to run"));
         };
         let mut command = Command::new(program);
-        command.args(arguments).env_clear().envs(self.environment(staged, address));
-        self.redirect(&mut command)?;
+        command.args(arguments).env_clear().envs(self.agent_environment(setup, address));
+        self.redirect_stdout(&mut command)?;
         let child = command
             .spawn()
-            .map_err(|error| self.not_started(&error.to_string(), child::not_started(&error)))?;
-        Ok(Running { child, gateway, enforcement: Enforcement::none(why) })
+            .map_err(|error| self.spawn_failure(&error.to_string(), child::spawn_error_code(&error)))?;
+        Ok(RunningAgent { child, gateway, enforcement: SandboxReport::not_enforced(why) })
     }
 
-    fn start_inside(&self, staged: &Staged) -> Result<Running, Refused> {
+    /// Starts the agent in a sandbox of the kernel, with the gateway's listener inside it.
+    ///
+    /// The child first runs this program as the sandbox's trampoline, and hands the listener over. Only when the gateway
+    /// serves it, the trampoline is told to execute the agent. A child that fails before is killed and reaped.
+    fn start_in_sandbox(&self, setup: &ReplaySetup) -> Result<RunningAgent, AgentStartError> {
         let [program, arguments @ ..] = self.command.as_slice() else {
-            return Err(Ending::impossible("there is no command to run").into());
+            return Err(CommandError::impossible("there is no command to run").into());
         };
-        let mut plan = Plan::new(program.clone()).args(arguments.iter().cloned()).listen_port(PORT_INSIDE);
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT_INSIDE));
-        plan.env = Some(self.environment(staged, address));
+        let mut plan =
+            SandboxCommand::new(program.clone()).args(arguments.iter().cloned()).listen_port(SANDBOX_PORT);
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, SANDBOX_PORT));
+        plan.env = Some(self.agent_environment(setup, address));
         let (mut command, handshake) = plan.prepare()?;
-        self.redirect(&mut command)?;
+        self.redirect_stdout(&mut command)?;
         let mut child = command.spawn().map_err(SandboxError::Spawn)?;
-        // While it lives it holds the child's end of the talk open.
+        // The command keeps the child's end of the handshake open, so that EOF would not be seen.
         drop(command);
         let started = (|| {
             let ready = handshake.wait()?;
-            // Served before the command starts: its first request is answered.
+            // The gateway serves before the agent starts, so that its first request is answered.
             let listener = ready.listener.try_clone().map_err(SandboxError::Spawn)?;
-            let gateway = self.serve(listener, staged)?;
-            Ok((gateway, ready.start()?.enforcement))
+            let gateway = self.start_gateway(listener, setup)?;
+            Ok((gateway, ready.start()?.report))
         })();
         match started {
-            Ok((gateway, enforcement)) => Ok(Running { child, gateway, enforcement }),
+            Ok((gateway, enforcement)) => Ok(RunningAgent { child, gateway, enforcement }),
             Err(refused) => {
                 let _ = child.kill();
                 let _ = child.wait();
                 Err(match refused {
-                    Refused::Kernel(SandboxError::Exec { reason, exit_code, .. }) => {
-                        self.not_started(&reason, u8::try_from(exit_code).unwrap_or(126)).into()
+                    AgentStartError::Sandbox(SandboxError::Exec { reason, exit_code, .. }) => {
+                        self.spawn_failure(&reason, u8::try_from(exit_code).unwrap_or(126)).into()
                     }
                     refused => refused,
                 })
@@ -261,100 +304,116 @@ impl Replay {
         }
     }
 
-    fn serve(&self, listener: TcpListener, staged: &Staged) -> Result<Gateway, Ending> {
+    /// Starts the gateway that answers from the record.
+    fn start_gateway(&self, listener: TcpListener, setup: &ReplaySetup) -> Result<Gateway, CommandError> {
         let pace = match self.pace {
-            PaceName::Instant => Pace::Instant,
-            PaceName::Recorded => Pace::Recorded,
+            PaceArg::Instant => ReplayPace::Instant,
+            PaceArg::Recorded => ReplayPace::Recorded,
         };
-        let answers = Arc::new(RecordedRun(Arc::clone(&staged.player)));
-        let replaying = Replaying { answers, pace, routes: staged.routes.clone(), limits: Limits::default() };
-        Gateway::start(listener, staged.token.clone(), Work::Replay(replaying))
-            .map_err(|error| Ending::impossible(error.to_string()))
+        let answers = Arc::new(PlayerAnswers(Arc::clone(&setup.player)));
+        let replaying =
+            ReplayConfig { answers, pace, routes: setup.routes.clone(), limits: GatewayLimits::default() };
+        Gateway::start(listener, setup.token.clone(), GatewayMode::Replay(replaying))
+            .map_err(|error| CommandError::impossible(error.to_string()))
     }
 
-    fn environment(&self, staged: &Staged, address: SocketAddr) -> Vec<(OsString, OsString)> {
+    /// Returns the environment of the agent: base URLs of the gateway at `address`, and dummies for all credentials.
+    ///
+    /// The player learns the dummies and the values of `known_env`, because the recorder masked the
+    /// originals: a request with a dummy then matches the recorded request with the mask.
+    fn agent_environment(&self, setup: &ReplaySetup, address: SocketAddr) -> Vec<(OsString, OsString)> {
         let base = |name: &str| {
-            let route = staged.routes.iter().find(|route| route.name == name)?;
-            Some(route.base_url(address, &staged.token))
+            let route = setup.routes.iter().find(|route| route.name == name)?;
+            Some(route.base_url(address, &setup.token))
         };
-        let mut environment = vendors::environment(std::env::vars_os(), base);
-        let report = reenact_gateway::report_url(address, &staged.token);
-        environment.retain(|(name, _)| name != vendors::REPORT_URL);
-        environment.push((vendors::REPORT_URL.into(), report.into()));
-        for dummy in vendors::take_out_credentials(&mut environment) {
-            staged.player.know(player::rule::ENVIRONMENT, dummy.as_bytes());
+        let mut environment = vendors::agent_environment(std::env::vars_os(), base);
+        let report = reenact_gateway::report_url(address, &setup.token);
+        environment.retain(|(name, _)| name != vendors::REPORT_URL_VARIABLE);
+        environment.push((vendors::REPORT_URL_VARIABLE.into(), report.into()));
+        for dummy in vendors::replace_credentials(&mut environment) {
+            setup.player.add_secret(player::rule::ENVIRONMENT, dummy.as_bytes());
         }
-        let named = |name: &OsString| staged.known_env.iter().any(|named| *name == **named);
+        let named = |name: &OsString| setup.known_env.iter().any(|named| *name == **named);
         for (_, value) in environment.iter().filter(|(name, _)| named(name)) {
-            staged.player.know(player::rule::ENVIRONMENT, value.as_encoded_bytes());
+            setup.player.add_secret(player::rule::ENVIRONMENT, value.as_encoded_bytes());
         }
         environment
     }
 
-    /// With `--json`, standard output is ours.
-    fn redirect(&self, command: &mut Command) -> Result<(), Ending> {
+    /// Sends the agent's standard output to standard error with `--json`, where standard output carries the result.
+    fn redirect_stdout(&self, command: &mut Command) -> Result<(), CommandError> {
         if self.json {
-            let error = |error: std::io::Error| Ending::impossible(error.to_string());
-            command.stdout(output::standard_error().map(Stdio::from).map_err(error)?);
+            let error = |error: std::io::Error| CommandError::impossible(error.to_string());
+            command.stdout(output::stderr_handle().map(Stdio::from).map_err(error)?);
         }
         Ok(())
     }
 
-    fn not_started(&self, reason: &str, code: u8) -> Ending {
+    /// Returns the error for a command that could not be started. `code` (126 or 127) is used with `--pass-exit` only.
+    fn spawn_failure(&self, reason: &str, code: u8) -> CommandError {
         let name = self.command.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let message = format!("{}: cannot be started: {reason}", Shown::whole(&name));
-        // Without --pass-exit these codes would be read as an answer.
-        Ending::Failed { code: if self.pass_exit { code } else { 2 }, message }
+        // Without --pass-exit the exit code is the verdict, and 126 or 127 would be none.
+        CommandError::Failed { code: if self.pass_exit { code } else { 2 }, message }
     }
 
-    /// Writes the record of the replay, prints the result, gives the exit code.
-    fn tell(&self, record: &ReplayRecord, enforcement: &Enforcement) -> Result<u8, Ending> {
-        let kept = keep(record);
+    /// Saves the record of the replay, prints the result, and returns the exit code.
+    ///
+    /// With `--pass-exit` it is that of the agent, unless a request had no answer. A record that cannot be
+    /// saved is only a notice.
+    fn report_result(&self, record: &ReplayRecord, enforcement: &SandboxReport) -> Result<u8, CommandError> {
+        let saved = save_record(record);
         if self.json {
             output::print(&(record.to_json() + "\n"))?;
         } else {
-            self.explain(record, enforcement);
+            self.print_result(record, enforcement);
         }
-        match kept {
+        match saved {
             Ok(path) if !self.json => {
-                output::complain(&format!(
+                output::print_notice(&format!(
                     "report of this replay: {}",
                     Shown::whole(&path.to_string_lossy())
                 ));
             }
             Ok(_) => {}
-            Err(error) => output::complain(&format!("the record of this replay could not be kept: {error}")),
+            Err(error) => {
+                output::print_notice(&format!("the record of this replay could not be kept: {error}"))
+            }
         }
         let verdict = record.verdict();
         Ok(match verdict {
-            Verdict::Reproduced | Verdict::Differed if self.pass_exit => child::shell_code(record.child_exit),
+            ReplayVerdict::Reproduced | ReplayVerdict::Differed if self.pass_exit => {
+                child::shell_exit_code(record.child_exit)
+            }
             verdict => verdict.exit_code(),
         })
     }
 
-    fn explain(&self, record: &ReplayRecord, enforcement: &Enforcement) {
-        let Outcome { hits, misses, missed, unused, ambiguous, rebuilt, rung } = &record.outcome;
+    /// Prints the result to standard error: misses, unused exchanges, the verdict and the isolation.
+    fn print_result(&self, record: &ReplayRecord, enforcement: &SandboxReport) {
+        let ReplayOutcome { hits, misses, missed, unused, ambiguous, rebuilt, weakest_level: rung } =
+            &record.outcome;
         for miss in misses {
-            output::complain(&format!("{miss:#}"));
+            output::print_notice(&format!("{miss:#}"));
         }
-        if let Some(unused) = never_asked_for(unused) {
-            output::complain(&unused);
+        if let Some(unused) = unused_notice(unused) {
+            output::print_notice(&unused);
         }
         if *ambiguous > 0 {
-            output::complain(&format!(
+            output::print_notice(&format!(
                 "{} had several recorded answers, and they differ; which one was given, their order decided or how much of them is held",
                 quantity::count(*ambiguous as u64, "request")
             ));
         }
-        if let Some(note) = anew(*rebuilt, *rung) {
-            output::complain(&note);
+        if let Some(note) = rebuilt_notice(*rebuilt, *rung) {
+            output::print_notice(&note);
         }
         let (hits, exit) = (quantity::count(*hits as u64, "exchange"), record.child_exit);
         let line = match record.verdict() {
-            Verdict::Reproduced => {
-                reproduced(&hits, *rung, &exit.to_string(), record.recorded_exit.is_some())
+            ReplayVerdict::Reproduced => {
+                reproduced_line(&hits, *rung, &exit.to_string(), record.recorded_exit.is_some())
             }
-            Verdict::Differed => {
+            ReplayVerdict::Differed => {
                 let mut why = Vec::new();
                 if !unused.is_empty() {
                     why.push(format!("{} not asked for", quantity::count(unused.len() as u64, "exchange")));
@@ -364,22 +423,27 @@ impl Replay {
                 }
                 format!("differed: {}", why.join("; "))
             }
-            Verdict::MissingDependency => format!(
+            ReplayVerdict::MissingDependency => format!(
                 "could not be reproduced: {} with no recorded answer (E_REPLAY_MISSING_DEPENDENCY), {hits} as recorded",
                 quantity::count(*missed as u64, "request")
             ),
         };
-        output::complain(&line);
-        output::complain(&match enforcement.rung {
-            Rung::None => "hermetic: not enforced".to_owned(),
+        output::print_notice(&line);
+        output::print_notice(&match enforcement.isolation {
+            Isolation::None => "hermetic: not enforced".to_owned(),
             rung => format!("hermetic: the kernel cut off the network ({rung})"),
         });
     }
 }
 
-/// That a run was reproduced, and what that means here: by how much of them its requests were known, and whether the exit code was.
-fn reproduced(hits: &str, rung: Option<replay::Rung>, exit: &str, is_exit_recorded: bool) -> String {
-    match (found_by(rung), is_exit_recorded) {
+/// Returns the verdict line of a reproduced run: how its requests were matched, and whether its exit code was recorded.
+fn reproduced_line(
+    hits: &str,
+    rung: Option<replay::MatchLevel>,
+    exit: &str,
+    is_exit_recorded: bool,
+) -> String {
+    match (matched_by(rung), is_exit_recorded) {
         (None, true) => format!("reproduced: {hits}, {exit}, as recorded"),
         (None, false) => format!("reproduced: {hits} as recorded, {exit} (the record holds none)"),
         (Some(found), true) => format!("reproduced: {hits} found by {found}, {exit} as recorded"),
@@ -389,34 +453,34 @@ fn reproduced(hits: &str, rung: Option<replay::Rung>, exit: &str, is_exit_record
     }
 }
 
-/// By what requests were found, where it was not all of them.
-fn found_by(rung: Option<replay::Rung>) -> Option<&'static str> {
+/// Returns the part of a request by which it was matched; `None` if whole requests were.
+fn matched_by(rung: Option<replay::MatchLevel>) -> Option<&'static str> {
     match rung? {
-        replay::Rung::Exact => None,
-        replay::Rung::BodyHash => Some("the hash of the body or of the prompt"),
-        replay::Rung::JsonBody => Some("the JSON of the body"),
-        replay::Rung::Prompt => Some("the prompt"),
-        replay::Rung::Conversation => Some("the model and the messages"),
+        replay::MatchLevel::Exact => None,
+        replay::MatchLevel::BodyHash => Some("the hash of the body or of the prompt"),
+        replay::MatchLevel::JsonBody => Some("the JSON of the body"),
+        replay::MatchLevel::Prompt => Some("the prompt"),
+        replay::MatchLevel::Conversation => Some("the model and the messages"),
     }
 }
 
-/// What a record that holds less than all meant for its replay, in one line.
-fn anew(rebuilt: usize, rung: Option<replay::Rung>) -> Option<String> {
-    let found = found_by(rung).map(|found| format!("requests were found by {found}"));
+/// Returns a notice for a record without HTTP bytes: requests that were matched by a part, answers that were rebuilt.
+fn rebuilt_notice(rebuilt: usize, rung: Option<replay::MatchLevel>) -> Option<String> {
+    let found = matched_by(rung).map(|found| format!("requests were found by {found}"));
     let written = (rebuilt > 0).then(|| {
         let answers = quantity::count(rebuilt as u64, "answer");
         let were = if rebuilt == 1 { "was" } else { "were" };
         format!("{answers} {were} written anew in the vendor's shape")
     });
-    let told: Vec<String> = found.into_iter().chain(written).collect();
-    (!told.is_empty()).then(|| format!("the record holds no bytes of HTTP: {}", told.join(", ")))
+    let notes: Vec<String> = found.into_iter().chain(written).collect();
+    (!notes.is_empty()).then(|| format!("the record holds no bytes of HTTP: {}", notes.join(", ")))
 }
 
-/// What was recorded and never asked for, in one line.
-fn never_asked_for(unused: &[Unused]) -> Option<String> {
-    /// More are only counted.
+/// Returns a notice on recorded exchanges that the agent never asked for; `None` if there are none.
+fn unused_notice(unused: &[UnusedExchange]) -> Option<String> {
+    /// Number of steps that are named; the rest is counted.
     const NAMED: usize = 5;
-    if let [Unused { step_id, label, model, .. }] = unused {
+    if let [UnusedExchange { step_id, label, model, .. }] = unused {
         let model = model.as_ref().map(|model| format!(", {model}")).unwrap_or_default();
         return Some(format!("never asked for: step {step_id} ({label}{model})"));
     }
@@ -428,64 +492,65 @@ fn never_asked_for(unused: &[Unused]) -> Option<String> {
     (!named.is_empty()).then(|| format!("never asked for: steps {}{more}", named.join(", ")))
 }
 
-/// Why there is no child inside.
-enum Refused {
-    /// The kernel said no.
-    Kernel(SandboxError),
-    /// Something else went wrong.
-    Ending(Ending),
+/// Reason for which no agent was started in a sandbox.
+enum AgentStartError {
+    /// The kernel refused the sandbox; the replay may go on without one.
+    Sandbox(SandboxError),
+    /// Another failure, which ends the replay.
+    Other(CommandError),
 }
 
-impl From<SandboxError> for Refused {
+impl From<SandboxError> for AgentStartError {
     fn from(error: SandboxError) -> Self {
-        Self::Kernel(error)
+        Self::Sandbox(error)
     }
 }
 
-impl From<Ending> for Refused {
-    fn from(ending: Ending) -> Self {
-        Self::Ending(ending)
+impl From<CommandError> for AgentStartError {
+    fn from(ending: CommandError) -> Self {
+        Self::Other(ending)
     }
 }
 
-/// The routes under which a run was recorded: their paths are part of its requests. A record that does not tell has each
-/// vendor's own.
-fn routes(run: &Run) -> Result<Vec<Route>, Ending> {
+/// Returns the routes under which a run was recorded, because their paths are part of its requests.
+///
+/// A vendor that the record does not mention has the route to its public address.
+fn recorded_routes(run: &Run) -> Result<Vec<VendorRoute>, CommandError> {
     let recorded = run.metadata().and_then(|metadata| metadata.member("reenact")?.member("upstreams"));
     let url = |vendor: Vendor, upstreams: Value<'_>| upstreams.member(vendor.name())?.string()?.parse().ok();
     let defaults = vendors::routes(&[], |_| None)?;
-    let route = |default: Route| match recorded.and_then(|upstreams| url(default.vendor, upstreams)) {
-        Some(upstream) => Route::to(default.vendor, upstream),
+    let route = |default: VendorRoute| match recorded.and_then(|upstreams| url(default.vendor, upstreams)) {
+        Some(upstream) => VendorRoute::to(default.vendor, upstream),
         None => default,
     };
     Ok(defaults.into_iter().map(route).collect())
 }
 
-/// What held the command, for the record.
-fn told(enforcement: &Enforcement) -> SandboxRecord {
-    SandboxRecord {
-        rung: enforcement.rung.code().to_owned(),
+/// Returns the isolation of the agent in the form of the replay's record.
+fn sandbox_record(enforcement: &SandboxReport) -> ReplaySandbox {
+    ReplaySandbox {
+        isolation: enforcement.isolation.code().to_owned(),
         closed: enforcement.closed.iter().map(ToString::to_string).collect(),
         open: enforcement.open.iter().map(ToString::to_string).collect(),
-        why: enforcement.why.clone(),
+        why: enforcement.reason.clone(),
     }
 }
 
-/// Keeps the record of a replay beside the runs.
-fn keep(record: &ReplayRecord) -> Result<PathBuf, String> {
+/// Saves the record of a replay as `.reenact/replays/<id>.json`, and returns its path.
+fn save_record(record: &ReplayRecord) -> Result<PathBuf, String> {
     let folder = runs::folder();
     let id = RunId::generate().map_err(|error| error.to_string())?;
-    let path = folder.create_replay(id).map_err(|error| error.to_string())?;
+    let path = folder.create_replay_path(id).map_err(|error| error.to_string())?;
     durable::create(&path, (record.to_json() + "\n").as_bytes(), Readers::Owner)
         .map_err(|error| error.to_string())?;
     Ok(path)
 }
 
-/// What a record holds back that a replay would need.
-fn withheld(run: &Run) -> Option<String> {
+/// Returns a notice on exchanges that cannot be replayed because a payload is withheld; `None` if there are none.
+fn withheld_notice(run: &Run) -> Option<String> {
     let is_withheld = |exchange: &reenact_run::Exchange<'_>| {
-        exchange.request().err() == Some(Unreadable::Withheld)
-            || exchange.answer().err() == Some(Unreadable::Withheld)
+        exchange.request().err() == Some(UnreadablePayload::Withheld)
+            || exchange.answer().err() == Some(UnreadablePayload::Withheld)
     };
     let count = run.exchanges().filter(is_withheld).count();
     let exchanges = quantity::count(count as u64, "exchange");

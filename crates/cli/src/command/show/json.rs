@@ -1,86 +1,107 @@
 //! A run and its steps as JSON, for programs.
+//!
+//! `show --json` prints one object for the run, with its steps in `steps`; `show --step N --json` prints one
+//! step with headers and bodies. A member whose value is not known is `null`; it is not left out, so that
+//! programs can rely on the names.
+//!
+//! The JSON is written anew from the parsed record, so that no character of it can act on a terminal. Start
+//! reading at [`run`] and [`step`].
 
 use std::time::Duration;
 
-use reenact_formats::replay_jsonl::Figures;
+use reenact_formats::replay_jsonl::ReplayTotals;
 use reenact_formats::rer::envelope::money::Money;
 use reenact_json::Value;
-use reenact_json::print::{self, Object};
+use reenact_json::print::{self, PrintObjectWriter};
 use reenact_run::timeline::{StepAction, TimelineStep};
-use reenact_run::{Exchange, Exit, Payload, Source, ToolUse};
-use reenact_wire::price::Table;
+use reenact_run::{EventPayload, Exchange, Exit, Source, ToolUse};
+use reenact_wire::price::PriceTable;
 
-use crate::runs::Found;
+use crate::runs::OpenedRun;
 
-/// Whether bodies and headers are written.
+/// Extent to which bodies and headers of HTTP messages are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bodies {
-    Left,
-    Whole,
+    /// Neither bodies nor headers.
+    Omitted,
+    /// All bodies and headers that the record holds.
+    Included,
 }
 
-pub(super) fn run(found: &Found, steps: &[TimelineStep<'_>]) -> String {
-    let prices = Table::standard();
+/// Returns a run as one JSON object: verdict, summary, and every step without bodies.
+///
+/// Costs are those of the built-in price table; `prices_of` names its day.
+pub(super) fn run(found: &OpenedRun, steps: &[TimelineStep<'_>]) -> String {
+    let prices = PriceTable::list_prices();
     let summary = found.run.summary_at(&prices);
     let mut text = String::new();
-    let mut object = Object::open(&mut text);
+    let mut object = PrintObjectWriter::open(&mut text);
     object.string("run_id", found.run.id());
     object.string("format", found.run.format());
-    object.string("imported_from", Some(found.run.dialect().name()).filter(|_| found.run.is_imported()));
+    object
+        .string("imported_from", Some(found.run.payload_format().name()).filter(|_| found.run.is_imported()));
     object.boolean("pass", found.report.pass());
     object.string("verdict", found.report.verdict.as_str());
     object.strings("reasons", &found.report.reasons);
     object.strings("command", &summary.command);
     object.string("started_at", found.run.started_at().as_deref());
     object.string("ended_at", found.run.ended_at().as_deref());
-    milliseconds(&mut object, "duration_ms", summary.duration);
+    write_milliseconds(&mut object, "duration_ms", summary.duration);
     object.string("status", summary.status.as_deref());
     object.string("reason", summary.reason.as_deref());
-    number(&mut object, "exit_code", summary.exit.and_then(Exit::code));
-    number(&mut object, "events", Some(summary.events));
-    number(&mut object, "model_calls", Some(summary.model_calls));
-    number(&mut object, "tool_calls", Some(summary.tool_calls));
-    number(&mut object, "http_calls", Some(summary.http_calls));
-    number(&mut object, "input_tokens", Some(summary.input_tokens()));
-    number(&mut object, "output_tokens", Some(summary.output_tokens()));
-    number(&mut object, "cost_usd", summary.cost().map(|cost| Money::from_picodollars(cost).decimal()));
-    object.string("prices_of", summary.cost().map(|_| prices.date.as_str()));
-    number(&mut object, "incomplete", Some(summary.incomplete));
-    number(&mut object, "withheld", Some(summary.withheld));
+    write_number(&mut object, "exit_code", summary.exit.and_then(Exit::code));
+    write_number(&mut object, "events", Some(summary.events));
+    write_number(&mut object, "model_calls", Some(summary.model_calls));
+    write_number(&mut object, "tool_calls", Some(summary.tool_calls));
+    write_number(&mut object, "http_calls", Some(summary.http_calls));
+    write_number(&mut object, "input_tokens", Some(summary.input_tokens()));
+    write_number(&mut object, "output_tokens", Some(summary.output_tokens()));
+    write_number(
+        &mut object,
+        "cost_usd",
+        summary.cost_picodollars().map(|cost| Money::from_picodollars(cost).decimal()),
+    );
+    object.string("prices_of", summary.cost_picodollars().map(|_| prices.date.as_str()));
+    write_number(&mut object, "incomplete", Some(summary.incomplete));
+    write_number(&mut object, "withheld", Some(summary.withheld));
     {
-        let mut masked = Object::open(object.name("masked"));
-        for (rule, values) in super::masked::of(&found.run).values() {
-            number(&mut masked, rule, Some(values));
+        let mut masked = PrintObjectWriter::open(object.name("masked"));
+        for (rule, values) in super::masked::mask_tally(&found.run).counts() {
+            write_number(&mut masked, rule, Some(values));
         }
         masked.close();
     }
-    number(&mut object, "gaps", Some(summary.gaps));
-    number(&mut object, "errors", Some(summary.errors));
+    write_number(&mut object, "gaps", Some(summary.capture_gaps));
+    write_number(&mut object, "errors", Some(summary.errors));
     match &summary.figures {
-        Some(found) => figures(found, object.name("figures")),
+        Some(found) => write_figures(found, object.name("figures")),
         None => object.string("figures", None),
     }
-    print::list(steps, object.name("steps"), |step, out| out.push_str(&self::step(step, Bodies::Left)));
+    print::write_list(steps, object.name("steps"), |step, out| {
+        out.push_str(&self::step(step, Bodies::Omitted))
+    });
     object.close();
     text
 }
 
+/// Returns a step as one JSON object. Its `kind` is `model`, `http`, `tool` or `event`, which decides about
+/// the other members.
 pub(super) fn step(step: &TimelineStep<'_>, bodies: Bodies) -> String {
     let mut text = String::new();
-    let mut object = Object::open(&mut text);
+    let mut object = PrintObjectWriter::open(&mut text);
     object.string("step_id", (!step.id.is_empty()).then_some(&*step.id));
-    milliseconds(&mut object, "at_ms", step.at);
+    write_milliseconds(&mut object, "at_ms", step.at);
     match &step.action {
-        StepAction::Model(exchange) => asked(exchange, "model", bodies, &mut object),
-        StepAction::Http(exchange) => asked(exchange, "http", bodies, &mut object),
-        StepAction::Tool(tool) => tool_use(tool, &mut object),
+        StepAction::Model(exchange) => write_exchange(exchange, "model", bodies, &mut object),
+        StepAction::Http(exchange) => write_exchange(exchange, "http", bodies, &mut object),
+        StepAction::Tool(tool) => write_tool_use(tool, &mut object),
         StepAction::Other(event) => {
             object.string("kind", "event");
             object.string("name", &*event.name());
             match event.payload() {
-                Payload::Present(payload) => value(&mut object, "payload", Some(payload)),
-                Payload::Withheld => object.boolean("withheld", true),
-                Payload::None => object.string("payload", None),
+                EventPayload::Present(payload) => write_member(&mut object, "payload", Some(payload)),
+                EventPayload::Withheld => object.boolean("withheld", true),
+                EventPayload::None => object.string("payload", None),
             }
         }
     }
@@ -88,7 +109,10 @@ pub(super) fn step(step: &TimelineStep<'_>, bodies: Bodies) -> String {
     text
 }
 
-fn asked(exchange: &Exchange<'_>, kind: &str, bodies: Bodies, object: &mut Object<'_>) {
+/// Writes the members of an HTTP exchange: request, answer, and the message that a model's answer holds.
+///
+/// A request that cannot be read has `unreadable` with the reason, an answer that is missing has `unanswered`.
+fn write_exchange(exchange: &Exchange<'_>, kind: &str, bodies: Bodies, object: &mut PrintObjectWriter<'_>) {
     object.string("kind", kind);
     let facts = exchange.facts();
     match &facts.request {
@@ -100,118 +124,126 @@ fn asked(exchange: &Exchange<'_>, kind: &str, bodies: Bodies, object: &mut Objec
             object.string("path", &*request.path);
             if let Some(digest) = &request.body_hash {
                 object.string("request_sha256", digest.to_string().as_str());
-            } else if bodies == Bodies::Whole
+            } else if bodies == Bodies::Included
                 && let Ok(request) = exchange.request()
             {
-                headers(object, "request_headers", &request.headers);
-                body(object, "request_body", request.body.bytes());
+                write_headers(object, "request_headers", &request.headers);
+                write_body(object, "request_body", request.body.bytes());
             }
         }
         Err(why) => object.string("unreadable", why.to_string().as_str()),
     }
     match &facts.answer {
         Ok(answer) => {
-            number(object, "status", answer.status);
+            write_number(object, "status", answer.status);
             object.boolean("stream", answer.is_stream);
             object.boolean("complete", answer.complete);
             object.string("ended_by", answer.ended_by.name());
-            milliseconds(object, "ttft_ms", answer.ttft);
-            milliseconds(object, "latency_ms", answer.latency);
-            if bodies == Bodies::Whole
+            write_milliseconds(object, "ttft_ms", answer.ttft);
+            write_milliseconds(object, "latency_ms", answer.latency);
+            if bodies == Bodies::Included
                 && let Ok(answer) = exchange.answer()
             {
-                headers(object, "answer_headers", &answer.headers);
-                body(object, "answer_body", &answer.body);
+                write_headers(object, "answer_headers", &answer.headers);
+                write_body(object, "answer_body", &answer.body);
             }
         }
         Err(why) => object.string("unanswered", why.to_string().as_str()),
     }
     let Some(message) = &facts.message else { return };
     object.string("text", message.text.as_str());
-    print::list(&message.tool_calls, object.name("tool_calls"), |call, out| {
-        let mut object = Object::open(out);
+    print::write_list(&message.tool_calls, object.name("tool_calls"), |call, out| {
+        let mut object = PrintObjectWriter::open(out);
         object.string("id", call.id.as_str());
         object.string("name", call.name.as_str());
         object.string("input", call.input.as_str());
         object.close();
     });
-    number(object, "input_tokens", message.usage.map(|usage| usage.input_tokens));
-    number(object, "output_tokens", message.usage.map(|usage| usage.output_tokens));
+    write_number(object, "input_tokens", message.usage.map(|usage| usage.input_tokens));
+    write_number(object, "output_tokens", message.usage.map(|usage| usage.output_tokens));
     if let Some(error) = &message.error {
-        let mut inner = Object::open(object.name("error"));
+        let mut inner = PrintObjectWriter::open(object.name("error"));
         inner.string("type", error.kind.as_str());
         inner.string("message", error.message.as_str());
         inner.close();
     }
 }
 
-fn tool_use(tool: &ToolUse<'_>, object: &mut Object<'_>) {
+/// Writes the members of a tool call and its result. A call that cannot be read has `unreadable` with the
+/// reason, a result that is missing has `unanswered`.
+fn write_tool_use(tool: &ToolUse<'_>, object: &mut PrintObjectWriter<'_>) {
     object.string("kind", "tool");
     match tool.call() {
         Ok(call) => {
             object.string("tool", &*call.tool);
             object.string("tool_call_id", call.tool_call_id.as_deref());
             object.string("source", call.source.map_or("", Source::name));
-            value(object, "input", call.input.as_ref().and_then(|input| input.value()));
+            write_member(object, "input", call.input.as_ref().and_then(|input| input.value()));
         }
         Err(why) => object.string("unreadable", why.to_string().as_str()),
     }
     match tool.result() {
         Ok(result) => {
             object.string("output_hash", result.output_hash.as_deref());
-            number(object, "exit_code", result.exit_code);
-            number(object, "utility", result.utility);
-            value(object, "output", result.output.as_ref().and_then(|output| output.value()));
+            write_number(object, "exit_code", result.exit_code);
+            write_number(object, "utility", result.utility);
+            write_member(object, "output", result.output.as_ref().and_then(|output| output.value()));
             object.boolean("is_error", result.is_error);
-            milliseconds(object, "latency_ms", result.latency);
+            write_milliseconds(object, "latency_ms", result.latency);
         }
         Err(why) => object.string("unanswered", why.to_string().as_str()),
     }
 }
 
-fn figures(figures: &Figures, out: &mut String) {
-    let mut object = Object::open(out);
-    number(&mut object, "tool_calls", Some(figures.tool_calls));
-    number(&mut object, "total_latency_ms", figures.total_latency_ms());
-    number(&mut object, "average_step_utility", figures.average_step_utility());
+/// Writes the figures of a REPLAY.jsonl: tool calls, total latency in milliseconds, and average utility of a step.
+fn write_figures(figures: &ReplayTotals, out: &mut String) {
+    let mut object = PrintObjectWriter::open(out);
+    write_number(&mut object, "tool_calls", Some(figures.tool_calls));
+    write_number(&mut object, "total_latency_ms", figures.total_latency_ms());
+    write_number(&mut object, "average_step_utility", figures.average_step_utility());
     object.close();
 }
 
-fn headers(object: &mut Object<'_>, name: &str, headers: &[(String, String)]) {
-    print::list(headers, object.name(name), |(name, value), out| {
-        print::list([name, value], out, |text, out| print::string(text, out));
+/// Writes headers as a list of `[name, value]` pairs, since a name may occur more than once and the order is
+/// part of the record.
+fn write_headers(object: &mut PrintObjectWriter<'_>, name: &str, headers: &[(String, String)]) {
+    print::write_list(headers, object.name(name), |(name, value), out| {
+        print::write_list([name, value], out, |text, out| print::write_string(text, out));
     });
 }
 
-/// A body as text; what is no text, as its size.
-fn body(object: &mut Object<'_>, name: &str, bytes: &[u8]) {
+/// Writes a body as a string; one that is not UTF-8 as an object with its size in bytes.
+fn write_body(object: &mut PrintObjectWriter<'_>, name: &str, bytes: &[u8]) {
     match core::str::from_utf8(bytes) {
         Ok(text) => object.string(name, text),
         Err(_) => {
-            let mut inner = Object::open(object.name(name));
-            number(&mut inner, "bytes", Some(bytes.len()));
+            let mut inner = PrintObjectWriter::open(object.name(name));
+            write_number(&mut inner, "bytes", Some(bytes.len()));
             inner.close();
         }
     }
 }
 
-/// A value of the record, written anew so that nothing in it acts on a terminal.
-fn value(object: &mut Object<'_>, name: &str, value: Option<Value<'_>>) {
+/// Writes a value of the record as a member; `null` if there is none. Withheld payloads have a member
+/// `withheld` of their own.
+fn write_member(object: &mut PrintObjectWriter<'_>, name: &str, value: Option<Value<'_>>) {
     match value {
-        Some(value) => rewrite(value, object.name(name)),
+        Some(value) => write_value(value, object.name(name)),
         None => object.string(name, None),
     }
 }
 
-fn rewrite(value: Value<'_>, out: &mut String) {
-    use reenact_json::Kind;
+/// Writes a value of the record in one line, with characters escaped that act on a terminal. Numbers keep
+/// their spelling: `1.50` must not become `1.5`.
+fn write_value(value: Value<'_>, out: &mut String) {
+    use reenact_json::ValueKind;
     match value.kind() {
-        Kind::String => print::string(&value.string().unwrap_or_default(), out),
-        Kind::Array => print::list(value.elements(), out, rewrite),
-        Kind::Object => {
-            let mut object = Object::open(out);
+        ValueKind::String => print::write_string(&value.string().unwrap_or_default(), out),
+        ValueKind::Array => print::write_list(value.elements(), out, write_value),
+        ValueKind::Object => {
+            let mut object = PrintObjectWriter::open(out);
             for (name, value) in value.members() {
-                rewrite(value, object.name(&name.string().unwrap_or_default()));
+                write_value(value, object.name(&name.string().unwrap_or_default()));
             }
             object.close();
         }
@@ -219,13 +251,15 @@ fn rewrite(value: Value<'_>, out: &mut String) {
     }
 }
 
-fn number(object: &mut Object<'_>, name: &str, number: Option<impl ToString>) {
+/// Writes a number as a member; `null` if there is none.
+fn write_number(object: &mut PrintObjectWriter<'_>, name: &str, number: Option<impl ToString>) {
     let text = number.map_or_else(|| "null".to_owned(), |number| number.to_string());
     object.name(name).push_str(&text);
 }
 
-fn milliseconds(object: &mut Object<'_>, name: &str, duration: Option<Duration>) {
-    number(object, name, duration.map(|duration| duration.as_millis()));
+/// Writes a duration as a member, in whole milliseconds.
+fn write_milliseconds(object: &mut PrintObjectWriter<'_>, name: &str, duration: Option<Duration>) {
+    write_number(object, name, duration.map(|duration| duration.as_millis()));
 }
 
 #[cfg(test)]
@@ -239,7 +273,7 @@ mod tests {
         let text = "{\"a\":[1.50,\"\\u001b\u{202e}\",null],\"b\":{}}";
         let value = Value::parse(text.as_bytes(), &Limits::default()).unwrap();
         let mut out = String::new();
-        rewrite(value, &mut out);
+        write_value(value, &mut out);
         assert_eq!(out, "{\"a\":[1.50,\"\\u001b\\u202e\",null],\"b\":{}}");
     }
 }

@@ -1,8 +1,11 @@
-//! `reenact show RUN`: what happened, step by step, with the verdict on top.
+//! `reenact show RUN`: the steps of a run, under the verdict on its record.
+//!
+//! `timeline` prints the whole run, `step_page` one step with all its content, `json` both for programs. The
+//! exit code is that of the verdict. Start reading at `ShowArgs::run`.
 
 mod json;
 mod masked;
-pub(super) mod page;
+pub(super) mod step_page;
 mod timeline;
 
 use std::ffi::OsString;
@@ -11,9 +14,9 @@ use reenact_json::Shown;
 use reenact_run::Timeline;
 use reenact_run::timeline::TimelineStep;
 
-use crate::output::{self, Ending};
+use crate::output::{self, CommandError};
 use crate::runs;
-use crate::runs::KeyFiles;
+use crate::runs::KeyFileArgs;
 
 /// Show a run: its steps, models, tools, tokens and times, under the verdict on its record
 ///
@@ -23,7 +26,7 @@ use crate::runs::KeyFiles;
 #[command(
     after_help = "Examples:\n  reenact show last\n  reenact show last --step 2\n  reenact show run.rer.json --key signer.jwk --json\n  reenact show REPLAY.jsonl"
 )]
-pub(crate) struct Show {
+pub(crate) struct ShowArgs {
     /// A file or a folder, a run id, the beginning of one, or `last`
     #[arg(value_name = "RUN")]
     run: OsString,
@@ -33,31 +36,38 @@ pub(crate) struct Show {
     step: Option<String>,
 
     #[command(flatten)]
-    keys: KeyFiles,
+    keys: KeyFileArgs,
 
     /// One JSON object
     #[arg(long)]
     json: bool,
 }
 
-impl Show {
-    pub(crate) fn run(&self) -> Result<u8, Ending> {
+impl ShowArgs {
+    /// Prints the run, or the step that `--step` names.
+    ///
+    /// A record that does not verify is shown as well, under a verdict that says so; only the exit code is 1 then.
+    pub(crate) fn run(&self) -> Result<u8, CommandError> {
         let found = runs::open(&self.run, &self.keys)?;
         let timeline = Timeline::of(&found.run);
-        let chosen = self.step.as_ref().map(|name| choose(&timeline, name)).transpose()?;
+        let chosen = self.step.as_ref().map(|name| find_step(&timeline, name)).transpose()?;
         let text = match (self.json, chosen) {
             (true, None) => json::run(&found, &timeline.steps) + "\n",
-            (true, Some(step)) => json::step(step, json::Bodies::Whole) + "\n",
+            (true, Some(step)) => json::step(step, json::Bodies::Included) + "\n",
             (false, None) => timeline::page(&found, &timeline.steps),
-            (false, Some(step)) => page::step(step),
+            (false, Some(step)) => step_page::step(step),
         };
         output::print(&text)?;
         Ok(u8::from(!found.report.pass()))
     }
 }
 
-/// The step that a person means, or an error that says which there are.
-fn choose<'s, 'r>(timeline: &'s Timeline<'r>, name: &str) -> Result<&'s TimelineStep<'r>, Ending> {
+/// Returns the step of that name.
+///
+/// # Errors
+///
+/// If there is none; the message says which steps the run has.
+fn find_step<'s, 'r>(timeline: &'s Timeline<'r>, name: &str) -> Result<&'s TimelineStep<'r>, CommandError> {
     timeline.find(name).ok_or_else(|| {
         let mut named = timeline.steps.iter().filter(|step| !step.id.is_empty());
         let range = match (named.next(), named.next_back()) {
@@ -67,6 +77,6 @@ fn choose<'s, 'r>(timeline: &'s Timeline<'r>, name: &str) -> Result<&'s Timeline
             (Some(only), None) => format!("; it has {}", Shown::new(&only.id)),
             _ => "; it has none that is named".into(),
         };
-        Ending::impossible(format!("the run has no step {}{range}", Shown::new(name)))
+        CommandError::impossible(format!("the run has no step {}{range}", Shown::new(name)))
     })
 }

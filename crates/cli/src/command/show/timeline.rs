@@ -1,42 +1,58 @@
-//! The timeline for a terminal: the verdict, the run in a few lines, then a line or three for each step.
+//! The timeline of a run for a terminal: the verdict, the run in a few lines, then a line or three for each step.
+//!
+//! ```text
+//! PASS  intact, and signed by a key that you trust (16 events)
+//!
+//! run     0198c2d4-…
+//! calls   1 model call, 1 tool call
+//! model   gpt-5: 1 call, 405 tokens in, 31 out, about 0.0009 USD
+//!
+//!   s1    +12 ms  gpt-5  chat, stream, 405 tokens in, 31 out, 20 ms
+//!                 asks for search_flights {"from":"Vienna","to":"Lisbon"}
+//! ```
+//!
+//! Every text of the record is untrusted, so that it is escaped and shortened to one line. Start reading at [`page`].
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use reenact_formats::FormatId;
-use reenact_formats::replay_jsonl::Figures;
+use reenact_formats::replay_jsonl::ReplayTotals;
 use reenact_json::{Shown, Value};
 use reenact_run::run::Producer;
 use reenact_run::timeline::facts::{BlockedFacts, CallFacts};
 use reenact_run::timeline::{StepAction, TimelineStep};
-use reenact_run::{EndedBy, Event, Payload, Run, Summary, ToolUse};
+use reenact_run::{EndedBy, Event, EventPayload, Run, Summary, ToolUse};
 use reenact_verify::Trust;
 use reenact_verify::render::Tone;
 
 use crate::output::paint;
 use crate::quantity;
-use crate::runs::Found;
+use crate::runs::OpenedRun;
 
-/// How many characters of a text a line shows.
-const LINE: usize = 100;
+/// Longest text on a line, in characters.
+const MAX_LINE_CHARS: usize = 100;
 
-/// How many characters of an id are shown.
-const WIDEST_ID: usize = 16;
+/// Widest column for step ids, in characters.
+const MAX_ID_CHARS: usize = 16;
 
-/// How many characters of a hash are enough to know it again.
-const HASH: usize = 19;
+/// Characters of a hash that are shown, with the ellipsis: enough to recognise it.
+const MAX_HASH_CHARS: usize = 19;
 
-pub(super) fn page(found: &Found, steps: &[TimelineStep<'_>]) -> String {
+/// Returns the whole page.
+///
+/// Redundant steps are left out: costs, which the summary adds up, and decisions that are followed by their consequence.
+pub(super) fn page(found: &OpenedRun, steps: &[TimelineStep<'_>]) -> String {
     let summary = found.run.summary();
-    let mut text = verdict(found);
-    heading(found, &summary, &mut text);
-    let wide = steps.iter().map(|step| step.id.chars().count()).max().unwrap_or(0).clamp(2, WIDEST_ID);
-    // Some formats know no times.
+    let mut text = verdict_lines(found);
+    push_heading(found, &summary, &mut text);
+    let wide = steps.iter().map(|step| step.id.chars().count()).max().unwrap_or(0).clamp(2, MAX_ID_CHARS);
+    // Some formats have no times; then there is no column for them.
     let room = if steps.iter().any(|step| step.at.is_some()) { 9 } else { 0 };
-    for step in steps.iter().filter(|step| !step.is_told_elsewhere) {
+    for step in steps.iter().filter(|step| !step.is_redundant) {
         text.push('\n');
-        let mut lines = lines(step).into_iter();
-        let id = format!("{:wide$}", short(&step.id, wide));
+        let mut lines = step_lines(step).into_iter();
+        let id = format!("{:wide$}", truncated(&step.id, wide));
         let at = format!("{:>room$}", step.at.map_or(String::new(), offset));
         let gap = if room == 0 { "" } else { "  " };
         let first = lines.next().unwrap_or_default();
@@ -48,8 +64,10 @@ pub(super) fn page(found: &Found, steps: &[TimelineStep<'_>]) -> String {
     text
 }
 
-/// The first lines: can this be believed?
-fn verdict(found: &Found) -> String {
+/// Returns the verdict on the record and its first five reasons.
+///
+/// A record that is intact but signed by a compromised key counts as a failure here, as it does in `reenact verify`.
+fn verdict_lines(found: &OpenedRun) -> String {
     let report = &found.report;
     let trust = report.signer.as_ref().map(|signer| signer.trust);
     let holds = report.pass() && trust != Some(Trust::Compromised);
@@ -64,16 +82,17 @@ fn verdict(found: &Found) -> String {
     text
 }
 
-fn heading(found: &Found, summary: &Summary, text: &mut String) {
+/// Appends the facts about the run: ids, command, times, calls, masked values, and the tokens and costs of each model.
+fn push_heading(found: &OpenedRun, summary: &Summary, text: &mut String) {
     text.push('\n');
     if !found.run.id().is_empty() {
         let _ = writeln!(text, "run     {}", Shown::new(found.run.id()));
     }
     let format = Shown::new(found.run.format());
     if found.run.is_imported() {
-        let _ = writeln!(text, "format  {format}, imported from {}", found.run.dialect().name());
-    } else if found.run.dialect() != FormatId::Rer {
-        let _ = writeln!(text, "format  {format}{}", producer(&found.run));
+        let _ = writeln!(text, "format  {format}, imported from {}", found.run.payload_format().name());
+    } else if found.run.payload_format() != FormatId::Rer {
+        let _ = writeln!(text, "format  {format}{}", producer_suffix(&found.run));
     }
     if !summary.command.is_empty() {
         let command: Vec<String> = summary.command.iter().map(|word| Shown::new(word).to_string()).collect();
@@ -99,8 +118,8 @@ fn heading(found: &Found, summary: &Summary, text: &mut String) {
     if summary.incomplete > 0 {
         calls.push(format!("{} without a whole answer", summary.incomplete));
     }
-    if summary.gaps > 0 {
-        calls.push(quantity::count(summary.gaps as u64, "gap"));
+    if summary.capture_gaps > 0 {
+        calls.push(quantity::count(summary.capture_gaps as u64, "gap"));
     }
     if summary.withheld > 0 {
         calls.push(
@@ -109,16 +128,16 @@ fn heading(found: &Found, summary: &Summary, text: &mut String) {
         );
     }
     let _ = writeln!(text, "calls   {}", calls.join(", "));
-    if let Some(masked) = super::masked::line(&super::masked::of(&found.run)) {
+    if let Some(masked) = super::masked::mask_summary(&super::masked::mask_tally(&found.run)) {
         let _ = writeln!(text, "masked  {masked}");
     }
     if let Some(figures) = &summary.figures {
-        let _ = writeln!(text, "figures {}", self::figures(figures));
+        let _ = writeln!(text, "figures {}", self::figures_text(figures));
     }
     for (name, used) in &summary.models {
         let name = if name.is_empty() { "no model named".into() } else { Shown::new(name).to_string() };
         let calls = quantity::count(used.calls as u64, "call");
-        let tokens = if used.counted == 0 {
+        let tokens = if used.with_usage == 0 {
             String::new()
         } else {
             let (input, output) =
@@ -133,21 +152,21 @@ fn heading(found: &Found, summary: &Summary, text: &mut String) {
         let cost = if used.priced == 0 {
             String::new()
         } else {
-            format!(", about {}", quantity::dollars(used.cost))
+            format!(", about {}", quantity::dollars(used.cost_picodollars))
         };
         let _ = writeln!(text, "model   {name}: {calls}{tokens}{cost}{errors}");
     }
 }
 
-/// Who wrote a record, by its own word.
-fn producer(run: &Run) -> String {
+/// Returns the program that wrote the record, by the record's own claim; empty if it makes none.
+fn producer_suffix(run: &Run) -> String {
     let Producer { name: Some(name), version, .. } = run.producer() else { return String::new() };
     let version = version.as_ref().map(|version| format!(" {}", Shown::new(version))).unwrap_or_default();
     format!(", written by {}{version}", Shown::new(name))
 }
 
-/// The figures of a REPLAY.jsonl, as its own summaries have them.
-fn figures(figures: &Figures) -> String {
+/// Returns the figures of a REPLAY.jsonl, with the numbers that its own summaries have.
+fn figures_text(figures: &ReplayTotals) -> String {
     let latency = figures.total_latency_ms().map_or("more time than can be".into(), |total| {
         format!("{} in all", quantity::duration(Duration::from_millis(total)))
     });
@@ -156,8 +175,9 @@ fn figures(figures: &Figures) -> String {
     format!("{}, {latency}, {utility}", quantity::count(figures.tool_calls, "tool call"))
 }
 
-/// An id that fits its column.
-fn short(id: &str, wide: usize) -> String {
+/// Returns an id of at most `wide` characters, with an ellipsis if it was longer. The text is escaped before
+/// it is measured, since escapes are longer than what they stand for.
+fn truncated(id: &str, wide: usize) -> String {
     let shown = Shown::new(id).to_string();
     match shown.char_indices().nth(wide) {
         Some(_) => shown.chars().take(wide.saturating_sub(1)).chain(['…']).collect(),
@@ -165,21 +185,24 @@ fn short(id: &str, wide: usize) -> String {
     }
 }
 
-/// `+820 ms`.
+/// Returns the time since the start of the run: `+820 ms`.
 fn offset(at: Duration) -> String {
     format!("+{}", quantity::duration(at))
 }
 
-fn lines(step: &TimelineStep<'_>) -> Vec<String> {
+/// Returns the lines of a step; the first stands beside its id.
+fn step_lines(step: &TimelineStep<'_>) -> Vec<String> {
     match &step.action {
-        StepAction::Model(exchange) => model(&exchange.facts()),
-        StepAction::Http(exchange) => http(&exchange.facts()),
-        StepAction::Tool(tool) => tool_use(tool),
-        StepAction::Other(event) => other(event),
+        StepAction::Model(exchange) => model_lines(&exchange.facts()),
+        StepAction::Http(exchange) => http_lines(&exchange.facts()),
+        StepAction::Tool(tool) => tool_lines(tool),
+        StepAction::Other(event) => event_lines(event),
     }
 }
 
-fn model(facts: &CallFacts<'_>) -> Vec<String> {
+/// Returns the lines of a model call: model and answer on the first, then the prompt, an error, the text, and
+/// each tool call that the model asks for.
+fn model_lines(facts: &CallFacts<'_>) -> Vec<String> {
     let request = match &facts.request {
         Ok(request) => request,
         Err(why) => return vec![format!("a model, {}", paint(Tone::Bad, &why.to_string()))],
@@ -190,8 +213,8 @@ fn model(facts: &CallFacts<'_>) -> Vec<String> {
         None if request.path.is_empty() => Shown::new(&request.provider).to_string(),
         None => format!("{} {}", Shown::new(&request.method), Shown::new(&request.path)),
     };
-    let mut lines = vec![beside(&paint(Tone::Title, &name), &answered(facts, &how))];
-    // A prompt may be the whole body, which is for --step to show.
+    let mut lines = vec![joined_columns(&paint(Tone::Title, &name), &answer_summary(facts, &how))];
+    // A prompt that is a whole JSON body is left to --step.
     if let Some(prompt) = &request.prompt
         && !prompt.starts_with('{')
     {
@@ -210,23 +233,25 @@ fn model(facts: &CallFacts<'_>) -> Vec<String> {
     lines
 }
 
-/// Two texts beside each other, if there are two.
-fn beside(left: &str, right: &str) -> String {
+/// Joins two texts by two spaces, unless the second is empty.
+fn joined_columns(left: &str, right: &str) -> String {
     if right.is_empty() { left.to_owned() } else { format!("{left}  {right}") }
 }
 
-fn http(facts: &CallFacts<'_>) -> Vec<String> {
+/// Returns the line of a request that is no model call.
+fn http_lines(facts: &CallFacts<'_>) -> Vec<String> {
     match &facts.request {
         Ok(request) => {
             let what = format!("{} {}", Shown::new(&request.method), Shown::new(&request.path));
-            vec![beside(&what, &answered(facts, &Shown::new(&request.provider).to_string()))]
+            vec![joined_columns(&what, &answer_summary(facts, &Shown::new(&request.provider).to_string()))]
         }
         Err(why) => vec![format!("a request, {}", paint(Tone::Bad, &why.to_string()))],
     }
 }
 
-/// How it was asked and what came back, in one line.
-fn answered(facts: &CallFacts<'_>, how: &str) -> String {
+/// Returns an exchange in one line: `how` it was asked (the API), then status, tokens, latency, and the
+/// reason if the answer is not complete. Status 200 is not mentioned.
+fn answer_summary(facts: &CallFacts<'_>, how: &str) -> String {
     let mut parts = vec![how.to_owned()];
     let answer = match &facts.answer {
         Ok(answer) => answer,
@@ -262,7 +287,11 @@ fn answered(facts: &CallFacts<'_>, how: &str) -> String {
     parts.join(", ")
 }
 
-fn tool_use(tool: &ToolUse<'_>) -> Vec<String> {
+/// Returns the lines of a tool call: its name, its input and its output.
+///
+/// Formats that hold only the hash of an output show the beginning of the hash, with latency, exit code and
+/// utility instead.
+fn tool_lines(tool: &ToolUse<'_>) -> Vec<String> {
     let call = match tool.call() {
         Ok(call) => call,
         Err(why) => return vec![format!("a tool, {}", paint(Tone::Bad, &why.to_string()))],
@@ -270,14 +299,15 @@ fn tool_use(tool: &ToolUse<'_>) -> Vec<String> {
     let source = call.source.map(|source| format!(" ({})", source.name())).unwrap_or_default();
     let mut lines =
         vec![format!("{}  tool{source}", paint(Tone::Title, &Shown::new(&call.tool).to_string()))];
-    lines.extend(call.input.as_ref().and_then(|input| input.value()).map(value));
+    lines.extend(call.input.as_ref().and_then(|input| input.value()).map(value_line));
     match tool.result() {
         Ok(result) => {
-            let output = result.output.as_ref().and_then(|output| output.value()).map(value);
+            let output = result.output.as_ref().and_then(|output| output.value()).map(value_line);
             let mark = if result.is_error { paint(Tone::Bad, "failed:") } else { "gave".into() };
             match (output, &result.output_hash) {
                 (None, Some(hash)) => {
-                    let mut facts = vec![format!("{mark} {} (only the hash is held)", short(hash, HASH))];
+                    let mut facts =
+                        vec![format!("{mark} {} (only the hash is held)", truncated(hash, MAX_HASH_CHARS))];
                     facts.extend(result.latency.map(quantity::duration));
                     facts.extend(result.exit_code.map(|code| format!("exit {code}")));
                     facts.extend(result.utility.map(|utility| format!("utility {utility}")));
@@ -291,8 +321,8 @@ fn tool_use(tool: &ToolUse<'_>) -> Vec<String> {
     lines
 }
 
-/// An action that was not allowed: which, by which rule, and why.
-fn blocked(facts: &BlockedFacts<'_>) -> Vec<String> {
+/// Returns the lines of a denied action: which, by which rule, and why.
+fn blocked_lines(facts: &BlockedFacts<'_>) -> Vec<String> {
     let kind = if facts.is_tool { "tool" } else { "model" };
     let name = facts.name.as_ref().map_or("no name".into(), |name| Shown::new(name).to_string());
     let rule = facts.rule.as_ref().map(|rule| format!(" by {}", Shown::new(rule))).unwrap_or_default();
@@ -305,20 +335,22 @@ fn blocked(facts: &BlockedFacts<'_>) -> Vec<String> {
     lines
 }
 
-fn other(event: &Event<'_>) -> Vec<String> {
+/// Returns the lines of any other event: its name, and up to four members of its payload, without those that
+/// belong to the format. A denied action has lines of its own.
+fn event_lines(event: &Event<'_>) -> Vec<String> {
     if let Some(facts) = event.blocked() {
-        return blocked(&facts);
+        return blocked_lines(&facts);
     }
     let name = Shown::new(&event.name()).to_string();
     let said = match event.payload() {
-        Payload::Present(_) => {
+        EventPayload::Present(_) => {
             let members = event
-                .telling_members()
-                .map(|(name, value)| format!("{}: {}", Shown::new(&name), self::value(value)));
+                .content_members()
+                .map(|(name, value)| format!("{}: {}", Shown::new(&name), self::value_line(value)));
             members.take(4).collect::<Vec<_>>().join(", ")
         }
-        Payload::Withheld => "withheld".into(),
-        Payload::None => String::new(),
+        EventPayload::Withheld => "withheld".into(),
+        EventPayload::None => String::new(),
     };
     let mut lines = vec![if name.is_empty() { "a line that cannot be read".into() } else { name }];
     if !said.is_empty() {
@@ -327,15 +359,18 @@ fn other(event: &Event<'_>) -> Vec<String> {
     lines
 }
 
-/// A value of a payload in one line: a string as it reads, anything else as its text.
-fn value(value: Value<'_>) -> String {
+/// Returns a value in one line: a string as it reads, anything else as its JSON text.
+fn value_line(value: Value<'_>) -> String {
     match value.string() {
         Some(text) => one_line(&text),
         None => one_line(&String::from_utf8_lossy(value.text())),
     }
 }
 
-/// The beginning of a text, on one line. White space counts as one blank.
+/// Returns the beginning of a text on one line, with each run of white space as one blank.
+///
+/// At most [`MAX_LINE_CHARS`] characters, counted before unsafe ones are escaped; an ellipsis marks a text
+/// that was longer.
 fn one_line(text: &str) -> String {
     let (mut line, mut count) = (String::new(), 0);
     let mut in_space = false;
@@ -345,7 +380,7 @@ fn one_line(text: &str) -> String {
             continue;
         }
         let more = 1 + usize::from(in_space);
-        if count + more > LINE {
+        if count + more > MAX_LINE_CHARS {
             return format!("{}…", Shown::whole(&line));
         }
         if core::mem::take(&mut in_space) {
@@ -365,9 +400,15 @@ mod tests {
     fn one_line_of_anything() {
         assert_eq!(one_line("  a\n\n b\tc  "), "a b c");
         assert_eq!(one_line("\u{1b}[2J"), "\\u{1b}[2J");
-        assert_eq!(one_line(&"x".repeat(LINE)), "x".repeat(LINE));
-        assert_eq!(one_line(&"x".repeat(LINE + 1)), "x".repeat(LINE) + "…");
-        assert_eq!(one_line(&format!("{}   y", "x".repeat(LINE - 1))), "x".repeat(LINE - 1) + "…");
-        assert_eq!(one_line(&format!("{}   y", "x".repeat(LINE - 2))), "x".repeat(LINE - 2) + " y");
+        assert_eq!(one_line(&"x".repeat(MAX_LINE_CHARS)), "x".repeat(MAX_LINE_CHARS));
+        assert_eq!(one_line(&"x".repeat(MAX_LINE_CHARS + 1)), "x".repeat(MAX_LINE_CHARS) + "…");
+        assert_eq!(
+            one_line(&format!("{}   y", "x".repeat(MAX_LINE_CHARS - 1))),
+            "x".repeat(MAX_LINE_CHARS - 1) + "…"
+        );
+        assert_eq!(
+            one_line(&format!("{}   y", "x".repeat(MAX_LINE_CHARS - 2))),
+            "x".repeat(MAX_LINE_CHARS - 2) + " y"
+        );
     }
 }

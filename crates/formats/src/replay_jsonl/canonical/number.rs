@@ -1,44 +1,45 @@
-//! The text that serde_json 1.0.140 gives to numbers: integers of 64 bits as they are, all else as a double printed by
-//! Ryū. Later versions print some doubles otherwise (`1e+16`), so the version is part of the rule.
+//! Text of numbers as serde_json 1.0.140 prints them: integers of 64 bits as they are, all else as a double printed
+//! by Ryū. Later versions of serde_json print some doubles differently (`1e+16`), so the version is part of the rule.
 
 use reenact_json::NumberFault;
 
-/// Decimals of up to 15 significant digits are told apart by doubles, so none of them has a shorter spelling.
-const SURE_DIGITS: usize = 15;
+/// Decimals of up to 15 significant digits are distinct doubles, so none of them has a shorter spelling.
+const EXACT_DECIMAL_DIGITS: usize = 15;
 
 /// Integers of up to this many digits fit into 64 bits, with or without a sign.
-const SURE_INTEGER: usize = 18;
+const SAFE_INTEGER_DIGITS: usize = 18;
 
-/// Whether a number of good grammar is spelled in this way already.
+/// Returns true if a number of valid grammar is spelled canonically already.
 #[inline]
-pub(super) fn is_own(literal: &[u8], integer: bool) -> bool {
+pub(super) fn is_canonical_number(literal: &[u8], integer: bool) -> bool {
     let digits = literal.strip_prefix(b"-").unwrap_or(literal);
-    if integer && digits.len() <= SURE_INTEGER {
+    if integer && digits.len() <= SAFE_INTEGER_DIGITS {
         return literal != b"-0";
     }
     if !integer && is_plain_decimal(digits) {
         return true;
     }
-    text(literal).is_ok_and(|text| text.as_bytes() == literal)
+    canonical_number(literal).is_ok_and(|text| text.as_bytes() == literal)
 }
 
-/// Whether an unsigned decimal surely has this text: no exponent, no needless zero at its end, at most [`SURE_DIGITS`]
-/// digits, and not below 10⁻⁵, where exponents begin. `false` means only that it takes a closer look.
+/// Returns true if an unsigned decimal certainly is canonical: no exponent, no needless zero at its end, at most
+/// [`EXACT_DECIMAL_DIGITS`] digits, and not below 10⁻⁵, where exponents begin. `false` means only that the slow path
+/// must decide.
 fn is_plain_decimal(digits: &[u8]) -> bool {
     let Some(point) = digits.iter().position(|&digit| digit == b'.') else { return false };
     let (whole, fraction) = (&digits[..point], &digits[point + 1..]);
-    digits.len() <= SURE_DIGITS + 1
+    digits.len() <= EXACT_DECIMAL_DIGITS + 1
         && fraction.iter().all(u8::is_ascii_digit)
         && (fraction == b"0"
             || fraction.last().is_some_and(|&last| last != b'0')
                 && (whole != b"0" || fraction.iter().take(5).any(|&digit| digit != b'0')))
 }
 
-/// The text of a number of good grammar.
+/// Returns the canonical text of a number of valid grammar.
 ///
-/// serde_json reads an integer beyond 64 bits as the nearest double. Where that is another number it is refused: two
-/// texts with different digits must never share one hash.
-pub(super) fn text(literal: &[u8]) -> Result<String, NumberFault> {
+/// serde_json reads an integer beyond 64 bits as the nearest double. If that is another number, the integer is
+/// refused: two texts with different digits must never share one hash.
+pub(super) fn canonical_number(literal: &[u8]) -> Result<String, NumberFault> {
     let literal = core::str::from_utf8(literal).unwrap_or_default();
     let integer = !literal.contains(['.', 'e', 'E']);
     if integer && literal != "-0" && (literal.parse::<u64>().is_ok() || literal.parse::<i64>().is_ok()) {
@@ -48,15 +49,15 @@ pub(super) fn text(literal: &[u8]) -> Result<String, NumberFault> {
     if !double.is_finite() {
         return Err(NumberFault::Overflow);
     }
-    // Without a precision the whole digits of a double are printed exactly.
+    // With a precision of zero, all integer digits of a double are printed exactly.
     if integer && literal != "-0" && format!("{double:.0}") != literal {
         return Err(NumberFault::Inexact);
     }
-    Ok(of_double(double))
+    Ok(ryu_text(double))
 }
 
-/// A finite double as Ryū prints it.
-fn of_double(double: f64) -> String {
+/// Returns a finite double as Ryū prints it.
+fn ryu_text(double: f64) -> String {
     let mut buffer = ryu_js::Buffer::new();
     let printed = buffer.format_finite(double.abs());
     let (mantissa, exponent) = printed.split_once('e').unwrap_or((printed, "0"));
@@ -95,9 +96,9 @@ mod tests {
     use proptest::prelude::*;
     use reenact_json::token::scan_number;
 
-    fn said(literal: &str) -> Result<String, NumberFault> {
+    fn canonical_text(literal: &str) -> Result<String, NumberFault> {
         assert_eq!(scan_number(literal.as_bytes(), 0).map(|span| span.end), Some(literal.len()), "{literal}");
-        text(literal.as_bytes())
+        canonical_number(literal.as_bytes())
     }
 
     #[test]
@@ -130,25 +131,25 @@ mod tests {
             ("18446744073709551616", "1.8446744073709552e19"),
             ("100000000000000000000", "1e20"),
         ] {
-            assert_eq!(said(literal).as_deref(), Ok(expected), "{literal}");
+            assert_eq!(canonical_text(literal).as_deref(), Ok(expected), "{literal}");
         }
     }
 
     #[test]
     fn refused() {
         for literal in ["18446744073709551617", "-9223372036854775809", "123456789012345678901234567890"] {
-            assert_eq!(said(literal), Err(NumberFault::Inexact), "{literal}");
+            assert_eq!(canonical_text(literal), Err(NumberFault::Inexact), "{literal}");
         }
         for literal in ["1e400", "-1e400", "1.8e308", &"9".repeat(5_000)] {
-            assert_eq!(said(literal), Err(NumberFault::Overflow), "{literal}");
+            assert_eq!(canonical_text(literal), Err(NumberFault::Overflow), "{literal}");
         }
     }
 
-    /// The short cut must say what the long way says.
+    /// Asserts that the fast path agrees with the slow one.
     fn agree(literal: &str) {
         let span = scan_number(literal.as_bytes(), 0).unwrap();
-        let long_way = text(literal.as_bytes()).is_ok_and(|text| text == literal);
-        assert_eq!(is_own(literal.as_bytes(), span.integer), long_way, "{literal}");
+        let long_way = canonical_number(literal.as_bytes()).is_ok_and(|text| text == literal);
+        assert_eq!(is_canonical_number(literal.as_bytes(), span.is_integer), long_way, "{literal}");
     }
 
     proptest! {
@@ -158,14 +159,14 @@ mod tests {
             let double = f64::from_bits(bits);
             if double.is_finite() {
                 let printed = ryu::Buffer::new().format_finite(double).to_owned();
-                prop_assert_eq!(of_double(double), printed.clone());
+                prop_assert_eq!(ryu_text(double), printed.clone());
                 agree(&printed);
             }
         }
         #[test]
         fn agrees_with_ryu_on_everyday_numbers(literal in "-?(0|[1-9][0-9]{0,17})\\.[0-9]{1,17}(e-?[0-9]{1,2})?") {
             let double: f64 = literal.parse().unwrap();
-            prop_assert_eq!(said(&literal), Ok(ryu::Buffer::new().format_finite(double).to_owned()));
+            prop_assert_eq!(canonical_text(&literal), Ok(ryu::Buffer::new().format_finite(double).to_owned()));
             agree(&literal);
         }
         #[test]

@@ -1,4 +1,4 @@
-//! Approvals: what an approver signs, so that one action of one run may happen once.
+//! Approvals: tokens that an approver signs, so that one action of one run may happen once.
 //!
 //! ```json
 //! {"action":"tool.call","approval_id":"0198…","decision":"granted","expires_at":"2026-05-13T12:10:00Z","input_hash":"9c…",
@@ -6,24 +6,29 @@
 //!  "token_version":"reenact-approval/1","tool":"pay_invoice"}
 //! ```
 //!
-//! The draft leaves tokens to a later version (§8.2), so this one is ours. There is one text for each token: RFC 8785, and
-//! nothing around it. The signature covers that text without the member `signature`.
+//! The draft leaves tokens to a later version (§8.2), so this one is ours. There is one text for each token: RFC
+//! 8785, and nothing around it. The signature covers that text without the member `signature`.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`token`] | the token: read strictly, written, signed |
-//! | [`judge`](mod@judge) | whether a token answers a question |
+//! | [`token`] | the token: strict parser, writer, signature |
+//! | [`verify`] | verification of a token against a question |
+//!
+//! Start reading at [`token`].
 
-pub mod judge;
 pub mod token;
+pub mod verify;
 
 use reenact_json::{Digest, Jcs, Limits, Value, canonical};
 
-pub use judge::{Approver, Expected, Refusal, Verdict, judge};
-pub use token::{Decision, Draft, LARGEST, SignFault, Token, TokenFault, VERSION, sign};
+pub use token::{
+    ApprovalDecision, ApprovalToken, ApprovalTokenDraft, MAX_TOKEN_BYTES, SignFault, TokenFault, VERSION,
+    sign,
+};
+pub use verify::{ApprovalQuestion, ApprovalVerdict, Approver, TokenRefusal, verify_token};
 
-/// What a token is bound to instead of the input itself: the SHA-256 of its canonical form (RFC 8785) if it is JSON, of its
-/// bytes if it is not.
+/// Returns the hash that a token is bound to instead of the input itself: SHA-256 of the canonical form (RFC 8785) if
+/// the input is JSON, else of its bytes.
 pub fn input_hash(input: &[u8]) -> Digest {
     let value = Value::parse(input, &Limits::default()).ok();
     let canonical = value.and_then(|value| canonical::to_vec(value, Jcs).ok());

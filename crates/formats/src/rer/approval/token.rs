@@ -1,143 +1,143 @@
-//! The token itself: read strictly, written, signed.
+//! The approval token: strict parser, writer, signature.
 
 use base64ct::{Base64UrlUnpadded, Encoding};
-use reenact_json::canonical::{self, Part};
-use reenact_json::{CanonicalFault, Digest, Kind, Limits, Shown, SyntaxError, Value};
+use reenact_json::canonical::{self, ObjectPart};
+use reenact_json::{CanonicalFault, Digest, Limits, Shown, SyntaxError, Value, ValueKind};
 
 use crate::key::{KeyId, PublicKey};
-use crate::rer::envelope::decide::Action;
 use crate::rer::envelope::permission::SignerType;
+use crate::rer::envelope::policy::Action;
 use crate::rer::seal::Signer;
 use crate::rer::time;
 
-/// The version of every token, as it names itself.
+/// Version of every token, as the member `token_version` spells it.
 pub const VERSION: &str = "reenact-approval/1";
 
-/// No token is longer, in bytes.
-pub const LARGEST: usize = 64 * 1024;
+/// Longest token, in bytes.
+pub const MAX_TOKEN_BYTES: usize = 64 * 1024;
 
-/// What an approver says.
+/// Answer of an approver.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Decision {
-    /// It may happen, once.
+pub enum ApprovalDecision {
+    /// The action may happen, once.
     Granted,
-    /// It may not.
+    /// The action may not happen.
     Denied {
-        /// Why, in the approver's words.
+        /// Reason, in the approver's words.
         reason: Option<String>,
     },
 }
 
-/// What is to be signed.
+/// Content of a token that is to be signed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Draft<'a> {
-    /// The question that it answers.
+pub struct ApprovalTokenDraft<'a> {
+    /// Id of the question that the token answers.
     pub approval_id: &'a str,
-    /// The run in which it was asked.
+    /// Id of the run in which it was asked.
     pub run_id: &'a str,
-    /// What is to happen.
+    /// Kind of action.
     pub action: Action,
-    /// The model or tool, by its exact name.
+    /// Exact name of the model or tool.
     pub name: &'a str,
-    /// The [`input_hash`](super::input_hash) of what it is to happen with.
+    /// [`input_hash`](super::input_hash) of the action's input.
     pub input_hash: Digest,
-    /// The answer.
-    pub decision: Decision,
-    /// What the approver is.
+    /// Answer of the approver.
+    pub decision: ApprovalDecision,
+    /// Kind of approver.
     pub signer_type: SignerType,
-    /// When it was signed: RFC 3339, in UTC.
+    /// Time of signing: RFC 3339 in UTC.
     pub issued_at: &'a str,
-    /// When it ends, in the same form; that moment is no longer within.
+    /// Time of expiry, in the same form; the token is invalid from that moment on.
     pub expires_at: &'a str,
 }
 
-/// A token that is well-formed. Whether it holds is for [`judge`](super::judge()) to say.
+/// Well-formed token. Its form says nothing about its validity: that is for [`verify_token`](super::verify_token).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Token {
-    /// The question that it answers.
+pub struct ApprovalToken {
+    /// Id of the question that the token answers.
     pub approval_id: String,
-    /// The run in which it was asked.
+    /// Id of the run in which it was asked.
     pub run_id: String,
-    /// What is to happen.
+    /// Kind of action.
     pub action: Action,
-    /// The model or tool.
+    /// Name of the model or tool.
     pub name: String,
-    /// The hash of what it is to happen with.
+    /// Hash of the action's input.
     pub input_hash: Digest,
-    /// The answer.
-    pub decision: Decision,
-    /// What the approver is, in its own words.
+    /// Answer of the approver.
+    pub decision: ApprovalDecision,
+    /// Kind of approver that the token claims.
     pub signer_type: SignerType,
-    /// The key that is said to have signed it.
+    /// Key that the token claims to be signed with.
     pub key_id: KeyId,
-    /// When it was signed, in nanoseconds since 1970.
+    /// Time of signing, in nanoseconds since 1970.
     pub issued_at: i128,
-    /// When it ends, in nanoseconds since 1970.
+    /// Time of expiry, in nanoseconds since 1970.
     pub expires_at: i128,
     signature: [u8; 64],
     signable: Vec<u8>,
 }
 
-/// Why bytes are no token.
+/// Reason why bytes are not a token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenFault {
     /// Longer than any token.
-    #[error("is longer than {LARGEST} bytes")]
+    #[error("is longer than {MAX_TOKEN_BYTES} bytes")]
     TooLong,
     /// Not JSON.
     #[error("is not JSON: {0}")]
     Json(SyntaxError),
-    /// JSON of another kind.
+    /// JSON, but not an object.
     #[error("is {found}, not an object")]
     NotAnObject {
-        /// What it is.
+        /// Kind of the value, in words.
         found: &'static str,
     },
-    /// The same value can be spelled otherwise; only one spelling is a token.
+    /// Not canonical: the same value can be spelled in other ways, and only one spelling is a token.
     #[error("is not in canonical form (RFC 8785)")]
     NotCanonical,
     /// A member that no token has.
     #[error("has the unknown member \"{}\"", Shown::new(.name))]
     Unknown {
-        /// Its name.
+        /// Name of the member.
         name: String,
     },
-    /// A member that every token has is absent, or one that this kind of token has.
+    /// A required member is absent.
     #[error("{member} is missing")]
     Missing {
-        /// Its name.
+        /// Name of the member.
         member: &'static str,
     },
-    /// A member that is no string.
+    /// A member is not a string.
     #[error("{member} is {found}, not a string")]
     NotText {
-        /// Its name.
+        /// Name of the member.
         member: &'static str,
-        /// What it is.
+        /// Kind of the value, in words.
         found: &'static str,
     },
-    /// A member whose text is not one that belongs there.
+    /// A member has a text that is not allowed there.
     #[error("{member} must be {wanted}")]
     Value {
-        /// Its name.
+        /// Name of the member.
         member: &'static str,
-        /// What belongs there.
+        /// Allowed texts, in words.
         wanted: &'static str,
     },
-    /// A member that does not go with the others: a model of a `tool.call`, a reason for a grant.
+    /// A member that contradicts the others: a model of a `tool.call`, a reason for a grant.
     #[error("{member} does not belong there")]
     OutOfPlace {
-        /// Its name.
+        /// Name of the member.
         member: &'static str,
     },
 }
 
-/// Why a draft cannot be signed.
+/// Reason why a draft cannot be signed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SignFault {
-    /// What would be signed is no token that anyone would read.
+    /// The result would not be a token that anyone accepts.
     #[error("the approval {0}")]
     Draft(TokenFault),
     /// A text without a canonical form.
@@ -163,13 +163,17 @@ const MEMBERS: [&str; 14] = [
     "tool",
 ];
 
-/// Signs a draft; gives the token's bytes.
-pub fn sign(draft: &Draft<'_>, signer: &dyn Signer) -> Result<Vec<u8>, SignFault> {
+/// Signs a draft; returns the token's bytes.
+///
+/// # Errors
+///
+/// [`SignFault::Draft`] if [`ApprovalToken::read`] would refuse the result.
+pub fn sign(draft: &ApprovalTokenDraft<'_>, signer: &dyn Signer) -> Result<Vec<u8>, SignFault> {
     let key_id = signer.public_key().id().to_string();
     let input_hash = draft.input_hash.to_string();
     let (decision, reason) = match &draft.decision {
-        Decision::Granted => ("granted", None),
-        Decision::Denied { reason } => ("denied", reason.as_deref()),
+        ApprovalDecision::Granted => ("granted", None),
+        ApprovalDecision::Denied { reason } => ("denied", reason.as_deref()),
     };
     let (model, tool) = match draft.action {
         Action::Model => (Some(draft.name), None),
@@ -193,27 +197,33 @@ pub fn sign(draft: &Draft<'_>, signer: &dyn Signer) -> Result<Vec<u8>, SignFault
             tool,
         ];
         let members = MEMBERS.into_iter().zip(texts);
-        let members: Vec<_> = members.filter_map(|(name, text)| Some((name, Part::Text(text?)))).collect();
+        let members: Vec<_> =
+            members.filter_map(|(name, text)| Some((name, ObjectPart::String(text?)))).collect();
         let mut out = Vec::new();
         canonical::write_object(&members, &mut out)?;
         Ok(out)
     };
     let signature = Base64UrlUnpadded::encode_string(&signer.sign(&object(None)?));
     let token = object(Some(&signature))?;
-    // What nobody would read is not handed out.
-    Token::read(&token).map_err(SignFault::Draft)?;
+    // A token that no reader would accept is not handed out.
+    ApprovalToken::read(&token).map_err(SignFault::Draft)?;
     Ok(token)
 }
 
-impl Token {
-    /// Reads a token: exactly its bytes, with nothing around them.
+impl ApprovalToken {
+    /// Parses a token: exactly its bytes, with nothing around them.
+    ///
+    /// # Errors
+    ///
+    /// [`TokenFault`] at the first fault. Non-canonical text is reported last.
     pub fn read(bytes: &[u8]) -> Result<Self, TokenFault> {
-        if bytes.len() > LARGEST {
+        if bytes.len() > MAX_TOKEN_BYTES {
             return Err(TokenFault::TooLong);
         }
-        // Strings in one object: nothing of it is nested.
-        let value = Value::parse(bytes, &Limits { depth: 8, bytes: LARGEST }).map_err(TokenFault::Json)?;
-        if value.kind() != Kind::Object {
+        // A token is one flat object of strings.
+        let value = Value::parse(bytes, &Limits { max_depth: 8, max_bytes: MAX_TOKEN_BYTES })
+            .map_err(TokenFault::Json)?;
+        if value.kind() != ValueKind::Object {
             return Err(TokenFault::NotAnObject { found: value.kind().name() });
         }
         let mut found: [Option<Value<'_>>; MEMBERS.len()] = [None; MEMBERS.len()];
@@ -225,33 +235,33 @@ impl Token {
             };
             *place = Some(member);
         }
-        let texts = Texts(found);
-        texts.only("token_version", VERSION, "\"reenact-approval/1\"")?;
+        let texts = TokenMembers(found);
+        texts.require_exactly("token_version", VERSION, "\"reenact-approval/1\"")?;
         let action = texts.action()?;
         let (own, other) = match action {
             Action::Model => ("model", "tool"),
             Action::Tool => ("tool", "model"),
         };
-        texts.absent(other)?;
-        let (issued_at, expires_at) = (texts.moment("issued_at")?, texts.moment("expires_at")?);
+        texts.require_absent(other)?;
+        let (issued_at, expires_at) = (texts.utc_instant("issued_at")?, texts.utc_instant("expires_at")?);
         if expires_at <= issued_at {
             return Err(TokenFault::Value { member: "expires_at", wanted: "later than issued_at" });
         }
         let token = Self {
-            approval_id: texts.some("approval_id")?,
-            run_id: texts.some("run_id")?,
+            approval_id: texts.non_empty("approval_id")?,
+            run_id: texts.non_empty("run_id")?,
             action,
-            name: texts.some(own)?,
+            name: texts.non_empty(own)?,
             input_hash: texts.read("input_hash", "64 lower-case hexadecimal digits", Digest::from_hex)?,
             decision: texts.decision()?,
             signer_type: texts.signer_type()?,
             key_id: texts.read("key_id", "a key's id", KeyId::parse)?,
             issued_at,
             expires_at,
-            signature: texts.read("signature", "64 bytes in base64url without padding", signature)?,
+            signature: texts.read("signature", "64 bytes in base64url without padding", decode_signature)?,
             signable: Vec::new(),
         };
-        // Last, so that what is plainly wrong is named as that.
+        // Last, so that more specific faults are reported first.
         if !value.is_canonical() || value.text() != bytes {
             return Err(TokenFault::NotCanonical);
         }
@@ -261,22 +271,22 @@ impl Token {
         Ok(Self { signable, ..token })
     }
 
-    /// Whether that key signed it, by the strict rules of Ed25519.
+    /// Returns true if that key signed the token, by the strict rules of Ed25519.
     pub fn is_signed_by(&self, key: &PublicKey) -> bool {
         key.id() == self.key_id && key.verifies(&self.signable, &self.signature)
     }
 }
 
-fn signature(text: &str) -> Option<[u8; 64]> {
+fn decode_signature(text: &str) -> Option<[u8; 64]> {
     let mut bytes = [0; 64];
     let decoded = Base64UrlUnpadded::decode(text, &mut bytes).ok()?;
     (decoded.len() == 64).then_some(bytes)
 }
 
-/// The members that were found, each at its place in [`MEMBERS`].
-struct Texts<'a>([Option<Value<'a>>; MEMBERS.len()]);
+/// Members of a token, at their positions in [`MEMBERS`].
+struct TokenMembers<'a>([Option<Value<'a>>; MEMBERS.len()]);
 
-impl Texts<'_> {
+impl TokenMembers<'_> {
     fn text(&self, member: &'static str) -> Result<Option<String>, TokenFault> {
         let at = MEMBERS.iter().position(|known| *known == member);
         let Some(value) = at.and_then(|at| self.0.get(at).copied().flatten()) else { return Ok(None) };
@@ -296,17 +306,22 @@ impl Texts<'_> {
         read(&text).ok_or(TokenFault::Value { member, wanted })
     }
 
-    fn some(&self, member: &'static str) -> Result<String, TokenFault> {
+    fn non_empty(&self, member: &'static str) -> Result<String, TokenFault> {
         self.read(member, "a text of at least one character", |text| {
             (!text.is_empty()).then(|| text.to_owned())
         })
     }
 
-    fn only(&self, member: &'static str, text: &str, wanted: &'static str) -> Result<(), TokenFault> {
+    fn require_exactly(
+        &self,
+        member: &'static str,
+        text: &str,
+        wanted: &'static str,
+    ) -> Result<(), TokenFault> {
         self.read(member, wanted, |found| (found == text).then_some(()))
     }
 
-    fn absent(&self, member: &'static str) -> Result<(), TokenFault> {
+    fn require_absent(&self, member: &'static str) -> Result<(), TokenFault> {
         match self.text(member)? {
             Some(_) => Err(TokenFault::OutOfPlace { member }),
             None => Ok(()),
@@ -326,21 +341,21 @@ impl Texts<'_> {
         })
     }
 
-    fn decision(&self) -> Result<Decision, TokenFault> {
+    fn decision(&self) -> Result<ApprovalDecision, TokenFault> {
         let is_granted = self.read("decision", "\"granted\" or \"denied\"", |text| match text {
             "granted" => Some(true),
             "denied" => Some(false),
             _ => None,
         })?;
         if is_granted {
-            self.absent("reason")?;
-            return Ok(Decision::Granted);
+            self.require_absent("reason")?;
+            return Ok(ApprovalDecision::Granted);
         }
-        Ok(Decision::Denied { reason: self.text("reason")? })
+        Ok(ApprovalDecision::Denied { reason: self.text("reason")? })
     }
 
-    /// In UTC, spelled with capital letters: one moment has few enough spellings as it is.
-    fn moment(&self, member: &'static str) -> Result<i128, TokenFault> {
+    /// Parses a time in UTC, with capital `T` and `Z`: one instant has enough spellings as it is.
+    fn utc_instant(&self, member: &'static str) -> Result<i128, TokenFault> {
         self.read(member, "a time of RFC 3339 in UTC, such as 2026-05-13T12:00:00Z", |text| {
             let is_utc = text.ends_with('Z') && text.as_bytes().get(10) == Some(&b'T');
             time::instant(text).filter(|_| is_utc)

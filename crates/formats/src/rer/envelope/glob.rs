@@ -1,11 +1,13 @@
 //! Patterns of approval rules: `*` for any run of characters, `?` for one, everything else for itself.
 
-/// Whether a pattern covers a whole name, in at most as many steps as the product of their lengths: whoever takes both
-/// from outside bounds that.
-pub fn covers(pattern: &str, name: &str) -> bool {
+/// Returns true if a pattern matches a whole name.
+///
+/// Takes at most as many steps as the product of both lengths, in characters; a caller with untrusted input must
+/// bound those.
+pub fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
     let (mut at, mut in_name) = (0, 0);
-    // Where to go back to: behind the last star, with one more character taken by it.
+    // Backtracking point: behind the last star, which then takes one character more.
     let mut retry: Option<(usize, usize)> = None;
     while in_name < name.len() {
         match pattern.get(at) {
@@ -33,7 +35,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The definition, read aloud.
+    /// The definition, taken literally.
     fn naive(pattern: &[char], name: &[char]) -> bool {
         match pattern.split_first() {
             None => name.is_empty(),
@@ -47,29 +49,29 @@ mod tests {
 
     #[test]
     fn whole_names_only() {
-        assert!(covers("pay_*", "pay_invoice"));
-        assert!(!covers("pay_*", "repay_invoice"));
-        assert!(!covers("pay", "pay_invoice"));
-        assert!(covers("*", ""));
-        assert!(covers("", ""));
-        assert!(!covers("?", ""));
-        assert!(covers("a.b", "a.b"));
-        assert!(!covers("a.b", "axb"));
-        assert!(!covers("Pay_*", "pay_x"));
-        assert!(covers("?", "é"));
+        assert!(matches("pay_*", "pay_invoice"));
+        assert!(!matches("pay_*", "repay_invoice"));
+        assert!(!matches("pay", "pay_invoice"));
+        assert!(matches("*", ""));
+        assert!(matches("", ""));
+        assert!(!matches("?", ""));
+        assert!(matches("a.b", "a.b"));
+        assert!(!matches("a.b", "axb"));
+        assert!(!matches("Pay_*", "pay_x"));
+        assert!(matches("?", "é"));
     }
 
     #[test]
     fn a_hostile_pattern_ends() {
-        assert!(!covers(&"*a".repeat(500), &"a".repeat(400)));
-        assert!(covers(&"*".repeat(10_000), &"a".repeat(10_000)));
+        assert!(!matches(&"*a".repeat(500), &"a".repeat(400)));
+        assert!(matches(&"*".repeat(10_000), &"a".repeat(10_000)));
     }
 
     proptest! {
         #[test]
         fn agrees_with_the_definition(pattern in "[ab*?]{0,8}", name in "[ab]{0,8}") {
             let chars = |text: &str| text.chars().collect::<Vec<_>>();
-            prop_assert_eq!(covers(&pattern, &name), naive(&chars(&pattern), &chars(&name)));
+            prop_assert_eq!(matches(&pattern, &name), naive(&chars(&pattern), &chars(&name)));
         }
     }
 }

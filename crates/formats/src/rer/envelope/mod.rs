@@ -1,43 +1,59 @@
-//! The envelope: what the run was allowed to do, and who said so (§5).
+//! The envelope: the permissions of a run, and who signed them (§5).
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | [`permission`] | permissions and limits, read from a document |
-//! | [`decide`](mod@decide) | the policy function over them |
-//! | [`glob`], [`money`] | patterns, and amounts that add up |
+//! | [`policy`] | the policy function over them |
+//! | [`glob`], [`money`] | patterns, and exact amounts of money |
+//!
+//! Start reading at [`permission`].
 
-pub mod decide;
 pub mod glob;
 pub mod money;
 pub mod permission;
+pub mod policy;
 
 use reenact_json::canonical;
-use reenact_json::{Digest, Jcs, Kind, Limits, Value};
+use reenact_json::{Digest, Jcs, Limits, Value, ValueKind};
 
-use super::HashFault;
+use super::RerHashFault;
 
-/// The bytes that the envelope's signature covers, and whose hash the artifact carries: the canonical form of the
-/// envelope without its `signature` member (§5.2). The member is removed, not emptied.
-pub fn signable(envelope: Option<Value<'_>>) -> Result<Vec<u8>, HashFault> {
-    let Some(envelope) = envelope else { return Err(HashFault::Missing { member: "envelope" }) };
-    if envelope.kind() != Kind::Object {
-        return Err(HashFault::NotAnObject { what: "envelope", found: envelope.kind().name() });
+/// Returns the bytes that the envelope's signature covers, and whose hash the artifact carries: the canonical form of
+/// the envelope without its `signature` member (§5.2). The member is removed, not emptied.
+///
+/// # Errors
+///
+/// [`RerHashFault`] if the envelope is absent, not an object, or has no canonical form.
+pub fn signable(envelope: Option<Value<'_>>) -> Result<Vec<u8>, RerHashFault> {
+    let Some(envelope) = envelope else { return Err(RerHashFault::Missing { member: "envelope" }) };
+    if envelope.kind() != ValueKind::Object {
+        return Err(RerHashFault::NotAnObject { what: "envelope", found: envelope.kind().name() });
     }
     let mut bytes = Vec::new();
     canonical::write_without(envelope, &["signature"], &mut bytes)?;
     Ok(bytes)
 }
 
-/// SHA-256 over [`signable`].
-pub fn hash(envelope: Option<Value<'_>>) -> Result<Digest, HashFault> {
+/// Returns the SHA-256 of [`signable`].
+///
+/// # Errors
+///
+/// As [`signable`].
+pub fn hash(envelope: Option<Value<'_>>) -> Result<Digest, RerHashFault> {
     signable(envelope).map(|bytes| Digest::of(&bytes))
 }
 
-/// What a platform signs to authorise an envelope: the canonical envelope without its `signature`, and its `metadata`
-/// without `authorization`. An envelope that only the runtime signed is a permission slip that it wrote for itself.
-pub fn authorisable(envelope: Value<'_>) -> Result<Vec<u8>, HashFault> {
-    if envelope.kind() != Kind::Object {
-        return Err(HashFault::NotAnObject { what: "envelope", found: envelope.kind().name() });
+/// Returns the bytes that a platform signs to authorise an envelope: the canonical envelope without its `signature`,
+/// and its `metadata` without `authorization`.
+///
+/// An envelope that only the runtime signed is a permission slip that the runtime wrote for itself.
+///
+/// # Errors
+///
+/// [`RerHashFault`] if the envelope is not an object, or has no canonical form.
+pub fn authorisable(envelope: Value<'_>) -> Result<Vec<u8>, RerHashFault> {
+    if envelope.kind() != ValueKind::Object {
+        return Err(RerHashFault::NotAnObject { what: "envelope", found: envelope.kind().name() });
     }
     let mut text = b"{".to_vec();
     for (name, value) in envelope.members().filter(|(name, _)| !name.is_string("signature")) {
@@ -46,17 +62,17 @@ pub fn authorisable(envelope: Value<'_>) -> Result<Vec<u8>, HashFault> {
         }
         text.extend_from_slice(name.text());
         text.push(b':');
-        if name.is_string("metadata") && value.kind() == Kind::Object {
+        if name.is_string("metadata") && value.kind() == ValueKind::Object {
             canonical::write_without(value, &["authorization"], &mut text)?;
         } else {
             text.extend_from_slice(value.text());
         }
     }
     text.push(b'}');
-    let limits = Limits { depth: Limits::DEEPEST, bytes: Limits::LARGEST };
+    let limits = Limits { max_depth: Limits::MAX_DEPTH, max_bytes: Limits::MAX_BYTES };
     match Value::parse(&text, &limits) {
         Ok(document) => Ok(canonical::to_vec(document, Jcs)?),
-        // Put together from values that were read, it can only be too large to be read again.
-        Err(_) => Err(HashFault::Missing { member: "envelope" }),
+        // The text is assembled from parsed values, so the only possible error is that it became too large.
+        Err(_) => Err(RerHashFault::Missing { member: "envelope" }),
     }
 }

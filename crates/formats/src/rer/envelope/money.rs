@@ -1,63 +1,65 @@
-//! Money, counted exactly: 0.1 + 0.2 must be 0.3 when it is a limit.
+//! Exact amounts of money: 0.1 + 0.2 must be 0.3 when it is a limit.
 
 use core::fmt;
 
-use reenact_json::{Kind, Value};
+use reenact_json::{Value, ValueKind};
 
 /// An amount in picodollars (10⁻¹² USD), which hold every price per token exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Money(u128);
 
-/// Which way to go when an amount is finer than a picodollar: limits down, costs up. Either way the limit is kept.
+/// Rounding of an amount finer than a picodollar: limits down, costs up. Either way the limit is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rounding {
-    /// For limits.
+    /// Towards zero; for limits.
     Down,
-    /// For costs.
+    /// Away from zero; for costs.
     Up,
 }
 
 impl Money {
     const DECIMALS: i64 = 12;
 
-    /// So many picodollars.
+    /// Makes an amount of picodollars.
     pub fn from_picodollars(picodollars: u128) -> Self {
         Self(picodollars)
     }
 
-    /// The amount in picodollars.
+    /// Returns the amount in picodollars.
     pub fn picodollars(self) -> u128 {
         self.0
     }
 
-    /// The sum, or the largest amount there is.
+    /// Returns the sum, or the largest amount if the sum does not fit.
     pub fn plus(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// The least amount of whole micro-dollars that is not below it: what a record says was spent.
-    pub fn micro_rounded_up(self) -> Self {
+    /// Returns the least amount of whole micro-dollars that is not below this one. Records state spending so.
+    pub fn rounded_up_to_micro(self) -> Self {
         const MICRO: u128 = 1_000_000;
         Self(self.0.div_ceil(MICRO).saturating_mul(MICRO))
     }
 
-    /// The amount in dollars, exactly, as a JSON number: `0.0018`.
+    /// Returns the exact amount in dollars as a JSON number, such as `0.0018`.
     pub fn decimal(self) -> String {
         let (dollars, rest) = (self.0 / 1_000_000_000_000, self.0 % 1_000_000_000_000);
         let text = format!("{dollars}.{rest:012}");
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
     }
 
-    /// Reads a JSON number as dollars. `None` if it is none, or negative. What counts is its canonical text: whoever spells
-    /// a sealed number in another way must not get another amount.
+    /// Reads a JSON number as dollars; `None` if the value is not a number or is negative.
+    ///
+    /// The canonical text of the number counts: respelling a sealed number must not change the amount.
     pub fn of(number: Value<'_>, rounding: Rounding) -> Option<Self> {
         let literal = number.number_text();
         let literal = literal.as_deref().map_or(number.text(), str::as_bytes);
-        Self::from_dollars(literal, rounding).filter(|_| number.kind() == Kind::Number)
+        Self::from_dollars(literal, rounding).filter(|_| number.kind() == ValueKind::Number)
     }
 
-    /// Reads the text of a JSON number as dollars, digit by digit: a double would be another number. `None` if it is
-    /// negative. What is too large to count is the largest amount.
+    /// Parses the text of a JSON number as dollars, digit by digit, since a double would be another number.
+    ///
+    /// Returns `None` for a negative number. An amount too large to count becomes the largest amount.
     pub fn from_dollars(literal: &[u8], rounding: Rounding) -> Option<Self> {
         let text = core::str::from_utf8(literal).ok()?;
         let (digits, exponent) = match text.split_once(['e', 'E']) {
@@ -72,7 +74,7 @@ impl Money {
             None => (false, digits),
         };
         let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-        // The number is the digits without the point, times ten to the power of what is left.
+        // The number is all digits without the point, times ten to this power.
         let mut power =
             exponent.saturating_sub(i64::try_from(fraction.len()).ok()?).saturating_add(Self::DECIMALS);
         let mut value: u128 = 0;
@@ -176,7 +178,7 @@ mod tests {
             let money = Money::from_picodollars(picodollars);
             assert_eq!(money.decimal(), decimal);
             assert_eq!(Money::from_dollars(decimal.as_bytes(), Rounding::Down), Some(money));
-            assert_eq!(money.micro_rounded_up().decimal(), micro);
+            assert_eq!(money.rounded_up_to_micro().decimal(), micro);
         }
     }
 

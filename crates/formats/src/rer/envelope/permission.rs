@@ -1,62 +1,62 @@
-//! What an envelope permits, read from a document of the published shape.
+//! Permissions and limits of an envelope, read from a document of the published shape.
 
 use std::collections::BTreeSet;
 
-use reenact_json::{Kind, Value};
+use reenact_json::{Value, ValueKind};
 
 use super::money::{Money, Rounding};
-use crate::rer::structure::{self, Place, Problem, StructureFault};
-use crate::rer::{Version, time};
+use crate::rer::structure::{self, RerPath, RerStructureFault, RerStructureProblem};
+use crate::rer::{RerVersion, time};
 
-/// The permissions and limits of a run (§5.1).
+/// Permissions and limits of a run (§5.1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Envelope {
     /// Models that may be called, by their exact names. Empty: none.
     pub allowed_models: BTreeSet<String>,
     /// Tools that may be called, by their exact names. Empty: none.
     pub allowed_tools: BTreeSet<String>,
-    /// How many actions (calls of models and tools) there may be.
+    /// Largest number of actions (calls of models and tools).
     pub max_steps: Option<u64>,
-    /// What the run may cost. Zero: nothing.
+    /// Largest amount that the run may cost. Zero: nothing may be spent.
     pub max_spend: Option<Money>,
-    /// How many actions there may be in any 60 seconds.
+    /// Largest number of actions in any 60 seconds.
     pub rate_limit_rpm: Option<u64>,
-    /// When the permission ends, in nanoseconds since 1970; the moment itself is no longer permitted.
+    /// Expiry of the permission, in nanoseconds since 1970; that instant itself is no longer permitted.
     pub expiry: Option<i128>,
-    /// What needs an approval.
+    /// Actions that need an approval.
     pub required_approvals: Vec<ApprovalRule>,
-    /// Who must have approved something by the end of the run.
+    /// Kinds of approver that must have approved something by the end of the run.
     pub required_signer_types: Vec<SignerType>,
-    /// Whether the runtime enforced it, as it says itself.
-    pub enforcement: Enforcement,
+    /// Enforcement by the runtime, as the runtime itself says.
+    pub enforcement: EnvelopeEnforcement,
 }
 
-/// An action that needs an approval (§8.2).
+/// Rule for actions that need an approval (§8.2).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApprovalRule {
-    /// The action, such as `tool.call`.
+    /// Kind of action, such as `tool.call`.
     pub action: String,
-    /// Which tools; `None` all of them.
+    /// Pattern of tool names; `None` for all tools.
     pub tool_pattern: Option<String>,
-    /// Which models; `None` all of them.
+    /// Pattern of model names; `None` for all models.
     pub model_pattern: Option<String>,
-    /// Who may approve; `None` anyone.
+    /// Kinds of approver; `None` for any.
     pub signer_types: Option<Vec<SignerType>>,
 }
 
-/// Who approves (§5.1.1).
+/// Kind of approver (§5.1.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SignerType {
     /// A person.
     Human,
-    /// Someone or something on a person's behalf.
+    /// A person, or a program, on a person's behalf.
     Delegate,
     /// A program.
     Automated,
 }
 
 impl SignerType {
-    /// The identifier.
+    /// Returns the identifier in documents.
     pub fn name(self) -> &'static str {
         match self {
             Self::Human => "human",
@@ -65,29 +65,33 @@ impl SignerType {
         }
     }
 
-    /// The type of that identifier.
+    /// Returns the kind that a string value names.
     pub fn of(value: Value<'_>) -> Option<Self> {
         [Self::Human, Self::Delegate, Self::Automated].into_iter().find(|known| value.is_string(known.name()))
     }
 }
 
-/// What became of the permissions while the run went on (`metadata.reenact.enforcement`).
+/// Enforcement of the permissions during the run (`metadata.reenact.enforcement`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Enforcement {
-    /// They were enforced, or nothing says otherwise.
+pub enum EnvelopeEnforcement {
+    /// The permissions were enforced, or nothing says otherwise.
     Enforced,
-    /// The run was only watched; the lists are `["*"]` and restrict nothing.
+    /// The run was only observed; the lists are `["*"]` and restrict nothing.
     Observed,
-    /// The run comes from another format, which knew no permissions.
+    /// The run comes from another format, which has no permissions.
     Imported,
 }
 
 impl Envelope {
-    /// Reads an envelope; its first fault if it is not of the published shape.
-    pub fn read(envelope: Value<'_>) -> Result<Self, StructureFault> {
+    /// Reads an envelope.
+    ///
+    /// # Errors
+    ///
+    /// The first fault, if the envelope is not of the published shape.
+    pub fn read(envelope: Value<'_>) -> Result<Self, RerStructureFault> {
         let mut fault = None;
-        let version = Version::of(envelope.member("envelope_version"), Version::envelope);
-        structure::envelope(Some(envelope), version, &mut |found| {
+        let version = RerVersion::of(envelope.member("envelope_version"), RerVersion::envelope);
+        structure::check_envelope(Some(envelope), version, &mut |found| {
             fault.get_or_insert(found);
         });
         if let Some(fault) = fault {
@@ -99,9 +103,9 @@ impl Envelope {
         Ok(Self {
             allowed_models: strings(permissions.and_then(|lists| lists.member("allowed_models"))),
             allowed_tools: strings(permissions.and_then(|lists| lists.member("allowed_tools"))),
-            max_steps: limit("max_steps").and_then(|limit| limit.whole()),
+            max_steps: limit("max_steps").and_then(|limit| limit.unsigned_integer()),
             max_spend: limit("max_spend_usd").and_then(|limit| Money::of(limit, Rounding::Down)),
-            rate_limit_rpm: limit("rate_limit_rpm").and_then(|limit| limit.whole()),
+            rate_limit_rpm: limit("rate_limit_rpm").and_then(|limit| limit.unsigned_integer()),
             expiry: envelope.member("expiry").map(expiry).transpose()?,
             required_approvals: approval_rules(envelope.member("required_approvals")),
             required_signer_types: signer_types(envelope.member("required_signer_types")).unwrap_or_default(),
@@ -110,11 +114,12 @@ impl Envelope {
     }
 }
 
-/// The syntax allows the 30th of February; an expiry on that day must not read as none.
-fn expiry(expiry: Value<'_>) -> Result<i128, StructureFault> {
-    let fault = || StructureFault {
-        place: Place::Member("envelope.expiry"),
-        problem: Problem::Value { wanted: "a day that the calendar has" },
+/// Returns the expiry as an instant. The syntax allows the 30th of February; an expiry on that day must not read as
+/// none.
+fn expiry(expiry: Value<'_>) -> Result<i128, RerStructureFault> {
+    let fault = || RerStructureFault {
+        path: RerPath::Member("envelope.expiry"),
+        problem: RerStructureProblem::Value { wanted: "a day that the calendar has" },
     };
     expiry.string().and_then(|text| time::instant(&text)).ok_or_else(fault)
 }
@@ -143,15 +148,15 @@ fn approval_rules(list: Option<Value<'_>>) -> Vec<ApprovalRule> {
     list.into_iter().flat_map(|list| list.elements()).filter_map(rule).collect()
 }
 
-fn enforcement(envelope: Value<'_>) -> Enforcement {
+fn enforcement(envelope: Value<'_>) -> EnvelopeEnforcement {
     let said = envelope
         .member("metadata")
         .and_then(|metadata| metadata.member("reenact"))
-        .filter(|ours| ours.kind() == Kind::Object)
+        .filter(|ours| ours.kind() == ValueKind::Object)
         .and_then(|ours| ours.member("enforcement"));
     match said {
-        Some(word) if word.is_string("observe") => Enforcement::Observed,
-        Some(word) if word.is_string("imported") => Enforcement::Imported,
-        _ => Enforcement::Enforced,
+        Some(word) if word.is_string("observe") => EnvelopeEnforcement::Observed,
+        Some(word) if word.is_string("imported") => EnvelopeEnforcement::Imported,
+        _ => EnvelopeEnforcement::Enforced,
     }
 }

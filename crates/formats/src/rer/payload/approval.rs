@@ -1,25 +1,25 @@
-//! Approvals: asked for, granted, denied.
+//! Payloads of approvals: requested, granted, denied.
 
 use super::payload;
-use super::words::Source;
-use crate::rer::envelope::decide::Action;
+use super::vocabulary::Source;
+use crate::rer::envelope::policy::Action;
 
 payload! {
     /// Payload of `rer.approval.requested`.
     ApprovalRequested, ApprovalRequestedView;
     /// Kind of action.
     action: required word(Action),
-    /// Id of the approval.
+    /// Id of the approval question.
     approval_id: required text,
     /// SHA-256 of the action's input, in hexadecimal.
     input_hash: required text,
     /// Model that is to be called, if it is one.
     model: optional text,
-    /// Place of the rule that asks for the approval, in the envelope.
+    /// Paths in the envelope of the rules that ask for the approval, joined by commas.
     rule: required text,
     /// Kinds of signer that may approve; empty for anyone.
     signer_types: required texts,
-    /// How the request is known.
+    /// Origin of the event.
     source: required word(Source),
     /// Tool that is to be called, if it is one.
     tool: optional text,
@@ -30,9 +30,9 @@ payload! {
     ApprovalGranted, ApprovalGrantedView;
     /// Id of the approval.
     approval_id: required text,
-    /// How the approval is known.
+    /// Origin of the event.
     source: required word(Source),
-    /// Signed token.
+    /// Signed token; see [`ApprovalToken`](crate::rer::approval::ApprovalToken).
     token: required json,
 }
 
@@ -43,6 +43,6 @@ payload! {
     approval_id: required text,
     /// Reason in words.
     reason: required text,
-    /// How the refusal is known.
+    /// Origin of the event.
     source: required word(Source),
 }

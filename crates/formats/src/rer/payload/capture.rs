@@ -1,29 +1,29 @@
-//! Errors, and gaps in what was captured.
+//! Payloads of errors, and of gaps in the capture.
 
 use super::payload;
-use super::words::Source;
+use super::vocabulary::Source;
 
 payload! {
     /// Payload of `rer.error.raised`.
     ErrorRaised, ErrorRaisedView;
-    /// Place where it went wrong, such as `upstream`.
+    /// Place of the error, such as `upstream`.
     boundary: required text,
     /// Type of the error.
     error_type: required text,
-    /// What was said.
+    /// Message of the error.
     message: required text,
-    /// How the error is known.
+    /// Origin of the event.
     source: required word(Source),
 }
 
 payload! {
     /// Payload of `rer.capture.gap`.
     CaptureGap, CaptureGapView;
-    /// How the gap is known.
+    /// Origin of the event.
     source: required word(Source),
     /// Step that did not return, if the gap is one step's.
     step_id: optional step,
-    /// What was not captured.
+    /// Description of the missing part.
     what: required text,
     /// Reason in words.
     why: required text,

@@ -1,22 +1,22 @@
-//! Requests to models and other requests over HTTP, and their answers.
+//! Payloads of requests to models, of other HTTP requests, and of their responses.
 
 use super::payload;
-use super::words::{EndedBy, Source};
+use super::vocabulary::{EndedBy, Source};
 
 payload! {
     /// Payload of `rer.model.called` and `rer.http.called`.
     ExchangeCalled, ExchangeCalledView;
-    /// Interface that was called, if it is a known one.
+    /// API endpoint that was called, if it is a known one.
     endpoint: nullable text,
-    /// The request.
+    /// HTTP request.
     http: required object(HttpRequest),
-    /// SHA-256 by which a replay finds the request.
+    /// SHA-256 by which a replay looks the request up.
     match_key: required digest,
     /// Model that was asked.
     model: nullable text,
     /// Name of the route, such as `openai`.
     provider: required text,
-    /// How the request is known.
+    /// Origin of the event.
     source: required word(Source),
     /// Step that the request begins.
     step_id: required step,
@@ -29,7 +29,7 @@ payload! {
     body: required body,
     /// Headers that are kept.
     headers: required headers,
-    /// Such as `POST`.
+    /// HTTP method, such as `POST`.
     method: required text,
     /// Path at the vendor, with its query.
     path: required text,
@@ -38,21 +38,21 @@ payload! {
 payload! {
     /// Payload of `rer.model.returned` and `rer.http.returned`.
     ExchangeReturned, ExchangeReturnedView;
-    /// True if all of the answer came.
+    /// True if the whole response arrived.
     complete: required flag,
-    /// Decoded body that the agent got, if that is less than what came.
+    /// Decoded body that the agent got, if that is less than what arrived.
     delivered: optional body,
-    /// What ended the answer.
+    /// Cause of the response's end.
     ended_by: required word(EndedBy),
-    /// The answer.
+    /// HTTP response.
     http: required object(HttpAnswer),
     /// Time from the request to the end, in milliseconds.
     latency_ms: required whole,
-    /// How the answer is known.
+    /// Origin of the event.
     source: required word(Source),
-    /// Status; `null` if there was no answer.
+    /// HTTP status; `null` if there was no response.
     status: nullable whole,
-    /// Step that the answer ends.
+    /// Step that the response ends.
     step_id: required step,
     /// Time from the request to the first byte of the body, in milliseconds.
     ttft_ms: nullable whole,
@@ -63,9 +63,10 @@ payload! {
     HttpAnswer, HttpAnswerView in "http.";
     /// Decoded body.
     body: required body,
-    /// Reads of the decoded body, where that is worth keeping. Their lengths sum to the body's.
+    /// Sizes and times of the reads of the decoded body, where they are worth keeping. Their lengths sum to the
+    /// body's.
     chunks: optional chunks,
-    /// Content encoding that was removed.
+    /// Content encoding that was removed from the body.
     content_encoding: optional text,
     /// Headers that are kept.
     headers: required headers,
@@ -73,6 +74,6 @@ payload! {
     trailers: optional headers,
     /// Version of HTTP, such as `1.1`.
     version: nullable text,
-    /// SHA-256 of the body as it came.
+    /// SHA-256 of the body as it was on the wire.
     wire_sha256: required digest,
 }

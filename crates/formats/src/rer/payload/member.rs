@@ -1,23 +1,25 @@
-//! One member of a payload as it stands in a record, and reading it as what it should be.
+//! One member of a payload as it stands in a record, and typed access to it.
 
 use std::borrow::Cow;
 use std::time::Duration;
 
-use reenact_json::{Kind, Value};
+use reenact_json::{Value, ValueKind};
 
-use super::words::Word;
+use super::vocabulary::PayloadWord;
 
-/// A member as it stands: absent, or any value. Each method reads it as one type; what is of another is a fault that names it.
+/// Member as it stands: absent, or any value.
+///
+/// Each method reads the member as one type; a value of another type is a fault that names the member.
 #[derive(Debug, Clone, Copy)]
-pub struct Member<'v> {
+pub struct PayloadMember<'v> {
     path: &'static str,
     raw: Option<Value<'v>>,
 }
 
-/// Why a member does not say what it should.
+/// Reason why a member cannot be read as the type it should have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MemberFault {
-    /// A member that must be there is not.
+    /// A required member is absent or `null`.
     #[error("{member} is missing")]
     Missing {
         /// Path of the member.
@@ -28,76 +30,85 @@ pub enum MemberFault {
     Mistyped {
         /// Path of the member.
         member: &'static str,
-        /// Type that stands there.
+        /// Kind of the value, in words.
         found: &'static str,
-        /// What should stand there.
+        /// Type that it should have, in words.
         wanted: &'static str,
     },
 }
 
-type Read<T> = Result<T, MemberFault>;
+type MemberResult<T> = Result<T, MemberFault>;
 
-impl<'v> Member<'v> {
-    /// Takes a value that was found, or none, under the path that faults name.
+impl<'v> PayloadMember<'v> {
+    /// Takes a value that was found, or none, and the path that faults name.
     pub fn new(path: &'static str, raw: Option<Value<'v>>) -> Self {
         Self { path, raw }
     }
 
-    /// Path that faults name, such as `http.body`.
+    /// Returns the path that faults name, such as `http.body`.
     pub fn path(&self) -> &'static str {
         self.path
     }
 
-    /// Value as it stands, `null` included.
+    /// Returns the value as it stands, `null` included.
     pub fn raw(&self) -> Option<Value<'v>> {
         self.raw
     }
 
-    /// Value that is there. `null` counts as absent: no reader of payloads tells the two apart.
+    /// Returns the value, if there is one. `null` counts as absent: no reader of payloads tells the two apart.
     pub fn value(&self) -> Option<Value<'v>> {
         self.raw.filter(|value| !value.is_null())
     }
 
-    /// Value that must be there.
-    pub fn needed(&self) -> Read<Value<'v>> {
+    /// Returns a value that must be there.
+    ///
+    /// # Errors
+    ///
+    /// [`MemberFault::Missing`] if the member is absent or `null`.
+    pub fn required(&self) -> MemberResult<Value<'v>> {
         self.value().ok_or(MemberFault::Missing { member: self.path })
     }
 
-    /// Fault of a value that is not what was wanted.
+    /// Returns the fault of a value that is not of the wanted type.
     pub fn mistyped(&self, value: Value<'_>, wanted: &'static str) -> MemberFault {
         MemberFault::Mistyped { member: self.path, found: value.kind().name(), wanted }
     }
 
-    /// Reads the value that is there, if any, with `read`, which gives `None` for one that is not wanted.
+    /// Reads the value with `read`, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`MemberFault::Mistyped`] if `read` returns `None`; `wanted` names the type in the message.
     pub fn read<T>(
         &self,
         wanted: &'static str,
         read: impl FnOnce(Value<'v>) -> Option<T>,
-    ) -> Read<Option<T>> {
+    ) -> MemberResult<Option<T>> {
         let Some(value) = self.value() else { return Ok(None) };
         read(value).map(Some).ok_or_else(|| self.mistyped(value, wanted))
     }
 
-    /// String, if something is there.
-    pub fn text(&self) -> Read<Option<Cow<'v, str>>> {
+    /// Reads a string, if there is a value.
+    pub fn text(&self) -> MemberResult<Option<Cow<'v, str>>> {
         self.read("a string", |value| value.string())
     }
 
-    /// String that must be there.
-    pub fn needed_text(&self) -> Read<Cow<'v, str>> {
+    /// Reads a string that must be there.
+    pub fn required_text(&self) -> MemberResult<Cow<'v, str>> {
         self.text()?.ok_or(MemberFault::Missing { member: self.path })
     }
 
-    /// `true` or `false`, if something is there.
-    pub fn flag(&self) -> Read<Option<bool>> {
+    /// Reads `true` or `false`, if there is a value.
+    pub fn flag(&self) -> MemberResult<Option<bool>> {
         self.read("true or false", |value| value.boolean())
     }
 
-    /// Number of milliseconds, if something is there. A year is more than any exchange takes; what is longer is no time at all.
-    pub fn milliseconds(&self) -> Read<Option<Duration>> {
+    /// Reads a number of milliseconds, if there is a value. A number beyond a year is refused: no exchange takes so
+    /// long.
+    pub fn milliseconds(&self) -> MemberResult<Option<Duration>> {
         const LONGEST: f64 = 366.0 * 86_400_000.0;
         self.read("a number of milliseconds", |value| {
-            if let Some(whole) = value.whole().filter(|whole| *whole <= 366 * 86_400_000) {
+            if let Some(whole) = value.unsigned_integer().filter(|whole| *whole <= 366 * 86_400_000) {
                 return Some(Duration::from_millis(whole));
             }
             let read = value.double().filter(|milliseconds| (0.0..=LONGEST).contains(milliseconds))?;
@@ -105,19 +116,20 @@ impl<'v> Member<'v> {
         })
     }
 
-    /// List of which `read` reads each element, if something is there.
+    /// Reads a list, if there is a value. `read` reads each element.
     pub fn list<T>(
         &self,
         wanted: &'static str,
         read: impl Fn(Value<'v>) -> Option<T>,
-    ) -> Read<Option<Vec<T>>> {
+    ) -> MemberResult<Option<Vec<T>>> {
         self.read(wanted, |value| {
-            (value.kind() == Kind::Array).then(|| value.elements().map(read).collect::<Option<Vec<T>>>())?
+            (value.kind() == ValueKind::Array)
+                .then(|| value.elements().map(read).collect::<Option<Vec<T>>>())?
         })
     }
 
-    /// Word of a vocabulary; `None` if nothing is there, or another word.
-    pub fn word<W: Word>(&self) -> Option<W> {
+    /// Returns the word of a vocabulary; `None` if the member is absent or holds another word.
+    pub fn word<W: PayloadWord>(&self) -> Option<W> {
         W::of(self.raw?)
     }
 }

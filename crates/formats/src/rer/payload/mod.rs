@@ -1,8 +1,9 @@
-//! The payloads of events, each said once: its members in canonical order, from which both its writer and its view follow.
+//! Payloads of events. Each is declared once, by its members in canonical order; its writer and its view follow from
+//! that.
 //!
-//! `ToolCalled` is what a recorder writes, `ToolCalledView` is how a reader sees what stands in a record, right or wrong. Text
-//! that came from outside is a leaf of a type that the writer chooses ([`Leaves`]): the recorder's leaves are masked texts, so
-//! that nothing else can be written. Start reading at [`tool`].
+//! `ToolCalled` is what a recorder writes, `ToolCalledView` is how a reader sees a payload in a record, right or
+//! wrong. Text from outside is a leaf whose type the writer chooses ([`Leaves`]): the recorder's leaves are masked
+//! texts, so that unmasked text does not compile. Start reading at [`tool`].
 
 mod member;
 mod writer;
@@ -14,7 +15,7 @@ pub mod policy;
 pub mod reported;
 pub mod run;
 pub mod tool;
-pub mod words;
+pub mod vocabulary;
 
 pub use approval::{
     ApprovalDenied, ApprovalDeniedView, ApprovalGranted, ApprovalGrantedView, ApprovalRequested,
@@ -25,7 +26,7 @@ pub use exchange::{
     ExchangeCalled, ExchangeCalledView, ExchangeReturned, ExchangeReturnedView, HttpAnswer, HttpAnswerView,
     HttpRequest, HttpRequestView,
 };
-pub use member::{Member, MemberFault};
+pub use member::{MemberFault, PayloadMember};
 pub use policy::{
     PolicyEvaluated, PolicyEvaluatedView, SpendCounted, SpendCountedView, StepBlocked, StepBlockedView,
 };
@@ -39,14 +40,14 @@ pub use run::{
     RunStartedView,
 };
 pub use tool::{ToolCalled, ToolCalledView, ToolReturned, ToolReturnedView};
-pub use words::{Chunk, EndedBy, PolicyDecision, RunStatus, Source, StepId, Via, Word};
+pub use vocabulary::{Chunk, EndedBy, PayloadWord, PolicyDecision, RunStatus, Source, StepId, ToolChannel};
 pub use writer::{Leaves, PayloadWriter};
 
-/// Declares a payload: what is written (`$name`), and the view of what stands in a record (`$view`).
+/// Declares a payload: the struct that is written (`$name`), and the view of one in a record (`$view`).
 ///
-/// A member is `required`; `optional`, so that it is left out where there is nothing to say; or `nullable`, so that it is `null`
-/// then. Its kind is a method of [`PayloadWriter`]. The order is checked when this is compiled. Objects inside a payload name the
-/// path of their members with `in`.
+/// A member is `required`; `optional`, so that it is left out where there is nothing to say; or `nullable`, so that
+/// it is `null` then. Its kind is a method of [`PayloadWriter`]. The order of the members is checked at compile time.
+/// Objects inside a payload name the path of their members with `in`.
 macro_rules! payload {
     ($(#[$doc:meta])* $name:ident, $view:ident; $($members:tt)+) => {
         $crate::rer::payload::payload! { $(#[$doc])* $name, $view in ""; $($members)+ }
@@ -70,17 +71,17 @@ macro_rules! payload {
         #[doc = concat!("View of a [`", stringify!($name), "`]: the members as they stand, right or wrong.")]
         #[derive(Debug, Clone, Copy)]
         pub struct $view<'v> {
-            $( $(#[$member_doc])* pub $member: $crate::rer::payload::Member<'v>, )+
+            $( $(#[$member_doc])* pub $member: $crate::rer::payload::PayloadMember<'v>, )+
         }
 
         impl<'v> $view<'v> {
             /// Names of the members, in canonical order.
             pub const MEMBERS: &'static [&'static str] = &[$(stringify!($member)),+];
 
-            /// Finds the members in one walk. A value that is no object has none.
+            /// Finds the members in one pass. A value that is not an object has none.
             pub fn read(payload: reenact_json::Value<'v>) -> Self {
-                let [$($member),+] = payload.pick([$(stringify!($member)),+]);
-                Self { $( $member: $crate::rer::payload::Member::new(concat!($path, stringify!($member)), $member), )+ }
+                let [$($member),+] = payload.select_members([$(stringify!($member)),+]);
+                Self { $( $member: $crate::rer::payload::PayloadMember::new(concat!($path, stringify!($member)), $member), )+ }
             }
         }
 
@@ -88,7 +89,7 @@ macro_rules! payload {
     };
 }
 
-/// Type of a member that is written.
+/// Type of a member in the struct that is written.
 macro_rules! member_type {
     (required $leaves:ident $($kind:tt)+) => { $crate::rer::payload::leaf_type!($leaves $($kind)+) };
     ($presence:ident $leaves:ident $($kind:tt)+) => { Option<$crate::rer::payload::leaf_type!($leaves $($kind)+)> };
@@ -118,7 +119,7 @@ macro_rules! leaf_type {
     ($leaves:ident chunks) => { Vec<$crate::rer::payload::Chunk> };
 }
 
-/// Writes a member, or what stands for its absence.
+/// Writes a member, or `null` for one that is nullable and absent.
 macro_rules! write_member {
     (required $kind:ident, $value:expr, $name:expr, $out:ident) => {
         $crate::rer::payload::write_leaf!($kind, &$value, $name, $out)

@@ -1,8 +1,8 @@
-//! Decisions on actions, and what the actions cost.
+//! Payloads of policy decisions, and of the cost of actions.
 
 use super::payload;
-use super::words::{PolicyDecision, Source};
-use crate::rer::envelope::decide::Action;
+use super::vocabulary::{PolicyDecision, Source};
+use crate::rer::envelope::policy::Action;
 
 payload! {
     /// Payload of `rer.policy.evaluated`.
@@ -11,13 +11,13 @@ payload! {
     action: required word(Action),
     /// Approval under which the action is allowed.
     approval_id: optional text,
-    /// The decision.
+    /// Decision of the policy.
     decision: required word(PolicyDecision),
     /// Model that is to be called, if it is one.
     model: optional text,
     /// Rule that decided, such as `max_steps`.
     rule: required text,
-    /// How the decision is known.
+    /// Origin of the event.
     source: required word(Source),
     /// Step that was decided on.
     step_id: required step,
@@ -34,9 +34,9 @@ payload! {
     model: optional text,
     /// Reason in words.
     reason: required text,
-    /// Rule that says no.
+    /// Rule that denies the action.
     rule: required text,
-    /// How the decision is known.
+    /// Origin of the event.
     source: required word(Source),
     /// Step that was decided on.
     step_id: required step,
@@ -47,15 +47,15 @@ payload! {
 payload! {
     /// Payload of `rer.spend.counted`.
     SpendCounted, SpendCountedView;
-    /// True if the vendor did not say what it took, so that the estimate before the call is counted.
+    /// True if the vendor did not report the usage, so that the estimate before the call is counted.
     is_estimate: required flag,
     /// Model that was paid for.
     model: required text,
     /// Price of a million tokens, by their kinds.
     rates_usd: required money_map,
-    /// How the cost is known.
+    /// Origin of the event.
     source: required word(Source),
-    /// The cost.
+    /// Cost of the step.
     spend_usd: required money,
     /// Step that is paid for.
     step_id: required step,

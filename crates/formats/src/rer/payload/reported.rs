@@ -1,14 +1,14 @@
-//! What an agent tells of itself: prompts, plans, steps, checks, files, outputs.
+//! Payloads of events that an agent reports of itself: prompts, plans, steps, checks, files, outputs.
 
 use super::payload;
-use super::words::Source;
+use super::vocabulary::Source;
 
 payload! {
     /// Payload of `rer.prompt.rendered`.
     PromptRendered, PromptRenderedView;
-    /// Prompt that came out.
+    /// Rendered prompt.
     prompt: required text,
-    /// How the prompt is known.
+    /// Origin of the event.
     source: required word(Source),
     /// Template of the prompt.
     template: optional text,
@@ -21,7 +21,7 @@ payload! {
     PlanStarted, PlanStartedView;
     /// SHA-256 of the plan.
     plan_hash: optional digest,
-    /// How the plan is known.
+    /// Origin of the event.
     source: required word(Source),
     /// Steps of the plan.
     steps: required json,
@@ -32,9 +32,9 @@ payload! {
     StepCompleted, StepCompletedView;
     /// Number of tries.
     iterations: optional whole,
-    /// How the step is known.
+    /// Origin of the event.
     source: required word(Source),
-    /// Such as `success`.
+    /// Outcome of the step, such as `success`.
     status: required text,
     /// Agent's own name for the step.
     step_id: required text,
@@ -47,11 +47,11 @@ payload! {
     VerificationRan, VerificationRanView;
     /// Commands that were run.
     commands: required texts,
-    /// What changed.
+    /// Change that the verification measured, as any JSON value.
     delta: required json,
     /// Exit code of each command.
     exit_codes: required integers,
-    /// How the check is known.
+    /// Origin of the event.
     source: required word(Source),
 }
 
@@ -66,7 +66,7 @@ payload! {
     name: required text,
     /// Length of the file in bytes.
     size_bytes: required whole,
-    /// How the file is known.
+    /// Origin of the event.
     source: required word(Source),
 }
 
@@ -75,6 +75,6 @@ payload! {
     OutputFinal, OutputFinalView;
     /// Output: JSON if it is an object or an array, else text.
     output: required json,
-    /// How the output is known.
+    /// Origin of the event.
     source: required word(Source),
 }

@@ -1,26 +1,26 @@
-//! The beginning and the end of a run.
+//! Payloads of the beginning and the end of a run.
 
 use super::payload;
-use super::words::{RunStatus, Source};
+use super::vocabulary::{RunStatus, Source};
 
 payload! {
     /// Payload of `rer.run.started`.
     RunStarted, RunStartedView;
     /// Command with its arguments, if a command was run.
     command: optional texts,
-    /// Way in which the envelope is applied: `enforced`, `observe`.
+    /// Way in which the envelope is applied: `enforce`, `observe` or `imported`.
     enforcement: required constant,
     /// SHA-256 of the envelope.
     envelope_hash: required digest,
     /// Machine on which the run began.
     environment: required object(Environment),
-    /// Document that an imported run was made of.
+    /// Document that an imported run was made from.
     import: optional json,
     /// Rules by which secrets were masked.
     redaction: required object(RedactionPack),
     /// Version of the recorder.
     runtime_version: required constant,
-    /// How the run is known.
+    /// Origin of the event.
     source: required word(Source),
 }
 
@@ -51,15 +51,15 @@ payload! {
     RunEnded, RunEndedView;
     /// Exit code of the command, if it had one.
     exit_code: optional integer,
-    /// Why the run ended, such as `exit` or `signal 9`.
+    /// Cause of the end, such as `exit` or `signal 9`.
     reason: required text,
-    /// How the end is known.
+    /// Origin of the event.
     source: required word(Source),
-    /// How the run ended.
+    /// Outcome of the run.
     status: required word(RunStatus),
     /// Number of requests to models.
     total_model_calls: required whole,
-    /// Sum of what was spent; `null` where nobody has counted it, which is not nothing.
+    /// Sum of what was spent; `null` if it was not counted, which is not the same as zero.
     total_spend_usd: nullable money,
     /// Number of calls of tools.
     total_tool_calls: required whole,

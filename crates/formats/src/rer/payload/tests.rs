@@ -2,7 +2,7 @@ use super::*;
 use crate::rer::envelope::money::Money;
 use reenact_json::{Digest, Limits, Value};
 
-/// Leaves that were never masked: for tests.
+/// Leaf types that were never masked: for tests.
 struct Plain;
 
 impl Leaves for Plain {
@@ -12,7 +12,7 @@ impl Leaves for Plain {
     type Headers = Vec<(&'static str, &'static str)>;
 }
 
-/// Writes members as they come, without a salt.
+/// Writer of members as they come, without a salt.
 #[derive(Default)]
 struct Text(String);
 
@@ -143,9 +143,9 @@ fn what_is_written_is_read() {
     assert!(view.status.value().is_none());
     assert_eq!(view.ended_by.word(), Some(EndedBy::Client));
     assert_eq!(view.source.word(), Some(Source::Observed));
-    assert_eq!(StepId::of(view.step_id.needed().unwrap()), Some(StepId(3)));
-    let http = HttpAnswerView::read(view.http.needed().unwrap());
-    assert_eq!(http.version.needed_text().as_deref(), Ok("1.1"));
+    assert_eq!(StepId::of(view.step_id.required().unwrap()), Some(StepId(3)));
+    let http = HttpAnswerView::read(view.http.required().unwrap());
+    assert_eq!(http.version.required_text().as_deref(), Ok("1.1"));
     let chunks = http.chunks.list("chunks", Chunk::of).unwrap().unwrap();
     assert_eq!(chunks, answer.http.chunks.unwrap());
 }
@@ -154,11 +154,11 @@ fn what_is_written_is_read() {
 fn a_fault_names_its_member() {
     let text = r#"{"http":{"method":1},"provider":null}"#;
     let view = ExchangeCalledView::read(parsed(text));
-    assert_eq!(view.provider.needed_text(), Err(MemberFault::Missing { member: "provider" }));
-    let http = HttpRequestView::read(view.http.needed().unwrap());
+    assert_eq!(view.provider.required_text(), Err(MemberFault::Missing { member: "provider" }));
+    let http = HttpRequestView::read(view.http.required().unwrap());
     let fault = http.method.text().unwrap_err();
     assert_eq!(fault.to_string(), "http.method is a number, not a string");
-    assert_eq!(http.path.needed().unwrap_err().to_string(), "http.path is missing");
+    assert_eq!(http.path.required().unwrap_err().to_string(), "http.path is missing");
 }
 
 #[test]

@@ -1,22 +1,22 @@
-//! Calls of tools and their results, as they were seen, told or inferred.
+//! Payloads of tool calls and their results, be they observed, reported or inferred.
 
 use super::payload;
-use super::words::Source;
+use super::vocabulary::Source;
 
 payload! {
     /// Payload of `rer.tool.called`.
     ToolCalled, ToolCalledView;
     /// Input: JSON if it can be, else text.
     input: required json,
-    /// How the call is known.
+    /// Origin of the event.
     source: required word(Source),
     /// Step that the call begins.
     step_id: required step,
-    /// The tool.
+    /// Name of the tool.
     tool: required text,
     /// Id by which the model asked for the call.
     tool_call_id: required text,
-    /// What the tool was called through: [`Via::text`](super::Via::text).
+    /// Channel of the call: [`ToolChannel::text`](super::ToolChannel::text).
     via: required text,
 }
 
@@ -29,11 +29,11 @@ payload! {
     latency_ms: optional whole,
     /// Output: JSON if it is an object or an array, else text.
     output: required json,
-    /// How the result is known.
+    /// Origin of the event.
     source: required word(Source),
     /// Step that the result ends.
     step_id: required step,
-    /// The tool.
+    /// Name of the tool.
     tool: required text,
     /// Id by which the model asked for the call.
     tool_call_id: required text,

@@ -1,25 +1,25 @@
-//! What payloads are written with.
+//! Traits of the writer of payloads.
 
 use reenact_json::Digest;
 
-use super::words::{Chunk, StepId};
+use super::vocabulary::{Chunk, StepId};
 use crate::rer::envelope::money::Money;
 
-/// Types of the leaves that hold text from outside. A writer that masks takes masked leaves and no others, so that text which
-/// was not masked does not compile.
+/// Types of the leaves that hold text from outside. A writer that masks takes masked leaves and no others, so that
+/// unmasked text does not compile.
 pub trait Leaves {
-    /// Text.
+    /// Type of a text.
     type Text;
-    /// A JSON value, or text where there is none.
+    /// Type of a JSON value, or of a text where there is none.
     type Json;
-    /// The decoded body of a message.
+    /// Type of a message's decoded body.
     type Body;
-    /// Names and values of headers.
+    /// Type of a list of headers.
     type Headers;
 }
 
-/// Writes the members of a payload, which come in canonical order. The payload's `salt` is the writer's own: it is put in its
-/// place among the members.
+/// Writer of a payload's members, which come in canonical order. The member `salt` is the writer's own: the writer
+/// inserts it at its place.
 pub trait PayloadWriter<L: Leaves> {
     /// Writes a text.
     fn text(&mut self, name: &'static str, text: &L::Text);
@@ -41,24 +41,24 @@ pub trait PayloadWriter<L: Leaves> {
     /// Writes headers: `[[name, value], …]`.
     fn headers(&mut self, name: &'static str, headers: &L::Headers);
 
-    /// Writes a word of this program's own.
+    /// Writes a word that this program defines.
     fn constant(&mut self, name: &'static str, word: &'static str);
 
-    /// Writes a number.
+    /// Writes an unsigned integer.
     fn whole(&mut self, name: &'static str, number: &u64);
 
-    /// Writes an object of numbers; the names in canonical order.
+    /// Writes an object of unsigned integers; the names in canonical order.
     fn whole_map(&mut self, name: &'static str, numbers: &[(&'static str, u64)]) {
         self.object(name, |out| numbers.iter().for_each(|(name, number)| out.whole(name, number)));
     }
 
-    /// Writes a number that may be below zero.
+    /// Writes a signed integer.
     fn integer(&mut self, name: &'static str, number: &i64);
 
-    /// Writes a list of such numbers.
+    /// Writes a list of signed integers.
     fn integers(&mut self, name: &'static str, numbers: &[i64]);
 
-    /// Writes a finite number.
+    /// Writes a finite double.
     fn double(&mut self, name: &'static str, number: &f64);
 
     /// Writes an amount in dollars.
@@ -69,7 +69,7 @@ pub trait PayloadWriter<L: Leaves> {
         self.object(name, |out| amounts.iter().for_each(|(name, amount)| out.money(name, amount)));
     }
 
-    /// Writes `[[milliseconds, bytes], …]`.
+    /// Writes the reads of a body: `[[milliseconds, bytes], …]`.
     fn chunks(&mut self, name: &'static str, chunks: &[Chunk]);
 
     /// Writes `true` or `false`.
@@ -81,7 +81,7 @@ pub trait PayloadWriter<L: Leaves> {
     /// Writes a digest in hexadecimal.
     fn digest(&mut self, name: &'static str, digest: &Digest);
 
-    /// Writes a step's id.
+    /// Writes the id of a step.
     fn step(&mut self, name: &'static str, step: &StepId);
 
     /// Writes an object with the members that `members` writes.

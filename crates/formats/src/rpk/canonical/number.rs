@@ -4,34 +4,34 @@ use std::io::Write as _;
 
 use reenact_json::NumberFault;
 
-/// The most digits of an integer that CPython reads from text (`sys.int_info.default_max_str_digits`). A file with a longer
-/// one cannot have been made, nor be checked, by the programs of this format.
-const MOST_DIGITS: usize = 4_300;
+/// Largest number of digits in an integer that CPython parses (`sys.int_info.default_max_str_digits`). A file with a
+/// longer one cannot have been made, nor be checked, by the programs of this format.
+const MAX_INTEGER_DIGITS: usize = 4_300;
 
-/// The longest text of a float: sign, 17 digits, point, exponent; with room.
-pub(super) type Buffer = [u8; 40];
+/// Buffer for the longest text of a float: sign, 17 digits, point, exponent, and some room.
+pub(super) type NumberBuffer = [u8; 40];
 
-/// The text of a number that was scanned; `integer` says that it has neither fraction nor exponent.
+/// Returns the canonical text of a number that was scanned; `integer` says that it has neither fraction nor exponent.
 #[inline]
-pub(super) fn text<'t>(
+pub(super) fn canonical_number<'t>(
     literal: &'t [u8],
     integer: bool,
-    buffer: &'t mut Buffer,
+    buffer: &'t mut NumberBuffer,
 ) -> Result<&'t [u8], NumberFault> {
     if integer {
         let digits = literal.strip_prefix(b"-").unwrap_or(literal).len();
         return match literal {
             b"-0" => Ok(b"0"),
-            _ if digits > MOST_DIGITS => Err(NumberFault::TooLong { digits }),
+            _ if digits > MAX_INTEGER_DIGITS => Err(NumberFault::TooLong { digits }),
             _ => Ok(literal),
         };
     }
-    if is_plain_decimal(literal) { Ok(literal) } else { float(literal, buffer) }
+    if is_plain_decimal(literal) { Ok(literal) } else { canonical_float(literal, buffer) }
 }
 
-/// Whether a decimal is surely its own text: no exponent, at most 12 significant digits, no zero at its end but the one
-/// after the point, and neither so large nor so small that Python turns to exponents. `false` means only that it takes a
-/// closer look.
+/// Returns true if a decimal certainly is canonical: no exponent, at most 12 significant digits, no zero at its end
+/// but the one after the point, and neither so large nor so small that Python prints an exponent. `false` means only
+/// that the slow path must decide.
 fn is_plain_decimal(literal: &[u8]) -> bool {
     let digits = literal.strip_prefix(b"-").unwrap_or(literal);
     let Some(point) = digits.iter().position(|&digit| digit == b'.') else { return false };
@@ -46,18 +46,18 @@ fn is_plain_decimal(literal: &[u8]) -> bool {
 }
 
 #[cold]
-fn float<'t>(literal: &[u8], buffer: &'t mut Buffer) -> Result<&'t [u8], NumberFault> {
+fn canonical_float<'t>(literal: &[u8], buffer: &'t mut NumberBuffer) -> Result<&'t [u8], NumberFault> {
     let exact: f64 =
         core::str::from_utf8(literal).unwrap_or_default().parse().map_err(|_| NumberFault::Overflow)?;
     if !exact.is_finite() {
         return Err(NumberFault::Overflow);
     }
-    // Correctly rounded, ties to even, as CPython does it. Rounding up can pass the largest double.
+    // Correctly rounded, ties to even, as in CPython. Rounding up can exceed the largest double.
     let rounded: f64 = format!("{exact:.11e}").parse().map_err(|_| NumberFault::Overflow)?;
     if !rounded.is_finite() {
         return Err(NumberFault::Overflow);
     }
-    // The shortest digits that give this double again, and the place of the point.
+    // The shortest digits that round-trip, and the position of the point.
     let shortest = format!("{rounded:e}");
     let (mantissa, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
@@ -65,7 +65,7 @@ fn float<'t>(literal: &[u8], buffer: &'t mut Buffer) -> Result<&'t [u8], NumberF
     let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
     let room = buffer.len();
     let mut out = &mut buffer[..];
-    // Nothing here is longer than the buffer, so that writing cannot fail.
+    // No text here is longer than the buffer, so writing cannot fail.
     let _ = match usize::try_from(exponent) {
         Ok(places @ 0..=15) => {
             let (whole, fraction) = digits.split_at(digits.len().min(places + 1));
@@ -94,7 +94,8 @@ mod tests {
 
     fn of(literal: &str) -> Result<String, NumberFault> {
         let integer = !literal.contains(['.', 'e', 'E']);
-        text(literal.as_bytes(), integer, &mut [0; 40]).map(|text| String::from_utf8_lossy(text).into_owned())
+        canonical_number(literal.as_bytes(), integer, &mut [0; 40])
+            .map(|text| String::from_utf8_lossy(text).into_owned())
     }
 
     #[test]
@@ -145,7 +146,7 @@ mod tests {
         fn the_short_cut_agrees(literal in "-?(0|[1-9][0-9]{0,13})\\.[0-9]{1,13}") {
             if is_plain_decimal(literal.as_bytes()) {
                 let mut buffer = [0; 40];
-                prop_assert_eq!(float(literal.as_bytes(), &mut buffer), Ok(literal.as_bytes()));
+                prop_assert_eq!(canonical_float(literal.as_bytes(), &mut buffer), Ok(literal.as_bytes()));
             }
         }
         #[test]

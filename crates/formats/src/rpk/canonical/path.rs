@@ -1,9 +1,10 @@
-//! The one spelling of a path: POSIX separators, no empty or dotted components, drives as folders.
+//! Normalized paths: POSIX separators, no empty or dotted components, drives as folders.
 //!
-//! It is not idempotent (`./C:/x` becomes `C:/x`, which becomes `/c/x`): whoever writes a file must read it again.
+//! The function is not idempotent (`./C:/x` becomes `C:/x`, which becomes `/c/x`), so a writer must verify its own
+//! output.
 
-/// The path that `text` stands for.
-pub(super) fn normal(text: &str) -> String {
+/// Returns the normalized path.
+pub(super) fn normalized(text: &str) -> String {
     let mut path = text.replace('\\', "/");
     if let Some(rest) = after_drive(&path) {
         let drive = path.chars().next().unwrap_or_default().to_ascii_lowercase();
@@ -33,17 +34,17 @@ pub(super) fn normal(text: &str) -> String {
     normal
 }
 
-/// Whether a path without backslashes is surely its own spelling, as most paths in a file are: it was written so. `false` means
-/// only that it takes a closer look.
-pub(super) fn is_normal(path: &[u8]) -> bool {
+/// Returns true if a path without backslashes certainly is normalized, as most paths in a file are, since they were
+/// written so. `false` means only that the slow path must decide.
+pub(super) fn is_normalized(path: &[u8]) -> bool {
     let inner = path.strip_prefix(b"/").unwrap_or(path);
     let inner = inner.strip_suffix(b"/").unwrap_or(inner);
     path.get(1) != Some(&b':')
         && !inner.split(|byte| *byte == b'/').any(|part| matches!(part, b"" | b"." | b".."))
 }
 
-/// What follows a drive's letter, its colon and a slash. A line feed at the very end is dropped; with one further in, this is
-/// no path on a drive.
+/// Returns the part behind a drive letter, colon and slash. A line feed at the very end is dropped; with one further
+/// in, the path is not on a drive.
 fn after_drive(path: &str) -> Option<&str> {
     let [letter, b':', b'/', ..] = path.as_bytes() else { return None };
     let rest = path.get(3..).filter(|_| letter.is_ascii_alphabetic())?;
@@ -53,13 +54,13 @@ fn after_drive(path: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_normal, normal};
+    use super::{is_normalized, normalized};
     use proptest::prelude::*;
 
     proptest! {
         #[test]
         fn the_short_cut_agrees(path in "[./ab:C\n]{0,12}") {
-            prop_assert!(!is_normal(path.as_bytes()) || normal(&path) == path, "{:?}", path);
+            prop_assert!(!is_normalized(path.as_bytes()) || normalized(&path) == path, "{:?}", path);
         }
     }
 
@@ -86,7 +87,7 @@ mod tests {
             ("é/世/../ü", "é/ü"),
             ("\n", "\n"),
         ] {
-            assert_eq!(normal(text), expected, "{text:?}");
+            assert_eq!(normalized(text), expected, "{text:?}");
         }
     }
 }

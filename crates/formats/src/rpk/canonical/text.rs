@@ -1,24 +1,24 @@
-//! Strings in ASCII: everything beyond the printable characters is escaped, line ends are one line feed.
+//! Strings in ASCII: everything beyond the printable characters is escaped, line ends become one line feed.
 
-use reenact_json::canonical::Sink;
-use reenact_json::token::{BLOCK, BlockRule, Characters, pass_blocks, stops};
+use reenact_json::canonical::ByteSink;
+use reenact_json::token::{BLOCK, BlockRule, UnescapedChars, non_plain_bits, skip_blocks};
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
-/// What becomes of the ends of lines.
+/// Treatment of line ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LineEnds {
+pub(super) enum LineEndPolicy {
     /// CR LF and CR become LF: the rule for values.
     Unified,
-    /// They stay: the rule for names.
+    /// Line ends stay: the rule for names.
     Kept,
 }
 
-/// The offset of the first byte at or after `at` that does not stand for itself.
+/// Returns the offset of the first byte at or after `at` that is not printable ASCII, or is a quote or a backslash.
 #[inline]
-fn run(text: &[u8], mut at: usize) -> usize {
+fn printable_end(text: &[u8], mut at: usize) -> usize {
     while let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk::<8>) {
-        let found = stops(u64::from_le_bytes(*bytes));
+        let found = non_plain_bits(u64::from_le_bytes(*bytes));
         if found != 0 {
             return at + found.trailing_zeros() as usize / 8;
         }
@@ -30,23 +30,32 @@ fn run(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The end of a string whose opening quote lies at `at`, if all of it is printable ASCII without escapes: it is then its own
-/// text. Most strings are.
+/// Returns the end of a string whose opening quote is at `at`, if all of it is printable ASCII without escapes, as in
+/// most strings: the string is then canonical.
 #[inline]
-pub(super) fn plain(text: &[u8], at: usize) -> Option<usize> {
-    let end = run(text, at + 1);
+pub(super) fn plain_string_end(text: &[u8], at: usize) -> Option<usize> {
+    let end = printable_end(text, at + 1);
     (text.get(end) == Some(&b'"')).then_some(end + 1)
 }
 
-/// Writes the string whose opening quote lies at `at`. Returns where it ends, and whether it was spelled otherwise.
-pub(super) fn write<S: Sink>(text: &[u8], at: usize, ends: LineEnds, out: &mut S) -> (usize, bool) {
-    let mut copier = Copier { text, copied: at, is_changed: false, out };
+/// Writes the string whose opening quote is at `at`. Returns the offset behind it, and true if its spelling changed.
+pub(super) fn write_string<S: ByteSink>(
+    text: &[u8],
+    at: usize,
+    ends: LineEndPolicy,
+    out: &mut S,
+) -> (usize, bool) {
+    let mut copier = RespellingCopier { text, copied_to: at, is_changed: false, out };
     let mut at = at + 1;
     let mut after_return = false;
     let mut short = 0_u32;
     loop {
-        let from = if short < MANY || after_return { at } else { pass_blocks(text, at, &mut Printable) };
-        let end = run(text, from);
+        let from = if short < ESCAPES_BEFORE_BLOCKS || after_return {
+            at
+        } else {
+            skip_blocks(text, at, &mut PrintableBlocks)
+        };
+        let end = printable_end(text, from);
         short += 1;
         after_return &= end == at;
         at = end;
@@ -66,13 +75,13 @@ pub(super) fn write<S: Sink>(text: &[u8], at: usize, ends: LineEnds, out: &mut S
                     at += 2;
                     continue;
                 }
-                Some(b'u') if let Some(next) = canonical_unicode(text, at) => {
-                    at = run_of_unicode(text, next);
+                Some(b'u') if let Some(next) = canonical_escape_end(text, at) => {
+                    at = canonical_escape_run_end(text, next);
                     after_return = false;
                     short = 0;
                     continue;
                 }
-                Some(b'u') => match unicode(text, at) {
+                Some(b'u') => match decode_unicode_escape(text, at) {
                     Some(found) => found,
                     None => break,
                 },
@@ -82,12 +91,12 @@ pub(super) fn write<S: Sink>(text: &[u8], at: usize, ends: LineEnds, out: &mut S
                 None => break,
             },
             Some(_) => {
-                at = copier.beyond_ascii(at);
+                at = copier.escape_non_ascii(at);
                 after_return = false;
                 continue;
             }
         };
-        let unified = ends == LineEnds::Unified;
+        let unified = ends == LineEndPolicy::Unified;
         match character {
             '\r' if unified => copier.replace(at, next, b"\\n"),
             '\n' if unified && after_return => copier.replace(at, next, b""),
@@ -100,20 +109,20 @@ pub(super) fn write<S: Sink>(text: &[u8], at: usize, ends: LineEnds, out: &mut S
     (at, is_changed)
 }
 
-/// After how many short escapes in a row [`write`] expects more.
-const MANY: u32 = 3;
+/// Number of short escapes in a row after which [`write_string`] expects more, and scans by blocks.
+const ESCAPES_BEFORE_BLOCKS: u32 = 3;
 
-/// What stands for itself here, line feeds included where no carriage return stands before them.
-struct Printable;
+/// Block rule for text that is canonical as it stands, with line feeds where no carriage return comes before them.
+struct PrintableBlocks;
 
-impl BlockRule for Printable {
+impl BlockRule for PrintableBlocks {
     #[inline(always)]
-    fn passes(&mut self, kind: u8) -> bool {
+    fn accepts_escape(&mut self, kind: u8) -> bool {
         matches!(kind, b'n' | b't' | b'b' | b'f')
     }
 
     #[inline(always)]
-    fn is_text(&mut self, block: &[u8; BLOCK]) -> bool {
+    fn accepts_block(&mut self, block: &[u8; BLOCK]) -> bool {
         let (mut low, mut high) = (false, false);
         for &byte in block {
             low |= byte.cast_signed() < 0x20;
@@ -123,13 +132,13 @@ impl BlockRule for Printable {
     }
 }
 
-/// Where the `\u` escape at `at` ends, with its second half if it has one, if this form spells it so. Text beyond ASCII is
-/// nothing but these.
+/// Returns the end of the `\u` escape at `at`, with its second half if it is a surrogate pair, if the escape is
+/// canonical. All text beyond ASCII consists of these.
 #[inline]
-fn canonical_unicode(text: &[u8], at: usize) -> Option<usize> {
+fn canonical_escape_end(text: &[u8], at: usize) -> Option<usize> {
     let unit = |at: usize| {
         let digits = text.get(at..)?.first_chunk::<6>()?;
-        let values = [digits[2], digits[3], digits[4], digits[5]].map(|digit| VALUES[usize::from(digit)]);
+        let values = [digits[2], digits[3], digits[4], digits[5]].map(|digit| HEX_VALUES[usize::from(digit)]);
         let is_unit = digits[..2] == *b"\\u" && values.iter().all(|value| *value < 16);
         is_unit.then(|| values.iter().fold(0, |unit, value| unit << 4 | u16::from(*value)))
     };
@@ -140,13 +149,13 @@ fn canonical_unicode(text: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// Where a run of `\u` escapes from `at` on ends, as far as they need only one look: in lower case, of one unit, beyond
-/// U+0FFF. Text of other scripts comes in long runs of these.
+/// Returns the end of a run of `\u` escapes from `at` on that need only one look: lower case, one unit each, beyond
+/// U+0FFF. Text in other scripts comes in long runs of these.
 #[inline]
-fn run_of_unicode(text: &[u8], mut at: usize) -> usize {
+fn canonical_escape_run_end(text: &[u8], mut at: usize) -> usize {
     while let Some([b'\\', b'u', lead, a, b, c]) = text.get(at..).and_then(<[u8]>::first_chunk::<6>) {
-        let [lead, a, b, c] = [lead, a, b, c].map(|digit| VALUES[usize::from(*digit)]);
-        // 0 leads what has a shorter spelling, D what may be half a character.
+        let [lead, a, b, c] = [lead, a, b, c].map(|digit| HEX_VALUES[usize::from(*digit)]);
+        // A leading 0 has a shorter spelling; a leading D may be half of a pair.
         if !matches!(lead, 1..=12 | 14 | 15) || (a | b | c) >= 16 {
             break;
         }
@@ -155,8 +164,8 @@ fn run_of_unicode(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// What lower-case hexadecimal digits stand for; 16 for every other byte.
-const VALUES: [u8; 256] = {
+/// Values of lower-case hexadecimal digits; 16 for every other byte.
+const HEX_VALUES: [u8; 256] = {
     let mut values = [16; 256];
     let mut value = 0;
     while value < 16 {
@@ -166,50 +175,51 @@ const VALUES: [u8; 256] = {
     values
 };
 
-/// The character that the `\u` escape at `at` spells, with its second half if it has one, and where it ends.
-fn unicode(text: &[u8], at: usize) -> Option<(char, usize)> {
+/// Decodes the `\u` escape at `at`, with its second half if it is a surrogate pair; returns the character and the
+/// end.
+fn decode_unicode_escape(text: &[u8], at: usize) -> Option<(char, usize)> {
     let one = text.get(at..at + 6)?;
     let is_pair = matches!(one, [_, _, b'd' | b'D', b'8'..=b'9' | b'a'..=b'b' | b'A'..=b'B', ..]);
     let end = if is_pair { at + 12 } else { at + 6 };
-    Some((Characters::new(text.get(at..end)?).next()?, end))
+    Some((UnescapedChars::new(text.get(at..end)?).next()?, end))
 }
 
-/// Copies a text but for some pieces of it.
-struct Copier<'a, S> {
+/// Copier of a text that replaces some parts of it.
+struct RespellingCopier<'a, S> {
     text: &'a [u8],
-    copied: usize,
+    copied_to: usize,
     is_changed: bool,
     out: &'a mut S,
 }
 
-impl<S: Sink> Copier<'_, S> {
-    /// Writes `bytes` in the place of what stands from `from` to `to`.
+impl<S: ByteSink> RespellingCopier<'_, S> {
+    /// Writes `bytes` in place of the text from `from` to `to`.
     fn replace(&mut self, from: usize, to: usize, bytes: &[u8]) {
-        self.out.put(self.text.get(self.copied..from).unwrap_or_default());
+        self.out.put(self.text.get(self.copied_to..from).unwrap_or_default());
         self.out.put(bytes);
-        self.copied = to;
+        self.copied_to = to;
         self.is_changed = true;
     }
 
-    /// Writes a character as this form spells it, unless it stands there so.
+    /// Writes a character in canonical spelling, unless the text has that spelling already.
     fn respell(&mut self, from: usize, to: usize, character: char) {
-        let mut spelled = Spelled::default();
+        let mut spelled = EscapeBuffer::default();
         spelled.push(character);
         if self.text.get(from..to) != Some(spelled.bytes()) {
             self.replace(from, to, spelled.bytes());
         }
     }
 
-    /// Escapes the characters from `at` on that stand there beyond ASCII; returns where they end.
-    fn beyond_ascii(&mut self, at: usize) -> usize {
+    /// Escapes the run of non-ASCII characters at `at`; returns its end.
+    fn escape_non_ascii(&mut self, at: usize) -> usize {
         let rest = self.text.get(at..).unwrap_or_default();
         let length = rest.iter().take_while(|byte| **byte >= 0x7F).count();
         let run = core::str::from_utf8(&rest[..length]).unwrap_or_default();
         self.replace(at, at + length.max(1), b"");
-        let mut spelled = Spelled::default();
+        let mut spelled = EscapeBuffer::default();
         for character in run.chars() {
             spelled.push(character);
-            if spelled.used > Spelled::ROOM - 12 {
+            if spelled.used > EscapeBuffer::CAPACITY - 12 {
                 self.out.put(spelled.bytes());
                 spelled.used = 0;
             }
@@ -219,25 +229,25 @@ impl<S: Sink> Copier<'_, S> {
     }
 
     fn finish(self, end: usize) -> bool {
-        self.out.put(self.text.get(self.copied..end).unwrap_or_default());
+        self.out.put(self.text.get(self.copied_to..end).unwrap_or_default());
         self.is_changed
     }
 }
 
-/// Characters as this form spells them.
-struct Spelled {
-    bytes: [u8; Self::ROOM],
+/// Buffer of characters in canonical spelling.
+struct EscapeBuffer {
+    bytes: [u8; Self::CAPACITY],
     used: usize,
 }
 
-impl Default for Spelled {
+impl Default for EscapeBuffer {
     fn default() -> Self {
-        Self { bytes: [0; Self::ROOM], used: 0 }
+        Self { bytes: [0; Self::CAPACITY], used: 0 }
     }
 }
 
-impl Spelled {
-    const ROOM: usize = 192;
+impl EscapeBuffer {
+    const CAPACITY: usize = 192;
 
     fn bytes(&self) -> &[u8] {
         self.bytes.get(..self.used).unwrap_or_default()
@@ -270,13 +280,13 @@ impl Spelled {
     }
 }
 
-/// Writes text of ours as such a string, quotes included.
-pub fn write_text<S: Sink>(text: &str, out: &mut S) {
+/// Writes a text as a JSON string in ASCII, quotes included. Line ends are kept.
+pub fn write_text<S: ByteSink>(text: &str, out: &mut S) {
     out.put(b"\"");
-    let mut spelled = Spelled::default();
+    let mut spelled = EscapeBuffer::default();
     for character in text.chars() {
         spelled.push(character);
-        if spelled.used > Spelled::ROOM - 12 {
+        if spelled.used > EscapeBuffer::CAPACITY - 12 {
             out.put(spelled.bytes());
             spelled.used = 0;
         }
@@ -285,10 +295,10 @@ pub fn write_text<S: Sink>(text: &str, out: &mut S) {
     out.put(b"\"");
 }
 
-/// What a string spells whose text between the quotes this is, with its line ends unified.
-pub(super) fn unified(quoted: &[u8]) -> String {
+/// Decodes the text between a string's quotes, with CR LF and CR as LF.
+pub(super) fn unescaped_with_line_feeds(quoted: &[u8]) -> String {
     let mut after_return = false;
-    Characters::new(quoted)
+    UnescapedChars::new(quoted)
         .filter_map(|character| {
             let is_second = after_return && character == '\n';
             after_return = character == '\r';
@@ -302,9 +312,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn written(text: &str, ends: LineEnds) -> (String, bool) {
+    fn written(text: &str, ends: LineEndPolicy) -> (String, bool) {
         let mut out = Vec::new();
-        let (end, is_changed) = write(text.as_bytes(), 0, ends, &mut out);
+        let (end, is_changed) = write_string(text.as_bytes(), 0, ends, &mut out);
         assert_eq!(end, text.len());
         (String::from_utf8(out).unwrap(), is_changed)
     }
@@ -325,9 +335,9 @@ mod tests {
             ),
             (r#""\u4e16\ud83d\ude00\u4e16\u0041""#, r#""\u4e16\ud83d\ude00\u4e16A""#),
         ] {
-            assert_eq!(written(text, LineEnds::Unified), (expected.into(), text != expected), "{text}");
+            assert_eq!(written(text, LineEndPolicy::Unified), (expected.into(), text != expected), "{text}");
         }
-        assert_eq!(written(r#""a\r\n\r""#, LineEnds::Kept), (r#""a\r\n\r""#.into(), false));
+        assert_eq!(written(r#""a\r\n\r""#, LineEndPolicy::Kept), (r#""a\r\n\r""#.into(), false));
     }
 
     proptest! {
@@ -352,12 +362,12 @@ mod tests {
             write_text(&text, &mut kept);
             let kept = String::from_utf8(kept).unwrap();
             prop_assert!(kept.bytes().all(|byte| matches!(byte, 0x20..=0x7E)));
-            prop_assert_eq!(written(&quoted, LineEnds::Kept), (kept.clone(), quoted != kept));
+            prop_assert_eq!(written(&quoted, LineEndPolicy::Kept), (kept.clone(), quoted != kept));
             let normal = text.replace("\r\n", "\n").replace('\r', "\n");
-            prop_assert_eq!(&unified(&quoted.as_bytes()[1..quoted.len() - 1]), &normal);
+            prop_assert_eq!(&unescaped_with_line_feeds(&quoted.as_bytes()[1..quoted.len() - 1]), &normal);
             let mut unified = Vec::new();
             write_text(&normal, &mut unified);
-            prop_assert_eq!(written(&quoted, LineEnds::Unified).0, String::from_utf8(unified).unwrap());
+            prop_assert_eq!(written(&quoted, LineEndPolicy::Unified).0, String::from_utf8(unified).unwrap());
         }
     }
 }

@@ -1,32 +1,35 @@
-//! The one spelling of a point in time: UTC with microseconds, where the text says which offset it is in.
+//! Normalized points in time: UTC with microseconds, where the text names its offset.
 //!
-//! What counts as such a text is what CPython 3.11 and later read (`datetime.fromisoformat`), to the byte: the hash of a file
-//! depends on it. So this follows that parser's way through the text, odd turns included, and not a grammar.
+//! The accepted texts are exactly those of CPython 3.11 and later (`datetime.fromisoformat`), since the hash of a
+//! file depends on it. This code therefore follows that parser's way through the text, odd turns included, and not a
+//! grammar.
 
 use reenact_json::civil::{self, CivilDate, is_leap_year};
 
-/// A time that UTC cannot express within the years 1 to 9999.
+/// Error: a time that UTC cannot express within the years 1 to 9999.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct OutOfRange;
+pub(super) struct RpkTimeOutOfRange;
 
-/// The spelling of a time; text that is none, or names no offset, only loses the white space around it.
-pub(super) fn normal(text: &str) -> Result<String, OutOfRange> {
+/// Returns the normalized time. A text that is not a time, or names no offset, only loses the white space around it.
+pub(super) fn normalized(text: &str) -> Result<String, RpkTimeOutOfRange> {
     let trimmed = text.trim_matches(|c: char| c.is_whitespace() || ('\u{1C}'..='\u{1F}').contains(&c));
     let parsed = match trimmed.strip_suffix('Z') {
         Some(local) => parse(&format!("{local}+00:00")),
         None => parse(trimmed),
     };
-    let Some(Moment { date, micros, offset: Some(offset) }) = parsed else { return Ok(trimmed.to_owned()) };
-    let utc = date.days() * DAY + micros - offset;
-    let (seconds, micros) = (utc.div_euclid(SECOND), utc.rem_euclid(SECOND));
-    date_of(utc.div_euclid(DAY)).ok_or(OutOfRange)?;
-    let date_time = civil::date_time(seconds).ok_or(OutOfRange)?;
+    let Some(ParsedTime { date, micros, offset: Some(offset) }) = parsed else {
+        return Ok(trimmed.to_owned());
+    };
+    let utc = date.days() * MICROS_PER_DAY + micros - offset;
+    let (seconds, micros) = (utc.div_euclid(MICROS_PER_SECOND), utc.rem_euclid(MICROS_PER_SECOND));
+    date_from_days(utc.div_euclid(MICROS_PER_DAY)).ok_or(RpkTimeOutOfRange)?;
+    let date_time = civil::date_time(seconds).ok_or(RpkTimeOutOfRange)?;
     Ok(format!("{}.{micros:06}Z", String::from_utf8_lossy(&date_time)))
 }
 
-/// Whether a text is surely its own spelling, as most times in a file are: it was written so. `false` means only that it takes a
-/// closer look.
-pub(super) fn is_normal(text: &[u8]) -> bool {
+/// Returns true if a text certainly is normalized, as most times in a file are, since they were written so. `false`
+/// means only that the slow path must decide.
+pub(super) fn is_normalized(text: &[u8]) -> bool {
     const SHAPE: &[u8; 27] = b"0000-00-00T00:00:00.000000Z";
     let is_shaped = text.len() == SHAPE.len()
         && text.iter().zip(SHAPE).all(
@@ -34,7 +37,7 @@ pub(super) fn is_normal(text: &[u8]) -> bool {
                 if *shape == b'0' { byte.is_ascii_digit() } else { byte == shape }
             },
         );
-    let number = |at: usize, count: usize| Text(text).digits(at, count).unwrap_or(i32::MAX);
+    let number = |at: usize, count: usize| NulTerminated(text).digits(at, count).unwrap_or(i32::MAX);
     is_shaped
         && is_date(CivilDate { year: number(0, 4), month: number(5, 2), day: number(8, 2) })
         && number(11, 2) <= 23
@@ -42,26 +45,27 @@ pub(super) fn is_normal(text: &[u8]) -> bool {
         && number(17, 2) <= 59
 }
 
-const SECOND: i64 = 1_000_000;
-const DAY: i64 = 86_400 * SECOND;
+const MICROS_PER_SECOND: i64 = 1_000_000;
+const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
 
-/// What a text says: a local date and time, and its offset from UTC, if any, in microseconds.
-struct Moment {
+/// Parsed text: a local date and time of day in microseconds, and the offset from UTC in microseconds, if there is
+/// one.
+struct ParsedTime {
     date: CivilDate,
     micros: i64,
     offset: Option<i64>,
 }
 
-/// Bytes with a NUL behind the last one, as the original sees them.
+/// Bytes with a NUL behind the last one, as CPython sees them.
 #[derive(Clone, Copy)]
-struct Text<'a>(&'a [u8]);
+struct NulTerminated<'a>(&'a [u8]);
 
-impl Text<'_> {
+impl NulTerminated<'_> {
     fn byte(self, at: usize) -> u8 {
         self.0.get(at).copied().unwrap_or(0)
     }
 
-    /// The number that `count` digits spell.
+    /// Parses `count` digits at `at`.
     fn digits(self, at: usize, count: usize) -> Option<i32> {
         (at..at + count).try_fold(0, |number, at| {
             let digit = self.byte(at);
@@ -70,16 +74,16 @@ impl Text<'_> {
     }
 }
 
-fn parse(text: &str) -> Option<Moment> {
+fn parse(text: &str) -> Option<ParsedTime> {
     if text.chars().take(7).count() < 7 {
         return None;
     }
-    let text = Text(text.as_bytes());
+    let text = NulTerminated(text.as_bytes());
     let end = text.0.len();
-    let separator = separator(text)?;
-    let date = date(text, separator)?;
+    let separator = date_end(text)?;
+    let date = parse_date(text, separator)?;
     if end.saturating_sub(separator) <= 1 {
-        return Some(Moment { date, micros: 0, offset: None });
+        return Some(ParsedTime { date, micros: 0, offset: None });
     }
     let width = match text.byte(separator) {
         0..0x80 => 1,
@@ -88,15 +92,15 @@ fn parse(text: &str) -> Option<Moment> {
         _ => 2,
     };
     let start = separator + width;
-    let (time, offset) = time(text, start, end)?;
+    let (time, offset) = parse_time_and_offset(text, start, end)?;
     if time.hour > 23 || time.minute > 59 || time.second > 59 {
         return None;
     }
-    Some(Moment { date, micros: time.micros(), offset })
+    Some(ParsedTime { date, micros: time.micros(), offset })
 }
 
-/// Where the date ends.
-fn separator(text: Text<'_>) -> Option<usize> {
+/// Returns the offset where the date ends.
+fn date_end(text: NulTerminated<'_>) -> Option<usize> {
     let end = text.0.len();
     if end == 7 {
         return Some(7);
@@ -105,7 +109,7 @@ fn separator(text: Text<'_>) -> Option<usize> {
         (b'-', b'W') if end < 8 => None,
         (b'-', b'W') if end > 8 && text.byte(8) == b'-' => match end {
             9 => None,
-            // Either the sign of an offset or a day of the week: two digits are no day.
+            // A dash before two digits is the sign of an offset; before one digit it belongs to the day of the week.
             11.. if text.byte(10).is_ascii_digit() => Some(8),
             _ => Some(10),
         },
@@ -123,7 +127,7 @@ fn separator(text: Text<'_>) -> Option<usize> {
     }
 }
 
-fn date(text: Text<'_>, end: usize) -> Option<CivilDate> {
+fn parse_date(text: NulTerminated<'_>, end: usize) -> Option<CivilDate> {
     let year = text.digits(0, 4)?;
     let mut at = 4;
     let is_separated = text.byte(at) == b'-';
@@ -141,7 +145,7 @@ fn date(text: Text<'_>, end: usize) -> Option<CivilDate> {
             dash(&mut at)?;
             day = text.digits(at, 1)?;
         }
-        return date_of_week(year, week, day);
+        return date_from_iso_week(year, week, day);
     }
     let month = text.digits(at, 2)?;
     at += 2;
@@ -156,13 +160,13 @@ fn is_date(date: CivilDate) -> bool {
     (1..=9999).contains(&date.year) && date.is_valid()
 }
 
-/// The date that many days after 1970-01-01, if it lies within the years 1 to 9999.
-fn date_of(days: i64) -> Option<CivilDate> {
+/// Returns the date that many days after 1970-01-01, if it lies within the years 1 to 9999.
+fn date_from_days(days: i64) -> Option<CivilDate> {
     CivilDate::from_days(days).filter(|date| date.year > 0)
 }
 
-/// The date of a day in an ISO week.
-fn date_of_week(year: i32, week: i32, day: i32) -> Option<CivilDate> {
+/// Returns the date of a day in an ISO week.
+fn date_from_iso_week(year: i32, week: i32, day: i32) -> Option<CivilDate> {
     if !(1..=9999).contains(&year) || !(1..=7).contains(&day) {
         return None;
     }
@@ -176,49 +180,53 @@ fn date_of_week(year: i32, week: i32, day: i32) -> Option<CivilDate> {
     }
     // The week with the year's first Thursday is its first.
     let monday = if weekday > 3 { first - weekday + 7 } else { first - weekday };
-    date_of(monday + i64::from((week - 1) * 7 + day - 1))
+    date_from_days(monday + i64::from((week - 1) * 7 + day - 1))
 }
 
-/// What stands for hours, minutes, seconds and their fraction.
+/// Hours, minutes, seconds and microseconds.
 #[derive(Default)]
-struct Clock {
+struct TimeOfDay {
     hour: i32,
     minute: i32,
     second: i32,
     fraction: i32,
 }
 
-impl Clock {
+impl TimeOfDay {
     fn seconds(&self) -> i64 {
         i64::from(self.hour * 3600 + self.minute * 60 + self.second)
     }
 
     fn micros(&self) -> i64 {
-        self.seconds() * SECOND + i64::from(self.fraction)
+        self.seconds() * MICROS_PER_SECOND + i64::from(self.fraction)
     }
 }
 
-fn time(text: Text<'_>, start: usize, end: usize) -> Option<(Clock, Option<i64>)> {
-    // The original looks at one byte at least.
+fn parse_time_and_offset(
+    text: NulTerminated<'_>,
+    start: usize,
+    end: usize,
+) -> Option<(TimeOfDay, Option<i64>)> {
+    // CPython looks at one byte at least.
     let is_zone = |at: &usize| matches!(text.byte(*at), b'+' | b'-' | b'Z');
     let zone = (start..end.max(start + 1)).find(is_zone).unwrap_or(end.max(start + 1));
-    let (clock, has_more) = clock(text, start, zone)?;
+    let (clock, has_more) = parse_time_of_day(text, start, zone)?;
     if zone >= end {
         return (!has_more).then_some((clock, None));
     }
     if text.byte(zone) == b'Z' {
         return (text.byte(zone + 1) == 0).then_some((clock, Some(0)));
     }
-    let (offset, has_more) = self::clock(text, zone + 1, end)?;
-    // Offsets of no whole second are UTC, whatever their fraction.
+    let (offset, has_more) = self::parse_time_of_day(text, zone + 1, end)?;
+    // An offset of zero whole seconds is UTC, whatever its fraction.
     let micros = if offset.seconds() == 0 { 0 } else { offset.micros() };
-    let is_good = !has_more && micros < DAY;
+    let is_good = !has_more && micros < MICROS_PER_DAY;
     is_good.then(|| (clock, Some(if text.byte(zone) == b'-' { -micros } else { micros })))
 }
 
-/// `HH[:MM[:SS[.f]]]` or the same without colons; also whether something is left behind it.
-fn clock(text: Text<'_>, start: usize, end: usize) -> Option<(Clock, bool)> {
-    let mut clock = Clock::default();
+/// Parses `HH[:MM[:SS[.f]]]`, or the same without colons; returns also true if something is left behind it.
+fn parse_time_of_day(text: NulTerminated<'_>, start: usize, end: usize) -> Option<(TimeOfDay, bool)> {
+    let mut clock = TimeOfDay::default();
     let mut at = start;
     let mut has_colons = true;
     for index in 0..3 {
@@ -266,7 +274,7 @@ mod tests {
             ("2026-02-21T14:00:00 Z", "2026-02-21T14:00:00.000000Z"),
             ("2026-02-21T14:00:00+00:00:00.5", "2026-02-21T14:00:00.000000Z"),
             ("0001-01-01T00:00:00-01:00", "0001-01-01T01:00:00.000000Z"),
-            // Left as they are.
+            // Unchanged.
             ("2026-02-21T14:00:00", "2026-02-21T14:00:00"),
             ("2026-02-21", "2026-02-21"),
             ("2026-02-21T14:00:00z", "2026-02-21T14:00:00z"),
@@ -277,34 +285,34 @@ mod tests {
             ("2026-052T14:00:00Z", "2026-052T14:00:00Z"),
             ("2026-W54-1T00Z", "2026-W54-1T00Z"),
         ] {
-            assert_eq!(normal(text).as_deref(), Ok(expected), "{text}");
+            assert_eq!(normalized(text).as_deref(), Ok(expected), "{text}");
         }
         for text in ["0001-01-01T00:00:00+05:00", "9999-12-31T23:59:59-00:01"] {
-            assert_eq!(normal(text), Err(OutOfRange), "{text}");
+            assert_eq!(normalized(text), Err(RpkTimeOutOfRange), "{text}");
         }
     }
 
     proptest! {
         #[test]
         fn a_spelling_is_its_own(text in "[0-9W]{4}-?[0-9W]{1,3}-?[0-9]{0,2}[T ]?[0-9:.,]{0,12}[-+Z]?[0-9:]{0,6}Z?") {
-            if let Ok(normal) = super::normal(&text) {
-                prop_assert_eq!(super::normal(&normal), Ok(normal.clone()));
+            if let Ok(normal) = super::normalized(&text) {
+                prop_assert_eq!(super::normalized(&normal), Ok(normal.clone()));
             }
         }
 
         #[test]
         fn the_short_cut_agrees(text in "[0-2][0-9]{3}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-6][0-9]:[0-6][0-9]\\.[0-9]{6}Z") {
-            if is_normal(text.as_bytes()) {
-                prop_assert_eq!(super::normal(&text), Ok(text.clone()));
+            if is_normalized(text.as_bytes()) {
+                prop_assert_eq!(super::normalized(&text), Ok(text.clone()));
             } else {
-                // Then it is no time at all.
+                // The text is then not a time at all.
                 prop_assert!(parse(&text.replace('Z', "+00:00")).is_none(), "{}", text);
             }
         }
 
         #[test]
         fn any_text_is_answered(text in any::<String>()) {
-            let _ = super::normal(&text);
+            let _ = super::normalized(&text);
         }
     }
 }

@@ -1,26 +1,26 @@
 //! A run → a format that it did not come from: what has a home there, and a list of what has none.
 
-pub(crate) mod account;
-mod ids;
-pub(super) mod json;
+pub(crate) mod loss_notes;
 pub(super) mod model_io;
+pub(super) mod object_builder;
+mod pr_summary;
 pub mod replay_bundle;
 pub(super) mod replay_jsonl;
 pub(super) mod rpk;
-mod summary;
+mod unique_ids;
 
 use reenact_formats::FormatId;
 use reenact_json::Digest;
 
-use super::fault::ConvertError;
+use super::error::ConvertError;
 use super::loss::Losses;
 use super::route::route;
-use super::source::File;
+use super::source::RecordFile;
 use crate::run::Run;
 
 /// What a run is written as, and when and by which version.
 #[derive(Debug, Clone, Copy)]
-pub struct Exporting<'a> {
+pub struct ExportContext<'a> {
     /// The version of the program that converts.
     pub version: &'a str,
     /// When: RFC 3339. It stands for times that the source does not tell.
@@ -31,18 +31,22 @@ pub struct Exporting<'a> {
 
 /// What was written, and what was not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Exported {
+pub struct ExportedRecord {
     /// The files: one, but for a REPLAY.jsonl, which has its receipt and its summary beside it.
-    pub files: Vec<File>,
+    pub files: Vec<RecordFile>,
     /// What has no place there.
     pub losses: Losses,
 }
 
 /// Writes a run as a record of another format. RER is not among them: that is [`super::import()`].
-pub fn export(run: &Run, target: FormatId, how: &Exporting<'_>) -> Result<Exported, ConvertError> {
+pub fn export(
+    run: &Run,
+    target: FormatId,
+    context: &ExportContext<'_>,
+) -> Result<ExportedRecord, ConvertError> {
     let mut losses = Losses::new();
-    account::around(run, target, &mut losses);
+    loss_notes::note_document_losses(run, target, &mut losses);
     let write = route(target)?.export.ok_or(ConvertError::NotATarget)?;
-    let files = write(run, how, &mut losses)?;
-    Ok(Exported { files, losses })
+    let files = write(run, context, &mut losses)?;
+    Ok(ExportedRecord { files, losses })
 }

@@ -3,19 +3,23 @@
 use std::borrow::Cow;
 
 use reenact_formats::FormatId;
-use reenact_formats::model_io::writer::{Interaction, Mode, Prompt, Session, SessionWriter};
+use reenact_formats::model_io::writer::{
+    ModelIoMode, ModelIoPrompt, ModelIoSession, ModelIoWriter, NewInteraction,
+};
 use reenact_formats::rer::EventType;
 
-use super::Exporting;
-use super::account::{NO_ANSWER, NO_CALL, UNREADABLE, WITHHELD, lost, place};
-use crate::convert::fault::ConvertError;
-use crate::convert::loss::{Losses, Place};
-use crate::convert::moment;
-use crate::convert::source::File;
+use super::ExportContext;
+use super::loss_notes::{NO_ANSWER, NO_CALL, UNREADABLE, WITHHELD, note_lost_event, source_path};
+use crate::convert::error::ConvertError;
+use crate::convert::event_time;
+use crate::convert::loss::{Losses, SourcePath};
+use crate::convert::source::RecordFile;
 use crate::event::Event;
-use crate::exchange::{Answer, Asked, Body, Exchange, Held, Request};
+use crate::exchange::{
+    AnswerDetail, Exchange, ExchangeAnswer, ExchangeKind, ExchangeRequest, ExchangeRequestBody,
+};
 use crate::run::Run;
-use crate::unreadable::Unreadable;
+use crate::unreadable::UnreadablePayload;
 
 const ONLY_THE_HASH: &str = "only the hash of the prompt is kept";
 const ONLY_THE_TEXT: &str = "only the text of the answer is kept, with its tokens and its time";
@@ -24,62 +28,63 @@ const ONE_ADAPTER: &str = "a session names one provider";
 
 pub(in crate::convert) fn write(
     run: &Run,
-    how: &Exporting<'_>,
+    context: &ExportContext<'_>,
     losses: &mut Losses,
-) -> Result<Vec<File>, ConvertError> {
+) -> Result<Vec<RecordFile>, ConvertError> {
     for event in run.events() {
         if !matches!(event.kind(), Some(EventType::ModelCalled | EventType::ModelReturned)) {
-            lost(run, &event, losses);
+            note_lost_event(run, &event, losses);
         } else if is_orphan(&event) {
-            losses.add(place(run, &event), NO_CALL);
+            losses.add(source_path(run, &event), NO_CALL);
         }
     }
-    let named = |name: fn(&Request<'_>) -> Option<String>| {
-        let mut requests = models(run).filter_map(|exchange| exchange.request().ok());
+    let named = |name: fn(&ExchangeRequest<'_>) -> Option<String>| {
+        let mut requests = model_exchanges(run).filter_map(|exchange| exchange.request().ok());
         requests.find_map(|request| name(&request).filter(|name| !name.is_empty()))
     };
     let model_id = named(|request| request.model.as_deref().map(str::to_owned));
     let provider = named(|request| Some(request.provider.to_string()));
     let adapter_id = format!("reenact/{}", provider.as_deref().unwrap_or("unknown"));
-    let created_at = run.started_at().as_deref().and_then(moment::of_event);
-    let ended_at = run.ended_at().as_deref().and_then(moment::of_event);
+    let created_at = run.started_at().as_deref().and_then(event_time::event_timestamp);
+    let ended_at = run.ended_at().as_deref().and_then(event_time::event_timestamp);
     if model_id.is_none() {
-        losses.add(Place::At("model_id".into()), "the source names no model; \"unknown\" is written");
+        losses.add(SourcePath::At("model_id".into()), "the source names no model; \"unknown\" is written");
     }
-    let session = Session {
+    let session = ModelIoSession {
         adapter_id: &adapter_id,
         model_id: model_id.as_deref().unwrap_or("unknown"),
-        mode: Mode::Record,
-        created_at_utc: created_at.as_deref().or(Some(how.now)).filter(|time| time.ends_with('Z')),
+        mode: ModelIoMode::Record,
+        created_at_utc: created_at.as_deref().or(Some(context.now)).filter(|time| time.ends_with('Z')),
         ended_at_utc: ended_at.as_deref(),
         stats: true,
     };
     let mut bytes = Vec::new();
     let limit = |interaction| move |fault| ConvertError::ModelIo { interaction, fault };
-    let mut writer = SessionWriter::begin(session, &mut bytes).map_err(limit(0))?;
+    let mut writer = ModelIoWriter::begin(session, &mut bytes).map_err(limit(0))?;
     let mut count = 0;
-    for exchange in models(run) {
-        let Some((request, answer)) = read(run, &exchange, losses) else { continue };
-        let at = place(run, &exchange.called);
+    for exchange in model_exchanges(run) {
+        let Some((request, answer)) = read_exchange(run, &exchange, losses) else { continue };
+        let at = source_path(run, &exchange.called);
         if request.model.as_deref().is_some_and(|model| Some(model) != model_id.as_deref()) {
-            losses.add(at.inside(".model"), ONE_MODEL);
+            losses.add(at.child(".model"), ONE_MODEL);
         }
         if !request.provider.is_empty() && Some(&*request.provider) != provider.as_deref() {
-            losses.add(at.inside(".provider"), ONE_ADAPTER);
+            losses.add(at.child(".provider"), ONE_ADAPTER);
         }
-        let (text, prompt_digest) = prompt(&request);
+        let (text, prompt_digest) = prompt_text(&request);
         if prompt_digest.is_none() {
             losses.add(at, ONLY_THE_HASH);
         }
-        let message = said(&request, &answer);
-        let response = response(&answer, message.as_ref());
-        if answer.held != Held::Said || run.dialect() != FormatId::ReplayBundle {
-            losses.add(place(run, exchange.returned.as_ref().unwrap_or(&exchange.called)), ONLY_THE_TEXT);
+        let message = answer_message(&request, &answer);
+        let response = response_text(&answer, message.as_ref());
+        if answer.detail != AnswerDetail::Message || run.payload_format() != FormatId::ReplayBundle {
+            losses
+                .add(source_path(run, exchange.returned.as_ref().unwrap_or(&exchange.called)), ONLY_THE_TEXT);
         }
         let usage = message.as_ref().and_then(|message| message.usage);
         writer
-            .add(&Interaction {
-                prompt: prompt_digest.map_or(Prompt::Text(&text), Prompt::Digest),
+            .add(&NewInteraction {
+                prompt: prompt_digest.map_or(ModelIoPrompt::Text(&text), ModelIoPrompt::Digest),
                 response: &response,
                 tokens_input: usage.map(|usage| usage.input_tokens),
                 tokens_output: usage.map(|usage| usage.output_tokens),
@@ -89,7 +94,7 @@ pub(in crate::convert) fn write(
         count += 1;
     }
     writer.finish();
-    Ok(vec![File { name: reenact_formats::model_io::pack::SESSION.into(), bytes }])
+    Ok(vec![RecordFile { name: reenact_formats::model_io::pack::SESSION_FILE.into(), bytes }])
 }
 
 /// Whether an event answers what is not recorded: no exchange holds it.
@@ -99,22 +104,22 @@ pub(super) fn is_orphan(event: &Event<'_>) -> bool {
 }
 
 /// The exchanges with models.
-pub(super) fn models(run: &Run) -> impl Iterator<Item = Exchange<'_>> {
-    run.exchanges().filter(|exchange| exchange.asked == Asked::Model)
+pub(super) fn model_exchanges(run: &Run) -> impl Iterator<Item = Exchange<'_>> {
+    run.exchanges().filter(|exchange| exchange.kind == ExchangeKind::Model)
 }
 
 /// Both sides of an exchange; where one cannot be read, that is noted.
-pub(super) fn read<'r>(
+pub(super) fn read_exchange<'r>(
     run: &Run,
     exchange: &Exchange<'r>,
     losses: &mut Losses,
-) -> Option<(Request<'r>, Answer<'r>)> {
-    let reason = |fault: Unreadable| match fault {
-        Unreadable::Withheld => WITHHELD,
-        Unreadable::NoAnswer => NO_ANSWER,
+) -> Option<(ExchangeRequest<'r>, ExchangeAnswer<'r>)> {
+    let reason = |fault: UnreadablePayload| match fault {
+        UnreadablePayload::Withheld => WITHHELD,
+        UnreadablePayload::NoAnswer => NO_ANSWER,
         _ => UNREADABLE,
     };
-    let at = |event| place(run, event);
+    let at = |event| source_path(run, event);
     let request = exchange.request().map_err(|fault| losses.add(at(&exchange.called), reason(fault))).ok();
     let answer = exchange.answer().map_err(|fault| {
         losses.add(at(exchange.returned.as_ref().unwrap_or(&exchange.called)), reason(fault));
@@ -123,28 +128,33 @@ pub(super) fn read<'r>(
 }
 
 /// What an answer says: read from what is at hand already.
-pub(super) fn said(request: &Request<'_>, answer: &Answer<'_>) -> Option<reenact_wire::Answer> {
-    match &answer.said {
-        Some(said) => Some(reenact_wire::Answer::clone(said)),
+pub(super) fn answer_message(
+    request: &ExchangeRequest<'_>,
+    answer: &ExchangeAnswer<'_>,
+) -> Option<reenact_wire::ModelAnswer> {
+    match &answer.recorded_message {
+        Some(said) => Some(reenact_wire::ModelAnswer::clone(said)),
         None => answer.message(request.endpoint?),
     }
 }
 
 /// What was asked, as text; or the digest of it, where that is all there is.
-pub(super) fn prompt<'a>(request: &'a Request<'_>) -> (Cow<'a, str>, Option<reenact_json::Digest>) {
+pub(super) fn prompt_text<'a>(
+    request: &'a ExchangeRequest<'_>,
+) -> (Cow<'a, str>, Option<reenact_json::Digest>) {
     match &request.body {
-        Body::Hash(digest) => (Cow::default(), Some(*digest)),
+        ExchangeRequestBody::Hash(digest) => (Cow::default(), Some(*digest)),
         body => (String::from_utf8_lossy(body.bytes()), None),
     }
 }
 
 /// What was answered: the answer's own text, or else that of its body.
-pub(super) fn response<'a>(
-    answer: &'a Answer<'_>,
-    message: Option<&'a reenact_wire::Answer>,
+pub(super) fn response_text<'a>(
+    answer: &'a ExchangeAnswer<'_>,
+    message: Option<&'a reenact_wire::ModelAnswer>,
 ) -> Cow<'a, str> {
     match message {
-        Some(message) if !message.text.is_empty() || answer.held == Held::Said => {
+        Some(message) if !message.text.is_empty() || answer.detail == AnswerDetail::Message => {
             Cow::Borrowed(&message.text)
         }
         _ => String::from_utf8_lossy(&answer.body),

@@ -4,66 +4,71 @@ use std::collections::{BTreeMap, HashSet};
 
 use reenact_formats::FormatId;
 use reenact_formats::replay_bundle::cassette::{VERSION, fingerprint};
-use reenact_formats::replay_bundle::draft::{Coverage, ScrubPolicy};
-use reenact_formats::replay_bundle::{CASSETTES, Held as HeldFile, NewFile, NewManifest, write as pack};
+use reenact_formats::replay_bundle::new_manifest::{ReplayCoverage, ScrubPolicy};
+use reenact_formats::replay_bundle::{
+    CASSETTES, DocumentInclusion as HeldFile, NewBundleFile, NewManifest, write as pack,
+};
 use reenact_formats::rer::EventType;
 use reenact_json::{Limits, Value};
-use reenact_wire::{Delivery, Vendor, shape};
+use reenact_wire::{Delivery, Vendor, render};
 
-use super::Exporting;
-use super::account::{NO_CALL, lost, place};
-use super::ids::Ids;
-use super::json::{Object, quoted};
-use super::model_io::{is_orphan, models, prompt, read, response, said};
-use crate::convert::fault::ConvertError;
+use super::ExportContext;
+use super::loss_notes::{NO_CALL, note_lost_event, source_path};
+use super::model_io::{
+    answer_message, is_orphan, model_exchanges, prompt_text, read_exchange, response_text,
+};
+use super::object_builder::{ObjectBuilder, quoted};
+use super::unique_ids::UniqueIds;
+use crate::convert::error::ConvertError;
 use crate::convert::loss::Losses;
-use crate::convert::source::File;
+use crate::convert::source::RecordFile;
 use crate::event::Event;
-use crate::exchange::{Answer, Body, Exchange, Held, Request};
+use crate::exchange::{AnswerDetail, Exchange, ExchangeAnswer, ExchangeRequest, ExchangeRequestBody};
 use crate::run::Run;
 
 /// The trace's name in the bundle.
 pub const TRACE: &str = "files/trace.jsonl";
 
-const ONCE: &str = "a trace answers each prompt once, and this one is answered before";
-const ANSWERED: &str = "cassettes answer each request once, and this one is answered before";
+const DUPLICATE_PROMPT: &str = "a trace answers each prompt once, and this one is answered before";
+const DUPLICATE_REQUEST: &str = "cassettes answer each request once, and this one is answered before";
 const NO_PROMPT: &str = "the source holds only the hash of the prompt";
-const WORDS: &str = "its words are kept, and where both sides are JSON its bodies; headers, times and the pieces of a stream are not";
+const ONLY_WORDS_AND_BODIES: &str = "its words are kept, and where both sides are JSON its bodies; headers, times and the pieces of a stream are not";
 
 /// What a bundle of a run holds, before it is packed.
 #[derive(Debug, Clone, Default)]
-pub struct Parts {
+pub struct ReplayBundleParts {
     /// The lines of the trace.
     pub trace: Vec<u8>,
     /// Cassettes by their names.
     pub cassettes: BTreeMap<String, Vec<u8>>,
     /// Which requests can be replayed from it.
-    pub coverage: Coverage,
+    pub coverage: ReplayCoverage,
 }
 
 pub(in crate::convert) fn write(
     run: &Run,
-    how: &Exporting<'_>,
+    context: &ExportContext<'_>,
     losses: &mut Losses,
-) -> Result<Vec<File>, ConvertError> {
-    let parts = parts(run, losses);
-    let mut files = vec![NewFile { name: TRACE, content: &parts.trace }];
-    files.extend(parts.cassettes.iter().map(|(name, content)| NewFile { name, content }));
-    let manifest = manifest(run, how, parts.coverage.clone());
+) -> Result<Vec<RecordFile>, ConvertError> {
+    let parts = bundle_parts(run, losses);
+    let mut files = vec![NewBundleFile { name: TRACE, content: &parts.trace }];
+    files.extend(parts.cassettes.iter().map(|(name, content)| NewBundleFile { name, content }));
+    let manifest = new_manifest(run, context, parts.coverage.clone());
     let bytes = pack(&manifest, &files, Vec::new())?;
-    Ok(vec![File { name: "bundle.tar.gz".into(), bytes }])
+    Ok(vec![RecordFile { name: "bundle.tar.gz".into(), bytes }])
 }
 
 /// What the manifest says of a run. No clock and no path of a machine is in it.
-pub fn manifest(run: &Run, how: &Exporting<'_>, coverage: Coverage) -> NewManifest {
+pub fn new_manifest(run: &Run, context: &ExportContext<'_>, coverage: ReplayCoverage) -> NewManifest {
     let redaction = run.started().and_then(|started| started.member("redaction"));
     let mask = redaction.and_then(|redaction| redaction.member("pack")?.string());
-    let mask = mask.filter(|mask| run.dialect() == FormatId::Rer && *mask != "none");
+    let mask = mask.filter(|mask| run.payload_format() == FormatId::Rer && *mask != "none");
     let envelope = run.started().and_then(|started| started.member("envelope_hash")?.string());
-    let (format, digest) = how.source;
-    let source = Object::new().text("digest", &format!("sha256:{digest}")).text("format", format).close();
+    let (format, digest) = context.source;
+    let source =
+        ObjectBuilder::new().string("digest", &format!("sha256:{digest}")).string("format", format).close();
     NewManifest {
-        assay_version: format!("reenact/{}", how.version),
+        assay_version: format!("reenact/{}", context.version),
         trace: HeldFile::File(TRACE.into()),
         policy_digest: envelope.and_then(|hash| reenact_json::Digest::from_hex(&hash)),
         coverage: Some(coverage),
@@ -78,9 +83,9 @@ pub fn manifest(run: &Run, how: &Exporting<'_>, coverage: Coverage) -> NewManife
 }
 
 /// The trace and the cassettes of a run.
-pub fn parts(run: &Run, losses: &mut Losses) -> Parts {
-    let mut parts = Parts::default();
-    let (mut prompts, mut ids) = (HashSet::new(), Ids::default());
+pub fn bundle_parts(run: &Run, losses: &mut Losses) -> ReplayBundleParts {
+    let mut parts = ReplayBundleParts::default();
+    let (mut prompts, mut ids) = (HashSet::new(), UniqueIds::default());
     for event in run.events() {
         let is_exchange = matches!(
             event.kind(),
@@ -88,138 +93,152 @@ pub fn parts(run: &Run, losses: &mut Losses) -> Parts {
                 | Some(EventType::HttpCalled | EventType::HttpReturned)
         );
         if !is_exchange {
-            frame(run, &event, losses);
+            note_frame_losses(run, &event, losses);
         } else if is_orphan(&event) {
-            losses.add(place(run, &event), NO_CALL);
+            losses.add(source_path(run, &event), NO_CALL);
         }
     }
-    for exchange in models(run) {
+    for exchange in model_exchanges(run) {
         let own = exchange.step_id();
         let index = exchange.called.index();
         let own = if own.is_empty() { format!("request-{index}") } else { own.into_owned() };
-        let (id, _) = ids.give(&own, index);
-        let Some((request, answer)) = read(run, &exchange, losses) else {
-            parts.miss(id, "its prompt or its answer is not recorded");
+        let (id, _) = ids.assign(&own, index);
+        let Some((request, answer)) = read_exchange(run, &exchange, losses) else {
+            parts.mark_incomplete(id, "its prompt or its answer is not recorded");
             continue;
         };
-        let at = place(run, &exchange.called);
-        let message = said(&request, &answer);
-        if parts.cassette(
+        let at = source_path(run, &exchange.called);
+        let message = answer_message(&request, &answer);
+        if parts.add_cassette(
             run,
             &request,
             &answer,
             message.as_ref().map(|message| (message, &*id)),
             exchange.returned.as_ref(),
         ) {
-            losses.add(at.clone(), WORDS);
-        } else if run.dialect() == FormatId::Rer || answer.held != Held::Said {
+            losses.add(at.clone(), ONLY_WORDS_AND_BODIES);
+        } else if run.payload_format() == FormatId::Rer || answer.detail != AnswerDetail::Message {
             losses.add(at.clone(), "its words are kept, and nothing else of it");
         }
-        if matches!(request.body, Body::Hash(_)) {
+        if matches!(request.body, ExchangeRequestBody::Hash(_)) {
             losses.add(at, NO_PROMPT);
-            parts.miss(id, "only the hash of its prompt is recorded");
+            parts.mark_incomplete(id, "only the hash of its prompt is recorded");
             continue;
         }
-        let (asked, _) = prompt(&request);
+        let (asked, _) = prompt_text(&request);
         if !prompts.insert(reenact_json::Digest::of(asked.as_bytes())) {
-            losses.add(at, ONCE);
-            parts.miss(id, "the same prompt is answered before");
+            losses.add(at, DUPLICATE_PROMPT);
+            parts.mark_incomplete(id, "the same prompt is answered before");
             continue;
         }
-        let response = response(&answer, message.as_ref());
-        let meta = Object::new()
-            .word("model", request.model.as_deref())
-            .word("provider", Some(&request.provider))
+        let response = response_text(&answer, message.as_ref());
+        let meta = ObjectBuilder::new()
+            .optional_string("model", request.model.as_deref())
+            .optional_string("provider", Some(&request.provider))
             .close();
-        let line = Object::new()
+        let line = ObjectBuilder::new()
             .raw("schema_version", b"1")
-            .text("type", "assay.trace")
-            .text("request_id", &id)
-            .text("prompt", &asked)
-            .text("response", &response)
+            .string("type", "assay.trace")
+            .string("request_id", &id)
+            .string("prompt", &asked)
+            .string("response", &response)
             .raw("meta", &meta)
             .close();
         parts.trace.extend_from_slice(&line);
         parts.trace.push(b'\n');
         parts.coverage.complete.push(id);
     }
-    for exchange in run.exchanges().filter(|exchange| exchange.asked == crate::exchange::Asked::Http) {
-        other(run, &exchange, &mut parts, losses);
+    for exchange in run.exchanges().filter(|exchange| exchange.kind == crate::exchange::ExchangeKind::Http) {
+        add_http_exchange(run, &exchange, &mut parts, losses);
     }
     parts
 }
 
 /// A request that is not to a model has a cassette, or no place.
-fn other(run: &Run, exchange: &Exchange<'_>, parts: &mut Parts, losses: &mut Losses) {
-    let Some((request, answer)) = read(run, exchange, losses) else { return };
-    let at = place(run, &exchange.called);
+fn add_http_exchange(run: &Run, exchange: &Exchange<'_>, parts: &mut ReplayBundleParts, losses: &mut Losses) {
+    let Some((request, answer)) = read_exchange(run, exchange, losses) else { return };
+    let at = source_path(run, &exchange.called);
     let before = parts.cassettes.len();
-    if parts.cassette(run, &request, &answer, None, exchange.returned.as_ref()) {
+    if parts.add_cassette(run, &request, &answer, None, exchange.returned.as_ref()) {
         let is_first = parts.cassettes.len() > before;
-        losses.add(at, if is_first { "its bodies are kept; headers and times are not" } else { ANSWERED });
+        losses.add(
+            at,
+            if is_first { "its bodies are kept; headers and times are not" } else { DUPLICATE_REQUEST },
+        );
     } else {
         losses.add(at, "the format keeps only JSON of what is not a model's");
     }
 }
 
-fn frame(run: &Run, event: &Event<'_>, losses: &mut Losses) {
+fn note_frame_losses(run: &Run, event: &Event<'_>, losses: &mut Losses) {
     match (event.kind(), event.payload().value()) {
-        (Some(EventType::RunStarted), Some(payload)) if run.dialect() == FormatId::Rer => {
+        (Some(EventType::RunStarted), Some(payload)) if run.payload_format() == FormatId::Rer => {
             let kept = ["envelope_hash", "redaction", "salt", "source"];
-            super::account::others(payload, &kept, &place(run, event).inside(".payload"), losses);
+            super::loss_notes::note_other_members(
+                payload,
+                &kept,
+                &source_path(run, event).child(".payload"),
+                losses,
+            );
         }
-        _ => lost(run, event, losses),
+        _ => note_lost_event(run, event, losses),
     }
 }
 
-impl Parts {
-    fn miss(&mut self, id: String, why: &str) {
+impl ReplayBundleParts {
+    fn mark_incomplete(&mut self, id: String, why: &str) {
         self.coverage.reason.insert(id.clone(), why.into());
         self.coverage.incomplete.push(id);
     }
 
     /// Adds a cassette, if both sides are JSON that came over HTTP. A stream is one too: it is kept as the answer that it tells
     /// piece by piece.
-    fn cassette(
+    fn add_cassette(
         &mut self,
         run: &Run,
-        request: &Request<'_>,
-        answer: &Answer<'_>,
-        message: Option<(&reenact_wire::Answer, &str)>,
+        request: &ExchangeRequest<'_>,
+        answer: &ExchangeAnswer<'_>,
+        message: Option<(&reenact_wire::ModelAnswer, &str)>,
         returned: Option<&Event<'_>>,
     ) -> bool {
-        let limits = Limits { depth: 400, ..Limits::default() };
+        let limits = Limits { max_depth: 400, ..Limits::default() };
         let asked = match &request.body {
-            Body::Bytes(bytes) | Body::Json(bytes) => Value::parse(bytes, &limits).ok(),
-            Body::Members(_) | Body::Prompt(_) | Body::Hash(_) => None,
+            ExchangeRequestBody::Bytes(bytes) | ExchangeRequestBody::Json(bytes) => {
+                Value::parse(bytes, &limits).ok()
+            }
+            ExchangeRequestBody::Members(_)
+            | ExchangeRequestBody::Prompt(_)
+            | ExchangeRequestBody::Hash(_) => None,
         };
-        let is_told = |(told, _): &(&reenact_wire::Answer, &str)| told.complete && told.error.is_none();
+        let is_told =
+            |(told, _): &(&reenact_wire::ModelAnswer, &str)| told.is_complete && told.error.is_none();
         let told = message.filter(|_| answer.is_stream()).filter(is_told);
-        let told = told.and_then(|(told, id)| shape::shaped(request.endpoint?, told, Delivery::Document, id));
+        let told =
+            told.and_then(|(told, id)| render::render(request.endpoint?, told, Delivery::Document, id));
         let body = told.as_ref().map_or(&*answer.body, |told| &told.body);
-        let said = Value::parse(body, &limits).ok().filter(|_| answer.held != Held::Said);
+        let said = Value::parse(body, &limits).ok().filter(|_| answer.detail != AnswerDetail::Message);
         let (Some(asked), Some(said), Some(status)) = (asked, said, answer.status) else { return false };
         if request.path.is_empty() || !answer.complete {
             return false;
         }
-        let url = url(run, request);
+        let url = request_url(run, request);
         let Ok(key) = fingerprint(&request.method, &url, asked) else { return false };
         let kind = request.endpoint.map_or("other", |endpoint| endpoint.cassette_kind());
         let provider = Vendor::of_name(&request.provider).map_or("unknown", Vendor::name);
         let time = returned.and_then(|returned| returned.time());
-        let meta = Object::new()
-            .word("recorded_at", time.as_deref())
-            .word("model", request.model.as_deref())
-            .text("provider", provider)
-            .text("kind", kind)
+        let meta = ObjectBuilder::new()
+            .optional_string("recorded_at", time.as_deref())
+            .optional_string("model", request.model.as_deref())
+            .string("provider", provider)
+            .string("kind", kind)
             .close();
-        let cassette = Object::new()
+        let cassette = ObjectBuilder::new()
             .raw("schema_version", VERSION.to_string().as_bytes())
-            .text("fingerprint", &key.to_string())
-            .text("method", &request.method)
+            .string("fingerprint", &key.to_string())
+            .string("method", &request.method)
             .raw("url", &quoted(&url))
             .raw("request_body", asked.text())
-            .number("status", Some(status))
+            .optional_number("status", Some(status))
             .raw("response_body", said.text())
             .raw("meta", &meta)
             .close();
@@ -232,7 +251,7 @@ impl Parts {
 }
 
 /// Where a request went: the route's own address, if the record tells it.
-pub(super) fn url(run: &Run, request: &Request<'_>) -> String {
+pub(super) fn request_url(run: &Run, request: &ExchangeRequest<'_>) -> String {
     if request.path.contains("://") {
         return request.path.to_string();
     }

@@ -5,26 +5,29 @@ use std::collections::HashMap;
 
 use reenact_formats::FormatId;
 use reenact_formats::replay_jsonl::writer::{
-    Event as Line, ReplayWriter, Session, SessionStatus, StepStatus,
+    ReplayJsonlEvent as Line, ReplayJsonlSession, ReplayJsonlWriter, SessionStatus, StepStatus,
 };
-use reenact_formats::replay_jsonl::{RECEIPT, REPLAY, SUMMARY, WriteError, hash};
+use reenact_formats::replay_jsonl::{RECEIPT, REPLAY, ReplayJsonlWriteError, SUMMARY, hash};
 use reenact_formats::rer::EventType;
 use reenact_json::digest::Hasher;
-use reenact_json::{Digest, Kind as JsonKind, Value};
+use reenact_json::{Digest, Value, ValueKind};
 
-use super::Exporting;
-use super::account::{NO_ANSWER, UNREADABLE, WITHHELD, limits, lost, member_of, others, place};
-use super::ids::Ids;
-use super::json::quoted;
-use super::summary::{self, Told};
-use crate::convert::fault::ConvertError;
-use crate::convert::loss::{Losses, Place};
-use crate::convert::moment;
-use crate::convert::source::File;
-use crate::dialect::replay_jsonl::single;
+use super::ExportContext;
+use super::loss_notes::{
+    NO_ANSWER, UNREADABLE, WITHHELD, member_path, note_lost_event, note_other_members, source_path,
+    widest_limits,
+};
+use super::object_builder::quoted;
+use super::pr_summary::{self, PrSummary};
+use super::unique_ids::UniqueIds;
+use crate::convert::error::ConvertError;
+use crate::convert::event_time;
+use crate::convert::loss::{Losses, SourcePath};
+use crate::convert::source::RecordFile;
 use crate::event::Event;
+use crate::reader::replay_jsonl::finite_f32;
 use crate::run::Run;
-use crate::tool::{ToolCall, ToolResult, ToolUse};
+use crate::tool::{RecordedToolCall, RecordedToolResult, ToolUse};
 
 const ONLY_THE_HASH: &str = "only the hash of the output is kept";
 const NO_OUTPUT: &str = "the source holds no output; the hash of null is written";
@@ -52,23 +55,24 @@ const RESULT_OF_LINE: [&str; 8] =
 
 pub(in crate::convert) fn write(
     run: &Run,
-    how: &Exporting<'_>,
+    context: &ExportContext<'_>,
     losses: &mut Losses,
-) -> Result<Vec<File>, ConvertError> {
-    let now = moment::of_event(how.now).unwrap_or_default();
-    let started_at = run.started_at().as_deref().and_then(moment::of_event).unwrap_or(now);
-    let producer = format!("reenact@{}", how.version);
+) -> Result<Vec<RecordFile>, ConvertError> {
+    let now = event_time::event_timestamp(context.now).unwrap_or_default();
+    let started_at = run.started_at().as_deref().and_then(event_time::event_timestamp).unwrap_or(now);
+    let producer = format!("reenact@{}", context.version);
     // Only the other dialect of this format has these.
     let own = |value: Option<Value<'_>>, names: &[&str]| {
-        let value = value.filter(|_| run.dialect() == FormatId::ReplayJsonl)?;
+        let value = value.filter(|_| run.payload_format() == FormatId::ReplayJsonl)?;
         names.iter().find_map(|name| value.member(name)).map(|value| value.text().to_vec())
     };
     let policy = own(run.started(), &["policy_bundle_id", "policy_version"]);
-    let policy = policy.and_then(|text| Some(Value::parse(&text, &limits()).ok()?.string()?.into_owned()));
+    let policy =
+        policy.and_then(|text| Some(Value::parse(&text, &widest_limits()).ok()?.string()?.into_owned()));
     let confidence = own(run.ended(), &["confidence"]);
-    let confidence = confidence.and_then(|text| single(Value::parse(&text, &limits()).ok()?));
+    let confidence = confidence.and_then(|text| finite_f32(Value::parse(&text, &widest_limits()).ok()?));
     let confidence = confidence.filter(|confidence| (0.0..=1.0).contains(confidence));
-    let given = Session {
+    let session = ReplayJsonlSession {
         producer: &producer,
         session_id: run.id(),
         issue_number: None,
@@ -76,56 +80,57 @@ pub(in crate::convert) fn write(
         started_at: &started_at,
     };
     if policy.is_none() {
-        losses.add(Place::At("policy_version".into()), POLICY);
+        losses.add(SourcePath::At("policy_version".into()), POLICY);
     }
     if confidence.is_none() {
-        losses.add(Place::At("confidence".into()), CONFIDENCE);
+        losses.add(SourcePath::At("confidence".into()), CONFIDENCE);
     }
-    let mut other_id = String::new();
-    let replay = match ReplayWriter::start(Vec::new(), &given) {
-        Err(WriteError::SessionId) => {
-            let (_, digest) = how.source;
-            other_id.extend(digest.to_string().chars().take(16));
+    let mut made_up_id = String::new();
+    let replay = match ReplayJsonlWriter::start(Vec::new(), &session) {
+        Err(ReplayJsonlWriteError::SessionId) => {
+            let (_, digest) = context.source;
+            made_up_id.extend(digest.to_string().chars().take(16));
             let why = if run.id().is_empty() { NO_ID } else { SESSION_ID };
-            losses.add(Place::At("session_id".into()), why);
-            ReplayWriter::start(Vec::new(), &Session { session_id: &other_id, ..given })?
+            losses.add(SourcePath::At("session_id".into()), why);
+            ReplayJsonlWriter::start(Vec::new(), &ReplayJsonlSession { session_id: &made_up_id, ..session })?
         }
         started => started?,
     };
-    let mut writer = Writer {
+    let mut exporter = ReplayJsonlExporter {
         run,
         replay,
-        time: started_at.clone(),
-        open: HashMap::new(),
-        ids: Ids::default(),
+        last_time: started_at.clone(),
+        open_calls: HashMap::new(),
+        ids: UniqueIds::default(),
         hasher: Hasher::new(),
-        told: Told::default(),
+        summary: PrSummary::default(),
         losses,
     };
     for event in run.events() {
-        writer.event(&event)?;
+        exporter.write_event(&event)?;
     }
     if !run.events().any(|event| event.kind() == Some(EventType::PlanStarted)) {
-        writer.losses.add(Place::At("PlanStart".into()), NO_PLAN);
+        exporter.losses.add(SourcePath::At("PlanStart".into()), NO_PLAN);
     }
-    let status = status(run, writer.losses);
-    let ended_at = run.ended_at().as_deref().and_then(moment::of_event);
-    let Writer { replay, time, told, .. } = writer;
-    let figures = replay.figures();
+    let status = session_status(run, exporter.losses);
+    let ended_at = run.ended_at().as_deref().and_then(event_time::event_timestamp);
+    let ReplayJsonlExporter { replay, last_time: time, summary: told, .. } = exporter;
+    let figures = replay.totals();
     let ended_at = ended_at.unwrap_or(time);
     let (bytes, receipt) = replay.end(&ended_at, status, confidence.unwrap_or(0.0))?;
-    let session_id = if other_id.is_empty() { run.id() } else { &other_id };
-    let summary = summary::text(&told, &figures, session_id, (&started_at, &ended_at), status, confidence);
+    let session_id = if made_up_id.is_empty() { run.id() } else { &made_up_id };
+    let summary =
+        pr_summary::markdown(&told, &figures, session_id, (&started_at, &ended_at), status, confidence);
     Ok(vec![
-        File { name: REPLAY.into(), bytes },
-        File { name: RECEIPT.into(), bytes: receipt },
-        File { name: SUMMARY.into(), bytes: summary.into_bytes() },
+        RecordFile { name: REPLAY.into(), bytes },
+        RecordFile { name: RECEIPT.into(), bytes: receipt },
+        RecordFile { name: SUMMARY.into(), bytes: summary.into_bytes() },
     ])
 }
 
 /// How the run ended, in the words of this format.
 /// What is not known is no success.
-fn status(run: &Run, losses: &mut Losses) -> SessionStatus {
+fn session_status(run: &Run, losses: &mut Losses) -> SessionStatus {
     let said = run.ended().and_then(|ended| ended.member("status")?.string());
     match said.as_deref() {
         Some("completed" | "Success" | "success") => SessionStatus::Success,
@@ -134,49 +139,56 @@ fn status(run: &Run, losses: &mut Losses) -> SessionStatus {
         Some("Timeout") => SessionStatus::Timeout,
         said => {
             let why = if said.is_some() { OTHER_STATUS } else { NO_STATUS };
-            losses.add(Place::At("status".into()), why);
+            losses.add(SourcePath::At("status".into()), why);
             SessionStatus::Failed
         }
     }
 }
 
-struct Writer<'w> {
+struct ReplayJsonlExporter<'w> {
     run: &'w Run,
-    replay: ReplayWriter<Vec<u8>>,
-    time: String,
+    replay: ReplayJsonlWriter<Vec<u8>>,
+    last_time: String,
     /// The ids under which calls were written, by the place of their event.
-    open: HashMap<usize, String>,
-    ids: Ids,
+    open_calls: HashMap<usize, String>,
+    ids: UniqueIds,
     hasher: Hasher,
-    told: Told,
+    summary: PrSummary,
     losses: &'w mut Losses,
 }
 
-impl Writer<'_> {
-    fn event(&mut self, event: &Event<'_>) -> Result<(), ConvertError> {
-        match event.time().as_deref().and_then(moment::of_event) {
-            Some(time) => self.time = time,
+impl ReplayJsonlExporter<'_> {
+    fn write_event(&mut self, event: &Event<'_>) -> Result<(), ConvertError> {
+        match event.time().as_deref().and_then(event_time::event_timestamp) {
+            Some(time) => self.last_time = time,
             None if matches!(event.kind(), Some(EventType::ToolCalled | EventType::ToolReturned)) => {
-                self.losses.add(place(self.run, event).inside(".t"), NO_TIME);
+                self.losses.add(source_path(self.run, event).child(".t"), NO_TIME);
             }
             None => {}
         }
         match event.kind() {
-            Some(EventType::ToolCalled) => self.called(event),
-            Some(EventType::ToolReturned) => self.returned(event),
-            Some(EventType::PlanStarted) => self.plan(event),
-            Some(EventType::StepCompleted) => self.step(event),
-            Some(EventType::VerificationRan) => self.verification(event),
-            Some(EventType::RunStarted | EventType::RunEnded) if event.dialect() == FormatId::Rer => {
+            Some(EventType::ToolCalled) => self.write_call(event),
+            Some(EventType::ToolReturned) => self.write_return(event),
+            Some(EventType::PlanStarted) => self.write_plan(event),
+            Some(EventType::StepCompleted) => self.write_step(event),
+            Some(EventType::VerificationRan) => self.write_verifications(event),
+            Some(EventType::RunStarted | EventType::RunEnded) if event.payload_format() == FormatId::Rer => {
                 if let Some(payload) = event.payload().value() {
                     let kept = ["status", "salt", "source", "envelope_hash"];
-                    others(payload, &kept, &place(self.run, event).inside(".payload"), self.losses);
+                    note_other_members(
+                        payload,
+                        &kept,
+                        &source_path(self.run, event).child(".payload"),
+                        self.losses,
+                    );
                 } else {
-                    lost(self.run, event, self.losses);
+                    note_lost_event(self.run, event, self.losses);
                 }
                 Ok(())
             }
-            Some(EventType::RunStarted | EventType::RunEnded) if event.dialect() == FormatId::ReplayJsonl => {
+            Some(EventType::RunStarted | EventType::RunEnded)
+                if event.payload_format() == FormatId::ReplayJsonl =>
+            {
                 if let Some(line) = event.payload().value() {
                     let kept = [
                         "event",
@@ -187,19 +199,19 @@ impl Writer<'_> {
                         "status",
                         "confidence",
                     ];
-                    others(line, &kept, &place(self.run, event), self.losses);
+                    note_other_members(line, &kept, &source_path(self.run, event), self.losses);
                 }
                 Ok(())
             }
             _ => {
-                lost(self.run, event, self.losses);
+                note_lost_event(self.run, event, self.losses);
                 Ok(())
             }
         }
     }
 
-    fn called(&mut self, event: &Event<'_>) -> Result<(), ConvertError> {
-        let at = place(self.run, event);
+    fn write_call(&mut self, event: &Event<'_>) -> Result<(), ConvertError> {
+        let at = source_path(self.run, event);
         let returned = event.partner().and_then(|partner| self.run.event(partner));
         let tool = ToolUse { called: *event, returned };
         let (call, result) = match (tool.call(), tool.result()) {
@@ -213,64 +225,69 @@ impl Writer<'_> {
                 return Ok(());
             }
         };
-        let id = self.id(event, &call);
+        let id = self.assign_id(event, &call);
         let params = match &call.input {
-            Some(input) => self.params(input.text(), &at),
+            Some(input) => self.writable_params(input.text(), &at),
             None => b"null".to_vec(),
         };
         let plan_step = call.step_id.as_deref().unwrap_or_default().to_owned();
         let line = Line::ToolCall { id: &id, tool: &call.tool, params: &params, step_id: &plan_step };
-        self.replay.emit(&self.time, &line)?;
-        self.told.call(&call.tool);
-        if event.dialect() == FormatId::Rer
+        self.replay.emit(&self.last_time, &line)?;
+        self.summary.count_call(&call.tool);
+        if event.payload_format() == FormatId::Rer
             && let Some(payload) = event.payload().value()
         {
             let kept = ["step_id", "tool_call_id", "tool", "input", "salt", "source"];
-            others(payload, &kept, &at.inside(".payload"), self.losses);
+            note_other_members(payload, &kept, &at.child(".payload"), self.losses);
         }
         if event.partner() == Some(event.index()) {
-            return self.result(event, &id, &result);
+            return self.write_result(event, &id, &result);
         }
-        self.open.insert(event.index(), id);
+        self.open_calls.insert(event.index(), id);
         Ok(())
     }
 
     /// What the call is known by, if nothing else is; another id if something is.
-    fn id(&mut self, event: &Event<'_>, call: &ToolCall<'_>) -> String {
+    fn assign_id(&mut self, event: &Event<'_>, call: &RecordedToolCall<'_>) -> String {
         let step_id = event.step_id();
         let own = call.tool_call_id.as_deref().filter(|id| !id.is_empty()).unwrap_or(&step_id);
         let numbered = format!("tc_{:03}", self.ids.len() + 1);
-        let (id, is_free) = self.ids.give(if own.is_empty() { &numbered } else { own }, event.index());
+        let (id, is_free) = self.ids.assign(if own.is_empty() { &numbered } else { own }, event.index());
         if !is_free {
-            self.losses.add(place(self.run, event), RENAMED);
+            self.losses.add(source_path(self.run, event), RENAMED);
         }
         id
     }
 
     /// Params that the format can write: what it cannot becomes a string.
-    fn params(&mut self, text: &[u8], at: &Place) -> Vec<u8> {
-        let value = Value::parse(text, &limits()).ok();
+    fn writable_params(&mut self, text: &[u8], at: &SourcePath) -> Vec<u8> {
+        let value = Value::parse(text, &widest_limits()).ok();
         if value.is_some_and(|value| hash::digest(value, &mut self.hasher).is_ok()) {
             return text.to_vec();
         }
-        self.losses.add(at.inside(".params"), AS_TEXT);
+        self.losses.add(at.child(".params"), AS_TEXT);
         quoted(&String::from_utf8_lossy(text))
     }
 
-    fn returned(&mut self, event: &Event<'_>) -> Result<(), ConvertError> {
-        let id = event.partner().and_then(|called| self.open.remove(&called));
+    fn write_return(&mut self, event: &Event<'_>) -> Result<(), ConvertError> {
+        let id = event.partner().and_then(|called| self.open_calls.remove(&called));
         let tool = ToolUse { called: *event, returned: Some(*event) };
         match (id, tool.result()) {
-            (Some(id), Ok(result)) => self.result(event, &id, &result),
+            (Some(id), Ok(result)) => self.write_result(event, &id, &result),
             _ => {
-                lost(self.run, event, self.losses);
+                note_lost_event(self.run, event, self.losses);
                 Ok(())
             }
         }
     }
 
-    fn result(&mut self, event: &Event<'_>, id: &str, result: &ToolResult<'_>) -> Result<(), ConvertError> {
-        let at = place(self.run, event);
+    fn write_result(
+        &mut self,
+        event: &Event<'_>,
+        id: &str,
+        result: &RecordedToolResult<'_>,
+    ) -> Result<(), ConvertError> {
+        let at = source_path(self.run, event);
         let carried = result
             .output_hash
             .as_deref()
@@ -280,32 +297,32 @@ impl Writer<'_> {
         let output_hash = match (carried, computed) {
             (Some(carried), None) => carried,
             (_, Some(computed)) => {
-                self.losses.add(member_of(self.run, event, "output"), ONLY_THE_HASH);
+                self.losses.add(member_path(self.run, event, "output"), ONLY_THE_HASH);
                 computed
             }
             (None, None) => {
-                self.losses.add(member_of(self.run, event, "output"), NO_OUTPUT);
+                self.losses.add(member_path(self.run, event, "output"), NO_OUTPUT);
                 Digest::of(b"null")
             }
         };
         let utility = result.utility.filter(|utility| (-1.0..=1.0).contains(utility));
         if utility.is_none() {
-            self.losses.add(at.inside(".step_utility"), UTILITY);
+            self.losses.add(at.child(".step_utility"), UTILITY);
         }
         if result.latency.is_none() {
-            self.losses.add(at.inside(".latency_ms"), NO_LATENCY);
+            self.losses.add(at.child(".latency_ms"), NO_LATENCY);
         }
         let exit_code = result.exit_code.and_then(|code| i32::try_from(code).ok());
         if exit_code.is_none() && result.exit_code.is_some() {
-            self.losses.add(at.inside(".exit_code"), EXIT_CODE);
+            self.losses.add(at.child(".exit_code"), EXIT_CODE);
         }
-        let kept: &[&str] = match event.dialect() {
+        let kept: &[&str] = match event.payload_format() {
             FormatId::Rer => &RESULT_OF_RER,
             FormatId::ReplayJsonl => &RESULT_OF_LINE,
             _ => &[],
         };
         if let Some(payload) = event.payload().value().filter(|_| !kept.is_empty()) {
-            others(payload, kept, &payload_place(self.run, event), self.losses);
+            note_other_members(payload, kept, &payload_path(self.run, event), self.losses);
         }
         let latency = result.latency.map_or(0, |latency| latency.as_millis());
         let line = Line::ToolResult {
@@ -315,12 +332,12 @@ impl Writer<'_> {
             step_utility: utility.unwrap_or(0.0),
             latency_ms: u64::try_from(latency).unwrap_or(u64::MAX),
         };
-        Ok(self.replay.emit(&self.time, &line)?)
+        Ok(self.replay.emit(&self.last_time, &line)?)
     }
 
-    fn plan(&mut self, event: &Event<'_>) -> Result<(), ConvertError> {
+    fn write_plan(&mut self, event: &Event<'_>) -> Result<(), ConvertError> {
         let Some(payload) = event.payload().value() else {
-            lost(self.run, event, self.losses);
+            note_lost_event(self.run, event, self.losses);
             return Ok(());
         };
         let steps = payload.member("steps");
@@ -329,32 +346,32 @@ impl Writer<'_> {
             carried.and_then(|hash| Digest::from_hex(hash.strip_prefix("sha256:").unwrap_or(&hash)));
         let computed = || hash::digest(steps?, &mut Hasher::new()).ok();
         let step_count = payload.member("step_count").or(steps).map_or(0, |steps| match steps.kind() {
-            JsonKind::Array => steps.elements().count() as u64,
-            _ => steps.whole().unwrap_or(0),
+            ValueKind::Array => steps.elements().count() as u64,
+            _ => steps.unsigned_integer().unwrap_or(0),
         });
-        if steps.is_some_and(|steps| steps.kind() != JsonKind::Number) {
+        if steps.is_some_and(|steps| steps.kind() != ValueKind::Number) {
             self.losses
-                .add(member_of(self.run, event, "steps"), "only the hash and the number of steps are kept");
+                .add(member_path(self.run, event, "steps"), "only the hash and the number of steps are kept");
         }
-        let at = payload_place(self.run, event);
+        let at = payload_path(self.run, event);
         if payload.member("step_count").or(steps).is_none() {
-            self.losses.add(at.inside(".step_count"), NO_STEP_COUNT);
+            self.losses.add(at.child(".step_count"), NO_STEP_COUNT);
         }
         let plan_hash = carried.or_else(computed).unwrap_or_else(|| {
-            self.losses.add(at.inside(".plan_hash"), NO_PLAN_HASH);
+            self.losses.add(at.child(".plan_hash"), NO_PLAN_HASH);
             Digest::of(b"null")
         });
         let kept = ["event", "t", "plan_hash", "steps", "step_count", "salt", "source"];
-        others(payload, &kept, &at, self.losses);
-        Ok(self.replay.emit(&self.time, &Line::PlanStart { plan_hash, step_count })?)
+        note_other_members(payload, &kept, &at, self.losses);
+        Ok(self.replay.emit(&self.last_time, &Line::PlanStart { plan_hash, step_count })?)
     }
 
-    fn step(&mut self, event: &Event<'_>) -> Result<(), ConvertError> {
+    fn write_step(&mut self, event: &Event<'_>) -> Result<(), ConvertError> {
         let Some(payload) = event.payload().value() else {
-            lost(self.run, event, self.losses);
+            note_lost_event(self.run, event, self.losses);
             return Ok(());
         };
-        let at = payload_place(self.run, event);
+        let at = payload_path(self.run, event);
         let said = payload.member("status").and_then(|status| status.string()).unwrap_or_default();
         let status = match said.to_lowercase().as_str() {
             "success" | "succeeded" | "completed" | "done" | "ok" | "passed" => StepStatus::Success,
@@ -362,58 +379,59 @@ impl Writer<'_> {
             "maxiterationsreached" | "max_iterations_reached" => StepStatus::MaxIterationsReached,
             "failed" | "failure" | "error" => StepStatus::Failed,
             _ => {
-                self.losses.add(at.inside(".status"), "the format does not know the word; Failed is written");
+                self.losses.add(at.child(".status"), "the format does not know the word; Failed is written");
                 StepStatus::Failed
             }
         };
-        let iterations = payload.member("iterations").and_then(|count| u8::try_from(count.whole()?).ok());
+        let iterations =
+            payload.member("iterations").and_then(|count| u8::try_from(count.unsigned_integer()?).ok());
         if iterations.is_none() {
-            self.losses.add(at.inside(".iterations"), "the source tells none that fit; 1 is written");
+            self.losses.add(at.child(".iterations"), "the source tells none that fit; 1 is written");
         }
         let step_id = payload.member("step_id").and_then(|id| id.string()).unwrap_or_default();
         let kept = ["event", "t", "step_id", "status", "iterations", "salt", "source"];
-        others(payload, &kept, &at, self.losses);
+        note_other_members(payload, &kept, &at, self.losses);
         let line = Line::StepComplete { step_id: &step_id, status, iterations: iterations.unwrap_or(1) };
-        Ok(self.replay.emit(&self.time, &line)?)
+        Ok(self.replay.emit(&self.last_time, &line)?)
     }
 
-    fn verification(&mut self, event: &Event<'_>) -> Result<(), ConvertError> {
+    fn write_verifications(&mut self, event: &Event<'_>) -> Result<(), ConvertError> {
         let Some(payload) = event.payload().value() else {
-            lost(self.run, event, self.losses);
+            note_lost_event(self.run, event, self.losses);
             return Ok(());
         };
-        let at = payload_place(self.run, event);
+        let at = payload_path(self.run, event);
         let list = |name: &str| payload.member(name).into_iter().flat_map(|list| list.elements());
         let commands: Vec<String> =
             list("commands").filter_map(|command| command.string().map(|text| text.into_owned())).collect();
-        let mut exit_codes: Vec<i32> = list("exit_codes").filter_map(integer).collect();
+        let mut exit_codes: Vec<i32> = list("exit_codes").filter_map(parse_i32).collect();
         if exit_codes.len() != commands.len() {
             self.losses
-                .add(at.inside(".exit_codes"), "not one for each command; those that are missing are 1");
+                .add(at.child(".exit_codes"), "not one for each command; those that are missing are 1");
             exit_codes.resize(commands.len(), 1);
         }
         let delta = payload.member("verification_delta").or_else(|| payload.member("delta"));
-        let number = delta.and_then(integer);
+        let number = delta.and_then(parse_i32);
         if number.is_none() {
-            self.losses.add(at.inside(".delta"), "it is no whole number; 0 is written");
+            self.losses.add(at.child(".delta"), "it is no whole number; 0 is written");
         }
         let kept = ["event", "t", "commands", "exit_codes", "delta", "verification_delta", "salt", "source"];
-        others(payload, &kept, &at, self.losses);
+        note_other_members(payload, &kept, &at, self.losses);
         let words: Vec<&str> = commands.iter().map(String::as_str).collect();
-        self.told.verification(&commands, &exit_codes);
+        self.summary.add_verifications(&commands, &exit_codes);
         let delta = number.unwrap_or(0);
         let line =
             Line::Verification { commands: &words, exit_codes: &exit_codes, verification_delta: delta };
-        Ok(self.replay.emit(&self.time, &line)?)
+        Ok(self.replay.emit(&self.last_time, &line)?)
     }
 }
 
 /// Where an event's payload lies in its source.
-fn payload_place(run: &Run, event: &Event<'_>) -> Place {
-    let at = place(run, event);
-    if event.dialect() == FormatId::Rer { at.inside(".payload") } else { at }
+fn payload_path(run: &Run, event: &Event<'_>) -> SourcePath {
+    let at = source_path(run, event);
+    if event.payload_format() == FormatId::Rer { at.child(".payload") } else { at }
 }
 
-fn integer(value: Value<'_>) -> Option<i32> {
+fn parse_i32(value: Value<'_>) -> Option<i32> {
     core::str::from_utf8(value.text()).ok()?.parse().ok()
 }

@@ -4,85 +4,95 @@
 use reenact_formats::FormatId;
 use reenact_formats::Profile;
 use reenact_formats::rer::EventType;
-use reenact_formats::rpk::write::{Draft, NewStep, RunHeader};
+use reenact_formats::rpk::write::{NewRpkStep, RpkDocumentBuilder, RpkRunHeader};
 use reenact_json::Value;
-use reenact_json::leaves::{Bounds, differences};
+use reenact_json::diff::{DiffLimits, differences};
 
-use super::Exporting;
-use super::account::{NO_PLACE, UNREADABLE, WITHHELD, limits, lost, others, place};
-use super::json::{Object, quoted};
-use super::replay_bundle::url;
+use super::ExportContext;
+use super::loss_notes::{
+    NO_PLACE, UNREADABLE, WITHHELD, note_lost_event, note_other_members, source_path, widest_limits,
+};
+use super::object_builder::{ObjectBuilder, quoted};
+use super::replay_bundle::request_url;
 use crate::body::header;
-use crate::convert::fault::ConvertError;
-use crate::convert::layout;
-use crate::convert::loss::{Losses, Place};
-use crate::convert::moment;
-use crate::convert::source::File;
+use crate::convert::error::ConvertError;
+use crate::convert::event_time;
+use crate::convert::loss::{Losses, SourcePath};
+use crate::convert::rpk_indent;
+use crate::convert::source::RecordFile;
 use crate::event::Event;
-use crate::exchange::{Answer, Body, Exchange, Held, Request};
+use crate::exchange::{AnswerDetail, Exchange, ExchangeAnswer, ExchangeRequest, ExchangeRequestBody};
 use crate::run::Run;
 use crate::tool::ToolUse;
 
 /// What the form changes: long fractions, paths, times, line ends, the order of sets.
 const RESPELLED: &str = "the format writes it in another way";
 /// So many differences of one payload are told by their paths; the rest is told by its number.
-const LISTED: usize = 1000;
+const MAX_LISTED_CHANGES: usize = 1000;
 /// How deep the members of a step lie in a document.
-const DEPTH: usize = 5;
+const STEP_MEMBER_DEPTH: usize = 5;
 
 pub(in crate::convert) fn write(
     run: &Run,
-    how: &Exporting<'_>,
+    context: &ExportContext<'_>,
     losses: &mut Losses,
-) -> Result<Vec<File>, ConvertError> {
-    let mut writer = Writer { run, draft: Draft::new(), count: 0, bytes: 0, compact: 0, losses };
+) -> Result<Vec<RecordFile>, ConvertError> {
+    let mut exporter = RpkExporter {
+        run,
+        draft: RpkDocumentBuilder::new(),
+        step_count: 0,
+        indented_bytes: 0,
+        compact_bytes: 0,
+        losses,
+    };
     for event in run.events() {
-        writer.event(&event)?;
+        exporter.write_event(&event)?;
     }
-    let Writer { draft, bytes, compact, .. } = writer;
+    let RpkExporter { draft, indented_bytes: bytes, compact_bytes: compact, .. } = exporter;
     let started_at = run.started_at().filter(|time| !time.is_empty());
-    let started_at = started_at.or_else(|| moment::of_event(how.now)).unwrap_or_default();
-    let environment = run.environment().filter(|value| value.kind() == reenact_json::Kind::Object);
+    let started_at = started_at.or_else(|| event_time::event_timestamp(context.now)).unwrap_or_default();
+    let environment = run.environment().filter(|value| value.kind() == reenact_json::ValueKind::Object);
     let environment = environment.map_or(b"{}".to_vec(), |environment| environment.text().to_vec());
-    let (environment, _) = stable(&environment)?;
-    let bytes = bytes.saturating_add(layout::length(&environment, DEPTH));
-    layout::must_fit(bytes, compact + environment.len())?;
-    let versions = Object::new().text("reenact", how.version).close();
-    let (format, digest) = how.source;
-    let source = Object::new().text("digest", &format!("sha256:{digest}")).text("format", format).close();
-    let header = RunHeader {
+    let (environment, _) = normalized_until_stable(&environment)?;
+    let bytes = bytes.saturating_add(rpk_indent::indented_length(&environment, STEP_MEMBER_DEPTH));
+    rpk_indent::check_growth(bytes, compact + environment.len())?;
+    let versions = ObjectBuilder::new().string("reenact", context.version).close();
+    let (format, digest) = context.source;
+    let source =
+        ObjectBuilder::new().string("digest", &format!("sha256:{digest}")).string("format", format).close();
+    let header = RpkRunHeader {
         version: "1.0",
         id: if run.id().is_empty() { "run" } else { run.id() },
         timestamp: &started_at,
         environment_fingerprint: &environment,
         runtime_versions: &versions,
-        more: &[],
+        extra_members: &[],
         metadata: &[("converted_from", &source)],
         created_at: &started_at,
     };
-    Ok(vec![File { name: "run.rpk".into(), bytes: draft.finish(&header, None)? }])
+    Ok(vec![RecordFile { name: "run.rpk".into(), bytes: draft.finish(&header, None)? }])
 }
 
-struct Writer<'w> {
+struct RpkExporter<'w> {
     run: &'w Run,
-    draft: Draft,
-    count: usize,
+    draft: RpkDocumentBuilder,
+    step_count: usize,
     /// What the steps come to, on lines and without them.
-    bytes: usize,
-    compact: usize,
+    indented_bytes: usize,
+    compact_bytes: usize,
     losses: &'w mut Losses,
 }
 
 /// The two sides of a step.
 #[derive(Default)]
-struct Step {
+struct StepSides {
     input: Option<Vec<u8>>,
     output: Option<Vec<u8>>,
     metadata: Option<Vec<u8>>,
 }
 
-impl Writer<'_> {
-    fn event(&mut self, event: &Event<'_>) -> Result<(), ConvertError> {
+impl RpkExporter<'_> {
+    fn write_event(&mut self, event: &Event<'_>) -> Result<(), ConvertError> {
         let (step_type, is_answer) = match event.kind() {
             Some(EventType::PromptRendered) => ("prompt.render", false),
             Some(EventType::ModelCalled) => ("model.request", false),
@@ -92,43 +102,47 @@ impl Writer<'_> {
             Some(EventType::ErrorRaised) => ("error.event", true),
             Some(EventType::OutputFinal) => ("output.final", true),
             Some(EventType::RunStarted | EventType::RunEnded) => {
-                self.frame(event);
+                self.note_frame_losses(event);
                 return Ok(());
             }
             _ => {
-                lost(self.run, event, self.losses);
+                note_lost_event(self.run, event, self.losses);
                 return Ok(());
             }
         };
-        if event.dialect() != FormatId::Rer {
-            return self.foreign(event, step_type);
+        if event.payload_format() != FormatId::Rer {
+            return self.write_foreign_event(event, step_type);
         }
-        let at = place(self.run, event).inside(".payload");
+        let at = source_path(self.run, event).child(".payload");
         let Some(payload) = event.payload().value() else {
             self.losses.add(at, if event.is_withheld() { WITHHELD } else { UNREADABLE });
-            return self.append(event, step_type, Step::default());
+            return self.append_step(event, step_type, StepSides::default());
         };
-        let text = self.respelled(payload, &at)?;
+        let text = self.normalized(payload, &at)?;
         let mut step = match is_answer {
-            true => Step { output: Some(text), ..Step::default() },
-            false => Step { input: Some(text), ..Step::default() },
+            true => StepSides { output: Some(text), ..StepSides::default() },
+            false => StepSides { input: Some(text), ..StepSides::default() },
         };
         if matches!(event.kind(), Some(EventType::HttpCalled | EventType::HttpReturned)) {
-            self.name_http(event, &mut step);
+            self.add_http_members(event, &mut step);
         }
-        self.append(event, step_type, step)
+        self.append_step(event, step_type, step)
     }
 
     /// The format knows requests over HTTP that are not to a model as tools, by a method and a URL on both steps.
-    fn name_http(&self, event: &Event<'_>, step: &mut Step) {
+    fn add_http_members(&self, event: &Event<'_>, step: &mut StepSides) {
         let begins = event.kind() == Some(EventType::HttpCalled);
         let called = if begins { Some(event.index()) } else { event.partner() };
         let request = called.and_then(|called| self.run.exchange(called)?.request().ok());
         let Some(request) = request else { return };
-        let url = url(self.run, &request);
-        let named = Object::new().text("method", &request.method).text("url", &url);
+        let url = request_url(self.run, &request);
+        let named = ObjectBuilder::new().string("method", &request.method).string("url", &url);
         step.metadata = Some(
-            Object::new().text("boundary", "http").text("method", &request.method).text("url", &url).close(),
+            ObjectBuilder::new()
+                .string("boundary", "http")
+                .string("method", &request.method)
+                .string("url", &url)
+                .close(),
         );
         step.input = match step.input.take() {
             Some(input) => {
@@ -147,35 +161,41 @@ impl Writer<'_> {
     }
 
     /// What begins or ends the run has its place in the run's own members, as far as those are known.
-    fn frame(&mut self, event: &Event<'_>) {
-        let at = place(self.run, event);
+    fn note_frame_losses(&mut self, event: &Event<'_>) {
+        let at = source_path(self.run, event);
         match event.payload().value() {
-            Some(payload) if event.dialect() == FormatId::Rer => {
+            Some(payload) if event.payload_format() == FormatId::Rer => {
                 let kept = ["environment", "envelope_hash", "salt", "source"];
-                others(payload, &kept, &at.inside(".payload"), self.losses);
+                note_other_members(payload, &kept, &at.child(".payload"), self.losses);
             }
             Some(line)
-                if event.dialect() == FormatId::ReplayJsonl
+                if event.payload_format() == FormatId::ReplayJsonl
                     && event.kind() == Some(EventType::RunStarted) =>
             {
-                others(line, &["event", "session_id", "t"], &at, self.losses);
+                note_other_members(line, &["event", "session_id", "t"], &at, self.losses);
             }
-            _ => lost(self.run, event, self.losses),
+            _ => note_lost_event(self.run, event, self.losses),
         }
     }
 
-    fn append(&mut self, event: &Event<'_>, step_type: &str, step: Step) -> Result<(), ConvertError> {
-        self.count += 1;
-        let id = format!("step-{:06}", self.count);
+    fn append_step(
+        &mut self,
+        event: &Event<'_>,
+        step_type: &str,
+        step: StepSides,
+    ) -> Result<(), ConvertError> {
+        self.step_count += 1;
+        let id = format!("step-{:06}", self.step_count);
         let time = event.time();
         let [input, output, metadata] =
             [&step.input, &step.output, &step.metadata].map(|part| part.as_deref().unwrap_or(b"{}"));
         for part in [input, output, metadata] {
-            self.bytes = self.bytes.saturating_add(layout::length(part, DEPTH));
-            self.compact += part.len();
+            self.indented_bytes =
+                self.indented_bytes.saturating_add(rpk_indent::indented_length(part, STEP_MEMBER_DEPTH));
+            self.compact_bytes += part.len();
         }
-        layout::must_fit(self.bytes, self.compact)?;
-        self.draft.append(&NewStep {
+        rpk_indent::check_growth(self.indented_bytes, self.compact_bytes)?;
+        self.draft.append(&NewRpkStep {
             id: &id,
             step_type,
             input,
@@ -187,23 +207,31 @@ impl Writer<'_> {
     }
 
     /// A value as the format writes it, at rest; what that changes is noted.
-    fn respelled(&mut self, value: Value<'_>, at: &Place) -> Result<Vec<u8>, ConvertError> {
-        let (written, changed) = stable(value.text())?;
-        if changed && let Ok(parsed) = Value::parse(&written, &limits()) {
-            let found = differences(value, parsed, Bounds { listed: LISTED, counted: usize::MAX });
+    fn normalized(&mut self, value: Value<'_>, at: &SourcePath) -> Result<Vec<u8>, ConvertError> {
+        let (written, changed) = normalized_until_stable(value.text())?;
+        if changed && let Ok(parsed) = Value::parse(&written, &widest_limits()) {
+            let found = differences(
+                value,
+                parsed,
+                DiffLimits { max_listed: MAX_LISTED_CHANGES, max_counted: usize::MAX },
+            );
             for difference in &found.listed {
                 let path = difference.path.strip_prefix('$').unwrap_or_default();
-                self.losses.add(at.inside(path), RESPELLED);
+                self.losses.add(at.child(path), RESPELLED);
             }
-            self.losses.add_more(found.count.saturating_sub(found.listed.len()), RESPELLED);
+            self.losses.add_without_path(found.count.saturating_sub(found.listed.len()), RESPELLED);
         }
         Ok(written)
     }
 
     /// An event of another format, in the shapes that the programs of this one write.
-    fn foreign(&mut self, event: &Event<'_>, step_type: &'static str) -> Result<(), ConvertError> {
+    fn write_foreign_event(
+        &mut self,
+        event: &Event<'_>,
+        step_type: &'static str,
+    ) -> Result<(), ConvertError> {
         let is_both = event.partner() == Some(event.index());
-        let at = place(self.run, event);
+        let at = source_path(self.run, event);
         let answered_by = match step_type {
             "model.request" => "model.response",
             _ => "tool.response",
@@ -214,12 +242,12 @@ impl Writer<'_> {
                     Some(*event).filter(|_| is_both || event.kind() == Some(EventType::ToolReturned));
                 let tool = ToolUse { called: *event, returned };
                 if event.kind() == Some(EventType::ToolCalled) {
-                    let step = self.tool_call(&tool, &at);
-                    self.append(event, step_type, step)?;
+                    let step = self.tool_call_step(&tool, &at);
+                    self.append_step(event, step_type, step)?;
                 }
                 if returned.is_some() && tool.result().is_ok() {
-                    let step = self.tool_result(&tool, &at);
-                    self.append(event, answered_by, step)?;
+                    let step = self.tool_result_step(&tool, &at);
+                    self.append_step(event, answered_by, step)?;
                 } else if event.kind() == Some(EventType::ToolReturned) {
                     self.losses.add(at, if event.is_withheld() { WITHHELD } else { UNREADABLE });
                 }
@@ -230,91 +258,93 @@ impl Writer<'_> {
                 let begins = matches!(event.kind(), Some(EventType::ModelCalled | EventType::HttpCalled));
                 if begins {
                     let exchange = self.run.exchange(event.index());
-                    let step = self.asked(exchange, &at);
-                    self.append(event, step_type, step)?;
+                    let step = self.request_step(exchange, &at);
+                    self.append_step(event, step_type, step)?;
                 }
                 if is_both || !begins {
                     let called = if is_both { Some(event.index()) } else { event.partner() };
                     let exchange = called.and_then(|called| self.run.exchange(called));
-                    let step = self.answered(exchange, &at);
-                    self.append(event, answered_by, step)?;
+                    let step = self.answer_step(exchange, &at);
+                    self.append_step(event, answered_by, step)?;
                 }
                 Ok(())
             }
             _ => {
-                lost(self.run, event, self.losses);
+                note_lost_event(self.run, event, self.losses);
                 Ok(())
             }
         }
     }
 
-    fn tool_call(&mut self, tool: &ToolUse<'_>, at: &Place) -> Step {
+    fn tool_call_step(&mut self, tool: &ToolUse<'_>, at: &SourcePath) -> StepSides {
         let Ok(call) = tool.call() else {
             self.losses.add(at.clone(), UNREADABLE);
-            return Step::default();
+            return StepSides::default();
         };
         let step_id = tool.called.step_id();
         let input = call.input.as_ref().map(|input| input.text().to_vec());
-        let input = Object::new()
-            .text("step_id", &step_id)
-            .word("tool_call_id", call.tool_call_id.as_deref())
-            .text("tool", &call.tool)
+        let input = ObjectBuilder::new()
+            .string("step_id", &step_id)
+            .optional_string("tool_call_id", call.tool_call_id.as_deref())
+            .string("tool", &call.tool)
             .raw("input", input.as_deref().unwrap_or(b"null"))
-            .word("plan_step_id", call.step_id.as_deref().filter(|plan| **plan != step_id))
+            .optional_string("plan_step_id", call.step_id.as_deref().filter(|plan| **plan != step_id))
             .close();
         let kept = ["event", "t", "id", "tool", "params", "params_hash", "step_id"];
         let kept_of_trace = ["type", "tool_name", "args", "result", "error", "result_sha256", "episode_id"];
         if let Some(item) = tool.called.payload().value() {
-            others(item, &[&kept[..], &kept_of_trace].concat(), at, self.losses);
+            note_other_members(item, &[&kept[..], &kept_of_trace].concat(), at, self.losses);
         }
-        self.side(&input, at, |input| Step { input: Some(input), ..Step::default() })
+        self.normalized_step(&input, at, |input| StepSides { input: Some(input), ..StepSides::default() })
     }
 
-    fn tool_result(&mut self, tool: &ToolUse<'_>, at: &Place) -> Step {
-        let Ok(result) = tool.result() else { return Step::default() };
+    fn tool_result_step(&mut self, tool: &ToolUse<'_>, at: &SourcePath) -> StepSides {
+        let Ok(result) = tool.result() else { return StepSides::default() };
         let step_id = tool.returned.map_or_else(Default::default, |returned| returned.step_id());
         let output = result.output.as_ref().map(|output| output.text().to_vec());
-        let mut object = Object::new().text("step_id", &step_id);
+        let mut object = ObjectBuilder::new().string("step_id", &step_id);
         if let Some(output) = &output {
             object = object.raw("output", output);
         }
         let output = object
-            .word("output_hash", result.output_hash.as_deref())
+            .optional_string("output_hash", result.output_hash.as_deref())
             .raw("is_error", if result.is_error { b"true" } else { b"false" })
-            .number("exit_code", result.exit_code)
-            .number("utility", result.utility.map(|utility| format!("{utility:?}")))
-            .number("latency_ms", result.latency.map(|latency| latency.as_millis()))
+            .optional_number("exit_code", result.exit_code)
+            .optional_number("utility", result.utility.map(|utility| format!("{utility:?}")))
+            .optional_number("latency_ms", result.latency.map(|latency| latency.as_millis()))
             .close();
         if let (Some(item), false) = (
             tool.returned.and_then(|event| event.payload().value()),
             tool.called.partner() == Some(tool.called.index()),
         ) {
             let kept = ["event", "t", "id", "output_hash", "exit_code", "step_utility", "latency_ms"];
-            others(item, &kept, at, self.losses);
+            note_other_members(item, &kept, at, self.losses);
         }
-        self.side(&output, at, |output| Step { output: Some(output), ..Step::default() })
+        self.normalized_step(&output, at, |output| StepSides { output: Some(output), ..StepSides::default() })
     }
 
-    fn asked(&mut self, exchange: Option<Exchange<'_>>, at: &Place) -> Step {
+    fn request_step(&mut self, exchange: Option<Exchange<'_>>, at: &SourcePath) -> StepSides {
         let request = exchange.as_ref().map(|exchange| (exchange.step_id(), exchange.request()));
         let Some((step_id, Ok(request))) = request else {
             self.losses.add(at.clone(), UNREADABLE);
-            return Step::default();
+            return StepSides::default();
         };
         let meta = exchange.and_then(|exchange| exchange.called.payload().value()?.member("meta"));
-        let meta = meta.filter(|meta| meta.kind() == reenact_json::Kind::Object);
-        let input = asked(&request, &step_id);
-        let metadata = meta.map(|meta| meta.text().to_vec()).and_then(|meta| Some(stable(&meta).ok()?.0));
-        self.side(&input, at, |input| Step { input: Some(input), output: None, metadata })
+        let meta = meta.filter(|meta| meta.kind() == reenact_json::ValueKind::Object);
+        let input = request_input(&request, &step_id);
+        let metadata = meta
+            .map(|meta| meta.text().to_vec())
+            .and_then(|meta| Some(normalized_until_stable(&meta).ok()?.0));
+        self.normalized_step(&input, at, |input| StepSides { input: Some(input), output: None, metadata })
     }
 
-    fn answered(&mut self, exchange: Option<Exchange<'_>>, at: &Place) -> Step {
+    fn answer_step(&mut self, exchange: Option<Exchange<'_>>, at: &SourcePath) -> StepSides {
         let answer = exchange.as_ref().map(|exchange| (exchange.step_id(), exchange.answer()));
         let Some((step_id, Ok(answer))) = answer else {
             self.losses.add(at.clone(), UNREADABLE);
-            return Step::default();
+            return StepSides::default();
         };
-        if self.run.dialect() == FormatId::ModelIo
+        if self.run.payload_format() == FormatId::ModelIo
             && let Some(item) = exchange.and_then(|exchange| exchange.called.payload().value())
         {
             let kept = [
@@ -326,106 +356,123 @@ impl Writer<'_> {
                 "tokens_output",
                 "latency_ms",
             ];
-            others(item, &kept, at, self.losses);
+            note_other_members(item, &kept, at, self.losses);
         }
-        let output = answered(&answer, &step_id);
+        let output = answer_output(&answer, &step_id);
         let latency = answer.latency.map(|latency| latency.as_millis());
-        let metadata = latency.map(|latency| Object::new().number("latency_ms", Some(latency)).close());
-        self.side(&output, at, |output| Step { input: None, output: Some(output), metadata })
+        let metadata =
+            latency.map(|latency| ObjectBuilder::new().optional_number("latency_ms", Some(latency)).close());
+        self.normalized_step(&output, at, |output| StepSides { input: None, output: Some(output), metadata })
     }
 
     /// A side that was put together here, as the format writes it.
-    fn side(&mut self, text: &[u8], at: &Place, step: impl FnOnce(Vec<u8>) -> Step) -> Step {
-        match stable(text) {
+    fn normalized_step(
+        &mut self,
+        text: &[u8],
+        at: &SourcePath,
+        step: impl FnOnce(Vec<u8>) -> StepSides,
+    ) -> StepSides {
+        match normalized_until_stable(text) {
             Ok((written, changed)) => {
                 // Where in the source a leaf of this shape came from is not known any more.
-                if changed && differ(text, &written) {
+                if changed && values_differ(text, &written) {
                     self.losses.add(at.clone(), RESPELLED);
                 }
                 step(written)
             }
             Err(_) => {
                 self.losses.add(at.clone(), NO_PLACE);
-                Step::default()
+                StepSides::default()
             }
         }
     }
 }
 
 /// A request, as a listener of this format keeps it.
-fn asked(request: &Request<'_>, step_id: &str) -> Vec<u8> {
-    let object = Object::new().text("step_id", step_id).word("model", request.model.as_deref());
-    let object = object.word("provider", Some(&request.provider));
+fn request_input(request: &ExchangeRequest<'_>, step_id: &str) -> Vec<u8> {
+    let object =
+        ObjectBuilder::new().string("step_id", step_id).optional_string("model", request.model.as_deref());
+    let object = object.optional_string("provider", Some(&request.provider));
     match &request.body {
-        Body::Prompt(prompt) => object.text("prompt", prompt).close(),
-        Body::Hash(digest) => object.text("prompt_hash", &format!("sha256:{digest}")).close(),
-        Body::Json(text) | Body::Members(text) if !request.path.is_empty() => {
-            object.text("path", &request.path).raw("payload", text).close()
+        ExchangeRequestBody::Prompt(prompt) => object.string("prompt", prompt).close(),
+        ExchangeRequestBody::Hash(digest) => {
+            object.string("prompt_hash", &format!("sha256:{digest}")).close()
         }
-        Body::Json(text) | Body::Members(text) => object.raw("payload", text).close(),
-        Body::Bytes(bytes) => {
-            let object = object.word("path", Some(&request.path)).word("method", Some(&request.method));
-            match Value::parse(bytes, &limits()) {
+        ExchangeRequestBody::Json(text) | ExchangeRequestBody::Members(text) if !request.path.is_empty() => {
+            object.string("path", &request.path).raw("payload", text).close()
+        }
+        ExchangeRequestBody::Json(text) | ExchangeRequestBody::Members(text) => {
+            object.raw("payload", text).close()
+        }
+        ExchangeRequestBody::Bytes(bytes) => {
+            let object = object
+                .optional_string("path", Some(&request.path))
+                .optional_string("method", Some(&request.method));
+            match Value::parse(bytes, &widest_limits()) {
                 Ok(body) => object.raw("payload", body.text()).close(),
-                Err(_) => object.text("prompt", &String::from_utf8_lossy(bytes)).close(),
+                Err(_) => object.string("prompt", &String::from_utf8_lossy(bytes)).close(),
             }
         }
     }
 }
 
 /// An answer, as a listener of this format keeps it.
-fn answered(answer: &Answer<'_>, step_id: &str) -> Vec<u8> {
-    let object = Object::new().text("step_id", step_id);
-    if let (Held::Said, Some(said)) = (answer.held, &answer.said) {
+fn answer_output(answer: &ExchangeAnswer<'_>, step_id: &str) -> Vec<u8> {
+    let object = ObjectBuilder::new().string("step_id", step_id);
+    if let (AnswerDetail::Message, Some(said)) = (answer.detail, &answer.recorded_message) {
         let usage = said.usage.map(|usage| {
-            Object::new()
-                .number("input_tokens", Some(usage.input_tokens))
-                .number("output_tokens", Some(usage.output_tokens))
+            ObjectBuilder::new()
+                .optional_number("input_tokens", Some(usage.input_tokens))
+                .optional_number("output_tokens", Some(usage.output_tokens))
                 .close()
         });
-        let object = object.text("content", &said.text).word("stop_reason", said.stop_reason.as_deref());
+        let object =
+            object.string("content", &said.text).optional_string("stop_reason", said.stop_reason.as_deref());
         return match usage {
             Some(usage) => object.raw("usage", &usage).close(),
             None => object.close(),
         };
     }
-    let object = object.number("status_code", answer.status);
-    let object = object.word("content_type", header(&answer.headers, "content-type"));
-    match Value::parse(&answer.body, &limits()) {
+    let object = object.optional_number("status_code", answer.status);
+    let object = object.optional_string("content_type", header(&answer.headers, "content-type"));
+    match Value::parse(&answer.body, &widest_limits()) {
         Ok(body) => object.raw("body", body.text()).close(),
         Err(_) => object.raw("body", &quoted(&String::from_utf8_lossy(&answer.body))).close(),
     }
 }
 
 /// Whether two texts are two values.
-fn differ(one: &[u8], other: &[u8]) -> bool {
-    match (Value::parse(one, &limits()), Value::parse(other, &limits())) {
-        (Ok(one), Ok(other)) => differences(one, other, Bounds { listed: 0, counted: 1 }).count > 0,
+fn values_differ(one: &[u8], other: &[u8]) -> bool {
+    match (Value::parse(one, &widest_limits()), Value::parse(other, &widest_limits())) {
+        (Ok(one), Ok(other)) => {
+            differences(one, other, DiffLimits { max_listed: 0, max_counted: 1 }).count > 0
+        }
         _ => true,
     }
 }
 
 /// A value as the format writes it, until that changes nothing more: its paths are not at rest after one turn. Says also whether it
 /// may be another value than it was.
-fn stable(text: &[u8]) -> Result<(Vec<u8>, bool), ConvertError> {
-    const TURNS: usize = 8;
-    let mut written = turned(text)?;
+fn normalized_until_stable(text: &[u8]) -> Result<(Vec<u8>, bool), ConvertError> {
+    const MAX_ROUNDS: usize = 8;
+    let mut written = normalized_once(text)?;
     let mut changed = false;
-    for _ in 0..TURNS {
+    for _ in 0..MAX_ROUNDS {
         if written.1 {
             break;
         }
         changed = true;
-        written = turned(&written.0)?;
+        written = normalized_once(&written.0)?;
     }
     Ok((written.0, changed))
 }
 
 /// A value as the format writes it, and whether that changed no value.
-fn turned(text: &[u8]) -> Result<(Vec<u8>, bool), ConvertError> {
+fn normalized_once(text: &[u8]) -> Result<(Vec<u8>, bool), ConvertError> {
     let failed = |fault| ConvertError::Text { place: "a value of the source".into(), fault };
-    let value = Value::parse(text, &limits()).map_err(|error| failed(error.into()))?;
+    let value = Value::parse(text, &widest_limits()).map_err(|error| failed(error.into()))?;
     let mut out = Vec::with_capacity(text.len());
-    let at_rest = Profile::Rpk.write_noting(value, &mut out).map_err(|fault| failed(fault.into()))?;
+    let at_rest =
+        Profile::Rpk.write_reporting_stability(value, &mut out).map_err(|fault| failed(fault.into()))?;
     Ok((out, at_rest))
 }

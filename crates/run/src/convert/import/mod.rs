@@ -15,25 +15,25 @@ use base64ct::{Base64, Encoding};
 use reenact_formats::FormatId;
 use reenact_formats::rer::{Callee, EventType};
 use reenact_json::canonical::write_string;
-use reenact_json::{Kind, Limits, Value};
+use reenact_json::{Limits, Value, ValueKind};
 
-use super::fault::ConvertError;
+use super::artifact_builder::{ImportContext, quoted_digest};
+use super::error::ConvertError;
 use super::route::route;
-use super::sealing::{Sealing, spelled};
-use super::source::{File, Source};
+use super::source::{ImportSource, RecordFile};
 use crate::text_rule::TextRule;
 
 /// Seals a record as an RER artifact that says where it came from.
-pub fn import(source: &Source<'_>, sealing: &mut Sealing<'_>) -> Result<Vec<u8>, ConvertError> {
-    (route(source.origin)?.import)(source, sealing)
+pub fn import(source: &ImportSource<'_>, context: &mut ImportContext<'_>) -> Result<Vec<u8>, ConvertError> {
+    (route(source.format)?.import)(source, context)
 }
 
 /// What the first event says of the source; `document` is JSON text.
-fn origin(source: &Source<'_>, document: &[u8]) -> Vec<u8> {
+fn import_member(source: &ImportSource<'_>, document: &[u8]) -> Vec<u8> {
     let mut out = b"{".to_vec();
-    if source.origin != FormatId::ReplayBundle && !source.beside.is_empty() {
+    if source.format != FormatId::ReplayBundle && !source.other_files.is_empty() {
         let mut before: &[u8] = b"\"beside\":[";
-        for file in source.beside {
+        for file in source.other_files {
             out.extend_from_slice(before);
             before = b",";
             write_file(file, &mut out);
@@ -41,12 +41,12 @@ fn origin(source: &Source<'_>, document: &[u8]) -> Vec<u8> {
         out.extend_from_slice(b"],");
     }
     out.extend_from_slice(b"\"digest\":");
-    out.extend_from_slice(spelled(&source.digest).as_bytes());
+    out.extend_from_slice(quoted_digest(&source.digest).as_bytes());
     out.extend_from_slice(b",\"document\":");
     out.extend_from_slice(document);
     out.extend_from_slice(b",\"format\":");
-    write_string(source.origin.name(), &mut out);
-    if let Some(kept) = source.kept {
+    write_string(source.format.name(), &mut out);
+    if let Some(kept) = source.original_bytes {
         out.extend_from_slice(b",\"source\":");
         write_body(kept, &mut out);
     }
@@ -60,7 +60,7 @@ fn origin(source: &Source<'_>, document: &[u8]) -> Vec<u8> {
 }
 
 /// A file: its name, and its bytes.
-fn write_file(file: &File, out: &mut Vec<u8>) {
+fn write_file(file: &RecordFile, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"body\":");
     write_body(&file.bytes, out);
     out.extend_from_slice(b",\"name\":");
@@ -110,34 +110,34 @@ fn encode_document(document: &[u8], origin: FormatId) -> Result<Vec<u8>, Convert
 }
 
 /// Encodes one item after the other.
-struct Items {
+struct ItemEncoder {
     rule: TextRule,
     out: Vec<u8>,
-    what: &'static str,
+    item_name: &'static str,
 }
 
-impl Items {
-    fn new(origin: FormatId, what: &'static str) -> Self {
-        Self { rule: TextRule::new(origin.row().profile), out: Vec::new(), what }
+impl ItemEncoder {
+    fn new(origin: FormatId, item_name: &'static str) -> Self {
+        Self { rule: TextRule::new(origin.row().profile), out: Vec::new(), item_name }
     }
 
     fn encode(&mut self, index: usize, item: Value<'_>) -> Result<&[u8], ConvertError> {
         self.out.clear();
         self.rule
             .encode(item, &mut self.out)
-            .map_err(|fault| ConvertError::Text { place: format!("{} {index}", self.what), fault })?;
+            .map_err(|fault| ConvertError::Text { place: format!("{} {index}", self.item_name), fault })?;
         Ok(&self.out)
     }
 }
 
 /// What a member spells, if it is a string.
-fn word<'a>(object: Value<'a>, name: &str) -> Option<Cow<'a, str>> {
+fn string_member<'a>(object: Value<'a>, name: &str) -> Option<Cow<'a, str>> {
     object.member(name)?.string()
 }
 
 /// A list, if that is what stands there.
-fn list<'a>(object: Value<'a>, name: &str) -> Option<Value<'a>> {
-    object.member(name).filter(|list| list.kind() == Kind::Array)
+fn array_member<'a>(object: Value<'a>, name: &str) -> Option<Value<'a>> {
+    object.member(name).filter(|list| list.kind() == ValueKind::Array)
 }
 
 /// What an imported event calls or ends the call of, if it is one of the vocabulary.

@@ -2,73 +2,79 @@
 
 use reenact_formats::FormatId;
 use reenact_formats::rer::EventType;
-use reenact_json::{Kind, Value};
+use reenact_json::{Value, ValueKind};
 
-use super::{Items, encode_document, origin, parse, without_items};
-use crate::convert::fault::ConvertError;
-use crate::convert::sealing::{Sealing, Tape, Words};
-use crate::convert::source::Source;
-use crate::unreadable::pick;
+use super::{ItemEncoder, encode_document, import_member, parse, without_items};
+use crate::convert::artifact_builder::{CommonMembers, ImportContext, ImportedArtifactBuilder};
+use crate::convert::error::ConvertError;
+use crate::convert::source::ImportSource;
+use crate::unreadable::pick_members;
 
 /// The members that were there when the model was asked; the rest came with its answer.
-const ASKED: [&str; 5] = ["i", "prompt_hash", "sequence", "prompt", "context"];
+const REQUEST_MEMBERS: [&str; 5] = ["i", "prompt_hash", "sequence", "prompt", "context"];
 
 /// An element that is no object cannot be divided.
-pub(crate) const WHOLE: &str = "reenact.model_io.interaction";
+pub(crate) const UNDIVIDED_INTERACTION: &str = "reenact.model_io.interaction";
 
 pub(in crate::convert) fn import(
-    source: &Source<'_>,
-    sealing: &mut Sealing<'_>,
+    source: &ImportSource<'_>,
+    context: &mut ImportContext<'_>,
 ) -> Result<Vec<u8>, ConvertError> {
-    let session = parse(source.main)?;
+    let session = parse(source.main_file)?;
     // Each look would be one at all of it.
     let names = ["interactions", "model_id", "created_at_utc", "ended_at_utc", "started_at", "ended_at"];
-    let [interactions, model, created_at, ended_at_utc, started_at, ended_at] = pick(session, names);
-    let interactions = interactions.filter(|list| list.kind() == Kind::Array);
-    let document = encode_document(&without_items(source.main, interactions), source.origin)?;
-    let (started_at, ended_at) = match source.origin {
+    let [interactions, model, created_at, ended_at_utc, started_at, ended_at] = pick_members(session, names);
+    let interactions = interactions.filter(|list| list.kind() == ValueKind::Array);
+    let document = encode_document(&without_items(source.main_file, interactions), source.format)?;
+    let (started_at, ended_at) = match source.format {
         FormatId::RecordingSession => (started_at, ended_at),
         _ => (created_at, ended_at_utc),
     };
     let text = |value: Option<Value<'_>>| Some(value?.string()?.into_owned());
     let started_at = text(started_at);
-    let mut tape = Tape::begin(sealing, started_at.as_deref(), &origin(source, &document))?;
+    let mut builder =
+        ImportedArtifactBuilder::begin(context, started_at.as_deref(), &import_member(source, &document))?;
     let model = text(model);
-    let mut items = Items::new(source.origin, "interaction");
+    let mut items = ItemEncoder::new(source.format, "interaction");
     for (index, interaction) in interactions.into_iter().flat_map(|list| list.elements()).enumerate() {
-        if interaction.kind() != Kind::Object {
-            tape.item(WHOLE, None, items.encode(index, interaction)?, Words::default())?;
+        if interaction.kind() != ValueKind::Object {
+            builder.append_item(
+                UNDIVIDED_INTERACTION,
+                None,
+                items.encode(index, interaction)?,
+                CommonMembers::default(),
+            )?;
             continue;
         }
-        let (called, returned, time) = divided(interaction);
+        let (called, returned, time) = split_interaction(interaction);
         let step_id = format!("interaction-{index:06}");
-        let words = Words { model: model.as_deref(), step_id: Some(&step_id), tool: None };
+        let members = CommonMembers { model: model.as_deref(), step_id: Some(&step_id), tool: None };
         let time = text(time);
-        tape.item(
+        builder.append_item(
             EventType::ModelCalled.name(),
             time.as_deref(),
             items.encode(index, parse(&called)?)?,
-            words,
+            members,
         )?;
-        tape.item(
+        builder.append_item(
             EventType::ModelReturned.name(),
             time.as_deref(),
             items.encode(index, parse(&returned)?)?,
-            words,
+            members,
         )?;
     }
-    tape.end(text(ended_at).as_deref())
+    builder.seal(text(ended_at).as_deref())
 }
 
 /// The two halves of an interaction, and when it was.
-fn divided(interaction: Value<'_>) -> (Vec<u8>, Vec<u8>, Option<Value<'_>>) {
+fn split_interaction(interaction: Value<'_>) -> (Vec<u8>, Vec<u8>, Option<Value<'_>>) {
     let (mut called, mut returned, mut time) = (b"{".to_vec(), b"{".to_vec(), None);
     for (name, value) in interaction.members() {
-        let is_asked = ASKED.iter().any(|asked| name.is_string(asked));
+        let is_request_member = REQUEST_MEMBERS.iter().any(|asked| name.is_string(asked));
         if name.is_string("recorded_at") {
             time = Some(value);
         }
-        let part = if is_asked { &mut called } else { &mut returned };
+        let part = if is_request_member { &mut called } else { &mut returned };
         if part.len() > 1 {
             part.push(b',');
         }

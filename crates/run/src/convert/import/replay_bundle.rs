@@ -3,28 +3,29 @@
 use reenact_json::Limits;
 use reenact_json::Value;
 
-use super::{origin, word, write_body, write_file};
-use crate::convert::fault::ConvertError;
-use crate::convert::sealing::{Sealing, Tape, Words};
-use crate::convert::source::Source;
+use super::{import_member, string_member, write_body, write_file};
+use crate::convert::artifact_builder::{CommonMembers, ImportContext, ImportedArtifactBuilder};
+use crate::convert::error::ConvertError;
+use crate::convert::source::ImportSource;
 
 /// A member of a bundle.
-pub(crate) const MEMBER: &str = "reenact.replay_bundle.member";
+pub(crate) const BUNDLE_MEMBER: &str = "reenact.replay_bundle.member";
 
 pub(in crate::convert) fn import(
-    source: &Source<'_>,
-    sealing: &mut Sealing<'_>,
+    source: &ImportSource<'_>,
+    context: &mut ImportContext<'_>,
 ) -> Result<Vec<u8>, ConvertError> {
     let mut document = Vec::new();
-    write_body(source.main, &mut document);
-    let manifest = Value::parse(source.main, &Limits::default()).ok();
-    let created_at = manifest.and_then(|manifest| word(manifest, "created_at"));
-    let mut tape = Tape::begin(sealing, created_at.as_deref(), &origin(source, &document))?;
+    write_body(source.main_file, &mut document);
+    let manifest = Value::parse(source.main_file, &Limits::default()).ok();
+    let created_at = manifest.and_then(|manifest| string_member(manifest, "created_at"));
+    let mut builder =
+        ImportedArtifactBuilder::begin(context, created_at.as_deref(), &import_member(source, &document))?;
     let mut item = Vec::new();
-    for file in source.beside {
+    for file in source.other_files {
         item.clear();
         write_file(file, &mut item);
-        tape.item(MEMBER, None, &item, Words::default())?;
+        builder.append_item(BUNDLE_MEMBER, None, &item, CommonMembers::default())?;
     }
-    tape.end(None)
+    builder.seal(None)
 }

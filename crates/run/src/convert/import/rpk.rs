@@ -2,32 +2,33 @@
 
 use reenact_formats::FormatId;
 use reenact_formats::rer::{Callee, EventType};
-use reenact_formats::rpk::{Head, ReadError, StepView};
-use reenact_json::{Kind, Limits, Value};
+use reenact_formats::rpk::{RpkHead, RpkReadError, RpkStepView};
+use reenact_json::{Limits, Value, ValueKind};
 
-use super::{Items, callee, encode_document, origin, without_items};
-use crate::convert::fault::ConvertError;
-use crate::convert::sealing::{Sealing, Tape, Words};
-use crate::convert::source::Source;
+use super::{ItemEncoder, callee, encode_document, import_member, without_items};
+use crate::convert::artifact_builder::{CommonMembers, ImportContext, ImportedArtifactBuilder};
+use crate::convert::error::ConvertError;
+use crate::convert::source::ImportSource;
 
 pub(in crate::convert) fn import(
-    source: &Source<'_>,
-    sealing: &mut Sealing<'_>,
+    source: &ImportSource<'_>,
+    context: &mut ImportContext<'_>,
 ) -> Result<Vec<u8>, ConvertError> {
-    let head = Head::read(source.main, &Limits::default()).map_err(|error| {
+    let head = RpkHead::read(source.main_file, &Limits::default()).map_err(|error| {
         ConvertError::Unreadable(match error {
-            ReadError::Syntax(error) => error.describe(source.main),
+            RpkReadError::Syntax(error) => error.describe(source.main_file),
             other => other.to_string(),
         })
     })?;
-    let steps = head.of_run.steps.filter(|steps| steps.kind() == Kind::Array);
-    let document = encode_document(&without_items(source.main, steps), FormatId::Rpk)?;
-    let started_at = head.of_run.timestamp.and_then(|time| time.string());
-    let mut tape = Tape::begin(sealing, started_at.as_deref(), &origin(source, &document))?;
-    let mut items = Items::new(FormatId::Rpk, "step");
-    let mut pairs = Pairs::default();
+    let steps = head.run_members.steps.filter(|steps| steps.kind() == ValueKind::Array);
+    let document = encode_document(&without_items(source.main_file, steps), FormatId::Rpk)?;
+    let started_at = head.run_members.timestamp.and_then(|time| time.string());
+    let mut builder =
+        ImportedArtifactBuilder::begin(context, started_at.as_deref(), &import_member(source, &document))?;
+    let mut items = ItemEncoder::new(FormatId::Rpk, "step");
+    let mut open_requests = OpenRequests::default();
     for (index, step) in steps.into_iter().flat_map(|steps| steps.elements()).enumerate() {
-        let view = StepView::of(step);
+        let view = RpkStepView::of(step);
         let step_type = view.step_type.and_then(|step_type| step_type.string());
         let event_type = event_type(step_type.as_deref());
         let text = |value: Option<Value<'_>>| Some(value?.string()?.into_owned());
@@ -37,13 +38,14 @@ pub(in crate::convert) fn import(
             (callee(event_type) == Some(of))
                 .then(|| places.filter_map(|place| text(place.member(name))).next())?
         };
-        let step_id = pairs.step_id(&view, step_type.as_deref().unwrap_or_default());
+        let step_id = open_requests.step_id(&view, step_type.as_deref().unwrap_or_default());
         let (model, tool) = (named("model", Callee::Model), named("tool", Callee::Tool));
-        let words = Words { model: model.as_deref(), step_id: step_id.as_deref(), tool: tool.as_deref() };
+        let members =
+            CommonMembers { model: model.as_deref(), step_id: step_id.as_deref(), tool: tool.as_deref() };
         let time = text(view.timestamp);
-        tape.item(event_type, time.as_deref(), items.encode(index, step)?, words)?;
+        builder.append_item(event_type, time.as_deref(), items.encode(index, step)?, members)?;
     }
-    tape.end(None)
+    builder.seal(None)
 }
 
 /// The event that a step is.
@@ -62,22 +64,22 @@ fn event_type(step_type: Option<&str>) -> &'static str {
 
 /// Requests without their responses. The format ties the two by nothing but, sometimes, a `request_id`.
 #[derive(Default)]
-pub(crate) struct Pairs {
-    open: Vec<Open>,
+pub(crate) struct OpenRequests {
+    open: Vec<OpenRequest>,
 }
 
-struct Open {
+struct OpenRequest {
     is_model: bool,
     id: String,
     request_id: Option<String>,
 }
 
 /// An attack of requests alone must not make each response look at all of them.
-const MOST_OPEN: usize = 1024;
+const MAX_OPEN_REQUESTS: usize = 1024;
 
-impl Pairs {
+impl OpenRequests {
     /// What a request and its response are both known by: the id of the request.
-    pub(crate) fn step_id(&mut self, view: &StepView<'_>, step_type: &str) -> Option<String> {
+    pub(crate) fn step_id(&mut self, view: &RpkStepView<'_>, step_type: &str) -> Option<String> {
         let id = view.id.and_then(|id| id.string()).map(|id| id.into_owned());
         let is_paired = matches!(step_type.rsplit_once('.'), Some((_, "request" | "response")));
         let places = if is_paired { [view.input, view.metadata] } else { [None; 2] };
@@ -87,14 +89,14 @@ impl Pairs {
         let is_model = step_type.starts_with("model.");
         match step_type {
             "model.request" | "tool.request" => {
-                if self.open.len() == MOST_OPEN {
+                if self.open.len() == MAX_OPEN_REQUESTS {
                     self.open.remove(0);
                 }
-                self.open.push(Open { is_model, id: id.clone()?, request_id });
+                self.open.push(OpenRequest { is_model, id: id.clone()?, request_id });
                 id
             }
             "model.response" | "tool.response" => {
-                let is_same = |open: &Open| open.is_model == is_model;
+                let is_same = |open: &OpenRequest| open.is_model == is_model;
                 let by_id = self
                     .open
                     .iter()

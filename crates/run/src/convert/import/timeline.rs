@@ -6,52 +6,57 @@ use reenact_formats::FormatId;
 use reenact_formats::rer::time::instant;
 use reenact_formats::rer::{Callee, EventType};
 
-use super::{Items, callee, encode_document, list, origin, parse, without_items, word};
-use crate::convert::fault::ConvertError;
-use crate::convert::moment;
-use crate::convert::sealing::{Sealing, Tape, Words};
-use crate::convert::source::Source;
+use super::{
+    ItemEncoder, array_member, callee, encode_document, import_member, parse, string_member, without_items,
+};
+use crate::convert::artifact_builder::{CommonMembers, ImportContext, ImportedArtifactBuilder};
+use crate::convert::error::ConvertError;
+use crate::convert::event_time;
+use crate::convert::source::ImportSource;
 
 pub(in crate::convert) fn import(
-    source: &Source<'_>,
-    sealing: &mut Sealing<'_>,
+    source: &ImportSource<'_>,
+    context: &mut ImportContext<'_>,
 ) -> Result<Vec<u8>, ConvertError> {
-    let session = parse(source.main)?;
-    let timeline = list(session, "timeline");
-    let document = encode_document(&without_items(source.main, timeline), source.origin)?;
-    let created_at = word(session, "created_at");
+    let session = parse(source.main_file)?;
+    let timeline = array_member(session, "timeline");
+    let document = encode_document(&without_items(source.main_file, timeline), source.format)?;
+    let created_at = string_member(session, "created_at");
     let start = created_at.as_deref().and_then(instant);
-    let mut tape = Tape::begin(sealing, created_at.as_deref(), &origin(source, &document))?;
-    let mut items = Items::new(FormatId::SessionTimeline, "entry");
-    let mut calls = Calls::default();
+    let mut builder =
+        ImportedArtifactBuilder::begin(context, created_at.as_deref(), &import_member(source, &document))?;
+    let mut items = ItemEncoder::new(FormatId::SessionTimeline, "entry");
+    let mut calls = OpenToolCalls::default();
     for (index, entry) in timeline.into_iter().flat_map(|list| list.elements()).enumerate() {
-        let elapsed = entry.member("t").and_then(|t| t.whole()).map(|t| i128::from(t) * 1_000_000);
-        let time = start.zip(elapsed).and_then(|(start, elapsed)| moment::of_nanoseconds(start + elapsed));
-        let tool = word(entry, "tool").unwrap_or_default();
-        let (event_type, step_id) = match word(entry, "type").unwrap_or_default().as_ref() {
+        let elapsed = entry.member("t").and_then(|t| t.unsigned_integer()).map(|t| i128::from(t) * 1_000_000);
+        let time = start
+            .zip(elapsed)
+            .and_then(|(start, elapsed)| event_time::timestamp_of_nanoseconds(start + elapsed));
+        let tool = string_member(entry, "tool").unwrap_or_default();
+        let (event_type, step_id) = match string_member(entry, "type").unwrap_or_default().as_ref() {
             "tool_call" => (EventType::ToolCalled.name(), Some(calls.open(&tool))),
             "tool_result" => (EventType::ToolReturned.name(), calls.close(&tool)),
             _ => ("reenact.session_timeline.entry", None),
         };
-        let words = Words {
+        let members = CommonMembers {
             model: None,
             step_id: step_id.as_deref(),
             tool: Some(tool.as_ref())
                 .filter(|tool| !tool.is_empty() && callee(event_type) == Some(Callee::Tool)),
         };
-        tape.item(event_type, time.as_deref(), items.encode(index, entry)?, words)?;
+        builder.append_item(event_type, time.as_deref(), items.encode(index, entry)?, members)?;
     }
-    tape.end(None)
+    builder.seal(None)
 }
 
 /// Calls have no ids here: a result belongs to the oldest open call of its tool.
 #[derive(Default)]
-pub(crate) struct Calls {
+pub(crate) struct OpenToolCalls {
     count: usize,
     open: HashMap<String, VecDeque<String>>,
 }
 
-impl Calls {
+impl OpenToolCalls {
     /// The id of one more call.
     pub(crate) fn open(&mut self, tool: &str) -> String {
         self.count += 1;

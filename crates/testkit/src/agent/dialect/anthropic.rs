@@ -1,15 +1,16 @@
-//! Anthropic messages.
+//! The agent's requests to Anthropic's messages endpoint.
 
-use reenact_wire::{Answer, Endpoint};
+use reenact_wire::{Endpoint, ModelAnswer};
 
-use super::{Dialect, SYSTEM};
-use crate::agent::conversation::Ran;
-use crate::json::{Json, object};
-use crate::travel::Tool;
+use super::{AgentDialect, SYSTEM};
+use crate::agent::conversation::ToolOutcome;
+use crate::json::{OrderedJson, object};
+use crate::travel::TravelTool;
 
-pub(super) struct Anthropic;
+/// Messages with content blocks; the system prompt is a member of its own.
+pub(super) struct AnthropicDialect;
 
-impl Dialect for Anthropic {
+impl AgentDialect for AnthropicDialect {
     fn endpoint(&self) -> Endpoint {
         Endpoint::MESSAGES
     }
@@ -18,20 +19,21 @@ impl Dialect for Anthropic {
         "/v1/messages"
     }
 
+    /// Adds the API version, which Anthropic demands, and `x-api-key`.
     fn headers(&self, key: Option<&str>) -> Vec<(&'static str, String)> {
         let version = ("anthropic-version", "2023-06-01".to_owned());
         [version].into_iter().chain(key.map(|key| ("x-api-key", key.to_owned()))).collect()
     }
 
-    fn begin(&self, task: &str) -> Vec<Json> {
+    fn first_messages(&self, task: &str) -> Vec<OrderedJson> {
         vec![object! { "role": "user", "content": task }]
     }
 
-    fn tool(&self, tool: &Tool, schema: Json) -> Json {
+    fn tool(&self, tool: &TravelTool, schema: OrderedJson) -> OrderedJson {
         object! { "name": tool.name, "description": tool.description, "input_schema": schema }
     }
 
-    fn body(&self, tools: Vec<Json>, messages: Vec<Json>) -> Json {
+    fn body(&self, tools: Vec<OrderedJson>, messages: Vec<OrderedJson>) -> OrderedJson {
         object! {
             "model": "claude-sonnet-4-5",
             "max_tokens": 1024_u64,
@@ -42,7 +44,7 @@ impl Dialect for Anthropic {
         }
     }
 
-    fn answered(&self, answer: &Answer) -> Json {
+    fn answer_message(&self, answer: &ModelAnswer) -> OrderedJson {
         let text = Some(answer.text.as_str()).filter(|text| !text.is_empty());
         let text = text.map(|text| object! { "type": "text", "text": text });
         let calls = answer.tool_calls.iter().map(|call| {
@@ -50,15 +52,16 @@ impl Dialect for Anthropic {
                 "type": "tool_use",
                 "id": call.id.as_str(),
                 "name": call.name.as_str(),
-                "input": Json::ready(&call.input),
+                "input": OrderedJson::raw_or_empty_object(&call.input),
             }
         });
-        let blocks: Vec<Json> = text.into_iter().chain(calls).collect();
+        let blocks: Vec<OrderedJson> = text.into_iter().chain(calls).collect();
         object! { "role": "assistant", "content": blocks }
     }
 
-    fn ran(&self, results: &[Ran<'_>]) -> Vec<Json> {
-        let block = |ran: &Ran<'_>| {
+    /// Returns one user message with all results: Anthropic wants them together.
+    fn result_messages(&self, results: &[ToolOutcome<'_>]) -> Vec<OrderedJson> {
+        let block = |ran: &ToolOutcome<'_>| {
             object! {
                 "type": "tool_result",
                 "tool_use_id": ran.id,
@@ -66,6 +69,6 @@ impl Dialect for Anthropic {
                 "is_error": ran.is_error,
             }
         };
-        vec![object! { "role": "user", "content": results.iter().map(block).collect::<Vec<Json>>() }]
+        vec![object! { "role": "user", "content": results.iter().map(block).collect::<Vec<OrderedJson>>() }]
     }
 }

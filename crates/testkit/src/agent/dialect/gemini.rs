@@ -1,19 +1,21 @@
-//! Gemini's contents.
+//! The agent's requests to Gemini's `streamGenerateContent`.
 
-use reenact_wire::{Answer, Endpoint, ToolCall};
+use reenact_wire::{Endpoint, ModelAnswer, ToolCall};
 
-use super::{Dialect, SYSTEM};
-use crate::agent::conversation::Ran;
-use crate::json::{Json, object};
-use crate::travel::Tool;
+use super::{AgentDialect, SYSTEM};
+use crate::agent::conversation::ToolOutcome;
+use crate::json::{OrderedJson, object};
+use crate::travel::TravelTool;
 
-pub(super) struct Gemini;
+/// Contents with parts; calls and results are matched by the tool's name.
+pub(super) struct GeminiDialect;
 
-impl Dialect for Gemini {
+impl AgentDialect for GeminiDialect {
     fn endpoint(&self) -> Endpoint {
         Endpoint::GENERATE_CONTENT
     }
 
+    /// Returns the path, which names the model and the delivery.
     fn path(&self) -> &'static str {
         "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse"
     }
@@ -22,15 +24,15 @@ impl Dialect for Gemini {
         key.map(|key| ("x-goog-api-key", key.to_owned())).into_iter().collect()
     }
 
-    fn begin(&self, task: &str) -> Vec<Json> {
+    fn first_messages(&self, task: &str) -> Vec<OrderedJson> {
         vec![content("user", vec![object! { "text": task }])]
     }
 
-    fn tool(&self, tool: &Tool, schema: Json) -> Json {
+    fn tool(&self, tool: &TravelTool, schema: OrderedJson) -> OrderedJson {
         object! { "name": tool.name, "description": tool.description, "parametersJsonSchema": schema }
     }
 
-    fn body(&self, tools: Vec<Json>, messages: Vec<Json>) -> Json {
+    fn body(&self, tools: Vec<OrderedJson>, messages: Vec<OrderedJson>) -> OrderedJson {
         object! {
             "contents": messages,
             "systemInstruction": object! { "parts": vec![object! { "text": SYSTEM }] },
@@ -38,26 +40,28 @@ impl Dialect for Gemini {
         }
     }
 
-    fn answered(&self, answer: &Answer) -> Json {
+    fn answer_message(&self, answer: &ModelAnswer) -> OrderedJson {
         let text = Some(answer.text.as_str()).filter(|text| !text.is_empty());
         let text = text.map(|text| object! { "text": text });
         let call = |call: &ToolCall| {
-            let function = object! { "name": call.name.as_str(), "args": Json::ready(&call.input) };
+            let function =
+                object! { "name": call.name.as_str(), "args": OrderedJson::raw_or_empty_object(&call.input) };
             object! { "functionCall": function }
         };
         content("model", text.into_iter().chain(answer.tool_calls.iter().map(call)).collect())
     }
 
-    fn ran(&self, results: &[Ran<'_>]) -> Vec<Json> {
-        let part = |ran: &Ran<'_>| {
+    fn result_messages(&self, results: &[ToolOutcome<'_>]) -> Vec<OrderedJson> {
+        let part = |ran: &ToolOutcome<'_>| {
             let name = if ran.is_error { "error" } else { "result" };
-            let response = Json::Object(vec![(name, Json::from(ran.output.as_str()))]);
+            let response = OrderedJson::Object(vec![(name, OrderedJson::from(ran.output.as_str()))]);
             object! { "functionResponse": object! { "name": ran.name, "response": response } }
         };
         vec![content("user", results.iter().map(part).collect())]
     }
 }
 
-fn content(role: &str, parts: Vec<Json>) -> Json {
+/// Returns a content of this role.
+fn content(role: &str, parts: Vec<OrderedJson>) -> OrderedJson {
     object! { "role": role, "parts": parts }
 }

@@ -1,50 +1,55 @@
-//! How the agent speaks to each vendor: one file for each, one line in [`DIALECTS`].
+//! Request formats of the agent: one file for each vendor, one row in [`DIALECTS`].
 
 mod anthropic;
 mod gemini;
 mod openai;
 
-use reenact_wire::{Answer, Endpoint};
+use reenact_wire::{Endpoint, ModelAnswer};
 
-use super::conversation::Ran;
-use crate::Kind;
-use crate::json::Json;
-use crate::travel::Tool;
+use super::conversation::ToolOutcome;
+use crate::Vendor;
+use crate::json::OrderedJson;
+use crate::travel::TravelTool;
 
-/// What the agent is told first.
+/// System prompt of the agent.
 const SYSTEM: &str =
     "You are a travel agent. Book the flight that the user wants, and never go over the budget.";
 
-static DIALECTS: [(Kind, &dyn Dialect); 3] = [
-    (Kind::OPENAI, &openai::OpenAi),
-    (Kind::ANTHROPIC, &anthropic::Anthropic),
-    (Kind::GEMINI, &gemini::Gemini),
+/// Dialect of each vendor.
+static DIALECTS: [(Vendor, &dyn AgentDialect); 3] = [
+    (Vendor::OPENAI, &openai::OpenAiDialect),
+    (Vendor::ANTHROPIC, &anthropic::AnthropicDialect),
+    (Vendor::GEMINI, &gemini::GeminiDialect),
 ];
 
-/// How to speak to a vendor.
-pub(super) fn of(kind: Kind) -> &'static dyn Dialect {
-    DIALECTS.iter().find(|(of, _)| *of == kind).map_or(&openai::OpenAi, |(_, dialect)| *dialect)
+/// Returns the dialect of a vendor; OpenAI's for unknown ones.
+pub(super) fn dialect_of(kind: Vendor) -> &'static dyn AgentDialect {
+    DIALECTS.iter().find(|(of, _)| *of == kind).map_or(&openai::OpenAiDialect, |(_, dialect)| *dialect)
 }
 
-/// How to speak to a vendor.
-pub(super) trait Dialect: Sync {
+/// Request format of one vendor.
+pub(super) trait AgentDialect: Sync {
+    /// Returns the endpoint, by which answers are parsed.
     fn endpoint(&self) -> Endpoint;
 
-    /// After the base URL.
+    /// Returns the path behind the base URL.
     fn path(&self) -> &'static str;
 
+    /// Returns the headers of this vendor alone, with the key if there is one.
     fn headers(&self, key: Option<&str>) -> Vec<(&'static str, String)>;
 
-    /// The messages with which a conversation begins.
-    fn begin(&self, task: &str) -> Vec<Json>;
+    /// Returns the messages that begin a conversation.
+    fn first_messages(&self, task: &str) -> Vec<OrderedJson>;
 
-    fn tool(&self, tool: &Tool, schema: Json) -> Json;
+    /// Returns the declaration of a tool with this input schema.
+    fn tool(&self, tool: &TravelTool, schema: OrderedJson) -> OrderedJson;
 
-    fn body(&self, tools: Vec<Json>, messages: Vec<Json>) -> Json;
+    /// Returns the body of a request.
+    fn body(&self, tools: Vec<OrderedJson>, messages: Vec<OrderedJson>) -> OrderedJson;
 
-    /// The message of a model that asks for tools.
-    fn answered(&self, answer: &Answer) -> Json;
+    /// Returns the message of a model that calls tools.
+    fn answer_message(&self, answer: &ModelAnswer) -> OrderedJson;
 
-    /// The messages that hand over what tools said.
-    fn ran(&self, results: &[Ran<'_>]) -> Vec<Json>;
+    /// Returns the messages that carry the results of tools.
+    fn result_messages(&self, results: &[ToolOutcome<'_>]) -> Vec<OrderedJson>;
 }

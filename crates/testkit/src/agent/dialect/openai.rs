@@ -1,15 +1,16 @@
-//! OpenAI chat completions.
+//! The agent's requests to OpenAI's chat completions.
 
-use reenact_wire::{Answer, Endpoint};
+use reenact_wire::{Endpoint, ModelAnswer};
 
-use super::{Dialect, SYSTEM};
-use crate::agent::conversation::Ran;
-use crate::json::{Json, object};
-use crate::travel::Tool;
+use super::{AgentDialect, SYSTEM};
+use crate::agent::conversation::ToolOutcome;
+use crate::json::{OrderedJson, object};
+use crate::travel::TravelTool;
 
-pub(super) struct OpenAi;
+/// Chat messages; the system prompt is the first of them.
+pub(super) struct OpenAiDialect;
 
-impl Dialect for OpenAi {
+impl AgentDialect for OpenAiDialect {
     fn endpoint(&self) -> Endpoint {
         Endpoint::CHAT_COMPLETIONS
     }
@@ -22,17 +23,17 @@ impl Dialect for OpenAi {
         key.map(|key| ("authorization", format!("Bearer {key}"))).into_iter().collect()
     }
 
-    fn begin(&self, task: &str) -> Vec<Json> {
+    fn first_messages(&self, task: &str) -> Vec<OrderedJson> {
         let message = |role: &str, content: &str| object! { "role": role, "content": content };
         vec![message("system", SYSTEM), message("user", task)]
     }
 
-    fn tool(&self, tool: &Tool, schema: Json) -> Json {
+    fn tool(&self, tool: &TravelTool, schema: OrderedJson) -> OrderedJson {
         let function = object! { "name": tool.name, "description": tool.description, "parameters": schema };
         object! { "type": "function", "function": function }
     }
 
-    fn body(&self, tools: Vec<Json>, messages: Vec<Json>) -> Json {
+    fn body(&self, tools: Vec<OrderedJson>, messages: Vec<OrderedJson>) -> OrderedJson {
         object! {
             "model": "gpt-5",
             "stream": true,
@@ -42,18 +43,19 @@ impl Dialect for OpenAi {
         }
     }
 
-    fn answered(&self, answer: &Answer) -> Json {
+    fn answer_message(&self, answer: &ModelAnswer) -> OrderedJson {
         let text = Some(answer.text.as_str()).filter(|text| !text.is_empty());
         let calls = answer.tool_calls.iter().map(|call| {
             let function = object! { "name": call.name.as_str(), "arguments": call.input.as_str() };
             object! { "id": call.id.as_str(), "type": "function", "function": function }
         });
-        let calls: Vec<Json> = calls.collect();
+        let calls: Vec<OrderedJson> = calls.collect();
         object! { "role": "assistant", "content": text, "tool_calls": calls }
     }
 
-    fn ran(&self, results: &[Ran<'_>]) -> Vec<Json> {
-        let message = |ran: &Ran<'_>| object! { "role": "tool", "tool_call_id": ran.id, "content": ran.output.as_str() };
+    /// Returns one message for each result.
+    fn result_messages(&self, results: &[ToolOutcome<'_>]) -> Vec<OrderedJson> {
+        let message = |ran: &ToolOutcome<'_>| object! { "role": "tool", "tool_call_id": ran.id, "content": ran.output.as_str() };
         results.iter().map(message).collect()
     }
 }

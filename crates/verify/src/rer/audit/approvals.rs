@@ -1,185 +1,199 @@
-//! Required approvals, and who gave them (§8.2, §8.3).
+//! The rules `required_approvals` and `required_signer_types` (§8.2, §8.3).
 //!
-//! What is judged is what the record says: that an approval was granted before the action, once for each, by someone of an
-//! allowed type. The draft leaves the tokens themselves to a later version.
+//! They judge what the record says: that an approval was granted before the action, once for each
+//! action, by a signer of an allowed type. The draft leaves the signatures of approval tokens to a
+//! later version, so these are not checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use reenact_formats::rer::EventType;
-use reenact_formats::rer::envelope::decide::Action;
 use reenact_formats::rer::envelope::permission::{Envelope, SignerType};
+use reenact_formats::rer::envelope::policy::Action;
 use reenact_json::Shown;
 
-use super::covering::Covering;
-use super::step::{Step, StepKind};
-use super::tracker::Tracker;
+use super::audited_event::{AuditedEvent, AuditedKind};
+use super::rule_cache::ApprovalRuleCache;
+use super::tracker::RuleTracker;
 use crate::audit::RuleVerdict;
 
+/// State of both rules.
 pub(super) struct Approvals {
+    /// Envelope with the approval rules.
     envelope: Arc<Envelope>,
-    required: Tracker,
-    signers: Tracker,
-    /// The models and tools for which approvals were requested.
-    requested: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// Approvals that were granted: who signed, if that is told.
+    /// Verdict on `required_approvals`.
+    required: RuleTracker,
+    /// Verdict on `required_signer_types`.
+    signers: RuleTracker,
+    /// Model or tool of each requested approval, by approval id.
+    requested_for: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// Granted approvals by id, with the type of the signer if the token states it.
     granted: BTreeMap<Vec<u8>, Option<SignerType>>,
-    denied: BTreeSet<Vec<u8>>,
-    used: BTreeSet<Vec<u8>>,
-    /// What the policy named when it allowed a step.
-    named: BTreeMap<Vec<u8>, Option<Named>>,
-    hidden: Hidden,
-    covering: Covering,
-    seen_types: BTreeSet<SignerType>,
-    /// A grant that does not tell who signed it.
-    untold: Option<usize>,
+    /// Ids of denied approvals.
+    denied_ids: BTreeSet<Vec<u8>>,
+    /// Ids of approvals that an action has used.
+    used_ids: BTreeSet<Vec<u8>>,
+    /// Approval that the policy named when it allowed a step, by step id.
+    approval_by_step: BTreeMap<Vec<u8>, Option<NamedApproval>>,
+    /// Kinds of events whose payload was withheld.
+    withheld: WithheldApprovalEvents,
+    /// Approval rules that cover each action.
+    rule_cache: ApprovalRuleCache,
+    /// Types of all signers that granted an approval.
+    granted_signer_types: BTreeSet<SignerType>,
+    /// Index of the first grant that does not state the type of its signer.
+    first_untyped_grant: Option<usize>,
 }
 
-/// The approval that a policy named.
-struct Named {
+/// Approval that a policy named.
+struct NamedApproval {
+    /// Approval id.
     id: Vec<u8>,
-    /// Whether it had been granted by then, as §8.2 asks.
-    in_time: bool,
+    /// True if it had been granted when the policy allowed the step, as §8.2 requires.
+    was_granted: bool,
 }
 
-/// Kinds of events that were seen without what they say: any of them may be the one that matters.
+/// Kinds of events that occurred with a withheld payload. Any of them may be the one that matters.
 #[derive(Default)]
-struct Hidden {
+struct WithheldApprovalEvents {
     decision: bool,
     grant: bool,
     denial: bool,
 }
 
 impl Approvals {
+    /// Creates the state for an envelope.
     pub(super) fn new(envelope: &Arc<Envelope>) -> Self {
         Self {
             envelope: Arc::clone(envelope),
-            required: Tracker::new("required_approvals"),
-            signers: Tracker::new("required_signer_types"),
-            requested: BTreeMap::new(),
+            required: RuleTracker::new("required_approvals"),
+            signers: RuleTracker::new("required_signer_types"),
+            requested_for: BTreeMap::new(),
             granted: BTreeMap::new(),
-            denied: BTreeSet::new(),
-            used: BTreeSet::new(),
-            named: BTreeMap::new(),
-            hidden: Hidden::default(),
-            covering: Covering::new(envelope),
-            seen_types: BTreeSet::new(),
-            untold: None,
+            denied_ids: BTreeSet::new(),
+            used_ids: BTreeSet::new(),
+            approval_by_step: BTreeMap::new(),
+            withheld: WithheldApprovalEvents::default(),
+            rule_cache: ApprovalRuleCache::new(envelope),
+            granted_signer_types: BTreeSet::new(),
+            first_untyped_grant: None,
         }
     }
 
-    /// Whether the envelope asks for any approval: if not, nothing needs to be remembered.
-    fn matters(&self) -> bool {
+    /// Returns true if the envelope requires any approval. If not, nothing needs to be remembered.
+    fn is_needed(&self) -> bool {
         !self.envelope.required_approvals.is_empty() || !self.envelope.required_signer_types.is_empty()
     }
 
-    /// Something was not captured: an action without approval may be among it.
-    pub(super) fn gap(&mut self, step: &Step<'_>) {
-        // Who approved can only be more than is seen here; what needed it may be more, too.
+    /// Observes a capture gap: an action without approval may be in it.
+    pub(super) fn on_gap(&mut self, step: &AuditedEvent<'_>) {
+        // A gap can only hide further approvers, so `required_signer_types` stays; it may hide actions.
         if !self.envelope.required_approvals.is_empty() {
-            self.required.doubt(Some(step.index), super::UNCAPTURED);
+            self.required.mark_inconclusive(Some(step.index), super::UNCAPTURED);
         }
     }
 
-    pub(super) fn see(&mut self, step: &Step<'_>) {
-        if !self.matters() {
+    /// Remembers requests, grants, denials and decisions.
+    pub(super) fn observe(&mut self, step: &AuditedEvent<'_>) {
+        if !self.is_needed() {
             return;
         }
         let approval = step.approval_id.and_then(|id| id.string_bytes()).map(|id| id.into_owned());
         match step.kind {
-            StepKind::Event(EventType::ApprovalRequested) => {
+            AuditedKind::Event(EventType::ApprovalRequested) => {
                 let name = step.name.and_then(|name| name.string_bytes()).map(|name| name.into_owned());
                 if let (Some(id), Some(name)) = (approval, name) {
-                    self.requested.insert(id, name);
+                    self.requested_for.insert(id, name);
                 }
             }
-            StepKind::Event(EventType::ApprovalGranted) => {
-                self.hidden.grant |= step.withheld;
+            AuditedKind::Event(EventType::ApprovalGranted) => {
+                self.withheld.grant |= step.is_withheld;
                 let signer = step.signer_type().and_then(SignerType::of);
                 match signer {
                     Some(signer) => {
-                        self.seen_types.insert(signer);
+                        self.granted_signer_types.insert(signer);
                     }
                     None => {
-                        self.untold.get_or_insert(step.index);
+                        self.first_untyped_grant.get_or_insert(step.index);
                     }
                 }
                 if let Some(id) = approval {
                     self.granted.insert(id, signer);
                 }
             }
-            StepKind::Event(EventType::ApprovalDenied) => {
-                self.hidden.denial |= step.withheld;
+            AuditedKind::Event(EventType::ApprovalDenied) => {
+                self.withheld.denial |= step.is_withheld;
                 if let Some(id) = approval {
                     self.granted.remove(&id);
-                    self.denied.insert(id);
+                    self.denied_ids.insert(id);
                 }
             }
-            StepKind::Event(EventType::PolicyEvaluated) => {
-                self.hidden.decision |= step.withheld;
-                if let Some(step_id) = step.step_key().filter(|_| step.allows() == Some(true)) {
-                    let named = approval.map(|id| Named { in_time: self.granted.contains_key(&id), id });
-                    self.named.insert(step_id.into_owned(), named);
+            AuditedKind::Event(EventType::PolicyEvaluated) => {
+                self.withheld.decision |= step.is_withheld;
+                if let Some(step_id) = step.step_id_bytes().filter(|_| step.allows() == Some(true)) {
+                    let named =
+                        approval.map(|id| NamedApproval { was_granted: self.granted.contains_key(&id), id });
+                    self.approval_by_step.insert(step_id.into_owned(), named);
                 }
             }
             _ => {}
         }
     }
 
-    /// An action begins.
-    pub(super) fn called(&mut self, step: &Step<'_>, action: Action, name: Option<&str>) {
-        if !self.covering.asks[action as usize] {
+    /// Checks that an action has every approval that it needs.
+    pub(super) fn on_call(&mut self, step: &AuditedEvent<'_>, action: Action, name: Option<&str>) {
+        if !self.rule_cache.has_rules[action as usize] {
             return;
         }
         let Some(name) = name else {
-            return self.required.doubt(Some(step.index), step.why_unnamed());
+            return self.required.mark_inconclusive(Some(step.index), step.unnamed_reason());
         };
-        let Some(rules) = self.covering.rules(&self.envelope, action, name) else {
+        let Some(rules) = self.rule_cache.matching_rules(&self.envelope, action, name) else {
             let reason = "there are too many approval rules and names to compare all of them";
-            return self.required.doubt(Some(step.index), reason);
+            return self.required.mark_inconclusive(Some(step.index), reason);
         };
         if rules.is_empty() {
             return;
         }
         let what = Shown::new(name).to_string();
-        let decision = step.step_key().and_then(|step_id| self.named.remove(&*step_id));
+        let decision = step.step_id_bytes().and_then(|step_id| self.approval_by_step.remove(&*step_id));
         let approval = match decision {
             Some(Some(approval)) => approval,
-            None if self.hidden.decision => {
+            None if self.withheld.decision => {
                 let reason = "a decision is withheld, so it cannot be told whether this was approved";
-                return self.required.doubt(Some(step.index), reason);
+                return self.required.mark_inconclusive(Some(step.index), reason);
             }
             _ => {
                 return self.required.fail(step.index, &format!("\"{what}\" was called without an approval"));
             }
         };
         let Some(signer) = self.granted.get(&approval.id).copied() else {
-            if self.denied.contains(&approval.id) {
+            if self.denied_ids.contains(&approval.id) {
                 return self.required.fail(step.index, &format!("the approval for \"{what}\" was denied"));
             }
-            if self.hidden.grant {
+            if self.withheld.grant {
                 let reason = "a grant is withheld, so it cannot be told whether this was approved";
-                return self.required.doubt(Some(step.index), reason);
+                return self.required.mark_inconclusive(Some(step.index), reason);
             }
             return self.required.fail(step.index, &format!("the approval for \"{what}\" was never granted"));
         };
-        if !approval.in_time {
+        if !approval.was_granted {
             let reason = format!("the approval for \"{what}\" was granted after the policy had allowed it");
             return self.required.fail(step.index, &reason);
         }
-        let asked_for = self.requested.get(&approval.id);
+        let asked_for = self.requested_for.get(&approval.id);
         if asked_for.is_some_and(|asked_for| **asked_for != *name.as_bytes()) {
             let reason = format!("the approval for \"{what}\" had been asked for something else");
             return self.required.fail(step.index, &reason);
         }
-        if !self.used.insert(approval.id) {
+        if !self.used_ids.insert(approval.id) {
             return self
                 .required
                 .fail(step.index, &format!("the approval for \"{what}\" had been used before"));
         }
-        if self.hidden.denial {
+        if self.withheld.denial {
             let reason = "a denial is withheld, so it cannot be told whether this stayed approved";
-            self.required.doubt(Some(step.index), reason);
+            self.required.mark_inconclusive(Some(step.index), reason);
         }
         for rule in rules.iter().filter_map(|at| self.envelope.required_approvals.get(*at)) {
             match (&rule.signer_types, signer) {
@@ -191,26 +205,28 @@ impl Approvals {
                     self.required.fail(step.index, &reason);
                 }
                 (Some(_), None) => {
-                    self.required
-                        .doubt(Some(step.index), "the approval does not tell the type of its signer");
+                    self.required.mark_inconclusive(
+                        Some(step.index),
+                        "the approval does not tell the type of its signer",
+                    );
                 }
             }
         }
     }
 
-    /// The verdicts on both rules.
+    /// Returns the verdicts on `required_approvals` and `required_signer_types`.
     pub(super) fn conclude(mut self) -> (RuleVerdict, RuleVerdict) {
         for signer in &self.envelope.required_signer_types {
-            if self.seen_types.contains(signer) {
+            if self.granted_signer_types.contains(signer) {
                 continue;
             }
-            match self.untold {
-                Some(event) => {
-                    self.signers.doubt(Some(event), "an approval does not tell the type of its signer")
-                }
-                None => {
-                    self.signers.fail_at_end(&format!("nobody of type {} approved anything", signer.name()))
-                }
+            match self.first_untyped_grant {
+                Some(event) => self
+                    .signers
+                    .mark_inconclusive(Some(event), "an approval does not tell the type of its signer"),
+                None => self
+                    .signers
+                    .fail_without_event(&format!("nobody of type {} approved anything", signer.name())),
             }
         }
         let known = [Action::Model.name(), Action::Tool.name()];
@@ -218,7 +234,8 @@ impl Approvals {
             self.envelope.required_approvals.iter().find(|rule| !known.contains(&rule.action.as_str()))
         {
             let action = Shown::new(&rule.action);
-            self.required.doubt(None, &format!("no event tells whether the action \"{action}\" happened"));
+            self.required
+                .mark_inconclusive(None, &format!("no event tells whether the action \"{action}\" happened"));
         }
         let required = if self.envelope.required_approvals.is_empty() {
             "none is required"
@@ -230,6 +247,6 @@ impl Approvals {
         } else {
             "each type approved something"
         };
-        (self.required.conclude(required), self.signers.conclude(signers))
+        (self.required.into_verdict(required), self.signers.into_verdict(signers))
     }
 }

@@ -1,30 +1,45 @@
-//! The audit of an RER artifact: its events, held against its envelope, one rule after the other.
+//! The audit of an RER artifact: its events compared with its envelope, rule by rule.
+//!
+//! [`Auditor`] sees the events in order. Eight rules restrict what may happen ([`RestrictionRules`]).
+//! `event_order` needs only to know whether the envelope was enforced, and `authorization` needs no
+//! events.
+//!
+//! | module | content |
+//! |---|---|
+//! | `audited_event` | the members of an event that the rules need |
+//! | `order` | the rule `event_order` |
+//! | `approvals` | the rules `required_approvals` and `required_signer_types` |
+//! | `authorization` | the rule `authorization` |
+//! | `rule_cache` | which approval rules cover an action, within bounds |
+//! | `tracker` | the verdict on one rule so far |
 
 mod approvals;
+mod audited_event;
 mod authorization;
-mod covering;
 mod order;
-mod step;
+mod rule_cache;
 mod tracker;
 
 use std::sync::Arc;
 
-use reenact_formats::rer::envelope::decide::{Action, Cost, History, Request, Rule, broken};
 use reenact_formats::rer::envelope::money::Money;
-use reenact_formats::rer::envelope::permission::{Enforcement, Envelope};
+use reenact_formats::rer::envelope::permission::{Envelope, EnvelopeEnforcement};
+use reenact_formats::rer::envelope::policy::{
+    Action, ActionHistory, CostEstimate, EnvelopeRule, PolicyRequest, broken_rules,
+};
 use reenact_formats::rer::time;
-use reenact_formats::rer::{EventType, Head};
+use reenact_formats::rer::{EventType, RerHead};
 use reenact_json::{Shown, Value};
 
 use crate::Keys;
 use crate::audit::{Audit, RuleVerdict};
 use approvals::Approvals;
-use order::Order;
-use step::Told;
-pub(super) use step::{Step, StepKind};
-use tracker::Tracker;
+use audited_event::StatedCost;
+pub(super) use audited_event::{AuditedEvent, AuditedKind};
+use order::EventOrder;
+use tracker::RuleTracker;
 
-/// The rules, in the order of the contract.
+/// Names of the rules, in the order in which reports list them.
 const RULES: [&str; 10] = [
     "allowed_models",
     "allowed_tools",
@@ -38,96 +53,107 @@ const RULES: [&str; 10] = [
     "authorization",
 ];
 
-/// Why a gap in capture leaves every restriction in doubt.
+/// Reason why a capture gap makes every restriction inconclusive.
 const UNCAPTURED: &str = "something was not captured here, and may have broken any rule";
 
-/// The audit of a document that could not be read.
-pub(super) fn unreadable() -> Audit {
+/// Returns the audit of a document that could not be read: every rule is inconclusive.
+pub(super) fn unreadable_audit() -> Audit {
     let rules = RULES.map(|rule| {
-        let mut tracker = Tracker::new(rule);
-        tracker.doubt(None, "the document could not be read");
-        tracker.conclude("")
+        let mut tracker = RuleTracker::new(rule);
+        tracker.mark_inconclusive(None, "the document could not be read");
+        tracker.into_verdict("")
     });
     Audit { rules: rules.into() }
 }
 
-/// The audit of one run, while its events go by.
+/// Audit of one run while its events are read.
 ///
-/// It needs the envelope, which stands before the events in canonical order. Then steps are looked at as they come and
-/// forgotten; only where the envelope comes late do they wait for it.
+/// The rules need the envelope, which stands before the events in canonical order. Events are then
+/// observed as they come and forgotten. Only if the envelope comes later in the text are they kept
+/// until it is read.
 #[derive(Default)]
 pub(super) struct Auditor<'a> {
-    waiting: Vec<Vec<Step<'a>>>,
-    rules: Option<Rules<'a>>,
+    /// Events that wait for the envelope, in batches.
+    pending: Vec<Vec<AuditedEvent<'a>>>,
+    /// Rules, once the envelope was read.
+    rules: Option<AuditRules<'a>>,
 }
 
 impl<'a> Auditor<'a> {
-    /// Takes the steps that follow; `envelope` is there if the text had shown it by then.
-    pub(super) fn take(&mut self, steps: Vec<Step<'a>>, envelope: Option<Value<'a>>) {
+    /// Observes the events that follow. `envelope` is set once the text has shown it.
+    pub(super) fn add(&mut self, steps: Vec<AuditedEvent<'a>>, envelope: Option<Value<'a>>) {
         if self.rules.is_none() && envelope.is_some() {
-            self.begin(envelope);
+            self.start_rules(envelope);
         }
         match &mut self.rules {
-            Some(rules) => steps.iter().for_each(|step| rules.see(step)),
-            None => self.waiting.push(steps),
+            Some(rules) => steps.iter().for_each(|step| rules.observe(step)),
+            None => self.pending.push(steps),
         }
     }
 
-    fn begin(&mut self, envelope: Option<Value<'a>>) -> &mut Rules<'a> {
-        let mut rules = Rules::of(envelope);
-        core::mem::take(&mut self.waiting).iter().flatten().for_each(|step| rules.see(step));
+    /// Creates the rules from the envelope and lets them observe the pending events.
+    fn start_rules(&mut self, envelope: Option<Value<'a>>) -> &mut AuditRules<'a> {
+        let mut rules = AuditRules::from_envelope(envelope);
+        core::mem::take(&mut self.pending).iter().flatten().for_each(|step| rules.observe(step));
         self.rules.insert(rules)
     }
 
-    /// The audit of a log of that many events.
-    pub(super) fn conclude(mut self, head: &Head<'a>, events: usize, keys: &Keys) -> Audit {
+    /// Returns the audit of a log with this number of events.
+    pub(super) fn conclude(mut self, head: &RerHead<'a>, events: usize, keys: &Keys) -> Audit {
         if self.rules.is_none() {
-            self.begin(head.envelope);
+            self.start_rules(head.envelope);
         }
         let mut rules = self.rules.map_or_else(Vec::new, |rules| rules.conclude(events));
-        rules.push(authorization::judge(head, keys));
+        rules.push(authorization::check(head, keys));
         Audit { rules }
     }
 }
 
-/// What a run is held against.
-struct Rules<'a> {
-    /// The eight that restrict what may happen; or why there are none.
-    restrictions: Result<Restrictions, String>,
-    order: Order<'a>,
+/// Nine of the ten rules: all but `authorization`.
+struct AuditRules<'a> {
+    /// The eight restrictions, or the reason why there are none.
+    restrictions: Result<RestrictionRules, String>,
+    /// The rule `event_order`.
+    order: EventOrder<'a>,
 }
 
-impl<'a> Rules<'a> {
-    fn of(envelope: Option<Value<'a>>) -> Self {
+impl<'a> AuditRules<'a> {
+    /// Creates the rules from an envelope. One that cannot be read, or that was not enforced, restricts
+    /// nothing.
+    fn from_envelope(envelope: Option<Value<'a>>) -> Self {
         let envelope = match envelope.map(Envelope::read) {
             Some(Ok(envelope)) => Ok(envelope),
             Some(Err(fault)) => Err(format!("the envelope cannot be read: {fault}")),
             None => Err("there is no envelope".into()),
         };
         let restrictions = envelope.and_then(|envelope| match envelope.enforcement {
-            Enforcement::Enforced => Ok(Restrictions::new(Arc::new(envelope))),
-            Enforcement::Observed => Err("nothing was restricted (observe-only)".into()),
-            Enforcement::Imported => Err("nothing was restricted (imported from another format)".into()),
+            EnvelopeEnforcement::Enforced => Ok(RestrictionRules::new(Arc::new(envelope))),
+            EnvelopeEnforcement::Observed => Err("nothing was restricted (observe-only)".into()),
+            EnvelopeEnforcement::Imported => {
+                Err("nothing was restricted (imported from another format)".into())
+            }
         });
-        Self { order: Order::new(restrictions.is_ok()), restrictions }
+        Self { order: EventOrder::new(restrictions.is_ok()), restrictions }
     }
 
-    fn see(&mut self, step: &Step<'a>) {
+    /// Passes an event to all rules.
+    fn observe(&mut self, step: &AuditedEvent<'a>) {
         if let Ok(restrictions) = &mut self.restrictions {
-            restrictions.see(step);
+            restrictions.observe(step);
         }
-        self.order.see(step);
+        self.order.observe(step);
     }
 
+    /// Returns the verdicts in the order of [`RULES`].
     fn conclude(self, events: usize) -> Vec<RuleVerdict> {
         let mut rules = match self.restrictions {
             Ok(restrictions) => restrictions.conclude(),
             Err(reason) => RULES[..8]
                 .iter()
                 .map(|rule| {
-                    let mut tracker = Tracker::new(rule);
-                    tracker.doubt(None, &reason);
-                    tracker.conclude("")
+                    let mut tracker = RuleTracker::new(rule);
+                    tracker.mark_inconclusive(None, &reason);
+                    tracker.into_verdict("")
                 })
                 .collect(),
         };
@@ -137,79 +163,100 @@ impl<'a> Rules<'a> {
 }
 
 /// The eight rules that restrict what may happen.
-struct Restrictions {
+struct RestrictionRules {
+    /// Envelope with the permissions and limits.
     envelope: Arc<Envelope>,
-    history: History,
-    models: Tracker,
-    tools: Tracker,
-    steps: Tracker,
-    spend: Tracker,
-    rate: Tracker,
-    expiry: Tracker,
+    /// Actions, their times and their cost so far.
+    history: ActionHistory,
+    /// Verdict on `allowed_models`.
+    models: RuleTracker,
+    /// Verdict on `allowed_tools`.
+    tools: RuleTracker,
+    /// Verdict on `max_steps`.
+    steps: RuleTracker,
+    /// Verdict on `max_spend_usd`.
+    spend: RuleTracker,
+    /// Verdict on `rate_limit_rpm`.
+    rate: RuleTracker,
+    /// Verdict on `expiry`.
+    expiry: RuleTracker,
+    /// Verdicts on `required_approvals` and `required_signer_types`.
     approvals: Approvals,
-    /// The cost that the end of the run tells.
-    total: Option<Money>,
-    /// Calls of models whose cost nothing tells.
-    uncounted: Option<usize>,
-    latest: Option<i128>,
-    /// The last step, and the last that ends the run.
-    last: Option<usize>,
-    ended: Option<usize>,
+    /// Total cost that the end of the run states.
+    stated_total: Option<Money>,
+    /// Index of the first model call whose cost is not stated.
+    first_unpriced_call: Option<usize>,
+    /// Latest timestamp so far, in nanoseconds since 1970.
+    latest_time: Option<i128>,
+    /// Index of the last event.
+    last_index: Option<usize>,
+    /// Index of the last event that ends the run.
+    run_ended_index: Option<usize>,
 }
 
-impl Restrictions {
+impl RestrictionRules {
+    /// Creates the rules of an enforced envelope; all of them pass so far.
     fn new(envelope: Arc<Envelope>) -> Self {
         Self {
-            history: History::default(),
-            models: Tracker::new("allowed_models"),
-            tools: Tracker::new("allowed_tools"),
-            steps: Tracker::new("max_steps"),
-            spend: Tracker::new("max_spend_usd"),
-            rate: Tracker::new("rate_limit_rpm"),
-            expiry: Tracker::new("expiry"),
+            history: ActionHistory::default(),
+            models: RuleTracker::new("allowed_models"),
+            tools: RuleTracker::new("allowed_tools"),
+            steps: RuleTracker::new("max_steps"),
+            spend: RuleTracker::new("max_spend_usd"),
+            rate: RuleTracker::new("rate_limit_rpm"),
+            expiry: RuleTracker::new("expiry"),
             approvals: Approvals::new(&envelope),
             envelope,
-            total: None,
-            uncounted: None,
-            latest: None,
-            last: None,
-            ended: None,
+            stated_total: None,
+            first_unpriced_call: None,
+            latest_time: None,
+            last_index: None,
+            run_ended_index: None,
         }
     }
 
-    /// The next step.
-    fn see(&mut self, step: &Step<'_>) {
-        self.last = Some(step.index);
+    /// Observes the next event.
+    fn observe(&mut self, step: &AuditedEvent<'_>) {
+        self.last_index = Some(step.index);
         match step.kind {
-            StepKind::Event(EventType::RunStarted) => self.started(step),
-            StepKind::Called(action) => self.called(step, action),
-            StepKind::Returned(_) | StepKind::Event(EventType::SpendCounted | EventType::RunEnded) => {
-                self.spent(step)
+            AuditedKind::Event(EventType::RunStarted) => self.on_run_started(step),
+            AuditedKind::Call(action) => self.on_call(step, action),
+            AuditedKind::Return(_) | AuditedKind::Event(EventType::SpendCounted | EventType::RunEnded) => {
+                self.on_cost(step)
             }
-            StepKind::Event(EventType::CaptureGap) => self.gap(step),
+            AuditedKind::Event(EventType::CaptureGap) => self.on_gap(step),
             _ => {
-                self.moment(step);
+                self.event_time(step);
             }
         }
-        self.approvals.see(step);
+        self.approvals.observe(step);
     }
 
+    /// Returns the eight verdicts in the order of [`RULES`].
     fn conclude(mut self) -> Vec<RuleVerdict> {
-        self.spending();
+        self.check_total_spend();
         let none = |set: bool, kept: &'static str, absent: &'static str| if set { kept } else { absent };
         let limits = Arc::clone(&self.envelope);
         let (approvals, signers) = self.approvals.conclude();
         vec![
-            self.models.conclude("every model that was called is on the list"),
-            self.tools.conclude("every tool that was called is on the list"),
-            self.steps.conclude(none(limits.max_steps.is_some(), "the limit was kept", "there is no limit")),
-            self.spend.conclude(none(limits.max_spend.is_some(), "the limit was kept", "there is no limit")),
-            self.rate.conclude(none(
+            self.models.into_verdict("every model that was called is on the list"),
+            self.tools.into_verdict("every tool that was called is on the list"),
+            self.steps.into_verdict(none(
+                limits.max_steps.is_some(),
+                "the limit was kept",
+                "there is no limit",
+            )),
+            self.spend.into_verdict(none(
+                limits.max_spend.is_some(),
+                "the limit was kept",
+                "there is no limit",
+            )),
+            self.rate.into_verdict(none(
                 limits.rate_limit_rpm.is_some(),
                 "the limit was kept",
                 "there is no limit",
             )),
-            self.expiry.conclude(none(
+            self.expiry.into_verdict(none(
                 limits.expiry.is_some(),
                 "everything began before it",
                 "there is none",
@@ -219,8 +266,8 @@ impl Restrictions {
         ]
     }
 
-    /// Something happened that was not captured: it may have been anything.
-    fn gap(&mut self, step: &Step<'_>) {
+    /// Observes a capture gap: any action may have happened in it.
+    fn on_gap(&mut self, step: &AuditedEvent<'_>) {
         let limits = Arc::clone(&self.envelope);
         let restricting = [
             (&mut self.models, true),
@@ -231,128 +278,150 @@ impl Restrictions {
             (&mut self.expiry, limits.expiry.is_some()),
         ];
         for (rule, _) in restricting.into_iter().filter(|(_, restricts)| *restricts) {
-            rule.doubt(Some(step.index), UNCAPTURED);
+            rule.mark_inconclusive(Some(step.index), UNCAPTURED);
         }
-        self.approvals.gap(step);
+        self.approvals.on_gap(step);
     }
 
-    fn started(&mut self, step: &Step<'_>) {
-        if let (Some(expiry), Some(at)) = (self.envelope.expiry, self.moment(step))
+    /// Fails `expiry` if the run began after the envelope had expired.
+    fn on_run_started(&mut self, step: &AuditedEvent<'_>) {
+        if let (Some(expiry), Some(at)) = (self.envelope.expiry, self.event_time(step))
             && at >= expiry
         {
             self.expiry.fail(step.index, "the run began after the envelope had expired");
         }
     }
 
-    /// When a step happened, where that matters. Timestamps are the recorder's word, and may run backwards: then there is
-    /// no telling how much time passed.
-    fn moment(&mut self, step: &Step<'_>) -> Option<i128> {
+    /// Returns the time of an event, or 0 if no rule depends on time.
+    ///
+    /// Timestamps are the recorder's word and may run backwards. The elapsed time is then unknown, and
+    /// rules that depend on it become inconclusive.
+    fn event_time(&mut self, step: &AuditedEvent<'_>) -> Option<i128> {
         let (expiry, rated) = (self.envelope.expiry, self.envelope.rate_limit_rpm.is_some());
         if expiry.is_none() && !rated {
             return Some(0);
         }
         let at = step.timestamp.and_then(|timestamp| time::instant(&timestamp.string()?));
-        let matters = matches!(step.kind, StepKind::Event(EventType::RunStarted) | StepKind::Called(_));
-        match (at, self.latest) {
+        let matters = matches!(step.kind, AuditedKind::Event(EventType::RunStarted) | AuditedKind::Call(_));
+        match (at, self.latest_time) {
             (None, _) if matters => {
                 if rated {
-                    self.rate.doubt(Some(step.index), "the timestamp names no moment");
+                    self.rate.mark_inconclusive(Some(step.index), "the timestamp names no moment");
                 }
                 if expiry.is_some() {
-                    self.expiry.doubt(Some(step.index), "the timestamp names no moment");
+                    self.expiry.mark_inconclusive(Some(step.index), "the timestamp names no moment");
                 }
             }
             (Some(at), Some(latest)) if at < latest => {
                 if rated {
-                    self.rate.doubt(Some(step.index), "time runs backwards here, so no rate can be told");
+                    self.rate.mark_inconclusive(
+                        Some(step.index),
+                        "time runs backwards here, so no rate can be told",
+                    );
                 }
                 if matters && expiry.is_some_and(|expiry| at < expiry && expiry <= latest) {
-                    self.expiry.doubt(
+                    self.expiry.mark_inconclusive(
                         Some(step.index),
                         "time runs backwards here, from after the envelope had expired",
                     );
                 }
             }
-            (Some(at), _) => self.latest = Some(at),
+            (Some(at), _) => self.latest_time = Some(at),
             (None, _) => {}
         }
         at
     }
 
-    fn called(&mut self, step: &Step<'_>, action: Action) {
-        let at = self.moment(step).or(self.latest).unwrap_or_default();
+    /// Checks a call of a model or a tool against all restrictions.
+    fn on_call(&mut self, step: &AuditedEvent<'_>, action: Action) {
+        let at = self.event_time(step).or(self.latest_time).unwrap_or_default();
         let name = step.name.and_then(|name| name.string());
-        let request = Request { action, name: name.as_deref().unwrap_or_default(), at, cost: Cost::Counted };
+        let request = PolicyRequest {
+            action,
+            name: name.as_deref().unwrap_or_default(),
+            at,
+            cost: CostEstimate::Counted,
+        };
         if name.is_none() {
             let list = if action == Action::Model { &mut self.models } else { &mut self.tools };
-            list.doubt(Some(step.index), step.why_unnamed());
+            list.mark_inconclusive(Some(step.index), step.unnamed_reason());
         }
         if step.names_both {
             let other = if action == Action::Model { &mut self.tools } else { &mut self.models };
-            other.doubt(Some(step.index), "it names both a model and a tool");
+            other.mark_inconclusive(Some(step.index), "it names both a model and a tool");
         }
-        for rule in broken(&self.envelope, &self.history, &request) {
+        for rule in broken_rules(&self.envelope, &self.history, &request) {
             let what = Shown::new(request.name);
             match rule {
-                Rule::AllowedModels if name.is_some() => {
+                EnvelopeRule::AllowedModels if name.is_some() => {
                     self.models.fail(step.index, &format!("the model \"{what}\" is not on the list"));
                 }
-                Rule::AllowedTools if name.is_some() => {
+                EnvelopeRule::AllowedTools if name.is_some() => {
                     self.tools.fail(step.index, &format!("the tool \"{what}\" is not on the list"));
                 }
-                Rule::AllowedModels | Rule::AllowedTools => {}
-                Rule::MaxSteps => {
+                EnvelopeRule::AllowedModels | EnvelopeRule::AllowedTools => {}
+                EnvelopeRule::MaxSteps => {
                     let limit = self.envelope.max_steps.unwrap_or_default();
                     let reason =
                         format!("this is action {}, allowed are {limit}", self.history.actions() + 1);
                     self.steps.fail(step.index, &reason);
                 }
-                Rule::MaxSpend => {
+                EnvelopeRule::MaxSpend => {
                     let reason = format!("{} were spent already", self.history.spent());
                     self.spend.fail(step.index, &reason);
                 }
-                Rule::RateLimit => {
+                EnvelopeRule::RateLimit => {
                     let limit = self.envelope.rate_limit_rpm.unwrap_or_default();
                     let reason = format!("{limit} actions had begun in the 60 seconds before");
                     self.rate.fail(step.index, &reason);
                 }
-                Rule::Expiry => self.expiry.fail(step.index, "it began after the envelope had expired"),
+                EnvelopeRule::Expiry => {
+                    self.expiry.fail(step.index, "it began after the envelope had expired")
+                }
             }
         }
-        self.approvals.called(step, action, name.as_deref());
-        self.history.began(at);
+        self.approvals.on_call(step, action, name.as_deref());
+        self.history.record_action(at);
     }
 
-    fn spent(&mut self, step: &Step<'_>) {
-        self.moment(step);
-        if step.kind == StepKind::Event(EventType::RunEnded) {
-            self.ended = Some(step.index);
+    /// Adds the cost that a return, a count or the end of the run states.
+    fn on_cost(&mut self, step: &AuditedEvent<'_>) {
+        self.event_time(step);
+        if step.kind == AuditedKind::Event(EventType::RunEnded) {
+            self.run_ended_index = Some(step.index);
         }
-        match (step.kind, step.spend()) {
-            (_, Told::Nonsense) if self.envelope.max_spend.is_some() => {
-                self.spend.doubt(Some(step.index), "what it says of the cost is no amount of money");
+        match (step.kind, step.stated_cost()) {
+            (_, StatedCost::Invalid) if self.envelope.max_spend.is_some() => {
+                self.spend
+                    .mark_inconclusive(Some(step.index), "what it says of the cost is no amount of money");
             }
-            (StepKind::Event(EventType::RunEnded), Told::Amount(total)) => self.total = Some(total),
-            (_, Told::Amount(amount)) => self.history.cost(amount),
-            // A tool costs nothing unless something says so; a withheld payload may have.
-            (StepKind::Returned(action), Told::Nothing) if action == Action::Model || step.withheld => {
-                self.uncounted.get_or_insert(step.index);
+            (AuditedKind::Event(EventType::RunEnded), StatedCost::Amount(total)) => {
+                self.stated_total = Some(total)
+            }
+            (_, StatedCost::Amount(amount)) => self.history.record_cost(amount),
+            // A tool call without a stated cost is free, unless its payload is withheld.
+            (AuditedKind::Return(action), StatedCost::Absent)
+                if action == Action::Model || step.is_withheld =>
+            {
+                self.first_unpriced_call.get_or_insert(step.index);
             }
             _ => {}
         }
     }
 
-    /// What was spent is told by each return, by the end of the run, or by both; the larger counts.
-    fn spending(&mut self) {
+    /// Checks the total cost. Each return may state its cost, or the end of the run, or both; the
+    /// larger sum counts.
+    fn check_total_spend(&mut self) {
         let Some(limit) = self.envelope.max_spend else { return };
-        let spent = self.history.spent().max(self.total.unwrap_or_default());
+        let spent = self.history.spent().max(self.stated_total.unwrap_or_default());
         if spent > limit {
-            let event = self.ended.or(self.last).unwrap_or_default();
+            let event = self.run_ended_index.or(self.last_index).unwrap_or_default();
             self.spend.fail(event, &format!("{spent} were spent, allowed were {limit}"));
-        } else if self.total.is_none()
-            && let Some(event) = self.uncounted
+        } else if self.stated_total.is_none()
+            && let Some(event) = self.first_unpriced_call
         {
-            self.spend.doubt(Some(event), "nothing tells what this call cost, nor what the run did");
+            self.spend
+                .mark_inconclusive(Some(event), "nothing tells what this call cost, nor what the run did");
         }
     }
 }

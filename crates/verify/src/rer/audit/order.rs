@@ -1,192 +1,221 @@
-//! The order of events: a run begins and ends, a policy decides before an action, each call returns once.
+//! The rule `event_order`: a run begins and ends once, a policy decides before each action, and each
+//! call returns once.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 
 use reenact_formats::rer::EventType;
-use reenact_formats::rer::envelope::decide::Action;
+use reenact_formats::rer::envelope::policy::Action;
 
-use super::step::{Step, StepKind};
-use super::tracker::Tracker;
+use super::audited_event::{AuditedEvent, AuditedKind};
+use super::tracker::RuleTracker;
 use crate::audit::RuleVerdict;
 
-pub(super) struct Order<'a> {
-    tracker: Tracker,
-    /// Whether a policy had to decide on each action.
-    policed: bool,
-    /// Decisions that no action has followed yet, by step.
-    decided: BTreeMap<Cow<'a, [u8]>, Decided<'a>>,
-    /// Decisions that may have allowed some step, without telling which.
-    untold: usize,
-    /// Calls that have not returned, by kind and step, with the event that began them.
-    open: BTreeMap<(Action, Cow<'a, [u8]>), usize>,
-    /// The same for calls that name no step: they return in the order in which they began.
-    unnamed: [VecDeque<usize>; 2],
-    /// The first call of each kind whose payload is withheld: it may be what any later return answers.
-    withheld: [Option<usize>; 2],
-    /// Calls that have not returned, of each kind, whichever they are.
-    running: [usize; 2],
-    gap: bool,
-    /// The last step so far, and whether it ends the run.
-    last: Option<(usize, bool)>,
+/// State of the rule `event_order`.
+///
+/// Payloads may be withheld, so not every call can be paired with its return. Where a pair cannot be
+/// found, the numbers of calls and returns must still agree.
+pub(super) struct EventOrder<'a> {
+    /// Verdict so far.
+    tracker: RuleTracker,
+    /// True if a policy had to decide on each action.
+    requires_decisions: bool,
+    /// Decisions that no action has followed yet, by step id.
+    decisions: BTreeMap<Cow<'a, [u8]>, StepDecision<'a>>,
+    /// Number of decisions that may have allowed a step without naming it.
+    unidentified_allows: usize,
+    /// Calls that have not returned, by kind and step id, with the index of the call.
+    open_calls: BTreeMap<(Action, Cow<'a, [u8]>), usize>,
+    /// Calls of each kind that name no step. They return in the order in which they began.
+    unnamed_calls: [VecDeque<usize>; 2],
+    /// First call of each kind whose payload is withheld. Any later return may answer it.
+    withheld_calls: [Option<usize>; 2],
+    /// Number of calls of each kind that have not returned.
+    open_counts: [usize; 2],
+    /// True after a capture gap.
+    has_gap: bool,
+    /// Index of the last event, and true if it ends the run.
+    last_step: Option<(usize, bool)>,
 }
 
+/// Reason if the log does not begin with the start of the run.
 const NO_START: &str = "the first event is not rer.run.started";
-const GOES_ON: &str = "the run goes on after its end";
+/// Reason if events follow the end of the run.
+const CONTINUES_AFTER_END: &str = "the run goes on after its end";
 
-/// What a policy decided on a step.
-struct Decided<'a> {
+/// Decision of a policy on a step.
+struct StepDecision<'a> {
+    /// True if the action was allowed.
     allows: bool,
-    /// On which model or tool, if it says so.
+    /// Model or tool that the decision names.
     name: Option<Cow<'a, [u8]>>,
 }
 
-impl<'a> Order<'a> {
-    pub(super) fn new(policed: bool) -> Self {
+impl<'a> EventOrder<'a> {
+    /// Creates the rule. `requires_decisions` is true if an envelope was enforced.
+    pub(super) fn new(requires_decisions: bool) -> Self {
         Self {
-            tracker: Tracker::new("event_order"),
-            policed,
-            decided: BTreeMap::new(),
-            untold: 0,
-            open: BTreeMap::new(),
-            unnamed: [VecDeque::new(), VecDeque::new()],
-            withheld: [None, None],
-            running: [0, 0],
-            gap: false,
-            last: None,
+            tracker: RuleTracker::new("event_order"),
+            requires_decisions,
+            decisions: BTreeMap::new(),
+            unidentified_allows: 0,
+            open_calls: BTreeMap::new(),
+            unnamed_calls: [VecDeque::new(), VecDeque::new()],
+            withheld_calls: [None, None],
+            open_counts: [0, 0],
+            has_gap: false,
+            last_step: None,
         }
     }
 
-    /// The verdict on a log of that many events.
+    /// Returns the verdict on a log with this number of events.
     pub(super) fn conclude(mut self, events: usize) -> RuleVerdict {
-        if self.last.is_none() {
+        if self.last_step.is_none() {
             self.tracker.fail(0, NO_START);
         }
-        match self.last {
+        match self.last_step {
             Some((index, true)) if index + 1 == events => {}
-            Some((index, true)) => self.tracker.fail(index, GOES_ON),
+            Some((index, true)) => self.tracker.fail(index, CONTINUES_AFTER_END),
             _ => self.tracker.fail(events.saturating_sub(1), "the last event is not rer.run.ended"),
         }
-        // Where payloads are withheld, calls and returns cannot all be paired; their numbers must fit all the same.
-        if self.running != [0, 0] {
-            let of_kind = |kind: Action| self.running[kind as usize] > 0;
-            let open = self.open.iter().filter(|((kind, _), _)| of_kind(*kind)).map(|(_, event)| event);
+        // Withheld payloads prevent pairing, but the numbers of calls and returns must still agree.
+        if self.open_counts != [0, 0] {
+            let of_kind = |kind: Action| self.open_counts[kind as usize] > 0;
+            let open = self.open_calls.iter().filter(|((kind, _), _)| of_kind(*kind)).map(|(_, event)| event);
             let others = [Action::Model, Action::Tool].into_iter().filter(|kind| of_kind(*kind));
             let others = others.flat_map(|kind| {
-                self.unnamed[kind as usize].front().into_iter().chain(&self.withheld[kind as usize])
+                self.unnamed_calls[kind as usize]
+                    .front()
+                    .into_iter()
+                    .chain(&self.withheld_calls[kind as usize])
             });
             let event = open.chain(others).min().copied().unwrap_or_default();
-            if self.gap {
-                self.tracker.doubt(Some(event), "this call never returned, but something was not captured");
+            if self.has_gap {
+                self.tracker.mark_inconclusive(
+                    Some(event),
+                    "this call never returned, but something was not captured",
+                );
             } else {
                 self.tracker.fail(event, "this call never returned");
             }
         }
-        self.tracker.conclude("every action was decided, began and returned in order")
+        self.tracker.into_verdict("every action was decided, began and returned in order")
     }
 
-    /// The next step.
-    pub(super) fn see(&mut self, step: &Step<'a>) {
-        match self.last {
-            None if step.index != 0 || step.kind != StepKind::Event(EventType::RunStarted) => {
+    /// Observes the next event.
+    pub(super) fn observe(&mut self, step: &AuditedEvent<'a>) {
+        match self.last_step {
+            None if step.index != 0 || step.kind != AuditedKind::Event(EventType::RunStarted) => {
                 self.tracker.fail(0, NO_START)
             }
-            Some((ended, true)) => self.tracker.fail(ended, GOES_ON),
+            Some((ended, true)) => self.tracker.fail(ended, CONTINUES_AFTER_END),
             _ => {}
         }
-        self.last = Some((step.index, step.kind == StepKind::Event(EventType::RunEnded)));
+        self.last_step = Some((step.index, step.kind == AuditedKind::Event(EventType::RunEnded)));
         match step.kind {
-            StepKind::Event(EventType::RunStarted) if step.index > 0 => {
+            AuditedKind::Event(EventType::RunStarted) if step.index > 0 => {
                 self.tracker.fail(step.index, "the run begins a second time")
             }
-            StepKind::Event(EventType::CaptureGap) => self.gap = true,
-            StepKind::Strange => {
-                let reason = format!("it is of {}, and may be an action", step.strange_type());
-                self.tracker.doubt(Some(step.index), &reason);
+            AuditedKind::Event(EventType::CaptureGap) => self.has_gap = true,
+            AuditedKind::UnknownType => {
+                let reason = format!("it is of {}, and may be an action", step.unknown_type_text());
+                self.tracker.mark_inconclusive(Some(step.index), &reason);
             }
-            StepKind::Event(EventType::PolicyEvaluated) => self.evaluated(step),
-            StepKind::Called(action) => self.called(step, action),
-            StepKind::Returned(action) => self.returned(step, action),
-            StepKind::Event(EventType::StepBlocked) => {
-                // A block without a decision is odd, but it harms nobody.
-                step.step_key().map(|key| self.decided.remove(&key));
+            AuditedKind::Event(EventType::PolicyEvaluated) => self.on_decision(step),
+            AuditedKind::Call(action) => self.on_call(step, action),
+            AuditedKind::Return(action) => self.on_return(step, action),
+            AuditedKind::Event(EventType::StepBlocked) => {
+                // A block without a decision is odd but harmless.
+                step.step_id_bytes().map(|key| self.decisions.remove(&key));
             }
             _ => {}
         }
     }
 
-    fn evaluated(&mut self, step: &Step<'a>) {
-        let key = step.step_key();
-        // What may have allowed a step that it does not tell must not make that step look undecided.
-        self.untold += usize::from(key.is_none() && (step.withheld || step.allows() == Some(true)));
+    /// Remembers a policy decision by its step.
+    fn on_decision(&mut self, step: &AuditedEvent<'a>) {
+        let key = step.step_id_bytes();
+        // A decision that hides its step may be the one that a later call needs.
+        self.unidentified_allows +=
+            usize::from(key.is_none() && (step.is_withheld || step.allows() == Some(true)));
         match (key, step.allows()) {
             (Some(key), Some(allows)) => {
                 let name = step.name.and_then(|name| name.string_bytes());
-                self.decided.insert(key, Decided { allows, name });
+                self.decisions.insert(key, StepDecision { allows, name });
             }
-            _ => self.tracker.doubt(Some(step.index), "the decision does not tell its step, or what it was"),
+            _ => self
+                .tracker
+                .mark_inconclusive(Some(step.index), "the decision does not tell its step, or what it was"),
         }
     }
 
-    fn called(&mut self, step: &Step<'a>, action: Action) {
-        self.running[action as usize] += 1;
-        let Some(key) = step.step_key() else {
-            if self.policed || step.withheld {
-                self.tracker.doubt(
+    /// Opens a call and checks the decision on it.
+    fn on_call(&mut self, step: &AuditedEvent<'a>, action: Action) {
+        self.open_counts[action as usize] += 1;
+        let Some(key) = step.step_id_bytes() else {
+            if self.requires_decisions || step.is_withheld {
+                self.tracker.mark_inconclusive(
                     Some(step.index),
                     "the call does not tell its step, so no decision can be matched with it",
                 );
             }
-            if step.withheld {
-                self.withheld[action as usize].get_or_insert(step.index);
+            if step.is_withheld {
+                self.withheld_calls[action as usize].get_or_insert(step.index);
             } else {
-                self.unnamed[action as usize].push_back(step.index);
+                self.unnamed_calls[action as usize].push_back(step.index);
             }
             return;
         };
-        self.decision(step, &key);
-        if self.open.insert((action, key), step.index).is_some() {
+        self.check_decision(step, &key);
+        if self.open_calls.insert((action, key), step.index).is_some() {
             self.tracker.fail(step.index, "the same step begins again before it has returned");
         }
     }
 
-    fn decision(&mut self, step: &Step<'a>, key: &[u8]) {
-        match self.decided.remove(key) {
-            Some(Decided { allows: false, .. }) => {
+    /// Checks that the policy allowed this very action, and removes the decision.
+    fn check_decision(&mut self, step: &AuditedEvent<'a>, key: &[u8]) {
+        match self.decisions.remove(key) {
+            Some(StepDecision { allows: false, .. }) => {
                 self.tracker.fail(step.index, "the policy had denied this action");
             }
-            Some(Decided { name: Some(name), .. })
+            Some(StepDecision { name: Some(name), .. })
                 if step.name.and_then(|own| own.string_bytes()).is_some_and(|own| *own != *name) =>
             {
                 self.tracker.fail(step.index, "the policy had decided on another model or tool");
             }
             Some(_) => {}
-            None if !self.policed => {}
-            None if self.untold > 0 => {
-                self.untold -= 1;
-                self.tracker
-                    .doubt(Some(step.index), "no decision on this action can be told from the record");
+            None if !self.requires_decisions => {}
+            None if self.unidentified_allows > 0 => {
+                self.unidentified_allows -= 1;
+                self.tracker.mark_inconclusive(
+                    Some(step.index),
+                    "no decision on this action can be told from the record",
+                );
             }
             None => self.tracker.fail(step.index, "no policy decision came before this action"),
         }
     }
 
-    fn returned(&mut self, step: &Step<'a>, action: Action) {
+    /// Closes a call. Something that returns must have been called.
+    fn on_return(&mut self, step: &AuditedEvent<'a>, action: Action) {
         let kind = action as usize;
-        let key = step.step_key();
+        let key = step.step_id_bytes();
         let known = match key {
-            Some(key) => self.open.remove(&(action, key)).is_some(),
-            None if step.withheld => false,
-            None => self.unnamed[kind].pop_front().is_some(),
+            Some(key) => self.open_calls.remove(&(action, key)).is_some(),
+            None if step.is_withheld => false,
+            None => self.unnamed_calls[kind].pop_front().is_some(),
         };
-        // It may answer a call whose payload is withheld; or its own is, and it may answer any.
-        let may_be_known = self.running[kind] > 0 && (step.withheld || self.withheld[kind].is_some());
+        // If its own payload or that of an open call is withheld, the return may answer that call.
+        let may_be_known =
+            self.open_counts[kind] > 0 && (step.is_withheld || self.withheld_calls[kind].is_some());
         if known || may_be_known {
-            self.running[kind] = self.running[kind].saturating_sub(1);
+            self.open_counts[kind] = self.open_counts[kind].saturating_sub(1);
         }
         if !known && may_be_known {
-            self.tracker
-                .doubt(Some(step.index), "a payload is withheld, so it cannot be told which call returned");
+            self.tracker.mark_inconclusive(
+                Some(step.index),
+                "a payload is withheld, so it cannot be told which call returned",
+            );
         } else if !known {
             self.tracker.fail(step.index, "something returned that was not called");
         }

@@ -1,42 +1,46 @@
-//! The verdict on one rule while the events go by.
+//! [`RuleTracker`]: the verdict on one rule while the events are read.
 
-use crate::audit::{RuleVerdict, Verdict};
+use crate::audit::{AuditVerdict, RuleVerdict};
 
-/// Kept until something is found; the first failure stays, and before it the first doubt.
-pub(super) struct Tracker {
+/// Verdict on one rule so far: pass until something is found. The first failure stays; without a
+/// failure, the first doubt does.
+pub(super) struct RuleTracker {
+    /// Name of the rule.
     rule: &'static str,
-    found: Option<(Verdict, Option<usize>, String)>,
+    /// Verdict other than pass, with the event that caused it and the reason.
+    outcome: Option<(AuditVerdict, Option<usize>, String)>,
 }
 
-impl Tracker {
+impl RuleTracker {
+    /// Creates a tracker that passes.
     pub(super) fn new(rule: &'static str) -> Self {
-        Self { rule, found: None }
+        Self { rule, outcome: None }
     }
 
-    /// The rule was broken by an event.
+    /// Records that an event broke the rule.
     pub(super) fn fail(&mut self, event: usize, reason: &str) {
-        if !matches!(self.found, Some((Verdict::Fail, ..))) {
-            self.found = Some((Verdict::Fail, Some(event), reason.to_owned()));
+        if !matches!(self.outcome, Some((AuditVerdict::Fail, ..))) {
+            self.outcome = Some((AuditVerdict::Fail, Some(event), reason.to_owned()));
         }
     }
 
-    /// The rule was broken, but by no event of its own.
-    pub(super) fn fail_at_end(&mut self, reason: &str) {
-        if !matches!(self.found, Some((Verdict::Fail, ..))) {
-            self.found = Some((Verdict::Fail, None, reason.to_owned()));
+    /// Records that the rule was broken, but not by a single event.
+    pub(super) fn fail_without_event(&mut self, reason: &str) {
+        if !matches!(self.outcome, Some((AuditVerdict::Fail, ..))) {
+            self.outcome = Some((AuditVerdict::Fail, None, reason.to_owned()));
         }
     }
 
-    /// An event makes it impossible to tell.
-    pub(super) fn doubt(&mut self, event: Option<usize>, reason: &str) {
-        if self.found.is_none() {
-            self.found = Some((Verdict::Inconclusive, event, reason.to_owned()));
+    /// Records that the record does not tell whether the rule was kept.
+    pub(super) fn mark_inconclusive(&mut self, event: Option<usize>, reason: &str) {
+        if self.outcome.is_none() {
+            self.outcome = Some((AuditVerdict::Inconclusive, event, reason.to_owned()));
         }
     }
 
-    /// The verdict; `kept` is what there is to say of a rule that was kept.
-    pub(super) fn conclude(self, kept: &str) -> RuleVerdict {
-        let (verdict, event, reason) = self.found.unwrap_or((Verdict::Pass, None, kept.to_owned()));
+    /// Returns the verdict. `kept` is the reason of a pass.
+    pub(super) fn into_verdict(self, kept: &str) -> RuleVerdict {
+        let (verdict, event, reason) = self.outcome.unwrap_or((AuditVerdict::Pass, None, kept.to_owned()));
         RuleVerdict { rule: self.rule, verdict, event, reason }
     }
 }

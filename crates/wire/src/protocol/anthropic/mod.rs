@@ -1,26 +1,26 @@
-//! Anthropic.
+//! Anthropic as a vendor: addresses, variables, prices, error bodies. Its one interface is [`messages`].
 
 pub(crate) mod messages;
 
-use reenact_json::print::Object;
+use reenact_json::print::PrintObjectWriter;
 
 use super::reading::denied_status;
-use crate::price::{Listed, undated};
-use crate::refusal::Refusal;
+use crate::error_reply::ErrorReply;
+use crate::price::{ListPrice, without_date};
 use crate::vendor::VendorRow;
 
 pub(crate) static VENDOR: VendorRow = VendorRow {
     name: "anthropic",
-    marks: &["anthropic"],
+    name_words: &["anthropic"],
     base_variables: &["ANTHROPIC_BASE_URL"],
     key_variables: &["ANTHROPIC_API_KEY"],
     origin: "https://api.anthropic.com",
     base_path: "",
-    headers: &["anthropic-beta", "anthropic-version"],
-    without_models: &[],
-    without_tools: &["/messages/count_tokens"],
-    kept_answers: &["batches", "messages"],
-    unedited: undated,
+    key_headers: &["anthropic-beta", "anthropic-version"],
+    non_model_segments: &[],
+    toolless_path_ends: &["/messages/count_tokens"],
+    stored_answer_segments: &["batches", "messages"],
+    model_without_edition: without_date,
     prices: &PRICES,
     counts_cached_as_input: false,
     model_in_path: |_| None,
@@ -28,8 +28,8 @@ pub(crate) static VENDOR: VendorRow = VendorRow {
     denied_status,
 };
 
-/// Writing to a cache that lasts five minutes, which is what is counted unless one asks for more.
-const PRICES: [Listed; 10] = [
+/// List prices. The cache write price is that of a cache that lasts five minutes, the default.
+const PRICES: [ListPrice; 10] = [
     ("claude-3-5-haiku", 800, 80, 1_000, 4_000),
     ("claude-3-7-sonnet", 3_000, 300, 3_750, 15_000),
     ("claude-3-haiku", 250, 30, 300, 1_250),
@@ -42,11 +42,12 @@ const PRICES: [Listed; 10] = [
     ("claude-sonnet-4-5", 3_000, 300, 3_750, 15_000),
 ];
 
-fn error_body(refusal: &Refusal<'_>) -> String {
+/// Writes `{"type": "error", "error": {"type": …, "message": …, "code": …}}`.
+fn error_body(refusal: &ErrorReply<'_>) -> String {
     let mut text = String::new();
-    let mut object = Object::open(&mut text);
+    let mut object = PrintObjectWriter::open(&mut text);
     object.string("type", "error");
-    let mut error = Object::open(object.name("error"));
+    let mut error = PrintObjectWriter::open(object.name("error"));
     error.string("type", refusal.kind);
     error.string("message", refusal.message);
     error.string("code", refusal.code);

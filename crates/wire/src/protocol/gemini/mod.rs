@@ -1,8 +1,8 @@
-//! Google's Gemini API: `POST /v1beta/models/{model}:generateContent`, and `:streamGenerateContent` as events (`?alt=sse`) or as a
-//! list of documents.
+//! Google's Gemini API: `POST /v1beta/models/{model}:generateContent` and `:streamGenerateContent`.
 //!
-//! The path names the model and the verb. Calls of tools come whole, and may have no ids. There is no last event: the chunk with a
-//! `finishReason` is the last one with content, and the end of the body ends the stream.
+//! The path names the model and the verb. A stream comes as events (`?alt=sse`) or as a list of documents. Tool
+//! calls come in one piece, and may have no ids. There is no final event: the chunk with a `finishReason` is
+//! the last one with content, and the end of the body ends the stream.
 
 mod read;
 mod request;
@@ -12,18 +12,18 @@ mod write;
 use reenact_json::{Limits, Value};
 
 pub(crate) use self::vendor::VENDOR;
-use crate::exchange::Request;
-use crate::gate::{OpenCalls, Told, Unreadable};
-use crate::message::{Answer, ToolCall, Usage};
+use crate::error_reply::ErrorReply;
+use crate::exchange::ParsedRequest;
+use crate::message::{ModelAnswer, ToolCall, Usage};
 use crate::protocol::reading::is_list;
-use crate::protocol::{Delivery, Protocol, Reassembly};
-use crate::refusal::Refusal;
-use crate::sse::RawEvent;
+use crate::protocol::{Delivery, Protocol, StreamAssembler};
+use crate::sse::RawSseEvent;
+use crate::tool_calls::{OpenCalls, ScannedAnswer, UnreadableAnswer};
 use crate::vendor::Vendor;
 
-pub(crate) struct GenerateContent;
+pub(crate) struct GenerateContentProtocol;
 
-impl Protocol for GenerateContent {
+impl Protocol for GenerateContentProtocol {
     fn name(&self) -> &'static str {
         "generateContent"
     }
@@ -32,25 +32,25 @@ impl Protocol for GenerateContent {
         Some(Vendor::GEMINI)
     }
 
-    fn fits(&self, method: &str, path: &str) -> bool {
+    fn matches(&self, method: &str, path: &str) -> bool {
         let verb = vendor::model_and_verb(path).map(|(_, verb)| verb);
         method == "POST" && matches!(verb, Some("generateContent" | "streamGenerateContent"))
     }
 
-    fn request(&self, path: &str, document: Value<'_>) -> Request {
-        request::read(path, document)
+    fn parse_request(&self, path: &str, document: Value<'_>) -> ParsedRequest {
+        request::parse(path, document)
     }
 
-    fn answer(&self, document: Value<'_>) -> Option<Answer> {
+    fn parse_answer(&self, document: Value<'_>) -> Option<ModelAnswer> {
         Some(read::answer(document))
     }
 
-    fn reassembly(&self) -> Option<Box<dyn Reassembly>> {
-        Some(Box::<read::Chunks>::default())
+    fn stream_assembler(&self) -> Option<Box<dyn StreamAssembler>> {
+        Some(Box::<read::GeminiStream>::default())
     }
 
-    /// Few events have the word; only those are parsed.
-    fn ends_stream(&self, event: RawEvent<'_>) -> bool {
+    /// Parses only events that contain the member name; few do.
+    fn ends_stream(&self, event: RawSseEvent<'_>) -> bool {
         let has_word = |data: &[u8]| memchr::memmem::find(data, b"\"finishReason\"").is_some();
         if !event.data().any(has_word) {
             return false;
@@ -59,27 +59,27 @@ impl Protocol for GenerateContent {
         Value::parse(&data, &Limits::default()).is_ok_and(read::is_last)
     }
 
-    fn told(&self, document: Value<'_>) -> Result<Told, Unreadable> {
-        let mut told = Told::default();
+    fn scan_answer(&self, document: Value<'_>) -> Result<ScannedAnswer, UnreadableAnswer> {
+        let mut told = ScannedAnswer::default();
         for chunk in read::chunks(document) {
-            told.calls.extend(read::asked_tools(chunk)?);
-            read::measure(&mut told.usage, chunk);
+            told.calls.extend(read::client_tool_calls(chunk)?);
+            read::update_usage(&mut told.usage, chunk);
         }
         Ok(told)
     }
 
-    fn watch(
+    fn scan_event(
         &self,
         chunk: Value<'_>,
         _name: &str,
         _calls: &mut OpenCalls,
         usage: &mut Option<Usage>,
-    ) -> Result<Vec<ToolCall>, Unreadable> {
-        read::measure(usage, chunk);
-        read::asked_tools(chunk)
+    ) -> Result<Vec<ToolCall>, UnreadableAnswer> {
+        read::update_usage(usage, chunk);
+        read::client_tool_calls(chunk)
     }
 
-    fn write(&self, answer: &Answer, delivery: Delivery, id: &str) -> Option<String> {
+    fn render(&self, answer: &ModelAnswer, delivery: Delivery, id: &str) -> Option<String> {
         Some(match delivery {
             Delivery::Document => write::document(answer, id),
             Delivery::Events => write::events(answer, id),
@@ -87,7 +87,7 @@ impl Protocol for GenerateContent {
         })
     }
 
-    fn ordinary_stop(&self, _asks_for_tools: bool) -> &'static str {
+    fn default_stop_reason(&self, _asks_for_tools: bool) -> &'static str {
         "STOP"
     }
 
@@ -100,11 +100,11 @@ impl Protocol for GenerateContent {
         is_list(document, "candidates")
     }
 
-    fn error_event(&self, refusal: &Refusal<'_>) -> String {
+    fn error_event(&self, refusal: &ErrorReply<'_>) -> String {
         format!("data: {}\n\n", (VENDOR.error_body)(refusal))
     }
 
-    fn conversation(&self) -> &'static [&'static str] {
+    fn conversation_members(&self) -> &'static [&'static str] {
         &["contents"]
     }
 }

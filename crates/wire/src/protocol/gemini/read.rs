@@ -1,130 +1,135 @@
-//! Answers: one document, or the chunks of a stream, each of them a document of the same shape.
+//! Parsers for answers: one document, or the chunks of a stream, each a document of the same shape.
 
-use reenact_json::{Kind, Value};
+use reenact_json::{Value, ValueKind};
 
-use crate::exchange::text;
-use crate::gate::Unreadable;
-use crate::message::{Answer, ToolCall, Usage, VendorError};
-use crate::protocol::Reassembly;
-use crate::protocol::reading::{at, count};
+use crate::exchange::string_text;
+use crate::message::{ModelAnswer, ToolCall, Usage, VendorError};
+use crate::protocol::StreamAssembler;
+use crate::protocol::reading::{count_at, member_at};
+use crate::tool_calls::UnreadableAnswer;
 
-/// Bound on the calls of one answer; a hostile stream may have as many as it likes.
+/// Largest number of calls in one answer; a hostile stream could have any number.
 const MAX_CALLS: usize = 1024;
 
-/// The chunks of an answer in one piece: itself, or the elements of a list.
+/// Returns the chunks of a body: the document itself, or the elements of a list.
 pub(super) fn chunks(document: Value<'_>) -> impl Iterator<Item = Value<'_>> {
-    let one = (document.kind() != Kind::Array).then_some(document);
+    let one = (document.kind() != ValueKind::Array).then_some(document);
     one.into_iter().chain(document.elements())
 }
 
-pub(super) fn answer(document: Value<'_>) -> Answer {
-    let mut sum = Chunks::default();
+/// Parses an answer in one body, which is complete by definition.
+pub(super) fn answer(document: Value<'_>) -> ModelAnswer {
+    let mut sum = GeminiStream::default();
     chunks(document).for_each(|chunk| sum.add(chunk));
-    Answer { complete: true, ..sum.answer }
+    ModelAnswer { is_complete: true, ..sum.answer }
 }
 
-/// A stream of chunks.
+/// Assembler of a stream of chunks.
 #[derive(Default)]
-pub(super) struct Chunks {
-    answer: Answer,
+pub(super) struct GeminiStream {
+    answer: ModelAnswer,
 }
 
-impl Chunks {
+impl GeminiStream {
+    /// Adds a chunk to the answer.
     fn add(&mut self, chunk: Value<'_>) {
         let answer = &mut self.answer;
         let [model, candidates, feedback, failure] =
-            chunk.pick(["modelVersion", "candidates", "promptFeedback", "error"]);
-        answer.model = answer.model.take().or_else(|| text(model));
-        measure(&mut answer.usage, chunk);
-        answer.error = answer.error.take().or_else(|| error(failure));
-        let blocked = feedback.and_then(|feedback| text(feedback.member("blockReason")));
-        // Of several candidates the first one speaks.
+            chunk.select_members(["modelVersion", "candidates", "promptFeedback", "error"]);
+        answer.model = answer.model.take().or_else(|| string_text(model));
+        update_usage(&mut answer.usage, chunk);
+        answer.error = answer.error.take().or_else(|| vendor_error(failure));
+        let blocked = feedback.and_then(|feedback| string_text(feedback.member("blockReason")));
+        // Only the candidate with index 0 is the answer.
         let first = candidates.into_iter().flat_map(|candidates| candidates.elements()).find(is_first);
         for part in first.into_iter().flat_map(parts) {
-            let [said, thought, function] = part.pick(["text", "thought", "functionCall"]);
+            let [said, thought, function] = part.select_members(["text", "thought", "functionCall"]);
             if thought.and_then(|thought| thought.boolean()) != Some(true) {
-                answer.text += &text(said).unwrap_or_default();
+                answer.text += &string_text(said).unwrap_or_default();
             }
-            let asked = function.filter(|function| function.kind() == Kind::Object).map(call);
+            let asked = function.filter(|function| function.kind() == ValueKind::Object).map(tool_call);
             answer.tool_calls.extend(asked.filter(|_| answer.tool_calls.len() < MAX_CALLS));
         }
-        let finished = first.and_then(|first| text(first.member("finishReason")));
+        let finished = first.and_then(|first| string_text(first.member("finishReason")));
         if let Some(reason) = finished.or(blocked) {
             answer.stop_reason = Some(reason);
-            answer.complete = true;
+            answer.is_complete = true;
         }
     }
 }
 
-impl Reassembly for Chunks {
+impl StreamAssembler for GeminiStream {
     fn take(&mut self, _name: &str, chunk: Value<'_>) {
         self.add(chunk);
     }
 
-    fn finish(self: Box<Self>) -> Answer {
+    fn finish(self: Box<Self>) -> ModelAnswer {
         self.answer
     }
 }
 
 fn is_first(candidate: &Value<'_>) -> bool {
-    candidate.member("index").and_then(|index| index.whole()).unwrap_or_default() == 0
+    candidate.member("index").and_then(|index| index.unsigned_integer()).unwrap_or_default() == 0
 }
 
 fn parts(candidate: Value<'_>) -> impl Iterator<Item = Value<'_>> {
-    at(candidate, &["content", "parts"]).into_iter().flat_map(|parts| parts.elements())
+    member_at(candidate, &["content", "parts"]).into_iter().flat_map(|parts| parts.elements())
 }
 
-/// A call, which may have no id. Without arguments it means an empty object.
-pub(super) fn call(function: Value<'_>) -> ToolCall {
-    let [id, name, args] = function.pick(["id", "name", "args"]);
+/// Returns a call, whose id may be empty. Without arguments an empty object is meant.
+pub(super) fn tool_call(function: Value<'_>) -> ToolCall {
+    let [id, name, args] = function.select_members(["id", "name", "args"]);
     let args = args.filter(|args| !args.is_null());
     ToolCall {
-        id: text(id).unwrap_or_default(),
-        name: text(name).unwrap_or_default(),
+        id: string_text(id).unwrap_or_default(),
+        name: string_text(name).unwrap_or_default(),
         input: args.map_or_else(|| "{}".to_owned(), |args| String::from_utf8_lossy(args.text()).into_owned()),
     }
 }
 
-/// Every tool that a chunk asks for, in any of its candidates. Arguments that come piece by piece, which one may ask Vertex for,
-/// are not put together here.
-pub(super) fn asked_tools(chunk: Value<'_>) -> Result<Vec<ToolCall>, Unreadable> {
+/// Returns every tool call of a chunk, in any of its candidates.
+///
+/// # Errors
+/// [`UnreadableAnswer`] for arguments that come in pieces, which Vertex offers on request: they are not
+/// assembled here.
+pub(super) fn client_tool_calls(chunk: Value<'_>) -> Result<Vec<ToolCall>, UnreadableAnswer> {
     let candidates = chunk.member("candidates").into_iter().flat_map(|candidates| candidates.elements());
     let functions = candidates.flat_map(parts).filter_map(|part| part.member("functionCall"));
     let mut calls = Vec::new();
-    for function in functions.filter(|function| function.kind() == Kind::Object) {
-        let [pieces, continues] = function.pick(["partialArgs", "willContinue"]);
+    for function in functions.filter(|function| function.kind() == ValueKind::Object) {
+        let [pieces, continues] = function.select_members(["partialArgs", "willContinue"]);
         if pieces.or(continues).is_some() || calls.len() >= MAX_CALLS {
-            return Err(Unreadable);
+            return Err(UnreadableAnswer);
         }
-        calls.push(call(function));
+        calls.push(tool_call(function));
     }
     Ok(calls)
 }
 
-/// Takes the counts of a chunk, which are those of the whole answer so far. What vendor tools bring is read as well, and thoughts
-/// are written.
-pub(super) fn measure(sum: &mut Option<Usage>, chunk: Value<'_>) {
-    let Some(usage) = chunk.member("usageMetadata").filter(|usage| usage.kind() == Kind::Object) else {
+/// Replaces the usage by that of a chunk, whose counts are cumulative. Prompts of vendor tools count as input,
+/// and thoughts as output.
+pub(super) fn update_usage(sum: &mut Option<Usage>, chunk: Value<'_>) {
+    let Some(usage) = chunk.member("usageMetadata").filter(|usage| usage.kind() == ValueKind::Object) else {
         return;
     };
-    let total = |one: &str, other: &str| count(usage, &[one]).saturating_add(count(usage, &[other]));
+    let total = |one: &str, other: &str| count_at(usage, &[one]).saturating_add(count_at(usage, &[other]));
     *sum = Some(Usage {
         input_tokens: total("promptTokenCount", "toolUsePromptTokenCount"),
         output_tokens: total("candidatesTokenCount", "thoughtsTokenCount"),
-        cached_input_tokens: count(usage, &["cachedContentTokenCount"]),
+        cached_input_tokens: count_at(usage, &["cachedContentTokenCount"]),
         cache_write_tokens: 0,
     });
 }
 
-/// Returns true for a chunk behind which a client waits for nothing.
+/// Returns true for a chunk after which a client waits for nothing.
 pub(super) fn is_last(chunk: Value<'_>) -> bool {
     let mut candidates = chunk.member("candidates").into_iter().flat_map(|candidates| candidates.elements());
-    candidates.any(|candidate| text(candidate.member("finishReason")).is_some())
+    candidates.any(|candidate| string_text(candidate.member("finishReason")).is_some())
 }
 
-/// `{"code": 429, "message": …, "status": "RESOURCE_EXHAUSTED"}`
-fn error(error: Option<Value<'_>>) -> Option<VendorError> {
-    let error = error.filter(|error| error.kind() == Kind::Object)?;
-    let word = |name: &str| text(error.member(name)).unwrap_or_default();
+/// Parses `{"code": 429, "message": …, "status": "RESOURCE_EXHAUSTED"}`.
+fn vendor_error(error: Option<Value<'_>>) -> Option<VendorError> {
+    let error = error.filter(|error| error.kind() == ValueKind::Object)?;
+    let word = |name: &str| string_text(error.member(name)).unwrap_or_default();
     Some(VendorError { kind: word("status"), message: word("message") })
 }

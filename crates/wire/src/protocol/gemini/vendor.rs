@@ -1,35 +1,36 @@
-//! Google as a vendor: addresses, variables, prices, errors.
+//! Google as a vendor: addresses, variables, prices, error bodies.
 
 use reenact_json::Value;
-use reenact_json::print::{self, Object};
+use reenact_json::print::{self, PrintObjectWriter};
 
-use crate::price::Listed;
-use crate::protocol::writing::number;
-use crate::refusal::Refusal;
-use crate::vendor::{VendorRow, route};
+use crate::error_reply::ErrorReply;
+use crate::price::ListPrice;
+use crate::protocol::writing::write_number;
+use crate::vendor::{VendorRow, path_without_query};
 
 pub(crate) static VENDOR: VendorRow = VendorRow {
     name: "gemini",
-    marks: &["gemini", "generativelanguage"],
+    name_words: &["gemini", "generativelanguage"],
     base_variables: &["GOOGLE_GEMINI_BASE_URL"],
-    // Clients that find both take the second, and complain.
+    // Clients that find both take the second, with a warning.
     key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
     origin: "https://generativelanguage.googleapis.com",
     base_path: "",
-    headers: &[],
-    without_models: &["cachedContents", "corpora", "fileSearchStores", "files"],
-    without_tools: &[":countTokens", ":embedContent", ":batchEmbedContents"],
-    kept_answers: &["batches", "interactions", "operations"],
-    unedited,
+    key_headers: &[],
+    non_model_segments: &["cachedContents", "corpora", "fileSearchStores", "files"],
+    toolless_path_ends: &[":countTokens", ":embedContent", ":batchEmbedContents"],
+    stored_answer_segments: &["batches", "interactions", "operations"],
+    model_without_edition: without_edition,
     prices: &PRICES,
     counts_cached_as_input: true,
-    model_in_path: |path| model_and_verb(route(path)).map(|(model, _)| model),
+    model_in_path: |path| model_and_verb(path_without_query(path)).map(|(model, _)| model),
     error_body,
     denied_status,
 };
 
-/// Prices of prompts up to 200,000 tokens. Writing to a cache costs what reading does, and storage by the hour.
-const PRICES: [Listed; 7] = [
+/// List prices for prompts of up to 200,000 tokens. Writing to a cache costs the input price, plus storage by
+/// the hour, which is not counted.
+const PRICES: [ListPrice; 7] = [
     ("gemini-2.0-flash", 100, 25, 0, 400),
     ("gemini-2.0-flash-lite", 75, 75, 0, 300),
     ("gemini-2.5-flash", 300, 30, 0, 2_500),
@@ -39,8 +40,9 @@ const PRICES: [Listed; 7] = [
     ("gemini-embedding-001", 150, 150, 0, 0),
 ];
 
-/// A name without its edition: `gemini-2.0-flash-001`, `gemini-2.5-flash-preview-09-2025`.
-fn unedited(model: &str) -> Option<&str> {
+/// Returns a model's name without its edition, as in `gemini-2.0-flash-001` or
+/// `gemini-2.5-flash-preview-09-2025`.
+fn without_edition(model: &str) -> Option<&str> {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if let Some((name, day)) = model.rsplit_once("-preview-") {
         return day.split('-').all(is_number).then_some(name);
@@ -49,7 +51,8 @@ fn unedited(model: &str) -> Option<&str> {
     (edition == "latest" || edition.len() == 3 && is_number(edition)).then_some(name)
 }
 
-/// The model and the verb of `…/models/{model}:{verb}`; a tuned model is told by its collection.
+/// Returns the model and the verb of `…/models/{model}:{verb}`. The name of a tuned model includes its
+/// collection, `tunedModels/`.
 pub(super) fn model_and_verb(path: &str) -> Option<(String, &str)> {
     let (before, last) = path.rsplit_once('/')?;
     let (model, verb) = last.rsplit_once(':').filter(|(model, _)| !model.is_empty())?;
@@ -60,22 +63,25 @@ pub(super) fn model_and_verb(path: &str) -> Option<(String, &str)> {
     }
 }
 
-/// The domain and the type of our own detail, by which programs tell our errors from the vendor's.
-const DOMAIN: &str = "reenact";
-const DETAIL: &str = "type.googleapis.com/google.rpc.ErrorInfo";
+/// Domain of the error detail that reenact adds, by which programs tell its errors from the vendor's.
+const ERROR_DOMAIN: &str = "reenact";
+/// Type URL of that detail.
+const ERROR_DETAIL_TYPE: &str = "type.googleapis.com/google.rpc.ErrorInfo";
 
-fn error_body(refusal: &Refusal<'_>) -> String {
+/// Writes `{"error": {"code": …, "message": …, "status": …, "details": […]}}`; the detail carries reenact's
+/// code in upper case.
+fn error_body(refusal: &ErrorReply<'_>) -> String {
     let mut text = String::new();
-    let mut object = Object::open(&mut text);
-    let mut error = Object::open(object.name("error"));
-    number(&mut error, "code", refusal.status.into());
+    let mut object = PrintObjectWriter::open(&mut text);
+    let mut error = PrintObjectWriter::open(object.name("error"));
+    write_number(&mut error, "code", refusal.status.into());
     error.string("message", refusal.message);
-    error.string("status", status(refusal.status));
-    print::list([refusal.code], error.name("details"), |code, out| {
-        let mut detail = Object::open(out);
-        detail.string("@type", DETAIL);
+    error.string("status", rpc_status(refusal.status));
+    print::write_list([refusal.code], error.name("details"), |code, out| {
+        let mut detail = PrintObjectWriter::open(out);
+        detail.string("@type", ERROR_DETAIL_TYPE);
         detail.string("reason", code.to_ascii_uppercase().as_str());
-        detail.string("domain", DOMAIN);
+        detail.string("domain", ERROR_DOMAIN);
         detail.close();
     });
     error.close();
@@ -83,18 +89,19 @@ fn error_body(refusal: &Refusal<'_>) -> String {
     text
 }
 
+/// Returns the code of an error that has a denial's detail.
 fn denied_status(error: Value<'_>) -> Option<u16> {
     let is_ours = |detail: Value<'_>| {
         let is = |name: &str, word: &str| detail.member(name).is_some_and(|found| found.is_string(word));
-        is("domain", DOMAIN) && is("reason", &crate::refusal::DENIED.to_ascii_uppercase())
+        is("domain", ERROR_DOMAIN) && is("reason", &crate::error_reply::DENIED.to_ascii_uppercase())
     };
     let mut details = error.member("details").into_iter().flat_map(|details| details.elements());
-    let code = error.member("code").and_then(|code| code.whole());
+    let code = error.member("code").and_then(|code| code.unsigned_integer());
     details.any(is_ours).then(|| code.and_then(|code| u16::try_from(code).ok())).flatten()
 }
 
-/// Google's word for a status (google.rpc.Code).
-fn status(status: u16) -> &'static str {
+/// Returns Google's word for an HTTP status (google.rpc.Code).
+fn rpc_status(status: u16) -> &'static str {
     match status {
         400 | 413 => "INVALID_ARGUMENT",
         401 => "UNAUTHENTICATED",
@@ -126,7 +133,7 @@ mod tests {
     #[test]
     fn errors() {
         let refusal =
-            Refusal { status: 403, kind: "permission_error", code: "reenact_denied", message: "no \"x\"" };
+            ErrorReply { status: 403, kind: "permission_error", code: "reenact_denied", message: "no \"x\"" };
         assert_eq!(
             error_body(&refusal),
             r#"{"error":{"code":403,"message":"no \"x\"","status":"PERMISSION_DENIED","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"REENACT_DENIED","domain":"reenact"}]}}"#
@@ -135,11 +142,11 @@ mod tests {
 
     #[test]
     fn editions() {
-        assert_eq!(unedited("gemini-2.0-flash-001"), Some("gemini-2.0-flash"));
-        assert_eq!(unedited("gemini-2.5-flash-preview-09-2025"), Some("gemini-2.5-flash"));
-        assert_eq!(unedited("gemini-flash-latest"), Some("gemini-flash"));
+        assert_eq!(without_edition("gemini-2.0-flash-001"), Some("gemini-2.0-flash"));
+        assert_eq!(without_edition("gemini-2.5-flash-preview-09-2025"), Some("gemini-2.5-flash"));
+        assert_eq!(without_edition("gemini-flash-latest"), Some("gemini-flash"));
         for name in ["", "-", "gemini-3-pro-preview", "gemini-2.5-flash-preview-tts", "gemini-exp-1206"] {
-            assert_eq!(unedited(name), None, "{name}");
+            assert_eq!(without_edition(name), None, "{name}");
         }
     }
 }

@@ -1,28 +1,28 @@
-//! Answers, written anew: as one document, as events, or as a list.
+//! Writers for answers: one document, a stream of events, or a list.
 
-use reenact_json::print::{self, Object};
+use reenact_json::print::{self, PrintObjectWriter};
 
-use crate::message::{Answer, ToolCall, Usage};
-use crate::protocol::writing::{event, input, number};
+use crate::message::{ModelAnswer, ToolCall, Usage};
+use crate::protocol::writing::{write_event, write_number, write_tool_input};
 
-/// A part of a content.
-enum Part<'a> {
+/// Part of a content.
+enum GeminiPart<'a> {
     Text(&'a str),
     Call(&'a ToolCall),
 }
 
-impl Part<'_> {
+impl GeminiPart<'_> {
     fn write(&self, out: &mut String) {
-        let mut object = Object::open(out);
+        let mut object = PrintObjectWriter::open(out);
         match self {
             Self::Text(text) => object.string("text", *text),
             Self::Call(call) => {
-                let mut function = Object::open(object.name("functionCall"));
+                let mut function = PrintObjectWriter::open(object.name("functionCall"));
                 if !call.id.is_empty() {
                     function.string("id", call.id.as_str());
                 }
                 function.string("name", call.name.as_str());
-                input(call, function.name("args"));
+                write_tool_input(call, function.name("args"));
                 function.close();
             }
         }
@@ -30,32 +30,32 @@ impl Part<'_> {
     }
 }
 
-fn text(answer: &Answer) -> Vec<Part<'_>> {
-    Some(answer.text.as_str()).filter(|text| !text.is_empty()).map(Part::Text).into_iter().collect()
+fn text_parts(answer: &ModelAnswer) -> Vec<GeminiPart<'_>> {
+    Some(answer.text.as_str()).filter(|text| !text.is_empty()).map(GeminiPart::Text).into_iter().collect()
 }
 
-fn calls(answer: &Answer) -> Vec<Part<'_>> {
-    answer.tool_calls.iter().map(Part::Call).collect()
+fn call_parts(answer: &ModelAnswer) -> Vec<GeminiPart<'_>> {
+    answer.tool_calls.iter().map(GeminiPart::Call).collect()
 }
 
-/// One chunk with these parts; the last one says why the answer ended, and what it took.
-fn chunk(answer: &Answer, id: &str, parts: &[Part<'_>], is_last: bool) -> String {
+/// Writes one chunk with these parts. The last chunk also has the stop reason and the usage.
+fn chunk(answer: &ModelAnswer, id: &str, parts: &[GeminiPart<'_>], is_last: bool) -> String {
     let mut data = String::new();
-    let mut object = Object::open(&mut data);
-    print::list([()], object.name("candidates"), |(), out| {
-        let mut candidate = Object::open(out);
-        let mut content = Object::open(candidate.name("content"));
-        print::list(parts, content.name("parts"), Part::write);
+    let mut object = PrintObjectWriter::open(&mut data);
+    print::write_list([()], object.name("candidates"), |(), out| {
+        let mut candidate = PrintObjectWriter::open(out);
+        let mut content = PrintObjectWriter::open(candidate.name("content"));
+        print::write_list(parts, content.name("parts"), GeminiPart::write);
         content.string("role", "model");
         content.close();
         if let Some(reason) = answer.stop_reason.as_deref().filter(|_| is_last) {
             candidate.string("finishReason", reason);
         }
-        number(&mut candidate, "index", 0);
+        write_number(&mut candidate, "index", 0);
         candidate.close();
     });
     if let Some(counts) = answer.usage.filter(|_| is_last) {
-        usage(counts, object.name("usageMetadata"));
+        write_usage(counts, object.name("usageMetadata"));
     }
     if let Some(model) = answer.model.as_deref() {
         object.string("modelVersion", model);
@@ -65,35 +65,35 @@ fn chunk(answer: &Answer, id: &str, parts: &[Part<'_>], is_last: bool) -> String
     data
 }
 
-fn usage(usage: Usage, out: &mut String) {
-    let mut object = Object::open(out);
-    number(&mut object, "promptTokenCount", usage.input_tokens);
-    number(&mut object, "candidatesTokenCount", usage.output_tokens);
-    number(&mut object, "totalTokenCount", usage.input_tokens.saturating_add(usage.output_tokens));
+fn write_usage(usage: Usage, out: &mut String) {
+    let mut object = PrintObjectWriter::open(out);
+    write_number(&mut object, "promptTokenCount", usage.input_tokens);
+    write_number(&mut object, "candidatesTokenCount", usage.output_tokens);
+    write_number(&mut object, "totalTokenCount", usage.input_tokens.saturating_add(usage.output_tokens));
     if usage.cached_input_tokens > 0 {
-        number(&mut object, "cachedContentTokenCount", usage.cached_input_tokens);
+        write_number(&mut object, "cachedContentTokenCount", usage.cached_input_tokens);
     }
     object.close();
 }
 
-pub(super) fn document(answer: &Answer, id: &str) -> String {
-    let parts: Vec<Part<'_>> = text(answer).into_iter().chain(calls(answer)).collect();
+pub(super) fn document(answer: &ModelAnswer, id: &str) -> String {
+    let parts: Vec<GeminiPart<'_>> = text_parts(answer).into_iter().chain(call_parts(answer)).collect();
     chunk(answer, id, &parts, true)
 }
 
-/// The chunks of a stream: the words, the calls, the end.
-fn chunks(answer: &Answer, id: &str) -> Vec<String> {
-    let parts = [text(answer), calls(answer)];
+/// Returns the chunks of a stream: text, calls, end.
+fn chunks(answer: &ModelAnswer, id: &str) -> Vec<String> {
+    let parts = [text_parts(answer), call_parts(answer)];
     let parts = parts.iter().filter(|parts| !parts.is_empty()).map(|parts| chunk(answer, id, parts, false));
     parts.chain([chunk(answer, id, &[], true)]).collect()
 }
 
-pub(super) fn events(answer: &Answer, id: &str) -> String {
+pub(super) fn events(answer: &ModelAnswer, id: &str) -> String {
     let mut stream = String::new();
-    chunks(answer, id).iter().for_each(|chunk| event(None, chunk, &mut stream));
+    chunks(answer, id).iter().for_each(|chunk| write_event(None, chunk, &mut stream));
     stream
 }
 
-pub(super) fn list(answer: &Answer, id: &str) -> String {
+pub(super) fn list(answer: &ModelAnswer, id: &str) -> String {
     format!("[{}]", chunks(answer, id).join(",\n"))
 }

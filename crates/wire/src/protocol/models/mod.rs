@@ -1,15 +1,18 @@
-//! Lists of models: `GET /models`, of all vendors. They call no model, and are told apart from what is not known.
+//! Lists of models: `GET /models` of all vendors.
+//!
+//! These requests call no model. The row exists so that they are told apart from requests to unknown
+//! interfaces.
 
 use reenact_json::Value;
 
 use super::Protocol;
 use super::reading::is_list;
-use crate::exchange::Request;
+use crate::exchange::ParsedRequest;
 use crate::vendor::Vendor;
 
-pub(crate) struct Models;
+pub(crate) struct ModelsProtocol;
 
-impl Protocol for Models {
+impl Protocol for ModelsProtocol {
     fn name(&self) -> &'static str {
         "models"
     }
@@ -18,16 +21,16 @@ impl Protocol for Models {
         None
     }
 
-    fn fits(&self, method: &str, path: &str) -> bool {
-        method == "GET" && super::ends(path, "models")
+    fn matches(&self, method: &str, path: &str) -> bool {
+        method == "GET" && super::ends_with_segments(path, "models")
     }
 
     fn calls_a_model(&self) -> bool {
         false
     }
 
-    fn request(&self, _path: &str, document: Value<'_>) -> Request {
-        Request::plain(document)
+    fn parse_request(&self, _path: &str, document: Value<'_>) -> ParsedRequest {
+        ParsedRequest::from_document(document)
     }
 
     fn is_answer(&self, document: Value<'_>) -> bool {

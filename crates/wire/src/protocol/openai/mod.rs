@@ -1,36 +1,36 @@
-//! OpenAI, and everyone who speaks its interfaces.
+//! OpenAI as a vendor, and every server that speaks its interfaces: [`chat`] and [`responses`].
 
 pub(crate) mod chat;
 pub(crate) mod responses;
 
-use reenact_json::print::Object;
-use reenact_json::{Kind, Value};
+use reenact_json::print::PrintObjectWriter;
+use reenact_json::{Value, ValueKind};
 
-use super::reading::{count, denied_status};
-use super::writing::number;
+use super::reading::{count_at, denied_status};
+use super::writing::write_number;
+use crate::error_reply::ErrorReply;
 use crate::message::Usage;
-use crate::price::{Listed, undated};
-use crate::refusal::Refusal;
+use crate::price::{ListPrice, without_date};
 use crate::vendor::VendorRow;
 
 pub(crate) static VENDOR: VendorRow = VendorRow {
     name: "openai",
-    marks: &["openai"],
+    name_words: &["openai"],
     base_variables: &["OPENAI_BASE_URL", "OPENAI_API_BASE"],
     key_variables: &["OPENAI_API_KEY"],
     origin: "https://api.openai.com",
     base_path: "/v1",
-    headers: &["openai-beta"],
-    without_models: &[],
-    without_tools: &[
+    key_headers: &["openai-beta"],
+    non_model_segments: &[],
+    toolless_path_ends: &[
         "/embeddings",
         "/moderations",
         "/responses/input_tokens",
         "/images/generations",
         "/audio/speech",
     ],
-    kept_answers: &["batches", "completions", "conversations", "messages", "responses", "threads"],
-    unedited: undated,
+    stored_answer_segments: &["batches", "completions", "conversations", "messages", "responses", "threads"],
+    model_without_edition: without_date,
     prices: &PRICES,
     counts_cached_as_input: true,
     model_in_path: |_| None,
@@ -38,8 +38,8 @@ pub(crate) static VENDOR: VendorRow = VendorRow {
     denied_status,
 };
 
-/// OpenAI writes to its cache for nothing but the price of the input, which it counts there.
-const PRICES: [Listed; 19] = [
+/// List prices. OpenAI charges nothing beyond the input price for writing to its cache.
+const PRICES: [ListPrice; 19] = [
     ("gpt-4.1", 2_000, 500, 0, 8_000),
     ("gpt-4.1-mini", 400, 100, 0, 1_600),
     ("gpt-4.1-nano", 100, 25, 0, 400),
@@ -61,16 +61,17 @@ const PRICES: [Listed; 19] = [
     ("text-embedding-3-small", 20, 20, 0, 0),
 ];
 
-fn error_body(refusal: &Refusal<'_>) -> String {
+/// Writes `{"error": {"message": …, "type": …, "param": null, "code": …}}`.
+fn error_body(refusal: &ErrorReply<'_>) -> String {
     let mut text = String::new();
-    let mut object = Object::open(&mut text);
+    let mut object = PrintObjectWriter::open(&mut text);
     write_error(refusal, object.name("error"));
     object.close();
     text
 }
 
-fn write_error(refusal: &Refusal<'_>, out: &mut String) {
-    let mut error = Object::open(out);
+fn write_error(refusal: &ErrorReply<'_>, out: &mut String) {
+    let mut error = PrintObjectWriter::open(out);
     error.string("message", refusal.message);
     error.string("type", refusal.kind);
     error.string("param", None);
@@ -78,10 +79,10 @@ fn write_error(refusal: &Refusal<'_>, out: &mut String) {
     error.close();
 }
 
-/// Reads a usage. The two interfaces differ in the names.
-fn usage(usage: Option<Value<'_>>) -> Option<Usage> {
-    let usage = usage.filter(|usage| usage.kind() == Kind::Object)?;
-    let sum = |one: &[&str], other: &[&str]| count(usage, one).saturating_add(count(usage, other));
+/// Parses a usage. The two interfaces differ in the names of the members; the sum of both names serves either.
+fn parse_usage(usage: Option<Value<'_>>) -> Option<Usage> {
+    let usage = usage.filter(|usage| usage.kind() == ValueKind::Object)?;
+    let sum = |one: &[&str], other: &[&str]| count_at(usage, one).saturating_add(count_at(usage, other));
     Some(Usage {
         input_tokens: sum(&["prompt_tokens"], &["input_tokens"]),
         output_tokens: sum(&["completion_tokens"], &["output_tokens"]),
@@ -93,15 +94,16 @@ fn usage(usage: Option<Value<'_>>) -> Option<Usage> {
     })
 }
 
-/// Writes a usage; `names` are those of the interface for what was read and written, and for the details of the former.
+/// Writes a usage. `names` are the interface's names for input tokens, output tokens, and the details of the
+/// input.
 fn write_usage(usage: Usage, names: [&str; 3], out: &mut String) {
     let [read, written, details] = names;
-    let mut object = Object::open(out);
-    number(&mut object, read, usage.input_tokens);
-    number(&mut object, written, usage.output_tokens);
-    number(&mut object, "total_tokens", usage.input_tokens.saturating_add(usage.output_tokens));
-    let mut inner = Object::open(object.name(details));
-    number(&mut inner, "cached_tokens", usage.cached_input_tokens);
+    let mut object = PrintObjectWriter::open(out);
+    write_number(&mut object, read, usage.input_tokens);
+    write_number(&mut object, written, usage.output_tokens);
+    write_number(&mut object, "total_tokens", usage.input_tokens.saturating_add(usage.output_tokens));
+    let mut inner = PrintObjectWriter::open(object.name(details));
+    write_number(&mut inner, "cached_tokens", usage.cached_input_tokens);
     inner.close();
     object.close();
 }

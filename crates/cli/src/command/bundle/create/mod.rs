@@ -1,4 +1,6 @@
-//! `reenact bundle create`: one file that carries a run to others, verified before it has its name.
+//! `reenact bundle create`: packs a run into one file, which is verified before it gets its name.
+//!
+//! `replay` makes Replay Bundles, `rer` makes RER bundles; writing the file is shared here.
 
 mod replay;
 mod rer;
@@ -8,13 +10,13 @@ use std::path::{Path, PathBuf};
 
 use reenact_json::{Digest, Shown};
 use reenact_keys::durable::{self, Readers};
-use reenact_record::{Folder, RunId};
+use reenact_record::{RunId, RunStore};
 use reenact_run::Run;
-use reenact_verify::{Options, safe};
+use reenact_verify::{Options, verify};
 
-use crate::output::Ending;
+use crate::output::CommandError;
 use crate::runs;
-use crate::runs::KeyFiles;
+use crate::runs::KeyFileArgs;
 
 /// Pack a run into one file for others
 ///
@@ -30,17 +32,17 @@ use crate::runs::KeyFiles;
 #[command(
     after_help = "Examples:\n  reenact bundle create last --config eval.yaml\n  reenact bundle create last --as rer --output run.rer.tar.gz"
 )]
-pub(super) struct Create {
+pub(super) struct BundleCreateArgs {
     /// A file, a run id, the beginning of one, or `last`
     #[arg(value_name = "RUN")]
     run: OsString,
 
     /// What to make
     #[arg(long = "as", value_name = "FORMAT", value_enum, default_value = "replay")]
-    form: Form,
+    form: BundleFormatArg,
 
     /// Where to write it; a file that is there already is left alone (default: `.reenact/bundles/<run id>.tar.gz`, or `.rer.tar.gz`)
-    // The other commands call it so.
+    // `--out` is the name of this option in the other commands.
     #[arg(long, alias = "out", value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -61,71 +63,82 @@ pub(super) struct Create {
     blob: Vec<PathBuf>,
 
     #[command(flatten)]
-    keys: KeyFiles,
+    keys: KeyFileArgs,
 
     /// The result as one JSON object
     #[arg(long)]
     json: bool,
 }
 
-/// What a run is packed as.
+/// Kind of bundle to make, the values of `--as`.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Form {
+enum BundleFormatArg {
     /// A Replay Bundle: what a replay needs
     Replay,
     /// An RER bundle: the proof
     Rer,
 }
 
-impl Create {
-    pub(super) fn run(&self) -> Result<u8, Ending> {
+impl BundleCreateArgs {
+    /// Makes the bundle. Options of the other kind are refused.
+    pub(super) fn run(&self) -> Result<u8, CommandError> {
         let for_replay = [("config", &self.config), ("junit", &self.junit), ("sarif", &self.sarif)];
         match self.form {
-            Form::Replay if !self.blob.is_empty() => {
-                Err(Ending::impossible("--blob is for RER bundles (--as rer)"))
+            BundleFormatArg::Replay if !self.blob.is_empty() => {
+                Err(CommandError::impossible("--blob is for RER bundles (--as rer)"))
             }
-            Form::Replay => self.replay(),
-            Form::Rer => match for_replay.iter().find(|(_, given)| given.is_some()) {
-                Some((name, _)) => Err(Ending::impossible(format!("--{name} is for Replay Bundles"))),
-                None => self.rer(),
+            BundleFormatArg::Replay => self.create_replay_bundle(),
+            BundleFormatArg::Rer => match for_replay.iter().find(|(_, given)| given.is_some()) {
+                Some((name, _)) => Err(CommandError::impossible(format!("--{name} is for Replay Bundles"))),
+                None => self.create_rer_bundle(),
             },
         }
     }
 
-    /// Verifies what was made, and writes it.
-    fn write(&self, run: &Run, ending: &str, bytes: &[u8]) -> Result<Written, Ending> {
-        let report = safe(bytes, &runs::keys(&self.keys)?, &Options::default());
+    /// Verifies the bytes of a bundle, and writes them to their file. `ending` is the suffix of the default name.
+    ///
+    /// # Errors
+    ///
+    /// If the bundle does not verify, or the file exists.
+    fn write(&self, run: &Run, ending: &str, bytes: &[u8]) -> Result<WrittenBundle, CommandError> {
+        let report = verify(bytes, &runs::load_keys(&self.keys)?, &Options::default());
         if !report.pass() {
             let why = report.reasons.first().map_or("", String::as_str);
             let message =
                 format!("what was made does not verify, and was not written: {}", Shown::whole(why));
-            return Err(Ending::refused(message));
+            return Err(CommandError::refused(message));
         }
         let path = self.destination(run, ending)?;
-        durable::create(&path, bytes, Readers::Owner).map_err(|error| Ending::unwritable(&path, &error))?;
-        Ok(Written { path, digest: Digest::of(bytes), size: bytes.len() as u64 })
+        durable::create(&path, bytes, Readers::Owner)
+            .map_err(|error| CommandError::unwritable(&path, &error))?;
+        Ok(WrittenBundle { path, digest: Digest::of(bytes), size: bytes.len() as u64 })
     }
 
-    /// Where the bundle goes. A run id that is not one of ours never becomes a path.
-    fn destination(&self, run: &Run, ending: &str) -> Result<PathBuf, Ending> {
+    /// Returns the path of the bundle: `--output`, or `.reenact/bundles/<run id>.<ending>`.
+    ///
+    /// A run id that is no [`RunId`] is refused, because it must never become a path.
+    fn destination(&self, run: &Run, ending: &str) -> Result<PathBuf, CommandError> {
         if let Some(output) = &self.output {
             return Ok(output.clone());
         }
         let id: RunId = run.id().parse().map_err(|_| {
             let id = Shown::new(run.id());
-            Ending::impossible(format!(
+            CommandError::impossible(format!(
                 "the run's id is not one that reenact gives ({id}): name a file with --output"
             ))
         })?;
-        let folder = Path::new(Folder::NAME).join("bundles");
-        durable::create_private_folder(&folder).map_err(|error| Ending::unwritable(&folder, &error))?;
+        let folder = Path::new(RunStore::NAME).join("bundles");
+        durable::create_private_folder(&folder).map_err(|error| CommandError::unwritable(&folder, &error))?;
         Ok(folder.join(format!("{id}.{ending}")))
     }
 }
 
 /// A bundle that was written.
-struct Written {
+struct WrittenBundle {
+    /// Path of the file, as it was given or made up.
     path: PathBuf,
+    /// SHA-256 of the file.
     digest: Digest,
+    /// Size of the file in bytes.
     size: u64,
 }

@@ -1,56 +1,74 @@
-//! `--as replay`: trace, cassettes, config and what came out.
+//! `--as replay`: a Replay Bundle with trace, cassettes, config and results.
+//!
+//! | member | content |
+//! |---|---|
+//! | `files/trace.jsonl` | a line with prompt and response for each model call |
+//! | `cassettes/…` | one file for each exchange |
+//! | `files/eval.*` | the config that `--config` names |
+//! | `outputs/…` | run.json, summary.json, and the reports of `--junit` and `--sarif` |
+//!
+//! The bundle depends on the run and these files alone: no clock, no path of this machine. The same input
+//! gives the same bytes.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
-use reenact_formats::replay_bundle::draft::{Outputs, Runner, Seeds, Toolchain};
-use reenact_formats::replay_bundle::{Held, NewFile, write};
-use reenact_json::print::Object;
+use reenact_formats::replay_bundle::new_manifest::{
+    BundleOutputs, BundleSeeds, BundleToolchain, ToolchainRunner,
+};
+use reenact_formats::replay_bundle::{DocumentInclusion, NewBundleFile, write};
+use reenact_json::print::PrintObjectWriter;
 use reenact_json::{Digest, Limits, Shown, Value};
 use reenact_run::Run;
-use reenact_run::convert::export::replay_bundle::{TRACE, manifest, parts};
-use reenact_run::convert::{Exporting, Losses};
-use reenact_run::gate::Gate;
+use reenact_run::assay_report::AssayReport;
+use reenact_run::convert::export::replay_bundle::{TRACE, bundle_parts, new_manifest};
+use reenact_run::convert::{ExportContext, Losses};
 use reenact_verify::disk;
 
-use super::Create;
-use crate::output::{self, Ending};
+use super::BundleCreateArgs;
+use crate::output::{self, CommandError};
 use crate::{quantity, runs};
 
+/// Version of this program, which the manifest names as its writer.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-impl Create {
-    pub(super) fn replay(&self) -> Result<u8, Ending> {
-        let runs::Found { path, run, report } = runs::open(&self.run, &self.keys)?;
+impl BundleCreateArgs {
+    /// Packs the run, and prints which answers are in the bundle and which are not.
+    ///
+    /// # Errors
+    ///
+    /// If the record does not verify, or was imported from one that did not.
+    pub(super) fn create_replay_bundle(&self) -> Result<u8, CommandError> {
+        let runs::OpenedRun { path, run, report } = runs::open(&self.run, &self.keys)?;
         if !report.pass() {
             let (name, why) = (path.to_string_lossy(), report.reasons.first().map_or("", String::as_str));
-            return Err(Ending::refused(format!(
+            return Err(CommandError::refused(format!(
                 "{}: it does not verify, so nothing was made of it: {}; `reenact verify` says more, and --key gives a key",
                 Shown::whole(&name),
                 Shown::whole(why)
             )));
         }
-        if run.is_imported() && !was_verified(&run) {
+        if run.is_imported() && !was_verified_on_import(&run) {
             let name = path.to_string_lossy();
-            return Err(Ending::refused(format!(
+            return Err(CommandError::refused(format!(
                 "{}: what it was imported from did not verify, so nothing was made of it",
                 Shown::whole(&name)
             )));
         }
-        let parts = parts(&run, &mut Losses::new());
-        let mut gate = Gate::of(&run, VERSION);
+        let parts = bundle_parts(&run, &mut Losses::new());
+        let mut gate = AssayReport::of(&run, VERSION);
         gate.trace_digest = Some(Digest::of(&parts.trace));
-        let how = Exporting { version: VERSION, now: "", source: (&report.format, source(&run)) };
-        let mut manifest = manifest(&run, &how, parts.coverage.clone());
+        let how = ExportContext { version: VERSION, now: "", source: (&report.format, source_digest(&run)) };
+        let mut manifest = new_manifest(&run, &how, parts.coverage.clone());
         let mut files: Vec<(String, Vec<u8>)> = vec![
             (TRACE.to_owned(), parts.trace),
             ("outputs/run.json".to_owned(), gate.run_json().into_bytes()),
             ("outputs/summary.json".to_owned(), gate.summary_json().into_bytes()),
         ];
-        manifest.outputs = Outputs {
+        manifest.outputs = BundleOutputs {
             run: Some("outputs/run.json".to_owned()),
             summary: Some("outputs/summary.json".to_owned()),
-            ..Outputs::default()
+            ..BundleOutputs::default()
         };
         let cassettes = parts.cassettes.len();
         files.extend(parts.cassettes);
@@ -59,27 +77,28 @@ impl Create {
             (&self.sarif, "outputs/sarif.json", &mut manifest.outputs.sarif),
         ] {
             if let Some(given) = given {
-                files.push((name.to_owned(), read(given)?));
+                files.push((name.to_owned(), read_file(given)?));
                 *place = Some(name.to_owned());
             }
         }
         if let Some(config) = &self.config {
-            let name = config_name(config);
-            files.push((name.clone(), read(config)?));
-            manifest.config = Held::File(name);
+            let name = config_member_name(config);
+            files.push((name.clone(), read_file(config)?));
+            manifest.config = DocumentInclusion::File(name);
         }
         manifest.toolchain = toolchain(&run);
-        manifest.seeds = Some(Seeds { seed_version: Some(1), ..Seeds::default() });
-        let new: Vec<NewFile<'_>> = files.iter().map(|(name, content)| NewFile { name, content }).collect();
-        let bytes =
-            write(&manifest, &new, Vec::new()).map_err(|error| Ending::impossible(error.to_string()))?;
+        manifest.seeds = Some(BundleSeeds { seed_version: Some(1), ..BundleSeeds::default() });
+        let new: Vec<NewBundleFile<'_>> =
+            files.iter().map(|(name, content)| NewBundleFile { name, content }).collect();
+        let bytes = write(&manifest, &new, Vec::new())
+            .map_err(|error| CommandError::impossible(error.to_string()))?;
         let written = self.write(&run, "tar.gz", &bytes)?;
 
         let (complete, incomplete) = (parts.coverage.complete.len(), parts.coverage.incomplete.len());
         let name = written.path.to_string_lossy();
         output::print(&if self.json {
             let mut line = String::new();
-            let mut object = Object::open(&mut line);
+            let mut object = PrintObjectWriter::open(&mut line);
             object.string("out", name.as_ref());
             object.string("format", "replay-bundle/1");
             object.string("digest", format!("sha256:{}", written.digest).as_str());
@@ -111,8 +130,8 @@ impl Create {
     }
 }
 
-/// Whether a record was found good when it was imported, or of a kind that nobody can judge.
-fn was_verified(run: &Run) -> bool {
+/// Returns true if an imported record verified when it was imported, or was of a kind that has no proof.
+fn was_verified_on_import(run: &Run) -> bool {
     let Ok(document) = Value::parse(run.document(), &Limits::default()) else { return false };
     let first = document.member("events").and_then(|events| events.elements().next());
     let import = first.and_then(|first| first.member("payload")?.member("import"));
@@ -121,17 +140,18 @@ fn was_verified(run: &Run) -> bool {
         .is_some_and(|verified| verified.boolean() != Some(false))
 }
 
-/// The digest by which the bundle names what it was made from: of what was signed, or else of all bytes.
-fn source(run: &Run) -> Digest {
+/// Returns the digest by which the bundle names its source: that of the signed content, or else that of all bytes.
+fn source_digest(run: &Run) -> Digest {
     run.digest().unwrap_or_else(|| Digest::of(run.bytes()))
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Ending> {
-    disk::read(path).map_err(|error| Ending::impossible(format!("{error} ({})", error.code)))
+/// Reads a file whole.
+fn read_file(path: &Path) -> Result<Vec<u8>, CommandError> {
+    disk::read(path).map_err(|error| CommandError::impossible(format!("{error} ({})", error.code)))
 }
 
-/// The name of a config in a bundle: its ending is kept, as readers go by it; whose folder it lay in is not.
-fn config_name(path: &Path) -> String {
+/// Returns the name of the config in the bundle. Its extension is kept, as readers go by it; its folder is not.
+fn config_member_name(path: &Path) -> String {
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_ascii_lowercase();
     match ending.as_str() {
         "json" => "files/eval.json".into(),
@@ -140,10 +160,10 @@ fn config_name(path: &Path) -> String {
     }
 }
 
-/// Where the run was recorded, as far as its record says.
-fn toolchain(run: &Run) -> Option<Toolchain> {
+/// Returns operating system and architecture of the recording machine, as far as the record has them.
+fn toolchain(run: &Run) -> Option<BundleToolchain> {
     let environment = run.environment()?;
     let text = |name| environment.member(name).and_then(|value| value.string()).map(|text| text.into_owned());
-    let runner = Runner { os: text("os"), arch: text("arch"), ..Runner::default() };
-    Some(Toolchain { runner: Some(runner), ..Toolchain::default() })
+    let runner = ToolchainRunner { os: text("os"), arch: text("arch"), ..ToolchainRunner::default() };
+    Some(BundleToolchain { runner: Some(runner), ..BundleToolchain::default() })
 }

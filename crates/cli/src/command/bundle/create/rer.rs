@@ -1,49 +1,58 @@
-//! `--as rer`: the artifact bound to a manifest of itself, its key and its files.
+//! `--as rer`: an RER bundle, in which the artifact is bound to a manifest of itself, its key and its files.
+//!
+//! Binding adds the hash of the manifest to the artifact, so that the artifact must be signed again by the
+//! key that signed it.
 
 use reenact_formats::FormatId;
 use reenact_formats::rer::rewrite;
-use reenact_json::print::Object;
+use reenact_json::print::PrintObjectWriter;
 use reenact_json::{Digest, Limits, Shown};
 use reenact_verify::disk;
 
-use super::Create;
-use crate::output::{self, Ending};
+use super::BundleCreateArgs;
+use crate::output::{self, CommandError};
 use crate::quantity;
-use crate::sealed::Sealed;
+use crate::sealed_record::SealedRecord;
 
-impl Create {
-    pub(super) fn rer(&self) -> Result<u8, Ending> {
-        let mut sealed = Sealed::open(&self.run, &self.keys)?;
-        sealed.must_hold()?;
+impl BundleCreateArgs {
+    /// Binds the artifact to the bundle, signs it again, and packs it with the files that its events speak of.
+    ///
+    /// # Errors
+    ///
+    /// If the record does not verify, the user does not have its key, or a file is missing.
+    pub(super) fn create_rer_bundle(&self) -> Result<u8, CommandError> {
+        let mut sealed = SealedRecord::open(&self.run, &self.keys)?;
+        sealed.require_verified()?;
         for path in &self.blob {
-            let bytes = disk::read(path).map_err(|error| Ending::impossible(error.to_string()))?;
+            let bytes = disk::read(path).map_err(|error| CommandError::impossible(error.to_string()))?;
             sealed.blobs.insert(Digest::of(&bytes).to_string(), bytes);
         }
-        take_recorded(&mut sealed)?;
-        if let Some((name, hash)) = sealed.missing().first() {
-            return Err(Ending::impossible(format!(
+        add_recorded_blobs(&mut sealed)?;
+        if let Some((name, hash)) = sealed.missing_files().first() {
+            return Err(CommandError::impossible(format!(
                 "the run wrote {} (sha256 {}), and it is not here: give it with --blob FILE",
                 Shown::new(name),
                 Shown::new(hash)
             )));
         }
-        let (signer, blobs) = (sealed.signer()?, sealed.labels(&[]));
+        let (signer, blobs) = (sealed.signing_key()?, sealed.named_blobs(&[]));
         let bound = rewrite::bind(&sealed.artifact, &blobs, &Limits::default(), &signer)
-            .map_err(|error| Ending::refused(error.to_string()))?;
+            .map_err(|error| CommandError::refused(error.to_string()))?;
         let content = |hash: Digest| sealed.blobs.get(&hash.to_string()).map(Vec::as_slice);
-        let bytes =
-            bound.pack(&blobs, content, Vec::new()).map_err(|error| Ending::impossible(error.to_string()))?;
+        let bytes = bound
+            .pack(&blobs, content, Vec::new())
+            .map_err(|error| CommandError::impossible(error.to_string()))?;
         let written = self.write(&sealed.run, "rer.tar.gz", &bytes)?;
         let name = written.path.to_string_lossy();
         output::print(&if self.json {
             let mut line = String::new();
-            let mut object = Object::open(&mut line);
+            let mut object = PrintObjectWriter::open(&mut line);
             object.string("out", name.as_ref());
             object.string("format", FormatId::RerBundle.name());
             object.string("digest", format!("sha256:{}", written.digest).as_str());
             object.name("bytes").push_str(&written.size.to_string());
-            object.name("events").push_str(&bound.events.to_string());
-            object.name("withheld").push_str(&bound.redacted.to_string());
+            object.name("events").push_str(&bound.event_count.to_string());
+            object.name("withheld").push_str(&bound.redacted_count.to_string());
             object.name("blobs").push_str(&blobs.len().to_string());
             object.close();
             line + "\n"
@@ -52,24 +61,25 @@ impl Create {
             format!(
                 "{shown} ({}): {}, {}, {} withheld; bound, signed again and verified\nnext: reenact verify {shown}\n",
                 quantity::size(written.size),
-                quantity::count(bound.events as u64, "event"),
+                quantity::count(bound.event_count as u64, "event"),
                 quantity::count(blobs.len() as u64, "file"),
-                quantity::count(bound.redacted as u64, "payload"),
+                quantity::count(bound.redacted_count as u64, "payload"),
             )
         })?;
         Ok(0)
     }
 }
 
-/// Adds the files that were recorded beside the run.
-fn take_recorded(sealed: &mut Sealed) -> Result<(), Ending> {
+/// Adds the missing files that were recorded beside the run, in `blobs/<SHA-256>.bin`. A file whose content
+/// has another digest is added under that one, and so does not fill the gap.
+fn add_recorded_blobs(sealed: &mut SealedRecord) -> Result<(), CommandError> {
     let Some(folder) = sealed.path.parent().map(|folder| folder.join("blobs")) else { return Ok(()) };
-    for (_, hash) in sealed.missing() {
-        // A name is made of a digest and of nothing that the record says.
+    for (_, hash) in sealed.missing_files() {
+        // The file name is made of a parsed digest, and of no text of the record.
         let Some(digest) = Digest::from_hex(&hash) else { continue };
         let path = folder.join(format!("{digest}.bin"));
         if path.is_file() {
-            let bytes = disk::read(&path).map_err(|error| Ending::impossible(error.to_string()))?;
+            let bytes = disk::read(&path).map_err(|error| CommandError::impossible(error.to_string()))?;
             sealed.blobs.insert(Digest::of(&bytes).to_string(), bytes);
         }
     }

@@ -1,22 +1,25 @@
 //! Anthropic messages: `POST /v1/messages`.
+//!
+//! A tool call is a content block. Its input streams as `partial_json` pieces between `content_block_start` and
+//! `content_block_stop`, tied together by `index`. Parsers are in `read`, writers in `write`.
 
 mod read;
 mod write;
 
 use reenact_json::Value;
 
-use crate::exchange::{Request, text};
-use crate::gate::{Begun, OpenCalls, Told, Unreadable, number};
-use crate::message::{Answer, ToolCall, Usage};
-use crate::protocol::reading::{is_list, kind};
-use crate::protocol::{Delivery, Protocol, Reassembly, ends};
-use crate::refusal::Refusal;
-use crate::sse::RawEvent;
+use crate::error_reply::ErrorReply;
+use crate::exchange::{ParsedRequest, string_text};
+use crate::message::{ModelAnswer, ToolCall, Usage};
+use crate::protocol::reading::{event_type, is_list};
+use crate::protocol::{Delivery, Protocol, StreamAssembler, ends_with_segments};
+use crate::sse::RawSseEvent;
+use crate::tool_calls::{OpenCalls, PartialCall, ScannedAnswer, UnreadableAnswer, part_index};
 use crate::vendor::Vendor;
 
-pub(crate) struct Messages;
+pub(crate) struct MessagesProtocol;
 
-impl Protocol for Messages {
+impl Protocol for MessagesProtocol {
     fn name(&self) -> &'static str {
         "messages"
     }
@@ -25,58 +28,58 @@ impl Protocol for Messages {
         Some(Vendor::ANTHROPIC)
     }
 
-    fn fits(&self, method: &str, path: &str) -> bool {
-        method == "POST" && ends(path, "messages")
+    fn matches(&self, method: &str, path: &str) -> bool {
+        method == "POST" && ends_with_segments(path, "messages")
     }
 
-    fn request(&self, _path: &str, document: Value<'_>) -> Request {
+    fn parse_request(&self, _path: &str, document: Value<'_>) -> ParsedRequest {
         read::request(document)
     }
 
-    fn answer(&self, document: Value<'_>) -> Option<Answer> {
+    fn parse_answer(&self, document: Value<'_>) -> Option<ModelAnswer> {
         Some(read::answer(document))
     }
 
-    fn reassembly(&self) -> Option<Box<dyn Reassembly>> {
-        Some(Box::<read::Stream>::default())
+    fn stream_assembler(&self) -> Option<Box<dyn StreamAssembler>> {
+        Some(Box::<read::MessagesStream>::default())
     }
 
-    fn ends_stream(&self, event: RawEvent<'_>) -> bool {
+    fn ends_stream(&self, event: RawSseEvent<'_>) -> bool {
         matches!(event.name(), b"message_stop" | b"error")
     }
 
-    fn told(&self, document: Value<'_>) -> Result<Told, Unreadable> {
-        Ok(read::told(document))
+    fn scan_answer(&self, document: Value<'_>) -> Result<ScannedAnswer, UnreadableAnswer> {
+        Ok(read::scan_answer(document))
     }
 
-    fn watch(
+    fn scan_event(
         &self,
         event: Value<'_>,
         name: &str,
         calls: &mut OpenCalls,
         usage: &mut Option<Usage>,
-    ) -> Result<Vec<ToolCall>, Unreadable> {
-        let kind = kind(event, name);
-        read::measure(usage, &kind, event);
-        let key = number(event.member("index"))?.unwrap_or_default().to_string();
+    ) -> Result<Vec<ToolCall>, UnreadableAnswer> {
+        let kind = event_type(event, name);
+        read::update_usage(usage, &kind, event);
+        let key = part_index(event.member("index"))?.unwrap_or_default().to_string();
         match kind.as_str() {
             "content_block_start" => {
                 let block = event.member("content_block");
-                if let Some(mut call) = block.and_then(read::asked_tool) {
-                    // What stands here is an empty object, in the place of the pieces that follow.
+                if let Some(mut call) = block.and_then(read::client_tool_call) {
+                    // The input here is an empty object, a placeholder for the pieces that follow.
                     let first = std::mem::take(&mut call.input);
-                    calls.begin(Begun { key, call, first })?;
+                    calls.begin(PartialCall { key, call, initial_input: first })?;
                 }
             }
             "content_block_delta" => {
-                let piece = event.member("delta").and_then(|delta| text(delta.member("partial_json")));
-                if let (Some(piece), Some(call)) = (piece, calls.growing(&key)) {
+                let piece = event.member("delta").and_then(|delta| string_text(delta.member("partial_json")));
+                if let (Some(piece), Some(call)) = (piece, calls.reopen(&key)) {
                     call.input += &piece;
                 }
             }
             "content_block_stop" => return Ok(calls.close(|open| open == key)),
             "message_start" => {
-                return Ok(event.member("message").map(read::told).unwrap_or_default().calls);
+                return Ok(event.member("message").map(read::scan_answer).unwrap_or_default().calls);
             }
             "message_stop" => return Ok(calls.close(|_| true)),
             _ => {}
@@ -84,7 +87,7 @@ impl Protocol for Messages {
         Ok(Vec::new())
     }
 
-    fn write(&self, answer: &Answer, delivery: Delivery, id: &str) -> Option<String> {
+    fn render(&self, answer: &ModelAnswer, delivery: Delivery, id: &str) -> Option<String> {
         match delivery {
             Delivery::Document => Some(write::document(answer, id)),
             Delivery::Events => Some(write::stream(answer, id)),
@@ -92,7 +95,7 @@ impl Protocol for Messages {
         }
     }
 
-    fn ordinary_stop(&self, asks_for_tools: bool) -> &'static str {
+    fn default_stop_reason(&self, asks_for_tools: bool) -> &'static str {
         if asks_for_tools { "tool_use" } else { "end_turn" }
     }
 
@@ -104,16 +107,17 @@ impl Protocol for Messages {
         is_list(document, "content") && document.member("role").is_some()
     }
 
-    /// Every event has a type; those of other interfaces are told apart before.
+    /// Every event has a type. [`Endpoint::of_event`](crate::Endpoint::of_event) asks the other interfaces
+    /// first.
     fn is_event(&self, document: Value<'_>) -> bool {
         document.member("type").is_some_and(|kind| kind.string().is_some())
     }
 
-    fn error_event(&self, refusal: &Refusal<'_>) -> String {
+    fn error_event(&self, refusal: &ErrorReply<'_>) -> String {
         format!("event: error\ndata: {}\n\n", (super::VENDOR.error_body)(refusal))
     }
 
-    fn conversation(&self) -> &'static [&'static str] {
+    fn conversation_members(&self) -> &'static [&'static str] {
         &["messages"]
     }
 }

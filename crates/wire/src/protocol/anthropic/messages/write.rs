@@ -1,50 +1,51 @@
-//! Answers of messages, written anew.
+//! Writers for answers of messages.
 
-use reenact_json::print::{self, Object};
+use reenact_json::print::{self, PrintObjectWriter};
 
-use crate::message::{Answer, ToolCall, Usage};
-use crate::protocol::writing::{event, input, number};
+use crate::message::{ModelAnswer, ToolCall, Usage};
+use crate::protocol::writing::{write_event, write_number, write_tool_input};
 
-fn usage(usage: Usage, out: &mut String) {
-    let mut object = Object::open(out);
-    number(&mut object, "input_tokens", usage.input_tokens);
-    number(&mut object, "cache_creation_input_tokens", usage.cache_write_tokens);
-    number(&mut object, "cache_read_input_tokens", usage.cached_input_tokens);
-    number(&mut object, "output_tokens", usage.output_tokens);
+fn write_usage(usage: Usage, out: &mut String) {
+    let mut object = PrintObjectWriter::open(out);
+    write_number(&mut object, "input_tokens", usage.input_tokens);
+    write_number(&mut object, "cache_creation_input_tokens", usage.cache_write_tokens);
+    write_number(&mut object, "cache_read_input_tokens", usage.cached_input_tokens);
+    write_number(&mut object, "output_tokens", usage.output_tokens);
     object.close();
 }
 
-/// The members that a message has, whether its content is there yet or not.
-fn message(answer: &Answer, id: &str, is_whole: bool, out: &mut String) {
-    let mut object = Object::open(out);
+/// Writes a message. `is_whole` is false for `message_start`, where content and stop reason are still missing.
+fn write_message(answer: &ModelAnswer, id: &str, is_whole: bool, out: &mut String) {
+    let mut object = PrintObjectWriter::open(out);
     object.string("id", format!("msg_{id}").as_str());
     object.string("type", "message");
     object.string("role", "assistant");
     object.string("model", answer.model.as_deref());
     let blocks = blocks(answer).filter(|_| is_whole);
-    print::list(blocks, object.name("content"), |block, out| block.write(true, out));
+    print::write_list(blocks, object.name("content"), |block, out| block.write(true, out));
     object.string("stop_reason", answer.stop_reason.as_deref().filter(|_| is_whole));
     object.string("stop_sequence", None);
     if let Some(counts) = answer.usage {
         let counts = if is_whole { counts } else { Usage { output_tokens: 0, ..counts } };
-        usage(counts, object.name("usage"));
+        write_usage(counts, object.name("usage"));
     }
     object.close();
 }
 
-enum Block<'a> {
+/// Content block of a message.
+enum MessagesBlock<'a> {
     Text(&'a str),
     Call(&'a ToolCall),
 }
 
-fn blocks(answer: &Answer) -> impl Iterator<Item = Block<'_>> {
+fn blocks(answer: &ModelAnswer) -> impl Iterator<Item = MessagesBlock<'_>> {
     let text = Some(answer.text.as_str()).filter(|text| !text.is_empty());
-    text.map(Block::Text).into_iter().chain(answer.tool_calls.iter().map(Block::Call))
+    text.map(MessagesBlock::Text).into_iter().chain(answer.tool_calls.iter().map(MessagesBlock::Call))
 }
 
-impl Block<'_> {
+impl MessagesBlock<'_> {
     fn write(&self, is_whole: bool, out: &mut String) {
-        let mut object = Object::open(out);
+        let mut object = PrintObjectWriter::open(out);
         match self {
             Self::Text(text) => {
                 object.string("type", "text");
@@ -54,14 +55,18 @@ impl Block<'_> {
                 object.string("type", "tool_use");
                 object.string("id", call.id.as_str());
                 object.string("name", call.name.as_str());
-                if is_whole { input(call, object.name("input")) } else { object.name("input").push_str("{}") }
+                if is_whole {
+                    write_tool_input(call, object.name("input"))
+                } else {
+                    object.name("input").push_str("{}")
+                }
             }
         }
         object.close();
     }
 
-    fn delta(&self, out: &mut String) {
-        let mut object = Object::open(out);
+    fn write_delta(&self, out: &mut String) {
+        let mut object = PrintObjectWriter::open(out);
         match self {
             Self::Text(text) => {
                 object.string("type", "text_delta");
@@ -76,43 +81,43 @@ impl Block<'_> {
     }
 }
 
-pub(super) fn document(answer: &Answer, id: &str) -> String {
+pub(super) fn document(answer: &ModelAnswer, id: &str) -> String {
     let mut text = String::new();
-    message(answer, id, true, &mut text);
+    write_message(answer, id, true, &mut text);
     text
 }
 
-pub(super) fn stream(answer: &Answer, id: &str) -> String {
+pub(super) fn stream(answer: &ModelAnswer, id: &str) -> String {
     let mut text = String::new();
-    let mut send = |name: &str, write: &dyn Fn(&mut Object<'_>)| {
+    let mut send = |name: &str, write: &dyn Fn(&mut PrintObjectWriter<'_>)| {
         let mut data = String::new();
-        let mut object = Object::open(&mut data);
+        let mut object = PrintObjectWriter::open(&mut data);
         object.string("type", name);
         write(&mut object);
         object.close();
-        event(Some(name), &data, &mut text);
+        write_event(Some(name), &data, &mut text);
     };
-    send("message_start", &|object| message(answer, id, false, object.name("message")));
+    send("message_start", &|object| write_message(answer, id, false, object.name("message")));
     for (index, block) in blocks(answer).enumerate() {
-        let at = |object: &mut Object<'_>| number(object, "index", index as u64);
+        let at = |object: &mut PrintObjectWriter<'_>| write_number(object, "index", index as u64);
         send("content_block_start", &|object| {
             at(object);
             block.write(false, object.name("content_block"));
         });
         send("content_block_delta", &|object| {
             at(object);
-            block.delta(object.name("delta"));
+            block.write_delta(object.name("delta"));
         });
         send("content_block_stop", &at);
     }
     send("message_delta", &|object| {
-        let mut delta = Object::open(object.name("delta"));
+        let mut delta = PrintObjectWriter::open(object.name("delta"));
         delta.string("stop_reason", answer.stop_reason.as_deref());
         delta.string("stop_sequence", None);
         delta.close();
         if let Some(counts) = answer.usage {
-            let mut last = Object::open(object.name("usage"));
-            number(&mut last, "output_tokens", counts.output_tokens);
+            let mut last = PrintObjectWriter::open(object.name("usage"));
+            write_number(&mut last, "output_tokens", counts.output_tokens);
             last.close();
         }
     });

@@ -1,21 +1,24 @@
 //! OpenAI chat completions: `POST /chat/completions`.
+//!
+//! A stream consists of chunks with `delta` objects. Pieces of a tool call are tied together by choice and
+//! index, and complete with the `finish_reason` of their choice. Parsers are in `read`, writers in `write`.
 
 mod read;
 mod write;
 
 use reenact_json::Value;
 
-use crate::exchange::{Request, text};
-use crate::gate::{OpenCalls, Told, Unreadable, number};
-use crate::message::{Answer, ToolCall, Usage};
+use crate::exchange::{ParsedRequest, string_text};
+use crate::message::{ModelAnswer, ToolCall, Usage};
 use crate::protocol::reading::{is_list, is_object};
-use crate::protocol::{Delivery, Protocol, Reassembly, ends};
-use crate::sse::RawEvent;
+use crate::protocol::{Delivery, Protocol, StreamAssembler, ends_with_segments};
+use crate::sse::RawSseEvent;
+use crate::tool_calls::{OpenCalls, ScannedAnswer, UnreadableAnswer, part_index};
 use crate::vendor::Vendor;
 
-pub(crate) struct ChatCompletions;
+pub(crate) struct ChatCompletionsProtocol;
 
-impl Protocol for ChatCompletions {
+impl Protocol for ChatCompletionsProtocol {
     fn name(&self) -> &'static str {
         "chat.completions"
     }
@@ -24,55 +27,56 @@ impl Protocol for ChatCompletions {
         Some(Vendor::OPENAI)
     }
 
-    fn fits(&self, method: &str, path: &str) -> bool {
-        method == "POST" && ends(path, "chat/completions")
+    fn matches(&self, method: &str, path: &str) -> bool {
+        method == "POST" && ends_with_segments(path, "chat/completions")
     }
 
-    fn request(&self, _path: &str, document: Value<'_>) -> Request {
+    fn parse_request(&self, _path: &str, document: Value<'_>) -> ParsedRequest {
         read::request(document)
     }
 
-    fn answer(&self, document: Value<'_>) -> Option<Answer> {
+    fn parse_answer(&self, document: Value<'_>) -> Option<ModelAnswer> {
         Some(read::answer(document))
     }
 
-    fn reassembly(&self) -> Option<Box<dyn Reassembly>> {
-        Some(Box::<read::Stream>::default())
+    fn stream_assembler(&self) -> Option<Box<dyn StreamAssembler>> {
+        Some(Box::<read::ChatStream>::default())
     }
 
-    fn ends_stream(&self, event: RawEvent<'_>) -> bool {
+    fn ends_stream(&self, event: RawSseEvent<'_>) -> bool {
         event.data().map(<[u8]>::trim_ascii).eq([b"[DONE]"])
     }
 
-    fn told(&self, document: Value<'_>) -> Result<Told, Unreadable> {
-        Ok(read::told(document))
+    fn scan_answer(&self, document: Value<'_>) -> Result<ScannedAnswer, UnreadableAnswer> {
+        Ok(read::scan_answer(document))
     }
 
-    fn watch(
+    fn scan_event(
         &self,
         chunk: Value<'_>,
         _name: &str,
         calls: &mut OpenCalls,
         sum: &mut Option<Usage>,
-    ) -> Result<Vec<ToolCall>, Unreadable> {
+    ) -> Result<Vec<ToolCall>, UnreadableAnswer> {
         let mut whole = Vec::new();
-        let [choices, usage] = chunk.pick(["choices", "usage"]);
-        read::measure(sum, usage);
+        let [choices, usage] = chunk.select_members(["choices", "usage"]);
+        read::update_usage(sum, usage);
         for choice in choices.into_iter().flat_map(|choices| choices.elements()) {
-            let [index, delta, message, reason] = choice.pick(["index", "delta", "message", "finish_reason"]);
-            let prefix = format!("{}/", number(index)?.unwrap_or_default());
-            // Some send whole messages where others send differences.
+            let [index, delta, message, reason] =
+                choice.select_members(["index", "delta", "message", "finish_reason"]);
+            let prefix = format!("{}/", part_index(index)?.unwrap_or_default());
+            // Some servers send whole messages in place of deltas.
             for message in [delta, message].into_iter().flatten() {
-                let [tool_calls, function] = message.pick(["tool_calls", "function_call"]);
+                let [tool_calls, function] = message.select_members(["tool_calls", "function_call"]);
                 let pieces = tool_calls.into_iter().flat_map(|calls| calls.elements());
                 for (place, piece) in (0..).zip(pieces) {
-                    let index = number(piece.member("index"))?.unwrap_or(place);
-                    read::grow(calls.grow(&format!("{prefix}{index}"))?, piece);
+                    let index = part_index(piece.member("index"))?.unwrap_or(place);
+                    read::merge_call_piece(calls.reopen_or_begin(&format!("{prefix}{index}"))?, piece);
                 }
                 if let Some(function) = function.filter(is_object) {
-                    let call = calls.grow(&format!("{prefix}function"))?;
-                    call.name += &text(function.member("name")).unwrap_or_default();
-                    call.input += &text(function.member("arguments")).unwrap_or_default();
+                    let call = calls.reopen_or_begin(&format!("{prefix}function"))?;
+                    call.name += &string_text(function.member("name")).unwrap_or_default();
+                    call.input += &string_text(function.member("arguments")).unwrap_or_default();
                 }
             }
             if reason.is_some_and(|reason| !reason.is_null()) {
@@ -82,7 +86,7 @@ impl Protocol for ChatCompletions {
         Ok(whole)
     }
 
-    fn write(&self, answer: &Answer, delivery: Delivery, id: &str) -> Option<String> {
+    fn render(&self, answer: &ModelAnswer, delivery: Delivery, id: &str) -> Option<String> {
         match delivery {
             Delivery::Document => Some(write::document(answer, id)),
             Delivery::Events => Some(write::stream(answer, id)),
@@ -90,7 +94,7 @@ impl Protocol for ChatCompletions {
         }
     }
 
-    fn ordinary_stop(&self, asks_for_tools: bool) -> &'static str {
+    fn default_stop_reason(&self, asks_for_tools: bool) -> &'static str {
         if asks_for_tools { "tool_calls" } else { "stop" }
     }
 
@@ -102,7 +106,7 @@ impl Protocol for ChatCompletions {
         document.member("choices").is_some()
     }
 
-    fn conversation(&self) -> &'static [&'static str] {
+    fn conversation_members(&self) -> &'static [&'static str] {
         &["messages"]
     }
 

@@ -1,163 +1,167 @@
-//! Requests, answers and streams of chat completions, read.
+//! Parsers for requests, answers and streams of chat completions.
 
-use reenact_json::{Kind, Value};
+use reenact_json::{Value, ValueKind};
 
-use super::super::usage as openai_usage;
-use crate::exchange::{Request, text};
-use crate::gate::Told;
-use crate::message::{Answer, ToolCall, ToolResult, Usage};
-use crate::protocol::Reassembly;
-use crate::protocol::reading::{Growing, error, error_of};
+use super::super::parse_usage as openai_usage;
+use crate::exchange::{ParsedRequest, string_text};
+use crate::message::{ModelAnswer, ToolCall, ToolResult, Usage};
+use crate::protocol::StreamAssembler;
+use crate::protocol::reading::{PartialCalls, vendor_error, vendor_error_from};
+use crate::tool_calls::ScannedAnswer;
 
-/// What a request asks for, and what its messages tell: earlier calls, and their results.
-pub(super) fn request(document: Value<'_>) -> Request {
+/// Parses a request: the model, and from its messages the earlier calls and their results.
+pub(super) fn request(document: Value<'_>) -> ParsedRequest {
     let [model, stream, search, messages] =
-        document.pick(["model", "stream", "web_search_options", "messages"]);
-    let mut request = Request::of(model, stream);
+        document.select_members(["model", "stream", "web_search_options", "messages"]);
+    let mut request = ParsedRequest::from_members(model, stream);
     if search.is_some_and(|options| !options.is_null()) {
         request.vendor_tools.push("web_search".to_owned());
     }
     for message in messages.into_iter().flat_map(|messages| messages.elements()) {
-        let [role, calls, id, said] = message.pick(["role", "tool_calls", "tool_call_id", "content"]);
-        request.earlier_calls.extend(calls.into_iter().flat_map(named_calls));
+        let [role, calls, id, said] =
+            message.select_members(["role", "tool_calls", "tool_call_id", "content"]);
+        request.earlier_calls.extend(calls.into_iter().flat_map(calls_with_ids));
         if role.is_some_and(|role| role.is_string("tool"))
-            && let Some(id) = text(id)
+            && let Some(id) = string_text(id)
         {
-            let output = said.map_or(String::new(), content);
+            let output = said.map_or(String::new(), content_text);
             request.tool_results.push(ToolResult { id, output, is_error: false });
         }
     }
     request
 }
 
-/// Every tool that a document asks for, in any of its choices, in today's way or in that of before; and what it took.
-pub(super) fn told(document: Value<'_>) -> Told {
-    let [choices, usage] = document.pick(["choices", "usage"]);
+/// Returns every tool call of a document in any of its choices, as `tool_calls` or as the older
+/// `function_call`; and the usage.
+pub(super) fn scan_answer(document: Value<'_>) -> ScannedAnswer {
+    let [choices, usage] = document.select_members(["choices", "usage"]);
     let choices = choices.into_iter().flat_map(|choices| choices.elements());
     let messages = choices.filter_map(|choice| choice.member("message"));
     let mut asked = Vec::new();
     for message in messages {
-        let [calls, function] = message.pick(["tool_calls", "function_call"]);
+        let [calls, function] = message.select_members(["tool_calls", "function_call"]);
         for call in calls.into_iter().flat_map(|calls| calls.elements()) {
             let mut asked_for = ToolCall::default();
-            grow(&mut asked_for, call);
+            merge_call_piece(&mut asked_for, call);
             asked.push(asked_for);
         }
-        if let Some(function) = function.filter(|function| function.kind() == Kind::Object) {
+        if let Some(function) = function.filter(|function| function.kind() == ValueKind::Object) {
             asked.push(ToolCall {
                 id: String::new(),
-                name: text(function.member("name")).unwrap_or_default(),
-                input: text(function.member("arguments")).unwrap_or_default(),
+                name: string_text(function.member("name")).unwrap_or_default(),
+                input: string_text(function.member("arguments")).unwrap_or_default(),
             });
         }
     }
-    Told { calls: asked, usage: openai_usage(usage) }
+    ScannedAnswer { calls: asked, usage: openai_usage(usage) }
 }
 
-/// The text of a content that is a string, or a list of parts.
-fn content(content: Value<'_>) -> String {
+/// Returns the text of a content, which is a string or a list of parts.
+fn content_text(content: Value<'_>) -> String {
     match content.kind() {
-        Kind::Array => content.elements().filter_map(|part| text(part.member("text"))).collect(),
-        _ => text(Some(content)).unwrap_or_default(),
+        ValueKind::Array => content.elements().filter_map(|part| string_text(part.member("text"))).collect(),
+        _ => string_text(Some(content)).unwrap_or_default(),
     }
 }
 
-/// Adds what a piece of a call has, or the whole of it. Tools of a vendor's own making have their members under another name.
-pub(super) fn grow(call: &mut ToolCall, piece: Value<'_>) {
-    let [id, function, custom] = piece.pick(["id", "function", "custom"]);
-    if let Some(id) = text(id) {
+/// Adds a piece of a call, or the whole call. Custom tools have their members under `custom` instead of
+/// `function`.
+pub(super) fn merge_call_piece(call: &mut ToolCall, piece: Value<'_>) {
+    let [id, function, custom] = piece.select_members(["id", "function", "custom"]);
+    if let Some(id) = string_text(id) {
         call.id = id;
     }
     for function in [function, custom].into_iter().flatten() {
-        let [name, arguments, input] = function.pick(["name", "arguments", "input"]);
-        call.name += &text(name).unwrap_or_default();
-        call.input += &text(arguments).unwrap_or_default();
-        call.input += &text(input).unwrap_or_default();
+        let [name, arguments, input] = function.select_members(["name", "arguments", "input"]);
+        call.name += &string_text(name).unwrap_or_default();
+        call.input += &string_text(arguments).unwrap_or_default();
+        call.input += &string_text(input).unwrap_or_default();
     }
 }
 
-/// Of the calls in a message, those that their results can name.
-fn named_calls(calls: Value<'_>) -> impl Iterator<Item = ToolCall> {
+/// Returns the calls of a message that have an id and a name; a result cannot refer to others.
+fn calls_with_ids(calls: Value<'_>) -> impl Iterator<Item = ToolCall> {
     let whole = calls.elements().map(|call| {
         let mut whole = ToolCall::default();
-        grow(&mut whole, call);
+        merge_call_piece(&mut whole, call);
         whole
     });
     whole.filter(|call| !call.id.is_empty() && !call.name.is_empty())
 }
 
-/// The answer in a document. Of several choices the first one speaks.
-pub(super) fn answer(document: Value<'_>) -> Answer {
+/// Parses an answer in one document. Only the first choice is the answer.
+pub(super) fn answer(document: Value<'_>) -> ModelAnswer {
     let choice = document.member("choices").and_then(|choices| choices.elements().next());
     let message = choice.and_then(|choice| choice.member("message"));
-    Answer {
-        model: text(document.member("model")),
-        text: message.and_then(|message| message.member("content")).map_or(String::new(), content),
+    ModelAnswer {
+        model: string_text(document.member("model")),
+        text: message.and_then(|message| message.member("content")).map_or(String::new(), content_text),
         tool_calls: message
             .and_then(|message| message.member("tool_calls"))
             .into_iter()
-            .flat_map(named_calls)
+            .flat_map(calls_with_ids)
             .collect(),
         usage: openai_usage(document.member("usage")),
-        stop_reason: text(choice.and_then(|choice| choice.member("finish_reason"))),
-        error: error(document),
-        complete: true,
+        stop_reason: string_text(choice.and_then(|choice| choice.member("finish_reason"))),
+        error: vendor_error(document),
+        is_complete: true,
     }
 }
 
-/// What a stream took, with the `usage` of its next chunk.
-pub(super) fn measure(sum: &mut Option<Usage>, usage: Option<Value<'_>>) {
+/// Updates the usage of a stream with the `usage` member of its next chunk, if there is one.
+pub(super) fn update_usage(sum: &mut Option<Usage>, usage: Option<Value<'_>>) {
     *sum = openai_usage(usage).or(*sum);
 }
 
-/// A stream of chunks.
+/// Assembler of a stream of chunks.
 #[derive(Default)]
-pub(super) struct Stream {
-    answer: Answer,
-    calls: Growing,
+pub(super) struct ChatStream {
+    answer: ModelAnswer,
+    calls: PartialCalls,
 }
 
-impl Stream {
-    /// Adds a piece of a call. The first one has its id and name, the others only more of its arguments; an index ties them together.
-    fn grow(&mut self, place: u64, piece: Value<'_>) {
-        let index = piece.member("index").and_then(|index| index.whole()).unwrap_or(place);
-        if let Some(call) = self.calls.get(&index.to_string()) {
-            grow(call, piece);
+impl ChatStream {
+    /// Adds a piece of a call. The first piece has id and name, the others more of the arguments; their index
+    /// ties them together.
+    fn merge_piece(&mut self, place: u64, piece: Value<'_>) {
+        let index = piece.member("index").and_then(|index| index.unsigned_integer()).unwrap_or(place);
+        if let Some(call) = self.calls.get_or_begin(&index.to_string()) {
+            merge_call_piece(call, piece);
         }
     }
 }
 
-impl Reassembly for Stream {
+impl StreamAssembler for ChatStream {
     fn is_end(&mut self, data: &str) -> bool {
         let is_end = data == "[DONE]";
-        self.answer.complete |= is_end;
+        self.answer.is_complete |= is_end;
         is_end
     }
 
     fn take(&mut self, _name: &str, chunk: Value<'_>) {
-        let [model, usage, error, choices] = chunk.pick(["model", "usage", "error", "choices"]);
-        self.answer.model = self.answer.model.take().or_else(|| text(model));
-        measure(&mut self.answer.usage, usage);
-        self.answer.error = self.answer.error.take().or_else(|| error_of(error));
+        let [model, usage, error, choices] = chunk.select_members(["model", "usage", "error", "choices"]);
+        self.answer.model = self.answer.model.take().or_else(|| string_text(model));
+        update_usage(&mut self.answer.usage, usage);
+        self.answer.error = self.answer.error.take().or_else(|| vendor_error_from(error));
         for choice in choices.into_iter().flat_map(|choices| choices.elements()) {
-            let [index, reason, delta] = choice.pick(["index", "finish_reason", "delta"]);
-            if index.and_then(|at| at.whole()).unwrap_or(0) != 0 {
+            let [index, reason, delta] = choice.select_members(["index", "finish_reason", "delta"]);
+            if index.and_then(|at| at.unsigned_integer()).unwrap_or(0) != 0 {
                 continue;
             }
-            if let Some(reason) = text(reason) {
+            if let Some(reason) = string_text(reason) {
                 self.answer.stop_reason = Some(reason);
             }
             let Some(delta) = delta else { continue };
-            let [content, calls] = delta.pick(["content", "tool_calls"]);
-            self.answer.text += &text(content).unwrap_or_default();
+            let [content, calls] = delta.select_members(["content", "tool_calls"]);
+            self.answer.text += &string_text(content).unwrap_or_default();
             let pieces = calls.into_iter().flat_map(|calls| calls.elements());
             for (place, piece) in (0..).zip(pieces) {
-                self.grow(place, piece);
+                self.merge_piece(place, piece);
             }
         }
     }
 
-    fn finish(mut self: Box<Self>) -> Answer {
+    fn finish(mut self: Box<Self>) -> ModelAnswer {
         self.answer.tool_calls = self.calls.finish();
         self.answer
     }

@@ -1,23 +1,27 @@
 //! OpenAI responses: `POST /responses`.
+//!
+//! An answer is a list of items, and a tool call is one of them. Its input streams as `…_arguments.delta`
+//! events between `output_item.added` and `output_item.done`. The final event repeats the whole answer. Parsers
+//! are in `read`, writers in `write`.
 
 mod read;
 mod write;
 
 use reenact_json::Value;
-use reenact_json::print::Object;
+use reenact_json::print::PrintObjectWriter;
 
-use crate::exchange::{Request, text};
-use crate::gate::{Begun, OpenCalls, Told, Unreadable, number};
-use crate::message::{Answer, ToolCall, Usage};
-use crate::protocol::reading::{is_list, is_object, kind};
-use crate::protocol::{Delivery, Protocol, Reassembly, ends};
-use crate::refusal::Refusal;
-use crate::sse::RawEvent;
+use crate::error_reply::ErrorReply;
+use crate::exchange::{ParsedRequest, string_text};
+use crate::message::{ModelAnswer, ToolCall, Usage};
+use crate::protocol::reading::{event_type, is_list, is_object};
+use crate::protocol::{Delivery, Protocol, StreamAssembler, ends_with_segments};
+use crate::sse::RawSseEvent;
+use crate::tool_calls::{OpenCalls, PartialCall, ScannedAnswer, UnreadableAnswer, part_index};
 use crate::vendor::Vendor;
 
-pub(crate) struct Responses;
+pub(crate) struct ResponsesProtocol;
 
-impl Protocol for Responses {
+impl Protocol for ResponsesProtocol {
     fn name(&self) -> &'static str {
         "responses"
     }
@@ -26,68 +30,69 @@ impl Protocol for Responses {
         Some(Vendor::OPENAI)
     }
 
-    fn fits(&self, method: &str, path: &str) -> bool {
-        method == "POST" && ends(path, "responses")
+    fn matches(&self, method: &str, path: &str) -> bool {
+        method == "POST" && ends_with_segments(path, "responses")
     }
 
-    fn request(&self, _path: &str, document: Value<'_>) -> Request {
+    fn parse_request(&self, _path: &str, document: Value<'_>) -> ParsedRequest {
         read::request(document)
     }
 
-    fn answer(&self, document: Value<'_>) -> Option<Answer> {
+    fn parse_answer(&self, document: Value<'_>) -> Option<ModelAnswer> {
         Some(read::answer(document))
     }
 
-    fn reassembly(&self) -> Option<Box<dyn Reassembly>> {
-        Some(Box::<read::Stream>::default())
+    fn stream_assembler(&self) -> Option<Box<dyn StreamAssembler>> {
+        Some(Box::<read::ResponsesStream>::default())
     }
 
-    fn ends_stream(&self, event: RawEvent<'_>) -> bool {
+    fn ends_stream(&self, event: RawSseEvent<'_>) -> bool {
         let name = event.name();
-        name == b"error" || core::str::from_utf8(name).is_ok_and(read::is_last)
+        name == b"error" || core::str::from_utf8(name).is_ok_and(read::is_final_event)
     }
 
-    fn told(&self, document: Value<'_>) -> Result<Told, Unreadable> {
-        Ok(read::told(document))
+    fn scan_answer(&self, document: Value<'_>) -> Result<ScannedAnswer, UnreadableAnswer> {
+        Ok(read::scan_answer(document))
     }
 
-    fn watch(
+    fn scan_event(
         &self,
         event: Value<'_>,
         name: &str,
         calls: &mut OpenCalls,
         usage: &mut Option<Usage>,
-    ) -> Result<Vec<ToolCall>, Unreadable> {
-        let kind = kind(event, name);
-        read::measure(usage, &kind, event);
+    ) -> Result<Vec<ToolCall>, UnreadableAnswer> {
+        let kind = event_type(event, name);
+        read::update_usage(usage, &kind, event);
         if let Some(response) = event.member("response").filter(is_object) {
-            let is_last = read::is_last(&kind);
+            let is_last = read::is_final_event(&kind);
             let begun = calls.close(|_| is_last);
-            return calls.news(begun, read::told(response).calls);
+            return calls.take_unreported(begun, read::scan_answer(response).calls);
         }
-        number(event.member("output_index"))?;
-        let key = read::key(event);
-        if let Some(mut call) = event.member("item").and_then(read::asked_tool) {
+        part_index(event.member("output_index"))?;
+        let key = read::item_key(event);
+        if let Some(mut call) = event.member("item").and_then(read::client_tool_call) {
             if kind == "response.output_item.added" {
                 let first = std::mem::take(&mut call.input);
-                calls.begin(Begun { key, call, first })?;
+                calls.begin(PartialCall { key, call, initial_input: first })?;
                 return Ok(Vec::new());
             }
-            // An event that only some clients know ends nothing for the others.
+            // An unknown event that carries an item finishes nothing: other clients ignore it.
             let is_end = kind == "response.output_item.done";
             let begun = calls.close(|open| is_end && open == key);
-            let news = calls.news(begun, vec![call.clone()])?;
-            // What grows all the same grows from its beginning, as with clients that gather pieces, or from here if it had none.
-            calls.begin_closed(key, call)?;
+            let news = calls.take_unreported(begun, vec![call.clone()])?;
+            // Later pieces append to the call as it began, as clients that assemble pieces do, or to this form
+            // if it had no beginning.
+            calls.begin_finished(key, call)?;
             return Ok(news);
         }
-        if let Some(piece) = read::piece_of_input(&kind, event) {
-            piece.add_to(&mut calls.grow(&key)?.input);
+        if let Some(piece) = read::input_delta(&kind, event) {
+            piece.apply_to(&mut calls.reopen_or_begin(&key)?.input);
         }
         Ok(Vec::new())
     }
 
-    fn write(&self, answer: &Answer, delivery: Delivery, id: &str) -> Option<String> {
+    fn render(&self, answer: &ModelAnswer, delivery: Delivery, id: &str) -> Option<String> {
         match delivery {
             Delivery::Document => Some(write::document(answer, id)),
             Delivery::Events => Some(write::stream(answer, id)),
@@ -100,13 +105,14 @@ impl Protocol for Responses {
     }
 
     fn is_event(&self, document: Value<'_>) -> bool {
-        text(document.member("type")).is_some_and(|kind| kind.starts_with("response."))
+        string_text(document.member("type")).is_some_and(|kind| kind.starts_with("response."))
     }
 
-    /// Clients raise what has an `error`, and know the rest from the documentation.
-    fn error_event(&self, refusal: &Refusal<'_>) -> String {
+    /// Writes an error with both forms: clients raise events that have an `error` member, and `code` and
+    /// `message` are the documented members.
+    fn error_event(&self, refusal: &ErrorReply<'_>) -> String {
         let mut data = String::new();
-        let mut object = Object::open(&mut data);
+        let mut object = PrintObjectWriter::open(&mut data);
         object.string("type", "error");
         object.string("code", refusal.code);
         object.string("message", refusal.message);
@@ -116,7 +122,7 @@ impl Protocol for Responses {
         format!("event: error\ndata: {data}\n\n")
     }
 
-    fn conversation(&self) -> &'static [&'static str] {
+    fn conversation_members(&self) -> &'static [&'static str] {
         &["input", "prompt"]
     }
 }

@@ -1,27 +1,27 @@
-//! Requests, answers and streams of responses, read.
+//! Parsers for requests, answers and streams of responses.
 
 use std::collections::BTreeSet;
 
-use reenact_json::{Kind, Value};
+use reenact_json::{Value, ValueKind};
 
-use super::super::usage as openai_usage;
-use crate::exchange::{Request, text};
-use crate::gate::Told;
-use crate::message::{Answer, ToolCall, ToolResult, Usage, VendorError};
-use crate::protocol::Reassembly;
-use crate::protocol::reading::{Growing, at, error, kind};
+use super::super::parse_usage as openai_usage;
+use crate::exchange::{ParsedRequest, string_text};
+use crate::message::{ModelAnswer, ToolCall, ToolResult, Usage, VendorError};
+use crate::protocol::StreamAssembler;
+use crate::protocol::reading::{PartialCalls, event_type, member_at, vendor_error};
+use crate::tool_calls::ScannedAnswer;
 
-/// What a request asks for, and what its input tells: earlier calls, and their results.
-pub(super) fn request(document: Value<'_>) -> Request {
+/// Parses a request: the model, and from its input the earlier calls and their results.
+pub(super) fn request(document: Value<'_>) -> ParsedRequest {
     let [model, stream, tools, prompt, input] =
-        document.pick(["model", "stream", "tools", "prompt", "input"]);
-    let mut request = Request::of(model, stream);
+        document.select_members(["model", "stream", "tools", "prompt", "input"]);
+    let mut request = ParsedRequest::from_members(model, stream);
     request.vendor_tools = vendor_tools(tools, prompt);
     for item in input.into_iter().flat_map(|input| input.elements()) {
-        request.earlier_calls.extend(named_call(item));
-        // Functions, and the other tools that an agent runs.
-        if text(item.member("type")).is_some_and(|kind| kind.ends_with("_call_output"))
-            && let Some(id) = text(item.member("call_id"))
+        request.earlier_calls.extend(call_with_id(item));
+        // Outputs of functions, and of the other tools that an agent runs.
+        if string_text(item.member("type")).is_some_and(|kind| kind.ends_with("_call_output"))
+            && let Some(id) = string_text(item.member("call_id"))
         {
             let output = item.member("output").map_or(String::new(), output_text);
             request.tool_results.push(ToolResult { id, output, is_error: false });
@@ -30,191 +30,204 @@ pub(super) fn request(document: Value<'_>) -> Request {
     request
 }
 
-/// Tools that the vendor runs. The others are the agent's.
+/// Returns the tools that the vendor runs; the agent runs the others. A stored prompt counts as a tool.
 fn vendor_tools(tools: Option<Value<'_>>, prompt: Option<Value<'_>>) -> Vec<String> {
-    const AGENTS_OWN: [&str; 6] = ["apply_patch", "computer", "custom", "function", "local_shell", "shell"];
+    const CLIENT_TOOL_PREFIXES: [&str; 6] =
+        ["apply_patch", "computer", "custom", "function", "local_shell", "shell"];
     let mut names = Vec::new();
     for tool in tools.into_iter().flat_map(|tools| tools.elements()) {
-        let kind = text(tool.member("type")).unwrap_or_default();
+        let kind = string_text(tool.member("type")).unwrap_or_default();
         if kind == "mcp" {
-            names.push(format!("mcp:{}", text(tool.member("server_label")).unwrap_or_default()));
-        } else if !AGENTS_OWN.iter().any(|own| kind.starts_with(own)) {
+            names.push(format!("mcp:{}", string_text(tool.member("server_label")).unwrap_or_default()));
+        } else if !CLIENT_TOOL_PREFIXES.iter().any(|own| kind.starts_with(own)) {
             names.push(kind);
         }
     }
-    // One that the vendor keeps may bring tools that the request does not name.
+    // A stored prompt may bring tools that the request does not name.
     if let Some(prompt) = prompt.filter(|prompt| !prompt.is_null()) {
-        names.push(format!("prompt:{}", text(prompt.member("id")).unwrap_or_default()));
+        names.push(format!("prompt:{}", string_text(prompt.member("id")).unwrap_or_default()));
     }
     names
 }
 
-/// Every tool that a document asks for, and what it took.
-pub(super) fn told(document: Value<'_>) -> Told {
-    let [output, usage] = document.pick(["output", "usage"]);
+/// Returns every tool call that a document asks its client for, and the usage.
+pub(super) fn scan_answer(document: Value<'_>) -> ScannedAnswer {
+    let [output, usage] = document.select_members(["output", "usage"]);
     let items = output.into_iter().flat_map(|output| output.elements());
-    Told { calls: items.filter_map(asked_tool).collect(), usage: openai_usage(usage) }
+    ScannedAnswer { calls: items.filter_map(client_tool_call).collect(), usage: openai_usage(usage) }
 }
 
-/// The tool that an item asks its agent for: a function, or one that the vendor has given a form, such as `local_shell_call`. What
-/// the vendor runs by itself is another matter.
-pub(super) fn asked_tool(item: Value<'_>) -> Option<ToolCall> {
-    const VENDORS: [&str; 5] = ["code_interpreter", "file_search", "image_generation", "mcp", "web_search"];
-    let kind = text(item.member("type"))?;
-    let form = kind.strip_suffix("_call").filter(|form| !VENDORS.iter().any(|run| form.starts_with(run)))?;
-    let named = text(item.member("name"));
-    let input = ["arguments", "input"].into_iter().find_map(|name| text(item.member(name)));
+/// Returns the tool call of an item: a function, or a tool for which OpenAI defines the parameters, such as
+/// `local_shell_call`. `None` for tools that the vendor runs by itself.
+pub(super) fn client_tool_call(item: Value<'_>) -> Option<ToolCall> {
+    const VENDOR_RUN_PREFIXES: [&str; 5] =
+        ["code_interpreter", "file_search", "image_generation", "mcp", "web_search"];
+    let kind = string_text(item.member("type"))?;
+    let form = kind
+        .strip_suffix("_call")
+        .filter(|form| !VENDOR_RUN_PREFIXES.iter().any(|run| form.starts_with(run)))?;
+    let named = string_text(item.member("name"));
+    let input = ["arguments", "input"].into_iter().find_map(|name| string_text(item.member(name)));
     let action = || item.member("action").map(|action| String::from_utf8_lossy(action.text()).into_owned());
     Some(ToolCall {
-        id: text(item.member("call_id")).unwrap_or_default(),
+        id: string_text(item.member("call_id")).unwrap_or_default(),
         name: named.unwrap_or_else(|| form.to_owned()),
         input: input.or_else(action).unwrap_or_default(),
     })
 }
 
-fn is(item: Value<'_>, kind: &str) -> bool {
+fn has_type(item: Value<'_>, kind: &str) -> bool {
     item.member("type").is_some_and(|found| found.is_string(kind))
 }
 
 fn output_text(output: Value<'_>) -> String {
     match output.kind() {
-        Kind::Array => output.elements().filter_map(|part| text(part.member("text"))).collect(),
-        _ => text(Some(output)).unwrap_or_default(),
+        ValueKind::Array => output.elements().filter_map(|part| string_text(part.member("text"))).collect(),
+        _ => string_text(Some(output)).unwrap_or_default(),
     }
 }
 
-/// One that its result can name.
-fn named_call(item: Value<'_>) -> Option<ToolCall> {
-    asked_tool(item).filter(has_id)
+/// Returns the tool call of an item if it has an id; a result cannot refer to others.
+fn call_with_id(item: Value<'_>) -> Option<ToolCall> {
+    client_tool_call(item).filter(has_id)
 }
 
 fn has_id(call: &ToolCall) -> bool {
     !call.id.is_empty()
 }
 
-/// What ties the events of one item together: its place in the answer, by which OpenAI's own clients go, or its id where no place is
-/// told. With some who speak like OpenAI the ids of one item differ from event to event.
-pub(super) fn key(event: Value<'_>) -> String {
-    let [item, id, place] = event.pick(["item", "item_id", "output_index"]);
-    match place.and_then(|place| place.whole()) {
+/// Returns the key that ties the events of one item together: its index in the answer, which OpenAI's own
+/// clients use, or its id if there is no index. The ids of one item differ from event to event with some
+/// servers that imitate OpenAI.
+pub(super) fn item_key(event: Value<'_>) -> String {
+    let [item, id, place] = event.select_members(["item", "item_id", "output_index"]);
+    match place.and_then(|place| place.unsigned_integer()) {
         Some(place) => place.to_string(),
-        None => format!("id {}", text(item.and_then(|item| item.member("id")).or(id)).unwrap_or_default()),
-    }
-}
-
-/// What an event adds to the input of a call.
-pub(super) enum Piece {
-    /// The next part of it.
-    More(String),
-    /// All of it, in place of its parts.
-    Whole(String),
-}
-
-impl Piece {
-    pub(super) fn add_to(self, input: &mut String) {
-        match self {
-            Self::More(more) => *input += &more,
-            Self::Whole(whole) => *input = whole,
+        None => {
+            format!("id {}", string_text(item.and_then(|item| item.member("id")).or(id)).unwrap_or_default())
         }
     }
 }
 
-/// What an event adds to the input of a call that an agent is asked for; the name of the event tells.
-pub(super) fn piece_of_input(kind: &str, event: Value<'_>) -> Option<Piece> {
+/// Change that an event makes to the input of a call.
+pub(super) enum InputDelta {
+    /// Next part of the input.
+    Append(String),
+    /// Whole input, in place of its parts.
+    Replace(String),
+}
+
+impl InputDelta {
+    pub(super) fn apply_to(self, input: &mut String) {
+        match self {
+            Self::Append(more) => *input += &more,
+            Self::Replace(whole) => *input = whole,
+        }
+    }
+}
+
+/// Returns the change that an event makes to the input of a client's tool call; `None` for events of other
+/// types.
+pub(super) fn input_delta(kind: &str, event: Value<'_>) -> Option<InputDelta> {
     let kind = kind.strip_prefix("response.").filter(|kind| !kind.starts_with("mcp_"))?;
     let (call, stage) = kind.rsplit_once('.')?;
     if !call.ends_with("_call_arguments") && !call.ends_with("_call_input") {
         return None;
     }
     match stage {
-        "delta" => text(event.member("delta")).map(Piece::More),
-        "done" => text(event.member("arguments")).or_else(|| text(event.member("input"))).map(Piece::Whole),
+        "delta" => string_text(event.member("delta")).map(InputDelta::Append),
+        "done" => string_text(event.member("arguments"))
+            .or_else(|| string_text(event.member("input")))
+            .map(InputDelta::Replace),
         _ => None,
     }
 }
 
-/// The answer in a document, or in the event that ends a stream.
-pub(super) fn answer(document: Value<'_>) -> Answer {
+/// Parses the answer in a document, or in the event that ends a stream.
+pub(super) fn answer(document: Value<'_>) -> ModelAnswer {
     let items = || document.member("output").into_iter().flat_map(|output| output.elements());
-    let parts = items().filter(|item| is(*item, "message")).filter_map(|item| item.member("content"));
-    let texts = parts.flat_map(|content| content.elements()).filter(|part| is(*part, "output_text"));
-    Answer {
-        model: text(document.member("model")),
-        text: texts.filter_map(|part| text(part.member("text"))).collect(),
-        tool_calls: items().filter_map(named_call).collect(),
+    let parts = items().filter(|item| has_type(*item, "message")).filter_map(|item| item.member("content"));
+    let texts = parts.flat_map(|content| content.elements()).filter(|part| has_type(*part, "output_text"));
+    ModelAnswer {
+        model: string_text(document.member("model")),
+        text: texts.filter_map(|part| string_text(part.member("text"))).collect(),
+        tool_calls: items().filter_map(call_with_id).collect(),
         usage: openai_usage(document.member("usage")),
-        stop_reason: text(at(document, &["incomplete_details", "reason"]))
-            .or_else(|| text(document.member("status"))),
-        error: error(document),
-        complete: true,
+        stop_reason: string_text(member_at(document, &["incomplete_details", "reason"]))
+            .or_else(|| string_text(document.member("status"))),
+        error: vendor_error(document),
+        is_complete: true,
     }
 }
 
-/// What a stream took, with its next event: the last one tells.
-pub(super) fn measure(sum: &mut Option<Usage>, kind: &str, event: Value<'_>) {
-    if is_last(kind) {
-        *sum = openai_usage(at(event, &["response", "usage"]));
+/// Updates the usage of a stream with its next event; only the final event has one.
+pub(super) fn update_usage(sum: &mut Option<Usage>, kind: &str, event: Value<'_>) {
+    if is_final_event(kind) {
+        *sum = openai_usage(member_at(event, &["response", "usage"]));
     }
 }
 
-/// Whether an event repeats the whole answer, and ends it.
-pub(super) fn is_last(kind: &str) -> bool {
+/// Returns true for the type of an event that repeats the whole answer and ends the stream.
+pub(super) fn is_final_event(kind: &str) -> bool {
     matches!(kind, "response.completed" | "response.failed" | "response.incomplete")
 }
 
-/// A stream of events. The last one repeats the whole answer; what came before counts only if the stream was cut.
+/// Assembler of a stream of events. The final event repeats the whole answer; the events before it count only
+/// if the stream was cut.
 #[derive(Default)]
-pub(super) struct Stream {
-    partial: Answer,
-    calls: Growing,
-    /// The calls that were told as they are at their end: no piece changes them.
-    done: BTreeSet<String>,
-    whole: Option<Answer>,
+pub(super) struct ResponsesStream {
+    partial: ModelAnswer,
+    calls: PartialCalls,
+    /// Keys of calls that were sent in their final form; further pieces do not change these calls.
+    finished: BTreeSet<String>,
+    /// Answer in the final event.
+    final_answer: Option<ModelAnswer>,
 }
 
-impl Reassembly for Stream {
+impl StreamAssembler for ResponsesStream {
     fn take(&mut self, name: &str, event: Value<'_>) {
-        let kind = kind(event, name);
+        let kind = event_type(event, name);
         match kind.as_str() {
             "response.created" | "response.in_progress" => {
-                self.partial.model = text(at(event, &["response", "model"])).or(self.partial.model.take());
+                self.partial.model =
+                    string_text(member_at(event, &["response", "model"])).or(self.partial.model.take());
             }
             "response.output_text.delta" => {
-                self.partial.text += &text(event.member("delta")).unwrap_or_default()
+                self.partial.text += &string_text(event.member("delta")).unwrap_or_default()
             }
             "response.output_item.added" | "response.output_item.done" => {
-                let key = key(event);
-                if let Some(call) = event.member("item").and_then(asked_tool)
-                    && let Some(slot) = self.calls.get(&key)
+                let key = item_key(event);
+                if let Some(call) = event.member("item").and_then(client_tool_call)
+                    && let Some(slot) = self.calls.get_or_begin(&key)
                 {
                     *slot = call;
                     if kind == "response.output_item.done" {
-                        self.done.insert(key);
+                        self.finished.insert(key);
                     } else {
-                        self.done.remove(&key);
+                        self.finished.remove(&key);
                     }
                 }
             }
-            last if is_last(last) => self.whole = event.member("response").map(answer),
+            last if is_final_event(last) => self.final_answer = event.member("response").map(answer),
             "error" => {
-                let word = |name: &str| text(event.member(name)).unwrap_or_default();
+                let word = |name: &str| string_text(event.member(name)).unwrap_or_default();
                 let flat = VendorError { kind: word("code"), message: word("message") };
-                self.partial.error = Some(error(event).unwrap_or(flat));
+                self.partial.error = Some(vendor_error(event).unwrap_or(flat));
             }
             _ => {
-                let Some(piece) = piece_of_input(&kind, event) else { return };
-                let key = key(event);
-                if !self.done.contains(&key)
-                    && let Some(call) = self.calls.known(&key)
+                let Some(piece) = input_delta(&kind, event) else { return };
+                let key = item_key(event);
+                if !self.finished.contains(&key)
+                    && let Some(call) = self.calls.find(&key)
                 {
-                    piece.add_to(&mut call.input);
+                    piece.apply_to(&mut call.input);
                 }
             }
         }
     }
 
-    fn finish(mut self: Box<Self>) -> Answer {
-        if let Some(whole) = self.whole {
+    fn finish(mut self: Box<Self>) -> ModelAnswer {
+        if let Some(whole) = self.final_answer {
             return whole;
         }
         self.partial.tool_calls = self.calls.finish();

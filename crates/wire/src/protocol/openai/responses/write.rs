@@ -1,29 +1,31 @@
-//! Answers of responses, written anew.
+//! Writers for answers of responses.
 
-use reenact_json::print::{self, Object};
+use reenact_json::print::{self, PrintObjectWriter};
 
 use super::super::write_usage as openai_usage;
-use crate::message::{Answer, ToolCall};
-use crate::protocol::writing::{event, number};
+use crate::message::{ModelAnswer, ToolCall};
+use crate::protocol::writing::{write_event, write_number};
 
-const USAGE: [&str; 3] = ["input_tokens", "output_tokens", "input_tokens_details"];
+/// Names of the usage members, for [`write_usage`](super::super::write_usage).
+const USAGE_MEMBERS: [&str; 3] = ["input_tokens", "output_tokens", "input_tokens_details"];
 
-/// Why an answer may be incomplete; what else ends one is its status.
-const INCOMPLETE: [&str; 2] = ["max_output_tokens", "content_filter"];
+/// Stop reasons of incomplete answers. Any other stop reason is written as the status.
+const INCOMPLETE_REASONS: [&str; 2] = ["max_output_tokens", "content_filter"];
 
-enum Item<'a> {
+/// Item of an answer's output.
+enum ResponsesItem<'a> {
     Message(&'a str),
     Call(usize, &'a ToolCall),
 }
 
-fn items(answer: &Answer) -> impl Iterator<Item = Item<'_>> {
+fn items(answer: &ModelAnswer) -> impl Iterator<Item = ResponsesItem<'_>> {
     let is_said = !answer.text.is_empty() || answer.tool_calls.is_empty();
     let text = Some(answer.text.as_str()).filter(|_| is_said);
-    let calls = answer.tool_calls.iter().enumerate().map(|(index, call)| Item::Call(index, call));
-    text.map(Item::Message).into_iter().chain(calls)
+    let calls = answer.tool_calls.iter().enumerate().map(|(index, call)| ResponsesItem::Call(index, call));
+    text.map(ResponsesItem::Message).into_iter().chain(calls)
 }
 
-impl Item<'_> {
+impl ResponsesItem<'_> {
     fn id(&self, id: &str) -> String {
         match self {
             Self::Message(_) => format!("msg_{id}"),
@@ -32,14 +34,14 @@ impl Item<'_> {
     }
 
     fn write(&self, id: &str, is_whole: bool, out: &mut String) {
-        let mut object = Object::open(out);
+        let mut object = PrintObjectWriter::open(out);
         object.string("id", self.id(id).as_str());
         match self {
             Self::Message(text) => {
                 object.string("type", "message");
                 object.string("role", "assistant");
                 let parts = Some(*text).filter(|_| is_whole);
-                print::list(parts, object.name("content"), part);
+                print::write_list(parts, object.name("content"), write_part);
             }
             Self::Call(_, call) => {
                 object.string("type", "function_call");
@@ -53,68 +55,68 @@ impl Item<'_> {
     }
 }
 
-fn part(text: &str, out: &mut String) {
-    let mut object = Object::open(out);
+fn write_part(text: &str, out: &mut String) {
+    let mut object = PrintObjectWriter::open(out);
     object.string("type", "output_text");
     object.string("text", text);
-    print::list([(); 0], object.name("annotations"), |(), _| {});
+    print::write_list([(); 0], object.name("annotations"), |(), _| {});
     object.close();
 }
 
-fn response(answer: &Answer, id: &str, is_whole: bool, out: &mut String) {
-    let mut object = Object::open(out);
+fn write_response(answer: &ModelAnswer, id: &str, is_whole: bool, out: &mut String) {
+    let mut object = PrintObjectWriter::open(out);
     object.string("id", format!("resp_{id}").as_str());
     object.string("object", "response");
-    number(&mut object, "created_at", 0);
+    write_number(&mut object, "created_at", 0);
     object.string("model", answer.model.as_deref());
     let reason = answer.stop_reason.as_deref();
-    let is_cut = reason.is_some_and(|reason| INCOMPLETE.contains(&reason));
+    let is_cut = reason.is_some_and(|reason| INCOMPLETE_REASONS.contains(&reason));
     match (is_whole, is_cut) {
         (false, _) => object.string("status", "in_progress"),
         (true, true) => {
             object.string("status", "incomplete");
-            let mut details = Object::open(object.name("incomplete_details"));
+            let mut details = PrintObjectWriter::open(object.name("incomplete_details"));
             details.string("reason", reason);
             details.close();
         }
         (true, false) => object.string("status", reason),
     }
     object.string("error", None);
-    print::list(items(answer).filter(|_| is_whole), object.name("output"), |item, out| {
+    print::write_list(items(answer).filter(|_| is_whole), object.name("output"), |item, out| {
         item.write(id, true, out)
     });
     object.boolean("parallel_tool_calls", true);
     object.string("tool_choice", "auto");
-    print::list([(); 0], object.name("tools"), |(), _| {});
+    print::write_list([(); 0], object.name("tools"), |(), _| {});
     if let Some(usage) = answer.usage.filter(|_| is_whole) {
-        openai_usage(usage, USAGE, object.name("usage"));
+        openai_usage(usage, USAGE_MEMBERS, object.name("usage"));
     }
     object.close();
 }
 
-pub(super) fn document(answer: &Answer, id: &str) -> String {
+pub(super) fn document(answer: &ModelAnswer, id: &str) -> String {
     let mut text = String::new();
-    response(answer, id, true, &mut text);
+    write_response(answer, id, true, &mut text);
     text
 }
 
-pub(super) fn stream(answer: &Answer, id: &str) -> String {
+pub(super) fn stream(answer: &ModelAnswer, id: &str) -> String {
     let mut text = String::new();
     let mut sequence = 0;
-    let mut send = |name: &str, write: &dyn Fn(&mut Object<'_>)| {
+    let mut send = |name: &str, write: &dyn Fn(&mut PrintObjectWriter<'_>)| {
         let mut data = String::new();
-        let mut object = Object::open(&mut data);
+        let mut object = PrintObjectWriter::open(&mut data);
         object.string("type", name);
-        number(&mut object, "sequence_number", sequence);
+        write_number(&mut object, "sequence_number", sequence);
         sequence += 1;
         write(&mut object);
         object.close();
-        event(Some(name), &data, &mut text);
+        write_event(Some(name), &data, &mut text);
     };
-    send("response.created", &|object| response(answer, id, false, object.name("response")));
+    send("response.created", &|object| write_response(answer, id, false, object.name("response")));
     for (index, item) in items(answer).enumerate() {
-        let at = |object: &mut Object<'_>| number(object, "output_index", index as u64);
-        let within = |object: &mut Object<'_>| {
+        let at = |object: &mut PrintObjectWriter<'_>| write_number(object, "output_index", index as u64);
+        let within = |object: &mut PrintObjectWriter<'_>| {
             object.string("item_id", item.id(id).as_str());
             at(object);
         };
@@ -123,14 +125,14 @@ pub(super) fn stream(answer: &Answer, id: &str) -> String {
             item.write(id, false, object.name("item"));
         });
         match &item {
-            Item::Message(said) => {
-                let of_part = |object: &mut Object<'_>| {
+            ResponsesItem::Message(said) => {
+                let of_part = |object: &mut PrintObjectWriter<'_>| {
                     within(object);
-                    number(object, "content_index", 0);
+                    write_number(object, "content_index", 0);
                 };
                 send("response.content_part.added", &|object| {
                     of_part(object);
-                    part("", object.name("part"));
+                    write_part("", object.name("part"));
                 });
                 send("response.output_text.delta", &|object| {
                     of_part(object);
@@ -142,10 +144,10 @@ pub(super) fn stream(answer: &Answer, id: &str) -> String {
                 });
                 send("response.content_part.done", &|object| {
                     of_part(object);
-                    part(said, object.name("part"));
+                    write_part(said, object.name("part"));
                 });
             }
-            Item::Call(_, call) => {
+            ResponsesItem::Call(_, call) => {
                 send("response.function_call_arguments.delta", &|object| {
                     within(object);
                     object.string("delta", call.input.as_str());
@@ -161,8 +163,8 @@ pub(super) fn stream(answer: &Answer, id: &str) -> String {
             item.write(id, true, object.name("item"));
         });
     }
-    let is_cut = answer.stop_reason.as_deref().is_some_and(|reason| INCOMPLETE.contains(&reason));
+    let is_cut = answer.stop_reason.as_deref().is_some_and(|reason| INCOMPLETE_REASONS.contains(&reason));
     let last = if is_cut { "response.incomplete" } else { "response.completed" };
-    send(last, &|object| response(answer, id, true, object.name("response")));
+    send(last, &|object| write_response(answer, id, true, object.name("response")));
     text
 }

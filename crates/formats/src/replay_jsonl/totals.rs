@@ -1,0 +1,50 @@
+//! Totals of a session.
+
+/// Sums over the events of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ReplayTotals {
+    /// Number of tool calls, each id once.
+    pub tool_calls: u64,
+    latency_ms: u128,
+    utility_count: u64,
+    utility_sum: f64,
+}
+
+impl ReplayTotals {
+    /// Adds a tool result.
+    pub fn add_result(&mut self, latency_ms: Option<u64>, utility: Option<f32>) {
+        self.latency_ms += u128::from(latency_ms.unwrap_or_default());
+        if let Some(utility) = utility {
+            self.utility_count += 1;
+            self.utility_sum += f64::from(utility);
+        }
+    }
+
+    /// Returns the sum of all latencies in milliseconds; `None` if 64 bits do not hold it.
+    pub fn total_latency_ms(&self) -> Option<u64> {
+        u64::try_from(self.latency_ms).ok()
+    }
+
+    /// Returns the mean of all utilities; `None` if there is none, which is not the same as a neutral 0.
+    pub fn average_step_utility(&self) -> Option<f64> {
+        #[allow(clippy::cast_precision_loss, reason = "no session has 2^53 results")]
+        (self.utility_count > 0).then(|| self.utility_sum / self.utility_count as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums() {
+        let mut figures = ReplayTotals::default();
+        assert_eq!((figures.total_latency_ms(), figures.average_step_utility()), (Some(0), None));
+        figures.add_result(Some(45), Some(0.5));
+        figures.add_result(None, None);
+        figures.add_result(Some(5), Some(-1.0));
+        assert_eq!((figures.total_latency_ms(), figures.average_step_utility()), (Some(50), Some(-0.25)));
+        figures.add_result(Some(u64::MAX), None);
+        assert_eq!(figures.total_latency_ms(), None);
+    }
+}

@@ -1,0 +1,177 @@
+//! Verification of a token against an approval question. Pure: all inputs are arguments, the time included.
+//!
+//! Start reading at [`verify_token`].
+
+use super::token::{ApprovalDecision, ApprovalToken, TokenFault};
+use crate::key::{KeyId, PublicKey};
+use crate::rer::envelope::permission::SignerType;
+use crate::rer::envelope::policy::Action;
+use reenact_json::Digest;
+
+/// Key whose approvals count, and the kind of its owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Approver {
+    /// Key that the approver signs with.
+    pub key: PublicKey,
+    /// Kind of approver, as registered with the key.
+    pub signer_type: SignerType,
+}
+
+/// Approval question: the facts that a token must be bound to.
+#[derive(Debug, Clone, Copy)]
+pub struct ApprovalQuestion<'a> {
+    /// Id of the run.
+    pub run_id: &'a str,
+    /// Id of the question.
+    pub approval_id: &'a str,
+    /// Kind of action.
+    pub action: Action,
+    /// Name of the model or tool.
+    pub name: &'a str,
+    /// Hash of the action's input; see [`input_hash`](super::input_hash).
+    pub input_hash: Digest,
+    /// Kinds of approver that may answer; `None` for any.
+    pub signer_types: Option<&'a [SignerType]>,
+}
+
+/// Valid answer to an approval question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ApprovalVerdict {
+    /// The action may happen, once.
+    Granted {
+        /// Kind of approver.
+        signer_type: SignerType,
+    },
+    /// The action may not happen.
+    Denied {
+        /// Kind of approver.
+        signer_type: SignerType,
+        /// Reason, in the approver's words.
+        reason: Option<String>,
+    },
+}
+
+/// Reason why a token is not a valid answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TokenRefusal {
+    /// The bytes are not a token.
+    #[error("the token {0}")]
+    Malformed(TokenFault),
+    /// The key is none of the approvers'.
+    #[error("the token is signed with the key {key_id}, which is none of the approvers'")]
+    UnknownKey {
+        /// Key that the token names.
+        key_id: KeyId,
+    },
+    /// The signature is not that of the named key over this token.
+    #[error("the token's signature is forged, or the token was changed after it was signed")]
+    Forged,
+    /// The token answers another question.
+    #[error("the token answers another question")]
+    OtherApproval,
+    /// The token is of another run.
+    #[error("the token is of another run")]
+    OtherRun,
+    /// The token is for another action.
+    #[error("the token is for another action")]
+    OtherAction,
+    /// The token is for another model or tool.
+    #[error("the token is for another model or tool")]
+    OtherName,
+    /// The token is for the same action with another input.
+    #[error("the token is for another input")]
+    OtherInput,
+    /// The token claims another kind of approver than its key is registered with.
+    #[error("the token says that its signer is of type {}, the key is registered as {}", .said.name(), .registered.name())]
+    WrongSignerType {
+        /// Kind that the token claims.
+        said: SignerType,
+        /// Kind that the key is registered with.
+        registered: SignerType,
+    },
+    /// Approvers of this kind may not approve the action.
+    #[error("a signer of type {} may not approve this", .signer_type.name())]
+    SignerTypeNotAllowed {
+        /// Kind of approver.
+        signer_type: SignerType,
+    },
+    /// The token was issued later than now.
+    #[error("the token is not valid yet: it was issued in the future")]
+    NotYetValid,
+    /// The token has expired.
+    #[error("the token has expired")]
+    Expired,
+}
+
+impl TokenRefusal {
+    /// Returns a stable word for programs to branch on.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Malformed(_) => "malformed",
+            Self::UnknownKey { .. } => "foreign",
+            Self::Forged => "forged",
+            Self::OtherApproval => "other_approval",
+            Self::OtherRun => "other_run",
+            Self::OtherAction => "other_action",
+            Self::OtherName => "other_name",
+            Self::OtherInput => "other_input",
+            Self::WrongSignerType { .. } => "wrong_signer_type",
+            Self::SignerTypeNotAllowed { .. } => "signer_type_not_allowed",
+            Self::NotYetValid => "not_yet_valid",
+            Self::Expired => "expired",
+        }
+    }
+}
+
+/// Largest difference by which the approver's clock may be ahead of ours, in nanoseconds: one minute. A token that is
+/// bound to a question cannot be older than the question, so nothing is gained by one from the near future.
+pub const MAX_CLOCK_SKEW_NANOS: i128 = 60_000_000_000;
+
+/// Verifies that a token is a valid answer to a question. `now` is in nanoseconds since 1970.
+///
+/// # Errors
+///
+/// [`TokenRefusal`], the first reason in this order: form, key, signature, binding, kind of approver, time.
+pub fn verify_token(
+    token: &[u8],
+    expected: &ApprovalQuestion<'_>,
+    approvers: &[Approver],
+    now: i128,
+) -> Result<ApprovalVerdict, TokenRefusal> {
+    let token = ApprovalToken::read(token).map_err(TokenRefusal::Malformed)?;
+    let known = || approvers.iter().filter(|approver| approver.key.id() == token.key_id);
+    let Some(first) = known().next() else { return Err(TokenRefusal::UnknownKey { key_id: token.key_id }) };
+    if !token.is_signed_by(&first.key) {
+        return Err(TokenRefusal::Forged);
+    }
+    for (differs, refusal) in [
+        (token.run_id != expected.run_id, TokenRefusal::OtherRun),
+        (token.approval_id != expected.approval_id, TokenRefusal::OtherApproval),
+        (token.action != expected.action, TokenRefusal::OtherAction),
+        (token.name != expected.name, TokenRefusal::OtherName),
+        (token.input_hash != expected.input_hash, TokenRefusal::OtherInput),
+    ] {
+        if differs {
+            return Err(refusal);
+        }
+    }
+    let signer_type = token.signer_type;
+    // One key may be registered under two names, and two types.
+    if !known().any(|approver| approver.signer_type == signer_type) {
+        return Err(TokenRefusal::WrongSignerType { said: signer_type, registered: first.signer_type });
+    }
+    if expected.signer_types.is_some_and(|types| !types.contains(&signer_type)) {
+        return Err(TokenRefusal::SignerTypeNotAllowed { signer_type });
+    }
+    if token.issued_at > now.saturating_add(MAX_CLOCK_SKEW_NANOS) {
+        return Err(TokenRefusal::NotYetValid);
+    }
+    if now >= token.expires_at {
+        return Err(TokenRefusal::Expired);
+    }
+    Ok(match token.decision {
+        ApprovalDecision::Granted => ApprovalVerdict::Granted { signer_type },
+        ApprovalDecision::Denied { reason } => ApprovalVerdict::Denied { signer_type, reason },
+    })
+}

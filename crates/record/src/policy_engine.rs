@@ -1,0 +1,215 @@
+//! The policy engine of one run: compares the run so far with its envelope, and decides whether an action may happen.
+//!
+//! The engine decides and counts; it neither waits nor writes. Its caller records the ruling before acting on it. The
+//! verifier applies the same rules (`reenact_formats::rer::envelope::policy`) to the finished record. Start reading at
+//! [`PolicyEngine::evaluate`].
+
+use core::time::Duration;
+
+pub use reenact_formats::rer::envelope::money::Money;
+pub use reenact_formats::rer::envelope::permission::SignerType;
+use reenact_formats::rer::envelope::permission::{ApprovalRule, Envelope};
+pub use reenact_formats::rer::envelope::policy::{Action, EnvelopeRule};
+use reenact_formats::rer::envelope::policy::{
+    ActionHistory, CostEstimate, EnvelopeDecision, PolicyRequest, decide,
+};
+use reenact_json::Shown;
+
+/// Name of the rule that denies an action without its approval.
+pub const REQUIRED_APPROVALS: &str = "required_approvals";
+
+/// Decides on the actions of one run. A clone can be used to try out what would be decided, without effect on the run.
+#[derive(Debug, Clone)]
+pub struct PolicyEngine {
+    envelope: Envelope,
+    history: ActionHistory,
+    /// Sum of the expected costs of the actions that are under way.
+    reserved_cost: Money,
+}
+
+/// Action that an agent wants to take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProposedAction<'a> {
+    /// Kind of the action.
+    pub action: Action,
+    /// Name of the model or tool.
+    pub name: &'a str,
+    /// Time of the decision, since 1970.
+    pub at: Duration,
+    /// Expected cost; `None` if it is unknown. Not used for tools.
+    pub expected_cost: Option<Money>,
+    /// True if a valid approval was given for this action.
+    pub is_approved: bool,
+}
+
+/// Decision of a [`PolicyEngine`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ruling {
+    /// The action may happen.
+    Allowed,
+    /// The action must not happen.
+    Denied(PolicyRefusal),
+    /// The action may happen once it is approved.
+    NeedsApproval(NeededApproval),
+}
+
+/// Reason why an action must not happen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyRefusal {
+    /// Name of the rule that denies it.
+    pub rule: &'static str,
+    /// Reason in words.
+    pub reason: String,
+    /// Time after which a retry may succeed; `None` if waiting does not help.
+    pub retry_after: Option<Duration>,
+}
+
+/// Approval that an action needs. One approval must satisfy all rules that cover the action.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NeededApproval {
+    /// Names of the rules, with their positions in the envelope.
+    pub rule: String,
+    /// Types of signers who may approve; `None` for any.
+    pub signer_types: Option<Vec<SignerType>>,
+}
+
+impl PolicyRefusal {
+    /// Refuses an action because the record cannot be written any more.
+    pub fn unrecorded() -> Self {
+        let reason = "the run cannot be recorded any more".to_owned();
+        Self { rule: "event_order", reason, retry_after: None }
+    }
+
+    /// Refuses a request of an unknown form: it may ask for tools in a way that is not seen.
+    pub fn unknown_form(method: &str, path: &str) -> Self {
+        let (method, path) = (Shown::new(method), Shown::new(path));
+        let reason = format!("{method} {path} may ask for tools in a way that is not known here");
+        Self { rule: EnvelopeRule::AllowedTools.name(), reason, retry_after: None }
+    }
+
+    /// Refuses an answer that cannot be parsed: it may ask for any tool.
+    pub fn unreadable() -> Self {
+        let reason = "the answer cannot be read, so nobody knows which tools it asks for".to_owned();
+        Self { rule: EnvelopeRule::AllowedTools.name(), reason, retry_after: None }
+    }
+
+    /// Refuses an action whose approval was not given.
+    pub fn unapproved(reason: String) -> Self {
+        Self { rule: REQUIRED_APPROVALS, reason, retry_after: None }
+    }
+}
+
+impl PolicyEngine {
+    /// Returns an engine for a run that begins now under this envelope.
+    pub fn new(envelope: Envelope) -> Self {
+        Self { envelope, history: ActionHistory::default(), reserved_cost: Money::default() }
+    }
+
+    /// Decides whether an action may happen now. Changes nothing: a caller that acts calls
+    /// [`PolicyEngine::begin_action`].
+    pub fn evaluate(&self, proposed: &ProposedAction<'_>) -> Ruling {
+        let cost = match (proposed.action, proposed.expected_cost) {
+            (Action::Tool, _) => CostEstimate::Counted,
+            (Action::Model, Some(expected)) => {
+                CostEstimate::AtMost(self.reserved_cost.plus(expected.rounded_up_to_micro()))
+            }
+            (Action::Model, None) => CostEstimate::Unknown,
+        };
+        let at = i128::try_from(proposed.at.as_nanos()).unwrap_or(i128::MAX);
+        let request = PolicyRequest { action: proposed.action, name: proposed.name, at, cost };
+        let EnvelopeDecision { broken_rules: broken, required_approvals: approvals } =
+            decide(&self.envelope, &self.history, &request);
+        if let Some(rule) = broken.first() {
+            return Ruling::Denied(self.refusal(*rule, proposed, at));
+        }
+        if approvals.is_empty() || proposed.is_approved {
+            return Ruling::Allowed;
+        }
+        let rules: Vec<&ApprovalRule> =
+            approvals.iter().filter_map(|place| self.envelope.required_approvals.get(*place)).collect();
+        let signer_types = common_signer_types(&rules);
+        let places: Vec<String> =
+            approvals.iter().map(|place| format!("{REQUIRED_APPROVALS}[{place}]")).collect();
+        if signer_types.as_ref().is_some_and(Vec::is_empty) {
+            let reason = format!("no one approval satisfies {}", places.join(" and "));
+            return Ruling::Denied(PolicyRefusal { rule: REQUIRED_APPROVALS, reason, retry_after: None });
+        }
+        Ruling::NeedsApproval(NeededApproval { rule: places.join(", "), signer_types })
+    }
+
+    /// Counts an allowed action that begins, and reserves its expected cost.
+    pub fn begin_action(&mut self, proposed: &ProposedAction<'_>) {
+        self.history.record_action(i128::try_from(proposed.at.as_nanos()).unwrap_or(i128::MAX));
+        self.reserved_cost =
+            self.reserved_cost.plus(proposed.expected_cost.unwrap_or_default().rounded_up_to_micro());
+    }
+
+    /// Replaces the reserved cost of an action by its actual cost. Both are rounded up to micro-dollars, as the record
+    /// has them: the sum over the record must not exceed what was allowed here.
+    pub fn settle_cost(&mut self, expected: Money, actual: Money) {
+        let expected = expected.rounded_up_to_micro().picodollars();
+        self.reserved_cost =
+            Money::from_picodollars(self.reserved_cost.picodollars().saturating_sub(expected));
+        self.history.record_cost(actual.rounded_up_to_micro());
+    }
+
+    /// Checks whether a vendor may run a tool on its own servers. Such a call cannot be held back once it is requested,
+    /// so the tool must be on the list before the request goes out.
+    pub fn check_vendor_tool(&self, name: &str) -> Result<(), PolicyRefusal> {
+        if self.envelope.allowed_tools.contains(name) {
+            return Ok(());
+        }
+        let reason = format!("the vendor's own tool \"{}\" is not on the list", Shown::new(name));
+        Err(PolicyRefusal { rule: EnvelopeRule::AllowedTools.name(), reason, retry_after: None })
+    }
+
+    /// Returns the refusal by a rule, with the reason in words.
+    fn refusal(&self, rule: EnvelopeRule, proposed: &ProposedAction<'_>, at: i128) -> PolicyRefusal {
+        let name = Shown::new(proposed.name);
+        let mut retry_after = None;
+        let reason = match rule {
+            EnvelopeRule::Expiry => "the envelope has expired".to_owned(),
+            EnvelopeRule::AllowedModels if proposed.name.is_empty() => {
+                "the request does not tell which model it asks".to_owned()
+            }
+            EnvelopeRule::AllowedModels => format!("the model \"{name}\" is not on the list"),
+            EnvelopeRule::AllowedTools => format!("the tool \"{name}\" is not on the list"),
+            EnvelopeRule::MaxSteps => {
+                let limit = self.envelope.max_steps.unwrap_or_default();
+                format!("{limit} actions are allowed, and as many have begun")
+            }
+            EnvelopeRule::MaxSpend => self.spend_refusal_reason(proposed),
+            EnvelopeRule::RateLimit => {
+                let limit = self.envelope.rate_limit_rpm.unwrap_or_default();
+                retry_after = self.history.rate_limit_delay(at, limit);
+                format!("{limit} actions are allowed in 60 seconds, and as many have begun")
+            }
+        };
+        PolicyRefusal { rule: rule.name(), reason, retry_after }
+    }
+
+    /// Returns the reason why an action would cost too much.
+    fn spend_refusal_reason(&self, proposed: &ProposedAction<'_>) -> String {
+        let (limit, spent) = (self.envelope.max_spend.unwrap_or_default(), self.history.spent());
+        if spent > limit {
+            return format!("{spent} are spent, and {limit} are allowed");
+        }
+        match proposed.expected_cost {
+            None => {
+                let name = Shown::new(proposed.name);
+                format!("nobody knows what \"{name}\" costs, and {limit} are allowed; give it a price")
+            }
+            Some(expected) => {
+                let running = self.reserved_cost.plus(expected);
+                format!("{spent} are spent, at least {running} would be added, and {limit} are allowed")
+            }
+        }
+    }
+}
+
+/// Returns the signer types that all rules accept; `None` if any type is, empty if none is.
+fn common_signer_types(rules: &[&ApprovalRule]) -> Option<Vec<SignerType>> {
+    let mut lists = rules.iter().filter_map(|rule| rule.signer_types.clone());
+    let first = lists.next()?;
+    Some(lists.fold(first, |common, list| common.into_iter().filter(|it| list.contains(it)).collect()))
+}

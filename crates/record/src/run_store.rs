@@ -1,0 +1,364 @@
+//! The folder of runs, `.reenact/runs/<run_id>/`, closed to other users and ignored by version control.
+//!
+//! Every folder on the way is checked before it is used: it must be a real folder of this user that others cannot write
+//! to. Otherwise others could put their runs in the place of the user's. Start reading at [`RunStore`].
+
+use std::fs::{self, File, Metadata, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use reenact_json::Shown;
+use reenact_keys::durable::{self, Readers};
+use reenact_keys::ownership;
+
+use crate::resume;
+use crate::run_id::RunId;
+
+/// Reason why runs cannot be kept or found. Each message says what to do, if something can be done.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunStoreError {
+    /// A link is in the way; it could lead anywhere.
+    #[error("{}: is a link; runs are kept only in a folder of your own: remove the link", Shown::whole(.path))]
+    Link {
+        /// Path of the link.
+        path: String,
+    },
+    /// A file, a pipe or a device is in the way.
+    #[error("{}: is not a folder; move it away", Shown::whole(.path))]
+    NotAFolder {
+        /// Path of the thing.
+        path: String,
+    },
+    /// The folder belongs to another user, who could put other runs there.
+    #[error("{}: belongs to another user; record in a folder of your own", Shown::whole(.path))]
+    Foreign {
+        /// Path of the folder.
+        path: String,
+    },
+    /// Other users can write to the folder, and could put their runs there.
+    #[error("{path}: others can write to it (mode {mode:04o}); close it with: chmod 700 {path}", path = Shown::whole(.path))]
+    OpenToOthers {
+        /// Path of the folder.
+        path: String,
+        /// Permission bits of the folder.
+        mode: u32,
+    },
+    /// There is a run of that id already.
+    #[error("{}: is there already", Shown::whole(.path))]
+    Exists {
+        /// Path of the run's folder.
+        path: String,
+    },
+    /// There are no runs.
+    #[error("{}: there are no runs; record one with: reenact record -- COMMAND", Shown::whole(.path))]
+    NoRuns {
+        /// Path of the folder in which they would be.
+        path: String,
+    },
+    /// The text is neither an id, nor the beginning of one, nor `last`.
+    #[error("\"{}\" names no run: give an id, the beginning of one, or `last`", Shown::new(.given))]
+    NotAnId {
+        /// Text that was given.
+        given: String,
+    },
+    /// No run's id begins with the text.
+    #[error("no run's id begins with \"{}\"", Shown::new(.given))]
+    NotFound {
+        /// Text that was given.
+        given: String,
+    },
+    /// Several runs' ids begin with the text.
+    #[error("\"{}\" begins {} ids: {}; give more of it", Shown::new(.given), .found.len(), listed(.found))]
+    Ambiguous {
+        /// Text that was given.
+        given: String,
+        /// Ids that begin with it, oldest first.
+        found: Vec<RunId>,
+    },
+    /// The run has no artifact here: it was not sealed, or its artifact was written elsewhere.
+    #[error(
+        "run {run_id} has no artifact here: it was not sealed (seal it with: reenact recover), or its artifact was written elsewhere"
+    )]
+    NotSealed {
+        /// Id of the run.
+        run_id: RunId,
+    },
+    /// The operating system returned an error.
+    #[error("{}: {text}", Shown::whole(.path))]
+    Io {
+        /// Path of the file or folder.
+        path: String,
+        /// Kind of the error.
+        kind: io::ErrorKind,
+        /// Message of the operating system.
+        text: String,
+    },
+}
+
+fn listed(ids: &[RunId]) -> String {
+    const MAX_LISTED: usize = 8;
+    let mut texts: Vec<String> = ids.iter().take(MAX_LISTED).map(RunId::to_string).collect();
+    if ids.len() > MAX_LISTED {
+        texts.push("…".into());
+    }
+    texts.join(", ")
+}
+
+fn path_text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+impl RunStoreError {
+    fn io(path: &Path, error: &io::Error) -> Self {
+        Self::Io { path: path_text(path), kind: error.kind(), text: error.to_string() }
+    }
+}
+
+/// Folder of runs and replays, such as `.reenact`. It need not exist until a run is recorded.
+///
+/// ```
+/// use reenact_record::{RunId, RunStore};
+///
+/// let store = RunStore::new("/nowhere/.reenact");
+/// let id: RunId = "01890a5d-ac96-774b-bcce-b302099a8057".parse()?;
+/// assert!(store.journal_path(id).ends_with("runs/01890a5d-ac96-774b-bcce-b302099a8057/journal.jsonl"));
+/// assert_eq!(store.run_ids(), Ok(Vec::new()));
+/// # Ok::<(), reenact_record::run_id::InvalidRunId>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunStore {
+    path: PathBuf,
+}
+
+impl RunStore {
+    /// Name of the folder in a project.
+    pub const NAME: &str = ".reenact";
+
+    /// Returns the store at this path. Nothing is read or created.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// Returns the path of the folder itself.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the path of a run's folder, which need not exist.
+    pub fn run_path(&self, id: RunId) -> PathBuf {
+        self.runs_path().join(id.to_string())
+    }
+
+    /// Returns the path of a run's journal, which need not exist.
+    pub fn journal_path(&self, id: RunId) -> PathBuf {
+        self.run_path(id).join("journal.jsonl")
+    }
+
+    /// Returns the default path of a run's artifact, which need not exist.
+    pub fn artifact_path(&self, id: RunId) -> PathBuf {
+        self.run_path(id).join("artifact.rer.json")
+    }
+
+    /// Returns the path of the artifact of a run that was sealed here.
+    ///
+    /// # Errors
+    /// [`RunStoreError::NotSealed`] if there is none, [`RunStoreError::Link`] if there is a link.
+    pub fn sealed_artifact(&self, id: RunId) -> Result<PathBuf, RunStoreError> {
+        let path = self.artifact_path(id);
+        match path.symlink_metadata() {
+            Ok(found) if found.is_file() => Ok(path),
+            Ok(found) if found.is_symlink() => Err(RunStoreError::Link { path: path_text(&path) }),
+            _ => Err(RunStoreError::NotSealed { run_id: id }),
+        }
+    }
+
+    /// Returns the ids of all runs, oldest first; empty if the folder does not exist. Entries that are no runs are
+    /// skipped.
+    ///
+    /// # Errors
+    /// Fails if another user owns the folder or can write to it, and with any error of the file system.
+    pub fn run_ids(&self) -> Result<Vec<RunId>, RunStoreError> {
+        let runs = self.runs_path();
+        for folder in [&self.path, &runs] {
+            if !check_folder(folder)? {
+                return Ok(Vec::new());
+            }
+        }
+        let failed = |error| RunStoreError::io(&runs, &error);
+        let mut ids = Vec::new();
+        for entry in fs::read_dir(&runs).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let id = entry.file_name().to_str().and_then(|name| name.parse::<RunId>().ok());
+            let is_folder = entry.file_type().is_ok_and(|found| found.is_dir());
+            ids.extend(id.filter(|_| is_folder));
+        }
+        ids.sort();
+        Ok(ids)
+    }
+
+    /// Returns the ids of the runs that are neither sealed nor being recorded, oldest first: their recorders were
+    /// killed, or could not write the artifact. A run that was sealed into another file is not among them, as long as
+    /// that file exists.
+    pub fn unsealed_runs(&self) -> Result<Vec<RunId>, RunStoreError> {
+        let mut ids = self.run_ids()?;
+        ids.retain(|id| self.is_unsealed(*id));
+        Ok(ids)
+    }
+
+    /// Returns true for a run with a journal that is neither locked nor sealed.
+    fn is_unsealed(&self, id: RunId) -> bool {
+        let journal = self.journal_path(id);
+        let has_journal = journal.symlink_metadata().is_ok_and(|found| found.is_file());
+        if !has_journal || self.artifact_path(id).symlink_metadata().is_ok() {
+            return false;
+        }
+        // An unreadable journal counts as not sealed; resuming the run reports the error.
+        let Ok(mut file) = File::open(journal) else { return true };
+        if matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
+            return false;
+        }
+        let out = resume::read_head(&mut file).ok().flatten().and_then(|head| head.target);
+        let is_there = out.is_some_and(|out| out.path.symlink_metadata().is_ok());
+        !(is_there && resume::has_run_ended(&mut file).unwrap_or(false))
+    }
+
+    /// Returns the id of the key that a run began under, by the first line of its journal; `None` if that line does not
+    /// have it. The line is not checked otherwise.
+    pub fn key_id(&self, id: RunId) -> io::Result<Option<String>> {
+        resume::read_key_id(&mut File::open(self.journal_path(id))?)
+    }
+
+    /// Checks the folders that a run lies in.
+    pub(crate) fn check_run(&self, id: RunId) -> Result<(), RunStoreError> {
+        for folder in [&self.path, &self.runs_path(), &self.run_path(id)] {
+            if !check_folder(folder)? {
+                return Err(RunStoreError::NotFound { given: id.to_string() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that a journal is no link, and belongs to this user.
+    pub(crate) fn check_journal(path: &Path, found: &Metadata) -> Result<(), RunStoreError> {
+        if found.is_symlink() {
+            return Err(RunStoreError::Link { path: path_text(path) });
+        }
+        if !ownership::is_ours(found) {
+            return Err(RunStoreError::Foreign { path: path_text(path) });
+        }
+        Ok(())
+    }
+
+    /// Finds the run that a person means by `last`, an id, or the beginning of one.
+    ///
+    /// # Errors
+    /// [`RunStoreError::NotAnId`], [`RunStoreError::NoRuns`], [`RunStoreError::NotFound`] and
+    /// [`RunStoreError::Ambiguous`] say which of these failed.
+    pub fn resolve(&self, given: &str) -> Result<RunId, RunStoreError> {
+        let is_part = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f' | b'-');
+        let is_prefix = !given.is_empty() && given.len() <= 36 && given.bytes().all(is_part);
+        if given != "last" && !is_prefix {
+            return Err(RunStoreError::NotAnId { given: given.to_owned() });
+        }
+        let runs = self.run_ids()?;
+        let Some(last) = runs.last() else {
+            return Err(RunStoreError::NoRuns { path: path_text(&self.path) });
+        };
+        if given == "last" {
+            return Ok(*last);
+        }
+        let found: Vec<RunId> = runs.into_iter().filter(|id| id.to_string().starts_with(given)).collect();
+        match found.as_slice() {
+            [] => Err(RunStoreError::NotFound { given: given.to_owned() }),
+            [one] => Ok(*one),
+            _ => Err(RunStoreError::Ambiguous { given: given.to_owned(), found }),
+        }
+    }
+
+    /// Creates the folder of replay records, and returns the path for the record of a new replay.
+    pub fn create_replay_path(&self, id: RunId) -> Result<PathBuf, RunStoreError> {
+        let replays = self.path.join("replays");
+        self.create_inner(&replays)?;
+        Ok(replays.join(format!("{id}.json")))
+    }
+
+    /// Creates this folder and a folder in it, closed to other users.
+    fn create_inner(&self, inner: &Path) -> Result<(), RunStoreError> {
+        for folder in [self.path.as_path(), inner] {
+            // An existing folder is checked first: creating it again would follow a link.
+            if !check_folder(folder)? {
+                durable::create_private_folder(folder).map_err(|error| RunStoreError::io(folder, &error))?;
+                check_folder(folder)?;
+            }
+            close_to_others(folder).map_err(|error| RunStoreError::io(folder, &error))?;
+        }
+        self.write_gitignore()
+    }
+
+    /// Creates the folder of a new run, and those above it.
+    ///
+    /// # Errors
+    /// [`RunStoreError::Exists`] if the run has a folder already.
+    pub(crate) fn create_run(&self, id: RunId) -> Result<PathBuf, RunStoreError> {
+        self.create_inner(&self.runs_path())?;
+        let path = self.run_path(id);
+        match durable::create_new_private_folder(&path) {
+            Ok(()) => Ok(path),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(RunStoreError::Exists { path: path_text(&path) })
+            }
+            Err(error) => Err(RunStoreError::io(&path, &error)),
+        }
+    }
+
+    /// Writes a `.gitignore`: runs do not belong into version control, whatever the project's own rules say.
+    fn write_gitignore(&self) -> Result<(), RunStoreError> {
+        let path = self.path.join(".gitignore");
+        match durable::create(&path, b"*\n", Readers::Owner) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                Err(RunStoreError::io(&path, &error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn runs_path(&self) -> PathBuf {
+        self.path.join("runs")
+    }
+}
+
+/// Returns true if the folder exists and false if nothing does.
+///
+/// # Errors
+/// Fails for a link, for anything but a folder, and if another user owns the folder or can write to it.
+pub(crate) fn check_folder(path: &Path) -> Result<bool, RunStoreError> {
+    let found = match path.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        found => found.map_err(|error| RunStoreError::io(path, &error))?,
+    };
+    if found.is_symlink() {
+        return Err(RunStoreError::Link { path: path_text(path) });
+    }
+    if !found.is_dir() {
+        return Err(RunStoreError::NotAFolder { path: path_text(path) });
+    }
+    if !ownership::is_ours(&found) {
+        return Err(RunStoreError::Foreign { path: path_text(path) });
+    }
+    match ownership::mode_written_by_others(&found) {
+        Some(mode) => Err(RunStoreError::OpenToOthers { path: path_text(path), mode }),
+        None => Ok(true),
+    }
+}
+
+/// Closes a folder to other users that was created by other means, such as by copying.
+fn close_to_others(path: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    if ownership::mode(&path.symlink_metadata()?) != Some(0o700) {
+        fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+    }
+    #[cfg(not(unix))]
+    let _ = path;
+    Ok(())
+}

@@ -1,0 +1,201 @@
+//! The folder of runs: which folders are refused, and which run a person means.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on stops")]
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use reenact_record::{RecordError, Recorder, RunId, RunStart, RunStore, RunStoreError};
+use reenact_testkit::fixture::TestDir;
+use support::{key, run_id, runs};
+
+fn shown(path: &Path) -> String {
+    path.to_str().unwrap().to_owned()
+}
+
+fn begin(folder: &RunStore) -> Result<(), RecordError> {
+    Recorder::begin(folder, &RunStart::new(run_id()), &key()).map(|_| ())
+}
+
+#[cfg(unix)]
+#[test]
+fn links_are_not_followed() {
+    let dir = TestDir::new();
+    let elsewhere = dir.join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let folder = runs(&dir);
+    std::os::unix::fs::symlink(&elsewhere, folder.path()).unwrap();
+    let refused = RunStoreError::Link { path: shown(folder.path()) };
+    assert_eq!(begin(&folder), Err(RecordError::Folder(refused.clone())));
+    assert_eq!(folder.run_ids(), Err(refused.clone()));
+    assert_eq!(folder.resolve("last"), Err(refused));
+
+    // A dangling link is not followed either, nor one further down.
+    fs::remove_dir(&elsewhere).unwrap();
+    let refused = RunStoreError::Link { path: shown(folder.path()) };
+    assert_eq!(begin(&folder), Err(RecordError::Folder(refused)));
+    fs::remove_file(folder.path()).unwrap();
+    fs::create_dir(folder.path()).unwrap();
+    let runs = folder.path().join("runs");
+    std::os::unix::fs::symlink(&elsewhere, &runs).unwrap();
+    assert_eq!(begin(&folder), Err(RecordError::Folder(RunStoreError::Link { path: shown(&runs) })));
+    assert!(!elsewhere.exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn another_users_folder_is_refused() {
+    use std::os::unix::fs::MetadataExt;
+    let dir = TestDir::new();
+    let mut folder = runs(&dir);
+    fs::create_dir(folder.path()).unwrap();
+    let our_id = folder.path().metadata().unwrap().uid();
+    if our_id == 0 {
+        std::os::unix::fs::chown(folder.path(), Some(65_534), None).unwrap();
+    } else {
+        // Without the right to give a folder away, take one that belongs to somebody else already.
+        folder = RunStore::new("/");
+    }
+    let refused = RunStoreError::Foreign { path: shown(folder.path()) };
+    assert_eq!(begin(&folder), Err(RecordError::Folder(refused.clone())));
+    assert_eq!(folder.run_ids(), Err(refused));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_others_write_to_is_refused_and_one_that_they_read_is_closed() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = TestDir::new();
+    let folder = runs(&dir);
+    fs::create_dir(folder.path()).unwrap();
+    let set = |mode| fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode)).unwrap();
+    set(0o770);
+    let refused = RunStoreError::OpenToOthers { path: shown(folder.path()), mode: 0o770 };
+    assert_eq!(begin(&folder), Err(RecordError::Folder(refused.clone())));
+    assert_eq!(
+        refused.to_string(),
+        format!(
+            "{path}: others can write to it (mode 0770); close it with: chmod 700 {path}",
+            path = shown(folder.path())
+        )
+    );
+    set(0o755);
+    begin(&folder).unwrap();
+    assert_eq!(folder.path().metadata().unwrap().permissions().mode() & 0o7777, 0o700);
+}
+
+#[test]
+fn what_is_no_folder_is_refused() {
+    let dir = TestDir::new();
+    let folder = runs(&dir);
+    fs::write(folder.path(), "").unwrap();
+    let refused = RunStoreError::NotAFolder { path: shown(folder.path()) };
+    assert_eq!(begin(&folder), Err(RecordError::Folder(refused)));
+}
+
+#[test]
+fn an_id_names_one_run() {
+    let dir = TestDir::new();
+    let (folder, id) = (runs(&dir), run_id());
+    let start = RunStart::new(id);
+    let _recorder = Recorder::begin(&folder, &start, &key()).unwrap();
+    let refused = Recorder::begin(&folder, &start, &key()).map(|_| ()).unwrap_err();
+    assert_eq!(refused, RecordError::Folder(RunStoreError::Exists { path: shown(&folder.run_path(id)) }));
+}
+
+/// Creates runs of these ids, and entries that are no runs.
+fn with_runs(dir: &TestDir, ids: &[&str]) -> RunStore {
+    let folder = runs(dir);
+    let runs = folder.path().join("runs");
+    fs::create_dir_all(&runs).unwrap();
+    for id in ids {
+        fs::create_dir(runs.join(id)).unwrap();
+    }
+    fs::create_dir(runs.join("not a run")).unwrap();
+    fs::create_dir(runs.join("ffffffff-ffff-4fff-bfff-ffffffffffff")).unwrap();
+    fs::write(runs.join("fff022e2-79b0-7cc3-98c4-dc0c0c07398f"), "a file").unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("/", runs.join("fff122e2-79b0-7cc3-98c4-dc0c0c07398f")).unwrap();
+    folder
+}
+
+const OLD: &str = "017f22e2-79b0-7cc3-98c4-dc0c0c07398f";
+const MIDDLE: &str = "017f22e2-79b0-7fff-98c4-dc0c0c07398f";
+const NEW: &str = "019a8172-3a80-7d21-9f3e-2b6c5d4e3f2a";
+
+fn id(text: &str) -> RunId {
+    text.parse().unwrap()
+}
+
+#[test]
+fn the_run_that_is_meant() {
+    let dir = TestDir::new();
+    let folder = with_runs(&dir, &[NEW, OLD, MIDDLE]);
+    assert_eq!(folder.run_ids(), Ok(vec![id(OLD), id(MIDDLE), id(NEW)]));
+    for (given, meant) in [
+        ("last", NEW),
+        (OLD, OLD),
+        ("017f22e2-79b0-7c", OLD),
+        ("017f22e2-79b0-7f", MIDDLE),
+        ("019", NEW),
+        (NEW, NEW),
+    ] {
+        assert_eq!(folder.resolve(given), Ok(id(meant)), "{given}");
+    }
+    let several = RunStoreError::Ambiguous { given: "017f".into(), found: vec![id(OLD), id(MIDDLE)] };
+    assert_eq!(several.to_string(), format!("\"017f\" begins 2 ids: {OLD}, {MIDDLE}; give more of it"));
+    assert_eq!(folder.resolve("017f"), Err(several));
+    assert_eq!(folder.resolve("02"), Err(RunStoreError::NotFound { given: "02".into() }));
+    assert_eq!(
+        folder.resolve("fff"),
+        Err(RunStoreError::NotFound { given: "fff".into() }),
+        "these are no runs"
+    );
+    assert_eq!(folder.sealed_artifact(id(NEW)), Err(RunStoreError::NotSealed { run_id: id(NEW) }));
+}
+
+#[test]
+fn what_names_no_run() {
+    let dir = TestDir::new();
+    let folder = with_runs(&dir, &[OLD]);
+    let long = format!("{OLD}0");
+    for given in
+        ["", ".", "..", "../x", "/etc/passwd", "\u{1b}[2J", "LAST", "017F", "017f\0", "é", " last", &long]
+    {
+        let refused = RunStoreError::NotAnId { given: given.into() };
+        let said = refused.to_string();
+        assert!(!said.contains(char::is_control), "{said:?}");
+        assert_eq!(folder.resolve(given), Err(refused), "{given:?}");
+    }
+}
+
+#[test]
+fn many_that_begin_alike_are_not_all_listed() {
+    let found: Vec<RunId> = (0..9).map(|at| id(&OLD.replace("017f", &format!("01{at}f")))).collect();
+    let said = RunStoreError::Ambiguous { given: "01".into(), found }.to_string();
+    assert!(said.starts_with("\"01\" begins 9 ids: 010f22e2-"), "{said}");
+    assert!(said.ends_with("017f22e2-79b0-7cc3-98c4-dc0c0c07398f, …; give more of it"), "{said}");
+}
+
+#[test]
+fn where_nothing_was_recorded() {
+    let dir = TestDir::new();
+    let folder = runs(&dir);
+    let nothing = RunStoreError::NoRuns { path: shown(folder.path()) };
+    assert_eq!(folder.run_ids(), Ok(vec![]));
+    assert_eq!(folder.resolve("last"), Err(nothing.clone()));
+    assert_eq!(folder.resolve("01"), Err(nothing));
+    assert_eq!(dir.names(), [""; 0], "looking makes no folder");
+}
+
+/// A link in the place of an artifact is none.
+#[cfg(unix)]
+#[test]
+fn a_link_is_no_artifact() {
+    let dir = TestDir::new();
+    let folder = with_runs(&dir, &[OLD]);
+    let artifact = folder.artifact_path(id(OLD));
+    std::os::unix::fs::symlink("/etc/passwd", &artifact).unwrap();
+    assert_eq!(folder.sealed_artifact(id(OLD)), Err(RunStoreError::Link { path: shown(&artifact) }));
+}

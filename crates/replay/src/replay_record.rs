@@ -1,0 +1,142 @@
+//! A replay as data, for the command to write.
+
+use reenact_json::print::{self, PrintObjectWriter};
+use reenact_run::Exit;
+
+use crate::difference::RequestDifference;
+use crate::match_level::MatchLevel;
+use crate::miss::{self, Miss, MissCause};
+use crate::outcome::{ReplayOutcome, ReplayVerdict, UnusedExchange};
+
+/// What a replay came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplayRecord {
+    /// The id of the run that was replayed.
+    pub run_id: String,
+    /// The format of its record.
+    pub format: String,
+    /// The digest of what its record signs.
+    pub digest: Option<String>,
+    /// How the command ended now.
+    pub child_exit: Exit,
+    /// How it ended when it was recorded, if the record says so.
+    pub recorded_exit: Option<Exit>,
+    /// Requests and answers.
+    pub outcome: ReplayOutcome,
+    /// What held the command.
+    pub sandbox: ReplaySandbox,
+    /// When it began, RFC 3339.
+    pub started_at: String,
+    /// When it ended, RFC 3339.
+    pub ended_at: String,
+}
+
+/// What held the command, in plain words.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ReplaySandbox {
+    /// By what means: `netns`, `landlock+seccomp` or `none`.
+    pub isolation: String,
+    /// What it could not reach.
+    pub closed: Vec<String>,
+    /// What it could.
+    pub open: Vec<String>,
+    /// Why there was no better rung.
+    pub why: Option<String>,
+}
+
+impl ReplayRecord {
+    /// The verdict.
+    pub fn verdict(&self) -> ReplayVerdict {
+        self.outcome.verdict(self.child_exit, self.recorded_exit)
+    }
+
+    /// All of it as one JSON object, without a line feed. What acts on a terminal is escaped.
+    pub fn to_json(&self) -> String {
+        let mut text = String::new();
+        let mut object = PrintObjectWriter::open(&mut text);
+        let mut origin = PrintObjectWriter::open(object.name("replay_of"));
+        origin.string("run_id", self.run_id.as_str());
+        origin.string("format", self.format.as_str());
+        origin.string("digest", self.digest.as_deref());
+        origin.close();
+        object.string("verdict", self.verdict().name());
+        write_number(&mut object, "child_exit", self.child_exit.code());
+        write_number(&mut object, "child_signal", self.child_exit.signal());
+        write_number(&mut object, "recorded_exit", self.recorded_exit.and_then(Exit::code));
+        write_number(&mut object, "recorded_signal", self.recorded_exit.and_then(Exit::signal));
+        object.string("rung", self.outcome.weakest_level.unwrap_or(MatchLevel::Exact).name());
+        write_number(&mut object, "hits", Some(self.outcome.hits));
+        write_number(&mut object, "missed", Some(self.outcome.missed));
+        print::write_list(&self.outcome.misses, object.name("misses"), |miss, out| write_miss(miss, out));
+        print::write_list(&self.outcome.unused, object.name("unused"), write_unused);
+        write_number(&mut object, "ambiguous", Some(self.outcome.ambiguous));
+        write_number(&mut object, "rebuilt", Some(self.outcome.rebuilt));
+        self.sandbox.write(object.name("sandbox"));
+        object.string("started_at", self.started_at.as_str());
+        object.string("ended_at", self.ended_at.as_str());
+        object.close();
+        text
+    }
+}
+
+impl ReplaySandbox {
+    fn write(&self, out: &mut String) {
+        let mut object = PrintObjectWriter::open(out);
+        object.string("rung", self.isolation.as_str());
+        object.strings("closed", &self.closed);
+        object.strings("open", &self.open);
+        object.string("why", self.why.as_deref());
+        object.close();
+    }
+}
+
+fn write_number(object: &mut PrintObjectWriter<'_>, name: &str, number: Option<impl ToString>) {
+    let text = number.map_or_else(|| "null".to_owned(), |number| number.to_string());
+    object.name(name).push_str(&text);
+}
+
+fn write_miss(miss: &Miss, out: &mut String) {
+    let mut object = PrintObjectWriter::open(out);
+    object.string("code", miss::CODE);
+    object.string("provider", miss.provider.as_str());
+    object.string("method", miss.method.as_str());
+    object.string("path", miss.path.as_str());
+    object.string("model", miss.model.as_deref());
+    object.string("match_key", miss.key.as_str());
+    object.string("cause", miss.cause.name());
+    match &miss.cause {
+        MissCause::NothingRecorded | MissCause::NotCompared => {}
+        MissCause::AskedMoreOften { recorded } | MissCause::OnlyHashes { recorded } => {
+            write_number(&mut object, "recorded", Some(recorded))
+        }
+        MissCause::NoAnswer { step_id, why } => {
+            object.string("step_id", step_id.as_str());
+            object.string("why", why.to_string().as_str());
+        }
+        MissCause::Unknown(found) => {
+            let mut closest = PrintObjectWriter::open(object.name("closest"));
+            closest.string("step_id", found.step_id.as_str());
+            closest.boolean("served", found.is_served);
+            write_number(&mut closest, "distance", Some(found.distance));
+            print::write_list(&found.differences, closest.name("differences"), write_difference);
+            closest.close();
+        }
+    }
+    object.close();
+}
+
+fn write_difference(difference: &RequestDifference, out: &mut String) {
+    let mut object = PrintObjectWriter::open(out);
+    object.string("at", difference.location.as_str());
+    object.string("recorded", difference.recorded.as_deref());
+    object.string("asked", difference.asked.as_deref());
+    object.close();
+}
+
+fn write_unused(unused: &UnusedExchange, out: &mut String) {
+    let mut object = PrintObjectWriter::open(out);
+    object.string("step_id", unused.step_id.as_str());
+    object.string("model", unused.model.as_deref());
+    object.string("label", unused.label.as_str());
+    object.close();
+}

@@ -1,0 +1,100 @@
+//! A request as an agent makes it, and as it would have been recorded.
+
+use std::borrow::Cow;
+
+use reenact_json::{Digest, Shown};
+use reenact_secrets::{MessageSide, Redactor, http, renumbered};
+use reenact_wire::key::{self, MatchKeyParts};
+use reenact_wire::{Endpoint, Vendor, exchange};
+
+use crate::player::rule;
+
+/// A request as it came in: nothing is masked yet, but content codings are removed from the body.
+#[derive(Clone, Copy)]
+pub struct PlayerRequest<'a> {
+    /// The name of the route that it came in by, such as `openai`.
+    pub provider: &'a str,
+    /// `POST` and the like.
+    pub method: &'a str,
+    /// The path at the vendor, with its query: what stands behind the token and the route.
+    pub path: &'a str,
+    /// All headers.
+    pub headers: &'a [(&'a str, &'a [u8])],
+    /// The body.
+    pub body: &'a [u8],
+}
+
+/// The same request, masked.
+#[derive(Debug)]
+pub(crate) struct MaskedPlayerRequest<'a> {
+    pub(crate) provider: &'a str,
+    pub(crate) method: &'a str,
+    pub(crate) path: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Cow<'a, [u8]>,
+}
+
+impl<'a> PlayerRequest<'a> {
+    /// Masks it as a recorder does: the headers first, since they tell which values are secret in the rest.
+    pub(crate) fn masked(&self, redactor: &mut Redactor) -> MaskedPlayerRequest<'a> {
+        let headers = || self.headers.iter().copied();
+        for credential in http::credentials(headers()) {
+            redactor.add_known(rule::CREDENTIAL, &credential);
+        }
+        MaskedPlayerRequest {
+            provider: self.provider,
+            method: self.method,
+            headers: redactor.masked_headers(MessageSide::Request, headers()),
+            path: redactor.masked_path(self.path),
+            body: redactor.redact(self.body).bytes,
+        }
+    }
+}
+
+impl MaskedPlayerRequest<'_> {
+    pub(crate) fn key_parts(&self) -> MatchKeyParts<'_> {
+        MatchKeyParts {
+            provider: self.provider,
+            method: self.method,
+            path: &self.path,
+            headers: &self.headers,
+            body: &self.body,
+        }
+    }
+
+    pub(crate) fn exact_key(&self) -> Digest {
+        key::match_key_digest(&self.key_parts(), renumbered)
+    }
+
+    /// The model that is asked, safe to print.
+    pub(crate) fn model(&self) -> Option<String> {
+        let vendor = Vendor::of_route(self.provider);
+        let endpoint = Endpoint::of(vendor, self.method, &self.path);
+        let request = exchange::parse_request_to(vendor, endpoint, &self.path, &self.body)?;
+        Some(Shown::new(&request.model?).to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_numbers_of_marks_do_not_count() {
+        let marked = |numbers: [u8; 3]| {
+            let [a, b, c] = numbers;
+            let body = format!("[masked:key:{a}] [masked:key:{b}] [masked:key:{c}]");
+            let path = format!("/x?key=[masked:query:{a}]");
+            let masked = MaskedPlayerRequest {
+                provider: "anthropic",
+                method: "POST",
+                path,
+                headers: Vec::new(),
+                body: Cow::Owned(body.into_bytes()),
+            };
+            masked.exact_key()
+        };
+        assert_eq!(marked([7, 3, 7]), marked([1, 2, 1]));
+        assert_ne!(marked([7, 3, 7]), marked([1, 1, 2]));
+    }
+}

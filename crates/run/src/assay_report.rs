@@ -1,0 +1,246 @@
+//! `run.json` and `summary.json`: what came out of a run, as the tool that reads Replay Bundles shows it.
+//!
+//! A step that called a model stands for a test: answered, or an error. Prompts and answers are in the trace and are not repeated
+//! here.
+
+use reenact_json::print::{self, PrintObjectWriter};
+use reenact_json::{Digest, Value};
+
+use crate::run::Run;
+
+/// What came out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AssayReport {
+    /// The run's id, if it has one. Untrusted text.
+    pub run_id: Option<String>,
+    /// What was run. Untrusted text.
+    pub suite: String,
+    /// Each step that called a model.
+    pub results: Vec<AssayTestResult>,
+    /// The exit code of the run, or of its replay.
+    pub exit_code: i64,
+    /// A code that programs go by; empty if all went well.
+    pub reason_code: &'static str,
+    /// What went wrong, in words.
+    pub message: Option<String>,
+    /// Who writes this: `reenact/<version>`.
+    pub producer: String,
+    /// The digest of the envelope in force.
+    pub policy_digest: Option<Digest>,
+    /// The digest of the trace.
+    pub trace_digest: Option<Digest>,
+    /// What chance began with.
+    pub seeds: AssaySeeds,
+    /// Of a replay: what was replayed.
+    pub replay: Option<ReplayedBundle>,
+}
+
+/// What chance began with, as far as it is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AssaySeeds {
+    /// How seeds are used.
+    pub version: u32,
+    /// The seed of the order of tests. Untrusted text.
+    pub order: Option<String>,
+    /// The seed of the judge. Untrusted text.
+    pub judge: Option<String>,
+}
+
+impl Default for AssaySeeds {
+    fn default() -> Self {
+        Self { version: 1, order: None, judge: None }
+    }
+}
+
+/// What came of one step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AssayTestResult {
+    /// The step. Untrusted text.
+    pub id: String,
+    /// How it went.
+    pub status: AssayTestStatus,
+    /// What went wrong, in words.
+    pub message: String,
+    /// How long it took, if that is known.
+    pub milliseconds: Option<u64>,
+}
+
+/// How a step went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AssayTestStatus {
+    /// Answered to the end, with success.
+    Pass,
+    /// Answered, and not as it should have been.
+    Fail,
+    /// Not answered, or not to the end.
+    Error,
+}
+
+impl AssayTestStatus {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// Where a replay came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplayedBundle {
+    /// SHA-256 of the bundle's file; a folder has none.
+    pub bundle_digest: Option<Digest>,
+    /// The id of the run that the bundle is of, if it says so. Untrusted text.
+    pub source_run_id: Option<String>,
+}
+
+impl AssayReport {
+    /// What came out of a recorded run.
+    pub fn of(run: &Run, version: &str) -> Self {
+        let exit_code = run.ended().and_then(|ended| integer(ended.member("exit_code")?));
+        let said = run.ended().and_then(|ended| ended.member("status")?.string());
+        // A run that crashed has no exit code, and is no success.
+        let (exit_code, reason_code, message) = match (exit_code, said.as_deref()) {
+            (Some(exit_code), _) => (exit_code, "", None),
+            (None, Some("completed" | "Success" | "success")) => (0, "", None),
+            (None, Some(_)) => (1, "E_RUN_FAILED", Some("the run failed, and no exit code is recorded")),
+            (None, None) => (1, "E_OUTCOME_UNKNOWN", Some("the record does not tell how the run ended")),
+        };
+        let envelope = run.started().and_then(|started| started.member("envelope_hash")?.string());
+        let mut results = Vec::new();
+        for exchange in run.exchanges().filter(|exchange| exchange.kind == crate::ExchangeKind::Model) {
+            let own = exchange.step_id();
+            let index = exchange.called.index();
+            let id = if own.is_empty() { format!("request-{index}") } else { own.into_owned() };
+            let (is_answered, message, milliseconds) = match exchange.answer() {
+                Ok(answer) => {
+                    let is_good = answer.complete && answer.status.is_none_or(|status| status < 400);
+                    let message = match (is_good, answer.status) {
+                        (true, _) => String::new(),
+                        (false, Some(status)) if answer.complete => format!("answered with status {status}"),
+                        (false, _) => "the answer is not complete".to_owned(),
+                    };
+                    let latency =
+                        answer.latency.map(|latency| u64::try_from(latency.as_millis()).unwrap_or(u64::MAX));
+                    (is_good, message, latency)
+                }
+                Err(why) => (false, why.to_string(), None),
+            };
+            let status = if is_answered { AssayTestStatus::Pass } else { AssayTestStatus::Error };
+            results.push(AssayTestResult { id, status, message, milliseconds });
+        }
+        Self {
+            run_id: Some(run.id().to_owned()),
+            suite: "reenact".to_owned(),
+            results,
+            exit_code,
+            reason_code,
+            message: message.map(str::to_owned),
+            producer: format!("reenact/{version}"),
+            policy_digest: envelope.and_then(|hash| Digest::from_hex(&hash)),
+            ..Self::default()
+        }
+    }
+
+    /// `run.json`
+    pub fn run_json(&self) -> String {
+        let mut text = String::new();
+        let mut object = PrintObjectWriter::open(&mut text);
+        object.string("run_id", self.run_id.as_deref());
+        object.string("suite", self.suite.as_str());
+        print::write_list(&self.results, object.name("results"), |result, out| {
+            let mut object = PrintObjectWriter::open(out);
+            object.string("test_id", result.id.as_str());
+            object.string("status", result.status.name());
+            object.name("score").push_str(if result.status == AssayTestStatus::Pass { "1.0" } else { "0.0" });
+            object.boolean("cached", false);
+            object.string("message", result.message.as_str());
+            let time = result.milliseconds.map_or("null".to_owned(), |time| time.to_string());
+            object.name("duration_ms").push_str(&time);
+            object.close();
+        });
+        self.write_exit(&mut object);
+        object.name("reason_code_version").push('1');
+        self.seeds.write(&mut object);
+        let mut resolution = PrintObjectWriter::open(object.name("resolution"));
+        self.write_exit(&mut resolution);
+        if let Some(message) = &self.message {
+            resolution.string("message", message.as_str());
+        }
+        resolution.close();
+        if let Some(replay) = &self.replay {
+            let mut provenance = PrintObjectWriter::open(object.name("provenance"));
+            replay.write(&mut provenance);
+            provenance.close();
+        }
+        object.close();
+        text + "\n"
+    }
+
+    /// `summary.json`
+    pub fn summary_json(&self) -> String {
+        let mut text = String::new();
+        let mut object = PrintObjectWriter::open(&mut text);
+        object.name("schema_version").push('1');
+        object.name("reason_code_version").push('1');
+        self.write_exit(&mut object);
+        if let Some(message) = &self.message {
+            object.string("message", message.as_str());
+        }
+        let mut provenance = PrintObjectWriter::open(object.name("provenance"));
+        provenance.string("assay_version", self.producer.as_str());
+        provenance.string("verify_mode", "enabled");
+        for (name, digest) in
+            [("policy_pack_digest", self.policy_digest), ("trace_digest", self.trace_digest)]
+        {
+            if let Some(digest) = digest {
+                provenance.string(name, format!("sha256:{digest}").as_str());
+            }
+        }
+        if let Some(replay) = &self.replay {
+            replay.write(&mut provenance);
+        }
+        provenance.close();
+        let passed = self.results.iter().filter(|result| result.status == AssayTestStatus::Pass).count();
+        let mut results = PrintObjectWriter::open(object.name("results"));
+        results.name("passed").push_str(&passed.to_string());
+        results.name("failed").push_str(&(self.results.len() - passed).to_string());
+        results.name("total").push_str(&self.results.len().to_string());
+        results.close();
+        let mut seeds = PrintObjectWriter::open(object.name("seeds"));
+        self.seeds.write(&mut seeds);
+        seeds.close();
+        object.string("schema", "assay.run_summary.v1");
+        object.close();
+        text + "\n"
+    }
+
+    fn write_exit(&self, object: &mut PrintObjectWriter<'_>) {
+        object.name("exit_code").push_str(&self.exit_code.to_string());
+        object.string("reason_code", self.reason_code);
+    }
+}
+
+impl AssaySeeds {
+    fn write(&self, object: &mut PrintObjectWriter<'_>) {
+        object.name("seed_version").push_str(&self.version.to_string());
+        object.string("order_seed", self.order.as_deref());
+        object.string("judge_seed", self.judge.as_deref());
+    }
+}
+
+impl ReplayedBundle {
+    fn write(&self, provenance: &mut PrintObjectWriter<'_>) {
+        provenance.boolean("replay", true);
+        let digest = self.bundle_digest.map_or("unknown".to_owned(), |digest| digest.to_string());
+        provenance.string("bundle_digest", format!("sha256:{digest}").as_str());
+        provenance.string("replay_mode", "offline");
+        provenance.string("source_run_id", self.source_run_id.as_deref());
+    }
+}
+
+/// A whole number, which may be negative.
+fn integer(value: Value<'_>) -> Option<i64> {
+    core::str::from_utf8(value.text()).ok()?.parse().ok()
+}

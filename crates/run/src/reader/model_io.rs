@@ -1,0 +1,192 @@
+//! Model IO: prompts by their hashes, and what was answered. Recordings of its kernel, which are imported, hold the prompts too.
+
+use std::borrow::Cow;
+
+use reenact_formats::FormatId;
+use reenact_formats::model_io::read_content_hash;
+use reenact_formats::rer::{Callee, EventType};
+use reenact_json::{Limits, Value, ValueKind};
+use reenact_wire::{Endpoint, ModelAnswer, Usage};
+
+use super::{DocumentContext, RunReader};
+use crate::convert::export::loss_notes::{document, note_other_members, widest_limits};
+use crate::convert::loss::{Losses, SourcePath};
+use crate::event::Event;
+use crate::event_index::{ByteSpan, EventIndexBuilder, Pairing, ScannedEvent, WithheldEnd};
+use crate::exchange::{AnswerDetail, ExchangeAnswer, ExchangeRequest, ExchangeRequestBody};
+use crate::open::NotARun;
+use crate::run::{Producer, Run, RunInner, RunParts};
+use crate::unreadable::{
+    UnreadablePayload, mistyped, optional_milliseconds, pick_members, required, required_text,
+};
+
+/// Reads what a run keeps of a session: two events for each interaction, which both carry all of it.
+pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<RunParts, NotARun> {
+    let document = Value::parse(bytes, limits).map_err(|error| NotARun::Unreadable(error.describe(bytes)))?;
+    let interactions = document.member("interactions").filter(|list| list.kind() == ValueKind::Array);
+    let mut index = EventIndexBuilder::default();
+    for interaction in interactions.ok_or(NotARun::NoEvents)?.elements() {
+        let payload = ByteSpan::of(Some(interaction), bytes);
+        for kind in [Some(EventType::ModelCalled), Some(EventType::ModelReturned)] {
+            index.push(ScannedEvent {
+                kind,
+                payload,
+                pairing: Pairing::NamedOrInOrder(Vec::new()),
+                ..ScannedEvent::unknown()
+            });
+        }
+    }
+    let [began, ended, adapter] = pick_members(document, ["created_at_utc", "ended_at_utc", "adapter_id"]);
+    Ok(RunParts {
+        producer: Producer { name: owned_string(adapter), ..Producer::default() },
+        started_at: ByteSpan::of(began, bytes),
+        ended_at: ByteSpan::of(ended, bytes),
+        payload_format: FormatId::ModelIo,
+        context: context(document),
+        entries: index.finish(),
+        ..RunParts::default()
+    })
+}
+
+fn owned_string(value: Option<Value<'_>>) -> Option<String> {
+    value?.string().map(|text| text.into_owned())
+}
+
+/// Whom and which model, which a session says once for all of its interactions.
+pub(super) fn context(document: Value<'_>) -> DocumentContext {
+    let [adapter, model] = pick_members(document, ["adapter_id", "model_id"]);
+    // `reenact/anthropic`
+    let provider =
+        owned_string(adapter).map(|adapter| adapter.rsplit('/').next().unwrap_or_default().to_owned());
+    DocumentContext { provider, model: owned_string(model) }
+}
+
+/// The number of an interaction. The second half of one that was imported has that of the first.
+pub(super) fn step_id<'r>(event: &Event<'r>, payload: Value<'r>) -> Option<Cow<'r, str>> {
+    let number = |payload: Value<'_>| {
+        let [i, sequence] = pick_members(payload, ["i", "sequence"]);
+        i.or(sequence)?.unsigned_integer().map(|i| Cow::Owned(i.to_string()))
+    };
+    let partner = || {
+        let entry = event.run.parts.entries.get(event.partner()?)?;
+        number(entry.payload.value(&event.run.bytes)?)
+    };
+    number(payload).or_else(partner)
+}
+
+pub(super) fn request<'v>(
+    item: Value<'v>,
+    context: &DocumentContext,
+) -> Result<ExchangeRequest<'v>, UnreadablePayload> {
+    let [hash, prompt] = pick_members(item, ["prompt_hash", "prompt"]);
+    let body = match prompt.and_then(|prompt| prompt.string()) {
+        Some(prompt) => ExchangeRequestBody::Prompt(prompt),
+        None => {
+            let hash = required("prompt_hash", hash)?;
+            let digest = read_content_hash(Some(hash));
+            let wanted = "sha256: and 64 hexadecimal digits";
+            ExchangeRequestBody::Hash(digest.ok_or_else(|| mistyped("prompt_hash", hash, wanted))?)
+        }
+    };
+    Ok(ExchangeRequest {
+        provider: Cow::Owned(context.provider.clone().unwrap_or_default()),
+        model: context.model.clone().map(Cow::Owned),
+        endpoint: None,
+        method: Cow::default(),
+        path: Cow::default(),
+        headers: Vec::new(),
+        body,
+        match_key: None,
+        source: None,
+    })
+}
+
+pub(super) fn answer<'v>(
+    item: Value<'v>,
+    context: &DocumentContext,
+) -> Result<ExchangeAnswer<'v>, UnreadablePayload> {
+    let kernel_result = pick_members(item, ["result"])[0].filter(|result| result.kind() == ValueKind::Object);
+    let [content, own, input, output, latency] = pick_members(
+        kernel_result.unwrap_or(item),
+        ["response_content", "content", "tokens_input", "tokens_output", "latency_ms"],
+    );
+    let content = if kernel_result.is_some() { own } else { content };
+    let text = required_text("response_content", content)?.into_owned();
+    // No hash covers these, and no rule types them: what is no number says nothing.
+    let count = |value: Option<Value<'_>>| value.and_then(|value| value.unsigned_integer());
+    let (input, output) = (count(input), count(output));
+    let usage = (input.is_some() || output.is_some()).then(|| Usage {
+        input_tokens: input.unwrap_or_default(),
+        output_tokens: output.unwrap_or_default(),
+        ..Usage::default()
+    });
+    let said = ModelAnswer {
+        text,
+        usage,
+        model: context.model.clone(),
+        is_complete: true,
+        ..ModelAnswer::default()
+    };
+    Ok(ExchangeAnswer {
+        recorded_message: Some(Box::new(said)),
+        latency: optional_milliseconds("latency_ms", latency).ok().flatten(),
+        ..ExchangeAnswer::complete_with(AnswerDetail::Message)
+    })
+}
+
+/// Interactions, or their halves.
+pub(crate) struct ModelIoRunReader;
+
+impl RunReader for ModelIoRunReader {
+    fn read(&self, bytes: &[u8], limits: &Limits) -> Result<RunParts, NotARun> {
+        read(bytes, limits)
+    }
+
+    fn classify(&self, named: Option<EventType>, _: Value<'_>) -> (Option<EventType>, Pairing) {
+        (named, Pairing::NamedOrInOrder(Vec::new()))
+    }
+
+    fn classify_withheld(&self, callee: Callee, _: bool) -> Option<WithheldEnd> {
+        (callee == Callee::Model).then_some(WithheldEnd { callees: &[Callee::Model], names_repeat: false })
+    }
+
+    fn context(&self, document: Value<'_>) -> DocumentContext {
+        context(document)
+    }
+
+    fn source_path(&self, event: &Event<'_>) -> SourcePath {
+        SourcePath::Item("$.interactions[", event.index() / 2, "]".into())
+    }
+
+    fn note_document_losses(&self, run: &Run, target: FormatId, losses: &mut Losses) {
+        let kept: &[&str] = match target {
+            FormatId::ReplayJsonl => &["created_at_utc", "ended_at_utc"],
+            _ => &["created_at_utc", "model_id", "adapter_id"],
+        };
+        let kept = [kept, &["interactions", "model_io_schema_version"]].concat();
+        if let Ok(session) = Value::parse(document(run), &widest_limits()) {
+            note_other_members(session, &kept, &SourcePath::At("$".into()), losses);
+        }
+    }
+
+    fn step_id<'r>(&self, event: &Event<'r>, payload: Value<'r>) -> Option<Cow<'r, str>> {
+        step_id(event, payload)
+    }
+
+    fn request<'v>(
+        &self,
+        item: Value<'v>,
+        run: &'v RunInner,
+    ) -> Result<ExchangeRequest<'v>, UnreadablePayload> {
+        request(item, &run.parts.context)
+    }
+
+    fn answer<'v>(
+        &self,
+        item: Value<'v>,
+        run: &'v RunInner,
+        _: Option<Endpoint>,
+    ) -> Result<ExchangeAnswer<'v>, UnreadablePayload> {
+        answer(item, &run.parts.context)
+    }
+}

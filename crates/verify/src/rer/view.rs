@@ -1,0 +1,52 @@
+//! [`ArtifactView`]: the members of an artifact, for code that needs a verified one.
+
+use reenact_formats::rer::{RerArtifactReader, RerEventItem, RerHead};
+use reenact_json::Limits;
+
+use super::RerBatchReader;
+use crate::{Keys, Options, Report, Verified};
+
+/// Members of an RER artifact, borrowed from its bytes.
+#[derive(Debug)]
+pub struct ArtifactView<'a> {
+    /// Text that was verified.
+    bytes: &'a [u8],
+    /// Limits under which the text was read.
+    limits: Limits,
+    /// Members beside the events.
+    head: RerHead<'a>,
+}
+
+impl<'a> ArtifactView<'a> {
+    /// Returns the members beside the events.
+    pub fn head(&self) -> &RerHead<'a> {
+        &self.head
+    }
+
+    /// Returns the events in order, read from the very bytes that were verified.
+    pub fn events(&self) -> impl Iterator<Item = RerEventItem<'a>> + use<'a> {
+        let mut reader = RerArtifactReader::open(self.bytes, &self.limits).ok();
+        core::iter::from_fn(move || reader.as_mut()?.next_event().ok().flatten())
+    }
+}
+
+/// Verifies an RER artifact and returns it only if every check holds.
+///
+/// # Errors
+/// Returns the report if any check fails.
+pub fn verify_or_err<'a>(
+    bytes: &'a [u8],
+    keys: &Keys,
+    options: &Options,
+) -> Result<Verified<ArtifactView<'a>>, Box<Report>> {
+    let refused = |head: &RerHead<'_>, error| Box::new(super::unreadable_report(bytes, head, &error));
+    let mut survey =
+        RerBatchReader::open(bytes, options).map_err(|error| refused(&RerHead::default(), error))?;
+    let findings = match super::check_in_order(&mut survey) {
+        Ok(findings) => findings,
+        Err(error) => return Err(refused(survey.head(), error.into())),
+    };
+    let inner = ArtifactView { bytes, limits: options.limits, head: survey.head().clone() };
+    let report = survey.into_report(findings, keys);
+    Verified::if_pass(inner, report)
+}
