@@ -3,7 +3,8 @@
 //!
 //! They are installed from their registries into the target folder, once, and never into the
 //! system. The tests are `crates/cli/tests/clients.rs`; a plain `cargo test` skips them, and says
-//! so.
+//! so. Each test appends its name to a report when it has run to its end: a test that was skipped
+//! here would otherwise look like one that passed.
 
 mod install;
 

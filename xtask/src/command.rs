@@ -20,6 +20,8 @@ pub(crate) fn run(command: &mut Command, folder: &Path) -> Result<(), TaskFailur
 }
 
 /// Runs a command as [`run`] does, and kills it after `limit`, which shows in its status.
+///
+/// For commands that wait for a server: a machine without network should not hang here.
 pub(crate) fn run_within(limit: Duration, command: &mut Command, folder: &Path) -> Result<(), TaskFailure> {
     let line = shell_line(command);
     println!("$ {line}");

@@ -3,6 +3,20 @@
 //! The run is a small agent that looks up an invoice with a tool and pays nothing. A platform
 //! authorised its envelope, a runtime enforced and signed it. Both keys are constants of this
 //! program: the example shows what verification looks like, it proves nothing.
+//!
+//! | file | content |
+//! |---|---|
+//! | `invoice.rer.json` | the run as an RER artifact |
+//! | `forged.rer.json` | the same with one byte forged |
+//! | `signer.jwk`, `platform.jwk` | public keys of the runtime and of the platform |
+//! | `invoice.tar.gz` | the run as a Replay Bundle |
+//! | `invoice.model_io.json`, `invoice.pack/` | the run as a Model IO session, alone and in a pack |
+//! | `invoice.replay/` | the run as a REPLAY.jsonl with its RECEIPT.json |
+//! | `invoice.rpk`, `invoice.bundle` | the run as `.rpk`, and masked and signed |
+//! | `minimal.rpk`, `legacy-0.9.rpk` | the smallest `.rpk`, and one of version 0.9 |
+//! | `shared.key` | the key that signed `invoice.bundle` |
+//!
+//! A test fails if the committed files are not what this program writes.
 
 mod bundle;
 mod replay;
@@ -107,6 +121,9 @@ const EVENTS: [(&str, u32, &str); 12] = [
 
 /// Writes the run, the same run with one byte forged, the public keys, and the run in the other
 /// formats.
+///
+/// # Errors
+/// If a record cannot be built, or a file cannot be written.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     let folder = root.join("examples/runs");
     for (name, bytes) in files()? {

@@ -11,11 +11,11 @@ pub(crate) enum TaskFailure {
     /// The workspace does not compile. Every later step would only repeat that, so the run stops
     /// here.
     Build { line: String },
-    /// A command ran and did not succeed; its own output has said why.
+    /// A command ran and did not succeed; its own output has said why. `line` is its command line.
     CommandFailed { line: String, status: ExitStatus },
     /// A command could not be started.
     NotStarted { line: String, error: io::Error },
-    /// A tool is not installed.
+    /// A tool is not installed; `install` is the command that installs it.
     Missing { tool: &'static str, install: &'static str },
     /// Fuzz runs failed; their own output has said how.
     Fuzz { failed: usize },

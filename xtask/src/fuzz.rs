@@ -8,6 +8,13 @@
 //! The step `fuzz` of `cargo xtask test` runs each target on the seeds and on nothing else: it
 //! shows that every target builds and that its properties hold on them. What libFuzzer makes of the
 //! seeds differs from run to run, even with a fixed seed, and a commit must not fail by chance.
+//!
+//! | folder | content |
+//! |---|---|
+//! | `fuzz/fuzz_targets` | the targets, one file each |
+//! | `fuzz/corpus/TARGET` | inputs that grew in earlier runs, and the seeds |
+//! | `fuzz/corpus/seeds/TARGET` | the seeds alone, for the step `fuzz` |
+//! | `fuzz/artifacts/TARGET` | inputs that crashed the target |
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -80,6 +87,10 @@ struct FuzzArgs {
 
 /// Runs the named target, or all, each for its time. A crash in one does not keep the others from
 /// running.
+///
+/// # Errors
+/// [`TaskError::Usage`] for wrong arguments; [`TaskError::Failed`] if a target crashes, or cannot
+/// be built.
 pub(crate) fn run(context: &TaskContext, args: &[String]) -> Result<(), TaskError> {
     let request = parse_args(args).map_err(TaskError::Usage)?;
     let targets = selected_targets(&context.root().join("fuzz/fuzz_targets"), request.target)?;
@@ -92,7 +103,10 @@ pub(crate) fn run(context: &TaskContext, args: &[String]) -> Result<(), TaskErro
     Ok(())
 }
 
-/// Runs the step `fuzz` of `cargo xtask test`.
+/// Runs the step `fuzz` of `cargo xtask test`: every target on the seeds, once each.
+///
+/// # Errors
+/// If a target does not build, or fails on a seed.
 pub(crate) fn seeds(context: &TaskContext) -> Result<(), TaskFailure> {
     let targets = selected_targets(&context.root().join("fuzz/fuzz_targets"), None);
     let targets =

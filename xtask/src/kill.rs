@@ -1,8 +1,8 @@
 //! `cargo xtask kill`: SIGKILL for a recorder under load, hundreds of times.
 //!
-//! The test is the one of the step `tests` (`crates/cli/tests/flight/kills.rs`), which kills at a
-//! few moments only. After each kill the run is recovered, and compared with every byte that the
-//! clients' sockets had received.
+//! The test is the one of the step `tests` (`crates/cli/tests/flight/kills.rs`), which kills a few
+//! times only. After each kill the run is recovered, and compared with every byte that the clients'
+//! sockets had received.
 
 use crate::TaskError;
 use crate::context::TaskContext;
@@ -30,6 +30,10 @@ struct KillArgs {
 
 /// Kills this many recorders. The same seed gives the same moments, as far as a machine repeats
 /// itself.
+///
+/// # Errors
+/// [`TaskError::Usage`] for wrong arguments; [`TaskError::Failed`] if the test fails, or does not
+/// exist (it is for Unix only).
 pub(crate) fn run(context: &TaskContext, args: &[String]) -> Result<(), TaskError> {
     let KillArgs { kills, seed } = parse_args(args).map_err(TaskError::Usage)?;
     let variables = [("REENACT_KILLS", kills.to_string()), ("REENACT_SEED", seed.to_string())];

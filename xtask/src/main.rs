@@ -10,7 +10,6 @@
 //! | `stress`, `kill`, `fuzz` | searches for bugs that depend on timing, crashes and hostile input |
 //! | `example` | the committed example runs |
 //! | `bench` | measurements |
-//! | `prose` | counts of names and doc comments |
 //! | `context`, `command`, `failure` | running other programs |
 //!
 //! A new command is a module with a `run` function, an arm in `dispatch` and a line in `HELP`. Start
@@ -67,7 +66,7 @@ enum TaskError {
     Usage(String),
     /// The command failed: exit code 1.
     Failed(String),
-    /// As `Failed`, and the output has said so already.
+    /// The command failed, and its output has said so already: exit code 1.
     AlreadyReported,
 }
 

@@ -2,6 +2,9 @@
 //!
 //! A test that sleeps instead of waiting for an event, and code that relies on an order that is not
 //! guaranteed, fail here before they fail for somebody else. Nothing is retried.
+//!
+//! More tests run at once than there are processors, and further threads spin: threads are preempted
+//! at moments at which they are not on an idle machine.
 
 use std::hint;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,6 +36,10 @@ struct StressArgs {
 }
 
 /// Runs the tests of the named packages, or of [`DEFAULT_PACKAGES`], this many times.
+///
+/// # Errors
+/// [`TaskError::Usage`] for wrong arguments; [`TaskError::Failed`] if nextest is not installed, or
+/// if a test fails in any round.
 pub(crate) fn run(context: &TaskContext, args: &[String]) -> Result<(), TaskError> {
     let StressArgs { packages, rounds } = parse_args(args).map_err(TaskError::Usage)?;
     let failed = |failure: TaskFailure| TaskError::Failed(failure.to_string());

@@ -63,7 +63,10 @@ const STEPS: &[TaskStep] = &[
     },
 ];
 
-/// Runs the named steps, or all, in the order of the table.
+/// Runs the named steps, or all, in the order of the table; `--list` only prints the table.
+///
+/// # Errors
+/// [`TaskError::Usage`] for an unknown step; [`TaskError::AlreadyReported`] if a step fails.
 pub(crate) fn run(context: &TaskContext, args: &[String]) -> Result<(), TaskError> {
     if args.iter().any(|arg| arg == "--list") {
         for TaskStep { name, budget_seconds: budget, about, .. } in STEPS {

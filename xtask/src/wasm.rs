@@ -32,8 +32,8 @@ const TARGET: &str = "wasm32-unknown-unknown";
 /// Also runs the tests of `wasm/verify.mjs`, through which a web page uses the module.
 ///
 /// # Errors
-/// If a tool is missing and cannot be installed, or if a command fails: the scripts in `wasm/` fail
-/// at the first report that differs.
+/// If a tool is missing and cannot be installed, or if a command fails. `wasm/vectors.mjs` fails if
+/// a report differs.
 pub(crate) fn run(context: &TaskContext) -> Result<(), TaskFailure> {
     let root = context.root();
     let target = target_folder(root);

@@ -10,6 +10,7 @@ use crate::body_decoder::{BodyDecoder, BodyFacts, BodyReads};
 
 /// Body that is too long for memory, while it is received.
 pub(crate) struct SpooledBody {
+    /// Decoder between the received bytes and the spool.
     decoder: BodyDecoder,
     /// Spool, or the error with which the body was lost.
     spool: Result<Spool, RecordError>,

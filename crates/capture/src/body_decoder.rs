@@ -78,6 +78,8 @@ impl BodyDecoder {
     }
 
     /// Returns true if the body claims a coding and is plain text. From then on bytes are taken as they come.
+    ///
+    /// Only a body whose first bytes fail to decode can fall back: after decoded output a fault is damage.
     fn fall_back_to_plain(&mut self, start: &[u8]) -> bool {
         let is_plain = self.has_coding && self.fault.is_some() && self.decoded_bytes == 0 && is_text(start);
         if is_plain {

@@ -171,15 +171,19 @@ impl ContentDecoder {
 
 /// Decoder of one coding.
 enum DecoderStage {
+    /// gzip, with any number of members.
     Gzip(Box<MultiGzDecoder<BoundedOutput>>),
     /// Bytes held until the form is known. `deflate` is zlib by the standard and raw deflate with some servers;
     /// the first two bytes tell.
     ZlibOrRawDeflate(Vec<u8>),
+    /// zlib or raw deflate.
     Deflate {
         decoder: Box<Decompress>,
         has_ended: bool,
     },
+    /// Brotli, the coding `br`.
     Brotli(Box<DecompressorWriter<BoundedOutput>>),
+    /// Zstandard, with any number of frames.
     Zstd {
         decoder: Box<zstd::stream::raw::Decoder<'static>>,
         is_in_frame: bool,
@@ -191,6 +195,7 @@ enum DecoderStage {
 struct BoundedOutput {
     bytes: Vec<u8>,
     remaining: usize,
+    /// True if a write was refused; tells a too long output from damage.
     is_full: bool,
 }
 
@@ -213,6 +218,7 @@ impl Write for BoundedOutput {
 const BUFFER_BYTES: usize = 16 * 1024;
 
 impl DecoderStage {
+    /// Makes the decoder for a coding's name in `content-encoding`.
     fn of(name: &str) -> Result<Self, Undecodable> {
         Ok(match name {
             "gzip" | "x-gzip" => Self::Gzip(Box::new(MultiGzDecoder::new(BoundedOutput::default()))),
@@ -226,6 +232,7 @@ impl DecoderStage {
         })
     }
 
+    /// Decodes a piece, and returns all bytes known by then. `room` is the largest number of bytes to return.
     fn push(&mut self, piece: &[u8], room: usize) -> Result<Vec<u8>, Undecodable> {
         // Earlier pieces were decoded completely; zstd reports an error if it is called without input
         // repeatedly.
@@ -259,6 +266,7 @@ impl DecoderStage {
         }
     }
 
+    /// Ends the coding, and returns its last bytes.
     fn finish(&mut self, room: usize) -> Result<Vec<u8>, Undecodable> {
         match self {
             Self::Gzip(decoder) => {

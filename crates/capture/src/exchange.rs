@@ -96,6 +96,7 @@ enum UsageSoFar {
 }
 
 impl ExchangeRecorder {
+    /// Begins the exchange of request `number`, which came at `started_at`.
     pub(crate) fn new(
         recorder: Arc<RecorderThread>,
         number: u64,
@@ -186,8 +187,10 @@ impl ExchangeRecorder {
         self.pending.push(Observation::Head { status, version: version.into(), headers });
     }
 
-    /// Returns a future to wait for before more of the body is read, if the recorder thread does not keep up
-    /// with a long body. `None` if there is no need to wait.
+    /// Returns a future to wait for before more of the body is read; `None` if there is no need to wait.
+    ///
+    /// Only bodies that go to a spool wait, while the recorder thread does not keep up. Streams and successful
+    /// answers of models never wait, because they stay in memory.
     pub fn backpressure(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
         let is_spooled = self.head.as_ref().is_some_and(|head| head.is_spooled);
         let recorder = (is_spooled && self.recorder.is_behind()).then(|| Arc::clone(&self.recorder))?;
@@ -237,11 +240,11 @@ impl ExchangeRecorder {
         }
     }
 
-    /// Queues the end of the exchange, unless that was done before. The exchange is recorded by the recorder
-    /// thread.
+    /// Queues the end of the exchange, unless that was done before. The recorder thread then writes its events.
     ///
     /// Returns the completion to wait for before the client may learn that the answer is over; `None` if the
-    /// log already makes the end durable enough.
+    /// log already makes the end durable enough. Under an envelope the cost of the call is booked first, so
+    /// that the client's next request is decided on with it.
     pub fn finish(&mut self, cause: EndCause<'static>) -> Option<JobWritten> {
         if std::mem::replace(&mut self.is_over, true) {
             return self.end_written.take();

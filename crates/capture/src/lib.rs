@@ -5,6 +5,13 @@
 //! [`Observation`]s. They are in the write-ahead log when the call returns, and a thread makes masked, chained
 //! events of them. Under an envelope the [`PolicyGate`] decides first. Nothing here knows HTTP or sockets.
 //!
+//! An observation takes this way:
+//!
+//! 1. [`Capture`] or [`ExchangeRecorder`] makes it, in the front end's task.
+//! 2. It is written to the log and put into the queue, under one lock, so that both have the same order.
+//! 3. The recorder thread takes it off the queue, and the event builder decodes, parses, masks and writes it.
+//! 4. The log is told how far the journal has come, and drops what is no longer needed.
+//!
 //! | module | contents |
 //! |---|---|
 //! | `capture` | entry point for front ends |

@@ -75,6 +75,7 @@ impl JobQueue {
         self.is_closed || self.is_full() || self.is_behind() || self.waited_for > 0
     }
 
+    /// Returns true if no job is queued.
     pub(crate) fn is_empty(&self) -> bool {
         self.jobs.is_empty()
     }

@@ -65,7 +65,8 @@ impl LeftoverLog {
     /// Writes the missing events into a run that was resumed.
     ///
     /// `tool_calls` are the ids of calls that its journal already has. An agent repeats its history with each
-    /// request, and each tool ran once.
+    /// request, and each tool ran once. If anything was missing, a capture gap comes first, because recovered
+    /// events, except decisions, have the time of the recovery.
     ///
     /// # Errors
     /// Returns the first error of the journal, after writing all that could be written.

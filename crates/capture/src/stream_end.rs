@@ -1,5 +1,7 @@
-//! Detector for the last event of a stream while it passes. The client may act on that event before the body
-//! ends.
+//! Detector for the last event of a stream while it passes.
+//!
+//! A client may act on the last event, and send its next request, before the body ends. The record must then
+//! have the answer before that request, so the exchange is ended as soon as the last event was handed on.
 
 use reenact_wire::Endpoint;
 use reenact_wire::sse::SseReader;

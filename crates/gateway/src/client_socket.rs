@@ -1,8 +1,11 @@
 //! Socket of a client, with two facts that HTTP libraries do not expose.
 //!
-//! Bodies must know when their bytes were flushed, so that an answer can break off exactly where it did at the
-//! vendor, and chunks stay apart. And after EOF from a client the socket must tell whether the client has
-//! disconnected or waits for its answer (see [`crate::peer`]).
+//! Bodies must know when their bytes were flushed. Only then can an answer break off exactly where it did at
+//! the vendor, and only then do chunks stay apart: bytes that are handed out before the last flush would leave
+//! together.
+//!
+//! And after EOF from a client the socket must tell whether the client has disconnected or waits for its answer
+//! (see [`crate::peer`]). The HTTP library would end the connection in both cases.
 
 use std::io;
 use std::net::SocketAddr;
@@ -59,10 +62,12 @@ pub(crate) struct ClientSocketState {
 }
 
 impl ClientSocket {
+    /// Wraps a socket of an accepted connection.
     pub(crate) fn new(socket: TcpStream, eof_policy: EofPolicy) -> Self {
         Self { socket, state: Arc::default(), eof_policy, has_eof: false, is_client_gone: None, eof_polls: 0 }
     }
 
+    /// Returns the state that bodies on this socket share.
     pub(crate) fn state(&self) -> Arc<ClientSocketState> {
         Arc::clone(&self.state)
     }
@@ -111,6 +116,7 @@ impl ClientSocketState {
         }
     }
 
+    /// Returns true if an exchange on this socket is unfinished.
     fn has_in_flight(&self) -> bool {
         self.in_flight_count.load(Ordering::Acquire) > 0
     }
@@ -130,6 +136,8 @@ impl Drop for InFlight {
     }
 }
 
+/// Reads from the socket, and delays EOF. While exchanges are in flight, EOF is reported only if the client has
+/// disconnected. Otherwise it is reported after [`MAX_EOF_POLLS`] polls.
 impl AsyncRead for ClientSocket {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -164,6 +172,7 @@ impl AsyncRead for ClientSocket {
     }
 }
 
+/// Writes to the socket, and counts completed flushes.
 impl AsyncWrite for ClientSocket {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.socket).poll_write(cx, bytes)

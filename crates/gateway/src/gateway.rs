@@ -31,11 +31,15 @@ use crate::upstream::UpstreamWarning;
 
 /// Running gateway. Dropping it closes the listener; [`Self::stop`] also waits for the record.
 pub struct Gateway {
+    /// Address of the listener.
     address: SocketAddr,
     token: GatewayToken,
+    /// Routes by which requests are accepted.
     routes: Vec<Arc<VendorRoute>>,
     warnings: Vec<UpstreamWarning>,
+    /// Tells the accepting task to stop; dropping it has the same effect.
     stop: oneshot::Sender<()>,
+    /// Task that accepts connections, and owns their tasks.
     accept_task: JoinHandle<()>,
     /// Receives nothing. Closed when no exchange can record anything any more.
     active_recordings: mpsc::Receiver<Infallible>,
@@ -147,14 +151,16 @@ pub fn report_url(address: SocketAddr, token: &GatewayToken) -> String {
     format!("http://{address}/{}/{}", token.as_str(), inbound::REPORT_PATH)
 }
 
-/// State that connections share.
+/// State that all connections share.
 struct Server {
+    /// Check of host, token and route.
     gate: RequestGate,
+    /// Longest body of a request, in bytes.
     max_request_bytes: usize,
     handler: RequestHandler,
 }
 
-/// Handler of accepted requests.
+/// Handler of accepted requests: one variant for each [`GatewayMode`].
 enum RequestHandler {
     Record(Box<RecordingProxy>),
     Replay(Replayer),

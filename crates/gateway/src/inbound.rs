@@ -38,7 +38,11 @@ pub(crate) struct ReceivedRequest {
 }
 
 /// Check of Host, token and route, by which requests are accepted.
+///
+/// Host must be a loopback name with the gateway's port, and the first path segment must be the token. Other
+/// requests may come from any process or web page on the machine, and get an answer that reveals nothing.
 pub(crate) struct RequestGate {
+    /// Address of the listener, whose port Host must name.
     pub(crate) address: SocketAddr,
     pub(crate) token: GatewayToken,
     pub(crate) routes: Vec<Arc<VendorRoute>>,
@@ -112,6 +116,7 @@ pub(crate) const REPORT_PATH: &str = "report";
 
 /// Reads the body of a report; `None` if it broke off or is longer than 1 MiB.
 pub(crate) async fn read_report(body: Incoming) -> Option<Bytes> {
+    /// Longest report, in bytes: 1 MiB.
     const MAX_REPORT_BYTES: usize = 1 << 20;
     read_limited(body, 0, MAX_REPORT_BYTES).await?.ok().map(|(body, _)| body)
 }

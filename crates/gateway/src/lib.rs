@@ -5,6 +5,15 @@
 //! kept. In replay mode recorded answers are served in the same way, and nothing can go out: there is no HTTP
 //! client at all.
 //!
+//! A recorded exchange takes these steps:
+//!
+//! 1. `inbound` checks Host, token and route, and reads the request completely.
+//! 2. `reenact-capture` logs the request; under an envelope its policy gate decides on it first.
+//! 3. `upstream` sends the request to the vendor, over a pooled connection.
+//! 4. `recording` logs each batch of the answer, and only then hands it on to the client. Under an envelope,
+//!    tool calls are held back until they are decided on.
+//! 5. The end of the answer is recorded before the client learns of it.
+//!
 //! | module | contents |
 //! |---|---|
 //! | `gateway` | the listener and its connections |

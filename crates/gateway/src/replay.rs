@@ -34,6 +34,7 @@ pub(crate) struct Replayer {
 }
 
 impl Replayer {
+    /// Makes a server from its settings.
     pub(crate) fn new(replaying: ReplayConfig) -> Self {
         let ReplayConfig { answers, pace, limits, .. } = replaying;
         Self { answers, pace, max_body_bytes: limits.max_answer_bytes }
@@ -145,6 +146,8 @@ pub(crate) struct ReplayedBody {
 }
 
 impl ReplayedBody {
+    /// Cuts a recorded body at its recorded reads. Each piece is due at its recorded time, counted from
+    /// `begun`.
     fn new(
         recorded: ServedAnswer,
         trailers: HeaderMap,
@@ -195,6 +198,8 @@ impl ReplayedBody {
     }
 }
 
+/// Hands out a piece only after the one before was flushed, so that the client's reads see the recorded
+/// boundaries.
 impl Body for ReplayedBody {
     type Data = Bytes;
     type Error = AnswerAborted;

@@ -21,6 +21,7 @@ pub enum GatewayTokenError {
 }
 
 impl GatewayToken {
+    /// Length of a token in hexadecimal digits.
     const DIGITS: usize = 32;
 
     /// Makes a new random token.

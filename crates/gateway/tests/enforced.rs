@@ -50,7 +50,8 @@ async fn a_model_that_is_not_on_the_list() {
     }
 }
 
-/// Requests whose answers could contain tool calls that the gate does not see.
+/// Requests that the gate cannot judge, or whose tools the vendor would run: unknown interfaces, stored
+/// answers, no model.
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_that_nobody_could_judge() {
     let vendor = ScriptedVendor::start(Script::echo()).unwrap();
@@ -395,14 +396,14 @@ async fn a_removed_folder_is_noticed_while_the_run_goes_on() {
     std::fs::remove_dir_all(&folder).unwrap();
     clock.advance(Duration::from_secs(1));
     assert_eq!(ModelApi::Chat.ask(&run, "").await.status(), 200);
-    // A kill at this point loses nothing.
+    // Wait until the journal is complete again, so that a kill would lose nothing.
     while !run.journal_path().exists() || run.types().len() < 1 + 2 * ASKED.len() {
         tokio::task::yield_now().await;
     }
     std::fs::remove_dir_all(&folder).unwrap();
     std::fs::write(&folder, "").unwrap();
     clock.advance(Duration::from_secs(1));
-    // Exchanges that run at that moment are in the log.
+    // An exchange that runs when the loss is noticed is still in the log, and may pass.
     ModelApi::Chat.ask(&run, "").await;
     while run.gateway.unrecorded().is_none() {
         tokio::task::yield_now().await;
@@ -421,7 +422,7 @@ async fn a_record_that_takes_no_more_ends_an_enforced_run() {
     let run = EnforcedRun::default().start(&vendor);
     let client = run.openai();
     let gateway = run.end_recorder();
-    // With a log, exchanges that run when the journal fails are in the log.
+    // An exchange that runs when the journal fails is still in the log, and may pass.
     client.post("/chat/completions", &chat("hi", false)).await;
     while gateway.unrecorded().is_none() {
         tokio::task::yield_now().await;

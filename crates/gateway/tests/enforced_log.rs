@@ -43,7 +43,7 @@ fn script() -> Script {
     .map(|request, answer| if request.index == 0 { answer } else { answer.wait_before(usize::MAX, "never") })
 }
 
-/// Returns the events without ids, times and hashes that differ between runs.
+/// Returns the events without their random salts.
 fn without_random_parts(events: &[(String, Value)]) -> Vec<(String, Value)> {
     let strip = |payload: &Value| {
         let mut payload = payload.clone();

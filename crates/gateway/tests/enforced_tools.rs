@@ -275,7 +275,7 @@ async fn a_client_that_leaves() {
             response.extend(connection.read_chunk().await.unwrap());
         }
         assert_eq!(response, due.as_bytes());
-        // The bytes that the vendor sent have arrived, as far as they are read before the client disconnects.
+        // Wait until the log has the vendor's bytes.
         while is_held
             && run.logs.is_some()
             && !KilledRun::copy_of(&run).entries().iter().any(|entry| entry.contains("pay_invoice"))

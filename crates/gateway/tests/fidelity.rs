@@ -147,7 +147,8 @@ async fn trailers() {
     assert_eq!(sealed.only_payload("rer.model.returned")["http"]["body"]["text"], "{}");
 }
 
-/// Sends a request in HTTP/2 with prior knowledge, without TLS. Returns status, version and chunks.
+/// Sends a request in HTTP/2 with prior knowledge, without TLS. Returns status, content type and pieces of the
+/// body.
 pub(crate) async fn h2c(address: SocketAddr, path: &str, body: &str) -> (u16, String, Vec<Bytes>) {
     let socket = tokio::net::TcpStream::connect(address).await.unwrap();
     let handshake = hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(socket));

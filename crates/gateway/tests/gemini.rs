@@ -35,7 +35,7 @@ fn asking_for(tool: &'static str) -> Script {
     })
 }
 
-/// Returns id, name with input, and output of each tool call.
+/// Returns name, input and output of each tool call.
 fn tools(sealed: &SealedRun) -> Vec<(String, String, String)> {
     let called = sealed.payloads("rer.tool.called").into_iter().zip(sealed.payloads("rer.tool.returned"));
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);

@@ -13,8 +13,8 @@ use reenact_testkit::{
 use support::client::{TestClient, TestResponse};
 use support::{LiveRun, chat};
 
-/// Returns the parts of a response that are the same in a run and its replay. Headers with account data are
-/// left out: they are masked in the record.
+/// Returns the parts of a response that are the same in a run and its replay. Values of account headers are
+/// replaced by the mask that the record has for them.
 fn essence(response: &TestResponse) -> (u16, Vec<(String, String)>, Vec<u8>, bool) {
     let mut headers = response.message_headers();
     for (name, value) in &mut headers {

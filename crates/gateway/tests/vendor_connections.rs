@@ -113,7 +113,7 @@ async fn as_many_as_are_needed_at_a_time() {
     for asking in asking {
         assert_eq!(status(asking).await, Some(200));
     }
-    // Either of the two.
+    // The next request uses either of the two connections.
     let asking = ask(&client, "three");
     tokio::select! {
         _ = first.request() => first.write(DONE).await,

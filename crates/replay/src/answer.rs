@@ -1,4 +1,8 @@
-//! What was recorded, ready to be served.
+//! Recorded answers, ready to be served.
+//!
+//! A record that holds the HTTP answer is served as it is. From other records the body is rebuilt in the format
+//! of the vendor that the request is to, as a stream if the request asks for one. Start reading at
+//! `RecordedAnswer::for_request`.
 
 use reenact_json::Shown;
 use reenact_run::{AnswerDetail, Chunk, EndedBy, ExchangeAnswer, UnreadablePayload};
@@ -7,55 +11,58 @@ use reenact_wire::{Delivery, Endpoint, Vendor, error_reply, exchange};
 
 use crate::request::PlayerRequest;
 
-/// A recorded answer. The body is served as it is here, without any coding but what its headers name.
+/// Recorded answer to one request. The body is served as it is here; only the headers name a content coding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedAnswer {
-    /// The recorded step that it answers.
+    /// Id of the recorded step. Untrusted text.
     pub step_id: String,
-    /// The status; `None` exactly if [`RecordedAnswer::end`] is [`AnswerEnd::NoAnswer`].
+    /// HTTP status; `None` exactly if [`RecordedAnswer::end`] is [`AnswerEnd::NoAnswer`].
     pub status: Option<u16>,
-    /// The version of HTTP that it came with.
+    /// HTTP version of the recorded answer.
     pub version: Option<String>,
-    /// The headers, without those that speak of the connection, and of codings that were removed.
+    /// Headers, without those of the connection and those of content codings that the recorder removed.
     pub headers: Vec<(String, String)>,
-    /// What comes behind the body.
+    /// Trailers that follow the body.
     pub trailers: Vec<(String, String)>,
-    /// The body, as far as it came.
+    /// Body, as far as it was recorded.
     pub body: Vec<u8>,
-    /// When how much of the body came, together all of it; empty if it came at once.
+    /// Times and lengths of the chunks that make up the body; empty if the body came at once.
     pub chunks: Vec<Chunk>,
-    /// What to do behind the last byte.
+    /// Action to take after the last byte of the body.
     pub end: AnswerEnd,
-    /// Whether it was written anew, because the record does not hold how it came.
+    /// True if the body was rebuilt, because the record does not hold the HTTP answer.
     pub is_rebuilt: bool,
 }
 
-/// Why there is nothing to serve.
+/// Reason why a recorded exchange has no answer to serve.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotServed {
     /// The recorded answer cannot be read.
     #[error(transparent)]
     Unreadable(#[from] UnreadablePayload),
-    /// Only what was said is recorded, and nobody knows in which shape that is to be served here. The text is safe to print.
+    /// Only the message is recorded, and the endpoint of the request has no known answer format. Holds method
+    /// and path, safe to print.
     #[error("only what was said is recorded, and {0} is no interface whose answers can be written anew")]
     UnknownEndpoint(String),
 }
 
-/// How an answer ended.
+/// End of a recorded answer, to be reproduced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AnswerEnd {
-    /// As it should.
+    /// The answer was complete.
     Complete,
-    /// The vendor's side broke it off: serve what came, then break off.
+    /// The vendor or a timeout cut the answer off: serve the recorded part, then close the connection.
     CutByUpstream,
-    /// The agent left: serve what was recorded, then break off. It will have left by then, if it does as it did.
+    /// The agent closed the connection: serve the recorded part, then close. An agent that behaves as recorded
+    /// has closed by then.
     ClientDisconnected,
-    /// There never was an answer: close the connection without one.
+    /// No answer ever came: close the connection without one.
     NoAnswer,
 }
 
-/// Headers that speak of one connection (RFC 9110 §7.6.1), or of a length that no longer holds.
+/// Headers that belong to one connection (RFC 9110 §7.6.1), or give a length that no longer holds. They are not
+/// served.
 const DROPPED_HEADERS: [&str; 9] = [
     "connection",
     "content-length",
@@ -69,7 +76,11 @@ const DROPPED_HEADERS: [&str; 9] = [
 ];
 
 impl RecordedAnswer {
-    /// A recorded answer as it is served to a request.
+    /// Converts a recorded answer to the one that is served to a request, rebuilding the body if the record
+    /// does not hold HTTP.
+    ///
+    /// # Errors
+    /// If the answer cannot be read, or its message has no format at the endpoint of the request.
     pub(crate) fn for_request(
         incoming: &PlayerRequest<'_>,
         step_id: String,
@@ -83,6 +94,7 @@ impl RecordedAnswer {
         Ok(Self { is_rebuilt, ..Self::from_answer(step_id, answer) })
     }
 
+    /// Converts an answer that has a body, without looking at the request.
     fn from_answer(step_id: String, answer: ExchangeAnswer<'_>) -> Self {
         let end = match (answer.status, answer.complete, answer.ended_by) {
             (None, ..) => AnswerEnd::NoAnswer,
@@ -91,12 +103,13 @@ impl RecordedAnswer {
             (Some(_), false, _) => AnswerEnd::CutByUpstream,
         };
         let mut headers = without_connection_headers(answer.headers);
-        // A body that the recorder could not decode is still in its coding.
+        // Present only if the recorder decoded the body. A body that could not be decoded keeps its coding and
+        // header.
         if answer.content_encoding.is_some() {
             headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-encoding"));
         }
-        // An agent that left early got only the beginning: it will leave again by itself. One that was given something else
-        // is given that.
+        // An agent that disconnected early got only the beginning of the body, and will disconnect again by
+        // itself. An agent that was given another body, such as a denial, is given that.
         let mut status = answer.status;
         let (body, chunks) = match answer.delivered {
             Some(delivered) if !answer.body.starts_with(&delivered) => {
@@ -119,7 +132,12 @@ impl RecordedAnswer {
     }
 }
 
-/// Gives an answer the body that its vendor would give it here: as a stream, if that is what the request asks for.
+/// Replaces the body of an answer by the one that its vendor would send to this request: a stream if the
+/// request asks for one, else a document. Sets the content type.
+///
+/// # Errors
+/// [`NotServed::UnknownEndpoint`] if only the message is recorded and the request is to no endpoint that calls
+/// a model.
 fn rebuild(
     incoming: &PlayerRequest<'_>,
     step_id: &str,
@@ -131,10 +149,10 @@ fn rebuild(
         endpoint.and_then(|endpoint| exchange::parse_request(endpoint, incoming.path, incoming.body));
     let wanted = request.as_ref().map(|request| request.delivery).unwrap_or_default();
     let Some(endpoint) = endpoint.filter(|endpoint| endpoint.calls_a_model()) else {
-        // JSON is served as what it is.
+        // Without a known endpoint, JSON and HTTP are served as they are.
         return match answer.detail {
             AnswerDetail::Message => {
-                // A query may hold a key.
+                // The query is left out, since it may hold a key.
                 let path = incoming.path.split('?').next().unwrap_or_default();
                 Err(NotServed::UnknownEndpoint(format!(
                     "{} {}",
@@ -145,7 +163,8 @@ fn rebuild(
             AnswerDetail::Http | AnswerDetail::Json => Ok(()),
         };
     };
-    // What is recorded as said may be a whole body: of an answer without words, nothing else can be.
+    // The recorded text may be a whole body: an answer without text, such as one of tool calls, can be kept in
+    // no other way.
     let text = match &answer.recorded_message {
         Some(said) => Some(said.text.as_str()),
         None => core::str::from_utf8(&answer.body).ok(),
@@ -166,7 +185,7 @@ fn rebuild(
             let said = render::with_required_members(endpoint, reenact_wire::ModelAnswer::clone(said), model);
             render::render(endpoint, &said, wanted, step_id)
         }
-        // JSON that is no answer of a model, such as an error.
+        // JSON that is no answer of a model, such as an error, is served as it is.
         (None, None) => return Ok(()),
     };
     let Some(RenderedAnswer { content_type, body }) = shaped else { return Ok(()) };
@@ -177,6 +196,7 @@ fn rebuild(
     Ok(())
 }
 
+/// Removes the [`DROPPED_HEADERS`].
 fn without_connection_headers(headers: Vec<(String, String)>) -> Vec<(String, String)> {
     let keep = |name: &str| !DROPPED_HEADERS.iter().any(|dropped| dropped.eq_ignore_ascii_case(name));
     headers.into_iter().filter(|(name, _)| keep(name)).collect()

@@ -1,28 +1,33 @@
-//! What several records of one answer say, as far as it can be compared: one may hold the words alone, another all of it.
+//! Comparison of several records of one answer.
+//!
+//! A Replay Bundle may hold an answer twice: as a line of its trace, which has the text alone, and as a
+//! cassette, which has the whole body. They contradict each other only where both say something.
 
 use reenact_json::{Digest, Jcs, Limits, Value, canonical};
 use reenact_run::Exchange;
 use reenact_wire::{Delivery, Endpoint, ModelAnswer, exchange, render};
 
-/// What was told so far of an answer.
+/// Content of an answer as far as the records added so far hold it.
 #[derive(Debug, Default)]
 pub(crate) struct AnswerComparison {
     text: Option<String>,
-    /// Name and input of each: their ids are made up anew each time.
+    /// Name and input of each tool call. Ids are left out, since vendors make them up anew each time.
     tool_calls: Option<Vec<(String, String)>>,
-    /// Of what is no answer of a model, or an error: its status, and its values.
+    /// Status and canonical digest of a body that is an error or no answer of a model.
     document: Option<(Option<u16>, Digest)>,
 }
 
 impl AnswerComparison {
-    /// Takes note of what one more record says, and whether that is something else. `endpoint` is where it was asked, if that is known.
+    /// Adds the answer of one more record, and returns true if it contradicts those before. `endpoint` is that
+    /// of the request, if known.
     pub(crate) fn add_answer(&mut self, exchange: &Exchange<'_>, endpoint: Option<Endpoint>) -> bool {
-        // What cannot be read says nothing.
+        // An unreadable answer contradicts nothing.
         let Ok(answer) = exchange.answer() else { return false };
         let is_error = answer.status.is_some_and(|status| status >= 400);
         let message = exchange.message().filter(|_| !is_error);
         let Some(message) = message else {
-            // The words of an answer cannot be found in a document that is not understood; but an error is none.
+            // The text of an answer cannot be found in a body that is not understood, so the two are not
+            // compared. An error body is certainly no answer, so it is.
             let document = (answer.status, canonical_digest(&answer.body));
             let differs = self.document.is_some_and(|known| known != document)
                 || (is_error && self.text_differs_from(&document.1));
@@ -39,11 +44,13 @@ impl AnswerComparison {
         self.add_message(&message, true)
     }
 
-    /// Whether the words that are known are not this document.
+    /// Returns true if the known text is something else than a document with this canonical digest.
     fn text_differs_from(&self, document: &Digest) -> bool {
         self.text.as_ref().is_some_and(|text| canonical_digest(text.as_bytes()) != *document)
     }
 
+    /// Adds a message, and returns true if it contradicts what is known. `holds_tool_calls` is false for
+    /// records that keep the text alone: a message without tool calls then says nothing about them.
     fn add_message(&mut self, message: &ModelAnswer, holds_tool_calls: bool) -> bool {
         let is_error = self.document.is_some_and(|(status, document)| {
             status.is_some_and(|status| status >= 400)
@@ -59,13 +66,13 @@ impl AnswerComparison {
     }
 }
 
-/// What a text says that is the whole body of an answer.
+/// Parses a text that is the whole body of an answer, as a document or a stream; `None` if it is neither.
 fn parse_body(endpoint: Endpoint, text: &str) -> Option<ModelAnswer> {
     let is_stream = render::detected_delivery(endpoint, text)? == Delivery::Events;
     exchange::parse_answer(endpoint, is_stream, text.as_bytes())
 }
 
-/// The digest of the values of a document, whatever its spelling; of other bytes, of these.
+/// Returns the digest of JSON in RFC 8785 form, so that spelling does not matter; of other bytes, their digest.
 fn canonical_digest(bytes: &[u8]) -> Digest {
     let text = Value::parse(bytes, &Limits::default()).ok();
     let text = text.and_then(|value| canonical::to_vec(value, Jcs).ok());

@@ -1,4 +1,4 @@
-//! The recorded request that an asked one was most likely meant to be.
+//! Search for the recorded request that is closest to an incoming one: most likely the one that was meant.
 
 use std::borrow::Cow;
 
@@ -13,14 +13,17 @@ use crate::miss::Closest;
 use crate::recorded_exchanges::{RecordedExchanges, destination_hash};
 use crate::request::MaskedPlayerRequest;
 
-/// How many bytes of recorded bodies are worth comparing for one miss.
+/// Largest number of body bytes that are compared for one miss, recorded and incoming bodies together.
 const MAX_COMPARED_BYTES: usize = 64 << 20;
 
-/// How many recorded requests are.
+/// Largest number of recorded requests that are compared for one miss.
 const MAX_CANDIDATES: usize = 2_000;
 
-/// Finds it: among the requests to the same place if there are any, else among all. Of those at the same distance, the one
-/// that was not asked for yet, and that comes first. `is_served` says whether the one at a place was asked for.
+/// Returns the recorded request that is closest to an incoming one; `None` if none can be compared.
+///
+/// Requests to the same destination are compared if there are any, else all. Of requests at the same distance,
+/// one that is not served yet wins, then the one recorded first. `is_served` answers for an index into
+/// [`RecordedExchanges::entries`].
 pub(crate) fn closest(
     library: &RecordedExchanges,
     asked: &MaskedPlayerRequest<'_>,
@@ -45,7 +48,7 @@ pub(crate) fn closest(
         let Some(body) = comparable_body(&request, asked.body) else { continue };
         let max_distance = best.as_ref().map_or(usize::MAX, |best| best.distance);
         let recorded = key_parts(&request);
-        // What a record does not say is no difference.
+        // A part that the record does not name is no difference.
         let known = |recorded, asked| if str::is_empty(recorded) { asked } else { recorded };
         let recorded = MatchKeyParts {
             provider: known(recorded.provider, asked.provider),
@@ -72,7 +75,8 @@ pub(crate) fn closest(
     best
 }
 
-/// The part of an asked body that a recorded one can be compared with; `None` if there is none.
+/// Returns the part of an incoming body that a recorded request can be compared with; `None` if only a hash is
+/// recorded.
 fn comparable_body<'a>(request: &ExchangeRequest<'_>, asked: &'a [u8]) -> Option<Cow<'a, [u8]>> {
     match &request.body {
         ExchangeRequestBody::Bytes(_) | ExchangeRequestBody::Json(_) => Some(Cow::Borrowed(asked)),
@@ -93,7 +97,7 @@ fn comparable_body<'a>(request: &ExchangeRequest<'_>, asked: &'a [u8]) -> Option
         ExchangeRequestBody::Prompt(prompt) if prompt.trim_start().starts_with('{') => {
             Some(Cow::Borrowed(asked))
         }
-        // Two texts are compared as such.
+        // The recorded text is compared with the first prompt of the body.
         ExchangeRequestBody::Prompt(_) => Some(
             prompts(asked)
                 .into_iter()

@@ -1,8 +1,8 @@
-//! What an envelope denied when the run was recorded: it is denied again, in the same words.
+//! Calls of models that policy denied in the recorded run. A replay denies them again, in the same words.
 //!
-//! A request that was denied never went out, and its record holds no more of it than its model and the rule. It is known again by
-//! its place: everything that was asked before it has been asked, and it asks the same model for something that was never
-//! answered.
+//! A denied request was never sent, and the record holds only its model, the rule and the reason. The player
+//! recognises such a request by its order: everything recorded before the denial is served, and the request
+//! asks the same model for something that was never answered.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use reenact_wire::{Vendor, error_reply};
 use crate::answer::{AnswerEnd, RecordedAnswer};
 use crate::request::PlayerRequest;
 
-/// A call of a model that was denied.
+/// Call of a model that policy denied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DeniedCall {
-    /// The place of its event.
+    /// Index of the event in the run.
     pub(crate) event_index: usize,
     step_id: String,
     pub(crate) model: String,
@@ -24,7 +24,7 @@ pub(crate) struct DeniedCall {
 }
 
 impl DeniedCall {
-    /// All of a run, in order.
+    /// Returns all denied calls of a run, in recorded order.
     pub(crate) fn of_run(run: &Run) -> Vec<Self> {
         let blocked = run.events().filter(|event| event.kind() == Some(EventType::StepBlocked));
         let denial = |event: reenact_run::Event<'_>| {
@@ -41,7 +41,8 @@ impl DeniedCall {
         blocked.filter_map(denial).collect()
     }
 
-    /// The answer that its agent got then. How long it was to wait is not recorded; nobody has to wait for a replay.
+    /// Returns the answer that the agent got for this call. The recorded run may have asked the agent to wait;
+    /// that time is not recorded, and a replay asks for none.
     pub(crate) fn answer(&self, incoming: &PlayerRequest<'_>) -> RecordedAnswer {
         let vendor = Vendor::of_route(incoming.provider);
         let denial = error_reply::DenialReply::new(&self.rule, &self.reason, Some(Duration::ZERO));

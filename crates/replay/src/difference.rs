@@ -1,4 +1,4 @@
-//! Where a request parts from a recorded one, in words that are short and safe to print.
+//! Differences between an incoming request and a recorded one, in texts that are short and safe to print.
 //!
 //! Distance is counted in leaves of JSON: one changed date in a conversation of megabytes is a distance of one.
 
@@ -10,41 +10,41 @@ use reenact_secrets::renumbered;
 
 use reenact_wire::key::{MatchKeyParts, key_header_names, key_headers};
 
-/// One difference. All texts are safe to print.
+/// One difference between two requests. All texts are safe to print.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestDifference {
-    /// Where: `provider`, `method`, `path`, `header anthropic-version`, `body`, or a JSON path such as
-    /// `$.messages[3].content`.
+    /// Location of the difference: `provider`, `method`, `path`, `header anthropic-version`, `body`, or a JSON
+    /// path such as `$.messages[3].content`.
     pub location: String,
-    /// What was recorded; `None` if nothing was there.
+    /// Recorded value; `None` if there was none.
     pub recorded: Option<String>,
-    /// What was asked; `None` if nothing is there.
+    /// Value in the incoming request; `None` if there is none.
     pub asked: Option<String>,
 }
 
-/// What two requests differ in.
+/// All differences between two requests.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct RequestDiff {
-    /// The first ones.
+    /// First differences, at most [`MAX_LISTED`].
     pub(crate) listed: Vec<RequestDifference>,
-    /// How many there are, up to where counting stopped.
+    /// Number of differences, up to where counting stopped.
     pub(crate) distance: usize,
 }
 
-/// How many differences are worth showing.
+/// Largest number of differences that are listed.
 const MAX_LISTED: usize = 20;
 
-/// Larger bodies are compared as bytes.
+/// Largest body that is compared as JSON, in bytes. Larger ones are compared as bytes.
 const MAX_JSON_BYTES: usize = 32 << 20;
 
-/// How many characters of a value are shown.
+/// Largest number of characters that are shown of a value.
 const MAX_SHOWN_CHARS: usize = 60;
 
-/// How many of them lie before the place where two long texts part.
+/// Number of those characters that precede the first difference of two long texts.
 const CONTEXT_CHARS: usize = 16;
 
 impl RequestDiff {
-    /// Compares two masked requests; stops when `enough` differences are counted.
+    /// Compares two masked requests; stops when `max_count` differences are counted.
     pub(crate) fn between(recorded: &MatchKeyParts<'_>, asked: &MatchKeyParts<'_>, max_count: usize) -> Self {
         let mut found = Self::default();
         found.compare_text("provider", Some(recorded.provider), Some(asked.provider));
@@ -64,6 +64,7 @@ impl RequestDiff {
         }
     }
 
+    /// Compares two texts that are one leaf.
     fn compare_text(&mut self, at: &str, recorded: Option<&str>, asked: Option<&str>) {
         if recorded != asked {
             self.distance += 1;
@@ -72,7 +73,8 @@ impl RequestDiff {
         }
     }
 
-    /// Headers are sorted; those of one name are compared in their order.
+    /// Compares the headers that are part of a match key. Values of one name are joined in their order and
+    /// compared as one leaf.
     fn compare_headers(&mut self, recorded: &[(String, String)], asked: &[(String, String)]) {
         for name in key_header_names() {
             let values = |headers: &[(String, String)]| {
@@ -88,6 +90,8 @@ impl RequestDiff {
         }
     }
 
+    /// Compares two bodies leaf by leaf if both are JSON, else as bytes. Bodies that have equal values but
+    /// other bytes differ in their spelling.
     fn compare_bodies(&mut self, recorded: &[u8], asked: &[u8], max_count: usize) {
         if recorded == asked {
             return;
@@ -120,7 +124,7 @@ fn parse_json(body: &[u8]) -> Option<Value<'_>> {
     Value::parse(body, &Limits { max_bytes: MAX_JSON_BYTES, ..Limits::default() }).ok()
 }
 
-/// Two values in words. Of two strings the place where they part is shown.
+/// Returns two values as text. Of two strings, the part around their first difference.
 fn shown_values(recorded: Option<Value<'_>>, asked: Option<Value<'_>>) -> (Option<String>, Option<String>) {
     let text = |value: Value<'_>| String::from_utf8_lossy(value.text()).into_owned();
     let is_string = |value: Option<Value<'_>>| value.is_none_or(|value| value.kind() == ValueKind::String);
@@ -132,7 +136,7 @@ fn shown_values(recorded: Option<Value<'_>>, asked: Option<Value<'_>>) -> (Optio
     (recorded.map(shown), asked.map(shown))
 }
 
-/// Two texts in quotes, each cut to where they part.
+/// Returns two texts in quotes. If one is long, both are cut to the part around their first difference.
 fn quoted_at_difference(recorded: Option<&str>, asked: Option<&str>) -> (Option<String>, Option<String>) {
     let (a, b) = (recorded.unwrap_or_default(), asked.unwrap_or_default());
     let is_long = |text: &str| text.chars().nth(MAX_SHOWN_CHARS).is_some();
@@ -151,7 +155,7 @@ fn quoted_at_difference(recorded: Option<&str>, asked: Option<&str>) -> (Option<
     (recorded.map(cut), asked.map(cut))
 }
 
-/// A value in short.
+/// Returns the beginning of a value; of a longer one also its length in bytes.
 fn abbreviated(text: &str) -> String {
     match text.char_indices().nth(MAX_SHOWN_CHARS) {
         Some((cut, _)) => format!("{}… ({} bytes)", Shown::whole(&text[..cut]), text.len()),
@@ -167,7 +171,7 @@ mod tests {
         MatchKeyParts { provider: "openai", method: "POST", path, headers, body: body.as_bytes() }
     }
 
-    /// `at: recorded → asked` of the differences between two bodies, and the distance.
+    /// Returns `location: recorded → asked` of the differences between two bodies, and the distance.
     fn bodies(recorded: &str, asked: &str) -> (Vec<String>, usize) {
         let found = RequestDiff::between(&parts("/", &[], recorded), &parts("/", &[], asked), usize::MAX);
         let side = |side: &Option<String>| side.clone().unwrap_or("-".into());
@@ -199,7 +203,7 @@ mod tests {
             one(&long("10:31"), &long("10:32")),
             format!("$.a: \"…{0}10:31{1}…\" → \"…{0}10:32{1}…\"", "é".repeat(12), "z".repeat(43))
         );
-        // One that goes on where the other ends.
+        // One text that goes on where the other ends.
         let (short, longer) = (format!(r#""{}""#, "a".repeat(70)), format!(r#""{}b""#, "a".repeat(70)));
         assert_eq!(one(&short, &longer), format!("$: \"…{0}\" → \"…{0}b\"", "a".repeat(16)));
         let list = format!("[[{}]]", "1,".repeat(50) + "1");
@@ -254,7 +258,7 @@ mod tests {
         assert_eq!(found.distance, 7);
     }
 
-    /// A body of megabytes in which one word is another: the distance is one, whatever lies around it.
+    /// A body of megabytes with one changed word has a distance of one.
     #[test]
     fn one_change_in_five_megabytes() {
         let message =

@@ -1,17 +1,25 @@
-//! A recorded run, served back without sockets.
+//! Replay of a recorded run: recorded answers for the requests of an agent, without sockets.
 //!
-//! A [`Player`] takes requests as an agent makes them and gives the answers that were recorded: each to its own request, each
-//! once, in recorded order. A request that was never recorded is a [`Miss`], which says what was recorded instead and where
-//! the two part. In the end an [`ReplayOutcome`] tells whether the run was reproduced.
+//! A [`Player`] takes [`PlayerRequest`]s as an agent makes them and returns the answers that were recorded:
+//! each to its own request, each once, in recorded order. A request that was never recorded is a [`Miss`],
+//! which names the closest recorded request and the differences between the two. At the end a [`ReplayOutcome`]
+//! counts hits, misses and unused answers, and gives the verdict. The HTTP server around a player is the
+//! gateway; this crate does no I/O.
 //!
-//! | module | what it holds |
+//! | module | content |
 //! |---|---|
-//! | [`rung`] | when two requests are the same, where all of them is held and where less is |
-//! | [`player`] | requests in, answers out |
-//! | [`answer`] | what was recorded, ready to be served |
-//! | [`miss`], [`difference`] | what is not recorded, the closest that is, and where they part |
-//! | [`outcome`] | hits, misses, what was never asked for, the verdict |
-//! | [`record`] | all of that as JSON |
+//! | [`player`] | [`Player`]: requests in, answers out |
+//! | `request` | [`PlayerRequest`], and the same request masked as the recorder masks |
+//! | [`match_level`] | keys by which a request is found, for records that hold all of a request and for those that hold less |
+//! | `recorded_exchanges` | index of the recorded exchanges by their keys |
+//! | `answer_comparison` | comparison of several records of one answer |
+//! | [`answer`] | recorded answers, ready to be served |
+//! | `denied_call` | calls that policy denied in the recorded run, denied again |
+//! | [`miss`], `closest`, [`difference`] | requests without an answer, the closest recorded request, and the differences |
+//! | [`outcome`] | hits, misses, unused answers, the verdict |
+//! | [`replay_record`] | all of that as JSON |
+//!
+//! Start reading at [`Player::answer`].
 
 pub mod answer;
 mod answer_comparison;

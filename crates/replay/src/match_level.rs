@@ -1,7 +1,9 @@
-//! How much of a request is held, and so by what an asked one is found.
+//! Match levels: the keys by which a request is found, depending on how much of the request a record holds.
 //!
-//! What we record is found by all of it. Other records hold less: the JSON of a body in another spelling, a hash, some of the
-//! arguments of a call, the words of a prompt. Each has a rung of its own, and the weakest that was stood on is told in the end.
+//! Records of reenact hold whole requests, which match exactly. Other records hold less: the JSON of a body in
+//! another spelling, a hash, some arguments of a call, the text of a prompt. Each has a [`MatchLevel`] of its
+//! own, and the weakest level that was used is reported at the end. Start reading at [`MatchLevel`], then
+//! `recorded_keys` and `requested_keys`.
 
 use std::collections::BTreeSet;
 
@@ -13,23 +15,23 @@ use reenact_wire::{Endpoint, Vendor, exchange, prompt};
 
 use crate::request::{MaskedPlayerRequest, PlayerRequest};
 
-/// By what a request is found, the strictest first.
+/// Part of a request that has to be equal for a recorded answer to be served, the strictest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MatchLevel {
-    /// Whom, how, where, the headers that count, and the body to its last byte.
+    /// Provider, method, path, the headers that are part of a match key, and every byte of the body.
     Exact,
-    /// The SHA-256 of the body, or of the prompt in it.
+    /// SHA-256 of the body, or of the prompt in the body.
     BodyHash,
-    /// The values of the body.
+    /// JSON values of the body, in any spelling.
     JsonBody,
-    /// The words of the prompt.
+    /// Text of the prompt.
     Prompt,
-    /// The model and the messages.
+    /// Model and messages.
     Conversation,
 }
 
 impl MatchLevel {
-    /// The word that reports use.
+    /// Returns the level's name in reports, such as `body-hash`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Exact => "exact",
@@ -41,20 +43,21 @@ impl MatchLevel {
     }
 }
 
-/// A key on a rung.
+/// Digest that identifies a request on one level.
 pub(crate) type LevelKey = (MatchLevel, Digest);
 
-/// The keys of a recorded request.
+/// Keys of a recorded request.
 #[derive(Debug, Default)]
 pub(crate) struct RequestKeys {
-    /// Those under which it is found, of which the first one is its own; none, if nothing of it can be asked for.
+    /// Keys under which the request is found. The first is its primary key, which decides its group. Empty if
+    /// no request can match.
     pub(crate) lookup_keys: Vec<LevelKey>,
-    /// Those of a record of the same request that does not say where it went.
+    /// Keys of the same request in a record that does not say where the request went.
     pub(crate) aliases: Vec<LevelKey>,
 }
 
-/// The keys of a recorded request. In a record of ours it is all there; in others it is, if it says how it was seen: then it was ours
-/// before.
+/// Returns the keys of a recorded request. `is_ours` says that the record is an RER artifact, which holds whole
+/// requests. A request of another format that has a `source` was converted from RER and is whole, too.
 pub(crate) fn recorded_keys(request: &ExchangeRequest<'_>, is_ours: bool) -> RequestKeys {
     let place = Destination::recorded(request);
     let key = |rung, digest: Digest| place.key(rung, digest);
@@ -91,9 +94,12 @@ pub(crate) fn recorded_keys(request: &ExchangeRequest<'_>, is_ours: bool) -> Req
     RequestKeys { lookup_keys: own, aliases: Vec::new() }
 }
 
-/// The keys under which an asked request may be found, on the rungs that a record has, in their order. It is looked for as it would
-/// have been recorded here, and then as it came: others mask in another way, or not at all. What a record says of whom and where
-/// must be so; one that says nothing of where is of calls of models.
+/// Returns the keys under which an incoming request may be found, strictest level first, on the levels that a
+/// record has.
+///
+/// The request is tried as masked by this recorder, and then unmasked: other recorders mask in another way, or
+/// not at all. Where a record names a vendor and an endpoint they must match; a record that names no endpoint
+/// is of model calls.
 pub(crate) fn requested_keys(
     asked: &MaskedPlayerRequest<'_>,
     incoming: &PlayerRequest<'_>,
@@ -124,7 +130,7 @@ pub(crate) fn requested_keys(
                 }
             };
             for digest in found {
-                // Nothing at all is the same as any other nothing: only where it was asked tells them apart.
+                // All empty bodies are equal: only the destination tells such requests apart.
                 let is_nothing = digest == Digest::of(b"");
                 let places = places.iter().filter(|place| place.target.is_some() || !is_nothing);
                 keys.extend(places.map(|place| place.key(rung, digest)));
@@ -134,30 +140,32 @@ pub(crate) fn requested_keys(
     keys
 }
 
-/// Whom a request is to, and how and where, as far as that is known.
+/// Vendor and target of a request, as far as a record names them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Destination {
     vendor: Option<Vendor>,
+    /// Endpoint name, or method and path; see [`request_target`]. `None` if the record does not say.
     target: Option<String>,
 }
 
 impl Destination {
-    /// What a record says.
+    /// Returns the destination that a record names for a request.
     fn recorded(request: &ExchangeRequest<'_>) -> Self {
         let provider = request.provider.to_ascii_lowercase();
-        // `azure-openai` and the like; other names are of those who speak an interface, and do not tell which.
+        // Names such as `azure-openai` contain the vendor. Other names are of hosts that speak a vendor's
+        // interface without naming it.
         let vendor = Vendor::named_in(&provider);
         let is_told = !request.method.is_empty() && !request.path.is_empty();
         let target = is_told.then(|| request_target(request.endpoint, &request.method, &request.path));
         Self { vendor, target }
     }
 
-    /// All that a record may say of an asked request, the most telling first.
+    /// Returns all destinations that a record may name for an incoming request, the most specific first.
     fn candidates(asked: &MaskedPlayerRequest<'_>, incoming: &PlayerRequest<'_>) -> Vec<Self> {
         let vendor = Vendor::of_name(asked.provider);
         let endpoint = vendor.and_then(|vendor| Endpoint::of(vendor, asked.method, incoming.path));
         let mut ats = vec![Some(request_target(endpoint, asked.method, &asked.path))];
-        // A key in the query is masked here, and perhaps not there.
+        // A key in the query is masked here, and perhaps not in the record.
         let as_it_came = Some(request_target(endpoint, asked.method, incoming.path));
         if !ats.contains(&as_it_came) {
             ats.push(as_it_came);
@@ -169,19 +177,25 @@ impl Destination {
         vendors.flat_map(|vendor| ats.iter().map(move |at| Self { vendor, target: at.clone() })).collect()
     }
 
-    /// What a record of the same request says that does not say where.
+    /// Returns the destinations that a record without a target may name for the same request: with the vendor,
+    /// and without.
     fn without_target(&self) -> impl Iterator<Item = Self> + use<> {
         [self.vendor, None].into_iter().map(|vendor| Self { vendor, target: None })
     }
 
+    /// Returns the key of a digest on a level, bound to this destination.
     fn key(&self, rung: MatchLevel, digest: Digest) -> LevelKey {
         let (vendor, at) = (self.vendor.map_or("", Vendor::name), self.target.as_deref().unwrap_or_default());
         (rung, Digest::of(format!("{digest}\0{vendor}\0{at}").as_bytes()))
     }
 }
 
-/// How and where. Of an interface that we know, the name: gateways and proxies put their own prefixes before it, and its query only
-/// selects a version. Elsewhere the path from its version on, with the query. A URL is that of a host that nobody here stands for.
+/// Returns the target of a request as text that can be compared between records.
+///
+/// For a known endpoint that calls a model this is its name: gateways and proxies put prefixes of their own
+/// before the path, and the query only selects a version. Otherwise it is the method and the path from `/v1/`
+/// on, with the query. A full URL is kept whole, since it belongs to a host that no route of this gateway
+/// serves.
 fn request_target(endpoint: Option<Endpoint>, method: &str, path: &str) -> String {
     if let Some(endpoint) = endpoint.filter(|endpoint| endpoint.calls_a_model()) {
         return endpoint.name().to_owned();
@@ -195,7 +209,7 @@ fn request_target(endpoint: Option<Endpoint>, method: &str, path: &str) -> Strin
     format!("{} {}{query}", method.to_ascii_uppercase(), path.trim_end_matches('/'))
 }
 
-/// The parts of a recorded request that make its exact key.
+/// Returns the parts of a recorded request that make its exact key.
 pub(crate) fn key_parts<'a>(request: &'a ExchangeRequest<'_>) -> MatchKeyParts<'a> {
     MatchKeyParts {
         provider: &request.provider,
@@ -206,15 +220,17 @@ pub(crate) fn key_parts<'a>(request: &'a ExchangeRequest<'_>) -> MatchKeyParts<'
     }
 }
 
+/// Parses a body; `None` if it is no JSON object.
 fn parse_object(body: &[u8]) -> Option<Value<'_>> {
     Value::parse(body, &Limits::default()).ok().filter(|body| body.kind() == ValueKind::Object)
 }
 
-/// The digest of the values of a body; `None` if it is no object.
+/// Returns the digest of a body in RFC 8785 form; `None` if the body is no JSON object.
 fn json_digest(body: &[u8]) -> Option<Digest> {
     Some(Digest::of(&canonical::to_vec(parse_object(body)?, Jcs).ok()?))
 }
 
+/// Returns the digest of the model and the messages of a body; `None` if the body has no messages.
 fn conversation_digest(model: Option<&str>, body: Value<'_>) -> Option<Digest> {
     let said = prompt::conversation(body)?;
     let mut text = model.unwrap_or_default().as_bytes().to_vec();
@@ -223,14 +239,14 @@ fn conversation_digest(model: Option<&str>, body: Value<'_>) -> Option<Digest> {
     Some(Digest::of(&text))
 }
 
-/// The model that is asked, by path or body.
+/// Returns the model that a request names in its path or body.
 fn requested_model(asked: &MaskedPlayerRequest<'_>, body: &[u8]) -> Option<String> {
     let vendor = Vendor::of_route(asked.provider);
     let endpoint = Endpoint::of(vendor, asked.method, &asked.path);
     exchange::parse_request_to(vendor, endpoint, &asked.path, body)?.model
 }
 
-/// What may be called the prompt of a request.
+/// Returns every text that a record may call the prompt of a request.
 pub(crate) fn prompts(body: &[u8]) -> Vec<String> {
     parse_object(body).map(prompt::user_prompts).unwrap_or_default()
 }

@@ -1,76 +1,76 @@
-//! A request that has no recorded answer, and the closest that has one.
+//! Misses: requests without a recorded answer, with the cause and the closest recorded request.
 
 use core::fmt;
 
 use crate::answer::NotServed;
 use crate::difference::RequestDifference;
 
-/// The code that programs branch on.
+/// Error code of a miss, for programs that branch on it.
 pub const CODE: &str = "E_REPLAY_MISSING_DEPENDENCY";
 
-/// A request that has no recorded answer. All texts are safe to print.
+/// Request without a recorded answer. All texts are safe to print.
 ///
-/// `{miss}` is one line, for the agent; `{miss:#}` is what a person needs to see, over several.
+/// `{miss}` prints one line, for the agent; `{miss:#}` lists all differences over several lines, for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Miss {
-    /// The name of the route that it came in by.
+    /// Name of the route of the request, such as `openai`.
     pub provider: String,
-    /// `POST` and the like.
+    /// HTTP method, such as `POST`.
     pub method: String,
-    /// Its path, masked.
+    /// Path with its query, masked.
     pub path: String,
-    /// The model that it asks for, if it says so.
+    /// Model that the request names, if any.
     pub model: Option<String>,
-    /// The key that nothing recorded has, or nothing that is left.
+    /// Key that was not found, or found only in exchanges that are served already; 64 hexadecimal digits.
     pub key: String,
-    /// Why there is no answer.
+    /// Reason why there is no answer.
     pub cause: MissCause,
 }
 
-/// Why there is no answer.
+/// Reason why a request has no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MissCause {
-    /// Nothing at all was recorded that could be compared.
+    /// The record holds no request to compare with.
     NothingRecorded,
-    /// It was never recorded; this comes closest.
+    /// The request was never recorded; holds the closest one that was.
     Unknown(Closest),
-    /// It was never recorded, and of what was only hashes are held: nothing can be compared.
+    /// The request was never recorded, and the record holds only hashes of requests, which cannot be compared.
     OnlyHashes {
-        /// How many.
+        /// Number of requests that are recorded by their hash.
         recorded: usize,
     },
-    /// It was never recorded; after so many of that kind, the closest was not looked for.
+    /// The request was never recorded. Too many others were not either, so the closest one was not searched.
     NotCompared,
-    /// It was recorded, but not so often: each answer is given once.
+    /// The request was recorded, but less often: each recorded answer is served once.
     AskedMoreOften {
-        /// How often it was recorded.
+        /// Number of times that the request was recorded.
         recorded: usize,
     },
-    /// It was recorded, but its answer cannot be served.
+    /// The request was recorded, but its answer cannot be served.
     NoAnswer {
-        /// The recorded step.
+        /// Id of the recorded step.
         step_id: String,
-        /// What is wrong with the answer.
+        /// Fault of the recorded answer.
         why: NotServed,
     },
 }
 
-/// A recorded request, and what an asked one differs in.
+/// Recorded request that differs least from an incoming one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Closest {
-    /// The recorded step.
+    /// Id of the recorded step.
     pub step_id: String,
-    /// Whether its answer was given already.
+    /// True if the answer of the recorded request was served already.
     pub is_served: bool,
-    /// The first differences.
+    /// First differences, at most 20.
     pub differences: Vec<RequestDifference>,
-    /// How many there are in all, counted in values that are no lists or objects.
+    /// Number of all differences, counted in leaves: JSON values that are no lists or objects.
     pub distance: usize,
 }
 
 impl MissCause {
-    /// The word that reports use.
+    /// Returns the cause's name in reports, such as `asked-more-often`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::NothingRecorded => "nothing-recorded",
@@ -108,6 +108,7 @@ impl fmt::Display for Miss {
 }
 
 impl Closest {
+    /// Writes the closest step and its distance, then the first difference; with `#`, all listed differences.
     fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let values = if self.distance == 1 { "value" } else { "values" };
         let served = if self.is_served { " (which was asked for already)" } else { "" };

@@ -1,4 +1,4 @@
-//! Whether the run was reproduced.
+//! Outcome of a replay, and the verdict whether the run was reproduced.
 
 use std::sync::Arc;
 
@@ -8,38 +8,42 @@ use reenact_run::{Exchange, ExchangeRequestBody, Exit};
 use crate::match_level::MatchLevel;
 use crate::miss::Miss;
 
-/// What became of a replay, as far as requests go.
+/// Outcome of a replay, as far as requests and answers go. The exit of the command is judged by
+/// [`ReplayOutcome::verdict`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReplayOutcome {
-    /// Requests that were given their recorded answer.
+    /// Number of requests that were served a recorded answer.
     pub hits: usize,
-    /// Requests that had none, each kind of them once.
+    /// Requests without an answer. Equal requests that missed for the same cause are listed once; at most 1,000
+    /// are listed.
     pub misses: Vec<Arc<Miss>>,
-    /// How many requests had none, repeated ones counted.
+    /// Number of requests without an answer, repeated ones included.
     pub missed: usize,
-    /// Recorded answers that nobody asked for.
+    /// Recorded exchanges that were never requested.
     pub unused: Vec<UnusedExchange>,
-    /// Hits whose request was recorded more than once with different answers: their order alone decided which was given, and
-    /// where an answer is given again and again, how much of it is held.
+    /// Number of hits whose request was recorded more than once with different answers. Their order alone
+    /// decided which answer was served; in a Replay Bundle, which answer the record holds in most detail.
     pub ambiguous: usize,
-    /// Hits whose answer was written anew, because the record holds only its JSON or what it said.
+    /// Number of hits whose body was rebuilt, because the record holds only JSON or the message.
     pub rebuilt: usize,
-    /// The weakest rung that a hit was found on; `None` if there was none.
+    /// Weakest level on which a hit was found; `None` if there was no hit.
     pub weakest_level: Option<MatchLevel>,
 }
 
-/// A recorded exchange that nobody asked for. All texts are safe to print.
+/// Recorded exchange that was never requested. All texts are safe to print.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnusedExchange {
-    /// The recorded step.
+    /// Id of the recorded step.
     pub step_id: String,
-    /// The model, if the record names one.
+    /// Model that the record names, if any.
     pub model: Option<String>,
-    /// What it was, such as `POST /v1/responses`.
+    /// Method and path, such as `POST /v1/responses`; else the prompt, its hash, or why the request cannot be
+    /// read.
     pub label: String,
 }
 
 impl UnusedExchange {
+    /// Describes an exchange by its request.
     pub(crate) fn of(exchange: &Exchange<'_>) -> Self {
         let request = exchange.request();
         let label = match &request {
@@ -63,19 +67,19 @@ impl UnusedExchange {
     }
 }
 
-/// The verdict on a replay.
+/// Verdict on a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ReplayVerdict {
-    /// The same requests, the same answers, the same exit code.
+    /// Every recorded answer was requested, no other request was made, and the command ended as recorded.
     Reproduced,
-    /// It asked for less, or ended in another way.
+    /// The command requested less, or ended in another way.
     Differed,
-    /// It asked for what is not recorded.
+    /// The command requested something that is not recorded.
     MissingDependency,
 }
 
 impl ReplayVerdict {
-    /// The word that reports use.
+    /// Returns the verdict's name in reports, such as `reproduced`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Reproduced => "reproduced",
@@ -84,7 +88,7 @@ impl ReplayVerdict {
         }
     }
 
-    /// 0 reproduced, 1 differed, 2 could not.
+    /// Returns the exit code of the replay command: 0 reproduced, 1 differed, 2 missing dependency.
     pub fn exit_code(self) -> u8 {
         match self {
             Self::Reproduced => 0,
@@ -95,7 +99,8 @@ impl ReplayVerdict {
 }
 
 impl ReplayOutcome {
-    /// The verdict, given how the command ended now and then. A record that does not say how it ended is not held against it.
+    /// Returns the verdict, given how the command ended in the replay and in the record. A record that does not
+    /// say how its command ended (`None`) makes no difference.
     pub fn verdict(&self, child_exit: Exit, recorded_exit: Option<Exit>) -> ReplayVerdict {
         if self.missed > 0 {
             ReplayVerdict::MissingDependency

@@ -1,4 +1,7 @@
-//! Requests in, recorded answers out.
+//! The player: requests in, recorded answers out.
+//!
+//! All state that changes during a replay is here, behind locks: the known secrets, the number of answers
+//! served, and the misses. The recorded exchanges themselves never change. Start reading at [`Player::answer`].
 
 use core::fmt;
 use std::borrow::Cow;
@@ -17,58 +20,72 @@ use crate::outcome::{ReplayOutcome, UnusedExchange};
 use crate::recorded_exchanges::{self, LoadError, LoadNote, RecordedExchanges};
 use crate::request::{MaskedPlayerRequest, PlayerRequest};
 
-/// Plays a recorded run: each recorded answer once, to the request that it was recorded for. Any number of threads may ask.
+/// Player of a recorded run: serves each recorded answer once, to the request that it was recorded for.
+///
+/// A player is `Send` and `Sync`; any number of threads may call [`Player::answer`] at once.
 pub struct Player {
     exchanges: RecordedExchanges,
     redactor: Mutex<Redactor>,
     state: Mutex<PlayerState>,
 }
 
-/// What a request gets.
+/// Reply to one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlayerReply {
-    /// What was recorded.
+    /// The recorded answer.
     Hit(Arc<RecordedAnswer>),
-    /// Nothing, and why.
+    /// No recorded answer; the [`Miss`] says why.
     Miss(Arc<Miss>),
 }
 
-/// What was asked so far.
+/// State of a replay so far.
 #[derive(Default)]
 struct PlayerState {
-    /// How many of each group were given out.
+    /// Number of answers served from each key group, by the group's index.
     served_per_group: Vec<usize>,
     hits: usize,
-    /// How many of those that were denied were denied again.
+    /// Number of recorded denials that were served again; the next one has this index.
     denials_served: usize,
     ambiguous: usize,
     rebuilt: usize,
     weakest_level: Option<MatchLevel>,
     missed: usize,
     misses: Vec<Arc<Miss>>,
-    /// The last miss of each key.
+    /// Last miss of each request key, so that repeated requests are compared and listed once.
     last_miss_by_key: HashMap<Digest, Arc<Miss>>,
 }
 
-/// The rules by which a recorder masks what it knows to be secret, wherever it appears.
+/// Names of the rules by which a recorder masks values that it knows to be secret, wherever they appear.
 pub mod rule {
-    /// Credentials that it saw in headers.
+    /// Rule for credentials that were sent in headers.
     pub const CREDENTIAL: &str = "credential";
-    /// Values of variables that are named like credentials.
+    /// Rule for values of environment variables that are named like credentials.
     pub const ENVIRONMENT: &str = "environment";
 }
 
-/// An agent that asks for ever is not listened to for ever.
+/// Largest number of misses that are kept and compared. An agent may retry for ever; later misses are only
+/// counted.
 const MAX_MISSES: usize = 1_000;
 
 impl Player {
-    /// Reads all requests of a run, and computes their keys.
+    /// Reads all requests of a run, and computes their keys. Requests are masked with the standard redaction
+    /// rules.
+    ///
+    /// # Errors
+    /// As [`Player::load_with_pack`].
     pub fn load(run: &Run) -> Result<Self, LoadError> {
         Self::load_with_pack(run, RulePack::standard())
     }
 
-    /// The same, where a project has rules of its own. Requests are masked with the rules that the record names: these, or ours
-    /// alone. A record that was masked with other rules of a project's own is refused: what it holds would not be found.
+    /// Reads all requests of a run, for a project that has redaction rules of its own.
+    ///
+    /// Requests are masked with the rules that the record names: those of `project`, or the standard rules
+    /// alone.
+    ///
+    /// # Errors
+    /// [`LoadError::Rules`] if the record was masked with custom rules other than `project`, since requests
+    /// with secrets would not match; [`LoadError::OnlyHashes`] and [`LoadError::NothingToServe`] if no request
+    /// of the record can be answered.
     pub fn load_with_pack(run: &Run, project: Arc<RulePack>) -> Result<Self, LoadError> {
         let pack = recorded_exchanges::redaction_pack(run, project)?;
         let library = RecordedExchanges::load(run)?;
@@ -77,23 +94,30 @@ impl Player {
         Ok(Self { exchanges: library, redactor: Mutex::new(redactor), state: Mutex::new(state) })
     }
 
-    /// Makes a value known that stands in for a secret: it is masked, wherever a request has it, by the [`rule`] by which the
-    /// recorder masked that secret. For the dummies that a replayed command is given in the place of its credentials.
+    /// Registers a value that stands in for a secret: wherever a request contains the value, it is masked by
+    /// the [`rule`] by which the recorder masked the secret.
+    ///
+    /// For the dummy values that a replayed command is given instead of its credentials.
     pub fn add_secret(&self, rule: impl Into<Cow<'static, str>>, value: &[u8]) {
         lock(&self.redactor).add_known(rule, value);
     }
 
-    /// What whoever plays this run should know.
+    /// Returns the notes that were made while the run was loaded, at most 52.
     pub fn notes(&self) -> &[LoadNote] {
         &self.exchanges.notes
     }
 
-    /// The run that is played.
+    /// Returns the run that is played.
     pub fn run(&self) -> &Run {
         &self.exchanges.run
     }
 
-    /// The answer to a request.
+    /// Returns the recorded answer to a request, and counts it as served.
+    ///
+    /// The request is masked as a recorder would mask it, then looked up by its keys, the strictest
+    /// [`MatchLevel`] first. Of several recorded exchanges with the same key, the next one in recorded order is
+    /// served. A request that is not found may be one that policy denied in the recorded run; then it is denied
+    /// again. Everything else is a [`Miss`].
     pub fn answer(&self, incoming: &PlayerRequest<'_>) -> PlayerReply {
         let asked = incoming.masked(&mut lock(&self.redactor));
         let keys = match_level::requested_keys(&asked, incoming, &self.exchanges.levels);
@@ -126,7 +150,8 @@ impl Player {
         }
     }
 
-    /// The next of a group that nobody was given yet, or that may be given again.
+    /// Takes the next exchange of a group to serve; `None` if all of them are served. Groups that are aliases
+    /// of this one count as served, too.
     fn take_next(&self, group: usize) -> Option<usize> {
         let mut state = self.state();
         let given = state.served_per_group.get_mut(group)?;
@@ -140,7 +165,8 @@ impl Player {
         Some(at)
     }
 
-    /// What was denied next, if this can be that.
+    /// Serves the next recorded denial, if the request asks the same model and everything recorded before the
+    /// denial is served.
     fn replay_denial(
         &self,
         asked: &MaskedPlayerRequest<'_>,
@@ -157,7 +183,8 @@ impl Player {
         Some(PlayerReply::Hit(Arc::new(denial.answer(incoming))))
     }
 
-    /// A request whose key nothing has. Agents try again: what was found once is not looked for twice.
+    /// Makes the miss of a request whose key is not recorded. Agents retry, so the cause of an equal request is
+    /// reused instead of searching for the closest one again.
     fn miss_unrecorded(&self, asked: &MaskedPlayerRequest<'_>, key: Digest) -> PlayerReply {
         let state = self.state();
         if let Some(before) = state.last_miss_by_key.get(&key) {
@@ -182,6 +209,8 @@ impl Player {
         self.record_miss(asked, key, cause)
     }
 
+    /// Counts a miss and keeps it, unless the same request missed for the same cause before or [`MAX_MISSES`]
+    /// are kept.
     fn record_miss(&self, asked: &MaskedPlayerRequest<'_>, key: Digest, cause: MissCause) -> PlayerReply {
         let model = asked.model();
         let mut state = self.state();
@@ -204,7 +233,7 @@ impl Player {
         PlayerReply::Miss(miss)
     }
 
-    /// What became of it all so far.
+    /// Returns the outcome of the replay so far. Call it when the agent has ended.
     pub fn outcome(&self) -> ReplayOutcome {
         let state = self.state();
         let all = 0..self.exchanges.entries.len();
@@ -225,13 +254,14 @@ impl Player {
     }
 }
 
-/// What is behind a lock. A thread that panicked while it held one left nothing half done: each change is one step.
+/// Locks a mutex, poisoned or not: each change under these locks is one step, so a panic leaves nothing half
+/// done.
 fn lock<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl fmt::Debug for Player {
-    /// Says nothing of the values that it knows.
+    /// Leaves out the redactor, which holds secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let exchanges = self.exchanges.entries.len();
         f.debug_struct("Player")

@@ -1,4 +1,8 @@
-//! The recorded exchanges, by their keys.
+//! Index of the recorded exchanges by their keys.
+//!
+//! [`RecordedExchanges::load`] reads every request of a run once, computes its keys (see
+//! [`crate::match_level`]) and groups the exchanges that share one. Answers are not kept: they are read from
+//! the run when they are served.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -12,36 +16,40 @@ use crate::answer_comparison::AnswerComparison;
 use crate::denied_call::DeniedCall;
 use crate::match_level::{self, LevelKey, MatchLevel};
 
-/// Why a run cannot be played.
+/// Reason why a run cannot be played.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// A record of tools, of which it holds the calls and the hashes of what they gave.
+    /// The record is a REPLAY.jsonl, which holds tool calls and only hashes of their outputs.
     #[error(
         "a REPLAY.jsonl holds only hashes of what tools gave, and no answer of a model: nothing in it can be replayed (E_REPLAY_MISSING_DEPENDENCY)\nreplay a record that holds answers: an RER artifact, an .rpk, a Model IO session or a Replay Bundle"
     )]
     OnlyHashes,
-    /// Masked with rules of a project's own, which are not those that are here.
+    /// The record was masked with a project's own rules, and they are not the rules at hand.
     #[error(
         "the run was masked with rules of its project's own (digest {recorded}), and those here are others (digest {ours}): requests with secrets would not be found (E_REPLAY_MISSING_DEPENDENCY)\nreplay it where reenact.toml has the [redaction] rules that it was recorded with"
     )]
     Rules {
-        /// The digest that the record names.
+        /// Digest of the rules that the record names. Safe to print.
         recorded: String,
-        /// That of the rules that are here.
+        /// Digest of the rules at hand.
         ours: String,
     },
-    /// There are exchanges, but none whose request can be read.
+    /// The record has exchanges, but no request that can be read.
     #[error("none of the {exchanges} recorded requests can be read; of the first one, {first}")]
     NothingToServe {
-        /// How many there are.
+        /// Number of exchanges.
         exchanges: usize,
-        /// What is wrong with the first.
+        /// Fault of the first request.
         first: UnreadablePayload,
     },
 }
 
-/// The rules that a run's requests are masked with.
+/// Returns the redaction rules to mask requests with: `project` if the record names custom rules, else the
+/// standard ones.
+///
+/// # Errors
+/// [`LoadError::Rules`] if the record names custom rules other than `project`.
 pub(crate) fn redaction_pack(run: &Run, project: Arc<RulePack>) -> Result<Arc<RulePack>, LoadError> {
     let redaction = recorded_pack(run);
     let Some((name, digest)) = redaction.filter(|(name, _)| RulePack::is_custom(name)) else {
@@ -54,7 +62,8 @@ pub(crate) fn redaction_pack(run: &Run, project: Arc<RulePack>) -> Result<Arc<Ru
     Err(LoadError::Rules { recorded: Shown::new(&digest).to_string(), ours: ours.to_string() })
 }
 
-/// The name and the digest of the rules that a record names.
+/// Returns the name and the digest of the redaction rules that a record names; `None` if the record is no RER
+/// artifact or names none.
 fn recorded_pack(run: &Run) -> Option<(String, String)> {
     if run.payload_format() != FormatId::Rer {
         return None;
@@ -64,86 +73,89 @@ fn recorded_pack(run: &Run) -> Option<(String, String)> {
     Some((word("pack")?, word("digest").unwrap_or_default()))
 }
 
-/// Something about a run that whoever plays it should know. Step ids are safe to print.
+/// Warning about a run that was loaded, to be shown to the user. Step ids are safe to print.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadNote {
-    /// The recorder's key is not the one that its request has; ours is used.
+    /// The recorded match key is not the one computed from the request; the computed key is used.
     #[error("step {step_id}: the recorded match_key is not that of the recorded request, and is not used")]
     MatchKey {
-        /// Which step.
+        /// Id of the recorded step.
         step_id: String,
     },
-    /// A request that cannot be matched.
+    /// The request cannot be read, so nothing will match it.
     #[error("step {step_id}: the request cannot be read ({why}), so nothing will match it")]
     Request {
-        /// Which step.
+        /// Id of the recorded step.
         step_id: String,
-        /// What is wrong with it.
+        /// Fault of the request.
         why: UnreadablePayload,
     },
-    /// Masked by other rules than ours.
+    /// The run was masked by another version of the standard rules.
     #[error(
         "the run was masked with the rules {recorded}, here are {ours}: requests that contain secrets may not match"
     )]
     Pack {
-        /// The name of the rules that the record names.
+        /// Name and digest of the rules that the record names.
         recorded: String,
-        /// The name of ours.
+        /// Name and digest of the rules at hand.
         ours: String,
     },
-    /// There are more notes than are kept.
+    /// Some notes were not kept.
     #[error("{more} more notes of this kind")]
     More {
-        /// How many.
+        /// Number of notes that were not kept.
         more: usize,
     },
 }
 
-/// How many notes are worth keeping.
+/// Largest number of notes about single exchanges that are kept.
 const MAX_NOTES: usize = 50;
 
-/// One recorded exchange.
+/// One recorded exchange, by the place of its request.
 #[derive(Debug)]
 pub(crate) struct IndexedExchange {
-    /// The place of the event with the request.
+    /// Index in the run of the event that holds the request.
     pub(crate) event_index: usize,
-    /// Which group it belongs to, and its place there; `None` if its request cannot be read.
+    /// Index of the exchange's group, and its position in that group; `None` if the request cannot be read.
     pub(crate) group: Option<(usize, usize)>,
-    /// A digest of what it is a request to: whom, how, where without the query.
+    /// Digest of provider, method and path without query; see [`destination_hash`]. 0 if the request cannot be
+    /// read.
     pub(crate) destination_hash: u64,
 }
 
-/// Exchanges with the same key, in recorded order.
+/// Exchanges that share one key, in recorded order.
 #[derive(Debug, Default)]
 pub(crate) struct KeyGroup {
-    /// Places in [`RecordedExchanges::recorded`].
+    /// Indices into [`RecordedExchanges::entries`].
     members: Vec<usize>,
-    /// Groups of the same request whose record does not say where it went: what is given here stands for theirs, too.
+    /// Indices of groups of the same request whose record does not say where the request went. An answer that
+    /// is served from this group counts as served from those, too.
     aliases: Vec<usize>,
-    /// Whether their answers differ.
+    /// True if the recorded answers differ.
     answers_differ: bool,
 }
 
-/// All exchanges of a run.
+/// All recorded exchanges of a run, grouped by key.
 #[derive(Debug)]
 pub(crate) struct RecordedExchanges {
     pub(crate) run: Run,
     pub(crate) entries: Vec<IndexedExchange>,
     pub(crate) groups: Vec<KeyGroup>,
     by_key: HashMap<LevelKey, usize>,
-    /// Which keys there are.
+    /// Levels on which any exchange has a key, so that requests are looked up on no other level.
     pub(crate) levels: BTreeSet<MatchLevel>,
-    /// Whether an answer may be given again: a bundle says what is answered, not how often.
+    /// True if an answer may be served more than once: a Replay Bundle says what is answered, not how often.
     is_repeatable: bool,
-    /// How many requests are known by their hash alone.
+    /// Number of requests of which only the hash is recorded.
     pub(crate) hash_only_requests: usize,
     pub(crate) notes: Vec<LoadNote>,
-    /// What was denied, in order.
+    /// Calls that policy denied, in recorded order.
     pub(crate) denials: Vec<DeniedCall>,
 }
 
 impl RecordedExchanges {
+    /// Reads all exchanges of a run, groups them, and finds the groups whose answers differ.
     pub(crate) fn load(run: &Run) -> Result<Self, LoadError> {
         if run.payload_format() == FormatId::ReplayJsonl {
             return Err(LoadError::OnlyHashes);
@@ -185,7 +197,8 @@ impl RecordedExchanges {
         Ok(library)
     }
 
-    /// Joins groups to those of the same requests, which may come before them or after.
+    /// Links each group to its aliases, given their keys. Aliases may be recorded before or after, so this runs
+    /// at the end. Only repeatable records have any.
     fn link_aliases(&mut self, beside: Vec<(usize, Vec<LevelKey>)>) {
         for (group, keys) in beside.into_iter().filter(|_| self.is_repeatable) {
             let found: BTreeSet<usize> = keys.iter().filter_map(|key| self.group_of(key)).collect();
@@ -195,6 +208,9 @@ impl RecordedExchanges {
         }
     }
 
+    /// Adds one exchange: to the group of its primary key, and under all of its lookup keys. Keys of possible
+    /// aliases are appended to `beside`. Returns a note if the request cannot be read, or if the recorded match
+    /// key is another one.
     fn add_exchange(
         &mut self,
         exchange: &Exchange<'_>,
@@ -235,7 +251,8 @@ impl RecordedExchanges {
         differs.then(|| LoadNote::MatchKey { step_id: step_id() })
     }
 
-    /// Finds the groups whose answers are not all the same. Headers do not count: ids and dates always differ.
+    /// Marks the groups whose answers are not all the same. Headers are not compared: ids and dates always
+    /// differ.
     fn mark_ambiguous_groups(&mut self) {
         let says = |at: &usize| {
             let exchange = self.run.exchange(self.entries.get(*at)?.event_index)?;
@@ -258,7 +275,8 @@ impl RecordedExchanges {
         }
     }
 
-    /// Whether the records of a request that may be given again say different things: one is given for all of them.
+    /// Returns true if the records of a repeatable request contradict each other. One of them is served for
+    /// all, so this is worth telling.
     fn has_contradiction(&self, group: &KeyGroup) -> bool {
         let others = group.aliases.iter().flat_map(|other| self.members(*other));
         let all: Vec<usize> = group.members.iter().chain(others).copied().collect();
@@ -271,13 +289,16 @@ impl RecordedExchanges {
         exchanges().any(|exchange| told.add_answer(&exchange, endpoint))
     }
 
-    /// The group of requests with this key.
+    /// Returns the index of the group with this key.
     pub(crate) fn group_of(&self, key: &LevelKey) -> Option<usize> {
         self.by_key.get(key).copied()
     }
 
-    /// Of a group, so many of which were given out: the next one to give, and how many are given then. What may be given again is
-    /// given in the best form that there is, and stands for all of its group.
+    /// Returns the exchange to serve next from a group of which `given` are served, and the number served after
+    /// that.
+    ///
+    /// Groups of a repeatable record serve the exchange with the most [`AnswerDetail`] every time, and it
+    /// stands for all others.
     pub(crate) fn next_answer(&self, group: usize, given: usize) -> Option<(usize, usize)> {
         let members = self.members(group);
         if !self.is_repeatable {
@@ -290,46 +311,49 @@ impl RecordedExchanges {
         Some((*members.iter().min_by_key(held)?, members.len()))
     }
 
-    /// The exchanges of a group, in recorded order: places in [`RecordedExchanges::recorded`].
+    /// Returns the exchanges of a group in recorded order, as indices into [`RecordedExchanges::entries`].
     pub(crate) fn members(&self, group: usize) -> &[usize] {
         self.groups.get(group).map_or(&[], |group| &group.members)
     }
 
-    /// The groups that a group stands for.
+    /// Returns the indices of the groups that are aliases of a group.
     pub(crate) fn aliases(&self, group: usize) -> &[usize] {
         self.groups.get(group).map_or(&[], |group| &group.aliases)
     }
 
-    /// Whether the answers of a group differ.
+    /// Returns true if the answers of a group differ.
     pub(crate) fn is_ambiguous(&self, group: usize) -> bool {
         self.groups.get(group).is_some_and(|group| group.answers_differ)
     }
 
-    /// Whether the exchange at a place is among those given out, so many of each group.
+    /// Returns true if the exchange at an index is served, given the number served from each group.
     pub(crate) fn is_served(&self, at: usize, given: &[usize]) -> bool {
         let group = self.entries.get(at).and_then(|recorded| recorded.group);
         group.is_some_and(|(group, place)| given.get(group).is_some_and(|given| place < *given))
     }
 
-    /// Whether everything that was asked before an event has been asked.
+    /// Returns true if every readable exchange that was recorded before an event is served.
     pub(crate) fn is_all_served_before(&self, event: usize, given: &[usize]) -> bool {
         let before = self.entries.iter().enumerate().take_while(|(_, recorded)| recorded.event_index < event);
         before.into_iter().all(|(at, recorded)| recorded.group.is_none() || self.is_served(at, given))
     }
 
-    /// The exchange at a place in [`RecordedExchanges::recorded`].
+    /// Returns the exchange at an index into [`RecordedExchanges::entries`].
     pub(crate) fn exchange(&self, at: usize) -> Option<Exchange<'_>> {
         self.run.exchange(self.entries.get(at)?.event_index)
     }
 }
 
-/// A number for whom, how and where, the query left out: requests to the same place are the closest to each other.
+/// Returns a hash of provider, method and path without its query. Requests to the same destination are compared
+/// first when the closest one is searched.
 pub(crate) fn destination_hash(provider: &str, method: &str, path: &str) -> u64 {
     let path = path.split('?').next().unwrap_or(path);
     let digest = Digest::of(format!("{provider}\0{method}\0{path}").as_bytes());
     digest.as_bytes().first_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
+/// Returns a note if an RER artifact was masked with standard rules of another version. Custom rules were
+/// compared before, by [`redaction_pack`].
 fn pack_mismatch_note(run: &Run) -> Option<LoadNote> {
     if run.payload_format() != FormatId::Rer {
         return None;
@@ -338,7 +362,7 @@ fn pack_mismatch_note(run: &Run) -> Option<LoadNote> {
     let word = |name: &str| redaction.member(name).and_then(|word| word.string());
     let ours = RulePack::standard();
     if word("pack").is_some_and(|pack| RulePack::is_custom(&pack)) {
-        // Compared before, digest and all.
+        // `redaction_pack` compared name and digest.
         return None;
     }
     let digest = Digest::of(ours.rules_text().as_bytes());

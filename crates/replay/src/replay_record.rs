@@ -1,4 +1,4 @@
-//! A replay as data, for the command to write.
+//! Record of a replay as JSON, for the command line to write.
 
 use reenact_json::print::{self, PrintObjectWriter};
 use reenact_run::Exit;
@@ -8,49 +8,50 @@ use crate::match_level::MatchLevel;
 use crate::miss::{self, Miss, MissCause};
 use crate::outcome::{ReplayOutcome, ReplayVerdict, UnusedExchange};
 
-/// What a replay came to.
+/// Result of a replay: the replayed run, the outcome, and the conditions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayRecord {
-    /// The id of the run that was replayed.
+    /// Id of the run that was replayed. Untrusted text.
     pub run_id: String,
-    /// The format of its record.
+    /// Format of the run's record, with its version.
     pub format: String,
-    /// The digest of what its record signs.
+    /// Digest of the signed content of the record, if it has one.
     pub digest: Option<String>,
-    /// How the command ended now.
+    /// Exit of the command in the replay.
     pub child_exit: Exit,
-    /// How it ended when it was recorded, if the record says so.
+    /// Exit of the command when it was recorded, if the record says so.
     pub recorded_exit: Option<Exit>,
-    /// Requests and answers.
+    /// Hits, misses and unused answers.
     pub outcome: ReplayOutcome,
-    /// What held the command.
+    /// Sandbox that the command ran in.
     pub sandbox: ReplaySandbox,
-    /// When it began, RFC 3339.
+    /// Start of the replay, RFC 3339.
     pub started_at: String,
-    /// When it ended, RFC 3339.
+    /// End of the replay, RFC 3339.
     pub ended_at: String,
 }
 
-/// What held the command, in plain words.
+/// Sandbox that a replayed command ran in, as texts for the record.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReplaySandbox {
-    /// By what means: `netns`, `landlock+seccomp` or `none`.
+    /// Isolation mechanism: `netns`, `landlock+seccomp` or `none`.
     pub isolation: String,
-    /// What it could not reach.
+    /// Resources that the command could not reach.
     pub closed: Vec<String>,
-    /// What it could.
+    /// Resources that the command could reach.
     pub open: Vec<String>,
-    /// Why there was no better rung.
+    /// Reason why no stronger isolation was available.
     pub why: Option<String>,
 }
 
 impl ReplayRecord {
-    /// The verdict.
+    /// Returns the verdict on the replay.
     pub fn verdict(&self) -> ReplayVerdict {
         self.outcome.verdict(self.child_exit, self.recorded_exit)
     }
 
-    /// All of it as one JSON object, without a line feed. What acts on a terminal is escaped.
+    /// Returns the record as one JSON object, without a line feed. Control characters that act on a terminal
+    /// are escaped.
     pub fn to_json(&self) -> String {
         let mut text = String::new();
         let mut object = PrintObjectWriter::open(&mut text);
@@ -90,6 +91,7 @@ impl ReplaySandbox {
     }
 }
 
+/// Writes a member that is a number, or `null`.
 fn write_number(object: &mut PrintObjectWriter<'_>, name: &str, number: Option<impl ToString>) {
     let text = number.map_or_else(|| "null".to_owned(), |number| number.to_string());
     object.name(name).push_str(&text);

@@ -1,4 +1,4 @@
-//! A request as an agent makes it, and as it would have been recorded.
+//! Requests to a player: as an agent makes them, and masked as they would have been recorded.
 
 use std::borrow::Cow;
 
@@ -9,22 +9,22 @@ use reenact_wire::{Endpoint, Vendor, exchange};
 
 use crate::player::rule;
 
-/// A request as it came in: nothing is masked yet, but content codings are removed from the body.
+/// Request of an agent. Nothing is masked yet, but content codings are removed from the body.
 #[derive(Clone, Copy)]
 pub struct PlayerRequest<'a> {
-    /// The name of the route that it came in by, such as `openai`.
+    /// Name of the route of the request, such as `openai`.
     pub provider: &'a str,
-    /// `POST` and the like.
+    /// HTTP method, such as `POST`.
     pub method: &'a str,
-    /// The path at the vendor, with its query: what stands behind the token and the route.
+    /// Path at the vendor, with its query: the part of the URL after the gateway's token and route.
     pub path: &'a str,
-    /// All headers.
+    /// All headers, in order; values are bytes.
     pub headers: &'a [(&'a str, &'a [u8])],
-    /// The body.
+    /// Body, decoded.
     pub body: &'a [u8],
 }
 
-/// The same request, masked.
+/// Request with its secrets masked, so that it can be compared with recorded ones.
 #[derive(Debug)]
 pub(crate) struct MaskedPlayerRequest<'a> {
     pub(crate) provider: &'a str,
@@ -35,7 +35,8 @@ pub(crate) struct MaskedPlayerRequest<'a> {
 }
 
 impl<'a> PlayerRequest<'a> {
-    /// Masks it as a recorder does: the headers first, since they tell which values are secret in the rest.
+    /// Masks the request as a recorder does: the headers first, since they tell which values are secret in the
+    /// rest.
     pub(crate) fn masked(&self, redactor: &mut Redactor) -> MaskedPlayerRequest<'a> {
         let headers = || self.headers.iter().copied();
         for credential in http::credentials(headers()) {
@@ -52,6 +53,7 @@ impl<'a> PlayerRequest<'a> {
 }
 
 impl MaskedPlayerRequest<'_> {
+    /// Returns the parts that make the exact key.
     pub(crate) fn key_parts(&self) -> MatchKeyParts<'_> {
         MatchKeyParts {
             provider: self.provider,
@@ -62,11 +64,12 @@ impl MaskedPlayerRequest<'_> {
         }
     }
 
+    /// Returns the key on [`MatchLevel::Exact`](crate::MatchLevel::Exact). Numbers of masks do not count.
     pub(crate) fn exact_key(&self) -> Digest {
         key::match_key_digest(&self.key_parts(), renumbered)
     }
 
-    /// The model that is asked, safe to print.
+    /// Returns the model that the request names, safe to print.
     pub(crate) fn model(&self) -> Option<String> {
         let vendor = Vendor::of_route(self.provider);
         let endpoint = Endpoint::of(vendor, self.method, &self.path);

@@ -1,4 +1,5 @@
-//! Records that hold less than all of an exchange: by what a request is found, and what it is given.
+//! Replay of records that hold less than whole exchanges: how a request is found in them, and the answer it
+//! gets.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -61,7 +62,7 @@ fn model_io_by_the_hash_of_the_body() {
         ("Hi.", Some("gpt-5"), Some("stop"))
     );
     assert_eq!(read.usage.unwrap().output_tokens, 4);
-    // Each once, as it was recorded.
+    // Each answer is served once.
     assert_eq!(miss(&player, &chat(BODY)).cause, MissCause::AskedMoreOften { recorded: 1 });
     assert_eq!(miss(&player, &chat("{}")).cause, MissCause::OnlyHashes { recorded: 1 });
     let outcome = player.outcome();
@@ -82,7 +83,7 @@ fn a_whole_body_that_was_kept_as_what_was_said() {
     let whole = r#"{"model":"gpt-5","choices":[{"message":{"content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"now","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}"#;
     let player = Player::load(&open_text(&model_io_session(BODY, whole))).unwrap();
     assert_eq!(body_text(&hit(&player, &chat(BODY))), whole);
-    // The same as a stream, if that is what is asked for.
+    // The same answer as a stream, if the request asks for one.
     let player = Player::load(&open_text(&model_io_session(STREAM, whole))).unwrap();
     let answer = read_answer(Endpoint::CHAT_COMPLETIONS, true, &body_text(&hit(&player, &chat(STREAM))));
     assert_eq!(answer.tool_calls, [ToolCall { id: "c".into(), name: "now".into(), input: "{}".into() }]);
@@ -129,7 +130,7 @@ fn another_vendor_method_or_place_is_another_request() {
     miss(&player, &PlayerRequest { path: "/v1/files?x=1", method: "PUT", ..chat(BODY) });
     hit(&player, &PlayerRequest { path: "/v1/files?x=1", ..chat(BODY) });
 
-    // Where nothing is said of where, it was a model that was called.
+    // A record without a destination is of a model call.
     let trace = "{\"schema_version\":1,\"type\":\"assay.trace\",\"request_id\":\"r\",\"prompt\":\"hello\",\"response\":\"Hi.\",\"meta\":{\"provider\":\"openai\"}}\n";
     let tokens = anthropic("/v1/messages/count_tokens");
     let files = PlayerRequest { path: "/v1/files", ..chat(BODY) };
@@ -222,7 +223,7 @@ fn rpk_of_the_listener_by_the_values_of_the_body() {
         r#"{"id":"a","type":"model.request","input":{"provider":"openai","path":"/v1/responses","request_id":"q","model":"gpt-5","payload":{"input":"hi","model":"gpt-5"}},"output":{},"metadata":{}},
            {"id":"b","type":"model.response","input":{"request_id":"q"},"output":{"status_code":200,"assembled_text":"Hello","output":{"id":"r","object":"response","model":"gpt-5","status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"Hello"}]}]}},"metadata":{}}"#,
     );
-    // Another spelling of the same values.
+    // The same values in another spelling.
     let asked = PlayerRequest { path: "/v1/responses", ..chat(r#"{ "model": "gpt-5", "input": "hi" }"#) };
     let answer = hit(&player, &asked);
     assert!(body_text(&answer).starts_with(r#"{"id":"r","object":"response""#));

@@ -1,4 +1,4 @@
-//! The right answer to each request.
+//! Matching of requests to recorded answers.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -65,7 +65,7 @@ fn identical_requests_are_answered_in_recorded_order() {
             ..ReplayOutcome::default()
         }
     );
-    // The same answers each time leave no doubt which one was meant.
+    // Equal answers are not ambiguous.
     let player = Player::load(&builder("a").run()).unwrap();
     hit(&player, &chat("same"));
     assert_eq!(player.outcome().ambiguous, 0);
@@ -205,7 +205,7 @@ fn another_secret_in_the_same_place_is_the_same_request() {
     assert!(!format!("{player:?}").contains("stand-in"));
 }
 
-/// The text of a project's own rules is not in the record: whoever replays it must have the same.
+/// The text of a project's own rules is not in the record, so a replay needs the same rules.
 #[test]
 fn rules_of_a_project_must_be_the_recorded_ones() {
     let rule = |prefix| CustomRule::new("acme-key", prefix, Alphabet::Alnum, 8).unwrap();
@@ -273,9 +273,9 @@ fn requests_that_cannot_be_read_are_told_and_alone_are_an_error() {
             note("s\\u{1b}", UnreadablePayload::Missing { member: "http" })
         ]
     );
-    // A run that asked for nothing can be played: nothing is what it gets.
+    // A run without requests can be played.
     assert_eq!(Player::load(&RunBuilder::started().run()).unwrap().outcome(), ReplayOutcome::default());
-    // Notes do not grow with the run.
+    // The number of notes is bounded.
     let many = (0..80)
         .fold(RunBuilder::started().called("s0", &ModelRequest::CHAT), |builder, _| {
             builder.bare("rer.model.called")

@@ -1,4 +1,4 @@
-//! What is not recorded, and what is said about it: exact texts.
+//! Misses and their exact texts, the verdict, and the record of a replay.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -79,7 +79,7 @@ fn of_two_as_close_the_one_not_asked_for_yet() {
 #[test]
 fn the_same_place_comes_first_and_any_place_second() {
     let player = player();
-    // Word for word the request of s3, but to the place of s1 and s2; s1 is the same there.
+    // The body of s2, sent to the destination of s3: requests to the same destination are compared first.
     hit(&player, &chat(ONE));
     let elsewhere = PlayerRequest { path: "/v1/embeddings?x=1", ..chat(TWO) };
     let found = miss(&player, &elsewhere);
@@ -102,7 +102,7 @@ fn more_often_than_recorded() {
         first.to_string().ends_with("(openai, gpt-5): it was recorded once, and is asked once more"),
         "{first}"
     );
-    // Said once, counted twice.
+    // Listed once, counted twice.
     assert!(Arc::ptr_eq(&first, &miss(&player, &chat(ONE))));
     let outcome = player.outcome();
     assert_eq!((outcome.misses.len(), outcome.missed), (1, 2));

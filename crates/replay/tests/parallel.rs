@@ -1,4 +1,4 @@
-//! Many threads ask at once: each gets its own answer, and none is given twice.
+//! Requests from many threads at once: each gets its own answer, and no answer is served twice.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -46,7 +46,7 @@ fn sixteen_at_once() {
         let threads: Vec<_> = (0..THREADS).map(|thread| scope.spawn(move || play(thread))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    // Each of the identical ones was given once, and to every thread in recorded order.
+    // Each of the identical answers was served once, and to every thread in recorded order.
     let order: BTreeMap<String, usize> = (0..THREADS)
         .flat_map(|thread| (0..ROUNDS).map(move |round| format!("same-{thread}-{round}")))
         .zip(0..)

@@ -1,4 +1,4 @@
-//! What the recorder writes is what the player finds: runs from the real recorder, played with other secrets.
+//! Runs from the real recorder, played with other secrets: every recorded request is found again.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -22,7 +22,8 @@ use reenact_verify::{Keys, Options};
 use reenact_wire::{MatchKeyParts, match_key};
 use support::{body_text, hit};
 
-/// What an agent knows: the value of a variable, the key that it sends, and a token that no one told us of.
+/// Secrets of an agent: the value of an environment variable, the key that it sends, and a token that only its
+/// shape gives away.
 struct Secrets {
     variable: &'static str,
     key: &'static str,
@@ -40,7 +41,7 @@ const REPLAYED: Secrets = Secrets {
     token: "ghp_zyxwvutsrqponmlkjihgfedcba9876543210",
 };
 
-/// A piece of a body: words, or one of the secrets.
+/// Part of a body: words, or one of the secrets.
 #[derive(Debug, Clone)]
 enum BodyPart {
     Words(String),
@@ -49,7 +50,7 @@ enum BodyPart {
     Token,
 }
 
-/// A JSON body with these pieces in it, one string for each.
+/// Returns a JSON body with one string for each part.
 fn body(pieces: &[BodyPart], secrets: &Secrets) -> String {
     let mut text = String::from("{\"model\":\"gpt-5\",\"pieces\":[");
     for (at, piece) in pieces.iter().enumerate() {
@@ -73,7 +74,7 @@ fn headers(authorization: &str) -> Vec<(&str, &[u8])> {
     ]
 }
 
-/// A folder of its own, gone at the end.
+/// Temporary folder that is removed on drop.
 struct TempFolder(PathBuf);
 
 impl TempFolder {
@@ -90,7 +91,7 @@ impl Drop for TempFolder {
     }
 }
 
-/// Records requests with these bodies; the answer to each is its number.
+/// Records requests with these bodies, and opens the run; the answer to each is its number from 0.
 fn recorded_run(requests: &[Vec<BodyPart>]) -> Run {
     let folder = TempFolder::new();
     let key = SecretKey::generate().unwrap();
@@ -153,7 +154,8 @@ proptest! {
     fn every_recorded_request_is_found_again(
         requests in prop::collection::vec(prop::collection::vec(body_part(), 0..5), 1..8)
     ) {
-        // Each is another request; what is asked twice is told apart by order alone, which other tests look at.
+        // Every request differs from all others. Equal requests are told apart by order alone, which other
+        // tests cover.
         let requests: Vec<Vec<BodyPart>> = requests.into_iter().enumerate().map(|(number, mut pieces)| {
             pieces.push(BodyPart::Words(format!("request {number}")));
             pieces

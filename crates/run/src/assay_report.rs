@@ -1,48 +1,49 @@
-//! `run.json` and `summary.json`: what came out of a run, as the tool that reads Replay Bundles shows it.
+//! `run.json` and `summary.json`: the outcome of a run, as the tool that reads Replay Bundles (`assay`) writes
+//! it.
 //!
-//! A step that called a model stands for a test: answered, or an error. Prompts and answers are in the trace and are not repeated
-//! here.
+//! That tool runs test suites. Each step that called a model stands for one test, which passes if the model
+//! answered. Prompts and answers are in the trace of the bundle and are not repeated here.
 
 use reenact_json::print::{self, PrintObjectWriter};
 use reenact_json::{Digest, Value};
 
 use crate::run::Run;
 
-/// What came out.
+/// Outcome of a run or of its replay, as `assay` reports one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AssayReport {
-    /// The run's id, if it has one. Untrusted text.
+    /// Id of the run, if it has one. Untrusted text.
     pub run_id: Option<String>,
-    /// What was run. Untrusted text.
+    /// Name of the test suite. Untrusted text.
     pub suite: String,
-    /// Each step that called a model.
+    /// Results, one for each step that called a model.
     pub results: Vec<AssayTestResult>,
-    /// The exit code of the run, or of its replay.
+    /// Exit code of the run, or of its replay.
     pub exit_code: i64,
-    /// A code that programs go by; empty if all went well.
+    /// Error code for programs, such as `E_RUN_FAILED`; empty on success.
     pub reason_code: &'static str,
-    /// What went wrong, in words.
+    /// Error message.
     pub message: Option<String>,
-    /// Who writes this: `reenact/<version>`.
+    /// Program that writes the report: `reenact/<version>`.
     pub producer: String,
-    /// The digest of the envelope in force.
+    /// Digest of the run's envelope.
     pub policy_digest: Option<Digest>,
-    /// The digest of the trace.
+    /// Digest of the bundle's trace.
     pub trace_digest: Option<Digest>,
-    /// What chance began with.
+    /// Seeds of random numbers.
     pub seeds: AssaySeeds,
-    /// Of a replay: what was replayed.
+    /// Bundle that was replayed, if this is the report of a replay.
     pub replay: Option<ReplayedBundle>,
 }
 
-/// What chance began with, as far as it is known.
+/// Seeds of random numbers, as far as they are known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AssaySeeds {
-    /// How seeds are used.
+    /// Version of the way in which seeds are used.
     pub version: u32,
-    /// The seed of the order of tests. Untrusted text.
+    /// Seed of the order of tests. Untrusted text.
     pub order: Option<String>,
-    /// The seed of the judge. Untrusted text.
+    /// Seed of the judge. Untrusted text.
     pub judge: Option<String>,
 }
 
@@ -52,31 +53,32 @@ impl Default for AssaySeeds {
     }
 }
 
-/// What came of one step.
+/// Result of one step, which stands for a test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AssayTestResult {
-    /// The step. Untrusted text.
+    /// Id of the step. Untrusted text.
     pub id: String,
-    /// How it went.
+    /// Status of the step.
     pub status: AssayTestStatus,
-    /// What went wrong, in words.
+    /// Error message; empty if the step passed.
     pub message: String,
-    /// How long it took, if that is known.
+    /// Duration of the step in milliseconds, if known.
     pub milliseconds: Option<u64>,
 }
 
-/// How a step went.
+/// Status of a step that stands for a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AssayTestStatus {
-    /// Answered to the end, with success.
+    /// The model answered completely, with a status below 400.
     Pass,
-    /// Answered, and not as it should have been.
+    /// The answer was not the expected one.
     Fail,
-    /// Not answered, or not to the end.
+    /// The answer is missing, incomplete or an error.
     Error,
 }
 
 impl AssayTestStatus {
+    /// Returns the word that `run.json` has for the status.
     fn name(self) -> &'static str {
         match self {
             Self::Pass => "pass",
@@ -86,17 +88,19 @@ impl AssayTestStatus {
     }
 }
 
-/// Where a replay came from.
+/// Bundle that a replay was made from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayedBundle {
-    /// SHA-256 of the bundle's file; a folder has none.
+    /// SHA-256 of the bundle's file; `None` for a folder.
     pub bundle_digest: Option<Digest>,
-    /// The id of the run that the bundle is of, if it says so. Untrusted text.
+    /// Id of the run in the bundle, if the bundle names one. Untrusted text.
     pub source_run_id: Option<String>,
 }
 
 impl AssayReport {
-    /// What came out of a recorded run.
+    /// Makes the report of a recorded run. `version` is that of this program.
+    ///
+    /// A run without an exit code is a success only if its record says so.
     pub fn of(run: &Run, version: &str) -> Self {
         let exit_code = run.ended().and_then(|ended| integer(ended.member("exit_code")?));
         let said = run.ended().and_then(|ended| ended.member("status")?.string());
@@ -143,7 +147,7 @@ impl AssayReport {
         }
     }
 
-    /// `run.json`
+    /// Returns the text of `run.json`, with a line feed at its end.
     pub fn run_json(&self) -> String {
         let mut text = String::new();
         let mut object = PrintObjectWriter::open(&mut text);
@@ -178,7 +182,7 @@ impl AssayReport {
         text + "\n"
     }
 
-    /// `summary.json`
+    /// Returns the text of `summary.json`, with a line feed at its end.
     pub fn summary_json(&self) -> String {
         let mut text = String::new();
         let mut object = PrintObjectWriter::open(&mut text);
@@ -216,6 +220,7 @@ impl AssayReport {
         text + "\n"
     }
 
+    /// Writes the members `exit_code` and `reason_code`.
     fn write_exit(&self, object: &mut PrintObjectWriter<'_>) {
         object.name("exit_code").push_str(&self.exit_code.to_string());
         object.string("reason_code", self.reason_code);
@@ -223,6 +228,7 @@ impl AssayReport {
 }
 
 impl AssaySeeds {
+    /// Writes the members of seeds; both files have them.
     fn write(&self, object: &mut PrintObjectWriter<'_>) {
         object.name("seed_version").push_str(&self.version.to_string());
         object.string("order_seed", self.order.as_deref());
@@ -231,6 +237,7 @@ impl AssaySeeds {
 }
 
 impl ReplayedBundle {
+    /// Writes the members that say where a replay came from.
     fn write(&self, provenance: &mut PrintObjectWriter<'_>) {
         provenance.boolean("replay", true);
         let digest = self.bundle_digest.map_or("unknown".to_owned(), |digest| digest.to_string());
@@ -240,7 +247,7 @@ impl ReplayedBundle {
     }
 }
 
-/// A whole number, which may be negative.
+/// Returns an integer, which may be negative.
 fn integer(value: Value<'_>) -> Option<i64> {
     core::str::from_utf8(value.text()).ok()?.parse().ok()
 }

@@ -1,4 +1,7 @@
-//! Bodies and headers as payloads keep them.
+//! Bodies and headers as payloads of RER keep them.
+//!
+//! A body is `{"text":"…"}` if it is UTF-8, `{"base64":"…"}` if it is not, or `{"blob":"<sha256>"}` if it lies
+//! in a file of the bundle; headers are `[["name","value"], …]`.
 
 use std::borrow::Cow;
 
@@ -8,17 +11,20 @@ use reenact_json::{Digest, Value, ValueKind};
 use crate::run::RunInner;
 use crate::unreadable::{UnreadablePayload, mistyped, pick_members, required};
 
-/// Headers in their order: names and values, as recorded.
+/// Headers in their order, as pairs of name and value.
 pub type RecordedHeaders = Vec<(String, String)>;
 
-/// The bytes of a body: `{"text"}`, `{"base64"}`, or `{"blob"}` where the blob is in the same bundle.
+/// Returns the bytes of a body: `{"text"}`, `{"base64"}`, or `{"blob"}` if the blob is in the same bundle.
+///
+/// # Errors
+/// [`UnreadablePayload::BlobMissing`] if the blob is not in the bundle, or its content has another digest.
 pub(crate) fn read_bytes<'r>(
     member: &'static str,
     body: Value<'r>,
     run: &'r RunInner,
 ) -> Result<Cow<'r, [u8]>, UnreadablePayload> {
     match read_inline_bytes(member, body) {
-        // What a name says is not what a file holds.
+        // The name of a file proves nothing about its content, so the digest is computed.
         Err(UnreadablePayload::BlobMissing { digest, .. }) => run
             .file(&format!("blobs/{digest}.bin"))
             .filter(|blob| Digest::of(blob) == digest)
@@ -28,7 +34,11 @@ pub(crate) fn read_bytes<'r>(
     }
 }
 
-/// The bytes of a body that lie in the payload itself.
+/// Returns the bytes of a body that lies in the payload itself, as text or Base64.
+///
+/// # Errors
+/// [`UnreadablePayload::BlobMissing`] for a body that lies in a blob; else if the body has none of the three
+/// forms.
 pub(crate) fn read_inline_bytes<'r>(
     member: &'static str,
     body: Value<'r>,
@@ -51,7 +61,7 @@ pub(crate) fn read_inline_bytes<'r>(
     }))
 }
 
-/// A list of pairs of strings.
+/// Reads headers: a list of pairs of strings.
 pub(crate) fn read_headers(
     member: &'static str,
     headers: Option<Value<'_>>,
@@ -71,7 +81,7 @@ pub(crate) fn read_headers(
         .collect()
 }
 
-/// The value of a header, by its name in lower case.
+/// Returns the value of the first header of a name; upper and lower case are the same.
 pub fn header<'h>(headers: &'h RecordedHeaders, name: &str) -> Option<&'h str> {
     headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
 }

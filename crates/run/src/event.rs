@@ -1,4 +1,4 @@
-//! One event: when, what, who says so, and what it carries.
+//! One event of a run: its type, time, source and payload.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::event_index::EventEntry;
 use crate::reader;
 use crate::run::RunInner;
 
-/// An event of a run. A handle: what it says is read where it lies, when it is asked.
+/// Event of a run. A handle of three words: each method parses what it returns from the run's bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Event<'r> {
     pub(crate) run: &'r RunInner,
@@ -19,19 +19,19 @@ pub struct Event<'r> {
     entry: &'r EventEntry,
 }
 
-/// What an event carries.
+/// Payload of an event.
 #[derive(Debug, Clone, Copy)]
 pub enum EventPayload<'r> {
-    /// This.
+    /// The event has a payload.
     Present(Value<'r>),
-    /// Something that was taken out after it was recorded; its digest is still in the record.
+    /// The payload was withheld after it was recorded; its digest is still in the record.
     Withheld,
-    /// Nothing.
+    /// The event has no payload.
     None,
 }
 
 impl<'r> EventPayload<'r> {
-    /// The value, if there is one.
+    /// Returns the JSON value of a payload that is present.
     pub fn value(self) -> Option<Value<'r>> {
         match self {
             Self::Present(value) => Some(value),
@@ -41,36 +41,39 @@ impl<'r> EventPayload<'r> {
 }
 
 impl<'r> Event<'r> {
+    /// Makes the handle of the event at an index.
     pub(crate) fn new(run: &'r RunInner, index: usize, entry: &'r EventEntry) -> Self {
         Self { run, index, entry }
     }
 
-    /// Its place among the events, from 0.
+    /// Returns the index of the event in its run, from 0.
     pub fn index(&self) -> usize {
         self.index
     }
 
-    /// What happened.
+    /// Returns the event type; `None` if it is not in RER's vocabulary.
     pub fn kind(&self) -> Option<EventType> {
         self.entry.kind
     }
 
-    /// Whose words its payload is in.
+    /// Returns the format in whose vocabulary the payload is written. In an imported artifact, the events that
+    /// begin and end the record are RER, all others the source's format.
     pub fn payload_format(&self) -> FormatId {
         if self.entry.in_payload_format { self.run.parts.payload_format } else { FormatId::Rer }
     }
 
-    /// What the format that it was read from calls it. Untrusted text.
+    /// Returns the event's type or name in the format that it was read from. Untrusted text.
     pub fn name(&self) -> Cow<'r, str> {
         self.entry.name.value(&self.run.bytes).and_then(|name| name.string()).unwrap_or_default()
     }
 
-    /// When, as the record says it. Untrusted text.
+    /// Returns the event's time as the record writes it. Untrusted text.
     pub fn time(&self) -> Option<Cow<'r, str>> {
         self.entry.time.value(&self.run.bytes)?.string()
     }
 
-    /// What it carries, in the words of its dialect: of an event that was imported, the item that it was made from.
+    /// Returns the payload in the vocabulary of [`Event::payload_format`]: for an imported event, the item that
+    /// the event was made from.
     pub fn payload(&self) -> EventPayload<'r> {
         if self.entry.withheld {
             return EventPayload::Withheld;
@@ -78,12 +81,12 @@ impl<'r> Event<'r> {
         self.entry.payload.value(&self.run.bytes).map_or(EventPayload::None, EventPayload::Present)
     }
 
-    /// Whether what it carried was taken out.
+    /// Returns true if the payload was withheld.
     pub fn is_withheld(&self) -> bool {
         self.entry.withheld
     }
 
-    /// The step that it belongs to; empty if the record does not say. Untrusted text.
+    /// Returns the id of the step that the event belongs to; empty if the record does not say. Untrusted text.
     pub fn step_id(&self) -> Cow<'r, str> {
         let payload = self.payload().value();
         payload
@@ -91,7 +94,8 @@ impl<'r> Event<'r> {
             .unwrap_or_default()
     }
 
-    /// How the record came to know of the event; `None` if it does not say, or says something else.
+    /// Returns how the recorder learnt of the event; `None` if the record does not say, or says an unknown
+    /// word.
     pub fn source(&self) -> Option<Source> {
         if self.is_imported() {
             return Some(Source::Imported);
@@ -99,12 +103,13 @@ impl<'r> Event<'r> {
         self.payload().value()?.member("source").and_then(Source::of)
     }
 
-    /// Whether it was made from an item of another format.
+    /// Returns true if the event was made from an item of another format.
     pub(crate) fn is_imported(&self) -> bool {
         self.entry.in_payload_format && self.run.parts.is_imported
     }
 
-    /// The event that ends what this one begins, or begins what it ends; itself, if it is both.
+    /// Returns the index of the event at the other end of the action: of a call its return, of a return its
+    /// call; of an event that is both, its own index.
     pub fn partner(&self) -> Option<usize> {
         self.entry.partner()
     }

@@ -1,13 +1,15 @@
-//! A few words for each event: where its parts lie in the bytes, and which event ends what it begins.
+//! Index of a run's events: where the parts of each event lie in the bytes, and which event is its partner.
 //!
-//! All of a run's payloads may be gigabytes. The index is 32 bytes for each event.
+//! The payloads of a run may be gigabytes; the index is 32 bytes for each event. Readers push a
+//! [`ScannedEvent`] for each event, and [`EventIndexBuilder`] pairs calls with their returns on the way. Start
+//! reading at [`EventIndexBuilder::push`].
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use reenact_formats::rer::{Callee, EventType, Role};
 use reenact_json::{Limits, Value};
 
-/// A place in a run's bytes. Empty: nothing is there.
+/// Range of a run's bytes, below 4 GiB. An empty span means that there is no such part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct ByteSpan {
     start: u32,
@@ -15,13 +17,14 @@ pub(crate) struct ByteSpan {
 }
 
 impl ByteSpan {
-    /// Where a value lies in the text that it was read from. Texts beyond 4 GiB are refused by the scanner.
+    /// Returns the span of a value in the text that it was parsed from; empty if there is no value. The scanner
+    /// refuses texts beyond 4 GiB.
     pub(crate) fn of(value: Option<Value<'_>>, bytes: &[u8]) -> Self {
         let place = value.and_then(|value| value.range_in(bytes));
         place.map_or(Self::default(), |place| Self::at(place.start, place.len()))
     }
 
-    /// The place of so many bytes; empty if it is beyond 4 GiB.
+    /// Returns the span of `length` bytes from `start`; empty if either is 4 GiB or more.
     pub(crate) fn at(start: usize, length: usize) -> Self {
         match (u32::try_from(start), u32::try_from(length)) {
             (Ok(start), Ok(length)) => Self { start, length },
@@ -29,7 +32,7 @@ impl ByteSpan {
         }
     }
 
-    /// The place so many bytes behind this one.
+    /// Returns the span moved towards the end by a number of bytes. An empty span stays empty.
     pub(crate) fn shifted_forward(self, by: usize) -> Self {
         if self == Self::default() {
             self
@@ -38,20 +41,21 @@ impl ByteSpan {
         }
     }
 
-    /// The place so many bytes before this one.
+    /// Returns the span moved towards the beginning by a number of bytes; empty if that is before the first
+    /// byte.
     pub(crate) fn shifted_back(self, by: usize) -> Self {
         (self.start as usize)
             .checked_sub(by)
             .map_or(Self::default(), |start| Self::at(start, self.length as usize))
     }
 
-    /// The bytes there.
+    /// Returns the bytes of the span; none if it lies outside of `bytes`.
     pub(crate) fn bytes(self, bytes: &[u8]) -> &[u8] {
         let rest = bytes.get(self.start as usize..).unwrap_or_default();
         rest.get(..self.length as usize).unwrap_or_default()
     }
 
-    /// The value there.
+    /// Parses the JSON value at the span; `None` if there is none.
     pub(crate) fn value(self, bytes: &[u8]) -> Option<Value<'_>> {
         let limits = Limits { max_depth: Limits::MAX_DEPTH, max_bytes: Limits::MAX_BYTES };
         // An empty span is an empty text, which is no value.
@@ -59,30 +63,34 @@ impl ByteSpan {
     }
 }
 
-/// What is kept of an event.
+/// Entry of one event: the spans of its parts, its type, and its partner.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EventEntry {
-    /// Its name in the format that it was read from.
+    /// Span of the event's name in its format.
     pub(crate) name: ByteSpan,
     pub(crate) time: ByteSpan,
     pub(crate) payload: ByteSpan,
-    /// The event that belongs to this one: of a call its return, of a return its call; itself, if it is both.
+    /// Index of the partner: of a call its return, of a return its call; of an event that is both, its own.
+    /// [`Self::NO_PARTNER`] if there is none.
     partner: u32,
     pub(crate) kind: Option<EventType>,
     pub(crate) withheld: bool,
-    /// Whether the payload speaks the run's own dialect. In a run that was imported, all but the frame does.
+    /// True if the payload is in the run's payload format. In an imported run, that is every event but those
+    /// that begin and end the record.
     pub(crate) in_payload_format: bool,
 }
 
 impl EventEntry {
+    /// Value of `partner` for an event without one.
     const NO_PARTNER: u32 = u32::MAX;
 
+    /// Returns the index of the partner.
     pub(crate) fn partner(&self) -> Option<usize> {
         (self.partner != Self::NO_PARTNER).then_some(self.partner as usize)
     }
 }
 
-/// What a reader finds of an event.
+/// Event as a reader finds it, before it is paired.
 #[derive(Debug, Clone)]
 pub(crate) struct ScannedEvent {
     pub(crate) kind: Option<EventType>,
@@ -95,7 +103,7 @@ pub(crate) struct ScannedEvent {
 }
 
 impl ScannedEvent {
-    /// Something of which nothing is known.
+    /// Returns an event of which nothing is known, in the run's payload format.
     pub(crate) fn unknown() -> Self {
         let none = ByteSpan::default();
         Self {
@@ -110,51 +118,55 @@ impl ScannedEvent {
     }
 }
 
-/// How the two ends of an action find each other.
+/// Way in which the two ends of an action find each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Pairing {
-    /// Not at all.
+    /// The event is not paired.
     None,
-    /// By a name that both have; of several calls of one name the last one is meant.
+    /// Both ends have this name. A return pairs with the last call of its name.
     LastNamed(Vec<u8>),
-    /// By a name if both have one, else in their order.
+    /// Both ends may have this name; an empty one is no name. Ends without a name pair in order, first call
+    /// first.
     NamedOrInOrder(Vec<u8>),
-    /// The event is both ends.
+    /// The event is both ends of its action.
     Itself,
-    /// The event is withheld, and with it by which name. It is an end still: what comes after it must not take its place.
+    /// The event is withheld, and its name with it. It still is an end: a later event must not pair in its
+    /// place.
     Withheld(WithheldEnd),
 }
 
-/// What is known of an event that is withheld.
+/// Facts about a withheld event that its record still tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WithheldEnd {
-    /// What it may be an end of.
+    /// Kinds of actions that the event may be an end of.
     pub(crate) callees: &'static [Callee],
-    /// Whether several calls may have the same name, so that names alone find nothing once the order is lost.
+    /// True if several calls may have the same name, so that names alone pair nothing once the order is
+    /// unknown.
     pub(crate) names_repeat: bool,
 }
 
 impl Pairing {
-    /// The last one of a name, if there is a name.
+    /// Returns a pairing with the last call of a name, if the value is a string.
     pub(crate) fn last_named(name: Option<Value<'_>>) -> Self {
         name.and_then(|name| name.string_bytes())
             .map_or(Self::None, |name| Self::LastNamed(name.into_owned()))
     }
 }
 
-/// The events of a run, in order.
+/// Builder of the index: takes events in order, and pairs each return with its call.
 #[derive(Debug, Default)]
 pub(crate) struct EventIndexBuilder {
     entries: Vec<EventEntry>,
+    /// Calls without a return so far, by callee and name; calls without a name under the empty one.
     open: BTreeMap<(Callee, Vec<u8>), VecDeque<u32>>,
-    /// A call that is withheld, of which not even the action is sure.
+    /// Withheld call whose callee is not certain, while no other call is open.
     unplaced_call: Option<(u32, WithheldEnd)>,
-    /// Of which actions it can no longer be told by the order what belongs together, and whether not by names either.
+    /// Callees whose ends can no longer be paired by order; with `true`, nor by name.
     unordered: BTreeSet<(Callee, bool)>,
 }
 
 impl EventIndexBuilder {
-    /// Appends an event, and ties it to the one that it ends.
+    /// Appends an event, and pairs it with the open call that it returns from.
     pub(crate) fn push(&mut self, found: ScannedEvent) {
         let at = u32::try_from(self.entries.len()).unwrap_or(EventEntry::NO_PARTNER);
         let ScannedEvent { kind, name, time, payload, withheld, in_payload_format: foreign, pairing: tie } =
@@ -197,7 +209,7 @@ impl EventIndexBuilder {
         });
     }
 
-    /// Takes the first open one of a key.
+    /// Takes the first open call of a callee and name.
     fn take_open(&mut self, key: (Callee, Vec<u8>)) -> Option<u32> {
         let open = self.open.get_mut(&key)?;
         let call = open.pop_front();
@@ -207,8 +219,8 @@ impl EventIndexBuilder {
         call
     }
 
-    /// Takes the open one of a name, else the first that has none. Where a withheld call may be meant as well, nothing is taken: no
-    /// answer is better than one to another question.
+    /// Takes the open call of a name, else the first that has no name. If a withheld call may be meant as well,
+    /// nothing is taken: no answer is better than the answer to another request.
     fn take_open_in_order(&mut self, action: Callee, step: Vec<u8>) -> Option<u32> {
         let floating = self.unplaced_call.filter(|(_, hidden)| hidden.callees.contains(&action));
         let key = (action, step);
@@ -243,7 +255,8 @@ impl EventIndexBuilder {
         self.take_open(nameless)
     }
 
-    /// A withheld call: one more in the order, where nothing but the order counts.
+    /// Adds a withheld call. Where calls are paired by order alone it takes its place in the order; where it
+    /// cannot be placed, the order is unknown from here on.
     fn open_withheld(&mut self, at: u32, hidden: WithheldEnd) {
         let open = self.open_keys(hidden);
         let has_names = open.iter().any(|(_, name)| !name.is_empty());
@@ -258,7 +271,7 @@ impl EventIndexBuilder {
         }
     }
 
-    /// The call that a withheld end must belong to.
+    /// Takes the call that a withheld return must belong to, if only one is open.
     fn close_withheld(&mut self, hidden: WithheldEnd) -> Option<u32> {
         let mut open = self.open_keys(hidden);
         match (open.len(), self.unplaced_call) {
@@ -272,7 +285,8 @@ impl EventIndexBuilder {
         }
     }
 
-    /// The names under which something is open, at most two of each action: more are not needed to know that it is not one.
+    /// Returns the keys of open calls of these callees, at most two of each: two are enough to know that the
+    /// call is not certain.
     fn open_keys(&self, hidden: WithheldEnd) -> Vec<(Callee, Vec<u8>)> {
         let of = |action: Callee| {
             let keys = self.open.range((action, Vec::new())..).map(|(key, _)| key);
@@ -281,7 +295,7 @@ impl EventIndexBuilder {
         hidden.callees.iter().flat_map(|action| of(*action)).cloned().collect()
     }
 
-    /// From here on the order of these actions tells nothing.
+    /// Marks all callees of a withheld event as unordered. Returns `None`, the partner of that event.
     fn mark_unordered(&mut self, hidden: WithheldEnd) -> Option<u32> {
         self.unplaced_call = None;
         for action in hidden.callees {
@@ -290,6 +304,7 @@ impl EventIndexBuilder {
         None
     }
 
+    /// Marks a callee: from here on its ends are not paired by order, and with `names`, nor by name.
     fn mark_callee_unordered(&mut self, action: Callee, names: bool) {
         if self.unordered.insert((action, names)) && names {
             self.open.retain(|(other, _), _| *other != action);
@@ -297,12 +312,12 @@ impl EventIndexBuilder {
         self.open.remove(&(action, Vec::new()));
     }
 
-    /// How many there are so far.
+    /// Returns the number of events so far.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// The entries, when all are there.
+    /// Returns the entries of all events.
     pub(crate) fn finish(mut self) -> Box<[EventEntry]> {
         self.entries.shrink_to_fit();
         self.entries.into_boxed_slice()
@@ -318,7 +333,7 @@ mod tests {
         assert_eq!(size_of::<EventEntry>(), 32);
     }
 
-    /// The partners of a few events.
+    /// Returns the partners of some events.
     fn partners(events: &[(Option<EventType>, Pairing)]) -> Vec<Option<usize>> {
         let mut index = EventIndexBuilder::default();
         for (kind, tie) in events {
@@ -341,7 +356,7 @@ mod tests {
             ]),
             [Some(2), Some(3), Some(0), Some(1)]
         );
-        // A name counts before the order; an end of a name that nobody has takes what has none.
+        // A name counts before the order; a return of an unknown name takes the first call without a name.
         assert_eq!(
             partners(&[
                 (CALL, in_order("")),
@@ -364,8 +379,8 @@ mod tests {
         assert_eq!(partners(&[(None, Pairing::Itself)]), [None]);
     }
 
-    /// The partners of events of which some are withheld: `C` and `R` of a model, `T` and `t` of a tool, with a name; `?` for one that
-    /// is withheld.
+    /// Returns the partners of events of which some are withheld: `C` and `R` call and return of a model, `T`
+    /// and `t` of a tool, followed by a name, or by `?` if the event is withheld.
     fn redacted(events: &[&str]) -> Vec<Option<usize>> {
         let mut index = EventIndexBuilder::default();
         for event in events {
@@ -388,19 +403,19 @@ mod tests {
 
     #[test]
     fn what_is_withheld_keeps_its_place() {
-        // A return, a call, and both of them.
+        // A withheld return, a withheld call, and both.
         assert_eq!(redacted(&["C", "R?", "C", "R"]), [Some(1), Some(0), Some(3), Some(2)]);
         assert_eq!(redacted(&["C?", "R", "C", "R"]), [Some(1), Some(0), Some(3), Some(2)]);
         assert_eq!(redacted(&["C", "C", "R?", "R"]), [Some(2), Some(3), Some(0), Some(1)]);
         assert_eq!(redacted(&["C?", "C", "R", "R?"]), [Some(2), Some(3), Some(0), Some(1)]);
-        // Names are found whatever is withheld between them.
+        // Names are paired, whatever is withheld between them.
         assert_eq!(redacted(&["Ca", "R?", "Cb", "Rb"]), [Some(1), Some(0), Some(3), Some(2)]);
         assert_eq!(redacted(&["Ca", "Cb", "R?", "Rb"]), [None, Some(3), None, Some(1)]);
         assert_eq!(redacted(&["Ca", "C?", "Rb", "Ra"]), [Some(3), None, None, Some(0)]);
-        // A tool may be a call of a model.
+        // A withheld tool call may be a call of a model.
         assert_eq!(redacted(&["T?", "R", "C", "R"]), [Some(1), Some(0), Some(3), Some(2)]);
         assert_eq!(redacted(&["C", "t?", "T", "t"]), [Some(1), Some(0), Some(3), Some(2)]);
-        // Where it cannot be told, nothing is tied, then and later.
+        // If the call is not certain, nothing is paired from there on.
         assert_eq!(redacted(&["C", "Cb", "R?", "C", "R", "Rb"]), [None, Some(5), None, None, None, Some(1)]);
         assert_eq!(redacted(&["T?", "C", "R", "t"]), [None; 4]);
     }

@@ -1,4 +1,7 @@
-//! A request and its answer over HTTP, as they were recorded: decoded, masked, in order.
+//! Exchanges: a request over HTTP and its answer, as they were recorded: decoded and masked.
+//!
+//! Formats hold exchanges in different detail. [`ExchangeRequestBody`] and [`AnswerDetail`] say how much is
+//! there. Start reading at [`Exchange`].
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -14,66 +17,67 @@ use crate::event::Event;
 use crate::reader;
 use crate::unreadable::UnreadablePayload;
 
-/// What an exchange is about.
+/// Kind of the server that a request was sent to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ExchangeKind {
-    /// A model.
+    /// An endpoint that calls a model.
     Model,
-    /// Something else, such as a list of models.
+    /// Anything else, such as a list of models.
     Http,
 }
 
-/// Something that was asked, and what was answered. A handle: both are read when they are asked for.
+/// A request and its answer. A handle: both are parsed by [`Exchange::request`] and [`Exchange::answer`].
 #[derive(Debug, Clone, Copy)]
 pub struct Exchange<'r> {
-    /// What it is about.
+    /// Kind of the server that the request was sent to.
     pub kind: ExchangeKind,
-    /// The event that holds the request.
+    /// Event that holds the request.
     pub called: Event<'r>,
-    /// The event that holds the answer, if there is one.
+    /// Event that holds the answer, if there is one. May be the same event as `called`.
     pub returned: Option<Event<'r>>,
 }
 
-/// What was asked.
+/// Recorded request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExchangeRequest<'r> {
-    /// Whom: the name of a route, such as `openai`; empty if the record does not say.
+    /// Name of the route that the request took, such as `openai`; empty if the record does not say.
     pub provider: Cow<'r, str>,
-    /// Which model, as the record says.
+    /// Model, as the record says.
     pub model: Option<Cow<'r, str>>,
-    /// By which interface, if it is one that we read.
+    /// Endpoint of the vendor, if it is one that reenact knows.
     pub endpoint: Option<Endpoint>,
-    /// `POST` and the like; empty if the record does not say.
+    /// HTTP method, such as `POST`; empty if the record does not say.
     pub method: Cow<'r, str>,
-    /// The path at the vendor, with its query; empty if the record does not say.
+    /// Path at the vendor, with its query; a full URL if the vendor is unknown; empty if the record does not
+    /// say.
     pub path: Cow<'r, str>,
-    /// The headers that were kept.
+    /// Headers that were recorded.
     pub headers: RecordedHeaders,
-    /// What is held of the body.
+    /// Body, as far as it was recorded.
     pub body: ExchangeRequestBody<'r>,
-    /// The key that the recorder computed. A word, not a fact: compute it again.
+    /// Match key that the recorder computed. Untrusted: compute the key from the request instead.
     pub match_key: Option<Cow<'r, str>>,
-    /// How the record came to know, if it says so.
+    /// Way in which the recorder learnt of the request, if the record says so.
     pub source: Option<Source>,
 }
 
-/// What is held of the body of a request.
+/// Body of a request, as far as a record holds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExchangeRequestBody<'r> {
-    /// All of it, byte for byte.
+    /// The whole body, byte for byte.
     Bytes(Cow<'r, [u8]>),
-    /// The JSON that it was, perhaps in another spelling.
+    /// The body as JSON, perhaps in another spelling.
     Json(Cow<'r, [u8]>),
-    /// Some members of the JSON that it was, the others left out.
+    /// Some members of the body, as a JSON object.
     Members(Cow<'r, [u8]>),
-    /// What was asked, in words.
+    /// The prompt, as text.
     Prompt(Cow<'r, str>),
-    /// Its SHA-256.
+    /// SHA-256 of the body or of the prompt.
     Hash(Digest),
 }
 
 impl ExchangeRequestBody<'_> {
-    /// What can be shown of it: the bytes, the JSON or the words; nothing, where only a hash is held.
+    /// Returns the bytes that are recorded: the body, the JSON or the prompt; empty if only a hash is.
     pub fn bytes(&self) -> &[u8] {
         match self {
             Self::Bytes(bytes) | Self::Json(bytes) | Self::Members(bytes) => bytes,
@@ -82,7 +86,7 @@ impl ExchangeRequestBody<'_> {
         }
     }
 
-    /// The same, sharing nothing with the run.
+    /// Returns a copy that borrows nothing from the run.
     pub fn into_owned(self) -> ExchangeRequestBody<'static> {
         match self {
             Self::Bytes(bytes) => ExchangeRequestBody::Bytes(Cow::Owned(bytes.into_owned())),
@@ -94,74 +98,86 @@ impl ExchangeRequestBody<'_> {
     }
 }
 
-/// What was answered.
+/// Recorded answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExchangeAnswer<'r> {
-    /// The status; `None` if no answer ever came.
+    /// HTTP status; `None` if no answer ever came.
     pub status: Option<u16>,
-    /// The version of HTTP.
+    /// HTTP version, if recorded.
     pub version: Option<Cow<'r, str>>,
-    /// The headers that were kept.
+    /// Headers that were recorded.
     pub headers: RecordedHeaders,
-    /// What came behind the body.
+    /// Trailers that followed the body.
     pub trailers: RecordedHeaders,
-    /// The body, as far as it came. Empty where only what it said is held.
+    /// Body, as far as it came, with content codings removed. Empty if only the message is recorded.
     pub body: Cow<'r, [u8]>,
-    /// How much of it the record holds.
+    /// Amount of detail that the record holds.
     pub detail: AnswerDetail,
-    /// What it said, where the record holds that and not its body.
+    /// Message of the model, if the record holds it instead of a body. [`ExchangeAnswer::message`] reads
+    /// either.
     pub recorded_message: Option<Box<reenact_wire::ModelAnswer>>,
-    /// The codings that were removed from it.
+    /// Content codings that the recorder removed from the body.
     pub content_encoding: Option<Cow<'r, str>>,
-    /// The SHA-256 of the body as it came.
+    /// SHA-256 of the body as it came over the wire, in hexadecimal. Untrusted text.
     pub wire_sha256: Option<Cow<'r, str>>,
-    /// When how much of the body came; empty if it was not a stream. Together they are the body.
+    /// Times and lengths of the chunks of a stream; empty if the body came at once. The lengths add up to that
+    /// of the body.
     pub chunks: Vec<Chunk>,
-    /// Whether it came to its end.
+    /// True if the answer came to its end.
     pub complete: bool,
-    /// What ended it.
+    /// Party or event that ended the answer.
     pub ended_by: EndedBy,
-    /// What the agent was given instead, where that was something else.
+    /// Body that the agent was given, if that was not the recorded one: the part before it disconnected, or a
+    /// denial.
     pub delivered: Option<Cow<'r, [u8]>>,
-    /// How long the first byte of the body took.
+    /// Time to the first byte of the body.
     pub ttft: Option<Duration>,
-    /// How long all of it took.
+    /// Time to the end of the answer.
     pub latency: Option<Duration>,
-    /// How the record came to know, if it says so.
+    /// Way in which the recorder learnt of the answer, if the record says so.
     pub source: Option<Source>,
 }
 
-/// How much of an answer a record holds.
+/// Amount of detail in which a record holds an answer, the most detailed first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AnswerDetail {
-    /// The answer as it came over HTTP.
+    /// Status, headers and body as they came over HTTP.
     Http,
-    /// The JSON of its body, perhaps in another spelling, and nothing of how it came.
+    /// JSON of the body, perhaps in another spelling, without headers and times.
     Json,
-    /// What it said.
+    /// Message alone: text, and perhaps tool calls and token counts.
     Message,
 }
 
 impl<'r> Exchange<'r> {
+    /// Makes the handle of an exchange with a model or over HTTP.
     pub(crate) fn new(action: Callee, called: Event<'r>, returned: Option<Event<'r>>) -> Self {
         let kind = if action == Callee::Model { ExchangeKind::Model } else { ExchangeKind::Http };
         Self { kind, called, returned }
     }
 
-    /// The step that it is; empty if the record does not say. Untrusted text.
+    /// Returns the id of the step; empty if the record does not say. Untrusted text.
     pub fn step_id(&self) -> Cow<'r, str> {
         self.called.step_id()
     }
 
-    /// What was asked.
+    /// Reads the request.
+    ///
+    /// # Errors
+    /// If the payload is withheld or absent, or does not hold a request.
     pub fn request(&self) -> Result<ExchangeRequest<'r>, UnreadablePayload> {
         reader::read_request(&self.called)
     }
 
-    /// What was answered.
+    /// Reads the answer.
+    ///
+    /// # Errors
+    /// [`UnreadablePayload::NoAnswer`] if none is recorded; else if the payload is withheld or does not hold an
+    /// answer.
     pub fn answer(&self) -> Result<ExchangeAnswer<'r>, UnreadablePayload> {
         let returned = self.returned.as_ref().ok_or(UnreadablePayload::NoAnswer)?;
-        // Only what came in pieces needs to know by whose rules they are put together.
+        // Only an `.rpk` holds the chunks of a stream as JSON, which are assembled by the rules of the
+        // endpoint.
         let endpoint = match returned.payload_format() {
             FormatId::Rpk => self.request().ok().and_then(|request| request.endpoint),
             _ => None,
@@ -169,7 +185,8 @@ impl<'r> Exchange<'r> {
         reader::read_answer(returned, endpoint)
     }
 
-    /// What the answer says, read by the rules of its endpoint; `None` if it is not one that we read.
+    /// Returns the message of the answer: the recorded one, or the body parsed by the rules of the endpoint;
+    /// `None` if the answer cannot be read or the endpoint is unknown.
     pub fn message(&self) -> Option<reenact_wire::ModelAnswer> {
         let answer = self.answer().ok()?;
         match answer.recorded_message {
@@ -180,7 +197,7 @@ impl<'r> Exchange<'r> {
 }
 
 impl ExchangeRequest<'_> {
-    /// The same, sharing nothing with the run.
+    /// Returns a copy that borrows nothing from the run.
     pub fn into_owned(self) -> ExchangeRequest<'static> {
         ExchangeRequest {
             provider: owned(self.provider),
@@ -201,7 +218,7 @@ fn owned(text: Cow<'_, str>) -> Cow<'static, str> {
 }
 
 impl ExchangeAnswer<'_> {
-    /// The same, sharing nothing with the run.
+    /// Returns a copy that borrows nothing from the run.
     pub fn into_owned(self) -> ExchangeAnswer<'static> {
         ExchangeAnswer {
             status: self.status,
@@ -223,11 +240,12 @@ impl ExchangeAnswer<'_> {
         }
     }
 
-    /// An answer that came to its end, of which only this is known yet.
+    /// Returns a complete answer with status 200, in this detail; everything else is empty.
     pub(crate) fn complete_with(detail: AnswerDetail) -> Self {
         Self { detail, status: Some(200), complete: true, ended_by: EndedBy::Eof, ..Self::empty() }
     }
 
+    /// Returns the answer of a request that nothing came back for.
     pub(crate) fn empty() -> Self {
         Self {
             status: None,
@@ -249,12 +267,13 @@ impl ExchangeAnswer<'_> {
         }
     }
 
-    /// Whether it came as a stream of events.
+    /// Returns true if the content type is that of a stream of server-sent events.
     pub fn is_stream(&self) -> bool {
         header(&self.headers, "content-type").is_some_and(wire::is_stream)
     }
 
-    /// What it says, read by the rules of an endpoint; `None` if it is nothing that those rules read.
+    /// Returns the message of the answer: the recorded one, or the body parsed by the rules of `endpoint`;
+    /// `None` if the body does not follow them.
     pub fn message(&self, endpoint: Endpoint) -> Option<reenact_wire::ModelAnswer> {
         if let Some(said) = &self.recorded_message {
             return Some(reenact_wire::ModelAnswer::clone(said));

@@ -1,18 +1,18 @@
-//! How a command ended.
+//! Exit of a command: a code or a signal.
 
 use std::fmt;
 
-/// How a command ended.
+/// Exit of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Exit {
-    /// By itself, with this code. Codes may be negative on some systems.
+    /// The command ended by itself, with this code. Codes may be negative on some systems.
     Code(i32),
-    /// By a signal.
+    /// The command was ended by this signal.
     Signal(i32),
 }
 
 impl Exit {
-    /// The code, if it ended by itself.
+    /// Returns the exit code, if the command ended by itself.
     pub fn code(self) -> Option<i32> {
         match self {
             Self::Code(code) => Some(code),
@@ -20,7 +20,7 @@ impl Exit {
         }
     }
 
-    /// The signal, if one ended it.
+    /// Returns the signal, if one ended the command.
     pub fn signal(self) -> Option<i32> {
         match self {
             Self::Code(_) => None,
@@ -28,7 +28,8 @@ impl Exit {
         }
     }
 
-    /// Reads the word for a signal, as [`Display`](fmt::Display) writes it. Records say it as the reason of a run's end.
+    /// Parses a signal such as `signal 9`, as [`Display`](fmt::Display) writes it. Records keep it as the
+    /// reason of a run's end.
     pub fn read_signal(word: &str) -> Option<Self> {
         let signal = word.strip_prefix("signal ")?;
         let is_plain = signal.bytes().all(|byte| byte.is_ascii_digit());

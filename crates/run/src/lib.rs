@@ -1,28 +1,31 @@
-//! The one model of a run, whatever format it was read from.
+//! Model of a recorded run, the same for every format that a run is read from.
 //!
-//! A run is opened together with its verification report: who uses one always has the verdict at hand. It keeps the bytes
-//! that were judged and a few words for each event; payloads are read where they lie, when someone asks. What can be derived
-//! (exchanges, messages, tool calls, totals) is derived on reading and stored nowhere.
+//! A [`Run`] is opened together with its verification report, so that the verdict is always at hand. A run
+//! keeps the bytes that were verified and 32 bytes for each event. Payloads are parsed in place when they are
+//! asked for; exchanges, messages, tool calls and totals are derived then, and stored nowhere.
 //!
-//! Anyone can sign nonsense: a payload that is not what its event promises is [`UnreadablePayload`], with a reason, and never more
-//! than that.
+//! A valid signature does not make a payload well-formed. A payload that does not hold what its event type
+//! promises is an [`UnreadablePayload`] with a reason; reading it never panics.
 //!
-//! | module | what it holds |
+//! | module | content |
 //! |---|---|
-//! | [`mod@open`] | bytes to a run and its report |
-//! | [`run`] | who, when, what for, and the events |
-//! | [`event`] | one event, and what happened in it: an [`EventType`] |
-//! | [`dialect`] | whose words a payload is in, and reading each |
-//! | [`exchange`], [`body`] | a request and its answer over HTTP |
-//! | [`exit`] | how a command ended |
-//! | [`tool`] | a tool's call and what came of it |
+//! | [`mod@open`] | bytes to a run and its verification report |
+//! | [`run`] | [`Run`]: identity, times, envelope, files, and the events |
+//! | [`event`] | [`Event`]: one event, its [`EventType`] and its payload |
+//! | `event_index` | where the parts of each event lie, and which event is the other end of an action |
+//! | [`reader`] | one reader for each format: documents to runs, items to requests, answers and tool calls |
+//! | [`exchange`], [`body`] | a request over HTTP and its answer |
+//! | [`exit`] | exit of a command: code or signal |
+//! | [`tool`] | a tool call and its result |
 //! | [`timeline`] | the steps of a run and their facts, for every output |
-//! | [`summary`] | counts, models, tokens, time |
-//! | [`gate`] | `run.json` and `summary.json`: what came out |
-//! | [`convert`] | records of other formats as RER, and RER as others, with what is lost |
-//! | [`redact`] | payloads withheld after the fact |
-//! | [`text_rule`] | any JSON under its format's profile, as JSON that RFC 8785 can carry, and back |
-//! | [`unreadable`] | why a payload does not say what it should |
+//! | [`summary`] | counts, models, tokens, costs, time |
+//! | [`assay_report`] | `run.json` and `summary.json`, as the tool that reads Replay Bundles writes them |
+//! | [`convert`] | records of other formats as RER, and RER as others, with a list of losses |
+//! | [`redact`] | withholding of payloads after they were recorded |
+//! | [`text_rule`] | any JSON of a format's profile as JSON that RFC 8785 can carry, and back |
+//! | [`unreadable`] | reasons why a payload cannot be read |
+//!
+//! Start reading at [`open()`] and [`Run`]; then [`Exchange`].
 
 pub mod assay_report;
 pub mod body;

@@ -1,4 +1,7 @@
-//! Bytes to a run, together with its verification report.
+//! Opening of records: bytes to a run, together with its verification report.
+//!
+//! Verification and reading are independent passes over the same bytes, so that a record that fails can still
+//! be looked at. Start reading at [`open()`].
 
 use std::cell::RefCell;
 use std::io::{self, Write};
@@ -15,50 +18,53 @@ use crate::event_index::ByteSpan;
 use crate::reader::{self, replay_bundle};
 use crate::run::{Run, RunParts};
 
-/// What was opened: the run, if the bytes are one, and the verdict on them.
+/// Run that was opened, and the verification report on its bytes.
 ///
-/// A run whose report does not pass is still given, since people must be able to look at what fails. Whether to go on with
-/// it is up to whoever asked.
+/// A run whose report does not pass is still returned, since people must be able to look at what fails. The
+/// caller decides whether to go on with it.
 #[derive(Debug)]
 pub struct OpenedRecord {
-    /// The run.
+    /// The run, or why the bytes are none.
     pub run: Result<Run, NotARun>,
-    /// The verdict.
+    /// Verification report.
     pub report: Report,
 }
 
-/// Why bytes cannot be opened as a run.
+/// Reason why bytes cannot be opened as a run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotARun {
-    /// Nothing that we know.
+    /// The bytes are of no known format.
     #[error("this is no record of a run: {0}")]
     Unrecognised(#[from] Unrecognised),
-    /// A record that cannot be read to its end. Holds the place and the fault.
+    /// The record is malformed. Holds the position and the fault, safe to print.
     #[error("the record cannot be read: {0}")]
     Unreadable(String),
-    /// A record without a list of events.
+    /// The record has no list of events.
     #[error("the record has no list of events")]
     NoEvents,
 }
 
-/// Files of a bundle, each with its name there.
+/// Files of a bundle, each with its name in the bundle.
 pub type NamedFiles = Vec<(String, Vec<u8>)>;
 
-/// Opens a run and judges it, all on this thread. The bytes are a document, or an archive of one of the bundles.
+/// Opens and verifies a run, all on this thread. The bytes are a document, or the archive of a bundle.
+///
+/// The report is always there; [`OpenedRecord::run`] is an error if the bytes are no run.
 pub fn open(bytes: Vec<u8>, keys: &Keys, options: &Options) -> OpenedRecord {
     open_with(bytes, options, |bytes| verify(bytes, keys, options))
 }
 
-/// Opens a run; `judge` gives the verdict on its bytes, in whatever way it likes.
+/// Opens a run, and calls `verify` for the report on its bytes: for callers that verify on many threads, or
+/// with other checks.
 pub fn open_with(bytes: Vec<u8>, options: &Options, verify: impl FnOnce(&[u8]) -> Report) -> OpenedRecord {
     let report = verify(&bytes);
     let run = read_record(bytes, options, &report).map(|(parts, bytes)| Run::new(parts, bytes, &report));
     OpenedRecord { run, report }
 }
 
-/// Opens what a folder holds, and judges it: an RER bundle, a Replay Bundle, a Model IO pack, or a REPLAY.jsonl with its
-/// RECEIPT.json.
+/// Opens and verifies the files of a folder: an RER bundle, a Replay Bundle, a Model IO pack, or a REPLAY.jsonl
+/// with its RECEIPT.json. The main file decides which.
 pub fn open_files(files: NamedFiles, keys: &Keys, options: &Options) -> OpenedRecord {
     let file = |name: &str| files.iter().find(|(known, _)| known == name).map(|(_, bytes)| bytes.as_slice());
     let format = FormatId::of_main_file(|name| file(name).is_some());
@@ -80,10 +86,11 @@ pub fn open_files(files: NamedFiles, keys: &Keys, options: &Options) -> OpenedRe
     OpenedRecord { run, report }
 }
 
-/// What a run keeps, and the bytes that it lies in.
+/// Parts of a run, and the bytes that they point into.
 type RunPartsResult = Result<(RunParts, Vec<u8>), NotARun>;
 
-/// Reads bytes that were judged.
+/// Reads bytes of any format: a Replay Bundle, another archive, or a document. Of an archive, only the
+/// documents and the blobs of its format are kept; the archive's own bytes are dropped first, to save memory.
 fn read_record(bytes: Vec<u8>, options: &Options, report: &Report) -> RunPartsResult {
     let limits = &options.limits;
     if report.id() == Some(FormatId::ReplayBundle) {
@@ -105,20 +112,20 @@ fn read_record(bytes: Vec<u8>, options: &Options, report: &Report) -> RunPartsRe
     }
     let format = options.format.map_or_else(|| recognise(&bytes, limits), Ok)?;
     if matches!(format.row().recognition, RecognitionRule::Files) {
-        // Bundles are archives, and this is none.
+        // The format is a bundle, which is an archive; these bytes are none.
         return Err(Unrecognised::OtherMembers.into());
     }
     Ok((reader::reader_of(format).read(&bytes, limits)?, bytes))
 }
 
-/// Takes the document of that name out of the files.
+/// Takes the document of a name out of the files; returns it with the other files.
 fn take_document(mut files: NamedFiles, name: &str) -> Result<(Vec<u8>, NamedFiles), NotARun> {
     let at = files.iter().position(|(known, _)| known == name).ok_or(NotARun::NoEvents)?;
     let (_, bytes) = files.swap_remove(at);
     Ok((bytes, files))
 }
 
-/// Reads a document, and lays the files beside it behind its bytes.
+/// Reads a document, and appends the other files to its bytes, sorted by name.
 fn read_with_files(
     format: FormatId,
     mut bytes: Vec<u8>,
@@ -134,7 +141,7 @@ fn read_with_files(
     Ok((parts, bytes))
 }
 
-/// The files of a Replay Bundle's archive.
+/// Unpacks the archive of a Replay Bundle.
 fn unpack_replay_bundle(bytes: &[u8]) -> Result<NamedFiles, NotARun> {
     let mut copies = BundleMemberCopies { keeps_all: true, ..BundleMemberCopies::default() };
     let snapshot = BundleSnapshot::read_copying(bytes, &mut |name| Ok(copies.writer_for(name)));
@@ -145,11 +152,11 @@ fn unpack_replay_bundle(bytes: &[u8]) -> Result<NamedFiles, NotARun> {
     }
 }
 
-/// The snapshot of a folder's files.
+/// Returns a snapshot of files in memory, for verification.
 fn snapshot(files: &NamedFiles) -> BundleSnapshot {
     let mut snapshot = BundleSnapshot::default();
     for (name, content) in files {
-        // Reading from memory does not fail.
+        // Reading from memory does not fail. The snapshot stops at a fault, which its report names.
         if !snapshot.add_file(name, &mut content.as_slice()).unwrap_or(false) {
             break;
         }
@@ -157,7 +164,8 @@ fn snapshot(files: &NamedFiles) -> BundleSnapshot {
     snapshot
 }
 
-/// The members of a folder's files. A document that is over its limit is left out, and so fails its checks.
+/// Returns the members of a bundle for verification. A document that is over its limit is left out, and so
+/// fails its checks.
 fn members(files: &NamedFiles) -> BundleMembers {
     let mut members = BundleMembers::default();
     for (name, content) in files {
@@ -166,15 +174,15 @@ fn members(files: &NamedFiles) -> BundleMembers {
     members
 }
 
-/// Copies of members, as they are read.
+/// Copies of the members of an archive, made while verification reads the archive.
 #[derive(Default)]
 struct BundleMemberCopies {
     files: Vec<(String, SharedMemberBuffer)>,
-    /// Not only blobs.
+    /// True to copy every member, false to copy only those in `blobs/`.
     keeps_all: bool,
 }
 
-/// One of them, which its writer shares.
+/// Copy of one member, shared with the writer that fills it.
 #[derive(Clone, Default)]
 struct SharedMemberBuffer(Rc<RefCell<Vec<u8>>>);
 
@@ -190,8 +198,9 @@ impl Write for SharedMemberBuffer {
 }
 
 impl BundleMemberCopies {
+    /// Returns the writer for a member that is to be copied.
     fn writer_for(&mut self, name: &str) -> Option<Box<dyn Write>> {
-        // A folder around everything is no part of the names.
+        // An archive may have one folder around everything, which is no part of the names.
         let name = match (self.keeps_all, name.find("blobs/")) {
             (true, _) => name,
             (false, Some(at)) if at == 0 || name.as_bytes().get(at - 1) == Some(&b'/') => &name[at..],
@@ -202,6 +211,7 @@ impl BundleMemberCopies {
         Some(Box::new(copy))
     }
 
+    /// Returns the copies, when all writers are done.
     fn finish(self) -> NamedFiles {
         self.files.into_iter().map(|(name, copy)| (name, copy.0.take())).collect()
     }

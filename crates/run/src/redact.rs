@@ -1,8 +1,9 @@
-//! Withholding payloads after the fact: which ones, and what can be said of it afterwards.
+//! Withholding of payloads after they were recorded.
 //!
-//! Masks are applied before anything is hashed, so that a secret never reaches the record. What is withheld here was recorded:
-//! its hash stays in the chain, its bytes go. The texts that were looked for appear in nothing that is made here, since they
-//! may be what must not be seen.
+//! Masks are applied before anything is hashed, so that a masked secret never reaches the record. A payload
+//! that is withheld here was recorded: its hash stays in the chain, its bytes are removed. The texts that were
+//! searched for appear in no result of this module, since they may be the very secrets. Start reading at
+//! [`redact`].
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -14,31 +15,32 @@ use reenact_formats::rer::rewrite::{self, RewriteError, WithheldArtifact};
 use reenact_json::{Digest, Limits, Value, ValueKind};
 use reenact_wire::sse::SseReader;
 
-/// What is to be withheld: whatever one of these says.
+/// Choice of the events whose payloads are withheld: all that match any of the three lists.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RedactionChoice {
-    /// Events by their places, from 0.
+    /// Indices of events, from 0.
     pub events: Vec<usize>,
-    /// Events by their type: `rer.model.called`, without `rer.` as well, `*` for any characters and `?` for one.
+    /// Patterns of event types, with or without `rer.`, such as `rer.model.called`: `*` stands for any
+    /// characters, `?` for one.
     pub kinds: Vec<String>,
-    /// Events whose payload holds one of these texts, in a name or in a value; of a body in Base64, in what it encodes; of JSON in a
-    /// text, in what it says; of a stream, in what its pieces tell together; and in the files that it speaks of.
+    /// Texts to search payloads for, in names and in values; in decoded Base64 bodies, in JSON inside of
+    /// strings, in the joined deltas of a stream, and in the files that a payload names by digest.
     pub texts: Vec<String>,
 }
 
-/// Why an event was chosen.
+/// Reason why an event was chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RedactionReason {
-    /// By its place.
+    /// The index of the event is listed.
     Event,
-    /// By its type.
+    /// The type of the event matches a pattern.
     Kind,
-    /// By what its payload holds.
+    /// The payload, or a file that it names, contains one of the texts.
     Text,
 }
 
 impl RedactionReason {
-    /// The option that says so.
+    /// Returns the name of the command line option for this reason.
     pub fn name(self) -> &'static str {
         match self {
             Self::Event => "event",
@@ -49,19 +51,19 @@ impl RedactionReason {
 }
 
 impl RedactionChoice {
-    /// Whether nothing is chosen.
+    /// Returns true if nothing is chosen.
     pub fn is_empty(&self) -> bool {
         self.events.is_empty() && self.kinds.is_empty() && self.texts.is_empty()
     }
 
-    /// Why an event is chosen; `None` if it is not.
+    /// Returns why an event is chosen; `None` if it is not. Files that its payload names are not searched here.
     pub fn reason_for(&self, index: usize, event: &RerEventView<'_>) -> Option<RedactionReason> {
         if self.events.contains(&index) {
             return Some(RedactionReason::Event);
         }
         let name = event.event_type.and_then(|name| name.string()).unwrap_or_default();
         let short = name.strip_prefix("rer.").unwrap_or(&name);
-        // A pattern is short, and names are what the format allows: the cost is bounded by both.
+        // Patterns are short, and so are the names that the format allows: the cost is bounded by both.
         if self.kinds.iter().any(|kind| glob::matches(kind, &name) || glob::matches(kind, short)) {
             return Some(RedactionReason::Kind);
         }
@@ -72,21 +74,23 @@ impl RedactionChoice {
             .then_some(RedactionReason::Text)
     }
 
-    /// Whether a file holds one of the texts.
+    /// Returns true if a file contains one of the texts.
     fn matches_file(&self, file: &[u8]) -> bool {
         self.texts.iter().any(|text| text_contains(file, text.as_bytes(), MAX_NESTED_JSON))
     }
 }
 
-/// How often JSON may stand in a text of JSON, and be looked into.
+/// Largest depth of JSON inside of strings of JSON that is searched.
 const MAX_NESTED_JSON: u8 = 3;
 
+/// Returns true if `bytes` contains `text`; an empty text is contained everywhere.
 fn bytes_contain(bytes: &[u8], text: &[u8]) -> bool {
     text.is_empty() || bytes.windows(text.len()).any(|window| window == text)
 }
 
-/// Whether a text stands in a value: in a name, in a string, in the JSON or the stream of events that a string holds, or in
-/// what a body in Base64 encodes.
+/// Returns true if a value contains a text: in a name, in a string, in the JSON or the event stream that a
+/// string holds, or in the bytes that a `base64` member encodes. `nested` is the remaining depth of JSON inside
+/// of strings.
 fn value_contains(value: Value<'_>, text: &[u8], nested: u8) -> bool {
     let mut open = vec![value];
     while let Some(value) = open.pop() {
@@ -122,8 +126,8 @@ fn value_contains(value: Value<'_>, text: &[u8], nested: u8) -> bool {
     false
 }
 
-/// Whether a text stands in another: as it is, or in the JSON or the stream of events that it is. A word in JSON may be spelled
-/// with escapes; in a stream it may be cut anywhere, and then stands in none of the pieces.
+/// Returns true if bytes contain a text: literally, or in the JSON or the event stream that the bytes are. JSON
+/// may spell a word with escapes, and a stream may cut it anywhere, so that no single event contains it.
 fn text_contains(bytes: &[u8], text: &[u8], nested: u8) -> bool {
     if bytes_contain(bytes, text) {
         return true;
@@ -138,13 +142,14 @@ fn text_contains(bytes: &[u8], text: &[u8], nested: u8) -> bool {
     }
 }
 
-/// Whether a text has lines of a stream of events.
+/// Returns true if bytes look like a stream of server-sent events.
 fn is_stream(bytes: &[u8]) -> bool {
     let fields: [&[u8]; 5] = [b"data:", b"event:", b"id:", b"retry:", b":"];
     fields.iter().any(|field| bytes.starts_with(field)) || bytes_contain(bytes, b"\ndata:")
 }
 
-/// Whether a stream of events tells a text: in one of them, or at one place of them all, piece by piece.
+/// Returns true if an event stream contains a text: in one event, or in the strings at one JSON path of all
+/// events, joined.
 fn stream_contains(stream: &[u8], text: &[u8], nested: u8) -> bool {
     let mut texts_by_place: HashMap<u64, String> = HashMap::new();
     let mut reader = SseReader::new();
@@ -162,8 +167,8 @@ fn stream_contains(stream: &[u8], text: &[u8], nested: u8) -> bool {
     texts_by_place.values().any(|told| bytes_contain(told.as_bytes(), text))
 }
 
-/// Adds the texts of a value to what was told at their places before. A place is a number that its names make: two places
-/// that make the same only tell more than they should.
+/// Appends each string of a value to the strings at the same JSON path of the events before. A path is kept as
+/// a hash of its names: a collision can only withhold more than it should.
 fn collect_texts(value: Value<'_>, place: u64, told: &mut HashMap<u64, String>) {
     let inside = |name: &[u8]| {
         let mut hasher = DefaultHasher::new();
@@ -181,7 +186,7 @@ fn collect_texts(value: Value<'_>, place: u64, told: &mut HashMap<u64, String>) 
     }
 }
 
-/// The files that a payload speaks of: each of its strings that is a digest may name one.
+/// Collects the digests of files that a payload names: every string that is a digest may be one.
 fn collect_digests(payload: Value<'_>, found: &mut HashSet<Digest>) {
     let mut open = vec![payload];
     while let Some(value) = open.pop() {
@@ -196,37 +201,42 @@ fn collect_digests(payload: Value<'_>, found: &mut HashSet<Digest>) {
     }
 }
 
-/// A payload that is withheld now.
+/// Payload that was withheld by this redaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewlyWithheld {
-    /// The event, by its place from 0.
+    /// Index of the event, from 0.
     pub event: usize,
-    /// Its type. Untrusted text.
+    /// Type of the event. Untrusted text.
     pub event_type: String,
-    /// The hash that stays, as the record has it. Untrusted text.
+    /// Hash of the payload, which stays in the record. Untrusted text.
     pub payload_hash: String,
-    /// Why it was chosen.
+    /// Reason why the event was chosen.
     pub reason: RedactionReason,
 }
 
-/// What withholding did.
+/// Result of a redaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RedactedArtifact {
-    /// The artifact, in canonical form. Only bundles need to be signed again.
+    /// Artifact in canonical form. Its signature still holds; only a bundle needs to be signed again.
     pub artifact: Vec<u8>,
-    /// What is withheld now and was not before.
+    /// Payloads that are withheld now and were not before.
     pub newly_withheld: Vec<NewlyWithheld>,
-    /// How many payloads were withheld before.
+    /// Number of payloads that were withheld before.
     pub withheld_before: usize,
-    /// How many events there are.
+    /// Number of events in the artifact.
     pub events: usize,
-    /// Digests that withheld events name and no other: a bundle must not carry files of them any more.
+    /// Digests of files that only withheld events name. A bundle must no longer carry these files.
     pub orphaned_files: Vec<Digest>,
-    /// An event that is left and holds whole files that the record was imported from, and so perhaps what is withheld, too.
+    /// Index of an event that is not withheld and holds whole files that the record was imported from. These
+    /// may contain what is withheld.
     pub source_event: Option<usize>,
 }
 
-/// Withholds what is chosen. `content` gives the files of a bundle: what an event speaks of is looked through too.
+/// Withholds the payloads of the chosen events of an artifact. `content` returns a file of the bundle by its
+/// digest, so that files are searched, too.
+///
+/// # Errors
+/// If the artifact cannot be read or rewritten.
 pub fn redact<'f>(
     artifact: &[u8],
     choice: &RedactionChoice,

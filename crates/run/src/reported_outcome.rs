@@ -1,4 +1,4 @@
-//! What a record says of how its run was started and ended, and how dialects read it.
+//! Outcome of a run as its record reports it, and functions by which readers find it.
 
 use reenact_formats::FormatId;
 use reenact_formats::rer::EventType;
@@ -8,41 +8,41 @@ use crate::event::Event;
 use crate::exit::Exit;
 use crate::run::Run;
 
-/// How a run was started and ended, by its record's own words.
+/// Command and outcome of a run, by the record's own word.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct ReportedOutcome {
-    /// The word for how it ended.
+    /// Status, such as `completed`.
     pub(crate) status: Option<String>,
-    /// Why it ended so.
+    /// Reason of the status.
     pub(crate) reason: Option<String>,
-    /// How its command ended.
+    /// Exit of the command.
     pub(crate) exit: Option<Exit>,
-    /// The command. To be shown, never to be run.
+    /// Command and arguments. To be shown, never to be run.
     pub(crate) command: Vec<String>,
 }
 
-/// The text of a value that is one.
+/// Returns the text of a value that is a string.
 pub(crate) fn owned_string(value: Option<Value<'_>>) -> Option<String> {
     value?.string().map(|text| text.into_owned())
 }
 
-/// The texts of a list.
+/// Returns the strings of a list; other elements are left out.
 pub(crate) fn owned_strings(list: Option<Value<'_>>) -> Vec<String> {
     let list = list.into_iter().flat_map(|list| list.elements());
     list.filter_map(|element| owned_string(Some(element))).collect()
 }
 
-/// The events in the words of another format than RER.
+/// Returns the events whose payload is in another format than RER.
 pub(crate) fn foreign_events(run: &Run) -> impl DoubleEndedIterator<Item = Event<'_>> {
     run.events().filter(|event| event.payload_format() != FormatId::Rer)
 }
 
-/// The payload of the last of these events of a type.
+/// Returns the payload of the last event of a type that is in another format than RER.
 pub(crate) fn last_foreign_payload(run: &Run, event_type: EventType) -> Option<Value<'_>> {
     foreign_events(run).rfind(|event| event.kind() == Some(event_type))?.payload().value()
 }
 
-/// The exit code that a number is.
+/// Returns a number as an exit code; `None` if it is no integer of 32 bits.
 pub(crate) fn read_exit_code(value: Value<'_>) -> Option<Exit> {
     let double = value.double().filter(|code| code.fract() == 0.0)?;
     let in_range = (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&double);

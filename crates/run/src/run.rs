@@ -1,4 +1,4 @@
-//! Who ran, when, under which permissions, and what happened.
+//! The run: its identity, times and envelope, and access to its events, exchanges and tool calls.
 
 use std::sync::Arc;
 
@@ -16,13 +16,15 @@ use crate::reader::{DocumentContext, replay_bundle};
 use crate::summary::Summary;
 use crate::tool::ToolUse;
 
-/// A run. Cheap to clone: the bytes are shared.
+/// Recorded run of an agent, read from any format. Cheap to clone: all clones share the bytes.
+///
+/// All texts of a run are the record's own and untrusted, whether or not the record verifies.
 #[derive(Debug, Clone)]
 pub struct Run {
     inner: Arc<RunInner>,
 }
 
-/// What all handles of a run share.
+/// Data that all clones of a run share.
 #[derive(Debug)]
 pub(crate) struct RunInner {
     pub(crate) bytes: Vec<u8>,
@@ -31,181 +33,197 @@ pub(crate) struct RunInner {
     pub(crate) parts: RunParts,
 }
 
-/// What a format's reader finds.
+/// Parts of a run that a format's reader extracts. Spans point into the bytes that were read.
 #[derive(Debug, Default)]
 pub(crate) struct RunParts {
+    /// Run id, empty if the record has none.
     pub(crate) id: String,
     pub(crate) producer: Producer,
     pub(crate) envelope: ByteSpan,
-    /// Where it ran, in a format that keeps this beside its events.
+    /// Environment of the run, in a format that keeps it outside of its events.
     pub(crate) environment: ByteSpan,
-    /// When it began and ended, in a format that keeps this beside its events.
+    /// Start time, in a format that keeps it outside of its events.
     pub(crate) started_at: ByteSpan,
+    /// End time, in a format that keeps it outside of its events.
     pub(crate) ended_at: ByteSpan,
+    /// Format in whose vocabulary the payloads are written.
     pub(crate) payload_format: FormatId,
-    /// Whether the payloads came from another format.
+    /// True if the record is an RER artifact whose payloads were imported from another format.
     pub(crate) is_imported: bool,
-    /// What the items of a format leave to the document around them.
+    /// Facts that items leave to the document around them.
     pub(crate) context: DocumentContext,
-    /// The files of a bundle, by name.
+    /// Files of a bundle, sorted by name.
     pub(crate) files: Vec<(String, ByteSpan)>,
-    /// What is to lie behind the bytes that were read: files that these hold in another form.
+    /// Bytes to append to those that were read: files that the document holds in encoded form. Spans of files
+    /// point there.
     pub(crate) appended_bytes: Vec<u8>,
+    /// One entry for each event, in order.
     pub(crate) entries: Box<[EventEntry]>,
 }
 
-/// What wrote the record, by its own word.
+/// Program that wrote the record, as the record names it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Producer {
-    /// Its name.
+    /// Name of the program.
     pub name: Option<String>,
-    /// Its version.
+    /// Version of the program.
     pub version: Option<String>,
-    /// The key that it signed with.
+    /// Id of the key that signed the record.
     pub key_id: Option<String>,
 }
 
 impl Run {
+    /// Makes a run of the parts and the bytes that a reader returned; format and digest come from the report.
     pub(crate) fn new(mut parts: RunParts, mut bytes: Vec<u8>, report: &Report) -> Self {
         bytes.append(&mut parts.appended_bytes);
         let digest = report.run.as_ref().map(|run| run.digest);
         Self { inner: Arc::new(RunInner { bytes, format: report.format.clone(), digest, parts }) }
     }
 
-    /// The run's own id: untrusted text, never to be made a path.
+    /// Returns the run's own id. Untrusted text, which must never become a path.
     pub fn id(&self) -> &str {
         &self.inner.parts.id
     }
 
-    /// The format that it was read from, with its version.
+    /// Returns the format that the run was read from, with its version, such as `rer-artifact/0.2`.
     pub fn format(&self) -> &str {
         &self.inner.format
     }
 
-    /// Whose words its payloads are in: those of the format that it was read from, or imported from.
+    /// Returns the format in whose vocabulary the payloads are written: the format that the run was read from,
+    /// or the one that an RER artifact was imported from.
     pub fn payload_format(&self) -> FormatId {
         self.inner.parts.payload_format
     }
 
-    /// Whether it is an RER artifact that was made from a record of another format.
+    /// Returns true if the run is an RER artifact that was made from a record of another format.
     pub fn is_imported(&self) -> bool {
         self.inner.parts.is_imported
     }
 
-    /// The bytes that it was read from: of a bundle, those of its files, one after the other.
+    /// Returns the bytes that all spans of the run point into: the document, followed by the files of a bundle.
     pub fn bytes(&self) -> &[u8] {
         &self.inner.bytes
     }
 
-    /// The bytes of its document alone: of an RER bundle, the artifact. They are those that were judged.
+    /// Returns the bytes of the document alone: of an RER bundle, the artifact. These are the bytes that were
+    /// verified.
     pub fn document(&self) -> &[u8] {
         crate::convert::export::loss_notes::document(self)
     }
 
-    /// The files of a bundle, in the order of their names; none of a record that is one document.
+    /// Returns the files of a bundle with their names, sorted by name; none for a record that is one document.
     pub fn files(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.inner.parts.files.iter().map(|(name, span)| (name.as_str(), span.bytes(&self.inner.bytes)))
     }
 
-    /// The file of that name.
+    /// Returns the content of a file of a bundle.
     pub fn file(&self, name: &str) -> Option<&[u8]> {
         self.inner.file(name)
     }
 
-    /// The same Replay Bundle with the trace that it holds only the digest of. Whether it is that trace, is for whoever gives it to
-    /// check.
+    /// Returns the same Replay Bundle with its trace, for a bundle that holds only the digest of its trace. The
+    /// caller checks that the trace has that digest.
+    ///
+    /// # Errors
+    /// If the run has no manifest, or the manifest is not JSON.
     pub fn with_trace(&self, trace: Vec<u8>) -> Result<Self, NotARun> {
         let mut files: NamedFiles =
             self.files().map(|(name, bytes)| (name.to_owned(), bytes.to_vec())).collect();
-        // No member of a bundle has an empty name.
+        // No member of a bundle has an empty name, so the trace cannot collide with one.
         files.push((String::new(), trace));
         let (parts, bytes) = replay_bundle::read(files, Some(""), &Limits::default())?;
         let (format, digest) = (self.inner.format.clone(), self.inner.digest);
         Ok(Self { inner: Arc::new(RunInner { bytes, format, digest, parts }) })
     }
 
-    /// The digest of what was signed, the same for every copy of this record; `None` where nothing could be signed.
+    /// Returns the digest of the signed content, which is the same for every copy of the record; `None` if the
+    /// record has none.
     pub fn digest(&self) -> Option<Digest> {
         self.inner.digest
     }
 
-    /// What wrote the record.
+    /// Returns the program that wrote the record.
     pub fn producer(&self) -> &Producer {
         &self.inner.parts.producer
     }
 
-    /// What the run was permitted.
+    /// Returns the envelope: the permissions of the run.
     pub fn envelope(&self) -> Option<Value<'_>> {
         self.inner.parts.envelope.value(&self.inner.bytes)
     }
 
-    /// What else its author said of it (`envelope.metadata`).
+    /// Returns the free-form metadata of the envelope (`envelope.metadata`).
     pub fn metadata(&self) -> Option<Value<'_>> {
         self.envelope()?.member("metadata")
     }
 
-    /// Where it ran, as the record says.
+    /// Returns the environment that the run was recorded in, as the record says.
     pub fn environment(&self) -> Option<Value<'_>> {
         let in_document = self.inner.parts.environment.value(&self.inner.bytes);
         in_document.or_else(|| self.started()?.member("environment"))
     }
 
-    /// The payload of the event that began the run.
+    /// Returns the payload of the first event that begins a run.
     pub fn started(&self) -> Option<Value<'_>> {
         self.first(EventType::RunStarted)?.payload().value()
     }
 
-    /// The payload of the event that ended the run.
+    /// Returns the payload of the last event that ends a run.
     pub fn ended(&self) -> Option<Value<'_>> {
         self.last(EventType::RunEnded)?.payload().value()
     }
 
-    /// When it began, by the event that says so, or else by the first one.
+    /// Returns the start time: that of the document, else of the event that begins the run, else of the first
+    /// event.
     pub fn started_at(&self) -> Option<String> {
         let event = || self.first(EventType::RunStarted).or_else(|| self.event(0))?.time();
         self.document_time(self.inner.parts.started_at).or_else(|| event().map(|time| time.into_owned()))
     }
 
-    /// When it ended, by the event that says so; `None` if none does.
+    /// Returns the end time: that of the document, else of the event that ends the run; `None` if there is
+    /// neither.
     pub fn ended_at(&self) -> Option<String> {
         let event = || self.last(EventType::RunEnded)?.time();
         self.document_time(self.inner.parts.ended_at).or_else(|| event().map(|time| time.into_owned()))
     }
 
-    /// A time that stands beside the events.
+    /// Returns a time that the document holds outside of its events.
     fn document_time(&self, span: ByteSpan) -> Option<String> {
         span.value(&self.inner.bytes)?.string().map(|text| text.into_owned())
     }
 
-    /// How many events there are.
+    /// Returns the number of events.
     pub fn len(&self) -> usize {
         self.inner.parts.entries.len()
     }
 
-    /// Whether there is none.
+    /// Returns true if the run has no events.
     pub fn is_empty(&self) -> bool {
         self.inner.parts.entries.is_empty()
     }
 
-    /// The event at a place.
+    /// Returns the event at an index, from 0.
     pub fn event(&self, index: usize) -> Option<Event<'_>> {
         Some(Event::new(&self.inner, index, self.inner.parts.entries.get(index)?))
     }
 
-    /// All events, in order.
+    /// Returns all events, in recorded order.
     pub fn events(&self) -> impl DoubleEndedIterator<Item = Event<'_>> {
         (0..self.len()).filter_map(|index| self.event(index))
     }
 
+    /// Returns the first event of a type.
     fn first(&self, kind: EventType) -> Option<Event<'_>> {
         self.events().find(|event| event.kind() == Some(kind))
     }
 
+    /// Returns the last event of a type.
     fn last(&self, kind: EventType) -> Option<Event<'_>> {
         self.events().rfind(|event| event.kind() == Some(kind))
     }
 
-    /// The events that begin such an action, each with the one that ends it.
+    /// Returns the events that call one of these callees, each with the event that returns from the call.
     fn actions(&self, wanted: &[Callee]) -> impl Iterator<Item = (Callee, Event<'_>, Option<Event<'_>>)> {
         self.events().filter_map(move |event| {
             let Some(Role::Call(callee)) = event.kind().map(EventType::role) else { return None };
@@ -214,13 +232,15 @@ impl Run {
         })
     }
 
-    /// What was asked over HTTP and what was answered, in the order of the asking.
+    /// Returns all requests over HTTP with their answers, to models and to anything else, in the order of the
+    /// requests.
     pub fn exchanges(&self) -> impl Iterator<Item = Exchange<'_>> {
         self.actions(&[Callee::Model, Callee::Http])
             .map(|(action, called, returned)| Exchange::new(action, called, returned))
     }
 
-    /// The exchange that begins with the event at a place.
+    /// Returns the exchange whose request is the event at an index; `None` if that event is no request over
+    /// HTTP.
     pub fn exchange(&self, index: usize) -> Option<Exchange<'_>> {
         let called = self.event(index)?;
         let Some(Role::Call(callee @ (Callee::Model | Callee::Http))) = called.kind().map(EventType::role)
@@ -231,24 +251,24 @@ impl Run {
         Some(Exchange::new(callee, called, returned))
     }
 
-    /// Tools that were called, and what came of it, in the order of the calls.
+    /// Returns all tool calls with their results, in the order of the calls.
     pub fn tool_calls(&self) -> impl Iterator<Item = ToolUse<'_>> {
         self.actions(&[Callee::Tool]).map(|(_, called, returned)| ToolUse::new(called, returned))
     }
 
-    /// Counts, models, tokens, time, and what it cost at list prices: all of the run is read for it.
+    /// Returns counts, models, tokens, time, and the cost at list prices. Reads the whole run.
     pub fn summary(&self) -> Summary {
         self.summary_at(&PriceTable::list_prices())
     }
 
-    /// The same at other prices.
+    /// Returns the summary with costs at other prices. Reads the whole run.
     pub fn summary_at(&self, prices: &PriceTable) -> Summary {
         Summary::of(self, prices)
     }
 }
 
 impl RunInner {
-    /// The file of that name in a bundle.
+    /// Returns the content of a file of a bundle, by binary search.
     pub(crate) fn file(&self, name: &str) -> Option<&[u8]> {
         let files = &self.parts.files;
         let at = files.binary_search_by(|(known, _)| known.as_str().cmp(name)).ok()?;

@@ -1,4 +1,4 @@
-//! A run in a few numbers.
+//! Summary of a run: counts, models, tokens, costs and times.
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
@@ -16,86 +16,89 @@ use crate::reader;
 use crate::run::Run;
 use crate::tool::ToolUse;
 
-/// What a run came to. Everything is counted from its events; what the run says of itself is named so.
+/// Summary of a run. Everything is counted from the events, except for the fields that are documented as the
+/// record's own word.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Summary {
-    /// How many events there are.
+    /// Number of events.
     pub events: usize,
-    /// How many of each kind.
+    /// Number of events of each type; `None` for types outside of RER's vocabulary.
     pub kinds: BTreeMap<Option<EventType>, usize>,
-    /// Calls of models.
+    /// Number of model calls.
     pub model_calls: usize,
-    /// Other requests over HTTP.
+    /// Number of other requests over HTTP.
     pub http_calls: usize,
-    /// Calls of tools.
+    /// Number of tool calls.
     pub tool_calls: usize,
-    /// What each model did, by the name that was asked for. A call that names none is counted under the empty name.
+    /// Use of each model, by the name in the request. Calls that name none are counted under the empty name.
     pub models: BTreeMap<String, ModelUse>,
-    /// Requests whose answer did not come to its end, or never came.
+    /// Number of requests whose answer did not come to its end, or never came.
     pub incomplete: usize,
-    /// Requests or answers that do not say what they should, or are withheld.
+    /// Number of requests and answers that cannot be read, withheld ones included.
     pub unreadable: usize,
-    /// Payloads that are withheld.
+    /// Number of payloads that are withheld.
     pub withheld: usize,
-    /// Events that say that something was not captured.
+    /// Number of events that report something that was not captured.
     pub capture_gaps: usize,
-    /// Events that say that something went wrong.
+    /// Number of events that report an error.
     pub errors: usize,
-    /// From the first event to the last; `None` if their times are none, or run backwards.
+    /// Time from the start of the run to its end, or to its last event; `None` if a time is missing or they run
+    /// backwards.
     pub duration: Option<Duration>,
-    /// Calls of tools, their time and their use, where the run is a REPLAY.jsonl or was imported from one.
+    /// Figures of tool calls as the format sums them up, if the run is a REPLAY.jsonl or was imported from one.
     pub figures: Option<ReplayTotals>,
-    /// How the run says it ended.
+    /// Status at the end of the run, by the record's own word.
     pub status: Option<String>,
-    /// Why, by its own word.
+    /// Reason of the end, by the record's own word.
     pub reason: Option<String>,
-    /// How the command ended, by the run's own word.
+    /// Exit of the command, by the record's own word.
     pub exit: Option<Exit>,
-    /// The command that it was, by its own word. To be shown, never to be run.
+    /// Command and arguments, by the record's own word. To be shown, never to be run.
     pub command: Vec<String>,
 }
 
-/// What one model did.
+/// Use of one model in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ModelUse {
-    /// How often it was asked.
+    /// Number of calls.
     pub calls: usize,
-    /// How many of those answers tell what they took.
+    /// Number of answers that report token usage.
     pub with_usage: usize,
-    /// How many answers were errors.
+    /// Number of answers that are errors.
     pub errors: usize,
-    /// Tokens read.
+    /// Number of input tokens.
     pub input_tokens: u64,
-    /// Tokens written.
+    /// Number of output tokens.
     pub output_tokens: u64,
-    /// Tokens read from a cache.
+    /// Number of input tokens read from a cache.
     pub cached_input_tokens: u64,
-    /// Tokens written to a cache.
+    /// Number of input tokens written to a cache.
     pub cache_write_tokens: u64,
-    /// How many of those answers have a price.
+    /// Number of answers with token usage whose model has a price.
     pub priced: usize,
-    /// What these cost, in picodollars.
+    /// Cost of the priced answers, in picodollars.
     pub cost_picodollars: u128,
 }
 
 impl Summary {
-    /// Tokens read by all models.
+    /// Returns the number of input tokens of all models; saturates.
     pub fn input_tokens(&self) -> u64 {
         self.models.values().fold(0, |sum, model| sum.saturating_add(model.input_tokens))
     }
 
-    /// Tokens written by all models.
+    /// Returns the number of output tokens of all models; saturates.
     pub fn output_tokens(&self) -> u64 {
         self.models.values().fold(0, |sum, model| sum.saturating_add(model.output_tokens))
     }
 
-    /// What all answers that have a price cost, in picodollars; `None` if none has one.
+    /// Returns the cost of all priced answers, in picodollars; `None` if no answer has a price.
     pub fn cost_picodollars(&self) -> Option<u128> {
         let mut priced = self.models.values().filter(|model| model.priced > 0).peekable();
         priced.peek()?;
         Some(priced.fold(0, |sum, model| sum.saturating_add(model.cost_picodollars)))
     }
 
+    /// Reads the whole run and sums it up, with costs at these prices.
     pub(crate) fn of(run: &Run, prices: &PriceTable) -> Self {
         let mut summary = Self { events: run.len(), ..Self::default() };
         for event in run.events() {
@@ -117,6 +120,7 @@ impl Summary {
         summary
     }
 
+    /// Counts exchanges that are incomplete or unreadable, and adds up the use of each model.
     fn read_exchanges(&mut self, run: &Run, prices: &PriceTable) {
         for exchange in run.exchanges() {
             let (request, answer) = (exchange.request(), exchange.answer());
@@ -144,7 +148,7 @@ impl Summary {
     }
 }
 
-/// The sums that the format's own summaries have.
+/// Returns the figures that a REPLAY.jsonl sums up at its end, computed from its lines.
 fn figures(run: &Run) -> ReplayTotals {
     let mut figures = ReplayTotals::default();
     let mut ids = HashSet::new();
@@ -167,6 +171,7 @@ fn figures(run: &Run) -> ReplayTotals {
 }
 
 impl ModelUse {
+    /// Adds one answer: its usage, its price, and whether it is an error.
     fn add_answer(
         &mut self,
         message: Option<&reenact_wire::ModelAnswer>,
@@ -188,13 +193,14 @@ impl ModelUse {
     }
 }
 
-/// What the tokens of the model cost that a request asks.
+/// Returns the vendor and the rates of the model that a request names, if both are known.
 fn vendor_rates(request: &ExchangeRequest<'_>, prices: &PriceTable) -> Option<(Vendor, Rates)> {
     let vendor =
         request.endpoint.and_then(Endpoint::vendor).or_else(|| Vendor::of_name(&request.provider))?;
     Some((vendor, prices.rates(vendor, request.model.as_deref()?)?))
 }
 
+/// Returns the time from the start of a run to its end, or else to its last event.
 fn duration(run: &Run) -> Option<Duration> {
     let first = instant(&run.started_at()?)?;
     let last = || run.event(run.len().checked_sub(1)?)?.time().map(|time| time.into_owned());

@@ -1,8 +1,19 @@
-//! The `$text` rule: any JSON value, under the profile of its format, as JSON that RFC 8785 can carry, and back to the very text.
+//! The `$text` rule: any JSON value, under the profile of its format, as JSON that RFC 8785 can carry, and back
+//! to the very text.
 //!
-//! A format's canonical text may say what RFC 8785 cannot: `1.0` beside `1`, integers past 2⁵³, paths that change each time they
-//! are brought into form. A leaf whose RFC 8785 text, read again under the profile, gives the same text stays what it is; any other
-//! becomes `{"$text":"<its text>"}`. An object that looks like one of these is itself written so.
+//! A format's canonical text may say what RFC 8785 cannot: `1.0` beside `1`, integers past 2⁵³, paths that
+//! change each time they are normalised. A leaf whose RFC 8785 text, read again under the profile, gives the
+//! same text stays as it is; any other becomes a marker, `{"$text":"<its text>"}`. An object that looks like a
+//! marker is itself wrapped in one.
+//!
+//! Start reading at [`TextRule::encode`] and [`TextRule::decode`].
+//!
+//! | profile | canonical text | encoded |
+//! |---|---|---|
+//! | any | `[1,"a"]` | `[1,"a"]` |
+//! | `.rpk` | `{"a":1.0}` | `{"a":{"$text":"1.0"}}` |
+//! | REPLAY.jsonl | `18446744073709551615` | `{"$text":"18446744073709551615"}` |
+//! | any | `{"$text":"x"}` | `{"$text":"{\"$text\":\"x\"}"}` |
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -12,43 +23,49 @@ use reenact_json::canonical;
 use reenact_json::token::NameOrder;
 use reenact_json::{CanonicalFault, CanonicalForm, Jcs, Limits, Scanner, SyntaxError, Value, ValueKind};
 
-/// The name that marks a text.
+/// Name of the only member of a marker.
 const MARKER: &str = "$text";
 
-/// Why there is nothing to write.
+/// Reason why a value cannot be encoded or decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TextRuleError {
     /// The value has no canonical form under its profile.
     #[error(transparent)]
     Canonical(#[from] CanonicalFault),
-    /// An object that should hold a text holds something else. No encoder makes such.
+    /// A marker does not hold the text of one JSON value. No encoder writes such.
     #[error("a \"$text\" must hold the text of one JSON value")]
     Marker,
-    /// What was read is not JSON. It was read before, so this does not happen.
+    /// The text is not JSON. It was parsed before, so this does not happen.
     #[error(transparent)]
     Syntax(#[from] SyntaxError),
 }
 
-/// The rule for one profile, with room that it keeps from value to value.
+/// The `$text` rule for one profile, with buffers that are reused from value to value.
 #[derive(Debug)]
 pub struct TextRule {
     profile: Profile,
+    /// Canonical text of the value under the profile.
     canonical_text: Vec<u8>,
+    /// RFC 8785 (JCS) text of that.
     jcs_text: Vec<u8>,
+    /// Canonical text of the RFC 8785 text, to be compared with the first.
     round_trip: Vec<u8>,
 }
 
-/// What was read once is read again within these.
+/// Limits for texts that were parsed before: the widest there are.
 const LIMITS: Limits = Limits { max_depth: Limits::MAX_DEPTH, max_bytes: Limits::MAX_BYTES };
 
 impl TextRule {
-    /// The rule for a profile.
+    /// Makes the rule for a profile.
     pub fn new(profile: Profile) -> Self {
         Self { profile, canonical_text: Vec::new(), jcs_text: Vec::new(), round_trip: Vec::new() }
     }
 
-    /// Appends a value as JSON that RFC 8785 can carry; nearly always in that form already.
+    /// Appends a value to `out` as JSON that RFC 8785 can carry; nearly always in RFC 8785 form already.
+    ///
+    /// # Errors
+    /// [`TextRuleError::Canonical`] if the value has no canonical form under the profile.
     pub fn encode(&mut self, value: Value<'_>, out: &mut Vec<u8>) -> Result<(), TextRuleError> {
         if value.is_canonical() && self.profile.is_already_canonical(value) && !value.text().contains(&b'$') {
             out.extend_from_slice(value.text());
@@ -73,16 +90,20 @@ impl TextRule {
             TextRuleEncoder { scanner, profile: *profile, marker_offsets: &marked, has_wrapped: false, out };
         encoder.encode_value(None)?;
         if !encoder.has_wrapped {
-            // Each leaf stands for itself and the whole does not. No profile is known to do that.
+            // Each leaf survives by itself and the whole value does not. No profile is known to do that.
             out.truncate(before);
             write_marker(text, out);
         }
         Ok(())
     }
 
-    /// Appends the canonical text, under the profile, of the value that was encoded.
+    /// Appends to `out` the canonical text, under the profile, of the value that was encoded.
+    ///
+    /// # Errors
+    /// [`TextRuleError::Marker`] if a marker does not hold JSON.
     pub fn decode(&mut self, value: Value<'_>, out: &mut Vec<u8>) -> Result<(), TextRuleError> {
-        // Where nothing is escaped that need not be, the mark is spelled in one way.
+        // In canonical JSON nothing is escaped without need, so the marker has one spelling and a byte search
+        // finds it.
         let may_be = if value.is_canonical() { may_contain_marker(value.text()) } else { true };
         let marked = if may_be { marker_offsets(value.text())? } else { Vec::new() };
         if marked.is_empty() {
@@ -93,12 +114,13 @@ impl TextRule {
     }
 }
 
-/// Whether a text, canonical under RFC 8785, holds an object that looks like a mark.
+/// Returns true if a text, canonical under RFC 8785, contains an object that looks like a marker.
 fn contains_marker(text: &[u8]) -> Result<bool, SyntaxError> {
     Ok(may_contain_marker(text) && !marker_offsets(text)?.is_empty())
 }
 
-/// The RFC 8785 text of a canonical text, if reading it under the profile gives the canonical text again.
+/// Returns the RFC 8785 text of a canonical text, if reading it under the profile gives the canonical text
+/// again. `plain` and `again` are buffers.
 fn lossless_jcs<'p>(
     canonical: Value<'p>,
     profile: Profile,
@@ -120,13 +142,14 @@ fn lossless_jcs<'p>(
     (again == canonical.text()).then_some(written)
 }
 
-/// Whether a text, canonical under RFC 8785, may hold the mark as a name: a quick look, which errs on the safe side.
+/// Returns true if a text, canonical under RFC 8785, may contain the marker's name: a quick search, which may
+/// find too much but never too little.
 fn may_contain_marker(text: &[u8]) -> bool {
-    // Nearly always there is no such sign at all, which is found out fast.
+    // Nearly every text has no dollar sign at all, and that search is fast.
     text.contains(&b'$') && text.windows(3).any(|window| window == b"\"$t")
 }
 
-/// Where the objects begin whose only member is the mark, in order.
+/// Returns the offsets of all objects whose only member has the marker's name, in ascending order.
 fn marker_offsets(text: &[u8]) -> Result<Vec<usize>, SyntaxError> {
     fn walk(scanner: &mut Scanner<'_>, found: &mut Vec<usize>) -> Result<(), SyntaxError> {
         match scanner.kind()? {
@@ -161,14 +184,15 @@ fn marker_offsets(text: &[u8]) -> Result<Vec<usize>, SyntaxError> {
     Ok(found)
 }
 
-/// Appends `{"$text":"<text>"}`.
+/// Appends a marker, `{"$text":"<text>"}`.
 fn write_marker(text: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"$text\":");
     canonical::write_string(&String::from_utf8_lossy(text), out);
     out.push(b'}');
 }
 
-/// A leaf under the profile, as it stands under a name. Only strings of one profile mind the name.
+/// Appends a leaf in canonical form under the profile, as the member of `name`. Only one profile treats strings
+/// by their name, such as paths and times; it needs the member as a whole.
 fn write_leaf(
     value: Value<'_>,
     name: Option<Value<'_>>,
@@ -186,16 +210,18 @@ fn write_leaf(
     Ok(())
 }
 
-/// Walks a canonical text, and wraps what must be.
+/// Walker over a canonical text that wraps the leaves and objects that need a marker.
 struct TextRuleEncoder<'a, 'o> {
     scanner: Scanner<'a>,
     profile: Profile,
     marker_offsets: &'o [usize],
+    /// True once anything was wrapped.
     has_wrapped: bool,
     out: &'o mut Vec<u8>,
 }
 
 impl<'a> TextRuleEncoder<'a, '_> {
+    /// Encodes the value at the scanner, which is the member of `name` or an element.
     fn encode_value(&mut self, name: Option<Value<'a>>) -> Result<(), TextRuleError> {
         match self.scanner.kind()? {
             ValueKind::Object if self.marker_offsets.binary_search(&self.scanner.offset()).is_ok() => {
@@ -237,6 +263,7 @@ impl<'a> TextRuleEncoder<'a, '_> {
         Ok(())
     }
 
+    /// Returns true if the RFC 8785 text of a leaf, read under the profile, gives the leaf's text again.
     fn round_trips(&self, plain: &[u8], name: Option<Value<'_>>, value: Value<'_>) -> bool {
         let mut again = Vec::new();
         Value::parse(plain, &LIMITS)
@@ -244,13 +271,14 @@ impl<'a> TextRuleEncoder<'a, '_> {
             && again == value.text()
     }
 
+    /// Writes a value as a marker.
     fn wrap_value(&mut self, value: Value<'_>) {
         self.has_wrapped = true;
         write_marker(value.text(), self.out);
     }
 }
 
-/// Walks an encoded text, and writes the canonical one.
+/// Walker over an encoded text that writes the canonical one.
 struct TextRuleDecoder<'a, 'o> {
     scanner: Scanner<'a>,
     profile: Profile,
@@ -259,12 +287,13 @@ struct TextRuleDecoder<'a, 'o> {
 }
 
 impl<'a> TextRuleDecoder<'a, '_> {
+    /// Decodes the value at the scanner, which is the member of `name` or an element.
     fn decode_value(&mut self, name: Option<Value<'a>>) -> Result<(), TextRuleError> {
         match self.scanner.kind()? {
             ValueKind::Object if self.marker_offsets.binary_search(&self.scanner.offset()).is_ok() => {
                 let text = self.scanner.value()?.member(MARKER).and_then(|text| text.string());
                 let text = text.ok_or(TextRuleError::Marker)?;
-                // Whoever sealed this may have written anything.
+                // The artifact may be sealed by any program, so the content of a marker is checked.
                 let text = Value::parse(text.as_bytes(), &LIMITS)
                     .map_err(|_| TextRuleError::Marker)?
                     .text()
@@ -290,7 +319,8 @@ impl<'a> TextRuleDecoder<'a, '_> {
         Ok(())
     }
 
-    /// Writes each member as it comes, and moves them into the order of the profile if they are not.
+    /// Decodes an object. Members are written in the order of the text, and moved if the profile sorts names in
+    /// another way.
     fn decode_object(&mut self) -> Result<(), TextRuleError> {
         let mut object = self.scanner.enter_object()?;
         self.out.push(b'{');

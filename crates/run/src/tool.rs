@@ -1,4 +1,4 @@
-//! A tool's call, and what came of it.
+//! Tool calls and their results.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -10,87 +10,96 @@ use crate::event::Event;
 use crate::reader;
 use crate::unreadable::UnreadablePayload;
 
-/// A tool that was called. A handle: call and result are read when they are asked for.
+/// Tool call with its result. A handle: both are parsed by [`ToolUse::call`] and [`ToolUse::result`].
 #[derive(Debug, Clone, Copy)]
 pub struct ToolUse<'r> {
-    /// The event of the call.
+    /// Event of the call.
     pub called: Event<'r>,
-    /// The event of the result, if there is one.
+    /// Event of the result, if there is one. May be the same event as `called`.
     pub returned: Option<Event<'r>>,
 }
 
-/// What was asked of a tool.
+/// Recorded call of a tool.
 #[derive(Debug, Clone)]
 pub struct RecordedToolCall<'r> {
-    /// The step that it is.
+    /// Id of the step.
     pub step_id: Option<Cow<'r, str>>,
-    /// By which the model names it.
+    /// Id that the model gave the call.
     pub tool_call_id: Option<Cow<'r, str>>,
-    /// Which tool.
+    /// Name of the tool.
     pub tool: Cow<'r, str>,
-    /// Its input, whatever it is.
+    /// Input, any JSON value.
     pub input: Option<JsonText<'r>>,
-    /// How it was seen: `mcp:<server>`, `conversation` or `sdk`.
+    /// Channel by which the recorder saw the call: `mcp:<server>`, `conversation` or `sdk`.
     pub via: Option<Cow<'r, str>>,
-    /// How the record came to know, if it says so.
+    /// Way in which the recorder learnt of the call, if the record says so.
     pub source: Option<Source>,
 }
 
-/// What a tool gave.
+/// Recorded result of a tool.
 #[derive(Debug, Clone, Default)]
 pub struct RecordedToolResult<'r> {
-    /// Its output, whatever it is.
+    /// Output, any JSON value.
     pub output: Option<JsonText<'r>>,
-    /// The hash of its output, where the record holds no more than that.
+    /// Hash of the output, if the record holds only that. Untrusted text.
     pub output_hash: Option<Cow<'r, str>>,
-    /// Whether it failed.
+    /// True if the tool failed.
     pub is_error: bool,
-    /// How it ended, if it was a command.
+    /// Exit code, if the tool was a command.
     pub exit_code: Option<i64>,
-    /// How much it helped, by the word of whoever recorded it.
+    /// Utility of the step as its recorder rated it; the format allows -1 to 1.
     pub utility: Option<f32>,
-    /// How long it took.
+    /// Duration of the call.
     pub latency: Option<Duration>,
-    /// How the record came to know, if it says so.
+    /// Way in which the recorder learnt of the result, if the record says so.
     pub source: Option<Source>,
 }
 
 impl<'r> ToolUse<'r> {
+    /// Makes the handle of a tool call.
     pub(crate) fn new(called: Event<'r>, returned: Option<Event<'r>>) -> Self {
         Self { called, returned }
     }
 
-    /// The call.
+    /// Reads the call.
+    ///
+    /// # Errors
+    /// If the payload is withheld or absent, or does not hold a tool call.
     pub fn call(&self) -> Result<RecordedToolCall<'r>, UnreadablePayload> {
         reader::read_tool_call(&self.called)
     }
 
-    /// The result.
+    /// Reads the result.
+    ///
+    /// # Errors
+    /// [`UnreadablePayload::NoAnswer`] if none is recorded; else if the payload is withheld or does not hold a
+    /// result.
     pub fn result(&self) -> Result<RecordedToolResult<'r>, UnreadablePayload> {
         reader::read_tool_result(self.returned.as_ref().ok_or(UnreadablePayload::NoAnswer)?)
     }
 }
 
-/// A value of a record: the text of JSON that was read before.
+/// JSON value of a record, as the text that was parsed before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonText<'r>(Cow<'r, [u8]>);
 
 impl<'r> JsonText<'r> {
+    /// Returns the text of a value, borrowed from the run.
     pub(crate) fn of(value: Value<'r>) -> Self {
         Self(Cow::Borrowed(value.text()))
     }
 
-    /// Its text.
+    /// Returns the JSON text.
     pub fn text(&self) -> &[u8] {
         &self.0
     }
 
-    /// The value.
+    /// Parses the text again.
     pub fn value(&self) -> Option<Value<'_>> {
         Value::parse(&self.0, &Limits { max_depth: Limits::MAX_DEPTH, max_bytes: Limits::MAX_BYTES }).ok()
     }
 
-    /// The same, sharing nothing with the run.
+    /// Returns a copy that borrows nothing from the run.
     pub fn into_owned(self) -> JsonText<'static> {
         JsonText(Cow::Owned(self.0.into_owned()))
     }
@@ -101,7 +110,7 @@ fn owned(text: Cow<'_, str>) -> Cow<'static, str> {
 }
 
 impl RecordedToolCall<'_> {
-    /// The same, sharing nothing with the run.
+    /// Returns a copy that borrows nothing from the run.
     pub fn into_owned(self) -> RecordedToolCall<'static> {
         RecordedToolCall {
             step_id: self.step_id.map(owned),
@@ -115,7 +124,7 @@ impl RecordedToolCall<'_> {
 }
 
 impl RecordedToolResult<'_> {
-    /// The same, sharing nothing with the run.
+    /// Returns a copy that borrows nothing from the run.
     pub fn into_owned(self) -> RecordedToolResult<'static> {
         RecordedToolResult {
             output: self.output.map(JsonText::into_owned),

@@ -1,4 +1,5 @@
-//! Why a payload does not say what its event promises; and reading payloads member by member.
+//! Errors of payloads that do not hold what their event type promises, and functions that read payloads member
+//! by member.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -8,90 +9,91 @@ use reenact_json::{Digest, Value, ValueKind};
 
 use crate::event::{Event, EventPayload};
 
-/// Why something cannot be read from a payload.
+/// Reason why something cannot be read from a payload. `member` fields name a member, such as `http.body`, or
+/// describe it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnreadablePayload {
-    /// It was taken out of the record.
+    /// The payload was withheld.
     #[error("the payload is withheld")]
     Withheld,
-    /// The event carries nothing.
+    /// The event has no payload.
     #[error("there is no payload")]
     NoPayload,
-    /// The record ends before the answer.
+    /// No answer is recorded.
     #[error("no answer is recorded")]
     NoAnswer,
-    /// An item of a format that knows no exchanges.
+    /// The item is of a format, or of a kind, that holds no exchanges.
     #[error("the record holds no requests and answers")]
     NoExchange,
-    /// An item of a format that knows no tools.
+    /// The item is of a format that holds no tool calls.
     #[error("the record holds no calls of tools")]
     NoTool,
-    /// Something of which the record holds only the hash.
+    /// The record holds only the hash of a member.
     #[error("only the hash of {member} is held ({digest})")]
     HashOnly {
-        /// What it is.
+        /// Name of the member.
         member: &'static str,
-        /// Its SHA-256.
+        /// SHA-256 of the member.
         digest: Digest,
     },
-    /// Something that whoever recorded it left out.
+    /// The recorder left the member out.
     #[error("{member} was left out when it was recorded")]
     Omitted {
-        /// What it is.
+        /// Name of the member.
         member: &'static str,
     },
-    /// A step that has none of the shapes that are known.
+    /// A step of an `.rpk` has none of the known shapes.
     #[error("the {member} has no shape that is known")]
     UnknownShape {
-        /// Which part of it.
+        /// Part of the step: `input` or `output`.
         member: &'static str,
     },
-    /// A `$text` that holds no text of JSON.
+    /// A `$text` does not hold JSON.
     #[error("a \"$text\" in the payload holds no JSON")]
     InvalidTextMarker,
-    /// A member that must be there is not.
+    /// A required member is missing.
     #[error("{member} is missing")]
     Missing {
-        /// Its name.
+        /// Name of the member.
         member: &'static str,
     },
-    /// A member is of another type or range.
+    /// A member has another type, or is out of range.
     #[error("{member} is {found}, not {wanted}")]
     Mistyped {
-        /// Its name.
+        /// Name of the member.
         member: &'static str,
-        /// What stands there.
+        /// Type that was found.
         found: &'static str,
-        /// What should.
+        /// Type or value that is expected.
         wanted: &'static str,
     },
-    /// A body that is neither text nor base64 nor a blob.
+    /// A body is neither text nor Base64 nor a blob.
     #[error("{member} is none of text, base64 and blob")]
     UnknownBodyForm {
-        /// Which body.
+        /// Name of the body.
         member: &'static str,
     },
-    /// A body whose base64 is none.
+    /// A body is not valid Base64.
     #[error("{member} is not base64")]
     InvalidBase64 {
-        /// Which body.
+        /// Name of the body.
         member: &'static str,
     },
-    /// A body that lies in a file beside the record.
+    /// A body lies in a blob that is not part of the record, or whose content has another digest.
     #[error("{member} lies in the blob {digest}, which is not part of this file")]
     BlobMissing {
-        /// Which body.
+        /// Name of the body.
         member: &'static str,
-        /// The SHA-256 of the blob.
+        /// SHA-256 of the blob.
         digest: Digest,
     },
-    /// Chunks that are not the body's.
+    /// The lengths of the chunks do not add up to the body.
     #[error("the chunks are {chunks} bytes together, the body is {body}")]
     ChunkLengths {
-        /// The sum of the chunks.
+        /// Sum of the chunk lengths, in bytes.
         chunks: u64,
-        /// The length of the body.
+        /// Length of the body, in bytes.
         body: u64,
     },
 }
@@ -105,9 +107,10 @@ impl From<MemberFault> for UnreadablePayload {
     }
 }
 
+/// Result of reading a payload.
 type PayloadResult<T> = Result<T, UnreadablePayload>;
 
-/// The payload of an event, which must be an object.
+/// Returns the payload of an event, which must be a JSON object.
 pub(crate) fn payload_object<'r>(event: &Event<'r>) -> PayloadResult<Value<'r>> {
     match event.payload() {
         EventPayload::Withheld => Err(UnreadablePayload::Withheld),
@@ -117,11 +120,13 @@ pub(crate) fn payload_object<'r>(event: &Event<'r>) -> PayloadResult<Value<'r>> 
     }
 }
 
+/// Returns the error for a member that has another type than `wanted`.
 pub(crate) fn mistyped(member: &'static str, value: Value<'_>, wanted: &'static str) -> UnreadablePayload {
     UnreadablePayload::Mistyped { member, found: value.kind().name(), wanted }
 }
 
-/// The members of these names, found in one walk. `null` counts as absent: nothing that we read tells them apart.
+/// Returns the members of these names, found in one walk over the object. `null` counts as absent, since no
+/// format that is read here tells the two apart.
 pub(crate) fn pick_members<'r, const N: usize>(
     object: Value<'r>,
     names: [&str; N],
@@ -135,12 +140,12 @@ pub(crate) fn pick_members<'r, const N: usize>(
     found
 }
 
-/// A member that must be there.
+/// Returns a member that must be there.
 pub(crate) fn required<'r>(member: &'static str, value: Option<Value<'r>>) -> PayloadResult<Value<'r>> {
     Ok(PayloadMember::new(member, value).required()?)
 }
 
-/// A string, if something is there.
+/// Returns a string, if there is a member.
 pub(crate) fn optional_text<'r>(
     member: &'static str,
     value: Option<Value<'r>>,
@@ -148,7 +153,7 @@ pub(crate) fn optional_text<'r>(
     Ok(PayloadMember::new(member, value).text()?)
 }
 
-/// A string that must be there.
+/// Returns a string that must be there.
 pub(crate) fn required_text<'r>(
     member: &'static str,
     value: Option<Value<'r>>,
@@ -156,7 +161,7 @@ pub(crate) fn required_text<'r>(
     Ok(PayloadMember::new(member, value).required_text()?)
 }
 
-/// A number of milliseconds, if something is there.
+/// Returns a duration given in milliseconds, if there is a member.
 pub(crate) fn optional_milliseconds(
     member: &'static str,
     value: Option<Value<'_>>,

@@ -1,4 +1,4 @@
-//! What was asked and answered, read from payloads as the recorder writes them.
+//! Requests and answers, read from payloads as the recorder writes them.
 #![allow(clippy::unwrap_used)]
 
 mod support;

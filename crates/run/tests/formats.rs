@@ -1,4 +1,4 @@
-//! Every format is a run: what is asked and answered, and by which words, read from the files that we publish.
+//! Reading of every format as a run: exchanges, tool calls and summaries of the published examples.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -17,7 +17,7 @@ fn path(name: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/runs").join(name)
 }
 
-/// A run of which every check holds.
+/// Opens a run, of which every check must hold.
 fn opened(bytes: Vec<u8>) -> Run {
     let OpenedRecord { run, report } = open(bytes, &Keys::default(), &Options::default());
     assert!(report.pass(), "{:?}", report.reasons);
@@ -28,7 +28,7 @@ fn example(name: &str) -> Run {
     opened(std::fs::read(path(name)).unwrap())
 }
 
-/// The files of a folder without folders.
+/// Returns the files of a folder that has no folders in it.
 fn folder(name: &str) -> NamedFiles {
     let entries = std::fs::read_dir(path(name)).unwrap().map(|entry| entry.unwrap().path());
     let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();

@@ -1,5 +1,5 @@
-//! An item means the same wherever it lies: what is read from a record of another format is read from the RER artifact that it was
-//! imported to.
+//! Reading of imported artifacts: a record of another format, and the RER artifact that was imported from it,
+//! say the same.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -25,7 +25,7 @@ fn import_source(source: &ImportSource<'_>) -> Run {
     import_withholding(source, &[])
 }
 
-/// Imported, and some events withheld then.
+/// Imports a record, withholds some events, and opens the artifact.
 fn import_withholding(source: &ImportSource<'_>, events: &[usize]) -> Run {
     let key = TestKey::of(7);
     let mut artifact = with_import_context(&key, |context| import(source, context)).unwrap();
@@ -42,14 +42,14 @@ fn open_native(bytes: &[u8]) -> Run {
     open(bytes.to_vec(), &Keys::default(), &Options::default()).run.unwrap()
 }
 
-/// The canonical text of JSON, whatever spelling it has; of other bytes, these.
+/// Returns the canonical text of JSON; other bytes are returned as they are.
 fn canonical_text(bytes: &[u8], profile: Profile) -> String {
     let limits = reenact_json::Limits::default();
     let text = Value::parse(bytes, &limits).ok().and_then(|value| canonical::to_vec(value, profile).ok());
     String::from_utf8_lossy(&text.unwrap_or(bytes.to_vec())).into_owned()
 }
 
-/// All that a run says of exchanges and tools, as text.
+/// Describes all exchanges and tool calls of a run as text, one line for each part.
 fn described(run: &Run) -> Vec<String> {
     let profile = run.payload_format().row().profile;
     let body = |body: &ExchangeRequestBody<'_>| match body {
@@ -119,7 +119,7 @@ fn what_was_imported_says_the_same() {
         assert_eq!(described(&imported), described(&native), "{path}");
         assert_eq!(imported.exchanges().count(), exchanges, "{path}");
         assert_eq!(imported.summary().figures, native.summary().figures, "{path}");
-        // The frame: one event before, one behind.
+        // The artifact has one event more at its beginning, and one at its end.
         assert_eq!(imported.len(), native.len() + 2, "{path}");
     }
 }
@@ -139,7 +139,7 @@ fn a_bundle_that_was_imported_is_one_still() {
 
 #[test]
 fn texts_are_decoded_before_they_are_read() {
-    // `1.0` and the integer are nothing that RFC 8785 can carry as they are.
+    // RFC 8785 cannot carry `1.0` and the integer as they are.
     let text = "{\"event\":\"ReplayHeader\",\"replay_version\":1}\n{\"event\":\"ToolCall\",\"id\":\"c\",\"params\":{\"a\":1.0,\"b\":18446744073709551615,\"$text\":1},\"tool\":\"t\"}\n{\"event\":\"ToolResult\",\"id\":\"c\",\"latency_ms\":7.0,\"step_utility\":1.0}\n";
     let imported = import_source(&ImportSource::of(FormatId::ReplayJsonl, text.as_bytes()));
     let item =

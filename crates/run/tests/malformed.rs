@@ -1,4 +1,4 @@
-//! Anyone can sign nonsense: records that verify, and whose payloads are not what their events promise.
+//! Records that verify, but whose payloads are not what their event types promise: every fault has its error.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -82,7 +82,7 @@ fn answers() {
     assert_eq!(read("{\"step_id\":\"s1\",\"status\":200}"), missing("http"));
     for status in ["99", "1000", "200.5", "\"200\"", "1e400", "-200"] {
         let kind = if status.starts_with('"') { "a string" } else { "a number" };
-        // A number beyond the doubles has no canonical form, and no artifact holds it.
+        // A number that is too large for a double has no canonical form, so no artifact holds it.
         if status != "1e400" {
             assert_eq!(with("200", status), mistyped("status", kind, "an HTTP status"));
         }
@@ -133,12 +133,12 @@ fn withheld_absent_and_tools() {
     assert_eq!(run.exchanges().map(|exchange| exchange.step_id().into_owned()).collect::<Vec<_>>(), ["", ""]);
     let tool = run.tool_calls().next().unwrap();
     assert_eq!(tool.call().unwrap_err(), mistyped("tool", "an array", "a string"));
-    // What is withheld does not say which step it belongs to.
+    // A withheld payload does not tell its step.
     assert_eq!(tool.result().unwrap_err(), UnreadablePayload::NoAnswer);
     assert_eq!(UnreadablePayload::Withheld.to_string(), "the payload is withheld");
 }
 
-/// Payloads of any shape under the names that are read.
+/// Returns a strategy for payloads that have the names that are read, with values of any shape.
 fn nonsense() -> impl Strategy<Value = String> {
     let scalar = prop::sample::select(vec![
         "0", "-1.5", "null", "true", "\"\"", "\"s1\"", "\"eof\"", "\"/w==\"", "200",

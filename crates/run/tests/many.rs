@@ -1,4 +1,5 @@
-//! A run of many events opens in little memory. Alone in its program: what another test needs would be counted too.
+//! Memory use of opening a run of a hundred thousand events. The only test of its program, since the memory of
+//! another test would be counted, too.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 
@@ -9,7 +10,7 @@ use reenact_testkit::fixture::{ModelRequest, RunBuilder, TestKey};
 use reenact_verify::Options;
 use support::KeyRing as _;
 
-/// A line of this process's status, in bytes.
+/// Returns a line of `/proc/self/status` in bytes.
 fn process_status(name: &str) -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
@@ -28,7 +29,7 @@ fn a_hundred_thousand_events() {
     }
     let bytes = builder.ended(0).seal(&key);
     let size = bytes.len();
-    // Forgets how much was ever in use; what is in use now stays.
+    // Resets the peak of memory use (`VmHWM`) to the present use.
     std::fs::write("/proc/self/clear_refs", "5").unwrap();
     let before = process_status("VmRSS");
     let OpenedRecord { run, report } = open(bytes, &key.keys(), &Options::default());

@@ -1,18 +1,19 @@
-//! A run of a hundred thousand events opens in little memory, whatever its format. Alone in its program, like `many`.
+//! Memory use of opening a run of a hundred thousand events, in every format but RER. The only test of its
+//! program, as in `many`.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 
 use reenact_run::{OpenedRecord, open, open_files};
 use reenact_verify::{Keys, Options};
 
-/// A line of this process's status, in bytes.
+/// Returns a line of `/proc/self/status` in bytes.
 fn process_status(name: &str) -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
     line.trim_start_matches(':').trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024
 }
 
-/// Opens something, and tells how much more memory that took than there was before.
+/// Opens a record, and returns by how many bytes the peak memory rose.
 fn measured(open: impl FnOnce() -> OpenedRecord) -> (OpenedRecord, usize) {
     std::fs::write("/proc/self/clear_refs", "5").unwrap();
     let before = process_status("VmRSS");
@@ -20,7 +21,7 @@ fn measured(open: impl FnOnce() -> OpenedRecord) -> (OpenedRecord, usize) {
     (opened, process_status("VmHWM").saturating_sub(before))
 }
 
-/// Opens a document, which may take a fourth of its size and no more.
+/// Opens a document, which may take at most a fourth of its size in further memory.
 fn open_in_little_memory(bytes: Vec<u8>, events: usize) -> OpenedRecord {
     let size = bytes.len();
     assert!(size > 60_000_000, "{size}");
@@ -68,7 +69,7 @@ fn a_hundred_thousand_events() {
     assert_eq!(run.tool_calls().filter(|tool| tool.returned.is_some()).count(), 50_000);
     assert_eq!(run.summary().figures.unwrap().total_latency_ms(), Some(50_000));
 
-    // A bundle's files are laid one behind the other; what they were read to is given back.
+    // The files of a bundle are concatenated, and the originals are freed.
     let mut trace = String::new();
     for line in 0..100_000 {
         trace += &format!(

@@ -1,4 +1,4 @@
-//! Anyone can write nonsense: documents of every format, with pieces of them exchanged, are opened and read without a panic.
+//! Hostile documents: records of every format with some values replaced are opened and read without a panic.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -12,7 +12,7 @@ fn example(name: &str) -> String {
     String::from_utf8(std::fs::read(path).unwrap()).unwrap()
 }
 
-/// Asks a run for everything that it can say.
+/// Calls every method of a run that reads its bytes.
 fn read_all(run: &Run) {
     let summary = run.summary();
     assert_eq!(summary.events, run.len());
@@ -30,7 +30,7 @@ fn read_all(run: &Run) {
     }
 }
 
-/// Where the values of a document begin and end, as far as their first bytes tell.
+/// Returns the start and end offsets of a document's values, found by the characters around them.
 fn values(text: &str) -> Vec<(usize, usize)> {
     let bytes = text.as_bytes();
     let starts = (1..bytes.len()).filter(|at| matches!(bytes[at - 1], b':' | b',' | b'['));
@@ -40,7 +40,7 @@ fn values(text: &str) -> Vec<(usize, usize)> {
     starts.filter_map(|start| Some((start, end(start)?))).collect()
 }
 
-/// A document with a few of its values replaced by others, or by other values of its own.
+/// Returns a document with some of its values replaced, by odd values or by other values of the document.
 fn mutated(text: &str, picks: &[(prop::sample::Index, usize, prop::sample::Index)]) -> String {
     let odd = [
         "null",

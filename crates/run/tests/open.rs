@@ -1,4 +1,4 @@
-//! Bytes to a run: what is opened, and what is not.
+//! Opening of records: which bytes are a run, and the errors of those that are none.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -37,7 +37,7 @@ fn a_run_says_who_when_and_what() {
     let odd = run.event(1).unwrap();
     assert_eq!((odd.index(), odd.name().as_ref(), odd.source()), (1, "rer.made.up", Some(Source::Reported)));
     assert!(run.event(3).is_none());
-    // A copy is the same run, not another one.
+    // A clone is a handle of the same run.
     assert_eq!(run.clone().len(), 3);
 }
 
@@ -64,7 +64,7 @@ fn what_fails_verification_is_opened_with_its_report() {
         open(text.replace("agent.py", "other.py").into_bytes(), &key.keys(), &Options::default());
     assert_eq!(report.failed().collect::<Vec<_>>(), ["payload_hashes"]);
     assert_eq!(run.unwrap().summary().command, ["python", "other.py"]);
-    // Written in another way, and without a key.
+    // The same record in another spelling, opened without a key.
     let spaced = text.replace(",\"", " ,\n \"").replace("\":", "\" : ");
     let OpenedRecord { run, report } = opened(spaced.as_bytes());
     assert!(!report.pass());
@@ -135,7 +135,7 @@ fn bodies_that_lie_in_blobs_of_the_same_bundle() {
         run.exchanges().next().unwrap().request().map(|request| request.body.bytes().to_vec())
     };
     assert_eq!(request(body.as_bytes()), Ok(body.as_bytes().to_vec()));
-    // A name says nothing of what a file holds.
+    // The name of a file proves nothing about its content.
     assert_eq!(request(b"other"), Err(UnreadablePayload::BlobMissing { member: "http.body", digest }));
     let alone = open(artifact.clone(), &Keys::default(), &Options::default()).run.unwrap();
     assert!(matches!(

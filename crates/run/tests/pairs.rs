@@ -1,4 +1,4 @@
-//! All twenty ways from one of the five formats to another: on rich runs and on odd ones, with what is lost.
+//! All twenty conversions from one of the five formats to another: rich runs and odd ones, with their losses.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops")]
 

@@ -1,4 +1,5 @@
-//! Which payloads are withheld: by number, by type, by what is in them, also where it is cut into pieces.
+//! Choice of the payloads that are withheld: by index, by type, and by content, even if a stream cuts it into
+//! pieces.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -9,7 +10,7 @@ use reenact_testkit::fixture::{RunBuilder, TestKey};
 use reenact_verify::{Options, verify};
 use support::KeyRing as _;
 
-/// A stream that tells "Lisbon" in two pieces, and thinks "Porto" in two others.
+/// Stream with "Lisbon" as its content in two pieces, and "Porto" as its thinking in two others.
 const STREAM: &str = "event: a\ndata: {\"choices\":[{\"delta\":{\"content\":\"Lis\",\"thinking\":\"Por\"}}]}\n\n\
                       data: {\"choices\":[{\"delta\":{\"content\":\"bon\",\"thinking\":\"to\"}}]}\n\ndata: [DONE]\n\n";
 
@@ -30,7 +31,7 @@ fn artifact() -> Vec<u8> {
         .seal(&TestKey::of(1))
 }
 
-/// The events that a choice takes, with the reason; what is made of it verifies.
+/// Returns the events that a choice withholds, with the reason. The artifact must verify.
 fn withheld_events(choice: &RedactionChoice) -> Vec<(usize, RedactionReason)> {
     let key = TestKey::of(1);
     let RedactedArtifact { artifact, newly_withheld: gone, withheld_before: before, events, .. } =

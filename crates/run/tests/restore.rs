@@ -1,5 +1,5 @@
-//! Whatever is imported comes back: the canonical bytes of the original, from every vector that verifies, from other people's
-//! files, and from runs that nobody would write.
+//! Restoring of imported records: the canonical bytes of the original come back, for every vector that
+//! verifies, for files of other projects, and for generated runs.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops")]
 

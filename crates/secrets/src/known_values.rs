@@ -147,7 +147,7 @@ enum JsonEscaping {
     Html,
     /// All characters outside of ASCII, and DEL.
     NonAscii,
-    /// As [`Self::NonAscii`], with hexadecimal digits in capitals.
+    /// Those of [`Self::NonAscii`], with hexadecimal digits in capitals.
     NonAsciiUppercase,
 }
 

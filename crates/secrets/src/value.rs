@@ -1,8 +1,8 @@
-//! Tests of values: could this be a secret?
+//! Plausibility of values: could this be a secret?
 //!
 //! A name such as `token` says little: parsers have tokens, and documentation has `<your token>`.
-//! So the value must look as if a machine made it or, for a password, as if nobody would write it
-//! as a word.
+//! So the value must look as if a machine made it or, for a password, like no word that a person
+//! would write.
 
 use crate::byte_class::{ALNUM, HEX};
 use crate::entropy::alphanumeric_runs;

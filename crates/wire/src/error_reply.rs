@@ -67,6 +67,7 @@ impl DenialReply {
         Self { status, kind, message, retry_after: retry_after.filter(|_| status == 429) }
     }
 
+    /// Returns the denial as an error reply.
     fn error_reply(&self) -> ErrorReply<'_> {
         ErrorReply { status: self.status, kind: self.kind, code: DENIED, message: &self.message }
     }

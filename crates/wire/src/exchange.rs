@@ -31,6 +31,14 @@ pub struct ParsedRequest {
 
 /// Parses a request, whose path may have a query. Returns `None` if the body is not JSON within the default
 /// limits.
+///
+/// ```
+/// use reenact_wire::{Endpoint, exchange};
+///
+/// let body = br#"{"model": "gpt-5", "messages": []}"#;
+/// let request = exchange::parse_request(Endpoint::CHAT_COMPLETIONS, "/v1/chat/completions", body);
+/// assert_eq!(request.and_then(|request| request.model).as_deref(), Some("gpt-5"));
+/// ```
 pub fn parse_request(endpoint: Endpoint, path: &str, body: &[u8]) -> Option<ParsedRequest> {
     let document = Value::parse(body, &Limits::default()).ok()?;
     Some(endpoint.protocol().parse_request(path, document))

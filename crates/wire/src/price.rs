@@ -78,6 +78,9 @@ impl PriceTable {
 
 impl Rates {
     /// Returns the cost of an answer in picodollars, saturating at the largest `u128`.
+    ///
+    /// The vendor matters because some count cached tokens as input tokens too, and those must not be charged
+    /// twice.
     pub fn cost(&self, vendor: Vendor, usage: &Usage) -> u128 {
         let part = |tokens: u64, rate: u64| u128::from(tokens) * u128::from(rate);
         [

@@ -34,6 +34,10 @@ pub fn scan_answer(endpoint: Endpoint, body: &[u8]) -> Result<ScannedAnswer, Unr
 }
 
 /// Finds the tool calls in a stream of events, and tells when bytes must be held back.
+///
+/// Feed it each event before the event is handed out. While [`Self::is_open`] returns true, the events since
+/// the beginning of the open call must wait; when `scan_event` returns a call, the call is complete and can be
+/// decided on.
 #[derive(Debug)]
 pub struct ToolCallScanner {
     endpoint: Endpoint,
@@ -129,6 +133,7 @@ impl ToolCallScanner {
         calls
     }
 
+    /// Gives ids to calls that have none, if the interface needs that.
     fn fill_call_ids(&mut self, calls: &mut [ToolCall]) {
         if let Some(call_ids) = &mut self.call_ids {
             call_ids.fill(calls);

@@ -28,6 +28,8 @@ impl Vendor {
 pub struct Vendor(pub(crate) &'static VendorRow);
 
 /// Facts that depend on the vendor, and not on one of its interfaces.
+///
+/// To add a vendor, write a row in its folder under `protocol`, and add a constant and an entry to [`VENDORS`].
 pub(crate) struct VendorRow {
     /// Name in payloads and on the command line.
     pub(crate) name: &'static str,

@@ -142,6 +142,9 @@ pub(super) struct BenchArtifact {
 
 impl BenchArtifact {
     /// Generates an artifact of about `size` bytes.
+    ///
+    /// # Errors
+    /// If an event cannot be appended or the run cannot be sealed: a bug of this program.
     pub(super) fn artifact(content: BenchContent, size: usize) -> Result<Self, String> {
         let artifact = Self::sealed(&Self::chain(content, size)?, None)?;
         let bytes =

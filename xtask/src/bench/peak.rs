@@ -16,6 +16,9 @@ const FILLER_BYTES: usize = 1 << 20;
 ///
 /// The verifier's second target is a pipe. When it has read from there, it has finished the first
 /// target and is still running: only then can `/proc` be asked.
+///
+/// # Errors
+/// If the verifier cannot be run, if the file does not verify, or if the system has no `VmHWM`.
 pub(super) fn peak_memory(artifact: &Path, key: Option<&Path>) -> Result<f64, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?.with_file_name(VERIFIER);
     let mut command = Command::new(&program);
@@ -58,6 +61,9 @@ fn peak_resident_mb(status: &str) -> Result<f64, String> {
 
 /// Returns the peak resident memory, in MB, of this program when it only records and seals a run in
 /// a folder.
+///
+/// # Errors
+/// If the child process cannot be run, or prints no number.
 #[cfg(feature = "flight")]
 pub(super) fn peak_memory_of_recording(folder: &Path) -> Result<f64, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
@@ -72,6 +78,9 @@ pub(super) fn peak_memory_of_recording(folder: &Path) -> Result<f64, String> {
 
 /// Runs as the child of [`peak_memory_of_recording`]: records a run, and prints its own peak memory
 /// in MB.
+///
+/// # Errors
+/// If the arguments are not one folder, or if the run cannot be recorded.
 #[cfg(feature = "flight")]
 pub(crate) fn record(arguments: &[String]) -> Result<(), String> {
     let [folder] = arguments else { return Err("bench-memory FOLDER".into()) };

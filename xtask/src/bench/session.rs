@@ -32,7 +32,7 @@ enum SessionResponses {
     Large,
     /// [`SessionResponses::Text`] as other programs write it: indented, members in another order.
     NotCanonical,
-    /// As many control characters as are allowed, each written as an escape of six bytes.
+    /// Control characters up to the limit of size, each written as an escape of six bytes.
     AtTheLimits,
 }
 

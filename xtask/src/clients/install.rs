@@ -19,6 +19,9 @@ const NO_NODE: TaskFailure =
     TaskFailure::Missing { tool: "Node 20 or later, with npm", install: "apt-get install nodejs npm" };
 
 /// Installs packages into a virtual environment in this folder.
+///
+/// # Errors
+/// If there is no Python of 3.10 or later with `venv`, or if pip fails.
 pub(super) fn python(root: &Path, folder: &Path, packages: &[&str]) -> Result<(), TaskFailure> {
     /// Prints the version, and fails if it is too old or if a module is missing.
     const FITS: [&str; 2] =
@@ -34,6 +37,9 @@ pub(super) fn python(root: &Path, folder: &Path, packages: &[&str]) -> Result<()
 }
 
 /// Installs packages as dependencies of a project in this folder.
+///
+/// # Errors
+/// If there is no Node of 20 or later with npm, or if npm fails.
 pub(super) fn node(root: &Path, folder: &Path, packages: &[&str]) -> Result<(), TaskFailure> {
     let version = || {
         command::is_installed("npm").then_some(())?;

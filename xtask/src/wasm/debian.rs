@@ -56,6 +56,9 @@ pub(super) fn cached(cache: &Path) -> Option<WasmToolchain> {
 }
 
 /// Downloads and unpacks the compiler.
+///
+/// # Errors
+/// If a package cannot be downloaded or unpacked, or if there is no compiler in the packages.
 pub(super) fn fetch(cache: &Path, root: &Path) -> Result<WasmToolchain, TaskFailure> {
     let archives = cache.join("archives");
     let partial = cache.join("debian.partial");

@@ -29,6 +29,9 @@ const RPK_TEXTS: [&str; 5] =
     ["canonical", "canonical_floats", "canonical_fuzz", "canonical_paths", "canonical_timestamps"];
 
 /// Writes the reports on the published vectors, one line each.
+///
+/// # Errors
+/// If a vector cannot be read, or if an index has another layout.
 pub(super) fn write(root: &Path, file: &Path) -> Result<PathBuf, TaskFailure> {
     let written = lines(root).and_then(|lines| fs::write(file, lines));
     let line = "node wasm/vectors.mjs".to_owned();

@@ -14,6 +14,9 @@ const MISSING: TaskFailure =
 
 /// Returns the name of a Node that is new enough. If there is none at all and we are root, it is
 /// installed.
+///
+/// # Errors
+/// [`TaskFailure::Missing`] if there is no Node, or only one that is too old.
 pub(super) fn find(root: &Path) -> Result<&'static str, TaskFailure> {
     if version(root).is_none() && command::is_installed("apt-get") && command::is_root(root) {
         println!("Node is not installed: installing it");

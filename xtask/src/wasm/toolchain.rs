@@ -39,6 +39,9 @@ pub(super) struct WasmToolchain {
 
 impl WasmToolchain {
     /// Builds the module and returns its path.
+    ///
+    /// # Errors
+    /// If cargo fails.
     pub(super) fn build(&self, root: &Path) -> Result<PathBuf, TaskFailure> {
         let mut build = cargo();
         build.args(["build", "--release", "--manifest-path", "wasm/Cargo.toml", "--target", TARGET]);
@@ -75,6 +78,10 @@ impl ToolchainRoute {
 }
 
 /// Returns the toolchain of the first route that provides one.
+///
+/// # Errors
+/// [`TaskFailure::Missing`] if no route leads to a toolchain; [`TaskFailure::NotStarted`] if the
+/// environment forces an unknown route.
 pub(super) fn find(root: &Path, target: &Path) -> Result<WasmToolchain, TaskFailure> {
     let forced = forced_route()?;
     let may = |route| forced.is_none_or(|forced| forced == route);

@@ -13,8 +13,11 @@ use crate::decode;
 use crate::parsed_body::{self, ParsedAnswerBody, is_stream, is_success};
 
 impl ObservationWriter<'_> {
-    /// Writes the end of an exchange. `end` is `None` if the recorder was killed before the end came. `read` is
-    /// the parsed answer, if the policy gate parsed it.
+    /// Writes the end of an exchange: the gaps of its body, its return, and its cost.
+    ///
+    /// `end` is `None` if the recorder was killed before the end came. `read` is the parsed answer, if the
+    /// policy gate parsed it. An exchange without a head has no answer: then the error of the vendor, if there
+    /// is one, and an empty return are written.
     pub(super) fn write_end(
         &mut self,
         exchange: u64,

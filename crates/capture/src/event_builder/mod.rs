@@ -142,6 +142,7 @@ struct ObservationWriter<'b> {
 }
 
 impl ObservationWriter<'_> {
+    /// Writes a capture gap.
     fn write_gap(&mut self, what: &str, why: &str) {
         let gap = self.writer.record_gap(what, why);
         self.value_or_report(gap);

@@ -20,6 +20,7 @@ const MAX_MEMORY_BYTES: usize = 1 << 20;
 pub(super) struct OpenExchange {
     /// Step of the request's event.
     pub(super) step: StepId,
+    /// Interface of the request, if it is known.
     pub(super) endpoint: Option<Endpoint>,
     pub(super) vendor: Vendor,
     /// Model that the request names.
@@ -28,6 +29,7 @@ pub(super) struct OpenExchange {
     pub(super) admission: Option<Admission<'static>>,
     /// Ids for tool calls of the answer that come without one.
     pub(super) call_ids: Option<CallIds>,
+    /// `None` until the head of the answer came.
     pub(super) head: Option<AnswerHead>,
     pub(super) trailers: HeaderList<'static>,
     /// Part that the client did not get, if there is one.
@@ -66,6 +68,7 @@ struct OpenBody {
 }
 
 impl OpenExchange {
+    /// Opens the exchange of a request that was written as `step`.
     pub(super) fn new(step: StepId, request: &InboundRequest<'_>, reading: &ParsedRequestBody) -> Self {
         let (vendor, endpoint) = vendor_and_endpoint(request);
         Self {

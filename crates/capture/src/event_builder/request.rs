@@ -15,8 +15,10 @@ use crate::match_key::match_key;
 use crate::parsed_body::{ParsedRequestBody, vendor_and_endpoint};
 
 impl ObservationWriter<'_> {
-    /// Writes a request, and before it the tool calls whose results it brings. Returns the step of the request;
-    /// `None` if it could not be written.
+    /// Writes a request, and before it the tool calls whose results it brings. Under an envelope the decision
+    /// on the request comes before it, too.
+    ///
+    /// Returns the step of the request; `None` if it could not be written.
     pub(super) fn write_request(
         &mut self,
         number: u64,

@@ -39,6 +39,7 @@ pub struct EnforcedPolicy {
 
 /// Gate through which all requests and tool calls of an enforced run pass.
 pub struct PolicyGate {
+    /// Thread that records decisions; its queue gives them their order.
     recorder: Arc<RecorderThread>,
     prices: PriceTable,
     approvals: ApprovalQueue,
@@ -73,6 +74,7 @@ struct ModelRequestInfo<'r> {
 }
 
 impl PolicyGate {
+    /// Makes the gate of a run.
     pub(crate) fn new(recorder: Arc<RecorderThread>, policy: EnforcedPolicy, max_body_bytes: usize) -> Self {
         let EnforcedPolicy { engine: warden, prices, approvals } = policy;
         let state = GateState {
@@ -269,8 +271,11 @@ impl PolicyGate {
 
 /// Next step after a decision.
 enum AdmissionStep<Go, Stop, Ask> {
+    /// The action may happen.
     Admit(Go),
+    /// The action may not happen.
     Refuse(Stop),
+    /// An approver decides.
     AskApproval(Ask),
 }
 
@@ -286,6 +291,7 @@ impl AdmissionStep<Admission<'static>, PolicyRefusal, NeededApproval> {
 }
 
 impl ModelRequestInfo<'_> {
+    /// Returns the decision to admit the request, with the estimate of its cost in picodollars.
     fn admission(&self, at: Duration, approval_id: Option<String>) -> Admission<'static> {
         let estimate = self.expected_cost.unwrap_or_default().picodollars();
         let estimate = u64::try_from(estimate).unwrap_or(u64::MAX);

@@ -25,12 +25,15 @@ use crate::queue::{BATCH_BYTES, JobQueue, JobTicket, JobWritten, QueuedJob};
 
 /// Handle of the thread. Dropping it closes the queue and waits for the thread.
 pub(crate) struct RecorderThread {
+    /// State shared with the thread.
     shared: Arc<RecorderShared>,
+    /// `None` once the thread was joined.
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// State that the thread shares with front ends.
 struct RecorderShared {
+    /// Queue of jobs; its lock also orders writes to the log.
     queue: Mutex<JobQueue>,
     /// Notified when an idle thread must look at the queue.
     jobs_available: Condvar,
@@ -301,10 +304,12 @@ impl RecorderShared {
         }
     }
 
+    /// Returns true once the journal cannot be written.
     fn is_journal_lost(&self) -> bool {
         self.is_journal_lost.load(Ordering::Acquire)
     }
 
+    /// Removes the log, whose jobs are all in the journal.
     fn remove_log(&self) {
         if let Some(log) = &self.log {
             // A log that cannot be removed is in memory only.

@@ -73,7 +73,11 @@ impl<'s> Worker<'s> {
         }
     }
 
-    /// Writes the first `batch` jobs into the journal, then marks them in the log as journaled.
+    /// Writes the first `batch` jobs into the journal, then completes the waits for them and marks them in the
+    /// log.
+    ///
+    /// If the record must survive the machine, one sync of the journal serves the whole batch. `known` is the
+    /// number of secrets that the log has.
     fn write_batch(&mut self, batch: usize, builder: &mut EventBuilder, known: &mut usize) {
         let shared = self.shared;
         let (mut bytes, mut piece_bytes) = (0, 0);

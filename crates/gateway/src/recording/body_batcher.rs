@@ -19,7 +19,9 @@ const MAX_BATCH_BYTES: usize = 256 << 10;
 
 /// Batcher for the frames of one answer.
 pub(super) struct BodyBatcher {
+    /// Body that brings the frames.
     upstream: UpstreamBody,
+    /// Frames of the next batch.
     frames: Vec<Frame<Bytes>>,
     /// Bytes of data in `frames`.
     bytes: usize,
@@ -39,6 +41,7 @@ pub(super) struct FrameBatch {
 }
 
 impl BodyBatcher {
+    /// Makes a batcher for a body.
     pub(super) fn new(upstream: UpstreamBody) -> Self {
         Self { upstream, frames: Vec::new(), bytes: 0, may_yield: false, has_yielded: false }
     }

@@ -1,8 +1,11 @@
 //! Answer under an envelope: its tool calls are held back until they are decided on.
 //!
 //! A stream passes as it comes, except for the events of a tool call; a document is held until it is complete.
-//! The client gets the allowed part, or an error in its vendor's own shape. [`AnswerFilter`] does the work, and
-//! [`FilteredBody`] hands out the pieces.
+//! The client gets the allowed part, or an error in its vendor's own shape. The record gets all bytes of the
+//! vendor, and a note of those that the client got.
+//!
+//! [`AnswerFilter`] does the work, and [`FilteredBody`] hands out the pieces. Start reading at
+//! [`AnswerFilter::filter_stream`].
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -27,10 +30,14 @@ use crate::client_socket::{ClientSocketState, InFlight};
 
 /// Filter for one answer.
 pub(super) struct AnswerFilter {
+    /// Gate that decides on tool calls.
     pub(super) gate: Arc<PolicyGate>,
+    /// Body of the vendor's answer.
     pub(super) upstream: BodyBatcher,
+    /// Exchange that records the answer.
     pub(super) exchange: ExchangeHandle,
     pub(super) capture: Arc<Capture>,
+    /// Interface by whose rules tool calls are found.
     pub(super) endpoint: Endpoint,
     /// Closed when the gateway stops.
     pub(super) gateway_stopped: watch::Receiver<()>,
@@ -158,6 +165,10 @@ impl AnswerFilter {
     }
 
     /// Filters a stream to its end, and sends the allowed pieces.
+    ///
+    /// Each batch is logged, scanned for tool calls and handed on up to the first incomplete call. When a call
+    /// is complete it is decided on: an allowed call is released together with the bytes behind it, a denied
+    /// one ends the stream for the client with an error event.
     async fn filter_stream(mut self, sender: PieceSender) {
         let mut reader = SseReader::new();
         let call_ids = self.exchange.with(|exchange| exchange.call_ids());
@@ -168,10 +179,10 @@ impl AnswerFilter {
         let mut lingered = std::pin::pin!(lingered_after_stop(self.gateway_stopped.clone(), self.linger));
         loop {
             let FrameBatch { frames, end } = tokio::select! {
-                // A client that left is noticed before anything that came meanwhile: nothing is decided for it, or said to have
-                // reached it.
+                // A client that disconnected is noticed before bytes that came meanwhile, so that no call is
+                // decided for it or counted as delivered.
                 biased;
-                // The client has left, and the exchange with it.
+                // The exchange ends with its client.
                 () = client_gone(sender.as_ref()) => return self.record_delivered(&held_back),
                 () = &mut lingered => return self.record_delivered(&held_back),
                 burst = self.upstream.next() => burst,
@@ -423,6 +434,8 @@ impl Drop for FilteredBody {
     }
 }
 
+/// Hands out pieces. Before an abort it waits for the flush of the last piece, so that the client gets all
+/// bytes.
 impl Body for FilteredBody {
     type Data = Bytes;
     type Error = AnswerAborted;

@@ -1,7 +1,8 @@
 //! Recording: a request is recorded and sent to its vendor; the answer comes back, with a copy for the record.
 //!
-//! HTTP types become observations in `observed`; `reenact-capture` makes events of them. Start reading at
-//! [`RecordingProxy::serve`].
+//! Without an envelope the answer passes through a [`RecordedBody`]. Under an envelope a successful answer of a
+//! known interface passes through an [`AnswerFilter`] instead. HTTP types become observations in `observed`;
+//! `reenact-capture` makes events of them. Start reading at [`RecordingProxy::serve`].
 
 mod body_batcher;
 mod filtered_body;
@@ -36,11 +37,14 @@ use crate::inbound::ReceivedRequest;
 use crate::rejection::{RejectedRequest, response};
 use crate::upstream::{UpstreamClient, UpstreamWarning};
 
-/// Proxy between clients and vendors that records exchanges.
+/// Proxy between clients and vendors that records exchanges, and enforces the envelope of the run if there is
+/// one.
 pub(crate) struct RecordingProxy {
+    /// Recorder of the run.
     capture: Arc<Capture>,
     /// Longest answer body that is kept, in bytes.
     max_body_bytes: usize,
+    /// Client for the vendors.
     upstream: UpstreamClient,
     /// Time after the stop for which withheld answers are still read.
     linger: Duration,
@@ -100,7 +104,11 @@ impl RecordingProxy {
         self.capture.record_report(text).await
     }
 
-    /// Serves one request.
+    /// Serves one request: records it, sends it to its vendor, and returns the answer's head with a body that
+    /// records itself.
+    ///
+    /// The policy gate decides on requests that change something, and on those that could fetch a stored
+    /// answer. Under an envelope the vendor is asked for an answer without content coding.
     ///
     /// # Errors
     /// [`AnswerAborted`] closes the connection without an answer, as the failure of the vendor would have.

@@ -23,7 +23,9 @@ use crate::client_socket::{ClientSocketState, InFlight};
 
 /// Vendor's answer that is recorded while it passes.
 pub(crate) struct RecordedBody {
+    /// Body of the vendor's answer.
     upstream: BodyBatcher,
+    /// Exchange that records the answer.
     exchange: ExchangeHandle,
     capture: Arc<Capture>,
     socket: Arc<ClientSocketState>,
@@ -140,6 +142,8 @@ impl RecordedBody {
     }
 }
 
+/// Hands out logged pieces. The last one follows when the end is recorded; before an abort the last piece is
+/// flushed.
 impl Body for RecordedBody {
     type Data = Bytes;
     type Error = AnswerAborted;

@@ -1,8 +1,10 @@
 //! HTTP/1 connection to a vendor, for one request at a time.
 //!
-//! The connection has no task of its own: the task that waits for the answer polls it, and hands the answer on
-//! in the same poll. With a task for each side every piece would wait for the scheduler twice. Start reading at
-//! [`ConnectionDriver::poll_until`].
+//! hyper splits a connection into a sender of requests and a future that does the I/O, which usually runs in a
+//! task of its own. Here the task that waits for the answer polls that future, and hands the answer on in the
+//! same poll. With a second task every piece would wait for the scheduler twice.
+//!
+//! Start reading at [`ConnectionDriver::poll_until`].
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -28,7 +30,9 @@ pub(super) type OutboundRequest = Request<Full<Bytes>>;
 
 /// HTTP/1 connection to a vendor.
 pub(super) struct VendorConnection {
+    /// Half of the connection that takes requests.
     sender: SendRequest<Full<Bytes>>,
+    /// Half of the connection that does the I/O.
     driver: ConnectionDriver,
     /// Timeout for the vendor's silence; its timer is used again for the next request.
     idle_timeout: IdleTimeout,
@@ -156,6 +160,9 @@ impl ConnectionDriver {
 
     /// Polls the connection until `look` is ready. Only the connection can make it ready, so `look` needs no
     /// waker of its own.
+    ///
+    /// Polls at most [`MAX_POLLS`] times in a row, as long as the connection asks for more; then wakes the
+    /// task, so that others get their turn.
     fn poll_until<T>(
         &mut self,
         cx: &mut Context<'_>,

@@ -1,5 +1,12 @@
 //! Connector: opens connections to vendors, directly or through the user's own proxy, with TLS if the address
 //! asks for it.
+//!
+//! | destination | without proxy | HTTP proxy | SOCKS proxy |
+//! |---|---|---|---|
+//! | `http` | TCP | requests name their absolute address | forwarded |
+//! | `https` | TCP, TLS | CONNECT, TLS | forwarded, TLS |
+//!
+//! Start reading at [`Connector::connect`].
 
 use std::future::Future;
 use std::io;
@@ -42,12 +49,17 @@ struct ConnectorShared {
     tcp: HttpConnector,
     /// `None` if no route needs TLS.
     tls: Option<TlsConfigs>,
+    /// Proxies of the environment, with the hosts that need none.
     proxies: Matcher,
     /// Longest time for all steps of a connection together.
     connect_timeout: Duration,
 }
 
 impl Connector {
+    /// Makes a connector. `tls` is `None` if no connection needs TLS.
+    ///
+    /// # Errors
+    /// [`StartError::Proxy`] if a proxy of the environment cannot be parsed.
     pub(super) fn new(
         environment: &NetworkEnvironment,
         tls: Option<TlsConfigs>,
@@ -137,6 +149,7 @@ impl Service<Uri> for Connector {
 }
 
 impl ConnectorShared {
+    /// Opens a connection, without the timeout.
     async fn connect(&self, destination: Uri, asks_for_h2: bool) -> Result<VendorStream, UpstreamFailure> {
         let is_https = destination.scheme() == Some(&Scheme::HTTPS);
         let (wire, is_proxied) = match self.proxies.intercept(&destination) {
@@ -225,6 +238,7 @@ pub(super) type BoxedStream = Box<dyn Duplex>;
 pub(super) struct ReadyConnector(Option<TokioIo<BoxedStream>>);
 
 impl ReadyConnector {
+    /// Makes a connector that hands out `wire` once.
     pub(super) fn new(wire: TokioIo<BoxedStream>) -> Self {
         Self(Some(wire))
     }
@@ -274,14 +288,17 @@ impl SentBytes {
 }
 
 impl VendorStream {
+    /// Wraps an open connection.
     fn new(wire: BoxedStream, is_h2: bool, is_proxied: bool) -> Self {
         Self { wire: TokioIo::new(wire), sent_bytes: SentBytes::default(), is_h2, is_proxied }
     }
 
+    /// Returns the counter of bytes written.
     pub(super) fn sent_bytes(&self) -> SentBytes {
         self.sent_bytes.clone()
     }
 
+    /// Returns true if a proxy reads the requests.
     pub(super) fn is_proxied(&self) -> bool {
         self.is_proxied
     }

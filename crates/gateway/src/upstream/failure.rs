@@ -9,20 +9,28 @@ use reenact_capture::EndedBy;
 /// system.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum UpstreamFailure {
+    /// TCP connection refused.
     #[error("the vendor refused the connection")]
     Refused,
+    /// No TCP connection: name resolution or routing failed.
     #[error("the vendor cannot be reached: {0}")]
     Unreachable(String),
+    /// No connection within the connect timeout.
     #[error("no connection to the vendor in time")]
     ConnectTimeout,
+    /// TLS handshake failed, for example because the certificate is not trusted.
     #[error("no trusted connection to the vendor: {0}")]
     Tls(String),
+    /// The proxy cannot be reached, or refuses to connect to the vendor.
     #[error("the proxy does not lead to the vendor: {0}")]
     Proxy(String),
+    /// Connection closed before the end of the answer.
     #[error("the vendor closed the connection without an answer")]
     Closed,
+    /// Bytes that are not HTTP.
     #[error("the vendor's answer is not HTTP: {0}")]
     Protocol(String),
+    /// No byte within the idle timeout.
     #[error("the vendor was silent for too long")]
     IdleTimeout,
 }

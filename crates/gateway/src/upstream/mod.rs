@@ -46,6 +46,7 @@ pub(crate) struct UpstreamClient {
     pool: Arc<ConnectionPool>,
     /// Client for HTTP/2, with connections of its own.
     http2: Client<Connector, Full<Bytes>>,
+    /// Opens connections for HTTP/1.
     connector: Connector,
     /// Longest time without a byte from the vendor.
     idle_timeout: Duration,
@@ -93,6 +94,10 @@ impl UpstreamClient {
     }
 
     /// Sends a request on a connection for one request at a time.
+    ///
+    /// An idle connection may have been closed by the vendor. Then nothing of the request was sent, and the
+    /// next connection is tried. A request that may have been received is never sent again: it could have cost
+    /// money.
     async fn send_http1(
         &self,
         route: &Arc<VendorRoute>,
@@ -164,6 +169,7 @@ impl UpstreamClient {
     }
 }
 
+/// Returns true if an address begins with `https://`, in upper or lower case.
 fn is_https(address: &str) -> bool {
     address.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"))
 }

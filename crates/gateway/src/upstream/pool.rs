@@ -64,6 +64,7 @@ impl ConnectionPool {
         }
     }
 
+    /// Locks the pool, even after a panic elsewhere.
     fn lock(&self) -> std::sync::MutexGuard<'_, IdleConnections> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -124,12 +125,13 @@ mod tests {
         let (pool, route) = (Arc::new(ConnectionPool::default()), route("http://vendor.invalid/v1"));
         let (connection, _far) = connection().await;
         pool.put(Arc::clone(&route), connection);
-        // Before anybody could sweep.
+        // The sweeper has not run yet.
         tokio::time::advance(MAX_IDLE).await;
         assert!(pool.take(&route).is_none());
     }
 
-    /// Its vendor answered early. Nobody would send the rest, and the vendor would wait for it.
+    /// The vendor answered before it read the whole request. The rest would never be sent, and the vendor would
+    /// wait for it.
     #[tokio::test(start_paused = true)]
     async fn closed_when_their_request_was_not_sent_whole() {
         let (pool, route) = (Arc::new(ConnectionPool::default()), route("http://vendor.invalid/v1"));

@@ -15,6 +15,7 @@ use crate::route::VendorRoute;
 
 /// Body of a vendor's answer.
 pub(crate) struct UpstreamBody {
+    /// Frames, without the connection that brings them.
     body: Incoming,
     source: BodySource,
 }
@@ -98,6 +99,7 @@ impl UpstreamBody {
         self.idle_timeout().map_or(Poll::Pending, |silence| silence.poll_elapsed(cx))
     }
 
+    /// Returns the timeout for the vendor's silence; `None` after the end.
     fn idle_timeout(&mut self) -> Option<&mut IdleTimeout> {
         match &mut self.source {
             BodySource::Exclusive(lent) => Some(lent.connection.idle_timeout()),
@@ -129,7 +131,7 @@ mod tests {
     use super::*;
     use crate::upstream::connector::VendorStream;
 
-    /// How long the end of an answer was waited for does not count for the next one on the same connection.
+    /// Waiting for the end of one answer does not count for the next one on the same connection.
     #[tokio::test(start_paused = true)]
     async fn each_answer_has_a_silence_of_its_own() {
         const PAUSE: Duration = Duration::from_secs(8);

@@ -1,4 +1,4 @@
-//! Requests as an agent makes them, and the recorded runs that answer them.
+//! Support for the tests of this crate: requests as an agent makes them, and recorded runs that answer them.
 #![allow(dead_code, clippy::panic, clippy::unwrap_used, reason = "each test file uses a part of this one")]
 
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use reenact_run::{OpenedRecord, Run, open};
 use reenact_testkit::fixture::{RunBuilder, TestKey};
 use reenact_verify::{Keys, Options};
 
-/// Opens what a [`RunBuilder`] built.
+/// Opening of a run that a [`RunBuilder`] built.
 pub(crate) trait OpenRun {
     /// Seals the run and opens it; every check must hold, whatever its payloads say.
     fn run(self) -> Run;
@@ -26,7 +26,7 @@ impl OpenRun for RunBuilder {
     }
 }
 
-/// A chat completion with this body.
+/// Returns a request for a chat completion with this body.
 pub(crate) fn chat(body: &str) -> PlayerRequest<'_> {
     PlayerRequest {
         provider: "openai",
@@ -37,6 +37,7 @@ pub(crate) fn chat(body: &str) -> PlayerRequest<'_> {
     }
 }
 
+/// Returns the answer to a request that must have one.
 pub(crate) fn hit(player: &Player, incoming: &PlayerRequest<'_>) -> Arc<RecordedAnswer> {
     match player.answer(incoming) {
         PlayerReply::Hit(answer) => answer,
@@ -44,6 +45,7 @@ pub(crate) fn hit(player: &Player, incoming: &PlayerRequest<'_>) -> Arc<Recorded
     }
 }
 
+/// Returns the miss of a request that must not have an answer.
 pub(crate) fn miss(player: &Player, incoming: &PlayerRequest<'_>) -> Arc<Miss> {
     match player.answer(incoming) {
         PlayerReply::Miss(miss) => miss,
@@ -51,7 +53,7 @@ pub(crate) fn miss(player: &Player, incoming: &PlayerRequest<'_>) -> Arc<Miss> {
     }
 }
 
-/// The body of an answer, as text.
+/// Returns the body of an answer as text.
 pub(crate) fn body_text(answer: &RecordedAnswer) -> String {
     String::from_utf8_lossy(&answer.body).into_owned()
 }

@@ -1,4 +1,7 @@
-//! The RER artifact of an import, event by event.
+//! Builder of the RER artifact of an import, event by event.
+//!
+//! The first event says what was imported, each item is an event, and the last event ends the run. Start
+//! reading at `ImportedArtifactBuilder`.
 
 use base64ct::{Base64UrlUnpadded, Encoding};
 use reenact_formats::rer::EventType;
@@ -11,61 +14,74 @@ use reenact_json::{Digest, Limits};
 use super::error::ConvertError;
 use super::event_time;
 
-/// Who seals an import, when, and with what.
+/// Inputs of an import apart from the record: ids, time, salts and the signer.
 pub struct ImportContext<'a> {
-    /// The new record's own id.
+    /// Run id of the new artifact.
     pub run_id: &'a str,
-    /// The version of the program that converts.
+    /// Version of the program that converts.
     pub version: &'a str,
-    /// When: RFC 3339. It stands for times that the source does not tell.
+    /// Time of the import, RFC 3339. It is the time of events before the first whose time the source tells.
     pub now: &'a str,
-    /// Gives 128 random bits that nothing else has; `None` if there are none to be had.
+    /// Source of salts: each call returns 128 new random bits; `None` if no randomness is available.
     pub salts: &'a mut dyn FnMut() -> Option<[u8; 16]>,
-    /// Who signs.
+    /// Signer of the artifact.
     pub signer: &'a dyn Signer,
 }
 
-/// What nothing was restricted by.
+/// Envelope of imported runs: they were not restricted, and the metadata say so.
 const UNRESTRICTED_ENVELOPE: &[u8] = br#"{"envelope_version":"rer-envelope/0.2","limits":{},"metadata":{"reenact":{"enforcement":"imported"}},"permissions":{"allowed_models":[],"allowed_tools":[]}}"#;
 
-/// What is said of an item beside the item itself: words of the common vocabulary, which cost little.
+/// Members of an event's payload beside the imported item, in RER's vocabulary, so that tools that know only
+/// RER can name and pair the event.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct CommonMembers<'a> {
-    /// Which model was asked.
+    /// Model that was called.
     pub(super) model: Option<&'a str>,
-    /// Ties an answer to what it answers.
+    /// Id that pairs a return with its call.
     pub(super) step_id: Option<&'a str>,
-    /// Which tool was called.
+    /// Tool that was called.
     pub(super) tool: Option<&'a str>,
 }
 
-/// How the run ended, as far as the source tells.
+/// Status of the run at its end, as far as the source tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum ImportedStatus {
     #[default]
     Completed,
     Failed,
     Aborted,
-    /// Where the source would tell, nothing is.
+    /// The source has no end, although its format has one.
     Truncated,
 }
 
-/// Events as they come.
+/// Builder of an artifact: takes events in order, and seals them.
 pub(super) struct ImportedArtifactBuilder<'t, 's> {
     context: &'t mut ImportContext<'s>,
+    /// Hash chain over the events.
     links: EventHashChain,
+    /// JSON text of the events so far, separated by commas.
     events: Vec<u8>,
+    /// Buffer for the payload of one event.
     payload: Vec<u8>,
+    /// Step index of the next event, from 0.
     next_step_index: u64,
-    /// The time of the last event: the next is not earlier known than that.
+    /// Time of the last event, which an event without a time takes over.
     last_time: String,
+    /// Number of events that call a model, for the totals at the end.
     model_calls: usize,
+    /// Number of events that call a tool, for the totals at the end.
     tool_calls: usize,
+    /// Status that the last event will have.
     pub(super) status: ImportedStatus,
 }
 
 impl<'t, 's> ImportedArtifactBuilder<'t, 's> {
-    /// Begins with the event that says what was imported: `import` is an object as JSON text.
+    /// Begins an artifact with the event that says what was imported; `import` is the JSON text of its member
+    /// of that name.
+    ///
+    /// # Errors
+    /// [`ConvertError::NoRandomness`] if there is no salt; [`ConvertError::Seal`] if the envelope cannot be
+    /// signed.
     pub(super) fn begin(
         context: &'t mut ImportContext<'s>,
         started_at: Option<&str>,
@@ -91,7 +107,7 @@ impl<'t, 's> ImportedArtifactBuilder<'t, 's> {
         )
         .into_bytes();
         payload.extend_from_slice(import);
-        // No mask was applied here: what the source holds is what the record holds.
+        // An import applies no masks: the artifact holds what the source holds.
         payload.extend_from_slice(
             format!(
                 ",\"redaction\":{{\"pack\":\"none\"}},\"runtime_version\":\"{}\",\"salt\":",
@@ -105,6 +121,7 @@ impl<'t, 's> ImportedArtifactBuilder<'t, 's> {
         Ok(builder)
     }
 
+    /// Appends a new salt, as a JSON string of 22 Base64url characters.
     fn write_salt(&mut self, payload: &mut Vec<u8>) -> Result<(), ConvertError> {
         let bits = (self.context.salts)().ok_or(ConvertError::NoRandomness)?;
         let mut text = [0; 22];
@@ -113,7 +130,8 @@ impl<'t, 's> ImportedArtifactBuilder<'t, 's> {
         Ok(())
     }
 
-    /// An event for an item, which is given as JSON text. A time that the source does not tell is that of the event before.
+    /// Appends the event of an item, which is given as JSON text. An event without a time has that of the event
+    /// before. `members` are written beside the item. The payload's members are in canonical order.
     pub(super) fn append_item(
         &mut self,
         event_type: &str,
@@ -148,6 +166,7 @@ impl<'t, 's> ImportedArtifactBuilder<'t, 's> {
         appended
     }
 
+    /// Appends an event to the chain.
     fn append_event(&mut self, event_type: &str, payload: &[u8]) -> Result<(), ConvertError> {
         if !self.events.is_empty() {
             self.events.push(b',');
@@ -164,7 +183,10 @@ impl<'t, 's> ImportedArtifactBuilder<'t, 's> {
         Ok(())
     }
 
-    /// Ends the run, and seals it.
+    /// Appends the event that ends the run, and seals the artifact.
+    ///
+    /// # Errors
+    /// [`ConvertError::TooLarge`] if the artifact is larger than the largest that can be read.
     pub(super) fn seal(mut self, time: Option<&str>) -> Result<Vec<u8>, ConvertError> {
         if let Some(time) = time.and_then(event_time::event_timestamp) {
             self.last_time = time;
@@ -205,7 +227,7 @@ impl<'t, 's> ImportedArtifactBuilder<'t, 's> {
     }
 }
 
-/// A digest as formats spell it.
+/// Returns a digest as the JSON string `"sha256:…"`.
 pub(super) fn quoted_digest(digest: &Digest) -> String {
     format!("\"sha256:{digest}\"")
 }

@@ -1,4 +1,11 @@
-//! Any format to any other: which way it takes.
+//! Conversion of any format to any other: by import, by restoring an imported record, or by export.
+//!
+//! | source | target RER | other target |
+//! |---|---|---|
+//! | run of another format | import | export |
+//! | record of an import-only format | import | export of its view |
+//! | RER artifact | error | export |
+//! | RER artifact that was imported | error | the original, or its export |
 
 use reenact_formats::FormatId;
 use reenact_formats::format::Support;
@@ -18,31 +25,32 @@ use super::source::{ImportSource, RecordFile};
 use crate::open::{NamedFiles, open, open_files};
 use crate::run::Run;
 
-/// What is to be converted.
+/// Record to convert.
 #[derive(Debug, Clone, Copy)]
 pub enum ConversionInput<'a> {
-    /// A run of a format that is read everywhere.
+    /// Run of a format that has a reader.
     Run(&'a Run),
-    /// A record that only conversion knows.
+    /// Record of an import-only format: the format, and the bytes of its main file.
     Foreign(FormatId, &'a [u8]),
 }
 
-/// What a conversion gave.
+/// Result of a conversion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Converted {
-    /// The files, the main one first.
+    /// Files that were made, the main file first.
     pub files: Vec<RecordFile>,
-    /// Whether they belong into a folder of their own, even if it is one.
+    /// True if the files belong into a folder of their own, even if there is only one.
     pub is_folder: bool,
-    /// Whether they are what the source was once imported from, as it was.
+    /// True if the files are the record that the source was once imported from.
     pub is_restored: bool,
-    /// What of the source is not in them.
+    /// Parts of the source that are not in the files.
     pub losses: Losses,
-    /// Why the record that the source was once imported from may not be what was recorded. Safe to print.
+    /// Reasons why the record that the source was once imported from may be forged or damaged. Safe to print.
     pub doubts: Vec<String>,
 }
 
 impl Converted {
+    /// Makes the result of a conversion to one file, without losses.
     fn single_file(name: &str, bytes: Vec<u8>) -> Self {
         Self {
             files: vec![RecordFile { name: name.into(), bytes }],
@@ -54,21 +62,21 @@ impl Converted {
     }
 }
 
-/// How a source is told apart from others, and whether its bytes are to be kept.
+/// Facts about the source of a conversion, which the record itself does not hold.
 #[derive(Debug, Clone, Copy)]
 pub struct SourceInfo<'a> {
-    /// SHA-256 of the file as it was found; of a folder, of its main file.
+    /// SHA-256 of the record's file as it was found; of a folder, that of its main file.
     pub digest: Digest,
-    /// The bytes of that file, if they are to be kept in RER.
+    /// Bytes of that file, if an RER artifact is to keep them.
     pub original_bytes: Option<&'a [u8]>,
-    /// Whether it verifies; `None` of what no verifier knows.
+    /// True if the record verified, false if it failed; `None` if no verifier knows its format.
     pub verified: Option<bool>,
-    /// Keys for what it was imported from.
+    /// Keys to verify the record that an artifact was imported from.
     pub keys: &'a Keys,
 }
 
 impl ConversionInput<'_> {
-    /// What it is, in the words of commands and imports.
+    /// Returns the name of the record's format, as commands and imports write it.
     pub fn format(&self) -> &'static str {
         match self {
             Self::Run(run) if run.is_imported() => FormatId::Rer.name(),
@@ -78,7 +86,13 @@ impl ConversionInput<'_> {
     }
 }
 
-/// Converts a record to another format. `sealing` seals, where the target is RER.
+/// Converts a record to another format. `context` seals the artifact if the target is RER.
+///
+/// An imported artifact is not exported itself: its original is restored, and returned or exported.
+///
+/// # Errors
+/// [`ConvertError::SameFormat`] if there is nothing to convert; else if the source cannot be read, or the
+/// target cannot hold it.
 pub fn convert(
     input: ConversionInput<'_>,
     info: SourceInfo<'_>,
@@ -92,7 +106,7 @@ pub fn convert(
         ExportContext { version: context.version, now: context.now, source: (input.format(), info.digest) };
     match input {
         ConversionInput::Foreign(origin, main) if target == FormatId::Rer => {
-            // No verifier knows these, whatever is said of them.
+            // No verifier knows import-only formats, so `info.verified` is ignored.
             let source = ImportSource {
                 digest: info.digest,
                 original_bytes: info.original_bytes,
@@ -125,7 +139,7 @@ pub fn convert(
     }
 }
 
-/// A run as what it is imported from: its origin, its main file, and the other files.
+/// Splits a run into the parts of an import: its format, its main file, and the other files.
 fn import_parts(run: &Run) -> Result<(FormatId, &[u8], Vec<RecordFile>), ConvertError> {
     let file = |(name, bytes): (&str, &[u8])| RecordFile { name: name.into(), bytes: bytes.to_vec() };
     let origin = run.payload_format();
@@ -137,6 +151,7 @@ fn import_parts(run: &Run) -> Result<(FormatId, &[u8], Vec<RecordFile>), Convert
     Ok((origin, document(run), run.files().map(file).collect()))
 }
 
+/// Exports a run. Only a REPLAY.jsonl belongs into a folder.
 fn export_run(run: &Run, target: FormatId, exporting: &ExportContext<'_>) -> Result<Converted, ConvertError> {
     let exported = export(run, target, exporting)?;
     let is_folder = target == FormatId::ReplayJsonl;
@@ -144,6 +159,8 @@ fn export_run(run: &Run, target: FormatId, exporting: &ExportContext<'_>) -> Res
     Ok(Converted { files, is_folder, is_restored: false, losses, doubts: Vec::new() })
 }
 
+/// Converts a record of an import-only format to any format but RER, by way of a view. Losses of the export are
+/// reported at their paths in the record.
 fn convert_foreign(
     origin: FormatId,
     main: &[u8],
@@ -163,7 +180,11 @@ fn convert_foreign(
     Ok(converted)
 }
 
-/// A record that was imported: given back as what it was, or converted from that.
+/// Converts the original of an imported artifact: returns it as it was if it has the target's format, else
+/// converts it.
+///
+/// The seal of the artifact says nothing about the original, so the original is verified again; faults are
+/// doubts, not errors.
 fn convert_restored(
     restored: &RestoredRecord,
     target: FormatId,

@@ -1,83 +1,83 @@
-//! Why something cannot be converted.
+//! Errors of conversions.
 
 use reenact_formats::rer::seal::SealError;
 use reenact_formats::{model_io, replay_bundle, replay_jsonl, rpk};
 
 use crate::text_rule::TextRuleError;
 
-/// Why something cannot be converted. Nothing of it was written.
+/// Reason why a record cannot be converted. Nothing was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConvertError {
-    /// The source cannot be read. Holds the place and the fault.
+    /// The source cannot be read. Holds the position and the fault.
     #[error("it cannot be read: {0}")]
     Unreadable(String),
-    /// A value of the source that its own format cannot write.
+    /// A value of the source has no canonical form in its own format.
     #[error("{place}: {fault}")]
     Text {
-        /// Which item.
+        /// Item of the source, such as `step 3` or `the document`.
         place: String,
-        /// What is wrong with it.
+        /// Fault of the value.
         fault: TextRuleError,
     },
     /// The artifact cannot be sealed.
     #[error("the artifact cannot be sealed: {0}")]
     Seal(#[from] SealError),
-    /// The artifact would be larger than any that can be read.
+    /// The artifact would be larger than the largest that can be read.
     #[error("the artifact would have {bytes} bytes, more than can be read")]
     TooLarge {
-        /// How many.
+        /// Size of the artifact, in bytes.
         bytes: usize,
     },
-    /// An `.rpk` that its lines would blow up.
+    /// The `.rpk` would be too large, because each level of nesting indents its lines.
     #[error("the .rpk would have {bytes} bytes, more than the limit of {limit}: its values are nested deep")]
     IndentedTooLarge {
-        /// How many.
+        /// Size of the `.rpk`, in bytes.
         bytes: usize,
-        /// How many there may be.
+        /// Largest size allowed, in bytes.
         limit: usize,
     },
-    /// No salt was to be had.
+    /// No random bits are available for a salt.
     #[error("the operating system gave no randomness")]
     NoRandomness,
-    /// An imported record that does not hold what an import writes.
+    /// The artifact says that it was imported, but does not hold what an import writes.
     #[error("event {event}: {what} is not what an import writes")]
     NotAnImport {
-        /// Which event, from 0.
+        /// Index of the event, from 0.
         event: usize,
-        /// What of it.
+        /// Part of the event that is wrong.
         what: &'static str,
     },
-    /// A part of an imported record was withheld, and with it what it was imported from.
+    /// An event of the imported artifact is withheld, and a part of the original with it.
     #[error("event {event} is withheld, so that the original cannot be given back")]
     Withheld {
-        /// Which event, from 0.
+        /// Index of the event, from 0.
         event: usize,
     },
-    /// Source and target are of one format.
+    /// Source and target have the same format.
     #[error("it is {format} already")]
     SameFormat {
-        /// Which.
+        /// Name of the format.
         format: &'static str,
     },
-    /// RER is not written by exporting: a record is imported into it.
+    /// RER is no target of an export: records are imported into it.
     #[error("an RER artifact is made by importing")]
     NotATarget,
-    /// An `.rpk` that cannot be written.
+    /// The `.rpk` cannot be written.
     #[error("the .rpk cannot be written: {0}")]
     Rpk(#[from] rpk::write::RpkWriteError),
-    /// A Model IO session that cannot be written: a limit of the format, and which interaction breaks it.
+    /// The Model IO session cannot be written, because an interaction exceeds a limit of the format.
     #[error("interaction {interaction}: {fault}")]
     ModelIo {
-        /// Which interaction, from 0.
+        /// Index of the interaction, from 0.
         interaction: usize,
-        /// What is wrong.
+        /// Limit that is exceeded.
         fault: model_io::ModelIoWriteFault,
     },
-    /// A REPLAY.jsonl that cannot be written.
+    /// The REPLAY.jsonl cannot be written.
     #[error("the replay cannot be written: {0}")]
     ReplayJsonl(#[from] replay_jsonl::ReplayJsonlWriteError),
-    /// A Replay Bundle that cannot be written.
+    /// The Replay Bundle cannot be written.
     #[error("the bundle cannot be written: {0}")]
     ReplayBundle(#[from] replay_bundle::ReplayBundleWriteError),
 }

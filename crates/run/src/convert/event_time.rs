@@ -1,9 +1,9 @@
-//! Times as RER events have them: in UTC, with a fraction and the letter Z.
+//! Timestamps as RER events have them: in UTC, with a fraction and the letter Z.
 
 use reenact_formats::rer::time::{instant, is_event_timestamp};
 use reenact_json::civil;
 
-/// A time of RFC 3339 in the form that events need; `None` if it names no moment of the years 0 to 9999.
+/// Returns an RFC 3339 time in the form that events need; `None` if it is no time in the years 0 to 9999, UTC.
 pub(crate) fn event_timestamp(text: &str) -> Option<String> {
     let nanoseconds = instant(text)?;
     if is_event_timestamp(text.as_bytes()) {
@@ -12,7 +12,8 @@ pub(crate) fn event_timestamp(text: &str) -> Option<String> {
     timestamp_of_nanoseconds(nanoseconds)
 }
 
-/// The moment so many nanoseconds after 1970, as text.
+/// Returns the timestamp of a number of nanoseconds since 1970-01-01, with 3 to 9 digits of fraction; `None`
+/// beyond the year 9999.
 pub(crate) fn timestamp_of_nanoseconds(nanoseconds: i128) -> Option<String> {
     let (seconds, fraction) = (nanoseconds.div_euclid(1_000_000_000), nanoseconds.rem_euclid(1_000_000_000));
     let date_time = civil::date_time(i64::try_from(seconds).ok()?)?;

@@ -1,6 +1,14 @@
-//! Records of which only conversion knows, as runs: what they say, in the words of a format that is read everywhere.
+//! Views of records of import-only formats as runs, so that they can be exported.
 //!
-//! A view is never written down and proves nothing. It holds what has a home in other formats; what it leaves out is noted.
+//! A view is a document of a format that has a reader. It is never written to disk, is not signed and proves
+//! nothing. It holds what has a place in other formats; what it leaves out is added to the losses. Start
+//! reading at [`view`].
+//!
+//! | format | item | view |
+//! |---|---|---|
+//! | recording session | `interactions[]`: `prompt`, `prompt_hash`, `result.content`, … | RER artifact, or Model IO if that is the target |
+//! | session timeline | `timeline[]`: `t` (ms), `type`, `tool`, `data` | RER artifact |
+//! | typed replay | lines: `type`, `ts`, `step_id`, … | REPLAY.jsonl |
 
 use std::borrow::Cow;
 
@@ -19,9 +27,14 @@ use super::route::{FormatDocument, route};
 use crate::open::open_with;
 use crate::run::Run;
 
+/// Reason of members that no target holds.
 const NO_PLACE: &str = "the format has no place for it";
 
-/// A run that says what a record says, as far as `target` can hold it; what is left out is noted.
+/// Returns a run with the content of a record, as far as `target` can hold it; the rest is added to the losses.
+///
+/// # Errors
+/// [`ConvertError::NotATarget`] if the format has a reader and needs no view; else if the record cannot be
+/// read.
 pub(super) fn view(
     origin: FormatId,
     main: &[u8],
@@ -35,7 +48,8 @@ pub(super) fn view(
     opened.run.map_err(|error| ConvertError::Unreadable(error.to_string()))
 }
 
-/// A recording: as a session where one is wanted, as an artifact of prompts and answers for all others.
+/// Writes a recording session as a Model IO session if that is the target, else as an artifact of prompts and
+/// answers.
 pub(super) fn recording_session(
     main: &[u8],
     target: FormatId,
@@ -47,7 +61,7 @@ pub(super) fn recording_session(
     Ok((FormatId::Rer, recording_as_artifact(main, losses)?))
 }
 
-/// A timeline as an artifact.
+/// Writes the timeline of a session as an artifact.
 pub(super) fn session_timeline(
     main: &[u8],
     _: FormatId,
@@ -56,7 +70,7 @@ pub(super) fn session_timeline(
     Ok((FormatId::Rer, timeline_as_artifact(main, losses)?))
 }
 
-/// The dialect of `type` and `ts` as a replay in the other one.
+/// Writes a typed replay, whose lines have `type` and `ts`, as a REPLAY.jsonl.
 pub(super) fn typed_replay(
     main: &[u8],
     _: FormatId,
@@ -65,10 +79,12 @@ pub(super) fn typed_replay(
     Ok((FormatId::ReplayJsonl, typed_as_replay_jsonl(main, losses)?))
 }
 
-/// What an artifact has and a view of one has not.
+/// Paths that exporters report as lost from every artifact. A view has none of these parts, so their losses are
+/// dropped.
 const NOT_IN_VIEWS: [&str; 3] = ["$.runtime_signature", "$.envelope", "$.runtime"];
 
-/// Losses of a view, at the places where the things lie in the record itself.
+/// Returns the losses of a view's export, at their paths in the record itself. Losses inside of an event are
+/// reported for its whole item, since the members of a view are not those of the record.
 pub(super) fn relocated(losses: &Losses, origin: FormatId) -> Losses {
     let items = route(origin).ok().and_then(|route| route.view?.items);
     let mut moved = Losses::new();
@@ -82,7 +98,7 @@ pub(super) fn relocated(losses: &Losses, origin: FormatId) -> Losses {
                 (SourcePath::Item("$.events[", at, _), Some((list, events))) => {
                     SourcePath::Item(list, at / events, "]".into())
                 }
-                // The view was signed by nobody.
+                // A view is not signed, so no signature is lost.
                 (SourcePath::At(path), _) if NOT_IN_VIEWS.contains(&path.as_str()) => continue,
                 (place, _) => place,
             };
@@ -92,15 +108,17 @@ pub(super) fn relocated(losses: &Losses, origin: FormatId) -> Losses {
     moved
 }
 
+/// Parses a document of the record.
 fn parse(text: &[u8]) -> Result<Value<'_>, ConvertError> {
     Value::parse(text, &Limits::default()).map_err(|error| ConvertError::Unreadable(error.describe(text)))
 }
 
+/// Returns a member that is a string.
 fn string_member<'a>(object: Value<'a>, name: &str) -> Option<Cow<'a, str>> {
     object.member(name)?.string()
 }
 
-/// Notes the members that are not among those that a view keeps.
+/// Adds the members of an object that a view does not keep to the losses.
 fn note_other_members(object: Value<'_>, kept: &[&str], at: &SourcePath, losses: &mut Losses) {
     for (name, _) in object.members().filter(|(name, _)| !kept.iter().any(|kept| name.is_string(kept))) {
         losses.add(
@@ -110,12 +128,13 @@ fn note_other_members(object: Value<'_>, kept: &[&str], at: &SourcePath, losses:
     }
 }
 
-/// An artifact of these events, unsigned.
+/// Writer of an unsigned artifact, for views.
 struct UnsignedArtifactWriter {
     text: Vec<u8>,
 }
 
 impl UnsignedArtifactWriter {
+    /// Begins an artifact.
     fn new(run_id: &str) -> Self {
         let mut text = ObjectBuilder::new()
             .string("artifact_version", "rer-artifact/0.2")
@@ -126,6 +145,7 @@ impl UnsignedArtifactWriter {
         Self { text }
     }
 
+    /// Appends an event.
     fn push(&mut self, event_type: &str, time: Option<&str>, payload: Option<Vec<u8>>) {
         if !self.text.ends_with(b"[") {
             self.text.push(b',');
@@ -138,17 +158,19 @@ impl UnsignedArtifactWriter {
         self.text.extend_from_slice(&event.close());
     }
 
+    /// Ends the artifact, and returns its text.
     fn close(mut self) -> Vec<u8> {
         self.text.extend_from_slice(b"]}");
         self.text
     }
 }
 
+/// Returns true if a value is a string.
 fn is_string(value: Value<'_>) -> bool {
     value.kind() == ValueKind::String
 }
 
-/// Notes a number of a result that is none of those that are written.
+/// Adds a number of a result to the losses if it is not an integer, since only integers are written.
 fn note_non_integer(result: Option<Value<'_>>, name: &str, at: &SourcePath, losses: &mut Losses) {
     let value = result.and_then(|result| result.member(name));
     if value.is_some_and(|value| value.kind() != ValueKind::Null && value.unsigned_integer().is_none()) {
@@ -156,13 +178,18 @@ fn note_non_integer(result: Option<Value<'_>>, name: &str, at: &SourcePath, loss
     }
 }
 
+/// Members of a recording session that views keep.
 const KEPT_RECORDING_MEMBERS: [&str; 4] = ["format_version", "interactions", "model_id", "started_at"];
 
+/// Returns the interactions of a recording session.
 fn interactions(session: Value<'_>) -> impl Iterator<Item = Value<'_>> {
     session.member("interactions").into_iter().flat_map(|list| list.elements())
 }
 
-/// A recording as prompts and answers.
+/// Returns a recording session as an artifact of requests and answers.
+///
+/// An interaction becomes a call and a return with the step id `interaction-000000` and so on. The prompt is
+/// the body of the request; an interaction without a prompt has a call without a payload.
 fn recording_as_artifact(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, ConvertError> {
     let session = parse(main)?;
     note_other_members(session, &KEPT_RECORDING_MEMBERS, &SourcePath::At("$".into()), losses);
@@ -174,7 +201,7 @@ fn recording_as_artifact(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, Co
         let step_id = format!("interaction-{index:06}");
         let time = string_member(interaction, "recorded_at");
         let body = |text: &str| ObjectBuilder::new().string("text", text).close();
-        // A recorder may be told to keep no prompts.
+        // A recorder that keeps no prompts writes this instead.
         let prompt = string_member(interaction, "prompt").filter(|prompt| prompt != "[REDACTED]");
         let called = prompt.map(|prompt| {
             let http = ObjectBuilder::new()
@@ -213,7 +240,9 @@ fn recording_as_artifact(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, Co
     Ok(events.close())
 }
 
-/// A recording as a session of Model IO.
+/// Returns a recording session as a Model IO session.
+///
+/// Hashes of responses are computed, and interactions are numbered by their place in the list.
 fn recording_as_model_io(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, ConvertError> {
     let session = parse(main)?;
     note_other_members(
@@ -284,7 +313,9 @@ fn recording_as_model_io(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, Co
         .close())
 }
 
-/// A timeline as tools that were called.
+/// Returns a timeline as an artifact of tool calls. Times of entries count from the beginning of the session.
+///
+/// Entries other than calls and results become events without a payload, which exporters list as lost.
 fn timeline_as_artifact(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, ConvertError> {
     let session = parse(main)?;
     let id = string_member(session, "id").unwrap_or_default();
@@ -337,7 +368,7 @@ fn timeline_as_artifact(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, Con
     Ok(events.close())
 }
 
-/// Notes what an entry says beside its tool and the part of its data that is kept.
+/// Adds the members of a timeline's entry to the losses, except its tool and the part of its data that is kept.
 fn note_tool_entry_losses(
     entry: Value<'_>,
     data: Option<Value<'_>>,
@@ -347,7 +378,7 @@ fn note_tool_entry_losses(
 ) {
     note_other_members(entry, &["t", "type", "tool", "data"], at, losses);
     match data {
-        // Without that part all of it is kept.
+        // Data without that part is kept as a whole.
         Some(data) if data.member(kept).is_some() => {
             note_other_members(data, &[kept], &at.child(".data"), losses)
         }
@@ -357,7 +388,8 @@ fn note_tool_entry_losses(
     }
 }
 
-/// The members of a line in this dialect, by their names in the other one: those that have another, or must be there.
+/// Returns the members of a typed line that are kept, as pairs of their name in REPLAY.jsonl and their name in
+/// the typed replay; `None` for lines whose members all stay as they are.
 fn renamed_members(tag: &str) -> Option<&'static [(&'static str, &'static str)]> {
     Some(match tag {
         "ToolCall" => {
@@ -374,7 +406,7 @@ fn renamed_members(tag: &str) -> Option<&'static [(&'static str, &'static str)]>
     })
 }
 
-/// The dialect of `type` and `ts` as lines of the other one.
+/// Returns a typed replay as the lines of a REPLAY.jsonl.
 fn typed_as_replay_jsonl(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, ConvertError> {
     let mut out = Vec::new();
     for (index, line) in lines(main).enumerate() {
@@ -390,6 +422,8 @@ fn typed_as_replay_jsonl(main: &[u8], losses: &mut Losses) -> Result<Vec<u8>, Co
     Ok(out)
 }
 
+/// Returns one line of a typed replay as a line of REPLAY.jsonl. `ok: false` becomes the exit code 1, and the
+/// one command of a verification becomes a list.
 fn typed_line(line: Value<'_>, at: &SourcePath, losses: &mut Losses) -> Vec<u8> {
     let tag = string_member(line, "type").unwrap_or_default();
     let mut object = ObjectBuilder::new().string("event", &tag);

@@ -1,25 +1,25 @@
-//! What a conversion loses: each thing by its path in the source, and why.
+//! Losses of a conversion: each with its path in the source, and the reason.
 //!
-//! A long run may lose the same thing a hundred thousand times. Those are kept as numbers under one pattern, so that the list is
-//! complete and small.
+//! A long run may lose the same thing a hundred thousand times. Such losses share one pattern and keep only
+//! their indices, so that the list is complete and small.
 
 use std::collections::HashMap;
 
-/// What stands before the numbers of items.
+/// Paths of all lists of items, up to the index.
 const ITEM_LISTS: [&str; 6] =
     ["$.events[", "$.payload.run.steps[", "$.interactions[", "$[", "trace[", "$.timeline["];
 
-/// Where something lies in the source.
+/// Path of something in the source.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum SourcePath {
-    /// At one path, such as `$.envelope`.
+    /// A single path, such as `$.envelope`.
     At(String),
-    /// In one of many items: what stands before the item's number, the number, and what stands behind it.
+    /// A path in one of many items: the text before the item's index, the index, and the text after it.
     Item(&'static str, usize, String),
 }
 
 impl SourcePath {
-    /// The same place, and further inside.
+    /// Returns the path of a part: this path with `more` appended, such as `.payload`.
     pub fn child(&self, more: &str) -> Self {
         match self {
             Self::At(path) => Self::At(format!("{path}{more}")),
@@ -28,26 +28,31 @@ impl SourcePath {
     }
 }
 
-/// So many patterns are told apart. A record of a hundred thousand names must not become a list that is larger than itself.
+/// Largest number of patterns that are listed. A record of a hundred thousand member names must not make a list
+/// that is larger than itself.
 const MAX_PATTERNS: usize = 10_000;
-/// Where those are that are only counted.
+/// Path of losses that are only counted.
 const UNLISTED_PATH: &str = "elsewhere";
+/// Reason of losses beyond [`MAX_PATTERNS`].
 const TOO_MANY: &str = "there are more places than are told one by one";
 
-/// Things that are lost for one reason at places of one pattern.
+/// Parts of a source that are lost for one reason, at paths of one pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss {
+    /// Text of the paths before the index; the whole path if there is no index.
     prefix: String,
+    /// Text of the paths after the index; `None` if there is no index.
     suffix: Option<String>,
+    /// Indices of the items.
     indices: Vec<u32>,
-    /// How many more there are, of which no place is kept.
+    /// Number of further losses whose paths are not kept.
     without_path: usize,
-    /// Why.
+    /// Reason of the loss.
     pub reason: &'static str,
 }
 
 impl Loss {
-    /// The pattern of its paths, with `*` for the numbers; the path itself, if it is one.
+    /// Returns the pattern of the paths, with `*` for the index; the path itself if there is only one.
     pub fn pattern(&self) -> String {
         match (&self.suffix, self.indices.as_slice()) {
             (None, _) => self.prefix.clone(),
@@ -56,17 +61,17 @@ impl Loss {
         }
     }
 
-    /// How many places there are.
+    /// Returns the number of parts that are lost, at least 1.
     pub fn count(&self) -> usize {
         (self.indices.len() + self.without_path).max(1)
     }
 
-    /// How many things are counted of which no place is kept.
+    /// Returns the number of losses whose paths are not kept.
     pub fn count_without_path(&self) -> usize {
         self.without_path
     }
 
-    /// Each place.
+    /// Returns each path in its parts.
     pub(super) fn source_paths(&self) -> impl Iterator<Item = SourcePath> {
         let single = self.suffix.is_none().then(|| SourcePath::At(self.prefix.clone()));
         let after = self.suffix.clone().unwrap_or_default();
@@ -76,7 +81,7 @@ impl Loss {
         single.into_iter().chain(many)
     }
 
-    /// Each path.
+    /// Returns each path as text.
     pub fn paths(&self) -> impl Iterator<Item = String> {
         let single = self.suffix.is_none().then(|| self.prefix.clone());
         let after = self.suffix.as_deref().unwrap_or_default();
@@ -85,20 +90,21 @@ impl Loss {
     }
 }
 
-/// All that a conversion loses, in the order in which it was found.
+/// All losses of a conversion, in the order in which they were found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Losses {
     losses: Vec<Loss>,
+    /// Index in `losses` by prefix, suffix and reason.
     index_by_pattern: HashMap<(String, Option<String>, &'static str), usize>,
 }
 
 impl Losses {
-    /// Nothing is lost.
+    /// Makes an empty list.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Notes that something is lost.
+    /// Adds the loss of the part at a path. Beyond 10,000 patterns, losses of new patterns are only counted.
     pub fn add(&mut self, place: SourcePath, reason: &'static str) {
         let (before, index, after) = match place {
             SourcePath::At(path) => (path, None, None),
@@ -126,7 +132,7 @@ impl Losses {
         }
     }
 
-    /// Notes that so many more things are lost, and not where.
+    /// Adds a number of losses without their paths.
     pub(super) fn add_without_path(&mut self, count: usize, reason: &'static str) {
         if count == 0 {
             return;
@@ -148,7 +154,7 @@ impl Losses {
         }
     }
 
-    /// Takes what another part of the conversion lost.
+    /// Appends the losses of another part of the conversion.
     pub fn extend(&mut self, other: Losses) {
         for loss in other.losses {
             if loss.without_path > 0 {
@@ -161,17 +167,17 @@ impl Losses {
         }
     }
 
-    /// Whether nothing is lost.
+    /// Returns true if nothing is lost.
     pub fn is_empty(&self) -> bool {
         self.losses.is_empty()
     }
 
-    /// How many things are lost.
+    /// Returns the number of parts that are lost.
     pub fn count(&self) -> usize {
         self.losses.iter().map(Loss::count).sum()
     }
 
-    /// What is lost, by pattern and reason.
+    /// Returns the losses, one for each pattern and reason.
     pub fn iter(&self) -> impl Iterator<Item = &Loss> {
         self.losses.iter()
     }

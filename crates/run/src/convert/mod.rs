@@ -1,21 +1,26 @@
-//! Conversion: a record of any format as one of another, with a list of all that has no place there.
+//! Conversion of a record of any format to another format, with a list of all that has no place there.
 //!
-//! Into RER nothing is lost: the document and its items lie in payloads by the [`crate::text_rule`], and [`restore()`] gives the
-//! original's canonical bytes back. Into any other format what has a home there is written, and what has none is a [`Loss`].
+//! Conversion to RER (import) loses nothing: the document and its items lie in payloads by the
+//! [`crate::text_rule`], and [`restore()`] returns the canonical bytes of the original. Conversion to any other
+//! format (export) writes what has a place there; everything else is a [`Loss`].
 //!
 //! Nothing here reads a disk, a clock or randomness: times, salts and the signer come in as values.
 //!
-//! | module | what it holds |
+//! | module | content |
 //! |---|---|
-//! | [`conversion`] | any format to any other: which way it takes |
-//! | `route` | the table: how each format goes |
-//! | [`source`] | what is to be converted |
-//! | [`sealing`] | the RER artifact in the making |
+//! | [`conversion`] | any format to any other: import, restore or export |
+//! | `route` | table of the formats: how each is imported, restored and exported |
+//! | [`source`] | records to import, and their files |
+//! | [`artifact_builder`] | builder of the RER artifact of an import |
 //! | [`mod@import`] | any format → RER |
-//! | [`mod@restore`] | an imported RER → what it was |
-//! | [`mod@export`] | a run → any other format |
-//! | [`loss`] | what has no place there, by path and reason |
-//! | [`fault`] | why something cannot be converted |
+//! | [`mod@restore`] | an imported RER artifact → its original |
+//! | [`mod@export`] | a run → any format but RER |
+//! | `foreign` | records of import-only formats as runs, to be exported |
+//! | [`loss`] | losses, by path and reason |
+//! | `event_time`, `rpk_indent` | timestamps of events; indentation of `.rpk` files |
+//! | [`error`] | reasons why a record cannot be converted |
+//!
+//! Start reading at [`convert`].
 
 pub mod artifact_builder;
 pub mod conversion;

@@ -1,4 +1,12 @@
-//! An imported RER artifact → what it was imported from: the canonical bytes of the original, or its very bytes if they were kept.
+//! Restoring of the record that an RER artifact was imported from: its canonical bytes, or its very bytes if
+//! the artifact keeps them.
+//!
+//! Start reading at [`restore()`].
+//!
+//! 1. The first event gives the format and the document with an empty list of items.
+//! 2. Each further event gives an item, decoded by the `$text` rule.
+//! 3. The items are put into the document, in its format's layout.
+//! 4. Original bytes that were kept must have this canonical form; else they are refused.
 
 use std::borrow::Cow;
 
@@ -19,24 +27,27 @@ use super::source::{RecordFile, unpack_replay_bundle};
 use crate::reader::import_format;
 use crate::text_rule::TextRule;
 
-/// What an artifact was imported from.
+/// Record that an artifact was imported from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestoredRecord {
-    /// The format that it had.
+    /// Format of the record.
     pub format: FormatId,
-    /// Its main file, in canonical form: of a Replay Bundle the manifest, of a pack the session.
+    /// Main file in canonical form: of a Replay Bundle the manifest, of a Model IO pack the session.
     pub main_file: Vec<u8>,
-    /// All other files, as they were.
+    /// All other files, byte for byte.
     pub other_files: Vec<RecordFile>,
-    /// The file as it was found, if it was kept.
+    /// Bytes of the record's file as it was imported, if the artifact keeps them.
     pub original_bytes: Option<Vec<u8>>,
-    /// Whether it verified when it was imported; `None` if that is not known.
+    /// True if the record verified when it was imported, false if it failed; `None` if that is not known.
     pub verified: Option<bool>,
 }
 
 impl RestoredRecord {
-    /// The bytes of the file that it was: as they were, if they were kept; else in canonical form. Of a Replay Bundle the
-    /// reproducible archive.
+    /// Returns the bytes of the record's file: the original ones if the artifact keeps them, else in canonical
+    /// form. Of a Replay Bundle, that is the reproducible archive.
+    ///
+    /// # Errors
+    /// If the archive of a bundle cannot be written.
     pub fn original_file(&self) -> Result<Cow<'_, [u8]>, ConvertError> {
         match (&self.original_bytes, self.format) {
             (Some(kept), _) => Ok(Cow::Borrowed(kept)),
@@ -49,7 +60,11 @@ impl RestoredRecord {
     }
 }
 
-/// What an artifact was imported from; `None` if it was not imported.
+/// Restores the record that an artifact was imported from; `None` if the artifact was not imported.
+///
+/// # Errors
+/// [`ConvertError::Withheld`] if an event is withheld; [`ConvertError::NotAnImport`] if the events, or the
+/// bytes that were kept, are not what an import writes.
 pub fn restore(artifact: &[u8], limits: &Limits) -> Result<Option<RestoredRecord>, ConvertError> {
     let unreadable = |error: RerReadError| {
         ConvertError::Unreadable(match error {
@@ -86,27 +101,30 @@ pub fn restore(artifact: &[u8], limits: &Limits) -> Result<Option<RestoredRecord
     restorer.finish(import).map(Some)
 }
 
-/// What the first event of an artifact says that it was imported from.
+/// Returns the format, and the member `import` of the first event; `None` if the artifact was not imported.
 fn import_header<'a>(first: &RerEventView<'a>) -> Option<(FormatId, Value<'a>)> {
     let payload = first.payload.filter(|_| !first.is_redacted())?;
     let import = payload.member("import")?;
     Some((import_format(&import.member("format")?.string()?)?, import))
 }
 
+/// Restorer of one record: takes the items in order, and puts them back into their document.
 struct RecordRestorer {
     format: FormatId,
     layout: ItemLayout,
     rule: TextRule,
-    /// The canonical text of the document without its items.
+    /// Canonical text of the document without its items.
     document: Vec<u8>,
-    /// The items, as they stand in the document: with commas or line feeds between them.
+    /// Canonical texts of the items, separated by commas or line feeds as in the document.
     items: Vec<u8>,
-    /// The first half of an interaction.
+    /// First half of an interaction whose second half is due.
     first_half: Option<Vec<u8>>,
+    /// Files of a bundle.
     files: Vec<RecordFile>,
 }
 
 impl RecordRestorer {
+    /// Begins with the document of the first event.
     fn begin(origin: FormatId, import: Value<'_>) -> Result<Self, ConvertError> {
         let mut rule = TextRule::new(origin.row().profile);
         let document = import.member("document").ok_or(MISSING_DOCUMENT)?;
@@ -132,6 +150,10 @@ impl RecordRestorer {
         })
     }
 
+    /// Adds the item of an event; `name` is the event's type.
+    ///
+    /// # Errors
+    /// [`ConvertError::NotAnImport`] if the item has not the layout of the format.
     fn add_item(&mut self, event: usize, name: &str, item: Value<'_>) -> Result<(), ConvertError> {
         let odd = |what| ConvertError::NotAnImport { event, what };
         match self.layout {
@@ -174,12 +196,14 @@ impl RecordRestorer {
         Ok(())
     }
 
+    /// Appends a comma, unless this is the first item.
     fn push_separator(&mut self) {
         if !self.items.is_empty() {
             self.items.push(b',');
         }
     }
 
+    /// Decodes an item, and appends it to the items.
     fn decode(&mut self, event: usize, item: Value<'_>) -> Result<(), ConvertError> {
         let mut items = core::mem::take(&mut self.items);
         let decoded = self.decode_to(event, item, &mut items);
@@ -187,11 +211,17 @@ impl RecordRestorer {
         decoded
     }
 
+    /// Decodes an item, and appends it to `out`.
     fn decode_to(&mut self, event: usize, item: Value<'_>, out: &mut Vec<u8>) -> Result<(), ConvertError> {
         let place = || format!("event {event}");
         self.rule.decode(item, out).map_err(|fault| ConvertError::Text { place: place(), fault })
     }
 
+    /// Puts the items into the document, adds the other files, and checks the bytes that were kept.
+    ///
+    /// # Errors
+    /// [`ConvertError::NotAnImport`] if an interaction lacks its second half, or if the kept bytes are another
+    /// record.
     fn finish(self, import: Value<'_>) -> Result<RestoredRecord, ConvertError> {
         if self.first_half.is_some() {
             return Err(ConvertError::NotAnImport { event: 0, what: "an interaction without its answer" });
@@ -216,7 +246,7 @@ impl RecordRestorer {
             if digest.as_deref() != Some(&*format!("sha256:{}", Digest::of(kept))) {
                 return Err(odd("the digest of the kept source"));
             }
-            // Bytes that say something else than the events do would be given back in their place.
+            // These bytes are returned in place of the events' content, so they must say the same.
             if !is_same_record(origin, layout, kept, &main, &members) {
                 return Err(odd("the kept source"));
             }
@@ -232,9 +262,13 @@ impl RecordRestorer {
     }
 }
 
+/// Error for a document that is missing or malformed.
 const MISSING_DOCUMENT: ConvertError = ConvertError::NotAnImport { event: 0, what: "the document" };
 
-/// Whether the canonical form of a file is the main file that was put together from events, with the members of a bundle.
+/// Returns true if the canonical form of the kept bytes equals the main file that was restored from the events,
+/// and for a bundle, if its members are equal.
+///
+/// Without this check, a sealed artifact could carry one run in its events and give back another.
 fn is_same_record(
     origin: FormatId,
     layout: ItemLayout,
@@ -271,7 +305,10 @@ fn is_same_record(
     }
 }
 
-/// The document with its items where they were.
+/// Returns the document with its items put back into the empty list at `path`.
+///
+/// # Errors
+/// [`MISSING_DOCUMENT`] if there are items but no empty list.
 fn with_items(
     origin: FormatId,
     path: &[&str],
@@ -295,12 +332,12 @@ fn with_items(
     formatted_as(origin, compact)
 }
 
-/// Compact JSON as the programs of a format write it: `.rpk` alone is laid out on lines.
+/// Returns compact JSON as the programs of a format write it: only `.rpk` is indented.
 fn formatted_as(origin: FormatId, compact: Vec<u8>) -> Result<Vec<u8>, ConvertError> {
     if origin == FormatId::Rpk { indented(&compact) } else { Ok(compact) }
 }
 
-/// The two halves of an interaction as one.
+/// Returns the two halves of an interaction as one object in canonical form.
 fn merged_halves(called: &[u8], returned: &[u8]) -> Option<Vec<u8>> {
     let limits = Limits { max_depth: Limits::MAX_DEPTH, max_bytes: Limits::MAX_BYTES };
     let inside = |text: &[u8]| Some(text.strip_prefix(b"{")?.strip_suffix(b"}")?.to_vec());
@@ -310,7 +347,7 @@ fn merged_halves(called: &[u8], returned: &[u8]) -> Option<Vec<u8>> {
     canonical::to_vec(Value::parse(&whole, &limits).ok()?, Profile::ModelIo).ok()
 }
 
-/// Bytes that a payload holds.
+/// Returns the bytes that a payload holds as text or Base64.
 fn decoded_body(body: Value<'_>) -> Option<Vec<u8>> {
     if let Some(text) = body.member("text") {
         return Some(text.string_bytes()?.into_owned());

@@ -1,4 +1,6 @@
-//! The table of conversion: how each format becomes RER, comes back from there, and is written.
+//! Table of conversions: how each format is imported into RER, restored from there, and exported.
+//!
+//! A new format is one row in [`ROUTES`]; the rest of conversion has no list of formats.
 
 use reenact_formats::FormatId;
 
@@ -11,47 +13,50 @@ use super::loss::Losses;
 use super::source::{ImportSource, RecordFile};
 use crate::run::Run;
 
-/// Writes a run as files, the main one first; what has no place there is noted.
+/// Function that writes a run as files, the main file first, and adds what has no place there to the losses.
 type ExportFn = fn(&Run, &ExportContext<'_>, &mut Losses) -> Result<Vec<RecordFile>, ConvertError>;
 
-/// A document, and its format.
+/// Document and its format.
 pub(super) type FormatDocument = (FormatId, Vec<u8>);
 
-/// How one format is converted.
+/// Conversions of one format.
 pub(super) struct ConversionRoute {
     id: FormatId,
-    /// Seals a record as an RER artifact.
+    /// Imports a record: seals it as an RER artifact.
     pub(super) import: fn(&ImportSource<'_>, &mut ImportContext<'_>) -> Result<Vec<u8>, ConvertError>,
-    /// How its items lie, to put them back.
+    /// Layout of the items in the format's main file, by which they are restored.
     pub(super) items: ItemLayout,
-    /// Writes a run; `None` of formats that are never written.
+    /// Exports a run; `None` for formats that are never written.
     pub(super) export: Option<ExportFn>,
-    /// Shows a record as a run of another format; `None` of formats that are read everywhere.
+    /// View of a record as a run of another format; `None` for formats that have a reader.
     pub(super) view: Option<ForeignView>,
 }
 
-/// How the items of a format lie in its main file.
+/// Layout of a format's items in its main file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ItemLayout {
-    /// Files beside the manifest, each as it was.
+    /// Files beside the manifest, each byte for byte.
     Files,
-    /// Lines.
+    /// Lines of JSON.
     Lines,
-    /// Interactions, each in two halves, in a list.
+    /// List of interactions, each of which is split into a call and a return.
     InteractionHalves,
-    /// A list of JSON values at a path.
+    /// List of JSON values at a path of member names.
     List(&'static [&'static str]),
 }
 
-/// How a record that only conversion knows is shown as a run.
+/// View of a record of an import-only format as a run.
 #[derive(Clone, Copy)]
 pub(super) struct ForeignView {
-    /// Writes it as a document of another format, as far as a target can hold it.
+    /// Writes the record as a document of another format, as far as a target format can hold it; the rest is
+    /// added to the losses.
     pub(super) write: fn(&[u8], FormatId, &mut Losses) -> Result<FormatDocument, ConvertError>,
-    /// Where its items lie, and how many events of the view each is; `None` if its places are those of the view.
+    /// Path of the record's items up to the index, and the number of events that each is in the view; `None` if
+    /// paths in the view are those of the record.
     pub(super) items: Option<(&'static str, usize)>,
 }
 
+/// All formats but RER.
 static ROUTES: [ConversionRoute; 7] = [
     ConversionRoute {
         id: FormatId::Rpk,
@@ -104,7 +109,10 @@ static ROUTES: [ConversionRoute; 7] = [
     },
 ];
 
-/// The route of a format. RER has none: it is what others become.
+/// Returns the route of a format.
+///
+/// # Errors
+/// [`ConvertError::NotATarget`] for RER, which is what other formats are imported into.
 pub(super) fn route(id: FormatId) -> Result<&'static ConversionRoute, ConvertError> {
     ROUTES.iter().find(|route| route.id == id).ok_or(ConvertError::NotATarget)
 }

@@ -1,17 +1,22 @@
-//! How an `.rpk` is laid out on lines, and how large that may make it: each level of nesting costs two spaces a line, so that a
-//! small document may be hundreds of times as large.
+//! Indentation of `.rpk` files, and the size that it leads to.
+//!
+//! Each level of nesting costs two spaces a line, so that a small document of deep values may become hundreds
+//! of times as large. The size is computed before anything is written.
 
 use reenact_formats::rpk::write::indent;
 use reenact_json::canonical::ByteSink;
 
 use super::error::ConvertError;
 
-/// What any run may come to.
+/// Size that every `.rpk` may have, in bytes: 512 MiB.
 const MAX_INDENTED_BYTES: usize = 512 << 20;
-/// A run that is large already may grow by so much: far more than any that was not made to.
+/// Factor by which a larger document may grow. Documents that are not crafted to grow stay far below.
 const MAX_GROWTH_FACTOR: usize = 8;
 
-/// Compact JSON on lines.
+/// Returns compact JSON with indentation.
+///
+/// # Errors
+/// As [`check_growth`].
 pub(super) fn indented(compact: &[u8]) -> Result<Vec<u8>, ConvertError> {
     let bytes = indented_length(compact, 0);
     check_growth(bytes, compact.len())?;
@@ -20,7 +25,10 @@ pub(super) fn indented(compact: &[u8]) -> Result<Vec<u8>, ConvertError> {
     Ok(written)
 }
 
-/// Refuses what grows out of proportion.
+/// Checks the size of an indented document against its compact size, both in bytes.
+///
+/// # Errors
+/// [`ConvertError::IndentedTooLarge`] if the document grows out of proportion.
 pub(super) fn check_growth(bytes: usize, compact: usize) -> Result<(), ConvertError> {
     let limit = MAX_INDENTED_BYTES.max(compact.saturating_mul(MAX_GROWTH_FACTOR));
     if bytes > limit {
@@ -29,14 +37,14 @@ pub(super) fn check_growth(bytes: usize, compact: usize) -> Result<(), ConvertEr
     Ok(())
 }
 
-/// How many bytes compact JSON is on lines, so many levels deep.
+/// Returns the size in bytes of compact JSON with indentation, if it lies at a depth of nesting.
 pub(super) fn indented_length(compact: &[u8], depth: usize) -> usize {
     let mut length = IndentCounter { bytes: 0, lines: 0 };
     indent(compact, &mut length);
     length.bytes.saturating_add(length.lines.saturating_mul(2 * depth))
 }
 
-/// Counts what it is given.
+/// Sink that counts bytes and lines instead of storing them.
 struct IndentCounter {
     bytes: usize,
     lines: usize,

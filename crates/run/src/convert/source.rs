@@ -1,4 +1,4 @@
-//! What is to be converted: the bytes of one record, and what lies beside them.
+//! Sources of imports: the main file of a record, and the files beside it.
 
 use reenact_formats::FormatId;
 use reenact_formats::replay_bundle::MANIFEST;
@@ -8,34 +8,34 @@ use reenact_verify::{Keys, Options};
 use super::error::ConvertError;
 use crate::open::open;
 
-/// A file by its name inside a record.
+/// File of a record, with its name in the record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordFile {
-    /// Such as `RECEIPT.json`. Names from archives are untrusted, and never become paths.
+    /// Name in the record, such as `RECEIPT.json`. Names from archives are untrusted, and never become paths.
     pub name: String,
-    /// All of it.
+    /// Content of the file.
     pub bytes: Vec<u8>,
 }
 
-/// A record to import.
+/// Record to import.
 #[derive(Debug, Clone, Copy)]
 pub struct ImportSource<'a> {
-    /// What it is.
+    /// Format of the record.
     pub format: FormatId,
-    /// Its main file: of a Replay Bundle the manifest, of a pack the session.
+    /// Main file: of a Replay Bundle the manifest, of a Model IO pack the session.
     pub main_file: &'a [u8],
-    /// All other files, in the order of their names.
+    /// All other files, sorted by name.
     pub other_files: &'a [RecordFile],
-    /// SHA-256 of the file as it was found; of a folder, of its main file.
+    /// SHA-256 of the record's file as it was found; of a folder, that of its main file.
     pub digest: Digest,
-    /// The bytes of that file, if they are to be kept as they are.
+    /// Bytes of that file, if the artifact is to keep them as they are.
     pub original_bytes: Option<&'a [u8]>,
-    /// Whether it verifies; `None` of what no verifier knows.
+    /// True if the record verified, false if it failed; `None` if no verifier knows its format.
     pub verified: Option<bool>,
 }
 
 impl<'a> ImportSource<'a> {
-    /// A record that is one file.
+    /// Makes the source of a record that is one file, not verified.
     pub fn of(format: FormatId, main_file: &'a [u8]) -> Self {
         Self {
             format,
@@ -48,7 +48,10 @@ impl<'a> ImportSource<'a> {
     }
 }
 
-/// What the archive of a Replay Bundle holds: the manifest, and all other files in the order of their names.
+/// Unpacks the archive of a Replay Bundle. Returns the manifest, and all other files sorted by name.
+///
+/// # Errors
+/// [`ConvertError::Unreadable`] if the bytes are no Replay Bundle.
 pub fn unpack_replay_bundle(archive: &[u8]) -> Result<(Vec<u8>, Vec<RecordFile>), ConvertError> {
     let opened = open(archive.to_vec(), &Keys::default(), &Options::default());
     let run = opened.run.map_err(|error| ConvertError::Unreadable(error.to_string()))?;

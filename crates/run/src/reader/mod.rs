@@ -1,17 +1,20 @@
-//! Whose words a payload is in: one module for each format, and what they have in common.
+//! Readers: one module for each format that reads its documents and items, and the trait that they implement.
 //!
-//! An item means the same wherever it lies: a step of an `.rpk` file is read by the same code when it lies in an RER artifact
-//! that was imported from one. There each event's item is the member `import` of its payload, and the first event names the
-//! format (`import.format`) and holds the document around the items (`import.document`). Values that RFC 8785 cannot carry
-//! are `$text`s there; they are decoded before an item is read.
+//! An item is read by the same code wherever it lies: a step of an `.rpk` file, and the same step in an RER
+//! artifact that was imported from the file. In an imported artifact the item of an event is the member
+//! `import` of its payload; the first event names the format (`import.format`) and holds the document around
+//! the items (`import.document`). Values that RFC 8785 cannot carry are `$text` markers there, and are decoded
+//! before an item is read.
 //!
-//! | dialect | item | both ends of an exchange |
+//! A new format is one module with a `RunReader`, and one row in `RUN_READERS`. Start reading at `RunReader`.
+//!
+//! | payload format | item | both ends of an exchange |
 //! |---|---|---|
-//! | [`FormatId::RerRunReader`] | a payload as we write it | `…called`, `…returned` of one `step_id` |
-//! | [`FormatId::RpkRunReader`] | a step | `….request`, `….response` by their ids, else in order |
-//! | [`FormatId::ModelIoRunReader`] | an interaction, or its half | two events for each interaction |
-//! | [`FormatId::ReplayJsonlRunReader`] | a line | `RecordedToolCall`, `RecordedToolResult` of one `id` |
-//! | [`FormatId::ReplayBundleRunReader`] | a line of the trace, a cassette | one event, or two of one `episode_id` |
+//! | [`FormatId::Rer`] | a payload as reenact writes it | `…called`, `…returned` of one `step_id` |
+//! | [`FormatId::Rpk`] | a step | `….request`, `….response` by their ids, else in order |
+//! | [`FormatId::ModelIo`] | an interaction, or its half | two events for each interaction |
+//! | [`FormatId::ReplayJsonl`] | a line | `ToolCall`, `ToolResult` of one `id` |
+//! | [`FormatId::ReplayBundle`] | a line of the trace, a cassette | one event, or two of one `episode_id` |
 
 pub(crate) mod model_io;
 pub(crate) mod replay_bundle;
@@ -37,31 +40,39 @@ use crate::text_rule::TextRule;
 use crate::tool::{RecordedToolCall, RecordedToolResult};
 use crate::unreadable::{UnreadablePayload, payload_object};
 
-/// How the items of a format are read. A format without exchanges or without tools leaves those out.
+/// Reader of one format into a [`Run`]: of whole documents, and of the items in them.
+///
+/// An item is a JSON value: a payload, a step, an interaction, a line or a cassette. A format without exchanges
+/// or without tools keeps the default methods, which return an error.
 pub(crate) trait RunReader: Sync {
-    /// Reads what a run keeps of a document.
+    /// Reads a document, and indexes its items as events.
+    ///
+    /// # Errors
+    /// If the document is malformed or has no list of items.
     fn read(&self, bytes: &[u8], limits: &Limits) -> Result<RunParts, NotARun>;
 
-    /// What an item says has happened, and how it finds its other end. `named` is what the record around it calls that.
+    /// Returns the event type of an item, and the way in which it is paired. `named` is the event type that the
+    /// record around the item gives it.
     fn classify(&self, named: Option<EventType>, item: Value<'_>) -> (Option<EventType>, Pairing);
 
-    /// How a withheld event that was imported finds its other end, by what the record around it calls its action. Events of a
-    /// timeline have the names of their tools, all others of the dialect ids, which need no order.
+    /// Returns what is known for the pairing of a withheld event of an imported record, by the callee that the
+    /// record names; `None` if its items are paired by ids, which need no order. `is_timeline` says that the
+    /// record is the timeline of a session, whose calls have no ids but the names of their tools.
     fn classify_withheld(&self, callee: Callee, is_timeline: bool) -> Option<WithheldEnd> {
         let _ = (callee, is_timeline);
         None
     }
 
-    /// What the items leave to the document around them.
+    /// Returns the facts that items leave to the document around them.
     fn context(&self, document: Value<'_>) -> DocumentContext {
         let _ = document;
         DocumentContext::default()
     }
 
-    /// The step that an event belongs to, by its payload.
+    /// Returns the id of the step that an event belongs to, from its payload.
     fn step_id<'r>(&self, event: &Event<'r>, payload: Value<'r>) -> Option<Cow<'r, str>>;
 
-    /// What an item says was asked.
+    /// Reads the request that an item holds.
     fn request<'v>(
         &self,
         item: Value<'v>,
@@ -71,7 +82,7 @@ pub(crate) trait RunReader: Sync {
         Err(UnreadablePayload::NoExchange)
     }
 
-    /// What an item says was answered; `endpoint` is that of the request, if it is known.
+    /// Reads the answer that an item holds; `endpoint` is that of the request, if known.
     fn answer<'v>(
         &self,
         item: Value<'v>,
@@ -82,25 +93,26 @@ pub(crate) trait RunReader: Sync {
         Err(UnreadablePayload::NoExchange)
     }
 
-    /// What an item says was asked of a tool.
+    /// Reads the tool call that an item holds.
     fn tool_call<'v>(&self, item: Value<'v>) -> Result<RecordedToolCall<'v>, UnreadablePayload> {
         let _ = item;
         Err(UnreadablePayload::NoTool)
     }
 
-    /// What an item says a tool gave.
+    /// Reads the tool result that an item holds.
     fn tool_result<'v>(&self, item: Value<'v>) -> Result<RecordedToolResult<'v>, UnreadablePayload> {
         let _ = item;
         Err(UnreadablePayload::NoTool)
     }
 
-    /// Returns true if an item is part of the format and not of the run, so that it is no step.
+    /// Returns true if an item is part of the format and not of the run, such as a header line, so that it is
+    /// no step.
     fn is_framing(&self, item: Value<'_>) -> bool {
         let _ = item;
         false
     }
 
-    /// Returns the part of a payload that tells what happened.
+    /// Returns the part of a payload that says what happened, without the members around it.
     fn content_part<'v>(&self, payload: Value<'v>) -> Value<'v> {
         payload
     }
@@ -115,22 +127,22 @@ pub(crate) trait RunReader: Sync {
         false
     }
 
-    /// Where an event lies in its source, for the list of what a conversion loses.
+    /// Returns the path of an event in its source, for the list of losses of a conversion.
     fn source_path(&self, event: &Event<'_>) -> SourcePath;
 
-    /// Notes what lies around the events and has no place in a target.
+    /// Adds the parts of the document outside of its events that have no place in a target format.
     fn note_document_losses(&self, run: &Run, target: FormatId, losses: &mut Losses) {
         let _ = (run, target, losses);
     }
 
-    /// What the record says of how its run was started and ended.
+    /// Returns the command and the outcome of the run, as the record reports them.
     fn outcome(&self, run: &Run) -> ReportedOutcome {
         let _ = run;
         ReportedOutcome::default()
     }
 }
 
-/// Every dialect, by the row whose words it reads.
+/// All readers, by the format whose payloads they read.
 static RUN_READERS: [(FormatId, &dyn RunReader); 5] = [
     (FormatId::Rer, &rer::RerRunReader),
     (FormatId::Rpk, &rpk::RpkRunReader),
@@ -139,19 +151,21 @@ static RUN_READERS: [(FormatId, &dyn RunReader); 5] = [
     (FormatId::ReplayBundle, &replay_bundle::ReplayBundleRunReader),
 ];
 
-/// The dialect of a format's payloads.
+/// Returns the reader of a format's payloads. Related formats share one reader.
 pub(crate) fn reader_of(id: FormatId) -> &'static dyn RunReader {
     let id = id.row().dialect;
-    // A test holds the table against that of the formats.
+    // A test checks that every format has a row, so the default is never used.
     RUN_READERS.iter().find(|(known, _)| *known == id).map_or(&rer::RerRunReader, |(_, dialect)| *dialect)
 }
 
-/// The dialect of a record that was imported from a format of that name, and the format.
+/// Returns the format of a name from which records are imported; `None` for an unknown name, and for RER
+/// itself.
 pub(crate) fn import_format(name: &str) -> Option<FormatId> {
     FormatId::of_name(name).filter(|id| id.row().dialect != FormatId::Rer)
 }
 
-/// How a withheld event that was imported finds its other end.
+/// Returns the pairing of a withheld event that was imported from a format; `named` is its event type in the
+/// artifact.
 pub(crate) fn withheld_pairing(id: FormatId, named: Option<EventType>) -> Pairing {
     let callee = named.and_then(|named| named.role().callee());
     let hidden =
@@ -159,14 +173,14 @@ pub(crate) fn withheld_pairing(id: FormatId, named: Option<EventType>) -> Pairin
     hidden.map_or(Pairing::None, Pairing::Withheld)
 }
 
-/// What the items of a format leave to the document around them.
+/// Facts that the items of a format leave to the document around them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct DocumentContext {
     pub(crate) provider: Option<String>,
     pub(crate) model: Option<String>,
 }
 
-/// What the event that holds it says was asked.
+/// Reads the request that an event holds, decoding its item first if it was imported.
 pub(crate) fn read_request<'r>(called: &Event<'r>) -> Result<ExchangeRequest<'r>, UnreadablePayload> {
     let item = payload_object(called)?;
     match decode_import(called, item)? {
@@ -177,7 +191,7 @@ pub(crate) fn read_request<'r>(called: &Event<'r>) -> Result<ExchangeRequest<'r>
     }
 }
 
-/// What the event that holds it says was answered; `endpoint` is that of the request, if it is known.
+/// Reads the answer that an event holds; `endpoint` is that of the request, if known.
 pub(crate) fn read_answer<'r>(
     returned: &Event<'r>,
     endpoint: Option<Endpoint>,
@@ -191,7 +205,7 @@ pub(crate) fn read_answer<'r>(
     }
 }
 
-/// What the event that holds it says was asked of a tool.
+/// Reads the tool call that an event holds.
 pub(crate) fn read_tool_call<'r>(called: &Event<'r>) -> Result<RecordedToolCall<'r>, UnreadablePayload> {
     let item = payload_object(called)?;
     match decode_import(called, item)? {
@@ -200,7 +214,7 @@ pub(crate) fn read_tool_call<'r>(called: &Event<'r>) -> Result<RecordedToolCall<
     }
 }
 
-/// What the event that holds it says a tool gave.
+/// Reads the tool result that an event holds.
 pub(crate) fn read_tool_result<'r>(
     returned: &Event<'r>,
 ) -> Result<RecordedToolResult<'r>, UnreadablePayload> {
@@ -213,10 +227,11 @@ pub(crate) fn read_tool_result<'r>(
     }
 }
 
-/// The item of an imported event as its own format has it, where that is not how it lies.
+/// Returns the item of an imported event as its own format has it; `None` if the item can be read as it lies,
+/// because it contains no `$text` marker.
 fn decode_import(event: &Event<'_>, item: Value<'_>) -> Result<Option<Vec<u8>>, UnreadablePayload> {
     let has_text = || item.text().windows(TEXT_MARKER.len()).any(|window| window == TEXT_MARKER);
-    // A bundle's files lie as they were.
+    // The files of an imported bundle are kept as bytes, so their items need no decoding.
     if !event.is_imported() || event.payload_format() == FormatId::ReplayBundle || !has_text() {
         return Ok(None);
     }
@@ -226,10 +241,10 @@ fn decode_import(event: &Event<'_>, item: Value<'_>) -> Result<Option<Vec<u8>>, 
     Ok(Some(text))
 }
 
-/// The name of a `$text`, as canonical JSON writes it.
+/// Name of a `$text` marker, as canonical JSON writes it.
 const TEXT_MARKER: &[u8] = b"\"$text\"";
 
-/// A text that was decoded.
+/// Parses an item that was decoded.
 fn parse_decoded(text: &[u8]) -> Result<Value<'_>, UnreadablePayload> {
     let limits = Limits { max_depth: Limits::MAX_DEPTH, max_bytes: Limits::MAX_BYTES };
     Value::parse(text, &limits).map_err(|_| UnreadablePayload::InvalidTextMarker)

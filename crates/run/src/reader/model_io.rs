@@ -1,4 +1,14 @@
-//! Model IO: prompts by their hashes, and what was answered. Recordings of its kernel, which are imported, hold the prompts too.
+//! Reader of Model IO: hashes of prompts, and the texts of answers.
+//!
+//! Recordings of its kernel (recording sessions) are read here where they were imported; they hold the prompts,
+//! too.
+//!
+//! An interaction of a session, and one of a recording:
+//!
+//! ```json
+//! {"i":0,"prompt_hash":"sha256:…","response_content":"…","response_hash":"sha256:…","tokens_input":3,"latency_ms":612}
+//! {"sequence":0,"prompt_hash":"…","prompt":"…","result":{"content":"…","tokens_input":3,"latency_ms":612}}
+//! ```
 
 use std::borrow::Cow;
 
@@ -20,7 +30,10 @@ use crate::unreadable::{
     UnreadablePayload, mistyped, optional_milliseconds, pick_members, required, required_text,
 };
 
-/// Reads what a run keeps of a session: two events for each interaction, which both carry all of it.
+/// Reads a session: two events for each interaction, call and return, which both have the whole interaction as
+/// payload.
+///
+/// A session has no run id, and its times are those of the document.
 pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<RunParts, NotARun> {
     let document = Value::parse(bytes, limits).map_err(|error| NotARun::Unreadable(error.describe(bytes)))?;
     let interactions = document.member("interactions").filter(|list| list.kind() == ValueKind::Array);
@@ -48,11 +61,13 @@ pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<RunParts, NotARun> {
     })
 }
 
+/// Returns the text of a value that is a string.
 fn owned_string(value: Option<Value<'_>>) -> Option<String> {
     value?.string().map(|text| text.into_owned())
 }
 
-/// Whom and which model, which a session says once for all of its interactions.
+/// Returns provider and model, which a session names once for all of its interactions. The provider is the part
+/// of the adapter's id after the slash, such as `reenact/anthropic`.
 pub(super) fn context(document: Value<'_>) -> DocumentContext {
     let [adapter, model] = pick_members(document, ["adapter_id", "model_id"]);
     // `reenact/anthropic`
@@ -61,7 +76,8 @@ pub(super) fn context(document: Value<'_>) -> DocumentContext {
     DocumentContext { provider, model: owned_string(model) }
 }
 
-/// The number of an interaction. The second half of one that was imported has that of the first.
+/// Returns the number of an interaction. In an imported record the number lies in the first half; the second
+/// half takes it from its partner.
 pub(super) fn step_id<'r>(event: &Event<'r>, payload: Value<'r>) -> Option<Cow<'r, str>> {
     let number = |payload: Value<'_>| {
         let [i, sequence] = pick_members(payload, ["i", "sequence"]);
@@ -74,6 +90,10 @@ pub(super) fn step_id<'r>(event: &Event<'r>, payload: Value<'r>) -> Option<Cow<'
     number(payload).or_else(partner)
 }
 
+/// Reads the request of an interaction: the prompt if it is there, else its hash.
+///
+/// # Errors
+/// If there is neither a prompt nor a hash of 64 hexadecimal digits after `sha256:`.
 pub(super) fn request<'v>(
     item: Value<'v>,
     context: &DocumentContext,
@@ -101,6 +121,10 @@ pub(super) fn request<'v>(
     })
 }
 
+/// Reads the answer of an interaction. A recording of the kernel has it in the member `result`.
+///
+/// # Errors
+/// If there is no text.
 pub(super) fn answer<'v>(
     item: Value<'v>,
     context: &DocumentContext,
@@ -112,7 +136,7 @@ pub(super) fn answer<'v>(
     );
     let content = if kernel_result.is_some() { own } else { content };
     let text = required_text("response_content", content)?.into_owned();
-    // No hash covers these, and no rule types them: what is no number says nothing.
+    // No hash covers the counts and no rule types them, so a count that is no number is ignored.
     let count = |value: Option<Value<'_>>| value.and_then(|value| value.unsigned_integer());
     let (input, output) = (count(input), count(output));
     let usage = (input.is_some() || output.is_some()).then(|| Usage {
@@ -134,7 +158,7 @@ pub(super) fn answer<'v>(
     })
 }
 
-/// Interactions, or their halves.
+/// Reader of Model IO: items are interactions, or their halves in an imported record.
 pub(crate) struct ModelIoRunReader;
 
 impl RunReader for ModelIoRunReader {

@@ -1,7 +1,18 @@
-//! Replay Bundles: exchanges come from the trace and from cassettes.
+//! Reader of Replay Bundles: exchanges come from the trace and from cassettes.
 //!
-//! A line of a trace of version 1 is a prompt and its response; of version 2, `episode_start` and `episode_end` are. A cassette is
-//! a request and its answer over HTTP, both JSON. The real tool reads the trace alone.
+//! In a trace of version 1 each line is a prompt with its response; in version 2, `episode_start` and
+//! `episode_end` are the two. A cassette is a request over HTTP with its answer, both JSON. The format's own
+//! tool reads the trace alone.
+//!
+//! ```json
+//! {"schema_version":1,"type":"assay.trace","request_id":"r1","prompt":"…","response":"…","meta":{"model":"…"}}
+//! {"type":"episode_start","episode_id":"t1","input":{"prompt":"…"}}
+//! {"type":"tool_call","episode_id":"t1","step_id":"y","tool_name":"now","args":{},"result":{}}
+//! {"type":"episode_end","episode_id":"t1","final_output":"…"}
+//! {"schema_version":2,"fingerprint":"…","method":"POST","url":"https://…","request_body":{},"status":200,"response_body":{}}
+//! ```
+//!
+//! The last line is a cassette, which is a file of its own. Start reading at `read` and `BundleItem`.
 
 use std::borrow::Cow;
 
@@ -24,9 +35,13 @@ use crate::run::{Producer, RunInner, RunParts};
 use crate::tool::{JsonText, RecordedToolCall, RecordedToolResult};
 use crate::unreadable::{UnreadablePayload, optional_text, pick_members, required, required_text};
 
-/// Reads what a run keeps of a bundle, and lays its files one behind the other, each under its name as JSON. The manifest is the
-/// first event; the lines of the trace follow, and then the cassettes, in the order of their names.
-/// `trace` names the trace, if the manifest does not.
+/// Reads the files of a bundle, and concatenates them, each after its name as a JSON string.
+///
+/// The first event is the manifest; then come the lines of the trace, and then the cassettes, sorted by name.
+/// `trace` names the trace if the manifest does not.
+///
+/// # Errors
+/// If there is no manifest, or it is not JSON.
 pub(crate) fn read(
     files: Vec<(String, Vec<u8>)>,
     trace: Option<&str>,
@@ -62,8 +77,8 @@ pub(crate) fn read(
     Ok((parts, bytes))
 }
 
-/// The events of a bundle that lies, file by file, in the events of an RER artifact; they come behind those. Also gives the files,
-/// which will lie behind the `base` bytes of the artifact.
+/// Appends to `index` the events of a bundle whose files lie in the events of an RER artifact. Returns the
+/// files and their concatenated bytes, which the caller appends to the `base` bytes of the artifact.
 pub(super) fn read_imported(
     files: Vec<(String, Vec<u8>)>,
     base: usize,
@@ -79,19 +94,22 @@ pub(super) fn read_imported(
     concatenated.finish()
 }
 
+/// Returns the text of a value that is a string.
 fn owned_string(value: Option<Value<'_>>) -> Option<String> {
     value?.string().map(|text| text.into_owned())
 }
 
-/// Files one behind the other. Places are counted from `base` bytes before.
+/// Files of a bundle, concatenated. Spans count from `base` bytes before the first file.
 struct ConcatenatedFiles {
     bytes: Vec<u8>,
     base: usize,
-    /// Of each the place of its name as JSON, its name, and its place.
+    /// For each file the span of its name as JSON, its name, and the span of its content; sorted by name.
     files: Vec<(ByteSpan, String, ByteSpan)>,
 }
 
 impl ConcatenatedFiles {
+    /// Sorts and concatenates files. Each is preceded by its name as a JSON string, so that the name of an
+    /// event can be a span, too.
     fn new(mut files: Vec<(String, Vec<u8>)>, base: usize) -> Self {
         files.sort_by(|(a, _), (b, _)| a.cmp(b));
         let size = files.iter().map(|(name, file)| 2 * name.len() + 2 + file.len()).sum();
@@ -107,26 +125,30 @@ impl ConcatenatedFiles {
         concatenated
     }
 
+    /// Appends bytes, and returns their span.
     fn append(&mut self, bytes: &[u8]) -> ByteSpan {
         let place = ByteSpan::at(self.base.saturating_add(self.bytes.len()), bytes.len());
         self.bytes.extend_from_slice(bytes);
         place
     }
 
+    /// Returns the spans of a file's name and content.
     fn find(&self, name: &str) -> Option<(ByteSpan, ByteSpan)> {
         self.files.iter().find(|(_, known, _)| known == name).map(|(name, _, content)| (*name, *content))
     }
 
+    /// Returns the bytes of a span.
     fn content(&self, place: ByteSpan) -> &[u8] {
         place.shifted_back(self.base).bytes(&self.bytes)
     }
 
-    /// The place of a value that was read from here.
+    /// Returns the span of a value that was parsed from these bytes.
     fn span(&self, value: Option<Value<'_>>) -> ByteSpan {
         ByteSpan::of(value, &self.bytes).shifted_forward(self.base)
     }
 
-    /// Appends the lines of the trace, and the cassettes.
+    /// Appends the lines of the trace and the cassettes to an index. Files in the folder of cassettes that are
+    /// none are left out.
     fn index_items(
         &self,
         view: &ManifestView<'_>,
@@ -169,26 +191,33 @@ impl ConcatenatedFiles {
         }
     }
 
+    /// Returns the files with their spans, and the concatenated bytes.
     fn finish(self) -> (Vec<(String, ByteSpan)>, Vec<u8>) {
         (self.files.into_iter().map(|(_, name, content)| (name, content)).collect(), self.bytes)
     }
 }
 
-/// What a line of a trace or a cassette is.
+/// Kind of a trace line or cassette.
 enum BundleItem<'v> {
-    /// A prompt and its response.
+    /// Line of version 1: a prompt and its response.
     Trace,
+    /// Line of version 2: a prompt.
     EpisodeStart,
+    /// Line of version 2: the response to the prompt of the same `episode_id`.
     EpisodeEnd,
+    /// Tool call with its result.
     ToolCall,
+    /// Request over HTTP and its answer.
     Cassette {
         method: Value<'v>,
         url: Value<'v>,
     },
+    /// Anything else.
     Other,
 }
 
 impl<'v> BundleItem<'v> {
+    /// Classifies an item by its `type`, or as a cassette by its members.
     fn of(item: Value<'v>) -> Self {
         let [kind, fingerprint, method, url] = pick_members(item, ["type", "fingerprint", "method", "url"]);
         let is = |name: &str| kind.is_some_and(|kind| kind.is_string(name));
@@ -208,7 +237,8 @@ impl<'v> BundleItem<'v> {
     }
 }
 
-/// What an item says has happened.
+/// Returns the event type of an item, and its pairing. Lines of version 1, tool calls and cassettes are both
+/// ends of their action.
 pub(super) fn classify_item(named: Option<EventType>, item: Value<'_>) -> (Option<EventType>, Pairing) {
     let episode = || {
         let id = item.member("episode_id").and_then(|id| id.string_bytes());
@@ -229,18 +259,22 @@ pub(super) fn classify_item(named: Option<EventType>, item: Value<'_>) -> (Optio
     }
 }
 
-/// What an item is called.
+/// Returns the id of an item: of a cassette the first 16 characters of its fingerprint, else one of its ids.
 pub(super) fn step_id(item: Value<'_>) -> Option<Cow<'_, str>> {
     let [request, step, episode, fingerprint] =
         pick_members(item, ["request_id", "step_id", "episode_id", "fingerprint"]);
     if let Some(fingerprint) = fingerprint {
-        // Cassettes are called by the beginning of their key.
+        // A cassette is named by the beginning of its key.
         let text = fingerprint.string()?;
         return Some(Cow::Owned(text.chars().take(16).collect()));
     }
     request.or(step).or(episode)?.string()
 }
 
+/// Reads the request of an item: a prompt, or the JSON body of a cassette.
+///
+/// # Errors
+/// [`UnreadablePayload::NoExchange`] if the item holds no request; else if a required member is missing.
 pub(super) fn request(item: Value<'_>) -> Result<ExchangeRequest<'_>, UnreadablePayload> {
     let prompt = |prompt, meta: Option<Value<'_>>| {
         let [provider, model] = meta.map_or([None; 2], |meta| pick_members(meta, ["provider", "model"]));
@@ -293,6 +327,10 @@ pub(super) fn request(item: Value<'_>) -> Result<ExchangeRequest<'_>, Unreadable
     }
 }
 
+/// Reads the answer of an item: a text, or the JSON body of a cassette.
+///
+/// # Errors
+/// [`UnreadablePayload::NoExchange`] if the item holds no answer; else if a required member is missing.
 pub(super) fn answer(item: Value<'_>) -> Result<ExchangeAnswer<'_>, UnreadablePayload> {
     let said = |text: Cow<'_, str>| {
         let said = ModelAnswer { text: text.into_owned(), is_complete: true, ..ModelAnswer::default() };
@@ -308,7 +346,7 @@ pub(super) fn answer(item: Value<'_>) -> Result<ExchangeAnswer<'_>, UnreadablePa
         }
         BundleItem::Cassette { .. } => {
             let [status, body] = pick_members(item, ["status", "response_body"]);
-            // A body that is null is one: pick would take it for absent.
+            // A body may be `null`, which `pick_members` takes for absent.
             let body = body.or_else(|| item.member("response_body"));
             Ok(ExchangeAnswer {
                 status: Some(status.map_or(Ok(200), read_status)?),
@@ -323,6 +361,7 @@ pub(super) fn answer(item: Value<'_>) -> Result<ExchangeAnswer<'_>, UnreadablePa
     }
 }
 
+/// Reads a trace line as a tool call.
 pub(super) fn tool_call(item: Value<'_>) -> Result<RecordedToolCall<'_>, UnreadablePayload> {
     let [step_id, tool, args] = pick_members(item, ["step_id", "tool_name", "args"]);
     Ok(RecordedToolCall {
@@ -335,6 +374,7 @@ pub(super) fn tool_call(item: Value<'_>) -> Result<RecordedToolCall<'_>, Unreada
     })
 }
 
+/// Reads the result of a tool call from the same line; [`UnreadablePayload::NoAnswer`] if the line has none.
 pub(super) fn tool_result(item: Value<'_>) -> Result<RecordedToolResult<'_>, UnreadablePayload> {
     let [result, hash, error] = pick_members(item, ["result", "result_sha256", "error"]);
     if result.is_none() && error.is_none() && hash.is_none() {
@@ -348,14 +388,17 @@ pub(super) fn tool_result(item: Value<'_>) -> Result<RecordedToolResult<'_>, Unr
     })
 }
 
-/// Where a URL leads.
+/// Vendor and path of a URL.
 pub(super) struct UrlTarget<'u> {
+    /// Vendor by the host, or else by the path.
     pub(super) vendor: Option<Vendor>,
+    /// Path with its query.
     pub(super) path: &'u str,
 }
 
 impl<'u> UrlTarget<'u> {
-    /// The place of a URL, or of a path alone.
+    /// Splits a URL, or takes a path alone. An unknown host with a vendor's path, such as that of a proxy,
+    /// counts as the vendor's.
     pub(super) fn of(url: &'u str) -> Self {
         let rest = url.split_once("://").map_or("", |(_, rest)| rest);
         let at = rest.find(['/', '?']).unwrap_or(rest.len());
@@ -365,22 +408,23 @@ impl<'u> UrlTarget<'u> {
         Self { vendor: by_host.or_else(by_path), path }
     }
 
+    /// Returns the endpoint of a request with this method, if it is a known one.
     pub(super) fn endpoint(&self, method: &str) -> Option<Endpoint> {
         Endpoint::of(self.vendor?, method, self.path)
     }
 
-    /// The model that a request there asks for.
+    /// Returns the model that a request to this target names, in the path or in its body.
     pub(super) fn model(&self, body: &[u8]) -> Option<String> {
         let vendor = self.vendor.unwrap_or(Vendor::OPENAI);
         exchange::parse_request_to(vendor, None, self.path, body)?.model
     }
 }
 
-/// Lines of the trace, and cassettes.
+/// Reader of Replay Bundles: items are lines of the trace, and cassettes.
 pub(crate) struct ReplayBundleRunReader;
 
 impl RunReader for ReplayBundleRunReader {
-    /// A bundle is several files, and never a document.
+    /// Fails: a bundle is several files, and never one document. [`read`] takes the files.
     fn read(&self, _: &[u8], _: &Limits) -> Result<RunParts, NotARun> {
         Err(Unrecognised::OtherMembers.into())
     }
@@ -389,7 +433,8 @@ impl RunReader for ReplayBundleRunReader {
         classify_item(named, item)
     }
 
-    /// The files of a bundle that was imported: the lines of its trace are steps of their own.
+    /// Returns true for the events of an imported bundle that hold whole files. The lines of its trace are
+    /// events of their own.
     fn is_framing(&self, item: Value<'_>) -> bool {
         item.member("name").is_some() && item.member("body").is_some()
     }
@@ -405,7 +450,7 @@ impl RunReader for ReplayBundleRunReader {
         } else if name.starts_with(CASSETTES) {
             loss::SourcePath::At(name.into_owned())
         } else {
-            // The first event is the manifest.
+            // Event 0 is the manifest, so line 0 of the trace is event 1.
             loss::SourcePath::Item("trace[", event.index().saturating_sub(1), "]".into())
         }
     }

@@ -1,5 +1,18 @@
-//! REPLAY.jsonl: tools that were called, with hashes of what they gave. Its dialect of `type` and `ts`, and timelines of sessions, are
-//! read where they were imported.
+//! Reader of REPLAY.jsonl: tool calls, with hashes of their outputs.
+//!
+//! Two related formats are read here where they were imported: lines with `type` and `ts` (typed replays), and
+//! the one-file timelines of sessions.
+//!
+//! A call and its result in the three formats:
+//!
+//! ```json
+//! {"event":"ToolCall","t":"…","id":"c1","tool":"read","params":{},"step_id":"plan-1"}
+//! {"event":"ToolResult","t":"…","id":"c1","output_hash":"sha256:…","exit_code":0,"latency_ms":57,"step_utility":0.8}
+//! {"type":"ToolCall","ts":"…","step_id":"c1","tool":"read","params":{}}
+//! {"type":"ToolResult","ts":"…","step_id":"c1","ok":true,"output_hash":"sha256:…"}
+//! {"type":"tool_call","t":0,"tool":"read","data":{"input":{}}}
+//! {"type":"tool_result","t":12,"tool":"read","data":{"result":{}}}
+//! ```
 
 use std::borrow::Cow;
 
@@ -20,7 +33,11 @@ use crate::unreadable::{
     UnreadablePayload, mistyped, optional_milliseconds, optional_text, pick_members, required_text,
 };
 
-/// Reads what a run keeps of a replay: one event a line. A line that is no event is one of which nothing is known.
+/// Reads a replay: one event for each line. A line that is no JSON object is an event of which nothing is
+/// known.
+///
+/// The run id is that of the first `SessionStart`; the producer is named by the first line, such as
+/// `reenact@0.1.0`.
 pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<RunParts, NotARun> {
     let mut index = EventIndexBuilder::default();
     let mut parts = RunParts { payload_format: FormatId::ReplayJsonl, ..RunParts::default() };
@@ -59,12 +76,13 @@ pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<RunParts, NotARun> {
     Ok(parts)
 }
 
-/// The lines that are not blank, without their ends.
+/// Returns the lines that are not blank, without their line feeds.
 pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty())
 }
 
-/// What a line says has happened.
+/// Returns the event type of a line, and its pairing: by `id`, in a typed replay by `step_id`, in a timeline by
+/// tool and order.
 pub(super) fn classify_line(line: Value<'_>) -> (Option<EventType>, Pairing) {
     let [tag, other_tag, id, step_id, tool] = pick_members(line, ["event", "type", "id", "step_id", "tool"]);
     let kind = match tag.or(other_tag).and_then(ReplayJsonlEventKind::of_tag) {
@@ -80,7 +98,7 @@ pub(super) fn classify_line(line: Value<'_>) -> (Option<EventType>, Pairing) {
             | ReplayJsonlEventKind::Payment
             | ReplayJsonlEventKind::RuntimeEvent,
         ) => None,
-        // A timeline, whose calls have no ids.
+        // An entry of a timeline, whose calls have no ids.
         None if other_tag.is_some_and(|tag| tag.is_string("tool_call")) => {
             return (Some(EventType::ToolCalled), pairing_by_tool(tool));
         }
@@ -92,16 +110,18 @@ pub(super) fn classify_line(line: Value<'_>) -> (Option<EventType>, Pairing) {
     (kind, if tag.is_some() { Pairing::last_named(id) } else { Pairing::last_named(step_id) })
 }
 
+/// Returns the pairing of a timeline's entry: calls of one tool in their order.
 fn pairing_by_tool(tool: Option<Value<'_>>) -> Pairing {
     Pairing::NamedOrInOrder(tool.and_then(|tool| tool.string_bytes()).unwrap_or_default().into_owned())
 }
 
-/// The call of a line, or else the step of its plan.
+/// Returns the id of the call that a line is about, or else of the plan's step.
 pub(super) fn step_id(line: Value<'_>) -> Option<Cow<'_, str>> {
     let [id, step] = pick_members(line, ["id", "step_id"]);
     id.or(step)?.string()
 }
 
+/// Reads a line of any of the three formats as a tool call.
 pub(super) fn tool_call(line: Value<'_>) -> Result<RecordedToolCall<'_>, UnreadablePayload> {
     let [step_id, id, tool, params, data] = pick_members(line, ["step_id", "id", "tool", "params", "data"]);
     let params = params.or_else(|| data?.member("input"));
@@ -115,6 +135,8 @@ pub(super) fn tool_call(line: Value<'_>) -> Result<RecordedToolCall<'_>, Unreada
     })
 }
 
+/// Reads a line of any of the three formats as a tool result. A typed replay says `ok` instead of an exit code,
+/// and only a timeline holds the output itself.
 pub(super) fn tool_result(line: Value<'_>) -> Result<RecordedToolResult<'_>, UnreadablePayload> {
     let [hash, exit_code, latency, utility, ok, data] =
         pick_members(line, ["output_hash", "exit_code", "latency_ms", "step_utility", "ok", "data"]);
@@ -132,17 +154,18 @@ pub(super) fn tool_result(line: Value<'_>) -> Result<RecordedToolResult<'_>, Unr
     })
 }
 
-/// A number as the format holds utilities.
+/// Returns a finite number of 32 bits, as the format holds utilities.
 pub(crate) fn finite_f32(value: Value<'_>) -> Option<f32> {
     let text = core::str::from_utf8(value.text()).ok().filter(|_| value.kind() == ValueKind::Number)?;
     text.parse().ok().filter(|number: &f32| number.is_finite())
 }
 
+/// Returns an integer, which may be negative.
 fn parse_i64(value: Value<'_>) -> Option<i64> {
     core::str::from_utf8(value.text()).ok()?.parse().ok()
 }
 
-/// Lines.
+/// Reader of REPLAY.jsonl: items are lines.
 pub(crate) struct ReplayJsonlRunReader;
 
 impl RunReader for ReplayJsonlRunReader {
@@ -154,7 +177,7 @@ impl RunReader for ReplayJsonlRunReader {
         classify_line(item)
     }
 
-    /// The line that says who wrote the file.
+    /// Returns true for the header line, which names the producer of the file.
     fn is_framing(&self, item: Value<'_>) -> bool {
         item.member("event").is_some_and(|tag| tag.is_string("ReplayHeader"))
     }

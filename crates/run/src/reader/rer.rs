@@ -1,4 +1,16 @@
-//! RER artifacts, and the payloads that we write ourselves.
+//! Reader of RER artifacts and of the payloads that reenact writes.
+//!
+//! An artifact that was imported from another format is read here as well: the items in its payloads go to the
+//! reader of their format.
+//!
+//! A request and its answer, as the payloads of `rer.model.called` and `rer.model.returned`:
+//!
+//! ```json
+//! {"step_id":"s1","provider":"openai","model":"gpt-5","endpoint":"chat.completions","match_key":"…","source":"observed",
+//!  "http":{"method":"POST","path":"/v1/chat/completions","headers":[["name","value"]],"body":{"text":"…"}}}
+//! {"step_id":"s1","status":200,"complete":true,"ended_by":"eof","latency_ms":812,"source":"observed",
+//!  "http":{"version":"1.1","headers":[],"trailers":[],"body":{"text":"…"},"chunks":[[4,2],[250,3]]}}
+//! ```
 
 use std::borrow::Cow;
 
@@ -28,7 +40,13 @@ use crate::run::{Producer, Run, RunInner, RunParts};
 use crate::tool::{JsonText, RecordedToolCall, RecordedToolResult};
 use crate::unreadable::{UnreadablePayload, mistyped};
 
-/// Reads what a run keeps of an artifact.
+/// Reads an artifact event by event, and indexes it.
+///
+/// A bundle that was imported lies file by file in the events. Its trace lines and cassettes become events
+/// after those of the artifact.
+///
+/// # Errors
+/// If the artifact is malformed, or `events` is no list.
 pub(crate) fn read_artifact(bytes: &[u8], limits: &Limits) -> Result<RunParts, NotARun> {
     let unreadable = |error: RerReadError| {
         NotARun::Unreadable(match error {
@@ -85,14 +103,15 @@ pub(crate) fn read_artifact(bytes: &[u8], limits: &Limits) -> Result<RunParts, N
     })
 }
 
-/// What the first event says of the record that a run was imported from.
+/// Facts that the first event of an artifact gives about the record that it was imported from.
 struct ImportHeader {
-    /// The format, which may be a relative of the one whose words it is in.
+    /// Format of the record. Related formats share one payload format.
     format: FormatId,
     context: DocumentContext,
 }
 
 impl ImportHeader {
+    /// Reads the member `import` of the first event; `None` if the artifact was not imported.
     fn of(event: &RerEventView<'_>) -> Option<Self> {
         let import = event.payload?.member("import")?;
         let format = import.member("format")?.string()?;
@@ -102,7 +121,8 @@ impl ImportHeader {
     }
 }
 
-/// A file of a bundle that an event holds: the manifest lies in the first one.
+/// Returns the name and the content of the file of an imported bundle that an event holds. The first event
+/// holds the manifest.
 fn bundle_file(event: &RerEventView<'_>) -> Option<(String, Vec<u8>)> {
     let import = event.payload.filter(|_| !event.is_redacted())?.member("import")?;
     let (name, body) = match import.member("document") {
@@ -112,7 +132,8 @@ fn bundle_file(event: &RerEventView<'_>) -> Option<(String, Vec<u8>)> {
     Some((name, body::read_inline_bytes("body", body).ok()?.into_owned()))
 }
 
-/// What is kept of an event.
+/// Scans an event; `import` is given for the events of an imported artifact after the first. An imported event
+/// has its item as payload, and is classified by the reader of its format. All others are paired by `step_id`.
 fn scanned_event(event: &RerEventView<'_>, bytes: &[u8], import: Option<&ImportHeader>) -> ScannedEvent {
     let named = event.event_type.and_then(EventType::of);
     let withheld = event.is_redacted();
@@ -136,7 +157,11 @@ fn scanned_event(event: &RerEventView<'_>, bytes: &[u8], import: Option<&ImportH
     }
 }
 
-/// What was asked.
+/// Reads the payload of a `…called` event as a request.
+///
+/// # Errors
+/// If a required member is missing or has another type. A named endpoint that is unknown is found by provider,
+/// method and path instead.
 pub(crate) fn request<'v>(
     payload: Value<'v>,
     run: &'v RunInner,
@@ -161,7 +186,10 @@ pub(crate) fn request<'v>(
     })
 }
 
-/// What was answered.
+/// Reads the payload of a `…returned` event as an answer.
+///
+/// # Errors
+/// If a required member is missing or has another type, or the chunks do not add up to the body.
 pub(crate) fn answer<'v>(
     payload: Value<'v>,
     run: &'v RunInner,
@@ -170,7 +198,7 @@ pub(crate) fn answer<'v>(
     let status = returned.status.value().map(read_status).transpose()?;
     let mut answer = match returned.http.value() {
         Some(http) => read_http(http, run)?,
-        // Nothing came at all.
+        // No status and no HTTP: no answer ever came.
         None if status.is_none() => ExchangeAnswer::empty(),
         None => return Err(UnreadablePayload::Missing { member: "http" }),
     };
@@ -186,6 +214,7 @@ pub(crate) fn answer<'v>(
     Ok(answer)
 }
 
+/// Reads an HTTP status, 100 to 999.
 pub(super) fn read_status(status: Value<'_>) -> Result<u16, UnreadablePayload> {
     let number = status.unsigned_integer().and_then(|status| u16::try_from(status).ok());
     number
@@ -193,11 +222,13 @@ pub(super) fn read_status(status: Value<'_>) -> Result<u16, UnreadablePayload> {
         .ok_or_else(|| mistyped("status", status, "an HTTP status"))
 }
 
+/// Reads the word that says what ended an answer.
 fn read_end(ended_by: PayloadMember<'_>) -> Result<EndedBy, UnreadablePayload> {
     let end = ended_by.required()?;
     Ok(EndedBy::of(end).ok_or_else(|| ended_by.mistyped(end, "one of eof, client, upstream and timeout"))?)
 }
 
+/// Reads the member `http` of an answer: version, headers, body and chunks.
 fn read_http<'v>(http: Value<'v>, run: &'v RunInner) -> Result<ExchangeAnswer<'v>, UnreadablePayload> {
     let http = HttpAnswerView::read(http);
     let body = match http.body.value() {
@@ -220,7 +251,7 @@ fn read_http<'v>(http: Value<'v>, run: &'v RunInner) -> Result<ExchangeAnswer<'v
     })
 }
 
-/// `[[milliseconds, bytes], …]`, which must add up to the body.
+/// Reads the chunks of a stream, `[[milliseconds, bytes], …]`, whose lengths must add up to `body` bytes.
 fn read_chunks(chunks: PayloadMember<'_>, body: usize) -> Result<Vec<Chunk>, UnreadablePayload> {
     let list = chunks.required()?;
     if list.kind() != ValueKind::Array {
@@ -237,7 +268,7 @@ fn read_chunks(chunks: PayloadMember<'_>, body: usize) -> Result<Vec<Chunk>, Unr
     Ok(read)
 }
 
-/// What was asked of a tool.
+/// Reads the payload of `rer.tool.called`. Only the tool's name is required.
 pub(crate) fn tool_call(payload: Value<'_>) -> Result<RecordedToolCall<'_>, UnreadablePayload> {
     let called = ToolCalledView::read(payload);
     Ok(RecordedToolCall {
@@ -250,7 +281,7 @@ pub(crate) fn tool_call(payload: Value<'_>) -> Result<RecordedToolCall<'_>, Unre
     })
 }
 
-/// What a tool gave.
+/// Reads the payload of `rer.tool.returned`. A result without `is_error` is no error.
 pub(crate) fn tool_result(payload: Value<'_>) -> Result<RecordedToolResult<'_>, UnreadablePayload> {
     let returned = ToolReturnedView::read(payload);
     Ok(RecordedToolResult {
@@ -262,7 +293,7 @@ pub(crate) fn tool_result(payload: Value<'_>) -> Result<RecordedToolResult<'_>, 
     })
 }
 
-/// The payloads that we write ourselves.
+/// Reader of RER: items are the payloads that reenact writes.
 pub(crate) struct RerRunReader;
 
 impl RunReader for RerRunReader {

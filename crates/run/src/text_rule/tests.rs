@@ -1,4 +1,4 @@
-//! Whatever goes in comes back as its canonical text.
+//! Tests of the `$text` rule: every value comes back as its canonical text.
 
 use super::*;
 use proptest::prelude::*;
@@ -24,7 +24,8 @@ fn canonical_text(text: &str, profile: Profile) -> String {
     String::from_utf8(canonical::to_vec(value, profile).unwrap()).unwrap()
 }
 
-/// What is encoded survives RFC 8785, and comes back.
+/// Encodes a text, normalises it by RFC 8785, and asserts that decoding gives the canonical text. Returns the
+/// normalised text.
 fn assert_round_trip(text: &str, profile: Profile) -> String {
     let encoded = encoded(text, profile).unwrap();
     let carried = canonical_text(&encoded, Profile::Jcs);
@@ -110,7 +111,7 @@ fn deep_values_take_one_walk() {
     }
 }
 
-/// Documents of all that is odd somewhere.
+/// Returns a strategy for documents with numbers, strings and names that some profile treats in a special way.
 fn json() -> impl Strategy<Value = String> {
     let number = prop_oneof![
         "-?(0|[1-9][0-9]{0,22})".prop_map(|text| text),

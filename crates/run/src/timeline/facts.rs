@@ -1,4 +1,4 @@
-//! Facts of one step, without bodies and headers: enough for a line of a timeline, whatever prints it.
+//! Facts of one step, without bodies and headers: enough for a line of a timeline in any output.
 //!
 //! All text here is the record's own and untrusted. Facts about tools are those of [`ToolUse`](crate::ToolUse).
 
@@ -16,27 +16,27 @@ use crate::{
 use reenact_formats::FormatId;
 use reenact_formats::rer::payload::{PayloadMember, StepBlockedView};
 
-/// A request and its answer.
+/// Facts of a request and its answer.
 #[derive(Debug, Clone)]
 pub struct CallFacts<'r> {
-    /// The request, or why it cannot be read.
+    /// Facts of the request, or why it cannot be read.
     pub request: Result<RequestFacts<'r>, UnreadablePayload>,
-    /// The answer, or why there is none that can be read.
+    /// Facts of the answer, or why none can be read.
     pub answer: Result<AnswerFacts, UnreadablePayload>,
-    /// The message that the answer holds, if it is a model's.
+    /// Message of the answer, if it is of a model.
     pub message: Option<reenact_wire::ModelAnswer>,
 }
 
-/// What was asked.
+/// Facts of a request.
 #[derive(Debug, Clone)]
 pub struct RequestFacts<'r> {
     /// Name of the route, such as `openai`; empty if the record does not say.
     pub provider: Cow<'r, str>,
     /// Model, as the record says.
     pub model: Option<Cow<'r, str>>,
-    /// Interface, if it is one that we read.
+    /// Endpoint of the vendor, if it is one that reenact knows.
     pub endpoint: Option<Endpoint>,
-    /// `POST` and the like; empty if the record does not say.
+    /// HTTP method, such as `POST`; empty if the record does not say.
     pub method: Cow<'r, str>,
     /// Path at the vendor, with its query; empty if the record does not say.
     pub path: Cow<'r, str>,
@@ -46,20 +46,20 @@ pub struct RequestFacts<'r> {
     pub body_hash: Option<Digest>,
 }
 
-/// How an answer came.
+/// Facts of an answer, apart from its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnswerFacts {
-    /// Status; `None` if no answer came.
+    /// HTTP status; `None` if no answer came.
     pub status: Option<u16>,
-    /// True if it came as a stream of events.
+    /// True if the answer came as a stream of server-sent events.
     pub is_stream: bool,
-    /// True if it came to its end.
+    /// True if the answer came to its end.
     pub complete: bool,
-    /// Cause of its end.
+    /// Party or event that ended the answer.
     pub ended_by: EndedBy,
     /// Time to the first byte of the body.
     pub ttft: Option<Duration>,
-    /// Time to its end.
+    /// Time to the end of the answer.
     pub latency: Option<Duration>,
 }
 
@@ -70,7 +70,7 @@ pub struct BlockedFacts<'r> {
     pub is_tool: bool,
     /// Name of the tool or the model, if the record has one.
     pub name: Option<Cow<'r, str>>,
-    /// Rule that denied it.
+    /// Rule that denied the action.
     pub rule: Option<Cow<'r, str>>,
     /// Reason, in words.
     pub reason: Option<Cow<'r, str>>,

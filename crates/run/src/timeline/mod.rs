@@ -1,7 +1,8 @@
-//! The timeline of a run: each call with what came of it, and what else happened between them.
+//! Timeline of a run: each call with its result, and the events between them.
 //!
-//! A model for every output: text, JSON and HTML differ only in how they print it. [`Timeline::of`] makes the steps; the
-//! [`facts`] of one are read from its payloads when asked for, so that a long run takes no more memory than its list of steps.
+//! All outputs (text, JSON, HTML) print this one model. [`Timeline::of`] lists the steps; the [`facts`] of a
+//! step are read from its payloads when they are asked for, so that a long run takes no more memory than its
+//! list of steps.
 
 pub mod facts;
 
@@ -14,14 +15,14 @@ use crate::reader;
 use crate::{Event, EventType, Exchange, ExchangeKind, Run, ToolUse};
 use reenact_formats::rer::payload::{PolicyDecision, PolicyEvaluatedView};
 
-/// Everything that happened in a run, in order.
+/// All steps of a run, in order.
 #[derive(Debug, Clone)]
 pub struct Timeline<'r> {
     /// Steps, in the order of the events that begin them.
     pub steps: Vec<TimelineStep<'r>>,
 }
 
-/// Something that happened.
+/// One step: a call with its result, or another event.
 #[derive(Debug, Clone)]
 pub struct TimelineStep<'r> {
     /// Id by the record's word, untrusted; empty for an event that is no step.
@@ -30,20 +31,20 @@ pub struct TimelineStep<'r> {
     pub at: Option<Duration>,
     /// Kind of step, with the events that hold it.
     pub action: StepAction<'r>,
-    /// True if another step or the summary says the same, so that a person need not read it twice.
+    /// True if another step or the summary says the same, so that outputs for people leave the step out.
     pub is_redundant: bool,
 }
 
 /// Kinds of steps.
 #[derive(Debug, Clone)]
 pub enum StepAction<'r> {
-    /// A model was asked.
+    /// Call of a model.
     Model(Exchange<'r>),
-    /// Something else was asked over HTTP.
+    /// Other request over HTTP.
     Http(Exchange<'r>),
-    /// A tool was called.
+    /// Call of a tool.
     Tool(ToolUse<'r>),
-    /// Anything else that is worth a line: decisions, gaps, errors.
+    /// Any other event that is worth a line: decisions, capture gaps, errors.
     Other(Event<'r>),
 }
 
@@ -70,11 +71,11 @@ impl<'r> Timeline<'r> {
                     }
                 }
                 Some(EventType::ToolCalled) => {
-                    // Both come in the order of the events.
+                    // Events and tool calls come in the same order.
                     let Some(tool) = tools.next() else { continue };
                     (event.step_id(), StepAction::Tool(tool))
                 }
-                // The ends of calls belong to their beginnings; the ends of the run are told by its summary.
+                // A return belongs to its call; the summary says how the run began and ended.
                 Some(EventType::ModelReturned | EventType::HttpReturned | EventType::ToolReturned)
                     if event.partner().is_some() =>
                 {
@@ -93,7 +94,8 @@ impl<'r> Timeline<'r> {
         Self { steps }
     }
 
-    /// Finds the step that a person means: by its id, such as `s2` or `step-000002`, or by the number in it, such as `2`.
+    /// Finds the step that a user means: by its id, such as `s2` or `step-000002`, or by the number in the id,
+    /// such as `2`.
     pub fn find(&self, name: &str) -> Option<&TimelineStep<'r>> {
         let number = name.parse::<u64>().ok();
         let is_meant = |step: &&TimelineStep<'_>| {
@@ -105,7 +107,7 @@ impl<'r> Timeline<'r> {
     }
 }
 
-/// Returns true if an event is part of the format and not of the run.
+/// Returns true if an event is part of the format and not of the run, such as a header line.
 fn is_framing(event: &Event<'_>) -> bool {
     event
         .payload()

@@ -1,4 +1,5 @@
-//! What no conversion makes up, hides or blows up: outcomes, ids, doubts about the source, and what has no place.
+//! Honesty of conversions: no outcome is made up, no id is used twice, no loss or doubt about the source is
+//! hidden, and no small file becomes a huge one.
 
 use reenact_formats::FormatId;
 use reenact_formats::replay_jsonl::writer::SessionStatus;
@@ -23,7 +24,7 @@ fn converted_text(record: &Record, target: FormatId, at: usize) -> String {
     String::from_utf8(converted(record, target).unwrap().files.swap_remove(at).bytes).unwrap()
 }
 
-/// The id that would be made up is taken already.
+/// An id that would be made up is in use already.
 #[test]
 fn ids_that_are_taken() {
     let (mut builder, mut at) = (RunBuilder::started(), 1);
@@ -48,7 +49,7 @@ fn ids_that_are_taken() {
     assert_eq!(ids, ["a", "a-5", "a-6", "a-6-7"]);
 }
 
-/// How a run ended that does not say so.
+/// A run whose record does not say how it ended is no success.
 #[test]
 fn outcomes_that_are_not_recorded() {
     let said = |payload: &str| RunBuilder::started().event("rer.run.ended", payload);
@@ -100,7 +101,7 @@ fn gates_of_runs_that_crashed() {
     }
 }
 
-/// A replay that was cut off, and one whose session ended.
+/// A truncated replay is aborted, a complete one is not.
 #[test]
 fn replays_that_were_cut_off() {
     let bytes = std::fs::read(repository_path("examples/runs/invoice.replay/REPLAY.jsonl")).unwrap();
@@ -137,7 +138,8 @@ fn the_summary_shows_the_confidence() {
     assert!(summary.contains(&format!("## Confidence\n\n{confidence:.2}\n")), "{summary}");
 }
 
-/// An answer to what is not recorded, a result with more than the format holds, a plan of nothing.
+/// An answer without its request, a result with more members than the format holds, and an empty plan are all
+/// listed.
 #[test]
 fn nothing_vanishes() {
     let builder = RunBuilder::started()
@@ -163,7 +165,7 @@ fn nothing_vanishes() {
     ] {
         assert!(told.contains(&format!("{path} (1): {reason}")), "{path}: {told:?}");
     }
-    // That of the result, and that of the run.
+    // The exit codes of the result and of the run.
     assert!(told.contains(&"$.events[*].payload.exit_code (2): the format has no place for it".to_owned()));
     for target in [FormatId::Rpk, FormatId::ModelIo, FormatId::ReplayJsonl, FormatId::ReplayBundle] {
         let told = reported_losses(&record, target);
@@ -173,7 +175,7 @@ fn nothing_vanishes() {
     }
 }
 
-/// More values than are told one by one.
+/// Changed values beyond the first 1,000 of a payload are counted.
 #[test]
 fn what_is_respelled_is_counted() {
     let values = vec!["0.1234567890123456"; 1_500].join(",");
@@ -183,7 +185,7 @@ fn what_is_respelled_is_counted() {
     assert!(told.contains(&"elsewhere (500): the format writes it in another way".to_owned()));
 }
 
-/// A small run that an `.rpk` would make a large file of.
+/// A small run that would become a huge `.rpk` is refused.
 #[test]
 fn what_lines_would_blow_up() {
     let deep = format!("{}{}1{}", "[".repeat(480), "1,".repeat(600_000), "]".repeat(480));
@@ -204,7 +206,7 @@ fn import_record(bytes: &[u8], verified: Option<bool>) -> Record {
     Record::of(sealed.unwrap())
 }
 
-/// A seal over an import is no seal over what was imported.
+/// The seal of an imported artifact does not vouch for the original.
 #[test]
 fn doubts_stay() {
     let good = std::fs::read(repository_path("examples/runs/invoice.rpk")).unwrap();
@@ -227,14 +229,14 @@ fn doubts_stay() {
     for target in [FormatId::Rpk, FormatId::ModelIo] {
         assert_eq!(doubts(&record, target), ["it did not verify when it was imported"]);
     }
-    // Whoever imports may say what they like: what comes out is judged again.
+    // An import may claim that its source verified; the original is verified again.
     let record = import_record(bad.as_bytes(), Some(true));
     assert!(record.open().report.pass());
     let doubts = doubts(&record, FormatId::ModelIo);
     assert!(doubts.iter().any(|doubt| doubt.contains("checksum")), "{doubts:?}");
 }
 
-/// What views of other records leave out.
+/// Views of import-only formats list what they leave out.
 #[test]
 fn views_tell_what_they_drop() {
     let told = |origin, text: &str, target| {

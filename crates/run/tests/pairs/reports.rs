@@ -1,4 +1,4 @@
-//! What the reports say, to the word.
+//! Exact texts of the lists of losses.
 
 use super::sources::{Record, all, converted, rich_rer};
 use reenact_formats::FormatId;
@@ -122,7 +122,7 @@ fn rer_to_bundle() {
     );
 }
 
-/// The record of that name.
+/// Returns the test record of a format and name.
 fn record(dialect: FormatId, name: &str) -> Record {
     all().into_iter().find(|(of, called, _)| (*of, *called) == (dialect, name)).unwrap().2
 }

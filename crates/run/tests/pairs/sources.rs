@@ -1,4 +1,4 @@
-//! Records of all five formats: an example of each, and odd ones.
+//! Records of all five formats to convert: an example of each, an empty one, and one with odd content.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use reenact_verify::Options;
 use super::support::{KeyRing as _, with_import_context};
 use reenact_testkit::fixture::{ModelRequest, RunBuilder, TestKey};
 
-/// A record as it is found: a file, or a folder.
+/// Record on disk: a file, or a folder.
 #[derive(Clone)]
 pub(crate) enum Record {
     File(Vec<u8>),
@@ -50,7 +50,7 @@ impl Record {
     }
 }
 
-/// Converts as the command does.
+/// Converts a record as the command line does.
 pub(crate) fn converted(record: &Record, target: FormatId) -> Result<Converted, ConvertError> {
     let run = record.open().run.unwrap();
     converted_input(ConversionInput::Run(&run), record.digest(), target)
@@ -84,7 +84,7 @@ fn example_folder(name: &str) -> Record {
     Record::Folder(files)
 }
 
-/// Every record: what it is, its name, and whether it has something for everyone.
+/// Returns every record with its format and name.
 pub(crate) fn all() -> Vec<(FormatId, &'static str, Record)> {
     vec![
         (FormatId::Rer, "rich", Record::File(rich_rer())),
@@ -115,7 +115,7 @@ pub(crate) fn all() -> Vec<(FormatId, &'static str, Record)> {
     ]
 }
 
-/// A request whose body is text.
+/// Returns a request whose body is text.
 fn chat() -> ModelRequest<'static> {
     ModelRequest {
         body: r#"{"model":"gpt-5","messages":[{"role":"user","content":"Grüße, 世界 😀"}]}"#,
@@ -125,7 +125,7 @@ fn chat() -> ModelRequest<'static> {
 
 const ANSWER: &str = r#"{"id":"1","object":"chat.completion","model":"gpt-5","choices":[{"index":0,"message":{"role":"assistant","content":"Guten Tag, 世界"},"finish_reason":"stop"}],"usage":{"prompt_tokens":12,"completion_tokens":5,"total_tokens":17}}"#;
 
-/// A run with something of every kind.
+/// Returns a sealed run with an event of nearly every type.
 pub(crate) fn rich_rer() -> Vec<u8> {
     RunBuilder::started()
         .event("rer.prompt.rendered", r#"{"prompt":"Grüße","template":"t","source":"reported"}"#)
@@ -153,7 +153,8 @@ pub(crate) fn rich_rer() -> Vec<u8> {
         .seal(&TestKey::of(1))
 }
 
-/// Withheld payloads, binary bodies, answers that never came, calls without ends, names that are used twice.
+/// Returns a run with withheld payloads, binary bodies, requests without answers, calls without results, and
+/// ids that are used twice.
 fn odd_rer() -> Vec<u8> {
     let binary =
         chat().payload("s1").replacen("\"body\":{\"text\":", "\"body\":{\"base64\":\"AP/+gA==\",\"x\":", 1);
@@ -195,7 +196,8 @@ fn rpk(draft: RpkDocumentBuilder) -> Vec<u8> {
     draft.finish(&header, None).unwrap()
 }
 
-/// Numbers, unordered lists, pairs by order, steps that pair with nothing.
+/// Returns an `.rpk` with odd numbers, unordered lists, steps that are paired by order, and steps without a
+/// partner.
 fn odd_rpk() -> Vec<u8> {
     let mut draft = RpkDocumentBuilder::new();
     let steps: [(&str, &str, &str, &str); 9] = [
@@ -269,7 +271,7 @@ fn odd_session() -> Vec<u8> {
             writer.add(&interaction).unwrap();
         }
     });
-    // Members that nobody knows, and a number that is none of ECMAScript's spellings.
+    // Unknown members, and numbers that ECMAScript spells in another way.
     let text = String::from_utf8(written).unwrap();
     let text = text.replacen(
         "{\"adapter_id\"",

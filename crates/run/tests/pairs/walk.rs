@@ -1,4 +1,4 @@
-//! Each record in each other format: what comes out verifies, or there is a reason why nothing does.
+//! Conversion of each record to each other format: the result verifies.
 
 use reenact_formats::FormatId;
 use reenact_formats::model_io::ModelIoWriteFault;
@@ -33,7 +33,8 @@ fn twenty_ways() {
     assert_eq!(ways.len(), 20);
 }
 
-/// Through RER and back, everything is what its canonical form is; and what is made of the RER is what is made of the original.
+/// A record that goes through RER and back has its canonical form; and an export of the artifact has the losses
+/// of an export of the original.
 #[test]
 fn through_rer() {
     for (dialect, name, record) in all().into_iter().filter(|(dialect, ..)| *dialect != FormatId::Rer) {
@@ -48,7 +49,7 @@ fn through_rer() {
             let through = converted(&rer, target).unwrap();
             let paths = |converted: &reenact_run::convert::Converted| -> Vec<String> {
                 let losses = converted.losses.iter();
-                // Members of the original may stand in any order.
+                // Members of the original may be in any order.
                 let mut paths: Vec<String> =
                     losses.flat_map(|loss| loss.paths().collect::<Vec<_>>()).collect();
                 paths.sort();
@@ -59,7 +60,7 @@ fn through_rer() {
     }
 }
 
-/// An `.rpk` of ours holds what was recorded: each exchange is the one that it was made of, and replays as that.
+/// An exported `.rpk` holds the exchanges as they were recorded, so that it replays as the run does.
 #[test]
 fn an_rpk_of_ours_answers_as_the_run_does() {
     let record = Record::File(super::sources::rich_rer());
@@ -112,7 +113,7 @@ fn what_only_conversion_knows() {
     }
 }
 
-/// A hundred thousand events, to each format that can hold them.
+/// A run of a hundred thousand events is converted to each format that can hold it.
 #[test]
 fn a_long_run() {
     let line = |at: usize| {
@@ -141,7 +142,7 @@ fn a_long_run() {
     assert!(Record::of(rpk).open().report.pass());
 }
 
-/// The limits of Model IO are named.
+/// Errors name the limits of Model IO.
 #[test]
 fn more_than_a_session_holds() {
     let steps = |count: usize, response: &str| {

@@ -1,4 +1,4 @@
-//! Records on the disk, and the way to RER and back.
+//! Records on disk, and assertions that they survive the way to RER and back.
 
 use std::path::{Path, PathBuf};
 
@@ -18,13 +18,13 @@ pub(crate) fn repository_path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
 }
 
-/// Other people's files, where they are: `../shared/peers`, or what `REENACT_PEERS` names.
+/// Returns the folder with files of other projects, if there is one: `REENACT_PEERS`, or `../shared/peers`.
 pub(crate) fn peers() -> Option<PathBuf> {
     let peers = std::env::var_os("REENACT_PEERS").map_or(repository_path("../shared/peers"), PathBuf::from);
     peers.is_dir().then_some(peers)
 }
 
-/// Every file in a folder and below it, in the order of names.
+/// Returns every file in a folder and below it, sorted by name.
 pub(crate) fn files_below(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut entries: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -39,14 +39,14 @@ pub(crate) fn files_below(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Seals an import, with salts that are told apart and a key of tests.
+/// Imports a record with a test key and salts that count up.
 pub(crate) fn import_source(
     source: &ImportSource<'_>,
 ) -> Result<Vec<u8>, reenact_run::convert::ConvertError> {
     with_import_context(&TestKey::of(7), |context| import(source, context))
 }
 
-/// Imports, verifies, and gives back.
+/// Imports a record, verifies the artifact, and restores the record.
 pub(crate) fn round_trip(source: &ImportSource<'_>) -> RestoredRecord {
     let artifact = import_source(source).unwrap();
     let report = verify(&artifact, &TestKey::of(7).keys(), &Options::default());
@@ -55,7 +55,7 @@ pub(crate) fn round_trip(source: &ImportSource<'_>) -> RestoredRecord {
     restore(&artifact, &Limits::default()).unwrap().unwrap()
 }
 
-/// The canonical bytes of a record's main file, computed in one piece.
+/// Returns the canonical bytes of a record's main file, computed in one piece.
 pub(crate) fn canonical_main(origin: FormatId, main: &[u8]) -> Vec<u8> {
     let whole = |profile| {
         let value = Value::parse(main, &Limits::default()).unwrap();
@@ -85,7 +85,7 @@ pub(crate) fn canonical_main(origin: FormatId, main: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Checks that a record comes back, and that its canonical form does so byte for byte.
+/// Asserts that a record is restored in canonical form, and byte for byte if its bytes are kept.
 pub(crate) fn assert_round_trip(origin: FormatId, main: &[u8], beside: &[RecordFile]) {
     let source = ImportSource { other_files: beside, ..ImportSource::of(origin, main) };
     let restored = round_trip(&source);
@@ -103,7 +103,8 @@ pub(crate) fn assert_round_trip(origin: FormatId, main: &[u8], beside: &[RecordF
     assert_eq!(kept.original_file().unwrap(), main);
 }
 
-/// Checks a Replay Bundle: its archive comes back as the reproducible one.
+/// Asserts that a Replay Bundle is restored as the reproducible archive. Returns false if the bytes are no
+/// bundle.
 pub(crate) fn assert_bundle_round_trip(bytes: &[u8]) -> bool {
     let Ok((manifest, files)) = unpack_replay_bundle(bytes) else { return false };
     let named = |files: &[RecordFile]| -> Vec<(String, Vec<u8>)> {
@@ -117,7 +118,7 @@ pub(crate) fn assert_bundle_round_trip(bytes: &[u8]) -> bool {
     if let Ok(expected) = expected {
         let back = restored.original_file().unwrap();
         assert_eq!(back.as_ref(), expected);
-        // What comes back is read as what went in.
+        // The restored archive has the same files.
         let (again, members) = unpack_replay_bundle(&back).unwrap();
         assert_eq!((again, named(&members)), (manifest, named(&files)));
     }

@@ -1,4 +1,4 @@
-//! Runs of which every value is odd somewhere, and one that is long.
+//! Generated records of odd values, and a long one.
 
 use proptest::prelude::*;
 use reenact_formats::FormatId;
@@ -105,7 +105,7 @@ fn documents_without_items() {
     assert_round_trip(FormatId::ReplayJsonl, b"\n\n", &[]);
 }
 
-/// A hundred thousand steps, of which each has something that RFC 8785 would change.
+/// A run of a hundred thousand steps, each with values that RFC 8785 would change.
 #[test]
 fn a_long_run() {
     let steps: Vec<String> = (0..100_000)

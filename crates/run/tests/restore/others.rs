@@ -1,4 +1,4 @@
-//! The formats that are only read, each in a file of our own; and what no import writes.
+//! Import-only formats, each with a file in `restore/files`; and artifacts that no import writes.
 
 use reenact_formats::FormatId;
 use reenact_formats::Profile;
@@ -94,7 +94,7 @@ fn what_no_import_writes() {
     assert!(matches!(&mark, Err(ConvertError::Text { place, .. }) if place == "event 1"), "{mark:?}");
 }
 
-/// Bytes that were kept are given back only if they are those of the import.
+/// Kept bytes are restored only if they are those of the imported record.
 #[test]
 fn a_kept_source_that_is_another() {
     let text = r#"{"version":"1.0","payload":{"run":{"steps":[{"type":"x"}]}}}"#;
@@ -124,7 +124,7 @@ fn a_kept_source_that_is_another() {
     assert_eq!(session(r#"{"interactions":[{"i":1}]}"#), odd("the kept source"));
 }
 
-/// An import ends once.
+/// No event may follow the end of an import.
 #[test]
 fn events_after_the_end() {
     let document = r#"{"import":{"format":"rpk","document":{"payload":{"run":{"steps":[]}}}}}"#;

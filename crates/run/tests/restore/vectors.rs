@@ -1,4 +1,4 @@
-//! Every vector that verifies, every example, and what other projects wrote.
+//! Every test vector that verifies, every example, and files that other projects wrote.
 
 use std::fs;
 
@@ -46,7 +46,7 @@ fn every_replay() {
     assert!(count >= 8, "{count}");
 }
 
-/// What does not verify is still kept to the byte, as far as it can be read at all.
+/// A replay that does not verify keeps every line, as far as it can be imported at all.
 #[test]
 fn torn_replays() {
     let mut count = 0;
@@ -91,7 +91,7 @@ fn every_rpk() {
         );
     }
     let rpk = fs::read(repository_path("examples/runs/invoice.rpk")).unwrap();
-    // A file that its own programs wrote is its own canonical form.
+    // A file that a program of the format wrote is in canonical form.
     assert_eq!(crate::corpus::canonical_main(FormatId::Rpk, &rpk), rpk);
 }
 

@@ -1,4 +1,4 @@
-//! Runs that the tests of this crate open and convert.
+//! Support for the tests of this crate: runs to open and to convert.
 #![allow(clippy::unwrap_used, dead_code, reason = "each test file uses a part of this one")]
 
 use reenact_formats::rer::seal::Signer as _;
@@ -7,7 +7,7 @@ use reenact_run::{OpenedRecord, Run, open};
 use reenact_testkit::fixture::{RunBuilder, TestKey};
 use reenact_verify::{Keys, Options};
 
-/// Opens what a [`RunBuilder`] built.
+/// Opening of a run that a [`RunBuilder`] built.
 pub(crate) trait OpenRun {
     /// Seals the run and opens it; every check must hold, whatever its payloads say.
     fn run(self) -> Run;
@@ -23,7 +23,7 @@ impl OpenRun for RunBuilder {
     }
 }
 
-/// Trusts a [`TestKey`].
+/// Key ring that trusts a [`TestKey`].
 pub(crate) trait KeyRing {
     /// Returns a key ring with the public half.
     fn keys(&self) -> Keys;

@@ -52,7 +52,7 @@ struct JsonNode {
     path_hash: u64,
     /// Hash of the last member name on the path.
     name: u64,
-    /// Hash of the values of members named `index`; 0 if there are none.
+    /// Hash of the members whose names end in `index`; 0 if there are none.
     index_hash: u64,
     /// In an object: hash of the member name that was read last.
     member: u64,
@@ -66,19 +66,23 @@ struct JsonNode {
 /// Meaning of a member's name for the grouping.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MemberKind {
-    /// Says which element of a list an object is.
+    /// Name that ends in `index`: says which element of a list an object is.
     Index,
-    /// Says which event this is.
+    /// `type`, or a name that ends in `id`, in the root object: says which event this is.
     Id,
-    /// Nothing of that kind.
+    /// Name without a meaning for the grouping.
     Other,
 }
 
 /// String of the event.
 struct EventText {
+    /// Index of the object or list that holds the string; `usize::MAX` for none.
     node: usize,
+    /// Hash of the member name, or the position in a list.
     member: u64,
+    /// Hash of the last member name on the path.
     name: u64,
+    /// Byte span of the content, without the quotes.
     span: Range<usize>,
     /// True if the string identifies the event.
     identifies_event: bool,

@@ -181,7 +181,7 @@ impl Drop for ScriptedVendor {
 /// Layer between the socket and HTTP.
 #[derive(Clone)]
 enum VendorTransport {
-    /// Nothing: plain HTTP.
+    /// Plain HTTP.
     Plain,
     /// TLS with a generated certificate.
     #[cfg(feature = "tls")]

@@ -44,7 +44,10 @@ impl Endpoint {
     pub const MODELS: Self = Self(&models::ModelsProtocol);
 }
 
-/// Row of the table: one HTTP interface. The default methods are right for an interface that calls no model.
+/// Row of the table: one HTTP interface.
+///
+/// To add an interface, implement this trait in the vendor's folder, and add a constant and a row to
+/// [`PROTOCOLS`]. The default methods are right for an interface that calls no model.
 pub(crate) trait Protocol: Send + Sync {
     /// Returns the name that payloads carry, such as `chat.completions`.
     fn name(&self) -> &'static str;

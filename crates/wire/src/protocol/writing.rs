@@ -17,6 +17,7 @@ pub(super) fn write_event(name: Option<&str>, data: &str, out: &mut String) {
     out.push_str("\n\n");
 }
 
+/// Writes a member with a whole number.
 pub(super) fn write_number(object: &mut PrintObjectWriter<'_>, name: &str, number: u64) {
     object.name(name).push_str(&number.to_string());
 }

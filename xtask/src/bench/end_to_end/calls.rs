@@ -223,6 +223,9 @@ impl BenchRun {
 
     /// Ends the run and seals it `times` times; `sealed` is called with each artifact and the time
     /// that it took.
+    ///
+    /// # Errors
+    /// If the run cannot be ended or sealed, or if `sealed` fails.
     pub(super) fn seal(
         self,
         times: usize,

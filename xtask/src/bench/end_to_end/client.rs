@@ -70,6 +70,9 @@ impl BenchClient {
     /// Calls on each route in turn until `until`: again at once, or on a schedule from `next` on.
     ///
     /// Returns the times of the calls by route.
+    ///
+    /// # Errors
+    /// If a call fails.
     pub(super) async fn take_turns(
         mut self,
         mut next: Instant,

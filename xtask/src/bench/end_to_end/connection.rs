@@ -102,6 +102,9 @@ pub(super) struct HttpConnection {
 
 impl HttpConnection {
     /// Connects. The connection's task runs on the current runtime.
+    ///
+    /// # Errors
+    /// If the target refuses the connection or the TLS handshake.
     pub(super) async fn open(address: &Arc<CallTarget>) -> Result<Self, String> {
         let socket = TcpStream::connect(address.socket).await.map_err(error_text)?;
         socket.set_nodelay(true).map_err(error_text)?;

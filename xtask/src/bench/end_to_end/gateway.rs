@@ -25,6 +25,16 @@
 //!
 //! The first event of a stream comes alone, as at a real vendor.
 //!
+//! ```text
+//! client ─────────────────────► vendor    the direct route of every row
+//! client ────► copier ────────► vendor    copy
+//! client ────► gateway ───────► vendor    plain, tls, disk, policy
+//!                 └─► run folder
+//! ```
+//!
+//! Columns are the median and p99 of direct calls, of calls through the gateway, and of what it adds,
+//! each in milliseconds; then the number of calls.
+//!
 //! Start reading at [`rows`], then [`GatewayBench::calls`].
 
 use std::fs;
@@ -405,6 +415,9 @@ impl GatewayThread {
     }
 
     /// Stops the gateway and the thread.
+    ///
+    /// # Errors
+    /// If the gateway could not record everything, or if its thread panicked.
     pub(super) fn stop(self, gateway: Gateway) -> Result<(), String> {
         let stopped = self.runtime.block_on(gateway.stop()).map_err(error_text);
         let _ = self.stop_sender.send(());

@@ -1,4 +1,4 @@
-//! Where things lie in a source, why they are lost, and what lies around the events.
+//! Paths and reasons of losses that all exporters share, and the losses of a document outside of its events.
 
 use std::collections::HashSet;
 
@@ -13,34 +13,34 @@ use crate::event::Event;
 use crate::reader;
 use crate::run::Run;
 
-/// What is not of the kind that a format holds.
+/// Reason of parts that a format does not hold.
 pub(crate) const NO_PLACE: &str = "the format has no place for it";
-/// What was taken out of the source.
+/// Reason of payloads that are withheld.
 pub(super) const WITHHELD: &str = "it is withheld in the source";
-/// What signs the source, and nothing else.
+/// Reason of signatures.
 pub(crate) const SIGNS_THE_SOURCE: &str = "it signs the source, not what is made of it";
-/// What cannot be read as what it should be.
+/// Reason of payloads that cannot be read.
 pub(super) const UNREADABLE: &str = "it cannot be read as what it should be";
-/// What an envelope leaves in the manifest of a bundle.
+/// Reason of envelopes, of which the manifest of a bundle keeps the hash.
 pub(crate) const ONLY_ITS_HASH: &str = "only the hash that the run's first event names is kept";
-/// An answer to what is not recorded.
+/// Reason of answers whose request is not recorded.
 pub(super) const NO_CALL: &str = "what it answers is not recorded, and the format wants it";
-/// A call or a request whose other end is not recorded.
+/// Reason of calls and requests whose answer is not recorded.
 pub(super) const NO_ANSWER: &str = "no answer to it is recorded, and the format wants one";
 
-/// Where an event lies in its source. A REPLAY.jsonl and a trace count as the list of their lines.
+/// Returns the path of an event in its source. A REPLAY.jsonl and a trace count as lists of their lines.
 pub(super) fn source_path(run: &Run, event: &Event<'_>) -> SourcePath {
     reader::reader_of(run.payload_format()).source_path(event)
 }
 
-/// Where a member of an event's payload lies in its source.
+/// Returns the path of a member of an event's payload in its source.
 pub(super) fn member_path(run: &Run, event: &Event<'_>, name: &str) -> SourcePath {
     let at = source_path(run, event);
     let inside = if event.payload_format() == FormatId::Rer { ".payload." } else { "." };
     at.child(&format!("{inside}{name}"))
 }
 
-/// Notes an event of which nothing is kept.
+/// Adds an event of which nothing is kept to the losses.
 pub(super) fn note_lost_event(run: &Run, event: &Event<'_>, losses: &mut Losses) {
     let is_manifest =
         run.payload_format() == FormatId::ReplayBundle && event.kind() == Some(EventType::RunStarted);
@@ -52,14 +52,15 @@ pub(super) fn note_lost_event(run: &Run, event: &Event<'_>, losses: &mut Losses)
     losses.add(source_path(run, event), reason);
 }
 
-/// Notes the members of an object that are not among those that are kept.
+/// Adds the members of an object that are not kept to the losses.
 pub(crate) fn note_other_members(object: Value<'_>, kept: &[&str], at: &SourcePath, losses: &mut Losses) {
     for (name, _) in object.members().filter(|(name, _)| !kept.iter().any(|kept| name.is_string(kept))) {
         losses.add(at.child(&json_path_member(&name.string().unwrap_or_default())), NO_PLACE);
     }
 }
 
-/// A member as JSON paths name it.
+/// Returns a member as JSON paths write it: `.name`, or `["name"]` if it has other characters than letters,
+/// digits and `_`.
 fn json_path_member(name: &str) -> String {
     let is_plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     if is_plain {
@@ -71,7 +72,7 @@ fn json_path_member(name: &str) -> String {
     quoted
 }
 
-/// Notes what lies around the events and has no place in any other format.
+/// Adds the parts of a document outside of its events to the losses, and the files that no event was read from.
 pub(super) fn note_document_losses(run: &Run, target: FormatId, losses: &mut Losses) {
     reader::reader_of(run.payload_format()).note_document_losses(run, target, losses);
     let manifest = run.file(MANIFEST).and_then(|text| Value::parse(text, &widest_limits()).ok());
@@ -86,13 +87,14 @@ pub(super) fn note_document_losses(run: &Run, target: FormatId, losses: &mut Los
     }
 }
 
+/// Returns true if a file of a bundle is a cassette.
 fn is_cassette(run: &Run, name: &str) -> bool {
     run.file(name).is_some_and(|file| {
         reenact_formats::replay_bundle::cassette::CassetteView::read(file, &widest_limits()).is_some()
     })
 }
 
-/// The document of a run that is one, without what lies behind it: the files that came with it.
+/// Returns the document of a run, without the files that are appended to its bytes.
 pub(crate) fn document(run: &Run) -> &[u8] {
     let bytes = run.bytes();
     if run.files().next().is_none() {
@@ -104,13 +106,14 @@ pub(crate) fn document(run: &Run) -> &[u8] {
     end.and_then(|end| bytes.get(..end)).unwrap_or(bytes)
 }
 
-/// Where the first JSON value of a text ends.
+/// Returns the offset at which the first JSON value of a text ends.
 fn end_of_value(bytes: &[u8]) -> Option<usize> {
     let mut scanner = Scanner::new(bytes, &widest_limits()).ok()?;
     scanner.value().ok()?;
     Some(scanner.offset())
 }
 
+/// Returns limits for texts that were parsed before: the widest there are.
 pub(crate) fn widest_limits() -> Limits {
     Limits { max_depth: Limits::MAX_DEPTH, max_bytes: Limits::MAX_BYTES }
 }

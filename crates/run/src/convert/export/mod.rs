@@ -1,4 +1,5 @@
-//! A run → a format that it did not come from: what has a home there, and a list of what has none.
+//! Export of a run to a format that it did not come from: what has a place there is written, the rest is
+//! listed.
 
 pub(crate) mod loss_notes;
 pub(super) mod model_io;
@@ -18,27 +19,32 @@ use super::route::route;
 use super::source::RecordFile;
 use crate::run::Run;
 
-/// What a run is written as, and when and by which version.
+/// Inputs of an export apart from the run: version, time and source.
 #[derive(Debug, Clone, Copy)]
 pub struct ExportContext<'a> {
-    /// The version of the program that converts.
+    /// Version of the program that converts.
     pub version: &'a str,
-    /// When: RFC 3339. It stands for times that the source does not tell.
+    /// Time of the export, RFC 3339. It replaces times that the source does not tell.
     pub now: &'a str,
-    /// What the source is, and its digest: where the target has a place for it, it says where it came from.
+    /// Name of the source's format, and its digest. Targets that have a place for them name their source.
     pub source: (&'a str, Digest),
 }
 
-/// What was written, and what was not.
+/// Result of an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportedRecord {
-    /// The files: one, but for a REPLAY.jsonl, which has its receipt and its summary beside it.
+    /// Files that were written: one, except for a REPLAY.jsonl, which has its receipt and its summary beside
+    /// it.
     pub files: Vec<RecordFile>,
-    /// What has no place there.
+    /// Parts of the run that have no place in the format.
     pub losses: Losses,
 }
 
-/// Writes a run as a record of another format. RER is not among them: that is [`super::import()`].
+/// Writes a run as a record of another format.
+///
+/// # Errors
+/// [`ConvertError::NotATarget`] for RER, which records are imported into by [`super::import()`], and for
+/// formats that are never written; else if the format cannot hold the run.
 pub fn export(
     run: &Run,
     target: FormatId,

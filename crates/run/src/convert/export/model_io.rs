@@ -1,4 +1,14 @@
-//! A run → Model IO: each exchange with a model is an interaction. Of the prompt the hash is kept, of the answer its text.
+//! Export to Model IO: each exchange with a model is an interaction. The session keeps the hash of the prompt
+//! and the text of the answer.
+//!
+//! | member of the interaction | source |
+//! |---|---|
+//! | `prompt_hash` | hash of the request's body or prompt; a recorded hash as it is |
+//! | `response_content` | text of the message, or else the body |
+//! | `tokens_input`, `tokens_output` | usage of the message |
+//! | `latency_ms` | latency of the answer |
+//!
+//! The functions that read an exchange for an export live here, and serve the other exporters, too.
 
 use std::borrow::Cow;
 
@@ -21,11 +31,19 @@ use crate::exchange::{
 use crate::run::Run;
 use crate::unreadable::UnreadablePayload;
 
+/// Reason of prompts.
 const ONLY_THE_HASH: &str = "only the hash of the prompt is kept";
+/// Reason of answers.
 const ONLY_THE_TEXT: &str = "only the text of the answer is kept, with its tokens and its time";
+/// Reason of models other than the first.
 const ONE_MODEL: &str = "a session names one model";
+/// Reason of providers other than the first.
 const ONE_ADAPTER: &str = "a session names one provider";
 
+/// Writes a run as a session. A session names one model and one provider: the first that the run names.
+///
+/// # Errors
+/// [`ConvertError::ModelIo`] if an interaction exceeds a limit of the format.
 pub(in crate::convert) fn write(
     run: &Run,
     context: &ExportContext<'_>,
@@ -97,18 +115,18 @@ pub(in crate::convert) fn write(
     Ok(vec![RecordFile { name: reenact_formats::model_io::pack::SESSION_FILE.into(), bytes }])
 }
 
-/// Whether an event answers what is not recorded: no exchange holds it.
+/// Returns true if an event is an answer whose request is not recorded, so that it is part of no exchange.
 pub(super) fn is_orphan(event: &Event<'_>) -> bool {
     matches!(event.kind(), Some(EventType::ModelReturned | EventType::HttpReturned))
         && event.partner().is_none()
 }
 
-/// The exchanges with models.
+/// Returns the exchanges with models.
 pub(super) fn model_exchanges(run: &Run) -> impl Iterator<Item = Exchange<'_>> {
     run.exchanges().filter(|exchange| exchange.kind == ExchangeKind::Model)
 }
 
-/// Both sides of an exchange; where one cannot be read, that is noted.
+/// Reads both sides of an exchange. If one cannot be read, it is added to the losses, and the result is `None`.
 pub(super) fn read_exchange<'r>(
     run: &Run,
     exchange: &Exchange<'r>,
@@ -127,7 +145,7 @@ pub(super) fn read_exchange<'r>(
     Some((request?, answer.ok()?))
 }
 
-/// What an answer says: read from what is at hand already.
+/// Returns the message of an answer, given its request, without reading either again.
 pub(super) fn answer_message(
     request: &ExchangeRequest<'_>,
     answer: &ExchangeAnswer<'_>,
@@ -138,7 +156,7 @@ pub(super) fn answer_message(
     }
 }
 
-/// What was asked, as text; or the digest of it, where that is all there is.
+/// Returns the prompt as text; or an empty text and the digest, if only the hash is recorded.
 pub(super) fn prompt_text<'a>(
     request: &'a ExchangeRequest<'_>,
 ) -> (Cow<'a, str>, Option<reenact_json::Digest>) {
@@ -148,7 +166,7 @@ pub(super) fn prompt_text<'a>(
     }
 }
 
-/// What was answered: the answer's own text, or else that of its body.
+/// Returns the text of an answer: that of its message, or else its body.
 pub(super) fn response_text<'a>(
     answer: &'a ExchangeAnswer<'_>,
     message: Option<&'a reenact_wire::ModelAnswer>,

@@ -1,29 +1,30 @@
-//! Objects as one expression, over [`ObjectWriter`].
+//! Builder of JSON objects as one expression, over [`ObjectWriter`].
 
 use reenact_json::canonical::write_string;
 use reenact_json::writer::ObjectWriter;
 
-/// An object in the making.
+/// JSON object under construction. Names must be unique; they are not checked.
 pub(in crate::convert) struct ObjectBuilder(ObjectWriter);
 
 impl ObjectBuilder {
+    /// Begins an object.
     pub(in crate::convert) fn new() -> Self {
         Self(ObjectWriter::new())
     }
 
-    /// A member whose value is JSON text.
+    /// Adds a member whose value is JSON text.
     pub(in crate::convert) fn raw(mut self, name: &str, value: &[u8]) -> Self {
         self.0.raw(name, value);
         self
     }
 
-    /// A member that is a string.
+    /// Adds a member that is a string.
     pub(in crate::convert) fn string(mut self, name: &str, value: &str) -> Self {
         self.0.string(name, value);
         self
     }
 
-    /// A member that is a string, if there is one that is not empty.
+    /// Adds a member that is a string, unless the string is absent or empty.
     pub(in crate::convert) fn optional_string(self, name: &str, value: Option<&str>) -> Self {
         match value.filter(|value| !value.is_empty()) {
             Some(value) => self.string(name, value),
@@ -31,7 +32,7 @@ impl ObjectBuilder {
         }
     }
 
-    /// A member that is a number, if there is one.
+    /// Adds a member that is a number, if there is one.
     pub(in crate::convert) fn optional_number(self, name: &str, value: Option<impl ToString>) -> Self {
         match value {
             Some(value) => self.raw(name, value.to_string().as_bytes()),
@@ -39,12 +40,13 @@ impl ObjectBuilder {
         }
     }
 
+    /// Ends the object, and returns its text.
     pub(in crate::convert) fn close(self) -> Vec<u8> {
         self.0.close()
     }
 }
 
-/// A string as JSON.
+/// Returns a string as JSON.
 pub(in crate::convert) fn quoted(text: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + 2);
     write_string(text, &mut out);

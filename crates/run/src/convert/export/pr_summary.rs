@@ -1,4 +1,7 @@
-//! PR_SUMMARY.md: what a person reads of a replay.
+//! PR_SUMMARY.md: the summary of a REPLAY.jsonl for people.
+//!
+//! The format asks for fixed headings: changes, files, verification, confidence and session. Facts that no
+//! record tells, such as the files that were changed, are said to be not recorded.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,24 +11,31 @@ use reenact_formats::replay_jsonl::writer::SessionStatus;
 use reenact_formats::rer::time::instant;
 use reenact_json::Shown;
 
-/// What the summary tells, gathered on the way.
+/// Facts of the summary, collected while the replay is written.
 #[derive(Debug, Default)]
 pub(super) struct PrSummary {
+    /// Number of calls of each tool.
     calls_by_tool: BTreeMap<String, usize>,
+    /// Commands of verifications, with their exit codes.
     verifications: Vec<(String, i32)>,
 }
 
 impl PrSummary {
+    /// Counts a call of a tool.
     pub(super) fn count_call(&mut self, tool: &str) {
         *self.calls_by_tool.entry(tool.to_owned()).or_default() += 1;
     }
 
+    /// Adds the commands of a verification, with their exit codes.
     pub(super) fn add_verifications(&mut self, commands: &[String], exit_codes: &[i32]) {
         self.verifications.extend(commands.iter().cloned().zip(exit_codes.iter().copied()));
     }
 }
 
-/// The document. All that comes from the run is untrusted text.
+/// Returns the summary as Markdown. All texts of the run are untrusted, and written as code.
+///
+/// `confidence` is `None` if the source tells none; the text then says that the 0 of the replay is not
+/// recorded.
 pub(super) fn markdown(
     summary: &PrSummary,
     figures: &ReplayTotals,
@@ -70,7 +80,7 @@ pub(super) fn markdown(
     out
 }
 
-/// Text between backticks, which it cannot leave.
+/// Returns text between backticks; backticks in the text are replaced, so that it cannot end the code.
 fn code(text: &str) -> String {
     format!("`{}`", Shown::new(text).to_string().replace('`', "'"))
 }

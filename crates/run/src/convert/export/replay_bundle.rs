@@ -1,4 +1,17 @@
-//! A run → a Replay Bundle: a trace of prompts and responses, and a cassette for each exchange over HTTP whose two sides are JSON.
+//! Export to a Replay Bundle: a trace of prompts and responses, and a cassette for each exchange over HTTP
+//! whose two sides are JSON.
+//!
+//! A line of the trace, and a cassette (each is one line in the bundle):
+//!
+//! ```json
+//! {"schema_version":1,"type":"assay.trace","request_id":"s1","prompt":"…","response":"…",
+//!  "meta":{"model":"gpt-5","provider":"openai"}}
+//! {"schema_version":2,"fingerprint":"…","method":"POST","url":"https://…","request_body":{},
+//!  "status":200,"response_body":{},"meta":{"recorded_at":"…","model":"gpt-5","provider":"openai","kind":"…"}}
+//! ```
+//!
+//! Prompts are unique in a trace, and requests in the cassettes: of equal ones the first is kept, and the
+//! others are listed as losses. Start reading at [`bundle_parts`].
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -26,25 +39,33 @@ use crate::event::Event;
 use crate::exchange::{AnswerDetail, Exchange, ExchangeAnswer, ExchangeRequest, ExchangeRequestBody};
 use crate::run::Run;
 
-/// The trace's name in the bundle.
+/// Name of the trace in the bundle.
 pub const TRACE: &str = "files/trace.jsonl";
 
+/// Reason of prompts that are in the trace already.
 const DUPLICATE_PROMPT: &str = "a trace answers each prompt once, and this one is answered before";
+/// Reason of requests that have a cassette already.
 const DUPLICATE_REQUEST: &str = "cassettes answer each request once, and this one is answered before";
+/// Reason of exchanges whose prompt cannot be written.
 const NO_PROMPT: &str = "the source holds only the hash of the prompt";
+/// Reason of exchanges that have a cassette, for all else that was recorded of them.
 const ONLY_WORDS_AND_BODIES: &str = "its words are kept, and where both sides are JSON its bodies; headers, times and the pieces of a stream are not";
 
-/// What a bundle of a run holds, before it is packed.
+/// Content of a bundle, before it is packed.
 #[derive(Debug, Clone, Default)]
 pub struct ReplayBundleParts {
-    /// The lines of the trace.
+    /// Lines of the trace.
     pub trace: Vec<u8>,
-    /// Cassettes by their names.
+    /// Cassettes by their names in the bundle.
     pub cassettes: BTreeMap<String, Vec<u8>>,
-    /// Which requests can be replayed from it.
+    /// Requests that can be replayed from the bundle, and those that cannot, with the reason.
     pub coverage: ReplayCoverage,
 }
 
+/// Writes a run as the archive of a bundle.
+///
+/// # Errors
+/// If the writer of the format refuses a file.
 pub(in crate::convert) fn write(
     run: &Run,
     context: &ExportContext<'_>,
@@ -58,7 +79,11 @@ pub(in crate::convert) fn write(
     Ok(vec![RecordFile { name: "bundle.tar.gz".into(), bytes }])
 }
 
-/// What the manifest says of a run. No clock and no path of a machine is in it.
+/// Makes the manifest of a run's bundle. It holds no time and no path of this machine, so that the bundle is
+/// reproducible.
+///
+/// The scrub policy names the redaction rules of the run; the source of the conversion is the value of
+/// `converted_from`.
 pub fn new_manifest(run: &Run, context: &ExportContext<'_>, coverage: ReplayCoverage) -> NewManifest {
     let redaction = run.started().and_then(|started| started.member("redaction"));
     let mask = redaction.and_then(|redaction| redaction.member("pack")?.string());
@@ -82,7 +107,10 @@ pub fn new_manifest(run: &Run, context: &ExportContext<'_>, coverage: ReplayCove
     }
 }
 
-/// The trace and the cassettes of a run.
+/// Makes the trace and the cassettes of a run; what has no place in either is added to the losses.
+///
+/// Each model exchange is a line of the trace if its prompt is recorded, and a cassette if both of its sides
+/// are JSON. The coverage lists the exchanges that cannot be replayed.
 pub fn bundle_parts(run: &Run, losses: &mut Losses) -> ReplayBundleParts {
     let mut parts = ReplayBundleParts::default();
     let (mut prompts, mut ids) = (HashSet::new(), UniqueIds::default());
@@ -154,7 +182,7 @@ pub fn bundle_parts(run: &Run, losses: &mut Losses) -> ReplayBundleParts {
     parts
 }
 
-/// A request that is not to a model has a cassette, or no place.
+/// Adds an exchange that is not with a model. It becomes a cassette if both sides are JSON, else it is lost.
 fn add_http_exchange(run: &Run, exchange: &Exchange<'_>, parts: &mut ReplayBundleParts, losses: &mut Losses) {
     let Some((request, answer)) = read_exchange(run, exchange, losses) else { return };
     let at = source_path(run, &exchange.called);
@@ -170,6 +198,8 @@ fn add_http_exchange(run: &Run, exchange: &Exchange<'_>, parts: &mut ReplayBundl
     }
 }
 
+/// Adds an event that is no exchange to the losses; of the event that begins a run, the members that the
+/// manifest does not keep.
 fn note_frame_losses(run: &Run, event: &Event<'_>, losses: &mut Losses) {
     match (event.kind(), event.payload().value()) {
         (Some(EventType::RunStarted), Some(payload)) if run.payload_format() == FormatId::Rer => {
@@ -186,13 +216,17 @@ fn note_frame_losses(run: &Run, event: &Event<'_>, losses: &mut Losses) {
 }
 
 impl ReplayBundleParts {
+    /// Marks a request as one that cannot be replayed from the bundle.
     fn mark_incomplete(&mut self, id: String, why: &str) {
         self.coverage.reason.insert(id.clone(), why.into());
         self.coverage.incomplete.push(id);
     }
 
-    /// Adds a cassette, if both sides are JSON that came over HTTP. A stream is one too: it is kept as the answer that it tells
-    /// piece by piece.
+    /// Adds a cassette, if both sides are JSON that came over HTTP, and returns true if so. A stream is kept as
+    /// the document that its events add up to. `message` is the answer's message with the id for that document.
+    ///
+    /// The first cassette of a fingerprint is kept. Its name is `cassettes/<provider>/<kind>/<first 16 digits
+    /// of the fingerprint>.json`.
     fn add_cassette(
         &mut self,
         run: &Run,
@@ -244,13 +278,14 @@ impl ReplayBundleParts {
             .close();
         let short: String = key.to_string().chars().take(16).collect();
         let name = format!("{CASSETTES}{provider}/{kind}/{short}.json");
-        // The first answer to a request is the one that is given; the real tool knows no second.
+        // The format's own tool serves one answer to a request: the first.
         self.cassettes.entry(name).or_insert(cassette);
         true
     }
 }
 
-/// Where a request went: the route's own address, if the record tells it.
+/// Returns the URL of a request: at the route's upstream if the record names it, else at the vendor's own
+/// address. A path that is a full URL is returned as it is.
 pub(super) fn request_url(run: &Run, request: &ExchangeRequest<'_>) -> String {
     if request.path.contains("://") {
         return request.path.to_string();
@@ -262,7 +297,7 @@ pub(super) fn request_url(run: &Run, request: &ExchangeRequest<'_>) -> String {
         (None, Some(vendor)) => vendor.origin().into(),
         (None, None) => "https://upstream.invalid".into(),
     };
-    // The paths of some routes begin with what their address ends with.
+    // Some upstreams end with `/v1`, and paths begin with it.
     let path = match base.rsplit_once('/') {
         Some((_, "v1")) => request.path.strip_prefix("/v1").unwrap_or(&request.path),
         _ => &request.path,

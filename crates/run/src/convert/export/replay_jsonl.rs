@@ -1,5 +1,18 @@
-//! A run → REPLAY.jsonl, with RECEIPT.json and PR_SUMMARY.md: tools that were called, plans, steps and verifications. Of an output
-//! the hash is kept.
+//! Export to REPLAY.jsonl, with RECEIPT.json and PR_SUMMARY.md: tool calls, plans, steps and verifications. The
+//! replay keeps the hashes of outputs.
+//!
+//! | event | line |
+//! |---|---|
+//! | `rer.run.started`, `rer.run.ended` | `SessionStart`, `SessionEnd` |
+//! | `rer.plan.started` | `PlanStart` |
+//! | `rer.tool.called`, `rer.tool.returned` | `ToolCall`, `ToolResult` |
+//! | `rer.step.completed` | `StepComplete` |
+//! | `rer.verification.ran` | `Verification` |
+//! | all others | lost |
+//!
+//! The format requires values that few sources tell, such as utilities and a confidence. They are written with
+//! a default, and each default is listed as a loss, so that a reader does not take it for a fact. Start reading
+//! at `ReplayJsonlExporter::write_event`.
 
 use std::collections::HashMap;
 
@@ -29,30 +42,53 @@ use crate::reader::replay_jsonl::finite_f32;
 use crate::run::Run;
 use crate::tool::{RecordedToolCall, RecordedToolResult, ToolUse};
 
+/// Reason of outputs of tools.
 const ONLY_THE_HASH: &str = "only the hash of the output is kept";
+/// Reason of `output_hash`, if neither the output nor its hash is recorded.
 const NO_OUTPUT: &str = "the source holds no output; the hash of null is written";
+/// Reason of a default `step_utility`.
 const UTILITY: &str = "the source tells no utility; 0 is written";
+/// Reason of a default `policy_version`.
 const POLICY: &str = "the source names no policy of this format; \"unknown\" is written";
+/// Reason of a default `confidence`.
 const CONFIDENCE: &str = "the source tells no confidence; 0 is written";
+/// Reason of a default `status`, if the source has none.
 const NO_STATUS: &str = "the source does not tell how it ended; Failed is written";
+/// Reason of a default `status`, if the source has another word.
 const OTHER_STATUS: &str = "the format does not know the word for how it ended; Failed is written";
+/// Reason of a default `plan_hash`.
 const NO_PLAN_HASH: &str = "the source holds no plan to hash; the hash of null is written";
+/// Reason of a default `step_count`.
 const NO_STEP_COUNT: &str = "the source tells no number of steps; 0 is written";
+/// Reason of exit codes that are out of range.
 const EXIT_CODE: &str = "the format holds exit codes of 32 bits; it is left out";
+/// Reason of a replay without a plan.
 const NO_PLAN: &str = "the source has no plan, so that there is no PlanStart";
+/// Reason of ids of calls that are not unique in the source.
 const RENAMED: &str = "two calls have this id; another is written";
+/// Reason of params that have no hash in this format.
 const AS_TEXT: &str = "the format cannot write a number in it; it is written as a string";
+/// Reason of tool calls and results without a time.
 const NO_TIME: &str = "the source tells no time; that of the event before is written";
+/// Reason of a session id that the format refuses.
 const SESSION_ID: &str = "the id cannot name a folder; another is written";
+/// Reason of a made-up session id.
 const NO_ID: &str = "the source names no session; one is made up";
+/// Reason of a default `latency_ms`.
 const NO_LATENCY: &str = "the source tells no latency; 0 is written";
 
-/// What a result keeps of an event that we recorded, and of a line of this format's other dialect.
+/// Members of an RER payload that a result keeps.
 const RESULT_OF_RER: [&str; 8] =
     ["step_id", "tool_call_id", "tool", "output", "is_error", "latency_ms", "salt", "source"];
+/// Members of a line of REPLAY.jsonl that a result keeps; lines of typed replays are shown as such.
 const RESULT_OF_LINE: [&str; 8] =
     ["event", "t", "id", "output_hash", "exit_code", "step_utility", "latency_ms", "ok"];
 
+/// Writes a run as a replay, with its receipt and summary. Values that the format requires and the source does
+/// not tell are made up, and listed as losses.
+///
+/// # Errors
+/// If the writer of the format refuses a value.
 pub(in crate::convert) fn write(
     run: &Run,
     context: &ExportContext<'_>,
@@ -61,7 +97,7 @@ pub(in crate::convert) fn write(
     let now = event_time::event_timestamp(context.now).unwrap_or_default();
     let started_at = run.started_at().as_deref().and_then(event_time::event_timestamp).unwrap_or(now);
     let producer = format!("reenact@{}", context.version);
-    // Only the other dialect of this format has these.
+    // Only a typed replay, which is shown as a REPLAY.jsonl, has these members.
     let own = |value: Option<Value<'_>>, names: &[&str]| {
         let value = value.filter(|_| run.payload_format() == FormatId::ReplayJsonl)?;
         names.iter().find_map(|name| value.member(name)).map(|value| value.text().to_vec())
@@ -128,8 +164,7 @@ pub(in crate::convert) fn write(
     ])
 }
 
-/// How the run ended, in the words of this format.
-/// What is not known is no success.
+/// Returns the status of the run in the words of this format. An unknown status is no success.
 fn session_status(run: &Run, losses: &mut Losses) -> SessionStatus {
     let said = run.ended().and_then(|ended| ended.member("status")?.string());
     match said.as_deref() {
@@ -145,11 +180,13 @@ fn session_status(run: &Run, losses: &mut Losses) -> SessionStatus {
     }
 }
 
+/// Exporter of one run: writes a line for each event that has a place in the format.
 struct ReplayJsonlExporter<'w> {
     run: &'w Run,
     replay: ReplayJsonlWriter<Vec<u8>>,
+    /// Time of the last event, which an event without a time takes over.
     last_time: String,
-    /// The ids under which calls were written, by the place of their event.
+    /// Ids under which open calls were written, by the index of their event.
     open_calls: HashMap<usize, String>,
     ids: UniqueIds,
     hasher: Hasher,
@@ -158,6 +195,7 @@ struct ReplayJsonlExporter<'w> {
 }
 
 impl ReplayJsonlExporter<'_> {
+    /// Writes the line of an event, or adds the event to the losses.
     fn write_event(&mut self, event: &Event<'_>) -> Result<(), ConvertError> {
         match event.time().as_deref().and_then(event_time::event_timestamp) {
             Some(time) => self.last_time = time,
@@ -210,6 +248,8 @@ impl ReplayJsonlExporter<'_> {
         }
     }
 
+    /// Writes a tool call. A call without a result is lost, since the format requires both. An event that is
+    /// both call and result gives two lines at once.
     fn write_call(&mut self, event: &Event<'_>) -> Result<(), ConvertError> {
         let at = source_path(self.run, event);
         let returned = event.partner().and_then(|partner| self.run.event(partner));
@@ -247,7 +287,8 @@ impl ReplayJsonlExporter<'_> {
         Ok(())
     }
 
-    /// What the call is known by, if nothing else is; another id if something is.
+    /// Returns a unique id for a call: its own one if that is free. Calls without an id are numbered `tc_001`
+    /// and so on.
     fn assign_id(&mut self, event: &Event<'_>, call: &RecordedToolCall<'_>) -> String {
         let step_id = event.step_id();
         let own = call.tool_call_id.as_deref().filter(|id| !id.is_empty()).unwrap_or(&step_id);
@@ -259,7 +300,7 @@ impl ReplayJsonlExporter<'_> {
         id
     }
 
-    /// Params that the format can write: what it cannot becomes a string.
+    /// Returns params that the format can write. Params with a number that it cannot write become a string.
     fn writable_params(&mut self, text: &[u8], at: &SourcePath) -> Vec<u8> {
         let value = Value::parse(text, &widest_limits()).ok();
         if value.is_some_and(|value| hash::digest(value, &mut self.hasher).is_ok()) {
@@ -269,6 +310,7 @@ impl ReplayJsonlExporter<'_> {
         quoted(&String::from_utf8_lossy(text))
     }
 
+    /// Writes the result of an open call. A result whose call was not written is lost.
     fn write_return(&mut self, event: &Event<'_>) -> Result<(), ConvertError> {
         let id = event.partner().and_then(|called| self.open_calls.remove(&called));
         let tool = ToolUse { called: *event, returned: Some(*event) };
@@ -281,6 +323,8 @@ impl ReplayJsonlExporter<'_> {
         }
     }
 
+    /// Writes the result of a call; `event` holds it. The output is hashed by the rules of the format; without
+    /// an output, a hash that the source carries is kept.
     fn write_result(
         &mut self,
         event: &Event<'_>,
@@ -335,6 +379,8 @@ impl ReplayJsonlExporter<'_> {
         Ok(self.replay.emit(&self.last_time, &line)?)
     }
 
+    /// Writes the start of a plan: its hash and the number of its steps. A hash that the source carries is
+    /// kept; else the list of steps is hashed.
     fn write_plan(&mut self, event: &Event<'_>) -> Result<(), ConvertError> {
         let Some(payload) = event.payload().value() else {
             note_lost_event(self.run, event, self.losses);
@@ -366,6 +412,8 @@ impl ReplayJsonlExporter<'_> {
         Ok(self.replay.emit(&self.last_time, &Line::PlanStart { plan_hash, step_count })?)
     }
 
+    /// Writes the end of a plan's step. Words for a status that the format does not know become `Failed`, which
+    /// is listed as a loss.
     fn write_step(&mut self, event: &Event<'_>) -> Result<(), ConvertError> {
         let Some(payload) = event.payload().value() else {
             note_lost_event(self.run, event, self.losses);
@@ -395,6 +443,8 @@ impl ReplayJsonlExporter<'_> {
         Ok(self.replay.emit(&self.last_time, &line)?)
     }
 
+    /// Writes a verification: its commands, their exit codes, and the delta. Exit codes that are missing are
+    /// written as 1.
     fn write_verifications(&mut self, event: &Event<'_>) -> Result<(), ConvertError> {
         let Some(payload) = event.payload().value() else {
             note_lost_event(self.run, event, self.losses);
@@ -426,12 +476,13 @@ impl ReplayJsonlExporter<'_> {
     }
 }
 
-/// Where an event's payload lies in its source.
+/// Returns the path of an event's payload in its source.
 fn payload_path(run: &Run, event: &Event<'_>) -> SourcePath {
     let at = source_path(run, event);
     if event.payload_format() == FormatId::Rer { at.child(".payload") } else { at }
 }
 
+/// Returns an integer of 32 bits, which may be negative.
 fn parse_i32(value: Value<'_>) -> Option<i32> {
     core::str::from_utf8(value.text()).ok()?.parse().ok()
 }

@@ -1,5 +1,20 @@
-//! A run → `.rpk`: a step for each event that has a type there. What we recorded goes into input and output as it is, so that the
-//! `.rpk` replays as the run does; what others recorded is written as the programs of the format write it.
+//! Export to `.rpk`: a step for each event that has a type there.
+//!
+//! Payloads of RER become the input or output of a step as they are, so that the `.rpk` replays as the run
+//! does. Items of other formats are written in the shapes that the programs of the format write. Start reading
+//! at `RpkExporter::write_event`.
+//!
+//! | event | step type | payload becomes |
+//! |---|---|---|
+//! | `rer.prompt.rendered` | `prompt.render` | `input` |
+//! | `rer.model.called` | `model.request` | `input` |
+//! | `rer.model.returned` | `model.response` | `output` |
+//! | `rer.http.called`, `rer.tool.called` | `tool.request` | `input` |
+//! | `rer.http.returned`, `rer.tool.returned` | `tool.response` | `output` |
+//! | `rer.error.raised` | `error.event` | `output` |
+//! | `rer.output.final` | `output.final` | `output` |
+//! | `rer.run.started`, `rer.run.ended` | none | members of the document, as far as it has them |
+//! | all others | none | lost |
 
 use reenact_formats::FormatId;
 use reenact_formats::Profile;
@@ -25,13 +40,15 @@ use crate::exchange::{AnswerDetail, Exchange, ExchangeAnswer, ExchangeRequest, E
 use crate::run::Run;
 use crate::tool::ToolUse;
 
-/// What the form changes: long fractions, paths, times, line ends, the order of sets.
+/// Reason of values that the canonical form of `.rpk` changes: long fractions, paths, times, line ends, the
+/// order of sets.
 const RESPELLED: &str = "the format writes it in another way";
-/// So many differences of one payload are told by their paths; the rest is told by its number.
+/// Largest number of changes in one payload that are listed by their paths; further ones are counted.
 const MAX_LISTED_CHANGES: usize = 1000;
-/// How deep the members of a step lie in a document.
+/// Depth of nesting of a step's members in the document.
 const STEP_MEMBER_DEPTH: usize = 5;
 
+/// Writes a run as an `.rpk`, unsigned.
 pub(in crate::convert) fn write(
     run: &Run,
     context: &ExportContext<'_>,
@@ -73,17 +90,23 @@ pub(in crate::convert) fn write(
     Ok(vec![RecordFile { name: "run.rpk".into(), bytes: draft.finish(&header, None)? }])
 }
 
+/// Exporter of one run: appends steps to a draft.
+///
+/// Sizes are summed up on the way, so that a run that would grow out of proportion is refused before its
+/// document is written.
 struct RpkExporter<'w> {
     run: &'w Run,
     draft: RpkDocumentBuilder,
+    /// Number of steps so far; step ids count from 1.
     step_count: usize,
-    /// What the steps come to, on lines and without them.
+    /// Size of the steps so far with indentation, in bytes.
     indented_bytes: usize,
+    /// Size of the steps so far without indentation, in bytes.
     compact_bytes: usize,
     losses: &'w mut Losses,
 }
 
-/// The two sides of a step.
+/// Input, output and metadata of a step as JSON texts; absent ones are written as `{}`.
 #[derive(Default)]
 struct StepSides {
     input: Option<Vec<u8>>,
@@ -92,6 +115,10 @@ struct StepSides {
 }
 
 impl RpkExporter<'_> {
+    /// Writes the steps of an event, or adds the event to the losses.
+    ///
+    /// A withheld or unreadable payload becomes a step without content, so that the other end of its action
+    /// keeps its place.
     fn write_event(&mut self, event: &Event<'_>) -> Result<(), ConvertError> {
         let (step_type, is_answer) = match event.kind() {
             Some(EventType::PromptRendered) => ("prompt.render", false),
@@ -129,7 +156,8 @@ impl RpkExporter<'_> {
         self.append_step(event, step_type, step)
     }
 
-    /// The format knows requests over HTTP that are not to a model as tools, by a method and a URL on both steps.
+    /// Adds method and URL to a step of an exchange that is not with a model. The format keeps such exchanges
+    /// as tool steps that both have these members.
     fn add_http_members(&self, event: &Event<'_>, step: &mut StepSides) {
         let begins = event.kind() == Some(EventType::HttpCalled);
         let called = if begins { Some(event.index()) } else { event.partner() };
@@ -160,7 +188,8 @@ impl RpkExporter<'_> {
         };
     }
 
-    /// What begins or ends the run has its place in the run's own members, as far as those are known.
+    /// Adds the members of an event that begins or ends the run to the losses, except those that the document
+    /// keeps.
     fn note_frame_losses(&mut self, event: &Event<'_>) {
         let at = source_path(self.run, event);
         match event.payload().value() {
@@ -178,6 +207,7 @@ impl RpkExporter<'_> {
         }
     }
 
+    /// Appends a step, and checks the size of the document so far.
     fn append_step(
         &mut self,
         event: &Event<'_>,
@@ -206,7 +236,7 @@ impl RpkExporter<'_> {
         Ok(())
     }
 
-    /// A value as the format writes it, at rest; what that changes is noted.
+    /// Returns a value in the format's canonical form; values that this changes are added to the losses.
     fn normalized(&mut self, value: Value<'_>, at: &SourcePath) -> Result<Vec<u8>, ConvertError> {
         let (written, changed) = normalized_until_stable(value.text())?;
         if changed && let Ok(parsed) = Value::parse(&written, &widest_limits()) {
@@ -224,7 +254,8 @@ impl RpkExporter<'_> {
         Ok(written)
     }
 
-    /// An event of another format, in the shapes that the programs of this one write.
+    /// Writes an event whose payload is not RER, in the shapes that the programs of the format write. An event
+    /// that is both ends of its action becomes two steps.
     fn write_foreign_event(
         &mut self,
         event: &Event<'_>,
@@ -276,6 +307,8 @@ impl RpkExporter<'_> {
         }
     }
 
+    /// Returns the step of a tool call. Members of the item that the step does not keep are added to the
+    /// losses.
     fn tool_call_step(&mut self, tool: &ToolUse<'_>, at: &SourcePath) -> StepSides {
         let Ok(call) = tool.call() else {
             self.losses.add(at.clone(), UNREADABLE);
@@ -298,6 +331,8 @@ impl RpkExporter<'_> {
         self.normalized_step(&input, at, |input| StepSides { input: Some(input), ..StepSides::default() })
     }
 
+    /// Returns the step of a tool result. A result of which only the hash is recorded has `output_hash` in
+    /// place of `output`.
     fn tool_result_step(&mut self, tool: &ToolUse<'_>, at: &SourcePath) -> StepSides {
         let Ok(result) = tool.result() else { return StepSides::default() };
         let step_id = tool.returned.map_or_else(Default::default, |returned| returned.step_id());
@@ -323,6 +358,7 @@ impl RpkExporter<'_> {
         self.normalized_step(&output, at, |output| StepSides { output: Some(output), ..StepSides::default() })
     }
 
+    /// Returns the step of a request. The metadata of a trace line (`meta`) become those of the step.
     fn request_step(&mut self, exchange: Option<Exchange<'_>>, at: &SourcePath) -> StepSides {
         let request = exchange.as_ref().map(|exchange| (exchange.step_id(), exchange.request()));
         let Some((step_id, Ok(request))) = request else {
@@ -338,6 +374,8 @@ impl RpkExporter<'_> {
         self.normalized_step(&input, at, |input| StepSides { input: Some(input), output: None, metadata })
     }
 
+    /// Returns the step of an answer. Members of a Model IO interaction that the step does not keep are added
+    /// to the losses.
     fn answer_step(&mut self, exchange: Option<Exchange<'_>>, at: &SourcePath) -> StepSides {
         let answer = exchange.as_ref().map(|exchange| (exchange.step_id(), exchange.answer()));
         let Some((step_id, Ok(answer))) = answer else {
@@ -365,7 +403,8 @@ impl RpkExporter<'_> {
         self.normalized_step(&output, at, |output| StepSides { input: None, output: Some(output), metadata })
     }
 
-    /// A side that was put together here, as the format writes it.
+    /// Makes a step of a text that was composed here, in the format's canonical form. A text that has no
+    /// canonical form is added to the losses, and the step stays empty.
     fn normalized_step(
         &mut self,
         text: &[u8],
@@ -374,7 +413,7 @@ impl RpkExporter<'_> {
     ) -> StepSides {
         match normalized_until_stable(text) {
             Ok((written, changed)) => {
-                // Where in the source a leaf of this shape came from is not known any more.
+                // The composed text has no path in the source, so the loss is reported for the whole event.
                 if changed && values_differ(text, &written) {
                     self.losses.add(at.clone(), RESPELLED);
                 }
@@ -388,7 +427,9 @@ impl RpkExporter<'_> {
     }
 }
 
-/// A request, as a listener of this format keeps it.
+/// Returns a request as a listener of this format keeps it.
+///
+/// A JSON body is the member `payload`; a prompt is `prompt`, and the hash of one is `prompt_hash`.
 fn request_input(request: &ExchangeRequest<'_>, step_id: &str) -> Vec<u8> {
     let object =
         ObjectBuilder::new().string("step_id", step_id).optional_string("model", request.model.as_deref());
@@ -416,7 +457,10 @@ fn request_input(request: &ExchangeRequest<'_>, step_id: &str) -> Vec<u8> {
     }
 }
 
-/// An answer, as a listener of this format keeps it.
+/// Returns an answer as a listener of this format keeps it.
+///
+/// A message has `content`, `stop_reason` and `usage`; an answer over HTTP has `status_code`, `content_type`
+/// and `body`, which is JSON if it can be.
 fn answer_output(answer: &ExchangeAnswer<'_>, step_id: &str) -> Vec<u8> {
     let object = ObjectBuilder::new().string("step_id", step_id);
     if let (AnswerDetail::Message, Some(said)) = (answer.detail, &answer.recorded_message) {
@@ -441,7 +485,7 @@ fn answer_output(answer: &ExchangeAnswer<'_>, step_id: &str) -> Vec<u8> {
     }
 }
 
-/// Whether two texts are two values.
+/// Returns true if two texts are different JSON values.
 fn values_differ(one: &[u8], other: &[u8]) -> bool {
     match (Value::parse(one, &widest_limits()), Value::parse(other, &widest_limits())) {
         (Ok(one), Ok(other)) => {
@@ -451,8 +495,9 @@ fn values_differ(one: &[u8], other: &[u8]) -> bool {
     }
 }
 
-/// A value as the format writes it, until that changes nothing more: its paths are not at rest after one turn. Says also whether it
-/// may be another value than it was.
+/// Returns a value in the format's canonical form, and true if it may be another value than before.
+/// Normalisation is repeated until it changes nothing, at most 8 times: the paths of this format may change
+/// more than once.
 fn normalized_until_stable(text: &[u8]) -> Result<(Vec<u8>, bool), ConvertError> {
     const MAX_ROUNDS: usize = 8;
     let mut written = normalized_once(text)?;
@@ -467,7 +512,7 @@ fn normalized_until_stable(text: &[u8]) -> Result<(Vec<u8>, bool), ConvertError>
     Ok((written.0, changed))
 }
 
-/// A value as the format writes it, and whether that changed no value.
+/// Normalises a value once; returns its text, and true if no value was changed.
 fn normalized_once(text: &[u8]) -> Result<(Vec<u8>, bool), ConvertError> {
     let failed = |fault| ConvertError::Text { place: "a value of the source".into(), fault };
     let value = Value::parse(text, &widest_limits()).map_err(|error| failed(error.into()))?;

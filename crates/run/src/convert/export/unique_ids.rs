@@ -1,22 +1,23 @@
-//! Ids that nothing else in a record has.
+//! Ids that are unique in a record.
 
 use std::collections::{HashMap, HashSet};
 
-/// The ids that are given already.
+/// Ids that are used already.
 #[derive(Debug, Default)]
 pub(super) struct UniqueIds {
     used: HashSet<String>,
-    /// Where the search for a free number goes on: it never goes back, so that no choice of ids makes it long.
+    /// Next suffix to try for each id. It only grows, so that no choice of ids makes the search quadratic.
     next_suffix: HashMap<String, usize>,
 }
 
 impl UniqueIds {
-    /// How many are given.
+    /// Returns the number of ids in use.
     pub(super) fn len(&self) -> usize {
         self.used.len()
     }
 
-    /// The id that is wanted and `true`, if it is free; else one with a number behind it: `at`, or the next that is free.
+    /// Returns the wanted id and `true` if it is free; else the id with a number appended, which is `at` or the
+    /// next that is free, and `false`.
     pub(super) fn assign(&mut self, wanted: &str, at: usize) -> (String, bool) {
         if self.used.insert(wanted.to_owned()) {
             return (wanted.to_owned(), true);

@@ -1,4 +1,13 @@
-//! REPLAY.jsonl, in either dialect → RER: each line is an event.
+//! Import of REPLAY.jsonl and typed replays: each line is an event.
+//!
+//! | line | event |
+//! |---|---|
+//! | `PlanStart` | `rer.plan.started` |
+//! | `ToolCall`, `ToolResult` | `rer.tool.called`, `rer.tool.returned` |
+//! | `StepComplete` | `rer.step.completed` |
+//! | `Verification` | `rer.verification.ran` |
+//! | any other JSON object | `reenact.replay_jsonl.line` |
+//! | anything else | `reenact.replay_jsonl.torn` |
 
 use reenact_formats::FormatId;
 use reenact_formats::replay_jsonl::ReplayJsonlEventKind;
@@ -13,9 +22,12 @@ use crate::convert::error::ConvertError;
 use crate::convert::source::ImportSource;
 use crate::unreadable::pick_members;
 
-/// A line that is no JSON. Its bytes are kept as they are.
+/// Event type of a line that is no JSON object. Its bytes are kept as they are.
 pub(crate) const TORN_LINE: &str = "reenact.replay_jsonl.torn";
 
+/// Imports the lines of a replay. The status of the run is that of the line that ends the session.
+///
+/// The two formats name tag, time and id differently: `event`, `t` and `id`, or `type`, `ts` and `step_id`.
 pub(in crate::convert) fn import(
     source: &ImportSource<'_>,
     context: &mut ImportContext<'_>,
@@ -27,7 +39,7 @@ pub(in crate::convert) fn import(
     });
     let mut builder =
         ImportedArtifactBuilder::begin(context, started_at.as_deref(), &import_member(source, b"{}"))?;
-    // A replay that is cut off has no line that says how it ended.
+    // A truncated replay has no line that says how it ended.
     builder.status = ImportedStatus::Truncated;
     let mut items = ItemEncoder::new(source.format, "line");
     for (index, line) in lines(source.main_file).enumerate() {
@@ -60,7 +72,7 @@ pub(in crate::convert) fn import(
     builder.seal(None)
 }
 
-/// The lines that are not blank: JSON, or bytes that are none.
+/// Returns the lines that are not blank: a JSON object each, or the bytes of a line that is none.
 pub(crate) fn lines(text: &[u8]) -> impl Iterator<Item = Result<Value<'_>, &[u8]>> {
     let lines = text.split(|byte| *byte == b'\n');
     lines.filter(|line| !line.trim_ascii().is_empty()).map(|line| {
@@ -72,7 +84,8 @@ pub(crate) fn lines(text: &[u8]) -> impl Iterator<Item = Result<Value<'_>, &[u8]
     })
 }
 
-/// The event that a line is. Those that begin and end the session stand beside the ones that begin and end the record.
+/// Returns the event type of a line. Lines that begin and end the session have a type of their own, since the
+/// artifact has events of its own for that.
 fn event_type(kind: Option<ReplayJsonlEventKind>) -> &'static str {
     match kind {
         Some(ReplayJsonlEventKind::PlanStart) => EventType::PlanStarted.name(),

@@ -1,7 +1,17 @@
-//! Any format → RER, without loss.
+//! Import of any format into RER, without loss.
 //!
-//! The first event holds the document around the items, each item is an event of its own kind, and the last event ends the run. A
-//! document without a list of items where its format has one lies in the first event as a whole.
+//! The first event holds the document around the items, each item is an event of its own type, and the last
+//! event ends the run. A document without the list of items that its format has lies in the first event as a
+//! whole.
+//!
+//! The member `import` of the first event's payload:
+//!
+//! ```json
+//! {"beside":[{"body":{"text":"…"},"name":"RECEIPT.json"}],"digest":"sha256:…","document":{},"format":"replay-jsonl",
+//!  "source":{"text":"…"},"verified":true}
+//! ```
+//!
+//! `beside` holds the other files, `source` the original bytes if they are kept. Start reading at [`import`].
 
 pub(super) mod lines;
 pub(super) mod model_io;
@@ -23,12 +33,16 @@ use super::route::route;
 use super::source::{ImportSource, RecordFile};
 use crate::text_rule::TextRule;
 
-/// Seals a record as an RER artifact that says where it came from.
+/// Seals a record as an RER artifact that names the source. The inverse is [`restore`](super::restore()).
+///
+/// # Errors
+/// If the source cannot be read, a value of it has no canonical form, or the artifact cannot be sealed.
 pub fn import(source: &ImportSource<'_>, context: &mut ImportContext<'_>) -> Result<Vec<u8>, ConvertError> {
     (route(source.format)?.import)(source, context)
 }
 
-/// What the first event says of the source; `document` is JSON text.
+/// Returns the member `import` of the first event as JSON text: digest and format of the source, its document
+/// and its other files, and whether it verified. `document` is JSON text.
 fn import_member(source: &ImportSource<'_>, document: &[u8]) -> Vec<u8> {
     let mut out = b"{".to_vec();
     if source.format != FormatId::ReplayBundle && !source.other_files.is_empty() {
@@ -50,7 +64,7 @@ fn import_member(source: &ImportSource<'_>, document: &[u8]) -> Vec<u8> {
         out.extend_from_slice(b",\"source\":");
         write_body(kept, &mut out);
     }
-    // The seal speaks for the import alone: whoever reads it later must know what the source was worth.
+    // The seal vouches for the import alone, so a later reader needs to know whether the source verified.
     out.extend_from_slice(match source.verified {
         Some(true) => b",\"verified\":true}",
         Some(false) => b",\"verified\":false}",
@@ -59,7 +73,7 @@ fn import_member(source: &ImportSource<'_>, document: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A file: its name, and its bytes.
+/// Appends a file as an object of `body` and `name`.
 fn write_file(file: &RecordFile, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"body\":");
     write_body(&file.bytes, out);
@@ -68,7 +82,7 @@ fn write_file(file: &RecordFile, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// Bytes as payloads keep them.
+/// Appends bytes as payloads keep them: UTF-8 as `text`, all else as `base64`.
 fn write_body(bytes: &[u8], out: &mut Vec<u8>) {
     match core::str::from_utf8(bytes) {
         Ok(text) => {
@@ -84,11 +98,12 @@ fn write_body(bytes: &[u8], out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
+/// Parses a document of the source.
 fn parse(text: &[u8]) -> Result<Value<'_>, ConvertError> {
     Value::parse(text, &Limits::default()).map_err(|error| ConvertError::Unreadable(error.describe(text)))
 }
 
-/// A text without what lies at a place in it: an empty list stands there instead.
+/// Returns a document with an empty list in place of its items.
 fn without_items(text: &[u8], items: Option<Value<'_>>) -> Vec<u8> {
     let place = items.and_then(|items| {
         let place = items.range_in(text)?;
@@ -100,7 +115,7 @@ fn without_items(text: &[u8], items: Option<Value<'_>>) -> Vec<u8> {
     }
 }
 
-/// A document as the first event holds it.
+/// Encodes a document by the `$text` rule, as the first event holds it.
 fn encode_document(document: &[u8], origin: FormatId) -> Result<Vec<u8>, ConvertError> {
     let mut out = Vec::new();
     TextRule::new(origin.row().profile)
@@ -109,18 +124,21 @@ fn encode_document(document: &[u8], origin: FormatId) -> Result<Vec<u8>, Convert
     Ok(out)
 }
 
-/// Encodes one item after the other.
+/// Encoder of items by the `$text` rule, with one buffer for all.
 struct ItemEncoder {
     rule: TextRule,
     out: Vec<u8>,
+    /// Word for an item in error messages, such as `step`.
     item_name: &'static str,
 }
 
 impl ItemEncoder {
+    /// Makes an encoder for the items of a format.
     fn new(origin: FormatId, item_name: &'static str) -> Self {
         Self { rule: TextRule::new(origin.row().profile), out: Vec::new(), item_name }
     }
 
+    /// Encodes an item; `index` is its number in error messages.
     fn encode(&mut self, index: usize, item: Value<'_>) -> Result<&[u8], ConvertError> {
         self.out.clear();
         self.rule
@@ -130,17 +148,17 @@ impl ItemEncoder {
     }
 }
 
-/// What a member spells, if it is a string.
+/// Returns a member that is a string.
 fn string_member<'a>(object: Value<'a>, name: &str) -> Option<Cow<'a, str>> {
     object.member(name)?.string()
 }
 
-/// A list, if that is what stands there.
+/// Returns a member that is a list.
 fn array_member<'a>(object: Value<'a>, name: &str) -> Option<Value<'a>> {
     object.member(name).filter(|list| list.kind() == ValueKind::Array)
 }
 
-/// What an imported event calls or ends the call of, if it is one of the vocabulary.
+/// Returns the callee of an event type, if it is a call or a return.
 fn callee(event_type: &str) -> Option<Callee> {
     EventType::of_name(event_type)?.role().callee()
 }

@@ -1,4 +1,12 @@
-//! Model IO and recordings of its kernel → RER: each interaction is a call and its return, its members divided between the two.
+//! Import of Model IO sessions and of recordings of its kernel: each interaction is a call and a return, and
+//! its members are split between the two.
+//!
+//! The payloads of one interaction, without salts:
+//!
+//! ```json
+//! {"import":{"i":0,"prompt_hash":"sha256:…"},"model":"…","source":"imported","step_id":"interaction-000000"}
+//! {"import":{"response_content":"…","tokens_input":3},"model":"…","source":"imported","step_id":"interaction-000000"}
+//! ```
 
 use reenact_formats::FormatId;
 use reenact_formats::rer::EventType;
@@ -10,18 +18,19 @@ use crate::convert::error::ConvertError;
 use crate::convert::source::ImportSource;
 use crate::unreadable::pick_members;
 
-/// The members that were there when the model was asked; the rest came with its answer.
+/// Members of an interaction that belong to the call; all others belong to the return.
 const REQUEST_MEMBERS: [&str; 5] = ["i", "prompt_hash", "sequence", "prompt", "context"];
 
-/// An element that is no object cannot be divided.
+/// Event type of an interaction that is no object, and so cannot be split.
 pub(crate) const UNDIVIDED_INTERACTION: &str = "reenact.model_io.interaction";
 
+/// Imports the interactions of a session.
 pub(in crate::convert) fn import(
     source: &ImportSource<'_>,
     context: &mut ImportContext<'_>,
 ) -> Result<Vec<u8>, ConvertError> {
     let session = parse(source.main_file)?;
-    // Each look would be one at all of it.
+    // One walk finds all members; a search for each would walk over the whole session every time.
     let names = ["interactions", "model_id", "created_at_utc", "ended_at_utc", "started_at", "ended_at"];
     let [interactions, model, created_at, ended_at_utc, started_at, ended_at] = pick_members(session, names);
     let interactions = interactions.filter(|list| list.kind() == ValueKind::Array);
@@ -66,7 +75,7 @@ pub(in crate::convert) fn import(
     builder.seal(text(ended_at).as_deref())
 }
 
-/// The two halves of an interaction, and when it was.
+/// Splits an interaction. Returns the JSON texts of its two halves, and its time.
 fn split_interaction(interaction: Value<'_>) -> (Vec<u8>, Vec<u8>, Option<Value<'_>>) {
     let (mut called, mut returned, mut time) = (b"{".to_vec(), b"{".to_vec(), None);
     for (name, value) in interaction.members() {

@@ -1,4 +1,10 @@
-//! Replay Bundle → RER: each member is an event, with its bytes as they are.
+//! Import of Replay Bundles: each file is an event, with its bytes as they are.
+//!
+//! The payload of a file, without its salt; bytes that are no UTF-8 have `base64` in place of `text`:
+//!
+//! ```json
+//! {"import":{"body":{"text":"…"},"name":"files/trace.jsonl"},"source":"imported"}
+//! ```
 
 use reenact_json::Limits;
 use reenact_json::Value;
@@ -8,9 +14,10 @@ use crate::convert::artifact_builder::{CommonMembers, ImportContext, ImportedArt
 use crate::convert::error::ConvertError;
 use crate::convert::source::ImportSource;
 
-/// A member of a bundle.
+/// Event type of a file of a bundle.
 pub(crate) const BUNDLE_MEMBER: &str = "reenact.replay_bundle.member";
 
+/// Imports the files of a bundle. The manifest lies in the first event.
 pub(in crate::convert) fn import(
     source: &ImportSource<'_>,
     context: &mut ImportContext<'_>,

@@ -1,4 +1,10 @@
-//! `.rpk` → RER: each step is an event.
+//! Import of `.rpk`: each step is an event.
+//!
+//! The payload of a step, without its salt:
+//!
+//! ```json
+//! {"import":{"id":"a","type":"model.request","input":{},"output":{}},"model":"gpt-5","source":"imported","step_id":"a"}
+//! ```
 
 use reenact_formats::FormatId;
 use reenact_formats::rer::{Callee, EventType};
@@ -10,6 +16,9 @@ use crate::convert::artifact_builder::{CommonMembers, ImportContext, ImportedArt
 use crate::convert::error::ConvertError;
 use crate::convert::source::ImportSource;
 
+/// Imports the steps of an artifact.
+///
+/// The model or tool of an event is named by the step's metadata, or else by its input.
 pub(in crate::convert) fn import(
     source: &ImportSource<'_>,
     context: &mut ImportContext<'_>,
@@ -32,7 +41,7 @@ pub(in crate::convert) fn import(
         let step_type = view.step_type.and_then(|step_type| step_type.string());
         let event_type = event_type(step_type.as_deref());
         let text = |value: Option<Value<'_>>| Some(value?.string()?.into_owned());
-        // Only these events have a model or a tool to name.
+        // Only events of that callee name a model or a tool.
         let named = |name: &str, of: Callee| {
             let places = [view.metadata, view.input].into_iter().flatten();
             (callee(event_type) == Some(of))
@@ -48,7 +57,7 @@ pub(in crate::convert) fn import(
     builder.seal(None)
 }
 
-/// The event that a step is.
+/// Returns the event type of a step. Steps of a type that RER has no word for keep a type of their own.
 fn event_type(step_type: Option<&str>) -> &'static str {
     match step_type {
         Some("prompt.render") => EventType::PromptRendered.name(),
@@ -62,23 +71,27 @@ fn event_type(step_type: Option<&str>) -> &'static str {
     }
 }
 
-/// Requests without their responses. The format ties the two by nothing but, sometimes, a `request_id`.
+/// Requests whose responses are due. The format pairs the two only by a `call_id` or `request_id`, which many
+/// programs leave out.
 #[derive(Default)]
 pub(crate) struct OpenRequests {
     open: Vec<OpenRequest>,
 }
 
+/// Request whose response is due.
 struct OpenRequest {
     is_model: bool,
     id: String,
     request_id: Option<String>,
 }
 
-/// An attack of requests alone must not make each response look at all of them.
+/// Largest number of open requests. A hostile file of requests alone must not make each response search all of
+/// them.
 const MAX_OPEN_REQUESTS: usize = 1024;
 
 impl OpenRequests {
-    /// What a request and its response are both known by: the id of the request.
+    /// Returns the id that a request and its response share in the artifact: the id of the request. A response
+    /// without a matching id takes the last open request of its kind.
     pub(crate) fn step_id(&mut self, view: &RpkStepView<'_>, step_type: &str) -> Option<String> {
         let id = view.id.and_then(|id| id.string()).map(|id| id.into_owned());
         let is_paired = matches!(step_type.rsplit_once('.'), Some((_, "request" | "response")));

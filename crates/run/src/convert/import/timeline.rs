@@ -1,4 +1,7 @@
-//! The one-file timeline of a session → RER: each entry is an event.
+//! Import of the one-file timeline of a session: each entry is an event.
+//!
+//! Calls of a timeline have no ids. They are numbered `tc_001` and so on, and results take the number of their
+//! call.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -14,6 +17,7 @@ use crate::convert::error::ConvertError;
 use crate::convert::event_time;
 use crate::convert::source::ImportSource;
 
+/// Imports the entries of a timeline. Times of entries count in milliseconds from the beginning of the session.
 pub(in crate::convert) fn import(
     source: &ImportSource<'_>,
     context: &mut ImportContext<'_>,
@@ -49,7 +53,8 @@ pub(in crate::convert) fn import(
     builder.seal(None)
 }
 
-/// Calls have no ids here: a result belongs to the oldest open call of its tool.
+/// Tool calls whose results are due. A timeline has no ids: a result belongs to the oldest open call of its
+/// tool.
 #[derive(Default)]
 pub(crate) struct OpenToolCalls {
     count: usize,
@@ -57,7 +62,7 @@ pub(crate) struct OpenToolCalls {
 }
 
 impl OpenToolCalls {
-    /// The id of one more call.
+    /// Opens a call, and returns the id that it gets.
     pub(crate) fn open(&mut self, tool: &str) -> String {
         self.count += 1;
         let id = format!("tc_{:03}", self.count);
@@ -65,7 +70,7 @@ impl OpenToolCalls {
         id
     }
 
-    /// The id of the call that a result belongs to.
+    /// Closes the call that a result belongs to, and returns its id.
     pub(crate) fn close(&mut self, tool: &str) -> Option<String> {
         self.open.get_mut(tool)?.pop_front()
     }

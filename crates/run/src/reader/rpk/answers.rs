@@ -1,4 +1,14 @@
-//! What a step says was answered by a model, or over HTTP.
+//! Answers in steps of an `.rpk`, of models and over HTTP.
+//!
+//! Shapes of `output`, of which the first that applies counts; the table of the parent module says which
+//! program writes which.
+//!
+//! 1. `http` or `ended_by`: an answer as reenact records it.
+//! 2. `status_code` and `body`: the answer to a wrapped HTTP client.
+//! 3. `output.output`, or else `output` itself, is a string: the text of the answer.
+//! 4. `chunks`: the events of a stream.
+//! 5. `response`, or else the object itself, is an answer or an error in a vendor's format.
+//! 6. `content` or `text`, `stop_reason`, `usage`: the message alone.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -14,7 +24,12 @@ use crate::reader::rer::{self, read_status};
 use crate::run::RunInner;
 use crate::unreadable::{UnreadablePayload, mistyped, optional_milliseconds, pick_members, required};
 
-/// What was answered. `endpoint` is that of the request, if it is known.
+/// Reads a step as an answer; `endpoint` is that of the request, if known. The members of `output` tell the
+/// shapes apart.
+///
+/// # Errors
+/// [`UnreadablePayload::UnknownShape`] if the output has none of the shapes; [`UnreadablePayload::Omitted`] if
+/// the recorder left the body out.
 pub(in crate::reader) fn answer<'v>(
     step: Value<'v>,
     run: &'v RunInner,
@@ -38,12 +53,13 @@ pub(in crate::reader) fn answer<'v>(
     Ok(answer)
 }
 
-/// How long it took, where the metadata say so.
+/// Returns the latency, if the metadata hold it.
 fn latency(metadata: Option<Value<'_>>) -> Option<Duration> {
     optional_milliseconds("latency_ms", first_member(metadata, ["latency_ms", "duration_ms"])).ok().flatten()
 }
 
-/// The answer to a wrapped HTTP client.
+/// Reads the answer to a wrapped HTTP client. A body that is a string is kept byte for byte; any other value is
+/// JSON.
 fn http_client_answer<'v>(
     output: Value<'v>,
     body: Value<'v>,
@@ -57,17 +73,21 @@ fn http_client_answer<'v>(
         None => (Cow::Borrowed(body.text()), AnswerDetail::Json),
     };
     let headers = headers(output.member("headers"));
-    // The client had decoded the body before it was kept; the headers are those that came.
+    // The client decoded the body before it was recorded; the headers are those of the wire.
     let content_encoding = header(&headers, "content-encoding").map(|coding| Cow::Owned(coding.to_owned()));
     Ok(ExchangeAnswer { headers, body, content_encoding, ..ExchangeAnswer::complete_with(held) })
 }
 
-/// The answer of a model, as JSON of its vendor or as what it said.
+/// Reads the answer of a model: JSON in the vendor's format, chunks of a stream, or the message alone.
+///
+/// # Errors
+/// [`UnreadablePayload::UnknownShape`] if there is neither a text nor a usage nor a stop reason.
 fn model_answer(
     output: Value<'_>,
     endpoint: Option<Endpoint>,
 ) -> Result<ExchangeAnswer<'_>, UnreadablePayload> {
-    // The listener and all captures keep the answer in `output.output`; what is simpler is the answer itself.
+    // The listener and all captures keep the answer in `output.output`; in simpler steps, `output` is the
+    // answer.
     let inner = output.member("output").filter(|inner| !inner.is_null());
     let [assembled] = pick_members(output, ["assembled_text"]);
     let answer = inner.unwrap_or(output);
@@ -118,6 +138,7 @@ fn model_answer(
     }))
 }
 
+/// Returns an answer of which only the message is recorded.
 fn message_answer<'v>(said: ModelAnswer) -> ExchangeAnswer<'v> {
     ExchangeAnswer {
         recorded_message: Some(Box::new(said)),
@@ -125,8 +146,11 @@ fn message_answer<'v>(said: ModelAnswer) -> ExchangeAnswer<'v> {
     }
 }
 
-/// The pieces of a stream, put together by the rules of their vendor; where those find nothing, the text that the capture put
-/// together.
+/// Assembles the chunks of a stream by the rules of their vendor. If these find no text, the text that the
+/// capture assembled is taken.
+///
+/// The chunks are written as server-sent events, so that the parser of the endpoint can read them. Without a
+/// known endpoint, the first chunk tells the vendor.
 fn assembled_stream(
     chunks: Value<'_>,
     assembled: Option<Cow<'_, str>>,
@@ -138,7 +162,7 @@ fn assembled_stream(
         let chunk = chunk.member("chunk").unwrap_or(chunk);
         first.get_or_insert(chunk);
         stream.extend_from_slice(b"data: ");
-        // A line feed between two tokens of JSON would end the event's line.
+        // A line feed between two tokens of JSON would end the line of a server-sent event.
         stream
             .extend(chunk.text().iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }));
         stream.extend_from_slice(b"\n\n");

@@ -1,4 +1,7 @@
-//! `.rpk`: steps of one type each, in the shapes that the programs of the format write, and in our own.
+//! Reader of `.rpk`: steps of one type each, in the shapes that the programs of the format write, and in
+//! reenact's own.
+//!
+//! Start reading at `classify_step`; then `requests` and `answers`, which tell the shapes apart.
 //!
 //! | who wrote the step | request | answer |
 //! |---|---|---|
@@ -39,7 +42,10 @@ use crate::run::{Run, RunInner, RunParts};
 use crate::tool::{RecordedToolCall, RecordedToolResult};
 use crate::unreadable::{UnreadablePayload, pick_members};
 
-/// Reads what a run keeps of an artifact: one event a step.
+/// Reads an artifact: one event for each step.
+///
+/// # Errors
+/// If the artifact is malformed, or has no list of steps.
 pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<RunParts, NotARun> {
     let unreadable = |error: RpkReadError| {
         NotARun::Unreadable(match error {
@@ -77,7 +83,10 @@ pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<RunParts, NotARun> {
     })
 }
 
-/// What a step says has happened, and the id by which it finds its other end.
+/// Returns the event type of a step, and its pairing: by id if both steps have one, else in order.
+///
+/// A wrapped HTTP client records its requests as tool steps. These become model calls if the URL is that of a
+/// model's endpoint, else exchanges over HTTP.
 pub(super) fn classify_step(step: Value<'_>) -> (Option<EventType>, Pairing) {
     let view = RpkStepView::of(step);
     let step_type = view.step_type.and_then(|name| name.string()).unwrap_or_default();
@@ -106,7 +115,8 @@ pub(super) fn classify_step(step: Value<'_>) -> (Option<EventType>, Pairing) {
     (kind, Pairing::NamedOrInOrder(pairing_id(&view)))
 }
 
-/// The id that both steps of an action carry: ours, that of the call, or that of the request. Empty, if there is none.
+/// Returns the id that both steps of an action carry: `step_id` of reenact, `call_id` or `request_id`; empty if
+/// there is none.
 fn pairing_id(view: &RpkStepView<'_>) -> Vec<u8> {
     const NAMES: [&str; 3] = ["step_id", "call_id", "request_id"];
     let within = |part: Option<Value<'_>>| {
@@ -117,14 +127,16 @@ fn pairing_id(view: &RpkStepView<'_>) -> Vec<u8> {
     parts.into_iter().find_map(within).unwrap_or_default()
 }
 
+/// Returns true if a tool step is a request over HTTP or its answer.
 fn is_http(view: &RpkStepView<'_>) -> bool {
     let [method, url, http] =
         view.input.map_or([None; 3], |input| pick_members(input, ["method", "url", "http"]));
-    // Ours have the exchange as it was recorded.
+    // Steps of reenact hold the exchange as it was recorded.
     let [ended_by] = view.output.map_or([None], |output| pick_members(output, ["ended_by"]));
     method.zip(url).or(http.zip(http)).or(ended_by.zip(ended_by)).is_some()
 }
 
+/// Returns true if the method and URL of a step are those of an endpoint that calls a model.
 fn calls_a_model(view: &RpkStepView<'_>) -> bool {
     let [method, url] = view.input.map_or([None; 2], |input| pick_members(input, ["method", "url"]));
     let (Some(method), Some(url)) =
@@ -135,17 +147,17 @@ fn calls_a_model(view: &RpkStepView<'_>) -> bool {
     UrlTarget::of(&url).endpoint(&method).is_some_and(|endpoint| endpoint.calls_a_model())
 }
 
-/// The first of these members that is there and no null.
+/// Returns the first of these members that is there and not null.
 fn first_member<'v, const N: usize>(object: Option<Value<'v>>, names: [&str; N]) -> Option<Value<'v>> {
     pick_members(object?, names).into_iter().flatten().next()
 }
 
-/// What the programs of the format write for what they leave out.
+/// Returns true for the texts that the programs of the format write in place of omitted content.
 fn is_omission_marker(text: &str) -> bool {
     matches!(text, "<omitted by policy>" | "<streaming response omitted>")
 }
 
-/// Headers as the programs of the format keep them: an object of strings.
+/// Reads headers as the programs of the format keep them: an object of strings. Other members are ignored.
 fn headers(headers: Option<Value<'_>>) -> Vec<(String, String)> {
     let pair = |(name, value): (Value<'_>, Value<'_>)| {
         Some((name.string()?.into_owned(), value.string()?.into_owned()))
@@ -153,7 +165,8 @@ fn headers(headers: Option<Value<'_>>) -> Vec<(String, String)> {
     headers.into_iter().flat_map(|headers| headers.members()).filter_map(pair).collect()
 }
 
-/// What an `.rpk` says beside its steps.
+/// Adds the parts of an `.rpk` outside of its steps that have no place in another format. `root` is the path of
+/// the document.
 fn note_run_losses(run: &Run, root: &loss::SourcePath, losses: &mut Losses) {
     let Ok(head) = rpk::RpkHead::read(document(run), &widest_limits()) else { return };
     if head.signature.is_some() {
@@ -171,7 +184,7 @@ fn note_run_losses(run: &Run, root: &loss::SourcePath, losses: &mut Losses) {
     }
 }
 
-/// Steps.
+/// Reader of `.rpk`: items are steps.
 pub(crate) struct RpkRunReader;
 
 impl RunReader for RpkRunReader {
@@ -240,7 +253,7 @@ impl RunReader for RpkRunReader {
     }
 
     fn outcome(&self, run: &Run) -> ReportedOutcome {
-        // What an agent was run with, and how it ended, if it was captured as a whole.
+        // The command of the agent and its exit code, if the agent was captured as a whole.
         let command = foreign_events(run).find(|event| event.name() == AGENT_COMMAND);
         let command = command.and_then(|event| event.payload().value()?.member("input")?.member("command"));
         let output = last_foreign_payload(run, EventType::OutputFinal)

@@ -1,4 +1,15 @@
-//! What a step says was asked of a model, or over HTTP.
+//! Requests in steps of an `.rpk`, to models and over HTTP.
+//!
+//! Shapes of `input`, of which the first that applies counts; the table of the parent module says which program
+//! writes which.
+//!
+//! 1. `http`: a request as reenact records it.
+//! 2. `method` and `url`: a request of a wrapped HTTP client.
+//! 3. `payload`: the JSON body.
+//! 4. `input` is an object with `payload`: the JSON body.
+//! 5. `input` is another object: arguments of a call, perhaps in `kwargs`.
+//! 6. `input` is anything else: a prompt, or a member of the request.
+//! 7. no `input`, but `prompt`: the prompt.
 
 use std::borrow::Cow;
 
@@ -13,7 +24,11 @@ use crate::reader::rer;
 use crate::run::RunInner;
 use crate::unreadable::{UnreadablePayload, mistyped, pick_members, required};
 
-/// What was asked.
+/// Reads a step as a request. The members of `input` tell apart which program wrote the step.
+///
+/// # Errors
+/// [`UnreadablePayload::UnknownShape`] if the input has none of the shapes; [`UnreadablePayload::Omitted`] if
+/// the recorder left the body out.
 pub(in crate::reader) fn request<'v>(
     step: Value<'v>,
     run: &'v RunInner,
@@ -32,7 +47,7 @@ pub(in crate::reader) fn request<'v>(
         return http_client_request(input, method, url);
     }
     if let Some(payload) = payload {
-        // The listener.
+        // The listener writes the body as `payload`.
         return Ok(model_request(&view, input, ExchangeRequestBody::Json(Cow::Borrowed(payload.text()))));
     }
     let Some(inner) = inner else {
@@ -42,7 +57,7 @@ pub(in crate::reader) fn request<'v>(
         return Ok(model_request(&view, input, ExchangeRequestBody::Prompt(prompt)));
     };
     if inner.kind() != ValueKind::Object {
-        // The listener of old, which kept the request's own members: `input` is one of them.
+        // Old versions of the listener kept the members of the request itself, of which `input` is one.
         let body = match inner.string() {
             Some(text) if view.metadata.and_then(|metadata| metadata.member("path")).is_none() => {
                 ExchangeRequestBody::Prompt(text)
@@ -53,11 +68,11 @@ pub(in crate::reader) fn request<'v>(
     }
     let [payload, arguments] = pick_members(inner, ["payload", "kwargs"]);
     match payload {
-        // A one-shot capture.
+        // A one-shot capture keeps the body in `input.payload`.
         Some(payload) => {
             Ok(model_request(&view, inner, ExchangeRequestBody::Json(Cow::Borrowed(payload.text()))))
         }
-        // A wrapped SDK: the arguments of its call.
+        // A wrapped SDK keeps the arguments of its call.
         None => Ok(model_request(
             &view,
             input,
@@ -66,7 +81,9 @@ pub(in crate::reader) fn request<'v>(
     }
 }
 
-/// A request to a model of which `about` says whom and where, or else the metadata.
+/// Makes a request to a model. Provider, model and URL are members of `about`, or else of the metadata.
+///
+/// The endpoint is found by the URL, assuming a `POST`. A provider that is not named is the vendor of the URL.
 fn model_request<'v>(
     view: &RpkStepView<'v>,
     about: Value<'v>,
@@ -98,7 +115,10 @@ fn model_request<'v>(
     }
 }
 
-/// A request of a wrapped HTTP client.
+/// Reads the request of a wrapped HTTP client.
+///
+/// # Errors
+/// If method or URL are no strings, or the body was left out.
 fn http_client_request<'v>(
     input: Value<'v>,
     method: Value<'v>,
@@ -120,7 +140,7 @@ fn http_client_request<'v>(
     };
     let model = place.model(body.bytes());
     let (endpoint, path) = (place.endpoint(&method), place.path.to_owned());
-    // Whom it is to, if it is nobody that we know: the host is part of what was asked.
+    // The vendor is unknown, so the path keeps the host: it is part of the request.
     let (provider, path) = match place.vendor {
         Some(vendor) => (Cow::Borrowed(vendor.name()), path),
         None => (Cow::default(), text.into_owned()),
@@ -138,6 +158,7 @@ fn http_client_request<'v>(
     })
 }
 
+/// Converts text to bytes without copying.
 fn into_bytes(text: Cow<'_, str>) -> Cow<'_, [u8]> {
     match text {
         Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),

@@ -1,4 +1,4 @@
-//! What a step says of a tool.
+//! Tool calls and results in steps of an `.rpk`.
 
 use std::borrow::Cow;
 
@@ -10,15 +10,20 @@ use crate::reader::rer;
 use crate::tool::{JsonText, RecordedToolCall, RecordedToolResult};
 use crate::unreadable::{UnreadablePayload, optional_milliseconds, pick_members};
 
+/// Returns the text of a value that is a string.
 fn string_of(value: Option<Value<'_>>) -> Option<Cow<'_, str>> {
     value?.string()
 }
 
-/// What was asked of a tool.
+/// Reads a step as a tool call. The input is `kwargs` or `args` if only one of them is given, else all of
+/// `input`.
+///
+/// # Errors
+/// If no tool is named, neither in the input nor in the metadata.
 pub(in crate::reader) fn tool_call(step: Value<'_>) -> Result<RecordedToolCall<'_>, UnreadablePayload> {
     let view = RpkStepView::of(step);
     let input = view.input.filter(|input| input.kind() == ValueKind::Object);
-    // Ours.
+    // A step of reenact.
     if let Some(input) = input
         && first_member(Some(input), ["step_id"]).is_some()
     {
@@ -47,11 +52,11 @@ pub(in crate::reader) fn tool_call(step: Value<'_>) -> Result<RecordedToolCall<'
     })
 }
 
-/// What a tool gave.
+/// Reads a step as a tool result: the member `result` of the output, or else all of the output.
 pub(in crate::reader) fn tool_result(step: Value<'_>) -> Result<RecordedToolResult<'_>, UnreadablePayload> {
     let view = RpkStepView::of(step);
     let output = view.output.filter(|output| output.kind() == ValueKind::Object);
-    // Ours.
+    // A step of reenact.
     if let Some(output) = output
         && first_member(Some(output), ["step_id"]).is_some()
     {

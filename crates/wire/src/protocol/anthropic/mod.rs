@@ -9,6 +9,7 @@ use crate::error_reply::ErrorReply;
 use crate::price::{ListPrice, without_date};
 use crate::vendor::VendorRow;
 
+/// Row of Anthropic in the table of vendors.
 pub(crate) static VENDOR: VendorRow = VendorRow {
     name: "anthropic",
     name_words: &["anthropic"],

@@ -21,6 +21,7 @@ use crate::sse::RawSseEvent;
 use crate::tool_calls::{OpenCalls, ScannedAnswer, UnreadableAnswer};
 use crate::vendor::Vendor;
 
+/// Row of Gemini's `generateContent` and `streamGenerateContent`.
 pub(crate) struct GenerateContentProtocol;
 
 impl Protocol for GenerateContentProtocol {

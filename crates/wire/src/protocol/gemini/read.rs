@@ -68,10 +68,12 @@ impl StreamAssembler for GeminiStream {
     }
 }
 
+/// Returns true for the candidate with index 0, which is also the default.
 fn is_first(candidate: &Value<'_>) -> bool {
     candidate.member("index").and_then(|index| index.unsigned_integer()).unwrap_or_default() == 0
 }
 
+/// Returns the parts of a candidate's content.
 fn parts(candidate: Value<'_>) -> impl Iterator<Item = Value<'_>> {
     member_at(candidate, &["content", "parts"]).into_iter().flat_map(|parts| parts.elements())
 }

@@ -18,7 +18,8 @@ fn member_in_either_case<'a>(value: Value<'a>, camel: &str, snake: &str) -> Opti
     camel.or(snake)
 }
 
-/// Parses a request.
+/// Parses a request: the model of its path, and from its contents the earlier calls and their results. Calls
+/// without ids get some.
 pub(super) fn parse(path: &str, document: Value<'_>) -> ParsedRequest {
     let named = model_and_verb(path_without_query(path));
     let delivery = match &named {
@@ -106,6 +107,7 @@ fn result_text(output: Value<'_>) -> String {
 /// Returns the tools that the vendor runs: each member of a tool, except functions and computer use, which the
 /// agent runs. Cached content counts as a tool, since it may bring tools that the request does not name.
 fn vendor_tools(document: Value<'_>) -> Vec<String> {
+    /// Members of a tool that the agent runs.
     const CLIENT_TOOLS: [&str; 4] =
         ["functionDeclarations", "function_declarations", "computerUse", "computer_use"];
     let mut names = Vec::new();

@@ -8,6 +8,7 @@ use crate::price::ListPrice;
 use crate::protocol::writing::write_number;
 use crate::vendor::{VendorRow, path_without_query};
 
+/// Row of Google in the table of vendors.
 pub(crate) static VENDOR: VendorRow = VendorRow {
     name: "gemini",
     name_words: &["gemini", "generativelanguage"],

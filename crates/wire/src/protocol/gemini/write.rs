@@ -30,10 +30,12 @@ impl GeminiPart<'_> {
     }
 }
 
+/// Returns the text of an answer as at most one part.
 fn text_parts(answer: &ModelAnswer) -> Vec<GeminiPart<'_>> {
     Some(answer.text.as_str()).filter(|text| !text.is_empty()).map(GeminiPart::Text).into_iter().collect()
 }
 
+/// Returns the calls of an answer as parts.
 fn call_parts(answer: &ModelAnswer) -> Vec<GeminiPart<'_>> {
     answer.tool_calls.iter().map(GeminiPart::Call).collect()
 }
@@ -76,6 +78,7 @@ fn write_usage(usage: Usage, out: &mut String) {
     object.close();
 }
 
+/// Writes an answer as one document.
 pub(super) fn document(answer: &ModelAnswer, id: &str) -> String {
     let parts: Vec<GeminiPart<'_>> = text_parts(answer).into_iter().chain(call_parts(answer)).collect();
     chunk(answer, id, &parts, true)
@@ -88,12 +91,14 @@ fn chunks(answer: &ModelAnswer, id: &str) -> Vec<String> {
     parts.chain([chunk(answer, id, &[], true)]).collect()
 }
 
+/// Writes an answer as a stream of events.
 pub(super) fn events(answer: &ModelAnswer, id: &str) -> String {
     let mut stream = String::new();
     chunks(answer, id).iter().for_each(|chunk| write_event(None, chunk, &mut stream));
     stream
 }
 
+/// Writes an answer as a JSON list of chunks.
 pub(super) fn list(answer: &ModelAnswer, id: &str) -> String {
     format!("[{}]", chunks(answer, id).join(",\n"))
 }

@@ -10,6 +10,7 @@ use super::reading::is_list;
 use crate::exchange::ParsedRequest;
 use crate::vendor::Vendor;
 
+/// Row of the lists of models.
 pub(crate) struct ModelsProtocol;
 
 impl Protocol for ModelsProtocol {

@@ -13,6 +13,7 @@ use crate::message::Usage;
 use crate::price::{ListPrice, without_date};
 use crate::vendor::VendorRow;
 
+/// Row of OpenAI in the table of vendors.
 pub(crate) static VENDOR: VendorRow = VendorRow {
     name: "openai",
     name_words: &["openai"],
@@ -70,6 +71,7 @@ fn error_body(refusal: &ErrorReply<'_>) -> String {
     text
 }
 
+/// Writes the value of an `error` member.
 fn write_error(refusal: &ErrorReply<'_>, out: &mut String) {
     let mut error = PrintObjectWriter::open(out);
     error.string("message", refusal.message);

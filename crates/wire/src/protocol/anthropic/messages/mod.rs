@@ -17,6 +17,7 @@ use crate::sse::RawSseEvent;
 use crate::tool_calls::{OpenCalls, PartialCall, ScannedAnswer, UnreadableAnswer, part_index};
 use crate::vendor::Vendor;
 
+/// Row of Anthropic's messages.
 pub(crate) struct MessagesProtocol;
 
 impl Protocol for MessagesProtocol {

@@ -35,6 +35,7 @@ pub(super) fn request(document: Value<'_>) -> ParsedRequest {
 /// Returns the tools that the vendor runs. The agent runs the others: its own, and those for which Anthropic
 /// only defines the parameters.
 fn vendor_tools(tools: Option<Value<'_>>, servers: Option<Value<'_>>) -> Vec<String> {
+    /// Beginnings of the types of tools that the agent runs.
     const CLIENT_TOOL_PREFIXES: [&str; 5] = ["custom", "bash_", "computer_", "memory_", "text_editor_"];
     let mut names = Vec::new();
     for tool in tools.into_iter().flat_map(|tools| tools.elements()) {
@@ -75,6 +76,7 @@ pub(super) fn client_tool_call(block: Value<'_>) -> Option<ToolCall> {
     })
 }
 
+/// Returns true if a block has this type.
 fn has_type(block: Value<'_>, kind: &str) -> bool {
     block.member("type").is_some_and(|found| found.is_string(kind))
 }
@@ -89,6 +91,7 @@ fn result_text(content: Value<'_>) -> String {
     }
 }
 
+/// Returns the call of a `tool_use` block with an id and a name.
 fn tool_use(block: Value<'_>) -> Option<ToolCall> {
     if !has_type(block, "tool_use") {
         return None;
@@ -101,6 +104,7 @@ fn tool_use(block: Value<'_>) -> Option<ToolCall> {
     })
 }
 
+/// Parses a usage object.
 fn usage(usage: Option<Value<'_>>) -> Option<Usage> {
     let usage = usage.filter(|usage| usage.kind() == ValueKind::Object)?;
     Some(Usage {

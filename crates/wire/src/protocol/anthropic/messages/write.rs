@@ -38,12 +38,14 @@ enum MessagesBlock<'a> {
     Call(&'a ToolCall),
 }
 
+/// Returns the blocks of an answer: the text if there is any, then the calls.
 fn blocks(answer: &ModelAnswer) -> impl Iterator<Item = MessagesBlock<'_>> {
     let text = Some(answer.text.as_str()).filter(|text| !text.is_empty());
     text.map(MessagesBlock::Text).into_iter().chain(answer.tool_calls.iter().map(MessagesBlock::Call))
 }
 
 impl MessagesBlock<'_> {
+    /// Writes the block. `is_whole` is false for `content_block_start`, where text and input are still empty.
     fn write(&self, is_whole: bool, out: &mut String) {
         let mut object = PrintObjectWriter::open(out);
         match self {
@@ -65,6 +67,7 @@ impl MessagesBlock<'_> {
         object.close();
     }
 
+    /// Writes the whole content of the block as one delta.
     fn write_delta(&self, out: &mut String) {
         let mut object = PrintObjectWriter::open(out);
         match self {
@@ -81,12 +84,14 @@ impl MessagesBlock<'_> {
     }
 }
 
+/// Writes an answer as one document.
 pub(super) fn document(answer: &ModelAnswer, id: &str) -> String {
     let mut text = String::new();
     write_message(answer, id, true, &mut text);
     text
 }
 
+/// Writes an answer as a stream with one delta for each block.
 pub(super) fn stream(answer: &ModelAnswer, id: &str) -> String {
     let mut text = String::new();
     let mut send = |name: &str, write: &dyn Fn(&mut PrintObjectWriter<'_>)| {

@@ -16,6 +16,7 @@ use crate::sse::RawSseEvent;
 use crate::tool_calls::{OpenCalls, ScannedAnswer, UnreadableAnswer, part_index};
 use crate::vendor::Vendor;
 
+/// Row of OpenAI's chat completions.
 pub(crate) struct ChatCompletionsProtocol;
 
 impl Protocol for ChatCompletionsProtocol {

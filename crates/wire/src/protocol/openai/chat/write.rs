@@ -19,6 +19,7 @@ fn open_object<'o>(answer: &ModelAnswer, id: &str, kind: &str, out: &'o mut Stri
     object
 }
 
+/// Writes a tool call, with its index if it is part of a stream.
 fn write_call(call: &ToolCall, index: Option<usize>, out: &mut String) {
     let mut object = PrintObjectWriter::open(out);
     if let Some(index) = index {
@@ -33,6 +34,7 @@ fn write_call(call: &ToolCall, index: Option<usize>, out: &mut String) {
     object.close();
 }
 
+/// Writes an answer as one document.
 pub(super) fn document(answer: &ModelAnswer, id: &str) -> String {
     let mut text = String::new();
     let mut object = open_object(answer, id, "chat.completion", &mut text);
@@ -64,6 +66,7 @@ pub(super) fn document(answer: &ModelAnswer, id: &str) -> String {
     text
 }
 
+/// Writes an answer as a stream: role, text, one chunk for each call, end, usage, `[DONE]`.
 pub(super) fn stream(answer: &ModelAnswer, id: &str) -> String {
     let mut text = String::new();
     let mut chunk = |delta: &dyn Fn(&mut PrintObjectWriter<'_>), reason: Option<&str>| {

@@ -19,6 +19,7 @@ use crate::sse::RawSseEvent;
 use crate::tool_calls::{OpenCalls, PartialCall, ScannedAnswer, UnreadableAnswer, part_index};
 use crate::vendor::Vendor;
 
+/// Row of OpenAI's responses.
 pub(crate) struct ResponsesProtocol;
 
 impl Protocol for ResponsesProtocol {

@@ -32,6 +32,7 @@ pub(super) fn request(document: Value<'_>) -> ParsedRequest {
 
 /// Returns the tools that the vendor runs; the agent runs the others. A stored prompt counts as a tool.
 fn vendor_tools(tools: Option<Value<'_>>, prompt: Option<Value<'_>>) -> Vec<String> {
+    /// Beginnings of the types of tools that the agent runs.
     const CLIENT_TOOL_PREFIXES: [&str; 6] =
         ["apply_patch", "computer", "custom", "function", "local_shell", "shell"];
     let mut names = Vec::new();
@@ -60,6 +61,7 @@ pub(super) fn scan_answer(document: Value<'_>) -> ScannedAnswer {
 /// Returns the tool call of an item: a function, or a tool for which OpenAI defines the parameters, such as
 /// `local_shell_call`. `None` for tools that the vendor runs by itself.
 pub(super) fn client_tool_call(item: Value<'_>) -> Option<ToolCall> {
+    /// Beginnings of the item types of calls that the vendor runs.
     const VENDOR_RUN_PREFIXES: [&str; 5] =
         ["code_interpreter", "file_search", "image_generation", "mcp", "web_search"];
     let kind = string_text(item.member("type"))?;
@@ -76,10 +78,12 @@ pub(super) fn client_tool_call(item: Value<'_>) -> Option<ToolCall> {
     })
 }
 
+/// Returns true if an item has this type.
 fn has_type(item: Value<'_>, kind: &str) -> bool {
     item.member("type").is_some_and(|found| found.is_string(kind))
 }
 
+/// Returns the text of an output, which is a string or a list of parts.
 fn output_text(output: Value<'_>) -> String {
     match output.kind() {
         ValueKind::Array => output.elements().filter_map(|part| string_text(part.member("text"))).collect(),
@@ -118,6 +122,7 @@ pub(super) enum InputDelta {
 }
 
 impl InputDelta {
+    /// Applies the change to an input.
     pub(super) fn apply_to(self, input: &mut String) {
         match self {
             Self::Append(more) => *input += &more,

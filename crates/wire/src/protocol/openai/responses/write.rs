@@ -18,6 +18,8 @@ enum ResponsesItem<'a> {
     Call(usize, &'a ToolCall),
 }
 
+/// Returns the items of an answer: the message, then the calls. Without calls there is a message even if its
+/// text is empty.
 fn items(answer: &ModelAnswer) -> impl Iterator<Item = ResponsesItem<'_>> {
     let is_said = !answer.text.is_empty() || answer.tool_calls.is_empty();
     let text = Some(answer.text.as_str()).filter(|_| is_said);
@@ -26,6 +28,7 @@ fn items(answer: &ModelAnswer) -> impl Iterator<Item = ResponsesItem<'_>> {
 }
 
 impl ResponsesItem<'_> {
+    /// Returns the id of the item, made of the answer's `id`.
     fn id(&self, id: &str) -> String {
         match self {
             Self::Message(_) => format!("msg_{id}"),
@@ -33,6 +36,7 @@ impl ResponsesItem<'_> {
         }
     }
 
+    /// Writes the item. `is_whole` is false for `output_item.added`, where the content is still missing.
     fn write(&self, id: &str, is_whole: bool, out: &mut String) {
         let mut object = PrintObjectWriter::open(out);
         object.string("id", self.id(id).as_str());
@@ -55,6 +59,7 @@ impl ResponsesItem<'_> {
     }
 }
 
+/// Writes a text part of a message.
 fn write_part(text: &str, out: &mut String) {
     let mut object = PrintObjectWriter::open(out);
     object.string("type", "output_text");
@@ -63,6 +68,7 @@ fn write_part(text: &str, out: &mut String) {
     object.close();
 }
 
+/// Writes the response object. `is_whole` is false for `response.created`, where the output is still missing.
 fn write_response(answer: &ModelAnswer, id: &str, is_whole: bool, out: &mut String) {
     let mut object = PrintObjectWriter::open(out);
     object.string("id", format!("resp_{id}").as_str());
@@ -94,12 +100,14 @@ fn write_response(answer: &ModelAnswer, id: &str, is_whole: bool, out: &mut Stri
     object.close();
 }
 
+/// Writes an answer as one document.
 pub(super) fn document(answer: &ModelAnswer, id: &str) -> String {
     let mut text = String::new();
     write_response(answer, id, true, &mut text);
     text
 }
 
+/// Writes an answer as a stream, with the events that OpenAI sends for each item.
 pub(super) fn stream(answer: &ModelAnswer, id: &str) -> String {
     let mut text = String::new();
     let mut sequence = 0;
