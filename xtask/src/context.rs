@@ -87,6 +87,18 @@ impl TaskContext {
         quiet.is_ok_and(|status| status.success())
     }
 
+    /// Installs `cargo-<tool>` from the registry, with its own lock file, unless it is there.
+    ///
+    /// # Errors
+    /// The failure of `cargo install`.
+    pub(crate) fn ensure_cargo_tool(&self, tool: &str) -> Result<(), TaskFailure> {
+        if self.has_cargo_tool(tool) {
+            return Ok(());
+        }
+        println!("cargo-{tool} is not installed: installing it");
+        self.cargo(&format!("install cargo-{tool} --locked"))
+    }
+
     /// Returns a cargo command in the root.
     fn command(&self, words: &str) -> Command {
         let mut command = Command::new(&self.cargo);

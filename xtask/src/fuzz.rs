@@ -122,10 +122,7 @@ pub(crate) fn seeds(context: &TaskContext) -> Result<(), TaskFailure> {
 /// Prints the inputs that crash a target, with commands that reproduce and shrink them.
 fn fuzz_all(context: &TaskContext, targets: &[String], length: FuzzLength) -> Result<usize, TaskFailure> {
     let fuzz = context.root().join("fuzz");
-    if !context.has_cargo_tool("fuzz") {
-        println!("cargo-fuzz is not installed: installing it");
-        context.cargo("install cargo-fuzz --locked")?;
-    }
+    context.ensure_cargo_tool("fuzz")?;
 
     let (mut findings, mut broken) = (Vec::new(), Vec::new());
     for target in targets {

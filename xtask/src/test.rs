@@ -2,7 +2,7 @@
 //!
 //! One run reports everything: a failed step does not hide the ones after it. A step that needs a
 //! tool installs it or says how to. The tests of the layout (`tests/layering.rs`,
-//! `tests/tables.rs`) are part of the step `tests`. Start reading at [`STEPS`].
+//! `tests/tables.rs`) and of the words (`src/prose/`) are part of the step `tests`. Start reading at [`STEPS`].
 
 use crate::TaskError;
 use crate::context::TaskContext;
@@ -19,6 +19,12 @@ const STEPS: &[TaskStep] = &[
         run: build,
     },
     TaskStep { name: "lint", budget_seconds: 90, about: "clippy, with warnings as errors", run: lint },
+    TaskStep {
+        name: "dependencies",
+        budget_seconds: 150,
+        about: "licences, sources and duplicate versions, as deny.toml allows them",
+        run: dependencies,
+    },
     TaskStep {
         name: "tests",
         budget_seconds: 120,
@@ -121,6 +127,12 @@ fn lint(context: &TaskContext) -> Result<(), TaskFailure> {
         return Err(TaskFailure::Missing { tool: "clippy", install: "rustup component add clippy" });
     }
     context.cargo("clippy --workspace --all-targets --all-features -- -D warnings")
+}
+
+/// Checks licences, sources and versions of all dependencies.
+fn dependencies(context: &TaskContext) -> Result<(), TaskFailure> {
+    context.ensure_cargo_tool("deny")?;
+    context.cargo("deny check licenses bans sources")
 }
 
 /// Runs the tests with nextest, which runs those of all crates at once and so is quicker; without
