@@ -1,4 +1,4 @@
-//! Developer commands: `cargo xtask test`, `stress`, `fuzz`, `kill`, `example`, `bench`.
+//! Developer commands: `cargo xtask test`, `stress`, `fuzz`, `kill`, `example`, `prose`, `bench`.
 //!
 //! Everything that a contributor or a CI machine does beyond plain cargo is a command here, so that
 //! it is written once, in Rust, and runs the same everywhere.
@@ -9,6 +9,7 @@
 //! | `clients`, `wasm` | steps of `test` that need other toolchains |
 //! | `stress`, `kill`, `fuzz` | searches for bugs that depend on timing, crashes and hostile input |
 //! | `example` | the committed example runs |
+//! | `prose` | counts of type names and doc comments |
 //! | `bench` | measurements |
 //! | `context`, `command`, `failure` | running other programs |
 //!
@@ -29,6 +30,7 @@ mod example;
 mod failure;
 mod fuzz;
 mod kill;
+mod prose;
 mod step;
 mod stress;
 mod test;
@@ -48,6 +50,7 @@ Developer commands of reenact.
   cargo xtask fuzz [TARGET] [--seconds N]      fuzz every reader, or one, for N seconds each (60)
   cargo xtask kill [N] [--seed S]              kills a recorder under load N times (300), and compares what is recovered
   cargo xtask example                          writes examples/runs anew, the same bytes each time
+  cargo xtask prose [--list]                   type names and doc comments, counted, and the places that could be better
   cargo xtask bench [WORD…]                    verification as ratios, recording, replaying; rows that contain the words
 
 Examples:
@@ -107,6 +110,7 @@ fn dispatch(args: &[String]) -> Result<(), TaskError> {
         "fuzz" => fuzz::run(&TaskContext::new(), rest),
         "kill" => kill::run(&TaskContext::new(), rest),
         "example" => example::run(TaskContext::new().root()).map_err(TaskError::Failed),
+        "prose" => prose::run(&TaskContext::new(), rest),
         "bench" => bench::run(rest).map_err(TaskError::Failed),
         // Internal: `bench` starts itself again, optimised, and then once for each measurement of
         // peak memory.

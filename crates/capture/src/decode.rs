@@ -177,17 +177,11 @@ enum DecoderStage {
     /// the first two bytes tell.
     ZlibOrRawDeflate(Vec<u8>),
     /// zlib or raw deflate.
-    Deflate {
-        decoder: Box<Decompress>,
-        has_ended: bool,
-    },
+    Deflate { decoder: Box<Decompress>, has_ended: bool },
     /// Brotli, the coding `br`.
     Brotli(Box<DecompressorWriter<BoundedOutput>>),
     /// Zstandard, with any number of frames.
-    Zstd {
-        decoder: Box<zstd::stream::raw::Decoder<'static>>,
-        is_in_frame: bool,
-    },
+    Zstd { decoder: Box<zstd::stream::raw::Decoder<'static>>, is_in_frame: bool },
 }
 
 /// Output buffer of a decoder, which refuses more than `remaining` bytes.

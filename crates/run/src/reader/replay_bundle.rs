@@ -208,10 +208,7 @@ enum BundleItem<'v> {
     /// Tool call with its result.
     ToolCall,
     /// Request over HTTP and its answer.
-    Cassette {
-        method: Value<'v>,
-        url: Value<'v>,
-    },
+    Cassette { method: Value<'v>, url: Value<'v> },
     /// Anything else.
     Other,
 }
