@@ -86,7 +86,7 @@ fuzz_target!(|input: &[u8]| {
         let other = check_bundle(&other);
         // Without its artifact a bundle may be recognised as a Replay Bundle, which allows one
         // container only.
-        let is_replay_bundle = |report: &Report| report.id() == Some(FormatId::ReplayBundle);
+        let is_replay_bundle = |report: &Report| report.format_id() == Some(FormatId::ReplayBundle);
         if !is_replay_bundle(&sound) && !is_replay_bundle(&other) {
             assert_eq!(other, sound, "another container, another report");
         }
@@ -112,7 +112,7 @@ fn check_bundle(archive: &[u8]) -> Report {
             BundleMembers::unpack(container, Cursor::new(archive)).ok().expect("what passes was read");
         assert_eq!(verify_members(&members, &keys, &options), report);
         check_passed(&members);
-        assert!(report.verdict.contains("signer unknown"), "{}", report.verdict);
+        assert!(report.summary.contains("signer unknown"), "{}", report.summary);
     }
     report
 }
@@ -144,8 +144,8 @@ fn well_formed(report: &Report) {
     assert!(text.len() < 128 * 1024, "a report of {} bytes", text.len());
     assert!(!text.lines().flat_map(str::chars).any(is_unsafe), "{text}");
     assert_eq!(report.pass(), report.reasons.is_empty());
-    for name in report.failed() {
-        assert!(report.reasons.iter().any(|reason| reason.starts_with(&format!("{name}: "))), "{name}");
+    for check in report.failed() {
+        assert!(report.reasons.iter().any(|reason| reason.starts_with(&format!("{check}: "))), "{check}");
     }
     assert_eq!(outcome.exit_code(), u8::from(!report.pass()));
 }

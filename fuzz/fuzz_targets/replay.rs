@@ -75,7 +75,7 @@ fn check_replay(replay: &[u8], receipt: Option<&[u8]>) {
     let alone = verify(replay, &Keys::default(), &options);
     well_formed(&alone);
     let detected = verify(replay, &Keys::default(), &Options::default());
-    if detected.id() == Some(FormatId::ReplayJsonl) {
+    if detected.format_id() == Some(FormatId::ReplayJsonl) {
         assert_eq!(detected, alone, "the same bytes, told apart by content");
     }
     let Some(receipt) = receipt else { return };
@@ -83,19 +83,18 @@ fn check_replay(replay: &[u8], receipt: Option<&[u8]>) {
     well_formed(&both);
     // A receipt adds findings about the file and removes none.
     let own = |report: &Report| -> Vec<&str> {
-        report.codes.iter().flatten().copied().filter(|code| code.starts_with("E_")).collect()
+        report.codes().into_iter().flatten().copied().filter(|code| code.starts_with("E_")).collect()
     };
     assert_eq!(own(&both), own(&alone));
 }
 
 fn well_formed(report: &Report) {
-    let names: Vec<&str> = report.checks.iter().map(|check| check.name).collect();
-    assert_eq!(names, CHECKS.map(|(name, _)| name));
-    for name in report.failed() {
-        let prefix = format!("{name}: ");
-        assert!(report.reasons.iter().any(|reason| reason.starts_with(&prefix)), "{name} without a reason");
+    assert!(report.checks.iter().map(|check| check.id).eq(CHECKS), "{:?}", report.checks);
+    for check in report.failed() {
+        let prefix = format!("{check}: ");
+        assert!(report.reasons.iter().any(|reason| reason.starts_with(&prefix)), "{check} without a reason");
     }
-    let codes = report.codes.as_deref().unwrap_or_default();
+    let codes = report.codes().unwrap_or_default();
     assert!(codes.is_sorted_by(|a, b| a < b), "{codes:?}");
     assert!(report.pass() == codes.is_empty() && (report.pass() || !report.reasons.is_empty()));
     assert!(report.reasons.len() < 1_200 && report.notes.len() < 40);

@@ -14,7 +14,7 @@ use reenact_formats::rpk::migrate::migrate;
 use reenact_formats::rpk::{HmacKey, RpkHead};
 use reenact_json::shown::is_unsafe;
 use reenact_json::{Limits, Value, canonical};
-use reenact_verify::{FormatId, Keys, Options, Report, TargetOutcome, render, verify};
+use reenact_verify::{FormatId, Keys, Options, Report, TargetOutcome, render, rpk, verify};
 
 const EXAMPLES: [&[u8]; 4] = [
     include_bytes!("../../examples/runs/invoice.bundle"),
@@ -42,13 +42,13 @@ fn check_document(bytes: &[u8]) {
     let report = verify(bytes, &KEYS, &options);
     well_formed(&report);
     let detected = verify(bytes, &KEYS, &Options::default());
-    if detected.id() == Some(FormatId::Rpk) {
+    if detected.format_id() == Some(FormatId::Rpk) {
         assert_eq!(detected, report, "the same bytes, told apart by content");
     }
     // The key is not the one that signed, so no signature holds.
-    assert_ne!(report.check("signature"), Some(true));
+    assert_ne!(report.check(rpk::SIGNATURE), Some(true));
     let Ok(value) = Value::parse(bytes, &Limits::default()) else {
-        assert_eq!(report.check("parse"), Some(false));
+        assert_eq!(report.check(rpk::PARSE), Some(false));
         return;
     };
     if let Ok(whole) = canonical::to_vec(value, Profile::Rpk) {
@@ -93,8 +93,8 @@ fn well_formed(report: &Report) {
     let text = render::outcome_text("x", &outcome, &render::plain);
     assert!(line.len().max(text.len()) < 64 * 1024, "a report of {} and {} bytes", line.len(), text.len());
     assert!(!line.chars().chain(text.lines().flat_map(str::chars)).any(is_unsafe));
-    for name in report.failed() {
-        assert!(report.reasons.iter().any(|reason| reason.starts_with(&format!("{name}: "))), "{name}");
+    for check in report.failed() {
+        assert!(report.reasons.iter().any(|reason| reason.starts_with(&format!("{check}: "))), "{check}");
     }
     assert_eq!(report.pass(), report.reasons.is_empty());
 }

@@ -32,7 +32,6 @@ pub mod decode;
 mod error;
 mod event_builder;
 mod exchange;
-mod match_key;
 mod parsed_body;
 mod policy_gate;
 mod queue;

@@ -79,7 +79,7 @@ impl TestRun {
 #[tokio::test]
 async fn a_killed_recorder_leaves_what_a_live_one_writes() {
     let Some(run) = TestRun::new() else { return };
-    let recorder = Recorder::begin(&run.folder(), &RunStart::new(run.id), &run.key).unwrap();
+    let recorder = Recorder::builder(&run.folder(), &run.key).begin(&RunStart::new(run.id)).unwrap();
     let log = recorder.event_writer().create_wal(&run.log_place(), run.id).unwrap();
     let policy = None;
     let capture = Capture::start(
@@ -105,8 +105,9 @@ async fn a_killed_recorder_leaves_what_a_live_one_writes() {
     copy(run.dir.path(), killed.dir.path());
     copy(run.logs.path(), killed.logs.path());
     let leftover = LeftoverLog::read(&killed.log_place(), killed.id).unwrap().unwrap();
-    let resumed =
-        Recorder::resume(&killed.folder(), killed.id, &killed.key, || leftover.journal_bytes()).unwrap();
+    let resumed = Recorder::builder(&killed.folder(), &killed.key)
+        .resume(killed.id, || leftover.journal_bytes())
+        .unwrap();
     let recovered = leftover.recover_into(&resumed.event_writer(), []).unwrap();
     assert_eq!((recovered.answers, recovered.cut), (0, 1));
     let cut = payloads(&killed.journal(), "rer.model.returned");

@@ -42,7 +42,7 @@ impl SealedRecord {
     /// If it cannot be opened, or is of another format; the message then says how to convert it.
     pub(crate) fn open(given: &OsStr, keys: &runs::KeyFileArgs) -> Result<Self, CommandError> {
         let runs::OpenedRun { path, run, report } = runs::open(given, keys)?;
-        if report.id().is_none_or(|id| id.row().dialect != FormatId::Rer) {
+        if report.format_id().is_none_or(|id| id.row().dialect != FormatId::Rer) {
             let (name, format) = (path.to_string_lossy(), &report.format);
             return Err(CommandError::impossible(format!(
                 "{}: this is {}, and only RER records can be rewritten under their signature; `reenact convert --to rer` makes one of it",
@@ -61,7 +61,7 @@ impl SealedRecord {
 
     /// Returns true for an RER bundle, false for an artifact alone.
     pub(crate) fn is_bundle(&self) -> bool {
-        self.report.id() == Some(FormatId::RerBundle)
+        self.report.format_id() == Some(FormatId::RerBundle)
     }
 
     /// Refuses a record that does not verify: a new signature must not make a forged record good.

@@ -106,7 +106,7 @@ impl TracedRun {
         }
         let folder = RunStore::new(place.join(RunStore::NAME));
         let mut remains = None;
-        let resumed = Recorder::resume(&folder, self.run_id, &self.key, || {
+        let resumed = Recorder::builder(&folder, &self.key).resume(self.run_id, || {
             remains = LeftoverLog::read(&log_place, self.run_id).unwrap();
             remains.as_ref()?.journal_bytes()
         });
@@ -119,7 +119,12 @@ impl TracedRun {
                 recorder.end(&end).unwrap().seal(&self.key).unwrap().path
             }
             Err(ResumeError::Ended) => {
-                Recorder::resume_ended(&folder, self.run_id, &self.key).unwrap().seal(&self.key).unwrap().path
+                Recorder::builder(&folder, &self.key)
+                    .resume_ended(self.run_id)
+                    .unwrap()
+                    .seal(&self.key)
+                    .unwrap()
+                    .path
             }
             Err(error) => {
                 let nothing = moment.asked.is_empty() && moment.received.is_empty();

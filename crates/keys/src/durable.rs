@@ -38,14 +38,14 @@ pub fn create(path: &Path, bytes: &[u8], readers: Readers) -> io::Result<()> {
     if path.symlink_metadata().is_ok() {
         return Err(io::ErrorKind::AlreadyExists.into());
     }
-    let mut pending = PendingFile::new(path, readers)?;
+    let mut pending = PendingFile::new(Arc::new(Disk), path, readers)?;
     pending.write_all(bytes)?;
     pending.create()
 }
 
 /// Writes a file, whole or not at all, and replaces the file that has that name.
 pub fn replace(path: &Path, bytes: &[u8], readers: Readers) -> io::Result<()> {
-    let mut pending = PendingFile::new(path, readers)?;
+    let mut pending = PendingFile::new(Arc::new(Disk), path, readers)?;
     pending.write_all(bytes)?;
     pending.replace()
 }
@@ -60,7 +60,7 @@ pub fn check_writable(path: &Path, replaces: bool) -> io::Result<()> {
     if found.is_some_and(|found| !replaces || found.is_dir()) {
         return Err(io::ErrorKind::AlreadyExists.into());
     }
-    PendingFile::new(path, Readers::Owner).map(drop)
+    PendingFile::new(Arc::new(Disk), path, Readers::Owner).map(drop)
 }
 
 /// File that is being written under a temporary name. It is removed on drop, unless [`PendingFile::create`] or
@@ -74,12 +74,7 @@ pub struct PendingFile {
 
 impl PendingFile {
     /// Opens a temporary file beside `path`.
-    pub fn new(path: &Path, readers: Readers) -> io::Result<Self> {
-        Self::new_in(Arc::new(Disk), path, readers)
-    }
-
-    /// Opens a temporary file beside `path`, in another storage than the machine's disk.
-    pub fn new_in(storage: Arc<dyn Storage>, path: &Path, readers: Readers) -> io::Result<Self> {
+    pub fn new(storage: Arc<dyn Storage>, path: &Path, readers: Readers) -> io::Result<Self> {
         let (temporary, file) = PendingTempFile::open(storage, path, readers)?;
         Ok(Self { temporary, file, path: path.to_owned(), readers })
     }

@@ -12,7 +12,7 @@ use reenact_json::Digest;
 use crate::agent_report::AgentReport;
 use crate::error::RecordError;
 use crate::event_writer::EventWriter;
-use crate::exchange::{CallKind, EndedBy, RawAnswer, RawRequest, StepId};
+use crate::exchange::{CallKind, EndedBy, ExchangeCall, RawAnswer, RawRequest, StepId};
 use crate::lock::locked;
 use crate::policy::{CallCost, Evaluation, RecordedDenial};
 use crate::policy_engine::{Action, Money, PolicyEngine, PolicyRefusal, ProposedAction, Ruling};
@@ -32,7 +32,7 @@ use crate::tool::{RawToolCall, RawToolResult};
 ///     "permissions":{"allowed_models":["gpt-5"],"allowed_tools":["lookup"]}}"#;
 /// let key = SecretKey::generate()?;
 /// let start = RunStart { envelope: Some(envelope), ..RunStart::new(RunId::generate()?) };
-/// let recorder = Recorder::begin(&store, &start, &key)?;
+/// let recorder = Recorder::builder(&store, &key).begin(&start)?;
 /// let actor = recorder.actor();
 ///
 /// let request = RawRequest { provider: "openai", method: "POST", path: "/v1/responses", headers: &[], body: b"{}" };
@@ -117,19 +117,14 @@ impl Actor {
     /// [`ActionError::Denied`] if the envelope says no, and [`ActionError::Record`] if the call cannot be recorded.
     pub fn model_call(&self, call: &ModelCall<'_>) -> Result<OpenModelCall, ActionError> {
         let request = self.writer.mask_request(&call.request);
-        // Replays match recorded answers by this key; a program that calls its models itself is not replayed, so any
-        // stable key will do.
-        let key = Digest::of(request.body()).to_string();
+        let exchange = ExchangeCall {
+            model: Some(call.model),
+            endpoint: call.endpoint,
+            ..ExchangeCall::new(CallKind::Model, &request)
+        };
         let (writer, step) =
             self.decide_and_begin(Action::Model, call.model, call.expected_cost, |writer, decided| {
-                writer.record_call_as(
-                    decided,
-                    CallKind::Model,
-                    &request,
-                    Some(call.model),
-                    call.endpoint,
-                    &key,
-                )
+                writer.record_call(&exchange, decided)
             })?;
         let expected = call.expected_cost.unwrap_or_default();
         Ok(OpenModelCall { writer, step: Some(step), policy: self.policy.clone(), expected })
@@ -140,7 +135,7 @@ impl Actor {
     /// # Errors
     /// Those of [`Actor::model_call`].
     pub fn tool_call(&self, call: &RawToolCall<'_>) -> Result<OpenToolCall, ActionError> {
-        let begin = |writer: &EventWriter, decided| writer.record_tool_call_as(decided, call);
+        let begin = |writer: &EventWriter, decided| writer.record_tool_call(call, decided);
         let (writer, step) = self.decide_and_begin(Action::Tool, call.tool, None, begin)?;
         Ok(OpenToolCall { writer, step: Some(step) })
     }

@@ -71,7 +71,7 @@ pub(crate) fn seal(
     }
     let failed = |error: io::Error| RecordError::io(&out.path, &error);
     let mut file = HashingFile {
-        file: PendingFile::new_in(journal.storage(), &out.path, Readers::Owner).map_err(failed)?,
+        file: PendingFile::new(journal.storage(), &out.path, Readers::Owner).map_err(failed)?,
         hasher: Hasher::new(),
         size: 0,
     };

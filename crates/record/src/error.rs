@@ -78,9 +78,6 @@ pub enum RecordError {
         /// Name of the route.
         name: String,
     },
-    /// The match key is no SHA-256 in lower-case hexadecimal.
-    #[error("a match key has 64 lower-case hexadecimal digits")]
-    MatchKey,
     /// The run began under another key.
     #[error("the run began under another key; seal it with that one")]
     OtherSigner,
@@ -175,7 +172,7 @@ pub enum ResumeError {
     /// The run has ended, and can be sealed: [`crate::Recorder::resume_ended`].
     #[error("the run has ended; what is left is to seal it")]
     Ended,
-    /// The run has not ended: resume it by [`crate::Recorder::resume`], and end it.
+    /// The run has not ended: resume it by [`crate::RecorderBuilder::resume`], and end it.
     #[error("the run has not ended; end it first")]
     NotEnded,
     /// Any error that can also happen while recording.

@@ -16,7 +16,7 @@ use reenact_json::Digest;
 
 use crate::clock::Clock;
 use crate::error::RecordError;
-use crate::exchange::{CallKind, Chunk, MaskedRequest, RawAnswer, RawHeaders, RawRequest, StepId};
+use crate::exchange::{Chunk, ExchangeCall, MaskedRequest, RawAnswer, RawHeaders, RawRequest, StepId};
 use crate::lock::locked;
 use crate::mask::{MaskedBody, MaskedBytes, MaskedJson, Masks, masked_chunks, milliseconds};
 use crate::payload::MaskedPayloadWriter;
@@ -128,7 +128,7 @@ impl EventWriter {
     /// Any error of the file system. The unfinished log is removed then: recovery would take it for a complete one.
     pub fn create_wal(&self, place: &WalDir, run_id: RunId) -> io::Result<Wal> {
         let storage = self.shared.lock_state().journal.storage();
-        let log = Wal::create_in(storage, place, run_id, self.counts().bytes)?;
+        let log = Wal::create(storage, place, run_id, self.counts().bytes)?;
         let known = self.log_secrets(&log, 0);
         if known.is_err() {
             // A log without its secrets must not stay: recovery would take it for a complete one.
@@ -158,38 +158,18 @@ impl EventWriter {
         self.shared.masks.request_headers(headers);
     }
 
-    /// Records a request that is about to be sent, and opens a step. `match_key` is the SHA-256, as 64 lower-case
-    /// hexadecimal digits, by which a replay finds the recorded answer.
+    /// Records a request that is about to be sent, and opens a step. `decided` is the step that
+    /// [`EventWriter::record_evaluation`] allowed for this call; `None` opens a new one.
     ///
     /// # Errors
-    /// [`RecordError::MatchKey`] if `match_key` has another form, and any error of the journal.
+    /// [`RecordError::NotOpen`] if the decided step was not allowed or has begun already, and any error of the journal.
     pub fn record_call(
         &self,
-        kind: CallKind,
-        request: &MaskedRequest<'_>,
-        model: Option<&str>,
-        endpoint: Option<&str>,
-        match_key: &str,
-    ) -> Result<StepId, RecordError> {
-        self.record_call_as(None, kind, request, model, endpoint, match_key)
-    }
-
-    /// Records a request as [`EventWriter::record_call`] does, for a step that [`EventWriter::record_evaluation`]
-    /// allowed. `None` opens a new step.
-    ///
-    /// # Errors
-    /// [`RecordError::NotOpen`] if the step was not allowed, or has begun already.
-    pub fn record_call_as(
-        &self,
+        call: &ExchangeCall<'_>,
         decided: Option<StepId>,
-        kind: CallKind,
-        request: &MaskedRequest<'_>,
-        model: Option<&str>,
-        endpoint: Option<&str>,
-        match_key: &str,
     ) -> Result<StepId, RecordError> {
+        let ExchangeCall { kind, request, model, endpoint, match_key } = *call;
         let masks = &self.shared.masks;
-        let match_key = Digest::from_hex(match_key).ok_or(RecordError::MatchKey)?;
         let masked_model = model.map(|model| masks.text(model));
         let endpoint = endpoint.map(|endpoint| masks.text(endpoint));
         let open = OpenStep::Exchange(kind);
@@ -280,17 +260,15 @@ impl EventWriter {
         self.lock_state().return_step(*step, event_type, |_, payload| returned.write(payload))
     }
 
-    /// Records the call of a tool, and opens a step.
-    pub fn record_tool_call(&self, call: &RawToolCall<'_>) -> Result<StepId, RecordError> {
-        self.record_tool_call_as(None, call)
-    }
-
-    /// Records the call of a tool as [`EventWriter::record_tool_call`] does, for a step that
-    /// [`EventWriter::record_evaluation`] allowed. `None` opens a new step.
-    pub fn record_tool_call_as(
+    /// Records the call of a tool, and opens a step. `decided` is the step that [`EventWriter::record_evaluation`] allowed for
+    /// this call; `None` opens a new one.
+    ///
+    /// # Errors
+    /// [`RecordError::NotOpen`] if the decided step was not allowed or has begun already, and any error of the journal.
+    pub fn record_tool_call(
         &self,
-        decided: Option<StepId>,
         call: &RawToolCall<'_>,
+        decided: Option<StepId>,
     ) -> Result<StepId, RecordError> {
         let masks = &self.shared.masks;
         let (tool_call_id, tool) = (masks.text(call.tool_call_id), masks.text(call.tool));

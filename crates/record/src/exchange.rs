@@ -6,6 +6,9 @@ use core::time::Duration;
 use reenact_formats::rer::EventType;
 pub use reenact_formats::rer::payload::{Chunk, EndedBy, StepId};
 
+use reenact_json::Digest;
+use reenact_wire::MatchKeyParts;
+
 use crate::mask::{MaskedBytes, MaskedHeaders, MaskedText};
 
 /// Header names and values, in the order in which they came.
@@ -88,6 +91,51 @@ impl MaskedRequest<'_> {
     /// Returns the body, with marks in the place of secrets.
     pub fn body(&self) -> &[u8] {
         self.body.as_slice()
+    }
+
+    /// Returns the match key: the digest by which a replay finds the recorded answer to an equal request.
+    pub fn match_key(&self) -> Digest {
+        let parts = MatchKeyParts {
+            provider: self.provider(),
+            method: self.method(),
+            path: self.path(),
+            headers: self.headers(),
+            body: self.body(),
+        };
+        reenact_wire::match_key(&parts, reenact_secrets::renumbered)
+    }
+}
+
+/// Call that is about to be made over HTTP, ready to be recorded.
+///
+/// ```no_run
+/// # fn record(writer: &reenact_record::EventWriter, raw: &reenact_record::RawRequest<'_>) -> Result<(), reenact_record::RecordError> {
+/// use reenact_record::{CallKind, ExchangeCall};
+///
+/// let request = writer.mask_request(raw);
+/// let call = ExchangeCall { model: Some("gpt-5"), ..ExchangeCall::new(CallKind::Model, &request) };
+/// let step = writer.record_call(&call, None)?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct ExchangeCall<'a> {
+    /// Target of the request.
+    pub kind: CallKind,
+    /// Request without secrets.
+    pub request: &'a MaskedRequest<'a>,
+    /// Model that the request names, with its secrets.
+    pub model: Option<&'a str>,
+    /// Interface of the vendor, such as `responses`.
+    pub endpoint: Option<&'a str>,
+    /// Digest by which a replay finds the recorded answer; [`MaskedRequest::match_key`] unless the front end has another rule.
+    pub match_key: Digest,
+}
+
+impl<'a> ExchangeCall<'a> {
+    /// Returns a call with the match key of its request, without model and endpoint.
+    pub fn new(kind: CallKind, request: &'a MaskedRequest<'a>) -> Self {
+        Self { kind, request, model: None, endpoint: None, match_key: request.match_key() }
     }
 }
 

@@ -9,7 +9,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`recorder`] | one run, from its first event to its seal |
+//! | [`recorder`], [`recorder_builder`] | one run, from its first event to its seal |
 //! | [`event_writer`] | the handle that writes events |
 //! | [`exchange`], [`tool`], [`agent_report`] | the input of those events |
 //! | [`policy`] | the events of an enforced envelope: decisions, costs, approvals |
@@ -47,6 +47,7 @@ pub mod policy;
 pub mod policy_engine;
 pub mod record_env;
 pub mod recorder;
+pub mod recorder_builder;
 pub mod redaction;
 mod resume;
 pub mod run_id;
@@ -65,16 +66,18 @@ pub use artifact::SealedArtifact;
 pub use durability::Durability;
 pub use error::{RecordError, ResumeError};
 pub use event_writer::EventWriter;
-pub use exchange::{CallKind, Chunk, EndedBy, MaskedRequest, RawAnswer, RawHeaders, RawRequest, StepId};
+pub use exchange::{
+    CallKind, Chunk, EndedBy, ExchangeCall, MaskedRequest, RawAnswer, RawHeaders, RawRequest, StepId,
+};
 pub use observation::Observation;
 pub use policy::{ApprovalRequest, CallCost, Evaluation, RecordedDenial};
 pub use policy_engine::PolicyEngine;
 pub use record_env::RecordEnv;
 pub use recorder::{Ended, Recorder, Recording, RunEnd, RunStatus};
+pub use recorder_builder::RecorderBuilder;
 pub use redaction::Redaction;
 /// Durable files, randomness and storage as values. A [`RecordEnv`] is made of them.
 pub use reenact_keys::{durable, randomness, storage};
-pub use reenact_secrets::renumbered;
 pub use run_id::RunId;
 pub use run_state::RunCounts;
 pub use run_store::{RunStore, RunStoreError};

@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use reenact_formats::key::PublicKey;
-use reenact_formats::rer::EventType;
 use reenact_formats::rer::envelope::money::Money;
 use reenact_formats::rer::envelope::permission::{Envelope, EnvelopeEnforcement};
 pub use reenact_formats::rer::payload::RunStatus;
@@ -17,19 +16,16 @@ use reenact_formats::rer::seal::Signer;
 
 use crate::actor::Actor;
 use crate::artifact::{self, SealedArtifact};
-use crate::error::{RecordError, ResumeError};
+use crate::error::RecordError;
 use crate::event_writer::{EventWriter, SharedRun};
-use crate::journal::{Journal, JournalDigest};
-use crate::mask::Masks;
+use crate::journal::JournalDigest;
 use crate::policy_engine::PolicyEngine;
 use crate::record_env::RecordEnv;
-use crate::resume::{self, ResumedJournal};
+use crate::recorder_builder::RecorderBuilder;
 use crate::run_id::RunId;
-use crate::run_state::{RunCounts, RunState};
+use crate::run_state::RunCounts;
 use crate::run_store::RunStore;
-use crate::spool;
-use crate::start::{self, ArtifactTarget, JournalHead, RunStart, RunStartedEvent};
-use crate::withhold::Withholding;
+use crate::start::ArtifactTarget;
 
 /// State of a [`Recorder`] whose run takes events.
 #[derive(Debug)]
@@ -44,12 +40,13 @@ pub struct Ended(());
 ///
 /// ```
 /// use reenact_keys::SecretKey;
-/// use reenact_record::{CallKind, RawAnswer, RawRequest, Recorder, RunEnd, RunId, RunStart, RunStatus, RunStore};
+/// use reenact_record::{CallKind, ExchangeCall, RawAnswer, RawRequest, Recorder};
+/// use reenact_record::{RunEnd, RunId, RunStart, RunStatus, RunStore};
 ///
 /// # let dir = std::env::temp_dir().join(format!("reenact-doc-{}", std::process::id()));
 /// # let store = RunStore::new(dir.join(".reenact"));
 /// let key = SecretKey::generate()?;
-/// let recorder = Recorder::begin(&store, &RunStart::new(RunId::generate()?), &key)?;
+/// let recorder = Recorder::builder(&store, &key).begin(&RunStart::new(RunId::generate()?))?;
 ///
 /// let writer = recorder.event_writer();
 /// let request = writer.mask_request(&RawRequest {
@@ -59,7 +56,8 @@ pub struct Ended(());
 ///     headers: &[("authorization", b"Bearer correct-horse-battery")],
 ///     body: br#"{"model":"gpt-5","messages":[]}"#,
 /// });
-/// let step = writer.record_call(CallKind::Model, &request, Some("gpt-5"), None, &"0".repeat(64))?;
+/// let call = ExchangeCall { model: Some("gpt-5"), ..ExchangeCall::new(CallKind::Model, &request) };
+/// let step = writer.record_call(&call, None)?;
 /// // … the request goes out, the answer comes back …
 /// writer.record_return(&step, RawAnswer { status: Some(200), body: b"{}", complete: true, ..RawAnswer::default() })?;
 ///
@@ -77,7 +75,7 @@ pub struct Ended(());
 /// # use reenact_keys::SecretKey;
 /// # use reenact_record::{Recorder, RunEnd, RunId, RunStart, RunStatus, RunStore};
 /// # let key = SecretKey::generate()?;
-/// let recorder = Recorder::begin(&RunStore::new(".reenact"), &RunStart::new(RunId::generate()?), &key)?;
+/// let recorder = Recorder::builder(&RunStore::new(".reenact"), &key).begin(&RunStart::new(RunId::generate()?))?;
 /// let ended = recorder.end(&RunEnd { status: RunStatus::Completed, reason: "exit", exit_code: Some(0) })?;
 /// ended.event_writer().record_gap("too", "late")?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -89,56 +87,31 @@ pub struct Ended(());
 /// # use reenact_keys::SecretKey;
 /// # use reenact_record::{Recorder, RunId, RunStart, RunStore};
 /// # let key = SecretKey::generate()?;
-/// let recorder = Recorder::begin(&RunStore::new(".reenact"), &RunStart::new(RunId::generate()?), &key)?;
+/// let recorder = Recorder::builder(&RunStore::new(".reenact"), &key).begin(&RunStart::new(RunId::generate()?))?;
 /// recorder.seal(&key)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Recorder<State> {
-    inner: RecorderInner,
-    state: PhantomData<State>,
+    pub(crate) inner: RecorderInner,
+    pub(crate) state: PhantomData<State>,
 }
 
 /// Everything that a recorder carries from one state to the next.
-struct RecorderInner {
-    shared: Arc<SharedRun>,
-    run_id: RunId,
-    folder: PathBuf,
-    envelope: Vec<u8>,
+pub(crate) struct RecorderInner {
+    pub(crate) shared: Arc<SharedRun>,
+    pub(crate) run_id: RunId,
+    pub(crate) folder: PathBuf,
+    pub(crate) envelope: Vec<u8>,
     /// Permissions of the envelope; `None` in a resumed run, which only records what has happened already.
-    permissions: Option<Envelope>,
+    pub(crate) permissions: Option<Envelope>,
     /// Policy engine that all [`Actor`]s of the run share, made for the first of them.
-    policy: OnceLock<Option<Arc<Mutex<PolicyEngine>>>>,
-    signer: PublicKey,
-    target: ArtifactTarget,
+    pub(crate) policy: OnceLock<Option<Arc<Mutex<PolicyEngine>>>>,
+    pub(crate) signer: PublicKey,
+    pub(crate) target: ArtifactTarget,
     /// Bytes that were truncated from the journal when the run was resumed.
-    truncated_bytes: u64,
+    pub(crate) truncated_bytes: u64,
     /// Digest of the whole journal, once the run has ended.
-    journal_digest: Option<JournalDigest>,
-}
-
-impl RecorderInner {
-    fn from_resumed(
-        folder: &RunStore,
-        resumed: ResumedJournal,
-        masks: Masks,
-        signer: &dyn Signer,
-        env: &RecordEnv,
-    ) -> Self {
-        let ResumedJournal { head, state: ledger, trailing_bytes: surplus } = resumed;
-        let place = ArtifactTarget { path: folder.artifact_path(head.run_id), replace: false };
-        Self {
-            shared: Arc::new(SharedRun { masks, state: Mutex::new(ledger), clock: Arc::clone(&env.clock) }),
-            run_id: head.run_id,
-            folder: folder.run_path(head.run_id),
-            envelope: head.envelope,
-            permissions: None,
-            policy: OnceLock::new(),
-            signer: signer.public_key(),
-            target: head.target.unwrap_or(place),
-            truncated_bytes: surplus,
-            journal_digest: None,
-        }
-    }
+    pub(crate) journal_digest: Option<JournalDigest>,
 }
 
 /// Outcome of a run, as its last event states it. The recorder adds the totals, which it counts itself.
@@ -153,112 +126,9 @@ pub struct RunEnd<'a> {
 }
 
 impl Recorder<Recording> {
-    /// Begins a run: creates its folder, signs its envelope and writes its first event.
-    ///
-    /// # Errors
-    /// [`RecordError::Expired`] if the envelope is enforced and has expired, [`RecordError::SecretInEnvelope`] if a
-    /// rule of the masks matches the envelope, [`RecordError::Exists`] if the artifact's file is there already and may
-    /// not be replaced, and all errors of the file system. Nothing is left behind if the envelope or the artifact's
-    /// path is refused.
-    pub fn begin(folder: &RunStore, start: &RunStart<'_>, signer: &dyn Signer) -> Result<Self, RecordError> {
-        Self::begin_in(folder, start, signer, &RecordEnv::default())
-    }
-
-    /// Begins a run as [`Recorder::begin`] does, with another clock, other randomness or another storage.
-    pub fn begin_in(
-        folder: &RunStore,
-        start: &RunStart<'_>,
-        signer: &dyn Signer,
-        env: &RecordEnv,
-    ) -> Result<Self, RecordError> {
-        let masks = Masks::new(start.redaction.pack());
-        masks.add_environment_secrets(start.environment, &start.redaction.known_env);
-        let envelope = start::run_envelope(start, &masks, signer)?;
-        if let Some(out) = &start.target {
-            // An artifact's path that cannot be written is an error now, not after hours of recording.
-            artifact::check_target(out)?;
-        }
-        let permissions = &envelope.permissions;
-        let is_expired =
-            |expiry: i128| i128::try_from(env.clock.now().as_nanos()).is_ok_and(|now| now >= expiry);
-        if permissions.enforcement == EnvelopeEnforcement::Enforced
-            && permissions.expiry.is_some_and(is_expired)
-        {
-            return Err(RecordError::Expired);
-        }
-        let started = RunStartedEvent::new(start.command, &envelope, &masks);
-        let head = JournalHead::new(start, &envelope, &masks, signer)?.to_line()?;
-        let run_folder = folder.create_run(start.run_id)?;
-        let journal = Journal::create(&folder.journal_path(start.run_id), &head, env)?;
-        let mut state = RunState::new(journal);
-        state.withholding = Withholding::new(start.redaction.withhold.clone());
-        state.append(EventType::RunStarted, |payload| started.write(payload))?;
-        let out = start
-            .target
-            .clone()
-            .unwrap_or_else(|| ArtifactTarget { path: folder.artifact_path(start.run_id), replace: false });
-        let run = RecorderInner {
-            shared: Arc::new(SharedRun { masks, state: Mutex::new(state), clock: Arc::clone(&env.clock) }),
-            run_id: start.run_id,
-            folder: run_folder,
-            envelope: envelope.text,
-            permissions: Some(envelope.permissions),
-            policy: OnceLock::new(),
-            signer: signer.public_key(),
-            target: out,
-            truncated_bytes: 0,
-            journal_digest: None,
-        };
-        Ok(Self { inner: run, state: PhantomData })
-    }
-
-    /// Resumes a run whose recorder was killed: reads and checks its journal, truncates a last line that is torn or
-    /// wrong, and continues behind it. `keep` returns how many bytes of events to keep, if a write-ahead log knows
-    /// better than the journal; it is called while the journal is locked, so that no other recorder can write
-    /// meanwhile.
-    ///
-    /// Secrets that were known are not in the journal. Before events of the time before the kill are written again,
-    /// make those secrets known by [`EventWriter::restore_secret`]. A run without any event gets its first one now,
-    /// without its command, which the journal's first line does not hold.
-    ///
-    /// # Errors
-    /// [`ResumeError::Busy`] if another recorder has the run, [`ResumeError::Changed`] if a line before the last one is
-    /// wrong, [`ResumeError::Ended`] if the run has ended (see [`Recorder::resume_ended`]), [`ResumeError::Keep`] if no
-    /// event ends after `keep` bytes.
-    pub fn resume(
-        folder: &RunStore,
-        run_id: RunId,
-        signer: &dyn Signer,
-        keep: impl FnOnce() -> Option<u64>,
-    ) -> Result<Self, ResumeError> {
-        Self::resume_in(folder, run_id, signer, keep, &RecordEnv::default())
-    }
-
-    /// Resumes a run as [`Recorder::resume`] does, with another clock, other randomness or another storage.
-    pub fn resume_in(
-        folder: &RunStore,
-        run_id: RunId,
-        signer: &dyn Signer,
-        keep: impl FnOnce() -> Option<u64>,
-        env: &RecordEnv,
-    ) -> Result<Self, ResumeError> {
-        let masks = resume::read_masks(folder, run_id);
-        let mut resumed = resume::read_journal(folder, run_id, signer, keep, &masks, env)?;
-        if resumed.state.has_ended() {
-            return Err(ResumeError::Ended);
-        }
-        let envelope = start::sealable_envelope(resumed.head.envelope.clone(), signer)?;
-        spool::remove_leftovers(&folder.run_path(run_id));
-        let state = &mut resumed.state;
-        if resumed.trailing_bytes > 0 {
-            state.journal.truncate()?;
-        }
-        if state.journal.events() == 0 {
-            let started = RunStartedEvent::new(&[], &envelope, &masks);
-            state.append(EventType::RunStarted, |payload| started.write(payload))?;
-        }
-        let run = RecorderInner::from_resumed(folder, resumed, masks, signer, env);
-        Ok(Self { inner: run, state: PhantomData })
+    /// Returns a builder for a recorder that keeps its runs in `store` and signs with `signer`.
+    pub fn builder<'a>(store: &'a RunStore, signer: &'a dyn Signer) -> RecorderBuilder<'a> {
+        RecorderBuilder { store, signer, env: RecordEnv::default() }
     }
 
     /// Returns the number of bytes that were truncated from the journal when the run was resumed: a torn or wrong last
@@ -284,8 +154,8 @@ impl Recorder<Recording> {
     /// Returns a handle to act with, under the envelope if it is enforced. All actors of a run share one policy engine;
     /// decisions of the engines that [`Recorder::policy_engine`] returns do not count in it.
     pub fn actor(&self) -> Actor {
-        let policy =
-            self.inner.policy.get_or_init(|| self.policy_engine().map(|warden| Arc::new(Mutex::new(warden))));
+        let new_engine = || self.policy_engine().map(|engine| Arc::new(Mutex::new(engine)));
+        let policy = self.inner.policy.get_or_init(new_engine);
         Actor::new(self.event_writer(), policy.clone())
     }
 
@@ -324,35 +194,12 @@ impl Recorder<Recording> {
 }
 
 impl Recorder<Ended> {
-    /// Resumes a run that has ended, and whose recorder was killed before the run was sealed.
-    ///
-    /// # Errors
-    /// [`ResumeError::NotEnded`] if the journal has no last event: resume it by [`Recorder::resume`] and end it first.
-    pub fn resume_ended(folder: &RunStore, run_id: RunId, signer: &dyn Signer) -> Result<Self, ResumeError> {
-        let masks = resume::read_masks(folder, run_id);
-        let env = RecordEnv::default();
-        let mut resumed = resume::read_journal(folder, run_id, signer, || None, &masks, &env)?;
-        if !resumed.state.has_ended() {
-            return Err(ResumeError::NotEnded);
-        }
-        let journal = &mut resumed.state.journal;
-        if resumed.trailing_bytes > 0 {
-            journal.truncate()?;
-        }
-        let written = Some(journal.finish()?);
-        let run = RecorderInner {
-            journal_digest: written,
-            ..RecorderInner::from_resumed(folder, resumed, masks, signer, &env)
-        };
-        Ok(Self { inner: run, state: PhantomData })
-    }
-
     /// Returns the place where [`Recorder::seal`] writes the artifact.
     pub fn target(&self) -> &ArtifactTarget {
         &self.inner.target
     }
 
-    /// Seals the run into the file that [`RunStart::target`] named, or into its default place, and leaves the journal
+    /// Seals the run into the file that [`RunStart::target`](crate::RunStart::target) named, or into its default place, and leaves the journal
     /// where it is. The signer must be the one that the run began under.
     ///
     /// # Errors

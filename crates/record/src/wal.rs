@@ -17,7 +17,7 @@ use crate::exchange::StepId;
 use crate::lock::locked;
 use crate::observation::Observation;
 use crate::run_id::RunId;
-use crate::storage::{Disk, OpenMode, Storage, StoredFile, append_all};
+use crate::storage::{OpenMode, Storage, StoredFile, append_all};
 use crate::wal::frame::HEAD_BYTES;
 
 mod frame;
@@ -74,17 +74,7 @@ struct WalSegment {
 
 impl Wal {
     /// Creates the log of a run whose journal has `bytes` of events, and removes leftovers of older logs.
-    pub fn create(place: &WalDir, run_id: RunId, bytes: u64) -> io::Result<Self> {
-        Self::create_in(Arc::new(Disk), place, run_id, bytes)
-    }
-
-    /// Creates the log, as [`Wal::create`] does, in another storage.
-    pub fn create_in(
-        storage: Arc<dyn Storage>,
-        place: &WalDir,
-        run_id: RunId,
-        bytes: u64,
-    ) -> io::Result<Self> {
+    pub fn create(storage: Arc<dyn Storage>, place: &WalDir, run_id: RunId, bytes: u64) -> io::Result<Self> {
         place.remove_leftovers();
         let folder = place.run_path(run_id);
         let mut builder = DirBuilder::new();

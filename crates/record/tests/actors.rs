@@ -28,7 +28,7 @@ fn begin(dir: &TestDir, limits: &str) -> Recorder<Recording> {
         r#"{{"envelope_version":"rer-envelope/0.2","limits":{limits},"metadata":{{}},"permissions":{{"allowed_models":["gpt-5"],"allowed_tools":["lookup"]}}}}"#
     );
     let start = RunStart { envelope: Some(envelope.as_bytes()), ..RunStart::new(run_id()) };
-    Recorder::begin(&runs(dir), &start, &key()).unwrap()
+    Recorder::builder(&runs(dir), &key()).begin(&start).unwrap()
 }
 
 /// Ends the run and verifies it. Returns its model calls and tool calls, and whether all rules pass but that on
@@ -144,7 +144,7 @@ fn what_it_cost_counts() {
 #[test]
 fn without_an_envelope_nothing_is_denied() {
     let dir = TestDir::new();
-    let recorder = Recorder::begin(&runs(&dir), &RunStart::new(run_id()), &key()).unwrap();
+    let recorder = Recorder::builder(&runs(&dir), &key()).begin(&RunStart::new(run_id())).unwrap();
     let call = recorder.actor().model_call(&ModelCall::new(REQUEST, "anything")).unwrap();
     call.finish(answer(b"{}"), None).unwrap();
     drop(recorder.actor().tool_call(&TOOL).unwrap());

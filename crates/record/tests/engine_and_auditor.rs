@@ -12,8 +12,9 @@ use proptest::prelude::*;
 use reenact_record::clock::Clock;
 use reenact_record::policy_engine::{Action, Money, ProposedAction, Ruling};
 use reenact_record::{
-    ApprovalRequest, CallCost, CallKind, Evaluation, EventWriter, PolicyEngine, RawRequest, RawToolCall,
-    RawToolResult, RecordEnv, RecordedDenial, Recorder, Recording, RunStart, Source, StepId, ToolChannel,
+    ApprovalRequest, CallCost, CallKind, Evaluation, EventWriter, ExchangeCall, PolicyEngine, RawRequest,
+    RawToolCall, RawToolResult, RecordEnv, RecordedDenial, Recorder, Recording, RunStart, Source, StepId,
+    ToolChannel,
 };
 use reenact_testkit::fixture::TestDir;
 use reenact_verify::Report;
@@ -164,7 +165,7 @@ impl EnforcedRun {
         let (dir, envelope) = (TestDir::in_memory(), spec.json());
         let env = RecordEnv { clock: Arc::new(NoonClock), ..fixed_env() };
         let start = RunStart { envelope: Some(envelope.as_bytes()), ..RunStart::new(run_id()) };
-        let recorder = Recorder::begin_in(&runs(&dir), &start, &key(), &env).unwrap();
+        let recorder = Recorder::builder(&runs(&dir), &key()).env(env.clone()).begin(&start).unwrap();
         Self { dir, recorder }
     }
 
@@ -182,8 +183,6 @@ impl EnforcedRun {
         report
     }
 }
-
-const MATCH_KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 
 /// Records that an allowed action begins. Returns its step, and the index of its call.
 fn begin(writer: &EventWriter, planned: &PlannedAction, number: usize, run: &EnforcedRun) -> (StepId, usize) {
@@ -211,17 +210,13 @@ fn begin(writer: &EventWriter, planned: &PlannedAction, number: usize, run: &Enf
         let id = format!("call-{number}");
         let (via, source) = (ToolChannel::Conversation, Source::Inferred);
         let call = RawToolCall { tool_call_id: &id, tool: planned.name(), input: "{}", via, source };
-        assert_eq!(writer.record_tool_call_as(Some(step), &call), Ok(step));
+        assert_eq!(writer.record_tool_call(&call, Some(step)), Ok(step));
     } else {
         let raw = RawRequest { provider: "openai", method: "POST", path: "/v1/x", headers: &[], body: b"{}" };
         let masked = writer.mask_request(&raw);
-        let called = writer.record_call_as(
+        let called = writer.record_call(
+            &ExchangeCall { model: Some(planned.name()), ..ExchangeCall::new(CallKind::Model, &masked) },
             Some(step),
-            CallKind::Model,
-            &masked,
-            Some(planned.name()),
-            None,
-            MATCH_KEY,
         );
         assert_eq!(called, Ok(step));
     }
@@ -433,7 +428,7 @@ fn every_prefix_of_a_policed_journal_can_be_gone_on_with() {
         let prefix = lines[..kept].concat();
         fs::write(folder.journal_path(id), &prefix).unwrap();
         let env = RecordEnv { clock: Arc::new(NoonClock), ..fixed_env() };
-        let recorder = Recorder::resume_in(&folder, id, &key(), || None, &env).unwrap();
+        let recorder = Recorder::builder(&folder, &key()).env(env.clone()).resume(id, || None).unwrap();
         assert_eq!((recorder.truncated_bytes(), recorder.counts().events), (0, kept as u64 - 1), "{kept}");
         let open = recorder.event_writer().open_steps().len();
         let sealed = recorder.end(&DONE).unwrap().seal(&key()).unwrap();

@@ -9,22 +9,22 @@ use std::fs;
 use std::path::Path;
 
 use reenact_record::{
-    ArtifactTarget, CallKind, RawRequest, RecordError, Recorder, ResumeError, RunId, RunStart, RunStore,
-    RunStoreError,
+    ArtifactTarget, CallKind, ExchangeCall, RawRequest, RecordError, Recorder, ResumeError, RunId, RunStart,
+    RunStore, RunStoreError,
 };
 use reenact_testkit::fixture::TestDir;
 use support::{DONE, answer, key, run_id, runs, verify_artifact};
 
 /// Begins a run, and drops its recorder.
 fn begin_and_drop(folder: &RunStore) -> RunId {
-    let recorder = Recorder::begin(folder, &RunStart::new(run_id()), &key()).unwrap();
+    let recorder = Recorder::builder(folder, &key()).begin(&RunStart::new(run_id())).unwrap();
     recorder.event_writer().record_gap("a", "b").unwrap();
     recorder.run_id()
 }
 
 fn resume_error(folder: &RunStore, id: RunId) -> ResumeError {
-    let error = Recorder::resume(folder, id, &key(), || None).map(|_| ()).unwrap_err();
-    assert_eq!(Recorder::resume_ended(folder, id, &key()).map(|_| ()).unwrap_err(), error);
+    let error = Recorder::builder(folder, &key()).resume(id, || None).map(|_| ()).unwrap_err();
+    assert_eq!(Recorder::builder(folder, &key()).resume_ended(id).map(|_| ()).unwrap_err(), error);
     error
 }
 
@@ -38,18 +38,18 @@ fn a_run_has_one_recorder_at_a_time() {
     let (folder, run_id) = (runs(&dir), run_id());
     let busy = ResumeError::Busy { run_id };
     assert_eq!(busy.to_string(), format!("another reenact is recording this run ({run_id})"));
-    let first = Recorder::begin(&folder, &RunStart::new(run_id), &key()).unwrap();
+    let first = Recorder::builder(&folder, &key()).begin(&RunStart::new(run_id)).unwrap();
     assert_eq!(resume_error(&folder, run_id), busy);
     let writer = first.event_writer();
     drop(first);
     assert_eq!(resume_error(&folder, run_id), busy, "a pen can still write");
     drop(writer);
-    let second = Recorder::resume(&folder, run_id, &key(), || None).unwrap();
+    let second = Recorder::builder(&folder, &key()).resume(run_id, || None).unwrap();
     assert_eq!(resume_error(&folder, run_id), busy);
     let ended = second.end(&DONE).unwrap();
     assert_eq!(resume_error(&folder, run_id), busy, "it can still be sealed");
     drop(ended);
-    let third = Recorder::resume_ended(&folder, run_id, &key()).unwrap();
+    let third = Recorder::builder(&folder, &key()).resume_ended(run_id).unwrap();
     assert_eq!(resume_error(&folder, run_id), busy);
     assert_eq!(verify_artifact(&third.seal(&key()).unwrap().path, &key()).reasons, [""; 0]);
 }
@@ -139,7 +139,7 @@ fn a_folder_that_is_read_only() {
     }
     assert_eq!(folder.unsealed_runs(), Ok(vec![id]));
     set(&folder.journal_path(id), 0o600);
-    let ended = Recorder::resume(&folder, id, &key(), || None).unwrap().end(&DONE).unwrap();
+    let ended = Recorder::builder(&folder, &key()).resume(id, || None).unwrap().end(&DONE).unwrap();
     if !is_root {
         assert!(matches!(ended.seal(&key()), Err(RecordError::Io { .. })));
     }
@@ -154,7 +154,7 @@ fn runs_that_wait_to_be_sealed() {
     let folder = runs(&dir);
     assert_eq!(folder.unsealed_runs(), Ok(vec![]), "there is no folder yet");
     let waits = begin_and_drop(&folder);
-    let recorder = Recorder::begin(&folder, &RunStart::new(run_id()), &key()).unwrap();
+    let recorder = Recorder::builder(&folder, &key()).begin(&RunStart::new(run_id())).unwrap();
     assert_eq!(folder.unsealed_runs(), Ok(vec![waits]), "one is under way");
     let id = recorder.run_id();
     recorder.end(&DONE).unwrap();
@@ -162,7 +162,7 @@ fn runs_that_wait_to_be_sealed() {
     let mut both = vec![waits, id];
     both.sort();
     assert_eq!(folder.unsealed_runs(), Ok(both), "it has ended, and is not sealed");
-    Recorder::resume_ended(&folder, id, &key()).unwrap().seal(&key()).unwrap();
+    Recorder::builder(&folder, &key()).resume_ended(id).unwrap().seal(&key()).unwrap();
     assert_eq!(folder.unsealed_runs(), Ok(vec![waits]));
     fs::remove_file(folder.journal_path(waits)).unwrap();
     assert_eq!(folder.unsealed_runs(), Ok(vec![]), "nothing is left to seal");
@@ -175,7 +175,7 @@ fn runs_that_are_sealed_elsewhere() {
     let out = ArtifactTarget { path: dir.join("run.rer.json"), replace: true };
     let begin = || {
         let start = RunStart { target: Some(out.clone()), ..RunStart::new(run_id()) };
-        Recorder::begin(&folder, &start, &key()).unwrap()
+        Recorder::builder(&folder, &key()).begin(&start).unwrap()
     };
     // Killed before its end, while an older artifact has the name of its own.
     fs::write(&out.path, "an older one").unwrap();
@@ -183,7 +183,7 @@ fn runs_that_are_sealed_elsewhere() {
     let id = recorder.run_id();
     drop(recorder);
     assert_eq!(folder.unsealed_runs(), Ok(vec![id]));
-    let ended = Recorder::resume(&folder, id, &key(), || None).unwrap().end(&DONE).unwrap();
+    let ended = Recorder::builder(&folder, &key()).resume(id, || None).unwrap().end(&DONE).unwrap();
     assert_eq!(ended.target(), &out);
     let sealed = ended.seal(&key()).unwrap();
     assert_eq!(sealed.path, out.path);
@@ -202,19 +202,19 @@ fn the_numbers_of_marks_go_on() {
     let environment: [(OsString, OsString); 2] =
         [("A_KEY".into(), "planted-first-value".into()), ("B_KEY".into(), "planted-second-value".into())];
     let start = RunStart { environment: &environment, ..RunStart::new(id) };
-    let recorder = Recorder::begin(&folder, &start, &key()).unwrap();
+    let recorder = Recorder::builder(&folder, &key()).begin(&start).unwrap();
     let writer = recorder.event_writer();
     writer.add_secret(b"planted-third-value");
     writer.record_error("planted-second-value", "planted-first-value", "").unwrap();
     let raw = RawRequest { provider: "p", method: "POST", path: "/", headers: &[], body: b"" };
     let masked = writer.mask_request(&raw);
-    let step = writer.record_call(CallKind::Model, &masked, None, None, &"0".repeat(64)).unwrap();
+    let step = writer.record_call(&ExchangeCall::new(CallKind::Model, &masked), None).unwrap();
     // This mark is visible in base64 only.
     writer.record_return(&step, answer(b"\xffplanted-third-value")).unwrap();
     drop((writer, recorder));
     assert!(!fs::read_to_string(folder.journal_path(id)).unwrap().contains("[masked:known"));
 
-    let recorder = Recorder::resume(&folder, id, &key(), || None).unwrap();
+    let recorder = Recorder::builder(&folder, &key()).resume(id, || None).unwrap();
     let writer = recorder.event_writer();
     writer.add_secret(b"planted-fourth-value");
     let raw = RawRequest { headers: &[("x-api-key", b"planted-fifth-value")], ..raw };

@@ -13,8 +13,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 use reenact_record::clock::Clock;
 use reenact_record::{
-    CallKind, EventWriter, RawRequest, RecordEnv, RecordError, Recorder, Recording, ResumeError, RunId,
-    RunStart,
+    CallKind, EventWriter, ExchangeCall, RawRequest, RecordEnv, RecordError, Recorder, Recording,
+    ResumeError, RunId, RunStart,
 };
 use reenact_testkit::fixture::TestDir;
 use support::faulty::{EIO, ENOSPC, EROFS, FaultyStorage};
@@ -40,7 +40,7 @@ impl FaultyRun {
     }
 
     fn begin(&self) -> Result<Recorder<Recording>, RecordError> {
-        Recorder::begin_in(&runs(&self.dir), &RunStart::new(id()), &key(), &self.env())
+        Recorder::builder(&runs(&self.dir), &key()).env(self.env().clone()).begin(&RunStart::new(id()))
     }
 
     fn journal(&self) -> Vec<u8> {
@@ -50,7 +50,7 @@ impl FaultyRun {
     /// Resumes the run on a disk that works, ends it, seals it and verifies it. Returns the number of events that were
     /// still there.
     fn recover(&self) -> Result<u64, ResumeError> {
-        let recorder = Recorder::resume(&runs(&self.dir), id(), &key(), || None)?;
+        let recorder = Recorder::builder(&runs(&self.dir), &key()).resume(id(), || None)?;
         let events = recorder.counts().events;
         recorder.event_writer().record_gap("after", "the fault").unwrap();
         let sealed = recorder.end(&DONE).unwrap().seal(&key()).unwrap();
@@ -61,8 +61,10 @@ impl FaultyRun {
 
 fn ask(writer: &EventWriter, body: &[u8]) -> Result<(), RecordError> {
     let raw = RawRequest { provider: "openai", method: "POST", path: "/v1/x", headers: &[], body };
-    let step =
-        writer.record_call(CallKind::Model, &writer.mask_request(&raw), Some("m"), None, &"0".repeat(64))?;
+    let step = writer.record_call(
+        &ExchangeCall { model: Some("m"), ..ExchangeCall::new(CallKind::Model, &writer.mask_request(&raw)) },
+        None,
+    )?;
     writer.record_return(&step, answer(b"ok"))
 }
 
@@ -211,7 +213,8 @@ fn a_folder_that_is_removed_meanwhile() {
         ask(&writer, b"{}").unwrap();
         drop(writer);
         let ended = recorder.end(&DONE).unwrap();
-        let refused = Recorder::resume_ended(&runs(&faulty.dir), id(), &key()).map(|_| ()).unwrap_err();
+        let refused =
+            Recorder::builder(&runs(&faulty.dir), &key()).resume_ended(id()).map(|_| ()).unwrap_err();
         assert_eq!(refused, ResumeError::Busy { run_id: id() });
         let sealed = ended.seal(&key()).unwrap();
         assert_eq!((sealed.counts.events, sealed.counts.model_calls), (8, 3));
@@ -268,7 +271,7 @@ impl Clock for SecondsClock {
 fn run_of_five_events(faulty: &FaultyRun) -> Recorder<Recording> {
     let env = RecordEnv { clock: Arc::new(SecondsClock::default()), ..faulty.env() };
     let start = RunStart::new(id());
-    let recorder = Recorder::begin_in(&runs(&faulty.dir), &start, &key(), &env).unwrap();
+    let recorder = Recorder::builder(&runs(&faulty.dir), &key()).env(env.clone()).begin(&start).unwrap();
     for _ in 0..2 {
         ask(&recorder.event_writer(), b"{}").unwrap();
     }

@@ -10,14 +10,13 @@ use std::time::Duration;
 
 use reenact_json::{Digest, Limits, Value};
 use reenact_record::{
-    CallKind, Chunk, EventWriter, RawAnswer, RawRequest, RecordEnv, RecordError, Recorder, Recording,
-    Redaction, RunId, RunStart, StepId, Withhold,
+    CallKind, Chunk, EventWriter, ExchangeCall, RawAnswer, RawRequest, RecordEnv, RecordError, Recorder,
+    Recording, Redaction, RunId, RunStart, StepId, Withhold,
 };
 use reenact_testkit::fixture::TestDir;
 use support::faulty::{EIO, ENOSPC, FaultyStorage};
 use support::{DONE, answer, events, fixed_env, key, runs, verify_artifact};
 
-const KEY: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 /// Made-up secret.
 const SECRET: &str = "ghp_1aB2cD3eF4gH5iJ6kL7mN8oP9qR0sT1uV2wX";
 const MEGABYTE: usize = 1 << 20;
@@ -28,12 +27,12 @@ fn id() -> RunId {
 
 fn begin(dir: &TestDir, redaction: Redaction, env: &RecordEnv) -> Recorder<Recording> {
     let start = RunStart { redaction, ..RunStart::new(id()) };
-    Recorder::begin_in(&runs(dir), &start, &key(), env).unwrap()
+    Recorder::builder(&runs(dir), &key()).env(env.clone()).begin(&start).unwrap()
 }
 
 fn ask(writer: &EventWriter, body: &[u8]) -> Result<StepId, RecordError> {
     let raw = RawRequest { provider: "p", method: "POST", path: "/", headers: &[], body };
-    writer.record_call(CallKind::Http, &writer.mask_request(&raw), None, None, KEY)
+    writer.record_call(&ExchangeCall::new(CallKind::Http, &writer.mask_request(&raw)), None)
 }
 
 /// Records an answer through a spool, in pieces of varying length.
@@ -169,11 +168,11 @@ fn wherever_a_long_line_breaks_off_the_run_goes_on() {
     let journal = fs::read(runs(&dir).journal_path(id())).unwrap();
     for end in [before, before + 1, before + 200, before + MEGABYTE, journal.len() - 1, journal.len()] {
         fs::write(runs(&dir).journal_path(id()), &journal[..end]).unwrap();
-        let recorder = Recorder::resume(&runs(&dir), id(), &key(), || None).unwrap();
+        let recorder = Recorder::builder(&runs(&dir), &key()).resume(id(), || None).unwrap();
         assert_eq!(recorder.counts().events, if end == journal.len() { 3 } else { 2 });
         assert!(!left.exists());
     }
-    let recorder = Recorder::resume(&runs(&dir), id(), &key(), || None).unwrap();
+    let recorder = Recorder::builder(&runs(&dir), &key()).resume(id(), || None).unwrap();
     let sealed = recorder.end(&DONE).unwrap().seal(&key()).unwrap();
     assert_eq!(verify_artifact(&sealed.path, &key()).reasons, [""; 0]);
 }
@@ -211,7 +210,7 @@ fn disks_that_fail() {
     drop((writer, recorder));
     // Half a line is in the file; resuming truncates it.
     assert!(fs::read(runs(&dir).journal_path(id())).unwrap().len() > whole.len());
-    let recorder = Recorder::resume(&runs(&dir), id(), &key(), || None).unwrap();
+    let recorder = Recorder::builder(&runs(&dir), &key()).resume(id(), || None).unwrap();
     assert_eq!(fs::read(runs(&dir).journal_path(id())).unwrap(), whole);
     assert_eq!(recorder.counts().events, 5);
 }

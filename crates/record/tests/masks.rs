@@ -8,13 +8,11 @@ use std::time::Duration;
 
 use reenact_json::{Limits, Value};
 use reenact_record::{
-    AgentReport, CallKind, Chunk, EndedBy, EventWriter, RawAnswer, RawRequest, RawToolCall, RawToolResult,
-    Recorder, RunEnd, RunStart, RunStatus, Source, ToolChannel,
+    AgentReport, CallKind, Chunk, EndedBy, EventWriter, ExchangeCall, RawAnswer, RawRequest, RawToolCall,
+    RawToolResult, Recorder, RunEnd, RunStart, RunStatus, Source, ToolChannel,
 };
 use reenact_testkit::fixture::TestDir;
 use support::{DONE, answer, events, key, run_id, runs, verify_artifact};
-
-const KEY: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
 /// No rule matches these secrets, and each comes in by one way only, unless stated otherwise.
 const BEARER: &str = "planted-bearer-qpwoeiruty";
@@ -61,7 +59,7 @@ fn begin(dir: &TestDir) -> Recorder<reenact_record::Recording> {
         ("HOME".into(), "/home/someone".into()),
     ];
     let start = RunStart { command: &command, environment: &environment, ..RunStart::new(run_id()) };
-    Recorder::begin(&runs(dir), &start, &key()).unwrap()
+    Recorder::builder(&runs(dir), &key()).begin(&start).unwrap()
 }
 
 /// Returns a text with every secret in it.
@@ -99,7 +97,16 @@ fn plant(dir: &TestDir, writer: &EventWriter) {
         assert!(!seen.contains(secret), "{seen}");
     }
     let all = everything();
-    let step = writer.record_call(CallKind::Model, &masked, Some(&all), Some(&all), KEY).unwrap();
+    let step = writer
+        .record_call(
+            &ExchangeCall {
+                model: Some(&all),
+                endpoint: Some(&all),
+                ..ExchangeCall::new(CallKind::Model, &masked)
+            },
+            None,
+        )
+        .unwrap();
     assert_clean(dir);
 
     let split = all.find(KNOWN_SHAPE).unwrap() + 5;
@@ -140,12 +147,12 @@ fn plant(dir: &TestDir, writer: &EventWriter) {
             via: ToolChannel::Mcp(&all),
             source: Source::Inferred,
         };
-        let step = writer.record_tool_call(&call).unwrap();
+        let step = writer.record_tool_call(&call, None).unwrap();
         let output = format!("[{input}]");
         writer
             .record_tool_result(&step, &RawToolResult { output: &output, is_error: false, latency: None })
             .unwrap();
-        writer.record_tool_call(&RawToolCall { input: &output, ..call }).unwrap();
+        writer.record_tool_call(&RawToolCall { input: &output, ..call }, None).unwrap();
         assert_clean(dir);
     }
     writer.record_error(&all, &all, &all).unwrap();
@@ -252,7 +259,7 @@ fn chunks_end_where_they_did_and_sum_to_the_body() {
         (&[chunk(5, 0)], "[[5,35]]", None),
     ];
     for (chunks, _, delivered) in cases {
-        let step = writer.record_call(CallKind::Model, &masked, None, None, KEY).unwrap();
+        let step = writer.record_call(&ExchangeCall::new(CallKind::Model, &masked), None).unwrap();
         let delivered = delivered.map(|_| &body.as_bytes()[..chunks[0].length]);
         writer.record_return(&step, RawAnswer { chunks, delivered, ..answer(body.as_bytes()) }).unwrap();
     }

@@ -9,8 +9,8 @@ use std::time::Duration;
 use reenact_formats::rer::seal::Signer;
 use reenact_json::{Digest, Limits, Value};
 use reenact_record::{
-    AgentReport, ArtifactTarget, CallKind, Chunk, EndedBy, EventWriter, RawAnswer, RawRequest, RawToolCall,
-    RawToolResult, RecordError, Recorder, RunCounts, RunStart, Source, ToolChannel,
+    AgentReport, ArtifactTarget, CallKind, Chunk, EndedBy, EventWriter, ExchangeCall, RawAnswer, RawRequest,
+    RawToolCall, RawToolResult, RecordError, Recorder, RunCounts, RunStart, Source, ToolChannel,
 };
 use reenact_secrets::RulePack;
 use reenact_testkit::fixture::TestDir;
@@ -33,12 +33,28 @@ fn request(body: &[u8]) -> RawRequest<'_> {
 fn write_all(writer: &EventWriter) {
     let masked = writer.mask_request(&request(b"{\"model\":\"gpt-5\"}"));
     let model = writer
-        .record_call(CallKind::Model, &masked, Some("gpt-5"), Some("chat.completions"), MATCH_KEY)
+        .record_call(
+            &ExchangeCall {
+                model: Some("gpt-5"),
+                endpoint: Some("chat.completions"),
+                match_key: Digest::from_hex(MATCH_KEY).unwrap(),
+                ..ExchangeCall::new(CallKind::Model, &masked)
+            },
+            None,
+        )
         .unwrap();
     assert_eq!(model.to_string(), "s1");
     let list =
         writer.mask_request(&RawRequest { method: "GET", path: "/v1/models", headers: &[], ..request(b"") });
-    let http = writer.record_call(CallKind::Http, &list, None, None, MATCH_KEY).unwrap();
+    let http = writer
+        .record_call(
+            &ExchangeCall {
+                match_key: Digest::from_hex(MATCH_KEY).unwrap(),
+                ..ExchangeCall::new(CallKind::Http, &list)
+            },
+            None,
+        )
+        .unwrap();
     assert_eq!(http.to_string(), "s2");
     let whole = RawAnswer {
         version: Some("1.1"),
@@ -70,11 +86,11 @@ fn write_all(writer: &EventWriter) {
         via: ToolChannel::Conversation,
         source: Source::Inferred,
     };
-    let tool = writer.record_tool_call(&call).unwrap();
+    let tool = writer.record_tool_call(&call, None).unwrap();
     writer.record_tool_result(&tool, &RawToolResult { output: "42", is_error: true, latency: None }).unwrap();
     let mcp =
         RawToolCall { via: ToolChannel::Mcp("files"), source: Source::Observed, input: "not JSON", ..call };
-    let tool = writer.record_tool_call(&mcp).unwrap();
+    let tool = writer.record_tool_call(&mcp, None).unwrap();
     let result = RawToolResult { output: "[1]", is_error: false, latency: Some(Duration::from_millis(3)) };
     writer.record_tool_result(&tool, &result).unwrap();
     writer.record_error("upstream", "connect", "refused").unwrap();
@@ -114,7 +130,7 @@ fn every_payload_is_as_agreed() {
         upstreams: &[("openai", "https://api.openai.com/v1"), ("anthropic", "https://api.anthropic.com")],
         ..RunStart::new(id)
     };
-    let recorder = Recorder::begin_in(&folder, &start, &key(), &fixed_env()).unwrap();
+    let recorder = Recorder::builder(&folder, &key()).env(fixed_env().clone()).begin(&start).unwrap();
     write_all(&recorder.event_writer());
     report_all(&recorder.event_writer());
     recorder.end(&DONE).unwrap();
@@ -248,7 +264,7 @@ fn the_first_line_of_the_journal_names_the_run() {
     let envelope = br#"{"permissions":{"allowed_tools":[], "allowed_models":["gpt-5"]},
         "limits":{"max_steps":3.0}, "envelope_version":"rer-envelope/0.2"}"#;
     let start = RunStart { envelope: Some(envelope), target: Some(out), ..RunStart::new(id) };
-    let _recorder = Recorder::begin(&folder, &start, &key()).unwrap();
+    let _recorder = Recorder::builder(&folder, &key()).begin(&start).unwrap();
     let journal = fs::read_to_string(folder.journal_path(id)).unwrap();
     let (key_id, version) = (key().public_key().id(), env!("CARGO_PKG_VERSION"));
     let path = dir.join("run.rer.json").to_str().unwrap().to_owned();
@@ -266,7 +282,7 @@ fn a_sealed_run_passes_all_seven_checks() {
     let (folder, id) = (runs(&dir), run_id());
     let upstreams = [("openai", "https://api.openai.com/v1")];
     let start = RunStart { upstreams: &upstreams, ..RunStart::new(id) };
-    let recorder = Recorder::begin(&folder, &start, &key()).unwrap();
+    let recorder = Recorder::builder(&folder, &key()).begin(&start).unwrap();
     assert_eq!((recorder.run_id(), recorder.folder()), (id, folder.run_path(id).as_path()));
     write_all(&recorder.event_writer());
     report_all(&recorder.event_writer());
@@ -320,7 +336,8 @@ fn the_same_run_twice_is_the_same_artifact() {
     let artifact = || {
         let (dir, id) = (TestDir::new(), "017f22e2-79b0-7cc3-98c4-dc0c0c07398f".parse().unwrap());
         let env = fixed_env();
-        let recorder = Recorder::begin_in(&runs(&dir), &RunStart::new(id), &key(), &env).unwrap();
+        let recorder =
+            Recorder::builder(&runs(&dir), &key()).env(env.clone()).begin(&RunStart::new(id)).unwrap();
         write_all(&recorder.event_writer());
         let sealed = recorder.end(&DONE).unwrap().seal(&key()).unwrap();
         let bytes = fs::read(&sealed.path).unwrap();
@@ -339,7 +356,7 @@ fn an_envelope_that_was_given_is_the_one_that_is_sealed() {
     let envelope = br#"{"envelope_version":"rer-envelope/0.2", "limits":{"max_steps":3},
         "permissions":{"allowed_tools":[], "allowed_models":["gpt-5"]}}"#;
     let start = RunStart { envelope: Some(envelope), ..RunStart::new(run_id()) };
-    let recorder = Recorder::begin(&runs(&dir), &start, &key()).unwrap();
+    let recorder = Recorder::builder(&runs(&dir), &key()).begin(&start).unwrap();
     let id = recorder.run_id();
     let sealed = recorder.end(&DONE).unwrap().seal(&key()).unwrap();
     let report = verify_artifact(&sealed.path, &key());
@@ -354,7 +371,7 @@ fn envelopes_that_cannot_be_sealed() {
     let dir = TestDir::new();
     let begin = |envelope: &str| {
         let start = RunStart { envelope: Some(envelope.as_bytes()), ..RunStart::new(run_id()) };
-        Recorder::begin(&runs(&dir), &start, &key()).map(|_| ()).unwrap_err()
+        Recorder::builder(&runs(&dir), &key()).begin(&start).map(|_| ()).unwrap_err()
     };
     let secret = "sk-proj-Zm9vYmFyYmF6cXV4MDEyMzQ1Njc4OTAx";
     let with_secret = format!(r#"{{"metadata":{{"note":"{secret}"}}}}"#);
@@ -379,7 +396,7 @@ fn upstreams_hold_no_secrets() {
     ] {
         let upstreams = [("one", url)];
         let start = RunStart { upstreams: &upstreams, ..RunStart::new(run_id()) };
-        let refused = Recorder::begin(&runs(&dir), &start, &key()).map(|_| ()).unwrap_err();
+        let refused = Recorder::builder(&runs(&dir), &key()).begin(&start).map(|_| ()).unwrap_err();
         assert_eq!(refused, RecordError::Upstream { name: "one".into() }, "{url}");
     }
 }
@@ -387,11 +404,10 @@ fn upstreams_hold_no_secrets() {
 #[test]
 fn each_step_returns_once_and_as_what_it_is() {
     let dir = TestDir::new();
-    let recorder = Recorder::begin(&runs(&dir), &RunStart::new(run_id()), &key()).unwrap();
+    let recorder = Recorder::builder(&runs(&dir), &key()).begin(&RunStart::new(run_id())).unwrap();
     let writer = recorder.event_writer();
     let masked = writer.mask_request(&request(b""));
-    assert_eq!(writer.record_call(CallKind::Model, &masked, None, None, "x"), Err(RecordError::MatchKey));
-    let step = writer.record_call(CallKind::Model, &masked, None, None, MATCH_KEY).unwrap();
+    let step = writer.record_call(&ExchangeCall::new(CallKind::Model, &masked), None).unwrap();
     let result = RawToolResult { output: "", is_error: false, latency: None };
     assert_eq!(writer.record_tool_result(&step, &result), Err(RecordError::NotOpen { step }));
     writer.record_return(&step, answer(b"")).unwrap();
@@ -402,15 +418,20 @@ fn each_step_returns_once_and_as_what_it_is() {
 #[test]
 fn a_pen_that_outlives_its_run_writes_nothing() {
     let dir = TestDir::new();
-    let recorder = Recorder::begin(&runs(&dir), &RunStart::new(run_id()), &key()).unwrap();
+    let recorder = Recorder::builder(&runs(&dir), &key()).begin(&RunStart::new(run_id())).unwrap();
     let (writer, id) = (recorder.event_writer(), recorder.run_id());
     let masked = writer.mask_request(&request(b""));
-    let step = writer.record_call(CallKind::Model, &masked, Some("m"), None, MATCH_KEY).unwrap();
+    let step = writer
+        .record_call(&ExchangeCall { model: Some("m"), ..ExchangeCall::new(CallKind::Model, &masked) }, None)
+        .unwrap();
     let ended = recorder.end(&DONE).unwrap();
     let before = fs::read(runs(&dir).journal_path(id)).unwrap();
     assert_eq!(writer.record_gap("a", "b"), Err(RecordError::Ended));
     assert_eq!(writer.record_return(&step, answer(b"")), Err(RecordError::Ended));
-    assert_eq!(writer.record_call(CallKind::Model, &masked, None, None, MATCH_KEY), Err(RecordError::Ended));
+    assert_eq!(
+        writer.record_call(&ExchangeCall::new(CallKind::Model, &masked), None),
+        Err(RecordError::Ended)
+    );
     assert_eq!(fs::read(runs(&dir).journal_path(id)).unwrap(), before);
 
     // The call that never returned is a gap, and breaks no rule.

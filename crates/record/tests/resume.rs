@@ -13,17 +13,20 @@ use reenact_json::{Limits, Value};
 use reenact_keys::SecretKey;
 use reenact_record::clock::Clock;
 use reenact_record::{
-    CallKind, EventWriter, RawAnswer, RawRequest, RawToolCall, RawToolResult, RecordEnv, RecordError,
-    Recorder, Recording, ResumeError, RunCounts, RunId, RunStart, Source, StepId, ToolChannel,
+    CallKind, EventWriter, ExchangeCall, RawAnswer, RawRequest, RawToolCall, RawToolResult, RecordEnv,
+    RecordError, Recorder, Recording, ResumeError, RunCounts, RunId, RunStart, Source, StepId, ToolChannel,
 };
 use reenact_testkit::fixture::TestDir;
 use support::{DONE, answer, events, fixed_env, key, run_id, runs, verify_artifact};
 
-const MATCH_KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
-
 fn call(writer: &EventWriter, kind: CallKind, body: &[u8]) -> StepId {
     let raw = RawRequest { provider: "openai", method: "POST", path: "/v1/x", headers: &[], body };
-    writer.record_call(kind, &writer.mask_request(&raw), Some("m"), None, MATCH_KEY).unwrap()
+    writer
+        .record_call(
+            &ExchangeCall { model: Some("m"), ..ExchangeCall::new(kind, &writer.mask_request(&raw)) },
+            None,
+        )
+        .unwrap()
 }
 
 const LOOKUP: RawToolCall<'_> = RawToolCall {
@@ -37,7 +40,7 @@ const LOOKUP: RawToolCall<'_> = RawToolCall {
 /// Records five events, with two steps that do not return.
 fn write_some(writer: &EventWriter) {
     let first = call(writer, CallKind::Model, b"{}");
-    writer.record_tool_call(&LOOKUP).unwrap();
+    writer.record_tool_call(&LOOKUP, None).unwrap();
     writer.record_return(&first, answer(b"ok")).unwrap();
     call(writer, CallKind::Http, b"");
 }
@@ -53,7 +56,10 @@ impl KilledRun {
     /// Records what `write` writes, and kills the recorder.
     fn killed_after(write: impl FnOnce(Recorder<Recording>)) -> Self {
         let (dir, id) = (TestDir::in_memory(), run_id());
-        let recorder = Recorder::begin_in(&runs(&dir), &RunStart::new(id), &key(), &fixed_env()).unwrap();
+        let recorder = Recorder::builder(&runs(&dir), &key())
+            .env(fixed_env().clone())
+            .begin(&RunStart::new(id))
+            .unwrap();
         write(recorder);
         let journal = fs::read(runs(&dir).journal_path(id)).unwrap();
         Self { dir, id, journal }
@@ -70,7 +76,7 @@ impl KilledRun {
     /// Resumes the run with these bytes as its journal.
     fn resume(&self, journal: &[u8], keep: Option<u64>) -> Result<Recorder<Recording>, ResumeError> {
         fs::write(self.path(), journal).unwrap();
-        Recorder::resume(&runs(&self.dir), self.id, &key(), || keep)
+        Recorder::builder(&runs(&self.dir), &key()).resume(self.id, || keep)
     }
 
     /// Returns the error of resuming, and asserts that the file was not changed.
@@ -157,12 +163,12 @@ fn what_is_sealed_is_what_would_have_been_sealed() {
         let (dir, id) = (TestDir::new(), "017f22e2-79b0-7cc3-98c4-dc0c0c07398f".parse().unwrap());
         let command = ["agent".into()];
         let start = RunStart { command: &command, upstreams: &[("a", "http://a")], ..RunStart::new(id) };
-        let mut recorder = Recorder::begin_in(&runs(&dir), &start, &key(), &env).unwrap();
+        let mut recorder = Recorder::builder(&runs(&dir), &key()).env(env.clone()).begin(&start).unwrap();
         write_some(&recorder.event_writer());
         let before = recorder.counts();
         if is_killed {
             drop(recorder);
-            recorder = Recorder::resume_in(&runs(&dir), id, &key(), || None, &env).unwrap();
+            recorder = Recorder::builder(&runs(&dir), &key()).env(env.clone()).resume(id, || None).unwrap();
         }
         assert_eq!(recorder.counts(), before);
         let writer = recorder.event_writer();
@@ -270,13 +276,14 @@ fn zeros_at_the_end_are_cut_off() {
     let zeros = 64 << 20;
     let file = fs::OpenOptions::new().write(true).open(killed.path()).unwrap();
     file.set_len(killed.journal.len() as u64 + zeros).unwrap();
-    let recorder = Recorder::resume(&runs(&killed.dir), killed.id, &key(), || None).unwrap();
+    let recorder = Recorder::builder(&runs(&killed.dir), &key()).resume(killed.id, || None).unwrap();
     assert_eq!((recorder.truncated_bytes(), recorder.counts().events), (zeros, 5));
     assert!(fs::read(killed.path()).unwrap() == killed.journal);
     // A file that is longer than any journal is not read at all.
     drop(recorder);
     file.set_len(1 << 33).unwrap();
-    let refused = Recorder::resume(&runs(&killed.dir), killed.id, &key(), || None).map(|_| ()).unwrap_err();
+    let refused =
+        Recorder::builder(&runs(&killed.dir), &key()).resume(killed.id, || None).map(|_| ()).unwrap_err();
     let bytes = (1 << 33) - killed.head().len() as u64;
     assert_eq!(refused, ResumeError::Record(RecordError::Full { bytes }));
 }
@@ -288,7 +295,7 @@ fn a_run_that_has_ended_is_sealed_as_it_is() {
         recorder.end(&DONE).unwrap();
     });
     assert_eq!(killed.resume_error(&killed.journal, None), ResumeError::Ended);
-    let ended = Recorder::resume_ended(&runs(&killed.dir), killed.id, &key()).unwrap();
+    let ended = Recorder::builder(&runs(&killed.dir), &key()).resume_ended(killed.id).unwrap();
     assert_eq!(ended.target().path, runs(&killed.dir).artifact_path(killed.id));
     let sealed = ended.seal(&key()).unwrap();
     assert_eq!((sealed.counts.events, sealed.counts.gaps), (8, 2));
@@ -299,7 +306,7 @@ fn a_run_that_has_ended_is_sealed_as_it_is() {
     // Bytes behind the last event are not part of the run.
     let more = [&killed.journal, killed.lines()[5]].concat();
     fs::write(killed.path(), &more).unwrap();
-    let ended = Recorder::resume_ended(&runs(&killed.dir), killed.id, &key()).unwrap();
+    let ended = Recorder::builder(&runs(&killed.dir), &key()).resume_ended(killed.id).unwrap();
     assert_eq!(ended.counts().events, 8);
     assert!(fs::read(killed.path()).unwrap() == killed.journal);
     drop(ended);
@@ -320,7 +327,8 @@ fn a_run_that_has_ended_is_sealed_as_it_is() {
     );
     fs::write(killed.path(), &killed.journal[..one_gap]).unwrap();
     drop(unfinished);
-    let refused = Recorder::resume_ended(&runs(&killed.dir), killed.id, &key()).map(|_| ()).unwrap_err();
+    let refused =
+        Recorder::builder(&runs(&killed.dir), &key()).resume_ended(killed.id).map(|_| ()).unwrap_err();
     assert_eq!(refused, ResumeError::NotEnded);
 }
 
@@ -329,9 +337,9 @@ fn another_key_cannot_go_on() {
     let killed = KilledRun::killed_after(|recorder| write_some(&recorder.event_writer()));
     let other = SecretKey::generate().unwrap();
     let folder = runs(&killed.dir);
-    let refused = Recorder::resume(&folder, killed.id, &other, || None).map(|_| ()).unwrap_err();
+    let refused = Recorder::builder(&folder, &other).resume(killed.id, || None).map(|_| ()).unwrap_err();
     assert_eq!(refused, ResumeError::Record(RecordError::OtherSigner));
-    let refused = Recorder::resume_ended(&folder, killed.id, &other).map(|_| ()).unwrap_err();
+    let refused = Recorder::builder(&folder, &other).resume_ended(killed.id).map(|_| ()).unwrap_err();
     assert_eq!(refused, ResumeError::Record(RecordError::OtherSigner));
     assert!(fs::read(killed.path()).unwrap() == killed.journal);
 }
@@ -393,7 +401,7 @@ fn time_does_not_go_back() {
     let killed = KilledRun::killed_after(|recorder| write_some(&recorder.event_writer()));
     let env = RecordEnv { clock: Arc::new(PastClock), ..fixed_env() };
     let folder = runs(&killed.dir);
-    let recorder = Recorder::resume_in(&folder, killed.id, &key(), || None, &env).unwrap();
+    let recorder = Recorder::builder(&folder, &key()).env(env.clone()).resume(killed.id, || None).unwrap();
     recorder.event_writer().record_gap("a", "b").unwrap();
     let journal = fs::read_to_string(killed.path()).unwrap();
     let last_two: Vec<&str> =

@@ -15,7 +15,7 @@ fn shown(path: &Path) -> String {
 }
 
 fn begin(folder: &RunStore) -> Result<(), RecordError> {
-    Recorder::begin(folder, &RunStart::new(run_id()), &key()).map(|_| ())
+    Recorder::builder(folder, &key()).begin(&RunStart::new(run_id())).map(|_| ())
 }
 
 #[cfg(unix)]
@@ -99,8 +99,8 @@ fn an_id_names_one_run() {
     let dir = TestDir::new();
     let (folder, id) = (runs(&dir), run_id());
     let start = RunStart::new(id);
-    let _recorder = Recorder::begin(&folder, &start, &key()).unwrap();
-    let refused = Recorder::begin(&folder, &start, &key()).map(|_| ()).unwrap_err();
+    let _recorder = Recorder::builder(&folder, &key()).begin(&start).unwrap();
+    let refused = Recorder::builder(&folder, &key()).begin(&start).map(|_| ()).unwrap_err();
     assert_eq!(refused, RecordError::Folder(RunStoreError::Exists { path: shown(&folder.run_path(id)) }));
 }
 

@@ -15,7 +15,7 @@ use support::{DONE, events, key, run_id, runs, verify_artifact};
 
 /// Returns a run that has ended, with two events between its first and its last.
 fn ended_run(dir: &TestDir) -> Recorder<Ended> {
-    let recorder = Recorder::begin(&runs(dir), &RunStart::new(run_id()), &key()).unwrap();
+    let recorder = Recorder::builder(&runs(dir), &key()).begin(&RunStart::new(run_id())).unwrap();
     recorder.event_writer().record_gap("a", "b").unwrap();
     recorder.event_writer().record_error("x", "y", "z").unwrap();
     recorder.end(&DONE).unwrap()
@@ -72,7 +72,7 @@ fn a_journal_in_the_place_of_the_journal_is_not_sealed() {
 #[test]
 fn every_event_is_on_its_way_to_the_disk_when_the_call_returns() {
     let dir = TestDir::new();
-    let recorder = Recorder::begin(&runs(&dir), &RunStart::new(run_id()), &key()).unwrap();
+    let recorder = Recorder::builder(&runs(&dir), &key()).begin(&RunStart::new(run_id())).unwrap();
     let journal = runs(&dir).journal_path(recorder.run_id());
     for count in 2..20 {
         recorder.event_writer().record_gap("a", "b").unwrap();
@@ -105,7 +105,7 @@ fn an_artifact_elsewhere() {
     let dir = TestDir::new();
     let out = ArtifactTarget { path: dir.join("run.rer.json"), replace: false };
     let start = RunStart { target: Some(out.clone()), ..RunStart::new(run_id()) };
-    let recorder = Recorder::begin(&runs(&dir), &start, &key()).unwrap();
+    let recorder = Recorder::builder(&runs(&dir), &key()).begin(&start).unwrap();
     let id = recorder.run_id();
     let sealed = recorder.end(&DONE).unwrap().seal(&key()).unwrap();
     assert_eq!(sealed.path, out.path);
@@ -122,20 +122,20 @@ fn an_existing_file_is_seen_before_the_run_and_left_alone() {
     let path = out.path.to_str().unwrap().to_owned();
     fs::write(&out.path, "mine").unwrap();
     let start = |out: &ArtifactTarget| RunStart { target: Some(out.clone()), ..RunStart::new(run_id()) };
-    let refused = Recorder::begin(&runs(&dir), &start(&out), &key()).map(|_| ()).unwrap_err();
+    let refused = Recorder::builder(&runs(&dir), &key()).begin(&start(&out)).map(|_| ()).unwrap_err();
     assert_eq!(refused, RecordError::Exists { path: path.clone() });
     assert_eq!(dir.names(), ["run.rer.json"], "no run was begun");
 
     // A file that appears during the run is left alone as well.
     fs::remove_file(&out.path).unwrap();
-    let recorder = Recorder::begin(&runs(&dir), &start(&out), &key()).unwrap();
+    let recorder = Recorder::builder(&runs(&dir), &key()).begin(&start(&out)).unwrap();
     fs::write(&out.path, "mine").unwrap();
     assert_eq!(recorder.end(&DONE).unwrap().seal(&key()), Err(RecordError::Exists { path }));
     assert_eq!(fs::read(&out.path).unwrap(), b"mine");
 
     // Unless it is to be replaced.
     let out = ArtifactTarget { replace: true, ..out };
-    let recorder = Recorder::begin(&runs(&dir), &start(&out), &key()).unwrap();
+    let recorder = Recorder::builder(&runs(&dir), &key()).begin(&start(&out)).unwrap();
     let sealed = recorder.end(&DONE).unwrap().seal(&key()).unwrap();
     assert_eq!(verify_artifact(&sealed.path, &key()).reasons, [""; 0]);
 }
@@ -146,7 +146,7 @@ fn places_where_no_artifact_can_be() {
     let begin = |path: &Path| {
         let out = Some(ArtifactTarget { path: path.to_owned(), replace: true });
         let start = RunStart { target: out, ..RunStart::new(run_id()) };
-        Recorder::begin(&runs(&dir), &start, &key()).map(|_| ()).unwrap_err()
+        Recorder::builder(&runs(&dir), &key()).begin(&start).map(|_| ()).unwrap_err()
     };
     let shown = |path: &Path| path.to_str().unwrap().to_owned();
     assert_eq!(begin(dir.path()), RecordError::Exists { path: shown(dir.path()) });
@@ -163,7 +163,7 @@ fn two_upstreams_of_one_name_are_refused() {
     let dir = TestDir::new();
     let upstreams = [("a", "http://one"), ("a", "http://two")];
     let start = RunStart { upstreams: &upstreams, ..RunStart::new(run_id()) };
-    let refused = Recorder::begin(&runs(&dir), &start, &key()).map(|_| ()).unwrap_err();
+    let refused = Recorder::builder(&runs(&dir), &key()).begin(&start).map(|_| ()).unwrap_err();
     assert!(matches!(refused, RecordError::Seal(SealError::Syntax(_))), "{refused}");
 }
 

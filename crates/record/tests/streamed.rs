@@ -6,12 +6,13 @@ mod support;
 use std::time::Duration;
 
 use reenact_json::{Digest, Limits, Value};
-use reenact_record::{CallKind, Chunk, EventWriter, RawAnswer, RawRequest, Recorder, Redaction, RunStart};
+use reenact_record::{
+    CallKind, Chunk, EventWriter, ExchangeCall, RawAnswer, RawRequest, Recorder, Redaction, RunStart,
+};
 use reenact_secrets::{Alphabet, CustomRule};
 use reenact_testkit::fixture::TestDir;
 use support::{DONE, answer, events, key, run_id, runs, verify_artifact};
 
-const KEY: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 const SECRET: &str = "sk-proj-PlantedZm9vYmFyYmF6cXV4MDEyMzQ1Njc4OTAx";
 const BEARER: &str = "planted-bearer-qpwoeiruty";
 
@@ -32,13 +33,14 @@ fn record(writer: &EventWriter, answer: RawAnswer<'_>) {
     let bearer = format!("Bearer {BEARER}");
     let headers: [(&str, &[u8]); 1] = [("authorization", bearer.as_bytes())];
     let raw = RawRequest { provider: "p", method: "POST", path: "/", headers: &headers, body: b"" };
-    let step = writer.record_call(CallKind::Model, &writer.mask_request(&raw), None, None, KEY).unwrap();
+    let step =
+        writer.record_call(&ExchangeCall::new(CallKind::Model, &writer.mask_request(&raw)), None).unwrap();
     writer.record_return(&step, answer).unwrap();
 }
 
 fn begin(dir: &TestDir, redaction: Redaction) -> Recorder<reenact_record::Recording> {
     let start = RunStart { redaction, ..RunStart::new(run_id()) };
-    Recorder::begin(&runs(dir), &start, &key()).unwrap()
+    Recorder::builder(&runs(dir), &key()).begin(&start).unwrap()
 }
 
 fn assert_clean(dir: &TestDir, secret: &str) {
@@ -120,7 +122,7 @@ fn a_projects_own_rules_and_variables_are_masked_and_named() {
         ("HOME".into(), "/home/of-somebody-else".into()),
     ];
     let start = RunStart { environment: &environment, redaction: acme(), ..RunStart::new(run_id()) };
-    let recorder = Recorder::begin(&runs(&dir), &start, &key()).unwrap();
+    let recorder = Recorder::builder(&runs(&dir), &key()).begin(&start).unwrap();
     let (writer, id) = (recorder.event_writer(), recorder.run_id());
     writer
         .record_error("a", "b", "acme_0123456789ab postgres-somewhere-internal /home/of-somebody-else")
@@ -130,7 +132,7 @@ fn a_projects_own_rules_and_variables_are_masked_and_named() {
     drop((recorder, writer));
 
     // A resumed run masks the same, without being told.
-    let resumed = Recorder::resume(&runs(&dir), id, &key(), || None).unwrap();
+    let resumed = Recorder::builder(&runs(&dir), &key()).resume(id, || None).unwrap();
     resumed.event_writer().record_error("a", "b", "acme_0123456789ac").unwrap();
     let sealed = resumed.end(&DONE).unwrap().seal(&key()).unwrap();
     assert_clean(&dir, "0123456789ab");

@@ -13,7 +13,7 @@ use std::process::Command;
 use std::thread;
 
 use reenact_json::{Limits, Value};
-use reenact_record::{CallKind, EventWriter, RawRequest, Recorder, RunId, RunStart, RunStore};
+use reenact_record::{CallKind, EventWriter, ExchangeCall, RawRequest, Recorder, RunId, RunStart, RunStore};
 use reenact_testkit::fixture::TestDir;
 use support::{DONE, answer, key, runs, verify_artifact};
 
@@ -38,7 +38,9 @@ fn id() -> RunId {
 fn exchange(writer: &EventWriter, request: &[u8], answered: &[u8]) {
     let raw = RawRequest { provider: "openai", method: "POST", path: "/v1/x", headers: &[], body: request };
     let masked = writer.mask_request(&raw);
-    let step = writer.record_call(CallKind::Model, &masked, Some("m"), None, &"0".repeat(64)).unwrap();
+    let step = writer
+        .record_call(&ExchangeCall { model: Some("m"), ..ExchangeCall::new(CallKind::Model, &masked) }, None)
+        .unwrap();
     writer.record_return(&step, answer(answered)).unwrap();
 }
 
@@ -78,7 +80,7 @@ fn peak_memory<T>(act: impl FnOnce() -> T) -> (T, u64) {
 /// Records in a process of its own, so that no other memory is counted.
 fn record(dir: &Path) -> String {
     let folder = RunStore::new(dir.join(RunStore::NAME));
-    let recorder = Recorder::begin(&folder, &RunStart::new(id()), &key()).unwrap();
+    let recorder = Recorder::builder(&folder, &key()).begin(&RunStart::new(id())).unwrap();
     let writer = recorder.event_writer();
     take_turns(&writer, 0, TURNS[0]);
     let ((), many) = peak_memory(|| take_turns(&writer, TURNS[0], TURNS[1]));

@@ -5,13 +5,11 @@ mod support;
 
 use reenact_json::{Digest, Limits, Value};
 use reenact_record::{
-    AgentReport, CallKind, EventWriter, RawAnswer, RawRequest, RawToolCall, RawToolResult, Recorder,
-    Redaction, RunStart, Source, StepId, ToolChannel, Withhold,
+    AgentReport, CallKind, EventWriter, ExchangeCall, RawAnswer, RawRequest, RawToolCall, RawToolResult,
+    Recorder, Redaction, RunStart, Source, StepId, ToolChannel, Withhold,
 };
 use reenact_testkit::fixture::TestDir;
 use support::{DONE, answer, key, run_id, runs, verify_artifact};
-
-const KEY: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
 fn withhold(events: &[&str], tools: &[&str], models: &[&str]) -> Redaction {
     let owned = |list: &[&str]| list.iter().map(|name| (*name).to_owned()).collect();
@@ -21,13 +19,21 @@ fn withhold(events: &[&str], tools: &[&str], models: &[&str]) -> Redaction {
 
 fn begin(dir: &TestDir, redaction: Redaction) -> Recorder<reenact_record::Recording> {
     let start = RunStart { redaction, ..RunStart::new(run_id()) };
-    Recorder::begin(&runs(dir), &start, &key()).unwrap()
+    Recorder::builder(&runs(dir), &key()).begin(&start).unwrap()
 }
 
 fn ask(writer: &EventWriter, model: &str) -> StepId {
     let body = format!("{{\"model\":\"{model}\",\"words\":\"asked of {model}\"}}");
     let raw = RawRequest { provider: "p", method: "POST", path: "/", headers: &[], body: body.as_bytes() };
-    writer.record_call(CallKind::Model, &writer.mask_request(&raw), Some(model), None, KEY).unwrap()
+    writer
+        .record_call(
+            &ExchangeCall {
+                model: Some(model),
+                ..ExchangeCall::new(CallKind::Model, &writer.mask_request(&raw))
+            },
+            None,
+        )
+        .unwrap()
 }
 
 fn give(writer: &EventWriter, step: &StepId, model: &str) {
@@ -44,7 +50,7 @@ fn use_tool(writer: &EventWriter, tool: &str) {
         via: ToolChannel::Conversation,
         source: Source::Inferred,
     };
-    let step = writer.record_tool_call(&call).unwrap();
+    let step = writer.record_tool_call(&call, None).unwrap();
     let output = format!("got out of {tool}");
     writer
         .record_tool_result(&step, &RawToolResult { output: &output, is_error: false, latency: None })
@@ -124,7 +130,7 @@ fn a_withheld_payload_is_bound_by_its_hash() {
     let dir = TestDir::new();
     let env = support::fixed_env();
     let start = RunStart { redaction: withhold(&["rer.error.raised"], &[], &[]), ..RunStart::new(run_id()) };
-    let recorder = Recorder::begin_in(&runs(&dir), &start, &key(), &env).unwrap();
+    let recorder = Recorder::builder(&runs(&dir), &key()).env(env.clone()).begin(&start).unwrap();
     recorder.event_writer().record_error("a", "b", "c").unwrap();
     let journal = std::fs::read_to_string(runs(&dir).journal_path(recorder.run_id())).unwrap();
     let payload = format!(
@@ -161,7 +167,7 @@ fn a_run_with_withheld_payloads_is_taken_up_again() {
     let counts = recorder.counts();
     drop((recorder, writer));
 
-    let resumed = Recorder::resume(&runs(&dir), id, &key(), || None).unwrap();
+    let resumed = Recorder::builder(&runs(&dir), &key()).resume(id, || None).unwrap();
     assert_eq!((resumed.truncated_bytes(), resumed.counts()), (0, counts));
     let writer = resumed.event_writer();
     assert_eq!(writer.open_steps(), [one, three]);
@@ -192,6 +198,6 @@ fn a_withheld_line_that_was_changed_is_seen() {
     let other = if hash.starts_with('0') { "1" } else { "0" };
     let changed = format!("{before}\"payload_hash\":\"{other}{}", &hash[1..]);
     std::fs::write(&path, [lines[0], lines[1], &changed, lines[3], ""].join("\n")).unwrap();
-    let error = Recorder::resume(&runs(&dir), id, &key(), || None).err().unwrap();
+    let error = Recorder::builder(&runs(&dir), &key()).resume(id, || None).err().unwrap();
     assert!(matches!(error, reenact_record::ResumeError::Changed { line: 3, .. }), "{error:?}");
 }

@@ -63,7 +63,7 @@ pub(crate) fn recorded_keys(request: &ExchangeRequest<'_>, is_ours: bool) -> Req
     let key = |rung, digest: Digest| place.key(rung, digest);
     let own = match &request.body {
         ExchangeRequestBody::Bytes(_) if is_ours || request.source.is_some() => {
-            vec![(MatchLevel::Exact, key::match_key_digest(&key_parts(request), renumbered))]
+            vec![(MatchLevel::Exact, key::match_key(&key_parts(request), renumbered))]
         }
         ExchangeRequestBody::Bytes(bytes) | ExchangeRequestBody::Json(bytes) => {
             let json = json_digest(bytes);

@@ -66,7 +66,7 @@ impl MaskedPlayerRequest<'_> {
 
     /// Returns the key on [`MatchLevel::Exact`](crate::MatchLevel::Exact). Numbers of masks do not count.
     pub(crate) fn exact_key(&self) -> Digest {
-        key::match_key_digest(&self.key_parts(), renumbered)
+        key::match_key(&self.key_parts(), renumbered)
     }
 
     /// Returns the model that the request names, safe to print.

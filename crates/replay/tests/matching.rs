@@ -153,7 +153,7 @@ fn keys_are_computed_anew() {
         headers: &[],
         body: b"two",
     };
-    let right = match_key(&parts, renumbered);
+    let right = match_key(&parts, renumbered).to_string();
     let run = RunBuilder::started()
         .called("s1", &ModelRequest { body: "one", match_key: &right, ..ModelRequest::CHAT })
         .returned("s1", "I")

@@ -12,14 +12,12 @@ use proptest::prelude::*;
 use reenact_formats::rer::seal::Signer;
 use reenact_keys::SecretKey;
 use reenact_record::{
-    CallKind, RawAnswer, RawRequest, Recorder, RunEnd, RunId, RunStart, RunStatus, RunStore,
+    CallKind, ExchangeCall, RawAnswer, RawRequest, Recorder, RunEnd, RunId, RunStart, RunStatus, RunStore,
 };
 use reenact_replay::player::rule;
 use reenact_replay::{MatchLevel, Player, PlayerRequest, ReplayOutcome};
 use reenact_run::{Run, open};
-use reenact_secrets::renumbered;
 use reenact_verify::{Keys, Options};
-use reenact_wire::{MatchKeyParts, match_key};
 use support::{body_text, hit};
 
 /// Secrets of an agent: the value of an environment variable, the key that it sends, and a token that only its
@@ -97,7 +95,7 @@ fn recorded_run(requests: &[Vec<BodyPart>]) -> Run {
     let key = SecretKey::generate().unwrap();
     let environment = [(OsString::from("DATABASE_PASSWORD"), OsString::from(RECORDED.variable))];
     let start = RunStart { environment: &environment, ..RunStart::new(RunId::generate().unwrap()) };
-    let recorder = Recorder::begin(&RunStore::new(folder.0.join(".reenact")), &start, &key).unwrap();
+    let recorder = Recorder::builder(&RunStore::new(folder.0.join(".reenact")), &key).begin(&start).unwrap();
     let pen = recorder.event_writer();
     let authorization = format!("Bearer {}", RECORDED.key);
     let (path, headers) = (format!("/v1/responses?key={}", RECORDED.key), headers(&authorization));
@@ -110,16 +108,16 @@ fn recorded_run(requests: &[Vec<BodyPart>]) -> Run {
             headers: &headers,
             body: body.as_bytes(),
         });
-        let parts = MatchKeyParts {
-            provider: masked.provider(),
-            method: masked.method(),
-            path: masked.path(),
-            headers: masked.headers(),
-            body: masked.body(),
-        };
-        let match_key = match_key(&parts, renumbered);
-        let step =
-            pen.record_call(CallKind::Model, &masked, Some("gpt-5"), Some("responses"), &match_key).unwrap();
+        let step = pen
+            .record_call(
+                &ExchangeCall {
+                    model: Some("gpt-5"),
+                    endpoint: Some("responses"),
+                    ..ExchangeCall::new(CallKind::Model, &masked)
+                },
+                None,
+            )
+            .unwrap();
         let answer = number.to_string();
         let answer =
             RawAnswer { status: Some(200), body: answer.as_bytes(), complete: true, ..RawAnswer::default() };

@@ -93,7 +93,7 @@ type RunPartsResult = Result<(RunParts, Vec<u8>), NotARun>;
 /// documents and the blobs of its format are kept; the archive's own bytes are dropped first, to save memory.
 fn read_record(bytes: Vec<u8>, options: &Options, report: &Report) -> RunPartsResult {
     let limits = &options.limits;
-    if report.id() == Some(FormatId::ReplayBundle) {
+    if report.format_id() == Some(FormatId::ReplayBundle) {
         return replay_bundle::read(unpack_replay_bundle(&bytes)?, None, limits);
     }
     let mut blobs = BundleMemberCopies::default();

@@ -10,6 +10,7 @@ use reenact_run::{
     AnswerDetail, EventType, ExchangeRequestBody, NamedFiles, OpenedRecord, Run, UnreadablePayload, open,
     open_files,
 };
+use reenact_verify::replay_jsonl::RECEIPT;
 use reenact_verify::{Keys, Options};
 use reenact_wire::Endpoint;
 
@@ -190,7 +191,7 @@ fn model_io_alone_and_in_a_pack() {
 fn replay_jsonl_with_its_receipt() {
     let OpenedRecord { run, report } =
         open_files(folder("invoice.replay"), &Keys::default(), &Options::default());
-    assert_eq!((report.pass(), report.check("receipt")), (true, Some(true)));
+    assert_eq!((report.pass(), report.check(RECEIPT)), (true, Some(true)));
     let run = run.unwrap();
     assert_eq!(
         (run.payload_format(), run.id()),

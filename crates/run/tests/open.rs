@@ -8,6 +8,7 @@ use reenact_run::{
     EventPayload, EventType, Exit, NotARun, OpenedRecord, Source, UnreadablePayload, open, open_files,
 };
 use reenact_testkit::fixture::{ModelRequest, RunBuilder, TestKey, text_body};
+use reenact_verify::rer::PAYLOAD_HASHES;
 use reenact_verify::{Keys, Options, Unrecognised};
 use support::{KeyRing as _, OpenRun as _};
 
@@ -62,7 +63,7 @@ fn what_fails_verification_is_opened_with_its_report() {
     let text = String::from_utf8(RunBuilder::started().ended(0).seal(&key)).unwrap();
     let OpenedRecord { run, report } =
         open(text.replace("agent.py", "other.py").into_bytes(), &key.keys(), &Options::default());
-    assert_eq!(report.failed().collect::<Vec<_>>(), ["payload_hashes"]);
+    assert_eq!(report.failed().collect::<Vec<_>>(), [PAYLOAD_HASHES]);
     assert_eq!(run.unwrap().summary().command, ["python", "other.py"]);
     // The same record in another spelling, opened without a key.
     let spaced = text.replace(",\"", " ,\n \"").replace("\":", "\" : ");

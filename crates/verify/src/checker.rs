@@ -7,6 +7,7 @@
 use reenact_formats::{FormatId, Unrecognised};
 use reenact_pack::PackError;
 
+use crate::check::CheckId;
 use crate::{BundleMembers, Keys, Options, Report, Workers};
 
 /// Entry points of the verifier of one format.
@@ -56,13 +57,15 @@ pub(crate) fn checker(id: FormatId) -> Option<&'static Checker> {
     CHECKERS.iter().find(|checker| checker.id == id).copied()
 }
 
+/// Check of content that is of no known format: it always fails.
+pub const RECOGNISED: CheckId = CheckId::new("recognised", "the content is of a format known here");
+
 /// Returns the report on content of no format, or of one that this build cannot verify. Its only check,
 /// `recognised`, fails.
 pub(crate) fn unrecognised_report(why: &Unrecognised) -> Report {
-    let mut report =
-        Report::new("unknown".into(), &[("recognised", "the content is of a format known here")]);
-    report.fail("recognised", why);
-    report.verdict = "this is not a record that can be verified here".into();
+    let mut report = Report::new("unknown".into(), &[RECOGNISED]);
+    report.fail(RECOGNISED, why);
+    report.summary = "this is not a record that can be verified here".into();
     report
 }
 

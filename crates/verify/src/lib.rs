@@ -1,25 +1,40 @@
-//! The judge: is this record of a run what it says it is?
+//! Verifier: checks offline that a record of a run is what it claims to be.
 //!
-//! Every hash is recomputed from bytes, every check runs, none is skipped because another failed, and each one that does
-//! not hold has a reason that a person can read. The library takes bytes and gives verdicts: it knows no file, clock,
-//! thread, network or randomness (the feature `disk` adds paths and threads, for the commands). Each format is a Cargo feature.
+//! Every hash is recomputed from bytes, every check runs, none is skipped because another failed, and each one that fails
+//! has a reason that a person can read. The library takes bytes and returns reports: it knows no file, clock, thread,
+//! network or randomness. The feature `disk` adds paths and threads, for the commands. Each format is a Cargo feature.
 //!
 //! ```
-//! use reenact_verify::{Keys, Options, safe};
+//! use reenact_verify::{Keys, Options, verify};
 //!
-//! let report = safe(b"{}", &Keys::default(), &Options::default());
+//! let report = verify(b"{}", &Keys::default(), &Options::default());
 //! assert!(!report.pass());
 //! assert_eq!(report.format, "unknown");
 //! ```
 //!
-//! [`safe`] takes anything and never fails. [`strict`] gives a [`Verified`] value, or the report that says why not: code
-//! that needs a checked artifact asks for a type that only the check can make.
+//! [`verify`] takes anything and never fails. [`verify_or_err`] returns a [`Verified`] value, or the report that says why
+//! not: code that needs a verified artifact asks for a type that only the verifier can make.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`report`], [`check`] | the result: checks, reasons, notes, signer, details by format |
+//! | [`keys`] | keys by which signatures are checked, and the trust in each |
+//! | [`audit`] | verdicts on the rules of the envelope |
+//! | [`rer`], [`rpk`], [`model_io`], [`replay_jsonl`], [`replay_bundle`] | the checks of each format |
+//! | `checker` | the table of formats: one row names the functions that verify a format |
+//! | [`members`], `archive` | records that are folders or archives |
+//! | [`demand`] | requirements beyond the checks, such as a trusted signer |
+//! | [`render`] | a report as text for people |
+//! | [`disk`] | paths, folders and threads |
+//!
+//! Start reading at [`rer`]: the seven checks, and the reader that feeds them.
 
 #![cfg_attr(not(feature = "formats"), allow(dead_code, reason = "some parts serve some formats alone"))]
 
 mod archive;
 pub mod audit;
 mod capped;
+pub mod check;
 mod checker;
 pub mod demand;
 #[cfg(feature = "disk")]
@@ -54,34 +69,38 @@ use archive::OpenedArchive;
 use checker::{BrokenContainer, checker, unrecognised_report};
 
 pub use audit::Audit;
+pub use check::{Check, CheckId};
+pub use checker::RECOGNISED;
 pub use demand::Demands;
 pub use keys::{Keys, Trust};
 pub use members::{BrokenArchive, BundleMembers};
 pub use reenact_formats::{FormatId, Unrecognised};
-pub use report::{RecordSigner, Report, RunIdentity, TargetOutcome, UnreadableTarget};
+pub use report::{
+    RecordSigner, Report, ReportDetails, RunIdentity, TargetOutcome, UnreadableTarget, Violation,
+};
 #[cfg(feature = "rer")]
 pub use rer::{ArtifactView, verify_or_err};
 pub use verified::Verified;
 pub use workers::Workers;
 
-/// How to verify.
+/// Options of a verification. The default lets the content decide on the format.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
-    /// Judge by this format's checks whatever the content looks like; `None` lets the content decide.
+    /// Format whose checks are run, whatever the content looks like; `None` lets the content decide.
     pub format: Option<FormatId>,
-    /// How much JSON to read.
+    /// Limits on the JSON that is read.
     pub limits: Limits,
-    /// What time it is, in nanoseconds since 1970, for the note on expired envelopes; `None` leaves it out. A verifier has
-    /// no clock of its own.
+    /// Current time in nanoseconds since 1970, for the note on expired envelopes; `None` leaves the note out. The verifier has no
+    /// clock of its own.
     pub now: Option<i128>,
 }
 
-/// Judges any bytes at all. Never fails and never panics: what cannot be read gets a report that says so.
+/// Verifies any bytes at all. Never fails and never panics: content that cannot be read gets a report that says so.
 pub fn verify(bytes: &[u8], keys: &Keys, options: &Options) -> Report {
     verify_with(bytes, keys, options, &Workers::sequential())
 }
 
-/// As [`safe`]; `workers` judge large records.
+/// Verifies as [`verify`] does, large records on the threads of `workers`.
 pub fn verify_with(bytes: &[u8], keys: &Keys, options: &Options, workers: &Workers<'_>) -> Report {
     // Lines are never looked for in an archive.
     let is_lines = options.format.is_some_and(|id| matches!(id.row().recognition, RecognitionRule::Lines(_)));
@@ -104,12 +123,12 @@ pub fn verify_with(bytes: &[u8], keys: &Keys, options: &Options, workers: &Worke
     }
 }
 
-/// Judges what a folder or an archive holds.
+/// Verifies the members of a folder or an archive.
 pub fn verify_members(members: &BundleMembers, keys: &Keys, options: &Options) -> Report {
     verify_members_with(members, keys, options, &Workers::sequential())
 }
 
-/// As [`safe_members`]; `workers` judge large records.
+/// Verifies as [`verify_members`] does, large records on the threads of `workers`.
 pub fn verify_members_with(
     members: &BundleMembers,
     keys: &Keys,
@@ -125,29 +144,29 @@ pub fn verify_members_with(
     }
 }
 
-/// The report on an archive that cannot be read to its end: by what it showed before, if it showed enough.
+/// Returns the report on an archive that cannot be read to its end, by the format that its first members show, if they do.
 pub fn broken_archive_report(broken: &BrokenArchive, options: &Options) -> Report {
-    let BrokenArchive { members: seen, error } = broken;
+    let BrokenArchive { members, error } = broken;
     let of_format = |id| checker(id)?.broken;
-    let judge = match options.format.and_then(of_format) {
-        Some(judge) => Some(judge),
-        None => seen
+    let report_on = match options.format.and_then(of_format) {
+        Some(report_on) => Some(report_on),
+        None => members
             .intended_format()
             .filter(|id| options.format.is_none() || *id == FormatId::RerBundle)
             .and_then(of_format),
     };
-    match judge {
-        Some(judge) => judge(&BrokenContainer::Archive(error)),
+    match report_on {
+        Some(report_on) => report_on(&BrokenContainer::Archive(error)),
         None => unrecognised_report(&Unrecognised::Archive(error.to_string())),
     }
 }
 
-/// The report on a folder with something in it that does not belong there; `format` is what the folder seems to be.
+/// Returns the report on a folder with an entry that does not belong there; `format` is the one that the folder seems to have.
 #[cfg(feature = "disk")]
 pub(crate) fn broken_folder_report(format: Option<FormatId>, fault: &str) -> Report {
     let of_format = |id| checker(id)?.broken;
     match format.and_then(of_format).or_else(|| of_format(FormatId::RerBundle)) {
-        Some(judge) => judge(&BrokenContainer::Folder(fault)),
+        Some(report_on) => report_on(&BrokenContainer::Folder(fault)),
         None => unrecognised_report(&Unrecognised::OtherMembers),
     }
 }

@@ -9,8 +9,9 @@ use core::fmt::Write;
 use reenact_json::Shown;
 
 use crate::audit::{Audit, AuditVerdict, RuleVerdict};
+use crate::check::Check;
 use crate::keys::Trust;
-use crate::report::{Check, NOTHING_TO_CHECK, Report, TargetOutcome};
+use crate::report::{NOTHING_TO_CHECK, Report, TargetOutcome};
 
 /// Meaning of a piece of text, so that a command can colour it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,17 +51,20 @@ pub fn outcome_text(target: &str, outcome: &TargetOutcome, paint: Paint<'_>) -> 
     }
 }
 
+/// Name of the check of a bundle below which the checks of its artifact are printed.
+const ARTIFACT_CHECK: &str = "artifact";
+
 /// Returns the text of a report under the escaped name of its target.
 fn report_text(target: &str, report: &Report, paint: Paint<'_>) -> String {
     let mut text = format!("{}  {}\n", paint(Tone::Title, target), report.format);
-    let both = || report.checks.iter().chain(&report.artifact_checks);
-    let width = both().map(|check| check.name.len()).max().unwrap_or(0);
+    let both = || report.checks.iter().chain(report.artifact_checks());
+    let width = both().map(|check| check.id.name().len()).max().unwrap_or(0);
     for check in &report.checks {
         check_line(check, "", width, report, paint, &mut text);
-        if check.name == "artifact" {
-            report.artifact_checks.iter().for_each(|inner| {
+        if check.id.name() == ARTIFACT_CHECK {
+            for inner in report.artifact_checks() {
                 check_line(inner, "artifact: ", width, report, paint, &mut text);
-            });
+            }
         }
     }
     if let Some(signer) = &report.signer
@@ -89,7 +93,7 @@ fn report_text(target: &str, report: &Report, paint: Paint<'_>) -> String {
     let is_stolen = report.signer.as_ref().is_some_and(|signer| signer.trust == Trust::Compromised);
     let holds = report.pass() && !is_stolen;
     let mark = if holds { paint(Tone::Good, "PASS") } else { paint(Tone::Bad, "FAIL") };
-    let _ = writeln!(text, "  {mark}  {}", report.verdict);
+    let _ = writeln!(text, "  {mark}  {}", report.summary);
     text
 }
 
@@ -146,16 +150,14 @@ fn check_line(
         None => paint(Tone::Quiet, "-   "),
     };
     let indent = if outer.is_empty() { "  " } else { "      " };
-    let asks = paint(Tone::Quiet, check.asks);
-    let _ = writeln!(text, "{indent}{mark}  {:width$}  {asks}", check.name);
-    if !report.artifact_checks.is_empty() && check.name == "artifact" && outer.is_empty() {
+    let asks = paint(Tone::Quiet, check.id.question());
+    let _ = writeln!(text, "{indent}{mark}  {:width$}  {asks}", check.id);
+    if !report.artifact_checks().is_empty() && check.id.name() == ARTIFACT_CHECK && outer.is_empty() {
         // Reasons of the artifact's own checks are printed below those checks; only the others belong
         // here.
         let named = |reason: &str| {
-            report
-                .artifact_checks
-                .iter()
-                .any(|inner| reason.starts_with(&format!("artifact: {}: ", inner.name)))
+            let prefixed = |inner: &Check| reason.starts_with(&format!("artifact: {}: ", inner.id));
+            report.artifact_checks().iter().any(prefixed)
         };
         for reason in
             report.reasons.iter().filter(|reason| reason.starts_with("artifact: ") && !named(reason))
@@ -164,7 +166,7 @@ fn check_line(
         }
         return;
     }
-    let own = format!("{outer}{}: ", check.name);
+    let own = format!("{outer}{}: ", check.id);
     // The check that failed first already says that nothing could be read.
     let own_reasons = report.reasons.iter().filter_map(|reason| reason.strip_prefix(&own));
     for reason in own_reasons.filter(|reason| *reason != NOTHING_TO_CHECK) {

@@ -1,4 +1,7 @@
-//! What a verification found.
+//! [`Report`]: the result of a verification.
+//!
+//! A report has a part that every format shares and [`ReportDetails`] for what only one format has. Reasons and notes are texts for
+//! people; programs branch on [`CheckId`]s, codes and [`Trust`].
 
 use reenact_formats::FormatId;
 use reenact_json::print::{self, PrintObjectWriter};
@@ -6,89 +9,112 @@ use reenact_json::shown::is_unsafe;
 use reenact_json::{Digest, Shown};
 
 use crate::audit::Audit;
+use crate::check::{Check, CheckId};
 use crate::keys::{Keys, Trust};
 
-/// One check of a format's matrix.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Check {
-    /// Its name, as reports spell it.
-    pub name: &'static str,
-    /// What it asks, in words.
-    pub asks: &'static str,
-    /// Whether it holds; `None` where there was nothing to check.
-    pub holds: Option<bool>,
-}
-
-/// The verdict on one target: every check, and every reason why one does not hold.
+/// Result of verifying one target: the answer to every check, and a reason for each that fails.
+///
+/// ```
+/// use reenact_verify::{Keys, Options, rer, verify};
+///
+/// let report = verify(br#"{"artifact_version":"0.2"}"#, &Keys::default(), &Options::default());
+/// assert!(!report.pass());
+/// assert_eq!(report.check(rer::EVENT_CHAIN), Some(false));
+/// for reason in &report.reasons {
+///     println!("{reason}");
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Report {
-    /// The format with its version as found, such as `rer-artifact/0.2`.
+    /// Format with its version as found, such as `rer-artifact/0.2`; `?` stands for a version that could not be read.
     pub format: String,
-    /// The matrix, in the format's own order.
+    /// Checks in the order of the format's specification.
     pub checks: Vec<Check>,
-    /// Of a bundle: the matrix of its artifact.
-    pub artifact_checks: Vec<Check>,
-    /// Of a Model IO session: what breaks its rules, in the order that MI10 asks for.
-    pub violations: Option<Vec<Violation>>,
-    /// Of a REPLAY.jsonl: the codes of all that does not hold, sorted.
-    pub codes: Option<Vec<&'static str>>,
-    /// Of a REPLAY.jsonl: the codes of what is worth knowing and fails nothing, sorted.
-    pub warnings: Option<Vec<&'static str>>,
-    /// Why checks do not hold. Each begins with the name of its check.
+    /// Reasons of the checks that fail. Each begins with the name of its check and a colon, and is safe to print.
     pub reasons: Vec<String>,
-    /// What a reader should know beside the checks.
+    /// Facts that a reader should know and that fail no check. Safe to print.
     pub notes: Vec<String>,
-    /// Who signed, where the format has signatures.
+    /// Signer that the record names; `None` if the format has no signatures.
     pub signer: Option<RecordSigner>,
-    /// Whether the run obeyed its envelope, where the format has one.
+    /// Audit of the events against the signed envelope; `None` if the format has no envelope.
     pub audit: Option<Audit>,
-    /// Digests worth keeping, by name.
+    /// Digests by name, such as `file` or `model_io_hash`, each as `sha256:` and 64 hexadecimal digits.
     pub digests: Vec<(&'static str, String)>,
-    /// The verdict in words, for people.
-    pub verdict: String,
-    /// How many payloads are withheld.
+    /// Conclusion in one sentence, for people.
+    pub summary: String,
+    /// Number of payloads that are withheld.
     pub withheld: usize,
-    /// Which run this is a record of, where the record says so.
+    /// Identity of the recorded run, if the record states it.
     pub run: Option<RunIdentity>,
-    /// Another target is another record of the same run.
+    /// True if another target is a different record of the same run.
     pub has_duplicate: bool,
+    /// Results that only this format has.
+    pub details: ReportDetails,
 }
 
-/// What breaks a rule of Model IO, where, and how.
+/// Results that only one format has.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum ReportDetails {
+    /// None: the common part of the report says everything.
+    #[default]
+    Common,
+    /// Results of an RER bundle.
+    RerBundle {
+        /// Seven checks of the artifact inside.
+        artifact_checks: Vec<Check>,
+    },
+    /// Results of a Model IO session or pack.
+    ModelIo {
+        /// Violations of the rules, in the order that rule MI10 requires.
+        violations: Vec<Violation>,
+    },
+    /// Results of a REPLAY.jsonl.
+    ReplayJsonl {
+        /// Codes of the faults, sorted, each once.
+        codes: Vec<&'static str>,
+        /// Codes of what is worth knowing and fails no check, sorted.
+        warnings: Vec<&'static str>,
+    },
+}
+
+/// Violation of one rule of Model IO.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// The rule: `MI1` to `MI11`, `SCHEMA` or `PARSE`.
+    /// Rule: `MI1` to `MI11`, `SCHEMA` or `PARSE`.
     pub rule_id: &'static str,
-    /// Where, as a JSON path from `$`.
+    /// Place in the document, as a JSON path from `$`.
     pub path: String,
-    /// What is wrong. It may quote the file and is not safe to print as it stands.
+    /// Message in the reference's words. It may quote the file and is not safe to print as it stands.
     pub message: String,
 }
 
-/// Which run a record claims to be of, and which record of it this is.
+/// Identity of a run, as its record states it, and of this record of the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunIdentity {
-    /// The key that the record names.
+    /// Id of the key that the record names.
     pub key_id: String,
-    /// The run's own id.
+    /// Id of the run.
     pub run_id: String,
-    /// The digest of what was signed: it is the same for every copy, however it is spelled and whatever is withheld.
+    /// Digest of the signed bytes. It is the same for every copy of the record, however the copy is spelled and whatever is withheld
+    /// in it.
     pub digest: Digest,
 }
 
-/// Who signed, as far as that is known.
+/// Signer of a record, as far as the signer is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordSigner {
-    /// The key that the record names; `None` where it names none.
+    /// Id of the key that the record names; `None` if the record names none.
     pub key_id: Option<String>,
-    /// What is known of that key.
+    /// Trust in that key. It never changes whether a record is intact.
     pub trust: Trust,
-    /// What its owner calls it.
+    /// Owner's name for the key.
     pub label: Option<String>,
 }
 
 impl RecordSigner {
-    /// The signer that a record names, as far as `keys` knows it.
+    /// Looks up the key that a record names.
     pub(crate) fn from_key_id(key_id: Option<&str>, keys: &Keys) -> Self {
         let known =
             key_id.and_then(reenact_formats::key::KeyId::parse).and_then(|id| keys.find(&id).cloned());
@@ -103,92 +129,129 @@ impl RecordSigner {
 }
 
 impl Report {
-    /// The format that was judged; `None` of content that is of none.
-    pub fn id(&self) -> Option<FormatId> {
+    /// Returns the format that was verified; `None` for content of no known format.
+    pub fn format_id(&self) -> Option<FormatId> {
         FormatId::of_report(&self.format)
     }
 
-    /// A matrix of checks that all hold so far.
-    pub(crate) fn new(format: String, checks: &[(&'static str, &'static str)]) -> Self {
-        let checks = checks.iter().map(|&(name, asks)| Check { name, asks, holds: Some(true) }).collect();
+    /// Creates a report in which all checks hold so far.
+    pub(crate) fn new(format: String, checks: &[CheckId]) -> Self {
+        let checks = checks.iter().copied().map(Check::holding).collect();
         Self {
             format,
             checks,
-            artifact_checks: Vec::new(),
-            codes: None,
-            warnings: None,
-            violations: None,
             reasons: Vec::new(),
             notes: Vec::new(),
             signer: None,
             audit: None,
             digests: Vec::new(),
-            verdict: String::new(),
+            summary: String::new(),
             withheld: 0,
             run: None,
             has_duplicate: false,
+            details: ReportDetails::Common,
         }
     }
 
-    /// Whether no check failed.
+    /// Returns true if no check fails. Checks that had nothing to check do not count.
     pub fn pass(&self) -> bool {
-        self.checks.iter().all(|check| check.holds != Some(false))
+        !self.checks.iter().any(Check::has_failed)
     }
 
-    /// Whether the check of that name holds.
-    pub fn check(&self, name: &str) -> Option<bool> {
-        self.checks.iter().find(|check| check.name == name)?.holds
+    /// Returns the answer to a check: true, false, or `None` if there was nothing to check or the format has no such check.
+    pub fn check(&self, id: CheckId) -> Option<bool> {
+        self.checks.iter().find(|check| check.id == id)?.holds
     }
 
-    /// The names of the checks that do not hold.
-    pub fn failed(&self) -> impl Iterator<Item = &'static str> {
-        self.checks.iter().filter(|check| check.holds == Some(false)).map(|check| check.name)
+    /// Returns the checks that fail, in the order of the report.
+    pub fn failed(&self) -> impl Iterator<Item = CheckId> {
+        self.checks.iter().filter(|check| check.has_failed()).map(|check| check.id)
+    }
+
+    /// Returns the checks of the artifact inside of an RER bundle; none for every other format.
+    pub fn artifact_checks(&self) -> &[Check] {
+        match &self.details {
+            ReportDetails::RerBundle { artifact_checks } => artifact_checks,
+            _ => &[],
+        }
+    }
+
+    /// Returns the violations of a Model IO session; `None` for every other format.
+    pub fn violations(&self) -> Option<&[Violation]> {
+        match &self.details {
+            ReportDetails::ModelIo { violations } => Some(violations),
+            _ => None,
+        }
+    }
+
+    /// Returns the fault codes of a REPLAY.jsonl; `None` for every other format.
+    pub fn codes(&self) -> Option<&[&'static str]> {
+        match &self.details {
+            ReportDetails::ReplayJsonl { codes, .. } => Some(codes),
+            _ => None,
+        }
+    }
+
+    /// Returns the warning codes of a REPLAY.jsonl; `None` for every other format.
+    pub fn warnings(&self) -> Option<&[&'static str]> {
+        match &self.details {
+            ReportDetails::ReplayJsonl { warnings, .. } => Some(warnings),
+            _ => None,
+        }
+    }
+
+    /// Returns the conclusion on failed checks, such as `2 of 7 checks do not hold: event_chain, log_head`; `None` if none fails.
+    pub(crate) fn failure_summary(&self) -> Option<String> {
+        let failed: Vec<&str> = self.failed().map(CheckId::name).collect();
+        let verb = if failed.len() == 1 { "does" } else { "do" };
+        let all = self.checks.len();
+        (!failed.is_empty())
+            .then(|| format!("{} of {all} checks {verb} not hold: {}", failed.len(), failed.join(", ")))
     }
 
     /// Fails a check, for a reason.
-    pub(crate) fn fail(&mut self, name: &'static str, reason: impl core::fmt::Display) {
-        for check in self.checks.iter_mut().filter(|check| check.name == name) {
+    pub(crate) fn fail(&mut self, id: CheckId, reason: impl core::fmt::Display) {
+        for check in self.checks.iter_mut().filter(|check| check.id == id) {
             check.holds = Some(false);
         }
-        self.reasons.push(format!("{name}: {reason}"));
+        self.reasons.push(format!("{id}: {reason}"));
     }
 
-    /// Marks a check that had nothing to check.
-    pub(crate) fn mark_void(&mut self, name: &str) {
-        for check in self.checks.iter_mut().filter(|check| check.name == name && check.holds == Some(true)) {
+    /// Marks a check that had nothing to check. A check that fails stays failed.
+    pub(crate) fn mark_void(&mut self, id: CheckId) {
+        for check in self.checks.iter_mut().filter(|check| check.id == id && check.holds == Some(true)) {
             check.holds = None;
         }
     }
 
-    /// Puts the reasons in the order of the checks; those of one check stay in the order in which they were found.
+    /// Sorts the reasons by the order of the checks; those of one check stay in the order in which they were found.
     pub(crate) fn sort_reasons(&mut self) {
-        let place = |reason: &String| {
+        let position = |reason: &String| {
             let name = reason.split(':').next().unwrap_or_default();
-            self.checks.iter().position(|check| check.name == name)
+            self.checks.iter().position(|check| check.id.name() == name)
         };
-        self.reasons.sort_by_cached_key(place);
+        self.reasons.sort_by_cached_key(position);
     }
 
+    /// Writes the members that a report has in JSON.
     fn write_json(&self, object: &mut PrintObjectWriter<'_>) {
         object.string("format", self.format.as_str());
         object.boolean("pass", self.pass());
         let mut matrix = |name: &str, checks: &[Check]| {
             let mut matrix = PrintObjectWriter::open(object.name(name));
             for check in checks {
-                matrix.boolean(check.name, check.holds);
+                matrix.boolean(check.id.name(), check.holds);
             }
             matrix.close();
         };
         matrix("checks", &self.checks);
-        if !self.artifact_checks.is_empty() {
-            matrix("artifact_checks", &self.artifact_checks);
-        }
-        if let Some(violations) = &self.violations {
-            write_violations(violations, object);
-        }
-        for (name, codes) in [("codes", &self.codes), ("warnings", &self.warnings)] {
-            if let Some(codes) = codes {
-                object.strings(name, codes);
+        match &self.details {
+            ReportDetails::Common => {}
+            ReportDetails::RerBundle { artifact_checks } => matrix("artifact_checks", artifact_checks),
+            ReportDetails::ModelIo { violations } => write_violations(violations, object),
+            ReportDetails::ReplayJsonl { codes, warnings } => {
+                object.strings("codes", codes);
+                object.strings("warnings", warnings);
             }
         }
         object.strings("reasons", &self.reasons);
@@ -239,29 +302,29 @@ fn write_audit(audit: &Audit, object: &mut PrintObjectWriter<'_>) {
     member.close();
 }
 
-/// Why a target could not be read at all.
+/// Reason why a target could not be read at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct UnreadableTarget {
-    /// A code that a program may branch on, such as `E_NOT_FOUND`.
+    /// Code that a program may branch on: `E_NOT_FOUND`, `E_NOT_READABLE` or `E_TOO_LARGE`.
     pub code: &'static str,
-    /// The same for people.
+    /// Message for people.
     pub message: String,
 }
 
-/// What became of one target.
+/// Result for one target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "nearly every target is judged")]
 pub enum TargetOutcome {
-    /// It was read and judged.
+    /// The target was read and verified.
     Report(Report),
-    /// It could not be read.
+    /// The target could not be read.
     Unreadable(UnreadableTarget),
 }
 
 impl TargetOutcome {
-    /// 0 it holds, 1 it does not, 2 it could not be read. A record under a compromised key may be intact, and still
-    /// nobody can say whose it is: 1.
+    /// Returns 0 if the record holds, 1 if it does not, 2 if it could not be read. A record under a compromised key may be intact,
+    /// but its signer is unknown: 1.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Report(report) => {
@@ -272,7 +335,7 @@ impl TargetOutcome {
         }
     }
 
-    /// The report as one line of JSON, without its line feed.
+    /// Returns the report as one line of JSON, without the line feed.
     pub fn to_json(&self, target: &str) -> String {
         let mut line = String::new();
         let mut object = PrintObjectWriter::open(&mut line);
@@ -299,16 +362,16 @@ impl TargetOutcome {
     }
 }
 
-/// The reason of checks that could not run because nothing could be read.
+/// Reason of the checks that could not run because nothing could be read.
 pub(crate) const NOTHING_TO_CHECK: &str = "nothing to check: it could not be read";
 
-/// The longest thing in hexadecimal that a record carries: a signature.
+/// Length of the longest hexadecimal value that a record carries, in bytes: a signature.
 const MAX_HEX_BYTES: usize = 128;
 
-/// How many characters of other texts are shown. Reports hold dozens of them and must stay small.
+/// Number of characters that are shown of other texts. A report holds dozens of them and must stay small.
 const MAX_OTHER_CHARS: usize = 40;
 
-/// A hash or an id from outside, safe to print. Hashes are never cut; a text that cannot be one is.
+/// Returns a hash or an id from outside, safe to print. Hashes are never shortened; a text that cannot be a hash is.
 pub(crate) fn shown_carried(text: &str) -> String {
     let could_be_hex = text.len() <= MAX_HEX_BYTES && !text.contains(is_unsafe);
     match text.char_indices().nth(MAX_OTHER_CHARS) {

@@ -13,7 +13,7 @@ mod bundle_fixture;
 use bundle_fixture::{TestDir, failed, report_of_path};
 use reenact_json::shown::is_unsafe;
 use reenact_verify::rer::bundle::CHECKS;
-use reenact_verify::{Keys, Options, Report, TargetOutcome, render, verify};
+use reenact_verify::{Keys, Options, RECOGNISED, Report, TargetOutcome, render, verify};
 
 fn report_of(archive: &[u8]) -> Report {
     verify(archive, &Keys::default(), &Options::default())
@@ -38,11 +38,11 @@ fn refused(what: &str, archive: &[u8], meant: bool, reason: &str) {
     assert_eq!(TargetOutcome::Report(report.clone()).exit_code(), 1, "{what}");
     assert_bounded(&report, what);
     let expected = if meant {
-        assert_eq!(failed(&report), CHECKS.map(|(name, _)| name), "{what}: {:#?}", report.reasons);
-        assert!(report.artifact_checks.iter().all(|check| check.holds == Some(false)), "{what}");
+        assert_eq!(failed(&report), CHECKS, "{what}: {:#?}", report.reasons);
+        assert!(report.artifact_checks().iter().all(|check| check.holds == Some(false)), "{what}");
         format!("artifact: the archive cannot be read: {reason}")
     } else {
-        assert_eq!(failed(&report), ["recognised"], "{what}: {:#?}", report.reasons);
+        assert_eq!(failed(&report), [RECOGNISED], "{what}: {:#?}", report.reasons);
         format!("recognised: it is an archive that cannot be read: {reason}")
     };
     assert_eq!(report.reasons[0], expected, "{what}");

@@ -10,6 +10,7 @@ use audit_fixture::{
 use reenact_verify::TargetOutcome;
 use reenact_verify::audit::AuditVerdict::{self, Fail, Inconclusive, Pass};
 use reenact_verify::audit::{Audit, RuleVerdict};
+use reenact_verify::rer::SCHEMA_VALID;
 use serde_json::{Value as Json, json};
 use support::report_of;
 
@@ -375,7 +376,7 @@ fn an_envelope_that_cannot_be_read() {
     for (more, fault) in cases {
         let run = Run::new(more).tool("1", "t");
         let report = run.report();
-        assert_eq!(report.failed().collect::<Vec<_>>(), ["schema_valid"]);
+        assert_eq!(report.failed().collect::<Vec<_>>(), [SCHEMA_VALID]);
         let audit = report.audit.unwrap();
         let reason = format!("the envelope cannot be read: {fault}");
         for rule in &audit.rules[..8] {

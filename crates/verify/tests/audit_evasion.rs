@@ -8,6 +8,7 @@ use audit_fixture::{RUNTIME, Run, after_noon, assert_all_kept, assert_only, auth
 use reenact_testkit::fixture::TestKey;
 use reenact_verify::audit::AuditVerdict::{Inconclusive, Pass};
 use reenact_verify::audit::RuleVerdict;
+use reenact_verify::rer::SCHEMA_VALID;
 use serde_json::{Value as Json, json};
 
 /// A runtime may write anything with its own key. A record that does not show that all rules were kept
@@ -262,6 +263,6 @@ fn events_of_types_that_are_not_known() {
         let report = run.clone().event(odd, json!({})).report();
         let rule = report.audit.clone().unwrap().rules.swap_remove(8);
         assert_eq!((rule.verdict, rule.event), (Inconclusive, Some(4)), "{odd:?}");
-        assert_eq!(report.failed().collect::<Vec<_>>(), ["schema_valid"]);
+        assert_eq!(report.failed().collect::<Vec<_>>(), [SCHEMA_VALID]);
     }
 }

@@ -9,6 +9,7 @@ mod support;
 
 use reenact_testkit::fixture::TestKey;
 use reenact_verify::Keys;
+use reenact_verify::rer::{ENVELOPE_SIGNATURE, RUNTIME_SIGNATURE};
 use support::{KeyRing as _, canonical, failed, pretty_printed, report_of, tricky_artifact, vector};
 
 const SPELLING: &str = "the file is not in canonical form: its values were checked, not how they are spelled";
@@ -53,7 +54,7 @@ impl SealedArtifact {
         // A text that fails without the key fails with it, and signatures take most of the time.
         let keyless = report_of(damaged, &Keys::default());
         let report = match failed(&keyless)[..] {
-            ["envelope_signature", "runtime_signature"] => report_of(damaged, &self.keys),
+            [ENVELOPE_SIGNATURE, RUNTIME_SIGNATURE] => report_of(damaged, &self.keys),
             _ => keyless,
         };
         if !report.pass() {

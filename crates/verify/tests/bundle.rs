@@ -18,7 +18,7 @@ use reenact_verify::rer::bundle::{
     MANIFEST_BINDING, MANIFEST_INTEGRITY, REDACTED_COUNT,
 };
 use reenact_verify::rer::{ENVELOPE_SIGNATURE, RUNTIME_SIGNATURE};
-use reenact_verify::{Keys, Options, Report, TargetOutcome, render, verify};
+use reenact_verify::{CheckId, Keys, Options, Report, TargetOutcome, render, verify};
 use serde_json::{Value as Json, json};
 
 fn report_of(archive: &[u8], keys: &Keys) -> Report {
@@ -36,8 +36,8 @@ fn report_in_every_form(files: &Files, keys: &Keys, what: &str) -> Report {
     report
 }
 
-fn inner_failed(report: &Report) -> Vec<&'static str> {
-    report.artifact_checks.iter().filter(|check| check.holds != Some(true)).map(|check| check.name).collect()
+fn inner_failed(report: &Report) -> Vec<CheckId> {
+    report.artifact_checks().iter().filter(|check| check.holds != Some(true)).map(|check| check.id).collect()
 }
 
 /// Returns the same members inside a folder.
@@ -104,8 +104,8 @@ fn jwk(key: &TestKey) -> Json {
     json!({"kty": "OKP", "crv": "Ed25519", "x": key.public_key().to_base64url()})
 }
 
-const SIGNATURES: &[&str] = &[ENVELOPE_SIGNATURE, RUNTIME_SIGNATURE];
-const ALL_BUT_ARTIFACT: &[&str] = &[
+const SIGNATURES: &[CheckId] = &[ENVELOPE_SIGNATURE, RUNTIME_SIGNATURE];
+const ALL_BUT_ARTIFACT: &[CheckId] = &[
     MANIFEST_INTEGRITY,
     ARTIFACT_HASH,
     MANIFEST_BINDING,

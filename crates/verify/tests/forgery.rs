@@ -13,16 +13,17 @@ use reenact_formats::rer::RerVersion;
 use reenact_formats::rer::seal::{ArtifactBuilder, NewEvent, RerRunHeader, Signer as _};
 use reenact_json::Digest;
 use reenact_testkit::fixture::TestKey;
+use reenact_verify::{CheckId, rer};
 use serde_json::{Value as Json, json};
 use support::{KeyRing as _, canonical, failed, report_of};
 
-const SCHEMA: &str = "schema_valid";
-const ENVELOPE: &str = "envelope_hash";
-const ENVELOPE_SIG: &str = "envelope_signature";
-const CHAIN: &str = "event_chain";
-const HEAD: &str = "log_head";
-const RUNTIME_SIG: &str = "runtime_signature";
-const PAYLOADS: &str = "payload_hashes";
+const SCHEMA: CheckId = rer::SCHEMA_VALID;
+const ENVELOPE: CheckId = rer::ENVELOPE_HASH;
+const ENVELOPE_SIG: CheckId = rer::ENVELOPE_SIGNATURE;
+const CHAIN: CheckId = rer::EVENT_CHAIN;
+const HEAD: CheckId = rer::LOG_HEAD;
+const RUNTIME_SIG: CheckId = rer::RUNTIME_SIGNATURE;
+const PAYLOADS: CheckId = rer::PAYLOAD_HASHES;
 
 /// Returns an artifact of four events; the second has its payload withheld, the third has none.
 fn sealed(run_id: &str, model: &str, key: &TestKey) -> Json {
@@ -122,7 +123,7 @@ fn sign_envelope(artifact: &mut Json, key: &TestKey) {
 type Edit = fn(&mut Json);
 
 /// Applies each edit to a fresh artifact and compares the checks that fail with the expected ones.
-fn assert_noticed(cases: &[(&str, Edit, &[&str])]) {
+fn assert_noticed(cases: &[(&str, Edit, &[CheckId])]) {
     let keys = TestKey::of(1).keys();
     assert_eq!(failed(&report_of(base().to_string().as_bytes(), &keys)), [""; 0]);
     for (name, edit, expected) in cases {

@@ -8,6 +8,8 @@ use reenact_formats::model_io::writer::{ModelIoMode, ModelIoPrompt, ModelIoSessi
 use reenact_formats::model_io::{ModelIoWriteFault, ModelIoWriter, content_hash, pack};
 use reenact_json::shown::is_unsafe;
 use reenact_json::{Digest, Limits, Value, canonical};
+use reenact_verify::model_io::pack::MODEL_IO_BINDING;
+use reenact_verify::model_io::{MI4, MI5, MI6, MI7, MI8};
 use reenact_verify::{
     BundleMembers, FormatId, Keys, Options, Report, TargetOutcome, model_io, render, verify, verify_members,
 };
@@ -28,7 +30,7 @@ fn report_of(text: impl AsRef<[u8]>) -> Report {
     let outcome = TargetOutcome::Report(report.clone());
     let printed = outcome.to_json("x") + &render::outcome_text("x", &outcome, &render::plain);
     assert!(!printed.lines().flat_map(str::chars).any(is_unsafe));
-    assert_eq!(report.pass(), report.violations.as_ref().is_some_and(Vec::is_empty));
+    assert_eq!(report.pass(), report.violations().is_some_and(<[_]>::is_empty));
     report
 }
 
@@ -52,7 +54,7 @@ fn many(count: usize, text: &str) -> String {
 }
 
 fn violations(report: &Report) -> Vec<String> {
-    let list = report.violations.iter().flatten();
+    let list = report.violations().into_iter().flatten();
     list.map(|one| format!("{} {} {}", one.rule_id, one.path, one.message)).collect()
 }
 
@@ -132,22 +134,22 @@ fn doubles_are_found_however_far_apart() {
 #[test]
 fn the_list_is_bounded_and_the_count_is_not() {
     let report = report_of(session(&vec!["0"; 60_000].join(",")));
-    let listed = report.violations.as_ref().unwrap().len();
+    let listed = report.violations().unwrap().len();
     assert_eq!(listed, 100_000 + 20, "of each rule some are listed");
     let all = 60_000 * 3 + 59_999 + 1;
     assert_eq!(report.notes, [format!("{} more violations were counted, but are not listed", all - listed)]);
     assert!(report.reasons.len() < 150, "{}", report.reasons.len());
-    assert_eq!(report.failed().collect::<Vec<_>>(), ["MI4", "MI5", "MI6", "MI7", "MI8"]);
+    assert_eq!(report.failed().collect::<Vec<_>>(), [MI4, MI5, MI6, MI7, MI8]);
     // A session within the limits has a complete list.
     let report = report_of(session(&vec!["{\"i\":9e9}"; 10_000].join(",")));
-    assert_eq!(report.violations.unwrap().len(), 3 * 10_000 + 2 * 9_999);
+    assert_eq!(report.violations().unwrap().len(), 3 * 10_000 + 2 * 9_999);
 }
 
 #[test]
 fn long_values_are_cut_in_messages() {
     let mode = format!(r#""mode":"{}""#, "x".repeat(5_000_000));
     let report = report_of(session("").replace(r#""mode":"record""#, &mode));
-    let [only] = &report.violations.unwrap()[..] else { panic!("one violation") };
+    let [only] = report.violations().unwrap() else { panic!("one violation") };
     assert!(only.message.ends_with("xxx… (5000000 bytes)") && only.message.len() < 1_100);
 }
 
@@ -244,7 +246,7 @@ fn packs() {
     let report_of = |run: &str, session: &str| {
         let report = verify_members(&members(run, session), &Keys::default(), &Options::default());
         let reason = report.reasons.iter().find_map(|reason| reason.strip_prefix("model_io_binding: "));
-        (report.check("model_io_binding"), reason.map(str::to_owned), report.pass())
+        (report.check(MODEL_IO_BINDING), reason.map(str::to_owned), report.pass())
     };
     let report = verify(good.as_bytes(), &Keys::default(), &Options::default());
     let hash = report.digests[0].1.clone();

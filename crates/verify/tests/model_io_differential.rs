@@ -97,7 +97,7 @@ proptest! {
         let options = Options { format: Some(FormatId::ModelIo), ..Options::default() };
         let report = verify(&text, &Keys::default(), &options);
         let (expected, hash) = model_io_reference::report_of(&session);
-        let found = report.violations.as_deref().unwrap_or_default().iter();
+        let found = report.violations().unwrap_or_default().iter();
         let found: Vec<_> =
             found.map(|one| (one.rule_id.to_owned(), one.path.clone(), one.message.clone())).collect();
         prop_assert_eq!(found, expected);

@@ -21,7 +21,7 @@ fn report_of(document: &Json) -> Report {
 /// Returns the violations that a schema could find. A schema knows neither the position of an
 /// interaction, nor hashes, nor the bytes of UTF-8.
 fn expressible(report: &Report) -> Vec<String> {
-    let list = report.violations.iter().flatten().filter(|violation| match violation.rule_id {
+    let list = report.violations().into_iter().flatten().filter(|violation| match violation.rule_id {
         "MI5" => {
             let (_, found) = violation.message.rsplit_once(", got ").unwrap();
             found.parse::<u64>().map_or(true, |index| index > 9_007_199_254_740_991)
@@ -150,7 +150,7 @@ fn published_vectors() {
         let Ok(document) = serde_json::from_slice::<Json>(&bytes) else { continue };
         let options = Options { format: Some(FormatId::ModelIo), ..Options::default() };
         let report = verify(&bytes, &Keys::default(), &options);
-        if report.violations.iter().flatten().any(|violation| violation.rule_id == "PARSE") {
+        if report.violations().into_iter().flatten().any(|violation| violation.rule_id == "PARSE") {
             continue;
         }
         let found = expressible(&report);

@@ -10,7 +10,8 @@ use reenact_formats::Profile;
 use reenact_formats::model_io::{content_hash, core_hash};
 use reenact_json::digest::Hasher;
 use reenact_json::{Digest, Limits, Value, canonical};
-use reenact_verify::{FormatId, Keys, Options, Report, verify};
+use reenact_verify::model_io::{MI1, PARSE, SCHEMA};
+use reenact_verify::{CheckId, FormatId, Keys, Options, Report, verify};
 use serde_json::{Value as Json, json};
 
 fn folder() -> PathBuf {
@@ -36,7 +37,7 @@ fn report_of(bytes: &[u8]) -> Report {
 }
 
 fn violations(report: &Report) -> Json {
-    let list = report.violations.iter().flatten().map(|violation| {
+    let list = report.violations().into_iter().flatten().map(|violation| {
         json!({"rule_id": violation.rule_id, "path": violation.path, "message": violation.message})
     });
     list.collect()
@@ -48,7 +49,7 @@ fn hash(report: &Report) -> Option<&str> {
 
 /// Returns true if the only violation is that the text is not JSON, for this reason.
 fn is_refused(report: &Report, why: &str) -> bool {
-    let [only] = report.violations.as_deref().unwrap_or_default() else { return false };
+    let [only] = report.violations().unwrap_or_default() else { return false };
     (only.rule_id, only.path.as_str()) == ("PARSE", "$")
         && only.message.starts_with("Invalid JSON: ")
         && only.message.contains(why)
@@ -70,7 +71,7 @@ fn each_file_gives_the_expected_violations_and_hash() {
         };
         let kind = match (why, row["reference"].as_str().unwrap()) {
             (Some(why), _) => {
-                assert!(is_refused(&report, why), "{name}: {:?}", report.violations);
+                assert!(is_refused(&report, why), "{name}: {:?}", report.violations());
                 0
             }
             (None, "throws") => {
@@ -94,20 +95,20 @@ fn each_file_gives_the_expected_violations_and_hash() {
 
 /// Asserts that a check holds if and only if it was reached and no violation names it.
 fn checks_follow(name: &str, report: &Report) {
-    let list = report.violations.as_deref().unwrap_or_default();
-    let breaks = |rule: &str| list.iter().any(|violation| violation.rule_id == rule);
+    let list = report.violations().unwrap_or_default();
+    let breaks = |rule: CheckId| list.iter().any(|violation| rule == violation.rule_id);
     let is_object = !list.iter().any(|violation| violation.path == "$");
     for check in &report.checks {
-        let reached = match check.name {
-            "MI1" => is_object,
-            "SCHEMA" => !breaks("PARSE"),
-            _ => !breaks("PARSE") && !breaks("SCHEMA"),
+        let reached = match check.id {
+            MI1 => is_object,
+            SCHEMA => !breaks(PARSE),
+            _ => !breaks(PARSE) && !breaks(SCHEMA),
         };
-        assert_eq!(check.holds, Some(reached && !breaks(check.name)), "{name}: {}", check.name);
-        let has_reason = report.reasons.iter().any(|reason| reason.starts_with(&format!("{}: ", check.name)));
-        assert_eq!(has_reason, check.holds == Some(false), "{name}: {}", check.name);
+        assert_eq!(check.holds, Some(reached && !breaks(check.id)), "{name}: {}", check.id);
+        let has_reason = report.reasons.iter().any(|reason| reason.starts_with(&format!("{}: ", check.id)));
+        assert_eq!(has_reason, check.holds == Some(false), "{name}: {}", check.id);
     }
-    let names: Vec<&str> = report.checks.iter().map(|check| check.name).collect();
+    let names: Vec<&str> = report.checks.iter().map(|check| check.id.name()).collect();
     assert_eq!(names.join(" "), "MI1 MI2 MI3 MI4 MI5 MI6 MI7 MI8 MI9 MI10 MI11 MI12 SCHEMA", "{name}");
 }
 

@@ -13,7 +13,7 @@ use reenact_json::shown::is_unsafe;
 use reenact_pack::{ArchiveLimits, TarGzWriter, TarStyle};
 use reenact_testkit::fixture::TestDir;
 use reenact_verify::disk::{self, PathArgument};
-use reenact_verify::replay_bundle::BundleSnapshot;
+use reenact_verify::replay_bundle::{BundleSnapshot, FILES, PATHS, SECRETS};
 use reenact_verify::{FormatId, Keys, Options, Report, TargetOutcome, render, verify};
 use replay_bundle_fixture::archive_builder::{END, gzip, header};
 use replay_bundle_fixture::{BundleDraft, SECRET, sha256};
@@ -58,7 +58,7 @@ fn a_sound_bundle() {
     let report = report_of(&draft.pack());
     assert!(report.pass());
     assert_eq!(
-        (report.format.as_str(), report.verdict.as_str()),
+        (report.format.as_str(), report.summary.as_str()),
         ("replay-bundle/1", "intact: 3 files as listed")
     );
     assert_eq!(report.reasons, Vec::<String>::new());
@@ -83,7 +83,7 @@ fn every_reason_names_its_file_and_both_values() {
         format!("digests: config_digest is {was}, no file in files/ has it; files/eval.yaml has {is}"),
     ];
     assert_eq!(report.reasons, expected);
-    assert_eq!(report.verdict, "2 of 7 checks do not hold: files, digests");
+    assert_eq!(report.summary, "2 of 7 checks do not hold: files, digests");
     let expected = ["files: files/more.txt is in the bundle and not listed: nothing vouches for it"];
     assert_eq!(report_of(&BundleDraft::adding_unlisted("files/more.txt", b"x").pack()).reasons, expected);
 }
@@ -94,7 +94,7 @@ fn secrets_fail_in_files_and_cassettes_and_are_noted_in_outputs() {
     for name in ["files/notes.txt", "cassettes/a/b.txt", "traces/x"] {
         let report = report_of(&BundleDraft::adding(name, SECRET.as_bytes()).pack());
         assert_eq!(report.reasons, [format!("secrets: {}", told(name))]);
-        assert_eq!(report.verdict, "intact, but it seems to hold a secret: do not share it");
+        assert_eq!(report.summary, "intact, but it seems to hold a secret: do not share it");
     }
     let report = report_of(&BundleDraft::adding("outputs/log.txt", SECRET.as_bytes()).pack());
     assert!(report.pass());
@@ -156,8 +156,8 @@ fn what_is_worth_knowing_is_noted() {
         "2 of 3 tests cannot be replayed from it: b\\u{1b} (no trace), and 1 more".into(),
     ];
     assert_eq!(report.notes, expected);
-    assert_eq!(report.verdict, "nothing is wrong with it, but its files are not vouched for");
-    assert_eq!(report.check("files"), None);
+    assert_eq!(report.summary, "nothing is wrong with it, but its files are not vouched for");
+    assert_eq!(report.check(FILES), None);
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn a_report_stays_small_whatever_is_wrong() {
     }
     // Right-to-left marks are no control characters: they are read, and shown escaped.
     let report = report_of(&draft.pack());
-    assert_eq!(report.failed().collect::<Vec<_>>(), ["paths", "files", "secrets"]);
+    assert_eq!(report.failed().collect::<Vec<_>>(), [PATHS, FILES, SECRETS]);
     assert!(report.reasons.len() < 70 && report.notes.len() < 30);
 }
 

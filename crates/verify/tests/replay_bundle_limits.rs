@@ -6,7 +6,7 @@ mod replay_bundle_fixture;
 
 use std::io::{self, Cursor, Read};
 
-use reenact_verify::replay_bundle::{self, BundleSnapshot};
+use reenact_verify::replay_bundle::{self, BundleSnapshot, CONTENTS, DIGESTS, FILES, MANIFEST, PATHS};
 use reenact_verify::{Keys, Options, Report, verify};
 use replay_bundle_fixture::BundleDraft;
 use replay_bundle_fixture::archive_builder::{END, entry, gzip, header};
@@ -159,7 +159,7 @@ fn texts_that_are_none() {
         assert!(told[0].starts_with("manifest: manifest.json"), "{told:?}");
         assert_eq!(
             report.failed().collect::<Vec<_>>(),
-            ["manifest", "paths", "files", "digests", "contents"],
+            [MANIFEST, PATHS, FILES, DIGESTS, CONTENTS],
             "{told:?}"
         );
     }

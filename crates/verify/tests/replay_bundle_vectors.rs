@@ -10,7 +10,7 @@ mod replay_bundle_fixture;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use reenact_verify::{Keys, Options, verify};
+use reenact_verify::{CheckId, Keys, Options, verify};
 use replay_bundle_fixture::archive_builder::{END, StoredZipEntry, entry, gzip, header, pax, zip};
 use replay_bundle_fixture::{BundleDraft, SECRET, sha256};
 use serde_json::{Value as Json, json};
@@ -435,10 +435,10 @@ fn what_is_published_is_what_is_made_here() {
 fn each_is_judged_as_its_row_says() {
     for case in cases() {
         let report = verify(&case.bytes, &Keys::default(), &Options::default());
-        let failed: Vec<&str> = report.failed().collect();
+        let failed: Vec<CheckId> = report.failed().collect();
         assert_eq!(failed, case.failed, "{}: {:#?}", case.name, report.reasons);
-        let void: Vec<&str> =
-            report.checks.iter().filter(|check| check.holds.is_none()).map(|check| check.name).collect();
+        let void: Vec<CheckId> =
+            report.checks.iter().filter(|check| check.holds.is_none()).map(|check| check.id).collect();
         assert_eq!(void, case.void, "{}", case.name);
         assert!(report.format.starts_with("replay-bundle/"), "{}: {}", case.name, report.format);
         for name in case.failed {

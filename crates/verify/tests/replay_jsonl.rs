@@ -9,8 +9,10 @@ use reenact_formats::replay_jsonl::writer::{
     ReplayJsonlEvent, ReplayJsonlSession, ReplayJsonlWriter, SessionStatus,
 };
 use reenact_json::Digest;
-use reenact_verify::replay_jsonl::{self, ReplayJsonlOptions, verify_bytes, verify_or_err};
-use reenact_verify::{FormatId, Keys, Options, Report, verify};
+use reenact_verify::replay_jsonl::{
+    self, HASHES, LINES, ReplayJsonlOptions, TOTALS, verify_bytes, verify_or_err,
+};
+use reenact_verify::{CheckId, FormatId, Keys, Options, Report, verify};
 
 /// Example of the specification, to the byte: elided hashes, `event` first, totals of another session.
 const EXAMPLE: &str = r#"{"event":"ReplayHeader","created_at":"2026-01-13T10:00:00Z","producer":"adjutant@1.2.3","replay_version":1}
@@ -28,7 +30,7 @@ fn report_of(text: impl AsRef<[u8]>) -> Report {
 }
 
 fn codes(report: &Report) -> Vec<&'static str> {
-    report.codes.clone().unwrap()
+    report.codes().unwrap().to_vec()
 }
 
 /// Returns a session of one call, with its receipt.
@@ -69,8 +71,8 @@ fn against(replay: &str, receipt: &str) -> Report {
 fn the_example_of_the_document() {
     let report = report_of(EXAMPLE);
     assert_eq!(codes(&report), ["E_FIELD", "E_PARAMS_HASH", "E_TOTAL_LATENCY", "E_TOTAL_TOOL_CALLS"]);
-    assert_eq!(report.warnings, Some(vec!["W_NOT_CANONICAL"]));
-    assert_eq!(report.failed().collect::<Vec<_>>(), ["lines", "hashes", "totals"]);
+    assert_eq!(report.warnings(), Some(&["W_NOT_CANONICAL"][..]));
+    assert_eq!(report.failed().collect::<Vec<_>>(), [LINES, HASHES, TOTALS]);
     assert_eq!(
         report.reasons,
         [
@@ -89,10 +91,10 @@ fn what_we_write_holds() {
     let (replay, receipt) = session();
     let report = against(&replay, &receipt);
     assert!(report.pass(), "{:#?}", report.reasons);
-    assert_eq!((codes(&report), report.warnings), (vec![], Some(vec![])));
+    assert_eq!((codes(&report), report.warnings()), (vec![], Some(&[][..])));
     assert_eq!(report.notes, Vec::<String>::new());
     assert_eq!(
-        report.verdict,
+        report.summary,
         "the replay and its receipt agree; nothing here is signed (1 tool call, 45 ms, average utility 0.800)"
     );
 }
@@ -254,7 +256,7 @@ fn logs_published_without_params() {
     let (replay, receipt) = session();
     let report = against(&replay.replacen(r#""params":{"n":[1.0,1e16]},"#, "", 1), &receipt);
     assert_eq!(codes(&report), ["R_REPLAY_HASH"]);
-    assert_eq!(report.check("hashes"), None);
+    assert_eq!(report.check(HASHES), None);
     assert_eq!(report.withheld, 1);
     assert!(report.notes[0].starts_with("1 call carries no params"), "{:?}", report.notes);
 }
@@ -302,7 +304,8 @@ fn nothing_and_next_to_nothing() {
     ] {
         let report = verify(bytes, &Keys::default(), &options);
         assert_eq!(codes(&report), expected, "{bytes:?}");
-        let failed: Vec<&str> = report.failed().collect();
+        let failed: Vec<CheckId> = report.failed().collect();
+        // By name: programs branch on the names.
         assert_eq!(failed, ["lines", "header", "lifecycle", "pairing", "hashes", "totals"]);
     }
 }
@@ -326,7 +329,7 @@ fn every_prefix_is_judged() {
         let report = against(&replay[..length], &receipt);
         // Without its last line feed the session is complete, but the file has another hash.
         let whole = length == replay.len() - 1;
-        assert_eq!(codes(&report) == ["R_REPLAY_HASH"], whole, "{length}: {:?}", report.codes);
+        assert_eq!(codes(&report) == ["R_REPLAY_HASH"], whole, "{length}: {:?}", report.codes());
         assert!(!report.pass());
         let is_torn = length > 0 && !whole && !replay[..length].ends_with(['\n', '}']);
         assert_eq!(

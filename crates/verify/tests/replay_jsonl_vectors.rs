@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use reenact_formats::recognise;
-use reenact_verify::replay_jsonl::{CHECKS, ReplayJsonlOptions, verify_bytes};
-use reenact_verify::{FormatId, Keys, Options, Report, verify};
+use reenact_verify::replay_jsonl::{CHECKS, RECEIPT, ReplayJsonlOptions, verify_bytes};
+use reenact_verify::{CheckId, FormatId, Keys, Options, Report, verify};
 use serde_json::{Value, json};
 
 fn vectors() -> PathBuf {
@@ -36,18 +36,22 @@ fn every_row_gives_the_expected_codes() {
     let mut wrong = Vec::new();
     for row in &rows {
         let report = report_of(row);
-        let found = json!([report.pass(), report.codes, report.warnings]);
+        let found = json!([report.pass(), report.codes(), report.warnings()]);
         let expected = json!([row["expected_ok"], row["expected_codes"], row["expected_warnings"]]);
         if found != expected {
             wrong.push(format!("{}: {found}, expected {expected}: {:#?}", row["id"], report.reasons));
         }
-        let names: Vec<&str> = report.checks.iter().map(|check| check.name).collect();
-        assert_eq!(names, CHECKS.map(|(name, _)| name));
-        for name in report.failed() {
-            let prefix = format!("{name}: ");
-            assert!(report.reasons.iter().any(|reason| reason.starts_with(&prefix)), "{}: {name}", row["id"]);
+        let checks: Vec<CheckId> = report.checks.iter().map(|check| check.id).collect();
+        assert_eq!(checks, CHECKS);
+        for check in report.failed() {
+            let prefix = format!("{check}: ");
+            assert!(
+                report.reasons.iter().any(|reason| reason.starts_with(&prefix)),
+                "{}: {check}",
+                row["id"]
+            );
         }
-        assert_eq!(report.check("receipt").is_none(), row["receipt"].is_null(), "{}", row["id"]);
+        assert_eq!(report.check(RECEIPT).is_none(), row["receipt"].is_null(), "{}", row["id"]);
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -65,6 +69,6 @@ fn every_row_is_told_by_its_content() {
         let report = verify(&replay, &Keys::default(), &Options::default());
         let codes = row["expected_codes"].as_array().unwrap().iter();
         let own: Vec<&Value> = codes.filter(|code| code.as_str().unwrap().starts_with("E_")).collect();
-        assert_eq!(json!(report.codes), json!(own), "{}: the file alone", row["id"]);
+        assert_eq!(json!(report.codes()), json!(own), "{}: the file alone", row["id"]);
     }
 }

@@ -11,7 +11,8 @@ use reenact_formats::rer::RerVersion;
 use reenact_formats::rer::rewrite::{BoundBundle, BundleBlob, RewriteError, bind, withhold};
 use reenact_formats::rer::seal::Signer as _;
 use reenact_json::{Digest, Limits};
-use reenact_verify::rer::{ENVELOPE_SIGNATURE, RUNTIME_SIGNATURE};
+use reenact_verify::rer::bundle::{ARTIFACT_HASH, REDACTED_COUNT};
+use reenact_verify::rer::{ENVELOPE_HASH, ENVELOPE_SIGNATURE, RUNTIME_SIGNATURE};
 use reenact_verify::{Options, verify};
 use serde_json::Value as Json;
 
@@ -99,7 +100,7 @@ fn a_withheld_payload_in_a_bundle_needs_the_key() {
     let torn = BoundBundle { artifact: withheld.artifact.clone(), ..bound };
     let (_, archive) = &archives(&files(&torn))[0];
     let report = verify(archive, &key.keys(), &Options::default());
-    assert_eq!(failed(&report), ["artifact_hash", "redacted_count"]);
+    assert_eq!(failed(&report), [ARTIFACT_HASH, REDACTED_COUNT]);
     let again = bind(&withheld.artifact, &blobs(), &limits(), &key).unwrap();
     let (_, archive) = &archives(&files(&again))[0];
     assert_eq!(failed(&verify(archive, &key.keys(), &Options::default())), [""; 0]);
@@ -133,7 +134,7 @@ fn a_forged_artifact_stays_forged() {
     forged["envelope"]["limits"]["max_steps"] = 10.into();
     let withheld = withhold(forged.to_string().as_bytes(), &limits(), |_, _| true).unwrap();
     let report = verify(&withheld.artifact, &key.keys(), &Options::default());
-    assert_eq!(failed(&report), ["envelope_hash", ENVELOPE_SIGNATURE, RUNTIME_SIGNATURE]);
+    assert_eq!(failed(&report), [ENVELOPE_HASH, ENVELOPE_SIGNATURE, RUNTIME_SIGNATURE]);
 }
 
 proptest! {

@@ -9,7 +9,7 @@ use reenact_formats::rpk::{HmacKey, RpkHead, RpkStepView};
 use reenact_json::digest::Hasher;
 use reenact_json::shown::is_unsafe;
 use reenact_json::{Limits, Value};
-use reenact_verify::{FormatId, Keys, Options, Report, TargetOutcome, Trust, render, rpk, verify};
+use reenact_verify::{CheckId, FormatId, Keys, Options, Report, TargetOutcome, Trust, render, rpk, verify};
 use serde_json::{Value as Json, json};
 
 fn folder(name: &str) -> std::path::PathBuf {
@@ -33,13 +33,13 @@ fn report_of(bytes: &[u8], keys: &Keys) -> Report {
     assert!(line.len().max(text.len()) < 64 * 1024, "a report of {} and {} bytes", line.len(), text.len());
     assert!(!line.chars().chain(text.lines().flat_map(str::chars)).any(is_unsafe), "{text}");
     assert_eq!(report.pass(), report.reasons.is_empty());
-    for name in report.failed() {
-        assert!(report.reasons.iter().any(|reason| reason.starts_with(&format!("{name}: "))), "{name}");
+    for check in report.failed() {
+        assert!(report.reasons.iter().any(|reason| reason.starts_with(&format!("{check}: "))), "{check}");
     }
     report
 }
 
-fn failed(report: &Report) -> Vec<&'static str> {
+fn failed(report: &Report) -> Vec<CheckId> {
     report.failed().collect()
 }
 
@@ -56,7 +56,7 @@ fn minimal() -> Json {
     serde_json::from_slice(&example("minimal.rpk")).unwrap()
 }
 
-const ALL: [&str; 6] =
+const ALL: [CheckId; 6] =
     [rpk::PARSE, rpk::VERSION, rpk::SCHEMA_VALID, rpk::CHECKSUM, rpk::STEP_HASHES, rpk::SIGNATURE];
 
 #[test]

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use reenact_formats::rpk::HmacKey;
 use reenact_formats::rpk::migrate::migrate;
-use reenact_verify::{FormatId, Keys, Options, Report, Trust, rpk, verify};
+use reenact_verify::{CheckId, FormatId, Keys, Options, Report, Trust, rpk, verify};
 use serde_json::Value as Json;
 
 /// Returns the folder of these files: the one that `REENACT_PEERS` names, or `../shared/peers`.
@@ -44,7 +44,7 @@ fn report_of(bytes: &[u8], key: Option<&str>) -> Report {
 }
 
 /// Files that the reference accepts and this project refuses, with the failed check.
-const STRICTER: [(&str, &str); 3] = [
+const STRICTER: [(&str, CheckId); 3] = [
     ("tampered/t32_duplicate_key_last_good.rpk", rpk::PARSE),
     ("tampered/t39_version_arabic_digits.rpk", rpk::VERSION),
     ("tampered/t42_step_hash_trailing_newline.rpk", rpk::SCHEMA_VALID),
@@ -80,7 +80,7 @@ fn every_file() {
         let is_stale = stale_by_reference.is_some_and(|stale| !stale.is_empty());
         let is_good = entry["verify_allow_unsigned"]["exit"] == 0;
         match STRICTER.iter().find(|(file, _)| *file == name) {
-            Some((_, check)) => assert_eq!(report.check(check), Some(false), "{name}"),
+            Some((_, check)) => assert_eq!(report.check(*check), Some(false), "{name}"),
             None => assert_eq!(report.pass(), is_good && !is_stale, "{name}: {:#?}", report.reasons),
         }
         let evaluated = report.check(rpk::PARSE) == Some(true) && report.check(rpk::VERSION) == Some(true);
@@ -145,7 +145,7 @@ fn pairs_of_runs() {
                 && ["12_stale_hash_hides_change", "13_hash_only_change"]
                     .iter()
                     .any(|name| case.ends_with(name));
-            let failed: Vec<&str> = report.failed().collect();
+            let failed: Vec<CheckId> = report.failed().collect();
             assert_eq!(failed, if is_stale { vec![rpk::STEP_HASHES] } else { Vec::new() }, "{case:?} {side}");
             judged += 1;
         }

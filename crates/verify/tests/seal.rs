@@ -10,7 +10,9 @@ use reenact_formats::rer::seal::{ArtifactBuilder, NewEvent, RerRunHeader, SealEr
 use reenact_formats::rer::{RerEventItem, RerVersion};
 use reenact_json::{CanonicalFault, Digest, NumberFault, SyntaxError, SyntaxFault};
 use reenact_testkit::fixture::TestKey;
-use reenact_verify::{Keys, Options, Report, TargetOutcome, Trust, UnreadableTarget, verify, verify_or_err};
+use reenact_verify::{
+    CheckId, Keys, Options, Report, TargetOutcome, Trust, UnreadableTarget, rer, verify, verify_or_err,
+};
 use serde_json::Value as Json;
 use support::{KeyRing as _, canonical, failed, report_of, tricky_artifact, vector};
 
@@ -131,12 +133,12 @@ fn assert_contract(report: &Report, target: &str) {
         names(ours).into_iter().partition(|name| ["artifact_checks", "audit"].contains(&name.as_str()));
     assert_eq!(always, MEMBERS);
     assert!(optional.len() < 2, "no bundle here: {optional:?}");
-    let checks: Vec<&str> = report.checks.iter().map(|check| check.name).collect();
+    let checks: Vec<&str> = report.checks.iter().map(|check| check.id.name()).collect();
     assert_eq!(names(ours.member("checks").unwrap()), checks);
     if report.format == "unknown" {
         assert_eq!((checks, &read["signer"]), (vec!["recognised"], &Json::Null));
     } else {
-        assert_eq!(checks, reenact_verify::rer::CHECKS.map(|(name, _)| name));
+        assert_eq!(checks, rer::CHECKS.map(CheckId::name));
         assert_eq!(names(ours.member("signer").unwrap()), ["key_id", "trust", "label"]);
     }
 
@@ -276,7 +278,7 @@ fn assert_verifies(run: &Run) {
     // Without the key, or with another, exactly two checks fail.
     for keys in [Keys::default(), TestKey::of(run.seed.wrapping_add(1)).keys()] {
         let report = assert_agree(&sealed, &keys);
-        assert_eq!(failed(&report), ["envelope_signature", "runtime_signature"]);
+        assert_eq!(failed(&report), [rer::ENVELOPE_SIGNATURE, rer::RUNTIME_SIGNATURE]);
         assert_eq!(report.signer.unwrap().trust, Trust::Unknown);
     }
 }

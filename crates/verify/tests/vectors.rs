@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use reenact_verify::disk::{self, RecordPath};
-use reenact_verify::report::Check;
-use reenact_verify::{FormatId, Keys, Options, Report, Trust, rer, verify, verify_or_err};
+use reenact_verify::{Check, CheckId, FormatId, Keys, Options, Report, Trust, rer, verify, verify_or_err};
 use serde_json::Value;
 
 fn vectors() -> PathBuf {
@@ -42,9 +41,9 @@ fn compare(row: &Value, report: &Report) -> Option<String> {
     if row["certainty"] != "judgement" {
         accepted.extend(row["alternatives"].as_array().into_iter().flatten().map(failing));
     }
-    for name in report.failed() {
-        let prefix = format!("{name}: ");
-        assert!(report.reasons.iter().any(|reason| reason.starts_with(&prefix)), "{}: {name}", row["id"]);
+    for check in report.failed() {
+        let prefix = format!("{check}: ");
+        assert!(report.reasons.iter().any(|reason| reason.starts_with(&prefix)), "{}: {check}", row["id"]);
     }
     (!accepted.contains(&failed))
         .then(|| format!("{}: {failed:?}, expected {accepted:?}; {:#?}", row["id"], report.reasons))
@@ -53,7 +52,7 @@ fn compare(row: &Value, report: &Report) -> Option<String> {
 #[test]
 fn every_artifact_gives_the_expected_matrix() {
     let index = index();
-    let names: Vec<&str> = rer::CHECKS.iter().map(|(name, _)| *name).collect();
+    let names: Vec<&str> = rer::CHECKS.into_iter().map(CheckId::name).collect();
     assert_eq!(serde_json::json!(names), index["artifact_checks"]);
     let rows = rows(&index, "artifact");
     assert_eq!(rows.len(), 119, "all rows are there");
@@ -72,7 +71,7 @@ fn every_artifact_gives_the_expected_matrix() {
 #[test]
 fn every_bundle_gives_the_expected_matrix() {
     let index = index();
-    let names: Vec<&str> = rer::bundle::CHECKS.iter().map(|(name, _)| *name).collect();
+    let names: Vec<&str> = rer::bundle::CHECKS.into_iter().map(CheckId::name).collect();
     assert_eq!(serde_json::json!(names), index["bundle_checks"]);
     let rows = rows(&index, "bundle");
     assert_eq!(rows.len(), 31, "all rows are there");
@@ -81,9 +80,9 @@ fn every_bundle_gives_the_expected_matrix() {
         let content = disk::open(&RecordPath::Bundle(path(row, "file"))).unwrap();
         let report = content.verify(&Keys::default(), &Options::default());
         wrong.extend(compare(row, &report));
-        for check in &report.artifact_checks {
-            let expected = row["expected_artifact_checks"][check.name].as_bool();
-            assert_eq!(check.holds, expected, "{}: {} {:#?}", row["id"], check.name, report.reasons);
+        for check in report.artifact_checks() {
+            let expected = row["expected_artifact_checks"][check.id.name()].as_bool();
+            assert_eq!(check.holds, expected, "{}: {} {:#?}", row["id"], check.id, report.reasons);
         }
         // A bundle's own key proves nothing about its maker, and an invalid key nothing at all.
         let key_is_bad = row["expected_artifact_checks"]["envelope_signature"] == false;

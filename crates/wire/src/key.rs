@@ -31,14 +31,9 @@ pub struct MatchKeyParts<'a> {
 /// `reenact_secrets::renumbered` is the one to use; a parameter keeps this crate free of that dependency.
 pub type Renumber = fn(&[u8]) -> Cow<'_, [u8]>;
 
-/// Returns the match key of a request as 64 hexadecimal digits.
-pub fn match_key(parts: &MatchKeyParts<'_>, renumber: Renumber) -> String {
-    match_key_digest(parts, renumber).to_string()
-}
-
-/// Returns the match key of a request as a digest: SHA-256 over the canonical JSON of its parts, in which the
+/// Returns the match key of a request: SHA-256 over the canonical JSON of its parts, in which the
 /// body is replaced by the body's own digest.
-pub fn match_key_digest(parts: &MatchKeyParts<'_>, renumber: Renumber) -> Digest {
+pub fn match_key(parts: &MatchKeyParts<'_>, renumber: Renumber) -> Digest {
     let body = Digest::of(&renumber(parts.body)).to_string();
     let path = renumber(parts.path.as_bytes());
     let mut text = String::new();
@@ -88,7 +83,7 @@ mod tests {
         headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
-    fn key(path: &str, given: &[(&str, &str)], body: &str) -> String {
+    fn key(path: &str, given: &[(&str, &str)], body: &str) -> Digest {
         let headers = headers(given);
         let body = body.as_bytes();
         let parts = MatchKeyParts { provider: "anthropic", method: "POST", path, headers: &headers, body };
@@ -107,7 +102,7 @@ mod tests {
         let text = format!(
             r#"{{"body":"{body}","headers":[["anthropic-beta","a"],["anthropic-beta","b"],["anthropic-version","2023-06-01"]],"method":"POST","path":"/v1/messages?é=\\","provider":"anthropic"}}"#
         );
-        assert_eq!(key("/v1/messages?é=\\", &given, "{}"), Digest::of(text.as_bytes()).to_string());
+        assert_eq!(key("/v1/messages?é=\\", &given, "{}"), Digest::of(text.as_bytes()));
     }
 
     #[test]

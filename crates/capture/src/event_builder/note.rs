@@ -43,8 +43,7 @@ impl ObservationWriter<'_> {
         });
         let Some(step) = self.value_or_report(evaluated).filter(|_| denial.is_none()) else { return };
         let Some((id, input)) = &decision.call else { return };
-        let called = self.writer.record_tool_call_as(
-            Some(step),
+        let called = self.writer.record_tool_call(
             &RawToolCall {
                 tool_call_id: id,
                 tool: &decision.name,
@@ -52,6 +51,7 @@ impl ObservationWriter<'_> {
                 via: ToolChannel::Conversation,
                 source: Source::Inferred,
             },
+            Some(step),
         );
         self.value_or_report(called);
     }

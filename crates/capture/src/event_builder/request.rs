@@ -3,7 +3,7 @@
 use reenact_record::observation::InboundRequest;
 use reenact_record::policy_engine::Action;
 use reenact_record::{
-    CallKind as ExchangeKind, Evaluation, RawRequest, RawToolCall, RawToolResult, Source, StepId, ToolChannel,
+    CallKind, Evaluation, ExchangeCall, RawRequest, RawToolCall, RawToolResult, Source, StepId, ToolChannel,
 };
 use reenact_wire::Endpoint;
 use reenact_wire::conversation::InferredCall;
@@ -11,7 +11,6 @@ use reenact_wire::conversation::InferredCall;
 use super::ObservationWriter;
 use super::open_exchange::OpenExchange;
 use crate::decode::Undecodable;
-use crate::match_key::match_key;
 use crate::parsed_body::{ParsedRequestBody, vendor_and_endpoint};
 
 impl ObservationWriter<'_> {
@@ -28,12 +27,12 @@ impl ObservationWriter<'_> {
         let (provider, method, path) = (&*request.provider, &*request.method, &*request.path);
         let (vendor, endpoint) = vendor_and_endpoint(request);
         let calls_model = vendor.calls_a_model(method, path);
-        let kind = if calls_model { ExchangeKind::Model } else { ExchangeKind::Http };
+        let kind = if calls_model { CallKind::Model } else { CallKind::Http };
         let body = reading.body(request);
         if let Some(fault) = &reading.fault {
             self.write_undecodable_gap("request body", fault, reading.is_decoded, body.len());
         }
-        let parsed = reading.request.as_ref().filter(|_| kind == ExchangeKind::Model);
+        let parsed = reading.request.as_ref().filter(|_| kind == CallKind::Model);
         if let Some(parsed) = parsed.filter(|_| request.admission.is_none()) {
             let inferred = self.builder.conversation.as_mut().map(|known| known.add_request(parsed));
             inferred.iter().flatten().for_each(|call| self.write_inferred_call(call));
@@ -55,7 +54,8 @@ impl ObservationWriter<'_> {
         let headers = request.headers.pairs();
         let masked = writer.mask_request(&RawRequest { provider, method, path, headers: &headers, body });
         let endpoint_name = endpoint.map(Endpoint::name);
-        let called = writer.record_call_as(decided, kind, &masked, model, endpoint_name, &match_key(&masked));
+        let call = ExchangeCall { model, endpoint: endpoint_name, ..ExchangeCall::new(kind, &masked) };
+        let called = writer.record_call(&call, decided);
         if request.has_trailers {
             self.write_gap("request trailers", "they are neither passed on nor recorded");
         }
@@ -83,14 +83,17 @@ impl ObservationWriter<'_> {
     /// Writes a tool call and its result, both inferred from the conversation.
     fn write_inferred_call(&mut self, inferred: &InferredCall) {
         let (call, result) = (inferred.call.as_ref(), &inferred.result);
-        let called = self.writer.record_tool_call(&RawToolCall {
-            tool_call_id: &result.id,
-            // The result belongs to a call that was never seen.
-            tool: call.map_or("unknown", |call| &call.name),
-            input: call.map_or("null", |call| &call.input),
-            via: ToolChannel::Conversation,
-            source: Source::Inferred,
-        });
+        let called = self.writer.record_tool_call(
+            &RawToolCall {
+                tool_call_id: &result.id,
+                // The result belongs to a call that was never seen.
+                tool: call.map_or("unknown", |call| &call.name),
+                input: call.map_or("null", |call| &call.input),
+                via: ToolChannel::Conversation,
+                source: Source::Inferred,
+            },
+            None,
+        );
         if let Some(step) = self.value_or_report(called) {
             let returned = RawToolResult { output: &result.output, is_error: result.is_error, latency: None };
             let returned = self.writer.record_tool_result(&step, &returned);

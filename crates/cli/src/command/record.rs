@@ -187,7 +187,7 @@ impl RecordArgs {
                 .map(|path| ArtifactTarget { path, replace: self.force }),
             ..RunStart::new(RunId::generate().map_err(impossible)?)
         };
-        let recorder = Recorder::begin(&runs::folder(), &start, &signing.key).map_err(impossible)?;
+        let recorder = Recorder::builder(&runs::folder(), &signing.key).begin(&start).map_err(impossible)?;
         // Without memory-backed storage for the log, requests and the ends of answers wait until the journal has them.
         let log = WalDir::find()
             .and_then(|place| recorder.event_writer().create_wal(&place, recorder.run_id()).ok());

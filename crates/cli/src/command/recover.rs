@@ -17,7 +17,7 @@ use reenact_capture::{LeftoverLog, Recovered};
 use reenact_json::Shown;
 use reenact_keys::{KeyStore, SecretKey};
 use reenact_record::wal::{self, WalDir};
-use reenact_record::{Ended, Recorder, ResumeError, RunEnd, RunId, RunStatus, RunStore, SealedArtifact};
+use reenact_record::{Recorder, ResumeError, RunEnd, RunId, RunStatus, RunStore, SealedArtifact};
 use reenact_verify::{Keys, Options};
 
 use crate::config::UserConfig;
@@ -103,7 +103,7 @@ fn recover(folder: &RunStore, id: RunId, store: &KeyStore) -> Result<RecoverOutc
     let place = WalDir::containing(id);
     let mut leftover = Ok(None);
     // `resume` calls this when it holds the lock: no other process writes to the journal or the log then.
-    let resumed = Recorder::resume(folder, id, &key, || {
+    let resumed = Recorder::builder(folder, &key).resume(id, || {
         leftover = place.as_ref().map_or(Ok(None), |place| LeftoverLog::read(place, id));
         leftover.as_ref().ok()?.as_ref()?.journal_bytes()
     });
@@ -130,7 +130,7 @@ fn recover(folder: &RunStore, id: RunId, store: &KeyStore) -> Result<RecoverOutc
             (found, recorder.end(&end).map_err(to_text)?)
         }
         Err(ResumeError::Ended) => {
-            (RecoveryFacts::default(), Recorder::<Ended>::resume_ended(folder, id, &key).map_err(to_text)?)
+            (RecoveryFacts::default(), Recorder::builder(folder, &key).resume_ended(id).map_err(to_text)?)
         }
         Err(ResumeError::Busy { .. }) => return Err("another reenact is recording it at this moment".into()),
         Err(error) => return Err(error.to_string()),

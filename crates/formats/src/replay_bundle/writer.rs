@@ -2,7 +2,7 @@
 //!
 //! The manifest comes first and holds the digests of all files behind it, so each file is read twice: once to hash
 //! it, once to write it. A file that changed in between is refused. This module opens no file and reads no clock.
-//! Start reading at [`write`].
+//! Start reading at [`write()`].
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};

@@ -94,7 +94,7 @@ impl EnforcedRun {
         let envelope = self.envelope();
         let start = RunStart { envelope: Some(envelope.as_bytes()), ..RunStart::new(run_id) };
         let surroundings = RecordEnv { clock: Arc::new(self.clock.clone()), ..RecordEnv::default() };
-        let recorder = Recorder::begin_in(&folder, &start, &key, &surroundings).unwrap();
+        let recorder = Recorder::builder(&folder, &key).env(surroundings.clone()).begin(&start).unwrap();
         let logs = Logs::new().filter(|_| self.has_log);
         let log =
             logs.as_ref().map(|logs| recorder.event_writer().create_wal(&logs.place(), run_id).unwrap());

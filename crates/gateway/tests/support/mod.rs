@@ -187,7 +187,8 @@ impl LiveRun {
     ) -> Self {
         let (dir, key, run_id) = (TestDir::new(), SecretKey::generate().unwrap(), RunId::generate().unwrap());
         let folder = RunStore::new(dir.join(RunStore::NAME));
-        let recorder = Recorder::begin_in(&folder, &RunStart::new(run_id), &key, surroundings).unwrap();
+        let recorder =
+            Recorder::builder(&folder, &key).env(surroundings.clone()).begin(&RunStart::new(run_id)).unwrap();
         let log =
             logs.as_ref().map(|logs| recorder.event_writer().create_wal(&logs.place(), run_id).unwrap());
         log.iter().for_each(prepare);

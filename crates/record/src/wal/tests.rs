@@ -13,6 +13,7 @@ use crate::observation::{
     Admission, ApprovalUpdate, BodyBytes, EndCause, ExchangeEnd, HeaderList, InboundRequest, PolicyDecision,
 };
 use crate::policy_engine::{Action, SignerType};
+use crate::storage::Disk;
 
 /// Folder in memory that is removed on drop. `new` returns `None` on a machine without one.
 struct TempWalDir(PathBuf, WalDir);
@@ -25,7 +26,7 @@ impl TempWalDir {
     }
 
     fn log(&self, run_id: RunId) -> Wal {
-        Wal::create(&self.1, run_id, 100).unwrap()
+        Wal::create(Arc::new(Disk), &self.1, run_id, 100).unwrap()
     }
 
     fn ids(&self, run_id: RunId) -> Vec<(u64, String)> {

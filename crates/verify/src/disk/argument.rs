@@ -11,6 +11,8 @@ use reenact_formats::replay_jsonl::{RECEIPT, REPLAY};
 
 use super::folder::sorted_entries;
 use super::unreadable_target;
+use crate::check::CheckId;
+use crate::checker::RECOGNISED;
 use crate::report::{Report, UnreadableTarget};
 
 /// Meaning of one argument of a command.
@@ -129,7 +131,7 @@ fn collect_records(
 /// explicitly is never skipped.
 pub fn is_unrelated_file(path: &Path, report: &Report) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    report.id().is_none() && FormatId::of_file_name(&name).is_none()
+    report.format_id().is_none() && FormatId::of_file_name(&name).is_none()
 }
 
 /// Returns a sentence with the number of unrelated files and links in a folder; `None` if there were
@@ -154,8 +156,9 @@ pub fn empty_folder_report(files: usize, links: usize) -> Report {
         count => format!("none of the {count} files in it is a record of a run"),
     };
     let links = skipped_summary(0, links).map_or(String::new(), |links| format!(" ({links})"));
-    let mut report = Report::new("unknown".into(), &[("recognised", "the folder holds a record of a run")]);
-    report.fail("recognised", format!("{looked}{links}"));
-    report.verdict = "there is nothing here to verify".into();
+    let recognised = CheckId::new(RECOGNISED.name(), "the folder holds a record of a run");
+    let mut report = Report::new("unknown".into(), &[recognised]);
+    report.fail(recognised, format!("{looked}{links}"));
+    report.summary = "there is nothing here to verify".into();
     report
 }

@@ -138,7 +138,7 @@ impl VerifyTargets {
         collected.finish_arguments(self.arguments.len());
         let mut judged = collected.collected;
         note_duplicate_runs(&mut judged.outcomes);
-        let is_of_replay = |outcome: &TargetOutcome| matches!(outcome, TargetOutcome::Report(report) if report.id() == Some(FormatId::ReplayJsonl));
+        let is_of_replay = |outcome: &TargetOutcome| matches!(outcome, TargetOutcome::Report(report) if report.format_id() == Some(FormatId::ReplayJsonl));
         if request.receipt.is_some() && !judged.outcomes.iter().any(|(_, outcome)| is_of_replay(outcome)) {
             judged.warnings.push("--receipt was not used: no target is a REPLAY.jsonl".into());
         }

@@ -36,6 +36,7 @@ pub use violation::Violation;
 use reenact_formats::FormatId;
 use reenact_formats::model_io::pack::SESSION_FILE;
 
+use crate::check::CheckId;
 use crate::checker::{BrokenContainer, Checker};
 use crate::{Options, Report};
 
@@ -55,50 +56,37 @@ pub(crate) static CHECKER: Checker = Checker {
 };
 
 /// Rule MI1: the schema version has the form X.Y.Z.
-pub const MI1: &str = "MI1";
+pub const MI1: CheckId = CheckId::new("MI1", "the schema version is of the form X.Y.Z");
 /// Rule MI2: adapter and model are named.
-pub const MI2: &str = "MI2";
+pub const MI2: CheckId = CheckId::new("MI2", "adapter and model are named");
 /// Rule MI3: the mode is `record` or `replay`.
-pub const MI3: &str = "MI3";
+pub const MI3: CheckId = CheckId::new("MI3", "the mode is record or replay");
 /// Rule MI4: the number of interactions has a limit.
-pub const MI4: &str = "MI4";
+pub const MI4: CheckId = CheckId::new("MI4", "there are at most 10000 interactions");
 /// Rule MI5: interactions are numbered from 0.
-pub const MI5: &str = "MI5";
+pub const MI5: CheckId = CheckId::new("MI5", "interactions are numbered 0, 1, 2, …");
 /// Rule MI6: prompt hashes are SHA-256.
-pub const MI6: &str = "MI6";
+pub const MI6: CheckId = CheckId::new("MI6", "every prompt hash is a SHA-256");
 /// Rule MI7: responses have their hashes.
-pub const MI7: &str = "MI7";
+pub const MI7: CheckId = CheckId::new("MI7", "every response is the one that was hashed");
 /// Rule MI8: no prompt occurs twice under one index.
-pub const MI8: &str = "MI8";
+pub const MI8: CheckId = CheckId::new("MI8", "no prompt stands twice under one index");
 /// Rule MI9: interactions are sorted by index.
-pub const MI9: &str = "MI9";
+pub const MI9: CheckId = CheckId::new("MI9", "interactions stand in the order of their indices");
 /// Rule MI10: violations are listed in one order. It binds verifiers; no session can break it.
-pub const MI10: &str = "MI10";
+pub const MI10: CheckId = CheckId::new("MI10", "violations are listed in one order");
 /// Rule MI11: responses have a largest size, each and together.
-pub const MI11: &str = "MI11";
+pub const MI11: CheckId =
+    CheckId::new("MI11", "responses have at most 1000000 bytes each, 100000000 together");
 /// Rule MI12: the hash of the session covers no time and no metric. It binds verifiers, too.
-pub const MI12: &str = "MI12";
+pub const MI12: CheckId = CheckId::new("MI12", "the session's hash covers no time and no metric");
 /// Rule SCHEMA: the document is an object with the required members. The other rules presuppose it.
-pub const SCHEMA: &str = "SCHEMA";
+pub const SCHEMA: CheckId = CheckId::new("SCHEMA", "it is an object with the five required members");
 /// Rule of the violation for text that is not JSON. There is no check of this name: all of them fail.
-pub const PARSE: &str = "PARSE";
+pub const PARSE: CheckId = CheckId::new("PARSE", "the text is JSON");
 
-/// All checks, each with its question.
-pub const CHECKS: [(&str, &str); 13] = [
-    (MI1, "the schema version is of the form X.Y.Z"),
-    (MI2, "adapter and model are named"),
-    (MI3, "the mode is record or replay"),
-    (MI4, "there are at most 10000 interactions"),
-    (MI5, "interactions are numbered 0, 1, 2, …"),
-    (MI6, "every prompt hash is a SHA-256"),
-    (MI7, "every response is the one that was hashed"),
-    (MI8, "no prompt stands twice under one index"),
-    (MI9, "interactions stand in the order of their indices"),
-    (MI10, "violations are listed in one order"),
-    (MI11, "responses have at most 1000000 bytes each, 100000000 together"),
-    (MI12, "the session's hash covers no time and no metric"),
-    (SCHEMA, "it is an object with the five required members"),
-];
+/// All checks.
+pub const CHECKS: [CheckId; 13] = [MI1, MI2, MI3, MI4, MI5, MI6, MI7, MI8, MI9, MI10, MI11, MI12, SCHEMA];
 
 /// Verifies bytes that should be a session, on the caller's thread.
 ///

@@ -4,13 +4,14 @@
 use reenact_formats::model_io::{content_hash, pack, read_content_hash};
 use reenact_json::{Value, ValueKind};
 
-use super::verdict::failed_verdict;
 use super::{ModelIoFindings, ModelIoJob, SCHEMA, run_in_order, verify_with as verify_session_with};
-use crate::report::{Check, shown_carried};
+use crate::check::{Check, CheckId};
+use crate::report::shown_carried;
 use crate::{BundleMembers, Options, Report};
 
 /// Check that a pack adds: `run.json` names this session.
-pub const MODEL_IO_BINDING: &str = "model_io_binding";
+pub const MODEL_IO_BINDING: CheckId =
+    CheckId::new("model_io_binding", "run.json names this session by its hash");
 
 /// Verifies a pack on the caller's thread.
 pub fn verify(members: &BundleMembers, options: &Options) -> Report {
@@ -26,25 +27,20 @@ pub fn verify_with(
 ) -> Report {
     let session = members.document(pack::SESSION_FILE).unwrap_or_default();
     let mut report = verify_session_with(session, options, run);
-    let asks = "run.json names this session by its hash";
-    report.checks.push(Check { name: MODEL_IO_BINDING, asks, holds: Some(true) });
+    report.checks.push(Check::holding(MODEL_IO_BINDING));
     let held = report.pass();
     match check_binding(members.document(pack::RUN_FILE).unwrap_or_default(), &report, options) {
         Ok(SessionBinding::Named) => {}
         Ok(SessionBinding::Absent) => {
-            report
-                .checks
-                .iter_mut()
-                .filter(|check| check.name == MODEL_IO_BINDING)
-                .for_each(|check| check.holds = None);
+            report.mark_void(MODEL_IO_BINDING);
             report.notes.push("run.json names no session: nothing binds the two".into());
         }
         Err(reason) => {
             report.fail(MODEL_IO_BINDING, reason);
             if held {
-                report.verdict = "the session is intact, but run.json does not name it".into();
+                report.summary = "the session is intact, but run.json does not name it".into();
             } else if report.check(SCHEMA) == Some(true) {
-                report.verdict = failed_verdict(&report);
+                report.summary = report.failure_summary().unwrap_or_default();
             }
         }
     }

@@ -16,8 +16,8 @@ use super::js_text::{text_of, type_of};
 use super::scan::ModelIoScan;
 use super::violation::{ViolationPath, Violations};
 use super::{CHECKS, MI1, MI2, MI3, MI4, MI11, PARSE, SCHEMA};
-use crate::Report;
 use crate::report::NOTHING_TO_CHECK;
+use crate::{Report, ReportDetails};
 
 /// Reason of the checks that a violation of SCHEMA prevents.
 const NOT_REACHED: &str = "not evaluated: see SCHEMA";
@@ -79,7 +79,7 @@ pub(super) fn finish_report(survey: ModelIoScan<'_>, findings: Vec<ModelIoFindin
         report.notes.push(format!("{unlisted} more violations were counted, but are not listed"));
     }
     write_violations(&mut report, violations);
-    report.verdict = verdict(&report, count);
+    report.summary = summary(&report, count);
     report
 }
 
@@ -121,11 +121,11 @@ pub fn unreadable_pack(fault: &dyn fmt::Display) -> Report {
 /// which has a reason of its own.
 fn stopped_report(mut report: Report, violations: Violations, from: usize, why: &str) -> Report {
     write_violations(&mut report, violations);
-    for (name, _) in CHECKS.iter().skip(from).filter(|(name, _)| *name != SCHEMA) {
-        report.fail(name, why);
+    for id in CHECKS.into_iter().skip(from).filter(|id| *id != SCHEMA) {
+        report.fail(id, why);
     }
     report.sort_reasons();
-    report.verdict = if why == NOTHING_TO_CHECK {
+    report.summary = if why == NOTHING_TO_CHECK {
         "the document could not be read".into()
     } else {
         "this is not a session: what must be there is not".into()
@@ -144,7 +144,7 @@ fn write_violations(report: &mut Report, violations: Violations) {
         }
     }
     report.sort_reasons();
-    report.violations = Some(violations.into_list());
+    report.details = ReportDetails::ModelIo { violations: violations.into_list() };
 }
 
 /// Rule MI1.
@@ -220,17 +220,10 @@ fn format_name(head: &ModelIoHead<'_>) -> String {
 }
 
 /// Returns the last line of the report, for people.
-fn verdict(report: &Report, count: usize) -> String {
-    if !report.pass() {
-        return failed_verdict(report);
+fn summary(report: &Report, count: usize) -> String {
+    if let Some(failure) = report.failure_summary() {
+        return failure;
     }
     let interactions = if count == 1 { "1 interaction" } else { &format!("{count} interactions") };
     format!("intact: every response is the one that was hashed ({interactions}); nothing is signed")
-}
-
-/// Returns the last line of a report with failed checks.
-pub(super) fn failed_verdict(report: &Report) -> String {
-    let failed: Vec<&str> = report.failed().collect();
-    let (count, verb) = (failed.len(), if failed.len() == 1 { "does" } else { "do" });
-    format!("{count} of {} checks {verb} not hold: {}", report.checks.len(), failed.join(", "))
 }

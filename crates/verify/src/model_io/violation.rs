@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::check::CheckId;
 pub use crate::report::Violation;
 
 /// Place in a session where a rule is broken.
@@ -40,8 +41,8 @@ impl ViolationPath {
 /// Violation with its path not yet written out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct LocatedViolation {
-    /// Name of the rule, such as `MI5`.
-    rule: &'static str,
+    /// Rule, such as `MI5`.
+    rule: CheckId,
     /// Place in the document.
     path: ViolationPath,
     /// Message in the words of the reference; it may quote the file.
@@ -57,7 +58,7 @@ pub(super) struct Violations {
     /// Violations that are listed, at most about [`MAX_LISTED`].
     listed: Vec<LocatedViolation>,
     /// Counts by rule.
-    counts: BTreeMap<&'static str, ViolationCount>,
+    counts: BTreeMap<CheckId, ViolationCount>,
 }
 
 /// Number of violations of one rule.
@@ -79,12 +80,7 @@ const MAX_REASONS: usize = 20;
 
 impl Violations {
     /// Adds a violation. `message` is called only if the violation is listed.
-    pub(super) fn push(
-        &mut self,
-        rule: &'static str,
-        place: ViolationPath,
-        message: impl FnOnce() -> String,
-    ) {
+    pub(super) fn push(&mut self, rule: CheckId, place: ViolationPath, message: impl FnOnce() -> String) {
         let count = self.counts.entry(rule).or_default();
         count.total += 1;
         if self.listed.len() < MAX_LISTED || count.listed < MAX_REASONS {
@@ -116,15 +112,15 @@ impl Violations {
 
     /// Returns the reasons for people: rule and text, by position, at most [`MAX_REASONS`] of each
     /// rule.
-    pub(super) fn reasons(&self) -> Vec<(&'static str, String)> {
-        let mut by_rule: BTreeMap<&'static str, Vec<&LocatedViolation>> = BTreeMap::new();
+    pub(super) fn reasons(&self) -> Vec<(CheckId, String)> {
+        let mut by_rule: BTreeMap<CheckId, Vec<&LocatedViolation>> = BTreeMap::new();
         self.listed.iter().for_each(|found| by_rule.entry(found.rule).or_default().push(found));
         let mut reasons = Vec::new();
         for (rule, mut all) in by_rule {
             all.sort_by_key(|found| found.path.sort_index());
             let spelled = all.iter().take(MAX_REASONS);
             reasons.extend(spelled.map(|found| (rule, format!("{}: {}", found.path.text(), found.message))));
-            let more = self.counts.get(rule).map_or(0, |count| count.total.saturating_sub(MAX_REASONS));
+            let more = self.counts.get(&rule).map_or(0, |count| count.total.saturating_sub(MAX_REASONS));
             if more > 0 {
                 reasons.push((rule, format!("and {more} more of this kind")));
             }
@@ -136,7 +132,7 @@ impl Violations {
     /// so messages never decide the order.
     pub(super) fn into_list(self) -> Vec<Violation> {
         let spelled = |found: LocatedViolation| Violation {
-            rule_id: found.rule,
+            rule_id: found.rule.name(),
             path: found.path.text(),
             message: found.message,
         };
@@ -148,17 +144,18 @@ impl Violations {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{MI2, MI5, MI11};
     use super::*;
 
     #[test]
     fn by_rule_and_path_as_text() {
         let mut violations = Violations::default();
-        for (rule, at) in [("MI5", 2), ("MI11", 0), ("MI5", 10), ("MI5", 1)] {
+        for (rule, at) in [(MI5, 2), (MI11, 0), (MI5, 10), (MI5, 1)] {
             violations.push(rule, ViolationPath::InteractionMember(at, "i"), || at.to_string());
         }
-        violations.push("MI2", ViolationPath::Member("model_id"), String::new);
+        violations.push(MI2, ViolationPath::Member("model_id"), String::new);
         let mut others = Violations::default();
-        others.push("MI5", ViolationPath::Interaction(1), String::new);
+        others.push(MI5, ViolationPath::Interaction(1), String::new);
         violations.append(others);
         assert_eq!(violations.unlisted(), 0);
         let list = violations.into_list();
@@ -180,7 +177,7 @@ mod tests {
     fn what_is_not_listed_is_counted() {
         let many = |count: usize| {
             let mut violations = Violations::default();
-            (0..count).for_each(|at| violations.push("MI5", ViolationPath::Interaction(at), String::new));
+            (0..count).for_each(|at| violations.push(MI5, ViolationPath::Interaction(at), String::new));
             violations
         };
         let mut violations = many(60_000);

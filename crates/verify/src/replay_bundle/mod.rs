@@ -27,6 +27,7 @@ pub use snapshot::{BundleSnapshot, MemberFacts, SnapshotFault};
 use reenact_formats::FormatId;
 use reenact_formats::format::MANIFEST_FILE;
 
+use crate::check::CheckId;
 use crate::checker::{BrokenContainer, Checker};
 
 /// Row of Replay Bundles in the table of checkers.
@@ -52,27 +53,23 @@ pub(crate) static CHECKER: Checker = Checker {
 };
 
 /// Check 1: the archive is whole, plain and within the limits.
-pub const ARCHIVE: &str = "archive";
+pub const ARCHIVE: CheckId =
+    CheckId::new("archive", "it is one plain archive within the limits, whole to its last byte");
 /// Check 2: the manifest is JSON of version 1.
-pub const MANIFEST: &str = "manifest";
+pub const MANIFEST: CheckId =
+    CheckId::new("manifest", "the manifest is JSON of version 1 and says who wrote it");
 /// Check 3: every name stays inside the bundle.
-pub const PATHS: &str = "paths";
+pub const PATHS: CheckId =
+    CheckId::new("paths", "every name stays inside the bundle and names what is there");
 /// Check 4: every file is listed and has its hash. Void if the manifest lists no files.
-pub const FILES: &str = "files";
+pub const FILES: CheckId = CheckId::new("files", "every file is listed, and is the one that was hashed");
 /// Check 5: config, trace, policy and baseline have their digests. Void if the manifest has none.
-pub const DIGESTS: &str = "digests";
+pub const DIGESTS: CheckId =
+    CheckId::new("digests", "config, trace, policy and baseline are those that the manifest names");
 /// Check 6: there is a config, a trace or a summary.
-pub const CONTENTS: &str = "contents";
+pub const CONTENTS: CheckId = CheckId::new("contents", "there is a config, a trace or a summary");
 /// Check 7: no file and no cassette seems to hold a secret.
-pub const SECRETS: &str = "secrets";
+pub const SECRETS: CheckId = CheckId::new("secrets", "no file and no cassette seems to hold a secret");
 
-/// The seven checks, each with its question.
-pub const CHECKS: [(&str, &str); 7] = [
-    (ARCHIVE, "it is one plain archive within the limits, whole to its last byte"),
-    (MANIFEST, "the manifest is JSON of version 1 and says who wrote it"),
-    (PATHS, "every name stays inside the bundle and names what is there"),
-    (FILES, "every file is listed, and is the one that was hashed"),
-    (DIGESTS, "config, trace, policy and baseline are those that the manifest names"),
-    (CONTENTS, "there is a config, a trace or a summary"),
-    (SECRETS, "no file and no cassette seems to hold a secret"),
-];
+/// The seven checks.
+pub const CHECKS: [CheckId; 7] = [ARCHIVE, MANIFEST, PATHS, FILES, DIGESTS, CONTENTS, SECRETS];

@@ -2,6 +2,8 @@
 //!
 //! Reports list the codes beside the reasons, so programs need not parse sentences.
 
+use crate::check::CheckId;
+
 use super::{HASHES, HEADER, LIFECYCLE, LINES, PAIRING, RECEIPT, TOTALS};
 
 macro_rules! codes {
@@ -20,8 +22,8 @@ macro_rules! codes {
                 }
             }
 
-            /// Returns the name of the check that this fault fails.
-            pub(super) fn check(self) -> &'static str {
+            /// Returns the check that this fault fails.
+            pub(super) fn check(self) -> CheckId {
                 match self {
                     $(Self::$name => $check,)*
                 }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::CHECKS;
 use super::code::{Code, Warning};
-use crate::Report;
 use crate::capped::Capped;
+use crate::{Report, ReportDetails};
 
 /// Faults and warnings so far.
 #[derive(Default)]
@@ -50,7 +50,6 @@ impl ReplayFindings {
             }
         }
         let codes: BTreeSet<&'static str> = self.faults.keys().map(|code| code.name()).collect();
-        report.codes = Some(codes.into_iter().collect());
         let mut warnings: Vec<&'static str> = Vec::new();
         for (warning, (line, count)) in &self.warnings {
             let more = match count - 1 {
@@ -62,7 +61,7 @@ impl ReplayFindings {
             warnings.push(warning.name());
         }
         warnings.sort_unstable();
-        report.warnings = Some(warnings);
-        debug_assert!(self.faults.keys().all(|code| CHECKS.iter().any(|(name, _)| *name == code.check())));
+        report.details = ReportDetails::ReplayJsonl { codes: codes.into_iter().collect(), warnings };
+        debug_assert!(self.faults.keys().all(|code| CHECKS.contains(&code.check())));
     }
 }

@@ -25,6 +25,7 @@ pub use view::{ReplayView, verify_or_err};
 
 use reenact_formats::FormatId;
 
+use crate::check::CheckId;
 use crate::checker::{Checker, refuse_members};
 use crate::{Options, Report};
 use verifier::ReplayVerifier;
@@ -38,30 +39,22 @@ pub(crate) static CHECKER: Checker = Checker {
 };
 
 /// Check 1: every line is an event of the published shape.
-pub const LINES: &str = "lines";
+pub const LINES: CheckId = CheckId::new("lines", "every line is an event of the published shape");
 /// Check 2: the first line is a header of version 1.
-pub const HEADER: &str = "header";
+pub const HEADER: CheckId = CheckId::new("header", "the first line is a header of version 1");
 /// Check 3: the file is one session, from its start to its end.
-pub const LIFECYCLE: &str = "lifecycle";
+pub const LIFECYCLE: CheckId = CheckId::new("lifecycle", "it is one session, from its start to its end");
 /// Check 4: every call has one result, and every result its call.
-pub const PAIRING: &str = "pairing";
+pub const PAIRING: CheckId = CheckId::new("pairing", "every call has one result, and every result its call");
 /// Check 5: every hash is that of the value beside it.
-pub const HASHES: &str = "hashes";
+pub const HASHES: CheckId = CheckId::new("hashes", "every hash is that of the value beside it");
 /// Check 6: the stated totals are those of the events.
-pub const TOTALS: &str = "totals";
+pub const TOTALS: CheckId = CheckId::new("totals", "the totals are those of the events");
 /// Check 7: the receipt agrees with the replay. Void without a receipt.
-pub const RECEIPT: &str = "receipt";
+pub const RECEIPT: CheckId = CheckId::new("receipt", "the receipt says what the replay says");
 
-/// The seven checks, each with its question.
-pub const CHECKS: [(&str, &str); 7] = [
-    (LINES, "every line is an event of the published shape"),
-    (HEADER, "the first line is a header of version 1"),
-    (LIFECYCLE, "it is one session, from its start to its end"),
-    (PAIRING, "every call has one result, and every result its call"),
-    (HASHES, "every hash is that of the value beside it"),
-    (TOTALS, "the totals are those of the events"),
-    (RECEIPT, "the receipt says what the replay says"),
-];
+/// The seven checks.
+pub const CHECKS: [CheckId; 7] = [LINES, HEADER, LIFECYCLE, PAIRING, HASHES, TOTALS, RECEIPT];
 
 /// Options that only REPLAY.jsonl has.
 ///
@@ -103,6 +96,6 @@ pub fn verify_bytes(bytes: &[u8], replay_options: &ReplayJsonlOptions<'_>, optio
 /// Returns the report on bytes in memory that could not be read, which does not happen.
 fn read_error_report(error: &io::Error) -> Report {
     let mut report = Report::new("replay-jsonl/?".into(), &CHECKS);
-    CHECKS.iter().for_each(|(check, _)| report.fail(check, error));
+    CHECKS.into_iter().for_each(|id| report.fail(id, error));
     report
 }

@@ -105,12 +105,12 @@ pub fn unreadable_report(bytes: &[u8], head: &RerHead<'_>, error: &RerReadError)
         other => other.to_string(),
     };
     report.fail(SCHEMA_VALID, &what);
-    for (name, _) in &CHECKS[1..] {
-        report.fail(name, NOTHING_TO_CHECK);
+    for id in CHECKS.into_iter().skip(1) {
+        report.fail(id, NOTHING_TO_CHECK);
     }
     report.signer = Some(RecordSigner { key_id: None, trust: Trust::Unknown, label: None });
     report.audit = Some(audit::unreadable_audit());
-    report.verdict = "the document could not be read".into();
+    report.summary = "the document could not be read".into();
     report
 }
 

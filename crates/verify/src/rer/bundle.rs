@@ -15,44 +15,51 @@ use reenact_json::{Digest, Limits, Shown, SyntaxError, Value, ValueKind};
 use super::event_batch::{RerFindings, is_digest, shown_value};
 use super::{RerBatchReader, unreadable_report};
 use crate::capped::Capped;
+use crate::check::{Check, CheckId};
 use crate::checker::{BrokenContainer, Checker};
 use crate::members::{BundleMembers, FileFacts};
 use crate::report::{NOTHING_TO_CHECK, shown_carried};
-use crate::{Keys, Options, RecordSigner, Report, Trust};
+use crate::{Keys, Options, RecordSigner, Report, ReportDetails, Trust};
 
 /// Bundle check 1: the artifact passes its seven checks.
-pub const ARTIFACT: &str = "artifact";
+pub const ARTIFACT: CheckId = CheckId::new("artifact", "the artifact passes its seven checks");
 /// Bundle check 2: the manifest has the hash that it carries.
-pub const MANIFEST_INTEGRITY: &str = "manifest_integrity";
+pub const MANIFEST_INTEGRITY: CheckId =
+    CheckId::new("manifest_integrity", "the manifest is the one that was hashed");
 /// Bundle check 3: the manifest names this artifact.
-pub const ARTIFACT_HASH: &str = "artifact_hash";
+pub const ARTIFACT_HASH: CheckId =
+    CheckId::new("artifact_hash", "the artifact is the one that the manifest names");
 /// Bundle check 4: the artifact names this manifest.
-pub const MANIFEST_BINDING: &str = "manifest_binding";
+pub const MANIFEST_BINDING: CheckId = CheckId::new("manifest_binding", "the artifact names this manifest");
 /// Bundle check 5: the manifest names the key.
-pub const KEY_INTEGRITY: &str = "key_integrity";
+pub const KEY_INTEGRITY: CheckId =
+    CheckId::new("key_integrity", "the key is the one that the manifest names");
 /// Bundle check 6: every listed blob is there and has its hash.
-pub const BLOB_INTEGRITY: &str = "blob_integrity";
+pub const BLOB_INTEGRITY: CheckId =
+    CheckId::new("blob_integrity", "every listed blob is there and is the one that was hashed");
 /// Bundle check 7: every blob that an event wrote is listed.
-pub const BLOB_COMPLETENESS: &str = "blob_completeness";
+pub const BLOB_COMPLETENESS: CheckId =
+    CheckId::new("blob_completeness", "every blob that an event wrote is listed");
 /// Bundle check 8: the manifest states the number of events.
-pub const EVENT_COUNT: &str = "event_count";
+pub const EVENT_COUNT: CheckId = CheckId::new("event_count", "the manifest counts the events");
 /// Bundle check 9: the manifest states the number of withheld payloads.
-pub const REDACTED_COUNT: &str = "redacted_count";
+pub const REDACTED_COUNT: CheckId =
+    CheckId::new("redacted_count", "the manifest counts the withheld payloads");
 /// Bundle check 10: every blob has the size that the manifest lists.
-pub const BLOB_METADATA: &str = "blob_metadata";
+pub const BLOB_METADATA: CheckId = CheckId::new("blob_metadata", "every blob has its listed size");
 
-/// The ten checks in the order of the specification, each with its question.
-pub const CHECKS: [(&str, &str); 10] = [
-    (ARTIFACT, "the artifact passes its seven checks"),
-    (MANIFEST_INTEGRITY, "the manifest is the one that was hashed"),
-    (ARTIFACT_HASH, "the artifact is the one that the manifest names"),
-    (MANIFEST_BINDING, "the artifact names this manifest"),
-    (KEY_INTEGRITY, "the key is the one that the manifest names"),
-    (BLOB_INTEGRITY, "every listed blob is there and is the one that was hashed"),
-    (BLOB_COMPLETENESS, "every blob that an event wrote is listed"),
-    (EVENT_COUNT, "the manifest counts the events"),
-    (REDACTED_COUNT, "the manifest counts the withheld payloads"),
-    (BLOB_METADATA, "every blob has its listed size"),
+/// The ten checks in the order of the specification.
+pub const CHECKS: [CheckId; 10] = [
+    ARTIFACT,
+    MANIFEST_INTEGRITY,
+    ARTIFACT_HASH,
+    MANIFEST_BINDING,
+    KEY_INTEGRITY,
+    BLOB_INTEGRITY,
+    BLOB_COMPLETENESS,
+    EVENT_COUNT,
+    REDACTED_COUNT,
+    BLOB_METADATA,
 ];
 
 /// Row of RER bundles in the table of checkers.
@@ -100,7 +107,7 @@ pub fn verify_with<'a>(
     let of_one_alone = ["manifest_hash is set", "whether the producer or someone else withheld it"];
     let is_here = |note: &&String| !of_one_alone.iter().any(|begin| note.starts_with(begin));
     report.notes.extend(artifact.report.notes.iter().filter(is_here).cloned());
-    report.artifact_checks = artifact.report.checks.clone();
+    report.details = ReportDetails::RerBundle { artifact_checks: artifact.report.checks.clone() };
     report.audit = artifact.report.audit.clone();
     report.withheld = artifact.redacted;
     report.run = artifact.report.run.clone();
@@ -108,13 +115,13 @@ pub fn verify_with<'a>(
     match parse_manifest(members, options) {
         Ok(document) => check_manifest(document, &artifact, &own_key, members, &mut report),
         Err(reason) => {
-            for (name, _) in &CHECKS[1..] {
-                report.fail(name, &reason);
+            for id in CHECKS.into_iter().skip(1) {
+                report.fail(id, &reason);
             }
         }
     }
     report.sort_reasons();
-    report.verdict = verdict(&report, artifact.events, artifact.redacted);
+    report.summary = summary(&report, artifact.events, artifact.redacted);
     report
 }
 
@@ -290,7 +297,7 @@ fn check_manifest(
 /// Fails a check if a carried digest differs from the computed one. `name` is the member.
 fn check_digest(
     report: &mut Report,
-    check: &'static str,
+    check: CheckId,
     name: &str,
     value: Option<Value<'_>>,
     computed: &Digest,
@@ -323,7 +330,7 @@ fn check_binding(view: &RerManifestView<'_>, artifact: &BundledArtifact, report:
 /// Fails a check if a carried number differs from the counted one.
 fn check_count(
     report: &mut Report,
-    check: &'static str,
+    check: CheckId,
     name: &str,
     value: Option<Value<'_>>,
     counted: usize,
@@ -408,11 +415,9 @@ fn check_blobs(view: &RerManifestView<'_>, members: &BundleMembers, report: &mut
 }
 
 /// Returns the last line of the report, for people.
-fn verdict(report: &Report, events: usize, redacted: usize) -> String {
-    let failed: Vec<&str> = report.failed().collect();
-    if !failed.is_empty() {
-        let (count, verb) = (failed.len(), if failed.len() == 1 { "does" } else { "do" });
-        return format!("{count} of {} checks {verb} not hold: {}", CHECKS.len(), failed.join(", "));
+fn summary(report: &Report, events: usize, redacted: usize) -> String {
+    if let Some(failure) = report.failure_summary() {
+        return failure;
     }
     let trust = report.signer.as_ref().map_or(Trust::Unknown, |signer| signer.trust);
     format!("{} ({})", super::verdict::intact_text(trust), super::verdict::counts_text(events, redacted))
@@ -432,15 +437,13 @@ pub fn unreadable_folder(fault: &dyn fmt::Display) -> Report {
 fn unreadable_container(what: &str, error: &dyn fmt::Display) -> Report {
     let mut report = Report::new(FormatId::RerBundle.name().into(), &CHECKS);
     report.fail(ARTIFACT, format!("the {what} cannot be read: {error}"));
-    for (name, _) in &CHECKS[1..] {
-        report.fail(name, NOTHING_TO_CHECK);
+    for id in CHECKS.into_iter().skip(1) {
+        report.fail(id, NOTHING_TO_CHECK);
     }
-    report.artifact_checks = super::CHECKS
-        .iter()
-        .map(|&(name, asks)| crate::report::Check { name, asks, holds: Some(false) })
-        .collect();
+    let failing = |id| Check { holds: Some(false), ..Check::holding(id) };
+    report.details = ReportDetails::RerBundle { artifact_checks: super::CHECKS.map(failing).to_vec() };
     report.signer = Some(RecordSigner { key_id: None, trust: Trust::Unknown, label: None });
     report.audit = Some(super::audit::unreadable_audit());
-    report.verdict = format!("the {what} could not be read");
+    report.summary = format!("the {what} could not be read");
     report
 }

@@ -29,6 +29,7 @@ use reenact_formats::FormatId;
 use reenact_formats::rer::{ARTIFACT_FILE, RerHead};
 use reenact_json::SyntaxError;
 
+use crate::check::CheckId;
 use crate::checker::Checker;
 use crate::{Keys, Options, Report};
 
@@ -46,29 +47,33 @@ pub(crate) static ARTIFACT: Checker = Checker {
 };
 
 /// Check 1: the document has the published shape.
-pub const SCHEMA_VALID: &str = "schema_valid";
+pub const SCHEMA_VALID: CheckId = CheckId::new("schema_valid", "the document has the published shape");
 /// Check 2: the envelope has the hash that the header carries.
-pub const ENVELOPE_HASH: &str = "envelope_hash";
+pub const ENVELOPE_HASH: CheckId = CheckId::new("envelope_hash", "the envelope is the one that was hashed");
 /// Check 3: the runtime's key signed the envelope.
-pub const ENVELOPE_SIGNATURE: &str = "envelope_signature";
+pub const ENVELOPE_SIGNATURE: CheckId =
+    CheckId::new("envelope_signature", "the envelope is signed by the runtime's key");
 /// Check 4: every event has its hash, names the event before it, and comes after it in step order.
-pub const EVENT_CHAIN: &str = "event_chain";
+pub const EVENT_CHAIN: CheckId =
+    CheckId::new("event_chain", "every event is intact and names the one before it");
 /// Check 5: the header names the last event.
-pub const LOG_HEAD: &str = "log_head";
+pub const LOG_HEAD: CheckId = CheckId::new("log_head", "the log ends with the event that the header names");
 /// Check 6: the runtime's key signed the header, over recomputed hashes.
-pub const RUNTIME_SIGNATURE: &str = "runtime_signature";
+pub const RUNTIME_SIGNATURE: CheckId =
+    CheckId::new("runtime_signature", "the header, over recomputed hashes, is signed by the runtime's key");
 /// Check 7: every payload that is present has its hash.
-pub const PAYLOAD_HASHES: &str = "payload_hashes";
+pub const PAYLOAD_HASHES: CheckId =
+    CheckId::new("payload_hashes", "every payload is the one that was hashed");
 
-/// The seven checks in the order of the specification, each with its question.
-pub const CHECKS: [(&str, &str); 7] = [
-    (SCHEMA_VALID, "the document has the published shape"),
-    (ENVELOPE_HASH, "the envelope is the one that was hashed"),
-    (ENVELOPE_SIGNATURE, "the envelope is signed by the runtime's key"),
-    (EVENT_CHAIN, "every event is intact and names the one before it"),
-    (LOG_HEAD, "the log ends with the event that the header names"),
-    (RUNTIME_SIGNATURE, "the header, over recomputed hashes, is signed by the runtime's key"),
-    (PAYLOAD_HASHES, "every payload is the one that was hashed"),
+/// The seven checks in the order of the specification.
+pub const CHECKS: [CheckId; 7] = [
+    SCHEMA_VALID,
+    ENVELOPE_HASH,
+    ENVELOPE_SIGNATURE,
+    EVENT_CHAIN,
+    LOG_HEAD,
+    RUNTIME_SIGNATURE,
+    PAYLOAD_HASHES,
 ];
 
 /// Runs the seven checks on bytes that should be an artifact, on the caller's thread.

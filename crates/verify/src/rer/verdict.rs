@@ -60,7 +60,7 @@ pub(super) fn finish_report(
     add_expiry_note(head, now, &mut report);
     report.audit = Some(audit);
     report.sort_reasons();
-    report.verdict = verdict(&report, findings, key.is_err().then_some(!keys.is_empty()));
+    report.summary = summary(&report, findings, key.is_err().then_some(!keys.is_empty()));
     report
 }
 
@@ -291,10 +291,9 @@ fn add_notes(head: &RerHead<'_>, findings: &RerBatchFindings<'_>, report: &mut R
 
 /// Returns the last line of the report, for people. `no_key` is set if the named key is not available,
 /// and true if other keys are.
-fn verdict(report: &Report, findings: &RerBatchFindings<'_>, no_key: Option<bool>) -> String {
-    let failed: Vec<&str> = report.failed().collect();
+fn summary(report: &Report, findings: &RerBatchFindings<'_>, no_key: Option<bool>) -> String {
     if let Some(any_key) = no_key
-        && failed == [ENVELOPE_SIGNATURE, RUNTIME_SIGNATURE]
+        && report.failed().eq([ENVELOPE_SIGNATURE, RUNTIME_SIGNATURE])
     {
         let why = if any_key {
             "none of the keys at hand is the one that the record names"
@@ -305,9 +304,8 @@ fn verdict(report: &Report, findings: &RerBatchFindings<'_>, no_key: Option<bool
             "the hashes hold, but no signature was checked, because {why}: give the signer's with --key"
         );
     }
-    if !failed.is_empty() {
-        let (count, verb) = (failed.len(), if failed.len() == 1 { "does" } else { "do" });
-        return format!("{count} of {} checks {verb} not hold: {}", CHECKS.len(), failed.join(", "));
+    if let Some(failure) = report.failure_summary() {
+        return failure;
     }
     let trust = report.signer.as_ref().map_or(Trust::Unknown, |signer| signer.trust);
     format!("{} ({})", intact_text(trust), counts_text(findings.events, findings.redacted.count()))

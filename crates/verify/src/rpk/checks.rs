@@ -34,12 +34,12 @@ fn check_artifact<'a>(head: &'a RpkHead<'a>, keys: &Keys) -> Report {
     let mut report = Report::new(format_name(head), &CHECKS);
     if let Err(fault) = version::check(head.version) {
         report.fail(VERSION, fault);
-        for (name, _) in CHECKS.iter().filter(|(name, _)| ![PARSE, VERSION].contains(name)) {
-            report.fail(name, NOT_EVALUATED);
+        for id in CHECKS.into_iter().filter(|id| ![PARSE, VERSION].contains(id)) {
+            report.fail(id, NOT_EVALUATED);
         }
         let is_old = head.version.is_some_and(|version| version.is_string("0.9"));
         let advice = if is_old { ": `reenact migrate` makes 1.0 of 0.9" } else { "" };
-        report.verdict = format!("the version is not one that can be judged here{advice}");
+        report.summary = format!("the version is not one that can be judged here{advice}");
         return report;
     }
     let mut findings = RpkFindings::default();
@@ -61,10 +61,10 @@ fn unreadable_report(bytes: &[u8], error: &RpkReadError) -> Report {
         other => other.to_string(),
     };
     report.fail(PARSE, what);
-    for (name, _) in CHECKS.iter().filter(|(name, _)| *name != PARSE) {
-        report.fail(name, NOTHING_TO_CHECK);
+    for id in CHECKS.into_iter().filter(|id| *id != PARSE) {
+        report.fail(id, NOTHING_TO_CHECK);
     }
-    report.verdict = "the document could not be read".into();
+    report.summary = "the document could not be read".into();
     report
 }
 
@@ -219,15 +219,13 @@ fn finish_report<'a>(
     }
     check_signature(head, sums, keys, report);
     add_notes(head, sums, findings, report);
-    report.verdict = verdict(report, findings.steps);
+    report.summary = summary(report, findings.steps);
 }
 
 /// Check 6. An unsigned document has nothing to check; a signature that cannot be checked fails.
 fn check_signature(head: &RpkHead<'_>, sums: &RpkDigests, keys: &Keys, report: &mut Report) {
     let Some(signature) = head.signature else {
-        for check in report.checks.iter_mut().filter(|check| check.name == SIGNATURE) {
-            check.holds = None;
-        }
+        report.mark_void(SIGNATURE);
         if keys.hmac_key().is_some() {
             report.notes.push("a shared key was given, but the document is not signed".into());
         }
@@ -309,11 +307,9 @@ fn add_notes(head: &RpkHead<'_>, sums: &RpkDigests, findings: &mut RpkFindings<'
 }
 
 /// Returns the last line of the report, for people.
-fn verdict(report: &Report, steps: usize) -> String {
-    let failed: Vec<&str> = report.failed().collect();
-    if !failed.is_empty() {
-        let (count, verb) = (failed.len(), if failed.len() == 1 { "does" } else { "do" });
-        return format!("{count} of {} checks {verb} not hold: {}", CHECKS.len(), failed.join(", "));
+fn summary(report: &Report, steps: usize) -> String {
+    if let Some(failure) = report.failure_summary() {
+        return failure;
     }
     let steps = if steps == 1 { "1 step".to_owned() } else { format!("{steps} steps") };
     match report.check(SIGNATURE) {

@@ -10,6 +10,7 @@ pub use checks::verify;
 
 use reenact_formats::FormatId;
 
+use crate::check::CheckId;
 use crate::checker::{Checker, refuse_members};
 
 /// Row of `.rpk` in the table of checkers.
@@ -21,24 +22,19 @@ pub(crate) static CHECKER: Checker = Checker {
 };
 
 /// Check 1: the text is strict JSON, and an object.
-pub const PARSE: &str = "parse";
+pub const PARSE: CheckId = CheckId::new("parse", "the text is strict JSON, and an object");
 /// Check 2: the version is one that this build can read.
-pub const VERSION: &str = "version";
+pub const VERSION: CheckId = CheckId::new("version", "the version is one that can be read here");
 /// Check 3: the document has the published shape.
-pub const SCHEMA_VALID: &str = "schema_valid";
+pub const SCHEMA_VALID: CheckId = CheckId::new("schema_valid", "the document has the published shape");
 /// Check 4: the checksum covers version, metadata and payload as they are.
-pub const CHECKSUM: &str = "checksum";
+pub const CHECKSUM: CheckId =
+    CheckId::new("checksum", "version, metadata and payload are those that were summed");
 /// Check 5: every step has the hash that it carries.
-pub const STEP_HASHES: &str = "step_hashes";
+pub const STEP_HASHES: CheckId = CheckId::new("step_hashes", "every step is the one that was hashed");
 /// Check 6: the HMAC signature holds. Void for unsigned documents.
-pub const SIGNATURE: &str = "signature";
+pub const SIGNATURE: CheckId =
+    CheckId::new("signature", "the document is signed with the key that you share");
 
-/// The six checks in order, each with its question.
-pub const CHECKS: [(&str, &str); 6] = [
-    (PARSE, "the text is strict JSON, and an object"),
-    (VERSION, "the version is one that can be read here"),
-    (SCHEMA_VALID, "the document has the published shape"),
-    (CHECKSUM, "version, metadata and payload are those that were summed"),
-    (STEP_HASHES, "every step is the one that was hashed"),
-    (SIGNATURE, "the document is signed with the key that you share"),
-];
+/// The six checks in order.
+pub const CHECKS: [CheckId; 6] = [PARSE, VERSION, SCHEMA_VALID, CHECKSUM, STEP_HASHES, SIGNATURE];

@@ -3,12 +3,12 @@
 use reenact_formats::rer::RerVersion;
 use reenact_formats::rer::seal::Signer as _;
 use reenact_json::Digest;
-use reenact_verify::rer::RUNTIME_SIGNATURE;
 use reenact_verify::rer::bundle::{
     ARTIFACT, ARTIFACT_HASH, BLOB_COMPLETENESS, BLOB_INTEGRITY, BLOB_METADATA, EVENT_COUNT, KEY_INTEGRITY,
     MANIFEST_BINDING, MANIFEST_INTEGRITY, REDACTED_COUNT,
 };
-use reenact_verify::{Keys, TargetOutcome};
+use reenact_verify::rer::{LOG_HEAD, RUNTIME_SIGNATURE};
+use reenact_verify::{CheckId, Keys, TargetOutcome};
 use serde_json::{Value as Json, json};
 
 use crate::bundle_fixture::{BLOBS, Files, Run, TestKey, blob_name, bundle, failed, tar};
@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Name, edit, failed checks of the bundle, and failed checks of its artifact.
-type Attack = (&'static str, fn(&mut Files), &'static [&'static str], &'static [&'static str]);
+type Attack = (&'static str, fn(&mut Files), &'static [CheckId], &'static [CheckId]);
 
 const ATTACKS: &[Attack] = &[
     (
@@ -259,7 +259,7 @@ const ATTACKS: &[Attack] = &[
             edit(files, "artifact.json", |artifact| drop(artifact["events"].as_array_mut().unwrap().pop()))
         },
         &[ARTIFACT, ARTIFACT_HASH, EVENT_COUNT],
-        &["log_head", RUNTIME_SIGNATURE],
+        &[LOG_HEAD, RUNTIME_SIGNATURE],
     ),
     (
         "a manifest that is no object",
@@ -294,17 +294,17 @@ fn each_attack_fails_exactly_the_checks_that_it_touches() {
         assert_eq!(failed(&report), *outer, "{what}: {:#?}", report.reasons);
         assert_eq!(inner_failed(&report), *inner, "{what}: {:#?}", report.reasons);
         assert_eq!(TargetOutcome::Report(report.clone()).exit_code(), 1, "{what}");
-        for name in report.failed() {
-            let begin = format!("{name}: ");
-            assert!(report.reasons.iter().any(|reason| reason.starts_with(&begin)), "{what}: {name}");
+        for check in report.failed() {
+            let begin = format!("{check}: ");
+            assert!(report.reasons.iter().any(|reason| reason.starts_with(&begin)), "{what}: {check}");
         }
-        assert!(!report.verdict.contains("intact") && !report.verdict.contains("verified"), "{what}");
+        assert!(!report.summary.contains("intact") && !report.summary.contains("verified"), "{what}");
     }
 }
 
 #[test]
 fn every_member_of_the_manifest_is_needed() {
-    let expected: &[(&str, &[&str])] = &[
+    let expected: &[(&str, &[CheckId])] = &[
         ("artifact_hash", &[MANIFEST_BINDING, ARTIFACT_HASH]),
         ("runtime_key_hash", &[MANIFEST_BINDING, KEY_INTEGRITY]),
         ("total_event_count", &[MANIFEST_BINDING, EVENT_COUNT]),

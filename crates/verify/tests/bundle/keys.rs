@@ -14,14 +14,14 @@ fn who_vouches_for_the_key() {
     let own = report_in_every_form(&files, &Keys::default(), "own key");
     assert!(own.pass());
     assert_eq!(own.signer.as_ref().unwrap().trust, Trust::SelfAsserted);
-    assert!(own.verdict.contains("signer unknown"), "{}", own.verdict);
+    assert!(own.summary.contains("signer unknown"), "{}", own.summary);
     let supplied = report_in_every_form(&files, &TestKey::of(1).keys(), "supplied");
     assert_eq!(supplied.signer.as_ref().unwrap().trust, Trust::Supplied);
     assert_eq!(failed(&supplied), [""; 0]);
-    assert!(supplied.verdict.contains("signed by the key that you supplied"), "{}", supplied.verdict);
+    assert!(supplied.summary.contains("signed by the key that you supplied"), "{}", supplied.summary);
     // Another key says nothing about this bundle.
     let other = report_in_every_form(&files, &TestKey::of(2).keys(), "another key supplied");
-    assert_eq!((other.signer, other.verdict), (own.signer.clone(), own.verdict.clone()));
+    assert_eq!((other.signer, other.summary), (own.signer.clone(), own.summary.clone()));
     for report in [&own, &supplied] {
         let outcome = TargetOutcome::Report(report.clone());
         let text = outcome.to_json("x") + &render::outcome_text("x", &outcome, &render::plain);
@@ -35,7 +35,7 @@ fn a_bundle_that_a_stranger_signed_anew_is_intact_and_nobodys() {
     let report = report_in_every_form(&files, &TestKey::of(1).keys(), "signed anew");
     assert!(report.pass());
     assert_eq!(report.signer.unwrap().trust, Trust::SelfAsserted);
-    assert!(report.verdict.contains("signer unknown"), "{}", report.verdict);
+    assert!(report.summary.contains("signer unknown"), "{}", report.summary);
 }
 
 #[test]

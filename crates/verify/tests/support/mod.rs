@@ -6,7 +6,7 @@ use std::path::Path;
 use reenact_formats::rer::RerVersion;
 use reenact_formats::rer::seal::{ArtifactBuilder, NewEvent, RerRunHeader, Signer};
 use reenact_json::{Jcs, Limits, Value, canonical};
-use reenact_verify::{FormatId, Keys, Options, Report, verify};
+use reenact_verify::{CheckId, FormatId, Keys, Options, Report, verify};
 
 use reenact_testkit::fixture::TestKey;
 
@@ -27,8 +27,8 @@ pub(crate) fn report_of(bytes: &[u8], keys: &Keys) -> Report {
     verify(bytes, keys, &Options { format: Some(FormatId::Rer), ..Options::default() })
 }
 
-/// Returns the names of the failed checks.
-pub(crate) fn failed(report: &Report) -> Vec<&'static str> {
+/// Returns the failed checks.
+pub(crate) fn failed(report: &Report) -> Vec<CheckId> {
     report.failed().collect()
 }
 

@@ -193,7 +193,8 @@ impl BenchRun {
         let signer = TestKey::of(7);
         let envelope = envelope.map(str::as_bytes);
         let start = RunStart { envelope, ..RunStart::new(RunId::generate().map_err(error_text)?) };
-        let recorder = Recorder::begin(&RunStore::new(&place.0), &start, &signer).map_err(error_text)?;
+        let recorder =
+            Recorder::builder(&RunStore::new(&place.0), &signer).begin(&start).map_err(error_text)?;
         Ok(Self { folder: place, recorder, signer })
     }
 

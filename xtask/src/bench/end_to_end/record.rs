@@ -12,9 +12,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use reenact_json::Digest;
-use reenact_record::{CallKind, Chunk, EndedBy, EventWriter, RawAnswer, RawRequest, renumbered};
+use reenact_record::{CallKind, Chunk, EndedBy, EventWriter, ExchangeCall, RawAnswer, RawRequest};
 use reenact_testkit::{ScriptStep, ScriptedAnswer};
-use reenact_wire::{MatchKeyParts, match_key};
 
 use super::calls::{BenchCallKind, BenchRun, CREDENTIAL, PATH};
 use super::error_text;
@@ -155,17 +154,13 @@ pub(super) fn exchange(pen: &EventWriter, prompt: &[u8], answer: &ScriptedAnswer
     let (provider, method) = ("openai", "POST");
     let masked =
         pen.mask_request(&RawRequest { provider, method, path: PATH, headers: &headers, body: prompt });
-    let parts = MatchKeyParts {
-        provider: masked.provider(),
-        method: masked.method(),
-        path: masked.path(),
-        headers: masked.headers(),
-        body: masked.body(),
-    };
-    let key = match_key(&parts, renumbered);
     let endpoint = Some("chat.completions");
-    let step =
-        pen.record_call(CallKind::Model, &masked, Some("gpt-5"), endpoint, &key).map_err(error_text)?;
+    let step = pen
+        .record_call(
+            &ExchangeCall { model: Some("gpt-5"), endpoint, ..ExchangeCall::new(CallKind::Model, &masked) },
+            None,
+        )
+        .map_err(error_text)?;
     let body = answer.body();
     let headers: Vec<(&str, &[u8])> =
         answer.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();

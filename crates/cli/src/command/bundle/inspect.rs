@@ -103,7 +103,7 @@ fn as_text(target: &str, document: Option<Value<'_>>, snapshot: &BundleSnapshot,
     members_text(&manifest, snapshot, &mut text);
     let mark =
         if report.pass() { output::paint(Tone::Good, "PASS") } else { output::paint(Tone::Bad, "FAIL") };
-    let _ = writeln!(text, "  {mark}  {}", report.verdict);
+    let _ = writeln!(text, "  {mark}  {}", report.summary);
     for reason in &report.reasons {
         let _ = writeln!(text, "        {reason}");
     }

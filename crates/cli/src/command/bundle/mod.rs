@@ -110,7 +110,7 @@ fn other_format(path: &Path) -> Option<String> {
         return None;
     }
     let report = disk::open(&record_location(path)).ok()?.verify(&Keys::default(), &Options::default());
-    let is_other = report.id().is_some_and(|id| id != FormatId::ReplayBundle);
+    let is_other = report.format_id().is_some_and(|id| id != FormatId::ReplayBundle);
     is_other.then_some(report.format)
 }
 

@@ -116,5 +116,5 @@ fn judge_if_bundle(content: &RecordContent, keys: &Keys) -> Option<Report> {
         return None;
     }
     let report = content.verify(keys, &Options::default());
-    matches!(report.id(), Some(FormatId::RerBundle | FormatId::ReplayBundle)).then_some(report)
+    matches!(report.format_id(), Some(FormatId::RerBundle | FormatId::ReplayBundle)).then_some(report)
 }

@@ -72,7 +72,7 @@ fn verdict_lines(found: &OpenedRun) -> String {
     let trust = report.signer.as_ref().map(|signer| signer.trust);
     let holds = report.pass() && trust != Some(Trust::Compromised);
     let mark = if holds { paint(Tone::Good, "PASS") } else { paint(Tone::Bad, "FAIL") };
-    let mut text = format!("{mark}  {}\n", report.verdict);
+    let mut text = format!("{mark}  {}\n", report.summary);
     for reason in report.reasons.iter().take(5) {
         let _ = writeln!(text, "      {reason}");
     }

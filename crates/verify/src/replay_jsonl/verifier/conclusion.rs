@@ -36,7 +36,7 @@ impl ReplayVerifier<'_> {
             report.digests.extend(digest.map(|digest| ("file", format!("sha256:{digest}"))));
         }
         report.sort_reasons();
-        report.verdict = self.verdict(&report);
+        report.summary = self.summary(&report);
         report
     }
 
@@ -111,16 +111,9 @@ impl ReplayVerifier<'_> {
     }
 
     /// Returns the last line of the report, for people.
-    fn verdict(&self, report: &Report) -> String {
-        let failed: Vec<&str> = report.failed().collect();
-        if !failed.is_empty() {
-            let verb = if failed.len() == 1 { "does" } else { "do" };
-            return format!(
-                "{} of {} checks {verb} not hold: {}",
-                failed.len(),
-                CHECKS.len(),
-                failed.join(", ")
-            );
+    fn summary(&self, report: &Report) -> String {
+        if let Some(failure) = report.failure_summary() {
+            return failure;
         }
         let calls = match self.figures.tool_calls {
             1 => "1 tool call".into(),

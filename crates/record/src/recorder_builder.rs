@@ -1,0 +1,199 @@
+//! [`RecorderBuilder`]: begins a run, or resumes one whose recorder was killed.
+
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use reenact_formats::rer::EventType;
+use reenact_formats::rer::envelope::permission::EnvelopeEnforcement;
+use reenact_formats::rer::seal::Signer;
+
+use crate::artifact;
+use crate::clock::Clock;
+use crate::error::{RecordError, ResumeError};
+use crate::event_writer::SharedRun;
+use crate::journal::Journal;
+use crate::mask::Masks;
+use crate::randomness::Randomness;
+use crate::record_env::RecordEnv;
+use crate::recorder::{Ended, Recorder, RecorderInner, Recording};
+use crate::resume::{self, ResumedJournal};
+use crate::run_id::RunId;
+use crate::run_state::RunState;
+use crate::run_store::RunStore;
+use crate::spool;
+use crate::start::{self, ArtifactTarget, JournalHead, RunStart, RunStartedEvent};
+use crate::storage::Storage;
+use crate::withhold::Withholding;
+
+/// Builder of a [`Recorder`]; [`Recorder::builder`] makes one.
+///
+/// The clock, the randomness and the storage are the machine's unless a test replaces them.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use reenact_keys::SecretKey;
+/// use reenact_record::clock::SystemClock;
+/// use reenact_record::{Recorder, RunId, RunStart, RunStore};
+///
+/// # let dir = std::env::temp_dir().join(format!("reenact-builder-{}", std::process::id()));
+/// let (store, key) = (RunStore::new(dir.join("runs")), SecretKey::generate()?);
+/// let start = RunStart::new(RunId::generate()?);
+/// let recorder = Recorder::builder(&store, &key).clock(Arc::new(SystemClock::start())).begin(&start)?;
+/// assert_eq!(recorder.truncated_bytes(), 0);
+/// # drop(recorder);
+/// # std::fs::remove_dir_all(dir)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "a builder records nothing until `begin` or `resume` is called"]
+pub struct RecorderBuilder<'a> {
+    pub(crate) store: &'a RunStore,
+    pub(crate) signer: &'a dyn Signer,
+    pub(crate) env: RecordEnv,
+}
+
+impl RecorderBuilder<'_> {
+    /// Replaces clock, randomness and storage at once.
+    pub fn env(self, env: RecordEnv) -> Self {
+        Self { env, ..self }
+    }
+
+    /// Replaces the clock that stamps the events.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.env.clock = clock;
+        self
+    }
+
+    /// Replaces the source of the salts in payloads.
+    pub fn randomness(mut self, randomness: Arc<dyn Randomness>) -> Self {
+        self.env.randomness = randomness;
+        self
+    }
+
+    /// Replaces the file system that the journal and the artifact are written to.
+    pub fn storage(mut self, storage: Arc<dyn Storage>) -> Self {
+        self.env.storage = storage;
+        self
+    }
+
+    /// Begins a run: creates its folder, signs its envelope and writes its first event.
+    ///
+    /// # Errors
+    /// [`RecordError::Expired`] if the envelope is enforced and has expired, [`RecordError::SecretInEnvelope`] if a
+    /// rule of the masks matches the envelope, [`RecordError::Exists`] if the artifact's file is there already and may
+    /// not be replaced, and all errors of the file system. Nothing is left behind if the envelope or the artifact's
+    /// path is refused.
+    pub fn begin(self, start: &RunStart<'_>) -> Result<Recorder<Recording>, RecordError> {
+        let Self { store, signer, env } = self;
+        let masks = Masks::new(start.redaction.pack());
+        masks.add_environment_secrets(start.environment, &start.redaction.known_env);
+        let envelope = start::run_envelope(start, &masks, signer)?;
+        if let Some(target) = &start.target {
+            // An artifact's path that cannot be written is an error now, not after hours of recording.
+            artifact::check_target(target)?;
+        }
+        let permissions = &envelope.permissions;
+        let is_expired =
+            |expiry: i128| i128::try_from(env.clock.now().as_nanos()).is_ok_and(|now| now >= expiry);
+        if permissions.enforcement == EnvelopeEnforcement::Enforced
+            && permissions.expiry.is_some_and(is_expired)
+        {
+            return Err(RecordError::Expired);
+        }
+        let started = RunStartedEvent::new(start.command, &envelope, &masks);
+        let head = JournalHead::new(start, &envelope, &masks, signer)?.to_line()?;
+        let folder = store.create_run(start.run_id)?;
+        let journal = Journal::create(&store.journal_path(start.run_id), &head, &env)?;
+        let mut state = RunState::new(journal);
+        state.withholding = Withholding::new(start.redaction.withhold.clone());
+        state.append(EventType::RunStarted, |payload| started.write(payload))?;
+        let default_target = || ArtifactTarget { path: store.artifact_path(start.run_id), replace: false };
+        let inner = RecorderInner {
+            shared: Arc::new(SharedRun { masks, state: Mutex::new(state), clock: env.clock }),
+            run_id: start.run_id,
+            folder,
+            envelope: envelope.text,
+            permissions: Some(envelope.permissions),
+            policy: OnceLock::new(),
+            signer: signer.public_key(),
+            target: start.target.clone().unwrap_or_else(default_target),
+            truncated_bytes: 0,
+            journal_digest: None,
+        };
+        Ok(Recorder { inner, state: PhantomData })
+    }
+
+    /// Resumes a run whose recorder was killed: reads and checks its journal, truncates a last line that is torn or
+    /// wrong, and continues behind it. `keep` returns how many bytes of events to keep, if a write-ahead log knows
+    /// better than the journal; it is called while the journal is locked, so that no other recorder can write
+    /// meanwhile.
+    ///
+    /// Secrets that were known are not in the journal. Before events of the time before the kill are written again,
+    /// make those secrets known by [`EventWriter::restore_secret`](crate::EventWriter::restore_secret). A run without any event
+    /// gets its first one now, without its command, which the journal's first line does not hold.
+    ///
+    /// # Errors
+    /// [`ResumeError::Busy`] if another recorder has the run, [`ResumeError::Changed`] if a line before the last one is
+    /// wrong, [`ResumeError::Ended`] if the run has ended (see [`RecorderBuilder::resume_ended`]), [`ResumeError::Keep`] if no
+    /// event ends after `keep` bytes.
+    pub fn resume(
+        self,
+        run_id: RunId,
+        keep: impl FnOnce() -> Option<u64>,
+    ) -> Result<Recorder<Recording>, ResumeError> {
+        let masks = resume::read_masks(self.store, run_id);
+        let mut resumed = resume::read_journal(self.store, run_id, self.signer, keep, &masks, &self.env)?;
+        if resumed.state.has_ended() {
+            return Err(ResumeError::Ended);
+        }
+        let envelope = start::sealable_envelope(resumed.head.envelope.clone(), self.signer)?;
+        spool::remove_leftovers(&self.store.run_path(run_id));
+        let state = &mut resumed.state;
+        if resumed.trailing_bytes > 0 {
+            state.journal.truncate()?;
+        }
+        if state.journal.events() == 0 {
+            let started = RunStartedEvent::new(&[], &envelope, &masks);
+            state.append(EventType::RunStarted, |payload| started.write(payload))?;
+        }
+        Ok(Recorder { inner: self.resumed(resumed, masks), state: PhantomData })
+    }
+
+    /// Resumes a run that has ended, and whose recorder was killed before the run was sealed.
+    ///
+    /// # Errors
+    /// [`ResumeError::NotEnded`] if the journal has no last event: resume it by [`RecorderBuilder::resume`] and end it first.
+    pub fn resume_ended(self, run_id: RunId) -> Result<Recorder<Ended>, ResumeError> {
+        let masks = resume::read_masks(self.store, run_id);
+        let mut resumed = resume::read_journal(self.store, run_id, self.signer, || None, &masks, &self.env)?;
+        if !resumed.state.has_ended() {
+            return Err(ResumeError::NotEnded);
+        }
+        let journal = &mut resumed.state.journal;
+        if resumed.trailing_bytes > 0 {
+            journal.truncate()?;
+        }
+        let journal_digest = Some(journal.finish()?);
+        let inner = RecorderInner { journal_digest, ..self.resumed(resumed, masks) };
+        Ok(Recorder { inner, state: PhantomData })
+    }
+
+    /// Returns the state of a recorder that goes on with a journal.
+    fn resumed(self, resumed: ResumedJournal, masks: Masks) -> RecorderInner {
+        let ResumedJournal { head, state, trailing_bytes } = resumed;
+        let default_target =
+            || ArtifactTarget { path: self.store.artifact_path(head.run_id), replace: false };
+        RecorderInner {
+            shared: Arc::new(SharedRun { masks, state: Mutex::new(state), clock: self.env.clock }),
+            run_id: head.run_id,
+            folder: self.store.run_path(head.run_id),
+            envelope: head.envelope,
+            permissions: None,
+            policy: OnceLock::new(),
+            signer: self.signer.public_key(),
+            target: head.target.unwrap_or_else(default_target),
+            truncated_bytes: trailing_bytes,
+            journal_digest: None,
+        }
+    }
+}
