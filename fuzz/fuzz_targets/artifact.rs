@@ -48,12 +48,12 @@ fn check_artifact(bytes: &[u8]) {
 
     let detected = verify(bytes, &keys, &Options::default());
     well_formed(&detected);
-    if detected.id() == Some(FormatId::Rer) {
+    if detected.format_id() == Some(FormatId::Rer) {
         assert_eq!(detected, report, "the same bytes, told apart by content");
     }
     match verify_or_err(bytes, &keys, &options) {
         Ok(verified) => assert_eq!(verified.report(), &report),
-        Err(refused) => assert_eq!(*refused, report),
+        Err(refused) => assert_eq!(refused.report(), &report),
     }
     assert_eq!(by_jobs(bytes, &keys, &options), report, "jobs that ran in another order");
     if report.pass() {

@@ -125,6 +125,16 @@ impl Keys {
         self.add(key, Trust::SelfAsserted, None);
     }
 
+    /// Returns the supplied keys of a key file: 32 raw bytes, a JWK, a JWKS, or SPKI as DER or PEM, told apart by content.
+    ///
+    /// # Errors
+    /// [`KeyError`] if the bytes are none of these, or hold no Ed25519 key.
+    pub fn from_file(bytes: &[u8]) -> Result<Self, KeyError> {
+        let mut keys = Self::default();
+        reenact_formats::key::read(bytes)?.keys.into_iter().for_each(|key| keys.add_supplied(key));
+        Ok(keys)
+    }
+
     /// Returns keys with one supplied key of raw bytes (RER §1.1).
     ///
     /// Exactly 32 bytes that encode a valid point are accepted. Otherwise there is no key, and the

@@ -12,8 +12,8 @@
 //! assert_eq!(report.format, "unknown");
 //! ```
 //!
-//! [`verify`] takes anything and never fails. [`verify_or_err`] returns a [`Verified`] value, or the report that says why
-//! not: code that needs a verified artifact asks for a type that only the verifier can make.
+//! [`verify`] takes anything and never fails. [`verify_or_err`] returns a [`Verified`] value, or [`NotVerified`] with
+//! the report: code that needs a verified artifact asks for a type that only the verifier can make.
 //!
 //! | module | contents |
 //! |---|---|
@@ -74,13 +74,14 @@ pub use checker::RECOGNISED;
 pub use demand::Demands;
 pub use keys::{Keys, Trust};
 pub use members::{BrokenArchive, BundleMembers};
+pub use reenact_formats::key::KeyError;
 pub use reenact_formats::{FormatId, Unrecognised};
 pub use report::{
     RecordSigner, Report, ReportDetails, RunIdentity, TargetOutcome, UnreadableTarget, Violation,
 };
 #[cfg(feature = "rer")]
 pub use rer::{ArtifactView, verify_or_err};
-pub use verified::Verified;
+pub use verified::{NotVerified, Verified};
 pub use workers::Workers;
 
 /// Options of a verification. The default lets the content decide on the format.

@@ -17,7 +17,7 @@ use crate::keys::{Keys, Trust};
 /// ```
 /// use reenact_verify::{Keys, Options, rer, verify};
 ///
-/// let report = verify(br#"{"artifact_version":"0.2"}"#, &Keys::default(), &Options::default());
+/// let report = verify(br#"{"artifact_version":"rer-artifact/0.2"}"#, &Keys::default(), &Options::default());
 /// assert!(!report.pass());
 /// assert_eq!(report.check(rer::EVENT_CHAIN), Some(false));
 /// for reason in &report.reasons {

@@ -125,8 +125,8 @@ fn only_what_holds_becomes_a_verified_replay() {
         verify_or_err(spaced.as_bytes(), &ReplayJsonlOptions::default(), &Options::default()).unwrap();
     assert_eq!((alone.events().count(), *alone.figures()), (6, figures));
     let changed = replay.replace(r#""latency_ms":45"#, r#""latency_ms":46"#);
-    let report = verify_or_err(changed.as_bytes(), &beside, &Options::default()).unwrap_err();
-    assert_eq!(codes(&report), ["E_TOTAL_LATENCY", "R_LATENCY", "R_REPLAY_HASH"]);
+    let refused = verify_or_err(changed.as_bytes(), &beside, &Options::default()).unwrap_err();
+    assert_eq!(codes(refused.report()), ["E_TOTAL_LATENCY", "R_LATENCY", "R_REPLAY_HASH"]);
 }
 
 /// Each change of the file gives exactly these codes.

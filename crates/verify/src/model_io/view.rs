@@ -4,7 +4,7 @@ use reenact_formats::model_io::{InteractionView, ModelIoHead};
 use reenact_json::Digest;
 
 use super::{ModelIoScan, run_in_order, verdict};
-use crate::{Options, Report, Verified};
+use crate::{NotVerified, Options, Verified};
 
 /// Members of a Model IO session, borrowed from its bytes.
 #[derive(Debug)]
@@ -37,19 +37,19 @@ impl<'a> SessionView<'a> {
 /// Verifies bytes that should be a session and returns it only if every check holds.
 ///
 /// # Errors
-/// Returns the report if any check fails.
+/// [`NotVerified`] with the report if any check fails.
 pub fn verify_or_err<'a>(
     bytes: &'a [u8],
     options: &Options,
-) -> Result<Verified<SessionView<'a>>, Box<Report>> {
+) -> Result<Verified<SessionView<'a>>, NotVerified> {
     let mut survey = ModelIoScan::read(bytes, options)
-        .map_err(|error| Box::new(verdict::unreadable_report(bytes, &error)))?;
+        .map_err(|error| NotVerified::from(verdict::unreadable_report(bytes, &error)))?;
     let findings = run_in_order(&survey.jobs());
     let (head, interactions) = (survey.head, core::mem::take(&mut survey.interactions));
     let model_io_hash = findings.iter().find_map(|finding| finding.core.as_ref()?.as_ref().ok().copied());
     let report = survey.into_report(findings);
     match model_io_hash {
         Some(model_io_hash) => Verified::if_pass(SessionView { head, interactions, model_io_hash }, report),
-        None => Err(Box::new(report)),
+        None => Err(report.into()),
     }
 }

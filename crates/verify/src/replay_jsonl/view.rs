@@ -5,7 +5,7 @@ use reenact_json::Limits;
 
 use super::ReplayJsonlOptions;
 use super::verifier::ReplayVerifier;
-use crate::{Options, Report, Verified};
+use crate::{NotVerified, Options, Verified};
 
 /// Events of a REPLAY.jsonl, borrowed from its bytes.
 #[derive(Debug)]
@@ -37,16 +37,16 @@ impl<'a> ReplayView<'a> {
 /// the replay is compared only with itself.
 ///
 /// # Errors
-/// Returns the report if any check fails.
+/// [`NotVerified`] with the report if any check fails.
 pub fn verify_or_err<'a>(
     bytes: &'a [u8],
     replay_options: &ReplayJsonlOptions<'_>,
     options: &Options,
-) -> Result<Verified<ReplayView<'a>>, Box<Report>> {
+) -> Result<Verified<ReplayView<'a>>, NotVerified> {
     match ReplayVerifier::new(replay_options, options).run(bytes) {
         Ok((report, figures)) => {
             Verified::if_pass(ReplayView { bytes, limits: options.limits, figures }, report)
         }
-        Err(error) => Err(Box::new(super::read_error_report(&error))),
+        Err(error) => Err(super::read_error_report(&error).into()),
     }
 }

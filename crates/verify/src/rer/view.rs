@@ -4,7 +4,7 @@ use reenact_formats::rer::{RerArtifactReader, RerEventItem, RerHead};
 use reenact_json::Limits;
 
 use super::RerBatchReader;
-use crate::{Keys, Options, Report, Verified};
+use crate::{Keys, NotVerified, Options, Verified};
 
 /// Members of an RER artifact, borrowed from its bytes.
 #[derive(Debug)]
@@ -32,14 +32,22 @@ impl<'a> ArtifactView<'a> {
 
 /// Verifies an RER artifact and returns it only if every check holds.
 ///
+/// ```
+/// use reenact_verify::{Keys, Options, verify_or_err};
+///
+/// let refused = verify_or_err(b"{}", &Keys::default(), &Options::default()).unwrap_err();
+/// assert!(!refused.report().pass());
+/// ```
+///
 /// # Errors
-/// Returns the report if any check fails.
+/// [`NotVerified`] with the report if any check fails.
 pub fn verify_or_err<'a>(
     bytes: &'a [u8],
     keys: &Keys,
     options: &Options,
-) -> Result<Verified<ArtifactView<'a>>, Box<Report>> {
-    let refused = |head: &RerHead<'_>, error| Box::new(super::unreadable_report(bytes, head, &error));
+) -> Result<Verified<ArtifactView<'a>>, NotVerified> {
+    let refused =
+        |head: &RerHead<'_>, error| NotVerified::from(super::unreadable_report(bytes, head, &error));
     let mut survey =
         RerBatchReader::open(bytes, options).map_err(|error| refused(&RerHead::default(), error))?;
     let findings = match super::check_in_order(&mut survey) {
